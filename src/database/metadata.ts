@@ -1,4 +1,4 @@
-/** Rows of the sources that describe the database itself: one entry a source, by the name the binder gives it. */
+/** Rows of the sources that describe the database. One entry per source, keyed by the binder's name for it. */
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
 import { accessIsOff, columnRows, keywords, partitionRows, statementSource } from "../sql/mod.ts";
@@ -11,7 +11,7 @@ import { type Core, SERVER } from "./core.ts";
 import { catalogRows, isCatalogSource } from "./pg-catalog.ts";
 import type { Asker } from "./statements.ts";
 
-/** The plan with its metadata as rows of this moment. */
+/** Replaces metadata sources in the plan by their current rows. */
 export function resolveMetadata(plan: Plan, core: Core, asker: Asker): Plan {
   const { access } = core;
   if (access === undefined || asker.identity === SERVER) return resolve(plan, core, asker);
@@ -115,7 +115,7 @@ const SOURCES: Record<string, Source> = {
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
 };
 
-/** Statistics that are not kept count nothing; what is not known is null. */
+/** Counters that are not kept are 0. Unknown values are null. */
 function tableRow(table: TableSnapshot): Value[] {
   const { schema, lsn } = table;
   const { rowCount, first, last } = extentOf(table);
@@ -138,7 +138,7 @@ function tableRow(table: TableSnapshot): Value[] {
 /** A count and percentiles of nothing. */
 const NONE: readonly bigint[] = [0n, 0n, 0n, 0n, 0n];
 
-/** Of a table that nobody has opened yet nothing is known, and it stays closed. */
+/** Values for a closed table are null. Reading its metadata does not open it. */
 function extentOf(table: TableSnapshot): { rowCount: Value; first: Value; last: Value } {
   const column = table.schema.columns.find(({ id }) => id === table.schema.timestampId);
   const micros = (time: bigint | null) => time !== null && column?.type === "TIMESTAMP_NS" ? time / 1000n : time;

@@ -1,4 +1,4 @@
-/** The entry of the workers that run queries: it wires the engine to functions, pool and encoders, and nothing else. */
+/** Entry point of the query workers. Connects the engine with functions, pool and encoders. */
 import { createOutput, type Output, type OutputOptions, type Piece } from "../database/output.ts";
 import { Analysis } from "../engine/analysis.ts";
 import type { AnalysisShape } from "../engine/contract.ts";
@@ -25,20 +25,20 @@ import { collectGarbage, giveBackAfter, giveBackAll, returnLargeBlocks } from ".
 import { analyse, type AnalysisOptions, parseCsv, type ParseOptions as CsvOptions } from "../wire/csv/mod.ts";
 import { type LineTable, parseLines, type ParseOptions } from "../wire/line/mod.ts";
 
-/** Encoded chunks that may be on their way to the reader before the query waits. */
+/** Maximum number of encoded chunks in transit to the reader. The query waits at this number. */
 const CHUNKS_UNDERWAY_MAX = 4;
 
-/** A reader may take so long before the query makes room for others. */
+/** Time that a query waits for its reader before it is parked. */
 const READER_PATIENCE_MS = 20;
 
 const functions = createRegistry();
 let heap: SharedHeap;
 let pool: SharedPool;
-/** Ports to the other workers, by their index. */
+/** Ports to the other workers, by worker index. */
 const peers = new Map<number, MessagePort>();
-/** Queries that this worker leads and that wait for their readers. */
+/** Parked queries: this worker leads them, and they wait for their readers. */
 const parked = new Map<number, Lead>();
-/** What the queries that this thread takes part in hold. */
+/** Resources of the queries that this thread takes part in. */
 const open = new Set<Context>();
 
 type Context = QueryContext & { memory: CountedMemory; pool: PoolLease };
@@ -65,14 +65,14 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
     case "task":
       return runTask(data.id, data.name, data.payload);
     case "crash":
-      // Where nobody stands around to catch it, and before the next message lets the query go on.
+      // Thrown outside of any try block, and before the next message resumes the query.
       queueMicrotask(() => {
         throw new Error(`simulated crash: ${data.text}`);
       });
   }
 };
 
-// An error that nobody caught ends this thread, but what its queries hold is in memory that outlives it.
+// An uncaught error ends this thread. The resources of its queries are in shared memory and must be released.
 self.addEventListener("error", abandon);
 self.addEventListener("unhandledrejection", abandon);
 
@@ -96,14 +96,14 @@ async function rest(isFirst: boolean): Promise<void> {
   if (isFirst) await giveBackAll(heap, isWanted);
 }
 
-/** A worker that was replaced leaves its place to the new one's port. */
+/** The port of a replacement takes the index of the worker that it replaces. */
 function addPeer(index: number, port: MessagePort): void {
   peers.get(index)?.close();
   peers.set(index, port);
   port.onmessage = ({ data }: MessageEvent<Invitation>) => whileBusy(() => help(heap, data, contextOf, release));
 }
 
-/** Throws when the query was cancelled or has run out of time. */
+/** Throws if the query was cancelled or has timed out. */
 function pollOf(request: PostedRequest): () => void {
   const word = slotWord(request.slot, SLOT.cancel);
   return () => {
@@ -116,7 +116,7 @@ function analysisOf({ address, nodes, scans }: AnalysisShape): Analysis {
   return new Analysis(heap, address, nodes, scans);
 }
 
-/** To be given back by `release`. */
+/** The caller must call `release`. */
 function contextOf(request: PostedRequest): Context {
   const context = {
     heap,
@@ -154,7 +154,7 @@ interface Lead {
   context: Context;
   output: Output;
   operator: Operator;
-  /** What the reader has not got of the last batch. */
+  /** Part of the last batch that has not been sent. */
   pieces?: Iterator<Piece, undefined>;
 }
 
@@ -185,8 +185,8 @@ function resume(id: number): void {
 }
 
 /**
- * Goes on with a query, posting chunks as fast as their reader takes them: to its end, or until the reader falls behind. Then it
- * is put aside, as a reader that takes its time must not keep a thread.
+ * Continues a query and posts chunks at the reader's pace until the query ends or the reader falls behind. The query is then
+ * parked, because a slow reader must not occupy a thread.
  */
 function advance(lead: Lead): void {
   const { id, context, output, operator } = lead;
@@ -221,7 +221,7 @@ function advance(lead: Lead): void {
   tell(message);
 }
 
-/** Waits a little for the reader. */
+/** Waits briefly for the reader. */
 function hasRoom({ request, context }: Lead): boolean {
   const word = slotWord(request.slot, SLOT.chunksUnderway);
   const deadline = performance.now() + READER_PATIENCE_MS;

@@ -1,4 +1,4 @@
-/** The C library's calls that the runtime has no way to: on Linux with glibc, and nowhere else. */
+/** Calls of the C library that Deno does not offer. Only for Linux with glibc. */
 const SYMBOLS = {
   /** @see https://man7.org/linux/man-pages/man2/setpriority.2.html */
   setpriority: { parameters: ["i32", "u32", "i32"], result: "i32" },
@@ -14,14 +14,14 @@ type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 
 let opened: Libc | null | undefined;
 
-/** undefined without glibc, or where it may not be opened: then what it is wanted for does not happen. */
+/** Undefined without glibc or without the permission to open it. Callers then do nothing. */
 export function libc(): Libc | undefined {
   if (opened === undefined) {
     opened = null;
     try {
       if (Deno.build.os === "linux") opened = Deno.dlopen("libc.so.6", SYMBOLS).symbols;
     } catch {
-      // musl has another name.
+      // Not found: the system uses musl.
     }
   }
   return opened ?? undefined;

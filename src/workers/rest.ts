@@ -1,17 +1,17 @@
-/** Gives memory back to the system: after queries that used much, and all that is free when no query has run for a while. */
+/** Returns memory to the system: after queries that used much, and all free memory after some time without work. */
 import v8 from "node:v8";
 import vm from "node:vm";
 import type { CountedMemory } from "../engine/mod.ts";
 import type { FreeBlock, SharedHeap } from "../storage/mod.ts";
 import { libc } from "./libc.ts";
 
-/** Smaller free blocks stay as they are. */
+/** Smaller free blocks keep their pages. */
 const BLOCK_BYTES_MIN = 256 << 10;
-/** About ten milliseconds' worth of pages. */
+/** Pages that are returned in one call: about ten milliseconds. */
 const STEP_BYTES = 64 << 20;
 const MADV_DONTNEED = 4;
 
-/** All pages of the shared memory's free blocks, and what the C allocator keeps. Goes on until `isWanted` says that there is work. */
+/** Returns all pages of free blocks of the shared memory, and what the C allocator keeps. Stops when `isWanted` reports work. */
 export async function giveBackAll(heap: SharedHeap, isWanted: () => boolean): Promise<void> {
   for (const block of heap.freeBlocks(BLOCK_BYTES_MIN)) {
     if (isWanted()) return;
@@ -21,7 +21,7 @@ export async function giveBackAll(heap: SharedHeap, isWanted: () => boolean): Pr
   libc()?.malloc_trim(0n);
 }
 
-/** `keptBytes` of the block, taken out of the heap meanwhile, stay. */
+/** Returns the pages of a block except its first `keptBytes`. The block is allocated meanwhile. */
 function giveBackPages(heap: SharedHeap, block: FreeBlock, keptBytes: () => number): void {
   const base = Deno.UnsafePointer.of(heap.u8 as Uint8Array<ArrayBuffer>);
   const system = libc();
@@ -39,19 +39,19 @@ const nextTurn = () => new Promise((resolve) => setTimeout(resolve));
 const M_TRIM_THRESHOLD = -1, M_MMAP_THRESHOLD = -3;
 
 /**
- * Has glibc return each freed block of a mebibyte and more to the system. By default, it raises this limit to 32 MiB once
- * such blocks are freed, and keeps those below it: several hundred MiB after queries with large buffers. Holds for the whole process.
+ * Makes glibc return each freed block of 1 MiB and more to the system. By default glibc raises this threshold up to 32 MiB when
+ * such blocks are freed, and keeps smaller ones: several hundred MiB after queries with large buffers. Applies to the process.
  */
 export function returnLargeBlocks(): void {
   const system = libc();
   system?.mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  // Fixed too as soon as the other is: 128 KiB by default, so that a buffer of 512 KiB would come and go with its pages.
+  // Setting one threshold fixes the other one too. Its default of 128 KiB would map and unmap buffers of 512 KiB each time.
   system?.mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
 let collect: (() => void) | undefined;
 
-/** Collects this thread's garbage: V8 does it by itself only where more is made. */
+/** Collects this thread's garbage. V8 collects by itself only when the thread allocates. */
 export function collectGarbage(): void {
   if (collect === undefined) {
     v8.setFlagsFromString("--expose-gc");
@@ -60,16 +60,16 @@ export function collectGarbage(): void {
   collect();
 }
 
-/** Less garbage is left to V8. */
+/** Smaller amounts of garbage are left to V8. */
 const GARBAGE_BYTES = 32 << 20;
-/** Free memory that keeps its pages in any case. */
+/** Amount of free memory that always keeps its pages. */
 const KEPT_BYTES_MIN = 64 << 20;
 let isAsked = false;
 
 /**
- * After a query. A quarter of what one may use keeps its pages, so that most queries find what others have touched.
- * What it has made outside of the shared memory goes at once: V8 collects it when it needs room for itself, so that several such
- * queries would hold several times what one of them may.
+ * Runs after a query. Free pages up to a quarter of a query's limit are kept, so that most queries reuse touched pages.
+ * Buffers outside of the shared memory are collected at once. V8 would collect them only under pressure, so several such queries
+ * would hold several times the limit of one.
  */
 export function giveBackAfter(heap: SharedHeap, { madeBytes, limitBytes }: CountedMemory): void {
   const keptBytes = Math.max(KEPT_BYTES_MIN, (limitBytes || heap.sizeBytes()) / 4);
