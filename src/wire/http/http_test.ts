@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { zstdDecompressSync } from "node:zlib";
-import { LineError, SqlError } from "../../errors.ts";
+import { DiskFullError, LineError, SqlError, SQLSTATE } from "../../errors.ts";
 import { FakeDatabase, type FakeStatement } from "../testing/fake-database.ts";
 import { configOf } from "../../command/settings.ts";
 import { startHttp } from "./mod.ts";
@@ -222,6 +222,19 @@ Deno.test("/write passes lines on and reports the bad line", () =>
       "invalid",
       2,
     ]);
+    // Clients send the lines again after a 503 and a 507.
+    for (
+      const [failure, expected] of [
+        [new SqlError("the shared memory is full", 0, SQLSTATE.outOfMemory), 503],
+        [new LineError(1, "rows of other requests take all of line.memory.size", "too busy"), 503],
+        [new DiskFullError("db/log"), 507],
+      ] as const
+    ) {
+      database.writeFailure = failure;
+      const [status, text] = await post({ body: "t v=1i" });
+      assert.equal(status, expected);
+      assert.ok(JSON.parse(text).message.endsWith(failure.message));
+    }
     assert.deepEqual(await body(`${url}/write`), [405, "Method GET not supported\r\n"]);
   }, { "line.http.max.recv.buffer.size": "1k" }));
 
