@@ -336,7 +336,7 @@ export function drop(name: string): Step {
 }
 
 /** Key of the access control records among the model's tables. */
-const ACCESS = "(access)";
+export const ACCESS = "(access)";
 
 /** Sets access control records; null removes one. */
 export function changeAccess(records: Record<string, string | null>): Step {
