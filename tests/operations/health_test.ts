@@ -7,7 +7,9 @@ const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 const EMPTY = "0\r\n\r\n";
 const answerOf = (status: string) =>
-  `HTTP/1.1 ${status}\r\nServer: Sundial\r\nDate: D\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain\r\n\r\n`;
+  `HTTP/1.1 ${status}\r\nServer: Sundial\r\nDate: D\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain\r\n` +
+  "x-content-type-options: nosniff\r\nx-frame-options: DENY\r\n" +
+  "content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n\r\n";
 
 class Connection {
   #buffer = new Uint8Array(64 * 1024);

@@ -138,7 +138,7 @@ Deno.test("log: each wire logs refused statements with their position, in one li
   assert.deepEqual(lines.map((line) => line.replace(/msg=.*, (pos=\d+)/, "$1")), [
     "I http-server err [sql=`selec 1`, principal=admin, pos=0, state=42601]",
     "I http-server err [sql=`select nothing\\nfrom long_sequence(1)`, principal=admin, pos=7, state=42703]",
-    "I http-server err [sql=`alter user ann with password '****'`, principal=admin, pos=0, state=0A000]",
+    "I http-server err [sql=`alter user ann with password '****'`, principal=admin, pos=0, state=55000]",
     "I http-server err [sql=`select x from no_table`, principal=admin, pos=14, state=42P01]",
     "I pg-server err [sql=`select broken`, principal=admin, pos=7, state=42703]",
     "I pg-server err [sql=`select $1::int + nowhere`, principal=admin, pos=17, state=42703]",

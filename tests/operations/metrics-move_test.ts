@@ -85,6 +85,12 @@ const inserts = {
   line_http: (d: Driver) => d.write(line()),
   line_tcp: (d: Driver) => d.lineTcp(line()),
 };
+const importFile = async (d: Driver) => {
+  const body = new FormData();
+  body.append("data", new Blob(["x,ts\n1,2024-01-02T00:00:00.000000Z\n"]), "t.csv");
+  const reply = await d.get("/imp", { name: "t" }, { method: "POST", body });
+  await reply.body?.cancel();
+};
 const unauthorized = (path: string, method = "GET"): Action => async (d) => {
   const reply = await fetch(`${d.server.http}${path}?query=select+1`, {
     method,
@@ -150,21 +156,28 @@ const CASES: Case[] = [
     pg: (d) => d.query(wrong),
   }),
   ...byWire("querySeconds", ended),
-  ...byWire("rowsIn", inserts),
-  ...byWire("bytesIn", { ...ended, line_http: inserts.line_http, line_tcp: inserts.line_tcp }),
+  ...byWire("rowsIn", { ...inserts, imp: importFile }),
+  ...byWire("bytesIn", { ...ended, imp: importFile, line_http: inserts.line_http, line_tcp: inserts.line_tcp }),
   ...byWire("rowsOut", ended),
   ...byWire("bytesOut", ended),
   ...byWire("lineErrors", { line_http: (d) => d.write("no line\n"), line_tcp: (d) => d.lineTcp("no line\n") }),
-  ...byWire("authenticationsSucceeded", { ...ended, pg: logIn("quest"), line_http: inserts.line_http }),
+  ...byWire("authenticationsSucceeded", {
+    ...ended,
+    imp: importFile,
+    pg: logIn("quest"),
+    line_http: inserts.line_http,
+  }),
   ...byWire("authenticationsFailed", {
     exec: unauthorized("/exec"),
     exp: unauthorized("/exp"),
+    imp: unauthorized("/imp", "POST"),
     pg: logIn("guess"),
     line_http: unauthorized("/write", "POST"),
   }),
   ...byWire("authenticationsDelayed", {
     exec: guesses("/exec"),
     exp: guesses("/exp"),
+    imp: guesses("/imp", "POST"),
     pg: async (d) => {
       for (let count = 0; count < 4; count++) await logIn(`guess ${count}`)(d);
     },
@@ -202,6 +215,7 @@ const CASES: Case[] = [
       return { end: () => Promise.resolve(connection.close()) };
     },
   },
+  { key: "httpRequests", labels: { route: "exec" }, by: ended.exec },
   { key: "jsonQueries", by: ended.exec },
   { key: "jsonQueriesCompleted", by: ended.exec },
   { key: "pgQueries", by: ended.pg },
