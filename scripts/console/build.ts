@@ -5,7 +5,8 @@
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build, stop } from "esbuild";
-import { PACKAGES } from "./mod.ts";
+import { exists } from "../release/packages.ts";
+import { PACKAGES } from "./packages.ts";
 
 /** Bundles the console of the repository at `root` into `output`, which must not exist. */
 export async function buildConsole(root: string, output: string): Promise<void> {
@@ -57,7 +58,7 @@ function moveInto(files: string, output: string): void {
   try {
     Deno.renameSync(files, output);
   } catch (error) {
-    if (!isDirectory(output)) throw error;
+    if (!exists(output)) throw error;
   }
 }
 
@@ -105,11 +106,3 @@ function compress(path: string): void {
     Deno.writeFileSync(`${path}.gz`, gzipSync(Deno.readFileSync(path), { level: 9 }));
   }
 }
-
-const isDirectory = (path: string): boolean => {
-  try {
-    return Deno.statSync(path).isDirectory;
-  } catch {
-    return false;
-  }
-};

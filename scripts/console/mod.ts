@@ -1,9 +1,7 @@
 /** Locates the built console. A start from the sources builds it if the sources have changed since the last build. */
 import { createHash } from "node:crypto";
-import { join, relative } from "node:path";
-
-/** The file that lists the bundled packages as `name@version`. A dependency of which nothing is used is not among them. */
-export const PACKAGES = "packages.json";
+import { join } from "node:path";
+import { exists, filesBelow } from "../release/packages.ts";
 
 /** Further inputs of the build, besides `src/console/`. */
 const MADE_WITH = ["deno.lock", "scripts/console/build.ts"];
@@ -24,27 +22,9 @@ export async function consoleDirectory(root: string): Promise<string> {
 
 function sourceHash(root: string): string {
   const hash = createHash("sha256");
-  const source = join(root, "src/console");
-  const paths = [...filesBelow(source)].filter((path) => !/_test\.tsx?$/.test(path)).sort();
-  for (const path of [...paths, ...MADE_WITH.map((name) => join(root, name))]) {
-    hash.update(relative(root, path).replaceAll("\\", "/")).update("\0").update(Deno.readFileSync(path)).update("\0");
+  const sources = filesBelow(join(root, "src/console")).filter((path) => !/_test\.tsx?$/.test(path));
+  for (const path of [...sources.map((path) => `src/console/${path}`), ...MADE_WITH]) {
+    hash.update(path).update("\0").update(Deno.readFileSync(join(root, path))).update("\0");
   }
   return hash.digest("hex").slice(0, 16);
-}
-
-function* filesBelow(directory: string): Generator<string> {
-  for (const { name, isDirectory } of Deno.readDirSync(directory)) {
-    if (isDirectory) yield* filesBelow(join(directory, name));
-    else yield join(directory, name);
-  }
-}
-
-function exists(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }

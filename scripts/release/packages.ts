@@ -1,7 +1,7 @@
 /** The npm packages of the program and of the console, at the versions of deno.lock. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PACKAGES } from "../console/mod.ts";
+import { PACKAGES } from "../console/packages.ts";
 import { EMBEDDED } from "../embedded.ts";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));

@@ -15,6 +15,7 @@ import { DATABASE, type Part } from "./ending.ts";
 import { exposure } from "./exposure.ts";
 import { listen } from "./listeners.ts";
 import { reloadConfig } from "./reload.ts";
+import type { Shared } from "./shared.ts";
 import { tagText } from "./tag.ts";
 
 export interface Start {
@@ -26,15 +27,6 @@ export interface Start {
   parts: Part[];
   /** Ends the server. */
   fail(reason: string): void;
-}
-
-/** Options for every listener. */
-export interface Shared {
-  config: Config;
-  metrics: Metrics;
-  certificates: Certificates | undefined;
-  /** By name of the wire: number of connections, and for HTTP of requests in flight. */
-  connections: Map<string, () => number>;
 }
 
 export async function startParts({ line, config, root, log, parts, fail }: Start): Promise<void> {

@@ -10,7 +10,7 @@ import { pgSettings } from "../wire/pg/settings.ts";
 import { consoleDirectory } from "./console.ts";
 import type { Part } from "./ending.ts";
 import { listen } from "./listeners.ts";
-import type { Shared } from "./parts.ts";
+import type { Shared } from "./shared.ts";
 
 interface Wires extends Shared {
   database: Database;

@@ -1,0 +1,12 @@
+/** The parts that every listener uses. */
+import type { Config } from "../config/mod.ts";
+import type { Metrics } from "../metrics/mod.ts";
+import type { Certificates } from "../wire/tls/mod.ts";
+
+export interface Shared {
+  config: Config;
+  metrics: Metrics;
+  certificates: Certificates | undefined;
+  /** By name of the wire: number of connections, and for HTTP of requests in flight. */
+  connections: Map<string, () => number>;
+}
