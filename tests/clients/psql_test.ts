@@ -2,25 +2,13 @@
 import assert from "node:assert/strict";
 import { installed } from "../programs.ts";
 import { startServer } from "../server.ts";
+import { runPsql } from "./psql.ts";
 
 const isInstalled = (await installed(["psql"], "psql")).length > 0;
 
 Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
   await using server = await startServer();
-  const psql = async (input: string, ...args: string[]) => {
-    const command = new Deno.Command("psql", {
-      args: ["-h", "127.0.0.1", "-p", String(server.pgPort), "-U", "admin", "-d", "qdb", "-X", "-A", "-t", ...args],
-      env: { PGPASSWORD: "quest", LC_ALL: "C.UTF-8" },
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    const writer = command.stdin.getWriter();
-    await writer.write(new TextEncoder().encode(input));
-    await writer.close();
-    const { stdout, stderr } = await command.output();
-    return new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
-  };
+  const psql = (input: string, ...args: string[]) => runPsql("psql", server.pgPort, input, "-t", ...args);
 
   await t.step("creates, inserts and selects", async () => {
     const output = await psql(

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { installed } from "../programs.ts";
 import { startServer } from "../server.ts";
+import { runPsql } from "./psql.ts";
 
 const SITE_PACKAGES = join(
   Deno.env.get("XDG_CACHE_HOME") ?? join(Deno.env.get("HOME") ?? "", ".cache"),
@@ -56,20 +57,7 @@ for (const program of [...await installed(["psql"], "psql of the system"), ...pa
       "create table t (x int, s symbol index, a double[], ts timestamp) timestamp(ts) partition by day",
     );
     await server.exec("create table other (n long)");
-    const psql = async (input: string, ...args: string[]) => {
-      const command = new Deno.Command(program, {
-        args: ["-h", "127.0.0.1", "-p", String(server.pgPort), "-U", "admin", "-d", "qdb", "-X", "-A", ...args],
-        env: { PGPASSWORD: "quest", LC_ALL: "C.UTF-8" },
-        stdin: "piped",
-        stdout: "piped",
-        stderr: "piped",
-      }).spawn();
-      const writer = command.stdin.getWriter();
-      await writer.write(new TextEncoder().encode(input));
-      await writer.close();
-      const { stdout, stderr } = await command.output();
-      return new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
-    };
+    const psql = (input: string, ...args: string[]) => runPsql(program, server.pgPort, input, ...args);
     const commands = [...COMMANDS, ...NAMED, ...MORE];
     const output = await psql(commands.map((command) => `\\echo == ${command.slice(1)}\n${command}\n`).join(""));
     const failed = output.split(/^== /m).filter((text) => /ERROR/.test(text) && !/invalid command/.test(text));
