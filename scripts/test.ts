@@ -2,16 +2,22 @@
  * Runs all tests that need only Deno and npm packages, with the flags of the program.
  *
  *     deno task test [PATH…] [--filter …]
+ *
+ * Without a path every test runs: types are checked once, and then each file of `tests/` runs in a process of its own, several at a
+ * time (`TEST_JOBS`; default: the number of cores, at most 4). Many tests wait for servers and clients, so this takes half as long.
  */
+import { join, relative } from "node:path";
 import { deno, DEVELOPMENT_FLAGS } from "./flags.ts";
 
-const paths = Deno.args.some((arg) => !arg.startsWith("-")) ? [] : [...rooms(), "tests/"];
+const root = new URL("../", import.meta.url).pathname;
 // Removing it removes everything that tests leave behind. The path is short, as sockets require.
 const temporary = Deno.makeTempDirSync({ prefix: "sundial-test-" });
 for (const name of ["TMPDIR", "TMP", "TEMP"]) Deno.env.set(name, temporary);
 let status = 1;
 try {
-  status = await deno("test", ...DEVELOPMENT_FLAGS, ...paths, ...Deno.args);
+  status = Deno.args.some((arg) => !arg.startsWith("-"))
+    ? await deno("test", ...DEVELOPMENT_FLAGS, ...Deno.args)
+    : await everything(Deno.args);
 } finally {
   try {
     Deno.removeSync(temporary, { recursive: true });
@@ -21,9 +27,75 @@ try {
 }
 Deno.exit(status);
 
+/** Prints the output of each process when it ends, and one summary like that of `deno test` at the end. Returns the exit code. */
+async function everything(options: readonly string[]): Promise<number> {
+  const started = performance.now();
+  const rest = [rooms(), ...testFiles()];
+  const checked = await deno("test", ...DEVELOPMENT_FLAGS, "--no-run", ...rest.flat());
+  if (checked !== 0) return checked;
+  const total = { passed: 0, steps: 0, failed: 0, ignored: 0 };
+  const failures: string[] = [];
+  const lane = async () => {
+    for (let paths = rest.shift(); paths !== undefined; paths = rest.shift()) {
+      const counts = await run(paths, options);
+      for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += counts[name];
+      if (counts.failed > 0) failures.push(paths.length === 1 ? paths[0] : "src/");
+    }
+  };
+  const jobs = Number(Deno.env.get("TEST_JOBS")) || Math.min(navigator.hardwareConcurrency, 4);
+  await Promise.all(Array.from({ length: jobs }, lane));
+  const { passed, steps, failed, ignored } = total;
+  for (const path of failures) console.log(`FAILED: ${path}`);
+  const seconds = Math.round((performance.now() - started) / 1000);
+  console.log(
+    `\n${failed === 0 ? "ok" : "FAILED"} | ${passed} passed (${steps} steps) | ${failed} failed${
+      ignored > 0 ? ` | ${ignored} ignored` : ""
+    }` +
+      ` (${Math.floor(seconds / 60)}m${seconds % 60}s)`,
+  );
+  return failed === 0 ? 0 : 1;
+}
+
+/** Runs the tests in `paths` in one process. One that ends without a summary, for example by a crash, counts as a failure. */
+async function run(paths: readonly string[], options: readonly string[]) {
+  const command = new Deno.Command(Deno.execPath(), {
+    args: ["test", ...DEVELOPMENT_FLAGS, "--no-check", ...paths, ...options],
+    cwd: root,
+    env: { NO_COLOR: "1" },
+    stdout: "piped",
+    stderr: "piped",
+  });
+  const { code, stdout, stderr } = await command.output();
+  const text = new TextDecoder().decode(stdout);
+  await Deno.stdout.write(stdout);
+  await Deno.stderr.write(stderr);
+  const summary = text.split("\n").findLast((line) => /^(ok|FAILED) \| \d+ passed/.test(line)) ?? "";
+  const count = (pattern: RegExp) => Number(pattern.exec(summary)?.[1] ?? 0);
+  const failed = count(/(\d+) failed/);
+  return {
+    passed: count(/(\d+) passed/),
+    steps: sum(summary.matchAll(/\((\d+) steps?\)/g)),
+    failed: code !== 0 && failed === 0 ? 1 : failed,
+    ignored: count(/(\d+) ignored/),
+  };
+}
+
+function sum(matches: Iterable<RegExpMatchArray>): number {
+  return [...matches].reduce((total, match) => total + Number(match[1]), 0);
+}
+
 /** Each by its name: for `src/` itself, `deno test` would run only the tests of the workspace member in it. */
 function rooms(): string[] {
-  return [...Deno.readDirSync(new URL("../src/", import.meta.url))]
+  return [...Deno.readDirSync(join(root, "src"))]
     .filter(({ name, isDirectory }) => isDirectory || /_test\.ts$/.test(name))
     .map(({ name }) => `src/${name}`).sort();
+}
+
+/** One entry for each file: files do not share a process, so that a leak or a crash of one does not reach another. */
+function testFiles(folder = join(root, "tests")): string[][] {
+  return [...Deno.readDirSync(folder)].sort((a, b) => a.name < b.name ? -1 : 1).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory) return testFiles(path);
+    return entry.name.endsWith("_test.ts") ? [[relative(root, path)]] : [];
+  });
 }
