@@ -3,7 +3,7 @@ import type { Config, Root } from "../config/mod.ts";
 import { databaseSettings } from "../database/settings.ts";
 import { throwFaults } from "../errors.ts";
 import { type Log, type Logger, logger } from "../log/mod.ts";
-import { createMetrics, HEALTH_WORD, type Metrics, readProcess } from "../metrics/mod.ts";
+import { createMetrics, HEALTH_WORD, type Metrics, readDisk, readProcess } from "../metrics/mod.ts";
 import { advice, limitsOf } from "../service/mod.ts";
 import { VERSION } from "../version.ts";
 import { startHealth } from "../wire/health/mod.ts";
@@ -37,6 +37,7 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   metrics.read("diskFull", () => Atomics.load(metrics.healthWords, HEALTH_WORD.diskFull));
   metrics.read("logMessagesDropped", () => log.dropped);
   readProcess(metrics);
+  readDisk(metrics, root.path);
   const connections = new Map<string, () => number>();
   metrics.read("connections", () => Object.fromEntries([...connections].map(([wire, count]) => [wire, count()])));
   const certificates = await openCertificates(config, parts);
@@ -50,6 +51,7 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   const database = await openDatabase(Object.assign(databaseServices(config, metrics, log.wantsDebug), {
     reloadConfig: () => [reloadConfig(config), certificates?.reload()].includes(true),
     writerThread,
+    recentErrors: () => log.recentErrors.list(),
     onWriterFailed: (reason: string) => fail(`the writer has failed, ${reason}`),
   }));
   metrics.readAll(() => database.statistics());
@@ -102,6 +104,7 @@ function databaseServices(config: Config, metrics: Metrics, logsDebug: boolean) 
       if (isFull) log.error("the disk is full: changes are refused until there is room");
       else log.advisory("the disk has room again: changes are taken");
     },
+    metrics: () => metrics.samples(),
     onUnhandledError: () => metrics.unhandledErrors.inc(),
     parameters: () =>
       config.parameters().map((

@@ -2,6 +2,8 @@
 import type { Answer, Database, Identity } from "../api.ts";
 import type { Values } from "../config/mod.ts";
 import type { Scheduler } from "../engine/mod.ts";
+import type { LogRecord } from "../log/mod.ts";
+import type { MetricSample } from "../metrics/mod.ts";
 import type { AppendBatch, Catalogue, StorageWriter } from "../storage/mod.ts";
 import type { AccessControl } from "./access/control.ts";
 import type { AccessStatements } from "./access/statements.ts";
@@ -25,6 +27,10 @@ export interface DatabaseOptions extends Values<typeof databaseSettings> {
   reloadConfig?: () => boolean;
   /** Settings changed by the last reload that need a restart. */
   pendingConfig?: () => { path: string; value: string; pendingValue: string }[];
+  /** For server_metrics(). */
+  metrics?: () => MetricSample[];
+  /** For recent_errors(), the latest first. */
+  recentErrors?: () => LogRecord[];
   /** Called for each change of access control, with a line of user, action and address. */
   audit?: (line: string) => void;
   /** Called for an internal error. */

@@ -110,6 +110,21 @@ const SOURCES: Record<string, Source> = {
     ) => [schema.name, false, lsn, 0n, lsn, "", "", 0]),
   pending_config: ({ options }) =>
     (options.pendingConfig?.() ?? []).map(({ path, value, pendingValue }) => [path, value, pendingValue]),
+  server_metrics: ({ options }) =>
+    (options.metrics?.() ?? []).map(({ name, kind, label, le, value }) => [
+      name,
+      kind,
+      label ?? null,
+      le === undefined || le === Infinity ? null : le,
+      value,
+    ]),
+  recent_errors: ({ options }) =>
+    (options.recentErrors?.() ?? []).map(({ timeMicros, level, logger, message }) => [
+      BigInt(timeMicros),
+      level,
+      logger,
+      message,
+    ]),
   query_activity: ({ activity }, _, { identity }) => activity.rows(identity),
   all_permissions: allPermissionRows,
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],

@@ -7,6 +7,8 @@ import { dateFormat } from "./dates.ts";
 import { setReceiver } from "./logger.ts";
 import { type Output, type QueuedLine, WriterQueue } from "./queue.ts";
 import { DEBUG_BIT, type Level, levelBit, type LevelSet, type LogRecord, parseLevels } from "./record.ts";
+import { RecentRecords } from "./recent.ts";
+import { isRefusal } from "./refused.ts";
 import { EVENT_LEVELS } from "./windows.ts";
 import {
   allProperties,
@@ -62,6 +64,8 @@ const LOG_DIRECTORY = "SVC_LOG_LOG_DIR";
 export class Log {
   /** The source of the configuration, a sentence for the first line of the log. */
   readonly origin: string;
+  /** Errors, and statements that were refused. */
+  readonly recentErrors = new RecentRecords();
   readonly #routes: Route[] = [];
   readonly #events: WriterQueue | undefined;
   readonly #byLogger = new Map<string, Route[]>();
@@ -175,6 +179,7 @@ export class Log {
   }
 
   readonly receive = (record: LogRecord): void => {
+    if (isError(record)) this.recentErrors.add(record);
     let routes = this.#byLogger.get(record.logger);
     if (routes === undefined) this.#byLogger.set(record.logger, routes = this.#routesOf(record.logger));
     let line: QueuedLine | undefined;
@@ -220,6 +225,9 @@ export class Log {
     return this.#routes.reduce((sum, route) => sum + route.queue.state.dropped, 0);
   }
 }
+
+const isError = ({ level, message }: LogRecord) =>
+  level === "ERROR" || level === "CRITICAL" || level === "INFO" && isRefusal(message);
 
 /** Writes the severe lines that a full or broken disk keeps out of the log to stderr. */
 function rescue(prefix: string, lines: QueuedLine[], error: Error): void {

@@ -28,11 +28,15 @@ export function wireLogger(name: string): WireLogger {
   });
 }
 
+/** True for the lines of refused statements, which are at INFO because they are faults of clients. */
+export const isRefusal = (message: string): boolean => message.startsWith(REFUSAL);
+const REFUSAL = "err [";
+
 export function refusedLine({ text, user, error }: RefusedStatement): string {
   const message = error instanceof Error ? error.message : String(error);
   const place = error instanceof SqlError ? `, pos=${error.position}, state=${error.sqlState}` : "";
   const shown = shownMessage(message, text);
-  return `err [sql=\`${shownText(text)}\`, principal=${shownText(user)}, msg=${shown}${place}]`;
+  return `${REFUSAL}sql=\`${shownText(text)}\`, principal=${shownText(user)}, msg=${shown}${place}]`;
 }
 
 export function shownAddress(address: Deno.Addr): string {

@@ -112,6 +112,8 @@ export const metricCatalogue = {
     "Errors that reached the top of a thread, failed handlers, and commits that could not be applied.",
   ),
   diskFull: gauge("disk_full", "1 while changes are refused, as the disk is full."),
+  diskFreeBytes: gauge("disk_free_bytes", "Bytes of the root's disk that the server may still use."),
+  diskSizeBytes: gauge("disk_size_bytes", "Bytes of the root's disk."),
   statementsCached: gauge("statements_cached", "Compiled statements kept."),
   longStatements: counter("long_statements", "Statements read and planned by a thread of their own, as they are long."),
 

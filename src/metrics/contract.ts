@@ -20,6 +20,17 @@ export type QueryMetrics = WireMetrics<"exec" | "exp" | "pg">;
 export type Reading = number | Record<string, number> | HistogramReading;
 export type Reader = () => Reading;
 
+export interface MetricSample {
+  /** With prefix; of a histogram with `_bucket`, `_sum` or `_count`. */
+  name: string;
+  kind: "counter" | "gauge" | "histogram";
+  /** The value of its label, if it has one. */
+  label?: string;
+  /** The upper bound of a histogram's bucket. */
+  le?: number;
+  value: number;
+}
+
 export interface Metrics extends Counters {
   readonly wires: MetricsByWire;
   /**
@@ -31,6 +42,8 @@ export interface Metrics extends Counters {
   readAll(source: () => Record<string, Reading>): void;
   /** For threads that must answer while main is busy: an i32 at each index of `HEALTH_WORD`. */
   readonly healthWords: Int32Array;
+  /** Every metric at this moment, in the order of the catalogue. */
+  samples(): MetricSample[];
   /** Prometheus text format 0.0.4. */
   text(): Promise<string>;
 }

@@ -3,7 +3,7 @@
  * request, so that counting costs one addition and disabled metrics cost nothing at the start.
  */
 import { metricCatalogue, type MetricEntry, type MetricKey, WIRES } from "./catalogue.ts";
-import type { Counter, Counters, Metrics, MetricsByWire, Reader, Reading } from "./contract.ts";
+import type { Counter, Counters, Metrics, MetricSample, MetricsByWire, Reader, Reading } from "./contract.ts";
 import { Histogram, type HistogramReading, histogramSamples, LATENCY_BOUNDS, type Sample } from "./histogram.ts";
 
 export {
@@ -16,7 +16,7 @@ export {
 } from "./catalogue.ts";
 export * from "./contract.ts";
 export type { HistogramReading } from "./histogram.ts";
-export { readProcess } from "./process.ts";
+export { readDisk, readProcess } from "./process.ts";
 export { QueryCount, type QueryEnd } from "./query-count.ts";
 
 export const METRIC_PREFIX = "service_";
@@ -25,10 +25,7 @@ const ENTRIES = Object.entries(metricCatalogue) as [MetricKey, MetricEntry][];
 
 export function createMetrics(): Metrics {
   const healthWords = new Int32Array(new SharedArrayBuffer(8));
-  const readers = new Map<
-    MetricKey,
-    () => Iterable<[labels: Record<string, string>, value: number | HistogramReading]>
-  >();
+  const readers = new Map<MetricKey, MetricReader>();
   const refreshers: (() => void)[] = [];
   const counters: Record<string, Counter> = {};
   const wires = Object.fromEntries(WIRES.map((wire) => [wire, {} as Record<string, Counter | Histogram>]));
@@ -68,6 +65,12 @@ export function createMetrics(): Metrics {
       }
     },
     healthWords,
+    samples: () => {
+      for (const refresh of refreshers) refresh();
+      return ENTRIES.flatMap(([key, entry]) =>
+        samplesOf(METRIC_PREFIX + entry.name, readers.get(key)).map((sample) => sampleOf(sample, entry))
+      );
+    },
     text: async () => {
       for (const refresh of refreshers) refresh();
       return await (await (exposition ??= expose(readers)))();
@@ -97,7 +100,26 @@ function sharedCounter(word: Int32Array): Counter {
   };
 }
 
-type Readers = ReadonlyMap<MetricKey, () => Iterable<[Record<string, string>, number | HistogramReading]>>;
+type MetricReader = () => Iterable<[Record<string, string>, number | HistogramReading]>;
+type Readers = ReadonlyMap<MetricKey, MetricReader>;
+
+/** A metric without a registered source has no value, rather than 0. */
+function samplesOf(name: string, read: MetricReader | undefined): Sample[] {
+  return [...read?.() ?? []].flatMap(([labels, value]) =>
+    typeof value === "number" ? [{ metricName: name, labels, value }] : histogramSamples(name, labels, value)
+  );
+}
+
+function sampleOf({ metricName, labels: { le, ...labels }, value }: Sample, { kind }: MetricEntry): MetricSample {
+  const [label] = Object.values(labels);
+  return {
+    name: metricName,
+    kind,
+    label,
+    le: le === undefined ? undefined : le === "+Inf" ? Infinity : Number(le),
+    value,
+  };
+}
 
 /** The part of a metric that prom-client uses for output. Values are counted elsewhere, so nothing else is needed. */
 interface Registered {
@@ -112,13 +134,7 @@ async function expose(readers: Readers): Promise<() => Promise<string>> {
     const metric: Registered & { name: string } = {
       name,
       get() {
-        const values: Sample[] = [];
-        // A metric without a registered source has no value, rather than 0.
-        for (const [labels, value] of readers.get(key)?.() ?? []) {
-          if (typeof value === "number") values.push({ metricName: name, labels, value });
-          else values.push(...histogramSamples(name, labels, value));
-        }
-        return { name, help: entry.help, type: entry.kind, values };
+        return { name, help: entry.help, type: entry.kind, values: samplesOf(name, readers.get(key)) };
       },
     };
     registry.registerMetric(metric as unknown as Parameters<typeof registry.registerMetric>[0]);

@@ -1,4 +1,5 @@
 /** Metrics that the system provides about this process. */
+import { statfsSync } from "node:fs";
 import process from "node:process";
 import type { Metrics } from "./contract.ts";
 
@@ -16,5 +17,17 @@ export function readProcess(metrics: Metrics): void {
   metrics.read("openFilesMax", () => {
     const soft = /^Max open files\s+(\d+)/m.exec(Deno.readTextFileSync("/proc/self/limits"));
     return soft === null ? NaN : Number(soft[1]);
+  });
+}
+
+/** The disk that holds the root. */
+export function readDisk(metrics: Metrics, root: string): void {
+  metrics.read("diskFreeBytes", () => {
+    const { bavail, bsize } = statfsSync(root);
+    return bavail * bsize;
+  });
+  metrics.read("diskSizeBytes", () => {
+    const { blocks, bsize } = statfsSync(root);
+    return blocks * bsize;
   });
 }

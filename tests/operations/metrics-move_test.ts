@@ -261,6 +261,8 @@ const CASES: Case[] = [
   { key: "memoryJsHeap", holds: (bytes) => bytes > 1e6 },
   // tests/disk-full_test.ts fills a disk.
   { key: "diskFull", holds: (isFull) => isFull === 0 },
+  { key: "diskFreeBytes", holds: (bytes) => bytes > 1e6 },
+  { key: "diskSizeBytes", holds: (bytes) => bytes > 1e8 },
   // src/log tests that messages are dropped and counted.
   { key: "logMessagesDropped", holds: (count) => count === 0 },
   { key: "cpuSeconds", by: (d) => d.exec("select sum(x) from big where x > 1") },

@@ -1,5 +1,6 @@
 /** Names and columns of the sources whose rows are made when the query starts (tables(), pg_catalog, …). */
 import type { Column, MetadataNode } from "../plan.ts";
+import type { Permission } from "../../access/mod.ts";
 import { CATALOG_TABLES, catalogName, TABLE_OID } from "./catalog-tables.ts";
 import type { Value } from "../../types/mod.ts";
 
@@ -26,8 +27,16 @@ const CALLED_TABLES: Readonly<Record<string, string>> = {
 
 const SIGN_IN = columns("auth_type:STRING enabled:BOOLEAN");
 
-/** `args`: the number of constant texts that the source takes; the first one names a table. */
-const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: boolean }>([
+interface Source {
+  columns: Column[];
+  /** Number of constant texts that the source takes; the first one names a table. */
+  args: number;
+  isFunction: boolean;
+  /** The permission that reading it takes. */
+  requires?: Permission;
+}
+
+const SOURCES = new Map<string, Source>([
   ["tables", {
     columns: columns(
       `id:INT table_name:STRING designatedTimestamp:STRING partitionBy:STRING walEnabled:BOOLEAN dedup:BOOLEAN ttlValue:INT ttlUnit:STRING
@@ -102,10 +111,23 @@ const SOURCES = new Map<string, { columns: Column[]; args: number; isFunction: b
     args: 0,
     isFunction: true,
   }],
+  ["server_metrics", {
+    columns: columns("name:STRING kind:STRING label:STRING le:DOUBLE value:DOUBLE"),
+    args: 0,
+    isFunction: true,
+    requires: "SYSTEM ADMIN",
+  }],
+  ["recent_errors", {
+    columns: columns("timestamp:TIMESTAMP level:STRING logger:STRING message:STRING"),
+    args: 0,
+    isFunction: true,
+    requires: "SYSTEM ADMIN",
+  }],
   ["pending_config", {
     columns: columns("property_path:STRING value:STRING pending_value:STRING"),
     args: 0,
     isFunction: true,
+    requires: "SYSTEM ADMIN",
   }],
   ["all_permissions", {
     columns: columns("permission:STRING database:BOOLEAN table:BOOLEAN column:BOOLEAN description:STRING"),
@@ -139,7 +161,7 @@ export function isMetadata(name: string): boolean {
   return catalogName(name) !== undefined;
 }
 
-export function metadataFunction(name: string): { args: number } | undefined {
+export function metadataFunction(name: string): Pick<Source, "args" | "requires"> | undefined {
   const source = SOURCES.get(functionSource(name));
   return source?.isFunction ? source : undefined;
 }

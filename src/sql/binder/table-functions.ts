@@ -46,6 +46,7 @@ export function tableFunction(
     throw unknownFunction(call.name, call.at, ROW_FUNCTIONS, " that gives rows");
   }
   checkCount(call, metadata.args, metadata.args);
+  if (metadata.requires !== undefined) queries.binding.requires.add(metadata.requires, call.at);
   const args: Value[] = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
     if (typeof value.value !== "string") throw typeMismatch(`${call.name} wants the name of a table`, arg.at);
