@@ -3,6 +3,7 @@
  * A wire: `database.session(identity)` → `session.prepare(text)` → `prepared.execute(values)` → an answer.
  */
 import type { Verifier } from "./auth/mod.ts";
+import type { IdentityProvider } from "./auth/oidc/mod.ts";
 import type { PartitionUnit } from "./sql/plan.ts";
 import type { AppendBatch, TableSchema, TableSnapshot } from "./storage/contract.ts";
 import type { Value } from "./types/mod.ts";
@@ -161,6 +162,8 @@ export interface LineBody extends AsyncIterable<Uint8Array> {
 
 /** Access control: authentication of clients, and permissions of endpoints. */
 export interface Access {
+  /** Undefined if there is no sign-on by a provider (acl.oidc.enabled). */
+  readonly provider?: Pick<IdentityProvider, "settings" | "endpoints">;
   /**
    * For Basic authentication and passwords in clear text. Undefined if the password is wrong. Returns synchronously if
    * it was verified before. @throws {TooManyDerivations} while too many are being verified.

@@ -1,5 +1,6 @@
 /** `sundial check-config`: reports faults of the configuration. Opens no file of the root for writing. */
 import { join } from "node:path";
+import { oidcSettings } from "../auth/oidc/settings.ts";
 import { type ConfigError, throwFaults } from "../errors.ts";
 import { Log } from "../log/mod.ts";
 import { healthFault } from "../wire/health/mod.ts";
@@ -18,6 +19,8 @@ async function check(line: CommandLine): Promise<number> {
   const log = Log.check(logOptions(line, config));
   faults.push(...log.faults, ...addressFaults(config));
   if (config.get(healthSettings.enabled)) faults.push(...[healthFault(config) ?? []].flat());
+  const { authoritiesFault } = await import("../auth/oidc/http.ts");
+  faults.push(...[authoritiesFault(config.of(oidcSettings)) ?? []].flat());
   const { certificateFaults } = await import("../wire/tls/mod.ts");
   faults.push(...certificateFaults(config));
   // Print everything together: an unknown key often explains a missing one.

@@ -1,4 +1,6 @@
 /** Makes the parts of the server and wires them together. */
+import type { IdentityProvider } from "../auth/oidc/mod.ts";
+import { oidcSettings } from "../auth/oidc/settings.ts";
 import type { Config, Root } from "../config/mod.ts";
 import { databaseSettings } from "../database/settings.ts";
 import { throwFaults } from "../errors.ts";
@@ -44,6 +46,10 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   const shared: Shared = { config, metrics, certificates, connections };
   // Health goes first, so that monitors see a living process while a long log is replayed.
   if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));
+  const provider = await createProvider(config, parts);
+  const providerOpened = provider?.open();
+  // The start fails with it below.
+  providerOpened?.catch(() => {});
   // The writer's thread loads its modules while this thread loads all others, which other commands do not need.
   const writerThread = new Worker(new URL("../workers/writer.ts", import.meta.url), { type: "module", name: "writer" });
   const { openDatabase } = await import("../database/mod.ts");
@@ -52,10 +58,12 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
     reloadConfig: () => [reloadConfig(config), certificates?.reload()].includes(true),
     writerThread,
     recentErrors: () => log.recentErrors.list(),
+    provider,
     onWriterFailed: (reason: string) => fail(`the writer has failed, ${reason}`),
   }));
   metrics.readAll(() => database.statistics());
   parts.push({ name: DATABASE, close: () => database.close() });
+  await providerOpened;
   await wires.startWires({ ...shared, database, parts });
   main.advisory(`ready after ${Math.round(performance.now())} ms`);
 }
@@ -88,6 +96,17 @@ async function openCertificates(config: Config, parts: Part[]): Promise<Certific
   const certificates = new Certificates(config, logger("tls"));
   parts.push({ name: "tls", close: () => Promise.resolve(certificates.close()) });
   return certificates;
+}
+
+/** Undefined without sign-on, so that its modules need not be loaded. @throws {ConfigError} */
+async function createProvider(config: Config, parts: Part[]): Promise<IdentityProvider | undefined> {
+  const settings = config.of(oidcSettings);
+  if (!settings.enabled) return undefined;
+  const { authoritiesFault, IdentityProvider } = await import("../auth/oidc/mod.ts");
+  throwFaults([authoritiesFault(settings) ?? []].flat());
+  const provider = new IdentityProvider(settings);
+  parts.push({ name: "sign-on", close: () => Promise.resolve(provider.close()) });
+  return provider;
 }
 
 /** The settings of the database, and its callbacks to the other parts. */

@@ -1,6 +1,7 @@
 /** All settings: the sections declared by the rooms, in the order of server.conf and of the manual. */
 import { Config, generalSection, loadConfig, type Section } from "../config/mod.ts";
 import { accessSection } from "../access/settings.ts";
+import { oidcSection } from "../auth/oidc/settings.ts";
 import { databaseSections } from "../database/settings.ts";
 import type { ConfigError } from "../errors.ts";
 import { logSection } from "../log/settings.ts";
@@ -20,6 +21,7 @@ export const SECTIONS: readonly Section[] = [
   metricsSection,
   ...databaseSections,
   accessSection,
+  oidcSection,
   pgSection,
   lineSection,
   logSection,

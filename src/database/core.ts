@@ -1,5 +1,6 @@
 /** Options and services shared by the parts of the database. */
 import type { Answer, Database, Identity } from "../api.ts";
+import type { IdentityProvider } from "../auth/oidc/mod.ts";
 import type { Values } from "../config/mod.ts";
 import type { Scheduler } from "../engine/mod.ts";
 import type { LogRecord } from "../log/mod.ts";
@@ -31,6 +32,8 @@ export interface DatabaseOptions extends Values<typeof databaseSettings> {
   metrics?: () => MetricSample[];
   /** For recent_errors(), the latest first. */
   recentErrors?: () => LogRecord[];
+  /** Undefined if there is no sign-on by a provider (acl.oidc.enabled). */
+  provider?: IdentityProvider;
   /** Called for each change of access control, with a line of user, action and address. */
   audit?: (line: string) => void;
   /** Called for an internal error. */

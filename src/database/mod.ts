@@ -186,7 +186,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const ingest = new Ingest(core, nowMicros);
   let referenceText: string | undefined;
   const database: OpenedDatabase = {
-    access: access && new SignIn(access, nowMs),
+    access: access && new SignIn(access, nowMs, options.provider),
     session: (identity, client): Session => new DatabaseSession(core, identity, client),
     writeLines: (body, precision, identity) => ingest.writeLines(body, precision, identity),
     importCsv: (body, options, identity, signal) => new CsvImport(core, options, identity).run(body, signal),

@@ -15,8 +15,8 @@ export {
   type Wire,
 } from "./catalogue.ts";
 export * from "./contract.ts";
-export type { HistogramReading } from "./histogram.ts";
 export { readDisk, readProcess } from "./process.ts";
+export { Histogram, type HistogramReading, LATENCY_BOUNDS } from "./histogram.ts";
 export { QueryCount, type QueryEnd } from "./query-count.ts";
 
 export const METRIC_PREFIX = "service_";

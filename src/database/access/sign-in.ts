@@ -1,6 +1,7 @@
 /** Authenticates clients by password or token. */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Access, Identity } from "../../api.ts";
+import type { IdentityProvider } from "../../auth/oidc/mod.ts";
 import { type AccessSnapshot, ENDPOINTS, type Principal, type StoredVerifier, tokenHash } from "../../access/mod.ts";
 import { Derivations, deriveVerifier, isPasswordOf, mockVerifier, type Verifier } from "../../auth/mod.ts";
 import type { TableSchema } from "../../storage/contract.ts";
@@ -26,7 +27,11 @@ export class SignIn implements Access {
   private adminDerived: Promise<Verifier> | undefined;
   private readonly refreshedAt = new Map<string, number>();
 
-  constructor(private readonly control: AccessControl, private readonly nowMs: () => number) {}
+  constructor(
+    private readonly control: AccessControl,
+    private readonly nowMs: () => number,
+    readonly provider?: IdentityProvider,
+  ) {}
 
   /** Returns synchronously for a password that was verified before. */
   withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined> {

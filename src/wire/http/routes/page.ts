@@ -1,8 +1,15 @@
 /** GET /: the page of the web console. */
 import { randomBytes } from "node:crypto";
+import type { Database } from "../../../api.ts";
 import type { Route } from "../contract.ts";
 import { documentReply } from "../reply.ts";
 import { pageSecurityHeaders } from "../../security-headers.ts";
+
+/** What the page requests from the identity provider when somebody signs in. */
+function urlsToSignIn({ access }: Database): string[] {
+  const server = access?.provider?.endpoints;
+  return server === undefined ? [] : [server.token_endpoint, server.jwks_uri, server.userinfo_endpoint];
+}
 
 export const page: Route = {
   name: "page",
@@ -11,10 +18,10 @@ export const page: Route = {
   paths: ["/", "//", "/index.html"],
   settings: {},
   methods: {
-    GET({ options }) {
+    GET({ options, database }) {
       const nonce = randomBytes(18).toString("base64");
       const reply = documentReply(options.console.page.replaceAll("{NONCE}", nonce), "text/html; charset=utf-8");
-      reply.headers.push(["Cache-Control", "no-cache"], ...pageSecurityHeaders(nonce));
+      reply.headers.push(["Cache-Control", "no-cache"], ...pageSecurityHeaders(nonce, urlsToSignIn(database)));
       return reply;
     },
   },

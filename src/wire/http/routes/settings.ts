@@ -1,4 +1,5 @@
 /** GET /settings: information that clients of the line protocol and the console request first. */
+import type { Database } from "../../../api.ts";
 import { generalSettings, list } from "../../../config/mod.ts";
 import { VERSION } from "../../../version.ts";
 import type { Reply } from "../../http1/mod.ts";
@@ -37,6 +38,26 @@ const WIRES = ["http", "tcp", "pgwire"] as const;
 /** Versions of the line protocol that `src/wire/line` reads: text; binary doubles and arrays; binary decimals. */
 const LINE_PROTOCOL_VERSIONS = [1, 2, 3];
 
+/** What a browser needs for signing in with the identity provider. Addresses are null while the provider is down. */
+function signOn({ access }: Database): Record<string, unknown> {
+  if (access?.provider === undefined) return {};
+  const { settings, endpoints } = access.provider;
+  return {
+    "acl.oidc.enabled": true,
+    "acl.oidc.client.id": settings.clientId,
+    "acl.oidc.redirect.uri": settings.redirectUri === "" ? null : settings.redirectUri,
+    "acl.oidc.scope": settings.scope,
+    "acl.oidc.pkce.required": true,
+    "acl.oidc.state.required": true,
+    "acl.oidc.groups.encoded.in.token": settings.groupsInToken,
+    "acl.oidc.issuer": endpoints?.issuer ?? null,
+    "acl.oidc.authorization.endpoint": endpoints?.authorization_endpoint ?? null,
+    "acl.oidc.token.endpoint": endpoints?.token_endpoint ?? null,
+    "acl.oidc.public.keys.endpoint": endpoints?.jwks_uri ?? null,
+    "acl.oidc.end.session.endpoint": endpoints?.end_session_endpoint ?? null,
+  };
+}
+
 function readSettings(call: Call): Reply {
   const { user, password, asksBrowsers, instanceName, maxNameLength, ...served } = call.options.config.of(told);
   const isProtected = call.database.access !== undefined || (user !== "" && password !== "");
@@ -50,6 +71,7 @@ function readSettings(call: Call): Reply {
       "http.settings.readonly": true,
       ...(isProtected ? { "acl.enabled": true } : {}),
       ...(isProtected && asksBrowsers ? { "acl.basic.auth.realm.enabled": true } : {}),
+      ...signOn(call.database),
       "accepting.writes": isReadOnly(call.options.config) ? [] : wires,
       "line.proto.support.versions": LINE_PROTOCOL_VERSIONS,
       "ilp.proto.transports": wires.filter((wire) => wire !== "pgwire"),

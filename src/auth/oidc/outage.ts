@@ -1,0 +1,45 @@
+/** Notices that the provider is down: it is then asked again and again, and after a minute the log is told, as an alert. */
+import type { Logger } from "../../log/mod.ts";
+
+const ALERT_MS = 60_000;
+const PROBE_MS = 10_000;
+
+export class Outage {
+  /** performance.now() of the first failure after which nothing succeeded. */
+  private since: number | undefined;
+  private isTold = false;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  /** `probe`: asks the provider something; the answer arrives by `answered` or `failed`. */
+  constructor(
+    private readonly probe: () => unknown,
+    private readonly log: Pick<Logger, "critical" | "advisory">,
+    private readonly nowMs: () => number,
+  ) {}
+
+  answered(): void {
+    if (this.isTold) this.log.advisory(`the identity provider answers again, after ${this.seconds()} s`);
+    this.close();
+  }
+
+  failed(reason: string): void {
+    this.since ??= this.nowMs();
+    if (this.timer === undefined) {
+      this.timer = setInterval(() => this.probe(), PROBE_MS);
+      Deno.unrefTimer(this.timer as unknown as number);
+    }
+    if (this.isTold || this.nowMs() - this.since < ALERT_MS) return;
+    this.isTold = true;
+    this.log.critical(`the identity provider has been down for ${this.seconds()} s: ${reason}`);
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+    this.timer = this.since = undefined;
+    this.isTold = false;
+  }
+
+  private seconds(): number {
+    return Math.round((this.nowMs() - this.since!) / 1000);
+  }
+}

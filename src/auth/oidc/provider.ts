@@ -1,0 +1,199 @@
+/** The identity provider: where it is, whose a token is, and tokens for passwords. */
+import * as oauth from "oauth4webapi";
+import { ConfigError } from "../../errors.ts";
+import { type Logger, logger } from "../../log/mod.ts";
+import { type Claims, claimsUser, type ProviderUser } from "./claims.ts";
+import { configuredServer, discoveredServer, type ProviderServer, UnfitDocument } from "./endpoints.ts";
+import { ProviderHttp, ProviderUnavailable, type Request } from "./http.ts";
+import { Outage } from "./outage.ts";
+import { ProviderStatistics } from "./statistics.ts";
+import { type OidcSettings, oidcSettings } from "./settings.ts";
+import { TokenKeys } from "./token-keys.ts";
+
+/** The start does not wait longer for the discovery document. */
+const START_WAIT_MS = 5_000;
+/** A discovery document of this age is asked for again. */
+const DISCOVERY_AGE_MAX_MS = 3_600_000;
+
+/** Tokens of a user. They are only kept in memory. */
+export interface Tokens {
+  /** What identifies the user: the access token, or the ID token if groups are taken from tokens. */
+  token: string;
+  refreshToken: string | undefined;
+}
+
+export class IdentityProvider {
+  readonly statistics = new ProviderStatistics();
+  private readonly http: ProviderHttp;
+  private readonly outage: Outage;
+  private readonly client: oauth.Client;
+  private readonly keys: TokenKeys;
+  private known: ProviderServer | undefined;
+  private knownAtMs = -Infinity;
+  private asking: Promise<ProviderServer> | undefined;
+
+  /** @throws {ConfigError} if the file of authorities cannot be read. */
+  constructor(
+    readonly settings: OidcSettings,
+    private readonly log: Logger = logger("sign-on"),
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {
+    this.client = { client_id: settings.clientId, [oauth.clockTolerance]: Math.ceil(settings.clockToleranceMs / 1000) };
+    this.outage = new Outage(() => this.probe(), log, nowMs);
+    this.http = new ProviderHttp(settings, {
+      onRequest: (kind, seconds, failure) => {
+        this.statistics.request(seconds, failure === undefined);
+        if (failure === undefined) return this.outage.answered();
+        log.error(`the identity provider did not answer (${kind}): ${failure}`);
+        this.outage.failed(failure);
+      },
+    });
+    this.keys = new TokenKeys(settings, this.http.fetcher("keys"));
+    if (settings.configurationUrl === "") this.known = configuredServer(settings);
+  }
+
+  /** Asks for the discovery document. @throws {ConfigError} if it is unfit; a provider that is down does not stop the start. */
+  async open(): Promise<void> {
+    const server = this.server().catch((error) => {
+      if (error instanceof UnfitDocument) {
+        const { key } = oidcSettings.configurationUrl;
+        throw new ConfigError(key, `${key}: ${error.message}`);
+      }
+    });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, START_WAIT_MS));
+    await Promise.race([server, late]).finally(() => clearTimeout(timer));
+    if (this.known !== undefined) return;
+    server.catch((error) => this.log.error(error.message));
+    this.log.advisory("the identity provider does not answer: nobody can sign in with it until it does");
+  }
+
+  close(): void {
+    this.outage.close();
+    this.http.close();
+  }
+
+  /** Undefined until the discovery document has been read; it is then asked for. */
+  get endpoints(): ProviderServer | undefined {
+    if (this.settings.configurationUrl !== "" && this.nowMs() - this.knownAtMs > DISCOVERY_AGE_MAX_MS) {
+      this.discover().catch(() => {});
+    }
+    return this.known;
+  }
+
+  /**
+   * The user of a token. Undefined: the provider, or the check of the token, has refused it. @throws
+   * {ProviderUnavailable}
+   */
+  async userOf(token: string): Promise<ProviderUser | undefined> {
+    const server = await this.server();
+    const claims = this.settings.groupsInToken
+      ? await this.keys.claimsOf(server, token, (reason) => this.refused("token", reason))
+      : await this.userInfo(server, token);
+    return claims && claimsUser(claims, this.settings);
+  }
+
+  private async userInfo(server: ProviderServer, token: string): Promise<Claims | undefined> {
+    const reply = await oauth.userInfoRequest(server, this.client, token, this.through("userinfo"));
+    if ([400, 401, 403].includes(reply.status)) return this.refused("token", `user-info answers ${reply.status}`);
+    if (reply.status !== 200) throw this.failed("user-info", `status ${reply.status}`);
+    try {
+      const claims = await oauth.processUserInfoResponse(server, this.client, oauth.skipSubjectCheck, reply);
+      const isSigned = reply.headers.get("content-type")?.startsWith("application/jwt");
+      if (isSigned) await oauth.validateApplicationLevelSignature(server, reply, this.through("keys"));
+      return claims;
+    } catch (error) {
+      throw this.failed("user-info", (error as Error).message);
+    }
+  }
+
+  /** The password flow. Undefined: name or password are wrong. @throws {ProviderUnavailable} */
+  async tokensFor(name: string, password: string): Promise<Tokens | undefined> {
+    const { scope } = this.settings;
+    const server = await this.server();
+    const parameters = new URLSearchParams({ username: name, password, scope });
+    const reply = await oauth.genericTokenEndpointRequest(
+      server,
+      this.client,
+      oauth.None(),
+      "password",
+      parameters,
+      this.through("token"),
+    );
+    return await this.tokensOf(server, reply, "password");
+  }
+
+  /** Undefined: the refresh token is not valid any more. @throws {ProviderUnavailable} */
+  async renewed(refreshToken: string): Promise<Tokens | undefined> {
+    const server = await this.server();
+    const reply = await oauth.refreshTokenGrantRequest(
+      server,
+      this.client,
+      oauth.None(),
+      refreshToken,
+      this.through("token"),
+    );
+    const tokens = await this.tokensOf(server, reply, "refresh token");
+    return tokens && { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken };
+  }
+
+  private async tokensOf(server: ProviderServer, reply: Response, what: string): Promise<Tokens | undefined> {
+    if (reply.status !== 200) {
+      // Descriptions of errors may name the user or repeat what was sent.
+      const code = await errorCode(reply);
+      if (code === "invalid_grant") return this.refused(what, code);
+      throw this.failed("token endpoint", `status ${reply.status}${code === undefined ? "" : `, ${code}`}`);
+    }
+    let answer: oauth.TokenEndpointResponse;
+    try {
+      answer = await oauth.processGenericTokenEndpointResponse(server, this.client, reply);
+    } catch (error) {
+      throw this.failed("token endpoint", (error as Error).message);
+    }
+    // Providers may leave out the ID token, and sign access tokens likewise.
+    const token = this.settings.groupsInToken ? answer.id_token ?? answer.access_token : answer.access_token;
+    return { token, refreshToken: answer.refresh_token };
+  }
+
+  private refused(what: string, reason: string): undefined {
+    this.log.info(`${what} refused: ${reason}`);
+  }
+
+  private failed(what: string, reason: string): ProviderUnavailable {
+    this.log.error(`the identity provider's ${what} cannot be used: ${reason}`);
+    return new ProviderUnavailable(`${what}: ${reason}`);
+  }
+
+  private through(kind: Request) {
+    // All addresses were checked: http is only for this machine.
+    return { [oauth.customFetch]: this.http.fetcher(kind), [oauth.allowInsecureRequests]: true };
+  }
+
+  private async server(): Promise<ProviderServer> {
+    return this.endpoints ?? await this.discover();
+  }
+
+  private discover(): Promise<ProviderServer> {
+    this.asking ??= discoveredServer(this.settings, this.http.fetcher("discovery")).then((server) => {
+      this.knownAtMs = this.nowMs();
+      return this.known = server;
+    }).finally(() => this.asking = undefined);
+    return this.asking;
+  }
+
+  /** Any answer shows that the provider is there. */
+  private probe(): Promise<unknown> {
+    const { configurationUrl } = this.settings;
+    const url = configurationUrl === "" ? this.known!.jwks_uri : configurationUrl;
+    return this.http.fetcher("discovery")(url).catch(() => {});
+  }
+}
+
+async function errorCode(reply: Response): Promise<string | undefined> {
+  try {
+    const { error } = await reply.json() as { error?: unknown };
+    return typeof error === "string" && /^[\w-]{1,64}$/.test(error) ? error : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,20 @@
+/** A server with access control and sign-on by a test's provider. */
+import { type ProtectedServer, startProtected } from "../access/server.ts";
+import { CLIENT_ID, type TestProvider } from "./provider.ts";
+
+export const DISCOVERY = "/.well-known/openid-configuration";
+
+export function startSignOn(
+  { issuer }: Pick<TestProvider, "issuer">,
+  env: Record<string, string> = {},
+): Promise<ProtectedServer> {
+  return startProtected({
+    SVC_ACL_OIDC_ENABLED: "true",
+    SVC_ACL_OIDC_CONFIGURATION_URL: issuer + DISCOVERY,
+    SVC_ACL_OIDC_CLIENT_ID: CLIENT_ID,
+    SVC_ACL_OIDC_SCOPE: "openid profile groups",
+    ...env,
+  });
+}
+
+export const bearer = (token: string) => `Bearer ${token}`;
