@@ -47,8 +47,11 @@ export interface ResultColumn {
  * made.
  */
 export type Encoding =
-  /** Rows of the dataset of /exec: `[…],[…]`, with a comma before each row except the first one of the result. */
-  | { name: "json"; quoteLargeNumbers: boolean; columns?: number[] }
+  /**
+   * Rows of the dataset of /exec: `[…],[…]`, with a comma before each row except the first one of the result. `isLines`: a line
+   * feed follows each comma, and there are no others.
+   */
+  | { name: "json"; quoteLargeNumbers: boolean; columns?: number[]; isLines?: boolean }
   | { name: "csv"; delimiter: string }
   /** Row groups of a Parquet file. See `src/wire/encode/parquet.ts`. */
   | {
@@ -66,11 +69,24 @@ export interface ExecuteOptions {
   window?: { first: number; count: number };
   /** Count all rows, even after the end of the window. */
   countAll?: boolean;
+  /** Approximate size of a chunk; undefined: some megabytes. */
+  chunkBytes?: number;
   signal?: AbortSignal;
   /** 0 or undefined: the configured timeout. */
   timeoutMs?: number;
   /** Called repeatedly with the progress of the statement, as text for users. */
   progress?: { everyMs: number; tell(text: string): void };
+  /** Called when the statement begins, with a function that tells how far it is. */
+  onBegin?(progress: () => StatementProgress): void;
+}
+
+export interface StatementProgress {
+  seconds: number;
+  rowsRead: number;
+  /** Upper bound; undefined if it is not known. */
+  rowsToRead?: number;
+  rowsWritten: number;
+  memoryBytes: number;
 }
 
 export interface Chunk {

@@ -162,6 +162,12 @@ export class DiskFullError extends Error {
   }
 }
 
+/** The system's error of a write to `path`, as ours if the disk is full. */
+export function asDiskFull(path: string, error: unknown): unknown {
+  const code = (error as { code?: string }).code;
+  return code === "ENOSPC" || code === "EDQUOT" ? new DiskFullError(path, { cause: error }) : error;
+}
+
 /** Checks for internal errors: no input can make it fail. */
 export function assert(condition: unknown, message = "assertion failed"): asserts condition {
   if (!condition) throw new Error(message);

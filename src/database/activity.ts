@@ -2,7 +2,7 @@
  * Tracks persistent connections and running statements: their users and their progress. CANCEL QUERY cancels
  * statements.
  */
-import type { Client, ExecuteOptions, Identity, Session } from "../api.ts";
+import type { Client, ExecuteOptions, Identity, Session, StatementProgress } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { QueryStatistics, RunningQuery } from "../engine/mod.ts";
 import { shownText } from "../log/mod.ts";
@@ -45,6 +45,7 @@ export class Activity {
     this.running.set(id, statement);
     connection?.begins(statement);
     if (options.progress !== undefined) statement.tellProgress(options.progress);
+    options.onBegin?.(() => statement.progress);
     return statement;
   }
 
@@ -222,6 +223,17 @@ export class RunningStatement {
     if (this.query === undefined) return "running";
     const { state } = this.statistics;
     return state === "ended" ? "writing" : state;
+  }
+
+  get progress(): StatementProgress {
+    const { rowsRead, rowsToRead, memoryBytes } = this.statistics;
+    return {
+      seconds: (performance.now() - this.startedMs) / 1000,
+      rowsRead,
+      rowsToRead: rowsToRead === 0 ? undefined : rowsToRead,
+      rowsWritten: this.rowsWritten,
+      memoryBytes,
+    };
   }
 
   /** Called when the engine has started the query. */

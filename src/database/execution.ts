@@ -242,7 +242,8 @@ function finishing(
 
 /** Converts the options of `execute` to those of an output for clients. */
 export function rowsOutput(options: ExecuteOptions): OutputOptions {
-  return { kind: "rows", encoding: options.encoding, window: options.window, countAll: options.countAll };
+  const { encoding, window, countAll, chunkBytes } = options;
+  return { kind: "rows", encoding, window, countAll, pieceBytes: chunkBytes };
 }
 
 /** The client has disconnected or cancelled the query. SQLSTATE 57014. */

@@ -11,7 +11,14 @@ import { createEncoder } from "../wire/encode/mod.ts";
 
 /** Plain data, so that it can be posted to a worker. */
 export type OutputOptions =
-  | { kind: "rows"; encoding: Encoding; window?: { first: number; count: number }; countAll?: boolean }
+  | {
+    kind: "rows";
+    encoding: Encoding;
+    window?: { first: number; count: number };
+    countAll?: boolean;
+    /** Of a piece, approximately; undefined: PIECE_BYTES. */
+    pieceBytes?: number;
+  }
   /** `targets`: the table columns' type tags. */
   | { kind: "append"; targets: string[] }
   /** For EXPLAIN ANALYZE: rows are only counted. */
@@ -118,6 +125,7 @@ class RowsOutput implements Output {
   private readonly encoder: ReturnType<typeof createEncoder>;
   private readonly first: number;
   private readonly end: number;
+  private readonly pieceBytes: number;
   private readonly rowsMax: number;
 
   constructor(
@@ -126,10 +134,11 @@ class RowsOutput implements Output {
     private readonly heap: SharedHeap,
     private readonly memory: QueryMemory,
   ) {
+    this.pieceBytes = options.pieceBytes ?? PIECE_BYTES;
     // The rows passed together to a Parquet file form a row group.
     this.rowsMax = options.encoding.name === "parquet"
       ? Infinity
-      : Math.ceil(PIECE_BYTES / VALUE_BYTES / Math.max(1, columns.length));
+      : Math.ceil(this.pieceBytes / VALUE_BYTES / Math.max(1, columns.length));
     this.encoder = createEncoder(options.encoding, [...columns], heap);
     this.first = options.window?.first ?? 0;
     this.end = options.window ? options.window.first + options.window.count : Infinity;
@@ -142,7 +151,7 @@ class RowsOutput implements Output {
     this.totalRows += batch.rowCount;
     if (this.totalRows >= this.end && !this.options.countAll) this.finished = true;
     for (let from = first, to; from < end; from = to) {
-      to = endOfTexts(heap, batch.columns, from, Math.min(end, from + this.rowsMax), PIECE_BYTES);
+      to = endOfTexts(heap, batch.columns, from, Math.min(end, from + this.rowsMax), this.pieceBytes);
       needTexts(heap, memory, batch, from, to);
       const bytes = this.encoder.encode(batch, from, to - from, this.encoded === 0);
       this.encoded += to - from;

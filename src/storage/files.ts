@@ -3,7 +3,7 @@
  * (`faulty-files.ts`). `read` and `write` may be short; callers use `readFully` and `writeFully`.
  */
 import fs from "node:fs";
-import { DiskFullError } from "../errors.ts";
+import { asDiskFull } from "../errors.ts";
 
 export interface File {
   readonly path: string;
@@ -125,11 +125,6 @@ export function join(...parts: string[]): string {
 export function parentOf(path: string): string {
   const at = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"));
   return at < 0 ? "." : at === 0 ? "/" : path.slice(0, at);
-}
-
-function asDiskFull(path: string, error: unknown): unknown {
-  const code = (error as { code?: string }).code;
-  return code === "ENOSPC" || code === "EDQUOT" ? new DiskFullError(path, { cause: error }) : error;
 }
 
 class RealFile implements File {

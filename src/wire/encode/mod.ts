@@ -17,7 +17,7 @@ export type { Encoder };
 const POLL_ROWS = 4_096;
 /** Batches of at least this many rows are worth a generated loop. */
 const LOOP_ROWS_MIN = 1_024;
-const COMMA = 0x2c, QUOTE = 0x22, OPEN = 0x5b, CLOSE = 0x5d, LETTER_D = 0x44;
+const COMMA = 0x2c, LINE_FEED = 0x0a, QUOTE = 0x22, OPEN = 0x5b, CLOSE = 0x5d, LETTER_D = 0x44;
 
 /** One result column while it is written. */
 interface Field {
@@ -52,7 +52,9 @@ export function createEncoder(
       if (rowCount >= LOOP_ROWS_MIN && encoding.name !== "pg") {
         loop ??= rowLoop(
           loopColumns,
-          encoding.name === "csv" ? encoding.delimiter.charCodeAt(0) : undefined,
+          encoding.name === "csv"
+            ? { name: "csv", delimiter: encoding.delimiter.charCodeAt(0) }
+            : { name: "json", isLines: encoding.isLines === true },
           heap,
           sink,
           rowBytes,
@@ -127,8 +129,9 @@ type RowWriterOf<Name extends RowEncoding["name"]> = (
   sink: ByteSink,
 ) => RowWriter;
 
-const jsonRows: RowWriterOf<"json"> = (_encoding, fields, sink) => (row, at, isFirst) => {
+const jsonRows: RowWriterOf<"json"> = ({ isLines }, fields, sink) => (row, at, isFirst) => {
   if (!isFirst) sink.bytes[at++] = COMMA;
+  if (!isFirst && isLines) sink.bytes[at++] = LINE_FEED;
   sink.bytes[at++] = OPEN;
   for (let index = 0; index < fields.length; index++) {
     if (index > 0) sink.bytes[at++] = COMMA;

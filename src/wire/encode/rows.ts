@@ -113,15 +113,16 @@ type LoopMaker = (
 const makers = new Map<string, LoopMaker>();
 const MAKERS_MAX = 200;
 
-/** `delimiter`: for CSV; undefined for JSON. */
+export type RowFormat = { name: "csv"; delimiter: number } | { name: "json"; isLines: boolean };
+
 export function rowLoop(
   columns: readonly LoopColumn[],
-  delimiter: number | undefined,
+  format: RowFormat,
   heap: SharedHeap,
   sink: ByteSink,
   rowBytes: number,
 ): RowLoop {
-  const source = loopText(columns, delimiter);
+  const source = loopText(columns, format);
   let make = makers.get(source);
   if (make === undefined) {
     if (makers.size >= MAKERS_MAX) makers.delete(makers.keys().next().value!);
@@ -129,21 +130,22 @@ export function rowLoop(
     makers.set(source, make);
   }
   const writers = columns.map((column) => column.writer), indices = columns.map((column) => column.index);
-  return make(heap, sink, writers, indices, rowBytes, delimiter === undefined ? "json" : "csv", FORMATS);
+  return make(heap, sink, writers, indices, rowBytes, format.name, FORMATS);
 }
 
 const put = (...codes: number[]) => codes.map((code) => `bytes[at++] = ${code};`).join(" ");
 
 /** The source text is made only of constants in this file and numbers, never of a client's text. */
-function loopText(columns: readonly LoopColumn[], delimiter: number | undefined): string {
-  const isJson = delimiter === undefined;
+function loopText(columns: readonly LoopColumn[], format: RowFormat): string {
+  const isJson = format.name === "json";
+  const between = isJson && format.isLines ? put(COMMA, LF) : put(COMMA);
   const binds = columns.map(({ type }, k) => {
     const snippet = SNIPPETS[type];
     if (snippet === undefined) return `writers[${k}].bind(batch.columns[indices[${k}]]);`;
     const entries = type === "SYMBOL" ? `const entries${k} = (v${k}.dictionary?.entries ?? 0) / 4;` : "";
     return `const v${k} = batch.columns[indices[${k}]], base${k} = v${k}.address / ${snippet.width}; ${entries}`;
   });
-  const values = columns.map((column, k) => (k === 0 ? "" : put(isJson ? COMMA : delimiter)) + valueText(column, k));
+  const values = columns.map((column, k) => (k === 0 ? "" : put(isJson ? COMMA : format.delimiter)) + valueText(column, k));
   return `
     const { i8, i16, i32, u32, u8, f32, f64 } = heap;
     const { ${Object.keys(FORMATS).join(", ")} } = formats;
@@ -152,7 +154,7 @@ function loopText(columns: readonly LoopColumn[], delimiter: number | undefined)
       let bytes = sink.bytes;
       for (let row = from; row < to; row++) {
         if (at + rowBytes > bytes.length) bytes = sink.ensure(at);
-        ${isJson ? `if (!isFirst || row > from) ${put(COMMA)}` : ""}
+        ${isJson ? `if (!isFirst || row > from) { ${between} }` : ""}
         ${isJson ? put(OPEN) : ""}
         ${values.join("\n")}
         ${isJson ? put(CLOSE) : put(CR, LF)}

@@ -84,6 +84,7 @@ Deno.test("the generated loop writes the same bytes as the columns' writers, row
     { name: "csv", delimiter: ";" },
     { name: "json", quoteLargeNumbers: false },
     { name: "json", quoteLargeNumbers: true, columns: [5, 11, 4] },
+    { name: "json", quoteLargeNumbers: true, isLines: true },
   ];
   for (const encoding of encodings) {
     const whole = createEncoder(encoding, columns, heap).encode(batch, 3, ROWS - 3, true);
@@ -94,5 +95,10 @@ Deno.test("the generated loop writes the same bytes as the columns' writers, row
     }
     const decoder = new TextDecoder("utf-8", { fatal: false });
     assert.equal(decoder.decode(whole), parts.map((part) => decoder.decode(part)).join(""));
+    if (encoding.name !== "json" || !encoding.isLines) continue;
+    // Whoever spools rows relies on line feeds to be only between them.
+    const lines = decoder.decode(whole).split("\n");
+    assert.equal(lines.length, ROWS - 3);
+    assert.deepEqual(JSON.parse(`[${lines.join("")}]`).length, ROWS - 3);
   }
 });

@@ -7,6 +7,7 @@ import type { HttpRequest, Reply } from "../http1/mod.ts";
 import type { Certificate } from "../tls/mod.ts";
 import type { ConsoleFiles } from "./console-files.ts";
 import type { Parameters } from "./parameters.ts";
+import type { Results } from "./results/mod.ts";
 
 export interface HttpLog {
   info(message: string): void;
@@ -43,6 +44,8 @@ export interface Call {
   client: Client;
   database: Database;
   options: HttpOptions;
+  /** Results that are spooled for the console. */
+  results: Results;
   /** performance.now() when the request arrived. */
   startedMs: number;
   /** Time taken by authentication. */

@@ -14,6 +14,7 @@ import { ROUTES } from "./routes/mod.ts";
 import { redirect } from "./routes/redirect.ts";
 import { securityHeaders } from "../security-headers.ts";
 import { consolePrefix, httpSettings, originRules } from "./settings.ts";
+import { Results } from "./results/mod.ts";
 import { Sessions } from "./sessions.ts";
 
 export type { HttpLog, HttpMetrics, HttpOptions } from "./contract.ts";
@@ -35,6 +36,7 @@ export function startHttp(options: HttpOptions): HttpServer {
   const routes = routesOf(config, options.console);
   const inFlight = new InFlight(config);
   const requests = Object.fromEntries(ROUTES.map(({ name }) => [name, 0]));
+  const results = new Results(config, (error) => options.log.error(`a spooled result is left: ${stackOf(error)}`));
   const sessions = new Sessions(settings.sessionTimeoutMs);
   const authenticator = new Authenticator(settings, sessions, options.database.access);
   const security = securityHeaders();
@@ -61,7 +63,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       const asker = { method, header: (name: string) => request.headers.get(name) };
       const verdict = judge(asker, originRules(config), false);
       const reply = refused ?? answerOf(verdict) ??
-        await answer(request, { hostname, path, query, route, authenticator, sessions, options });
+        await answer(request, { hostname, path, query, route, authenticator, sessions, results, options });
       reply.headers.push(...verdict.headers, ...route?.ownSecurity === true ? [] : security);
       if (!settings.keepsConnections) reply.isLast = true;
       const { status } = reply;
@@ -78,9 +80,10 @@ export function startHttp(options: HttpOptions): HttpServer {
     port: server.port,
     inFlight: () => inFlight.counts,
     requests: () => requests,
-    close() {
+    async close() {
       authenticator.close();
-      return server.close();
+      await results.close();
+      await server.close();
     },
   };
 }
@@ -127,12 +130,13 @@ interface Arrival {
   route: Route | undefined;
   authenticator: Authenticator;
   sessions: Sessions;
+  results: Results;
   options: HttpOptions;
 }
 
 async function answer(
   request: HttpRequest,
-  { hostname, path, query, route, authenticator, sessions, options }: Arrival,
+  { hostname, path, query, route, authenticator, sessions, results, options }: Arrival,
 ): Promise<Reply> {
   const startedMs = performance.now();
   // For HEAD no statement is run, as nobody would read its answer.
@@ -168,6 +172,7 @@ async function answer(
     client: { wire: "http", address: () => shownAddress(request.remoteAddr), canWrite: true },
     database: options.database,
     options,
+    results,
     startedMs,
     authenticationNs,
   };

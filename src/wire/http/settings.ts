@@ -108,6 +108,10 @@ const settings = {
     /** Also announced to clients. */
     spareIdleMs: seconds("http.keep-alive.timeout", "5", "Seconds told in the Keep-Alive header."),
   },
+  statementSizeMax: size("http.request.body.size.max", "16m", "Longest body of a POST with a statement.", {
+    min: 1024,
+    reloadable: true,
+  }),
   keepAliveMax: int("http.keep-alive.max", 10_000, "Requests told in the Keep-Alive header."),
   keepsConnections: bool("http.server.keep.alive", true, "Keeps connections open between requests."),
   compresses: bool(

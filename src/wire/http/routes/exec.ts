@@ -1,6 +1,6 @@
 /** GET and POST /exec: runs a statement and answers in JSON. */
 import type { Answer, Prepared } from "../../../api.ts";
-import { int, list, size } from "../../../config/mod.ts";
+import { int, list } from "../../../config/mod.ts";
 import { SqlError } from "../../../errors.ts";
 import type { Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
@@ -18,10 +18,6 @@ const settings = {
     "Most /exec requests in flight; one more is answered 429. -1: no limit of their own.",
     { min: -1, reloadable: true },
   ),
-  statementSizeMax: size("http.request.body.size.max", "16m", "Longest body of a POST to /exec.", {
-    min: 1024,
-    reloadable: true,
-  }),
 };
 
 export const exec: Route = {
@@ -37,7 +33,7 @@ export const exec: Route = {
 
 async function executeBody(call: Call): Promise<Reply> {
   try {
-    const { parameters, args } = await readStatement(call, call.options.config.get(settings.statementSizeMax));
+    const { parameters, args } = await readStatement(call, call.options.config.of(httpSettings).statementSizeMax);
     return await execute({ ...call, parameters }, args);
   } catch (error) {
     if (error instanceof StatementBodyError) return queryError("", error.message, 0, error.status);

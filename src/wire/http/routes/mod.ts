@@ -8,6 +8,7 @@ import { imp } from "./imp.ts";
 import { language } from "./language.ts";
 import { page } from "./page.ts";
 import { ping } from "./ping.ts";
+import { results } from "./results.ts";
 import { settings } from "./settings.ts";
 import { validate } from "./validate.ts";
 import { warnings } from "./warnings.ts";
@@ -16,6 +17,7 @@ import { write } from "./write.ts";
 export const ROUTES: readonly Route[] = [
   exec,
   validate,
+  results,
   exp,
   imp,
   write,

@@ -1,0 +1,185 @@
+/**
+ * Encoded rows of one result: the first ones in memory, all of them in a file once they are many. Rows are lines of JSON, `[…]`,
+ * joined by a comma and a line feed (`isLines` of the encoding). Files are read and written by asynchronous calls only.
+ */
+import { dirname } from "node:path";
+import { asDiskFull, assert } from "../../../errors.ts";
+
+/** Rows that follow each other in the file, or in memory while there is none. */
+interface Block {
+  firstRow: number;
+  rowCount: number;
+  /** In the file. */
+  position: number;
+  sizeBytes: number;
+  /** With their separators, until it is written. */
+  parts?: Uint8Array[];
+}
+
+export interface RowRange {
+  rowCount: number;
+  /** The rows, joined by a comma and a line feed. */
+  parts: Uint8Array[];
+}
+
+/** Smaller results make no file. */
+export const MEMORY_BYTES = 1 << 20;
+/** Size of a block, approximately: each part of the file that is read as a whole. */
+export const BLOCK_BYTES = 256 << 10;
+/** A range ends with the block in which it exceeds this size, but has at least one row. */
+const RANGE_BYTES_MAX = 4 << 20;
+const COMMA = 0x2c, LINE_FEED = 0x0a;
+const SEPARATOR = Uint8Array.of(COMMA, LINE_FEED);
+const PRIVATE_FILE = 0o600, PRIVATE_DIRECTORY = 0o700;
+
+export class Spool {
+  rowCount = 0;
+  sizeBytes = 0;
+  private readonly blocks: Block[] = [];
+  /** The first block that is not written. */
+  private written = 0;
+  private file: Deno.FsFile | undefined;
+  private hasFile = false;
+  private isRemoved = false;
+
+  constructor(readonly path: string) {}
+
+  /**
+   * Adds a chunk of the encoder. Resolves when the next one may come.
+   * @throws {DiskFullError}
+   */
+  async add(bytes: Uint8Array, rowCount: number): Promise<void> {
+    if (rowCount === 0 || this.isRemoved) return;
+    // A separator precedes all rows but the first. A view of shared memory would change.
+    const rows = this.rowCount === 0 ? bytes.slice() : bytes.slice(SEPARATOR.length);
+    const last = this.blocks.at(-1);
+    if (last?.parts !== undefined && last.sizeBytes + rows.length <= BLOCK_BYTES) {
+      last.parts.push(SEPARATOR, rows);
+      last.sizeBytes += SEPARATOR.length + rows.length;
+      last.rowCount += rowCount;
+    } else {
+      const position = last === undefined ? 0 : last.position + last.sizeBytes;
+      this.blocks.push({ firstRow: this.rowCount, rowCount, position, sizeBytes: rows.length, parts: [rows] });
+    }
+    this.rowCount += rowCount;
+    this.sizeBytes += rows.length;
+    if (this.sizeBytes > MEMORY_BYTES) await this.write(this.blocks.length - 1);
+  }
+
+  /** No more rows come. */
+  async end(): Promise<void> {
+    try {
+      if (this.hasFile && !this.isRemoved) await this.write(this.blocks.length);
+    } finally {
+      this.file?.close();
+      this.file = undefined;
+    }
+  }
+
+  /** All rows are in memory. */
+  get isInMemory(): boolean {
+    return !this.hasFile;
+  }
+
+  /** The rows from `first` on, at most `count` and some megabytes of them: fewer where there are no more yet. */
+  async read(first: number, count: number): Promise<RowRange> {
+    const range: RowRange = { rowCount: 0, parts: [] };
+    const end = Math.min(this.rowCount, first + count);
+    let sizeBytes = 0;
+    for (let row = first, at = this.blockOf(first); row < end && sizeBytes < RANGE_BYTES_MAX; at++) {
+      const block = this.blocks[at];
+      const bytes = block.parts === undefined ? await this.readBlock(block) : joined(block.parts);
+      const rows = rowsOf(bytes, row - block.firstRow, Math.min(end - block.firstRow, block.rowCount), block.rowCount);
+      if (range.parts.length > 0) range.parts.push(SEPARATOR);
+      range.parts.push(rows);
+      sizeBytes += rows.length;
+      const next = Math.min(end, block.firstRow + block.rowCount);
+      range.rowCount += next - row;
+      row = next;
+    }
+    return range;
+  }
+
+  async remove(): Promise<void> {
+    if (this.isRemoved) return;
+    this.isRemoved = true;
+    this.blocks.length = this.rowCount = this.sizeBytes = 0;
+    this.file?.close();
+    this.file = undefined;
+    if (!this.hasFile) return;
+    try {
+      await Deno.remove(this.path);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  }
+
+  /** Index of the block with the row. */
+  private blockOf(row: number): number {
+    let low = 0, high = this.blocks.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.blocks[middle].firstRow <= row) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  /** Writes the blocks before `end`. */
+  private async write(end: number): Promise<void> {
+    try {
+      if (!this.hasFile) {
+        await Deno.mkdir(dirname(this.path), { recursive: true, mode: PRIVATE_DIRECTORY });
+        this.hasFile = true;
+        this.file = await Deno.open(this.path, { write: true, createNew: true, mode: PRIVATE_FILE });
+      }
+      for (; this.written < end && !this.isRemoved; this.written++) {
+        const block = this.blocks[this.written];
+        await writeAll(this.file!, joined(block.parts!));
+        block.parts = undefined;
+      }
+    } catch (error) {
+      // A removal closes the file.
+      if (!this.isRemoved) throw asDiskFull(this.path, error);
+    }
+  }
+
+  private async readBlock({ position, sizeBytes }: Block): Promise<Uint8Array> {
+    // A file of its own, as reading moves the position.
+    using file = await Deno.open(this.path);
+    await file.seek(position, Deno.SeekMode.Start);
+    const bytes = new Uint8Array(sizeBytes);
+    for (let at = 0; at < sizeBytes;) {
+      const count = await file.read(bytes.subarray(at));
+      if (count === null) throw new Error(`${this.path} ends at ${position + at}: expected ${position + sizeBytes}`);
+      at += count;
+    }
+    return bytes;
+  }
+}
+
+async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  if (parts.length === 1) return parts[0];
+  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+/** Rows [from, to) of a block. Line feeds are only between rows. */
+function rowsOf(bytes: Uint8Array, from: number, to: number, rowCount: number): Uint8Array {
+  let start = 0;
+  for (let row = 0; row < from; row++) start = bytes.indexOf(LINE_FEED, start) + 1;
+  if (to === rowCount) return bytes.subarray(start);
+  let end = start;
+  for (let row = from; row < to; row++) end = bytes.indexOf(LINE_FEED, end) + 1;
+  assert(end > start, "a block has fewer rows than its index says");
+  return bytes.subarray(start, end - SEPARATOR.length);
+}
