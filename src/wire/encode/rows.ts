@@ -145,7 +145,9 @@ function loopText(columns: readonly LoopColumn[], format: RowFormat): string {
     const entries = type === "SYMBOL" ? `const entries${k} = (v${k}.dictionary?.entries ?? 0) / 4;` : "";
     return `const v${k} = batch.columns[indices[${k}]], base${k} = v${k}.address / ${snippet.width}; ${entries}`;
   });
-  const values = columns.map((column, k) => (k === 0 ? "" : put(isJson ? COMMA : format.delimiter)) + valueText(column, k));
+  const values = columns.map((column, k) =>
+    (k === 0 ? "" : put(isJson ? COMMA : format.delimiter)) + valueText(column, k)
+  );
   return `
     const { i8, i16, i32, u32, u8, f32, f64 } = heap;
     const { ${Object.keys(FORMATS).join(", ")} } = formats;

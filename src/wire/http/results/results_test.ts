@@ -35,7 +35,9 @@ Deno.test("Spool reads any range, in memory and from its file, before and after 
       const row = (index: number) => `[${index},"${"x".repeat(rowBytes)}"]`;
       const check = async () => {
         const total = spool.rowCount;
-        for (const [first, count] of [[0, 1], [0, 7], [total - 1, 5], [Math.floor(total / 2), 9], [total, 3], [0, total]]) {
+        for (
+          const [first, count] of [[0, 1], [0, 7], [total - 1, 5], [Math.floor(total / 2), 9], [total, 3], [0, total]]
+        ) {
           const { parts, rowCount } = await spool.read(first, count);
           const expected = Array.from({ length: rowCount }, (_, k) => row(first + k)).join(",\n");
           assert.equal(textOf(parts), expected, `${rowBytes}: ${count} rows from ${first} of ${total}`);
@@ -91,7 +93,8 @@ async function withServer(
     const server = startHttp({ hostname: "127.0.0.1", port: 0, database, config, log, console: FAKE_CONSOLE });
     const ask: Ask = async (method, parameters) => {
       const url = `http://127.0.0.1:${server.port}/api/v1/sql/results`, text = new URLSearchParams(parameters);
-      const reply = await (method === "POST" ? fetch(url, { method, body: text }) : fetch(`${url}?${text}`, { method }));
+      const reply =
+        await (method === "POST" ? fetch(url, { method, body: text }) : fetch(`${url}?${text}`, { method }));
       const body = await reply.text();
       return [reply.status, body.startsWith("{") ? JSON.parse(body) : { error: body.trim() }];
     };
@@ -138,14 +141,18 @@ Deno.test("a result can be read while its statement runs, and DELETE cancels tha
   const gate = Promise.withResolvers<void>();
   let chunks = 0;
   const onChunk = () => ++chunks > 10 ? gate.promise : undefined;
-  await withServer(async (ask, database) => {
-    const [, { id, state, dataset }] = await ask("POST", { query: "slow", wait: "200" });
-    assert.deepEqual([state, dataset?.length], ["running", 1_000]);
-    assert.deepEqual((await ask("GET", { id: id!, first: "49999", count: "5" }))[1].dataset, [["50000"]]);
-    assert.equal((await ask("DELETE", { id: id! }))[0], 204);
-    assert.ok(database.executed[0].options.signal?.aborted);
-    gate.resolve();
-  }, {}, { slow: { rowCount: 300_000, chunkRows: 5_000, onChunk } });
+  await withServer(
+    async (ask, database) => {
+      const [, { id, state, dataset }] = await ask("POST", { query: "slow", wait: "200" });
+      assert.deepEqual([state, dataset?.length], ["running", 1_000]);
+      assert.deepEqual((await ask("GET", { id: id!, first: "49999", count: "5" }))[1].dataset, [["50000"]]);
+      assert.equal((await ask("DELETE", { id: id! }))[0], 204);
+      assert.ok(database.executed[0].options.signal?.aborted);
+      gate.resolve();
+    },
+    {},
+    { slow: { rowCount: 300_000, chunkRows: 5_000, onChunk } },
+  );
 });
 
 Deno.test("failures are told with their status and position, at once or later", () =>
@@ -203,7 +210,11 @@ Deno.test("Results belong to one identity, expire when idle, and do not outlive 
     await Deno.writeTextFile(join(directory, "left by a killed process"), "");
     let nowMs = 0;
     const failures: unknown[] = [];
-    const results = new Results(configOf({ "http.results.idle.timeout": "100s" }, root), (e) => failures.push(e), () => nowMs);
+    const results = new Results(
+      configOf({ "http.results.idle.timeout": "100s" }, root),
+      (e) => failures.push(e),
+      () => nowMs,
+    );
     const ann = { name: "ann", groups: [], id: "1" };
     const result = await results.begin(ann);
     assert.equal(filesIn(root), 0);

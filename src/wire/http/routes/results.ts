@@ -141,7 +141,12 @@ async function read(call: Call): Promise<Reply> {
   if (parameters.get("first") === undefined) return documentOf(result, [["id", result.id]]);
   const first = wholeNumber(parameters, "first", 0, Number.MAX_SAFE_INTEGER);
   const count = wholeNumber(parameters, "count", ROWS_DEFAULT, ROWS_MAX);
-  if (typeof first === "string" || typeof count === "string") return textReply(400, [first, count].find((one) => typeof one === "string") as string);
+  if (typeof first === "string" || typeof count === "string") {
+    return textReply(
+      400,
+      [first, count].find((one) => typeof one === "string") as string,
+    );
+  }
   try {
     const { parts } = await result.spool.read(first, count);
     return documentOf(result, [["id", result.id]], { first, parts, total: result.spool.rowCount });
@@ -183,7 +188,10 @@ function documentOf(
   const text = described + JSON.stringify(Object.fromEntries(known)).slice(1, -1);
   if (sent === undefined) return jsonReply(`{${text}}`);
   const reply = jsonReply("");
-  return { ...reply, body: [encoder.encode(`{${text},"first":${sent.first},"dataset":[`), ...sent.parts, encoder.encode("]}")] };
+  return {
+    ...reply,
+    body: [encoder.encode(`{${text},"first":${sent.first},"dataset":[`), ...sent.parts, encoder.encode("]}")],
+  };
 }
 
 const columnsJson = (columns: readonly ResultColumn[]) => `[${columns.map(columnJson).join(",")}]`;
