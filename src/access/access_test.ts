@@ -16,10 +16,11 @@ import {
   PERMISSIONS,
   type Principal,
   principalRecordKey,
+  type RecordChange,
+  RecordMap,
   Rights,
   type TableEvent,
   tokenHash,
-  withChanges,
   withGrant,
   withoutGrant,
 } from "./mod.ts";
@@ -32,7 +33,7 @@ const TABLES = [
 
 /** "SELECT", "SELECT on trades", "SELECT on trades(price)"; a `+` at the end is the grant option. */
 function parse(text: string): Grant {
-  const [, permission, table, column, option] = /^([A-Z ]+?)(?: on (\w+))?(?:\((\w+)\))?(\+)?$/.exec(text)!;
+  const [, permission, table, column, option] = /^([A-Z ]+?)(?: on ([^+(]+))?(?:\((\w+)\))?(\+)?$/.exec(text)!;
   return { permission: permission as Permission, table, column, grantOption: option !== undefined };
 }
 
@@ -174,7 +175,7 @@ for (const { held, target, may } of grantable) {
 function snapshotOf(...principals: Principal[]): AccessSnapshot {
   return new AccessSnapshot(
     1,
-    new Map(principals.map((principal) => [principalRecordKey(principal.name), encodePrincipal(principal)])),
+    RecordMap.of(principals.map((principal) => [principalRecordKey(principal.name), encodePrincipal(principal)])),
     "admin",
   );
 }
@@ -216,9 +217,73 @@ Deno.test("a token is found by its hash until it is removed", () => {
   const snapshot = snapshotOf({ ...newPrincipal("user", "alice"), tokens: [token] });
   assert.equal(snapshot.ofToken("qt1secret")?.principal.name, "alice");
   assert.equal(snapshot.ofToken("qt1other"), undefined);
-  const after = snapshot.after(withChanges(snapshot.records, [[principalRecordKey("alice"), null]]));
+  const after = snapshot.after([[principalRecordKey("alice"), null]]);
   assert.equal(after.ofToken("qt1secret"), undefined);
   assert.equal(after.version, 2);
+});
+
+Deno.test("groups are found by alias, members by group and service account, before and after changes", () => {
+  const record = (principal: Principal): RecordChange => [
+    principalRecordKey(principal.name),
+    encodePrincipal(principal),
+  ];
+  const alice = {
+    ...newPrincipal("user", "alice"),
+    groups: ["Readers"],
+    assumes: [{ account: "app", grantOption: false }],
+  };
+  const readers = { ...newPrincipal("group", "readers"), externalAlias: "CN=r" };
+  const snapshot = snapshotOf(alice, readers);
+  const found = (of: AccessSnapshot) => ({
+    aliases: of.groupsByAlias(["CN=r", "CN=w", "CN=r"]).map(({ name }) => name),
+    members: of.linkedTo("READERS").map(({ name }) => name),
+    assumers: of.linkedTo("app").map(({ name }) => name),
+  });
+  assert.deepEqual(found(snapshot), { aliases: ["readers"], members: ["alice"], assumers: ["alice"] });
+  const bob = { ...newPrincipal("user", "bob"), groups: ["readers"] };
+  const writers = { ...newPrincipal("group", "writers"), externalAlias: "CN=w" };
+  const after = snapshot.after([record(bob), record(writers), record({ ...readers, externalAlias: undefined })]);
+  assert.deepEqual(found(after), { aliases: ["writers"], members: ["alice", "bob"], assumers: ["alice"] });
+  const left = after.after([[principalRecordKey("writers"), null], record({ ...alice, groups: [], assumes: [] })]);
+  assert.deepEqual(found(left), { aliases: [], members: ["bob"], assumers: [] });
+});
+
+Deno.test("rights are made again only for those whom a change concerns", () => {
+  const readers = withGrants(newPrincipal("group", "readers"), "HTTP");
+  const snapshot = snapshotOf(
+    { ...newPrincipal("user", "alice"), groups: ["readers"] },
+    newPrincipal("user", "bob"),
+    readers,
+  );
+  const alice = snapshot.rightsOf("alice"), bob = snapshot.rightsOf("bob");
+  const changed = encodePrincipal(withGrants(readers, "PGWIRE"));
+  const after = snapshot.after([[principalRecordKey("readers"), changed]]);
+  assert.equal(after.rightsOf("bob"), bob);
+  assert.deepEqual([alice.has("PGWIRE"), after.rightsOf("alice").has("PGWIRE")], [false, true]);
+  assert.equal(snapshot.rightsOf("alice").has("PGWIRE"), false);
+});
+
+Deno.test("RecordMap: a change leaves the map before it as it was, and equals a map that is copied", () => {
+  const expected = new Map<string, string>();
+  let records = RecordMap.of();
+  let state = 1;
+  const random = (below: number) => (state = (state * 48271) % 2147483647) % below;
+  for (let round = 0; round < 200; round++) {
+    const changes = Array.from({ length: random(50) }, (): RecordChange => [
+      `principal/${random(3000)}`,
+      random(3) === 0 ? null : String(round),
+    ]);
+    const before = records, copy = new Map(expected);
+    for (const [key, text] of changes) {
+      if (text === null) expected.delete(key);
+      else expected.set(key, text);
+    }
+    records = records.with(changes);
+    assert.deepEqual(new Map(before), copy);
+    assert.deepEqual(new Map(records), expected);
+    assert.equal(records.size, expected.size);
+    for (const [key] of changes) assert.equal(records.get(key), expected.get(key));
+  }
 });
 
 Deno.test("a principal's record is decoded as it was encoded", () => {
@@ -243,6 +308,18 @@ const events: { title: string; event: TableEvent; before: string[]; after: strin
     after: ["SELECT on deals+", "UPDATE on deals(price)", "SELECT on orders", "HTTP"],
   },
   {
+    title: "grants follow a rename whatever the spelling of the name",
+    event: { kind: "tableRenamed", from: "kw", to: "b" },
+    before: ["SELECT on KW", "SELECT on \u212aw(a)"], // the second begins with the sign of Kelvin
+    after: ["SELECT on b", "SELECT on b(a)"],
+  },
+  {
+    title: "grants follow a rename from a name beyond ASCII",
+    event: { kind: "tableRenamed", from: "zo\u00eb", to: "zoe" },
+    before: ["SELECT on Zo\u0308e", "SELECT on ZOE\u0308"],
+    after: ["SELECT on Zo\u0308e", "SELECT on zoe"],
+  },
+  {
     title: "what was granted on the new name before is not had on the renamed table",
     event: { kind: "tableRenamed", from: "secrets", to: "open" },
     before: ["SELECT on open"],
@@ -264,7 +341,7 @@ const events: { title: string; event: TableEvent; before: string[]; after: strin
 for (const { title, event, before, after } of events) {
   Deno.test(`changes of tables: ${title}`, () => {
     const { records } = snapshotOf(withGrants(newPrincipal("user", "alice"), ...before));
-    const changed = withChanges(records, changesOf(records, event));
+    const changed = records.with(changesOf(records, event));
     const alice = new AccessSnapshot(1, changed, undefined).principal("alice")!;
     assert.deepEqual(alice.grants.map(say).sort(), after.sort());
   });
@@ -274,7 +351,7 @@ Deno.test("changes of tables: the creator of a table has all rights of its level
   const { records } = snapshotOf(newPrincipal("user", "alice"), newPrincipal("user", "bob"));
   const changes = changesOf(records, { kind: "tableCreated", table: "trades", creator: "alice" });
   assert.equal(changes.length, 1);
-  const alice = new AccessSnapshot(1, withChanges(records, changes), undefined).principal("alice")!;
+  const alice = new AccessSnapshot(1, records.with(changes), undefined).principal("alice")!;
   assert.deepEqual(alice.grants.map(say).sort(), allOf("table").map((name) => `${name} on trades+`).sort());
   const admin: TableEvent = { kind: "tableCreated", table: "t", creator: "admin" };
   assert.deepEqual(changesOf(records, admin), []);
@@ -283,7 +360,7 @@ Deno.test("changes of tables: the creator of a table has all rights of its level
 Deno.test("changes of tables: the creator of a column has all rights of its level", () => {
   const { records } = snapshotOf(newPrincipal("user", "alice"));
   const event: TableEvent = { kind: "columnsAdded", table: "trades", columns: ["size"], creator: "alice" };
-  const alice = new AccessSnapshot(1, withChanges(records, changesOf(records, event)), undefined).principal("alice")!;
+  const alice = new AccessSnapshot(1, records.with(changesOf(records, event)), undefined).principal("alice")!;
   assert.deepEqual(alice.grants.map(say).sort(), allOf("column").map((name) => `${name} on trades(size)+`).sort());
 });
 

@@ -26,6 +26,7 @@ export {
   type StoredToken,
   type StoredVerifier,
 } from "./principals.ts";
-export { changesOf, principalRecordKey, type RecordChange, type TableEvent, withChanges } from "./records.ts";
+export { type RecordChange, RecordMap } from "./record-map.ts";
+export { changesOf, principalRecordKey, type TableEvent } from "./records.ts";
 export { ALL_RIGHTS, type CheckedTable, type Columns, NO_RIGHTS, Rights } from "./rights.ts";
 export { AccessSnapshot, tokenHash } from "./snapshot.ts";

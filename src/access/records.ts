@@ -2,12 +2,11 @@
  * The records of access control by key, as the storage room keeps them: one text each. Storage makes them durable, and applies the
  * effects of table changes on grants in the order of its log, so that a rename and its grants are one change.
  */
+import { isAscii } from "../types/names.ts";
 import { afterColumnRename, afterTableRename, type Grant, withGrant, withoutTable } from "./grants.ts";
 import { allOf } from "./permissions.ts";
 import { decodePrincipal, encodePrincipal, principalKey } from "./principals.ts";
-
-/** Null: the record is removed. */
-export type RecordChange = readonly [key: string, text: string | null];
+import type { RecordChange } from "./record-map.ts";
 
 /** A change of a table that affects grants. */
 export type TableEvent =
@@ -25,8 +24,13 @@ export const principalRecordKey = (name: string) => PRINCIPAL + principalKey(nam
 
 export const isPrincipalRecord = (key: string) => key.startsWith(PRINCIPAL);
 
+/** Records by key, in any order. */
+interface Records extends Iterable<readonly [key: string, text: string]> {
+  get(key: string): string | undefined;
+}
+
 /** The records that an event changes. */
-export function changesOf(records: ReadonlyMap<string, string>, event: TableEvent): RecordChange[] {
+export function changesOf(records: Records, event: TableEvent): RecordChange[] {
   if (event.kind === "tableCreated" || event.kind === "columnsAdded") {
     const key = principalRecordKey(event.creator), text = records.get(key);
     if (text === undefined) return []; // the built-in admin, or a principal dropped meanwhile
@@ -35,13 +39,20 @@ export function changesOf(records: ReadonlyMap<string, string>, event: TableEven
     return [[key, encodePrincipal({ ...principal, grants })]];
   }
   const changes: RecordChange[] = [];
+  const mentions = mentioned(event.kind === "tableRenamed" ? [event.from, event.to] : [event.table]);
   for (const [key, text] of records) {
-    if (!isPrincipalRecord(key) || !text.includes('"grants"')) continue;
+    if (!isPrincipalRecord(key) || !mentions.test(text)) continue;
     const principal = decodePrincipal(text);
     const grants = grantsAfter(principal.grants, event);
     if (grants !== principal.grants) changes.push([key, encodePrincipal({ ...principal, grants })]);
   }
   return changes;
+}
+
+/** Matches every text that has one of the names in any spelling, because decoding all records would take long. */
+function mentioned(names: readonly string[]): RegExp {
+  if (!names.every(isAscii)) return /"grants"/;
+  return new RegExp(names.map((name) => RegExp.escape(JSON.stringify(name))).join("|"), "iu");
 }
 
 function creatorsGrants(event: Extract<TableEvent, { creator: string }>): Grant[] {
@@ -63,17 +74,4 @@ function grantsAfter(grants: readonly Grant[], event: Exclude<TableEvent, { crea
     case "permissionsDropped":
       return withoutTable(grants, event.table);
   }
-}
-
-/** The records after changes. Returns a new map, because readers keep the old one. */
-export function withChanges(
-  records: ReadonlyMap<string, string>,
-  changes: readonly RecordChange[],
-): ReadonlyMap<string, string> {
-  const after = new Map(records);
-  for (const [key, text] of changes) {
-    if (text === null) after.delete(key);
-    else after.set(key, text);
-  }
-  return after;
 }

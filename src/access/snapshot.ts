@@ -1,38 +1,28 @@
 /** The principals and their rights at one moment. Immutable: a change makes a new snapshot with a higher version. */
 import { createHash } from "node:crypto";
 import type { Grant } from "./grants.ts";
-import {
-  decodePrincipal,
-  type Principal,
-  principalKey,
-  type PrincipalKind,
-  samePrincipal,
-  type StoredToken,
-} from "./principals.ts";
+import { Directory } from "./directory.ts";
+import { type Principal, principalKey, type PrincipalKind, samePrincipal, type StoredToken } from "./principals.ts";
+import type { RecordChange, RecordMap } from "./record-map.ts";
 import { isPrincipalRecord, principalRecordKey } from "./records.ts";
 import { ALL_RIGHTS, NO_RIGHTS, Rights } from "./rights.ts";
 
-/**
- * Cache of decoded records, shared by all snapshots of a database: after a start only principals that sign in are
- * decoded.
- */
-type Decoded = Map<string, { text: string; principal: Principal }>;
-
 export class AccessSnapshot {
   private readonly rights = new Map<string, Rights>();
-  private tokens: Map<string, { principal: Principal; token: StoredToken }> | undefined;
+  private readonly ofGroups = new WeakMap<readonly string[], Rights>();
 
   constructor(
     readonly version: number,
-    readonly records: ReadonlyMap<string, string>,
+    readonly records: RecordMap,
     /** Undefined: the built-in admin cannot sign in. */
     readonly adminName: string | undefined,
-    private readonly decoded: Decoded = new Map(),
+    private readonly directory = new Directory(),
   ) {}
 
-  /** The snapshot after a change. */
-  after(records: ReadonlyMap<string, string>, adminName = this.adminName): AccessSnapshot {
-    return new AccessSnapshot(this.version + 1, records, adminName, this.decoded);
+  /** The snapshot after changes. */
+  after(changes: readonly RecordChange[], records = this.records.with(changes)): AccessSnapshot {
+    this.directory.change(this.records, changes);
+    return new AccessSnapshot(this.version + 1, records, this.adminName, this.directory);
   }
 
   isAdminName(name: string): boolean {
@@ -52,7 +42,7 @@ export class AccessSnapshot {
   /** In order of names. */
   principals(kind?: PrincipalKind): Principal[] {
     const found: Principal[] = [];
-    for (const key of this.records.keys()) {
+    for (const [key] of this.records) {
       if (!isPrincipalRecord(key)) continue;
       const principal = this.decode(key)!;
       if (kind === undefined ? principal.kind !== "pending" : principal.kind === kind) found.push(principal);
@@ -84,46 +74,51 @@ export class AccessSnapshot {
     if (rights === undefined) {
       const principal = this.principal(name);
       const isSilent = principal === undefined || principal.kind === "group" || !principal.isEnabled;
-      rights = isSilent ? NO_RIGHTS : new Rights(false, this.grantsOf(principal));
+      rights = isSilent ? NO_RIGHTS : this.prepared(principal);
       this.rights.set(key, rights);
     }
     return rights;
   }
 
+  private prepared(principal: Principal): Rights {
+    const make = () => new Rights(false, this.grantsOf(principal));
+    return this.directory.rightsOf(principal, this.groupsOf(principal), make);
+  }
+
   /** The rights of a user who is known only by groups. */
   rightsOfGroups(groups: readonly string[]): Rights {
-    const grants = groups.flatMap((name) => this.principal(name)?.grants ?? []);
-    return grants.length === 0 ? NO_RIGHTS : new Rights(false, grants);
+    let rights = this.ofGroups.get(groups);
+    if (rights === undefined) {
+      const grants = groups.flatMap((name) => this.principal(name)?.grants ?? []);
+      rights = grants.length === 0 ? NO_RIGHTS : new Rights(false, grants);
+      this.ofGroups.set(groups, rights);
+    }
+    return rights;
   }
 
   /** The groups for an identity provider's names. */
   groupsByAlias(aliases: readonly string[]): Principal[] {
-    return this.principals("group").filter(({ externalAlias }) =>
-      externalAlias !== undefined && aliases.includes(externalAlias)
-    );
+    const groups = aliases.flatMap((alias) => this.directory.find(this.directory.byAlias, this.records, alias));
+    return [...new Set(groups)];
+  }
+
+  /** The principals that are members of the group, or may assume the service account. */
+  linkedTo(name: string): Principal[] {
+    return this.directory.find(this.directory.byLink, this.records, principalKey(name));
   }
 
   /** The principal of a token. The caller checks the expiry. */
   ofToken(token: string): { principal: Principal; token: StoredToken } | undefined {
-    if (this.tokens === undefined) {
-      this.tokens = new Map();
-      for (const [key, text] of this.records) {
-        if (!isPrincipalRecord(key) || !text.includes('"tokens"')) continue;
-        const principal = this.decode(key)!;
-        for (const each of principal.tokens) this.tokens.set(each.hash, { principal, token: each });
-      }
+    const hash = tokenHash(token);
+    for (const principal of this.directory.find(this.directory.byToken, this.records, hash)) {
+      const found = principal.tokens.find((each) => each.hash === hash);
+      if (found !== undefined) return { principal, token: found };
     }
-    return this.tokens.get(tokenHash(token));
+    return undefined;
   }
 
   private decode(key: string): Principal | undefined {
-    const text = this.records.get(key);
-    if (text === undefined) return undefined;
-    const known = this.decoded.get(key);
-    if (known?.text === text) return known.principal;
-    const principal = decodePrincipal(text);
-    this.decoded.set(key, { text, principal });
-    return principal;
+    return this.directory.decode(this.records, key);
   }
 }
 

@@ -1,6 +1,6 @@
 /** The mirror of the writer's state on the main thread: immutable snapshots of tables, made from publications. */
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
-import { type RecordChange, withChanges } from "../access/mod.ts";
+import { type RecordChange, RecordMap } from "../access/mod.ts";
 import { type AccessPublication, decodeRecords } from "./access.ts";
 import type { Interval } from "../sql/plan.ts";
 import type {
@@ -270,13 +270,13 @@ class BranchMirror implements Catalogue {
 
 class AccessMirror implements AccessSource {
   private stored: Uint8Array | undefined;
-  private decoded: ReadonlyMap<string, string> = new Map();
+  private decoded = RecordMap.of();
   private readonly listeners = new Set<(changes: readonly RecordChange[]) => void>();
 
   /** Without access control nobody asks for them, and they stay undecoded. */
-  get records(): ReadonlyMap<string, string> {
+  get records(): RecordMap {
     if (this.stored !== undefined) {
-      this.decoded = decodeRecords(this.stored);
+      this.decoded = RecordMap.of(decodeRecords(this.stored));
       this.stored = undefined;
     }
     return this.decoded;
@@ -284,7 +284,7 @@ class AccessMirror implements AccessSource {
 
   apply({ stored, changes }: AccessPublication): void {
     this.stored = stored ?? this.stored;
-    if (changes.length > 0) this.decoded = withChanges(this.records, changes);
+    if (changes.length > 0) this.decoded = this.records.with(changes);
     for (const listener of this.listeners) listener(changes);
   }
 

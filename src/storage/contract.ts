@@ -3,7 +3,7 @@
  *
  *     main  ──commands──▶ writer worker ──publications──▶ main (catalogue mirror) ──scan sources──▶ exec workers
  */
-import type { RecordChange } from "../access/mod.ts";
+import type { RecordChange, RecordMap } from "../access/mod.ts";
 import type { Interval, NewColumn, NewTable, PartitionUnit } from "../sql/plan.ts";
 
 export interface TableColumn {
@@ -247,7 +247,7 @@ export interface AccessChange {
 
 /** The records of access control, by key. */
 export interface AccessSource {
-  readonly records: ReadonlyMap<string, string>;
+  readonly records: RecordMap;
   /** Calls `listener` after each change. */
   onChange(listener: (changes: readonly RecordChange[]) => void): void;
 }

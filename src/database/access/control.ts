@@ -58,7 +58,7 @@ export class AccessControl {
   ) {
     const adminName = settings.adminSignsIn ? settings.adminName : undefined;
     this.snapshot = new AccessSnapshot(1, source.records, adminName);
-    source.onChange(() => this.snapshot = this.snapshot.after(source.records));
+    source.onChange((changes) => this.snapshot = this.snapshot.after(changes, source.records));
   }
 
   /** @throws {ConfigError} if a principal has the administrator's name. */

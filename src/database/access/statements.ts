@@ -209,11 +209,10 @@ class Change {
     const dropped = this.find(of, name);
     const edits: PrincipalEdit[] = [{ name: dropped.name, after: null }];
     // Another one may get the name later: nothing points to it then.
-    for (const principal of of === "user" ? [] : this.snapshot.principals()) {
+    for (const principal of of === "user" ? [] : this.snapshot.linkedTo(dropped.name)) {
       const isOther = (other: string) => !samePrincipal(other, dropped.name);
       const groups = principal.groups.filter(isOther);
       const assumes = principal.assumes.filter(({ account }) => isOther(account));
-      if (groups.length === principal.groups.length && assumes.length === principal.assumes.length) continue;
       edits.push({ name: principal.name, after: { ...principal, groups, assumes } });
     }
     return edits;
