@@ -10,7 +10,7 @@ const BUCKET_COUNT = 1024;
 
 type Bucket = ReadonlyMap<string, string> | undefined;
 
-export class RecordMap implements Iterable<readonly [key: string, text: string]> {
+export class RecordMap implements Iterable<[key: string, text: string]> {
   private constructor(private readonly buckets: readonly Bucket[], readonly size: number) {}
 
   static of(records: Iterable<RecordChange> = []): RecordMap {
@@ -25,7 +25,7 @@ export class RecordMap implements Iterable<readonly [key: string, text: string]>
     return this.buckets[bucketOf(key)]?.has(key) === true;
   }
 
-  *[Symbol.iterator](): Iterator<readonly [key: string, text: string]> {
+  *[Symbol.iterator](): Iterator<[key: string, text: string]> {
     for (const bucket of this.buckets) if (bucket !== undefined) yield* bucket;
   }
 
