@@ -94,6 +94,32 @@ test("tabs and their texts outlive a reload; the history finds a statement", asy
   assert.equal(await page.locator(".tab").count(), 3);
 });
 
+test("a panel and a question have the focus before the next key can arrive", async ({ page, server }) => {
+  // The next key is another task of the browser, and so is a message.
+  const focusAfter = (press: string): Promise<string> =>
+    page.evaluate(`(async () => {
+      (${press})();
+      await new Promise((resolve) => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = resolve;
+        port2.postMessage(0);
+      });
+      return document.activeElement.getAttribute("aria-label") ?? document.activeElement.name;
+    })()`);
+  const pressKey = (key: string) =>
+    `() => dispatchEvent(new KeyboardEvent("keydown", { key: "${key}", code: "Key${key.toUpperCase()}", ctrlKey: true }))`;
+  for (const [key, label] of [["h", "Search the history"], ["k", "Search commands"]]) {
+    assert.equal(await focusAfter(pressKey(key)), label);
+    await page.keyboard.press("Escape");
+  }
+  await server.exec("create table t (a int)");
+  await page.click("[aria-label='Refresh the tables']");
+  await page.click("[aria-label='Actions of t']");
+  const choose =
+    `() => [...document.querySelectorAll(".menu button")].find(({ innerText }) => innerText === "Rename …").click()`;
+  assert.equal(await focusAfter(choose), "name");
+});
+
 test("the text is formatted in the dialect", async ({ page }) => {
   await type(page, "select symbol, avg(price) from trades where price>1 sample by 1h");
   await page.click("text=Format");

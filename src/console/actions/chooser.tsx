@@ -1,6 +1,6 @@
 /** A searchable list over the page, for the command palette and the history. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { closePanel } from "../store/panels.ts";
 
 interface ChooserProps<T> {
@@ -18,7 +18,8 @@ export function Chooser<T>({ label, items, textOf, show, onChoose, empty }: Choo
   const dialog = useRef<HTMLDialogElement>(null);
   const [search, setSearch] = useState("");
   const [index, setIndex] = useState(0);
-  useEffect(() => dialog.current!.showModal(), []);
+  // Before the next key arrives: its letter belongs to the dialog.
+  useLayoutEffect(() => dialog.current!.showModal(), []);
   const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
   const found = items.filter((item) => words.every((word) => textOf(item).toLowerCase().includes(word))).slice(
     0,

@@ -1,6 +1,6 @@
 /** Questions to the user, one at a time. */
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Field {
   name: string;
@@ -42,7 +42,8 @@ export function Dialogs() {
 
 function Dialog({ question, answer }: { question: Question; answer(values: Answer): void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current!.showModal(), []);
+  // Before the next key arrives: its letter belongs to the dialog.
+  useLayoutEffect(() => dialog.current!.showModal(), []);
   const { title, text, fields = [], confirm, isDangerous } = question;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();

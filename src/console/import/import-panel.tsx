@@ -1,6 +1,6 @@
 /** Import of a CSV file: dropped on the page or chosen, with a preview, progress and the server's report. */
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { countText } from "../results/summary.ts";
 import { importFile, type ImportReport } from "../server/client.ts";
 import { refreshSchema } from "../store/schema.ts";
@@ -63,7 +63,7 @@ function ImportDialog({ file }: { file: File }) {
   const sending = useRef<AbortController>(undefined);
   const [preview, setPreview] = useState<Preview>({ lines: [] });
   const [state, setState] = useState<State>({ phase: "asking" });
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current!.showModal();
     file.slice(0, PREVIEW_BYTES).text().then((text) => setPreview(previewOf(text)));
   }, []);
