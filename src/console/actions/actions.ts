@@ -6,6 +6,8 @@ import { cancel } from "../store/runs.ts";
 import { activeTab, closeTab, openTab, selectTab, tabs } from "../store/tabs.ts";
 import { isTreeOpen, openPanel } from "../store/panels.ts";
 import { toggleTheme } from "../store/theme.ts";
+import { mayImport } from "../sign-in/permissions.ts";
+import { serverSettings, signOut } from "../sign-in/session.ts";
 import { linkTo } from "./link.ts";
 
 export interface Action {
@@ -14,6 +16,8 @@ export interface Action {
   /** Displayed, and handled unless the editor does that itself: "Mod+K", where Mod is Ctrl or Command. */
   keys?: string;
   isOfEditor?: boolean;
+  /** Absent: always. */
+  isOffered?(): boolean;
   run(): void;
 }
 
@@ -30,10 +34,16 @@ export const ACTIONS: readonly Action[] = [
   { id: "previous-tab", name: "Previous tab", keys: "Alt+PageUp", run: () => moveTab(-1) },
   { id: "link", name: "Copy a link to this text", keys: "Alt+L", run: copyLink },
   { id: "tree", name: "Show or hide the tables", keys: "Mod+B", run: () => isTreeOpen.value = !isTreeOpen.value },
-  { id: "import", name: "Import a CSV file", run: chooseFile },
+  { id: "import", name: "Import a CSV file", isOffered: mayImport, run: chooseFile },
   { id: "theme", name: "Switch between light and dark", run: toggleTheme },
+  { id: "account", name: "Who I am and what I may do", isOffered: hasUsers, run: () => openPanel("account") },
+  { id: "sign-out", name: "Sign out", isOffered: hasUsers, run: signOut },
   { id: "focus", name: "Go to the editor", keys: "Alt+E", run: editor.focus },
 ];
+
+function hasUsers(): boolean {
+  return serverSettings.value.isProtected;
+}
 
 export function action(id: string): Action {
   return ACTIONS.find((one) => one.id === id)!;
@@ -51,7 +61,7 @@ export function listenForKeys(): () => void {
   const byKeys = new Map(ACTIONS.filter(({ keys, isOfEditor }) => keys && !isOfEditor).map((one) => [one.keys!, one]));
   const onKey = (event: KeyboardEvent) => {
     const found = byKeys.get(keysOf(event));
-    if (found === undefined) return;
+    if (found === undefined || found.isOffered?.() === false) return;
     event.preventDefault();
     found.run();
   };

@@ -1,6 +1,7 @@
 /** A searchable list over the page, for the command palette and the history. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { useModal } from "../app/modal.ts";
 import { closePanel } from "../store/panels.ts";
 
 interface ChooserProps<T> {
@@ -15,11 +16,9 @@ interface ChooserProps<T> {
 const SHOWN_MAX = 100;
 
 export function Chooser<T>({ label, items, textOf, show, onChoose, empty }: ChooserProps<T>) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [search, setSearch] = useState("");
   const [index, setIndex] = useState(0);
-  // Before the next key arrives: its letter belongs to the dialog.
-  useLayoutEffect(() => dialog.current!.showModal(), []);
   const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
   const found = items.filter((item) => words.every((word) => textOf(item).toLowerCase().includes(word))).slice(
     0,

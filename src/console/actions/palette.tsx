@@ -6,7 +6,7 @@ export function Palette() {
   return (
     <Chooser
       label="Search commands"
-      items={ACTIONS.filter(({ id }) => id !== "palette")}
+      items={ACTIONS.filter(({ id, isOffered }) => id !== "palette" && isOffered?.() !== false)}
       textOf={({ name }) => name}
       onChoose={(action) => action.run()}
       empty=""

@@ -12,6 +12,8 @@ import { isTreeOpen, panel } from "../store/panels.ts";
 import { isRunning } from "../store/runs.ts";
 import { loadSchema } from "../store/schema.ts";
 import { openTab } from "../store/tabs.ts";
+import { AccountMenu } from "../sign-in/account-menu.tsx";
+import { AccountPanel } from "../sign-in/account-panel.tsx";
 import { Tree } from "../schema/tree.tsx";
 import { Dialogs } from "./dialogs.tsx";
 import { Menu } from "./menu.tsx";
@@ -35,6 +37,7 @@ export function App() {
           <Button id="history" text="History" />
           <Button id="palette" text="Commands" />
           <Button id="theme" text="◐" />
+          <AccountMenu />
         </nav>
       </header>
       <main>
@@ -56,6 +59,7 @@ export function App() {
       </main>
       {panel.value === "palette" && <Palette />}
       {panel.value === "history" && <HistoryPanel />}
+      {panel.value === "account" && <AccountPanel />}
       <Menu />
       <Dialogs />
       <ImportPanel />

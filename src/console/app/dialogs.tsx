@@ -1,6 +1,6 @@
 /** Questions to the user, one at a time. */
 import { signal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useModal } from "./modal.ts";
 
 export interface Field {
   name: string;
@@ -41,9 +41,7 @@ export function Dialogs() {
 }
 
 function Dialog({ question, answer }: { question: Question; answer(values: Answer): void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  // Before the next key arrives: its letter belongs to the dialog.
-  useLayoutEffect(() => dialog.current!.showModal(), []);
+  const dialog = useModal();
   const { title, text, fields = [], confirm, isDangerous } = question;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();

@@ -1,8 +1,11 @@
 /** Import of a CSV file: dropped on the page or chosen, with a preview, progress and the server's report. */
 import { signal } from "@preact/signals";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useModal } from "../app/modal.ts";
 import { countText } from "../results/summary.ts";
 import { importFile, type ImportReport } from "../server/client.ts";
+import { mayImport } from "../sign-in/permissions.ts";
+import { notify } from "../store/notices.ts";
 import { refreshSchema } from "../store/schema.ts";
 import { type Preview, PREVIEW_BYTES, previewOf, tableNameOf } from "./preview.ts";
 
@@ -23,7 +26,7 @@ export function listenForDrops(): () => void {
   const onOver = (event: DragEvent) => {
     if (!hasFiles(event)) return;
     event.preventDefault();
-    isDraggedOver.value = true;
+    isDraggedOver.value = mayImport();
   };
   const onLeave = (event: DragEvent) => {
     if (event.relatedTarget === null) isDraggedOver.value = false;
@@ -32,7 +35,8 @@ export function listenForDrops(): () => void {
     if (!hasFiles(event)) return;
     event.preventDefault();
     isDraggedOver.value = false;
-    chosenFile.value = event.dataTransfer!.files[0];
+    if (mayImport()) chosenFile.value = event.dataTransfer!.files[0];
+    else notify("You may not import files: that needs CREATE TABLE, or INSERT on a table.");
   };
   // Before the editor, which would take the text of the file.
   const options = { capture: true };
@@ -59,12 +63,11 @@ export function ImportPanel() {
 type State = { phase: "asking" } | { phase: "sending"; share: number } | { phase: "done"; report: ImportReport };
 
 function ImportDialog({ file }: { file: File }) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const sending = useRef<AbortController>(undefined);
   const [preview, setPreview] = useState<Preview>({ lines: [] });
   const [state, setState] = useState<State>({ phase: "asking" });
-  useLayoutEffect(() => {
-    dialog.current!.showModal();
+  useEffect(() => {
     file.slice(0, PREVIEW_BYTES).text().then((text) => setPreview(previewOf(text)));
   }, []);
   const close = () => {

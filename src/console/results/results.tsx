@@ -3,6 +3,7 @@ import { chooseRun, chosenRun, isRunning, type Run, runs } from "../store/runs.t
 import { type Progress, progress } from "../store/progress.ts";
 import { activeTab } from "../store/tabs.ts";
 import { RowsView } from "./rows-view.tsx";
+import { Denied } from "../sign-in/denied.tsx";
 import { bytesText, countText, outcomeDetails, outcomeText } from "./summary.ts";
 
 export function Results() {
@@ -12,6 +13,7 @@ export function Results() {
     <section class="results" aria-label="Results" aria-busy={isRunning.value} data-run={run?.id}>
       {runs.value.length > 1 && <RunList />}
       <p class={error === undefined ? "summary" : "summary error"} role="status">{summaryOf(run)}</p>
+      {error !== undefined && <Denied message={error.message} />}
       {run?.outcome?.notices?.map((text, at) => <p key={at} class="summary">{text}</p>)}
       {run?.outcome?.rows !== undefined && <RowsView key={run.key} rows={run.outcome.rows} statement={run.statement} />}
     </section>

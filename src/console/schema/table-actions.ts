@@ -5,20 +5,27 @@ import { editor } from "../editor/editor.tsx";
 import { copyText } from "../store/clipboard.ts";
 import { query } from "../server/client.ts";
 import { notify } from "../store/notices.ts";
-import { language, literal, quoted, refreshSchema, type Table, type TableColumn } from "../store/schema.ts";
+import { columnsOf, language, literal, quoted, refreshSchema, type Table, type TableColumn } from "../store/schema.ts";
+import { may, mayOn, maySomewhere } from "../sign-in/permissions.ts";
 import { openTab } from "../store/tabs.ts";
+
+/** A menu's entry that is offered to those who may use it. */
+type Offer = MenuItem & { isAllowed?: boolean };
+
+const allowed = (offers: readonly Offer[]): MenuItem[] => offers.filter(({ isAllowed }) => isAllowed !== false);
 
 export function tableActions({ name, timestamp }: Table): MenuItem[] {
   const table = quoted(name);
-  return [
-    { name: "Show rows", run: () => openAndRun(`select * from ${table}${latestFirst(timestamp)} limit 1000;`, name) },
+  return allowed([
+    { name: "Show rows", isAllowed: maySomewhere("SELECT", name), run: () => showRows(name, timestamp) },
     { name: "Write its name", run: () => editor.insert(table) },
     { name: "Copy its name", run: () => copyText(name, "The name") },
     { name: "Show its definition", run: () => openDefinition(name) },
-    { name: "Add a column …", run: () => addColumn(name) },
-    { name: "Rename …", run: () => rename(name) },
+    { name: "Add a column …", isAllowed: may("ADD COLUMN", name), run: () => addColumn(name) },
+    { name: "Rename …", isAllowed: may("RENAME TABLE", name), run: () => rename(name) },
     {
       name: "Remove all rows …",
+      isAllowed: may("TRUNCATE TABLE", name),
       run: () =>
         change(`truncate table ${table};`, {
           title: `Remove all rows of ${name}?`,
@@ -28,6 +35,7 @@ export function tableActions({ name, timestamp }: Table): MenuItem[] {
     },
     {
       name: "Drop …",
+      isAllowed: may("DROP TABLE", name),
       run: () =>
         change(`drop table ${table};`, {
           title: `Drop ${name} with all its rows?`,
@@ -35,13 +43,14 @@ export function tableActions({ name, timestamp }: Table): MenuItem[] {
           isDangerous: true,
         }),
     },
-  ];
+  ]);
 }
 
 export function columnActions({ name: table }: Table, { name, isTimestamp }: TableColumn): MenuItem[] {
   const column = quoted(name);
-  const drop: MenuItem = {
+  const drop: Offer = {
     name: "Drop …",
+    isAllowed: mayOn("DROP COLUMN", table, name),
     run: () =>
       change(`alter table ${quoted(table)} drop column ${column};`, {
         title: `Drop the column ${name} of ${table}?`,
@@ -49,17 +58,25 @@ export function columnActions({ name: table }: Table, { name, isTimestamp }: Tab
         isDangerous: true,
       }),
   };
-  return [
+  return allowed([
     { name: "Write its name", run: () => editor.insert(column) },
     { name: "Copy its name", run: () => copyText(name, "The name") },
     {
       name: "Show its values",
+      isAllowed: mayOn("SELECT", table, name),
       run: () =>
         openAndRun(`select ${column}, count() from ${quoted(table)} order by 2 desc limit 1000;`, `${table}.${name}`),
     },
     // A table keeps its time column.
     ...isTimestamp ? [] : [drop],
-  ];
+  ]);
+}
+
+/** Of the columns that the user may read: `select *` needs all of them. */
+async function showRows(name: string, timestamp: string | null): Promise<void> {
+  const columns = (await columnsOf(name)).map((column) => column.name);
+  const readable = may("SELECT", name) ? ["*"] : columns.filter((column) => mayOn("SELECT", name, column)).map(quoted);
+  openAndRun(`select ${readable.join(", ")} from ${quoted(name)}${latestFirst(timestamp)} limit 1000;`, name);
 }
 
 const latestFirst = (timestamp: string | null) => timestamp === null ? "" : ` order by ${quoted(timestamp)} desc`;

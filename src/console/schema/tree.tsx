@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { bytesText, countText } from "../results/summary.ts";
 import { columnsOf, refreshSchema, schemaVersion, type Table, type TableColumn, tables } from "../store/schema.ts";
 import { chooseFile } from "../import/import-panel.tsx";
+import { may, mayImport } from "../sign-in/permissions.ts";
 import { openMenu } from "../app/menu.tsx";
 import { columnActions, tableActions } from "./table-actions.ts";
 
@@ -24,15 +25,17 @@ export function Tree() {
           value={search.value}
           onInput={(event) => search.value = event.currentTarget.value}
         />
-        <button
-          type="button"
-          class="icon"
-          aria-label="Import a CSV file"
-          title="Import a CSV file (or drop it on the page)"
-          onClick={chooseFile}
-        >
-          ⇪
-        </button>
+        {mayImport() && (
+          <button
+            type="button"
+            class="icon"
+            aria-label="Import a CSV file"
+            title="Import a CSV file (or drop it on the page)"
+            onClick={chooseFile}
+          >
+            ⇪
+          </button>
+        )}
         <button type="button" class="icon" aria-label="Refresh the tables" title="Refresh" onClick={refreshSchema}>
           ↻
         </button>
@@ -42,11 +45,17 @@ export function Tree() {
       </ul>
       {tables.value.length === 0 && (
         <p class="empty">
-          No tables yet. Run{" "}
-          <code>
-            create table trades as (select * from read_parquet('trades.parquet')) timestamp(timestamp)
-          </code>{" "}
-          to make one of the demo file.
+          {may("CREATE TABLE")
+            ? (
+              <>
+                No tables yet. Run{" "}
+                <code>
+                  create table trades as (select * from read_parquet('trades.parquet')) timestamp(timestamp)
+                </code>{" "}
+                to make one of the demo file.
+              </>
+            )
+            : "There is no table that you may use."}
         </p>
       )}
       {found.length > SHOWN_MAX && <p class="empty">{found.length - SHOWN_MAX} more: search for them.</p>}

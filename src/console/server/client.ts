@@ -1,4 +1,5 @@
 /** All requests of the page to its server. */
+import { ownHeaders, request, untilSignedIn } from "./request.ts";
 
 export interface Column {
   name: string;
@@ -56,8 +57,6 @@ export interface Language {
 
 export const ROWS_SHOWN_MAX = 10_000;
 
-/** The server accepts changes from browsers only with this header: see `src/wire/http/origin.ts`. */
-const OWN_PAGE = { "x-sundial-page": "1" };
 const UNREACHABLE = "The server cannot be reached.";
 
 /** Runs one statement. Errors of the statement and of the network are outcomes; only an abort throws. */
@@ -66,9 +65,9 @@ export async function runStatement(text: string, signal?: AbortSignal): Promise<
   const after = (outcome: Omit<Outcome, "durationMs">) => ({ ...outcome, durationMs: performance.now() - started });
   let reply: Response, body: string;
   try {
-    reply = await fetch("exec", {
+    reply = await request("exec", {
       method: "POST",
-      headers: { ...OWN_PAGE, "content-type": "application/x-www-form-urlencoded" },
+      headers: { "content-type": "application/x-www-form-urlencoded" },
       body: new URLSearchParams({
         query: text,
         limit: String(ROWS_SHOWN_MAX),
@@ -106,7 +105,7 @@ export function exportUrl(statement: string, format: string): string {
 /** Undefined where the server does not answer. */
 export async function fetchLanguage(): Promise<Language | undefined> {
   try {
-    const reply = await fetch("language", { headers: OWN_PAGE });
+    const reply = await request("language");
     return reply.ok ? await reply.json() : undefined;
   } catch {
     return undefined;
@@ -133,7 +132,7 @@ export interface ImportReport {
 }
 
 /** Sends a CSV file. `parameters` are those of /imp. `onProgress` is told what share has been sent, from 0 to 1. */
-export function importFile(
+export async function importFile(
   file: File,
   parameters: Record<string, string>,
   onProgress: (share: number) => void,
@@ -142,15 +141,24 @@ export function importFile(
   const { name, timestamp, ...more } = parameters;
   const query = new URLSearchParams({ name, fmt: "json", ...timestamp ? { timestamp } : {}, ...more });
   const failed = (error: string): ImportReport => ({ error, table: name, imported: 0, rejected: 0, columns: [] });
-  return new Promise((resolve) => {
-    // fetch() does not tell how much of a body has been sent.
+  try {
+    const { text } = await untilSignedIn(() => upload(`imp?${query}`, file, onProgress, signal), signal);
+    return reportOf(text) ?? failed(text.trim());
+  } catch {
+    return failed(signal.aborted ? "Cancelled." : UNREACHABLE);
+  }
+}
+
+/** fetch() does not tell how much of a body has been sent. */
+async function upload(path: string, file: File, onProgress: (share: number) => void, signal: AbortSignal) {
+  const headers = await ownHeaders();
+  return await new Promise<{ status: number; text: string }>((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open("POST", `imp?${query}`);
-    for (const [header, value] of Object.entries(OWN_PAGE)) request.setRequestHeader(header, value);
+    request.open("POST", path);
+    for (const [header, value] of Object.entries(headers)) request.setRequestHeader(header, value);
     request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0);
-    request.onload = () => resolve(reportOf(request.responseText) ?? failed(request.responseText.trim()));
-    request.onerror = () => resolve(failed(UNREACHABLE));
-    request.onabort = () => resolve(failed("Cancelled."));
+    request.onload = () => resolve({ status: request.status, text: request.responseText });
+    request.onerror = request.onabort = () => reject(new Error(UNREACHABLE));
     signal.addEventListener("abort", () => request.abort());
     const form = new FormData();
     form.append("data", file);

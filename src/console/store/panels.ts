@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { saved } from "./saved.ts";
 
-export type Panel = "palette" | "history";
+export type Panel = "palette" | "history" | "account";
 
 export const panel = signal<Panel | undefined>(undefined);
 

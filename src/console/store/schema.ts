@@ -1,5 +1,6 @@
 /** The contents of the database for completion: the language, its tables, and the columns of requested tables. */
 import { signal } from "@preact/signals";
+import { loadPermissions } from "../sign-in/permissions.ts";
 import { type Column, fetchLanguage, type Language, query } from "../server/client.ts";
 
 export interface Table {
@@ -39,7 +40,7 @@ export async function loadSchema(): Promise<void> {
 }
 
 export async function refreshSchema(): Promise<void> {
-  const { rows } = await query(TABLES);
+  const [{ rows }] = await Promise.all([query(TABLES), loadPermissions()]);
   if (rows === undefined) return;
   columns.clear();
   tables.value = rows.dataset.map(([name, timestamp, partitionBy, rowCount, diskBytes, lastWrite]) => ({

@@ -303,6 +303,10 @@ Deno.test("credentials and a read-only server", () =>
       await again.body?.cancel();
       assert.ok(again.status === 200 && again.headers.has("set-cookie"));
       assert.equal((await body(`${url}/exec?query=one`, { headers: { cookie: `${cookie}x` } }))[0], 401);
+      const ended = await fetch(`${url}/exec?query=one&session=false`, { headers: { cookie } });
+      await ended.body?.cancel();
+      assert.match(ended.headers.get("set-cookie")!, /^sundial_session=; .*Max-Age=0$/);
+      assert.equal((await body(`${url}/exec?query=one`, { headers: { cookie } }))[0], 401);
       assert.equal((await body(`${url}/ping`))[0], 204);
       assert.equal((await body(`${url}/write`, { method: "POST", body: "t v=1i", ...basic("bob:secret") }))[0], 421);
     },

@@ -177,9 +177,16 @@ async function answer(
     authenticationNs,
   };
   const reply = await route.methods[method](call);
-  const opens = identity !== ANONYMOUS &&
-    (token !== undefined || route.wire === "exec" && call.parameters.isTrue("session"));
-  return opens ? withCookie(reply, sessions.give(identity, token), request) : reply;
+  const cookie = cookieFor(call, route, token, sessions);
+  return cookie === undefined ? reply : withCookie(reply, cookie, request);
+}
+
+/** The cookie that opens, continues or ends a session. `token`: of the request's session. */
+function cookieFor(call: Call, { wire }: Route, token: string | undefined, sessions: Sessions): string | undefined {
+  if (call.identity === ANONYMOUS) return undefined;
+  const asked = wire === "exec" ? call.parameters.get("session")?.toLowerCase() : undefined;
+  if (token !== undefined) return asked === "false" ? sessions.end(token) : sessions.give(call.identity, token);
+  return asked === "true" ? sessions.give(call.identity) : undefined;
 }
 
 function isOpen({ open }: Route, { database }: HttpOptions): boolean {

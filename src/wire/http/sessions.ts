@@ -13,11 +13,14 @@ const SESSIONS_MAX = 10_000;
 interface Session {
   identity: Identity;
   endsAtMs: number;
+  /** The same for all tokens of one session. */
+  id: number;
 }
 
 export class Sessions {
   /** Oldest first. */
   private readonly byToken = new Map<string, Session>();
+  private lastId = 0;
 
   constructor(private readonly timeoutMs: number, private readonly nowMs: () => number = () => performance.now()) {}
 
@@ -44,13 +47,24 @@ export class Sessions {
       this.byToken.delete(token);
     }
     const token = `s1${base64Url(crypto.getRandomValues(new Uint8Array(32)))}`;
-    this.byToken.set(token, { identity, endsAtMs: now + this.timeoutMs });
-    return `${COOKIE}=${token}; HttpOnly; Path=/; SameSite=Strict; Max-Age=${Math.ceil(this.timeoutMs / 1000)}`;
+    this.byToken.set(token, { identity, endsAtMs: now + this.timeoutMs, id: old?.id ?? ++this.lastId });
+    return cookieOf(token, this.timeoutMs);
+  }
+
+  /** Ends the session of a token with all its tokens. Returns the value of Set-Cookie by which the browser forgets it. */
+  end(token: string): string {
+    const id = this.byToken.get(token)?.id;
+    for (const [other, session] of this.byToken) if (session.id === id) this.byToken.delete(other);
+    return cookieOf("", 0);
   }
 
   get size(): number {
     return this.byToken.size;
   }
+}
+
+function cookieOf(token: string, timeoutMs: number): string {
+  return `${COOKIE}=${token}; HttpOnly; Path=/; SameSite=Strict; Max-Age=${Math.ceil(timeoutMs / 1000)}`;
 }
 
 function base64Url(bytes: Uint8Array): string {

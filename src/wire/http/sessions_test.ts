@@ -25,3 +25,16 @@ Deno.test("Sessions accept a cookie until it is unused for the time-out, and its
   assert.equal(sessions.identify(undefined), undefined);
   assert.equal(sessions.size, 0);
 });
+
+Deno.test("Sessions end with all their tokens", () => {
+  const sessions = new Sessions(600_000, () => 0);
+  const first = sessions.give(bob), other = sessions.give(bob);
+  const known = sessions.identify(cookieOf(first));
+  const second = sessions.give(bob, known?.token);
+  assert.equal(
+    sessions.end(sessions.identify(cookieOf(second))!.token),
+    "sundial_session=; HttpOnly; Path=/; SameSite=Strict; Max-Age=0",
+  );
+  for (const ended of [first, second]) assert.equal(sessions.identify(cookieOf(ended)), undefined);
+  assert.equal(sessions.identify(cookieOf(other))?.identity, bob);
+});

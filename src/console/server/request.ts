@@ -1,0 +1,55 @@
+/** Sends requests with the user's credentials. A request that is refused for want of them waits for the sign-in. */
+
+/** The server accepts changes from browsers only with this header: see `src/wire/http/origin.ts`. */
+const OWN_PAGE = { "x-sundial-page": "1" };
+
+/** What proves to the server who sends a request. */
+export interface Credentials {
+  /** The Authorization header. Undefined: the browser's session cookie is enough. */
+  header(): Promise<string | undefined>;
+  /** Changes with each sign-in. */
+  version(): number;
+  /** Asks the user to sign in again. False: the user has cancelled. */
+  ask(): Promise<boolean>;
+}
+
+let credentials: Credentials | undefined;
+
+export function useCredentials(given: Credentials): void {
+  credentials = given;
+}
+
+/** The headers that every request needs. */
+export async function ownHeaders(): Promise<Record<string, string>> {
+  const authorization = await credentials?.header();
+  return authorization === undefined ? OWN_PAGE : { ...OWN_PAGE, authorization };
+}
+
+type Options = Omit<RequestInit, "headers"> & { headers?: Record<string, string> };
+
+/** Throws if the server cannot be reached, and on an abort. */
+export function request(path: string, options: Options = {}): Promise<Response> {
+  const send = async () => await fetch(path, { ...options, headers: { ...await ownHeaders(), ...options.headers } });
+  return untilSignedIn(send, options.signal ?? undefined);
+}
+
+/** Sends once more after the user has signed in, if the first reply asks for that. */
+export async function untilSignedIn<T extends { status: number }>(
+  send: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const version = credentials?.version();
+  const reply = await send();
+  if (reply.status !== 401 || credentials === undefined) return reply;
+  // The sign-in may have happened while the request was under way.
+  const isSignedIn = credentials.version() !== version || await orAbort(credentials.ask(), signal);
+  return isSignedIn ? await send() : reply;
+}
+
+function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  return Promise.race([promise, aborted]);
+}

@@ -1,0 +1,16 @@
+/** Says what permission is missing, and who can give it. */
+import { copyText } from "../store/clipboard.ts";
+import { denialOf, giversOf, grantFor } from "./denial.ts";
+
+/** Nothing if the message is no refusal for want of a permission. */
+export function Denied({ message }: { message: string }) {
+  const denial = denialOf(message);
+  if (denial === undefined) return null;
+  const statement = grantFor(denial, false);
+  return (
+    <p class="denied">
+      {giversOf(denial)} The statement is <code>{statement}</code>{" "}
+      <button type="button" class="small" onClick={() => copyText(statement, "The statement")}>Copy</button>
+    </p>
+  );
+}

@@ -1,0 +1,37 @@
+/** Shows the page to those who may use it. Others sign in first. */
+import type { ComponentChildren } from "preact";
+import { useModal } from "../app/modal.ts";
+import { cancelSignIn, phase, serverSettings } from "./session.ts";
+import { SignInForm } from "./sign-in-form.tsx";
+
+export function SignInGate({ children }: { children: ComponentChildren }) {
+  if (phase.value === "starting") return null;
+  if (phase.value === "signed-out") return <SignInPage />;
+  return (
+    <>
+      {children}
+      {phase.value === "expired" && <SignInDialog />}
+    </>
+  );
+}
+
+function SignInPage() {
+  const { instanceName = location.host } = serverSettings.value;
+  return (
+    <main class="sign-in-page">
+      <div class="card">
+        <h1>Sundial</h1>
+        <SignInForm title={`Sign in to ${instanceName}`} />
+      </div>
+    </main>
+  );
+}
+
+function SignInDialog() {
+  const dialog = useModal();
+  return (
+    <dialog class="dialog" ref={dialog} aria-labelledby="sign-in-title" onClose={cancelSignIn}>
+      <SignInForm title="Your session has ended. Sign in to go on." />
+    </dialog>
+  );
+}

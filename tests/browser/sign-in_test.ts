@@ -1,0 +1,174 @@
+/** Sign-in of local users in the console, in a real browser against a real server. */
+import assert from "node:assert/strict";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { startServer, type TestServer } from "../server.ts";
+import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
+import { run, textsOf, type } from "./visit.ts";
+
+const ADMIN = `Basic ${btoa("admin:battery staple")}`;
+
+interface House {
+  server: TestServer;
+  browser: Browser;
+  /** Runs a statement as the administrator. */
+  admin(sql: string): Promise<void>;
+}
+
+async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
+  const env = { SVC_ACL_ENABLED: "true", SVC_ACL_ADMIN_PASSWORD: "battery staple" };
+  await using server = await startServer({ env });
+  const browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
+  const admin = async (sql: string) => {
+    const query = new URLSearchParams({ query: sql });
+    const reply = await fetch(`${server.http}/exec?${query}`, { headers: { authorization: ADMIN } });
+    const text = await reply.text();
+    assert.ok(reply.ok, text);
+  };
+  try {
+    for (
+      const sql of [
+        "create table prices (ts timestamp, bid double, secret double) timestamp(ts) partition by day",
+        "create table hidden (a int)",
+        "insert into prices values ('2024-01-01', 1.5, 7)",
+        "create user bob with password 'correct horse'",
+        "create user nobody with password 'no rights'",
+        "grant http to bob",
+        "grant select on prices(bid) to bob",
+        "grant add column on prices to bob",
+      ]
+    ) await admin(sql);
+    await use({ server, browser, admin });
+  } finally {
+    await browser.close();
+  }
+}
+
+async function newPage({ browser, server }: House): Promise<Page> {
+  const page = await (await browser.newContext({ viewport: { width: 1100, height: 720 } })).newPage();
+  await page.goto(server.http);
+  return page;
+}
+
+async function signIn(page: Page, name: string, password: string): Promise<void> {
+  await page.waitForSelector(".sign-in");
+  await page.fill("[autocomplete=username]", name);
+  await page.fill("[type=password]", password);
+  await page.keyboard.press("Enter");
+}
+
+const steps: Record<string, (house: House) => Promise<void>> = {
+  "nothing of the console is shown before the sign-in, and wrong passwords are told": async (house) => {
+    const page = await newPage(house);
+    await page.waitForSelector(".sign-in");
+    assert.equal(await page.locator(".cm-content").count(), 0);
+    await signIn(page, "bob", "guess");
+    await page.waitForSelector(".sign-in .error");
+    assert.equal(await page.innerText(".sign-in .error"), "The user name or the password is wrong.");
+    await signIn(page, "bob", "correct horse");
+    await page.waitForSelector(".cm-content");
+    assert.match(await run(page, "select current_user()"), /^1 row/);
+    assert.equal(await page.innerText(".grid [role=gridcell]"), "bob");
+    // The session outlives a reload, and nothing of it can be read by scripts.
+    await page.reload();
+    await page.waitForSelector(".cm-content");
+    const readable = await page.evaluate("JSON.stringify([document.cookie, {...localStorage}, {...sessionStorage}])");
+    assert.doesNotMatch(String(readable), /sundial_session|correct horse|Basic/);
+    await page.context().close();
+  },
+
+  "a user without the permission HTTP is told what is missing and who can give it": async (house) => {
+    const page = await newPage(house);
+    await signIn(page, "nobody", "no rights");
+    await page.waitForSelector(".sign-in .denied");
+    assert.equal(await page.innerText(".sign-in .error"), "Access denied for nobody [HTTP]");
+    assert.match(await page.innerText(".sign-in .denied"), /administrator.*GRANT HTTP TO nobody;/s);
+    await page.context().close();
+  },
+
+  "only what the user may do is offered; a refusal says how to get the permission": async (house) => {
+    const page = await newPage(house);
+    await signIn(page, "bob", "correct horse");
+    await page.waitForSelector(".tree .item");
+    assert.deepEqual(await textsOf(page, ".tree .name span:not(.arrow)"), ["prices"]);
+    assert.equal(await page.locator("[aria-label='Import a CSV file']").count(), 0);
+    await page.click("[aria-label='Actions of prices']");
+    const offered = await textsOf(page, ".menu button");
+    assert.ok(offered.includes("Add a column …") && !offered.includes("Drop …") && !offered.includes("Rename …"));
+    // `select *` would be refused: one column is hidden.
+    await page.click(".menu button:text-is('Show rows')");
+    await page.waitForSelector(".grid .row");
+    assert.match(await page.innerText(".cm-line"), /^select ts, bid from prices/);
+    await run(page, "insert into prices values ('2024-01-02', 1, 1)");
+    assert.match(await page.innerText(".results .denied"), /INSERT on prices.*GRANT INSERT ON prices TO bob;/s);
+    await page.click("nav button:has-text('bob')");
+    await page.click(".menu button:text-is('Who I am and what I may do')");
+    await page.waitForSelector(".account td");
+    assert.equal(await page.innerText(".account h2"), "bob");
+    assert.match(await page.innerText(".account dl"), /password/);
+    assert.ok((await textsOf(page, ".account tbody tr")).some((row) => /ADD COLUMN\s+prices\s+no/.test(row)));
+    await page.keyboard.press("Escape");
+    // What is granted meanwhile is offered after the next look.
+    await house.admin("grant drop table on prices to bob");
+    await page.click("[aria-label='Refresh the tables']");
+    await page.click("[aria-label='Actions of prices']");
+    await page.waitForSelector(".menu button:text-is('Drop …')");
+    await page.context().close();
+  },
+
+  "a session that ends asks to sign in anew, and the statement that noticed then runs": async (house) => {
+    const page = await newPage(house);
+    await signIn(page, "bob", "correct horse");
+    await page.waitForSelector(".cm-content");
+    await house.admin("alter user bob with password 'new one'");
+    await type(page, "select 41 + 1 answer");
+    await page.keyboard.press("Control+Enter");
+    await page.waitForSelector("dialog .sign-in");
+    assert.equal(await page.inputValue("[autocomplete=username]"), "bob");
+    await signIn(page, "bob", "correct horse");
+    await page.waitForSelector("dialog .sign-in .error");
+    await signIn(page, "bob", "new one");
+    await page.waitForSelector(".grid [role=gridcell]:text-is('42')");
+    assert.equal(await page.locator("dialog .sign-in").count(), 0);
+    // Cancelled, the statement fails and its text stays.
+    await page.context().clearCookies();
+    await type(page, "select 43");
+    await page.keyboard.press("Control+Enter");
+    await page.click("dialog .sign-in button:text-is('Not now')");
+    await page.waitForSelector(".summary.error");
+    assert.match(await page.innerText(".cm-line"), /^select 43/);
+    // Somebody else signs in: what the page shows of the user before disappears.
+    await page.keyboard.press("Control+Enter");
+    await signIn(page, "admin", "battery staple");
+    await page.waitForSelector("nav button:has-text('admin')");
+    await page.waitForSelector(".summary:has-text('Ctrl + Enter runs')");
+    assert.match(await page.innerText(".cm-line"), /^select 43/);
+    await page.context().close();
+  },
+
+  "sign-out ends the session in the server": async (house) => {
+    const page = await newPage(house);
+    await signIn(page, "admin", "battery staple");
+    await page.waitForSelector(".cm-content");
+    const [{ name, value }] = await page.context().cookies();
+    const cookie = `${name}=${value}`;
+    await page.keyboard.press("Control+K");
+    await page.keyboard.type("sign out");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".sign-in-page");
+    const { status, body } = await fetch(`${house.server.http}/exec?query=select+1`, { headers: { cookie } });
+    await body?.cancel();
+    assert.equal(status, 401);
+    await page.context().close();
+  },
+};
+
+Deno.test({
+  name: "console: sign-in of local users",
+  ignore: browserName === undefined,
+  sanitizeOps: false,
+  sanitizeResources: false,
+  fn: (test) =>
+    withHouse(async (house) => {
+      for (const [name, step] of Object.entries(steps)) await test.step(name, () => step(house));
+    }),
+});
