@@ -1,7 +1,7 @@
 /**
  * The benchmark: runs the same queries over the same rows in Sundial and in DuckDB, alternating in one run, and compares the answers.
  *
- *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|all] [--no-statistics] [--keep]
+ *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|all] [--no-statistics] [--keep]
  *
  * Prints medians and ratios. Asserts only that the answers are equal.
  */
@@ -12,6 +12,7 @@ import { JOIN_QUERIES, JOIN_TABLES } from "./joins.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";
 import { makeTrades, writeTradesParquet } from "./trades.ts";
 import { Duck } from "./duckdb.ts";
+import { boundsSuite } from "./bounds.ts";
 import { ingestSuite } from "./ingest.ts";
 import { exportSuite, latencySuite, startSuite } from "./small.ts";
 
@@ -38,6 +39,7 @@ try {
   if (wants("latency")) await latencySuite(work);
   if (wants("export")) await exportSuite(work);
   if (wants("start")) await startSuite(work);
+  if (wants("bounds")) await boundsSuite();
 } finally {
   if (!options.keep) await Deno.remove(work, { recursive: true });
 }

@@ -170,7 +170,7 @@ export interface Session {
 /** Unit of timestamps in line protocol. */
 export type LinePrecision = "n" | "u" | "ms" | "s" | "m" | "h";
 
-/** Bytes of line protocol, split at any position. */
+/** Bytes of line protocol, split at any position. A piece is valid until the next one is asked for. */
 export interface LineBody extends AsyncIterable<Uint8Array> {
   /** Undefined if unknown. */
   sizeBytes?: number;

@@ -6,7 +6,9 @@ import type { Identity, LineBody } from "../api.ts";
 import { LineError, SqlError } from "../errors.ts";
 import type { AppendBatch, TableSnapshot } from "../storage/mod.ts";
 import {
+  buffersOf,
   fitToTable,
+  free,
   LinePieces,
   type LinePrecision,
   type LineTable,
@@ -33,6 +35,8 @@ interface Pending {
   newTables: number;
   newColumns: number;
   share: LineShare;
+  /** Made by workers for this request, and freed at its end. */
+  buffers: ArrayBuffer[];
 }
 
 /** Rows of one table. */
@@ -76,8 +80,12 @@ export class Ingest {
     return await this.commit(identity, async (pending) => {
       for (let firstLine = 1;;) {
         const piece = await pieces.next(firstLine);
-        if (piece === undefined) return;
-        const parsed = await this.parse(piece.bytes, { ...options, firstLine, isContinued: piece.isContinued });
+        if (piece === undefined) return pieces.close();
+        const parsed = await this.parse(
+          piece.bytes,
+          { ...options, firstLine, isContinued: piece.isContinued },
+          pending,
+        );
         await this.add(parsed, firstLine, pending);
         firstLine = parsed.nextLine;
         pieces.done(parsed.body as Uint8Array<ArrayBuffer>, parsed.doneBytes, firstLine);
@@ -92,7 +100,7 @@ export class Ingest {
   ): Promise<{ rows: number; doneBytes: number }> {
     let doneBytes = 0;
     const { rows } = await this.commit(undefined, async (pending) => {
-      const parsed = await this.parse(lines, { ...this.optionsOf(precision), isContinued: true });
+      const parsed = await this.parse(lines, { ...this.optionsOf(precision), isContinued: true }, pending);
       await this.add(parsed, 1, pending);
       doneBytes = parsed.doneBytes;
     });
@@ -108,7 +116,7 @@ export class Ingest {
     gather: (pending: Pending) => Promise<void>,
   ): Promise<{ rows: number }> {
     const share = this.memory.share();
-    const pending: Pending = { identity, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share };
+    const pending: Pending = { identity, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share, buffers: [] };
     try {
       await gather(pending);
       const changes = [...pending.tables].map(([tableId, { batches }]) => ({ tableId, batches }));
@@ -116,12 +124,16 @@ export class Ingest {
       return { rows: pending.rows };
     } finally {
       pending.share.release();
+      pending.buffers.forEach(free);
     }
   }
 
-  private async parse(body: Uint8Array, options: ParseOptions): Promise<ParsedLines> {
+  private async parse(body: Uint8Array, options: ParseOptions, pending: Pending): Promise<ParsedLines> {
     if (body.length <= DIRECT_TEXT_BYTES_MAX) return parseLines(body, options);
-    return await this.core.scheduler.task("lines", { body, options }, [body.buffer as ArrayBuffer]) as ParsedLines;
+    const task = this.core.scheduler.task("lines", { body, options }, [body.buffer as ArrayBuffer]);
+    const parsed = await task as ParsedLines;
+    pending.buffers.push(...buffersOf(parsed.tables));
+    return parsed;
   }
 
   /**
@@ -152,7 +164,8 @@ export class Ingest {
       if (first.line > 0) first.text = shownLine(body, first.line - firstLine + 1);
       throw first;
     }
-    pending.share.add(Math.max(sizeOf(tables), storedBytes), nextLine);
+    const bufferBytes = buffersOf(tables).values().reduce((sum, { byteLength }) => sum + byteLength, 0);
+    pending.share.add(Math.max(bufferBytes, storedBytes), nextLine);
   }
 
   /** Returns the table. Creates it, or adds the columns that the lines need. */
@@ -227,18 +240,4 @@ export class Ingest {
       `the request makes more than ${this.limits.newColumnsMax} columns (line.auto.create.new.columns.max)`,
     );
   }
-}
-
-/** Bytes of the rows' buffers. Several columns may share one. */
-function sizeOf(tables: readonly LineTable[]): number {
-  const buffers = new Set<ArrayBufferLike>();
-  for (const { columns, times } of tables) {
-    buffers.add(times.buffer);
-    for (const { slots, codes, heap, symbols, symbolHeap } of columns) {
-      for (const { buffer } of [slots, codes, heap, symbols, symbolHeap]) buffers.add(buffer);
-    }
-  }
-  let size = 0;
-  for (const buffer of buffers) size += buffer.byteLength;
-  return size;
 }

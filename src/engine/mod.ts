@@ -10,7 +10,7 @@ export {
 } from "./append.ts";
 export { endOfTexts } from "./columns.ts";
 export { type Constant, ConstantCalls, type ConstantContext } from "./constant-calls.ts";
-export { pollQuery, workAt } from "./long-texts.ts";
+export { LONG_TEXT_BYTES, pollQuery, workAt } from "./long-texts.ts";
 export { collectWith, CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
 export { type Calls, type Grouping, nodeCalls, type PhysicalPlan, physicalPlan } from "./physical/mod.ts";

@@ -23,7 +23,7 @@ import {
 import { yieldToOthers } from "./priority.ts";
 import { collectGarbage, giveBackAfter, giveBackAll, returnLargeBlocks } from "./rest.ts";
 import { analyse, type AnalysisOptions, parseCsv, type ParseOptions as CsvOptions } from "../wire/csv/mod.ts";
-import { type LineTable, parseLines, type ParseOptions } from "../wire/line/mod.ts";
+import { buffersOf, parseLines, type ParseOptions } from "../wire/line/mod.ts";
 
 /** Maximum number of encoded chunks in transit to the reader. The query waits at this number. */
 const CHUNKS_UNDERWAY_MAX = 4;
@@ -244,7 +244,7 @@ const TASKS: Record<string, (payload: unknown) => { value: unknown; transfer: Tr
   lines: (payload) => {
     const { body, options } = payload as { body: Uint8Array; options: ParseOptions };
     const value = parseLines(body, options);
-    return { value, transfer: [body.buffer as ArrayBuffer, ...new Set(value.tables.flatMap(buffersOf))] };
+    return { value, transfer: [body.buffer as ArrayBuffer, ...buffersOf(value.tables)] };
   },
   csvAnalysis: (payload) => {
     const { body, options } = payload as { body: Uint8Array; options: AnalysisOptions };
@@ -258,19 +258,6 @@ const TASKS: Record<string, (payload: unknown) => { value: unknown; transfer: Tr
     return { value, transfer: [body.buffer as ArrayBuffer, packed.buffer as ArrayBuffer] };
   },
 };
-
-function buffersOf(table: LineTable): ArrayBuffer[] {
-  const arrays = [
-    table.times,
-    table.timeNanos,
-    table.timed,
-    table.lines,
-    ...table.columns.flatMap((
-      column,
-    ) => [column.kinds, column.slots, column.codes, column.heap, column.symbols, column.symbolHeap]),
-  ];
-  return arrays.filter((array) => array !== undefined).map((array) => array.buffer as ArrayBuffer);
-}
 
 function runTask(id: number, name: string, payload: unknown): void {
   try {

@@ -217,3 +217,16 @@ export function statementOf(random: Random, entry: FunctionEntry, depth: number)
     `select count() from everything where ${written("is_null", [made])}`,
   ]);
 }
+
+/** Statements for each entry alone and nested once and twice, `rounds` times, in random order. */
+export function shuffledStatements(random: Random, rounds: number): string[] {
+  const statements: string[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const depth of [0, 1, 2]) for (const entry of ENTRIES) statements.push(statementOf(random, entry, depth));
+  }
+  for (let k = statements.length - 1; k > 0; k--) {
+    const other = random.below(k + 1);
+    [statements[k], statements[other]] = [statements[other], statements[k]];
+  }
+  return statements;
+}

@@ -7,7 +7,7 @@ import { parseCases } from "../conformance.ts";
 import { fromFileUrl } from "../paths.ts";
 import { mutated } from "./mutations.ts";
 import { randomOf, seedOfRun } from "./random.ts";
-import { told, Watched } from "./watched.ts";
+import { summary, told, Watched } from "./watched.ts";
 
 const COUNT = Number(Deno.env.get("SUNDIAL_MUTATIONS") ?? 5_000);
 const ALONGSIDE = Number(Deno.env.get("SUNDIAL_ALONGSIDE") ?? 4);
@@ -35,6 +35,6 @@ Deno.test(`${COUNT} mutated statements`, async () => {
       if (error === undefined) answered++;
     }
   }));
-  console.log(`  ${answered} answered; ${await watched.end({ holdsHealth: false })}`);
+  console.log(`  ${answered} answered; ${summary(await watched.end({ holdsHealth: false }))}`);
   assert.equal(watched.findings.length, 0, `SEED=${seed}\n${told(watched.findings)}`);
 });

@@ -7,6 +7,8 @@ export const BOUNDS = { timeoutMs: 1_000, answerMs: 2_000, healthMs: 20, extraBy
 export const SLACK = 5;
 
 const MEMORY_LIMIT_BYTES = 256 << 20;
+/** Bound on the growth of resident memory. */
+export const GROWN_BYTES_MAX = MEMORY_LIMIT_BYTES + BOUNDS.extraBytes;
 
 export interface Finding {
   sql: string;
@@ -40,6 +42,27 @@ const WORST = Number(Deno.env.get("SUNDIAL_WORST") ?? 0);
 
 /** So many of the commonest errors are told. */
 const ERRORS = Number(Deno.env.get("SUNDIAL_ERRORS") ?? 0);
+
+/** What a run of statements showed. */
+export interface Measured {
+  /** Ascending. */
+  timesMs: number[];
+  /** The statement that took longest. */
+  slowest: string;
+  healthP99Ms: number;
+  healthMostMs: number;
+  healthCount: number;
+  /** Peak resident memory, above that at the start. */
+  grownBytes: number;
+}
+
+export function summary({ timesMs, healthP99Ms, healthMostMs, healthCount, grownBytes }: Measured): string {
+  return `${timesMs.length} statements, p50 ${at(timesMs, 0.5)} ms, p99 ${at(timesMs, 0.99)} ms, most ${
+    at(timesMs, 1)
+  } ms, ${timesMs.filter((ms) => ms > BOUNDS.answerMs).length} above ${BOUNDS.answerMs} ms; ` +
+    `health p99 ${healthP99Ms.toFixed(1)} ms, most ${healthMostMs.toFixed(0)} ms of ${healthCount}; ` +
+    `resident memory grew by ${mebibytes(grownBytes)} MiB at most, of ${mebibytes(GROWN_BYTES_MAX)}`;
+}
 
 export class Watched {
   readonly findings: Finding[] = [];
@@ -117,44 +140,53 @@ export class Watched {
     return { ms, status, error };
   }
 
-  /** Stops the server and returns the report. */
-  async end({ holdsHealth }: { holdsHealth: boolean }): Promise<string> {
+  /** Runs all statements, `alongside` at a time, and returns how many were answered without an error. */
+  async runAll(statements: readonly string[], alongside: number): Promise<number> {
+    const left = statements.values();
+    let answered = 0;
+    await Promise.all(Array.from({ length: alongside }, async () => {
+      for (const sql of left) {
+        const { error, status } = await this.run(sql);
+        if (status === 0) break;
+        if (error === undefined) answered++;
+      }
+    }));
+    return answered;
+  }
+
+  /** Stops the server. `findings` are complete then. */
+  async end({ holdsHealth }: { holdsHealth: boolean }): Promise<Measured> {
     const { promise, resolve } = Promise.withResolvers<HealthAnswer[]>();
     this.health.onmessage = ({ data }: MessageEvent<HealthAnswer[]>) => resolve(data);
     this.health.postMessage("end");
     const answers = await promise;
     const health = answers.map(({ ms }) => ms).sort((a, b) => a - b);
     this.health.terminate();
-    const grown = this.runs.reduce((most, { peakBytes }) => Math.max(most, peakBytes), this.takePeak());
+    const grownBytes = this.runs.reduce((most, { peakBytes }) => Math.max(most, peakBytes), this.takePeak());
     const status = await this.server.stop();
     if (status !== 0) this.findings.push({ sql: "", what: `the server ended with status ${status}` });
-    if (/query worker \d+ failed|unhandled/i.test(this.server.output())) {
-      this.findings.push({
-        sql: "",
-        what: /.*(?:query worker \d+ failed|unhandled).*/i.exec(this.server.output())![0],
-      });
+    const failure = /.*(?:query worker \d+ failed|unhandled).*/i.exec(this.server.output());
+    if (failure !== null) this.findings.push({ sql: "", what: failure[0] });
+    const healthP99Ms = at(health, 0.99);
+    if (holdsHealth && healthP99Ms > BOUNDS.healthMs * SLACK) {
+      this.findings.push({ sql: "", what: `p99 of health: ${healthP99Ms.toFixed(1)} ms` });
     }
-    const p99 = at(health, 0.99);
-    if (holdsHealth && p99 > BOUNDS.healthMs * SLACK) {
-      this.findings.push({ sql: "", what: `p99 of health: ${p99.toFixed(1)} ms` });
+    if (grownBytes > GROWN_BYTES_MAX * SLACK) {
+      this.findings.push({ sql: "", what: `resident memory grew by ${mebibytes(grownBytes)} MiB` });
     }
-    if (grown > (MEMORY_LIMIT_BYTES + BOUNDS.extraBytes) * SLACK) {
-      this.findings.push({ sql: "", what: `resident memory grew by ${mebibytes(grown)} MiB` });
-    }
-    const times = this.runs.map(({ start, end }) => end - start).sort((a, b) => a - b);
     if (WORST > 0) console.log(this.worst(answers));
     for (const [kind, count] of [...this.errors].sort((a, b) => b[1] - a[1]).slice(0, ERRORS)) {
       console.log(`  ${count} times: ${kind}`);
     }
-    return `${times.length} statements, p50 ${at(times, 0.5).toFixed(1)} ms, p99 ${
-      at(times, 0.99).toFixed(0)
-    } ms, most ${at(times, 1).toFixed(0)} ms, ${
-      times.filter((ms) => ms > BOUNDS.answerMs).length
-    } above ${BOUNDS.answerMs} ms; ` +
-      `health p99 ${p99.toFixed(1)} ms, most ${at(health, 1).toFixed(0)} ms of ${health.length}; ` +
-      `resident memory grew by ${mebibytes(grown)} MiB at most, of ${
-        mebibytes(MEMORY_LIMIT_BYTES + BOUNDS.extraBytes)
-      }`;
+    const slowest = this.runs.toSorted((a, b) => (b.end - b.start) - (a.end - a.start))[0];
+    return {
+      timesMs: this.runs.map(({ start, end }) => end - start).sort((a, b) => a - b),
+      slowest: slowest?.sql ?? "",
+      healthP99Ms,
+      healthMostMs: at(health, 1),
+      healthCount: health.length,
+      grownBytes,
+    };
   }
 
   private worst(answers: readonly HealthAnswer[]): string {
@@ -178,7 +210,7 @@ export class Watched {
   }
 }
 
-const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
+export const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
 const at = (sorted: readonly number[], share: number): number =>
   sorted.length === 0 ? 0 : sorted[Math.floor((sorted.length - 1) * share)];

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Encoding } from "../../api.ts";
 import type { Batch, Vector } from "../../engine/contract.ts";
+import { workAt } from "../../engine/mod.ts";
 import { createHeap, type SharedHeap } from "../../storage/heap.ts";
 import { parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
@@ -210,6 +211,32 @@ Deno.test("createEncoder() grows for long texts that must all be escaped", () =>
     text(encode(JSON_PLAIN, 2, texts("STRING", wide, wide))),
     `[${JSON.stringify(wide)}],[${JSON.stringify(wide)}]`,
   );
+});
+
+Deno.test("createEncoder() polls the query inside of long values", () => {
+  const long = "\u0001".repeat(1 << 20);
+  const array = heap.allocate(8 + (1 << 20), "other");
+  heap.u32[array / 4] = 1;
+  heap.u32[array / 4 + 1] = 1 << 17;
+  const pair = heap.allocate(8, "other");
+  heap.u32[pair / 4] = array;
+  heap.i32[pair / 4 + 1] = 8 + (1 << 20);
+  const encodings: Encoding[] = [
+    JSON_PLAIN,
+    { name: "csv", delimiter: "," },
+    { name: "pg", formats: [0] },
+    { name: "pg", formats: [1] },
+  ];
+  for (const vector of [texts("STRING", long), texts("BINARY", long), { type: "DOUBLE[]", address: pair }]) {
+    for (const encoding of encodings) {
+      if (vector.type === "BINARY" && (encoding.name !== "pg" || encoding.formats[0] === 1)) continue;
+      let polls = 0;
+      workAt({ poll: () => polls++ });
+      encode(encoding, 1, vector);
+      workAt(undefined);
+      assert.ok(polls > 1, `${vector.type} as ${JSON.stringify(encoding)}: ${polls} polls`);
+    }
+  }
 });
 
 if (Deno.env.get("BENCH") === "1") {

@@ -6,6 +6,7 @@
  * and returns the end, or -1 for NULL. Fixed-size values take at most `maxBytes`, which the caller has reserved; text writers
  * reserve space themselves.
  */
+import { LONG_TEXT_BYTES, pollQuery } from "../../engine/mod.ts";
 import { notSupported } from "../../errors.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import {
@@ -305,7 +306,25 @@ MUST_ESCAPE[0x5c] = 1;
 /** Below this length a loop over the bytes is faster than making a view for `set`. */
 const BULK_LENGTH = 192;
 
+/** A long text is written in steps, and the query is polled between them. */
 export function writeText(
+  memory: Uint8Array,
+  address: number,
+  length: number,
+  sink: ByteSink,
+  escape: Escape,
+  at: number,
+): number {
+  if (length <= LONG_TEXT_BYTES) return writeStep(memory, address, length, sink, escape, at);
+  sink.ensure(at + length);
+  for (let done = 0; done < length; done += LONG_TEXT_BYTES) {
+    at = writeStep(memory, address + done, Math.min(LONG_TEXT_BYTES, length - done), sink, escape, at);
+    pollQuery();
+  }
+  return at;
+}
+
+function writeStep(
   memory: Uint8Array,
   address: number,
   length: number,

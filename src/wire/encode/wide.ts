@@ -1,12 +1,11 @@
 /** Writers for types with parameters and for wide values; see `types.ts` for the contract. */
-import { pollQuery } from "../../engine/mod.ts";
+import { LONG_TEXT_BYTES, pollQuery } from "../../engine/mod.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import { type ArrayMarks, PG_MARKS, writeArray } from "../../types/array-text.ts";
 import { copyAscii } from "../../types/format/mod.ts";
 import {
   arrayDimensions,
   decimalOf,
-  formatBinary,
   formatDecimal,
   formatGeohash,
   formatLong256,
@@ -48,8 +47,12 @@ const printed =
     };
   };
 
-/** Writes the bytes of a row of text layout, converted by `print`. */
-const bytesPrinted = (print: (bytes: Uint8Array) => Uint8Array) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
+/** Writes the bytes of a row of text layout, as `put` converts them. */
+const bytesPrinted = (put: (bytes: Uint8Array, sink: ByteSink, at: number) => number) =>
+(
+  heap: SharedHeap,
+  sink: ByteSink,
+): ValueWriter => {
   let base = 0;
   return {
     bind: (vector) => base = vector.address >>> 2,
@@ -57,14 +60,26 @@ const bytesPrinted = (print: (bytes: Uint8Array) => Uint8Array) => (heap: Shared
       const length = heap.i32[base + 2 * row + 1];
       if (length < 0) return NULL;
       const address = heap.u32[base + 2 * row];
-      const out = print(heap.u8.slice(address, address + length));
-      sink.ensure(at + out.length).set(out, at);
-      return at + out.length;
+      return put(heap.u8.subarray(address, address + length), sink, at);
     },
   };
 };
 
-const ascii = new TextEncoder();
+function putBytes(bytes: Uint8Array, sink: ByteSink, at: number): number {
+  sink.ensure(at + bytes.length).set(bytes, at);
+  return at + bytes.length;
+}
+
+/** `\x00ff`, in steps with polls. */
+function putHex(bytes: Uint8Array, sink: ByteSink, at: number): number {
+  const target = sink.ensure(at + 2 + 2 * bytes.length);
+  at = copyAscii("\\x", target, at);
+  for (let from = 0; from < bytes.length; from += LONG_TEXT_BYTES) {
+    at = copyAscii(bytes.subarray(from, from + LONG_TEXT_BYTES).toHex(), target, at);
+    pollQuery();
+  }
+  return at;
+}
 
 /** `[1.0,null]`, or with other marks. Arrays can have millions of elements, so they are written in place, and the query is polled. */
 const arrayPrinted = (marks?: ArrayMarks) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
@@ -85,28 +100,34 @@ const arrayPrinted = (marks?: ArrayMarks) => (heap: SharedHeap, sink: ByteSink):
 };
 
 const FLOAT8_OID = 701;
+const ELEMENTS_A_POLL = LONG_TEXT_BYTES / 8;
 
 /**
  * Number of dimensions, a flag for nulls, the element type, each dimension's length and lower bound, the elements with
  * their sizes.
  */
-function pgArrayBinary(bytes: Uint8Array): Uint8Array {
-  const view = new DataView(bytes.buffer);
+function putPgArray(bytes: Uint8Array, sink: ByteSink, at: number): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const dimensions = view.getUint32(0, true);
   const lengths = Array.from({ length: dimensions }, (_, k) => view.getUint32(4 + 4 * k, true));
   const count = lengths.reduce((product, length) => product * length, 1), first = 4 + 4 * dimensions;
-  const valueAt = (k: number) => view.getFloat64(first + 8 * k, true);
+  const valueAt = (k: number) => {
+    if (k % ELEMENTS_A_POLL === 0) pollQuery();
+    return view.getFloat64(first + 8 * k, true);
+  };
   let nulls = 0;
   for (let k = 0; k < count; k++) if (Number.isNaN(valueAt(k))) nulls++;
-  const out = new DataView(new ArrayBuffer(12 + 8 * dimensions + 12 * count - 8 * nulls));
-  out.setInt32(0, dimensions);
-  out.setInt32(4, nulls > 0 ? 1 : 0);
-  out.setInt32(8, FLOAT8_OID);
-  lengths.forEach((length, k) => {
-    out.setInt32(12 + 8 * k, length);
-    out.setInt32(16 + 8 * k, 1);
-  });
-  let at = 12 + 8 * dimensions;
+  const target = sink.ensure(at + 12 + 8 * dimensions + 12 * count - 8 * nulls);
+  const out = new DataView(target.buffer);
+  out.setInt32(at, dimensions);
+  out.setInt32(at + 4, nulls > 0 ? 1 : 0);
+  out.setInt32(at + 8, FLOAT8_OID);
+  at += 12;
+  for (const length of lengths) {
+    out.setInt32(at, length);
+    out.setInt32(at + 4, 1);
+    at += 8;
+  }
   for (let k = 0; k < count; k++) {
     const value = valueAt(k);
     out.setInt32(at, Number.isNaN(value) ? -1 : 8);
@@ -115,7 +136,7 @@ function pgArrayBinary(bytes: Uint8Array): Uint8Array {
     out.setFloat64(at, value);
     at += 8;
   }
-  return new Uint8Array(out.buffer);
+  return at;
 }
 
 /** Digits in base 10,000: count, weight of the first, sign, scale, digits; all i16. */
@@ -152,7 +173,6 @@ const numericBinary =
 
 const bare = { jsonQuoted: false, jsonNull: "null", csvQuoted: false, csvNull: "" };
 const long256 = printed(32, wide(4, false), formatLong256);
-const keepBytes = bytesPrinted((bytes) => bytes);
 
 export const LONG256_FORMS: TypeForms = {
   ...bare,
@@ -167,12 +187,9 @@ export const LONG256_FORMS: TypeForms = {
 export const BINARY_FORMS: TypeForms = {
   ...bare,
   jsonNull: "[]",
-  text: (heap, sink) => {
-    const nothing = bytesPrinted(() => new Uint8Array(0))(heap, sink);
-    return { bind: nothing.bind, write: () => NULL };
-  },
-  pgText: bytesPrinted((bytes) => ascii.encode(formatBinary(bytes))),
-  pgBinary: keepBytes,
+  text: () => ({ bind: () => {}, write: () => NULL }),
+  pgText: bytesPrinted(putHex),
+  pgBinary: bytesPrinted(putBytes),
   maxBytes: 8,
 };
 
@@ -206,7 +223,7 @@ export function parametrisedForms(tag: string): TypeForms | undefined {
       csvNull: '"null"',
       text,
       pgText: arrayPrinted(PG_MARKS),
-      pgBinary: bytesPrinted(pgArrayBinary),
+      pgBinary: bytesPrinted(putPgArray),
       maxBytes: 8,
     };
   }

@@ -97,6 +97,28 @@ const NO_BYTES = new Uint8Array(0), NO_WORDS = new Int32Array(0), NO_DOUBLES = n
 /** High word of the canonical NaN. */
 const NAN_HIGH = 0x7ff80000;
 
+/** The buffers of the tables' columns. Several columns may share one. */
+export function buffersOf(tables: readonly LineTable[]): Set<ArrayBuffer> {
+  const buffers = new Set<ArrayBuffer>();
+  for (const { columns, times, timeNanos, timed, lines } of tables) {
+    const views = columns.flatMap(({ kinds, slots, codes, heap, symbols, symbolHeap }) => {
+      return [kinds, slots, codes, heap, symbols, symbolHeap];
+    });
+    for (const view of [times, timeNanos, timed, lines, ...views]) {
+      if (view !== undefined) buffers.add(view.buffer as ArrayBuffer);
+    }
+  }
+  return buffers;
+}
+
+/** Smaller buffers are left to the garbage collector. */
+const FREED_BYTES_MIN = 1 << 15;
+
+/** Frees a buffer at once: V8 would keep tens of MiB until its next major collection. Nobody may use it afterwards. */
+export function free(buffer: ArrayBuffer): void {
+  if (buffer.byteLength >= FREED_BYTES_MIN) buffer.transfer(0);
+}
+
 /**
  * Copies arrays into few buffers, because posting costs time for each buffer. A large array gets a buffer of its own,
  * which can be transferred again without a copy and freed separately.

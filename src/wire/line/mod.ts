@@ -4,7 +4,7 @@
  */
 export type { LinePrecision } from "../../api.ts";
 export { LineError } from "../../errors.ts";
-export { KIND, type LineColumn, type LineTable } from "./columns.ts";
+export { buffersOf, free, KIND, type LineColumn, type LineTable } from "./columns.ts";
 export { fitToTable } from "./fit.ts";
 export { type LineTypes, missingColumns, newTable } from "./schema.ts";
 export { offsetOfLine, shownLine } from "./excerpts.ts";

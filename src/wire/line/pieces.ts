@@ -1,4 +1,5 @@
 /** Cuts a stream of bytes into pieces of whole lines. */
+import { free } from "./columns.ts";
 import { lineTooLong } from "./parser.ts";
 
 const LF = 0x0a;
@@ -69,6 +70,11 @@ export class LinePieces {
     this.tail = new Uint8Array(0);
   }
 
+  /** Frees the buffer. There must be no piece that is not `done`. */
+  close(): void {
+    free(this.buffer.buffer);
+  }
+
   private take(end: number): Piece {
     this.tail = this.buffer.slice(end, this.used);
     return { bytes: this.buffer.subarray(0, end), isContinued: !this.hasEnded || this.tail.length > 0 };
@@ -85,6 +91,7 @@ export class LinePieces {
     if (size > this.buffer.length) {
       const larger = new Uint8Array(Math.max(size, Math.min(2 * this.buffer.length, this.wanted + FIRST_BYTES)));
       larger.set(this.buffer.subarray(0, this.used));
+      free(this.buffer.buffer);
       this.buffer = larger;
     }
     this.buffer.set(bytes, this.used);

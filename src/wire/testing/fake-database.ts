@@ -47,7 +47,9 @@ export class FakeDatabase implements Database {
 
   async writeLines(body: LineBody): Promise<{ rows: number }> {
     if (this.writeFailure) throw this.writeFailure;
-    this.lines.push(new Uint8Array(await new Response(ReadableStream.from(body)).arrayBuffer()));
+    const pieces: BlobPart[] = [];
+    for await (const piece of body) pieces.push(piece.slice());
+    this.lines.push(await new Blob(pieces).bytes());
     return { rows: 1 };
   }
 

@@ -2,6 +2,7 @@
 import { createGunzip } from "node:zlib";
 import type { LineBody } from "../../../api.ts";
 import type { HttpRequest } from "../../http1/mod.ts";
+import { free } from "../../line/mod.ts";
 
 /** The body is unacceptable, regardless of its lines. */
 export class BodyError extends Error {
@@ -17,6 +18,7 @@ export class ReceivedBody implements LineBody {
   readonly sizeBytes: number | undefined;
   bytesRead = 0;
   private turnEndsMs = performance.now() + TURN_MS;
+  private last: Uint8Array | undefined;
   private readonly reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
   constructor(request: HttpRequest, private readonly sizeMax: number) {
@@ -41,6 +43,8 @@ export class ReceivedBody implements LineBody {
 
   private async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     if ((this.sizeBytes ?? 0) > this.sizeMax) throw this.tooLarge();
+    if (this.last !== undefined) free(this.last.buffer as ArrayBuffer);
+    this.last = undefined;
     const startMs = performance.now();
     if (startMs > this.turnEndsMs) {
       await new Promise((resolve) => setTimeout(resolve, 0));
@@ -52,6 +56,7 @@ export class ReceivedBody implements LineBody {
     if (done) return { done, value: undefined };
     this.bytesRead += value.length;
     if (this.bytesRead > this.sizeMax) throw this.tooLarge();
+    this.last = value;
     return { done, value };
   }
 
@@ -105,9 +110,14 @@ async function feed(body: ReceivedBody, gunzip: ReturnType<typeof createGunzip>)
   try {
     for await (const bytes of body) {
       if (gunzip.destroyed) return;
-      if (!gunzip.write(bytes)) {
-        await new Promise<void>((resolve) => gunzip.once("drain", resolve).once("close", resolve));
-      }
+      // The next piece takes this one's place.
+      await new Promise<void>((resolve) => {
+        gunzip.once("close", resolve);
+        gunzip.write(bytes, () => {
+          gunzip.off("close", resolve);
+          resolve();
+        });
+      });
     }
     gunzip.end();
   } catch (error) {
