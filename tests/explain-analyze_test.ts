@@ -37,7 +37,8 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
       "select a.x from t a join t b on a.x = b.x where a.d > 10",
       new RegExp(`Project x \\[.*${GAVE(ROWS - 10)}`),
       new RegExp(`Inner join on x = x \\[.*gave ${ROWS - 10} pairs; read by the operator above; peak memory \\d+`),
-      /Scan t: x, d \[.*in pipeline 2; rows not counted; done by the operator above/,
+      new RegExp(`Scan t: x, d \\[.*in pipeline 2; gave ${ROWS - 10} rows; done by the operator above`),
+      /Inner join .*dense or hash index, by the range of the right keys; chose dense index;/,
       new RegExp(`Scan t: x \\[.*read ${ROWS} rows.*${GAVE(ROWS)}`),
     ],
     [
@@ -46,7 +47,30 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
       /Project 1 \[.*gave 1 rows/,
       /Project 2 \[.*gave 1 rows/,
     ],
-    ["select * from t latest on ts partition by s", /^Latest on ts \[pipeline 1.* gave 2 rows/, /rows not counted/],
+    [
+      "select * from t latest on ts partition by s",
+      /^Latest on ts \[pipeline 1.* gave 2 rows/,
+      /Scan t.*in pipeline 1; gave \d+ rows/,
+    ],
+    [
+      "select b.s, count() from t a join t b on a.x = b.x where a.d > 10",
+      /Aggregate count\(\) \[dense or hash table, by the dictionaries of its keys; chose dense table;/,
+    ],
+    [
+      "select a.x from t a join t b on a.d = b.d and a.s = b.s",
+      /Inner join .*keys by values, symbols; .*; chose hash index, symbols by codes;/,
+    ],
+    [
+      "select upper(b.s), sum(a.d) from t a join t b on a.x = b.x",
+      /between kernels or once for each symbol, by the dictionaries: upper; .*chose keys and arguments in the kernel;/,
+    ],
+    ["select count(distinct x) from t where d > 10", new RegExp(`Scan t.*in pipeline 2; gave ${ROWS - 10} rows`)],
+    [
+      "select x * 2 y from t where d > 10 order by y desc limit 5",
+      /finds rows by their keys, .*; chose \w+ threads?;/,
+      new RegExp(`Project .*in pipeline 1; gave ${ROWS - 10} rows`),
+      new RegExp(`Scan t: x, d .*in pipeline 1; gave ${ROWS - 10} rows`),
+    ],
     ["select * from long_sequence(1000000) limit 3", /gave 3 rows/],
     ["select count() from t", /From statistics: count\(\) \[gave 1 rows, 8 B/],
   ];

@@ -17,6 +17,7 @@ import {
   type QueryContext,
   type QueryMemory,
 } from "./contract.ts";
+import { MEASURED_CHOICES, type MeasuredChoice } from "./physical/measured.ts";
 
 /** Offsets in words; each is an i64. */
 const WORD = {
@@ -29,8 +30,9 @@ const WORD = {
   passed: 6,
   pairs: 7,
   counted: 8,
+  chosen: 9,
 } as const;
-const NODE_WORDS = 9;
+const NODE_WORDS = 10;
 /** Flags: which statistics of a node were counted. */
 const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
 const SCAN_WORDS = 2;
@@ -49,6 +51,8 @@ export interface NodeStatistics {
   /** Time on the leading thread, including the inputs. */
   nanos: number;
   memoryPeakBytes: number;
+  /** Outcomes of choices that needed measured data. */
+  chosen: MeasuredChoice[];
 }
 
 export interface PlanStatistics {
@@ -110,7 +114,7 @@ export class Analysis implements PlanAnalysis {
     const scan = (index: number) => (this.nodes + 1) * NODE_WORDS + index * SCAN_WORDS;
     return {
       nodes: Array.from({ length: this.nodes }, (_, index) => {
-        const value = node(index), counted = BigInt(value(WORD.counted));
+        const value = node(index), counted = BigInt(value(WORD.counted)), chosen = value(WORD.chosen);
         const known = (what: keyof typeof COUNTED, word: number) =>
           (counted & COUNTED[what]) === 0n ? undefined : value(word);
         return {
@@ -121,6 +125,7 @@ export class Analysis implements PlanAnalysis {
           bytes: value(WORD.bytes),
           nanos: value(WORD.nanos),
           memoryPeakBytes: value(WORD.memoryPeak),
+          chosen: MEASURED_CHOICES.filter((_, bit) => (chosen & (1 << bit)) !== 0),
         };
       }),
       scans: Array.from({ length: this.scans }, (_, index) => ({ rows: at(scan(index)), bytes: at(scan(index) + 1) })),
@@ -140,7 +145,8 @@ export class Analysis implements PlanAnalysis {
       workerCount: parallel.workerCount,
       run: (task, data, morselCount) => parallel.run(task, data, morselCount, node),
     };
-    return { ...context, memory: new NodeMemory(context.memory, this, node), parallel: counted };
+    const chose = (choice: MeasuredChoice) => this.chose(node, choice);
+    return { ...context, memory: new NodeMemory(context.memory, this, node), parallel: counted, chose };
   }
 
   /** Returns the operator with its calls counted from now on. */
@@ -174,6 +180,11 @@ export class Analysis implements PlanAnalysis {
 
   countPairs(node: number, rows: number): void {
     this.count(node, "pairs", WORD.pairs, rows);
+  }
+
+  chose(node: number, choice: MeasuredChoice): void {
+    const bit = 1n << BigInt(MEASURED_CHOICES.indexOf(choice));
+    Atomics.or(this.heap.i64, this.first + node * NODE_WORDS + WORD.chosen, bit);
   }
 
   private count(node: number, what: keyof typeof COUNTED, word: number, rows: number): void {

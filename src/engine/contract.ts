@@ -6,6 +6,7 @@ import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, Plan, ScanReading } from "../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
+import type { MeasuredChoice } from "./physical/measured.ts";
 
 /** A column of a batch: `rowCount` values of the type's layout at `address`. */
 export interface Vector {
@@ -90,6 +91,8 @@ export interface PlanAnalysis {
   countPassed(node: number, rows: number): void;
   /** Counts rows of a join, whichever operator reads them. */
   countPairs(node: number, rows: number): void;
+  /** Records the outcome of a choice that needed measured data. */
+  chose(node: number, choice: MeasuredChoice): void;
 }
 
 export interface QueryContext {
@@ -108,6 +111,8 @@ export interface QueryContext {
   readonly cancelWord: number;
   /** Set for EXPLAIN ANALYZE. */
   readonly analysis?: PlanAnalysis;
+  /** For EXPLAIN ANALYZE: records what the operator has chosen by measured data. */
+  chose?(choice: MeasuredChoice): void;
   /** Counts rows that a source has output; undefined if not needed. */
   countRead?(rows: number): void;
   /** Counts rows that a source has, before it gives any. */

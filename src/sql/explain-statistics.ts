@@ -1,11 +1,18 @@
 /** Describes the measurements of operators for EXPLAIN ANALYZE. */
-import type { PhysicalPlan, PlanStatistics } from "../engine/mod.ts";
+import type { Calls, PhysicalPlan, PlanStatistics } from "../engine/mod.ts";
 import type { Plan, ScanNode } from "./plan.ts";
 
 /** Measurements of an operator. */
-export function operatorMarks(physical: PhysicalPlan, { nodes }: PlanStatistics): string[] {
-  const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id];
+export function operatorMarks(
+  physical: PhysicalPlan,
+  calls: Calls | undefined,
+  { nodes }: PlanStatistics,
+): string[] {
+  const { rows, pairs, bytes, nanos, memoryPeakBytes, chosen } = nodes[physical.id];
   const marks: string[] = [];
+  // Functions without alternatives are shown with the plan.
+  const choices = chosen.filter((choice) => !choice.startsWith("functions ") || (calls?.measured.length ?? 0) > 0);
+  if (choices.length > 0) marks.push(`chose ${choices.join(", ")}`);
   if (rows === undefined) {
     marks.push(pairs === undefined ? "rows not counted" : `gave ${pairs} pairs`, "read by the operator above");
   } else {
@@ -27,7 +34,9 @@ export function fusedMarks(physical: PhysicalPlan, k: number, statistics: PlanSt
  * them, belong to it and the nodes below it.
  */
 function rowsOfFused({ id, operator, fused, inputs, node }: PhysicalPlan, k: number, statistics: PlanStatistics) {
-  const { nodes } = statistics, [input] = inputs;
+  const { nodes } = statistics, isScan = fused.at(-1)?.node.node === "scan";
+  // The first input is the one that is read with the fused nodes, unless a scan ends them.
+  const input = isScan ? undefined : inputs[0];
   const all = [...(operator === "pipeline" ? [node] : []), ...fused.map((part) => part.node)];
   const below = fused.slice(k).map((part) => part.node);
   const isJoined = input?.operator === "join";

@@ -15,6 +15,9 @@ function callsMarks(calls: Calls | undefined): string[] {
   if (calls.batch.length > 0) marks.push(`between kernels ${calls.batch.join(", ")}`);
   else if (calls.perSymbol.length > 0) marks.push("fused");
   if (calls.perSymbol.length > 0) marks.push(`once for each symbol ${calls.perSymbol.join(", ")}`);
+  if (calls.measured.length > 0) {
+    marks.push(`between kernels or once for each symbol, by the dictionaries: ${calls.measured.join(", ")}`);
+  }
   return marks;
 }
 
@@ -37,9 +40,9 @@ function waysOf(physical: PhysicalPlan): string[] {
         case "all":
           return ["keeps all rows"];
         case "best":
-          return [`keeps the best ${way.limit} rows`];
+          return [`keeps the best ${way.limit} rows`, ...SKIPS[way.skip]];
         case "best by morsels":
-          return [`each thread keeps the best ${way.limit} rows`];
+          return [`each thread keeps the best ${way.limit} rows`, ...SKIPS[way.skip]];
         case "top":
           return ["finds rows by their keys, then reads their columns"];
       }
@@ -88,6 +91,8 @@ function waysOf(physical: PhysicalPlan): string[] {
   }
 }
 
+const SKIPS = { kernel: ["a kernel skips the others"], "row by row": [], none: ["skips none"] } as const;
+
 const TABLES = {
   single: [],
   dense: ["dense table"],
@@ -102,6 +107,7 @@ function groupMarks({ way }: Grouping): string[] {
       return [
         ...TABLES[way.spec.table],
         ...(way.spec.staged === true ? ["keys and arguments as columns"] : []),
+        ...(way.spec.staged === "measured" ? ["keys and arguments as columns, if dictionaries are large"] : []),
         ...(way.reads === "one range" ? ["one table"] : []),
       ];
     case "batches":

@@ -48,8 +48,9 @@ function explainPlan(plan: Plan, details: ExplainDetails): string[] {
   const visit = (physical: PhysicalPlan, depth: number): void => {
     const { node, fused, inputs } = physical;
     const pipeline = fused.length > 0 || physical.operator === "pipeline" ? ++pipelines : undefined;
-    const marks = [...ofScan(node), ...wayMarks(physical, nodeCalls(physical, facts), pipeline)];
-    if (statistics !== undefined) marks.push(...operatorMarks(physical, statistics));
+    const calls = nodeCalls(physical, facts);
+    const marks = [...ofScan(node), ...wayMarks(physical, calls, pipeline)];
+    if (statistics !== undefined) marks.push(...operatorMarks(physical, calls, statistics));
     show(node, depth, marks);
     fused.forEach((part, k) => {
       const rows = statistics === undefined ? [] : fusedMarks(physical, k, statistics);

@@ -1,44 +1,35 @@
 /** A step that calls a batch function over whole columns. */
 import { assert, withCaret } from "../../errors.ts";
-import type { FunctionEntry } from "../../sql/functions/entry.ts";
-import type { Expr } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { batchColumn, batchOut, functionContext, propagateNulls } from "../batch-calls.ts";
 import { repeatFirst, TextArena } from "../columns.ts";
+import type { StageStep } from "../physical/stages.ts";
 import { Buffer, ConstantColumn } from "./buffers.ts";
-import { kernelStep } from "./kernel-step.ts";
-import { argument, type Output, type Slot, type Stage } from "./slots.ts";
+import type { Stage, Step } from "./slots.ts";
 
-export function batchStep(stage: Stage, expr: Expr & { kind: "call" }, entry: FunctionEntry, types: string[]): Slot {
+type BatchStep = Extract<StageStep, { kind: "batch" }>;
+
+export function batchStep(stage: Stage, { call: expr, args, out, isConstant }: BatchStep): Step {
+  const { context, space, plan } = stage, { entry, types } = context.functions.resolve(expr.function);
   assert(entry.batch !== undefined, `${expr.function} runs in a kernel or over batches`);
-  const { context, space } = stage;
-  const pending: Output[] = [];
-  const args = expr.args.map((arg) => argument(stage, arg, pending));
-  if (pending.length > 0) kernelStep(stage, [], pending);
-  const constants = args.map((
-    arg,
-  ) => (arg.constant === undefined ? undefined : new ConstantColumn(context, space, arg.constant)));
-  const out = stage.slot(expr.type);
+  const { batch } = entry;
+  const constants = args.map(({ constant }) => constant && new ConstantColumn(context, space, constant));
   const buffer = new Buffer(space, expr.type);
   const arena = new TextArena(space);
   const call = functionContext(context, expr.at);
-  const batch = entry.batch;
-  // Calls with long constant texts are not evaluated during planning, but here once for each batch.
-  const isConstant = entry.volatility !== "volatile" &&
-    args.every((arg) => arg.constant !== undefined || stage.constantSlots.has(arg.slot));
-  if (isConstant) stage.constantSlots.add(out);
   const { width } = typeOf(expr.type);
-  stage.steps.push({
+  return {
     run: (state) => {
       context.poll();
       call.rowOffset = stage.rowOffset;
+      // Calls with long constant texts are not evaluated during planning, but here once for each batch.
       const rowCount = isConstant ? Math.min(1, state.rowCount) : state.rowCount;
       const columns = args.map((arg, k) => {
         const address = constants[k]?.reserve(state.rowCount) ?? state.vectors[arg.slot]!.address;
         return batchColumn(
           context,
-          types[k] === undefined ? stage.types[arg.slot] : types[k],
-          stage.types[arg.slot],
+          types[k] === undefined ? plan.types[arg.slot] : types[k],
+          plan.types[arg.slot],
           address,
           rowCount,
           arg.constant?.value,
@@ -58,6 +49,5 @@ export function batchStep(stage: Stage, expr: Expr & { kind: "call" }, entry: Fu
       if (isConstant) repeatFirst(context.heap, address, width, state.rowCount);
       state.vectors[out] = stage.vectorOf(out, address);
     },
-  });
-  return out;
+  };
 }

@@ -1,6 +1,5 @@
 /** A step of one kernel: a filter and what is computed of the rows that pass. */
 import { assert } from "../../errors.ts";
-import type { Expr } from "../../sql/plan.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { fillConstant, TextArena } from "../columns.ts";
 import { BoundKernel } from "../compiler/binding.ts";
@@ -10,18 +9,14 @@ import type { Vector } from "../contract.ts";
 import { Buffer } from "./buffers.ts";
 import { compilerFor } from "./entry-tables.ts";
 import { allOf } from "./rules.ts";
-import type { Output, Slot, Stage } from "./slots.ts";
+import type { Slot, StageStep } from "../physical/stages.ts";
+import type { Stage, Step } from "./slots.ts";
 
-/**
- * One kernel: a filter over all rows, and the outputs for those that pass. An output slot may overwrite one of its
- * inputs.
- */
-export function kernelStep(stage: Stage, predicates: Expr[], outputs: Output[]): void {
-  const { context, space } = stage;
-  const compiler = compilerFor([...stage.types], [...stage.dictionaries], context, space, {
-    ...stage.options,
-    rowIdColumn: stage.rowIdColumn,
-  }, stage.compile);
+type KernelStep = Extract<StageStep, { kind: "kernel" }>;
+
+export function kernelStep(stage: Stage, { predicates, outputs, rowIdColumn }: KernelStep): Step {
+  const { context, space, plan: { types, dictionaries } } = stage;
+  const compiler = compilerFor(types, dictionaries, context, space, { ...stage.options, rowIdColumn }, stage.compile);
   const predicate = predicates.length === 0 ? undefined : allOf(predicates.map((p) => compiler.lower(p)));
   // Constant 128-bit outputs are filled, not computed.
   const constants: { slot: Slot; value: Value }[] = [];
@@ -38,7 +33,7 @@ export function kernelStep(stage: Stage, predicates: Expr[], outputs: Output[]):
       kernelOutputs.push({ slot, output: { kind: "copy", width: typeOf(type).width } });
     } else kernelOutputs.push({ slot, output: { kind: "value", form, node: compiler.value(expr, type) } });
   }
-  const buffers = new Map(outputs.map(({ slot }) => [slot, new Buffer(space, stage.types[slot])]));
+  const buffers = new Map(outputs.map(({ slot }) => [slot, new Buffer(space, types[slot])]));
   const arena = new TextArena(space);
   let bound: BoundKernel | undefined;
   if (kernelOutputs.length > 0 || predicate !== undefined) {
@@ -46,7 +41,7 @@ export function kernelStep(stage: Stage, predicates: Expr[], outputs: Output[]):
     bound = new BoundKernel(kernel.run, kernel.cells, compiler.inputs, context, space, kernel.cells.count);
   }
   const filled = new Map<Slot, number>();
-  stage.steps.push({
+  return {
     run: (state) => {
       const inputRows = state.rowCount;
       if (bound !== undefined) {
@@ -60,12 +55,12 @@ export function kernelStep(stage: Stage, predicates: Expr[], outputs: Output[]):
       for (const { slot, value } of constants) {
         const address = buffers.get(slot)!.reserve(state.rowCount);
         if ((filled.get(slot) ?? 0) < state.rowCount) {
-          fillConstant(context.heap, stage.types[slot], address, state.rowCount, value, arena);
+          fillConstant(context.heap, types[slot], address, state.rowCount, value, arena);
           filled.set(slot, buffers.get(slot)!.rows);
-          fillConstant(context.heap, stage.types[slot], address, buffers.get(slot)!.rows, value, arena);
+          fillConstant(context.heap, types[slot], address, buffers.get(slot)!.rows, value, arena);
         }
       }
       for (const { slot } of outputs) state.vectors[slot] = stage.vectorOf(slot, buffers.get(slot)!.address);
     },
-  });
+  };
 }

@@ -60,11 +60,3 @@ export function isFusable(
     isEmittable(expr, types, context, (e) => isPerEntry(e, types, dictionaries, context, options));
   return predicates.every(emittable) && exprs.every((expr) => expr.kind === "column" || emittable(expr));
 }
-
-/** True if equal calls may share one evaluation; not for random numbers. */
-export function isRepeatable(expr: Expr, context: QueryContext): boolean {
-  if (expr.kind === "call" && context.functions.resolve(expr.function).entry.volatility === "volatile") {
-    return false;
-  }
-  return childrenOf(expr).every((child) => isRepeatable(child, context));
-}

@@ -151,10 +151,10 @@ class Aggregate implements Operator {
     grouper.prepare(dictionariesOf(base, context));
     const spec = grouper.decided!, data: MorselTask = { base, spec };
     const ranges = rangesOf(morsels);
-    const after =
-      reads === "ranges" && ranges.length > 1 && isSampled(spec.table, scanOf(base, context).source.rowCount)
-        ? readsAfter(this.sampleOf(base, ranges[0][0]), spec, spec.staged)
-        : reads;
+    const isOpen = reads === "ranges" && ranges.length > 1 &&
+      isSampled(spec.table, scanOf(base, context).source.rowCount);
+    const after = isOpen ? readsAfter(this.sampleOf(base, ranges[0][0]), spec, spec.staged) : reads;
+    if (isOpen) context.chose?.(READS[after as keyof typeof READS]);
     if (after === "parts") {
       const reader = openMorsels(base, columnsRead(spec), context);
       try {
@@ -229,6 +229,8 @@ class Aggregate implements Operator {
 }
 
 const TASK = "GROUP BY";
+
+const READS = { parts: "partitions of the rows", "one range": "one table", ranges: "a table for each range" } as const;
 
 interface MorselTask {
   base: BasePlan;

@@ -2,16 +2,17 @@
  * The first rows of ORDER BY … LIMIT, for rows in any order. Whenever enough rows are collected they are reduced to the best ones, and
  * from then on rows behind the last of these are skipped. A base that can be read by morsels is read by all workers.
  */
+import { assert } from "../../errors.ts";
 import type { Expr, SortKey } from "../../sql/plan.ts";
 import { ColumnStore, isNullAt, Workspace } from "../columns.ts";
 import { beyondInputs, beyondKernel } from "../compiler/beyond.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
-import { columnsOf, formOf } from "../compiler/expression.ts";
+import { columnsOf, FORM_WIDTH, formOf } from "../compiler/expression.ts";
 import { type Batch, MORSEL_ROWS, type ParallelRunner, type QueryContext, type Vector } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions, type ScanBatch } from "../expressions.ts";
 import { compareRows, sortedRows } from "../order.ts";
 import { registerTask } from "../parallel.ts";
-import type { Reading } from "../physical/plan.ts";
+import type { Reading, SkipWay } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import { rowsBeforeFirstCut } from "../physical/sort.ts";
 import { FIRST_CUT_ROWS } from "../physical/thresholds.ts";
@@ -22,10 +23,15 @@ import type { BasePlan, MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsels.ts";
 
 const OPERATOR = "sort";
-/** Types ordered by their numbers, apart from null. */
-const NUMBERS = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 /** The position of a row in the input, as the last sort key. */
 const PLACE: SortKey = { expression: { kind: "column", index: 0, type: "LONG" }, descending: false };
+
+/** The rows that are kept. */
+export interface Best {
+  keys: readonly SortKey[];
+  limit: number;
+  skip: SkipWay;
+}
 
 export class BestRows {
   /** The rows' columns, then their keys, and with `place` their input position. */
@@ -39,13 +45,13 @@ export class BestRows {
 
   constructor(
     private readonly types: readonly string[],
-    readonly keys: readonly SortKey[],
-    readonly limit: number,
+    readonly wanted: Best,
     private readonly space: Workspace,
     private readonly context: QueryContext,
     hasPlaces: boolean,
     private readonly parallel?: ParallelRunner,
   ) {
+    const { keys } = wanted;
     this.expressions = new Expressions(keys.map((key) => key.expression), types, context);
     this.keyCount = keys.length;
     this.store = new ColumnStore([...types, ...this.expressions.types, ...(hasPlaces ? ["LONG"] : [])], space);
@@ -58,7 +64,7 @@ export class BestRows {
 
   /** Adds the rows of a batch; the first of them was row `row` of morsel `morsel`. */
   take(batch: Batch, morsel = 0, row = 0): void {
-    const { store, types, limit, kept, place } = this;
+    const { store, types, wanted: { limit }, kept, place } = this;
     const computed = this.expressions.run(batch), columns = [...batch.columns, ...computed];
     if (place !== undefined) {
       columns.push(place.vector);
@@ -78,8 +84,7 @@ export class BestRows {
       } else {
         // In small portions: if rows arrive in ascending quality, all of them would be kept.
         const to = Math.min(batch.rowCount, from + Math.max(enough, 2 * FIRST_CUT_ROWS));
-        const n = this.reaching(computed[0], from, to, last, limit - 1, kept) ??
-          this.before(computed[0], from, to, last, limit - 1, this.keyCount === 1, kept);
+        const n = this.reaching(computed[0], from, to, last);
         store.appendRows(columns, kept, n);
         from = to;
       }
@@ -93,7 +98,7 @@ export class BestRows {
   }
 
   cut(): void {
-    const { store, limit, space } = this;
+    const { store, wanted: { limit }, space } = this;
     if (store.rowCount <= limit) return;
     const order = this.order();
     store.compact(order, limit);
@@ -103,7 +108,7 @@ export class BestRows {
 
   /** The row numbers in order. */
   order(): Int32Array {
-    const { store, types, keys, space, context } = this;
+    const { store, types, wanted: { keys }, space, context } = this;
     const all = this.place === undefined ? keys : [...keys, PLACE];
     return sortedRows(
       store.vectors.slice(types.length),
@@ -115,57 +120,46 @@ export class BestRows {
     );
   }
 
-  /** Like `before`, for numbers by a kernel, which also passes rows equal to row `last`; undefined for other keys. */
-  private reaching(
-    key: Vector,
-    from: number,
-    rowCount: number,
-    store: Vector,
-    last: number,
-    out: Int32Array,
-  ): number | undefined {
-    const { heap } = this.context, { descending, nulls } = this.keys[0];
-    const form = formOf(key.type);
-    if (nulls !== undefined || !NUMBERS.has(key.type) || (form !== "i32" && form !== "i64" && form !== "f64")) {
-      return undefined;
+  /** Lists in `kept` the rows of a batch that may be better than the last one kept; returns their number. */
+  private reaching(key: Vector, from: number, to: number, store: Vector): number {
+    const { kept, wanted: { skip, limit } } = this, last = limit - 1;
+    switch (skip) {
+      case "kernel":
+        // A kernel compares numbers, and null is none.
+        return isNullAt(this.context.heap, store.type, store.address, last)
+          ? this.compare(key, from, to, store, last)
+          : this.byKernel(key, from, to, store, last);
+      case "row by row":
+        return this.compare(key, from, to, store, last);
+      case "none":
+        for (let row = from; row < to; row++) kept[row - from] = row;
+        return to - from;
     }
-    if (isNullAt(heap, store.type, store.address, last)) return undefined;
-    if (this.kernel === undefined) {
-      const { run, cells } = beyondKernel(heap.memory, form, descending);
-      this.kernel = new BoundKernel(run, cells, beyondInputs(form, 0), this.context, this.space, cells.count);
-    }
-    const { kernel } = this;
-    kernel.setConstant(
-      1,
-      form === "f64"
-        ? heap.f64[store.address / 8 + last]
-        : form === "i64"
-        ? heap.i64[store.address / 8 + last]
-        : heap.i32[store.address / 4 + last],
-    );
-    kernel.setI32(kernel.cells.rows, out.byteOffset);
-    kernel.setColumns([key]);
-    return kernel.run(from, rowCount);
   }
 
-  /** Rows of a batch whose first key is not behind that of row `last` (with `strict`: nor equal to it). */
-  private before(
-    key: Vector,
-    from: number,
-    rowCount: number,
-    store: Vector,
-    last: number,
-    strict: boolean,
-    out: Int32Array,
-  ): number {
-    const { heap } = this.context, { descending, nulls } = this.keys[0];
+  /** Rows that equal row `last` pass too. */
+  private byKernel(key: Vector, from: number, to: number, store: Vector, last: number): number {
+    const { context, space, kept, wanted: { keys: [{ descending }] } } = this, { heap } = context;
+    const form = formOf(key.type);
+    assert(form === "i32" || form === "i64" || form === "f64", "kernels skip by numbers");
+    if (this.kernel === undefined) {
+      const { run, cells } = beyondKernel(heap.memory, form, descending);
+      this.kernel = new BoundKernel(run, cells, beyondInputs(form, 0), context, space, cells.count);
+    }
+    const { kernel } = this;
+    kernel.setConstant(1, heap[form][store.address / FORM_WIDTH[form] + last]);
+    kernel.setI32(kernel.cells.rows, kept.byteOffset);
+    kernel.setColumns([key]);
+    return kernel.run(from, to);
+  }
+
+  /** With a single key, rows that equal row `last` are left out: earlier rows come first. */
+  private compare(key: Vector, from: number, to: number, store: Vector, last: number): number {
+    const { context: { heap }, kept, keyCount, wanted: { keys: [{ descending }] } } = this;
     let n = 0;
-    if (nulls !== undefined) { for (let row = from; row < rowCount; row++) out[n++] = row; }
-    else {
-      for (let row = from; row < rowCount; row++) {
-        const order = compareRows(heap, key, row, store, last);
-        if (order === 0 ? !strict : descending ? order > 0 : order < 0) out[n++] = row;
-      }
+    for (let row = from; row < to; row++) {
+      const order = compareRows(heap, key, row, store, last);
+      if (order === 0 ? keyCount > 1 : descending ? order > 0 : order < 0) kept[n++] = row;
     }
     return n;
   }
@@ -180,8 +174,7 @@ interface BestTask {
   predicates: readonly Expr[];
   exprs: readonly Expr[];
   types: readonly string[];
-  keys: readonly SortKey[];
-  limit: number;
+  best: Best;
   reader?: number;
 }
 
@@ -199,8 +192,8 @@ export function gatherBestRows(
   { predicates, exprs, columns, reader }: Reading,
   context: QueryContext,
 ): void {
-  const { keys, limit } = best, types = typesOf(columns);
-  const { parallel } = context, task: BestTask = { base, predicates, exprs, types, keys, limit, reader };
+  const { parallel } = context, types = typesOf(columns);
+  const task: BestTask = { base, predicates, exprs, types, best: best.wanted, reader };
   const count = morselsOfPlan(base, predicates, context).length;
   const takeIn = ({ rowCount, columns, blocks }: KeptPart) => {
     best.takeKept(columns, rowCount);
@@ -226,9 +219,9 @@ class Participant {
   private readonly morsels: Morsel[];
 
   constructor(private readonly task: BestTask, private readonly context: QueryContext) {
-    const { base, predicates, exprs, types, keys, limit } = task;
+    const { base, predicates, exprs, types, best } = task;
     this.space = Workspace.of(context, OPERATOR);
-    this.best = new BestRows(types, keys, limit, this.space, context, true);
+    this.best = new BestRows(types, best, this.space, context, true);
     this.morsels = morselsOfPlan(base, predicates, context);
     const needed = new Set<number>();
     for (const expr of [...predicates, ...exprs]) columnsOf(expr, needed);

@@ -13,6 +13,7 @@ import { fuse } from "../expressions.ts";
 import { registerTask } from "../parallel.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import type { GroupWay } from "../physical/plan.ts";
+import { PassedRows } from "./passed-rows.ts";
 import { ScanReader } from "./scan.ts";
 import { morselsOf, rangesOf } from "./morsels.ts";
 
@@ -150,6 +151,7 @@ class Bitmap {
 
   private readonly reader: ScanReader;
   private readonly ranges;
+  private readonly passed?: PassedRows;
 
   private constructor(
     private readonly task: BitsWay,
@@ -160,7 +162,10 @@ class Bitmap {
     const needed = new Set<number>();
     for (const expr of [...task.predicates, task.value]) columnsOf(expr, needed);
     this.reader = new ScanReader(task.node, needed, context);
-    this.ranges = rangesOf(morselsOf(task.node, sourceOf(task.node, context), context, task.predicates));
+    const { node, predicates } = task, source = sourceOf(node, context);
+    this.ranges = rangesOf(morselsOf(node, source, context, predicates));
+    const types = node.columns.map((column) => column.type);
+    this.passed = PassedRows.of(task.reader, predicates, types, scanDictionaries(node, source), context);
   }
 
   run(range: number): void {
@@ -174,7 +179,9 @@ class Bitmap {
     for (const { segment, start, end } of this.ranges[range]) {
       context.poll();
       if (task.reader !== undefined) context.analysis?.countTaken(task.reader, end - start);
-      kernel.setColumns(this.reader.open(segment), 0n);
+      const columns = this.reader.open(segment);
+      this.passed?.count(columns, start, end);
+      kernel.setColumns(columns, 0n);
       kernel.run(start, end);
     }
   }
@@ -185,6 +192,7 @@ class Bitmap {
 
   close(): void {
     this.reader.close();
+    this.passed?.close();
     this.space.release();
     flushKernelRows(this.context.heap.i64);
   }

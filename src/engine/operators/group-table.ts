@@ -133,6 +133,10 @@ export class Grouper {
     const all = [...spec.keys, ...spec.calls.flatMap((call) => call.args)];
     const space = this.shapeSpace = Workspace.of(context, OPERATOR);
     const { staged, table } = this.decided = decidedBy(spec, inputTypes, dictionaries, context);
+    if (spec.table === "measured") context.chose?.(table === "dense" ? "dense table" : "hash table");
+    if (spec.staged === "measured") {
+      context.chose?.(staged ? "keys and arguments as columns" : "keys and arguments in the kernel");
+    }
     if (!staged) {
       const { compiler, predicate } = fuse(spec.predicates, inputTypes, dictionaries, context, space, options);
       this.shape = this.shapeOf(compiler, predicate, spec.keys, spec.calls, table, dictionaries);

@@ -14,6 +14,7 @@ import { type JoinKey, probeKernel } from "../compiler/join.ts";
 import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions, fuse, isFusable } from "../expressions.ts";
 import { TextInterner } from "../keys.ts";
+import { PassedRows } from "./passed-rows.ts";
 import { advance } from "./scan.ts";
 import type { JoinProbe, KeyMode, MorselReader, RowReader, Rows } from "./base-plan.ts";
 import type { Morsel } from "./morsels.ts";
@@ -119,6 +120,8 @@ export class JoinReader implements MorselReader {
   private staged?: { expressions: CompiledExpressions; places: ReadonlyMap<number, number>; types: string[] };
   private readonly residual?: { expression: CompiledExpressions; needed: ReadonlySet<number> };
 
+  /** Counts the left rows that pass the predicates. */
+  private passed?: PassedRows;
   /** The current left rows, by the left base's columns. */
   private columns?: readonly Vector[];
   private rowStart = 0;
@@ -196,13 +199,14 @@ export class JoinReader implements MorselReader {
       keyColumns = batch.columns;
       this.rowStart = 0;
       this.rowEnd = batch.rowCount;
+      if (this.predicates.length > 0) context.analysis?.countPassed(probe.id, batch.rowCount);
       this.columns = rows.columns.map((column, k) => places.has(k) ? batch.columns[places.get(k)!] : column);
       if (batch.rowCount > 0) {
         const keys = probe.keys.map(({ type }, k): Expr => ({ kind: "column", index: places.size + k, type }));
         const isBound = this.bind(types, keys, [], keyColumns);
         if (!isBound) throw new Error("keys that are columns have kernels");
       }
-    }
+    } else this.passed?.count(rows.columns, rows.start, rows.end);
     this.position = this.rowStart;
     this.resume = 0;
     this.leftMatched = false;
@@ -241,6 +245,8 @@ export class JoinReader implements MorselReader {
     if (!isPlain || !isFusable(keys, predicates, types, dictionaries, context, options)) return false;
     this.bound?.space.release();
     this.bound = undefined;
+    this.passed?.close();
+    this.passed = PassedRows.of(probe.id, predicates, types, dictionaries, context);
     const space = Workspace.of(context, probe.operator);
     const { compiler, predicate } = fuse(predicates, types, dictionaries, context, space, options);
     const translations = keys.map((key, k) => this.translation(k, key, dictionaries, space));
@@ -346,6 +352,7 @@ export class JoinReader implements MorselReader {
     this.staged?.expressions.close();
     this.residual?.expression.close();
     this.bound?.space.release();
+    this.passed?.close();
     this.space.release();
     flushKernelRows(this.context.heap.i64);
   }

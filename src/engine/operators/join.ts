@@ -88,6 +88,10 @@ class Join implements JoinBase {
       return keyMode(physical.keyKinds[k], kept.computed[k], rowCount, known, physical.expectedLeftRows);
     });
     const { index, bounds } = this.index(kept, keys, modes);
+    context.chose?.(index.kind === "dense" ? "dense index" : "hash index");
+    physical.keyKinds.forEach((kind, k) => {
+      if (kind === "symbol") context.chose?.(modes[k].kind === "code" ? "symbols by codes" : "symbols by texts");
+    });
     const keepsRight = node.type === "right" || node.type === "full";
     const probe: JoinProbe = {
       id: physical.id,

@@ -20,7 +20,7 @@ export function createLatest(
 ): Operator {
   switch (way.kind) {
     case "by symbol":
-      return new LatestBySymbol(node, sourceOf(way.scan, context), way.key, context);
+      return new LatestBySymbol(node, sourceOf(way.scan, context), way, context);
     case "newest first":
       return new LatestOfReversed(node, input(), way.keysMax, context);
     case "all rows":
@@ -59,6 +59,8 @@ abstract class Latest implements Operator {
   }
 }
 
+type BySymbol = Extract<LatestWay, { kind: "by symbol" }>;
+
 /**
  * Reads codes from the newest segment backwards until each symbol is found, then the other columns of the found rows.
  */
@@ -66,14 +68,14 @@ class LatestBySymbol extends Latest {
   constructor(
     plan: LatestNode,
     private readonly source: ScanSource,
-    private readonly key: number,
+    private readonly way: BySymbol,
     context: QueryContext,
   ) {
     super(plan, context);
   }
 
   protected find() {
-    const { space, context, source, key } = this, { i32 } = context.heap;
+    const { space, context, source, way: { key, reader } } = this, { i32 } = context.heap;
     const symbolCount = source.dictionaries[key]?.count ?? 0;
     // Code c is at c + 1, null at 0. Rows are found newest first: index in `segments`, and row.
     const seen = space.bytes(symbolCount + 1).fill(0);
@@ -91,7 +93,8 @@ class LatestBySymbol extends Latest {
       }
       const codes = context.pool.pin(source, s, key) >>> 2;
       try {
-        for (let row = segment.rowCount - 1; row >= 0; row--) {
+        let row = segment.rowCount - 1;
+        for (; row >= 0; row--) {
           const code = i32[codes + row];
           if (seen[code + 1] !== 0) continue;
           seen[code + 1] = 1;
@@ -99,6 +102,7 @@ class LatestBySymbol extends Latest {
           foundRows[found++] = row;
           if (found > symbolCount) break;
         }
+        context.analysis?.countTaken(reader, segment.rowCount - Math.max(0, row));
       } finally {
         context.pool.unpin(source, s, key);
       }

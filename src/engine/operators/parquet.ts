@@ -6,11 +6,8 @@ import { type ColumnReader, columnReader } from "../parquet/column.ts";
 import { ParquetError } from "../parquet/error.ts";
 import { atPosition, openParquet, type ParquetFile } from "../parquet/file.ts";
 import type { ParquetColumn } from "../parquet/schema.ts";
+import { parquetBatchRows } from "../physical/parquet.ts";
 import { typesOf } from "../physical/reading.ts";
-
-/** Maximum size of the rows of a batch, estimated from the file's metadata. */
-const BATCH_BYTES = 1 << 26;
-const BATCH_ROWS_MIN = 256;
 
 export function createParquet(plan: ParquetNode, context: QueryContext): Operator {
   return new Parquet(plan, context);
@@ -83,15 +80,14 @@ class Parquet implements Operator {
     if (group === undefined) return false;
     this.rowsLeft = group.rowCount;
     if (group.rowCount === 0) return true;
-    let sizeBytes = 0;
+    let plainSizeBytes = 0;
     this.readers = this.fileColumns.map((column) => {
       const extent = group.extents[column.leaf];
-      sizeBytes += extent.plainSizeBytes;
+      plainSizeBytes += extent.plainSizeBytes;
       return columnReader(column, extent, this.handle, this.space);
     });
-    // Rows of long texts or arrays are read in smaller batches.
-    const rows = Math.floor(BATCH_BYTES * group.rowCount / Math.max(1, sizeBytes));
-    this.batchRows = Math.max(BATCH_ROWS_MIN, Math.min(MORSEL_ROWS, rows));
+    this.batchRows = parquetBatchRows({ rowCount: group.rowCount, plainSizeBytes });
+    this.context.chose?.(this.batchRows === MORSEL_ROWS ? "full batches" : "smaller batches");
     return true;
   }
 

@@ -6,7 +6,7 @@ import type { Column, SortKey, SortNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { sortedRows } from "../order.ts";
-import type { Reading, SortWay } from "../physical/plan.ts";
+import type { Reading, SkipWay, SortWay } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import { Payload } from "../row-sort.ts";
 import type { OpenBase, PipelineBase } from "./base-plan.ts";
@@ -31,10 +31,10 @@ export function createSort(
     case "best by morsels":
       return new Sort(keys, { ...way, base: open(way.reading) }, context);
     case "top": {
-      const { limit, reading } = way, rows = createTopRows(way, context);
+      const { limit, skip, reading } = way, rows = createTopRows(way, context);
       const columns = { ...reading, base: { kind: "input" }, predicates: [] } as const;
       const found = new Pipeline({ kind: "operator", input: rows }, columns, context);
-      return new Sort(keys, { kind: "best", limit, input: found }, context);
+      return new Sort(keys, { kind: "best", limit, skip, input: found }, context);
     }
   }
 }
@@ -42,8 +42,8 @@ export function createSort(
 /** The input of the sort. */
 type Rows =
   | { kind: "all"; limit?: number; input: Operator }
-  | { kind: "best"; limit: number; input: Operator }
-  | { kind: "best by morsels"; limit: number; reading: Reading; base: PipelineBase };
+  | { kind: "best"; limit: number; skip: SkipWay; input: Operator }
+  | { kind: "best by morsels"; limit: number; skip: SkipWay; reading: Reading; base: PipelineBase };
 
 class Sort implements Operator {
   readonly columns: readonly Column[];
@@ -85,9 +85,9 @@ class Sort implements Operator {
   }
 
   private sortBest(rows: Exclude<Rows, { kind: "all" }>) {
-    const { space, context, keys } = this, { limit } = rows;
+    const { space, context, keys } = this, { limit, skip } = rows;
     const isParallel = rows.kind === "best by morsels", types = typesOf(this.columns);
-    const best = this.best = new BestRows(types, keys, limit, space, context, isParallel, context.parallel);
+    const best = this.best = new BestRows(types, { keys, limit, skip }, space, context, isParallel, context.parallel);
     if (rows.kind === "best by morsels") {
       // A join with an empty build side has no plan and no rows.
       const plan = planOf(rows.base);

@@ -18,6 +18,7 @@ import { compareRows, sortedRows } from "../order.ts";
 import { registerTask } from "../parallel.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import type { SortWay } from "../physical/plan.ts";
+import { PassedRows } from "./passed-rows.ts";
 import { ScanReader } from "./scan.ts";
 import { type Morsel, morselsOf } from "./morsels.ts";
 
@@ -119,6 +120,7 @@ class Finder {
   private readonly store: ColumnStore;
   private readonly found: Vector[];
   private readonly better: Int32Array;
+  private readonly passed?: PassedRows;
   private runRows = FIRST_RUN_ROWS;
   /** The store's rows are in order, and their number has reached the limit. */
   private isFull = false;
@@ -179,6 +181,9 @@ class Finder {
     }));
     this.found.forEach(({ address }, k) => kernel.setI32(kernel.cells[`out${k}`], address));
     this.better = space.words(MORSEL_ROWS);
+    const columnTypes = node.columns.map((column) => column.type);
+    const columnDictionaries = scanDictionaries(node, sourceOf(node, context));
+    this.passed = PassedRows.of(task.reader, predicates, columnTypes, columnDictionaries, context);
   }
 
   bound: number | bigint | undefined;
@@ -198,7 +203,9 @@ class Finder {
     if (!this.isPromising(candidate)) return;
     const { segment, start, end } = candidate, { reader } = this.task;
     if (reader !== undefined) this.context.analysis?.countTaken(reader, end - start);
-    this.kernel.setColumns(this.reader.open(segment), BigInt(segment) << 32n);
+    const columns = this.reader.open(segment);
+    this.passed?.count(columns, start, end);
+    this.kernel.setColumns(columns, BigInt(segment) << 32n);
     for (let from = start; from < end; from += this.runRows, this.runRows = Math.min(2 * this.runRows, MORSEL_ROWS)) {
       this.context.poll();
       this.take(this.kernel.run(from, Math.min(end, from + this.runRows)));
@@ -251,6 +258,7 @@ class Finder {
 
   close(): void {
     this.reader.close();
+    this.passed?.close();
     this.space.release();
     flushKernelRows(this.context.heap.i64);
   }
@@ -315,9 +323,13 @@ class TopRows implements Operator {
     }
     const lists: RowList[] = [];
     if (context.parallel !== undefined && finder.rowsLeft(next) >= this.helpFromRows) {
+      context.chose?.("all threads");
       const rest: TopTask = { ...task, bound: finder.bound, skip: next };
       lists.push(...context.parallel.run(TASK, rest, candidates.length - next) as RowList[]);
-    } else for (; next < candidates.length; next++) finder.run(candidates[next]);
+    } else {
+      context.chose?.("one thread");
+      for (; next < candidates.length; next++) finder.run(candidates[next]);
+    }
     lists.push(finder.rows());
     const places: [number, number][] = [];
     for (const list of lists) for (let k = 0; k < list.length; k += 2) places.push([list[k], list[k + 1]]);

@@ -5,6 +5,7 @@ import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillConstant, gather, isNullAt, markNotNull, POLL_ROWS, TextArena, type Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import { freeOrderWords, type OrderWords, orderWords, sameWords } from "../order.ts";
+import { seesAhead } from "../physical/window.ts";
 import { aggregateFrames } from "./window-aggregates.ts";
 import type { Frame, OrderedRows } from "./window-frames.ts";
 
@@ -199,15 +200,6 @@ function constantColumn(e: Evaluation, index: number): Vector {
   const out = result(e, layoutOf(own) === "symbol" ? "STRING" : own);
   fillConstant(space.heap, out.type, out.address, ordered.rowCount, value, new TextArena(space));
   return out;
-}
-
-/**
- * The dialect's first_value IGNORE NULLS from the start, unpartitioned, also gives rows before the first value that
- * value.
- */
-export function seesAhead(call: WindowCall): boolean {
-  const { start, end, excludeCurrentRow } = call.frame;
-  return call.ignoreNulls && call.partitionBy.length === 0 && start === undefined && end === 0n && !excludeCurrentRow;
 }
 
 function endOfFrame(e: Evaluation, first: boolean): Vector {

@@ -7,26 +7,38 @@ import { layoutOf, typeOf } from "../../types/mod.ts";
 import { isNullAt, markNotNull, OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
+import type { StreamingCall } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import { Expressions } from "./input.ts";
-import { seesAhead } from "./window-calls.ts";
 
-/** Does the call need no more than the rows before? */
-export function canStream(call: WindowCall): boolean {
-  return stepOf(call) !== undefined;
+/** `calls`: how each call of the plan is computed. */
+export function createStreamingWindow(
+  plan: WindowNode,
+  calls: readonly StreamingCall[],
+  input: Operator,
+  context: QueryContext,
+): Operator {
+  const makers = plan.calls.map((call, k) => stepOf(call, calls[k]));
+  return new StreamingWindow(plan, makers, input, context);
 }
 
-function stepOf(call: WindowCall): MakeStep | undefined {
-  return STEPS[nameOf(call)]?.(call);
-}
-
-/** For windows of kind "streaming". */
-export function createStreamingWindow(plan: WindowNode, input: Operator, context: QueryContext): Operator {
-  return new StreamingWindow(plan, plan.calls.map((call) => stepOf(call)!), input, context);
-}
-
-function nameOf(call: WindowCall): string {
-  return call.function.slice(0, call.function.indexOf("("));
+function stepOf(call: WindowCall, way: StreamingCall): MakeStep {
+  switch (way.kind) {
+    case "row number":
+      return rowNumbers;
+    case "count":
+      return counts;
+    case "lag":
+      return lag(call, way.offset);
+    case "first value":
+      return ends(call, true);
+    case "last value":
+      return ends(call, false);
+    case "sum":
+      return sums(call, false);
+    case "average":
+      return sums(call, true);
+  }
 }
 
 /** Writes the results of a batch. `groups[row]` is the row's partition. */
@@ -124,31 +136,6 @@ class StreamingWindow implements Operator {
   }
 }
 
-/** By function: makes its step; undefined if this call cannot stream. */
-const STEPS: Record<string, (call: WindowCall) => MakeStep | undefined> = {
-  row_number: (call) => layoutOf(call.type) === "i64" ? rowNumbers : undefined,
-  lag,
-  first_value: (call) => ends(call, true),
-  last_value: (call) => ends(call, false),
-  count,
-  sum: (call) => sums(call, false),
-  ksum: (call) => sums(call, false),
-  avg: (call) => sums(call, true),
-};
-
-function isRunning(call: WindowCall): boolean {
-  const { start, end, excludeCurrentRow } = call.frame;
-  return start === undefined && end === 0n && !excludeCurrentRow;
-}
-
-/** 64-bit (or 32-bit) values that need no conversion. */
-function isPlain(call: WindowCall): boolean {
-  const [arg] = call.args;
-  if (arg === undefined || arg.kind === "constant") return false;
-  const layout = layoutOf(arg.type);
-  return layout === layoutOf(call.type) && ["i32", "i64", "f32", "f64"].includes(layout);
-}
-
 const rowNumbers: MakeStep = (states) => {
   const counts = states.make([0, 0]), { i32 } = states.space.heap;
   return (_, groups, rowCount, out) => {
@@ -164,18 +151,8 @@ const rowNumbers: MakeStep = (states) => {
   };
 };
 
-/** The last `offset` values of each partition, in a ring. */
-const OFFSET_MAX = 256;
-
-function lag(call: WindowCall): MakeStep | undefined {
-  const [, offsetArg, otherwise] = call.args;
-  if (
-    call.ignoreNulls || !isPlain(call) ||
-    (otherwise !== undefined && !(otherwise.kind === "constant" && otherwise.value === null))
-  ) return undefined;
-  if (offsetArg !== undefined && (offsetArg.kind !== "constant" || offsetArg.value === null)) return undefined;
-  const offset = offsetArg === undefined ? 1 : Number((offsetArg as { value: unknown }).value);
-  if (!(offset >= 1 && offset <= OFFSET_MAX)) return undefined;
+/** Keeps the last `offset` values of each partition in a ring. */
+function lag(call: WindowCall, offset: number): MakeStep {
   const none = typeOf(call.type).nullWords, words = none.length;
   return (states) => {
     // A ring is initially full of nulls, for rows before the partition's first row.
@@ -207,8 +184,7 @@ function lag(call: WindowCall): MakeStep | undefined {
 }
 
 /** first_value and last_value of all rows up to the current one. */
-function ends(call: WindowCall, first: boolean): MakeStep | undefined {
-  if (!isRunning(call) || !isPlain(call) || (first && seesAhead(call))) return undefined;
+function ends(call: WindowCall, first: boolean): MakeStep {
   const none = typeOf(call.type).nullWords, words = none.length;
   return (states) => {
     const kept = states.make(none), known = states.make([0]), { heap } = states.space, { i32 } = heap;
@@ -227,31 +203,23 @@ function ends(call: WindowCall, first: boolean): MakeStep | undefined {
   };
 }
 
-function count(call: WindowCall): MakeStep | undefined {
-  if (!isRunning(call) || layoutOf(call.type) !== "i64" || call.args[0]?.kind === "constant") return undefined;
-  if (call.args.length === 0) return rowNumbers;
-  return (states) => {
-    const counts = states.make([0, 0]), { i32 } = states.space.heap, marks = states.space.bytes(MORSEL_ROWS);
-    return ([source], groups, rowCount, out) => {
-      markNotNull(states.space.heap, source, rowCount, marks);
-      const numbers = counts();
-      for (let row = 0, at = out.address >>> 2; row < rowCount; row++, at += 2) {
-        const g = groups[row] * 2;
-        if (marks[row] !== 0 && (numbers[g] = numbers[g] + 1 | 0) === 0) numbers[g + 1]++;
-        i32[at] = numbers[g];
-        i32[at + 1] = numbers[g + 1];
-      }
-    };
+/** Rows whose argument is not null. */
+const counts: MakeStep = (states) => {
+  const counts = states.make([0, 0]), { i32 } = states.space.heap, marks = states.space.bytes(MORSEL_ROWS);
+  return ([source], groups, rowCount, out) => {
+    markNotNull(states.space.heap, source, rowCount, marks);
+    const numbers = counts();
+    for (let row = 0, at = out.address >>> 2; row < rowCount; row++, at += 2) {
+      const g = groups[row] * 2;
+      if (marks[row] !== 0 && (numbers[g] = numbers[g] + 1 | 0) === 0) numbers[g + 1]++;
+      i32[at] = numbers[g];
+      i32[at + 1] = numbers[g + 1];
+    }
   };
-}
+};
 
 /** In double-double arithmetic, like sums over frames. */
-function sums(call: WindowCall, mean: boolean): MakeStep | undefined {
-  const [arg] = call.args;
-  if (!isRunning(call) || call.args.length !== 1 || layoutOf(call.type) !== "f64" || arg.kind === "constant") {
-    return undefined;
-  }
-  if (!["i8", "i16", "i32", "i64", "f32", "f64"].includes(layoutOf(arg.type))) return undefined;
+function sums({ args: [arg] }: WindowCall, mean: boolean): MakeStep {
   return (states) => {
     // Sum, rest, count: three doubles.
     const state = states.make([0, 0, 0, 0, 0, 0]), { heap } = states.space;

@@ -17,7 +17,7 @@ import { createStreamingWindow } from "./window-streaming.ts";
 
 export function createWindow(plan: WindowNode, way: WindowWay, input: Operator, context: QueryContext): Operator {
   return way.kind === "streaming"
-    ? createStreamingWindow(plan, input, context)
+    ? createStreamingWindow(plan, way.calls, input, context)
     : new Window(plan, way.calls, input, context);
 }
 

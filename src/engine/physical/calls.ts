@@ -1,18 +1,21 @@
 /** Determines which parts of expressions kernels compute, and which run over whole batches between kernels. */
-import type { Expr } from "../../sql/plan.ts";
+import { childrenOf, type Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { NO_DICTIONARY } from "../columns.ts";
-import { formOf, isEmittable } from "../compiler/expression.ts";
-import { isFusable, isPerEntry } from "../expressions.ts";
+import { formOf } from "../compiler/expression.ts";
 import type { FunctionRegistry } from "../contract.ts";
+import { isFusable, isPerEntry } from "../expressions/rules.ts";
+import { stagePlan } from "./stages.ts";
 
-/** The parts of an operator's expressions that its kernels do not compute. */
+/** The functions in an operator's expressions that its kernels do not compute. */
 export interface Calls {
-  /** Functions without a kernel form, which run over whole batches between two kernels. */
+  /** They run over whole batches between two kernels. */
   batch: string[];
-  /** Functions that run once for each entry of a symbol's dictionary. */
+  /** They run once for each entry of a symbol's dictionary. */
   perSymbol: string[];
+  /** One or the other, depending on dictionaries that come with the rows. */
+  measured: string[];
 }
 
 export interface CallFacts {
@@ -22,34 +25,58 @@ export interface CallFacts {
   expectedRows: number;
 }
 
-export function callsOf(exprs: readonly Expr[], types: readonly string[], facts: CallFacts): Calls {
+export function callsOf(
+  exprs: readonly Expr[],
+  predicates: readonly Expr[],
+  types: readonly string[],
+  facts: CallFacts,
+): Calls {
+  const callsWith = (dictionaries: readonly (Dictionary | undefined)[]) =>
+    callsFor(exprs, predicates, types, dictionaries, facts);
+  if (facts.dictionaries !== undefined) return { ...callsWith(facts.dictionaries), measured: [] };
+  const { batch, perSymbol } = callsWith([]), small = callsWith(smallDictionaries(types));
+  const measured = batch.filter((name) => !small.batch.includes(name));
+  return { batch: batch.filter((name) => small.batch.includes(name)), perSymbol, measured };
+}
+
+function callsFor(
+  exprs: readonly Expr[],
+  predicates: readonly Expr[],
+  types: readonly string[],
+  dictionaries: readonly (Dictionary | undefined)[],
+  { functions, expectedRows }: CallFacts,
+): Pick<Calls, "batch" | "perSymbol"> {
   const batch = new Set<string>(), perSymbol = new Set<string>();
-  const { dictionaries = [], expectedRows } = facts;
-  const perEntry = (expr: Expr) => isPerEntry(expr, types, dictionaries, facts, { expectedRows });
+  const plan = stagePlan(exprs, predicates, types, dictionaries, functions, { expectedRows });
   const visit = (expr: Expr, inEntry: boolean): void => {
-    const isEntry = inEntry || perEntry(expr);
-    if (!isEntry && isEmittable(expr, types, facts, perEntry) && isEmittable(expr, types, facts, () => false)) return;
-    switch (expr.kind) {
-      case "call": {
-        const { entry, types: argTypes } = facts.functions.resolve(expr.function);
-        const hasKernel = entry.emit !== undefined && formOf(expr.type) !== undefined &&
-          argTypes.every((type) => formOf(type) !== undefined);
-        if (!hasKernel) (isEntry ? perSymbol : batch).add(entry.name);
-        for (const arg of expr.args) visit(arg, isEntry);
-        return;
-      }
-      case "case":
-        for (const { when, then } of expr.branches) {
-          visit(when, isEntry);
-          visit(then, isEntry);
-        }
-        return visit(expr.otherwise, isEntry);
-      case "in":
-        return visit(expr.operand, isEntry);
-    }
+    const isEntry = inEntry ||
+      isPerEntry(expr, plan.types, plan.dictionaries, { functions }, { expectedRows });
+    if (isEntry && expr.kind === "call" && !hasKernel(expr, functions)) perSymbol.add(nameOf(expr, functions));
+    for (const child of childrenOf(expr)) visit(child, isEntry);
   };
-  for (const expr of exprs) visit(expr, false);
+  for (const step of plan.steps) {
+    if (step.kind === "batch") batch.add(nameOf(step.call, functions));
+    if (step.kind === "kernel") {
+      for (const expr of [...step.predicates, ...step.outputs.map((output) => output.expr)]) visit(expr, false);
+    }
+  }
   return { batch: [...batch], perSymbol: [...perSymbol] };
+}
+
+type Call = Expr & { kind: "call" };
+
+function hasKernel({ function: id, type }: Call, functions: FunctionRegistry): boolean {
+  const { entry, types } = functions.resolve(id);
+  return entry.emit !== undefined && [type, ...types].every((each) => formOf(each) !== undefined);
+}
+
+function nameOf({ function: id }: Call, functions: FunctionRegistry): string {
+  return functions.resolve(id).entry.name;
+}
+
+/** Dictionaries for which tables by entry always pay off. */
+function smallDictionaries(types: readonly string[]): (Dictionary | undefined)[] {
+  return types.map((type) => layoutOf(type) === "symbol" ? NO_DICTIONARY : undefined);
 }
 
 /**
@@ -66,5 +93,5 @@ export function stagingOf(
     isFusable(exprs, predicates, types, known, { functions }, { expectedRows });
   if (dictionaries !== undefined) return !can(dictionaries);
   if (can([])) return false;
-  return can(types.map((type) => layoutOf(type) === "symbol" ? NO_DICTIONARY : undefined)) ? "measured" : true;
+  return can(smallDictionaries(types)) ? "measured" : true;
 }

@@ -6,14 +6,14 @@ import { type PlanFacts, sourceOf } from "./facts.ts";
 import type { LatestWay } from "./plan.ts";
 
 /** Uses the scan below if its rows are in order of the relevant time. */
-export function latestWay(node: LatestNode, facts: PlanFacts): LatestWay {
+export function latestWay(id: number, node: LatestNode, facts: PlanFacts): LatestWay {
   const { input: scan, time } = node;
   if (scan.node !== "scan" || time.kind !== "column" || time.index !== scan.timestamp) return { kind: "all rows" };
   const source = sourceOf(scan, facts);
   if (!source.sorted) return { kind: "all rows" };
   const key = symbolKey(node);
   const isWhole = scan.predicate === undefined && scan.intervals === undefined && !scan.rowId;
-  if (isWhole && key !== undefined) return { kind: "by symbol", scan, key };
+  if (isWhole && key !== undefined) return { kind: "by symbol", scan, key, reader: id };
   return { kind: "newest first", keysMax: key === undefined ? Infinity : keysMax(source, key) };
 }
 

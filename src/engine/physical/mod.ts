@@ -38,7 +38,7 @@ export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
       case "sort":
         return chooseSort(id, node, choose(node.input), facts);
       case "latest": {
-        const way = latestWay(node, facts), { input } = node;
+        const way = latestWay(id, node, facts), { input } = node;
         const below = choose(way.kind === "newest first" && input.node === "scan" ? newestFirst(input) : input);
         const { fused, inputs } = way.kind === "by symbol" ? taken(below, id) : anew(below);
         return { operator: "latest", id, node, way, fused, inputs } satisfies PhysicalLatest;

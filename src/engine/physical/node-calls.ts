@@ -1,30 +1,34 @@
 /** For EXPLAIN: the functions of an operator that its kernels leave to others. */
-import type { Expr } from "../../sql/plan.ts";
+import type { Column, Expr } from "../../sql/plan.ts";
 import { type Calls, callsOf } from "./calls.ts";
 import type { PlanFacts } from "./facts.ts";
 import { exprsOf } from "./grouping.ts";
 import type { Grouping, PhysicalPlan, Reading } from "./plan.ts";
 import { dictionariesOf, expectedRows, typesOf } from "./reading.ts";
 
-/** Undefined for operators that compute no expressions in kernels of their own. */
+/** Undefined for operators that compute no expressions. */
 export function nodeCalls(physical: PhysicalPlan, facts: PlanFacts): Calls | undefined {
   const { inputs } = physical;
-  const over = (reading: Reading, exprs: readonly Expr[]) =>
-    callsOf(exprs, typesOf(reading.baseColumns), {
+  const over = (reading: Reading, exprs: readonly Expr[], predicates = reading.predicates) =>
+    callsOf(exprs, predicates, typesOf(reading.baseColumns), {
       functions: facts.functions,
       dictionaries: dictionariesOf(reading, facts),
       expectedRows: expectedRows(reading, inputs, facts),
     });
+  /** Over the batches of an input. */
+  const ofBatches = (columns: readonly Column[], exprs: readonly Expr[]) =>
+    callsOf(exprs, [], typesOf(columns), { functions: facts.functions, expectedRows: 0 });
   const ofGrouping = ({ node, way }: Grouping): Calls | undefined => {
     switch (way.kind) {
-      case "kernel":
-        return over(way.reading, exprsOf(way.spec));
+      case "kernel": {
+        const { predicates } = way.spec, exprs = exprsOf({ ...way.spec, predicates: [] });
+        return over(way.reading, exprs, predicates);
+      }
       case "batches": {
-        const exprs = [...node.keys, ...node.aggregates.flatMap((call) => call.args)];
-        const { batch, perSymbol } = callsOf(exprs, typesOf(node.input.columns), { ...facts, expectedRows: 0 });
+        const calls = ofBatches(node.input.columns, [...node.keys, ...node.aggregates.flatMap((call) => call.args)]);
         const names = node.aggregates.map((call) => facts.functions.resolve(call.function).entry)
           .filter(({ aggregate }) => aggregate?.kind !== "fused").map((entry) => entry.name);
-        return { batch: [...new Set([...batch, ...names])], perSymbol };
+        return { ...calls, batch: [...new Set([...calls.batch, ...names])] };
       }
       case "values":
         return ofGrouping(way.groups);
@@ -36,24 +40,36 @@ export function nodeCalls(physical: PhysicalPlan, facts: PlanFacts): Calls | und
     }
   };
   switch (physical.operator) {
-    case "pipeline": {
-      const { reading } = physical;
-      return over(reading, [...reading.predicates, ...reading.exprs]);
-    }
+    case "pipeline":
+      return over(physical.reading, physical.reading.exprs);
     case "aggregate":
       return ofGrouping(physical.grouping);
     case "sample":
       return physical.way.kind === "buckets" ? ofGrouping(physical.way.groups) : undefined;
     case "sort": {
-      const { way } = physical;
-      return way.kind === "best by morsels"
-        ? over(way.reading, [...way.reading.predicates, ...way.reading.exprs])
-        : undefined;
+      const { way, node } = physical;
+      if (way.kind === "best by morsels") return over(way.reading, way.reading.exprs);
+      return way.kind === "top" ? undefined : ofBatches(node.input.columns, node.keys.map((key) => key.expression));
     }
-    case "join": {
-      const { left, leftKeys } = physical;
-      return over(left, [...left.predicates, ...leftKeys]);
+    case "join":
+      return over(physical.left, physical.leftKeys);
+    case "time join": {
+      const { left, leftKeys } = physical.node;
+      return ofBatches(left.columns, leftKeys);
     }
+    case "latest":
+      return physical.way.kind === "by symbol" ? undefined : ofBatches(physical.node.input.columns, physical.node.keys);
+    case "window":
+      return ofBatches(
+        physical.node.input.columns,
+        physical.node.calls.flatMap((call) => [
+          ...call.args,
+          ...call.partitionBy,
+          ...call.orderBy.map((key) => key.expression),
+        ]),
+      );
+    case "unnest":
+      return ofBatches(physical.node.input.columns, physical.node.arrays);
     default:
       return undefined;
   }

@@ -14,6 +14,8 @@ import { agg, col, fn, lit } from "../testing.ts";
 import { nodeCalls, physicalPlan, type PlanFacts } from "./mod.ts";
 import { readsAfter } from "./grouping.ts";
 import { denseSlots, isByCodes } from "./join.ts";
+import { parquetBatchRows } from "./parquet.ts";
+import { MORSEL_ROWS } from "../contract.ts";
 import type { Grouping, GroupSpec, LimitWay, PhysicalPlan } from "./plan.ts";
 import type { SegmentSource } from "../../storage/contract.ts";
 
@@ -102,12 +104,16 @@ Deno.test("physicalPlan() streams windows whose calls depend only on earlier row
       context,
     );
     assert.ok(made.operator === "window");
-    return made.way.kind;
+    const { way } = made;
+    return way.kind === "streaming" ? way.calls : way.kind;
   };
   const frame = { unit: "rows", end: 0n, excludeCurrentRow: false };
   const by = (index: number) => [{ expression: col(index, columns[index].type), descending: false }];
-  assert.equal(wayOf({ function: "row_number()", frame }), "streaming");
-  assert.equal(wayOf({ function: "row_number()", frame, orderBy: by(0) }), "streaming");
+  assert.deepEqual(wayOf({ function: "row_number()", frame }), [{ kind: "row number" }]);
+  assert.deepEqual(wayOf({ function: "row_number()", frame, orderBy: by(0) }), [{ kind: "row number" }]);
+  const lag = { function: "lag(LONG,LONG)", frame, args: [col(1, "LONG"), lit(3n, "LONG")] };
+  assert.deepEqual(wayOf(lag), [{ kind: "lag", offset: 3 }]);
+  assert.equal(wayOf({ ...lag, args: [col(1, "LONG"), lit(300n, "LONG")] }), "general");
   assert.equal(wayOf({ function: "row_number()", frame, orderBy: by(1) }), "general");
   assert.equal(wayOf({ function: "rank()", frame, orderBy: by(0) }), "general");
 });
@@ -310,7 +316,7 @@ Deno.test("physicalPlan() groups the rows of a table in its order", () => {
 Deno.test("physicalPlan() lists the functions that run between kernels, and those that run once for each symbol", () => {
   const plan = projected(scan, fn("upper", "STRING", c(4)), fn("upper", "STRING", c(2)), fn("+", "LONG", c(1), c(1)));
   const made = physicalPlan(plan, context);
-  assert.deepEqual(nodeCalls(made, context), { batch: ["upper"], perSymbol: ["upper"] });
+  assert.deepEqual(nodeCalls(made, context), { batch: ["upper"], perSymbol: ["upper"], measured: [] });
 });
 
 Deno.test("denseSlots() accepts keys of a small range; the last one has the smallest step", () => {
@@ -327,6 +333,12 @@ Deno.test("isByCodes() translates dictionaries that are small compared to the ro
   assert.equal(isByCodes(undefined, { entries: 100_000, rows: 10 }, false), false);
   assert.equal(isByCodes({ entries: 100_000, rows: 10 }, { entries: 1, rows: 1 }, false), false);
   assert.equal(isByCodes({ entries: 100_000, rows: 10 }, { entries: 100_000, rows: 10 }, true), true);
+});
+
+Deno.test("parquetBatchRows() limits the bytes of a batch", () => {
+  assert.equal(parquetBatchRows({ rowCount: 1_000_000, plainSizeBytes: 8_000_000 }), MORSEL_ROWS);
+  assert.equal(parquetBatchRows({ rowCount: 1_000, plainSizeBytes: 1 << 26 }), 1_000);
+  assert.equal(parquetBatchRows({ rowCount: 1_000, plainSizeBytes: 2 ** 40 }), 256);
 });
 
 Deno.test("readsAfter() partitions many groups whose keys have no texts", () => {

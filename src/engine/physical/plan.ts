@@ -156,15 +156,21 @@ export interface PhysicalSample extends PhysicalBase {
   way: RunsWay | { kind: "buckets"; groups: Grouping };
 }
 
+/**
+ * How rows behind the best ones so far are skipped, by the first key: by a kernel, by comparing row by row, or not at
+ * all.
+ */
+export type SkipWay = "kernel" | "row by row" | "none";
+
 export type SortWay =
   /** All rows are sorted, and the first `limit` are output. */
   | { kind: "all"; limit?: number }
   /** Only the best rows so far are kept. */
-  | { kind: "best"; limit: number }
+  | { kind: "best"; limit: number; skip: SkipWay }
   /** Like "best", by all workers. */
-  | { kind: "best by morsels"; limit: number; reading: Reading }
+  | { kind: "best by morsels"; limit: number; skip: SkipWay; reading: Reading }
   /** By the keys alone, over segments in order of promise; then the columns of the selected rows are read. */
-  | { kind: "top"; limit: number; reading: Reading; keys: SortKey[]; helpFromRows: number };
+  | { kind: "top"; limit: number; skip: SkipWay; reading: Reading; keys: SortKey[]; helpFromRows: number };
 
 export interface PhysicalSort extends PhysicalBase {
   operator: "sort";
@@ -217,7 +223,7 @@ export interface PhysicalSet extends PhysicalBase {
 
 export type LatestWay =
   /** A table by one symbol: codes from the newest segment backwards until each symbol is found. */
-  | { kind: "by symbol"; scan: ScanNode; key: number }
+  | { kind: "by symbol"; scan: ScanNode; key: number; reader: number }
   /** A table from the newest row backwards: the first row of a key is its last. At most `keysMax` keys. */
   | { kind: "newest first"; keysMax: number }
   /** Any input: one row for each key is kept. */
@@ -245,9 +251,14 @@ export interface PhysicalLimit extends PhysicalBase {
   way: LimitWay;
 }
 
+/** A window function computed from a small state for each partition. */
+export type StreamingCall =
+  | { kind: "row number" | "count" | "sum" | "average" | "first value" | "last value" }
+  | { kind: "lag"; offset: number };
+
 export type WindowWay =
   /** Rows are output as they arrive. */
-  | { kind: "streaming" }
+  | { kind: "streaming"; calls: StreamingCall[] }
   /** All rows are kept, and sorted for each call unless they arrive in its order. `hasPeers`: keys are compared to find peers. */
   | { kind: "general"; calls: { isSorted: boolean; hasPeers: boolean }[] };
 

@@ -5,7 +5,7 @@ import { formOf } from "../compiler/expression.ts";
 import { stagingOf } from "./calls.ts";
 import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
 import { isVolatile } from "./functions.ts";
-import type { PhysicalPlan, PhysicalSort, SortWay } from "./plan.ts";
+import type { PhysicalPlan, PhysicalSort, SkipWay, SortWay } from "./plan.ts";
 import { anew, type Below, expectedRows, isByMorsels, isRepeatable, over, rowIdColumn, taken } from "./reading.ts";
 import { BEST_LIMIT_MAX, FIRST_CUT_ROWS, HELP_ROWS_MIN, TOP_LIMIT_MAX, TOP_ROWS_MIN } from "./thresholds.ts";
 
@@ -16,13 +16,14 @@ export function chooseSort(id: number, node: SortNode, input: PhysicalPlan, fact
   };
   const { keys, limit } = node;
   if (limit === undefined) return apart({ kind: "all" });
+  const skip = skipWay(keys[0]);
   const below = taken(input, id);
   const way = top(keys, limit, below, facts);
   if (way !== undefined) return { operator: "sort", id, node, way, fused: below.fused, inputs: below.inputs };
   const rows = input.operator === "pipeline" ? input.rowsAtMost ?? 0 : 0;
   if (rows > 0 && rows <= rowsBeforeFirstCut(limit)) return apart({ kind: "all", limit });
-  if (!isWorthHelp(keys, limit, below, facts)) return apart({ kind: "best", limit });
-  const best: SortWay = { kind: "best by morsels", limit, reading: below.reading };
+  if (!isWorthHelp(keys, limit, below, facts)) return apart({ kind: "best", limit, skip });
+  const best: SortWay = { kind: "best by morsels", limit, skip, reading: below.reading };
   return { operator: "sort", id, node, way: best, fused: below.fused, inputs: below.inputs };
 }
 
@@ -51,7 +52,15 @@ function top(keys: readonly SortKey[], limit: number, { reading }: Below, facts:
   });
   if (staged) return undefined;
   const helpFromRows = facts.thresholds?.helpFromRows ?? HELP_ROWS_MIN;
-  return { kind: "top", limit, reading, keys: ofScan, helpFromRows };
+  return { kind: "top", limit, skip: skipWay(keys[0]), reading, keys: ofScan, helpFromRows };
+}
+
+/** Nulls that stand apart from the order of values would need a second comparison. */
+function skipWay({ expression: { type }, nulls }: SortKey): SkipWay {
+  if (nulls !== undefined) return "none";
+  const form = formOf(type), { order } = typeOf(type);
+  const isNumber = (order === "signed" && (form === "i32" || form === "i64")) || (order === "float" && form === "f64");
+  return isNumber ? "kernel" : "row by row";
 }
 
 /** True if a kernel can compare values of the type by one instruction. */

@@ -41,3 +41,7 @@ export const JOIN_SLOTS_PER_ROW = 8;
 /** A join translates whole dictionaries up to this many entries, in total or for each row. */
 export const TRANSLATED_ENTRIES = 65_536;
 export const TRANSLATED_ENTRIES_PER_ROW = 4;
+
+/** Maximum size of a batch of a Parquet file, estimated from the file's metadata. */
+export const PARQUET_BATCH_BYTES = 1 << 26;
+export const PARQUET_BATCH_ROWS_MIN = 256;

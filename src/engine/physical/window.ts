@@ -1,12 +1,13 @@
-/** How window functions see their rows. */
-import type { SortKey, WindowNode } from "../../sql/plan.ts";
-import { canStream } from "../operators/window-streaming.ts";
-import type { WindowWay } from "./plan.ts";
+/** Chooses how window functions are computed: row by row as rows arrive, or over kept rows. */
+import type { SortKey, WindowCall, WindowNode } from "../../sql/plan.ts";
+import { layoutOf } from "../../types/mod.ts";
+import type { StreamingCall, WindowWay } from "./plan.ts";
 
-/** Rows can go out as they come in where every call needs no more than the rows before, in the order in which they come. */
+/** Rows are output as they arrive if every call needs only earlier rows, in the order of arrival. */
 export function windowWay(node: WindowNode): WindowWay {
   const inOrder = node.calls.map((call) => isInInputOrder(call.orderBy, node));
-  if (node.calls.every((call, k) => inOrder[k] && canStream(call))) return { kind: "streaming" };
+  const streaming = node.calls.map((call, k) => inOrder[k] ? streamingCall(call) : undefined);
+  if (streaming.every((call) => call !== undefined)) return { kind: "streaming", calls: streaming };
   const hasRanks = node.calls.some((call) => /rank/.test(call.function));
   return { kind: "general", calls: inOrder.map((isSorted) => ({ isSorted, hasPeers: !isSorted || hasRanks })) };
 }
@@ -19,4 +20,62 @@ function isInInputOrder(orderBy: readonly SortKey[], node: WindowNode): boolean 
   const [{ expression, descending, nulls }] = orderBy;
   return expression.kind === "column" && expression.index === timestamp && descending === (order === "desc") &&
     nulls === undefined;
+}
+
+/** How a call is computed from a small state for each partition; undefined if it needs more. */
+function streamingCall(call: WindowCall): StreamingCall | undefined {
+  switch (call.function.slice(0, call.function.indexOf("("))) {
+    case "row_number":
+      return layoutOf(call.type) === "i64" ? { kind: "row number" } : undefined;
+    case "lag":
+      return lag(call);
+    case "first_value":
+      return isRunning(call) && isPlain(call) && !seesAhead(call) ? { kind: "first value" } : undefined;
+    case "last_value":
+      return isRunning(call) && isPlain(call) ? { kind: "last value" } : undefined;
+    case "count":
+      if (!isRunning(call) || layoutOf(call.type) !== "i64" || call.args[0]?.kind === "constant") return undefined;
+      return call.args.length === 0 ? { kind: "row number" } : { kind: "count" };
+    case "sum":
+    case "ksum":
+      return isSummed(call) ? { kind: "sum" } : undefined;
+    case "avg":
+      return isSummed(call) ? { kind: "average" } : undefined;
+  }
+}
+
+/** The frame is all rows up to the current one. */
+function isRunning({ frame: { start, end, excludeCurrentRow } }: WindowCall): boolean {
+  return start === undefined && end === 0n && !excludeCurrentRow;
+}
+
+/** Over the whole input, first_value() IGNORE NULLS also gives rows before the first value that value. */
+export function seesAhead(call: WindowCall): boolean {
+  return call.ignoreNulls && call.partitionBy.length === 0 && isRunning(call);
+}
+
+/** 32-bit or 64-bit values that need no conversion. */
+function isPlain({ args: [arg], type }: WindowCall): boolean {
+  if (arg === undefined || arg.kind === "constant") return false;
+  const layout = layoutOf(arg.type);
+  return layout === layoutOf(type) && ["i32", "i64", "f32", "f64"].includes(layout);
+}
+
+function isSummed(call: WindowCall): boolean {
+  const { args, type } = call, [arg] = args;
+  return isRunning(call) && args.length === 1 && layoutOf(type) === "f64" && arg.kind !== "constant" &&
+    ["i8", "i16", "i32", "i64", "f32", "f64"].includes(layoutOf(arg.type));
+}
+
+/** The last values of each partition are kept in a ring of at most this size. */
+const OFFSET_MAX = 256;
+
+function lag(call: WindowCall): StreamingCall | undefined {
+  const [, offset, otherwise] = call.args;
+  if (call.ignoreNulls || !isPlain(call)) return undefined;
+  if (otherwise !== undefined && !(otherwise.kind === "constant" && otherwise.value === null)) return undefined;
+  if (offset === undefined) return { kind: "lag", offset: 1 };
+  if (offset.kind !== "constant" || offset.value === null) return undefined;
+  const rows = Number(offset.value);
+  return rows >= 1 && rows <= OFFSET_MAX ? { kind: "lag", offset: rows } : undefined;
 }

@@ -179,7 +179,10 @@ Deno.test("explain() shows the ways that the physical pass has chosen", () => {
   ]);
   const ways: [sql: string, way: RegExp][] = [
     ["select px from trades order by px limit -3", /^Limit -3 \[keeps 3 rows\]/],
-    ["select px from trades order by px limit 3", /Sort px, first 3 \[keeps the best 3 rows\]/],
+    [
+      "select px from trades order by px limit 3",
+      /Sort px, first 3 \[keeps the best 3 rows; a kernel skips the others\]/,
+    ],
     ["select row_number() over () n from trades", /Window \[streaming\]/],
     ["select rank() over (order by px) n from trades", /Window \[over kept rows\]/],
     ["select sym, max(px) from trades", /Aggregate max\(px\) \[pipeline \d: fused; dense table\]/],

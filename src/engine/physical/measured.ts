@@ -1,0 +1,25 @@
+/**
+ * Choices that depend on measured data: dictionaries, ranges of keys, the groups of the first morsel, sizes of row groups. EXPLAIN
+ * shows that they are open, and EXPLAIN ANALYZE what was chosen.
+ */
+export const MEASURED_CHOICES = [
+  "dense table",
+  "hash table",
+  "keys and arguments as columns",
+  "keys and arguments in the kernel",
+  "partitions of the rows",
+  "one table",
+  "a table for each range",
+  "dense index",
+  "hash index",
+  "symbols by codes",
+  "symbols by texts",
+  "functions between kernels",
+  "functions once for each symbol",
+  "full batches",
+  "smaller batches",
+  "one thread",
+  "all threads",
+] as const;
+
+export type MeasuredChoice = typeof MEASURED_CHOICES[number];

@@ -1,0 +1,231 @@
+/**
+ * Chooses the steps that compute expressions over a batch: which parts one kernel computes, which become columns first, and in
+ * which order. Symbols' dictionaries decide it too, which some inputs bring only with their rows.
+ */
+import type { Expr } from "../../sql/plan.ts";
+import type { Dictionary } from "../../storage/contract.ts";
+import { layoutOf, type Value } from "../../types/mod.ts";
+import { columnsOf, exprKey, formOf, isEmittable } from "../compiler/expression.ts";
+import type { FunctionRegistry } from "../contract.ts";
+import type { CompileOptions } from "../expressions/options.ts";
+import { dictionaryOf, isPerEntry } from "../expressions/rules.ts";
+import { isVolatile } from "./functions.ts";
+
+/** A column: an input, or (numbered after the inputs) the result of a step. */
+export type Slot = number;
+
+/** A column that a kernel fills; symbols become text if `asText`. */
+export interface Output {
+  slot: Slot;
+  expr: Expr;
+  asText?: boolean;
+}
+
+/** An argument of a batch function, CASE or IN. */
+export interface Argument {
+  slot: Slot;
+  constant?: Expr & { kind: "constant" };
+  dictionary?: Dictionary;
+}
+
+export type StageStep =
+  /** A filter over all rows, and the outputs for those that pass. An output may overwrite one of the inputs. */
+  | { kind: "kernel"; predicates: readonly Expr[]; outputs: readonly Output[]; rowIdColumn?: number }
+  /** A batch function over whole columns. `isConstant`: its value is the same in all rows. */
+  | { kind: "batch"; call: Expr & { kind: "call" }; args: Argument[]; out: Slot; isConstant: boolean }
+  | { kind: "case"; branches: { when: Argument; then: Argument }[]; otherwise: Argument; type: string; out: Slot }
+  | { kind: "in"; operand: Argument; type: string; values: readonly Value[]; out: Slot };
+
+export interface StagePlan {
+  /** By slot. */
+  types: readonly string[];
+  /** By slot. */
+  dictionaries: readonly (Dictionary | undefined)[];
+  steps: readonly StageStep[];
+  /** The slots of the expressions. */
+  results: readonly Slot[];
+}
+
+/** `dictionaries`: by input column. All predicates must be true. */
+export function stagePlan(
+  exprs: readonly Expr[],
+  predicates: readonly Expr[],
+  types: readonly string[],
+  dictionaries: readonly (Dictionary | undefined)[],
+  functions: FunctionRegistry,
+  options: CompileOptions,
+): StagePlan {
+  return new Planner(types, dictionaries, { functions }, options).plan(exprs, predicates);
+}
+
+class Planner {
+  private readonly types: string[];
+  private readonly dictionaries: (Dictionary | undefined)[];
+  private readonly steps: StageStep[] = [];
+  private readonly made = new Map<string, Slot>();
+  /** As in the options until a filter has moved rows; from then on it is in memory like other columns. */
+  private rowIdColumn: number | undefined;
+  /** Columns with the same value in all rows. */
+  private readonly constantSlots = new Set<Slot>();
+
+  constructor(
+    types: readonly string[],
+    dictionaries: readonly (Dictionary | undefined)[],
+    private readonly facts: { functions: FunctionRegistry },
+    private readonly options: CompileOptions,
+  ) {
+    this.types = [...types];
+    this.dictionaries = [...dictionaries];
+    this.rowIdColumn = options.rowIdColumn;
+  }
+
+  plan(exprs: readonly Expr[], predicates: readonly Expr[]): StagePlan {
+    const simple = predicates.filter((p) => this.emittable(p)), complex = predicates.filter((p) => !this.emittable(p));
+    const plainResult = (expr: Expr) => expr.kind === "column" || this.emittable(expr);
+    const staged = complex.length > 0 || !exprs.every(plainResult);
+    const needed = new Set<number>();
+    for (const expr of [...complex, ...exprs]) columnsOf(expr, needed);
+    // Drop rows that do not pass before the slow calls.
+    if (staged && simple.length > 0) this.filter(simple, [...needed].sort((a, b) => a - b));
+    const lastPredicates = (staged ? complex : simple).map((p) => (this.emittable(p) ? p : this.materialise(p)));
+    const outputs = exprs.map((expr) => this.materialise(expr));
+    const results = this.finish(lastPredicates, outputs);
+    return { types: this.types, dictionaries: this.dictionaries, steps: this.steps, results };
+  }
+
+  private emittable(expr: Expr): boolean {
+    return isEmittable(
+      expr,
+      this.types,
+      this.facts,
+      (e) => isPerEntry(e, this.types, this.dictionaries, this.facts, this.options),
+    );
+  }
+
+  private slot(type: string, dictionary?: Dictionary): Slot {
+    // Sparse above the inputs: an input without rows may have fewer dictionaries than columns.
+    const slot = this.types.push(type) - 1;
+    this.dictionaries[slot] = dictionary;
+    return slot;
+  }
+
+  private column(slot: Slot): Expr {
+    return { kind: "column", index: slot, type: this.types[slot] };
+  }
+
+  /** Replaces every part without a kernel form by a column that a step makes. */
+  private materialise(expr: Expr): Expr {
+    if (expr.kind === "column" || expr.kind === "constant" || this.emittable(expr)) return expr;
+    const key = exprKey(expr);
+    const known = isVolatile(expr, this.facts) ? undefined : this.made.get(key);
+    if (known !== undefined) return this.column(known);
+    const result = this.fusedOrMade(expr);
+    if (result.kind === "column") this.made.set(key, result.index);
+    return result;
+  }
+
+  private fusedOrMade(expr: Expr): Expr {
+    if (expr.kind === "call") {
+      const { entry, types } = this.facts.functions.resolve(expr.function);
+      const hasKernel = entry.emit !== undefined && formOf(expr.type) !== undefined &&
+        types.every((type) => formOf(type) !== undefined);
+      if (hasKernel) {
+        const call = { ...expr, args: expr.args.map((arg) => this.materialise(arg)) };
+        return this.emittable(call) ? call : this.column(this.batch(call));
+      }
+      return this.column(this.batch(expr));
+    }
+    if (expr.kind === "case") {
+      const branches = expr.branches.map(({ when, then }) => ({
+        when: this.materialise(when),
+        then: this.materialise(then),
+      }));
+      const otherwise = this.materialise(expr.otherwise);
+      const fused: Expr = { ...expr, branches, otherwise };
+      return this.emittable(fused) ? fused : this.column(this.choice(branches, otherwise, expr.type));
+    }
+    if (expr.kind === "in") {
+      const operand = this.materialise(expr.operand);
+      const fused: Expr = { ...expr, operand };
+      return this.emittable(fused) ? fused : this.column(this.membership(operand, expr.values));
+    }
+    throw new Error("a parameter is replaced before its plan runs");
+  }
+
+  private batch(call: Expr & { kind: "call" }): Slot {
+    const args = this.args((argument) => call.args.map(argument));
+    const isConstant = !isVolatile({ ...call, args: [] }, this.facts) &&
+      args.every((arg) => arg.constant !== undefined || this.constantSlots.has(arg.slot));
+    const out = this.slot(call.type);
+    if (isConstant) this.constantSlots.add(out);
+    this.steps.push({ kind: "batch", call, args, out, isConstant });
+    return out;
+  }
+
+  private choice(branches: readonly { when: Expr; then: Expr }[], otherwise: Expr, type: string): Slot {
+    const made = this.args((argument) => ({
+      branches: branches.map(({ when, then }) => ({ when: argument(when), then: argument(then) })),
+      otherwise: argument(otherwise),
+    }));
+    const out = this.slot(type);
+    this.steps.push({ kind: "case", ...made, type, out });
+    return out;
+  }
+
+  private membership(operand: Expr, values: readonly Value[]): Slot {
+    const arg = this.args((argument) => argument(operand));
+    const out = this.slot("BOOLEAN");
+    this.steps.push({ kind: "in", operand: arg, type: operand.type, values, out });
+    return out;
+  }
+
+  /** The columns of arguments, after one kernel that computes those that are not columns yet. */
+  private args<T>(make: (argument: (expr: Expr) => Argument) => T): T {
+    const pending: Output[] = [];
+    const made = make((expr) => this.argument(expr, pending));
+    if (pending.length > 0) this.kernel([], pending);
+    return made;
+  }
+
+  /** A slot, or a constant. Symbols become text. */
+  private argument(expr: Expr, pending: Output[]): Argument {
+    const isSymbol = layoutOf(expr.type) === "symbol";
+    if (expr.kind === "constant") {
+      const constant = isSymbol ? { ...expr, type: "STRING" } : expr;
+      return { slot: this.slot(constant.type), constant };
+    }
+    const whole = this.materialise(expr);
+    if (whole.kind === "column" && !isSymbol && whole.index !== this.rowIdColumn) return { slot: whole.index };
+    const slot = this.slot(isSymbol ? "STRING" : expr.type);
+    pending.push({ slot, expr: whole, asText: isSymbol });
+    return { slot, dictionary: isSymbol ? dictionaryOf(whole, this.dictionaries) : undefined };
+  }
+
+  private kernel(predicates: readonly Expr[], outputs: readonly Output[]): void {
+    this.steps.push({ kind: "kernel", predicates, outputs, rowIdColumn: this.rowIdColumn });
+  }
+
+  /** Drops rows and moves the columns `keep` together. */
+  private filter(predicates: readonly Expr[], keep: readonly number[]): void {
+    this.kernel(predicates, keep.map((slot) => ({ slot, expr: this.column(slot) })));
+    this.rowIdColumn = undefined;
+  }
+
+  /** The last kernel: the remaining conditions, and all results that are not columns yet. */
+  private finish(predicates: readonly Expr[], exprs: readonly Expr[]): Slot[] {
+    const bySlot = new Map<string, Slot>(), outputs: Output[] = [];
+    const results = exprs.map((expr, k) => {
+      // Without a filter, input columns and results of batch calls are output directly.
+      const isRowId = expr.kind === "column" && expr.index === this.rowIdColumn;
+      if (predicates.length === 0 && expr.kind === "column" && !isRowId) return expr.index;
+      const key = isVolatile(expr, this.facts) ? `#${k}` : exprKey(expr), known = bySlot.get(key);
+      if (known !== undefined) return known;
+      const slot = this.slot(expr.type, dictionaryOf(expr, this.dictionaries));
+      bySlot.set(key, slot);
+      outputs.push({ slot, expr });
+      return slot;
+    });
+    if (outputs.length > 0 || predicates.length > 0) this.kernel(predicates, outputs);
+    return results;
+  }
+}
