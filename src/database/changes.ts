@@ -8,10 +8,10 @@ import {
   unpackAppendBatch,
   valuesToAppendBatch,
 } from "../engine/mod.ts";
-import { SqlError, SQLSTATE } from "../errors.ts";
+import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { ChangedRows, ChangedTable } from "../sql/mod.ts";
 import type { NewTable } from "../sql/plan.ts";
-import type { AppendBatch, BulkLoad, Catalogue, Change, TableSnapshot } from "../storage/contract.ts";
+import type { AppendBatch, BulkLoad, Catalogue, Change, PartitionChange, TableSnapshot } from "../storage/contract.ts";
 import type { RunningStatement } from "./activity.ts";
 import type { Core } from "./core.ts";
 import { listed, type Run as ExecutionRun } from "./execution.ts";
@@ -51,11 +51,11 @@ export class RowChanges {
   }
 
   /** Changes a definition, immediately or with the transaction. */
-  async define(change: Change): Promise<void> {
+  async define(change: Change | PartitionChange): Promise<void> {
     const makes = change.kind === "createTable" || change.kind === "addColumns";
     const made = makes ? { ...change, creator: this.creator } : change;
     if (this.transaction === undefined) await this.core.writer.change(made);
-    else await this.transaction.change(made, true);
+    else await this.transaction.change(inTransaction(made), true);
   }
 
   /** The result of a definition. Other sessions see the definitions of a transaction only after COMMIT. */
@@ -185,7 +185,7 @@ export class RowChanges {
    */
   async changeRows(
     { tableId, columnIds, plan, at }: ChangedTable,
-    changeOf: (rows: ChangedRows) => Change,
+    changeOf: (rows: ChangedRows) => Change | PartitionChange,
   ): Promise<number> {
     const { core, session, transaction } = this;
     const work = async () => {
@@ -199,7 +199,7 @@ export class RowChanges {
           const columns = batch.columns.slice(0, -1);
           const change = changeOf({ tableId, version: table.version, rowIds: rowIdsOf(batch), columns });
           if (transaction === undefined) await core.writer.change(change);
-          else await transaction.change(change, false);
+          else await transaction.change(inTransaction(change), false);
         }
         return rows;
       } finally {
@@ -210,6 +210,12 @@ export class RowChanges {
     await transaction.fork(tableId);
     return await work();
   }
+}
+
+/** Statements that move partitions are refused in transactions. */
+function inTransaction(change: Change | PartitionChange): Change {
+  assert(change.kind !== "partitions", "partitions are not moved in a transaction");
+  return change;
 }
 
 /** The row ids, which are the last column of a plan. */

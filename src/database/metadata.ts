@@ -91,10 +91,10 @@ const SOURCES: Record<string, Source> = {
   all_tables: ({ catalogue }) => catalogue.tables().toSorted(byName).map(({ schema }) => [schema.name]),
   table_storage: ({ catalogue }) =>
     catalogue.tables().toSorted(byName).map((table) => {
-      const partitions = partitionRows(table);
-      const sum = (column: number) => partitions.reduce((total, row) => total + BigInt(row[column] as bigint), 0n);
+      const partitions = table.partitions();
+      const diskSize = partitions.reduce((total, { diskSizeBytes }) => total + diskSizeBytes, 0);
       const { name, wal, partitionBy } = table.schema;
-      return [name, wal, partitionBy, BigInt(partitions.length), sum(5), sum(6)];
+      return [name, wal, partitionBy, BigInt(partitions.length), BigInt(table.rowCount), BigInt(diskSize)];
     }),
   /** There are no views yet. */
   views: () => [],
@@ -143,7 +143,9 @@ function tableRow(table: TableSnapshot): Value[] {
       schema.ttl?.count ?? 0,
       schema.ttl?.unit ?? "HOUR",
     ],
-    ...[false, `t${schema.id}`, 500_000, 600_000_000n, false, "T"],
+    ...[false, `t${schema.id}`],
+    ...[schema.params?.maxUncommittedRows ?? 500_000, BigInt(schema.params?.o3MaxLagMicros ?? 600_000_000)],
+    ...[false, "T"],
     ...[rowCount, first, last, null, lsn, schema.wal ? 0 : null],
     ...[0n, 0, 0, 0, 0, ...NONE],
     ...[0n, null, schema.wal ? lsn : null, schema.wal ? last : null, ...NONE, ...NONE, false],

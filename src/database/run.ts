@@ -15,7 +15,7 @@ import {
 } from "../sql/mod.ts";
 import { isPacked, type PackedPlan, type PostedPlan } from "../engine/mod.ts";
 import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
-import type { Catalogue, Change } from "../storage/contract.ts";
+import type { Catalogue, Change, PartitionChange } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
 import { RowChanges } from "./changes.ts";
@@ -132,7 +132,7 @@ export class Run implements StatementRun {
       : this.rowsOf(this.served(this.planOf(plan)));
   }
 
-  define(change: Change): Promise<void> {
+  define(change: Change | PartitionChange): Promise<void> {
     return this.changes.define(change);
   }
 
@@ -148,7 +148,7 @@ export class Run implements StatementRun {
     return this.changes.append(target);
   }
 
-  changeRows(target: ChangedTable, changeOf: (rows: ChangedRows) => Change): Promise<number> {
+  changeRows(target: ChangedTable, changeOf: (rows: ChangedRows) => Change | PartitionChange): Promise<number> {
     return this.changes.changeRows(target, changeOf);
   }
 

@@ -375,6 +375,13 @@ export interface NewTable {
   wal: boolean;
   dedupKeys: number[];
   ttl?: { count: number; unit: string };
+  params?: TableParams;
+}
+
+/** Parameters of QuestDB's tables. They are kept and listed; the storage does not use them. */
+export interface TableParams {
+  readonly maxUncommittedRows?: number;
+  readonly o3MaxLagMicros?: number;
 }
 
 /** A bound statement with its plan as `P`: plain data, as declared in its kind's file in `statements/`. */

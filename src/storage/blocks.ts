@@ -9,7 +9,7 @@
  *     others   JSON
  */
 import type { TableEvent } from "../access/mod.ts";
-import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
+import type { AppendBatch, AppendColumn, PartitionMove, TableSchema } from "./contract.ts";
 import { align } from "./bytes.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 
@@ -24,6 +24,8 @@ export type Definition =
     | { op: "schema"; schema: TableSchema; dropped: number[] }
     | { op: "drop" }
     | { op: "truncate" }
+    /** Moves whole partitions. */
+    | { op: "partitions"; moves: readonly PartitionMove[] }
   );
 
 const ZEROS = new Uint8Array(8);

@@ -395,6 +395,7 @@ export class Branch {
       publication.tables.push(change);
       table.published = table.segments;
       table.publishedSchema = table.schema;
+      table.publishedDetached = table.detached;
       table.history = [{ version, segments: table.segments }];
     }
     return publication;
@@ -469,6 +470,7 @@ export class Branch {
     });
     const appended = this.entries.map(({ what }) => what).filter((what) => what.kind === "append");
     store.count(1, appended.map(({ batch }) => batch));
+    store.dropExpired(changed.flatMap(({ table }) => store.tables.get(table.schema.id) ?? []));
   }
 }
 

@@ -77,6 +77,7 @@ class Life {
       checkpointStepMs: 0,
       memoryBytes: 50_000,
       random: this.random,
+      nowMicros: () => 2n ** 60n,
       reserveBytes: 0,
       compactBytes: 1000,
       evict: () => false,

@@ -17,7 +17,7 @@ import type {
 import { SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { partitionName } from "./partition.ts";
 import { isAscii, sameName } from "../types/names.ts";
-import type { BranchPublication, Publication, TableChange } from "./publication.ts";
+import { type BranchPublication, infoOf, type Publication, type TableChange } from "./publication.ts";
 
 class Snapshot implements TableSnapshot {
   private readonly rows: number;
@@ -33,6 +33,7 @@ class Snapshot implements TableSnapshot {
     readonly segments: readonly SegmentRecord[],
     readonly files: string[],
     readonly dictionaries: ReadonlyMap<number, Dictionary>,
+    readonly detached: readonly Omit<PartitionInfo, "name">[],
     /** If set, only the schema can be read; the function returns the reason. */
     private readonly failure: (() => Error) | undefined,
     private before: Snapshot | undefined,
@@ -68,30 +69,25 @@ class Snapshot implements TableSnapshot {
 
   partitions(): PartitionInfo[] {
     this.checkReadable();
+    const { segments } = this;
+    const found: Omit<PartitionInfo, "name">[] = [];
+    for (let from = 0, to = 0; from < segments.length; from = to) {
+      const { partition } = segments[from];
+      while (segments[to]?.partition === partition) to++;
+      found.push(infoOf(partition, segments.slice(from, to)));
+    }
+    return this.named(found);
+  }
+
+  detachedPartitions(): PartitionInfo[] {
+    this.checkReadable();
+    return this.named(this.detached.toSorted((a, b) => (a.start < b.start ? -1 : 1)));
+  }
+
+  private named(partitions: readonly Omit<PartitionInfo, "name">[]): PartitionInfo[] {
     const { partitionBy, timestampId, columns } = this.schema;
     const ticks = columns.find((column) => column.id === timestampId)?.type === "TIMESTAMP_NS" ? 1000n : 1n;
-    const found: PartitionInfo[] = [];
-    let start: bigint | undefined;
-    for (const segment of this.segments) {
-      if (segment.partition !== start || found.length === 0) {
-        start = segment.partition;
-        found.push({
-          index: found.length,
-          name: partitionName(start, partitionBy, ticks),
-          rowCount: 0,
-          timestampMin: segment.timestampMin,
-          timestampMax: segment.timestampMax,
-          diskSizeBytes: 0,
-        });
-      }
-      const info = found[found.length - 1];
-      info.rowCount += segment.rowCount;
-      info.timestampMax = segment.timestampMax;
-      for (const chunk of segment.chunks) {
-        if (chunk !== undefined) info.diskSizeBytes += chunk.sizeBytes || chunk.valueBytes;
-      }
-    }
-    return found;
+    return partitions.map((info) => ({ ...info, name: partitionName(info.start, partitionBy, ticks) }));
   }
 
   source(columnIds: readonly number[], intervals?: readonly Interval[]): ScanSource {
@@ -126,14 +122,14 @@ class Snapshot implements TableSnapshot {
       if (known === undefined || known.own) continue;
       dictionaries.set(dictionary.columnId, { tableId: this.schema.id, ...dictionary });
     }
-    const { schema, version, lsn, segments, files, failure } = this;
-    return new Snapshot(schema, version, lsn, segments, files, dictionaries, failure, this);
+    const { schema, version, lsn, segments, files, detached, failure } = this;
+    return new Snapshot(schema, version, lsn, segments, files, dictionaries, detached, failure, this);
   }
 
   /** For a transaction's snapshot after another session has dropped the table: reading it fails. */
   lost(): Snapshot {
     const { schema, version, lsn } = this;
-    return new Snapshot(schema, version, lsn, [], [], NO_DICTIONARIES, () => tableLost(schema.name), undefined);
+    return new Snapshot(schema, version, lsn, [], [], NO_DICTIONARIES, [], () => tableLost(schema.name), undefined);
   }
 
   private allSources(columnIds: readonly number[]): SegmentSource[] {
@@ -206,6 +202,7 @@ function snapshotAfter(before: Snapshot | undefined, change: TableChange, versio
     segments,
     change.files ?? before?.files ?? [],
     dictionaries,
+    change.detached ?? before?.detached ?? [],
     failure,
     before,
   );

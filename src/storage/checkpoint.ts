@@ -6,7 +6,7 @@ import type { Chunk } from "./chunks.ts";
 import { type Files, join } from "./files.ts";
 import { encodeCatalog, encodeManifest } from "./manifest.ts";
 import { writeSlot } from "./slots.ts";
-import type { Table } from "./table.ts";
+import type { Segment, Table } from "./table.ts";
 import type { Log } from "./wal.ts";
 import type { Store } from "./store.ts";
 
@@ -60,19 +60,20 @@ export function writeManifest(files: Files, table: Table): void {
     if (isKept) newIndexes.set(index, newIndexes.size);
     return isKept;
   });
-  const segments = table.segments.map((segment) => ({
+  const stored = (segment: Segment) => ({
     ...segment,
     chunks: segment.chunks.map((chunk): Chunk | undefined =>
       chunk && { ...chunk, plain: { ...chunk.plain, file: newIndexes.get(chunk.plain.file)! } }
     ),
-  }));
+  });
   const payload = encodeManifest({
     lsn: table.lsn,
     schema: table.schema,
     nextColumnId: table.nextColumnId,
     files: kept.map(({ id, sizeBytes }) => ({ id, sizeBytes })),
     dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),
-    segments,
+    segments: table.segments.map(stored),
+    detached: [...table.detached.values()].flat().map(stored),
   });
   writeSlot(files, join(table.directory, "manifest"), table.generation + 1, payload);
   files.syncDirectory(table.directory);

@@ -11,6 +11,7 @@ import type {
   AppendBatch,
   BulkLoad,
   Change,
+  PartitionChange,
   StorageTransaction,
   StorageWriter,
   TableSnapshot,
@@ -121,7 +122,7 @@ export class WriterClient implements StorageWriter {
     await this.send({ kind: "append", changes });
   }
 
-  async change(change: Change): Promise<number | undefined> {
+  async change(change: Change | PartitionChange): Promise<number | undefined> {
     return await this.send(change);
   }
 

@@ -1,11 +1,12 @@
 /** Commands to the writer, as plain data: one kind for each method of `StorageWriter`. */
 import type { NewTable } from "../sql/plan.ts";
-import type { AccessChange, Change, OrderedChange } from "./contract.ts";
+import type { AccessChange, Change, OrderedChange, PartitionChange } from "./contract.ts";
 import { CorruptFileError, DiskFullError, SqlError } from "../errors.ts";
 import { HeapFullError } from "./heap.ts";
 
 export type Command =
   | Change
+  | PartitionChange
   /** The first of these with a new transaction id begins the transaction. */
   | { kind: "change"; transactionId: number; limitBytes: number; changes: OrderedChange[] }
   | { kind: "fork"; transactionId: number; limitBytes: number; tableId: number }

@@ -4,7 +4,7 @@
  *     main  ──commands──▶ writer worker ──publications──▶ main (catalogue mirror) ──scan sources──▶ exec workers
  */
 import type { RecordChange, RecordMap } from "../access/mod.ts";
-import type { Interval, NewColumn, NewTable, PartitionUnit } from "../sql/plan.ts";
+import type { Interval, NewColumn, NewTable, PartitionUnit, TableParams } from "../sql/plan.ts";
 
 export interface TableColumn {
   /** Never changes and is never reused in this table. */
@@ -29,7 +29,8 @@ export interface TableSchema {
   readonly wal: boolean;
   readonly dedupKeys: readonly number[];
   readonly ttl?: { count: number; unit: string };
-  /** Counts changes of the name and the columns. */
+  readonly params?: TableParams;
+  /** Counts changes of the definition. */
   readonly schemaVersion: number;
 }
 
@@ -122,12 +123,15 @@ export interface TableSnapshot {
   readonly timestampMin: bigint | null;
   readonly timestampMax: bigint | null;
   partitions(): PartitionInfo[];
+  /** Partitions that were detached, in order. Their rows are in no source. */
+  detachedPartitions(): PartitionInfo[];
   /** Segments in order (oldest first), pruned by `intervals`. A kept segment may contain rows outside the intervals. */
   source(columnIds: readonly number[], intervals?: readonly Interval[]): ScanSource;
 }
 
 export interface PartitionInfo {
-  index: number;
+  /** First instant, in the column's unit. It identifies the partition. */
+  start: bigint;
   name: string;
   rowCount: number;
   timestampMin: bigint;
@@ -168,12 +172,35 @@ export type Change =
   | { kind: "addColumns"; tableId: number; columns: NewColumn[]; creator?: string }
   | { kind: "dropColumns"; tableId: number; columnIds: number[] }
   | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
+  | { kind: "setOptions"; tableId: number; options: TableOptions }
   | { kind: "append"; changes: { tableId: number; batches: AppendBatch[] }[] }
   | { kind: "update"; tableId: number; version: number; batch: UpdateBatch }
   | { kind: "delete"; tableId: number; version: number; rowIds: BigInt64Array };
 
+/** Options of a table that can be changed. Those that are not given stay; `ttl: null` removes it. */
+export interface TableOptions {
+  readonly ttl?: TableSchema["ttl"] | null;
+  readonly dedupKeys?: readonly number[];
+  readonly params?: TableParams;
+  readonly wal?: boolean;
+}
+
+/** Moves the partition that begins at `start`. From nowhere is not possible: rows come by INSERT. */
+export interface PartitionMove {
+  readonly start: bigint;
+  readonly from: "attached" | "detached";
+  readonly to: "attached" | "detached" | "nowhere";
+}
+
 /** `ordinal`: position among the transaction's changes. */
 export type OrderedChange = Change & { ordinal: number };
+
+/** Moves all of these partitions or none. It is no part of a transaction. */
+export interface PartitionChange {
+  kind: "partitions";
+  tableId: number;
+  moves: readonly PartitionMove[];
+}
 
 /**
  * A transaction. Its changes are visible only through its `catalogue` until `commit`, which makes all of them durable
@@ -206,7 +233,7 @@ export interface StorageWriter {
   /** All batches of one call are committed together and become visible together. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Any other change. Returns the new table's id, if the change creates one. */
-  change(change: Change): Promise<number | undefined>;
+  change(change: Change | PartitionChange): Promise<number | undefined>;
   /**
    * Changes records of access control, all or none. @throws {SqlError} 40001 if a record is no longer what `before` says: repeat
    * the change from the current records.

@@ -2,13 +2,13 @@
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { NewColumn, NewTable } from "../sql/plan.ts";
 import type { Definition } from "./blocks.ts";
-import type { Change, TableColumn, TableSchema } from "./contract.ts";
+import type { Change, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
 import type { Table } from "./table.ts";
 
-type Defining = Extract<Change, { kind: "rename" | "addColumns" | "dropColumns" | "renameColumn" }>;
+type Defining = Extract<Change, { kind: "rename" | "addColumns" | "dropColumns" | "renameColumn" | "setOptions" }>;
 
 export function newSchema(id: number, table: NewTable): TableSchema {
-  const { name, columns, timestamp, partitionBy, wal, dedupKeys, ttl } = table;
+  const { name, columns, timestamp, partitionBy, wal, dedupKeys, ttl, params } = table;
   return {
     id,
     name,
@@ -18,6 +18,7 @@ export function newSchema(id: number, table: NewTable): TableSchema {
     wal,
     dedupKeys,
     ttl,
+    params,
     schemaVersion: 0,
   };
 }
@@ -64,7 +65,14 @@ export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, chan
         }
       }
       const kept = columns.filter((column) => !change.columnIds.includes(column.id));
-      return changed(table.schema, { columns: kept }, change.columnIds);
+      const dedupKeys = table.schema.dedupKeys.filter((id) => !change.columnIds.includes(id));
+      return changed(table.schema, { columns: kept, dedupKeys }, change.columnIds);
+    }
+    case "setOptions": {
+      const { ttl, ...options } = change.options;
+      for (const id of options.dedupKeys ?? []) columnOf(table.schema, id);
+      const params = { ...table.schema.params, ...options.params };
+      return changed(table.schema, { ...options, params, ...(ttl === undefined ? {} : { ttl: ttl ?? undefined }) });
     }
   }
 }
@@ -75,6 +83,19 @@ export function creation(schema: TableSchema, creator: string | undefined): Extr
     schema,
     access: creator === undefined ? undefined : { kind: "tableCreated", table: schema.name, creator },
   };
+}
+
+/** @throws {SqlError} if a partition is not where the move begins, or its place is taken. */
+export function partitionMoves(table: Table, moves: readonly PartitionMove[]): Definition {
+  for (const { start, from, to } of moves) {
+    if (!table.hasPartition(from, start)) {
+      throw new SqlError(`Cannot move the partition: it is not ${from}`, 0, SQLSTATE.serializationFailure);
+    }
+    if (to !== "nowhere" && table.hasPartition(to, start)) {
+      throw new SqlError(`Cannot move the partition: one of its name is ${to}`, 0, SQLSTATE.serializationFailure);
+    }
+  }
+  return { op: "partitions", moves };
 }
 
 export function removal({ name }: TableSchema, permissions: boolean | undefined): Definition {
@@ -110,6 +131,7 @@ function checkColumnIsNew(columns: readonly TableColumn[], name: string): void {
 export function applyToTable(table: Table, definition: Definition): void {
   table.changed = true;
   if (definition.op === "truncate") table.truncate();
+  if (definition.op === "partitions") table.movePartitions(definition.moves);
   if (definition.op !== "schema") return;
   table.schema = definition.schema;
   table.nextColumnId = Math.max(table.nextColumnId, 1 + Math.max(-1, ...definition.schema.columns.map((c) => c.id)));

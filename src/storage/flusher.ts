@@ -76,8 +76,8 @@ export class Flusher {
       return;
     }
     const inUse = new Set<MemoryBlock>();
-    for (const { segments } of new Set([table, ...this.publisher.unpublished])) {
-      for (const { chunks } of segments) {
+    for (const used of new Set([table, ...this.publisher.unpublished])) {
+      for (const { chunks } of used.allSegments()) {
         for (const chunk of chunks) {
           if (chunk?.values !== undefined) inUse.add(chunk.values);
           chunk?.texts.forEach((block) => inUse.add(block));

@@ -6,11 +6,13 @@
  *     0   as 1, but catalogue, log and data files do not record it
  *     1   the first recorded version
  *     2   access control: its slots, its blocks in the log, and definitions that change grants
+ *     3   definitions that move partitions; manifests list detached partitions; the time to live drops partitions by such
+ *         definitions, no longer with the rows
  */
 import { ConfigError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 
-export const FORMAT_VERSION = 2;
+export const FORMAT_VERSION = 3;
 
 /** @throws {ConfigError} for a newer version. This stops the start: reading unknown formats could destroy data. */
 export function checkFormat(path: string, version: number): void {

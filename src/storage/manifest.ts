@@ -14,14 +14,24 @@ export interface Manifest {
   nextColumnId: number;
   files: { id: number; sizeBytes: number }[];
   dictionaries: { columnId: number; count: number; sizeBytes: number; crc: number }[];
-  segments: Omit<Segment, "uid">[];
+  segments: StoredSegment[];
+  /** Segments of detached partitions, partition by partition. */
+  detached: StoredSegment[];
 }
+
+type StoredSegment = Omit<Segment, "uid">;
 
 export function encodeManifest(manifest: Manifest): Uint8Array {
   const out = new ByteWriter();
-  const { segments, ...head } = manifest;
+  const { segments, detached, ...head } = manifest;
   out.u32(FORMAT_VERSION);
   out.text(new TextDecoder().decode(toJson(head)));
+  encodeSegments(out, segments);
+  encodeSegments(out, detached);
+  return out.done();
+}
+
+function encodeSegments(out: ByteWriter, segments: readonly StoredSegment[]): void {
   out.u32(segments.length);
   for (const segment of segments) {
     out.i64(segment.partition);
@@ -41,15 +51,22 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
       encodeStats(out, plain.stats);
     }
   }
-  return out.done();
 }
 
 /** @throws {ConfigError} when a newer version wrote it. */
 export function decodeManifest(path: string, bytes: Uint8Array): Manifest {
   const reader = new ByteReader(bytes);
-  checkFormat(path, reader.u32());
-  const head = fromJson<Omit<Manifest, "segments">>(new TextEncoder().encode(reader.text()));
-  const segments: Omit<Segment, "uid">[] = [];
+  const format = reader.u32();
+  checkFormat(path, format);
+  const head = fromJson<Omit<Manifest, "segments" | "detached">>(new TextEncoder().encode(reader.text()));
+  const segments = decodeSegments(reader);
+  const detached = format < 3 ? [] : decodeSegments(reader);
+  reader.end();
+  return { ...head, segments, detached };
+}
+
+function decodeSegments(reader: ByteReader): StoredSegment[] {
+  const segments: StoredSegment[] = [];
   for (let left = reader.u32(); left > 0; left--) {
     const partition = reader.i64(), rowCount = reader.u32(), timestampMin = reader.i64(), timestampMax = reader.i64();
     const chunks: (Chunk | undefined)[] = [];
@@ -68,8 +85,7 @@ export function decodeManifest(path: string, bytes: Uint8Array): Manifest {
     }
     segments.push({ partition, rowCount, timestampMin, timestampMax, chunks });
   }
-  reader.end();
-  return { ...head, segments };
+  return segments;
 }
 
 /** Kind: 0 none, 1 numbers, 2 bigints, 3 numbers with a bigint sum; +4 if there is a sum. */

@@ -142,6 +142,7 @@ function openInProcess(options: StorageOptions, heap: SharedHeap): Storage {
     onDamage: options.onDamage ?? (() => {}),
     publish: (publication) => catalogue.apply(publication),
     random: options.random ?? Math.random,
+    nowMicros: () => BigInt(Date.now()) * 1000n,
     evict: (sizeBytes) => pool.evict(sizeBytes),
   });
   const queue: Envelope[] = [];

@@ -11,7 +11,7 @@ import { join, readFully } from "./files.ts";
 import { checkFormat, DATA_MAGIC, HEADER_BYTES, headerVersion } from "./format.ts";
 import { decodeManifest, type Manifest } from "./manifest.ts";
 import { readSlots, syncSlot } from "./slots.ts";
-import type { Table } from "./table.ts";
+import { NOTHING_DETACHED, type Table } from "./table.ts";
 import { BLOCK_KIND, BlockReader } from "./wal.ts";
 import type { Store } from "./store.ts";
 
@@ -43,6 +43,7 @@ export function setDamage(store: Store, table: Table, error: CorruptFileError): 
   table.damage ??= error;
   table.unread = undefined;
   table.segments = [];
+  table.detached = NOTHING_DETACHED;
   table.changed = true;
   store.publisher.touch(table);
   store.options.onDamage(`table ${table.schema.name} cannot be used: ${error.message}`);
@@ -78,15 +79,17 @@ function readManifest(store: Store, table: Table): void {
   table.nextColumnId = manifest.nextColumnId;
   table.lsn = Math.max(table.lsn, manifest.lsn);
   table.segments = manifest.segments.map((segment) => ({ ...segment, uid: table.newUid() }));
+  const detached = manifest.detached.map((segment) => ({ ...segment, uid: table.newUid() }));
+  table.detached = Map.groupBy(detached, ({ partition }) => partition);
   const { unread } = table;
   unread!.blocks = unread!.blocks.filter(({ lsn }) => lsn > manifest.lsn);
   removeOrphans(store, table);
 }
 
 /** Checks that files exist and are long enough. The extents are checked when they are read. */
-function checkFiles(store: Store, paths: readonly string[], { segments }: Manifest): void {
+function checkFiles(store: Store, paths: readonly string[], { segments, detached }: Manifest): void {
   const ends = paths.map(() => 0);
-  for (const { chunks } of segments) {
+  for (const { chunks } of [...segments, ...detached]) {
     for (const chunk of chunks) {
       if (chunk !== undefined) {
         ends[chunk.plain.file] = Math.max(ends[chunk.plain.file], chunk.plain.offset + chunk.plain.sizeBytes);
@@ -156,12 +159,14 @@ function applyGroup(store: Store, table: Table, reader: BlockReader): { count: n
       let rows = 0;
       while (batches.length < blocks.length && rows < GROUP_ROWS_MAX) {
         const k = batches.length;
-        if (blocks[k].kind !== BLOCK_KIND.append) break;
+        if (blocks[k].kind !== BLOCK_KIND.append || blocks[k].format !== blocks[0].format) break;
         const { batch } = decodeBatch(reader.payload(blocks, k));
         batches.push(batch);
         rows += batch.rowCount;
       }
       store.applyRows(table, batches);
+      // Older versions applied the time to live with the rows, by the newest row alone.
+      if (blocks[0].format < 3) table.movePartitions(table.expired(2n ** 62n));
       return { count: batches.length, rows };
     }
     const payload = reader.payload(blocks, 0);

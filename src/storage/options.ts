@@ -33,6 +33,8 @@ export interface WriterOptions {
   /** Flushes segments when those in memory take more. */
   memoryBytes: number;
   random: () => number;
+  /** The clock, in microseconds since 1970: for the time to live. */
+  nowMicros: () => bigint;
   /** Disk space kept free for checkpoints and deletes on a full disk. */
   reserveBytes: number;
   /** Data files of at least this size are rewritten when more than half of them is dead. */

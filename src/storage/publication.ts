@@ -1,6 +1,6 @@
 /** The messages from the writer to the readers: changes of tables, as plain data. */
 import type { AccessPublication } from "./access.ts";
-import type { SegmentRecord, TableSchema } from "./contract.ts";
+import type { PartitionInfo, SegmentRecord, TableSchema } from "./contract.ts";
 import type { Segment, Table } from "./table.ts";
 
 /** A change of the segment list: replaces `count` segments from index `start` on. */
@@ -20,6 +20,8 @@ export interface TableChange {
   /** Paths of all data files, if there are new ones. */
   files?: string[];
   splice?: Splice;
+  /** All detached partitions, if one has changed. */
+  detached?: Omit<PartitionInfo, "name">[];
   /** All dictionaries, if one has changed. */
   dictionaries?: { columnId: number; entries: number; count: number; own?: true }[];
   /** Set if the table cannot be read. */
@@ -56,6 +58,9 @@ export function changeOf(table: Table, published: readonly Segment[]): TableChan
     change.splice = { start, count, segments: added.map((segment) => segment.record ??= recordOf(segment)) };
     change.files = table.data.list.map((file) => file.path);
   }
+  if (table.detached !== table.publishedDetached) {
+    change.detached = [...table.detached].map(([start, segments]) => infoOf(start, segments.map(recordOf)));
+  }
   if (table.dictionaries.size > 0) {
     change.dictionaries = [...table.dictionaries].map(([columnId, { entries, count }]) => ({
       columnId,
@@ -77,6 +82,19 @@ export function differenceOf(
   let tail = 0;
   while (tail < least - start && segments[segments.length - 1 - tail] === before[before.length - 1 - tail]) tail++;
   return { start, count: before.length - tail - start, added: segments.slice(start, segments.length - tail) };
+}
+
+/** Describes a partition. */
+export function infoOf(start: bigint, segments: readonly SegmentRecord[]): Omit<PartitionInfo, "name"> {
+  const { timestampMin } = segments[0], { timestampMax } = segments[segments.length - 1];
+  let rowCount = 0, diskSizeBytes = 0;
+  for (const segment of segments) {
+    rowCount += segment.rowCount;
+    for (const chunk of segment.chunks) {
+      if (chunk !== undefined) diskSizeBytes += chunk.sizeBytes || chunk.valueBytes;
+    }
+  }
+  return { start, rowCount, timestampMin, timestampMax, diskSizeBytes };
 }
 
 function recordOf({ partition, rowCount, timestampMin, timestampMax, chunks }: Segment): SegmentRecord {

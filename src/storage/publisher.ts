@@ -7,7 +7,7 @@ import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import type { DataFiles } from "./datafile.ts";
 import { type BranchPublication, changeOf, type Splice, type TableChange } from "./publication.ts";
-import type { Segment, Table } from "./table.ts";
+import type { Detached, Segment, Table } from "./table.ts";
 import type { WriterOptions } from "./options.ts";
 
 /** The tables as one transaction sees them. */
@@ -137,9 +137,14 @@ export class Publisher {
   private publishTable(table: Table, version: number): TableChange {
     const change = changeOf(table, table.publishedSchema === undefined ? [] : table.published);
     if (this.dropped.has(table)) change.dropped = true;
-    if (change.splice !== undefined && table.published !== table.segments) {
-      countUses(table, change.splice, (block) => this.memory.retire(block, version));
-    }
+    const free = (block: MemoryBlock) => this.memory.retire(block, version);
+    // Segments move between the two lists: what is added counts before what is removed.
+    const { detached, publishedDetached } = table;
+    const isMoved = detached !== publishedDetached;
+    if (isMoved) countDetached(table, detached, 1, free);
+    if (change.splice !== undefined && table.published !== table.segments) countUses(table, change.splice, free);
+    if (isMoved) countDetached(table, publishedDetached, -1, free);
+    table.publishedDetached = detached;
     table.publishedSchema = table.schema;
     for (const dictionary of table.dictionaries.values()) {
       for (const block of dictionary.outgrown) this.memory.retire(block, version);
@@ -154,6 +159,10 @@ export function countUses(table: Table, { start, count, segments }: Splice, free
   countSegments(table.data, table.segments.slice(start, start + segments.length), 1, free);
   countSegments(table.data, table.published.slice(start, start + count), -1, free);
   table.published = table.segments;
+}
+
+function countDetached(table: Table, detached: Detached, by: 1 | -1, free: (block: MemoryBlock) => void): void {
+  for (const segments of detached.values()) countSegments(table.data, segments, by, free);
 }
 
 /**

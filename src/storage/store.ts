@@ -40,6 +40,7 @@ export interface Store {
   applyDefinition(table: Table, definition: Definition, lsn: number): void;
   applyRows(table: Table, batches: readonly AppendBatch[]): void;
   commit(add: (log: Log) => number[]): number[];
+  dropExpired(tables: Iterable<Table>): void;
   count(commits: number, rows?: readonly { rowCount: number }[]): void;
   applyGroup(lsns: readonly number[], tables: readonly Table[], apply: () => void, undo?: () => void): void;
   stored(table: Table): void;

@@ -5,7 +5,7 @@
 import { assert, CorruptFileError } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { type Chunk, type ChunkMaker, type Run, SEGMENT_ROWS_MAX } from "./chunks.ts";
-import type { AppendColumn, SegmentRecord, TableColumn, TableSchema } from "./contract.ts";
+import type { AppendColumn, PartitionMove, SegmentRecord, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import type { SharedHeap } from "./heap.ts";
@@ -46,6 +46,11 @@ export interface Segment {
   record?: SegmentRecord;
 }
 
+/** Partitions outside of the table's rows, by their start: what DETACH PARTITION took and ATTACH PARTITION gives back. */
+export type Detached = ReadonlyMap<bigint, readonly Segment[]>;
+
+export const NOTHING_DETACHED: Detached = new Map();
+
 /** The part of a table that has not been read since the start. */
 export interface Unread {
   /** The state that the blocks apply to. "nothing": the log creates the table. */
@@ -63,6 +68,8 @@ export class Table {
   /** The segments that readers see. */
   published: readonly Segment[] = [];
   publishedSchema: TableSchema | undefined;
+  detached: Detached = NOTHING_DETACHED;
+  publishedDetached: Detached = NOTHING_DETACHED;
   readonly dictionaries = new Map<number, SymbolTable>();
   /** LSN of the last block applied. */
   lsn = 0;
@@ -126,6 +133,7 @@ export class Table {
     fork.tailsWithRoom = this.tailsWithRoom;
     fork.uids = this.uids;
     fork.segments = this.segments.map(withoutRoom);
+    fork.detached = this.detached;
     return fork;
   }
 
@@ -169,7 +177,6 @@ export class Table {
         row = end;
       }
     }
-    this.dropExpired();
   }
 
   /** Leaves out rows that a later row with the same keys replaces, and deletes the stored rows that are replaced. */
@@ -224,15 +231,52 @@ export class Table {
     return found;
   }
 
-  /** Drops partitions that are older than the table's time to live, counted from its newest row. */
-  private dropExpired(): void {
+  /**
+   * Returns the partitions that are older than the table's time to live, counted from its newest row or from now,
+   * whichever is earlier: a row in the future expires nothing.
+   */
+  expired(nowMicros: bigint): PartitionMove[] {
     const { ttl, partitionBy } = this.schema;
-    if (ttl === undefined || this.segments.length === 0) return;
-    const cutoff = timeBefore(this.segments.at(-1)!.timestampMax, ttl, this.ticks);
-    const kept = this.segments.findIndex(({ partition }) =>
-      partitionOf(partition, partitionBy, this.ticks).end > cutoff
-    );
-    if (kept > 0) this.segments.splice(0, kept);
+    const last = this.segments.at(-1);
+    if (ttl === undefined || last === undefined) return [];
+    const now = nowMicros * this.ticks;
+    const cutoff = timeBefore(last.timestampMax < now ? last.timestampMax : now, ttl, this.ticks);
+    const moves: PartitionMove[] = [];
+    for (const { partition: start } of this.segments) {
+      if (start === moves.at(-1)?.start) continue;
+      if (partitionOf(start, partitionBy, this.ticks).end > cutoff) break;
+      moves.push({ start, from: "attached", to: "nowhere" });
+    }
+    return moves;
+  }
+
+  hasPartition(place: "attached" | "detached", start: bigint): boolean {
+    return place === "detached"
+      ? this.detached.has(start)
+      : this.segments[this.segmentIndexOf(start)]?.partition === start;
+  }
+
+  /** Moves whole partitions. A move from where the partition is not does nothing. */
+  movePartitions(moves: readonly PartitionMove[]): void {
+    const detached = new Map(this.detached);
+    for (const { start, from, to } of moves) {
+      const first = this.segmentIndexOf(start), end = this.segmentIndexOf(start + 1n);
+      const moved = from === "attached" ? this.segments.slice(first, end) : detached.get(start) ?? [];
+      if (moved.length === 0) continue;
+      if (from === "attached") this.segments = this.segments.toSpliced(first, end - first);
+      else detached.delete(start);
+      if (to === "attached") this.segments = this.segments.toSpliced(first, 0, ...moved.map((s) => this.inSchema(s)));
+      else if (to === "detached") detached.set(start, moved);
+    }
+    this.detached = detached;
+    this.changed = true;
+  }
+
+  /** Leaves out chunks of columns that were dropped while the segment was detached. */
+  private inSchema(segment: Segment): Segment {
+    const ids = new Set(this.schema.columns.map(({ id }) => id));
+    if (segment.chunks.every((chunk, id) => chunk === undefined || ids.has(id))) return segment;
+    return { ...segment, chunks: segment.chunks.map((c, id) => ids.has(id) ? c : undefined), record: undefined };
   }
 
   /** Sets new values of `columns` in the rows with these ordinals, ascending. */
@@ -307,26 +351,53 @@ export class Table {
     let copied = false, bytes = 0;
     for (let k = 0; k < this.segments.length && bytes < bytesMax; k++) {
       const segment = this.segments[k];
-      if (!segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.address !== 0)) continue;
+      if (!segment.chunks.some(isInMemory)) continue;
       const isLast = k === this.segments.length - 1;
       if (isLast && !all) continue;
       // A tail without new rows since the last flush leaves memory.
       const keep = keepsTail && isLast && segment.rowCount < SEGMENT_ROWS_MAX &&
         segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
       const chunks = segment.chunks.map((chunk, id) => {
-        if (chunk === undefined || chunk.plain.address === 0) return chunk;
+        if (!isInMemory(chunk)) return chunk;
         if (chunk.plain.file < 0) {
           const stored = this.make.store(this.typeOf(id), chunk, segment.rowCount, keep, this.data);
           bytes += stored.plain.sizeBytes;
           return stored;
         }
-        return keep ? chunk : { plain: { ...chunk.plain, address: 0 }, capacity: 0, texts: [], textBytes: 0 };
+        return keep ? chunk : outOfMemory(chunk);
       });
       if (!copied) this.segments = this.segments.slice();
       copied = true;
       this.segments[k] = { ...segment, chunks, record: undefined };
     }
+    for (const [start, segments] of this.detached) {
+      if (bytes >= bytesMax) break;
+      bytes += this.flushDetached(start, segments);
+    }
     if (copied) this.changed = true;
+    return bytes;
+  }
+
+  private flushDetached(start: bigint, segments: readonly Segment[]): number {
+    let bytes = 0, copied = false;
+    const flushed = segments.map((segment) => {
+      if (!segment.chunks.some(isInMemory)) return segment;
+      copied = true;
+      const known = this.inSchema(segment);
+      const chunks = known.chunks.map((chunk, id) => {
+        if (!isInMemory(chunk)) return chunk;
+        const stored = chunk.plain.file < 0
+          ? this.make.store(this.typeOf(id), chunk, known.rowCount, false, this.data)
+          : outOfMemory(chunk);
+        if (chunk.plain.file < 0) bytes += stored.plain.sizeBytes;
+        return stored;
+      });
+      return { ...known, chunks, record: undefined };
+    });
+    if (copied) {
+      this.detached = new Map(this.detached).set(start, flushed);
+      this.changed = true;
+    }
     return bytes;
   }
 
@@ -347,7 +418,7 @@ export class Table {
    */
   compact(sizeBytes: number): void {
     const live = new Float64Array(this.data.list.length);
-    for (const { chunks } of this.segments) {
+    for (const { chunks } of this.allSegments()) {
       for (const chunk of chunks) {
         if (chunk !== undefined && chunk.plain.file >= 0) live[chunk.plain.file] += chunk.plain.sizeBytes;
       }
@@ -363,7 +434,7 @@ export class Table {
       moved += live[index];
     });
     if (moved === 0) return;
-    this.segments = this.segments.map((segment) => {
+    const move = (segment: Segment) => {
       if (!segment.chunks.some((chunk) => chunk !== undefined && sparse.has(chunk.plain.file))) return segment;
       const chunks = segment.chunks.map((chunk) => {
         if (chunk === undefined || !sparse.has(chunk.plain.file)) return chunk;
@@ -377,7 +448,15 @@ export class Table {
         return { ...chunk, plain: { ...chunk.plain, ...this.data.append([bytes]) } };
       });
       return { ...segment, chunks, record: undefined };
-    });
+    };
+    this.segments = this.segments.map(move);
+    this.detached = new Map([...this.detached].map(([start, segments]) => [start, segments.map(move)]));
+  }
+
+  /** The segments of the table and of its detached partitions. */
+  *allSegments(): Iterable<Segment> {
+    yield* this.segments;
+    for (const segments of this.detached.values()) yield* segments;
   }
 
   private readonly noTime: PartitionRange = { start: 0n, end: 0n };
@@ -599,6 +678,15 @@ function withoutRoom(segment: Segment): Segment {
   const { rowCount } = segment;
   if (!segment.chunks.some((chunk) => chunk !== undefined && chunk.capacity > rowCount)) return segment;
   return { ...segment, chunks: segment.chunks.map((chunk) => chunk && { ...chunk, capacity: rowCount }) };
+}
+
+function isInMemory(chunk: Chunk | undefined): chunk is Chunk {
+  return chunk !== undefined && chunk.plain.address !== 0;
+}
+
+/** The stored chunk without its copy in memory. */
+function outOfMemory({ plain }: Chunk): Chunk {
+  return { plain: { ...plain, address: 0 }, capacity: 0, texts: [], textBytes: 0 };
 }
 
 function halves(value: bigint): [high: number, low: number] {

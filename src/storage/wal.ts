@@ -42,6 +42,8 @@ export interface BlockLocation extends BlockInfo {
   payloadAt: number;
   payloadSize: number;
   payloadCrc: number;
+  /** Format version of the file. */
+  format: number;
 }
 
 interface Header extends BlockInfo {
@@ -96,6 +98,8 @@ interface FileHeader {
   firstLsn: number;
   salt: number;
   previousCrc: number;
+  /** Set when reading. */
+  format?: number;
 }
 
 function encodeFileHeader(header: FileHeader): Uint8Array {
@@ -115,8 +119,10 @@ function decodeFileHeader(file: ReadableFile): FileHeader | undefined {
   if (readFully(file, bytes, 0) < BLOCK_HEADER_BYTES) return undefined;
   const view = new DataView(bytes.buffer);
   if (view.getUint32(0, true) !== FILE_MAGIC || view.getUint32(4, true) !== crc32(bytes.subarray(8))) return undefined;
-  checkFormat(file.path, view.getUint32(24, true));
-  return { firstLsn: view.getFloat64(8, true), salt: view.getUint32(16, true), previousCrc: view.getUint32(20, true) };
+  const format = view.getUint32(24, true);
+  checkFormat(file.path, format);
+  const firstLsn = view.getFloat64(8, true), salt = view.getUint32(16, true), previousCrc = view.getUint32(20, true);
+  return { firstLsn, salt, previousCrc, format };
 }
 
 export function logPath(directory: string, firstLsn: number): string {
@@ -132,6 +138,7 @@ export function logFiles(files: Files, directory: string): { path: string; first
 /** The end of a log: everything needed to continue writing it. */
 interface End {
   path: string;
+  format: number;
   firstLsn: number;
   salt: number;
   position: number;
@@ -188,6 +195,15 @@ export class Log {
     // Recovery relies on what a killed process had written, so make that durable.
     log.file.sync();
     files.syncDirectory(directory);
+    // Blocks of this version do not go into a file of an older one, which an older version would read.
+    if (scan.end.format < FORMAT_VERSION) {
+      // An empty file cannot be followed by one that begins with the same LSN: this block aborts nothing.
+      if (log.position === BLOCK_HEADER_BYTES) {
+        log.add({ kind: BLOCK_KIND.abort, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 }, []);
+        log.write();
+      }
+      log.roll();
+    }
     return log;
   }
 
@@ -311,7 +327,8 @@ function createFile(files: Files, directory: string, firstLsn: number, previousC
     file.close();
   }
   files.syncDirectory(directory);
-  return { path, firstLsn, salt, position: BLOCK_HEADER_BYTES, lastLsn: firstLsn - 1, lastCrc: previousCrc };
+  const position = BLOCK_HEADER_BYTES, lastLsn = firstLsn - 1;
+  return { path, firstLsn, salt, position, lastLsn, lastCrc: previousCrc, format: FORMAT_VERSION };
 }
 
 function sizeOf(files: Files, path: string): number {
@@ -339,7 +356,7 @@ export class Scan {
     if (found.length === 0 || found[0].firstLsn !== firstLsn) {
       throw new CorruptFileError(logPath(directory, firstLsn), "the log that begins here is missing");
     }
-    this.end = { path: found[0].path, firstLsn, salt: 0, position: 0, lastLsn: firstLsn - 1, lastCrc: 0 };
+    this.end = { path: found[0].path, firstLsn, salt: 0, position: 0, lastLsn: firstLsn - 1, lastCrc: 0, format: 0 };
     for (const [k, { path, firstLsn: first }] of found.entries()) {
       if (first !== this.end.lastLsn + 1) {
         throw new CorruptFileError(
@@ -367,7 +384,14 @@ export class Scan {
         this.files.remove(path);
         return false;
       }
-      this.end = { ...this.end, path, firstLsn, salt: fileHeader.salt, position: BLOCK_HEADER_BYTES };
+      this.end = {
+        ...this.end,
+        path,
+        firstLsn,
+        salt: fileHeader.salt,
+        position: BLOCK_HEADER_BYTES,
+        format: fileHeader.format!,
+      };
       if (isFirst) this.end.lastCrc = fileHeader.previousCrc;
       for (let position = BLOCK_HEADER_BYTES; position < size;) {
         position = this.scanBlock(reader, position, size, isFollowed);
@@ -418,7 +442,7 @@ export class Scan {
     if (tailAt + BLOCK_HEADER_BYTES > size) throw new CorruptFileError(file.path, `it ends within block ${header.lsn}`);
     const { lsn, kind, flags, tableId, schemaVersion, payloadSize, payloadCrc } = header;
     const info = { lsn, kind, flags, tableId, schemaVersion };
-    this.blocks.push({ ...info, path: file.path, payloadAt, payloadSize, payloadCrc });
+    this.blocks.push({ ...info, path: file.path, payloadAt, payloadSize, payloadCrc, format: this.end.format });
     if (header.kind === BLOCK_KIND.abort && ok) this.noteAbort(file, payloadAt, header.payloadSize);
     this.end.lastLsn = header.lsn;
     this.end.lastCrc = header.payloadCrc;

@@ -17,7 +17,7 @@ import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
 import type { AccessChange, AppendBatch, TableSchema, UpdateBatch } from "./contract.ts";
 import { DataFiles } from "./datafile.ts";
-import { applyToTable, creation, definitionOf, newSchema, removal } from "./definitions.ts";
+import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
 import { checkpointSteps } from "./checkpoint.ts";
 import { join } from "./files.ts";
@@ -32,12 +32,15 @@ import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
 import type { Store } from "./store.ts";
 import { Flusher } from "./flusher.ts";
-import { Table } from "./table.ts";
+import { NOTHING_DETACHED, Table } from "./table.ts";
 import { Transactions } from "./transactions.ts";
 
 const STEP_MS = 10;
 /** A start replays about this many single-row blocks in a second. */
 const LOG_BLOCKS_MAX = 100_000;
+/** How often tables without new rows are checked for expired partitions. */
+const EXPIRY_MS = 60_000;
+
 export class TableStore implements Store {
   readonly tables = new Map<number, Table>();
   readonly report: string[] = [];
@@ -61,6 +64,7 @@ export class TableStore implements Store {
   readonly reserve: DiskReserve;
   private closed = false;
   private checkpointedAtMs = performance.now();
+  private expiredAtMs = performance.now();
   /** The checkpoint in progress. */
   private underway: Generator<void, void> | undefined;
   private lock: { release(): void };
@@ -88,6 +92,8 @@ export class TableStore implements Store {
       this.publisher.publish();
       this.reserve.keep();
       this.flusher.whenOverBudget();
+      // The last process may have ended between a change and the drop that follows it.
+      this.dropExpired(this.tables.values());
     } catch (error) {
       lock.release();
       throw error;
@@ -133,6 +139,10 @@ export class TableStore implements Store {
     this.flusher.whenOverBudget();
     if (isIdle && this.replayable.length > 0) return this.replayNext();
     if (this.sealedBy !== undefined) return;
+    if (performance.now() - this.expiredAtMs > EXPIRY_MS) {
+      this.dropExpired(this.tables.values());
+      this.expiredAtMs = performance.now();
+    }
     try {
       if (this.underway === undefined && this.isCheckpointDue(isIdle)) this.beginCheckpoint();
       if (this.underway === undefined) return this.storeAhead();
@@ -197,6 +207,15 @@ export class TableStore implements Store {
       case "renameColumn": {
         const table = this.table(command.tableId);
         return this.define(table, definitionOf(table, command));
+      }
+      case "setOptions": {
+        const table = this.table(command.tableId);
+        this.define(table, definitionOf(table, command));
+        return this.dropExpired([table]);
+      }
+      case "partitions": {
+        const table = this.table(command.tableId);
+        return this.define(table, partitionMoves(table, command.moves));
       }
       case "update":
         return this.update(this.table(command.tableId), command.version, command.batch);
@@ -283,6 +302,7 @@ export class TableStore implements Store {
       if (table !== undefined) this.publisher.forget(table);
     });
     this.count(1, rows);
+    this.dropExpired([this.tables.get(schema.id)!]);
     return schema.id;
   }
 
@@ -344,6 +364,7 @@ export class TableStore implements Store {
     this.publisher.touch(table);
     this.publisher.publish();
     this.count(1, table.segments);
+    this.dropExpired([table]);
     return id;
   }
 
@@ -406,6 +427,7 @@ export class TableStore implements Store {
         }
       });
       this.count(accepted.length, [...byTable.values()].flatMap(({ batches }) => batches));
+      this.dropExpired(byTable.keys());
     } catch (error) {
       // One table may be at fault (a damaged segment): apply the other commands separately.
       commands.forEach((command, k) => {
@@ -467,6 +489,27 @@ export class TableStore implements Store {
     this.count(1);
   }
 
+  /**
+   * Drops partitions that have outlived the time to live of their tables. Each drop is a change of its own in the log, so
+   * that replay does not ask the clock. A drop that fails is tried again later.
+   */
+  dropExpired(tables: Iterable<Table>): undefined {
+    const now = this.options.nowMicros();
+    if (this.sealedBy !== undefined) return;
+    for (const table of tables) {
+      if (table.schema.ttl === undefined || table.unread !== undefined || table.damage !== undefined) continue;
+      const moves = table.expired(now);
+      if (moves.length === 0) continue;
+      try {
+        this.define(table, { op: "partitions", moves });
+      } catch (error) {
+        const { message } = error as Error;
+        this.options.log("ERROR", `expired partitions of table ${table.schema.name} could not be dropped: ${message}`);
+        if (this.sealedBy !== undefined) return;
+      }
+    }
+  }
+
   // ---- also used by opening and recovery
 
   /** Reads a table that has not been opened since the start, and publishes it, or as much of it as memory allowed. */
@@ -485,6 +528,7 @@ export class TableStore implements Store {
       this.publisher.touch(table);
       this.publisher.publish();
     }
+    this.dropExpired([table]);
   }
 
   /** Runs a sync and seals the database if it fails: see `syncLog`. */
@@ -549,6 +593,7 @@ export class TableStore implements Store {
     if (definition.op !== "drop") return applyToTable(table, definition);
     table.unread = undefined;
     table.truncate();
+    table.detached = NOTHING_DETACHED;
     this.tables.delete(table.schema.id);
     this.publisher.drop(table);
   }
@@ -622,13 +667,16 @@ export class TableStore implements Store {
     apply: () => void,
     undo: () => void = () => {},
   ): void {
-    const before = tables.map((table) => ({ table, segments: table.segments, schema: table.schema, lsn: table.lsn }));
+    const before = tables.map((table) => {
+      const { segments, detached, schema, lsn } = table;
+      return { table, state: { segments, detached, schema, lsn } };
+    });
     const restoreAccess = this.access.savepoint();
     try {
       apply();
     } catch (error) {
       restoreAccess();
-      for (const { table, segments, schema, lsn } of before) Object.assign(table, { segments, schema, lsn });
+      for (const { table, state } of before) Object.assign(table, state);
       undo();
       this.memory.settle();
       const bytes = new Uint8Array(Float64Array.from(lsns).buffer);

@@ -193,6 +193,7 @@ function snapshotOf(schema: TableSchema): TableSnapshot {
       return unknown();
     },
     partitions: unknown,
+    detachedPartitions: unknown,
     source: unknown,
   };
 }

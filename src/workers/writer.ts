@@ -30,6 +30,7 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
       onDamage: (message) => tell({ kind: "damage", message }),
       publish: (publication) => tell({ kind: "publication", publication }),
       random: Math.random,
+      nowMicros: () => BigInt(Date.now()) * 1000n,
       evict: (sizeBytes) => pool.evict(sizeBytes),
     });
   } catch (error) {

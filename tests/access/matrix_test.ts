@@ -70,6 +70,35 @@ const ROWS: Record<string, Row[]> = {
   addColumns: [{ sql: "alter table t add column c int", needs: "ADD COLUMN", on: "t", before: TABLE }],
   dropColumns: [{ sql: "alter table t drop column b", needs: "DROP COLUMN", on: "t", before: TABLE }],
   renameColumn: [{ sql: "alter table t rename column b to c", needs: "RENAME COLUMN", on: "t", before: TABLE }],
+  alterPartitions: [
+    { sql: "alter table t drop partition list '2024-01-01'", needs: "DROP PARTITION", on: "t" },
+    { sql: "alter table t drop partition where ts < '2024-01-02'", needs: "DROP PARTITION", on: "t" },
+    {
+      sql: "alter table t detach partition list '2024-01-01'",
+      needs: "DETACH PARTITION",
+      on: "t",
+      before: [...TABLE, "insert into t values ('2024-01-01', 1, 2), ('2024-01-02', 1, 2)"],
+    },
+    {
+      sql: "alter table t attach partition list '2024-01-01'",
+      needs: "ATTACH PARTITION",
+      on: "t",
+      before: [
+        ...TABLE,
+        "insert into t values ('2024-01-01', 1, 2), ('2024-01-02', 1, 2)",
+        "alter table t detach partition list '2024-01-01'",
+      ],
+    },
+  ],
+  alterOptions: [
+    { sql: "alter table t set ttl 1 day", needs: "SET TABLE PARAM", on: "t" },
+    { sql: "alter table t set param maxUncommittedRows = 5", needs: "SET TABLE PARAM", on: "t" },
+    { sql: "alter table t squash partitions", needs: "SET TABLE PARAM", on: "t" },
+    { sql: "alter table t dedup enable upsert keys(ts)", needs: "DEDUP ENABLE", on: "t" },
+    { sql: "alter table t dedup disable", needs: "DEDUP DISABLE", on: "t" },
+    { sql: "alter table t resume wal", needs: "RESUME WAL", on: "t" },
+    { sql: "alter table t set type wal", needs: "SET TABLE TYPE", on: "t" },
+  ],
   renameTable: [{
     sql: "rename table r to renamed",
     needs: "RENAME TABLE",

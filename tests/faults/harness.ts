@@ -33,6 +33,8 @@ interface ModelTable {
   nextColumnId: number;
   timestamp: string | undefined;
   rows: Record<number, Value>[];
+  /** Rows of detached days. */
+  detached?: Record<number, Value>[];
   /** Columns that, with the timestamp, form the deduplication key. */
   dedupKeys?: number[];
   /** Days that ended this many days before the newest row are dropped. */
@@ -41,11 +43,13 @@ interface ModelTable {
 
 export type Model = Map<string, ModelTable>;
 
+const copied = (rows: Record<number, Value>[] = []) => rows.map((row) => ({ ...row }));
+
 const cloneModel = (model: Model): Model =>
   new Map(
     [...model].map((
       [name, table],
-    ) => [name, { ...table, columns: [...table.columns], rows: table.rows.map((row) => ({ ...row })) }]),
+    ) => [name, { ...table, columns: [...table.columns], rows: copied(table.rows), detached: copied(table.detached) }]),
   );
 
 /** An open database with its readers' side. */
@@ -77,6 +81,7 @@ export class Opened<F extends Files = Files> {
       checkpointStepMs: 0,
       memoryBytes: more.memoryBytes ?? 100_000,
       random,
+      nowMicros: () => 2n ** 60n,
       reserveBytes: 10_000,
       compactBytes: 1000,
       evict: (sizeBytes) => this.pool.evict(sizeBytes),
@@ -202,11 +207,77 @@ function addRows(table: ModelTable, rows: readonly Record<number, Value>[]): voi
     table.rows.push({ ...row });
   }
   sortStable(table);
+  dropExpired(table);
+}
+
+/** The writer's clock is far ahead, so the newest row decides. */
+function dropExpired(table: ModelTable): void {
+  const time = table.columns.find((column) => column.name === table.timestamp)?.id;
   const { ttlDays } = table;
   if (ttlDays === undefined || table.rows.length === 0) return;
   const day = BigInt(DAY);
   const cutoff = (table.rows.at(-1)![time!] as bigint) - BigInt(ttlDays) * day;
   table.rows = table.rows.filter((row) => ((row[time!] as bigint) / day + 1n) * day > cutoff);
+}
+
+/** Moves the partitions of these days. */
+export function movePartitions(
+  name: string,
+  from: "attached" | "detached",
+  to: "attached" | "detached" | "nowhere",
+  days: readonly number[],
+): Step {
+  return {
+    title: `move days ${days} of ${name} from ${from} to ${to}`,
+    command: (db) => ({
+      kind: "partitions",
+      tableId: idOf(db, name),
+      moves: days.map((day) => ({ start: BigInt(day) * BigInt(DAY), from, to })),
+    }),
+    apply(model) {
+      const table = model.get(name)!;
+      const time = table.columns.find((column) => column.name === table.timestamp)!.id;
+      const isMoved = (row: Record<number, Value>) => days.includes(Number((row[time] as bigint) / BigInt(DAY)));
+      const list = (place: string) => (place === "attached" ? table.rows : place === "detached" ? table.detached! : []);
+      const moved = list(from).filter(isMoved);
+      assert.ok(moved.length > 0, "there are rows to be moved");
+      const kept = list(from).filter((row) => !isMoved(row));
+      if (from === "attached") table.rows = kept;
+      else table.detached = kept;
+      if (to === "attached") table.rows = [...table.rows, ...moved];
+      if (to === "detached") table.detached = [...table.detached!, ...moved];
+      sortStable(table);
+    },
+  };
+}
+
+export function setTtl(name: string, ttlDays: number | undefined): Step {
+  return {
+    title: `set the time to live of ${name}`,
+    command: (db) => ({
+      kind: "setOptions",
+      tableId: idOf(db, name),
+      options: { ttl: ttlDays === undefined ? null : { count: ttlDays, unit: "DAY" } },
+    }),
+    apply(model) {
+      const table = model.get(name)!;
+      table.ttlDays = ttlDays;
+      dropExpired(table);
+    },
+  };
+}
+
+/** `keys`: columns besides the timestamp; undefined: none. */
+export function setDedup(name: string, keys: number[] | undefined): Step {
+  return {
+    title: `set the keys of ${name}`,
+    command: (db) => {
+      const { id, timestampId } = db.catalogue.table(name)!.schema;
+      const dedupKeys = keys === undefined ? [] : [timestampId, ...keys];
+      return { kind: "setOptions", tableId: id, options: { dedupKeys } };
+    },
+    apply: (model) => void (model.get(name)!.dedupKeys = keys),
+  };
 }
 
 /** `make` returns the values of a row; columns that the table lacks at that time are left out. */
@@ -491,24 +562,39 @@ function isEqual(a: unknown, b: unknown): boolean {
   }
 }
 
-type Content = Record<string, { columns: string[]; rows: Value[][] }>;
+/** `detached`: the row counts of detached days. */
+type Content = Record<string, { columns: string[]; rows: Value[][]; detached: number[]; options: string }>;
+
+const optionsText = (keys: readonly number[] = [], ttlDays = 0) => `keys ${keys}, ttl ${ttlDays}`;
+
+function countsOfDays(rows: readonly Record<number, Value>[], time = -1): number[] {
+  const days = Map.groupBy(rows, (row) => Number((row[time] as bigint) / BigInt(DAY)));
+  return [...days].sort(([a], [b]) => a - b).map(([, { length }]) => length);
+}
 
 function contentOf(db: Opened): Content {
-  const tables = db.catalogue.tables().map((snapshot): [string, Content[string]] => [
-    snapshot.schema.name,
-    { columns: snapshot.schema.columns.map((column) => `${column.name} ${column.type}`), rows: db.rows(snapshot) },
-  ]);
+  const tables = db.catalogue.tables().map((snapshot): [string, Content[string]] => {
+    const { name, columns, dedupKeys, timestampId, ttl } = snapshot.schema;
+    const options = optionsText(dedupKeys.filter((id) => id !== timestampId), ttl?.count);
+    const rows = db.rows(snapshot);
+    const detached = db.catalogue.table(name)!.detachedPartitions().map(({ rowCount }) => rowCount);
+    return [name, { columns: columns.map((column) => `${column.name} ${column.type}`), rows, detached, options }];
+  });
   const records = [...db.catalogue.access.records].sort();
-  if (records.length > 0) tables.push([ACCESS, { columns: ["key STRING", "text STRING"], rows: records }]);
+  if (records.length > 0) {
+    tables.push([ACCESS, { columns: ["key STRING", "text STRING"], rows: records, detached: [], options: "" }]);
+  }
   return Object.fromEntries(tables.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function expectedOf(model: Model): Content {
   return Object.fromEntries(
-    [...model].map(([name, { columns, rows }]) =>
+    [...model].map(([name, { columns, rows, timestamp, detached = [], dedupKeys, ttlDays }]) =>
       [name, {
         columns: columns.map((column) => `${column.name} ${column.type}`),
         rows: rows.map((row) => columns.map(({ id }) => row[id])),
+        options: name === ACCESS ? "" : optionsText(dedupKeys, ttlDays),
+        detached: countsOfDays(detached, columns.find((column) => column.name === timestamp)?.id),
       }] as [string, Content[string]]
     ).sort(([a], [b]) => (a < b ? -1 : 1)),
   );
@@ -542,6 +628,8 @@ export function script(seed: number): Step[] {
       0: `S${Math.floor(random() * 2)}`,
       4: BigInt(Math.floor(random() * 6) * DAY / 2),
     }));
+  const withoutNote = (all: Record<number, Value>[]) => all.map(({ 1: _, ...row }) => row);
+  const everyDay = (days: number) => rows(days, 1).map((row, day) => ({ ...row, 4: BigInt(day * DAY) }));
   const plain = (count: number) => rows(count).map(({ 0: sym, 1: note, 3: n }) => ({ 0: note, 1: n, 2: sym }));
   return [
     create("a", COLUMNS, "ts"),
@@ -563,20 +651,36 @@ export function script(seed: number): Step[] {
     append({ keys: grid(20), b: plain(1) }),
     create("young", COLUMNS, "ts", rows(5, 2), { ttlDays: 2 }),
     append({ young: rows(12, 8) }),
+    create("parts", COLUMNS, "ts", [...rows(30, 6), ...everyDay(6)]),
+    movePartitions("parts", "attached", "detached", [1, 3]),
+    append({ parts: [...rows(10, 6), ...everyDay(6)] }),
+    movePartitions("parts", "attached", "nowhere", [0, 5]),
     load("e", COLUMNS, "ts", [rows(25, 1), rows(30, 4), rows(10, 1)]),
     append({ keys: grid(15), young: rows(6, 12), e: rows(4) }),
+    setDedup("keys", undefined),
+    append({ keys: grid(5) }),
+    setDedup("keys", [0]),
+    dropColumn("parts", 1),
     dropColumn("a", 2),
     append({ a: rows(9).map(({ 2: _, ...row }) => row), b: plain(2) }),
     withAccess(rename("b", "c"), { "principal/alice": alice(onTable("c")) }),
     changeAccess({ "principal/bob": null, secret: "twice" }),
     create("d", COLUMNS, "ts", rows(40, 1)),
     drop("c"),
+    setTtl("parts", undefined),
+    movePartitions("parts", "attached", "nowhere", [1, 3]),
     checkpoint,
+    movePartitions("parts", "detached", "attached", [3]),
+    change("parts", (k) => k % 4 === 1, 2, (k) => k / 2),
+    movePartitions("parts", "attached", "detached", [2]),
     truncate("a"),
     append({ a: rows(6).map(({ 2: _, ...row }) => row), d: rows(6), keys: grid(9) }),
     renameColumn("e", 1, "remark"),
     change("e", (k) => k % 3 === 0, undefined, () => null),
     drop("young"),
+    movePartitions("parts", "detached", "nowhere", [1]),
+    append({ parts: withoutNote(everyDay(8)) }),
+    setTtl("parts", 3),
     withAccess(create("c", { n: "LONG" }, undefined, [], { creator: "alice" }), {
       "principal/alice": alice([...onTable("c", 1), ...allOf("table").slice(2).map((name) => [name, 1, "c"])]),
     }),

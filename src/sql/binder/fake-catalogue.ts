@@ -109,6 +109,7 @@ export class FakeCatalogue implements Catalogue {
       timestampMin: null,
       timestampMax: null,
       partitions: () => [],
+      detachedPartitions: () => [],
       source: () => {
         throw new Error("a fake table has no rows");
       },

@@ -23,21 +23,13 @@ export const unsupportedAlteration: StatementKind<
   unsupportedAlteration = "ALTER" "TABLE" tableName alteration
   alteration = "ALTER" "COLUMN" columnName "TYPE" type columnOption*  -- type
              | "ALTER" "COLUMN" name columnChange        -- column
-             | "FORCE"? ("DROP" | "DETACH" | "ATTACH") "PARTITION" partitions  -- partition
+             | "FORCE" "DROP" "PARTITION" partitionList  -- partition
              | "CONVERT" "PARTITION" "TO" ("PARQUET" | "NATIVE") partitions  -- convert
-             | "SQUASH" "PARTITIONS"                     -- squash
-             | "DEDUP" "DISABLE"                         -- dedupOff
-             | "DEDUP" "ENABLE" keys                     -- dedupOn
-             | "SET" "PARAM" setting ("," setting)*      -- param
-             | "SET" "TTL" ttl                           -- ttl
-             | "SET" "TYPE" "BYPASS"? "WAL"              -- setType
-             | ("SUSPEND" | "RESUME") "WAL" ("FROM" ("TRANSACTION" | "TXN") "<number>")?  -- wal
+             | "SUSPEND" "WAL"                           -- wal
   columnChange = "ADD" "INDEX" ("CAPACITY" "<number>")?  -- addIndex
                | "DROP" "INDEX"                          -- dropIndex
                | ("CACHE" | "NOCACHE")                   -- cache
-               | "SYMBOL" "CAPACITY" "<number>"          -- capacity
-  partitions = "LIST" "<string>" ("," "<string>")*       -- list
-             | "WHERE" expr                              -- where`,
+               | "SYMBOL" "CAPACITY" "<number>"          -- capacity`,
     actions: {
       unsupportedAlteration(alter, _table, table, alteration): UnsupportedAlteration {
         const isType = alteration.child(0).ctorName === "alteration_type";

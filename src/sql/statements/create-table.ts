@@ -13,6 +13,7 @@ import { capacityOf, type ColumnDefinition, newColumn } from "./columns.ts";
 import { checkColumnName, checkTableName, onlyName } from "./names.ts";
 import type { Setting } from "./parts.ts";
 import { done, type StatementKind } from "./statement.ts";
+import { dedupKeys, parseTtl, tableParams, type WrittenTtl } from "./table-options.ts";
 
 export interface CreateTable extends Statement {
   kind: "createTable";
@@ -26,7 +27,7 @@ export interface CreateTable extends Statement {
   like?: Name;
   timestamp?: Name;
   partitionBy?: { at: number; unit: string };
-  ttl?: { at: number; text: string };
+  ttl?: WrittenTtl;
   wal?: boolean;
   walAt?: number;
   dedupKeys?: Name[];
@@ -199,8 +200,6 @@ CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
   },
 };
 
-/** Accepted for compatibility with QuestDB; this storage does not use them. */
-const SETTINGS = new Set(["maxuncommittedrows", "o3maxlag"]);
 const PARTITION_UNITS: PartitionUnit[] = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"];
 
 function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTable<Plan> {
@@ -249,23 +248,15 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
     timestamp,
     partitionBy,
     wal: create.wal ?? partitionBy !== "NONE",
-    dedupKeys: dedupKeys(create, columns, timestamp),
+    dedupKeys: keysOf(create, columns, timestamp),
     ttl: create.ttl === undefined ? undefined : parseTtl(create.ttl, partitionBy),
+    params: create.settings.length === 0 ? undefined : tableParams(create.settings, "end"),
   };
   if (create.wal === true && partitionBy === "NONE") {
     throw new SqlError(
       "a table without partitions has no WAL",
       create.walAt!,
       SQLSTATE.syntax,
-    );
-  }
-  for (const setting of create.settings) {
-    if (SETTINGS.has(setting.name.toLowerCase())) continue;
-    const written = /^\w+\s*=\s*\S+/.exec(binding.context.text?.slice(setting.at) ?? "");
-    throw new SqlError(
-      `there is no setting ${setting.name}`,
-      setting.at + (written?.[0].length ?? 0),
-      SQLSTATE.invalidParameter,
     );
   }
   return {
@@ -306,65 +297,11 @@ function partitionUnit(create: CreateTable): PartitionUnit {
   return unit;
 }
 
-function dedupKeys(create: CreateTable, columns: NewColumn[], timestamp: number): number[] {
-  if (create.dedupKeys === undefined) return [];
-  const keys: number[] = [];
-  for (const name of create.dedupKeys) {
-    const index = columns.findIndex((column) => sameName(column.name, name.text));
-    if (index < 0) throw unknownColumn(name.text, name.at, columns);
-    if (columns[index].type.endsWith("[]")) throw typeMismatch(`${name.text} is an array and no key`, name.at);
-    if (keys.includes(index)) throw new SqlError(`${name.text} is a key twice`, name.at, SQLSTATE.duplicateColumn);
-    keys.push(index);
-  }
-  if (create.wal === false || create.partitionBy === undefined) {
-    throw new SqlError(
-      "DEDUP wants a table with WAL",
-      create.dedupAt!,
-    );
-  }
-  if (!keys.includes(timestamp)) {
-    throw new SqlError("the keys of DEDUP must have the designated timestamp", create.dedupKeys[0]?.at ?? create.at);
-  }
-  return keys.sort((a, b) => a - b);
-}
-
-/** In hours; in months for units without a fixed length. */
-const TTL_UNITS: Record<string, [size: number, calendar: boolean]> = {
-  h: [1, false],
-  hour: [1, false],
-  d: [24, false],
-  day: [24, false],
-  w: [168, false],
-  week: [168, false],
-  m: [1, true],
-  month: [1, true],
-  y: [12, true],
-  year: [12, true],
-};
-
-function parseTtl(
-  ttl: { at: number; text: string },
-  partitionBy: PartitionUnit,
-): { count: number; unit: string } | undefined {
-  const match = /^(\d+)\s*([a-z]+)$/i.exec(ttl.text.trim());
-  const singular = match?.[2].toLowerCase().replace(/s$/, "");
-  const unit = singular === undefined ? undefined : TTL_UNITS[match![2] === "M" ? "m" : singular];
-  if (unit === undefined) throw new SqlError(`'${ttl.text}' is no time to live`, ttl.at, SQLSTATE.invalidParameter);
-  const count = Number(match![1]) * unit[0];
-  if (count === 0) return undefined;
-  if (partitionBy === "NONE") throw new SqlError("TTL wants partitions", ttl.at);
-  const partition = TTL_UNITS[partitionBy.toLowerCase()];
-  const fits = partition[1] ? unit[1] && count % partition[0] === 0 : unit[1] || count % partition[0] === 0;
-  if (!fits) {
-    throw new SqlError(
-      `the time to live must be a multiple of a ${partitionBy.toLowerCase()}`,
-      ttl.at,
-      SQLSTATE.invalidParameter,
-    );
-  }
-  if (unit[1]) return count % 12 === 0 ? { count: count / 12, unit: "YEAR" } : { count, unit: "MONTH" };
-  if (count % 168 === 0) return { count: count / 168, unit: "WEEK" };
-  return count % 24 === 0 ? { count: count / 24, unit: "DAY" } : { count, unit: "HOUR" };
+function keysOf(create: CreateTable, columns: NewColumn[], timestamp: number): number[] {
+  const { dedupKeys: keys, dedupAt: at = 0, wal, partitionBy } = create;
+  return keys === undefined
+    ? []
+    : dedupKeys({ keys, at, wal: wal !== false && partitionBy !== undefined }, columns, timestamp);
 }
 
 function createLike(binding: Binding, create: CreateTable): BoundCreateTable<Plan> {
@@ -378,6 +315,7 @@ function createLike(binding: Binding, create: CreateTable): BoundCreateTable<Pla
     wal: schema.wal,
     dedupKeys: schema.dedupKeys.map((id) => schema.columns.findIndex((column) => column.id === id)),
     ttl: schema.ttl,
+    params: schema.params,
   };
   return { kind: "createTable", table, ifNotExists: create.ifNotExists, at: create.name.at };
 }

@@ -6,6 +6,8 @@ import type { BoundStatement } from "../plan.ts";
 import { ACCESS_STATEMENTS, accessParts } from "./access/mod.ts";
 import { addColumns } from "./alter-add-column.ts";
 import { dropColumns } from "./alter-drop-column.ts";
+import { alterOptions } from "./alter-options.ts";
+import { alterPartitions } from "./alter-partitions.ts";
 import { renameColumn } from "./alter-rename-column.ts";
 import { unsupportedAlteration } from "./alter-unsupported.ts";
 import { backup } from "./backup.ts";
@@ -44,6 +46,8 @@ export const STATEMENTS: readonly StatementKind[] = [
   addColumns,
   dropColumns,
   renameColumn,
+  alterPartitions,
+  alterOptions,
   unsupportedAlteration,
   renameTable,
   truncate,

@@ -1,12 +1,14 @@
 /** Rules of the grammar that several statements share. */
 import { SqlError } from "../../errors.ts";
-import { at, given, name, token, wholeNumber } from "../tree-nodes.ts";
+import { at, endOf, given, matched, name, token, wholeNumber } from "../tree-nodes.ts";
 import type { Form } from "./statement.ts";
 
 export interface Setting {
   name: string;
   at: number;
   value: string;
+  /** Of the value. */
+  end: number;
 }
 
 export const parts: Pick<Form, "grammar" | "actions"> = {
@@ -32,13 +34,14 @@ export const parts: Pick<Form, "grammar" | "actions"> = {
         name: token(settingName).text,
         at: at(settingName),
         value: (given(minus) ? "-" : "") + token(value).text,
+        end: endOf(value),
       };
     },
     keys(_upsert, _keys, _open, first, _commas, rest, _close) {
       return [first, ...rest.children].map(name);
     },
     ttl_unit(number, unit) {
-      return `${token(number).text} ${token(unit).text}`;
+      return matched.source.text.slice(at(number), endOf(unit));
     },
     ttl_text(number) {
       return token(number).text;

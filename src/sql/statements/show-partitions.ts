@@ -1,4 +1,4 @@
-import type { TableSnapshot } from "../../storage/contract.ts";
+import type { PartitionInfo, TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import { TABLE_PARTITIONS } from "../binder/metadata.ts";
 import { showOfTable } from "./show.ts";
@@ -16,24 +16,52 @@ export const showPartitions = showOfTable({
 
 /** Also of table_partitions(). */
 export function partitionRows(table: TableSnapshot): Value[][] {
+  const { schema } = table;
   const partitions = table.partitions();
-  return partitions.map((partition, i) => [
-    partition.index,
-    table.schema.partitionBy,
+  const detached = table.detachedPartitions().map((partition) => ({
+    ...partition,
+    name: `${partition.name}.detached`,
+  }));
+  // A table without partitions has its only one also without rows.
+  if (schema.partitionBy === "NONE" && partitions.length === 0) return [rowOf(schema, EMPTY, 0, true)];
+  return [
+    ...partitions.map((partition, index) => rowOf(schema, partition, index, index === partitions.length - 1)),
+    ...detached.map((partition) => rowOf(schema, partition, undefined, false)),
+  ];
+}
+
+const EMPTY = { name: "default", rowCount: 0, timestampMin: null, timestampMax: null, diskSizeBytes: 0 };
+
+/** `index`: undefined for a detached partition. */
+function rowOf(
+  { partitionBy, timestampId }: TableSnapshot["schema"],
+  partition: Omit<PartitionInfo, "start" | "timestampMin" | "timestampMax"> & Bounds,
+  index: number | undefined,
+  isActive: boolean,
+): Value[] {
+  const isAttached = index !== undefined;
+  return [
+    index ?? null,
+    partitionBy,
     partition.name,
-    table.schema.timestampId < 0 ? null : partition.timestampMin,
-    table.schema.timestampId < 0 ? null : partition.timestampMax,
+    timestampId < 0 ? null : partition.timestampMin,
+    timestampId < 0 ? null : partition.timestampMax,
     BigInt(partition.rowCount),
     BigInt(partition.diskSizeBytes),
     readableSize(partition.diskSizeBytes),
     false,
-    i === partitions.length - 1,
-    true,
-    false,
+    isActive,
+    isAttached,
+    !isAttached,
     false,
     false,
     -1n,
-  ]);
+  ];
+}
+
+interface Bounds {
+  timestampMin: bigint | null;
+  timestampMax: bigint | null;
 }
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -6,7 +6,7 @@ import type * as ohm from "ohm-js";
 import type { Answer, Client, Identity, Prepared, ResultColumn } from "../../api.ts";
 import type { PostedPlan } from "../../engine/contract.ts";
 import type { AccessCommand, Named, Permission } from "../../access/mod.ts";
-import type { AppendBatch, Catalogue, Change } from "../../storage/contract.ts";
+import type { AppendBatch, Catalogue, Change, PartitionChange } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
@@ -117,15 +117,18 @@ export interface StatementRun {
   explainAnalyze(statement: BoundStatement<PostedPlan>): Promise<Answer>;
 
   /** Changes a definition or a table: at once, or with the open transaction. */
-  define(change: Change): Promise<void>;
+  define(change: Change | PartitionChange): Promise<void>;
   /** The answer of a statement that changed definitions. Others are bound anew. */
   defined(tag: string): Answer;
   /** Makes a table of the plan's rows. Gives their number. */
   createTable(table: NewTable, rows: PostedPlan): Promise<number>;
   /** Adds the plan's rows. Gives their number. */
   append(target: ChangedTable): Promise<number>;
-  /** Changes the rows whose ids the plan gives last, behind new values of the columns. Gives their number. */
-  changeRows(target: ChangedTable, changeOf: (rows: ChangedRows) => Change): Promise<number>;
+  /**
+   * Changes the rows whose ids the plan gives last, behind new values of the columns; or the partitions whose starts it
+   * gives. Gives their number.
+   */
+  changeRows(target: ChangedTable, changeOf: (rows: ChangedRows) => Change | PartitionChange): Promise<number>;
 }
 
 export interface ChangedTable {

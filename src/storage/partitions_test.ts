@@ -1,0 +1,141 @@
+/** Whole partitions: moved by a change, and dropped by the time to live. */
+import assert from "node:assert/strict";
+import { crc32 } from "./bytes.ts";
+import { CatalogueMirror } from "./catalogue.ts";
+import type { Command, Outcome } from "./commands.ts";
+import { FaultyFiles } from "./faulty-files.ts";
+import { createHeap } from "./heap.ts";
+import { formatPool } from "./pool.ts";
+import { batchOf, newTable } from "./test-rows.ts";
+import { TableStore } from "./writer.ts";
+
+const DAY = 86_400_000_000n;
+const heap = createHeap(48 << 20);
+
+class Database {
+  readonly store: TableStore;
+  readonly catalogue: CatalogueMirror;
+
+  constructor(readonly files: FaultyFiles, clock: { days: bigint }) {
+    heap.u8.fill(0, 0, 65_536);
+    heap.format();
+    formatPool(heap, 1 << 20);
+    this.catalogue = new CatalogueMirror(heap);
+    this.store = new TableStore({
+      files,
+      root: "/db",
+      heap,
+      commitMode: "sync",
+      log: () => {},
+      onDamage: () => {},
+      publish: (publication) => this.catalogue.apply(publication),
+      checkpointLogBytes: 1 << 30,
+      memoryBytes: 1 << 20,
+      random: () => 0.5,
+      nowMicros: () => clock.days * DAY,
+      reserveBytes: 0,
+      compactBytes: 1000,
+      evict: () => false,
+    });
+  }
+
+  run(command: Command): Outcome {
+    const [outcome] = this.store.execute([command]);
+    return outcome;
+  }
+
+  do(command: Command): void {
+    const { error } = this.run(command);
+    if (error !== undefined) throw error;
+  }
+
+  append(...days: number[]): void {
+    const rows = days.map((day) => ({ 0: BigInt(day) * DAY }));
+    this.do({ kind: "append", changes: [{ tableId: 1, batches: [batchOf({ 0: "TIMESTAMP" }, rows)] }] });
+  }
+
+  /** Days since 1970. */
+  get days(): number[] {
+    this.do({ kind: "open", tableId: 1 });
+    return this.catalogue.tableById(1)!.partitions().map(({ start }) => Number(start / DAY));
+  }
+}
+
+const withTtl = { ...newTable("t", { ts: "TIMESTAMP" }, "ts"), ttl: { count: 2, unit: "DAY" } };
+
+Deno.test("the time to live counts from the newest row, and from now while that row is in the future", () => {
+  const clock = { days: 10n };
+  const db = new Database(new FaultyFiles({}, () => 0.5), clock);
+  db.do({ kind: "createTable", table: withTtl });
+  db.append(1, 2, 3, 4, 5);
+  assert.deepEqual(db.days, [3, 4, 5]);
+  db.append(8, 9, 1000);
+  assert.deepEqual(db.days, [8, 9, 1000]);
+  clock.days = 12n;
+  db.append(1000);
+  assert.deepEqual(db.days, [1000]);
+});
+
+Deno.test("replay drops what was dropped, whatever the clock says", () => {
+  const files = new FaultyFiles({}, () => 0.5);
+  const db = new Database(files, { days: 10n });
+  db.do({ kind: "createTable", table: withTtl });
+  db.append(7, 8, 9, 1000);
+  assert.deepEqual(db.days, [8, 9, 1000]);
+  assert.deepEqual(new Database(files.afterKill(), { days: 2n }).days, [8, 9, 1000]);
+});
+
+Deno.test("a start drops what has expired meanwhile", () => {
+  const files = new FaultyFiles({}, () => 0.5);
+  const db = new Database(files, { days: 10n });
+  db.do({ kind: "createTable", table: withTtl });
+  db.append(8, 9, 1000);
+  assert.deepEqual(new Database(files.afterKill(), { days: 500n }).days, [1000]);
+});
+
+Deno.test("moves of partitions are refused as a whole if one is not possible", () => {
+  const db = new Database(new FaultyFiles({}, () => 0.5), { days: 0n });
+  db.do({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP" }, "ts") });
+  db.append(1, 2, 3);
+  const moves = (
+    from: "attached" | "detached",
+    to: "attached" | "detached" | "nowhere",
+    ...days: bigint[]
+  ): Command => ({
+    kind: "partitions",
+    tableId: 1,
+    moves: days.map((day) => ({ start: day * DAY, from, to })),
+  });
+  db.do(moves("attached", "detached", 2n));
+  db.append(2);
+  for (const refused of [moves("attached", "nowhere", 1n, 7n), moves("detached", "attached", 2n)]) {
+    assert.match(String(db.run(refused).error), /Cannot move the partition/);
+  }
+  assert.deepEqual(db.days, [1, 2, 3]);
+  db.do(moves("detached", "nowhere", 2n));
+  assert.deepEqual(db.catalogue.tableById(1)!.detachedPartitions(), []);
+});
+
+Deno.test("logs of format 2 drop expired partitions with the rows", () => {
+  const files = new FaultyFiles({}, () => 0.5);
+  const db = new Database(files, { days: -1_000_000n });
+  db.do({ kind: "createTable", table: withTtl });
+  db.append(1, 2, 3);
+  db.append(8);
+  // Format 2 has dropped the days before 6 by now, so that the first row is that of day 8.
+  const { version } = db.catalogue.tableById(1)!;
+  db.do({ kind: "delete", tableId: 1, version, rowIds: BigInt64Array.of(0n) });
+  const left = files.afterKill();
+  const log = left.open("/db/log/0000000000000001.wal", "write");
+  const header = new Uint8Array(64);
+  log.read(header, 0);
+  const view = new DataView(header.buffer);
+  view.setUint32(24, 2, true);
+  view.setUint32(4, crc32(header.subarray(8)), true);
+  log.write([header], 0);
+  const upgraded = new Database(left, { days: 10n });
+  assert.deepEqual(upgraded.days, []);
+  upgraded.append(9);
+  assert.deepEqual(new Database(left.afterKill(), { days: 10n }).days, [9]);
+  assert.deepEqual(left.list("/db/log").length, 2, "later blocks are in a file of the new format");
+});
