@@ -10,17 +10,34 @@ import type { Value } from "./types/mod.ts";
 
 export interface Identity {
   name: string;
-  /**
-   * For a user known only to an identity provider: its groups in this database, at least one. Other users have their
-   * groups by their name.
-   */
-  groups: string[];
+  /** For a user known only to the identity provider. Its name may be that of a user of the database as well. */
+  external?: ExternalUser;
   /** Distinguishes the principal from earlier or later ones of the same name. */
   id?: string;
   /** The service account that the session has assumed. */
   assumed?: string;
   /** Identifies the secret that the client signed in with, so that a changed one is noticed. */
   secret?: string;
+}
+
+/** What the identity provider said last of a user. Sessions of the user share the object, so that they see changes. */
+export interface ExternalUser {
+  /** The user's name for people. */
+  readonly fullName: string | undefined;
+  /** Names of its groups at the provider: external aliases of groups here. */
+  readonly groups: readonly string[];
+  /** True until the provider has to be asked again. */
+  readonly isCurrent: boolean;
+  /**
+   * Asks the provider again. False: the user is not signed in any more. @throws {ProviderUnavailable}
+   */
+  renew(): Promise<boolean>;
+}
+
+/** A user as logs and lists show it: `8c1f (Alice Smith)`. */
+export function shownUser({ name, external }: Pick<Identity, "name" | "external">): string {
+  if (external === undefined) return name;
+  return `${name} (${external.fullName ?? "external"})`;
 }
 
 /** The origin of statements, for lists of connections and running statements. */
@@ -182,19 +199,31 @@ export interface Access {
   readonly provider?: Pick<IdentityProvider, "settings" | "endpoints">;
   /**
    * For Basic authentication and passwords in clear text. Undefined if the password is wrong. Returns synchronously if
-   * it was verified before. @throws {TooManyDerivations} while too many are being verified.
+   * it was verified before. @throws {TooManyDerivations} while too many are being verified. @throws
+   * {ProviderUnavailable}
    */
   withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined>;
-  /** For `Authorization: Bearer`. */
+  /** For `Authorization: Bearer`. @throws {ProviderUnavailable} */
   withToken(token: string): Identity | undefined | Promise<Identity | undefined>;
   /** For SCRAM. For an unknown name, a verifier that no password matches. */
   verifierOf(name: string): Promise<Verifier>;
   /** The identity after a successful proof. Undefined if there is no such principal any more, or it is disabled. */
   identify(name: string): Identity | undefined;
-  /** True if the secret that the identity signed in with is still valid. */
+  /**
+   * How a client of the PostgreSQL wire proves that it is the user. "local": by a password of this database, with which SCRAM works.
+   * "password": by one of the identity provider. "token": by a token in place of a password.
+   */
+  proofOf(name: string): "local" | "password" | "token";
+  /**
+   * The name by which wrong passwords are counted: "" for names that nobody has, as their number is unlimited.
+   */
+  knownName(name: string): string;
+  /** True if the secret that the identity signed in with is still valid, as far as is known without asking the provider. */
   isCurrent(identity: Identity): boolean;
-  /** True if the identity may use the endpoint. */
-  allows(identity: Identity, endpoint: "http" | "pg" | "line"): boolean;
+  /** Likewise, but asks the provider if necessary. @throws {ProviderUnavailable} */
+  renew(identity: Identity): boolean | Promise<boolean>;
+  /** The reason why the identity may not use the endpoint; undefined if it may. */
+  refusalOf(identity: Identity, endpoint: "http" | "pg" | "line"): string | undefined;
   /** True if the identity may see that the table exists. */
   sees(identity: Identity, table: TableSchema): boolean;
 }

@@ -8,7 +8,7 @@ import { startServer, type TestServer } from "./server.ts";
 const ENDLESS = "select count() from long_sequence(3000000) a cross join long_sequence(3000000) b where a.x + b.x = -1";
 const COLUMNS =
   "query_id worker_id worker_pool username query_start state_change state is_wal query wire client_address " +
-  "application_name phase rows_read rows_to_read rows_written memory_bytes seconds";
+  "application_name phase rows_read rows_to_read rows_written memory_bytes seconds full_name";
 
 async function connected(server: TestServer, user = "admin", password = "quest"): Promise<pg.Client> {
   const client = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user, password, database: "qdb" });

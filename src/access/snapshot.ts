@@ -9,7 +9,8 @@ import { ALL_RIGHTS, NO_RIGHTS, Rights } from "./rights.ts";
 
 export class AccessSnapshot {
   private readonly rights = new Map<string, Rights>();
-  private readonly ofGroups = new WeakMap<readonly string[], Rights>();
+  /** By lists of aliases, which are kept as long as a user's groups do not change. */
+  private readonly rightsByAliases = new WeakMap<readonly string[], Rights>();
 
   constructor(
     readonly version: number,
@@ -53,13 +54,7 @@ export class AccessSnapshot {
   /** Its own grants and those of its groups, without duplicates; the grant option is kept if any of them has it. */
   grantsOf(principal: Principal): readonly Grant[] {
     const all = [principal, ...this.groupsOf(principal)].flatMap(({ grants }) => grants);
-    if (principal.groups.length === 0) return all;
-    const byTarget = new Map<string, Grant>();
-    for (const grant of all) {
-      const key = JSON.stringify([grant.permission, principalKey(grant.table ?? ""), principalKey(grant.column ?? "")]);
-      if (!byTarget.get(key)?.grantOption) byTarget.set(key, grant);
-    }
-    return [...byTarget.values()];
+    return principal.groups.length === 0 ? all : merged(all);
   }
 
   groupsOf(principal: Principal): Principal[] {
@@ -85,18 +80,18 @@ export class AccessSnapshot {
     return this.directory.rightsOf(principal, this.groupsOf(principal), make);
   }
 
-  /** The rights of a user who is known only by groups. */
-  rightsOfGroups(groups: readonly string[]): Rights {
-    let rights = this.ofGroups.get(groups);
+  /** The rights of a user who has these groups at the identity provider. */
+  rightsOfAliases(aliases: readonly string[]): Rights {
+    let rights = this.rightsByAliases.get(aliases);
     if (rights === undefined) {
-      const grants = groups.flatMap((name) => this.principal(name)?.grants ?? []);
+      const grants = merged(this.groupsByAlias(aliases).flatMap(({ grants }) => grants));
       rights = grants.length === 0 ? NO_RIGHTS : new Rights(false, grants);
-      this.ofGroups.set(groups, rights);
+      this.rightsByAliases.set(aliases, rights);
     }
     return rights;
   }
 
-  /** The groups for an identity provider's names. */
+  /** The groups for an identity provider's names. Several groups may have one alias. */
   groupsByAlias(aliases: readonly string[]): Principal[] {
     const groups = aliases.flatMap((alias) => this.directory.find(this.directory.byAlias, this.records, alias));
     return [...new Set(groups)];
@@ -120,6 +115,16 @@ export class AccessSnapshot {
   private decode(key: string): Principal | undefined {
     return this.directory.decode(this.records, key);
   }
+}
+
+/** Without duplicates; the grant option is kept if any of them has it. */
+function merged(grants: readonly Grant[]): Grant[] {
+  const byTarget = new Map<string, Grant>();
+  for (const grant of grants) {
+    const key = JSON.stringify([grant.permission, principalKey(grant.table ?? ""), principalKey(grant.column ?? "")]);
+    if (!byTarget.get(key)?.grantOption) byTarget.set(key, grant);
+  }
+  return [...byTarget.values()];
 }
 
 export function tokenHash(token: string): string {

@@ -1,3 +1,4 @@
-/** How the server stores and checks passwords. Imports no other room. */
+/** How the server stores and checks passwords. `oidc/` is the identity provider. */
 export { Derivations, TooManyDerivations } from "./derivations.ts";
+export { ProviderUnavailable } from "./oidc/unavailable.ts";
 export { deriveVerifier, isPasswordOf, mockVerifier, serverSignature, type Verifier } from "./scram.ts";

@@ -2,7 +2,14 @@
  * Tracks persistent connections and running statements: their users and their progress. CANCEL QUERY cancels
  * statements.
  */
-import type { Client, ExecuteOptions, Identity, Session, StatementProgress } from "../api.ts";
+import {
+  type Client,
+  type ExecuteOptions,
+  type Identity,
+  type Session,
+  shownUser,
+  type StatementProgress,
+} from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { QueryStatistics, RunningQuery } from "../engine/mod.ts";
 import { shownText } from "../log/mod.ts";
@@ -28,17 +35,17 @@ export class Activity {
   connect(session: Pick<Session, "identity" | "transaction"> & { readonly client?: Client }): void {
     const { identity, client } = session;
     if (client?.pid === undefined) return;
-    this.connections.set(client, new Connection(client.pid, identity.name, client, () => session.transaction));
+    this.connections.set(client, new Connection(client.pid, identity, client, () => session.transaction));
   }
 
   disconnect(client: Client | undefined): void {
     if (client !== undefined) this.connections.delete(client);
   }
 
-  begin(text: string, { name }: Identity, client: Client | undefined, options: ExecuteOptions): RunningStatement {
+  begin(text: string, identity: Identity, client: Client | undefined, options: ExecuteOptions): RunningStatement {
     const id = this.nextId++;
     const connection = client && this.connections.get(client);
-    const statement: RunningStatement = new RunningStatement(id, text, name, client, () => {
+    const statement: RunningStatement = new RunningStatement(id, text, identity, client, () => {
       this.running.delete(id);
       connection?.ends(statement);
     });
@@ -55,33 +62,33 @@ export class Activity {
     if (statement === undefined) {
       throw new SqlError(`there is no query ${id} that runs`, at, SQLSTATE.objectNotInState);
     }
-    if (this.mayManage !== undefined && !this.isSeen(statement.user, by.identity)) {
+    if (this.mayManage !== undefined && !this.isSeen(statement.identity, by.identity)) {
       throw new SqlError(`there is no query ${id} that runs`, at, SQLSTATE.objectNotInState);
     }
-    if (statement.user !== by.identity.name && !by.canWrite) {
+    if (!isSameUser(statement.identity, by.identity) && !by.canWrite) {
       const message = `query ${id} is of another user: a connection that may only read cancels its own`;
       throw new SqlError(message, at, SQLSTATE.insufficientPrivilege);
     }
-    if (!statement.cancel(by.identity.name)) {
+    if (!statement.cancel(shownUser(by.identity))) {
       const why = statement.phase === "writing" ? "it is writing its rows" : "no query thread works on it";
       throw new SqlError(`query ${id} cannot be cancelled now: ${why}`, at, SQLSTATE.objectNotInState);
     }
   }
 
-  private isSeen(user: string, identity: Identity): boolean {
-    return user === identity.name || this.mayManage === undefined || this.mayManage(identity);
+  private isSeen(user: Identity, identity: Identity): boolean {
+    return isSameUser(user, identity) || this.mayManage === undefined || this.mayManage(identity);
   }
 
   /** Of query_activity(), the oldest first. */
   rows(identity: Identity): Value[][] {
     const nowMicros = this.nowMicros(), nowMs = performance.now();
     const micros = (ms: number) => nowMicros - BigInt(Math.round((nowMs - ms) * 1000));
-    const seen = [...this.running.values()].filter(({ user }) => this.isSeen(user, identity));
+    const seen = [...this.running.values()].filter((statement) => this.isSeen(statement.identity, identity));
     return seen.map((statement) => {
       const { worker, rowsRead, rowsToRead, memoryBytes } = statement.statistics;
-      const { id, user, client, text, startedMs, changedMs, rowsWritten } = statement;
+      const { id, identity: user, client, text, startedMs, changedMs, rowsWritten } = statement;
       return [
-        ...[BigInt(id), worker < 0 ? null : BigInt(worker), worker < 0 ? "main" : "query", user],
+        ...[BigInt(id), worker < 0 ? null : BigInt(worker), worker < 0 ? "main" : "query", user.name],
         ...[micros(startedMs), micros(changedMs), statement.isCancelled ? "cancelled" : "active", false],
         ...[
           shownText(text),
@@ -90,7 +97,7 @@ export class Activity {
           client?.settings?.get("application_name") ?? null,
         ],
         ...[statement.phase, BigInt(rowsRead), rowsToRead === 0 ? null : BigInt(rowsToRead), BigInt(rowsWritten)],
-        ...[BigInt(memoryBytes), (nowMs - startedMs) / 1000],
+        ...[BigInt(memoryBytes), (nowMs - startedMs) / 1000, user.external?.fullName ?? null],
       ];
     });
   }
@@ -100,9 +107,11 @@ export class Activity {
     const nowMicros = this.nowMicros(), nowMs = performance.now();
     const micros = (ms: number | undefined) =>
       ms === undefined ? null : nowMicros - BigInt(Math.round((nowMs - ms) * 1000));
-    const connections = [...this.connections.values()].filter(({ user }) => this.isSeen(user, identity));
+    const connections = [...this.connections.values()].filter((connection) =>
+      this.isSeen(connection.identity, identity)
+    );
     const ofConnections = connections.map((connection) => ({
-      ...clientRow(connection.user, connection.client),
+      ...clientRow(connection.identity.name, connection.client),
       pid: connection.pid,
       backend_start: micros(connection.startedMs),
       xact_start: micros(connection.transactionStartedMs),
@@ -113,11 +122,12 @@ export class Activity {
       query_id: connection.statement === undefined ? null : BigInt(connection.statement.id),
       query: shownText(connection.text),
     }));
-    const others = [...this.running.values()].filter(({ client, user }) =>
-      this.isSeen(user, identity) && (client === undefined || !this.connections.has(client))
+    const others = [...this.running.values()].filter((statement) =>
+      this.isSeen(statement.identity, identity) &&
+      (statement.client === undefined || !this.connections.has(statement.client))
     );
     const ofStatements = others.map((statement) => ({
-      ...clientRow(statement.user, statement.client),
+      ...clientRow(statement.identity.name, statement.client),
       xact_start: micros(statement.startedMs),
       query_start: micros(statement.startedMs),
       state_change: micros(statement.changedMs),
@@ -128,6 +138,11 @@ export class Activity {
     }));
     return [...ofConnections, ...ofStatements];
   }
+}
+
+/** A user of the identity provider may have the name of a user of the database. */
+function isSameUser(one: Identity, other: Identity): boolean {
+  return one.name === other.name && one.id === other.id;
 }
 
 function clientRow(user: string, client: Client | undefined): Record<string, Value> {
@@ -163,7 +178,7 @@ class Connection {
 
   constructor(
     readonly pid: number,
-    readonly user: string,
+    readonly identity: Identity,
     readonly client: Client,
     private readonly transaction: () => Session["transaction"],
   ) {}
@@ -206,10 +221,15 @@ export class RunningStatement {
   constructor(
     readonly id: number,
     readonly text: string,
-    readonly user: string,
+    readonly identity: Identity,
     readonly client: Client | undefined,
     private readonly ended: () => void,
   ) {}
+
+  /** For logs. */
+  get user(): string {
+    return shownUser(this.identity);
+  }
 
   get statistics(): QueryStatistics {
     return this.query?.statistics() ?? NO_STATISTICS;

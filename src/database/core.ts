@@ -83,4 +83,4 @@ export interface OpenedDatabase extends Database {
 }
 
 /** The user for statements of the server itself. They are not tracked. */
-export const SERVER: Identity = { name: "server", groups: [] };
+export const SERVER: Identity = { name: "server" };

@@ -15,6 +15,7 @@ import {
 } from "../storage/mod.ts";
 import { AccessControl } from "./access/control.ts";
 import { AccessStatements } from "./access/statements.ts";
+import { ExternalUsers } from "./access/external.ts";
 import { SignIn } from "./access/sign-in.ts";
 import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
@@ -65,9 +66,17 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   });
   const { heap, catalogue, writer } = storage;
   const access = options.access.enabled
-    ? new AccessControl(catalogue.access, catalogue, writer, options.access, options.audit)
+    ? new AccessControl(
+      catalogue.access,
+      catalogue,
+      writer,
+      options.access,
+      options.audit,
+      options.provider?.settings.groupsClaim,
+    )
     : undefined;
   await access?.open();
+  const external = options.provider && new ExternalUsers(options.provider);
   const nowMs = () => Number(nowMicros() / 1000n);
   for (const line of storage.report) options.log("INFO", line);
   const pool = createPool(heap);
@@ -186,7 +195,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const ingest = new Ingest(core, nowMicros);
   let referenceText: string | undefined;
   const database: OpenedDatabase = {
-    access: access && new SignIn(access, nowMs, options.provider),
+    access: access && new SignIn(access, nowMs, options.provider, external),
     session: (identity, client): Session => new DatabaseSession(core, identity, client),
     writeLines: (body, precision, identity) => ingest.writeLines(body, precision, identity),
     importCsv: (body, options, identity, signal) => new CsvImport(core, options, identity).run(body, signal),

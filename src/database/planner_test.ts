@@ -185,7 +185,7 @@ Deno.test("long statements go to the planner, others do not", async () => {
     },
     schemaVersion: () => 0,
   }, 10);
-  const identity = { name: "admin", groups: [] };
+  const identity = { name: "admin" };
   const texts = ["short", "wordy", `${"x".repeat(100_000)}`];
   for (const text of texts) await cache.get(text, [], { identity });
   assert.deepEqual(longOnes, texts.slice(1));

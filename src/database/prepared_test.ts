@@ -34,7 +34,7 @@ const execute = (statement: PreparedStatement) =>
 
 Deno.test("a prepared statement is authorized at each execution", async () => {
   let isAllowed = true;
-  const { statement, asked } = prepared({ name: "ann", groups: [] }, () => isAllowed);
+  const { statement, asked } = prepared({ name: "ann" }, () => isAllowed);
   await execute(statement);
   isAllowed = false;
   await assert.rejects(execute(statement), denied);

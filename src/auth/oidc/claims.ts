@@ -1,5 +1,5 @@
 /** The user that claims describe. */
-import { ProviderUnavailable } from "./http.ts";
+import { ProviderUnavailable } from "./unavailable.ts";
 import type { OidcSettings } from "./settings.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /** The addresses of the identity provider: from its discovery document, or from the settings. */
 import * as oauth from "oauth4webapi";
-import { ProviderUnavailable } from "./http.ts";
+import { ProviderUnavailable } from "./unavailable.ts";
 import { hostUrl, isSafe, type OidcSettings } from "./settings.ts";
 
 type Needed = "authorization_endpoint" | "token_endpoint" | "userinfo_endpoint" | "jwks_uri";

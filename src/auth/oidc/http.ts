@@ -1,16 +1,12 @@
 /** Requests to the identity provider: bounded in time and size, without redirects, counted. */
 import { ConfigError } from "../../errors.ts";
 import { type OidcSettings, oidcSettings } from "./settings.ts";
+import { ProviderUnavailable } from "./unavailable.ts";
 
 /** Documents of providers have some KiB. */
 const ANSWER_SIZE_MAX = 256 * 1024;
 /** Requests that run at the same time. */
 const REQUESTS_MAX = 64;
-
-/** The provider cannot be asked, or does not answer as it should: who signs in is unknown. */
-export class ProviderUnavailable extends Error {
-  override readonly name = "ProviderUnavailable";
-}
 
 /** Kinds of requests, as metrics count them. */
 export type Request = "discovery" | "keys" | "userinfo" | "token";

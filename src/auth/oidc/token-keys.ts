@@ -2,7 +2,7 @@
 import * as jose from "jose";
 import type { Claims } from "./claims.ts";
 import type { ProviderServer } from "./endpoints.ts";
-import { ProviderUnavailable } from "./http.ts";
+import { ProviderUnavailable } from "./unavailable.ts";
 import type { OidcSettings } from "./settings.ts";
 
 /** After a key that is not known, the keys are asked for again, but not more often than this. */

@@ -1,6 +1,6 @@
 /** Access control of an open database: the current snapshot of rights, the checks at each execution, and changes. */
 import { randomBytes } from "node:crypto";
-import type { Client, Identity } from "../../api.ts";
+import { type Client, type Identity, shownUser } from "../../api.ts";
 import {
   AccessSnapshot,
   ALL_RIGHTS,
@@ -55,6 +55,8 @@ export class AccessControl {
     private readonly writer: Pick<StorageWriter, "changeAccess">,
     readonly settings: Settings,
     private readonly audit: (line: string) => void = () => {},
+    /** The identity provider's claim with a user's groups. */
+    private readonly groupsClaim = "groups",
   ) {
     const adminName = settings.adminSignsIn ? settings.adminName : undefined;
     this.snapshot = new AccessSnapshot(1, source.records, adminName);
@@ -88,16 +90,24 @@ export class AccessControl {
 
   /** The rights of the session: its own, or those of the service account that it has assumed. */
   rightsOf(identity: Identity): Rights {
-    const { snapshot } = this;
-    if (identity.groups.length > 0) return snapshot.rightsOfGroups(identity.groups);
-    if (!this.isCurrent(identity)) return NO_RIGHTS;
-    if (identity.assumed === undefined) return snapshot.rightsOf(identity.name);
-    return this.mayAssume(identity.name, identity.assumed) ? snapshot.rightsOf(identity.assumed) : NO_RIGHTS;
+    const { assumed } = identity;
+    if (assumed === undefined) return this.ownRightsOf(identity);
+    return this.mayAssume(identity, assumed) ? this.snapshot.rightsOf(assumed) : NO_RIGHTS;
   }
 
   /** The rights of the signed-in user, which apply to endpoints. */
   ownRightsOf(identity: Identity): Rights {
-    return this.rightsOf({ ...identity, assumed: undefined });
+    const { name, external } = identity;
+    if (external !== undefined) return this.snapshot.rightsOfAliases(external.groups);
+    return this.isCurrent(identity) ? this.snapshot.rightsOf(name) : NO_RIGHTS;
+  }
+
+  /** The principals that the user has its grants from: itself and its groups. */
+  sourcesOf(identity: Identity, snapshot = this.snapshot): Principal[] {
+    const { name, external } = identity;
+    if (external !== undefined) return snapshot.groupsByAlias(external.groups);
+    const principal = this.isCurrent(identity) ? snapshot.principal(name) : undefined;
+    return principal === undefined ? [] : [principal, ...snapshot.groupsOf(principal)];
   }
 
   /** False if the principal was removed, even if another one has its name now. */
@@ -105,15 +115,10 @@ export class AccessControl {
     return this.snapshot.isAdminName(name) || this.snapshot.principal(name)?.id === id;
   }
 
-  mayAssume(name: string, account: string): boolean {
-    const { snapshot } = this;
-    if (snapshot.principal(account)?.kind !== "service account") return false;
-    if (snapshot.rightsOf(name).isAdmin) return true;
-    const principal = snapshot.principal(name);
-    if (principal === undefined) return false;
-    return [principal, ...snapshot.groupsOf(principal)].some(({ assumes }) =>
-      assumes.some((link) => samePrincipal(link.account, account))
-    );
+  mayAssume(identity: Identity, account: string): boolean {
+    if (this.snapshot.principal(account)?.kind !== "service account") return false;
+    if (this.ownRightsOf(identity).isAdmin) return true;
+    return this.sourcesOf(identity).some(({ assumes }) => assumes.some((link) => samePrincipal(link.account, account)));
   }
 
   /**
@@ -125,7 +130,7 @@ export class AccessControl {
     if (rights.isAdmin && rights === ALL_RIGHTS) return;
     const endpoint = WIRE_PERMISSION[client?.wire ?? "http"];
     const own = identity.assumed === undefined ? rights : this.ownRightsOf(identity);
-    if (client !== undefined && !own.has(endpoint)) throw accessDenied(identity, endpoint, undefined, -1);
+    if (client !== undefined && !own.has(endpoint)) throw this.denied(identity, endpoint, undefined, -1);
     if (rights.isAdmin) return;
     for (const requirement of requires) this.check(identity, rights, requirement, tables);
   }
@@ -133,23 +138,23 @@ export class AccessControl {
   private check(identity: Identity, rights: Rights, requirement: Requirement, tables: Catalogue): void {
     const { permission, table, columns, at } = requirement;
     if (table === undefined) {
-      if (!rights.has(permission)) throw accessDenied(identity, permission, undefined, at);
+      if (!rights.has(permission)) throw this.denied(identity, permission, undefined, at);
       return;
     }
     const schema = this.tables.tableById(table.id)?.schema;
     if (schema === undefined) {
       // Only the transaction that created the table sees it.
       if (tables.tableById(table.id) !== undefined) return;
-      throw accessDenied(identity, permission, table.name, at);
+      throw this.denied(identity, permission, table.name, at);
     }
     const held = rights.on(permission, schema);
     if (held === "all") return;
-    if (columns === undefined || held.size === 0) throw accessDenied(identity, permission, table.name, at);
+    if (columns === undefined || held.size === 0) throw this.denied(identity, permission, table.name, at);
     // Columns that this transaction has added are allowed.
     const isStored = (id: number) => schema.columns.some((column) => column.id === id);
     const missing = columns.find(({ id }) => !held.has(id) && isStored(id));
     if (missing === undefined) return;
-    if (permission !== "SELECT") throw accessDenied(identity, permission, `${table.name}(${missing.name})`, at);
+    if (permission !== "SELECT") throw this.denied(identity, permission, `${table.name}(${missing.name})`, at);
     throw unknownColumn(missing.name, missing.at, schema.columns.filter(({ id }) => held.has(id)));
   }
 
@@ -157,12 +162,27 @@ export class AccessControl {
   require(identity: Identity, permission: Permission, table?: CheckedTable): void {
     const rights = this.rightsOf(identity);
     const isHeld = table === undefined ? rights.has(permission) : rights.on(permission, table) === "all";
-    if (!isHeld) throw accessDenied(identity, permission, table?.name, -1);
+    if (!isHeld) throw this.denied(identity, permission, table?.name, -1);
+  }
+
+  /** An external user without any permission is told why it has none. */
+  denied(identity: Identity, what: string, table: string | undefined, at: number): SqlError {
+    const denied = accessDenied(identity, what, table, at);
+    const why = this.withoutGroups(identity);
+    return why === undefined ? denied : new SqlError(`${denied.message}: ${why}`, at, denied.sqlState);
+  }
+
+  /** Why an external user has no permission; undefined if a group is mapped. */
+  withoutGroups({ external }: Identity): string | undefined {
+    if (external === undefined || this.snapshot.groupsByAlias(external.groups).length > 0) return undefined;
+    return external.groups.length === 0
+      ? `signed in, but the identity provider tells no groups of this user (claim "${this.groupsClaim}")`
+      : `signed in, but none of the user's groups at the identity provider is the external alias of a group here`;
   }
 
   /** The principal that is granted the rights on new objects. */
-  creatorOf({ name, assumed, groups }: Identity): string | undefined {
-    return groups.length > 0 ? undefined : assumed ?? name;
+  creatorOf({ name, assumed, external }: Identity): string | undefined {
+    return assumed ?? (external === undefined ? name : undefined);
   }
 
   /**
@@ -209,7 +229,7 @@ export class AccessControl {
 }
 
 function auditLine({ identity, client }: Actor, what: string): string {
-  const who = identity.assumed === undefined ? identity.name : `${identity.name} as ${identity.assumed}`;
+  const user = shownUser(identity), who = identity.assumed === undefined ? user : `${user} as ${identity.assumed}`;
   const from = client === undefined ? "" : `, from=${client.address()}, wire=${client.wire}`;
   return `${what} [by=${who}${from}]`;
 }

@@ -70,7 +70,7 @@ function listed({ access, identity }: Question, kind: PrincipalKind): Value[][] 
 /** Whom the question is about: one's own details need no permission. */
 function about({ access, identity, of, at }: Question, kind?: PrincipalKind): Principal {
   const name = of ?? identity.name;
-  const isOwn = samePrincipal(name, identity.name) ||
+  const isOwn = isUser(identity, name) ||
     (identity.assumed !== undefined && samePrincipal(name, identity.assumed));
   if (!isOwn) access.require(identity, "USER DETAILS");
   const principal = access.snapshot.principal(name);
@@ -78,11 +78,21 @@ function about({ access, identity, of, at }: Question, kind?: PrincipalKind): Pr
   throw new SqlError(`there is no ${kind ?? "user, group or service account"} ${name}`, at, SQLSTATE.undefinedObject);
 }
 
+/** False for an external user who asks about itself: it is no principal of the database. */
+function isAbout({ identity, of }: Question): boolean {
+  return of !== undefined || identity.external === undefined;
+}
+
+/** The identity is this user of the database, not one of the identity provider with the same name. */
+function isUser({ name, external }: Identity, user: string): boolean {
+  return external === undefined && samePrincipal(user, name);
+}
+
 function signInRows(question: Question, kind: PrincipalKind): Value[][] {
   const { access, of, identity } = question;
-  const isAdmin = kind === "user" && access.snapshot.isAdminName(of ?? identity.name);
-  if (isAdmin && of !== undefined && !samePrincipal(of, identity.name)) access.require(identity, "USER DETAILS");
-  const principal = isAdmin ? undefined : about(question, kind);
+  const isAdmin = kind === "user" && isAbout(question) && access.snapshot.isAdminName(of ?? identity.name);
+  if (isAdmin && of !== undefined && !isUser(identity, of)) access.require(identity, "USER DETAILS");
+  const principal = isAdmin || !isAbout(question) ? undefined : about(question, kind);
   const isEnabled = principal?.isEnabled ?? true;
   return [
     ["Password", isAdmin || (isEnabled && principal?.verifier !== undefined)],
@@ -93,13 +103,13 @@ function signInRows(question: Question, kind: PrincipalKind): Value[][] {
 
 /** permission, table_name, column_name, grant_option, origin. What is on tables that do not exist is left out. */
 function permissionRows(question: Question): Value[][] {
-  const { access: { snapshot }, tables, identity, of } = question;
+  const { access, access: { snapshot }, tables, identity, of } = question;
   const name = of ?? identity.name;
-  if (snapshot.isAdminName(name)) {
-    if (!samePrincipal(name, identity.name)) question.access.require(identity, "USER DETAILS");
+  if (isAbout(question) && snapshot.isAdminName(name)) {
+    if (!isUser(identity, name)) access.require(identity, "USER DETAILS");
     return [["DATABASE ADMIN", null, null, true, "G"]];
   }
-  const grants = grantsOf(snapshot, about(question));
+  const grants = isAbout(question) ? grantsOf(snapshot, about(question)) : access.ownRightsOf(identity).grants;
   const rows = grants.flatMap((grant): Value[][] => {
     const { permission, table, column, grantOption } = grant;
     const schema = table === undefined ? undefined : tables.table(table)?.schema;

@@ -6,6 +6,7 @@ import { type AccessSnapshot, ENDPOINTS, type Principal, type StoredVerifier, to
 import { Derivations, deriveVerifier, isPasswordOf, mockVerifier, type Verifier } from "../../auth/mod.ts";
 import type { TableSchema } from "../../storage/contract.ts";
 import { type AccessControl, ADMIN_VERIFIER } from "./control.ts";
+import type { ExternalUsers } from "./external.ts";
 
 const SALT_SIZE_BYTES = 16;
 const REMEMBERED_MAX = 10_000;
@@ -31,10 +32,12 @@ export class SignIn implements Access {
     private readonly control: AccessControl,
     private readonly nowMs: () => number,
     readonly provider?: IdentityProvider,
+    private readonly external?: ExternalUsers,
   ) {}
 
-  /** Returns synchronously for a password that was verified before. */
+  /** Returns synchronously for a password that was verified before. Users of the database come first. */
   withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined> {
+    if (this.proofOf(name) === "password") return this.external!.withPassword(name, password);
     const mac = createHmac("sha256", this.memoryKey).update(`${name}\0${password}`).digest();
     const known = this.remembered.get(name);
     if (known !== undefined && timingSafeEqual(known.mac, mac) && known.storedKey === this.storedKeyOf(name)) {
@@ -55,12 +58,13 @@ export class SignIn implements Access {
     return this.identify(name);
   }
 
-  withToken(token: string): Identity | undefined {
+  withToken(token: string): Identity | undefined | Promise<Identity | undefined> {
     const found = this.snapshot.ofToken(token);
+    if (found === undefined && this.external !== undefined && !TOKEN.test(token)) return this.external.withToken(token);
     if (found === undefined || !found.principal.isEnabled || found.token.expiresAt <= this.nowMs()) return undefined;
     const { principal, token: { hash, refreshes } } = found;
     if (refreshes) this.refresh(principal, hash);
-    return { name: principal.name, groups: [], id: principal.id, secret: hash };
+    return { name: principal.name, id: principal.id, secret: hash };
   }
 
   /** Extends the token's expiry. If that cannot be written, the token keeps its expiry. */
@@ -81,14 +85,27 @@ export class SignIn implements Access {
 
   identify(name: string): Identity | undefined {
     if (this.snapshot.isAdminName(name)) {
-      return { name: this.snapshot.adminName!, groups: [], secret: this.storedKeyOf(name) };
+      return { name: this.snapshot.adminName!, secret: this.storedKeyOf(name) };
     }
     const principal = this.signsIn(name);
-    return principal && { name: principal.name, groups: [], id: principal.id, secret: this.storedKeyOf(name) };
+    return principal && { name: principal.name, id: principal.id, secret: this.storedKeyOf(name) };
+  }
+
+  proofOf(name: string): "local" | "password" | "token" {
+    if (this.provider === undefined) return "local";
+    if (this.snapshot.isAdminName(name) || this.snapshot.principal(name) !== undefined) return "local";
+    const { allowsPgTokens, allowsPasswords } = this.provider.settings;
+    if (allowsPgTokens && (name === TOKEN_USER || name === "")) return "token";
+    return allowsPasswords && name !== "" ? "password" : "local";
+  }
+
+  knownName(name: string): string {
+    return this.identify(name)?.name ?? (this.proofOf(name) === "local" ? "" : name);
   }
 
   /** True if the secret used to sign in is still valid. */
-  isCurrent({ name, id, secret }: Identity): boolean {
+  isCurrent({ name, id, secret, external }: Identity): boolean {
+    if (external !== undefined) return external.isCurrent;
     if (secret === undefined) return false;
     if (this.snapshot.isAdminName(name)) return secret === this.storedKeyOf(name);
     const principal = this.signsIn(name);
@@ -100,8 +117,16 @@ export class SignIn implements Access {
     return token !== undefined;
   }
 
-  allows(identity: Identity, endpoint: keyof typeof ENDPOINTS): boolean {
-    return this.control.ownRightsOf(identity).has(ENDPOINTS[endpoint]);
+  renew(identity: Identity): boolean | Promise<boolean> {
+    const { external } = identity;
+    if (external === undefined || external.isCurrent) return this.isCurrent(identity);
+    return external.renew();
+  }
+
+  refusalOf(identity: Identity, endpoint: keyof typeof ENDPOINTS): string | undefined {
+    const permission = ENDPOINTS[endpoint];
+    if (this.control.ownRightsOf(identity).has(permission)) return undefined;
+    return this.control.denied(identity, permission, undefined, -1).message;
   }
 
   sees(identity: Identity, table: TableSchema): boolean {
@@ -163,8 +188,13 @@ function decodeVerifier({ salt, iterations, storedKey, serverKey }: StoredVerifi
 
 const base64 = (data: Uint8Array): string => data.toBase64();
 const bytes = (text: string): Uint8Array => Uint8Array.fromBase64(text);
+/** On the PostgreSQL wire, the user who signs in by a token. */
+const TOKEN_USER = "_sso";
+
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const TOKEN_LENGTH = 46;
+/** REST tokens are never sent to the identity provider. */
+const TOKEN = new RegExp(`^qt1[A-Za-z0-9]{${TOKEN_LENGTH - 3}}$`);
 
 /** A REST token and its hash, which is stored. */
 export function newToken(): { token: string; hash: string } {

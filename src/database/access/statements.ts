@@ -53,7 +53,7 @@ export class AccessStatements {
 
   /** @throws {SqlError} unless the user may take on the rights of the service account. */
   checkAssume(identity: Actor["identity"], { text, at }: Named): void {
-    if (this.control.mayAssume(identity.name, text)) return;
+    if (this.control.mayAssume(identity, text)) return;
     throw accessDenied(identity, "ASSUME SERVICE ACCOUNT", text, at);
   }
 
@@ -357,11 +357,9 @@ class Change {
   }
 
   private mayPassOn(account: string): boolean {
-    const own = this.snapshot.principal(this.by.identity.name);
-    return own !== undefined &&
-      [own, ...this.snapshot.groupsOf(own)].some(({ assumes }) =>
-        assumes.some((link) => link.grantOption && samePrincipal(link.account, account))
-      );
+    return this.control.sourcesOf(this.by.identity, this.snapshot).some(({ assumes }) =>
+      assumes.some((link) => link.grantOption && samePrincipal(link.account, account))
+    );
   }
 }
 

@@ -106,7 +106,7 @@ const SOURCES = new Map<string, Source>([
       `query_id:LONG worker_id:LONG worker_pool:STRING username:STRING query_start:TIMESTAMP state_change:TIMESTAMP
        state:STRING is_wal:BOOLEAN query:STRING
        wire:STRING client_address:STRING application_name:STRING phase:STRING rows_read:LONG rows_to_read:LONG
-       rows_written:LONG memory_bytes:LONG seconds:DOUBLE`,
+       rows_written:LONG memory_bytes:LONG seconds:DOUBLE full_name:STRING`,
     ),
     args: 0,
     isFunction: true,

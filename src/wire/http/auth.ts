@@ -1,6 +1,6 @@
 /** Authenticates requests: by password, token or session cookie, or by the configured user where access control is off. */
 import type { Access, Identity } from "../../api.ts";
-import { TooManyDerivations } from "../../auth/mod.ts";
+import { ProviderUnavailable, TooManyDerivations } from "../../auth/mod.ts";
 import { isLoopback } from "../../config/mod.ts";
 import { LogInDelays, TooManyWait } from "../log-in-delays.ts";
 import { basicCredentials, bearerToken, type Credentials, equalInConstantTime } from "../passwords.ts";
@@ -9,7 +9,7 @@ import type { HttpRequest } from "../http1/mod.ts";
 import type { Sessions } from "./sessions.ts";
 import type { HttpSettings } from "./settings.ts";
 
-export const ANONYMOUS: Identity = { name: "admin", groups: [] };
+export const ANONYMOUS: Identity = { name: "admin" };
 
 /** `token`: of the request's session. */
 export interface Known {
@@ -19,7 +19,7 @@ export interface Known {
 
 /** Why a request is refused. */
 export interface Unknown {
-  status: 401 | 403 | 429;
+  status: 401 | 403 | 429 | 503;
   reason: string;
   headers: [name: string, value: string][];
 }
@@ -68,7 +68,7 @@ export class Authenticator {
     if (access !== undefined && !request.isSecure && !isLoopback(hostname) && !this.config.allowsClearText) {
       return { status: 403, reason: "passwords in clear text need TLS (acl.clear.text.passwords)", headers: [] };
     }
-    const known = access === undefined ? (given.user === user ? user : "") : access.identify(given.user)?.name ?? "";
+    const known = access === undefined ? (given.user === user ? user : "") : access.knownName(given.user);
     const check = () => this.check(given, known, hostname);
     const before = this.delays.before(known, hostname);
     if (before === undefined) return check();
@@ -83,18 +83,20 @@ export class Authenticator {
 
   /** Returns a refusal if this identity may not use this interface. */
   refusalOf(identity: Identity): Unknown | undefined {
-    if (this.access === undefined || this.access.allows(identity, "http")) return undefined;
-    return { status: 403, reason: `Access denied for ${identity.name} [HTTP]`, headers: [] };
+    const reason = this.access?.refusalOf(identity, "http");
+    return reason === undefined ? undefined : { status: 403, reason, headers: [] };
   }
 
-  private ofSession(cookie: string | undefined): Answer {
+  private ofSession(cookie: string | undefined): Answer | Promise<Answer> {
     const known = this.sessions.identify(cookie);
-    const isValid = known !== undefined && (this.access === undefined || this.access.isCurrent(known.identity));
-    return isValid ? known : this.unauthorized();
+    if (known === undefined) return this.unauthorized();
+    const answer = (isValid: boolean) => isValid ? known : this.unauthorized();
+    const isValid = this.access?.renew(known.identity) ?? true;
+    return isValid instanceof Promise ? isValid.then(answer).catch(later) : answer(isValid);
   }
 
   private ofToken(found: Identity | undefined | Promise<Identity | undefined>): Answer | Promise<Answer> {
-    if (found instanceof Promise) return found.then((identity) => this.ofToken(identity));
+    if (found instanceof Promise) return found.then((identity) => this.ofToken(identity)).catch(later);
     return found === undefined ? this.unauthorized('Bearer error="invalid_token"') : { identity: found };
   }
 
@@ -110,16 +112,13 @@ export class Authenticator {
     if (this.access === undefined) return answer(this.configuredUser(given));
     const found = this.access.withPassword(given.user, given.password);
     if (!(found instanceof Promise)) return answer(found);
-    return found.then(answer, (error) => {
-      if (error instanceof TooManyDerivations) return { ...tooManyLogIns(1000), reason: error.message };
-      throw error;
-    });
+    return found.then(answer, later);
   }
 
   private configuredUser(given: Credentials): Identity | undefined {
     const { user, password } = this.config;
     const isUser = equalInConstantTime(given.user, user), isPassword = equalInConstantTime(given.password, password);
-    return isUser && isPassword ? { name: user, groups: [] } : undefined;
+    return isUser && isPassword ? { name: user } : undefined;
   }
 
   /** Browsers ask for a password only with this challenge. */
@@ -128,6 +127,15 @@ export class Authenticator {
     if (this.config.asksBrowsers) headers.push(["WWW-Authenticate", 'Basic realm="sundial", charset="UTF-8"']);
     return { status: 401, reason: "Unauthorized", headers };
   }
+}
+
+/** The answer to errors after which a client may try again. */
+function later(error: unknown): Unknown {
+  if (error instanceof TooManyDerivations) return { ...tooManyLogIns(1000), reason: error.message };
+  if (!(error instanceof ProviderUnavailable)) throw error;
+  // What the provider answers is for the log.
+  const reason = "the identity provider cannot tell who asks: try again later";
+  return { status: 503, reason, headers: [["Retry-After", "1"]] };
 }
 
 function tooManyLogIns(retryAfterMs: number): Unknown {

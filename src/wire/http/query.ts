@@ -1,5 +1,5 @@
 /** Functions shared by the routes that run statements. */
-import type { Chunk, Prepared } from "../../api.ts";
+import { type Chunk, type Prepared, shownUser } from "../../api.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd } from "../../metrics/mod.ts";
@@ -75,7 +75,7 @@ export function failed(
     log.error(`failed: ${shownText(text)}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
   } else {
     metrics?.queryErrors.inc();
-    log.refused?.({ text, user: call.identity.name, error });
+    log.refused?.({ text, user: shownUser(call.identity), error });
   }
   return errorFields(error);
 }

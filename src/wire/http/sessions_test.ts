@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Sessions } from "./sessions.ts";
 
-const bob = { name: "bob", groups: [] };
+const bob = { name: "bob" };
 const cookieOf = (setCookie: string) => setCookie.split(";")[0];
 
 Deno.test("Sessions accept a cookie until it is unused for the time-out, and its predecessor briefly", () => {

@@ -15,6 +15,10 @@ export interface Accounts {
   warmUp(): void;
   /** For an unknown user, a verifier that no password matches, which takes as long to compute. */
   verifierOf(name: string): Promise<Verifier>;
+  /** How a client proves that it is this user. */
+  proofOf(name: string): ReturnType<Access["proofOf"]>;
+  /** Verifies a token in place of a password. @throws {ProviderUnavailable} */
+  withToken(token: string): Promise<Account | undefined>;
   /** Verifies a password in clear text. Undefined if it is wrong. An unknown user takes as long as a wrong password. */
   withPassword(name: string, password: string): Account | undefined | Promise<Account | undefined>;
   /** The account after a successful proof; undefined if there is no such user any more. */
@@ -25,7 +29,17 @@ export class AccessAccounts implements Accounts {
   constructor(private readonly access: Access, private readonly canWrite: boolean) {}
 
   known(name: string): string {
-    return this.access.identify(name)?.name ?? "";
+    return this.access.knownName(name);
+  }
+
+  proofOf(name: string): ReturnType<Access["proofOf"]> {
+    return this.access.proofOf(name);
+  }
+
+  async withToken(token: string): Promise<Account | undefined> {
+    const identity = await this.access.withToken(token);
+    // REST tokens of this database are for HTTP.
+    return identity?.external === undefined ? undefined : this.accountOf(identity);
   }
 
   warmUp(): void {}

@@ -1,6 +1,6 @@
 /** Authenticates a client, by SCRAM or a password in clear text. */
 import { randomBytes } from "node:crypto";
-import { TooManyDerivations } from "../../auth/mod.ts";
+import { ProviderUnavailable, TooManyDerivations } from "../../auth/mod.ts";
 import { isLoopback } from "../../config/mod.ts";
 import { SQLSTATE } from "../../errors.ts";
 import { type LogInDelays, TooManyWait } from "../log-in-delays.ts";
@@ -14,6 +14,8 @@ import { MECHANISM, ScramExchange } from "./scram.ts";
 
 const PASSWORD_TYPE = 0x70, TERMINATE_TYPE = 0x58;
 const NONCE_SIZE_BYTES = 18;
+/** What the provider answers is for the log. */
+export const PROVIDER_UNAVAILABLE = "the identity provider cannot tell who asks: try again later";
 
 /** State shared by all log-ins of a server. */
 export interface Gate {
@@ -46,7 +48,10 @@ interface Answer {
 export async function authenticate(claim: Claim, gate: Gate): Promise<Account | undefined> {
   const { user, output, address } = claim;
   const { delays, options, accounts } = gate;
-  const answer = await (options.authMethod === "password" ? askForPassword(claim, gate) : askForProof(claim, accounts));
+  const proof = accounts.proofOf(user);
+  // The identity provider checks a password only in clear text.
+  const isClearText = options.authMethod === "password" || proof !== "local";
+  const answer = await (isClearText ? askForPassword(claim, gate, proof) : askForProof(claim, accounts));
   if (answer === undefined) return undefined;
   const metrics = options.metrics?.wires.pg;
   const delayedUser = accounts.known(user);
@@ -62,14 +67,16 @@ export async function authenticate(claim: Claim, gate: Gate): Promise<Account | 
   await before;
   const account = await checked(answer);
   if (account === undefined) {
-    delays.wrong(delayedUser, address.hostname, answer.guess);
     metrics?.authenticationsFailed.inc();
+    if (proof === "token") throw new FatalError("the token is not valid: sign in anew", SQLSTATE.invalidPassword);
+    delays.wrong(delayedUser, address.hostname, answer.guess);
     throw new FatalError(`password authentication failed for user "${user}"`, SQLSTATE.invalidPassword);
   }
   delays.right(delayedUser, address.hostname);
-  if (options.database.access?.allows(account.identity, "pg") === false) {
+  const refusal = options.database.access?.refusalOf(account.identity, "pg");
+  if (refusal !== undefined) {
     metrics?.authenticationsFailed.inc();
-    throw new FatalError(`Access denied for ${account.identity.name} [PGWIRE]`, SQLSTATE.insufficientPrivilege);
+    throw new FatalError(refusal, SQLSTATE.insufficientPrivilege);
   }
   metrics?.authenticationsSucceeded.inc();
   output.authenticationOk();
@@ -80,6 +87,7 @@ async function checked(answer: Answer): Promise<Account | undefined> {
   try {
     return await answer.check();
   } catch (error) {
+    if (error instanceof ProviderUnavailable) throw new FatalError(PROVIDER_UNAVAILABLE, PG_SQLSTATE.cannotConnectNow);
     if (!(error instanceof TooManyDerivations)) throw error;
     throw new FatalError(error.message, PG_SQLSTATE.tooManyConnections);
   }
@@ -89,11 +97,13 @@ async function checked(answer: Answer): Promise<Account | undefined> {
 async function askForPassword(
   { user, input, output, address, isEncrypted }: Claim,
   { accounts, options }: Gate,
+  proof: ReturnType<Accounts["proofOf"]>,
 ): Promise<Answer | undefined> {
   const isHidden = isEncrypted || isLoopback(address.hostname) || (options.allowsClearText ?? true);
   if (options.database.access !== undefined && !isHidden) {
     throw new FatalError(
-      "passwords in clear text need TLS (acl.clear.text.passwords): connect with sslmode=require, or use SCRAM-SHA-256",
+      "passwords in clear text need TLS (acl.clear.text.passwords): connect with sslmode=require" +
+        (proof === "local" ? ", or use SCRAM-SHA-256" : ""),
       PG_SQLSTATE.invalidAuthorization,
     );
   }
@@ -102,7 +112,8 @@ async function askForPassword(
   const body = await nextPassword(input);
   if (body === undefined) return undefined;
   const { password } = decodePassword(body);
-  return { guess: password, check: () => accounts.withPassword(user, password) };
+  const check = () => proof === "token" ? accounts.withToken(password) : accounts.withPassword(user, password);
+  return { guess: password, check };
 }
 
 async function askForProof({ user, input, output }: Claim, accounts: Accounts): Promise<Answer | undefined> {

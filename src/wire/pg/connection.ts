@@ -1,8 +1,10 @@
 /** Serves one logged-in client: reads messages and answers them in order. */
-import type { Prepared, Session } from "../../api.ts";
+import { type Prepared, type Session, shownUser } from "../../api.ts";
+import { ProviderUnavailable } from "../../auth/mod.ts";
 import { failedTransaction, notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd, type WireMetrics } from "../../metrics/mod.ts";
+import { PROVIDER_UNAVAILABLE } from "./authentication.ts";
 import type { PgOptions } from "./contract.ts";
 import { ConnectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } from "./failure.ts";
 import type { Input, RawMessage } from "./input.ts";
@@ -125,6 +127,30 @@ export class Connection implements Conversation {
       throw new FatalError(`there is no message of type ${raw.type}`);
     }
     if (this.isSkipping && raw.type !== SYNC && raw.type !== TERMINATE) return;
+    if (this.session.identity.external?.isCurrent === false && ASKS.has(raw.type)) return this.handleSignedOn(raw);
+    return this.handleNow(raw, decode);
+  }
+
+  /** Asks the identity provider first whether the user is still signed in. */
+  private async handleSignedOn(raw: RawMessage): Promise<void> {
+    try {
+      if (!await this.session.identity.external!.renew()) {
+        throw new FatalError(
+          "the identity provider does not accept the user any more: sign in anew",
+          PG_SQLSTATE.invalidAuthorization,
+        );
+      }
+    } catch (error) {
+      if (!(error instanceof ProviderUnavailable)) throw error;
+      await this.fail(new SqlError(PROVIDER_UNAVAILABLE, 0, PG_SQLSTATE.cannotConnectNow));
+      if (raw.type === QUERY) this.readyForQuery();
+      else this.isSkipping = true;
+      return;
+    }
+    await this.handleNow(raw, decoderOf(raw.type)!);
+  }
+
+  private handleNow(raw: RawMessage, decode: NonNullable<ReturnType<typeof decoderOf>>): void | Promise<void> {
     let text: string | undefined;
     const failed = async (error: unknown) => {
       if (error instanceof FatalError || error instanceof ConnectionLost) throw error;
@@ -481,7 +507,7 @@ export class Connection implements Conversation {
       );
     } else {
       metrics?.queryErrors.inc();
-      log.refused?.({ text: text ?? "", user: this.session.identity.name, error });
+      log.refused?.({ text: text ?? "", user: shownUser(this.session.identity), error });
     }
     this.output.errorResponse(errorFields(error, text, at));
     this.hasRequest = false;
@@ -543,7 +569,9 @@ export class Connection implements Conversation {
   }
 }
 
-const QUERY = 0x51, PARSE = 0x50, BIND = 0x42, SYNC = 0x53, TERMINATE = 0x58;
+const QUERY = 0x51, PARSE = 0x50, BIND = 0x42, EXECUTE = 0x45, SYNC = 0x53, TERMINATE = 0x58;
+/** Messages that ask the database something. */
+const ASKS: ReadonlySet<number> = new Set([QUERY, PARSE, BIND, EXECUTE]);
 /** Start of the tag of an INSERT, followed by the number of rows. */
 const INSERTED = "INSERT 0 ";
 

@@ -15,6 +15,7 @@ export const PG_SQLSTATE = {
   tooManyConnections: "53300",
   configurationLimit: "53400",
   adminShutdown: "57P01",
+  cannotConnectNow: "57P03",
   idleSessionTimeout: "57P05",
   invalidAuthorization: "28000",
   invalidStatementName: "26000",

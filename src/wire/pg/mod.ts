@@ -2,6 +2,7 @@
  * The PostgreSQL server: accepts connections, authenticates them and limits their number. `connection.ts` serves a
  * connection; `messages.ts` and `output.ts` are the two directions of the protocol.
  */
+import { shownUser } from "../../api.ts";
 import { shownAddress, shownText } from "../../log/mod.ts";
 import { ProtocolError } from "../../errors.ts";
 import { AccessAccounts, type Accounts } from "./accounts.ts";
@@ -203,7 +204,9 @@ class PgServer {
     const { log } = this.options;
     const address = shownAddress(client.conn.remoteAddr);
     log.debug?.(() =>
-      `connected [client=${address}, principal=${shownText(who.identity.name)}, connections=${this.connectionCount}]`
+      `connected [client=${address}, principal=${
+        shownText(shownUser(who.identity))
+      }, connections=${this.connectionCount}]`
     );
     try {
       for (const [name, value] of parameterStatuses(who.settings.values.get("application_name"))) {

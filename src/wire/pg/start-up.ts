@@ -67,7 +67,9 @@ async function logIn(
   const unknownOptions = [...parameters.keys()].filter((name) => name.startsWith("_pq_."));
   if (minor > 0 || unknownOptions.length > 0) output.negotiateProtocolVersion(VERSION_3_0, unknownOptions);
   const user = parameters.get("user") ?? "";
-  if (user === "") throw new FatalError("the start-up message names no user", PG_SQLSTATE.invalidAuthorization);
+  if (user === "" && gate.accounts.proofOf(user) !== "token") {
+    throw new FatalError("the start-up message names no user", PG_SQLSTATE.invalidAuthorization);
+  }
   const known = await authenticate({ user, input, output, address, isEncrypted }, gate);
   if (known === undefined) return undefined;
   const settings = settingsOf(parameters);

@@ -46,7 +46,15 @@ export class ConfiguredAccounts implements Accounts {
 
   identify(name: string): Account | undefined {
     const user = this.find(name);
-    return user && { identity: { name: user.name, groups: [] }, canWrite: user.canWrite };
+    return user && { identity: { name: user.name }, canWrite: user.canWrite };
+  }
+
+  proofOf(): "local" {
+    return "local";
+  }
+
+  withToken(): Promise<undefined> {
+    return Promise.resolve(undefined);
   }
 
   withPassword(name: string, password: string): Account | undefined {

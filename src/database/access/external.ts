@@ -1,0 +1,209 @@
+/**
+ * Users of the identity provider. What the provider said of a token or password is trusted for `acl.oidc.cache.ttl`; then it is asked
+ * again. One question serves all who ask at the same time.
+ */
+import { createHmac, randomBytes } from "node:crypto";
+import { type ExternalUser, type Identity, shownUser } from "../../api.ts";
+import type { IdentityProvider, ProviderUser, Tokens } from "../../auth/oidc/mod.ts";
+import { logger } from "../../log/mod.ts";
+
+/** Users of the database have other ids, and the administrator none. */
+const EXTERNAL_ID = "external";
+const USERS_MAX = 10_000;
+const REFUSED_MAX = 1_000;
+/** A refused token or password is refused again without a question, so that a client that repeats it does not burden the provider. */
+const REFUSED_MS = 5_000;
+
+/** The services of the identity provider that are used here. */
+export type Provider = Pick<IdentityProvider, "settings" | "userOf" | "tokensFor" | "renewed">;
+
+/** A user that was found for a token or password. Sessions keep it, also after the cache has forgotten it. */
+class SignedOn implements ExternalUser {
+  /** performance.now() until which the provider's last answer is trusted. */
+  private validUntilMs = -Infinity;
+  private renewing: Promise<boolean> | undefined;
+  private user!: ProviderUser;
+  groups!: readonly string[];
+
+  constructor(
+    user: ProviderUser,
+    private tokens: Tokens,
+    private readonly provider: Provider,
+    private readonly nowMs: () => number,
+  ) {
+    this.update(user, tokens);
+  }
+
+  get name(): string {
+    return this.user.subject;
+  }
+
+  get fullName(): string | undefined {
+    return this.user.fullName;
+  }
+
+  get isCurrent(): boolean {
+    return this.nowMs() < this.validUntilMs;
+  }
+
+  update(user: ProviderUser, tokens: Tokens): void {
+    this.user = user;
+    this.groups = user.groups;
+    this.tokens = tokens;
+    this.validUntilMs = this.nowMs() + trustedMs(user, this.provider.settings.cacheTtlMs);
+  }
+
+  /** Nothing is allowed any more. */
+  end(): void {
+    this.groups = [];
+    this.validUntilMs = -Infinity;
+  }
+
+  renew(): Promise<boolean> {
+    this.renewing ??= this.askAgain().finally(() => this.renewing = undefined);
+    return this.renewing;
+  }
+
+  private async askAgain(): Promise<boolean> {
+    const { refreshToken, token } = this.tokens;
+    let tokens: Tokens | undefined = this.tokens;
+    let user = await this.provider.userOf(token);
+    if (user === undefined && refreshToken !== undefined) {
+      tokens = await this.provider.renewed(refreshToken);
+      user = tokens && await this.provider.userOf(tokens.token);
+    }
+    // A session stays with its user.
+    if (user === undefined || tokens === undefined || user.subject !== this.name) {
+      this.end();
+      return false;
+    }
+    this.update(user, tokens);
+    return true;
+  }
+}
+
+/** Not longer than the token itself is valid, if that is known. */
+function trustedMs({ expiresAtMs }: ProviderUser, ttlMs: number): number {
+  return expiresAtMs === undefined ? ttlMs : Math.min(ttlMs, expiresAtMs - Date.now());
+}
+
+interface Found {
+  user: SignedOn;
+  /** performance.now() of the answer. */
+  checkedAtMs: number;
+  trustedUntilMs: number;
+}
+
+export class ExternalUsers {
+  readonly outcomes = { accepted: 0, refused: 0, unavailable: 0 };
+  hits = 0;
+  /** By the hash of the token, or of name and password; the one checked last at the end. */
+  private readonly found = new Map<string, Found>();
+  /** performance.now() until which they are refused. */
+  private readonly refused = new Map<string, number>();
+  private readonly asking = new Map<string, Promise<SignedOn | undefined>>();
+  /** Random for each process. */
+  private readonly hashKey = randomBytes(32);
+
+  constructor(
+    private readonly provider: Provider,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  get size(): number {
+    return this.found.size;
+  }
+
+  /** Seconds since the oldest answer that is still trusted. */
+  get oldestSeconds(): number {
+    const now = this.nowMs();
+    for (const { checkedAtMs, trustedUntilMs } of this.found.values()) {
+      if (trustedUntilMs > now) return (now - checkedAtMs) / 1000;
+    }
+    return 0;
+  }
+
+  /** Synchronously if the answer is known. @throws {ProviderUnavailable} */
+  withToken(token: string): Identity | undefined | Promise<Identity | undefined> {
+    return this.identify(this.hash("token", token), async () => {
+      const user = await this.provider.userOf(token);
+      return user && { user, tokens: { token, refreshToken: undefined } };
+    });
+  }
+
+  /** The password flow. Likewise. */
+  withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined> {
+    return this.identify(this.hash("password", name, password), async () => {
+      const tokens = await this.provider.tokensFor(name, password);
+      const user = tokens && await this.provider.userOf(tokens.token);
+      return user && { user, tokens };
+    });
+  }
+
+  private identify(
+    hash: string,
+    ask: () => Promise<{ user: ProviderUser; tokens: Tokens } | undefined>,
+  ): Identity | undefined | Promise<Identity | undefined> {
+    const now = this.nowMs(), known = this.found.get(hash);
+    if (known !== undefined && now < known.trustedUntilMs && known.user.isCurrent) {
+      this.hits++;
+      return identityOf(known.user);
+    }
+    if ((this.refused.get(hash) ?? -Infinity) > now) {
+      this.hits++;
+      return undefined;
+    }
+    let asked = this.asking.get(hash);
+    if (asked === undefined) {
+      asked = this.check(hash, ask).finally(() => this.asking.delete(hash));
+      this.asking.set(hash, asked);
+    }
+    return asked.then((user) => user && identityOf(user));
+  }
+
+  private async check(hash: string, ask: Parameters<ExternalUsers["identify"]>[1]): Promise<SignedOn | undefined> {
+    let answer: Awaited<ReturnType<typeof ask>>;
+    try {
+      answer = await ask();
+    } catch (error) {
+      this.outcomes.unavailable++;
+      throw error;
+    }
+    const before = this.found.get(hash)?.user;
+    this.found.delete(hash);
+    if (answer === undefined) {
+      this.outcomes.refused++;
+      before?.end();
+      add(this.refused, hash, this.nowMs() + REFUSED_MS, REFUSED_MAX);
+      return undefined;
+    }
+    this.outcomes.accepted++;
+    const { user, tokens } = answer;
+    const now = this.nowMs();
+    let signedOn = before;
+    if (signedOn?.name === user.subject) signedOn.update(user, tokens);
+    else {
+      signedOn = new SignedOn(user, tokens, this.provider, this.nowMs);
+      logger("sign-on").info(`signed in by the identity provider: ${shownUser(identityOf(signedOn))}`);
+    }
+    const trustedUntilMs = now + trustedMs(user, this.provider.settings.cacheTtlMs);
+    add(this.found, hash, { user: signedOn, checkedAtMs: now, trustedUntilMs }, USERS_MAX);
+    return signedOn;
+  }
+
+  /** Neither tokens nor passwords are kept in the cache's keys. */
+  private hash(...parts: string[]): string {
+    return createHmac("sha256", this.hashKey).update(parts.join("\0")).digest("base64");
+  }
+}
+
+function identityOf(user: SignedOn): Identity {
+  return { name: user.name, id: EXTERNAL_ID, external: user };
+}
+
+/** Forgets the oldest when there are too many. */
+function add<V>(map: Map<string, V>, key: string, value: V, sizeMax: number): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size > sizeMax) map.delete(map.keys().next().value!);
+}
