@@ -27,10 +27,10 @@ test("a query by Ctrl+Enter shows rows, types, row count and time", async ({ pag
 });
 
 test("the grid holds only the rows in view, and scrolls to the last one", async ({ page }) => {
-  assert.match(await run(page, "select x from long_sequence(50000)"), /^50,000 rows .* the first 10,000 are shown$/);
+  assert.match(await run(page, "select x from long_sequence(50000)"), /^50,000 rows · /);
   assert.ok(await page.locator(".grid .row").count() < 100);
   await page.locator(".grid").evaluate((grid) => grid.scrollTo(0, grid.scrollHeight));
-  await page.waitForSelector(".grid [role=gridcell]:text-is('10000')");
+  await page.waitForSelector(".grid [role=gridcell]:text-is('50000')");
 });
 
 test("an error is underlined at its place, and the server's suggestion is a fix to click", async ({ page }) => {

@@ -106,3 +106,46 @@ test("the tree shows tables with their columns, and changes them when that is co
   await page.click(".dialog button.danger");
   await page.waitForSelector(".tree:not(:has(.name))");
 });
+
+test("a million rows are scrolled to the last one, without holding them", async ({ page, server }) => {
+  const summary = await run(page, "select x, x % 7 rest, 'row ' || x text from long_sequence(1000000)");
+  assert.match(summary, /^1,000,000 rows · /);
+  assert.equal(await page.getAttribute(".grid", "aria-rowcount"), "1000001");
+  const rowAt = (index: number) =>
+    page.waitForSelector(`.grid .row:not(.loading)[aria-rowindex="${index + 1}"] >> text=row ${index}`);
+  await page.focus(".grid");
+  await page.keyboard.press("Control+End");
+  await rowAt(1_000_000);
+  const box = (await page.locator(".grid").boundingBox())!;
+  await page.mouse.move(box.x + 200, box.y + 200);
+  await page.mouse.wheel(0, -26 * 1_000);
+  await rowAt(999_000);
+  await page.evaluate(() => {
+    const grid = document.querySelector(".grid")!;
+    grid.scrollTop = (grid.scrollHeight - grid.clientHeight) / 2;
+  });
+  await rowAt(500_005);
+  assert.ok(await page.locator(".grid .row").count() < 100);
+  // One file, which goes when the next statement runs.
+  const files = () => [...Deno.readDirSync(`${server.root}/tmp/results`)].length;
+  assert.equal(files(), 1);
+  await page.click(head(2));
+  await page.waitForSelector(`${head(2)}[aria-sort=ascending]`);
+  await page.waitForFunction(() => document.querySelector(".grid .row [aria-colindex='2']")?.textContent === "0");
+  await run(page, "select 1");
+  for (let k = 0; k < 50 && files() > 0; k++) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(files(), 0);
+});
+
+test("a result that has expired says so, and runs again by a click", async ({ page, server }) => {
+  await run(page, "select x, rpad('x', 20, 'y') text from long_sequence(300000)");
+  const [{ name }] = [...Deno.readDirSync(`${server.root}/tmp/results`)];
+  await Deno.remove(`${server.root}/tmp/results/${name}`);
+  await page.focus(".grid");
+  await page.keyboard.press("Control+End");
+  await page.click("text=Run again");
+  await page.waitForSelector(".grid .row:not(.loading)");
+  await page.focus(".grid");
+  await page.keyboard.press("Control+End");
+  await page.waitForSelector(`.grid .row:not(.loading) >> text=300000`);
+});

@@ -1,13 +1,15 @@
 /** A table of rows. Only the visible ones are in the document. */
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { openMenu } from "../app/menu.tsx";
 import { copyText } from "../store/clipboard.ts";
 import type { Column } from "../server/client.ts";
 import { isNumeric, shownText, textOf } from "./cells.ts";
+import { scaleOf } from "./scrolling.ts";
 import { nextSorting, type Sorting } from "./sorting.ts";
 import { zone } from "./view-settings.ts";
 
 const ROW_PX = 26;
+const HEAD_PX = 42;
 const CHARACTER_PX = 7.9;
 const COLUMN_MIN_PX = 72, COLUMN_MAX_PX = 420;
 /** Number of rows that determine the column widths. */
@@ -17,26 +19,55 @@ const SPARE_ROWS = 10;
 /** Longer texts are shown whole in a view of their own. */
 const SHOWN_CHARACTERS = 300;
 
+/** What the grid shows. Rows that are not there yet are asked for. */
+export interface GridRows {
+  count: number;
+  /** The first rows, which determine the column widths. */
+  sample: readonly (readonly unknown[])[];
+  row(index: number): readonly unknown[] | undefined;
+  want?(first: number, end: number): void;
+}
+
 interface GridProps {
   columns: readonly Column[];
-  dataset: readonly unknown[][];
+  rows: GridRows;
   sorting: Sorting | undefined;
   onSort(sorting: Sorting | undefined): void;
   onStatistics(column: Column): void;
   onOpen(column: Column, value: unknown): void;
 }
 
-export function Grid({ columns, dataset, sorting, onSort, onStatistics, onOpen }: GridProps) {
+export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: GridProps) {
+  const { count, sample } = rows;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, left: 0, width: 1200, height: 600 });
   const [cursor, setCursor] = useState({ row: 0, column: 0 });
   const [frozen, setFrozen] = useState<readonly number[]>([]);
-  const widths = useMemo(() => columns.map((column, at) => widthOf(column, dataset, at)), [
+  const widths = useMemo(() => columns.map((column, at) => widthOf(column, sample, at)), [
     columns,
-    dataset,
+    sample,
     zone.value,
   ]);
   useLayoutEffect(() => watchView(box.current!, setView), []);
+  const viewPx = Math.max(ROW_PX, view.height - HEAD_PX);
+  const scale = useMemo(() => scaleOf(count, ROW_PX, viewPx), [count, viewPx]);
+  // The exact position that was last set: the scroll bar of many rows is too coarse for it.
+  const exact = useRef({ scrollTop: 0, rowsTop: 0 });
+  const rowsTop = Math.abs(exact.current.scrollTop - view.top) < 1 ? exact.current.rowsTop : scale.toRows(view.top);
+  const scrollRowsTo = (top: number) => {
+    const element = box.current!, target = scale.toRows(scale.toScroll(Math.max(0, top)));
+    element.scrollTop = scale.toScroll(target);
+    exact.current = { scrollTop: element.scrollTop, rowsTop: target };
+    setView((before) => ({ ...before, top: element.scrollTop }));
+  };
+  // In another order, other rows come first.
+  const isFirstOrder = useRef(true);
+  useEffect(() => {
+    if (!isFirstOrder.current) scrollRowsTo(0);
+    isFirstOrder.current = false;
+  }, [sorting]);
+  const isScaled = scale.heightPx < count * ROW_PX;
+  useEffect(() => isScaled ? onWheel(box.current!, (by) => scrollRowsTo(rowsTop + by)) : undefined);
 
   // Frozen columns stand first. Of the others, those in view are in the document.
   const order = [...frozen, ...columns.keys().filter((at) => !frozen.includes(at))];
@@ -46,8 +77,9 @@ export function Grid({ columns, dataset, sorting, onSort, onStatistics, onOpen }
   const first = Math.max(frozen.length, starts.findLastIndex((start) => start <= view.left + frozenPx));
   const beyond = starts.findIndex((start) => start > view.left + view.width);
   const shown = order.slice(first, beyond < 0 ? order.length : beyond);
-  const firstRow = Math.max(0, Math.floor(view.top / ROW_PX) - SPARE_ROWS);
-  const endRow = Math.min(dataset.length, Math.ceil((view.top + view.height) / ROW_PX) + SPARE_ROWS);
+  const firstRow = Math.max(0, Math.floor(rowsTop / ROW_PX) - SPARE_ROWS);
+  const endRow = Math.min(count, Math.ceil((rowsTop + viewPx) / ROW_PX) + SPARE_ROWS);
+  useEffect(() => rows.want?.(firstRow, endRow), [rows, firstRow, endRow]);
   const totalPx = starts.at(-1)!;
 
   const cells = (make: (at: number, style: Record<string, string>, kind: string) => preact.JSX.Element) => (
@@ -69,21 +101,19 @@ export function Grid({ columns, dataset, sorting, onSort, onStatistics, onOpen }
       { name: "Copy its name", run: () => copyText(columns[at].name, "The name") },
     ]);
   const move = (row: number, column: number) => {
-    const next = { row: clamp(row, dataset.length), column: clamp(column, order.length) };
+    const next = { row: clamp(row, count), column: clamp(column, order.length) };
     setCursor(next);
-    scrollTo(
-      box.current!,
-      next.row,
-      starts[next.column],
-      starts[next.column + 1],
-      frozenPx,
-      next.column < frozen.length,
-    );
+    const top = next.row * ROW_PX, bottom = top + ROW_PX;
+    if (top < rowsTop) scrollRowsTo(top);
+    else if (bottom > rowsTop + viewPx) scrollRowsTo(bottom - viewPx);
+    if (next.column >= frozen.length) {
+      scrollAcross(box.current!, starts[next.column], starts[next.column + 1], frozenPx);
+    }
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const { row, column } = cursor, page = Math.max(1, Math.floor(view.height / ROW_PX) - 2);
     const isMod = event.ctrlKey || event.metaKey;
-    const at = order[column], value = dataset[row]?.[at];
+    const at = order[column], value = rows.row(row)?.[at];
     const keys: Record<string, () => void> = {
       ArrowDown: () => move(row + 1, column),
       ArrowUp: () => move(row - 1, column),
@@ -92,7 +122,7 @@ export function Grid({ columns, dataset, sorting, onSort, onStatistics, onOpen }
       PageDown: () => move(row + page, column),
       PageUp: () => move(row - page, column),
       Home: () => isMod ? move(0, column) : move(row, 0),
-      End: () => isMod ? move(dataset.length - 1, column) : move(row, order.length - 1),
+      End: () => isMod ? move(count - 1, column) : move(row, order.length - 1),
       Enter: () => value !== undefined && onOpen(columns[at], value),
     };
     if (isMod && event.key === "c" && getSelection()?.isCollapsed !== false) copyText(textOf(value), "The value");
@@ -108,7 +138,7 @@ export function Grid({ columns, dataset, sorting, onSort, onStatistics, onOpen }
       role="grid"
       tabIndex={0}
       aria-label="Rows"
-      aria-rowcount={dataset.length + 1}
+      aria-rowcount={count + 1}
       aria-colcount={columns.length}
       onKeyDown={onKeyDown}
     >
@@ -133,31 +163,36 @@ export function Grid({ columns, dataset, sorting, onSort, onStatistics, onOpen }
           </div>
         ))}
       </div>
-      <div class="body" style={{ height: `${dataset.length * ROW_PX}px`, width: `${totalPx}px` }}>
-        {dataset.slice(firstRow, endRow).map((row, index) => (
-          <div
-            key={firstRow + index}
-            class="row"
-            role="row"
-            aria-rowindex={firstRow + index + 2}
-            style={{ top: `${(firstRow + index) * ROW_PX}px`, width: `${totalPx}px` }}
-          >
-            {cells((at, style, kind) => (
-              <div
-                key={at}
-                role="gridcell"
-                aria-colindex={at + 1}
-                aria-selected={cursor.row === firstRow + index && order[cursor.column] === at}
-                class={`${classOf(columns[at].type)} ${kind} ${row[at] === null ? "null" : ""}`}
-                style={style}
-                onClick={() => setCursor({ row: firstRow + index, column: order.indexOf(at) })}
-                onDblClick={() => onOpen(columns[at], row[at])}
-              >
-                {shownText(row[at], columns[at].type, zone.value).slice(0, SHOWN_CHARACTERS)}
-              </div>
-            ))}
-          </div>
-        ))}
+      <div class="body" style={{ height: `${scale.heightPx}px`, width: `${totalPx}px` }}>
+        {Array.from({ length: Math.max(0, endRow - firstRow) }, (_, k) => firstRow + k).map((index) => {
+          const row = rows.row(index);
+          return (
+            <div
+              key={index}
+              class={row === undefined ? "row loading" : "row"}
+              role="row"
+              aria-rowindex={index + 2}
+              style={{ top: `${view.top + index * ROW_PX - rowsTop}px`, width: `${totalPx}px` }}
+            >
+              {cells((at, style, kind) => (
+                <div
+                  key={at}
+                  role="gridcell"
+                  aria-colindex={at + 1}
+                  aria-selected={cursor.row === index && order[cursor.column] === at}
+                  class={`${classOf(columns[at].type)} ${kind} ${row?.[at] === null ? "null" : ""}`}
+                  style={style}
+                  onClick={() => setCursor({ row: index, column: order.indexOf(at) })}
+                  onDblClick={() => row !== undefined && onOpen(columns[at], row[at])}
+                >
+                  {row === undefined
+                    ? "…"
+                    : shownText(row[at], columns[at].type, zone.value).slice(0, SHOWN_CHARACTERS)}
+                </div>
+              ))}
+            </div>
+          );
+        })}
       </div>
     </div>
   );
@@ -166,9 +201,9 @@ export function Grid({ columns, dataset, sorting, onSort, onStatistics, onOpen }
 const classOf = (type: string) => isNumeric(type) ? "number" : "";
 const clamp = (index: number, count: number) => Math.max(0, Math.min(count - 1, index));
 
-function widthOf({ name, type }: Column, dataset: readonly unknown[][], at: number): number {
+function widthOf({ name, type }: Column, sample: GridRows["sample"], at: number): number {
   let characters = Math.max(name.length + 1, type.length);
-  for (const row of dataset.slice(0, SAMPLE)) {
+  for (const row of sample.slice(0, SAMPLE)) {
     characters = Math.max(characters, Math.min(shownText(row[at], type, zone.value).length, 60));
   }
   return Math.min(COLUMN_MAX_PX, Math.max(COLUMN_MIN_PX, Math.ceil(characters * CHARACTER_PX) + 26));
@@ -196,22 +231,25 @@ function watchView(element: HTMLElement, onView: (view: View) => void): () => vo
   };
 }
 
-const HEAD_PX = 42;
+/** Passes vertical turns of the wheel on, in pixels. */
+function onWheel(element: HTMLElement, scrollBy: (px: number) => void): () => void {
+  const listener = (event: WheelEvent) => {
+    const { deltaX, deltaY, deltaMode, ctrlKey, shiftKey } = event;
+    if (ctrlKey || shiftKey || Math.abs(deltaX) > Math.abs(deltaY)) return;
+    event.preventDefault();
+    const unitPx = deltaMode === WheelEvent.DOM_DELTA_PIXEL
+      ? 1
+      : deltaMode === WheelEvent.DOM_DELTA_LINE
+      ? ROW_PX
+      : element.clientHeight;
+    scrollBy(deltaY * unitPx);
+  };
+  element.addEventListener("wheel", listener, { passive: false });
+  return () => element.removeEventListener("wheel", listener);
+}
 
-/** Brings a cell into view. */
-function scrollTo(
-  box: HTMLElement,
-  row: number,
-  left: number,
-  right: number,
-  frozenPx: number,
-  isFrozen: boolean,
-): void {
-  const top = row * ROW_PX;
-  if (top < box.scrollTop) box.scrollTop = top;
-  const bottom = top + ROW_PX + HEAD_PX;
-  if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
-  if (isFrozen) return;
+/** Brings a column that is not frozen into view. */
+function scrollAcross(box: HTMLElement, left: number, right: number, frozenPx: number): void {
   if (left - frozenPx < box.scrollLeft) box.scrollLeft = left - frozenPx;
   if (right > box.scrollLeft + box.clientWidth) box.scrollLeft = right - box.clientWidth;
 }

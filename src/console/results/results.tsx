@@ -1,6 +1,6 @@
 /** The outcomes of the last run: a summary of each statement, and the rows of the selected one. */
 import { chooseRun, chosenRun, isRunning, type Run, runs } from "../store/runs.ts";
-import { type Progress, progress } from "../store/progress.ts";
+import type { Progress } from "../server/results.ts";
 import { activeTab } from "../store/tabs.ts";
 import { RowsView } from "./rows-view.tsx";
 import { Denied } from "../sign-in/denied.tsx";
@@ -9,13 +9,14 @@ import { bytesText, countText, outcomeDetails, outcomeText } from "./summary.ts"
 export function Results() {
   const run = chosenRun.value;
   const error = run?.outcome?.error;
+  const rows = run?.outcome?.rows ?? run?.rowsSoFar;
   return (
     <section class="results" aria-label="Results" aria-busy={isRunning.value} data-run={run?.id}>
       {runs.value.length > 1 && <RunList />}
       <p class={error === undefined ? "summary" : "summary error"} role="status">{summaryOf(run)}</p>
       {error !== undefined && <Denied message={error.message} />}
       {run?.outcome?.notices?.map((text, at) => <p key={at} class="summary">{text}</p>)}
-      {run?.outcome?.rows !== undefined && <RowsView key={run.key} rows={run.outcome.rows} statement={run.statement} />}
+      {rows !== undefined && <RowsView key={run!.key} rows={rows} statement={run!.statement} />}
     </section>
   );
 }
@@ -49,17 +50,19 @@ function titleOf(statement: string): string {
 
 function summaryOf(run: Run | undefined): string {
   if (run === undefined) return "Ctrl + Enter runs the statement at the cursor.";
-  const { outcome } = run;
-  if (outcome === undefined) return `Running …${progressText(progress.value)}`;
+  const { outcome, progress, rowsSoFar } = run;
+  if (outcome === undefined) return `Running …${progressText(progress)}${soFar(rowsSoFar?.count)}`;
   return outcome.error === undefined ? outcomeDetails(outcome) : outcome.error.message + placeOf(run);
 }
 
 function progressText(now: Progress | undefined): string {
   if (now === undefined) return "";
   const { seconds, rowsRead, rowsToRead, memoryBytes } = now;
-  const share = rowsToRead === null || rowsToRead === 0 ? "" : ` of ${countText(rowsToRead)}`;
+  const share = rowsToRead === undefined ? "" : ` of ${countText(rowsToRead)}`;
   return ` ${seconds.toFixed(0)} s · ${countText(rowsRead)}${share} read · ${bytesText(memoryBytes)}`;
 }
+
+const soFar = (count: number | undefined) => count === undefined ? "" : ` · ${countText(count)} so far`;
 
 function placeOf({ start, outcome }: Run): string {
   const position = outcome?.error?.position;

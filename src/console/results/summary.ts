@@ -1,5 +1,5 @@
 /** Formats an outcome as one line. */
-import { type Outcome, ROWS_SHOWN_MAX } from "../server/client.ts";
+import type { Outcome } from "../server/client.ts";
 
 /** "12 rows · 3.1 ms" */
 export function outcomeText({ rows, changed, durationMs }: Outcome): string {
@@ -15,9 +15,7 @@ export function outcomeDetails(outcome: Outcome): string {
     : ` (compile ${time(compileMs)}, execute ${time(executeMs)}, transfer ${
       time(Math.max(0, durationMs - compileMs - executeMs))
     })`;
-  const cut = rows !== undefined && rows.count > rows.dataset.length
-    ? ` · the first ${ROWS_SHOWN_MAX.toLocaleString("en")} are shown`
-    : "";
+  const cut = rows?.cutBy === undefined ? "" : ` · further rows are left out, as ${rows.cutBy} says`;
   return outcomeText(outcome) + inside + cut;
 }
 

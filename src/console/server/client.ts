@@ -8,10 +8,14 @@ export interface Column {
 
 export interface Rows {
   columns: Column[];
-  /** The first rows, at most `ROWS_SHOWN_MAX`. */
+  /** All rows, or the first ones of a spooled result. */
   dataset: unknown[][];
-  /** Number of all rows. */
+  /** Number of all rows, or of those so far. */
   count: number;
+  /** The result in the server, if the page has not all of its rows. */
+  spool?: { id: string; isRunning: boolean };
+  /** The setting of the server that has left rows out. */
+  cutBy?: string;
 }
 
 export interface Outcome {
@@ -55,12 +59,10 @@ export interface Language {
   types: string[];
 }
 
-export const ROWS_SHOWN_MAX = 10_000;
+export const UNREACHABLE = "The server cannot be reached.";
 
-const UNREACHABLE = "The server cannot be reached.";
-
-/** Runs one statement. Errors of the statement and of the network are outcomes; only an abort throws. */
-export async function runStatement(text: string, signal?: AbortSignal): Promise<Outcome> {
+/** Runs a statement for the page itself. Errors of the statement and of the network are outcomes. */
+export async function query(text: string): Promise<Outcome> {
   const started = performance.now();
   const after = (outcome: Omit<Outcome, "durationMs">) => ({ ...outcome, durationMs: performance.now() - started });
   let reply: Response, body: string;
@@ -70,31 +72,20 @@ export async function runStatement(text: string, signal?: AbortSignal): Promise<
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: new URLSearchParams({
         query: text,
-        limit: String(ROWS_SHOWN_MAX),
-        count: "true",
-        timings: "true",
         src: "con",
       }),
-      signal,
     });
     body = await reply.text();
-  } catch (error) {
-    if (signal?.aborted) throw error;
+  } catch {
     return after({ error: { message: UNREACHABLE } });
   }
   if (!reply.headers.get("content-type")?.startsWith("application/json")) {
     return after({ error: { message: body.trim() || `${reply.status} ${reply.statusText}` } });
   }
-  const { columns, dataset, count, error, position, errorPos, updated, inserted, notices, timings } = JSON.parse(body);
+  const { columns, dataset, count, error, position, errorPos, updated, notices } = JSON.parse(body);
   if (error !== undefined) return after({ error: errorOf(error, position ?? errorPos) });
-  const more = { notices, compileMs: millis(timings?.compiler), executeMs: millis(timings?.execute) };
-  if (columns === undefined) return after({ changed: updated ?? inserted, ...more });
-  return after({ rows: { columns, dataset, count }, ...more });
-}
-
-/** A statement for the page itself. */
-export function query(text: string): Promise<Outcome> {
-  return runStatement(text);
+  if (columns === undefined) return after({ changed: updated, notices });
+  return after({ rows: { columns, dataset, count }, notices });
 }
 
 /** Where all rows of a statement can be downloaded. `format`: "csv" or "parquet". */
@@ -112,15 +103,13 @@ export async function fetchLanguage(): Promise<Language | undefined> {
   }
 }
 
-function errorOf(message: string, position: unknown): QueryError {
+export function errorOf(message: string, position: unknown): QueryError {
   return {
     message,
     position: typeof position === "number" ? position : undefined,
     suggestion: /; did you mean (\S+)\?$/.exec(message)?.[1],
   };
 }
-
-const millis = (nanos: number | undefined) => nanos === undefined ? undefined : nanos / 1e6;
 
 export interface ImportReport {
   /** Why nothing was imported. */

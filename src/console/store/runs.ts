@@ -1,8 +1,9 @@
 /** Executed statements, by tab. */
-import { computed, signal } from "@preact/signals";
-import { type Outcome, runStatement } from "../server/client.ts";
+import { computed, effect, signal } from "@preact/signals";
+import type { Outcome, Rows } from "../server/client.ts";
+import { type Progress, release, runStatement } from "../server/results.ts";
 import { addToHistory } from "./history.ts";
-import { activeTab } from "./tabs.ts";
+import { activeTab, tabs } from "./tabs.ts";
 import { refreshSchema } from "./schema.ts";
 
 export interface Run {
@@ -15,6 +16,9 @@ export interface Run {
   end: number;
   /** Undefined: waiting or running. */
   outcome?: Outcome;
+  /** The rows so far, and how far it is, while it runs. */
+  rowsSoFar?: Rows;
+  progress?: Progress;
 }
 
 /** The statements of the last run of each tab. */
@@ -47,14 +51,17 @@ export async function runAll(statements: readonly { text: string; start: number;
   });
   const show = (next: Run[]) => {
     all = next;
-    byTab.value = new Map(byTab.value).set(tab, all);
+    setRuns(tab, all);
   };
   show(all);
   for (const { id, statement } of all) {
     chosen.value = new Map(chosen.value).set(tab, id);
-    const outcome = await outcomeOf(statement, controller.signal);
+    const change = (news: Partial<Run>) => show(all.map((run) => run.id === id ? { ...run, ...news } : run));
+    const outcome = await outcomeOf(statement, controller.signal, (rowsSoFar, progress) => {
+      change({ rowsSoFar, progress });
+    });
     addToHistory(statement, outcome);
-    show(all.map((run) => run.id === id ? { ...run, outcome } : run));
+    change({ outcome, rowsSoFar: undefined, progress: undefined });
     if (outcome.error !== undefined) break;
   }
   show(all.filter(({ outcome }) => outcome !== undefined));
@@ -68,21 +75,54 @@ export async function rerun(): Promise<void> {
   if (run === undefined || isRunning.value) return;
   const outcome = await outcomeOf(run.statement, new AbortController().signal);
   const list = byTab.value.get(tab) ?? [];
-  if (!list.includes(run)) return;
-  byTab.value = new Map(byTab.value).set(tab, list.map((one) => one === run ? { ...run, outcome } : one));
+  if (!list.includes(run)) return releaseAll([{ outcome }]);
+  setRuns(tab, list.map((one) => one === run ? { ...run, outcome } : one));
 }
 
-async function outcomeOf(statement: string, signal: AbortSignal): Promise<Outcome> {
+/** The results of the runs before are removed from the server. */
+function setRuns(tab: number, next: readonly Run[]): void {
+  const before = byTab.value.get(tab) ?? [], kept = new Set(spoolsOf(next));
+  byTab.value = new Map(byTab.value).set(tab, next);
+  for (const id of spoolsOf(before)) if (!kept.has(id)) release(id);
+}
+
+const spoolsOf = (list: readonly Pick<Run, "outcome" | "rowsSoFar">[]) =>
+  list.flatMap(({ outcome, rowsSoFar }) => outcome?.rows?.spool?.id ?? rowsSoFar?.spool?.id ?? []);
+
+const releaseAll = (list: readonly Pick<Run, "outcome" | "rowsSoFar">[]) => spoolsOf(list).forEach(release);
+
+// Those of tabs that are closed, and of the page when it is left.
+effect(() => {
+  const open = new Set(tabs.value.map(({ id }) => id));
+  for (const [tab, list] of byTab.peek()) {
+    if (open.has(tab)) continue;
+    controllers.get(tab)?.abort();
+    releaseAll(list);
+    const rest = new Map(byTab.peek());
+    rest.delete(tab);
+    byTab.value = rest;
+  }
+});
+addEventListener("pagehide", (event) => {
+  // A page that the browser keeps may come back.
+  if (!event.persisted) [...byTab.value.values()].forEach(releaseAll);
+});
+
+async function outcomeOf(
+  statement: string,
+  signal: AbortSignal,
+  onUpdate?: (rows: Rows | undefined, progress: Progress | undefined) => void,
+): Promise<Outcome> {
   const started = performance.now();
   try {
-    return await runStatement(statement, signal);
+    return await runStatement(statement, { signal, onUpdate });
   } catch (error) {
     if (!signal.aborted) throw error;
     return { error: { message: "Cancelled." }, durationMs: performance.now() - started };
   }
 }
 
-/** Aborts the request; the server then cancels the statement. */
+/** The statement is cancelled in the server. */
 export function cancel(): void {
   controllers.get(activeTab.value.id)?.abort();
 }

@@ -1,0 +1,132 @@
+/** The rows of a spooled result that the page holds: those around what is shown. Others are asked for when they come into view. */
+import type { Rows } from "../server/client.ts";
+import { ExpiredError, fetchRows } from "../server/results.ts";
+
+const PAGE_ROWS = 200;
+/** Rows of one request. */
+const REQUEST_ROWS = 1_000;
+/** Pages that are not in view are dropped beyond this. Bytes are those of the replies. */
+const PAGES_MAX = 200, BYTES_MAX = 32 << 20;
+/** Time without a further scroll until rows are asked for. */
+const PATIENCE_MS = 40;
+
+interface Page {
+  rows: unknown[][];
+  sizeBytes: number;
+}
+
+export class Pages {
+  /** By the index of the page; the one that was wanted longest ago first. */
+  private readonly pages = new Map<number, Page>();
+  private wanted = { first: 0, end: 0 };
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private loading: AbortController | undefined;
+  private isClosed = false;
+
+  /** `onChange`: called when rows have come. `onFault`: with what the user should know. */
+  constructor(
+    private rows: Rows,
+    private readonly onChange: () => void,
+    private readonly onFault: (message: string, isExpired: boolean) => void,
+  ) {
+    this.hold(0, rows.dataset, 0);
+  }
+
+  /** The result has more rows than before. */
+  grow(rows: Rows): void {
+    this.rows = rows;
+    if (this.pages.size === 0) this.hold(0, rows.dataset, 0);
+  }
+
+  row(index: number): readonly unknown[] | undefined {
+    return this.pages.get(Math.floor(index / PAGE_ROWS))?.rows[index % PAGE_ROWS];
+  }
+
+  /** Tells which rows are in view. */
+  want(first: number, end: number): void {
+    this.wanted = { first, end: Math.min(end, this.rows.count) };
+    const missing = this.missing();
+    if (missing === undefined) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.load(), PATIENCE_MS);
+  }
+
+  /**
+   * The first rows, for what needs many at a time. They are not kept.
+   * @throws {ExpiredError}
+   */
+  async first(countMax: number, signal?: AbortSignal): Promise<unknown[][]> {
+    const end = Math.min(countMax, this.rows.count), all: unknown[][] = [];
+    while (all.length < end) {
+      const { dataset } = await fetchRows(this.rows.spool!.id, all.length, Math.min(10_000, end - all.length), signal);
+      if (dataset.length === 0) break;
+      for (const row of dataset) all.push(row);
+    }
+    return all;
+  }
+
+  close(): void {
+    this.isClosed = true;
+    clearTimeout(this.timer);
+    this.loading?.abort();
+  }
+
+  /** The first row in view that is not there. */
+  private missing(): number | undefined {
+    for (let row = this.wanted.first; row < this.wanted.end;) {
+      const page = Math.floor(row / PAGE_ROWS), held = this.pages.get(page)?.rows.length ?? 0;
+      const next = (page + 1) * PAGE_ROWS;
+      if (page * PAGE_ROWS + held < Math.min(next, this.wanted.end)) return page * PAGE_ROWS + held;
+      row = next;
+    }
+    return undefined;
+  }
+
+  /** One request at a time, always for what is in view then. */
+  private async load(): Promise<void> {
+    if (this.loading !== undefined) return;
+    this.loading = new AbortController();
+    try {
+      for (let first = this.missing(); first !== undefined && !this.isClosed; first = this.missing()) {
+        const { id } = this.rows.spool!;
+        const count = Math.min(REQUEST_ROWS, this.rows.count - first);
+        const { dataset, sizeBytes } = await fetchRows(id, first, count, this.loading.signal);
+        if (dataset.length === 0) break;
+        this.hold(first, dataset, sizeBytes);
+        this.dropOthers();
+        this.onChange();
+      }
+    } catch (error) {
+      if (this.isClosed) return;
+      this.onFault(error instanceof Error ? error.message : String(error), error instanceof ExpiredError);
+    } finally {
+      this.loading = undefined;
+    }
+  }
+
+  private hold(first: number, dataset: readonly unknown[][], sizeBytes: number): void {
+    for (let at = 0; at < dataset.length;) {
+      const index = Math.floor((first + at) / PAGE_ROWS), offset = (first + at) % PAGE_ROWS;
+      const rows = dataset.slice(at, at + PAGE_ROWS - offset);
+      const before = this.pages.get(index);
+      this.pages.delete(index);
+      this.pages.set(index, {
+        rows: [...before?.rows.slice(0, offset) ?? [], ...rows],
+        sizeBytes: (before?.sizeBytes ?? 0) + sizeBytes * rows.length / dataset.length,
+      });
+      at += rows.length;
+    }
+  }
+
+  private dropOthers(): void {
+    let sizeBytes = 0;
+    for (const page of this.pages.values()) sizeBytes += page.sizeBytes;
+    for (const [index, page] of this.pages) {
+      if (this.pages.size <= PAGES_MAX && sizeBytes <= BYTES_MAX) return;
+      const isInView = index * PAGE_ROWS < this.wanted.end && (index + 1) * PAGE_ROWS > this.wanted.first;
+      if (isInView) continue;
+      this.pages.delete(index);
+      sizeBytes -= page.sizeBytes;
+    }
+  }
+}

@@ -1,0 +1,156 @@
+/** Statements of the user. The server spools their rows, and the page asks for those that it shows. */
+import { type Column, errorOf, type Outcome, type Rows, UNREACHABLE } from "./client.ts";
+import { ownHeaders, request } from "./request.ts";
+
+export interface Progress {
+  seconds: number;
+  rowsRead: number;
+  /** Unknown for some statements. */
+  rowsToRead?: number;
+  memoryBytes: number;
+}
+
+export interface RunOptions {
+  signal?: AbortSignal;
+  /** Orders the rows by a column, by its index. The server runs the statement again for that. */
+  sorting?: { column: number; order: "ascending" | "descending" };
+  /** Called while the statement runs, with the rows so far. */
+  onUpdate?(rows: Rows | undefined, progress: Progress | undefined): void;
+}
+
+/** Rows at the start of a large result that the page holds. */
+const FIRST_ROWS = 1_000;
+/** A result of at most this many rows is held whole, if the server sends it in one reply. */
+const WHOLE_ROWS_MAX = 10_000;
+/** Time until the first news of a statement, and between further ones. */
+const FIRST_WAIT_MS = 250, WAIT_MS = 500;
+const PATH = "api/v1/sql/results";
+
+/** The result has been removed by the server. */
+export class ExpiredError extends Error {}
+
+interface Reply {
+  id?: string;
+  state: "running" | "done";
+  rows: number;
+  columns?: Column[];
+  dataset?: unknown[][];
+  progress?: Progress;
+  cutBy?: string;
+  notices?: string[];
+  changed?: number;
+  category?: string;
+  compileNs?: number;
+  executeNs?: number;
+}
+
+class RefusedError extends Error {
+  constructor(message: string, readonly position: unknown, readonly status: number) {
+    super(message);
+  }
+}
+
+/** Runs one statement. Errors of the statement and of the network are outcomes; only an abort throws. */
+export async function runStatement(text: string, options: RunOptions = {}): Promise<Outcome> {
+  const started = performance.now();
+  const after = (outcome: Omit<Outcome, "durationMs">) => ({ ...outcome, durationMs: performance.now() - started });
+  const { signal, sorting, onUpdate } = options;
+  let id: string | undefined;
+  try {
+    const body = new URLSearchParams({ query: text, wait: String(FIRST_WAIT_MS) });
+    if (sorting !== undefined) {
+      body.set("sort", String(sorting.column + 1));
+      body.set("descending", String(sorting.order === "descending"));
+    }
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const first: Reply = await ask(PATH, { method: "POST", headers, body, signal });
+    id = first.id;
+    let dataset = first.dataset ?? [], last = first;
+    const rowsOf = ({ columns, rows, cutBy, state }: Reply): Rows | undefined => {
+      if (columns === undefined) return undefined;
+      return {
+        columns,
+        dataset,
+        count: rows,
+        spool: id === undefined ? undefined : { id, isRunning: state === "running" },
+        cutBy,
+      };
+    };
+    while (last.state === "running") {
+      onUpdate?.(rowsOf(last), last.progress);
+      last = await ask(pathOf({ id, wait: WAIT_MS, ...rowsAfter(dataset) }), { signal });
+      dataset = [...dataset, ...last.dataset ?? []];
+    }
+    if (id !== undefined && dataset.length < last.rows && last.rows <= WHOLE_ROWS_MAX) {
+      const more: Reply = await ask(pathOf({ id, first: dataset.length, count: WHOLE_ROWS_MAX }), { signal });
+      dataset = [...dataset, ...more.dataset ?? []];
+    }
+    if (id !== undefined && dataset.length === last.rows) {
+      release(id);
+      id = undefined;
+    }
+    const more = { notices: first.notices, compileMs: millis(first.compileNs), executeMs: millis(last.executeNs) };
+    const rows = rowsOf(last);
+    if (rows === undefined) return after({ changed: last.category === "dml" ? last.changed : undefined, ...more });
+    return after({ rows, ...more });
+  } catch (error) {
+    if (id !== undefined) release(id);
+    if (signal?.aborted) throw error;
+    if (error instanceof RefusedError) return after({ error: errorOf(error.message, error.position) });
+    if (error instanceof ExpiredError) return after({ error: { message: error.message } });
+    return after({ error: { message: UNREACHABLE } });
+  }
+}
+
+/** What to ask for while the page has not all of the first rows. */
+function rowsAfter(dataset: readonly unknown[][]): { first?: number; count?: number } {
+  const { length } = dataset;
+  return length < FIRST_ROWS ? { first: length, count: FIRST_ROWS - length } : {};
+}
+
+/**
+ * Rows of a result, and how many bytes they took. The server may send fewer than asked for.
+ * @throws {ExpiredError}
+ */
+export async function fetchRows(
+  id: string,
+  first: number,
+  count: number,
+  signal?: AbortSignal,
+): Promise<{ dataset: unknown[][]; sizeBytes: number }> {
+  const reply = await request(pathOf({ id, first, count }), { signal });
+  const text = await reply.text();
+  return { dataset: readReply(reply, text).dataset ?? [], sizeBytes: text.length };
+}
+
+const released = new Set<string>();
+
+/** Removes a result from the server and cancels its statement. */
+export function release(id: string): void {
+  if (released.has(id)) return;
+  released.add(id);
+  // It goes on while the page is left, and asks nobody to sign in. What is not removed expires.
+  ownHeaders().then((headers) => fetch(pathOf({ id }), { method: "DELETE", keepalive: true, headers })).catch(() => {});
+}
+
+const pathOf = (parameters: Record<string, string | number | undefined>) =>
+  `${PATH}?${new URLSearchParams(
+    Object.entries(parameters).flatMap(([name, value]) => value === undefined ? [] : [[name, String(value)]]),
+  )}`;
+
+async function ask(path: string, options: Parameters<typeof request>[1]): Promise<Reply> {
+  const reply = await request(path, options);
+  return readReply(reply, await reply.text());
+}
+
+function readReply(reply: Response, text: string): Reply {
+  if (!reply.headers.get("content-type")?.startsWith("application/json")) {
+    throw new RefusedError(text.trim() || `${reply.status} ${reply.statusText}`, undefined, reply.status);
+  }
+  const body = JSON.parse(text);
+  if (reply.status === 404) throw new ExpiredError(body.error);
+  if (body.error !== undefined) throw new RefusedError(body.error, body.position, reply.status);
+  return body;
+}
+
+const millis = (nanos: number | undefined) => nanos === undefined ? undefined : nanos / 1e6;
