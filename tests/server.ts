@@ -48,6 +48,8 @@ interface StartOptions {
   env?: Record<string, string>;
   args?: string[];
   keepRoot?: boolean;
+  /** To start one again where another has stopped. */
+  httpPort?: number;
   /** The Authorization header for requests. */
   authorization?: string;
   /** HTTP uses TLS, with a certificate of this authority for localhost. */
@@ -67,7 +69,8 @@ export async function startServer(options: StartOptions = {}): Promise<TestServe
 
 async function tryToStart(options: StartOptions): Promise<TestServer> {
   const root = options.root ?? await Deno.makeTempDir({ prefix: "sundial-" });
-  const [httpPort, pgPort, minPort, linePort] = freePorts(4);
+  const [freeHttpPort, pgPort, minPort, linePort] = freePorts(4);
+  const httpPort = options.httpPort ?? freeHttpPort;
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", ...START_FLAGS, fromFileUrl("../main.ts"), "start", "-d", root, ...options.args ?? []],
     env: {

@@ -11,6 +11,7 @@ import type { AccessStatements } from "./access/statements.ts";
 import type { Activity } from "./activity.ts";
 import type { Backups } from "./backups.ts";
 import type { Execution } from "./execution.ts";
+import type { LastWrites } from "./last-writes.ts";
 import type { TableLocks } from "./locks.ts";
 import type { Planner } from "./planner.ts";
 import type { Progress } from "./progress.ts";
@@ -60,6 +61,7 @@ export interface Core {
   readonly backups: Backups;
   readonly progress: Progress;
   readonly activity: Activity;
+  readonly lastWrites: LastWrites;
   /** Undefined if access control is off (acl.enabled). */
   readonly access?: AccessControl;
   readonly accessStatements?: AccessStatements;

@@ -71,7 +71,10 @@ const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.
 const SERIES = new Set(["long_sequence", "generate_series"]);
 
 const SOURCES: Record<string, Source> = {
-  tables: ({ catalogue }) => catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map(tableRow),
+  tables: ({ catalogue, lastWrites }) =>
+    catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map((table) =>
+      tableRow(table, lastWrites.of(table.schema.id))
+    ),
   table_columns: (_, table) => columnRows(table()),
   table_partitions: (_, table) => partitionRows(table()),
   functions: () =>
@@ -131,7 +134,7 @@ const SOURCES: Record<string, Source> = {
 };
 
 /** Counters that are not kept are 0. Unknown values are null. */
-function tableRow(table: TableSnapshot): Value[] {
+function tableRow(table: TableSnapshot, lastWrite: bigint | null): Value[] {
   const { schema, lsn } = table;
   const { rowCount, first, last } = extentOf(table);
   return [
@@ -146,7 +149,7 @@ function tableRow(table: TableSnapshot): Value[] {
     ...[false, `t${schema.id}`],
     ...[schema.params?.maxUncommittedRows ?? 500_000, BigInt(schema.params?.o3MaxLagMicros ?? 600_000_000)],
     ...[false, "T"],
-    ...[rowCount, first, last, null, lsn, schema.wal ? 0 : null],
+    ...[rowCount, first, last, lastWrite, lsn, schema.wal ? 0 : null],
     ...[0n, 0, 0, 0, 0, ...NONE],
     ...[0n, null, schema.wal ? lsn : null, schema.wal ? last : null, ...NONE, ...NONE, false],
   ];

@@ -26,6 +26,7 @@ import { Execution } from "./execution.ts";
 import { statisticsOf } from "./statistics.ts";
 import { Ingest } from "./ingest.ts";
 import { resolveMetadata } from "./metadata.ts";
+import { LastWrites } from "./last-writes.ts";
 import { Planner } from "./planner.ts";
 import { planText } from "./planning.ts";
 import { TableLocks } from "./locks.ts";
@@ -168,6 +169,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       nowMicros,
       access && ((identity) => identity === SERVER || access.rightsOf(identity).has("SQL ENGINE ADMIN")),
     ),
+    lastWrites: new LastWrites(catalogue, nowMicros),
     access,
     accessStatements: access && new AccessStatements(access, catalogue, nowMs),
     progress: new Progress({

@@ -5,6 +5,7 @@ import { copyText } from "../store/clipboard.ts";
 import { cancel } from "../store/runs.ts";
 import { activeTab, closeTab, openTab, selectTab, tabs } from "../store/tabs.ts";
 import { isTreeOpen, openPanel } from "../store/panels.ts";
+import { openPage, page } from "../store/pages.ts";
 import { toggleTheme } from "../store/theme.ts";
 import { mayImport } from "../sign-in/permissions.ts";
 import { serverSettings, signOut } from "../sign-in/session.ts";
@@ -22,24 +23,56 @@ export interface Action {
 }
 
 export const ACTIONS: readonly Action[] = [
-  { id: "run", name: "Run the statement at the cursor", keys: "Mod+Enter", isOfEditor: true, run: () => editor.run() },
-  { id: "run-all", name: "Run all statements", keys: "Mod+Shift+Enter", isOfEditor: true, run: () => editor.runAll() },
-  { id: "cancel", name: "Cancel what runs", keys: "Mod+Escape", run: cancel },
+  {
+    id: "run",
+    name: "Run the statement at the cursor",
+    keys: "Mod+Enter",
+    isOfEditor: true,
+    isOffered: isOnQueries,
+    run: () => editor.run(),
+  },
+  {
+    id: "run-all",
+    name: "Run all statements",
+    keys: "Mod+Shift+Enter",
+    isOfEditor: true,
+    isOffered: isOnQueries,
+    run: () => editor.runAll(),
+  },
+  { id: "cancel", name: "Cancel what runs", keys: "Mod+Escape", isOffered: isOnQueries, run: cancel },
   { id: "palette", name: "Show all commands", keys: "Mod+K", run: () => openPanel("palette") },
-  { id: "format", name: "Format the text", keys: "Alt+Shift+F", run: () => editor.format() },
+  { id: "format", name: "Format the text", keys: "Alt+Shift+F", isOffered: isOnQueries, run: () => editor.format() },
   { id: "history", name: "Search the history", keys: "Mod+H", run: () => openPanel("history") },
   { id: "new-tab", name: "New tab", keys: "Alt+T", run: () => openTab() },
-  { id: "close-tab", name: "Close the tab", keys: "Alt+W", run: () => closeTab(activeTab.value.id) },
-  { id: "next-tab", name: "Next tab", keys: "Alt+PageDown", run: () => moveTab(1) },
-  { id: "previous-tab", name: "Previous tab", keys: "Alt+PageUp", run: () => moveTab(-1) },
-  { id: "link", name: "Copy a link to this text", keys: "Alt+L", run: copyLink },
-  { id: "tree", name: "Show or hide the tables", keys: "Mod+B", run: () => isTreeOpen.value = !isTreeOpen.value },
+  {
+    id: "close-tab",
+    name: "Close the tab",
+    keys: "Alt+W",
+    isOffered: isOnQueries,
+    run: () => closeTab(activeTab.value.id),
+  },
+  { id: "next-tab", name: "Next tab", keys: "Alt+PageDown", isOffered: isOnQueries, run: () => moveTab(1) },
+  { id: "previous-tab", name: "Previous tab", keys: "Alt+PageUp", isOffered: isOnQueries, run: () => moveTab(-1) },
+  { id: "link", name: "Copy a link to this text", keys: "Alt+L", isOffered: isOnQueries, run: copyLink },
+  {
+    id: "tree",
+    name: "Show or hide the tables",
+    keys: "Mod+B",
+    isOffered: isOnQueries,
+    run: () => isTreeOpen.value = !isTreeOpen.value,
+  },
   { id: "import", name: "Import a CSV file", isOffered: mayImport, run: chooseFile },
+  { id: "query-page", name: "Go to the queries", keys: "Alt+1", run: () => openPage({ name: "query" }) },
+  { id: "server", name: "Go to the server page", keys: "Alt+3", run: () => openPage({ name: "server" }) },
   { id: "theme", name: "Switch between light and dark", run: toggleTheme },
   { id: "account", name: "Who I am and what I may do", isOffered: hasUsers, run: () => openPanel("account") },
   { id: "sign-out", name: "Sign out", isOffered: hasUsers, run: signOut },
-  { id: "focus", name: "Go to the editor", keys: "Alt+E", run: editor.focus },
+  { id: "focus", name: "Go to the editor", keys: "Alt+E", isOffered: isOnQueries, run: editor.focus },
 ];
+
+function isOnQueries(): boolean {
+  return page.value.name === "query";
+}
 
 function hasUsers(): boolean {
   return serverSettings.value.isProtected;

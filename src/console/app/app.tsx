@@ -15,8 +15,12 @@ import { openTab } from "../store/tabs.ts";
 import { AccountMenu } from "../sign-in/account-menu.tsx";
 import { AccountPanel } from "../sign-in/account-panel.tsx";
 import { Tree } from "../schema/tree.tsx";
+import { ServerPage } from "../server-page/server-page.tsx";
+import { page } from "../store/pages.ts";
+import { Away } from "./away.tsx";
 import { Dialogs } from "./dialogs.tsx";
 import { Menu } from "./menu.tsx";
+import { PageLinks } from "./page-links.tsx";
 import { Splitter } from "./splitter.tsx";
 import { TabBar } from "./tab-bar.tsx";
 
@@ -27,12 +31,14 @@ export function App() {
     const stops = [listenForKeys(), listenForDrops()];
     return () => stops.forEach((stop) => stop());
   }, []);
+  const isQuery = page.value.name === "query";
   return (
     <>
       <header>
-        <Button id="tree" text="☰" />
+        {isQuery && <Button id="tree" text="☰" />}
         <h1>Sundial</h1>
-        <TabBar />
+        <PageLinks />
+        {isQuery && <TabBar />}
         <nav aria-label="Commands">
           <Button id="history" text="History" />
           <Button id="palette" text="Commands" />
@@ -40,7 +46,10 @@ export function App() {
           <AccountMenu />
         </nav>
       </header>
-      <main>
+      <Away />
+      {page.value.name === "server" && <ServerPage section={page.value.section} />}
+      {/* It stays, with the editor's undo history and what runs. */}
+      <main hidden={!isQuery}>
         {isTreeOpen.value && <Tree />}
         <Splitter
           top={

@@ -5,6 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import type { Zone } from "../results/cells.ts";
 import { drawCandles } from "./candles.ts";
 import type { ChartData, ChartType, Shape } from "./shape.ts";
+import { tickTexts, timeText } from "./times.ts";
 
 const COLOURS = [
   "#3b7dd8",
@@ -18,8 +19,15 @@ const COLOURS = [
   "#6f7f2c",
   "#5f6b7a",
 ];
+const POWERS_OF_TWO = Array.from({ length: 60 }, (_, power) => 2 ** power);
 /** Room for the legend below the plot. */
 const LEGEND_PX = 44;
+
+export interface Unit {
+  textOf(value: number): string;
+  /** Ticks are at multiples of powers of two. */
+  isBinary?: boolean;
+}
 
 interface ChartProps {
   data: ChartData;
@@ -28,24 +36,41 @@ interface ChartProps {
   zone: Zone;
   isDark: boolean;
   /** Given the picture when it is there. */
-  onReady(canvas: HTMLCanvasElement): void;
+  onReady?(canvas: HTMLCanvasElement): void;
+  /** The ends of the x axis; otherwise those of the data. */
+  range?: readonly [number, number];
+  /** How the values are shown. Otherwise as plain numbers. */
+  unit?: Unit;
+  /** Nulls interrupt a line. */
+  showsGaps?: boolean;
 }
 
-export function Chart({ data, shape, type, zone, isDark, onReady }: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { data, shape, type, zone, isDark, range } = props;
   const host = useRef<HTMLDivElement>(null);
+  const shown = useRef<{ plot: uPlot; data: ChartData }>(undefined);
+  const names = JSON.stringify([data.series.map(({ name }) => name), data.categories]);
   useEffect(() => {
     const element = host.current!;
     const size = () => ({ width: element.clientWidth - 12, height: Math.max(120, element.clientHeight - LEGEND_PX) });
-    const values = [data.x, ...data.series.map((one) => one.values)] as uPlot.AlignedData;
-    const plot = new uPlot({ ...optionsOf(data, shape, type, zone), ...size() }, values, element);
-    onReady(plot.ctx.canvas);
-    const observer = new ResizeObserver(() => plot.setSize(size()));
+    const plot = new uPlot({ ...optionsOf(props), ...size() }, alignedOf(data), element);
+    shown.current = { plot, data };
+    props.onReady?.(plot.ctx.canvas);
+    const observer = new ResizeObserver(() => element.clientWidth > 0 && plot.setSize(size()));
     observer.observe(element);
     return () => {
       observer.disconnect();
       plot.destroy();
     };
-  }, [data, shape, type, zone, isDark]);
+  }, [names, shape, type, zone, isDark]);
+  // New values of the same series are drawn without a new plot, so that cursor and hidden series stay.
+  useEffect(() => {
+    const { plot, data: before } = shown.current!;
+    if (before === data) return;
+    shown.current = { plot, data };
+    plot.setData(alignedOf(data), range === undefined);
+    if (range !== undefined) plot.setScale("x", { min: range[0], max: range[1] });
+  }, [data, range?.[0], range?.[1]]);
   return (
     <div
       class="chart"
@@ -56,7 +81,9 @@ export function Chart({ data, shape, type, zone, isDark, onReady }: ChartProps) 
   );
 }
 
-function optionsOf({ categories, series, x }: ChartData, { xKind }: Shape, type: ChartType, zone: Zone) {
+const alignedOf = ({ x, series }: ChartData) => [x, ...series.map(({ values }) => values)] as uPlot.AlignedData;
+
+function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zone, ...props }: ChartProps) {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string) => resolved(style.getPropertyValue(name));
   const axis = {
@@ -65,7 +92,12 @@ function optionsOf({ categories, series, x }: ChartData, { xKind }: Shape, type:
     ticks: { stroke: colour("--line") },
   };
   const isCandles = type === "candlestick";
-  const xAxis: uPlot.Axis = categories === undefined ? axis : {
+  const { unit } = props;
+  const timeAxis: uPlot.Axis = {
+    ...axis,
+    values: (_plot, ticks, _axis, _space, step) => tickTexts(ticks, step, zone),
+  };
+  const xAxis: uPlot.Axis = categories === undefined ? xKind === "time" ? timeAxis : axis : {
     ...axis,
     splits: categories.map((_, at) => at),
     values: (_plot, splits) => splits.map((at) => categories[at]?.slice(0, 16) ?? ""),
@@ -79,25 +111,41 @@ function optionsOf({ categories, series, x }: ChartData, { xKind }: Shape, type:
       x: {
         time: xKind === "time",
         range: categories === undefined ? undefined : [-0.6, categories.length - 0.4],
+        ...props.range === undefined ? {} : { min: props.range[0], max: props.range[1] },
         distr: 1,
       },
-      y: type === "bar" ? { range: (_plot, low, high) => [Math.min(0, low), Math.max(0, high) * 1.05] } : {},
+      y: type === "bar" || props.showsGaps
+        ? { range: (_plot, low, high) => [Math.min(0, low ?? 0), Math.max(0, high ?? 0) * 1.05 || 1] }
+        : {},
     },
-    axes: [xAxis, { ...axis, size: 70 }],
+    axes: [xAxis, {
+      ...axis,
+      size: 70,
+      ...unit && { values: (_plot, ticks) => ticks.map(unit.textOf) },
+      ...unit?.isBinary && { incrs: POWERS_OF_TWO },
+    }],
     legend: { live: x.length < 200_000 },
-    cursor: { drag: { x: true, y: false }, focus: { prox: 24 } },
+    cursor: { drag: { x: props.range === undefined, y: false }, focus: { prox: 24 } },
     focus: { alpha: 0.35 },
     hooks: isCandles ? { draw: [(plot) => drawCandles(plot, { up: colour("--good"), down: colour("--fault") })] } : {},
     series: [
-      { label: categories === undefined ? (xKind === "time" ? "time" : "x") : "", value: labelOf(categories) },
-      ...series.map(({ name }, at) => seriesOf(name, COLOURS[at % COLOURS.length], type)),
+      {
+        label: categories === undefined ? (xKind === "time" ? "time" : "x") : "",
+        value: labelOf(categories, xKind, zone),
+      },
+      ...series.map(({ name }, at) => ({
+        ...seriesOf(name, COLOURS[at % COLOURS.length], type),
+        ...props.showsGaps && { spanGaps: false },
+        ...unit && { value: (_plot: uPlot, value: number | null) => value === null ? "–" : unit.textOf(value) },
+      })),
     ],
   };
   return options;
 }
 
-function labelOf(categories: string[] | undefined): uPlot.Series.Value | undefined {
-  return categories === undefined ? undefined : (_plot, at) => categories[at] ?? "";
+function labelOf(categories: string[] | undefined, xKind: Shape["xKind"], zone: Zone): uPlot.Series.Value | undefined {
+  if (categories !== undefined) return (_plot, at) => categories[at] ?? "";
+  return xKind === "time" ? (_plot, at) => at === null ? "–" : timeText(at, zone) : undefined;
 }
 
 function seriesOf(label: string, stroke: string, type: ChartType): uPlot.Series {

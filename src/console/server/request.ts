@@ -1,4 +1,5 @@
 /** Sends requests with the user's credentials. A request that is refused for want of them waits for the sign-in. */
+import { serverIsAway } from "../store/connection.ts";
 
 /** The server accepts changes from browsers only with this header: see `src/wire/http/origin.ts`. */
 const OWN_PAGE = { "x-sundial-page": "1" };
@@ -39,11 +40,20 @@ export async function untilSignedIn<T extends { status: number }>(
   signal?: AbortSignal,
 ): Promise<T> {
   const version = credentials?.version();
-  const reply = await send();
+  const reply = await answered(send, signal);
   if (reply.status !== 401 || credentials === undefined) return reply;
   // The sign-in may have happened while the request was under way.
   const isSignedIn = credentials.version() !== version || await orAbort(credentials.ask(), signal);
   return isSignedIn ? await send() : reply;
+}
+
+async function answered<T>(send: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  try {
+    return await send();
+  } catch (error) {
+    if (!signal?.aborted) serverIsAway();
+    throw error;
+  }
 }
 
 function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {

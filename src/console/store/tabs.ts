@@ -1,5 +1,6 @@
 /** The editor's tabs with names and texts, which survive reloads. */
 import { computed, signal } from "@preact/signals";
+import { openPage } from "./pages.ts";
 import { saved } from "./saved.ts";
 
 export interface Tab {
@@ -34,6 +35,7 @@ export function selectTab(id: number): void {
 }
 
 export function openTab(text = "", name?: string): void {
+  openPage({ name: "query" });
   const id = Math.max(...tabs.value.map((tab) => tab.id)) + 1;
   tabs.value = [...tabs.value, { id, name: name ?? `Query ${id}`, text }];
   chosenId.value = id;

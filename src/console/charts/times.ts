@@ -1,0 +1,30 @@
+/** Labels of times along an axis: 24 hours, and the date where it changes. */
+import type { Zone } from "../results/cells.ts";
+
+const MINUTE = 60_000, DAY = 86_400_000;
+
+/** `step`: milliseconds between the ticks. */
+export function tickTexts(ticks: readonly number[], step: number, zone: Zone): string[] {
+  let shownDay = "";
+  return ticks.map((at) => {
+    const [day, time] = partsOf(at, zone);
+    if (step >= DAY) return step >= 365 * DAY ? day.slice(0, 4) : step >= 28 * DAY ? day.slice(0, 7) : day;
+    const short = step < 1000 ? time : step < MINUTE ? time.slice(0, 8) : time.slice(0, 5);
+    if (day === shownDay) return short;
+    shownDay = day;
+    return `${short}\n${day}`;
+  });
+}
+
+/** With milliseconds only where there are some. */
+export function timeText(at: number, zone: Zone): string {
+  const [day, time] = partsOf(at, zone);
+  return `${day} ${time.replace(/\.000$/, "")}`;
+}
+
+/** "2026-01-31" and "12:00:00.000" */
+function partsOf(at: number, zone: Zone): [day: string, time: string] {
+  const shifted = zone === "UTC" ? at : at - new Date(at).getTimezoneOffset() * MINUTE;
+  const [day, time] = new Date(shifted).toISOString().split("T");
+  return [day, time.slice(0, -1)];
+}
