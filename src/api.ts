@@ -112,6 +112,41 @@ export interface Chunk {
   rows: number;
 }
 
+export interface ExplainedPlan {
+  root: ExplainedNode;
+  /** Of EXPLAIN ANALYZE: of the whole statement. */
+  executionNanos?: number;
+  memoryPeakBytes?: number;
+  changedRows?: number;
+}
+
+export interface ExplainedNode {
+  /** "Sort price, first 10" */
+  text: string;
+  /** Further lines, such as conditions. */
+  details: readonly string[];
+  /** How it works, and which part of its table it reads. */
+  notes: readonly string[];
+  /** The operator above does its work in the same pass. */
+  isFused: boolean;
+  /** Of EXPLAIN ANALYZE. */
+  measured?: Measured;
+  inputs: ExplainedNode[];
+}
+
+export interface Measured {
+  /** Rows that it gave; undefined if they were not counted. */
+  rows?: number;
+  bytes?: number;
+  /** Time including its inputs, and without them. */
+  nanos?: number;
+  ownNanos?: number;
+  memoryPeakBytes?: number;
+  /** Of a scan. */
+  rowsRead?: number;
+  bytesRead?: number;
+}
+
 /** The result of a statement. Rows are encoded chunks; a slow reader slows the producer down. */
 export type Answer =
   | {
@@ -120,6 +155,8 @@ export type Answer =
     timestamp: number;
     chunks: AsyncIterable<Chunk>; /** Rows of the whole query, known when the chunks have ended. */
     totalRows: () => number;
+    /** Of EXPLAIN: what the rows tell, as data. */
+    explained?: ExplainedPlan;
   }
   /** `tag`: as PostgreSQL's command tags: "INSERT 0 3", "UPDATE 2", "CREATE TABLE". `rows`: number of changed rows. */
   | { kind: "done"; category: "ddl" | "dml" | "transaction" | "empty"; tag: string; rows: number };
