@@ -311,6 +311,42 @@ export interface ImportReport {
   columns: readonly ImportColumn[];
 }
 
+export interface DashboardHead {
+  id: string;
+  name: string;
+  /** Name of the user who has made it. */
+  owner: string;
+  /** Names of users and groups; `*` for everybody. */
+  sharedWith: string[];
+  /** Counts up with each change. */
+  version: number;
+  /** Time of the last change, as /exec writes times. */
+  changed: string;
+  canEdit: boolean;
+}
+
+export interface Dashboard extends DashboardHead {
+  /** JSON; the console's own. */
+  definition: string;
+}
+
+/** `id` and `version`: of the dashboard that is replaced; without them a new one is made. */
+export interface DashboardSave extends Pick<Dashboard, "name" | "sharedWith" | "definition"> {
+  id?: string;
+  version?: number;
+}
+
+/** Dashboards of the console. Each user sees its own and shared ones. */
+export interface Dashboards {
+  list(identity: Identity): Promise<DashboardHead[]>;
+  /** Undefined if the user may not see it, or there is none. */
+  read(identity: Identity, id: string): Promise<Dashboard | undefined>;
+  /** @throws {SqlError} 40001 if another version is stored, 42501, 42704, 54000 */
+  save(identity: Identity, save: DashboardSave): Promise<DashboardHead>;
+  /** @throws {SqlError} 42501, 42704 */
+  remove(identity: Identity, id: string): Promise<void>;
+}
+
 export interface Database {
   /** Undefined if access control is off (acl.enabled). */
   readonly access?: Access;
@@ -343,6 +379,7 @@ export interface Database {
   /** Rows in columnar form: COPY and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;
+  readonly dashboards: Dashboards;
   /** Functions, keywords and types for editors, as a JSON document. It is constant while the server runs. */
   languageReference(): string;
   /**
