@@ -1,13 +1,10 @@
 /** One execution of a statement: what its kind uses of the session and the database. */
-import type { Answer, Client, ExecuteOptions, ExplainedPlan, Identity, Session } from "../api.ts";
+import type { Answer, Client, ExecuteOptions, Identity, Session } from "../api.ts";
 import { notSupported } from "../errors.ts";
 import {
   type ChangedRows,
   type ChangedTable,
-  explainLines,
-  type ExplainNode,
-  explainNodes,
-  explainTree,
+  explain,
   kindOf,
   mapStatement,
   sizeText,
@@ -198,7 +195,7 @@ export class Run implements StatementRun {
     return this.statement.asksServer ? substituteCalls(plan, () => reloadConfig?.() ?? false) : plan;
   }
 
-  private rowsOf(plan: PostedPlan): Extract<Answer, { kind: "rows" }> {
+  private rowsOf(plan: PostedPlan): Answer {
     const run = this.execution.run(plan, {
       output: rowsOutput(this.options),
       columns: plan.columns,
@@ -221,12 +218,12 @@ export class Run implements StatementRun {
   async explain(statement: BoundStatement<PostedPlan>): Promise<Answer> {
     const [given] = plansOf(statement);
     if (given !== undefined && isPacked(given)) {
-      return this.explained(await this.core.planner.want("explain", this.order(), this.waitOptions));
+      return this.lines(await this.core.planner.want("explain", this.order(), this.waitOptions));
     }
-    if (given === undefined) return this.explained(explainNodes(statement as BoundStatement));
+    if (given === undefined) return this.lines(explain(statement as BoundStatement));
     const { catalogue } = this.session, known = this.planOf(given);
     const sources = resolveSources(known, catalogue), plan = this.execution.answered(known, sources);
-    return this.explained(explainNodes(mapStatement(statement, () => plan), { sources, catalogue }));
+    return this.lines(explain(mapStatement(statement, () => plan), { sources, catalogue }));
   }
 
   async explainAnalyze(statement: BoundStatement<PostedPlan>): Promise<Answer> {
@@ -241,28 +238,24 @@ export class Run implements StatementRun {
     }
     const nanos = (performance.now() - start) * 1e6;
     this.analyzed = undefined;
-    const nodes = await this.analysisNodes({ ...statement, plan: analyzed.plan ?? given }, analyzed);
-    const statistics = await analyzed.statistics, lines: string[] = [];
-    const changedRows = changed?.kind === "done" ? changed.rows : undefined;
-    if (changedRows !== undefined) {
-      const writing = nanos - (statistics?.nodes[0].nanos ?? 0);
-      lines.push(`Changed ${changedRows} rows, time besides reading ${timeText(writing)}`);
+    const lines = await this.analysisLines({ ...statement, plan: analyzed.plan ?? given }, analyzed);
+    const statistics = await analyzed.statistics;
+    if (changed?.kind === "done") {
+      lines.push(
+        `Changed ${changed.rows} rows, time besides reading ${timeText(nanos - (statistics?.nodes[0].nanos ?? 0))}`,
+      );
     }
     const memory = statistics === undefined ? "" : `, peak memory ${sizeText(statistics.memoryPeakBytes)}`;
-    return this.explained(nodes, [...lines, `Execution time ${timeText(nanos)}${memory}`], {
-      executionNanos: nanos,
-      memoryPeakBytes: statistics?.memoryPeakBytes,
-      changedRows,
-    });
+    return this.lines([...lines, `Execution time ${timeText(nanos)}${memory}`]);
   }
 
   /** Long plans are described in the planner's thread. */
-  private async analysisNodes(statement: BoundStatement<PostedPlan>, analyzed: Analyzed): Promise<ExplainNode[]> {
+  private async analysisLines(statement: BoundStatement<PostedPlan>, analyzed: Analyzed): Promise<string[]> {
     const { session: { catalogue }, core: { planner } } = this;
     const { sources } = analyzed, statistics = await analyzed.statistics;
     const { plan } = statement;
     if (plan === undefined || !isPacked(plan)) {
-      return explainNodes(statement as BoundStatement, { sources, catalogue, statistics });
+      return explain(statement as BoundStatement, { sources, catalogue, statistics });
     }
     const details = { ...marksOf(plan.scans, catalogue, sources), statistics };
     return await planner.analysis(this.statement.text, { statement, details }, this.waitOptions);
@@ -273,14 +266,8 @@ export class Run implements StatementRun {
     for await (const _ of run.chunks);
   }
 
-  private explained(
-    nodes: readonly ExplainNode[],
-    more: readonly string[] = [],
-    totals: Omit<ExplainedPlan, "root"> = {},
-  ): Answer {
+  private lines(lines: string[]): Answer {
     const columns = [{ name: "QUERY PLAN", type: "STRING" }];
-    const rows = [...explainLines(nodes), ...more].map((line) => [line]);
-    const answer = this.rowsOf({ node: "values", columns, timestamp: -1, order: "none", rows });
-    return { ...answer, explained: { root: explainTree(nodes), ...totals } };
+    return this.rowsOf({ node: "values", columns, timestamp: -1, order: "none", rows: lines.map((line) => [line]) });
   }
 }

@@ -28,5 +28,6 @@ export function pageSecurityHeaders(nonce: string, connectTo: readonly string[] 
     "form-action 'none'",
     "frame-ancestors 'none'",
   ];
-  return [...COMMON, ["content-security-policy", policy.join("; ")]];
+  // Addresses may have statements in them, or the code of a sign-in.
+  return [...COMMON, ["referrer-policy", "strict-origin"], ["content-security-policy", policy.join("; ")]];
 }

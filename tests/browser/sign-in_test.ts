@@ -1,43 +1,30 @@
 /** Sign-in of local users in the console, in a real browser against a real server. */
 import assert from "node:assert/strict";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { startServer, type TestServer } from "../server.ts";
+import { ADMIN, type ProtectedServer, startProtected } from "../access/server.ts";
 import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
 import { run, textsOf, type } from "./visit.ts";
 
-const ADMIN = `Basic ${btoa("admin:battery staple")}`;
-
 interface House {
-  server: TestServer;
+  server: ProtectedServer;
   browser: Browser;
-  /** Runs a statement as the administrator. */
-  admin(sql: string): Promise<void>;
 }
 
 async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
-  const env = { SVC_ACL_ENABLED: "true", SVC_ACL_ADMIN_PASSWORD: "battery staple" };
-  await using server = await startServer({ env });
+  await using server = await startProtected();
   const browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
-  const admin = async (sql: string) => {
-    const query = new URLSearchParams({ query: sql });
-    const reply = await fetch(`${server.http}/exec?${query}`, { headers: { authorization: ADMIN } });
-    const text = await reply.text();
-    assert.ok(reply.ok, text);
-  };
   try {
-    for (
-      const sql of [
-        "create table prices (ts timestamp, bid double, secret double) timestamp(ts) partition by day",
-        "create table hidden (a int)",
-        "insert into prices values ('2024-01-01', 1.5, 7)",
-        "create user bob with password 'correct horse'",
-        "create user nobody with password 'no rights'",
-        "grant http to bob",
-        "grant select on prices(bid) to bob",
-        "grant add column on prices to bob",
-      ]
-    ) await admin(sql);
-    await use({ server, browser, admin });
+    await server.set(
+      "create table prices (ts timestamp, bid double, secret double) timestamp(ts) partition by day",
+      "create table hidden (a int)",
+      "insert into prices values ('2024-01-01', 1.5, 7)",
+      "create user bob with password 'correct horse'",
+      "create user nobody with password 'no rights'",
+      "grant http to bob",
+      "grant select on prices(bid) to bob",
+      "grant add column on prices to bob",
+    );
+    await use({ server, browser });
   } finally {
     await browser.close();
   }
@@ -108,7 +95,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     assert.ok((await textsOf(page, ".account tbody tr")).some((row) => /ADD COLUMN\s+prices\s+no/.test(row)));
     await page.keyboard.press("Escape");
     // What is granted meanwhile is offered after the next look.
-    await house.admin("grant drop table on prices to bob");
+    await house.server.set("grant drop table on prices to bob");
     await page.click("[aria-label='Refresh the tables']");
     await page.click("[aria-label='Actions of prices']");
     await page.waitForSelector(".menu button:text-is('Drop …')");
@@ -119,7 +106,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     const page = await newPage(house);
     await signIn(page, "bob", "correct horse");
     await page.waitForSelector(".cm-content");
-    await house.admin("alter user bob with password 'new one'");
+    await house.server.set("alter user bob with password 'new one'");
     await type(page, "select 41 + 1 answer");
     await page.keyboard.press("Control+Enter");
     await page.waitForSelector("dialog .sign-in");
@@ -138,7 +125,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     assert.match(await page.innerText(".cm-line"), /^select 43/);
     // Somebody else signs in: what the page shows of the user before disappears.
     await page.keyboard.press("Control+Enter");
-    await signIn(page, "admin", "battery staple");
+    await signIn(page, ADMIN.name, ADMIN.password);
     await page.waitForSelector("nav button:has-text('admin')");
     await page.waitForSelector(".summary:has-text('Ctrl + Enter runs')");
     assert.match(await page.innerText(".cm-line"), /^select 43/);
@@ -147,7 +134,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
 
   "sign-out ends the session in the server": async (house) => {
     const page = await newPage(house);
-    await signIn(page, "admin", "battery staple");
+    await signIn(page, ADMIN.name, ADMIN.password);
     await page.waitForSelector(".cm-content");
     const [{ name, value }] = await page.context().cookies();
     const cookie = `${name}=${value}`;

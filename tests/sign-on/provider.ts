@@ -44,7 +44,7 @@ export interface TestProvider {
 
 interface Options {
   users?: Record<string, User>;
-  /** Of the console, for the code flow. */
+  /** Of the console, for the code flow. They are read again with each new key. */
   redirectUris?: string[];
   /** Seconds until tokens expire. */
   tokenTtl?: { access?: number; id?: number };
@@ -71,7 +71,8 @@ export async function startProvider(options: Options = {}): Promise<TestProvider
         response_types: ["code"],
         redirect_uris: redirectUris,
         post_logout_redirect_uris: redirectUris,
-        application_type: "native",
+        // Native clients may have any port, but the provider asks for consent each time.
+        application_type: options.redirectUris === undefined ? "native" : "web",
       }],
       jwks: { keys: [jwk] },
       claims: { openid: ["sub"], profile: ["name"], groups: ["groups"] },

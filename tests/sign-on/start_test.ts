@@ -89,6 +89,7 @@ Deno.test("/settings tells browsers where to sign in, and the page may ask the p
     "acl.oidc.scope": "openid profile groups",
     "acl.oidc.pkce.required": true,
     "acl.oidc.state.required": true,
+    "acl.oidc.clock.tolerance": 30,
     "acl.oidc.groups.encoded.in.token": false,
     "acl.oidc.issuer": provider.issuer,
     "acl.oidc.authorization.endpoint": `${provider.issuer}/auth`,

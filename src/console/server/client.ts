@@ -1,5 +1,4 @@
 /** All requests of the page to its server. */
-import type { QueryPlan } from "./plan.ts";
 import { ownHeaders, request, untilSignedIn } from "./request.ts";
 
 export interface Column {
@@ -17,8 +16,6 @@ export interface Rows {
   spool?: { id: string; isRunning: boolean };
   /** The setting of the server that has left rows out. */
   cutBy?: string;
-  /** Of EXPLAIN. */
-  plan?: QueryPlan;
 }
 
 export interface Outcome {

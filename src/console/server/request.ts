@@ -34,17 +34,18 @@ export function request(path: string, options: Options = {}): Promise<Response> 
   return untilSignedIn(send, options.signal ?? undefined);
 }
 
-/** Sends once more after the user has signed in, if the first reply asks for that. */
+/** Sends again after the user has signed in, as long as the reply asks for that. */
 export async function untilSignedIn<T extends { status: number }>(
   send: () => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const version = credentials?.version();
-  const reply = await answered(send, signal);
-  if (reply.status !== 401 || credentials === undefined) return reply;
-  // The sign-in may have happened while the request was under way.
-  const isSignedIn = credentials.version() !== version || await orAbort(credentials.ask(), signal);
-  return isSignedIn ? await send() : reply;
+  for (;;) {
+    const version = credentials?.version();
+    const reply = await answered(send, signal);
+    if (reply.status !== 401 || credentials === undefined) return reply;
+    // The sign-in may have happened while the request was under way.
+    if (credentials.version() === version && !await orAbort(credentials.ask(), signal)) return reply;
+  }
 }
 
 async function answered<T>(send: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {

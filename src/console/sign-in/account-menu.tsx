@@ -1,10 +1,10 @@
 /** The user's name in the head of the page, with what concerns the user. */
 import { action } from "../actions/actions.ts";
 import { MenuButton } from "../app/menu.tsx";
-import { serverSettings, userName } from "./session.ts";
+import { serverSettings, shownName, user } from "./session.ts";
 
 export function AccountMenu() {
-  if (!serverSettings.value.isProtected || userName.value === undefined) return null;
+  if (!serverSettings.value.isProtected || user.value === undefined) return null;
   const items = ["account", "sign-out"].map((id) => action(id));
-  return <MenuButton text={userName.value} items={items} />;
+  return <MenuButton text={shownName(user.value)} items={items} />;
 }

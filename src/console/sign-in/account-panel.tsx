@@ -4,7 +4,7 @@ import { useModal } from "../app/modal.ts";
 import { query } from "../server/client.ts";
 import { closePanel } from "../store/panels.ts";
 import { loadPermissions, permissions } from "./permissions.ts";
-import { userName } from "./session.ts";
+import { shownName, user } from "./session.ts";
 
 export function AccountPanel() {
   const dialog = useModal();
@@ -15,13 +15,13 @@ export function AccountPanel() {
   }, []);
   return (
     <dialog class="dialog account" ref={dialog} aria-labelledby="account-title" onClose={closePanel}>
-      <h2 id="account-title">{userName.value}</h2>
-      {ways.length > 0 && (
-        <dl>
-          <dt>Signs in by</dt>
-          <dd>{ways.join(", ")}</dd>
-        </dl>
-      )}
+      <h2 id="account-title">{user.value && shownName(user.value)}</h2>
+      <dl>
+        <dt>User</dt>
+        <dd>{user.value?.name}</dd>
+        <dt>Signs in by</dt>
+        <dd>{user.value?.isExternal ? "identity provider" : ways.join(", ")}</dd>
+      </dl>
       <Permissions />
       <p class="buttons">
         <button type="button" class="main" onClick={closePanel}>Close</button>

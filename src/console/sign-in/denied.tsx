@@ -1,12 +1,14 @@
 /** Says what permission is missing, and who can give it. */
 import { copyText } from "../store/clipboard.ts";
+import { user } from "./session.ts";
+import { heldTokens } from "./tokens.ts";
 import { denialOf, giversOf, grantFor } from "./denial.ts";
 
 /** Nothing if the message is no refusal for want of a permission. */
 export function Denied({ message }: { message: string }) {
   const denial = denialOf(message);
   if (denial === undefined) return null;
-  const statement = grantFor(denial, false);
+  const statement = grantFor(denial, user.value?.isExternal ?? heldTokens() !== undefined);
   return (
     <p class="denied">
       {giversOf(denial)} The statement is <code>{statement}</code>{" "}

@@ -7,6 +7,29 @@ export interface ServerSettings {
   acceptsWrites: boolean;
   /** The name that the server's operator has given it. */
   instanceName?: string;
+  /** The identity provider, if users can sign in there. */
+  provider?: Provider;
+}
+
+export interface Provider {
+  clientId: string;
+  /** Where the provider sends the browser back. Undefined: to the page's own address. */
+  redirectUri?: string;
+  scope: string;
+  /** The id token instead of the access token goes to the server. */
+  sendsIdToken: boolean;
+  clockToleranceSeconds: number;
+  /** Undefined while the server does not know the provider's addresses. */
+  addresses?: Addresses;
+}
+
+export interface Addresses {
+  issuer: string;
+  authorization: string;
+  token: string;
+  keys: string;
+  /** Not all providers have one. */
+  endSession?: string;
 }
 
 /** Undefined if the server does not answer. */
@@ -17,8 +40,28 @@ export async function fetchServerSettings(): Promise<ServerSettings | undefined>
       isProtected: config["acl.enabled"] === true,
       acceptsWrites: config["accepting.writes"]?.length > 0,
       instanceName: config["instance.name"],
+      provider: config["acl.oidc.enabled"] === true ? providerOf(config) : undefined,
     };
   } catch {
     return undefined;
   }
+}
+
+function providerOf(config: Record<string, string | null>): Provider {
+  const one = (key: string) => config[`acl.oidc.${key}`] ?? undefined;
+  const issuer = one("issuer");
+  return {
+    clientId: one("client.id")!,
+    redirectUri: one("redirect.uri"),
+    scope: one("scope")!,
+    sendsIdToken: Boolean(one("groups.encoded.in.token")),
+    clockToleranceSeconds: Number(one("clock.tolerance") ?? 30),
+    addresses: issuer && {
+          issuer,
+          authorization: one("authorization.endpoint")!,
+          token: one("token.endpoint")!,
+          keys: one("public.keys.endpoint")!,
+          endSession: one("end.session.endpoint"),
+        } || undefined,
+  };
 }

@@ -1,18 +1,32 @@
 /**
- * Who uses the page. A local user's password is sent once, for a session cookie that scripts cannot read. Tokens of a provider are
- * kept in memory only.
+ * Who uses the page. A local user's password is sent once, for a session cookie that scripts cannot read. Tokens of the identity
+ * provider are kept in memory only.
  */
 import { signal } from "@preact/signals";
 import { useCredentials } from "../server/request.ts";
+import { finishSignIn, goToProvider, leaveProvider, takeReturn, takeReturns } from "./provider-sign-in.ts";
 import { fetchServerSettings, type ServerSettings } from "./server-settings.ts";
+import { bearer, forgetTokens, heldTokens, renewalError, renewRefused } from "./tokens.ts";
 
 /** `expired`: the user must sign in again; the page stays as it is. */
 export type Phase = "starting" | "signed-out" | "signed-in" | "expired";
 
+export interface User {
+  /** In this database. */
+  name: string;
+  /** At the identity provider. */
+  fullName?: string;
+  isExternal: boolean;
+}
+
+export const shownName = ({ name, fullName }: User) => fullName ?? name;
+
+/** The provider has sent the browser back, and its answer is checked. */
+export const isReturning = signal(false);
 export const phase = signal<Phase>("starting");
 export const serverSettings = signal<ServerSettings>({ isProtected: false, acceptsWrites: true });
 /** Undefined until somebody is signed in. */
-export const userName = signal<string | undefined>(undefined);
+export const user = signal<User | undefined>(undefined);
 /** Why the last attempt to sign in has failed. */
 export const refusal = signal("");
 
@@ -23,23 +37,39 @@ let waiting: Promise<boolean> | undefined;
 
 /** Finds out whether the user is signed in already. */
 export async function startSession(): Promise<void> {
-  useCredentials({ header: () => Promise.resolve(undefined), version: () => version, ask: askAgain });
-  const [settings, answer] = await Promise.all([fetchServerSettings(), whoAmI()]);
+  useCredentials({ header: bearer, version: () => version, ask: askAgain });
+  const returned = takeReturn();
+  isReturning.value = returned !== undefined;
+  const [settings, answer] = await Promise.all([fetchServerSettings(), returned === undefined ? whoAmI() : undefined]);
   if (settings !== undefined) serverSettings.value = settings;
-  take(answer);
+  if (returned !== undefined && settings?.provider !== undefined) {
+    refusal.value = await messageOf(finishSignIn(settings.provider, returned));
+  }
+  const isSignedIn = take(answer ?? await whoAmI());
+  if (!isSignedIn && returned === undefined && settings?.provider !== undefined && takeReturns()) {
+    await signInAtProvider();
+  }
 }
 
 /** Signs a local user in. Returns false if the server refuses; `refusal` says why. */
 export async function signInWithPassword(name: string, password: string): Promise<boolean> {
   const answer = await whoAmI(`Basic ${base64(`${name}:${password}`)}`);
-  if ("name" in answer) return take(answer);
+  if ("name" in answer) {
+    forgetTokens();
+    return take(answer);
+  }
   refusal.value = answer.status === 401 ? "The user name or the password is wrong." : answer.message;
   return false;
 }
 
+/** Leaves the page for the identity provider. If that fails, `refusal` says why. */
+export async function signInAtProvider(): Promise<void> {
+  refusal.value = "";
+  refusal.value = await messageOf(goToProvider(serverSettings.value.provider!));
+}
+
 /** The waiting requests fail; the page stays. */
 export function cancelSignIn(): void {
-  settle(false);
   settle(false);
   phase.value = "signed-in";
 }
@@ -47,7 +77,7 @@ export function cancelSignIn(): void {
 /** Nothing of the session stays in the page. */
 export async function signOut(): Promise<void> {
   await fetch("exec?session=false", { method: "POST", headers: { "x-sundial-page": "1" }, body: FORM }).catch(() => {});
-  location.reload();
+  if (!leaveProvider(serverSettings.value.provider)) location.reload();
 }
 
 type Answer = { name: string } | { status: number; message: string };
@@ -55,9 +85,10 @@ type Answer = { name: string } | { status: number; message: string };
 const FORM = new URLSearchParams({ query: "select current_user()" });
 
 /** Asks the server. A password opens a session. */
-async function whoAmI(authorization?: string): Promise<Answer> {
+async function whoAmI(password?: string): Promise<Answer> {
   try {
-    const reply = await fetch(authorization === undefined ? "exec" : "exec?session=true", {
+    const authorization = password ?? await bearer();
+    const reply = await fetch(password === undefined ? "exec" : "exec?session=true", {
       method: "POST",
       headers: { "x-sundial-page": "1", ...authorization === undefined ? {} : { authorization } },
       body: FORM,
@@ -73,30 +104,44 @@ async function whoAmI(authorization?: string): Promise<Answer> {
 /** Returns true if the user is signed in now. */
 function take(answer: Answer): boolean {
   if ("name" in answer) {
+    const { name } = answer, tokens = heldTokens();
     // What the page shows belongs to the user before.
-    if (phase.value === "expired" && answer.name !== userName.value) location.reload();
+    if (phase.value === "expired" && name !== user.value?.name) location.reload();
     version++;
-    userName.value = answer.name;
+    user.value = { name, fullName: tokens?.fullName, isExternal: tokens !== undefined };
     refusal.value = "";
     phase.value = "signed-in";
     settle(true);
     return true;
   }
-  if (answer.status === 401 || answer.status === 403) phase.value = "signed-out";
+  const { status, message } = answer, hasToken = heldTokens() !== undefined;
   // What else is wrong with the server is shown when a statement runs.
-  else phase.value = "signed-in";
-  if (answer.status === 403) refusal.value = answer.message;
+  phase.value = status === 401 || status === 403 || hasToken ? "signed-out" : "signed-in";
+  if (status === 401 && hasToken) refusal.value = "The server does not accept the sign-in of the identity provider.";
+  else if (status === 403 || hasToken) refusal.value = message;
   return false;
 }
 
-function askAgain(): Promise<boolean> {
+async function askAgain(): Promise<boolean> {
+  if (await renewRefused()) return true;
+  if (phase.value !== "expired") refusal.value = renewalError;
   phase.value = "expired";
-  return waiting ??= new Promise((resolve) => settleWaiting = resolve);
+  return await (waiting ??= new Promise((resolve) => settleWaiting = resolve));
 }
 
 function settle(isSignedIn: boolean): void {
   settleWaiting?.(isSignedIn);
   settleWaiting = waiting = undefined;
+}
+
+/** Empty if the work succeeds. */
+async function messageOf(work: Promise<void>): Promise<string> {
+  try {
+    await work;
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 function base64(text: string): string {

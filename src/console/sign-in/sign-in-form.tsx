@@ -1,13 +1,66 @@
-/** User name and password. */
+/** The ways to sign in: with the identity provider, or by user name and password. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Denied } from "./denied.tsx";
-import { cancelSignIn, phase, refusal, signInWithPassword, userName } from "./session.ts";
+import {
+  cancelSignIn,
+  phase,
+  refusal,
+  serverSettings,
+  signInAtProvider,
+  signInWithPassword,
+  signOut,
+  user,
+} from "./session.ts";
+import { heldTokens } from "./tokens.ts";
 
 export function SignInForm({ title }: { title: string }) {
+  const hasProvider = serverSettings.value.provider !== undefined;
+  return (
+    <div class="sign-in">
+      <h2 id="sign-in-title">{title}</h2>
+      <div role="alert">
+        {refusal.value !== "" && <p class="error">{refusal.value}</p>}
+        <Denied message={refusal.value} />
+      </div>
+      {hasProvider && <ProviderButtons />}
+      {hasProvider
+        ? (
+          <details>
+            <summary>With a password of this database</summary>
+            <PasswordForm />
+          </details>
+        )
+        : <PasswordForm />}
+      {phase.value === "expired" && (
+        <p class="buttons">
+          <button type="button" onClick={cancelSignIn}>Not now</button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function ProviderButtons() {
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => button.current!.focus(), []);
+  return (
+    <p class="provider">
+      <button type="button" class="main" ref={button} onClick={signInAtProvider}>Single sign-on</button>
+      {/* Known at the provider, but of no use here: only after a sign-out there it asks for another user. */}
+      {heldTokens() !== undefined && phase.value === "signed-out" && (
+        <button type="button" onClick={signOut}>Sign out at the provider</button>
+      )}
+    </p>
+  );
+}
+
+function PasswordForm() {
   const isBusy = useSignal(false);
   const name = useRef<HTMLInputElement>(null), password = useRef<HTMLInputElement>(null);
-  useEffect(() => (userName.value === undefined ? name : password).current!.focus(), []);
+  useEffect(() => {
+    if (serverSettings.value.provider === undefined) (user.value === undefined ? name : password).current!.focus();
+  }, []);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     if (isBusy.value) return;
@@ -17,8 +70,7 @@ export function SignInForm({ title }: { title: string }) {
     if (!isSignedIn) password.current?.select();
   };
   return (
-    <form class="sign-in" onSubmit={submit} aria-busy={isBusy.value}>
-      <h2 id="sign-in-title">{title}</h2>
+    <form onSubmit={submit} aria-busy={isBusy.value}>
       <label>
         User
         <input
@@ -27,19 +79,14 @@ export function SignInForm({ title }: { title: string }) {
           autocomplete="username"
           autocapitalize="none"
           spellcheck={false}
-          defaultValue={userName.value}
+          defaultValue={user.value?.isExternal ? "" : user.value?.name}
         />
       </label>
       <label>
         Password
         <input ref={password} type="password" required autocomplete="current-password" />
       </label>
-      <div role="alert">
-        {refusal.value !== "" && <p class="error">{refusal.value}</p>}
-        <Denied message={refusal.value} />
-      </div>
       <p class="buttons">
-        {phase.value === "expired" && <button type="button" onClick={cancelSignIn}>Not now</button>}
         <button type="submit" class="main" disabled={isBusy.value}>{isBusy.value ? "Signing in …" : "Sign in"}</button>
       </p>
     </form>

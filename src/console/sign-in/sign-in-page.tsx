@@ -1,11 +1,19 @@
 /** Shows the page to those who may use it. Others sign in first. */
 import type { ComponentChildren } from "preact";
 import { useModal } from "../app/modal.ts";
-import { cancelSignIn, phase, serverSettings } from "./session.ts";
+import { cancelSignIn, isReturning, phase, serverSettings } from "./session.ts";
 import { SignInForm } from "./sign-in-form.tsx";
 
 export function SignInGate({ children }: { children: ComponentChildren }) {
-  if (phase.value === "starting") return null;
+  if (phase.value === "starting") {
+    return isReturning.value
+      ? (
+        <Card>
+          <p role="status">Signing in …</p>
+        </Card>
+      )
+      : null;
+  }
   if (phase.value === "signed-out") return <SignInPage />;
   return (
     <>
@@ -18,10 +26,18 @@ export function SignInGate({ children }: { children: ComponentChildren }) {
 function SignInPage() {
   const { instanceName = location.host } = serverSettings.value;
   return (
+    <Card>
+      <SignInForm title={`Sign in to ${instanceName}`} />
+    </Card>
+  );
+}
+
+function Card({ children }: { children: ComponentChildren }) {
+  return (
     <main class="sign-in-page">
       <div class="card">
         <h1>Sundial</h1>
-        <SignInForm title={`Sign in to ${instanceName}`} />
+        {children}
       </div>
     </main>
   );

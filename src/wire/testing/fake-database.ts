@@ -73,10 +73,6 @@ export class FakeDatabase implements Database {
     return undefined;
   }
 
-  get dashboards(): Database["dashboards"] {
-    throw new Error("this database has no dashboards");
-  }
-
   statistics(): Record<string, number> {
     return {};
   }

@@ -49,6 +49,7 @@ function signOn({ access }: Database): Record<string, unknown> {
     "acl.oidc.scope": settings.scope,
     "acl.oidc.pkce.required": true,
     "acl.oidc.state.required": true,
+    "acl.oidc.clock.tolerance": Math.ceil(settings.clockToleranceMs / 1000),
     "acl.oidc.groups.encoded.in.token": settings.groupsInToken,
     "acl.oidc.issuer": endpoints?.issuer ?? null,
     "acl.oidc.authorization.endpoint": endpoints?.authorization_endpoint ?? null,

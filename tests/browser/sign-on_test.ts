@@ -1,0 +1,303 @@
+/** Sign-in with an identity provider in the console: a real browser, a real provider, a real server. */
+import assert from "node:assert/strict";
+import { type Browser, chromium, type Page, type Route } from "playwright-core";
+import type { ProtectedServer } from "../access/server.ts";
+import { startProvider, type TestProvider } from "../sign-on/provider.ts";
+import { startSignOn } from "../sign-on/server.ts";
+import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
+import { run, type } from "./visit.ts";
+
+/** Seconds. Renewal is due after four fifths. */
+const TOKEN_TTL = 6;
+
+interface House {
+  provider: TestProvider;
+  server: ProtectedServer;
+  browser: Browser;
+}
+
+async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
+  // The provider must be there before the server's port is known.
+  const redirectUris = ["https://console.example.org/"];
+  await using provider = await startProvider({
+    redirectUris,
+    users: {
+      alice: { name: "Alice Smith", groups: ["analysts"] },
+      zoe: { name: "Zoe", groups: ["visitors"] },
+    },
+    tokenTtl: { access: TOKEN_TTL },
+  });
+  await using server = await startSignOn(provider, { SVC_ACL_OIDC_CACHE_TTL: "1000" });
+  const browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
+  try {
+    await server.set("create group readers with external alias 'analysts'", "grant http to readers");
+    redirectUris.push(`${server.http}/`);
+    await provider.rotateKeys();
+    await use({ provider, server, browser });
+  } finally {
+    await browser.close();
+  }
+}
+
+/** A browser that has not been at the provider yet. */
+async function newPage({ browser, server }: House): Promise<Page> {
+  const page = await (await browser.newContext({ viewport: { width: 1100, height: 720 } })).newPage();
+  await page.goto(server.http);
+  return page;
+}
+
+const begin = (page: Page) => page.click("button:text-is('Single sign-on')");
+
+/** On the provider's pages: log-in, and consent. */
+async function logIn(page: Page, name: string): Promise<void> {
+  await page.fill("[name=login]", name);
+  await page.fill("[name=password]", "any");
+  await page.click("[type=submit]");
+  await page.click("[type=submit]:text-is('Continue')");
+}
+
+async function signIn(page: Page, name = "alice"): Promise<void> {
+  await begin(page);
+  await logIn(page, name);
+}
+
+const isReady = (page: Page) => page.waitForSelector(".cm-content");
+
+async function error(page: Page): Promise<string> {
+  await page.waitForSelector(".sign-in .error");
+  return await page.innerText(".sign-in .error");
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 600 && !holds(); tries++) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.ok(holds());
+}
+
+const tokenRequests = ({ provider }: House) => provider.requests.get("/token") ?? 0;
+
+/** Puts `change`d answers in the place of the provider's, from its token endpoint. Gives the nonce of the sign-in. */
+async function changeTokens(
+  { provider }: House,
+  page: Page,
+  change: (answer: Record<string, unknown>, nonce: string) => Promise<Record<string, unknown>>,
+): Promise<void> {
+  let nonce = "";
+  page.on("request", (request) => nonce = new URL(request.url()).searchParams.get("nonce") ?? nonce);
+  await page.route(`${provider.issuer}/token`, async (route: Route) => {
+    if (route.request().method() !== "POST") return await route.continue();
+    const response = await route.fetch();
+    await route.fulfill({ response, json: await change(await response.json(), nonce) });
+  });
+}
+
+const now = () => Math.floor(Date.now() / 1000);
+
+const refusedTokens = [
+  { title: "of another issuer", claims: () => ({ iss: "https://id.example.org" }), says: /issuer/ },
+  { title: "for another client", claims: () => ({ aud: "other" }), says: /audience/ },
+  { title: "with another nonce", claims: () => ({ nonce: "another" }), says: /nonce/ },
+  {
+    title: "that has expired by more than the clocks may differ",
+    claims: () => ({ iat: now() - 100, exp: now() - 40 }),
+    says: /clock of this computer/,
+  },
+];
+
+const steps: Record<string, (house: House) => Promise<void>> = {
+  "a user signs in, is known by name and groups, and a reload needs no second log-in": async (house) => {
+    const page = await newPage(house);
+    await signIn(page);
+    await isReady(page);
+    assert.equal(new URL(page.url()).search, "");
+    assert.match(await run(page, "select current_user()"), /^1 row/);
+    assert.equal(await page.innerText(".grid [role=gridcell]"), "alice");
+    const kept = await page.evaluate("JSON.stringify([document.cookie, {...localStorage}, {...sessionStorage}])");
+    assert.doesNotMatch(String(kept), /eyJ|Bearer|verifier|token/);
+    await page.reload();
+    await isReady(page);
+    await page.click("nav button:has-text('Alice Smith')");
+    await page.click(".menu button:text-is('Who I am and what I may do')");
+    await page.waitForSelector(".account td");
+    assert.match(await page.innerText(".account dl"), /alice\s+Signs in by\s+identity provider/);
+    assert.match(await page.innerText(".account tbody"), /HTTP/);
+    await page.context().close();
+  },
+
+  "tokens are renewed before they expire; a provider that is down meanwhile is asked again": async (house) => {
+    const page = await newPage(house);
+    await signIn(page);
+    await isReady(page);
+    const before = tokenRequests(house);
+    await until(() => tokenRequests(house) > before);
+    house.provider.disturbance = (_, reply) => {
+      reply.writeHead(500).end();
+      return true;
+    };
+    const failing = tokenRequests(house);
+    await until(() => tokenRequests(house) > failing);
+    await house.provider.stop();
+    house.provider.disturbance = undefined;
+    await house.provider.rotateKeys();
+    await house.provider.start();
+    const down = tokenRequests(house);
+    // The next request of an expired token renews it.
+    await page.waitForTimeout(TOKEN_TTL * 1000);
+    assert.match(await run(page, "select 1"), /^1 row/);
+    assert.ok(tokenRequests(house) > down);
+    assert.equal(await page.locator("dialog").count(), 0);
+    await page.context().close();
+  },
+
+  "when the renewal is refused, the page asks to sign in anew and keeps what was typed": async (house) => {
+    const page = await newPage(house);
+    await signIn(page);
+    await isReady(page);
+    house.provider.users.get("alice")!.isRevoked = true;
+    await type(page, "select 7 * 6 answer");
+    const before = tokenRequests(house);
+    await until(() => tokenRequests(house) > before);
+    // The server trusts what it has heard for a second.
+    await page.waitForTimeout(1_100);
+    await page.keyboard.press("Control+Enter");
+    await page.waitForSelector("dialog .sign-in");
+    house.provider.users.get("alice")!.isRevoked = false;
+    await begin(page);
+    await page.waitForSelector("nav button:has-text('Alice Smith')");
+    assert.match(await page.innerText(".cm-line"), /^select 7 \* 6 answer/);
+    await page.context().close();
+  },
+
+  "sign-out ends the session at the provider too": async (house) => {
+    const page = await newPage(house);
+    await signIn(page);
+    await isReady(page);
+    const addresses: string[] = [];
+    page.on("request", (request) => addresses.push(request.url()));
+    await page.click("nav button:has-text('Alice Smith')");
+    await page.click(".menu button:text-is('Sign out')");
+    await page.click("button:has-text('Yes')");
+    await page.waitForSelector(".sign-in-page");
+    assert.deepEqual(addresses.filter((url) => url.includes("eyJ")), []);
+    await begin(page);
+    await page.waitForSelector("[name=login]");
+    await page.context().close();
+  },
+
+  "an answer with another state, or to no sign-in of this page, is refused": async (house) => {
+    const page = await newPage(house);
+    await begin(page);
+    await page.waitForSelector("[name=login]");
+    await page.goto(
+      `${house.server.http}/?${new URLSearchParams({ code: "x", state: "y", iss: house.provider.issuer })}`,
+    );
+    assert.match(await error(page), /"state"/);
+    assert.equal(new URL(page.url()).search, "");
+    await page.goto(`${house.server.http}/?code=x&state=y`);
+    assert.match(await error(page), /not begun here/);
+    await begin(page);
+    await page.waitForSelector("[name=login]");
+    // A path of the same origin, which is no page of the console.
+    await page.goto(`${house.server.http}/settings`);
+    const state = String(await page.evaluate("JSON.parse(sessionStorage.getItem('sundial.sign-in')).state"));
+    await page.goto(`${house.server.http}/?${new URLSearchParams({ error: "access_denied", state })}`);
+    assert.match(await error(page), /access_denied/);
+    await page.context().close();
+  },
+
+  "a code that was used before is refused by the provider, and the page says so": async (house) => {
+    const page = await newPage(house);
+    await page.route(`${house.provider.issuer}/token`, async (route: Route) => {
+      if (route.request().method() === "POST") await route.fetch();
+      await route.continue();
+    });
+    await signIn(page);
+    assert.match(await error(page), /invalid_grant/);
+    assert.equal(await page.locator(".cm-content").count(), 0);
+    await page.context().close();
+  },
+
+  "id tokens with wrong claims are refused": async (house) => {
+    for (const { title, claims, says } of refusedTokens) {
+      const page = await newPage(house);
+      await changeTokens(house, page, async (answer, nonce) => ({
+        ...answer,
+        id_token: await house.provider.idToken("alice", { nonce, ...claims() }),
+      }));
+      await signIn(page);
+      assert.match(await error(page), says, title);
+      await page.context().close();
+    }
+  },
+
+  "an id token that has expired by less than the clocks may differ is taken; one of an unknown key is not": async (
+    house,
+  ) => {
+    const page = await newPage(house);
+    let idToken = (nonce: string) => house.provider.idToken("alice", { nonce, iat: now() - 60, exp: now() - 10 });
+    await changeTokens(house, page, async (answer, nonce) => ({ ...answer, id_token: await idToken(nonce) }));
+    await signIn(page);
+    await isReady(page);
+    idToken = async (nonce) => {
+      const signed = await house.provider.idToken("alice", { nonce });
+      await house.provider.rotateKeys();
+      return signed;
+    };
+    await page.reload();
+    assert.match(await error(page), /key that the identity provider does not list/);
+    await page.context().close();
+  },
+
+  "a provider that fails or is slow is told from one that refuses": async (house) => {
+    const page = await newPage(house);
+    house.provider.disturbance = ({ url }, reply) => {
+      if (url !== "/token") return false;
+      reply.writeHead(500, { "access-control-allow-origin": "*" }).end("out of order");
+      return true;
+    };
+    await signIn(page);
+    assert.match(await error(page), /cannot be used now: status 500/);
+    house.provider.disturbance = undefined;
+    let answer = () => {};
+    const asked = new Promise<void>((resolve) => answer = resolve);
+    await page.route(`${house.provider.issuer}/token`, async (route: Route) => {
+      await asked;
+      await route.continue();
+    });
+    await begin(page);
+    assert.equal(await page.innerText(".sign-in-page [role=status]"), "Signing in …");
+    answer();
+    await isReady(page);
+    await page.context().close();
+  },
+
+  "a user without a mapped group is told what is missing, and can leave": async (house) => {
+    const page = await newPage(house);
+    await signIn(page, "zoe");
+    assert.match(await error(page), /HTTP/);
+    await page.click("button:text-is('Sign out at the provider')");
+    await page.click("button:has-text('Yes')");
+    await page.waitForSelector(".sign-in-page");
+    await signIn(page, "alice");
+    await isReady(page);
+    await page.context().close();
+  },
+};
+
+Deno.test({
+  name: "console: sign-in with an identity provider",
+  ignore: browserName === undefined,
+  sanitizeOps: false,
+  sanitizeResources: false,
+  fn: (test) =>
+    withHouse(async (house) => {
+      for (const [name, step] of Object.entries(steps)) {
+        await test.step(name, async () => {
+          try {
+            await step(house);
+          } finally {
+            house.provider.disturbance = undefined;
+          }
+        });
+      }
+    }),
+});
