@@ -1,5 +1,6 @@
 /** Implements the API of `../api.ts`. */
 import type { Identity, Session } from "../api.ts";
+import { ProviderStatistics } from "../auth/mod.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema } from "../engine/mod.ts";
 
@@ -15,7 +16,7 @@ import {
 } from "../storage/mod.ts";
 import { AccessControl } from "./access/control.ts";
 import { AccessStatements } from "./access/statements.ts";
-import { ExternalUsers } from "./access/external.ts";
+import { ExternalUsers, NO_SIGN_ONS } from "./access/external.ts";
 import { SignIn } from "./access/sign-in.ts";
 import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
@@ -211,7 +212,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     table: (name: string): TableSnapshot | undefined => catalogue.table(name),
     languageReference: () => referenceText ??= JSON.stringify(languageReference()),
     crash: (thread, text) => (thread === "writer" ? storage.crashWriter(text) : scheduler.crash(text)),
-    statistics: () => statisticsOf(heap, pool, catalogue, statements, planner),
+    statistics: () => ({
+      ...statisticsOf(heap, pool, catalogue, statements, planner),
+      ...options.provider?.statistics ?? new ProviderStatistics(),
+      ...external?.statistics ?? NO_SIGN_ONS,
+    }),
     close: async () => {
       await traces.flush();
       planner.close();

@@ -97,6 +97,21 @@ export const metricCatalogue = {
     "pg",
     "line_http",
   ),
+  signOns: {
+    ...counter(
+      "sign_ons",
+      "Tokens and passwords that the identity provider was asked about, by outcome: accepted, refused, unavailable.",
+    ),
+    label: "outcome",
+  },
+  signOnCacheHits: counter("sign_on_cache_hits", "Tokens and passwords whose outcome was known, so that the provider was not asked."),
+  signOnsCached: gauge("sign_ons_cached", "Tokens and passwords whose outcome is kept."),
+  signOnCacheAge: gauge("sign_on_cache_age_seconds", "Age of the oldest outcome that is still trusted."),
+  providerRequests: {
+    ...counter("provider_requests", "Requests to the identity provider, by outcome: answered, failed."),
+    label: "outcome",
+  },
+  providerSeconds: histogram("provider_request_seconds", "Time that requests to the identity provider took."),
   httpRequests: {
     ...counter("http_requests", "Requests over HTTP that a route was found for, by route."),
     label: "route",

@@ -67,7 +67,7 @@ Deno.test("a token of the provider signs in over HTTP, with the permissions of t
 
   await test.step("SHOW PERMISSIONS tells the user's own", async () => {
     const { dataset } = await asks(server, alice, "show permissions");
-    assert.deepEqual(dataset, [["SELECT", "trades", null, false, "G"], ["HTTP", null, null, false, "G"]]);
+    assert.deepEqual(dataset.toSorted(), [["HTTP", null, null, false, "G"], ["SELECT", "trades", null, false, "G"]]);
   });
 
   await test.step("lines by /write", async () => {
@@ -154,7 +154,11 @@ Deno.test("a token of the provider signs in over HTTP, with the permissions of t
 });
 
 Deno.test("changes at the provider count when the time of the cache is over", async (test) => {
-  await using made = await stage({ SVC_ACL_OIDC_CACHE_TTL: "200", SVC_ACL_OIDC_HTTP_TIMEOUT: "1s" });
+  await using made = await stage({
+    SVC_ACL_OIDC_CACHE_TTL: "200",
+    SVC_ACL_OIDC_HTTP_TIMEOUT: "1s",
+    SVC_METRICS_ENABLED: "true",
+  });
   const { provider, server } = made;
   const alice = await provider.accessToken("8c1f");
   const pause = () => new Promise((resolve) => setTimeout(resolve, 250));
@@ -175,6 +179,7 @@ Deno.test("changes at the provider count when the time of the cache is over", as
     provider.users.get("8c1f")!.isRevoked = true;
     await pause();
     const refused = await asks(server, alice);
+    await asks(server, alice);
     assert.equal(refused.status, 401);
     assert.equal(refused.challenge, 'Bearer error="invalid_token"');
     provider.users.get("8c1f")!.isRevoked = false;
@@ -238,6 +243,21 @@ Deno.test("changes at the provider count when the time of the cache is over", as
       assert.equal(await status(token), 200);
     });
   }
+
+  await test.step("metrics count outcomes, hits, and requests to the provider", async () => {
+    const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
+    const value = (series: string) =>
+      Number(text.split("\n").find((row) => row.startsWith(`service_${series} `))!.split(" ")[1]);
+    const moved = [
+      ...["accepted", "refused", "unavailable"].map((outcome) => `sign_ons_total{outcome="${outcome}"}`),
+      ...["answered", "failed"].map((outcome) => `provider_requests_total{outcome="${outcome}"}`),
+      "sign_on_cache_hits_total",
+      "sign_ons_cached",
+      "provider_request_seconds_count",
+    ];
+    for (const series of moved) assert.ok(value(series) > 0, series);
+    assert.ok(value("sign_on_cache_age_seconds") < 60);
+  });
 
   await test.step("neither tokens nor answers of the provider are in the log", () => {
     const log = server.output();

@@ -12,7 +12,7 @@ export interface ProviderUser {
   fullName: string | undefined;
   /** Names of groups at the provider. */
   groups: readonly string[];
-  /** Milliseconds since 1970: the token is not valid any more. Undefined if unknown. */
+  /** Milliseconds since 1970: the token is not valid any more, with the tolerance of clocks. Undefined if unknown. */
   expiresAtMs: number | undefined;
 }
 
@@ -24,7 +24,7 @@ const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/;
 /** @throws {ProviderUnavailable} if the claim with the name cannot be used. */
 export function claimsUser(
   claims: Claims,
-  { subjectClaim, groupsClaim }: Pick<OidcSettings, "subjectClaim" | "groupsClaim">,
+  { subjectClaim, groupsClaim, clockToleranceMs }: Pick<OidcSettings, "subjectClaim" | "groupsClaim" | "clockToleranceMs">,
 ): ProviderUser {
   const subject = claims[subjectClaim], { name, exp } = claims;
   if (!isName(subject)) {
@@ -36,7 +36,7 @@ export function claimsUser(
     subject,
     fullName: isName(name) ? name : undefined,
     groups: groupsOf(claims[groupsClaim]),
-    expiresAtMs: typeof exp === "number" ? exp * 1000 : undefined,
+    expiresAtMs: typeof exp === "number" ? exp * 1000 + clockToleranceMs : undefined,
   };
 }
 

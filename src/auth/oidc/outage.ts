@@ -15,6 +15,7 @@ export class Outage {
     private readonly probe: () => unknown,
     private readonly log: Pick<Logger, "critical" | "advisory">,
     private readonly nowMs: () => number,
+    private readonly probeMs = PROBE_MS,
   ) {}
 
   answered(): void {
@@ -25,7 +26,7 @@ export class Outage {
   failed(reason: string): void {
     this.since ??= this.nowMs();
     if (this.timer === undefined) {
-      this.timer = setInterval(() => this.probe(), PROBE_MS);
+      this.timer = setInterval(() => this.probe(), this.probeMs);
       Deno.unrefTimer(this.timer as unknown as number);
     }
     if (this.isTold || this.nowMs() - this.since < ALERT_MS) return;

@@ -1,12 +1,12 @@
-/** Counts of requests to the provider. */
+/** Counts of requests to the provider, by the metric's key. */
 import { Histogram, LATENCY_BOUNDS } from "../../metrics/mod.ts";
 
 export class ProviderStatistics {
-  readonly requests = { answered: 0, failed: 0 };
-  readonly seconds = new Histogram(LATENCY_BOUNDS);
+  readonly providerRequests = { answered: 0, failed: 0 };
+  readonly providerSeconds = new Histogram(LATENCY_BOUNDS);
 
   request(seconds: number, isAnswered: boolean): void {
-    this.requests[isAnswered ? "answered" : "failed"]++;
-    this.seconds.observe(seconds);
+    this.providerRequests[isAnswered ? "answered" : "failed"]++;
+    this.providerSeconds.observe(seconds);
   }
 }

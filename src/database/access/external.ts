@@ -94,9 +94,25 @@ interface Found {
   trustedUntilMs: number;
 }
 
+/** By the metric's key. */
+interface SignOnStatistics {
+  signOns: { accepted: number; refused: number; unavailable: number };
+  signOnCacheHits: number;
+  signOnsCached: number;
+  signOnCacheAge: number;
+}
+
+/** Without sign-on. */
+export const NO_SIGN_ONS: SignOnStatistics = {
+  signOns: { accepted: 0, refused: 0, unavailable: 0 },
+  signOnCacheHits: 0,
+  signOnsCached: 0,
+  signOnCacheAge: 0,
+};
+
 export class ExternalUsers {
-  readonly outcomes = { accepted: 0, refused: 0, unavailable: 0 };
-  hits = 0;
+  private readonly outcomes = { ...NO_SIGN_ONS.signOns };
+  private hitCount = 0;
   /** By the hash of the token, or of name and password; the one checked last at the end. */
   private readonly found = new Map<string, Found>();
   /** performance.now() until which they are refused. */
@@ -110,12 +126,17 @@ export class ExternalUsers {
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
-  get size(): number {
-    return this.found.size;
+  get statistics(): SignOnStatistics {
+    return {
+      signOns: this.outcomes,
+      signOnCacheHits: this.hitCount,
+      signOnsCached: this.found.size,
+      signOnCacheAge: this.oldestSeconds(),
+    };
   }
 
   /** Seconds since the oldest answer that is still trusted. */
-  get oldestSeconds(): number {
+  private oldestSeconds(): number {
     const now = this.nowMs();
     for (const { checkedAtMs, trustedUntilMs } of this.found.values()) {
       if (trustedUntilMs > now) return (now - checkedAtMs) / 1000;
@@ -146,11 +167,11 @@ export class ExternalUsers {
   ): Identity | undefined | Promise<Identity | undefined> {
     const now = this.nowMs(), known = this.found.get(hash);
     if (known !== undefined && now < known.trustedUntilMs && known.user.isCurrent) {
-      this.hits++;
+      this.hitCount++;
       return identityOf(known.user);
     }
     if ((this.refused.get(hash) ?? -Infinity) > now) {
-      this.hits++;
+      this.hitCount++;
       return undefined;
     }
     let asked = this.asking.get(hash);

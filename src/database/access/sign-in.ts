@@ -93,7 +93,8 @@ export class SignIn implements Access {
 
   proofOf(name: string): "local" | "password" | "token" {
     if (this.provider === undefined) return "local";
-    if (this.snapshot.isAdminName(name) || this.snapshot.principal(name) !== undefined) return "local";
+    const kind = this.snapshot.isAdminName(name) ? "user" : this.snapshot.principal(name)?.kind;
+    if (kind !== undefined && kind !== "group") return "local";
     const { allowsPgTokens, allowsPasswords } = this.provider.settings;
     if (allowsPgTokens && (name === TOKEN_USER || name === "")) return "token";
     return allowsPasswords && name !== "" ? "password" : "local";
