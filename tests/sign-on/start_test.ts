@@ -1,9 +1,11 @@
 /** What stops the start of a server with sign-on, and what browsers learn of the provider. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { ConfigError } from "../../src/errors.ts";
 import { configOf } from "../../src/command/settings.ts";
 import { authoritiesFault, IdentityProvider } from "../../src/auth/oidc/mod.ts";
 import { oidcSettings } from "../../src/auth/oidc/settings.ts";
+import { authority as certificateAuthority } from "../certificates.ts";
 import { startProvider } from "./provider.ts";
 import { DISCOVERY, startSignOn } from "./server.ts";
 
@@ -145,3 +147,41 @@ for (const { title, change, why } of documents) {
     client.close();
   });
 }
+
+Deno.test("TLS to the provider: its certificate is checked, by the authorities of a file as well", async () => {
+  using authority = certificateAuthority("sign-on by TLS");
+  if (authority === undefined) return;
+  const [cert, key] = ["cert.pem", "key.pem"].map((name) => join(authority.directory, name));
+  authority.issue("localhost", cert, key);
+  await using server = Deno.serve(
+    {
+      hostname: "127.0.0.1",
+      port: 0,
+      cert: Deno.readTextFileSync(cert),
+      key: Deno.readTextFileSync(key),
+      onListen() {},
+    },
+    ({ url }) => {
+      const { origin: issuer, pathname } = new URL(url);
+      if (pathname === "/me") return Response.json({ sub: "bob", groups: ["readers"] });
+      const endpoints = { authorization_endpoint: `${issuer}/auth`, token_endpoint: `${issuer}/token` };
+      return Response.json({ issuer, ...endpoints, userinfo_endpoint: `${issuer}/me`, jwks_uri: `${issuer}/jwks` });
+    },
+  );
+  const clientOf = (authorities: string) =>
+    new IdentityProvider(
+      configOf({
+        ...VALID,
+        "acl.oidc.configuration.url": `https://localhost:${server.addr.port}${DISCOVERY}`,
+        "acl.oidc.tls.keystore.path": authorities,
+      }).of(oidcSettings),
+    );
+  const trusting = clientOf(authority.path), strange = clientOf("");
+  await trusting.open();
+  assert.deepEqual((await trusting.userOf("a token"))?.groups, ["readers"]);
+  await strange.open();
+  assert.equal(strange.endpoints, undefined);
+  await assert.rejects(strange.userOf("a token"), { name: "ProviderUnavailable", message: /certificate/i });
+  trusting.close();
+  strange.close();
+});

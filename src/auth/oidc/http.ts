@@ -90,12 +90,15 @@ export class ProviderHttp {
       return new Response(hasBody ? body : null, { status, headers });
     } catch (error) {
       if (error instanceof ProviderUnavailable) throw error;
-      const why = (error as Error).name === "TimeoutError"
-        ? `no answer within ${timeoutMs} ms`
-        : (error as Error).message;
-      throw new ProviderUnavailable(`${where}: ${why}`);
+      throw new ProviderUnavailable(`${where}: ${reasonOf(error as Error, timeoutMs)}`);
     }
   }
+}
+
+/** fetch() itself only says that it failed. */
+function reasonOf({ name, message, cause }: Error, timeoutMs: number): string {
+  if (name === "TimeoutError") return `no answer within ${timeoutMs} ms`;
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }
 
 const isRedirect = ({ status }: Response): boolean => status >= 300 && status < 400;
