@@ -104,7 +104,10 @@ export const metricCatalogue = {
     ),
     label: "outcome",
   },
-  signOnCacheHits: counter("sign_on_cache_hits", "Tokens and passwords whose outcome was known, so that the provider was not asked."),
+  signOnCacheHits: counter(
+    "sign_on_cache_hits",
+    "Tokens and passwords whose outcome was known, so that the provider was not asked.",
+  ),
   signOnsCached: gauge("sign_ons_cached", "Tokens and passwords whose outcome is kept."),
   signOnCacheAge: gauge("sign_on_cache_age_seconds", "Age of the oldest outcome that is still trusted."),
   providerRequests: {
