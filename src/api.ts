@@ -112,6 +112,41 @@ export interface Chunk {
   rows: number;
 }
 
+export interface ExplainedPlan {
+  root: ExplainedNode;
+  /** Of EXPLAIN ANALYZE: of the whole statement. */
+  executionNanos?: number;
+  memoryPeakBytes?: number;
+  changedRows?: number;
+}
+
+export interface ExplainedNode {
+  /** "Sort price, first 10" */
+  text: string;
+  /** Further lines, such as conditions. */
+  details: readonly string[];
+  /** How it works, and which part of its table it reads. */
+  notes: readonly string[];
+  /** The operator above does its work in the same pass. */
+  isFused: boolean;
+  /** Of EXPLAIN ANALYZE. */
+  measured?: Measured;
+  inputs: ExplainedNode[];
+}
+
+export interface Measured {
+  /** Rows that it gave; undefined if they were not counted. */
+  rows?: number;
+  bytes?: number;
+  /** Time including its inputs, and without them. */
+  nanos?: number;
+  ownNanos?: number;
+  memoryPeakBytes?: number;
+  /** Of a scan. */
+  rowsRead?: number;
+  bytesRead?: number;
+}
+
 /** The result of a statement. Rows are encoded chunks; a slow reader slows the producer down. */
 export type Answer =
   | {
@@ -120,6 +155,8 @@ export type Answer =
     timestamp: number;
     chunks: AsyncIterable<Chunk>; /** Rows of the whole query, known when the chunks have ended. */
     totalRows: () => number;
+    /** Of EXPLAIN: what the rows tell, as data. */
+    explained?: ExplainedPlan;
   }
   /** `tag`: as PostgreSQL's command tags: "INSERT 0 3", "UPDATE 2", "CREATE TABLE". `rows`: number of changed rows. */
   | { kind: "done"; category: "ddl" | "dml" | "transaction" | "empty"; tag: string; rows: number };
@@ -274,6 +311,42 @@ export interface ImportReport {
   columns: readonly ImportColumn[];
 }
 
+export interface DashboardHead {
+  id: string;
+  name: string;
+  /** Name of the user who has made it. */
+  owner: string;
+  /** Names of users and groups; `*` for everybody. */
+  sharedWith: string[];
+  /** Counts up with each change. */
+  version: number;
+  /** Time of the last change, as /exec writes times. */
+  changed: string;
+  canEdit: boolean;
+}
+
+export interface Dashboard extends DashboardHead {
+  /** JSON; the console's own. */
+  definition: string;
+}
+
+/** `id` and `version`: of the dashboard that is replaced; without them a new one is made. */
+export interface DashboardSave extends Pick<Dashboard, "name" | "sharedWith" | "definition"> {
+  id?: string;
+  version?: number;
+}
+
+/** Dashboards of the console. Each user sees its own and shared ones. */
+export interface Dashboards {
+  list(identity: Identity): Promise<DashboardHead[]>;
+  /** Undefined if the user may not see it, or there is none. */
+  read(identity: Identity, id: string): Promise<Dashboard | undefined>;
+  /** @throws {SqlError} 40001 if another version is stored, 42501, 42704, 54000 */
+  save(identity: Identity, save: DashboardSave): Promise<DashboardHead>;
+  /** @throws {SqlError} 42501, 42704 */
+  remove(identity: Identity, id: string): Promise<void>;
+}
+
 export interface Database {
   /** Undefined if access control is off (acl.enabled). */
   readonly access?: Access;
@@ -306,6 +379,7 @@ export interface Database {
   /** Rows in columnar form: COPY and drivers' batches. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;
+  readonly dashboards: Dashboards;
   /** Functions, keywords and types for editors, as a JSON document. It is constant while the server runs. */
   languageReference(): string;
   /**

@@ -146,6 +146,32 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
     });
   }
 
+  await t.step("is told as data by spooled results", async () => {
+    const ask = async (query: string) => {
+      const body = new URLSearchParams({ query, wait: "20000" });
+      return await (await fetch(`${server.http}/api/v1/sql/results`, { method: "POST", body })).json();
+    };
+    const { plan, dataset } = await ask(
+      "explain analyze select s, max(d) from t where x <= 1000 group by s order by s",
+    );
+    const [sort, aggregate, ...others] = nodesOf(plan.root);
+    assert.match(sort.text, /^Sort s/);
+    assert.deepEqual([sort.measured.rows, aggregate.measured.rows], [2, 2]);
+    assert.ok(sort.measured.nanos >= aggregate.measured.nanos && aggregate.measured.ownNanos > 0);
+    const scan = others.find(({ text }) => text.startsWith("Scan t"))!;
+    assert.equal(scan.isFused, true);
+    assert.ok(scan.measured.rowsRead! > 0 && scan.measured.bytesRead! > 0);
+    assert.ok(plan.executionNanos > 0 && plan.memoryPeakBytes > 0);
+    const heads = dataset.map(([line]: [string]) => line.trim().split(" [")[0]);
+    for (const { text } of nodesOf(plan.root)) assert.ok(heads.includes(text), text);
+    const planned = await ask("explain select count() from t");
+    assert.equal(planned.plan.root.measured, undefined);
+    const update = await ask("explain analyze update t set d = 1 where x = 1");
+    assert.equal(update.plan.changedRows, 1);
+    const long = await ask(`explain analyze select x from t where x in (${Array.from({ length: 3000 }, (_, k) => k)})`);
+    assert.equal(nodesOf(long.plan.root)[0].measured.rows, 2999);
+  });
+
   await t.step("leaves no memory behind, also of a statement that fails", async () => {
     const held = async () => {
       const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
@@ -161,3 +187,12 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
     assert.equal(await held(), before);
   });
 });
+
+interface PlanNode {
+  text: string;
+  isFused: boolean;
+  measured: { rows: number; nanos: number; ownNanos: number; rowsRead?: number; bytesRead?: number };
+  inputs: PlanNode[];
+}
+
+const nodesOf = (node: PlanNode): PlanNode[] => [node, ...node.inputs.flatMap(nodesOf)];

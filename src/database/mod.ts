@@ -21,6 +21,7 @@ import { SignIn } from "./access/sign-in.ts";
 import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
 import { withDevelopmentStatements } from "./development.ts";
+import { DASHBOARDS_TABLE, StoredDashboards } from "./dashboards.ts";
 import { CsvImport } from "./csv-import.ts";
 import { type Core, type DatabaseOptions, type OpenedDatabase, SERVER } from "./core.ts";
 import { Execution } from "./execution.ts";
@@ -210,6 +211,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       await core.append([{ tableId: table.schema.id, batches: [batch] }]);
     },
     table: (name: string): TableSnapshot | undefined => catalogue.table(name),
+    dashboards: new StoredDashboards({
+      access,
+      session: () => new DatabaseSession(core, SERVER),
+      hasTable: () => catalogue.table(DASHBOARDS_TABLE) !== undefined,
+    }),
     languageReference: () => referenceText ??= JSON.stringify(languageReference()),
     crash: (thread, text) => (thread === "writer" ? storage.crashWriter(text) : scheduler.crash(text)),
     statistics: () => ({

@@ -6,7 +6,7 @@
 import type { Client, Identity } from "../api.ts";
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { CANCEL, cancelError, type PostedError, type PostedPlan, revivedError } from "../engine/mod.ts";
-import type { ClientFacts, ExplainDetails } from "../sql/mod.ts";
+import type { ClientFacts, ExplainDetails, ExplainNode } from "../sql/mod.ts";
 import type { BoundStatement, MetadataNode, Plan, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
@@ -31,7 +31,7 @@ export interface Wanted {
   /** For one run. */
   plan: PostedPlan;
   /** The lines of EXPLAIN. */
-  explain: string[];
+  explain: ExplainNode[];
 }
 
 export type Order =
@@ -172,8 +172,8 @@ export class Planner {
   }
 
   /** The lines of EXPLAIN ANALYZE. */
-  analysis(text: string, analysis: PackedAnalysis, options: WaitOptions = {}): Promise<string[]> {
-    return this.add({ want: "analysis", text, analysis }, options) as Promise<string[]>;
+  analysis(text: string, analysis: PackedAnalysis, options: WaitOptions = {}): Promise<ExplainNode[]> {
+    return this.add({ want: "analysis", text, analysis }, options) as Promise<ExplainNode[]>;
   }
 
   close(): void {

@@ -1,10 +1,13 @@
 /** One execution of a statement: what its kind uses of the session and the database. */
-import type { Answer, Client, ExecuteOptions, Identity, Session } from "../api.ts";
+import type { Answer, Client, ExecuteOptions, ExplainedPlan, Identity, Session } from "../api.ts";
 import { notSupported } from "../errors.ts";
 import {
   type ChangedRows,
   type ChangedTable,
-  explain,
+  explainLines,
+  type ExplainNode,
+  explainNodes,
+  explainTree,
   kindOf,
   mapStatement,
   sizeText,
@@ -195,7 +198,7 @@ export class Run implements StatementRun {
     return this.statement.asksServer ? substituteCalls(plan, () => reloadConfig?.() ?? false) : plan;
   }
 
-  private rowsOf(plan: PostedPlan): Answer {
+  private rowsOf(plan: PostedPlan): Extract<Answer, { kind: "rows" }> {
     const run = this.execution.run(plan, {
       output: rowsOutput(this.options),
       columns: plan.columns,
@@ -218,12 +221,12 @@ export class Run implements StatementRun {
   async explain(statement: BoundStatement<PostedPlan>): Promise<Answer> {
     const [given] = plansOf(statement);
     if (given !== undefined && isPacked(given)) {
-      return this.lines(await this.core.planner.want("explain", this.order(), this.waitOptions));
+      return this.explained(await this.core.planner.want("explain", this.order(), this.waitOptions));
     }
-    if (given === undefined) return this.lines(explain(statement as BoundStatement));
+    if (given === undefined) return this.explained(explainNodes(statement as BoundStatement));
     const { catalogue } = this.session, known = this.planOf(given);
     const sources = resolveSources(known, catalogue), plan = this.execution.answered(known, sources);
-    return this.lines(explain(mapStatement(statement, () => plan), { sources, catalogue }));
+    return this.explained(explainNodes(mapStatement(statement, () => plan), { sources, catalogue }));
   }
 
   async explainAnalyze(statement: BoundStatement<PostedPlan>): Promise<Answer> {
@@ -238,24 +241,28 @@ export class Run implements StatementRun {
     }
     const nanos = (performance.now() - start) * 1e6;
     this.analyzed = undefined;
-    const lines = await this.analysisLines({ ...statement, plan: analyzed.plan ?? given }, analyzed);
-    const statistics = await analyzed.statistics;
-    if (changed?.kind === "done") {
-      lines.push(
-        `Changed ${changed.rows} rows, time besides reading ${timeText(nanos - (statistics?.nodes[0].nanos ?? 0))}`,
-      );
+    const nodes = await this.analysisNodes({ ...statement, plan: analyzed.plan ?? given }, analyzed);
+    const statistics = await analyzed.statistics, lines: string[] = [];
+    const changedRows = changed?.kind === "done" ? changed.rows : undefined;
+    if (changedRows !== undefined) {
+      const writing = nanos - (statistics?.nodes[0].nanos ?? 0);
+      lines.push(`Changed ${changedRows} rows, time besides reading ${timeText(writing)}`);
     }
     const memory = statistics === undefined ? "" : `, peak memory ${sizeText(statistics.memoryPeakBytes)}`;
-    return this.lines([...lines, `Execution time ${timeText(nanos)}${memory}`]);
+    return this.explained(nodes, [...lines, `Execution time ${timeText(nanos)}${memory}`], {
+      executionNanos: nanos,
+      memoryPeakBytes: statistics?.memoryPeakBytes,
+      changedRows,
+    });
   }
 
   /** Long plans are described in the planner's thread. */
-  private async analysisLines(statement: BoundStatement<PostedPlan>, analyzed: Analyzed): Promise<string[]> {
+  private async analysisNodes(statement: BoundStatement<PostedPlan>, analyzed: Analyzed): Promise<ExplainNode[]> {
     const { session: { catalogue }, core: { planner } } = this;
     const { sources } = analyzed, statistics = await analyzed.statistics;
     const { plan } = statement;
     if (plan === undefined || !isPacked(plan)) {
-      return explain(statement as BoundStatement, { sources, catalogue, statistics });
+      return explainNodes(statement as BoundStatement, { sources, catalogue, statistics });
     }
     const details = { ...marksOf(plan.scans, catalogue, sources), statistics };
     return await planner.analysis(this.statement.text, { statement, details }, this.waitOptions);
@@ -266,8 +273,14 @@ export class Run implements StatementRun {
     for await (const _ of run.chunks);
   }
 
-  private lines(lines: string[]): Answer {
+  private explained(
+    nodes: readonly ExplainNode[],
+    more: readonly string[] = [],
+    totals: Omit<ExplainedPlan, "root"> = {},
+  ): Answer {
     const columns = [{ name: "QUERY PLAN", type: "STRING" }];
-    return this.rowsOf({ node: "values", columns, timestamp: -1, order: "none", rows: lines.map((line) => [line]) });
+    const rows = [...explainLines(nodes), ...more].map((line) => [line]);
+    const answer = this.rowsOf({ node: "values", columns, timestamp: -1, order: "none", rows });
+    return { ...answer, explained: { root: explainTree(nodes), ...totals } };
   }
 }

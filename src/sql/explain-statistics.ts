@@ -1,4 +1,5 @@
 /** Describes the measurements of operators for EXPLAIN ANALYZE. */
+import type { Measured } from "../api.ts";
 import type { Calls, PhysicalPlan, PlanStatistics } from "../engine/mod.ts";
 import type { Plan, ScanNode } from "./plan.ts";
 
@@ -8,19 +9,40 @@ export function operatorMarks(
   calls: Calls | undefined,
   { nodes }: PlanStatistics,
 ): string[] {
-  const { rows, pairs, bytes, nanos, memoryPeakBytes, chosen } = nodes[physical.id];
-  const marks: string[] = [];
-  // Functions without alternatives are shown with the plan.
-  const choices = chosen.filter((choice) => !choice.startsWith("functions ") || (calls?.measured.length ?? 0) > 0);
-  if (choices.length > 0) marks.push(`chose ${choices.join(", ")}`);
+  const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id];
+  const marks = choiceMarks(physical, calls, { nodes });
   if (rows === undefined) {
     marks.push(pairs === undefined ? "rows not counted" : `gave ${pairs} pairs`, "read by the operator above");
   } else {
-    const own = Math.max(0, nanos - physical.inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0));
+    const own = ownTimeOf(physical, nodes);
     marks.push(`gave ${rows} rows, ${sizeText(bytes)}`, `time ${timeText(nanos)}, own ${timeText(own)}`);
   }
   if (memoryPeakBytes > 0) marks.push(`peak memory ${sizeText(memoryPeakBytes)}`);
   return marks;
+}
+
+/** What was decided while the statement ran. */
+export function choiceMarks(
+  physical: PhysicalPlan,
+  calls: Calls | undefined,
+  { nodes }: Pick<PlanStatistics, "nodes">,
+): string[] {
+  // Functions without alternatives are shown with the plan.
+  const choices = nodes[physical.id].chosen.filter((choice) =>
+    !choice.startsWith("functions ") || (calls?.measured.length ?? 0) > 0
+  );
+  return choices.length === 0 ? [] : [`chose ${choices.join(", ")}`];
+}
+
+/** The same as data. */
+export function operatorMeasured(physical: PhysicalPlan, { nodes }: PlanStatistics): Measured {
+  const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id];
+  if (rows === undefined) return { rows: pairs, memoryPeakBytes };
+  return { rows, bytes, nanos, ownNanos: ownTimeOf(physical, nodes), memoryPeakBytes };
+}
+
+function ownTimeOf(physical: PhysicalPlan, nodes: PlanStatistics["nodes"]): number {
+  return Math.max(0, nodes[physical.id].nanos - physical.inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0));
 }
 
 /** Measurements of the `k`-th node that an operator has fused. */
@@ -33,7 +55,11 @@ export function fusedMarks(physical: PhysicalPlan, k: number, statistics: PlanSt
  * A kernel evaluates all conditions together. So the rows of a node are known only if all the conditions, or none of
  * them, belong to it and the nodes below it.
  */
-function rowsOfFused({ id, operator, fused, inputs, node }: PhysicalPlan, k: number, statistics: PlanStatistics) {
+export function rowsOfFused(
+  { id, operator, fused, inputs, node }: PhysicalPlan,
+  k: number,
+  statistics: PlanStatistics,
+) {
   const { nodes } = statistics, isScan = fused.at(-1)?.node.node === "scan";
   // The first input is the one that is read with the fused nodes, unless a scan ends them.
   const input = isScan ? undefined : inputs[0];
@@ -59,6 +85,11 @@ function count(plans: readonly Plan[]): number {
 /** Some operators find their result without reading the whole scan. */
 export function readMarks({ id }: ScanNode, { scans }: PlanStatistics): string[] {
   return scans[id].rows > 0 ? [`read ${scans[id].rows} rows, ${sizeText(scans[id].bytes)}`] : [];
+}
+
+/** The same as data. */
+export function scanMeasured({ id }: ScanNode, { scans }: PlanStatistics): Measured {
+  return { rowsRead: scans[id].rows, bytesRead: scans[id].bytes };
 }
 
 /** Time of the operator including its inputs. If another operator did its work, the time of the inputs. */

@@ -2,10 +2,19 @@
  * EXPLAIN: the physical plan as indented lines. Scans show how many partitions and segments remain after pruning.
  * Operators show how they work, and which nodes they run in one pass over the rows.
  */
+import type { ExplainedNode } from "../api.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import { nodeCalls, type PhysicalPlan, physicalPlan, type PlanStatistics } from "../engine/mod.ts";
 import { describe } from "./explain-node.ts";
-import { fusedMarks, operatorMarks, readMarks } from "./explain-statistics.ts";
+import {
+  choiceMarks,
+  fusedMarks,
+  operatorMarks,
+  operatorMeasured,
+  readMarks,
+  rowsOfFused,
+  scanMeasured,
+} from "./explain-statistics.ts";
 import { wayMarks } from "./explain-ways.ts";
 import { createRegistry } from "./functions/mod.ts";
 import type { BoundStatement, Plan, ScanReading } from "./plan.ts";
@@ -22,45 +31,90 @@ export interface ExplainDetails {
   statistics?: PlanStatistics;
 }
 
-/** `scanned`: details of the scans, or only their sources. */
+/** A node of the plan for users: one or more lines of EXPLAIN, and their contents as data. Nodes below it are deeper. */
+export interface ExplainNode extends Omit<ExplainedNode, "inputs"> {
+  depth: number;
+  /** Notes and measurements, as the line tells them. */
+  marks: readonly string[];
+}
+
+/** The lines of EXPLAIN. `scanned`: details of the scans, or only their sources. */
 export function explain(
   subject: Plan | BoundStatement,
   scanned: ExplainDetails | readonly ScanSource[] = {},
 ): string[] {
   const details: ExplainDetails = Array.isArray(scanned) ? { sources: scanned } : scanned as ExplainDetails;
+  return explainLines(explainNodes(subject, details));
+}
+
+export function explainNodes(subject: Plan | BoundStatement, details: ExplainDetails = {}): ExplainNode[] {
   return "node" in subject ? explainPlan(subject, details) : explainStatement(subject, details);
 }
 
-function explainPlan(plan: Plan, details: ExplainDetails): string[] {
-  const { sources = [], statistics } = details, facts = { functions: registry, sources };
-  const lines: string[] = [];
-  let pipelines = 0;
-  const show = (node: Plan, depth: number, marks: readonly string[]) => {
+export function explainLines(nodes: readonly ExplainNode[]): string[] {
+  return nodes.flatMap(({ depth, text, details, marks }) => {
     const indent = "  ".repeat(depth);
-    const [head, ...more] = describe(node);
-    lines.push(`${indent}${head}${marks.length === 0 ? "" : ` [${marks.join("; ")}]`}`);
-    for (const line of more) lines.push(`${indent}    ${line}`);
+    const head = `${indent}${text}${marks.length === 0 ? "" : ` [${marks.join("; ")}]`}`;
+    return [head, ...details.map((line) => `${indent}    ${line}`)];
+  });
+}
+
+/** The tree of nodes that are listed from the root down. */
+export function explainTree(nodes: readonly ExplainNode[]): ExplainedNode {
+  const above: ExplainedNode[] = [];
+  for (const { depth, text, details, notes, isFused, measured } of nodes) {
+    const node: ExplainedNode = { text, details, notes, isFused, measured, inputs: [] };
+    above[depth - 1]?.inputs.push(node);
+    above[depth] = node;
+  }
+  return above[0];
+}
+
+function explainPlan(plan: Plan, details: ExplainDetails): ExplainNode[] {
+  const { sources = [], statistics } = details, facts = { functions: registry, sources };
+  const nodes: ExplainNode[] = [];
+  let pipelines = 0;
+  const show = (node: Plan, more: Pick<ExplainNode, "depth" | "marks" | "notes" | "isFused" | "measured">) => {
+    const [text, ...details] = describe(node);
+    nodes.push({ text, details, ...more });
   };
   const ofScan = (node: Plan) => {
-    if (node.node !== "scan") return [];
-    return [...scanMarks(node, details), ...(statistics === undefined ? [] : readMarks(node, statistics))];
+    if (node.node !== "scan") return { notes: [], marks: [], measured: {} };
+    const notes = scanMarks(node, details);
+    if (statistics === undefined) return { notes, marks: notes, measured: {} };
+    return { notes, marks: [...notes, ...readMarks(node, statistics)], measured: scanMeasured(node, statistics) };
   };
   const visit = (physical: PhysicalPlan, depth: number): void => {
     const { node, fused, inputs } = physical;
     const pipeline = fused.length > 0 || physical.operator === "pipeline" ? ++pipelines : undefined;
     const calls = nodeCalls(physical, facts);
-    const marks = [...ofScan(node), ...wayMarks(physical, calls, pipeline)];
-    if (statistics !== undefined) marks.push(...operatorMarks(physical, calls, statistics));
-    show(node, depth, marks);
+    const scan = ofScan(node), ways = wayMarks(physical, calls, pipeline);
+    const notes = [...scan.notes, ...ways], marks = [...scan.marks, ...ways];
+    if (statistics === undefined) show(node, { depth, notes, marks, isFused: false });
+    else {
+      show(node, {
+        depth,
+        notes: [...notes, ...choiceMarks(physical, calls, statistics)],
+        marks: [...marks, ...operatorMarks(physical, calls, statistics)],
+        isFused: false,
+        measured: { ...scan.measured, ...operatorMeasured(physical, statistics) },
+      });
+    }
     fused.forEach((part, k) => {
-      const rows = statistics === undefined ? [] : fusedMarks(physical, k, statistics);
-      show(part.node, depth + 1 + k, [...ofScan(part.node), `in pipeline ${pipeline}`, ...rows]);
+      const scan = ofScan(part.node), way = `in pipeline ${pipeline}`;
+      show(part.node, {
+        depth: depth + 1 + k,
+        notes: [...scan.notes, way],
+        marks: [...scan.marks, way, ...statistics === undefined ? [] : fusedMarks(physical, k, statistics)],
+        isFused: true,
+        measured: statistics && { ...scan.measured, rows: rowsOfFused(physical, k, statistics) },
+      });
     });
     const right = physical.operator === "join" ? inputs.at(-1) : undefined;
     for (const input of inputs) visit(input, depth + 1 + (input === right ? 0 : fused.length));
   };
   visit(physicalPlan(plan, facts), 0);
-  return lines;
+  return nodes;
 }
 
 const registry = createRegistry();
@@ -89,9 +143,10 @@ export function scanMarks(
 }
 
 /** For statements that change tables, the first line is the change. */
-function explainStatement(bound: BoundStatement, details: ExplainDetails): string[] {
+function explainStatement(bound: BoundStatement, details: ExplainDetails): ExplainNode[] {
   const head = kindOf(bound).explain?.(bound);
-  if (bound.plan === undefined) return [head ?? bound.kind];
-  const lines = explainPlan(bound.plan, details);
-  return head === undefined ? lines : [head, ...lines.map((line) => `  ${line}`)];
+  const nodes = bound.plan === undefined ? [] : explainPlan(bound.plan, details);
+  if (head === undefined && nodes.length > 0) return nodes;
+  const change = { depth: 0, text: head ?? bound.kind, details: [], notes: [], marks: [], isFused: false };
+  return [change, ...nodes.map((node) => ({ ...node, depth: node.depth + 1 }))];
 }

@@ -6,7 +6,14 @@ export { ARRAY_IN, systemClassOid, tableOid } from "./binder/object-ids.ts";
 export { CLIENT_SETTINGS, type ClientFacts, settingsOf } from "./client-settings.ts";
 export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT, quickEffort } from "./effort.ts";
 export { keywords } from "./grammar.ts";
-export { explain, type ExplainDetails, scanMarks } from "./explain.ts";
+export {
+  type ExplainDetails,
+  explainLines,
+  type ExplainNode,
+  explainNodes,
+  explainTree,
+  scanMarks,
+} from "./explain.ts";
 export { sizeText, timeText } from "./explain-statistics.ts";
 export { parse, parseScript } from "./parser.ts";
 export { callsServer, substituteCalls, substituteParameters } from "./parameters.ts";

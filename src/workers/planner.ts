@@ -21,7 +21,7 @@ import { packPlan, unpackPlan } from "../engine/packed-plan.ts";
 import { parquetSchema } from "../engine/parquet/file.ts";
 import { postedError } from "../engine/posted-error.ts";
 import { CANCEL, cancelError } from "../engine/slot.ts";
-import { type Effort, explain, FULL_EFFORT, splitScript, substituteCalls, usesClock } from "../sql/mod.ts";
+import { type Effort, explainNodes, FULL_EFFORT, splitScript, substituteCalls, usesClock } from "../sql/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import { mapPlan, mapStatement } from "../sql/planner/nodes.ts";
 import { yieldToOthers } from "./priority.ts";
@@ -63,7 +63,7 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
   if (order.want === "parts") return splitScript(order.text);
   if (order.want === "analysis") {
     const { statement, details } = order.analysis;
-    return explain(mapStatement(statement, unpackPlan), details);
+    return explainNodes(mapStatement(statement, unpackPlan), details);
   }
   const planned = statementOf(order);
   const [plan] = plansOf(planned.bound);
@@ -82,7 +82,7 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
       return pack(runPlan(plan, planned, order), false);
     case "explain": {
       const run = mapStatement(planned.bound.statement!, (given) => runPlan(given, planned, order));
-      return explain(run, ask({ kind: "marks", scans: plansOf(run).flatMap(scansOf) }));
+      return explainNodes(run, ask({ kind: "marks", scans: plansOf(run).flatMap(scansOf) }));
     }
   }
 }

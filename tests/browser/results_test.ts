@@ -146,3 +146,16 @@ test("a result that has expired says so, and runs again by a click", async ({ pa
   await page.keyboard.press("Control+End");
   await page.waitForSelector(`.grid .row:not(.loading) >> text=300000`);
 });
+
+test("EXPLAIN ANALYZE is a tree with rows, times and bytes", async ({ page }) => {
+  await run(page, "explain analyze select x % 10 k, count() from long_sequence(1000000) where x > 5 order by 2");
+  await page.waitForSelector(".plan tbody tr");
+  const operators = await textsOf(page, ".plan tbody th");
+  assert.match(operators[0], /Sort/);
+  assert.ok(operators.some((text) => text.includes("Aggregate")));
+  assert.equal(await page.locator(".plan .costliest").count(), 1);
+  assert.match((await textsOf(page, ".plan tbody td.share"))[0], /ms.*%/s);
+  await page.click("text=Text");
+  assert.match(await page.innerText(".grid .row:last-child [role=gridcell]"), /^Execution time/);
+  await page.click("text=Tree");
+});

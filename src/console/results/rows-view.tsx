@@ -14,6 +14,7 @@ import { isNumeric, textOf } from "./cells.ts";
 import { COPIES } from "./copies.ts";
 import { Grid, type GridRows } from "./grid.tsx";
 import { Pages } from "./pages.ts";
+import { PlanTree } from "./plan-tree.tsx";
 import { sorted, type Sorting } from "./sorting.ts";
 import { countText } from "./summary.ts";
 import { isChart, zone } from "./view-settings.ts";
@@ -23,7 +24,30 @@ const REFRESH_SECONDS = [0, 1, 5, 30, 60];
 const COPIED_MAX = 50_000;
 const DRAWN_MAX = 50_000;
 
-export function RowsView({ rows: given, statement }: { rows: Rows; statement: string }) {
+export function RowsView({ rows, statement }: { rows: Rows; statement: string }) {
+  const [isText, setText] = useState(false);
+  if (rows.plan === undefined) return <PlainRows rows={rows} statement={statement} />;
+  const choice = (name: string, value: boolean) => (
+    <button
+      type="button"
+      aria-pressed={isText === value}
+      onClick={() => setText(value)}
+    >
+      {name}
+    </button>
+  );
+  return (
+    <>
+      <div class="toolbar">
+        {choice("Tree", false)}
+        {choice("Text", true)}
+      </div>
+      {isText ? <PlainRows rows={rows} statement={statement} /> : <PlanTree plan={rows.plan} />}
+    </>
+  );
+}
+
+function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }) {
   const { rows, sorting, sortingState, sort } = useSorting(given, statement);
   const { shown, pages, isExpired } = useRows(rows, sorting);
   const { columns } = rows;

@@ -1,4 +1,5 @@
 /** All requests of the page to its server. */
+import type { QueryPlan } from "./plan.ts";
 import { ownHeaders, request, untilSignedIn } from "./request.ts";
 
 export interface Column {
@@ -16,6 +17,8 @@ export interface Rows {
   spool?: { id: string; isRunning: boolean };
   /** The setting of the server that has left rows out. */
   cutBy?: string;
+  /** Of EXPLAIN. */
+  plan?: QueryPlan;
 }
 
 export interface Outcome {

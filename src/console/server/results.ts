@@ -1,5 +1,6 @@
 /** Statements of the user. The server spools their rows, and the page asks for those that it shows. */
 import { type Column, errorOf, type Outcome, type Rows, UNREACHABLE } from "./client.ts";
+import type { QueryPlan } from "./plan.ts";
 import { ownHeaders, request } from "./request.ts";
 
 export interface Progress {
@@ -37,6 +38,7 @@ interface Reply {
   dataset?: unknown[][];
   progress?: Progress;
   cutBy?: string;
+  plan?: QueryPlan;
   notices?: string[];
   changed?: number;
   category?: string;
@@ -66,7 +68,7 @@ export async function runStatement(text: string, options: RunOptions = {}): Prom
     const first: Reply = await ask(PATH, { method: "POST", headers, body, signal });
     id = first.id;
     let dataset = first.dataset ?? [], last = first;
-    const rowsOf = ({ columns, rows, cutBy, state }: Reply): Rows | undefined => {
+    const rowsOf = ({ columns, rows, cutBy, plan, state }: Reply): Rows | undefined => {
       if (columns === undefined) return undefined;
       return {
         columns,
@@ -74,6 +76,7 @@ export async function runStatement(text: string, options: RunOptions = {}): Prom
         count: rows,
         spool: id === undefined ? undefined : { id, isRunning: state === "running" },
         cutBy,
+        plan,
       };
     };
     while (last.state === "running") {

@@ -23,6 +23,9 @@ export function refuseChange(call: Call, { category, isRead }: Prepared): void {
   if (isReadOnly(call.options.config) && (category === "ddl" || category === "dml")) {
     throw new SqlError("the server is read-only", 0, SQLSTATE.readOnly);
   }
+  if (call.parameters.isTrue("readOnly") && !isRead) {
+    throw new SqlError("only statements that read are run here", 0, SQLSTATE.readOnly);
+  }
   const refusal = isRead ? undefined : foreignChange(call);
   if (refusal !== undefined) throw new SqlError(refusal, 0, SQLSTATE.insufficientPrivilege);
 }

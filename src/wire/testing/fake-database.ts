@@ -73,6 +73,10 @@ export class FakeDatabase implements Database {
     return undefined;
   }
 
+  get dashboards(): Database["dashboards"] {
+    throw new Error("this database has no dashboards");
+  }
+
   statistics(): Record<string, number> {
     return {};
   }

@@ -1,5 +1,5 @@
 /** One statement and its rows, which are spooled as fast as they come. */
-import type { Answer, Chunk, Identity, ResultColumn, StatementProgress } from "../../../api.ts";
+import type { Answer, Chunk, ExplainedPlan, Identity, ResultColumn, StatementProgress } from "../../../api.ts";
 import { SqlError, SQLSTATE } from "../../../errors.ts";
 import type { Spool } from "./spool.ts";
 
@@ -9,6 +9,8 @@ export class SpooledResult {
   readonly controller = new AbortController();
   columns: readonly ResultColumn[] | undefined;
   timestamp = -1;
+  /** Of EXPLAIN. */
+  explained: ExplainedPlan | undefined;
   /** The answer of a statement without rows. */
   done: Extract<Answer, { kind: "done" }> | undefined;
   /** What the statement failed with. */
@@ -55,11 +57,12 @@ export class SpooledResult {
   }
 
   private async keep(
-    { columns, timestamp, chunks }: Extract<Answer, { kind: "rows" }>,
+    { columns, timestamp, explained, chunks }: Extract<Answer, { kind: "rows" }>,
     limit: (chunk: Chunk) => string | undefined,
   ): Promise<void> {
     this.columns = columns;
     this.timestamp = timestamp;
+    this.explained = explained;
     for await (const chunk of chunks) {
       await this.spool.add(chunk.bytes, chunk.rows);
       if (this.controller.signal.aborted) break;

@@ -2,6 +2,7 @@
 import type { Route } from "../contract.ts";
 import { assets } from "./assets.ts";
 import { chk } from "./chk.ts";
+import { dashboards } from "./dashboards.ts";
 import { exec } from "./exec.ts";
 import { exp } from "./exp.ts";
 import { imp } from "./imp.ts";
@@ -26,6 +27,7 @@ export const ROUTES: readonly Route[] = [
   settings,
   warnings,
   language,
+  dashboards,
   page,
   assets,
 ];

@@ -110,9 +110,10 @@ async function withOrder(
 
 /** A result whose rows are all in the reply is not kept: it has no id. */
 async function firstReply(call: Call, result: SpooledResult, prepared: Prepared): Promise<Reply> {
-  const { spool, done } = result;
+  const { spool, done, explained } = result;
   const fields: Fields = [["compileNs", Math.round(prepared.compileNs)]];
   if (prepared.notices.length > 0) fields.push(["notices", prepared.notices]);
+  if (explained !== undefined) fields.push(["plan", explained]);
   if (done !== undefined) {
     await call.results.remove(result);
     if (done.tag.startsWith("INSERT")) call.options.metrics?.wires.exec.rowsIn.inc(done.rows);
@@ -138,7 +139,8 @@ async function read(call: Call): Promise<Reply> {
     const { status, message, position } = errorFields(result.error);
     return queryError("", message, position, status);
   }
-  if (parameters.get("first") === undefined) return documentOf(result, [["id", result.id]]);
+  const fields: Fields = [["id", result.id], ["plan", result.explained]];
+  if (parameters.get("first") === undefined) return documentOf(result, fields);
   const first = wholeNumber(parameters, "first", 0, Number.MAX_SAFE_INTEGER);
   const count = wholeNumber(parameters, "count", ROWS_DEFAULT, ROWS_MAX);
   if (typeof first === "string" || typeof count === "string") {
@@ -149,7 +151,7 @@ async function read(call: Call): Promise<Reply> {
   }
   try {
     const { parts } = await result.spool.read(first, count);
-    return documentOf(result, [["id", result.id]], { first, parts, total: result.spool.rowCount });
+    return documentOf(result, fields, { first, parts, total: result.spool.rowCount });
   } catch (error) {
     // It was removed meanwhile.
     if (error instanceof Deno.errors.NotFound) return expired(call);
