@@ -5,6 +5,7 @@ import type { Values } from "../config/mod.ts";
 import type { Scheduler } from "../engine/mod.ts";
 import type { LogRecord } from "../log/mod.ts";
 import type { MetricSample } from "../metrics/mod.ts";
+import type { ServerFacts } from "../sql/mod.ts";
 import type { AppendBatch, Catalogue, StorageWriter } from "../storage/mod.ts";
 import type { AccessControl } from "./access/control.ts";
 import type { AccessStatements } from "./access/statements.ts";
@@ -60,6 +61,8 @@ export interface Core {
   readonly scheduler: Scheduler;
   readonly backups: Backups;
   readonly progress: Progress;
+  /** For functions that the server evaluates. */
+  readonly server: ServerFacts;
   readonly activity: Activity;
   readonly lastWrites: LastWrites;
   /** Undefined if access control is off (acl.enabled). */

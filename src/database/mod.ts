@@ -5,7 +5,7 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { createScheduler, parquetSchema } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
-import { languageReference, quickEffort } from "../sql/mod.ts";
+import { answerCall, languageReference, quickEffort } from "../sql/mod.ts";
 import {
   type AppendBatch,
   type Catalogue,
@@ -125,7 +125,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         case "metadata":
           return resolveMetadata(question.node, { ...core, catalogue: tables }, asker);
         case "call":
-          return options.reloadConfig?.() ?? false;
+          return answerCall(question.call, core.server);
       }
     },
   });
@@ -172,6 +172,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       access && ((identity) => identity === SERVER || access.rightsOf(identity).has("SQL ENGINE ADMIN")),
     ),
     lastWrites: new LastWrites(catalogue, nowMicros),
+    server: {
+      startedMicros: nowMicros(),
+      reloadConfig: () => options.reloadConfig?.() ?? false,
+      log: options.log,
+    },
     access,
     accessStatements: access && new AccessStatements(access, catalogue, nowMs),
     progress: new Progress({

@@ -6,7 +6,7 @@
 import type { Client, Identity } from "../api.ts";
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { CANCEL, cancelError, type PostedError, type PostedPlan, revivedError } from "../engine/mod.ts";
-import type { ClientFacts, ExplainDetails, ExplainNode } from "../sql/mod.ts";
+import type { ClientFacts, ExplainDetails, ExplainNode, ServerCall } from "../sql/mod.ts";
 import type { BoundStatement, MetadataNode, Plan, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
@@ -68,7 +68,7 @@ export type Question =
   | { kind: "facts"; tableId: number }
   | { kind: "marks"; scans: ScanReading[] }
   | { kind: "metadata"; node: MetadataNode }
-  | { kind: "call"; name: string };
+  | { kind: "call"; call: ServerCall };
 
 export type ToPlanner =
   | {

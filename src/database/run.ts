@@ -2,6 +2,7 @@
 import type { Answer, Client, ExecuteOptions, ExplainedPlan, Identity, Session } from "../api.ts";
 import { notSupported } from "../errors.ts";
 import {
+  answerCall,
   type ChangedRows,
   type ChangedTable,
   explainLines,
@@ -192,10 +193,10 @@ export class Run implements StatementRun {
     };
   }
 
-  /** Replaces functions of the server by their results. */
+  /** Replaces functions that the server evaluates by their results. */
   private served(plan: Plan): Plan {
-    const { reloadConfig } = this.core.options;
-    return this.statement.asksServer ? substituteCalls(plan, () => reloadConfig?.() ?? false) : plan;
+    const { server } = this.core;
+    return this.statement.asksServer ? substituteCalls(plan, (call) => answerCall(call, server)) : plan;
   }
 
   private rowsOf(plan: PostedPlan): Extract<Answer, { kind: "rows" }> {

@@ -125,7 +125,6 @@ export function foreignPhrase(tokens: readonly Token[], index: number): { at: nu
 const STATEMENTS: Readonly<Record<string, string>> = {
   use: "there is one database: USE is not needed",
   analyze: "there are no statistics to gather: ANALYZE is not needed (EXPLAIN ANALYZE runs a query)",
-  vacuum: "VACUUM is not needed",
   help: "the reference is in docs/sql.md; SHOW TABLES lists the tables",
   replace: DEDUP("REPLACE"),
   upsert: DEDUP("UPSERT"),

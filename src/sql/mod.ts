@@ -16,7 +16,14 @@ export {
 } from "./explain.ts";
 export { sizeText, timeText } from "./explain-statistics.ts";
 export { parse, parseScript } from "./parser.ts";
-export { callsServer, substituteCalls, substituteParameters } from "./parameters.ts";
+export {
+  answerCall,
+  callsServer,
+  type ServerCall,
+  type ServerFacts,
+  substituteCalls,
+  substituteParameters,
+} from "./parameters.ts";
 export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { inputsOf, mapStatement } from "./planner/nodes.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";

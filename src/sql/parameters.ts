@@ -1,9 +1,12 @@
 /** Substitutes values for $1, $2 … */
-import { SqlError, SQLSTATE } from "../errors.ts";
+import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
 import { convertConstant } from "./binder/convert.ts";
 import { nullValue } from "./binder/expressions.ts";
 import { rewrite } from "./binder/plans.ts";
+import type { ServerFacts } from "./functions/entry.ts";
+export type { ServerFacts } from "./functions/entry.ts";
+import { FUNCTIONS } from "./functions/mod.ts";
 import { mapExpressions } from "./planner/nodes.ts";
 import type { Plan } from "./plan.ts";
 
@@ -19,30 +22,48 @@ export function substituteParameters(plan: Plan, values: readonly Value[]): Plan
     }));
 }
 
-/** Functions that the server evaluates before the engine runs. */
-const SERVER_CALLS: ReadonlySet<string> = new Set(["reload_config()", "reload_tls()"]);
+/** Functions that the server evaluates before the engine runs, by name. */
+const SERVED = new Map(FUNCTIONS.flatMap(({ name, served }) => served === undefined ? [] : [[name, served]]));
+
+function servedName(id: string): string | undefined {
+  const name = id.slice(0, id.indexOf("("));
+  return SERVED.has(name) ? name : undefined;
+}
+
+/** A call of a function that the server evaluates. */
+export interface ServerCall {
+  name: string;
+  args: Value[];
+}
+
+export function answerCall({ name, args }: ServerCall, server: ServerFacts): Value {
+  return SERVED.get(name)!(server, args);
+}
 
 export function callsServer(plan: Plan): boolean {
   let found = false;
   mapExpressions(plan, (expr) =>
     rewrite(expr, (e) => {
-      if (e.kind === "call" && SERVER_CALLS.has(e.function)) found = true;
+      if (e.kind === "call" && servedName(e.function) !== undefined) found = true;
       return undefined;
     }));
   return found;
 }
 
-/**
- * Substitutes values for calls that the engine cannot evaluate, such as `reload_config()`. Each is evaluated once for
- * each statement.
- */
-export function substituteCalls(plan: Plan, answer: (name: string) => Value): Plan {
+/** Substitutes values for calls that the server evaluates, such as `reload_config()`. Equal calls share one evaluation. */
+export function substituteCalls(plan: Plan, answer: (call: ServerCall) => Value): Plan {
   const known = new Map<string, Value>();
   return mapExpressions(plan, (expr) =>
     rewrite(expr, (e) => {
-      if (e.kind !== "call" || !SERVER_CALLS.has(e.function)) return undefined;
-      if (!known.has(e.function)) known.set(e.function, answer(e.function));
-      return { kind: "constant", value: known.get(e.function)!, type: e.type };
+      const name = e.kind === "call" ? servedName(e.function) : undefined;
+      if (e.kind !== "call" || name === undefined) return undefined;
+      const args = e.args.map((arg) => {
+        assert(arg.kind === "constant", "functions of the server take constants");
+        return arg.value;
+      });
+      const key = JSON.stringify([e.function, args], (_, value) => typeof value === "bigint" ? `${value}n` : value);
+      if (!known.has(key)) known.set(key, answer({ name, args }));
+      return { kind: "constant", value: known.get(key)!, type: e.type };
     }));
 }
 

@@ -121,7 +121,7 @@ function runPlan(plan: Plan, planned: Planned, { values, nowMicros, user }: Stat
   if (planned.hasMetadata) {
     run = mapPlan(run, (node) => node.node === "metadata" ? ask({ kind: "metadata", node }) : node);
   }
-  return planned.asksServer ? substituteCalls(run, (name) => ask({ kind: "call", name })) : run;
+  return planned.asksServer ? substituteCalls(run, (call) => ask({ kind: "call", call })) : run;
 }
 
 /** Throws if the statement was cancelled. */

@@ -105,6 +105,8 @@ const ROWS: Record<string, Row[]> = {
     on: "r",
     before: ["drop table if exists renamed", "create table if not exists r (x int)"],
   }],
+  vacuum: [{ sql: "vacuum table t", needs: "VACUUM TABLE", on: "t" }],
+  reindex: [{ sql: "reindex table t lock exclusive", needs: "REINDEX", on: "t" }],
   truncate: [{ sql: "truncate table t", needs: "TRUNCATE TABLE", on: "t" }],
   dropTable: [{ sql: "drop table d", needs: "DROP TABLE", on: "d", before: ["create table if not exists d (x int)"] }],
   showTables: [{ sql: "show tables" }],

@@ -73,12 +73,22 @@ export interface FunctionEntry {
   /** Scalar, over columns. Text columns are pairs; results of text layout are made with `out.text`. */
   batch?: BatchFunction;
   aggregate?: AggregateImplementation;
+  /** Scalar, evaluated by the server before the engine runs, once for each statement. All arguments are constants. */
+  served?: (server: ServerFacts, args: readonly Value[]) => Value;
   /** Only with OVER: row_number, rank, lag … The window operator knows it by name. */
   window?: boolean;
   /** A permission that callers need, in addition to those for the columns in its arguments. */
   permission?: Permission;
   /** A table function: long_sequence, read_parquet, tables. The binder knows it by name. */
   table?: boolean;
+}
+
+/** What functions that the server evaluates know of it. */
+export interface ServerFacts {
+  startedMicros: bigint;
+  /** Reads the settings and certificates again. True if something changed that takes effect at once. */
+  reloadConfig(): boolean;
+  log(level: "INFO" | "ERROR", message: string): void;
 }
 
 /** A call of another entry. `args` are indices of this call's arguments, or constants. */

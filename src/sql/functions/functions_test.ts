@@ -16,7 +16,8 @@ Deno.test("FUNCTIONS: no name and signature occurs twice", () => {
 Deno.test("FUNCTIONS: each entry has one implementation and a summary", () => {
   for (const entry of FUNCTIONS) {
     const ways =
-      [entry.emit, entry.batch, entry.aggregate, entry.window, entry.table, entry.rewrite].filter(Boolean).length;
+      [entry.emit, entry.batch, entry.aggregate, entry.window, entry.table, entry.served, entry.rewrite].filter(Boolean)
+        .length;
     assert.ok(
       ways === 1 || (ways === 2 && entry.rewrite !== undefined && entry.batch !== undefined),
       `${entry.name} has ${ways} ways`,

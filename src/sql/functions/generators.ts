@@ -63,7 +63,7 @@ export const isNull = (context: FunctionContext, rate: number) => rate > 0 && co
 /** Bounds are constants or columns. */
 const at = (column: BatchColumn, row: number) => column.values[row];
 
-const lengthBetween = (context: FunctionContext, low: number, high: number) =>
+export const lengthBetween = (context: FunctionContext, low: number, high: number) =>
   Math.max(0, low + below(context, high - low + 1));
 
 function fillLetters(bytes: Uint8Array, from: number, length: number, context: FunctionContext, pace: Pace): void {

@@ -17,12 +17,12 @@ const POSTGRES_VERSION = "12.3";
 /** VARCHAR for a VARCHAR argument, otherwise STRING. */
 const sameText = ([type]: string[]): string => type === "VARCHAR" ? "VARCHAR" : "STRING";
 
-/** Evaluated by the server, before the engine runs. */
-function served(name: string, summary: string): FunctionEntry {
-  const run = () => {
-    throw new Error(`${name}() is not answered in the engine`);
-  };
-  return batchEntry(name, [], "BOOLEAN", summary, run, [], { volatility: "volatile", permission: "SYSTEM ADMIN" });
+function reload(name: string, summary: string): FunctionEntry {
+  return batchEntry(name, [], "BOOLEAN", summary, undefined, [], {
+    volatility: "volatile",
+    permission: "SYSTEM ADMIN",
+    served: (server) => server.reloadConfig(),
+  });
 }
 
 /** The same text in every row. */
@@ -437,12 +437,12 @@ export const metaFunctions: FunctionEntry[] = [
     (_, out, rowCount) => out.values.fill(1, 0, rowCount),
   ),
   ...clientFunctions,
-  served(
+  reload(
     "reload_config",
-    "Reads server.conf and the certificates of TLS again: has something changed that takes effect without a restart? " +
+    "Reads server.conf and the certificates of TLS again. True if a change takes effect without a restart. " +
       "`pending_config()` lists settings that wait for one.",
   ),
-  served("reload_tls", "The same as `reload_config()`."),
+  reload("reload_tls", "The same as `reload_config()`."),
   ...hashes,
   subnet("<<", false, true, "Is the address inside of a network, and the network larger than it?"),
   subnet("<<=", false, false, "Is the address inside of a network, or equal?"),

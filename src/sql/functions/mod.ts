@@ -3,6 +3,7 @@ import { assert } from "../../errors.ts";
 import type { FunctionRegistry } from "../../engine/contract.ts";
 import { aggregateFunctions } from "./aggregates.ts";
 import { approximateFunctions } from "./approximate.ts";
+import { argUuid } from "./arg-uuid.ts";
 import { arrayFunctions } from "./arrays.ts";
 import { arithmeticFunctions } from "./arithmetic.ts";
 import { batchAggregateFunctions } from "./batch-aggregates.ts";
@@ -18,12 +19,23 @@ import { jsonFunctions } from "./json.ts";
 import { metaFunctions } from "./meta.ts";
 import { numericFunctions } from "./numeric.ts";
 import { patternFunctions } from "./pattern.ts";
+import { pgPostmasterStartTime } from "./pg-postmaster-start-time.ts";
 import { randomWideFunctions } from "./random-wide.ts";
+import { rndBin } from "./rnd-bin.ts";
+import { rndInterval } from "./rnd-interval.ts";
+import { rndLog } from "./rnd-log.ts";
+import { rndLong256 } from "./rnd-long256.ts";
+import { rndSymbolWeighted } from "./rnd-symbol-weighted.ts";
+import { rndSymbolZipf } from "./rnd-symbol-zipf.ts";
 import { statisticsFunctions } from "./statistics.ts";
 import { textFunctions } from "./text.ts";
 import { timeFunctions } from "./time.ts";
 import { timePartFunctions } from "./time-parts.ts";
 import { timeStepFunctions } from "./time-steps.ts";
+import { timestampShuffle } from "./timestamp-shuffle.ts";
+import { toLong128 } from "./to-long128.ts";
+import { toPgDate } from "./to-pg-date.ts";
+import { txidCurrent } from "./txid-current.ts";
 import { wideFunctions } from "./wide.ts";
 import { windowFunctions } from "./window.ts";
 
@@ -56,6 +68,18 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...windowFunctions,
   ...generatorFunctions,
   ...randomWideFunctions,
+  ...rndBin,
+  ...rndInterval,
+  ...rndLog,
+  ...rndLong256,
+  ...rndSymbolWeighted,
+  ...rndSymbolZipf,
+  ...timestampShuffle,
+  ...toLong128,
+  ...toPgDate,
+  ...txidCurrent,
+  ...pgPostmasterStartTime,
+  ...argUuid,
   ...metaFunctions,
 ];
 

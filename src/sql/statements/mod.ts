@@ -33,8 +33,10 @@ import { showSetting } from "./show-setting.ts";
 import { showTables } from "./show-tables.ts";
 import type { Form, Reader, StatementKind, StatementSource } from "./statement.ts";
 import { transaction } from "./transaction.ts";
+import { reindex } from "./reindex.ts";
 import { truncate } from "./truncate.ts";
 import { update } from "./update.ts";
+import { vacuum } from "./vacuum.ts";
 
 /** Of those with the same first words, the first one that reads a statement counts. */
 export const STATEMENTS: readonly StatementKind[] = [
@@ -51,6 +53,8 @@ export const STATEMENTS: readonly StatementKind[] = [
   unsupportedAlteration,
   renameTable,
   truncate,
+  vacuum,
+  reindex,
   dropTable,
   ...ACCESS_STATEMENTS,
   showTables,

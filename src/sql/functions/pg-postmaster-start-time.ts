@@ -1,0 +1,10 @@
+import { batchEntry } from "./batch-entry.ts";
+import type { FunctionEntry } from "./entry.ts";
+
+/** pg_postmaster_start_time(): for clients of PostgreSQL that show the server's uptime. */
+export const pgPostmasterStartTime: FunctionEntry[] = [
+  batchEntry("pg_postmaster_start_time", [], "TIMESTAMP", "When the server was started.", undefined, [], {
+    volatility: "stable",
+    served: ({ startedMicros }) => startedMicros,
+  }),
+];

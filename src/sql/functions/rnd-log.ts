@@ -1,0 +1,33 @@
+import { batchEntry } from "./batch-entry.ts";
+import type { FunctionEntry } from "./entry.ts";
+
+const LINES_MAX = 100_000;
+
+/** rnd_log(): lines for tests of the log's writers. */
+export const rndLog: FunctionEntry[] = [
+  batchEntry(
+    "rnd_log",
+    [{ name: "lines", type: "LONG", constant: true }, { name: "errorRatio", type: "DOUBLE", constant: true }],
+    "BOOLEAN",
+    `Writes up to ${LINES_MAX} lines to the server's log, this part of them as errors; once for each statement.`,
+    undefined,
+    [],
+    {
+      volatility: "volatile",
+      permission: "SYSTEM ADMIN",
+      check: ([lines, ratio]) => {
+        if (lines === null || !(Number(lines) >= 0 && Number(lines) <= LINES_MAX)) {
+          return { argument: 0, message: `0 to ${LINES_MAX} lines are possible` };
+        }
+        const isRatio = ratio !== null && Number(ratio) >= 0 && Number(ratio) <= 1;
+        return isRatio ? undefined : { argument: 1, message: "a ratio from 0 to 1 is wanted" };
+      },
+      served: ({ log }, [lines, ratio]) => {
+        for (let line = 1; line <= Number(lines); line++) {
+          log(Math.random() < Number(ratio) ? "ERROR" : "INFO", `rnd_log: line ${line} of ${lines}`);
+        }
+        return true;
+      },
+    },
+  ),
+];

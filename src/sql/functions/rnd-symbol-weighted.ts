@@ -1,0 +1,41 @@
+import { batchEntry } from "./batch-entry.ts";
+import type { FunctionEntry } from "./entry.ts";
+import { isText } from "./nodes.ts";
+import { setPicked, type WeightedTexts, weightedTexts } from "./weighted-texts.ts";
+
+/** rnd_symbol_weighted(): symbols of given frequencies. */
+export const rndSymbolWeighted: FunctionEntry[] = [
+  batchEntry(
+    "rnd_symbol_weighted",
+    [{ name: "symbol, weight", type: "any", constant: true, variadic: true }],
+    "SYMBOL_TEXT",
+    "One of the symbols, each as often as its weight says in relation to the others.",
+    (columns, out, rowCount, context) => {
+      let texts = context.state.get("texts") as WeightedTexts | undefined;
+      if (texts === undefined) {
+        const symbols = columns.filter((_, k) => k % 2 === 0).map((column) => String(column.constant));
+        const weights = columns.filter((_, k) => k % 2 === 1).map((column) => Number(column.constant));
+        context.state.set("texts", texts = weightedTexts(symbols, weights));
+      }
+      setPicked(texts, out, rowCount, context);
+    },
+    [["SELECT rnd_symbol_weighted('a', 0, 'b', 5) FROM long_sequence(1)", "b"]],
+    {
+      volatility: "volatile",
+      check: (constants, types) => {
+        if (constants.length % 2 !== 0) return { message: "pairs of a symbol and its weight are wanted" };
+        for (let k = 0; k < constants.length; k += 2) {
+          if (!isText(types[k]) && types[k] !== "CHAR" || constants[k] === null) {
+            return { argument: k, message: "a symbol is wanted" };
+          }
+          const weight = constants[k + 1];
+          if (typeof weight !== "number" && typeof weight !== "bigint" || !(Number(weight) >= 0)) {
+            return { argument: k + 1, message: "a weight of 0 or more is wanted" };
+          }
+        }
+        const total = constants.reduce<number>((sum, each, k) => k % 2 === 1 ? sum + Number(each) : sum, 0);
+        return total > 0 && Number.isFinite(total) ? undefined : { message: "the sum of the weights must be above 0" };
+      },
+    },
+  ),
+];

@@ -1,0 +1,38 @@
+/** VACUUM TABLE. Files that no snapshot needs are removed as soon as that is so, so nothing is left to do. */
+import type { Name, Statement } from "../ast.ts";
+import type { BoundStatement } from "../plan.ts";
+import { at, type Path } from "../tree-nodes.ts";
+import { onlyName } from "./names.ts";
+import { done, type StatementKind } from "./statement.ts";
+
+interface Vacuum extends Statement {
+  kind: "vacuum";
+  table: Name;
+}
+
+export const vacuum: StatementKind<Vacuum, BoundStatement<never> & { kind: "vacuum" }> = {
+  kind: "vacuum",
+  form: {
+    words: ["VACUUM"],
+    grammar: String.raw`
+  vacuum = "VACUUM" "TABLE" tableName`,
+    actions: {
+      vacuum(vacuum, _table, table): Vacuum {
+        return { kind: "vacuum", at: at(vacuum), table: onlyName(table.tree() as Path) };
+      },
+    },
+  },
+  reference: {
+    syntax: "VACUUM TABLE table",
+    summary: "Accepted without effect: files that are no longer needed are removed at once.",
+  },
+  category: "ddl",
+  requires: ["VACUUM TABLE"],
+
+  bind({ table }, { binding }) {
+    binding.requires.add("VACUUM TABLE", table.at, binding.table(table).schema);
+    return { kind: "vacuum" };
+  },
+
+  execute: () => done("ddl", "VACUUM"),
+};
