@@ -15,6 +15,7 @@ import { openTab } from "../store/tabs.ts";
 import { AccountMenu } from "../sign-in/account-menu.tsx";
 import { AccountPanel } from "../sign-in/account-panel.tsx";
 import { Tree } from "../schema/tree.tsx";
+import { DashboardsPage } from "../dashboards/dashboards-page.tsx";
 import { ServerPage } from "../server-page/server-page.tsx";
 import { page } from "../store/pages.ts";
 import { Away } from "./away.tsx";
@@ -47,6 +48,7 @@ export function App() {
         </nav>
       </header>
       <Away />
+      {page.value.name === "dashboards" && <DashboardsPage id={page.value.id} />}
       {page.value.name === "server" && <ServerPage section={page.value.section} />}
       {/* It stays, with the editor's undo history and what runs. */}
       <main hidden={!isQuery}>

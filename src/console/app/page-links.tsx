@@ -3,6 +3,7 @@ import { addressOf, type Page, page } from "../store/pages.ts";
 
 const PAGES: readonly { page: Page; text: string }[] = [
   { page: { name: "query" }, text: "Query" },
+  { page: { name: "dashboards" }, text: "Dashboards" },
   { page: { name: "server" }, text: "Server" },
 ];
 

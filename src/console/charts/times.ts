@@ -1,18 +1,20 @@
-/** Labels of times along an axis: 24 hours, and the date where it changes. */
+/** Labels of times along an axis: 24 hours, and the date (of days the year) where it changes. */
 import type { Zone } from "../results/cells.ts";
 
 const MINUTE = 60_000, DAY = 86_400_000;
 
 /** `step`: milliseconds between the ticks. */
 export function tickTexts(ticks: readonly number[], step: number, zone: Zone): string[] {
-  let shownDay = "";
+  let shown = "";
   return ticks.map((at) => {
     const [day, time] = partsOf(at, zone);
-    if (step >= DAY) return step >= 365 * DAY ? day.slice(0, 4) : step >= 28 * DAY ? day.slice(0, 7) : day;
-    const short = step < 1000 ? time : step < MINUTE ? time.slice(0, 8) : time.slice(0, 5);
-    if (day === shownDay) return short;
-    shownDay = day;
-    return `${short}\n${day}`;
+    if (step >= 28 * DAY) return step >= 365 * DAY ? day.slice(0, 4) : day.slice(0, 7);
+    const isDays = step >= DAY;
+    const short = isDays ? day.slice(5) : step < 1000 ? time : step < MINUTE ? time.slice(0, 8) : time.slice(0, 5);
+    const below = isDays ? day.slice(0, 4) : day;
+    if (below === shown) return short;
+    shown = below;
+    return `${short}\n${below}`;
   });
 }
 

@@ -7,7 +7,7 @@ Deno.test("tickTexts() tells the date where it changes, and no more of the time 
   const hours = [T("2026-01-01T22:00Z"), T("2026-01-01T23:00Z"), T("2026-01-02T00:00Z")];
   assert.deepEqual(tickTexts(hours, 3_600_000, "UTC"), ["22:00\n2026-01-01", "23:00", "00:00\n2026-01-02"]);
   const days = [T("2026-01-01"), T("2026-02-01")];
-  assert.deepEqual(tickTexts(days, 86_400_000, "UTC"), ["2026-01-01", "2026-02-01"]);
+  assert.deepEqual(tickTexts(days, 86_400_000, "UTC"), ["01-01\n2026", "02-01"]);
   assert.deepEqual(tickTexts(days, 31 * 86_400_000, "UTC"), ["2026-01", "2026-02"]);
   assert.deepEqual(tickTexts([T("2026-01-01T00:00:07.250Z")], 250, "UTC"), ["00:00:07.250\n2026-01-01"]);
 });

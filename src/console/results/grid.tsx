@@ -33,7 +33,8 @@ interface GridProps {
   rows: GridRows;
   sorting: Sorting | undefined;
   onSort(sorting: Sorting | undefined): void;
-  onStatistics(column: Column): void;
+  /** Absent: not offered. */
+  onStatistics?(column: Column): void;
   onOpen(column: Column, value: unknown): void;
 }
 
@@ -97,7 +98,7 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
         name: frozen.includes(at) ? "Unfreeze" : "Freeze",
         run: () => setFrozen(frozen.includes(at) ? frozen.filter((other) => other !== at) : [...frozen, at]),
       },
-      { name: "Statistics", run: () => onStatistics(columns[at]) },
+      ...onStatistics === undefined ? [] : [{ name: "Statistics", run: () => onStatistics(columns[at]) }],
       { name: "Copy its name", run: () => copyText(columns[at].name, "The name") },
     ]);
   const move = (row: number, column: number) => {

@@ -1,5 +1,6 @@
 /** The rows of an outcome: the grid and what can be done with it. */
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { addToDashboard } from "../dashboards/add-panel.ts";
 import { ask } from "../app/dialogs.tsx";
 import { MenuButton } from "../app/menu.tsx";
 import { ChartView } from "../charts/chart-view.tsx";
@@ -15,6 +16,7 @@ import { COPIES } from "./copies.ts";
 import { Grid, type GridRows } from "./grid.tsx";
 import { Pages } from "./pages.ts";
 import { PlanTree } from "./plan-tree.tsx";
+import { showValue } from "./show-value.ts";
 import { sorted, type Sorting } from "./sorting.ts";
 import { countText } from "./summary.ts";
 import { isChart, zone } from "./view-settings.ts";
@@ -88,6 +90,9 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
             run: () => setRefreshing(seconds),
           }))}
         />
+        <button type="button" onClick={() => addToDashboard(statement, isChart.value ? "chart" : "table")}>
+          Add to a dashboard
+        </button>
         {sortingState !== undefined && (
           <span class="hint" role="status">
             The server sorts … <button type="button" onClick={sortingState.cancel}>Stop</button>
@@ -201,26 +206,6 @@ function DrawnRows({ rows, pages }: { rows: Rows; pages: Pages | undefined }) {
 }
 
 const tellFault = (error: unknown) => notify(error instanceof Error ? error.message : String(error));
-
-async function showValue({ name, type }: Column, value: unknown): Promise<void> {
-  const text = textOf(value);
-  const isCopied = await ask({
-    title: `${name} (${type}, ${text.length} characters)`,
-    text: readable(text),
-    confirm: "Copy",
-  });
-  if (isCopied !== undefined) await copyText(text, "The value");
-}
-
-/** JSON is shown with a line for each member. */
-function readable(text: string): string {
-  if (!/^\s*[[{]/.test(text)) return text;
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
-}
 
 /** Over all rows of the statement, not only over those that are shown. */
 async function showStatistics(statement: string, { name, type }: Column): Promise<void> {

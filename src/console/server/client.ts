@@ -64,8 +64,16 @@ export interface Language {
 
 export const UNREACHABLE = "The server cannot be reached.";
 
-/** Runs a statement for the page itself. Errors of the statement and of the network are outcomes. */
-export async function query(text: string): Promise<Outcome> {
+export interface QueryOptions {
+  /** The server refuses a statement that does more than read. */
+  readOnly?: boolean;
+  /** Further rows are left out. */
+  limit?: number;
+  signal?: AbortSignal;
+}
+
+/** Runs a statement for the page itself. Errors of the statement and of the network, and an abort, are outcomes. */
+export async function query(text: string, { readOnly, limit, signal }: QueryOptions = {}): Promise<Outcome> {
   const started = performance.now();
   const after = (outcome: Omit<Outcome, "durationMs">) => ({ ...outcome, durationMs: performance.now() - started });
   let reply: Response, body: string;
@@ -76,7 +84,10 @@ export async function query(text: string): Promise<Outcome> {
       body: new URLSearchParams({
         query: text,
         src: "con",
+        ...readOnly && { readOnly: "true" },
+        ...limit !== undefined && { limit: String(limit) },
       }),
+      signal,
     });
     body = await reply.text();
   } catch {

@@ -1,0 +1,80 @@
+/** Edits a panel. */
+import { useModal } from "../app/modal.ts";
+import { CHART_TYPES, HEIGHTS, KINDS, type Panel, UNITS, WIDTHS } from "./model.ts";
+
+interface Props {
+  panel: Omit<Panel, "id">;
+  onDone(panel: Omit<Panel, "id">): void;
+  onCancel(): void;
+}
+
+const BEST = "what fits best";
+
+export function PanelDialog({ panel, onDone, onCancel }: Props) {
+  const dialog = useModal();
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    const of = (name: string) => String(form.get(name) ?? "").trim();
+    const chartType = CHART_TYPES.find((type) => type === of("chartType"));
+    onDone({
+      title: of("title"),
+      statement: of("statement").replace(/;\s*$/, ""),
+      kind: of("kind") as Panel["kind"],
+      chartType,
+      width: WIDTHS[of("width") as keyof typeof WIDTHS],
+      height: of("height") as Panel["height"],
+      unit: of("unit") as Panel["unit"],
+    });
+  };
+  const widths = Object.keys(WIDTHS) as (keyof typeof WIDTHS)[];
+  return (
+    <dialog class="dialog panel-dialog" ref={dialog} aria-labelledby="panel-title" onClose={onCancel}>
+      <form onSubmit={submit}>
+        <h2 id="panel-title">{panel.statement === "" ? "Add a panel" : "Edit the panel"}</h2>
+        <label>
+          Title
+          <input name="title" required defaultValue={panel.title} autocomplete="off" />
+        </label>
+        <label>
+          Statement; @from, @to and @interval stand for the time range, @name for a variable
+          <textarea name="statement" required rows={8} spellcheck={false} defaultValue={panel.statement} />
+        </label>
+        <div class="columns">
+          <Choice label="Shown as" name="kind" choices={KINDS} value={panel.kind} />
+          <Choice label="Chart" name="chartType" choices={[BEST, ...CHART_TYPES]} value={panel.chartType ?? BEST} />
+          <Choice label="Unit" name="unit" choices={UNITS} value={panel.unit} />
+          <Choice
+            label="Width"
+            name="width"
+            choices={widths}
+            value={widths.find((name) => WIDTHS[name] === panel.width)!}
+          />
+          <Choice label="Height" name="height" choices={Object.keys(HEIGHTS)} value={panel.height} />
+        </div>
+        <p class="buttons">
+          <button type="button" onClick={onCancel}>Cancel</button>
+          <button type="submit" class="main">Done</button>
+        </p>
+      </form>
+    </dialog>
+  );
+}
+
+interface ChoiceProps {
+  label: string;
+  name: string;
+  choices: readonly string[];
+  value: string;
+}
+
+function Choice({ label, name, choices, value }: ChoiceProps) {
+  return (
+    <label>
+      {label}
+      <select name={name}>
+        {choices.map((choice) => <option key={choice} selected={choice === value}>{choice}</option>)}
+      </select>
+    </label>
+  );
+}

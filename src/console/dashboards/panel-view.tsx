@@ -1,0 +1,173 @@
+/** A panel: runs its statement with the viewer's rights and shows the rows. */
+import type { ComponentType } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { type MenuItem, openMenu } from "../app/menu.tsx";
+import type { Chart, Unit } from "../charts/chart.tsx";
+import { dataOf, shapeOf, typesFor } from "../charts/shape.ts";
+import { isNumeric, textOf } from "../results/cells.ts";
+import { Grid } from "../results/grid.tsx";
+import { showValue } from "../results/show-value.ts";
+import { sorted, type Sorting } from "../results/sorting.ts";
+import { bytesText } from "../results/summary.ts";
+import { zone } from "../results/view-settings.ts";
+import { type Outcome, query, type Rows } from "../server/client.ts";
+import { Denied } from "../sign-in/denied.tsx";
+import { isServerAway, returns } from "../store/connection.ts";
+import { isDark } from "../store/theme.ts";
+import { openTab } from "../store/tabs.ts";
+import type { Panel, Variable } from "./model.ts";
+import type { Range } from "./range.ts";
+import { fullStatement, VariableError } from "./statement.ts";
+
+const ROWS_MAX = 20_000;
+
+interface Props {
+  panel: Panel;
+  range: Range;
+  variables: readonly Variable[];
+  /** Counts up to run the statement again. */
+  tick: number;
+  actions: readonly MenuItem[];
+}
+
+export function PanelView({ panel, range, variables, tick, actions }: Props) {
+  const { title, statement, width, height } = panel;
+  const full = useMemo(() => prepared(statement, range, variables), [statement, JSON.stringify(range), variables]);
+  const { outcome, isRunning } = useRows(full, tick);
+  const items = [
+    ...typeof full === "string" ? [] : [{ name: "Open in the editor", run: () => openTab(full.text, title) }],
+    ...actions,
+  ];
+  return (
+    <section class="card panel" data-width={width} data-height={height} aria-label={title} aria-busy={isRunning}>
+      <div class="panel-head">
+        <h3>{title}</h3>
+        <button
+          type="button"
+          class="icon"
+          aria-label={`Actions of ${title}`}
+          aria-haspopup="menu"
+          onClick={(event) => openMenu(event.currentTarget, items)}
+        >
+          ⋯
+        </button>
+      </div>
+      {typeof full === "string"
+        ? <p class="panel-error" role="alert">{full}</p>
+        : <Content panel={panel} outcome={outcome} />}
+    </section>
+  );
+}
+
+/** A text tells which variable has a value that cannot be used. */
+function prepared(statement: string, range: Range, variables: readonly Variable[]) {
+  try {
+    return fullStatement(statement, range, variables);
+  } catch (error) {
+    if (error instanceof VariableError) return error.message;
+    throw error;
+  }
+}
+
+/** The last rows stay until there are newer ones, and while the server is away. */
+function useRows(full: ReturnType<typeof prepared>, tick: number) {
+  const [outcome, setOutcome] = useState<Outcome>();
+  const [isRunning, setRunning] = useState(false);
+  const text = typeof full === "string" ? undefined : full.text;
+  useEffect(() => {
+    if (text === undefined) return;
+    const controller = new AbortController();
+    setRunning(true);
+    query(text, { readOnly: true, limit: ROWS_MAX, signal: controller.signal }).then((next) => {
+      if (controller.signal.aborted) return;
+      setRunning(false);
+      if (!isServerAway.value) setOutcome(next);
+    });
+    return () => controller.abort();
+  }, [text, tick, returns.value]);
+  return { outcome, isRunning };
+}
+
+function Content({ panel, outcome }: { panel: Panel; outcome: Outcome | undefined }) {
+  if (outcome === undefined) return <p class="empty" role="status">Loading …</p>;
+  const { rows, error } = outcome;
+  if (error !== undefined) {
+    return (
+      <div class="panel-error" role="alert">
+        <p>{error.message}</p>
+        <Denied message={error.message} />
+      </div>
+    );
+  }
+  if (rows === undefined || rows.dataset.length === 0) return <p class="empty">No rows in this time range.</p>;
+  if (panel.kind === "number") return <Numbers panel={panel} rows={rows} />;
+  return (
+    <>
+      {panel.kind === "table" ? <Table rows={rows} /> : <Drawing panel={panel} rows={rows} />}
+      {rows.dataset.length === ROWS_MAX && <p class="empty">The first {ROWS_MAX.toLocaleString("en")} rows.</p>}
+    </>
+  );
+}
+
+function Numbers({ panel, rows: { columns, dataset: [first] } }: { panel: Panel; rows: Rows }) {
+  const { textOf: shown } = unitOf(panel.unit) ?? { textOf: (value: number) => value.toLocaleString("en") };
+  const numbers = columns.flatMap(({ name, type }, at) => isNumeric(type) ? [{ name, value: first[at] }] : []);
+  const all = numbers.length > 0 ? numbers : columns.map(({ name }, at) => ({ name, value: first[at] }));
+  return (
+    <div class="panel-numbers">
+      {all.map(({ name, value }) => {
+        const text = value === null ? "–" : numbers.length > 0 ? shown(Number(value)) : textOf(value);
+        return (
+          <p key={name}>
+            <strong style={{ fontSize: `clamp(1rem, ${Math.round(145 / text.length)}cqi, 2.4rem)` }}>{text}</strong>
+            {all.length > 1 && <small>{name}</small>}
+          </p>
+        );
+      })}
+    </div>
+  );
+}
+
+function Table({ rows }: { rows: Rows }) {
+  const [sorting, setSorting] = useState<Sorting>();
+  const list = useMemo(() => sorting === undefined ? rows.dataset : sorted(rows, sorting), [rows, sorting]);
+  return (
+    <Grid
+      columns={rows.columns}
+      rows={{ count: list.length, sample: list, row: (index) => list[index] }}
+      sorting={sorting}
+      onSort={setSorting}
+      onOpen={showValue}
+    />
+  );
+}
+
+function Drawing({ panel, rows }: { panel: Panel; rows: Rows }) {
+  const [Drawn, setDrawn] = useState<ComponentType<Parameters<typeof Chart>[0]>>();
+  useEffect(() => {
+    import("../charts/chart.tsx").then((module) => setDrawn(() => module.Chart));
+  }, []);
+  const shape = useMemo(() => shapeOf(rows), [JSON.stringify(rows.columns), rows.dataset]);
+  const types = shape === undefined ? [] : typesFor(shape);
+  const type = types.find((one) => one === panel.chartType) ?? types[0];
+  const data = useMemo(() => shape === undefined ? undefined : dataOf(rows, shape, type), [rows, shape, type]);
+  if (shape === undefined || data === undefined) {
+    return <p class="empty">A chart needs a column of numbers, and one of times, texts or numbers for x.</p>;
+  }
+  if (Drawn === undefined) return <div class="chart" />;
+  return (
+    <Drawn data={data} shape={shape} type={type} zone={zone.value} isDark={isDark.value} unit={unitOf(panel.unit)} />
+  );
+}
+
+const round = (value: number) => +value.toPrecision(6);
+
+const UNIT_TEXTS: Record<Panel["unit"], Unit | undefined> = {
+  plain: undefined,
+  bytes: { textOf: bytesText, isBinary: true },
+  percent: { textOf: (value) => `${round(value)} %` },
+  seconds: { textOf: (value) => `${round(value)} s` },
+  milliseconds: { textOf: (value) => `${round(value)} ms` },
+};
+
+const unitOf = (unit: Panel["unit"]) => UNIT_TEXTS[unit];

@@ -1,0 +1,68 @@
+/** Time ranges of dashboards. The server computes the ends of relative ones, so the clock of the browser does not matter. */
+
+export type Range =
+  /** "15m": up to now. */
+  | { last: string }
+  /** As `Date` reads them, in UTC. */
+  | { from: string; to: string }
+  | { all: true };
+
+const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+export const LASTS: Readonly<Record<string, string>> = {
+  "5m": "5 minutes",
+  "15m": "15 minutes",
+  "1h": "hour",
+  "6h": "6 hours",
+  "24h": "24 hours",
+  "7d": "7 days",
+  "30d": "30 days",
+  "365d": "365 days",
+};
+
+/** About as many steps are drawn. */
+const STEPS = 200;
+const STEP_UNITS = [
+  ...["1s", "5s", "10s", "30s", "1m", "5m", "10m", "30m", "1h", "3h", "6h", "12h", "1d", "7d", "30d"],
+];
+
+export function isRange(value: unknown): value is Range {
+  const { last, from, to, all } = (value ?? {}) as Record<string, unknown>;
+  if (typeof last === "string") return lastOf(last) !== undefined;
+  return all === true || isTime(from) && isTime(to);
+}
+
+const isTime = (value: unknown) => typeof value === "string" && !Number.isNaN(Date.parse(utc(value)));
+/** Times without a zone are in UTC. */
+const utc = (text: string) => /(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`;
+
+function lastOf(text: string): { count: number; unit: string } | undefined {
+  const found = /^([1-9]\d{0,4})([mhd])$/.exec(text);
+  return found === null ? undefined : { count: Number(found[1]), unit: found[2] };
+}
+
+export function rangeText(range: Range): string {
+  if ("all" in range) return "All times";
+  if ("last" in range) return `Last ${LASTS[range.last] ?? range.last}`;
+  return `${shortTime(range.from)} to ${shortTime(range.to)}`;
+}
+
+const shortTime = (text: string) => text.replace("T", " ").replace(/(\d\d:\d\d):00(?:\.0+)?Z?$/, "$1");
+
+/** What `@from`, `@to` and `@interval` stand for, as SQL. */
+export function rangeValues(range: Range): Record<"from" | "to" | "interval", string> {
+  if ("all" in range) return { from: time("0001-01-01T00:00:00Z"), to: time("9999-12-31T00:00:00Z"), interval: "'1d'" };
+  if ("last" in range) {
+    const { count, unit } = lastOf(range.last)!;
+    return { from: `dateadd('${unit}', -${count}, now())`, to: "now()", interval: stepOf(count * UNIT_MS[unit]) };
+  }
+  const [from, to] = [range.from, range.to].map((text) => Date.parse(utc(text)));
+  return { from: time(from), to: time(to), interval: stepOf(to - from) };
+}
+
+const time = (at: string | number) => `'${new Date(at).toISOString()}'::timestamp`;
+
+/** A round unit for SAMPLE BY. */
+function stepOf(durationMs: number): string {
+  const ms = (unit: string) => parseInt(unit) * (UNIT_MS[unit.at(-1)!] ?? 1000);
+  return `'${STEP_UNITS.find((unit) => durationMs / ms(unit) <= STEPS) ?? STEP_UNITS.at(-1)}'`;
+}

@@ -1,0 +1,25 @@
+/** Shows a value whole. */
+import { ask } from "../app/dialogs.tsx";
+import type { Column } from "../server/client.ts";
+import { copyText } from "../store/clipboard.ts";
+import { textOf } from "./cells.ts";
+
+export async function showValue({ name, type }: Column, value: unknown): Promise<void> {
+  const text = textOf(value);
+  const isCopied = await ask({
+    title: `${name} (${type}, ${text.length} characters)`,
+    text: readable(text),
+    confirm: "Copy",
+  });
+  if (isCopied !== undefined) await copyText(text, "The value");
+}
+
+/** JSON is shown with a line for each member. */
+function readable(text: string): string {
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,124 @@
+/** Dashboards in the console. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import type { Page } from "playwright-core";
+import { startServer } from "../server.ts";
+import { run, test } from "./visit.ts";
+
+const TRADES = `create table trades as (
+  select case when x % 2 = 0 then 'BTC' else 'ETH' end symbol, x price, timestamp_sequence('2026-01-01', 60000000) ts
+  from long_sequence(1000)
+) timestamp(ts) partition by day`;
+
+const number = (page: Page, title: string) => page.innerText(`.panel[aria-label='${title}'] strong`);
+const more = async (page: Page, name: string) => {
+  await page.click(".board-bar >> text=More ▾");
+  await page.click(`.menu >> text=${name}`);
+};
+
+/** A panel with a single number. */
+async function addNumber(page: Page, title: string, statement: string): Promise<void> {
+  await page.click("text=Add a panel");
+  await page.fill(".panel-dialog [name=title]", title);
+  await page.fill(".panel-dialog [name=statement]", statement);
+  await page.selectOption(".panel-dialog [name=kind]", "number");
+  await page.click(".panel-dialog button.main");
+  await page.waitForSelector(`.panel[aria-label='${title}']`);
+}
+
+test("a dashboard is made of a statement, has variables and a range, and is saved and exported", async (visit) => {
+  const { page, server } = visit;
+  await server.exec(TRADES);
+  await run(page, "select ts, avg(price) from trades sample by 1h");
+  await page.click("text=Add to a dashboard");
+  await page.fill(".dialog [name=title]", "Prices");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".panel[aria-label=Prices] .grid .row");
+
+  await more(page, "Variables");
+  await page.click("text=Add a variable");
+  await page.fill(".variables-dialog input", "symbol");
+  await page.selectOption(".variables-dialog fieldset select >> nth=1", "a statement");
+  await page.fill(".variables-dialog .wide input", "select distinct symbol from trades order by 1");
+  await page.click('text=with "all"');
+  await page.click(".variables-dialog button.main");
+  const count = "select count() from trades where ts between @from and @to and (@symbol = '' or symbol = @symbol)";
+  await addNumber(page, "Count", count);
+  await page.click("text=Last 24 hours ▾");
+  await page.click(".menu >> text=All times");
+  await page.waitForSelector(".panel[aria-label=Count] strong:has-text('1,000')");
+  await page.selectOption(".variables select", "BTC");
+  await page.waitForSelector(".panel[aria-label=Count] strong:has-text('500')");
+  await page.click("text=All times ▾");
+  await page.click(".menu >> text=From … to …");
+  await page.fill(".dialog [name=from]", "2026-01-01T00:00");
+  await page.fill(".dialog [name=to]", "2026-01-01T00:09");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".panel[aria-label=Count] strong:text-is('5')");
+
+  await page.waitForSelector(".unsaved");
+  await page.reload();
+  await page.waitForSelector(".panel[aria-label=Count]");
+  assert.equal(await page.innerText(".unsaved"), "not saved", "changes outlive a reload");
+  await page.click("button:text-is('Save')");
+  await page.waitForSelector(".unsaved", { state: "detached" });
+  assert.match(page.url(), /#\/dashboards\/[0-9a-f-]{36}$/);
+  assert.deepEqual((await server.exec("select name, owner, version from _dashboards")).dataset, [[
+    "Prices",
+    "admin",
+    1,
+  ]]);
+
+  await page.click(".board-bar >> text=More ▾");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Export as a file")]);
+  const file = await Deno.readFile(await download.path());
+  await page.click("[aria-label='All dashboards']");
+  await page.waitForSelector(".facts td:has-text('Prices')");
+  const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.click("text=Import a file")]);
+  await chooser.setFiles({ name: "prices.json", mimeType: "application/json", buffer: Buffer.from(file) });
+  await page.waitForSelector(".panel[aria-label=Count] strong");
+  await page.click("button:text-is('Save')");
+  await page.waitForSelector(".unsaved", { state: "detached" });
+  assert.equal((await server.exec("select count() from _dashboards")).dataset?.[0][0], 2);
+});
+
+test("panels only read, and values of variables stay values", async ({ page, server }) => {
+  await server.exec(TRADES);
+  await page.goto(`${server.http}/#/dashboards`);
+  await page.click("text=Empty dashboard");
+  await addNumber(page, "Evil", "drop table trades");
+  await page.waitForSelector(".panel[aria-label=Evil] .panel-error:has-text('only statements that read')");
+  await more(page, "Variables");
+  await page.click("text=Add a variable");
+  await page.fill(".variables-dialog input", "s");
+  await page.click(".variables-dialog button.main");
+  await addNumber(page, "Length", "select length(@s)");
+  await page.fill(".variables input", "'; drop table trades; --");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".panel[aria-label=Length] strong:text-is('24')");
+  assert.equal((await server.exec("select count() from trades")).dataset?.[0][0], 1000);
+});
+
+test("a server that goes away and others' changes lose nothing of a dashboard", async ({ page, server }) => {
+  await page.goto(`${server.http}/#/dashboards/new`);
+  await addNumber(page, "One", "select 1");
+  await page.click("button:text-is('Save')");
+  await page.waitForSelector(".unsaved", { state: "detached" });
+  await addNumber(page, "Two", "select 2");
+  await server.stop();
+  await page.click("button:text-is('Save')");
+  await page.waitForSelector(".refusal:has-text('Your changes stay in this browser')");
+  await page.waitForSelector(".away:not([hidden])");
+  assert.equal(await number(page, "One"), "1");
+  await using again = await startServer({ root: server.root, httpPort: server.httpPort });
+  await page.waitForSelector(".away", { state: "hidden" });
+  const id = /[^/]+$/.exec(page.url())![0];
+  const body = JSON.stringify({ id, version: 1, name: "theirs", definition: '{"version":0}' });
+  await (await fetch(`${again.http}/api/v1/dashboards`, { method: "POST", body })).body?.cancel();
+  await page.click("button:text-is('Save')");
+  await page.waitForSelector(".refusal:has-text('changed meanwhile')");
+  await page.click("text=Keep mine as a copy");
+  await page.click("button:text-is('Save')");
+  await page.waitForSelector(".unsaved", { state: "detached" });
+  assert.deepEqual([await number(page, "One"), await number(page, "Two")], ["1", "2"]);
+});
