@@ -1,6 +1,7 @@
 /** Finds listeners that let in everybody on the network, or accept passwords in clear text. */
 import { type Address, type Config, formatAddress, isLoopback } from "../config/mod.ts";
 import { accessSettings } from "../access/settings.ts";
+import { oidcSettings } from "../auth/oidc/settings.ts";
 import { healthSettings } from "../wire/health/settings.ts";
 import { httpSettings } from "../wire/http/settings.ts";
 import { lineTcpSettings, servesLineTcp } from "../wire/line-tcp/settings.ts";
@@ -89,6 +90,9 @@ function readablePasswords(config: Config): string[] {
   const hasTls = (listener: "http" | "health" | "pg") =>
     config.get(tlsSettings[listener].enabled) ?? config.get(tlsSettings.shared.enabled);
   const access = config.of(accessSettings), takesClearText = !access.enabled || access.allowsClearText;
+  // Tokens and passwords of the identity provider are sent in clear text, whatever the method for other users.
+  const oidc = config.of(oidcSettings);
+  const asksForExternal = oidc.enabled && (oidc.allowsPgTokens || oidc.allowsPasswords);
   const asksHttp = config.get(httpSettings.user) !== "" && config.get(httpSettings.password) !== "";
   const asksHealth = config.get(healthSettings.enabled) && config.get(healthSettings.requiresAuthentication);
   const listeners = [
@@ -101,8 +105,8 @@ function readablePasswords(config: Config): string[] {
     {
       wire: "PostgreSQL wire",
       address: config.get(pgSettings.address),
-      isReadable: config.get(pgSettings.enabled) && config.get(pgSettings.authMethod) === "password" &&
-        takesClearText &&
+      isReadable: config.get(pgSettings.enabled) && takesClearText &&
+        (config.get(pgSettings.authMethod) === "password" || asksForExternal) &&
         !(hasTls("pg") && config.get(tlsSettings.pg.required)),
       remedy: "set pg.auth.method=scram-sha-256, or pg.tls.enabled=true and pg.tls.required=true, or bind to 127.0.0.1",
     },

@@ -9,6 +9,7 @@ export { askDirectly } from "./direct.ts";
 export { Log, type LogOptions, openLog } from "./log.ts";
 export { type Logger, logger } from "./logger.ts";
 export {
+  FewLines,
   type RefusedStatement,
   shownAddress,
   shownMessage,

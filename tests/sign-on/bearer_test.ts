@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { ProtectedServer } from "../access/server.ts";
 import { startProvider, type TestProvider } from "./provider.ts";
-import { bearer, startSignOn } from "./server.ts";
+import { bearer, logged, startSignOn } from "./server.ts";
 
 const GROUPS = [
   "create table trades (ts timestamp, price double) timestamp(ts) partition by day",
@@ -132,6 +132,18 @@ Deno.test("a token of the provider signs in over HTTP, with the permissions of t
     await server.set("alter group readers with external alias 'CN=readers'");
   });
 
+  await test.step("the audit tells subject and name", async () => {
+    await server.set("create group admins with external alias 'CN=admins'", "grant DATABASE ADMIN to admins");
+    provider.users.set("9d2e", { name: "Erin Roe", groups: ["CN=admins"] });
+    const erin = await provider.accessToken("9d2e");
+    assert.equal((await asks(server, erin, "create user made with password 'secret of made'")).status, 200);
+    await logged(server, / A .*CREATE USER 'made'.*\[by=9d2e \(Erin Roe\), from=127\.0\.0\.1:\d+, wire=http\]/);
+    assert.doesNotMatch(server.output(), /secret of made/);
+    assert.equal((await asks(server, erin, "create table of_erin (x int)")).status, 200);
+    assert.equal((await asks(server, erin, "select wrong")).status, 400);
+    await logged(server, /err \[sql=`select wrong`, principal=9d2e \(Erin Roe\)/);
+  });
+
   await test.step("users that are known go on while the provider is slow, and then down", async () => {
     const other = await provider.accessToken("bob");
     provider.disturbance = () => true;
@@ -182,6 +194,23 @@ Deno.test("changes at the provider count when the time of the cache is over", as
     await asks(server, alice);
     assert.equal(refused.status, 401);
     assert.equal(refused.challenge, 'Bearer error="invalid_token"');
+    provider.users.get("8c1f")!.isRevoked = false;
+  });
+
+  await test.step("a session of a browser, which the provider is asked about again", async () => {
+    const reply = await server.request("/exec?query=select+1&session=true", bearer(await provider.accessToken("8c1f")));
+    const cookie = reply.headers.get("set-cookie")!.split(";")[0];
+    const bySession = async () =>
+      (await server.request("/exec?query=select+1", undefined, { headers: { cookie } })).status;
+    assert.equal(await bySession(), 200);
+    await pause();
+    assert.equal(await bySession(), 200);
+    await provider.stop();
+    await pause();
+    assert.equal(await bySession(), 503);
+    await provider.start();
+    provider.users.get("8c1f")!.isRevoked = true;
+    assert.equal(await bySession(), 401);
     provider.users.get("8c1f")!.isRevoked = false;
   });
 
@@ -259,10 +288,11 @@ Deno.test("changes at the provider count when the time of the cache is over", as
     assert.ok(value("sign_on_cache_age_seconds") < 60);
   });
 
-  await test.step("neither tokens nor answers of the provider are in the log", () => {
+  await test.step("neither tokens nor answers of the provider are in the log", async () => {
+    await logged(server, /signed in by the identity provider: 8c1f \(Alice Smith\)/);
+    await logged(server, / E .*the identity provider did not answer/);
+    await server.stop();
     const log = server.output();
-    assert.match(log, /signed in by the identity provider: 8c1f \(Alice Smith\)/);
-    assert.match(log, / E .*the identity provider did not answer/);
     assert.ok(!log.includes(alice));
     assert.doesNotMatch(log, /Bearer [A-Za-z0-9_-]{20}/);
   });

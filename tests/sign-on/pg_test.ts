@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type pg from "pg";
 import { basic, type Credentials, type ProtectedServer } from "../access/server.ts";
 import { startProvider, type TestProvider } from "./provider.ts";
-import { startSignOn } from "./server.ts";
+import { logged, startSignOn } from "./server.ts";
 
 const SET_UP = [
   "create group readers with external alias 'CN=readers'",
@@ -94,6 +94,17 @@ Deno.test("PG takes a token as the password of _sso, and asks the provider again
     await client.end();
   });
 
+  await test.step("service accounts that a group may assume", async () => {
+    await server.set("create service account app", "grant PGWIRE, SYSTEM ADMIN to app");
+    const client = await signOn(token);
+    assert.equal((await refusal(client.query("assume service account app"))).code, "42501");
+    await server.set("grant assume service account app to readers");
+    await client.query("assume service account app");
+    assert.equal((await client.query("show permissions")).rows.length > 0, true);
+    await client.query("exit service account app");
+    await client.end();
+  });
+
   await test.step("while the provider is down statements fail, and the connection goes on afterwards", async () => {
     const client = await signOn(token);
     await provider.stop();
@@ -123,7 +134,8 @@ Deno.test("PG takes a token as the password of _sso, and asks the provider again
     assert.equal((await refusal(signOn(token))).code, "28P01");
   });
 
-  await test.step("no token is in the log", () => {
+  await test.step("no token is in the log", async () => {
+    await server.stop();
     assert.ok(!server.output().includes(token));
   });
 });
@@ -217,7 +229,7 @@ Deno.test("names and passwords of the provider, over HTTP, line protocol and PG"
     };
     assert.equal((await server.sql("select 1", { ...bob, password: "bob's " })).status, 503);
     assert.equal((await refusal(server.pg({ ...bob, password: "bob's  " }))).code, "57P03");
-    assert.match(server.output(), / E .*token endpoint cannot be used: status 401, invalid_client/);
+    await logged(server, / E .*token endpoint cannot be used: status 401, invalid_client/);
     provider.disturbance = (_, reply) => (reply.writeHead(500).end(), true);
     assert.equal((await server.sql("select 1", { ...bob, password: "bob's   " })).status, 503);
     // As Keycloak answers.
@@ -233,6 +245,7 @@ Deno.test("names and passwords of the provider, over HTTP, line protocol and PG"
   await test.step("passwords are in no log, list or audit", async () => {
     const { dataset } = await server.sql("select query from query_activity()");
     assert.ok(!JSON.stringify(dataset).includes("bob's"));
+    await server.stop();
     for (const { password } of [bob, { password: "other's" }] satisfies Pick<Credentials, "password">[]) {
       assert.ok(!server.output().includes(password), password);
     }

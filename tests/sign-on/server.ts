@@ -1,5 +1,6 @@
 /** A server with access control and sign-on by a test's provider. */
 import { type ProtectedServer, startProtected } from "../access/server.ts";
+import { until } from "../programs.ts";
 import { CLIENT_ID, type TestProvider } from "./provider.ts";
 
 export const DISCOVERY = "/.well-known/openid-configuration";
@@ -18,3 +19,8 @@ export function startSignOn(
 }
 
 export const bearer = (token: string) => `Bearer ${token}`;
+
+/** Waits until the server has printed a line: its log is written a moment after the answer. */
+export async function logged({ output }: Pick<ProtectedServer, "output">, line: RegExp): Promise<void> {
+  await until(`the log has ${line}`, () => Promise.resolve(line.test(output())));
+}

@@ -1,4 +1,4 @@
-/** Notices that the provider is down: it is then asked again and again, and after a minute the log is told, as an alert. */
+/** Notices that an endpoint of the provider is down: it is then asked again and again, and after a minute the log has an alert. */
 import type { Logger } from "../../log/mod.ts";
 
 const ALERT_MS = 60_000;
@@ -10,8 +10,9 @@ export class Outage {
   private isTold = false;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  /** `probe`: asks the provider something; the answer arrives by `answered` or `failed`. */
+  /** `what`: the endpoint. `probe`: asks it something; the answer arrives by `answered` or `failed`. */
   constructor(
+    private readonly what: string,
     private readonly probe: () => unknown,
     private readonly log: Pick<Logger, "critical" | "advisory">,
     private readonly nowMs: () => number,
@@ -19,7 +20,7 @@ export class Outage {
   ) {}
 
   answered(): void {
-    if (this.isTold) this.log.advisory(`the identity provider answers again, after ${this.seconds()} s`);
+    if (this.isTold) this.log.advisory(`the identity provider (${this.what}) answers again, after ${this.seconds()} s`);
     this.close();
   }
 
@@ -31,7 +32,7 @@ export class Outage {
     }
     if (this.isTold || this.nowMs() - this.since < ALERT_MS) return;
     this.isTold = true;
-    this.log.critical(`the identity provider has been down for ${this.seconds()} s: ${reason}`);
+    this.log.critical(`the identity provider (${this.what}) has been down for ${this.seconds()} s: ${reason}`);
   }
 
   close(): void {

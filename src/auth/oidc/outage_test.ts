@@ -4,7 +4,7 @@ import { Outage } from "./outage.ts";
 function outage() {
   const lines: string[] = [];
   let now = 0, probes = 0;
-  const made = new Outage(() => probes++, {
+  const made = new Outage("keys", () => probes++, {
     critical: (message) => lines.push(`C ${message}`),
     advisory: (message) => lines.push(`A ${message}`),
   }, () => now);
@@ -22,10 +22,10 @@ Deno.test("Outage: one critical line after a minute without an answer, and a lin
     at(seconds);
     made.failed("refused");
   }
-  assert.deepEqual(lines, ["C the identity provider has been down for 60 s: refused"]);
+  assert.deepEqual(lines, ["C the identity provider (keys) has been down for 60 s: refused"]);
   at(205);
   made.answered();
-  assert.deepEqual(lines.slice(1), ["A the identity provider answers again, after 205 s"]);
+  assert.deepEqual(lines.slice(1), ["A the identity provider (keys) answers again, after 205 s"]);
   at(300);
   made.failed("refused");
   at(359);
@@ -37,7 +37,7 @@ Deno.test("Outage: one critical line after a minute without an answer, and a lin
 Deno.test("Outage: asks again while nothing else does, until there is an answer", async () => {
   const lines: string[] = [];
   let probes = 0;
-  const made = new Outage(() => probes++, { critical: (line) => lines.push(line), advisory() {} }, () => 0, 5);
+  const made = new Outage("keys", () => probes++, { critical: (line) => lines.push(line), advisory() {} }, () => 0, 5);
   made.failed("refused");
   while (probes < 3) await new Promise((resolve) => setTimeout(resolve, 5));
   made.answered();

@@ -1,7 +1,7 @@
 /** The identity provider: where it is, whose a token is, and tokens for passwords. */
 import * as oauth from "oauth4webapi";
 import { ConfigError } from "../../errors.ts";
-import { type Logger, logger } from "../../log/mod.ts";
+import { FewLines, type Logger, logger } from "../../log/mod.ts";
 import { type Claims, claimsUser, type ProviderUser } from "./claims.ts";
 import { configuredServer, discoveredServer, type ProviderServer, UnfitDocument } from "./endpoints.ts";
 import { ProviderHttp, type Request } from "./http.ts";
@@ -26,7 +26,9 @@ export interface Tokens {
 export class IdentityProvider {
   readonly statistics = new ProviderStatistics();
   private readonly http: ProviderHttp;
-  private readonly outage: Outage;
+  private readonly outages: Record<Request, Outage>;
+  private readonly errors: FewLines;
+  private readonly refusals: FewLines;
   private readonly client: oauth.Client;
   private readonly keys: TokenKeys;
   private known: ProviderServer | undefined;
@@ -40,13 +42,21 @@ export class IdentityProvider {
     private readonly nowMs: () => number = () => performance.now(),
   ) {
     this.client = { client_id: settings.clientId, [oauth.clockTolerance]: Math.ceil(settings.clockToleranceMs / 1000) };
-    this.outage = new Outage(() => this.probe(), log, nowMs);
+    this.errors = new FewLines((line) => log.error(line), "failures of the identity provider");
+    this.refusals = new FewLines((line) => log.info(line), "tokens and passwords were refused");
+    const outageOf = (kind: Request) => new Outage(kind, () => this.probe(kind), log, nowMs);
+    this.outages = {
+      discovery: outageOf("discovery"),
+      keys: outageOf("keys"),
+      userinfo: outageOf("userinfo"),
+      token: outageOf("token"),
+    };
     this.http = new ProviderHttp(settings, {
       onRequest: (kind, seconds, failure) => {
         this.statistics.request(seconds, failure === undefined);
-        if (failure === undefined) return this.outage.answered();
-        log.error(`the identity provider did not answer (${kind}): ${failure}`);
-        this.outage.failed(failure);
+        if (failure === undefined) return this.outages[kind].answered();
+        this.errors.tell(() => `the identity provider did not answer (${kind}): ${failure}`);
+        this.outages[kind].failed(failure);
       },
     });
     this.keys = new TokenKeys(settings, this.http.fetcher("keys"));
@@ -70,7 +80,7 @@ export class IdentityProvider {
   }
 
   close(): void {
-    this.outage.close();
+    for (const outage of Object.values(this.outages)) outage.close();
     this.http.close();
   }
 
@@ -157,11 +167,11 @@ export class IdentityProvider {
   }
 
   private refused(what: string, reason: string): undefined {
-    this.log.info(`${what} refused: ${reason}`);
+    this.refusals.tell(() => `${what} refused: ${reason}`);
   }
 
   private failed(what: string, reason: string): ProviderUnavailable {
-    this.log.error(`the identity provider's ${what} cannot be used: ${reason}`);
+    this.errors.tell(() => `the identity provider's ${what} cannot be used: ${reason}`);
     return new ProviderUnavailable(`${what}: ${reason}`);
   }
 
@@ -182,11 +192,15 @@ export class IdentityProvider {
     return this.asking;
   }
 
-  /** Any answer shows that the provider is there. */
-  private probe(): Promise<unknown> {
-    const { configurationUrl } = this.settings;
-    const url = configurationUrl === "" ? this.known!.jwks_uri : configurationUrl;
-    return this.http.fetcher("discovery")(url).catch(() => {});
+  /** Any answer shows that the endpoint is there, also that a request without a token is not accepted. */
+  private probe(kind: Request): Promise<unknown> {
+    const urls: Record<Request, string | undefined> = {
+      discovery: this.settings.configurationUrl,
+      keys: this.known?.jwks_uri,
+      userinfo: this.known?.userinfo_endpoint,
+      token: this.known?.token_endpoint,
+    };
+    return this.http.fetcher(kind)(urls[kind]!, { method: kind === "token" ? "POST" : "GET" }).catch(() => {});
   }
 }
 

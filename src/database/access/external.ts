@@ -5,7 +5,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { type ExternalUser, type Identity, shownUser } from "../../api.ts";
 import type { IdentityProvider, ProviderUser, Tokens } from "../../auth/oidc/mod.ts";
-import { logger } from "../../log/mod.ts";
+import { FewLines, logger } from "../../log/mod.ts";
 
 /** Users of the database have other ids, and the administrator none. */
 const EXTERNAL_ID = "external";
@@ -118,6 +118,7 @@ export class ExternalUsers {
   /** performance.now() until which they are refused. */
   private readonly refused = new Map<string, number>();
   private readonly asking = new Map<string, Promise<SignedOn | undefined>>();
+  private readonly signedIn = new FewLines((line) => logger("sign-on").info(line), "users signed in");
   /** Random for each process. */
   private readonly hashKey = randomBytes(32);
 
@@ -205,7 +206,8 @@ export class ExternalUsers {
     if (signedOn?.name === user.subject) signedOn.update(user, tokens);
     else {
       signedOn = new SignedOn(user, tokens, this.provider, this.nowMs);
-      logger("sign-on").info(`signed in by the identity provider: ${shownUser(identityOf(signedOn))}`);
+      const name = shownUser(identityOf(signedOn));
+      this.signedIn.tell(() => `signed in by the identity provider: ${name}`);
     }
     const trustedUntilMs = now + trustedMs(user, this.provider.settings.cacheTtlMs);
     add(this.found, hash, { user: signedOn, checkedAtMs: now, trustedUntilMs }, USERS_MAX);
