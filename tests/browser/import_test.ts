@@ -1,4 +1,4 @@
-/** Import of CSV files in the console. */
+/** Import of CSV and Parquet files in the console. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "./visit.ts";
@@ -8,7 +8,7 @@ const CSV = "ts,symbol,price\n2026-01-01T00:00:00.000000Z,BTC-USD,97000.5\n2026-
 test("a CSV file is shown, imported and reported", async ({ page, server }) => {
   const [chooser] = await Promise.all([
     page.waitForEvent("filechooser"),
-    page.click("[aria-label='Import a CSV file']"),
+    page.click("[aria-label='Import a CSV or Parquet file']"),
   ]);
   await chooser.setFiles({
     name: "my prices.csv",
@@ -33,7 +33,7 @@ test("a CSV file is shown, imported and reported", async ({ page, server }) => {
 test("a file that is refused says why, and nothing is kept", async ({ page, server }) => {
   const [chooser] = await Promise.all([
     page.waitForEvent("filechooser"),
-    page.click("[aria-label='Import a CSV file']"),
+    page.click("[aria-label='Import a CSV or Parquet file']"),
   ]);
   const text = CSV.repeat(2).replace("BTC-USD,97000.5", "BTC-USD,97000.5,more,than,columns");
   await chooser.setFiles({ name: "bad.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
@@ -42,4 +42,50 @@ test("a file that is refused says why, and nothing is kept", async ({ page, serv
   await page.waitForSelector(".import [role=alert]");
   assert.match(await page.innerText(".import [role=alert]"), /cannot find the delimiter/);
   assert.equal((await server.exec("select count() from tables()")).dataset?.[0][0], 0);
+});
+
+test("a Parquet file is shown with its types, mapped, imported and reported", async ({ page, server }) => {
+  const choose = async () => {
+    const [chooser] = await Promise.all([
+      page.waitForEvent("filechooser"),
+      page.click("[aria-label='Import a CSV or Parquet file']"),
+    ]);
+    await chooser.setFiles(`${server.root}/import/trades.parquet`);
+    await page.waitForSelector(".import .mapping tbody tr");
+  };
+  const files = () => [...Deno.readDirSync(`${server.root}/import/.sundial-uploads`)].length;
+  await choose();
+  assert.equal(files(), 1);
+  assert.match(await page.innerText(".import form p"), /^100,000 rows, \d+ columns/);
+  assert.equal(await page.inputValue(".import [name=name]"), "trades");
+  const { columns } = await server.exec("select * from read_parquet('trades.parquet') limit 1");
+  const found = await page.locator(".import .mapping tbody td:nth-child(2)").allInnerTexts();
+  assert.deepEqual(found, columns!.map(({ type }) => type));
+  await page.fill("[aria-label='Name of price in the table']", "paid");
+  await page.uncheck(".import .mapping tr:has-text('side') [type=checkbox]");
+  await page.click(".import button.main");
+  await page.waitForSelector(".import [role=status]:has-text('100,000 rows imported into trades')");
+  await page.click(".import button.main");
+  await page.waitForSelector(".tree .name:has-text('trades')");
+  const { dataset } = await server.exec("select count(), count(paid) from trades");
+  assert.deepEqual(dataset?.[0], [100_000, 100_000]);
+  for (let k = 0; k < 50 && files() > 0; k++) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(files(), 0);
+  // Rows are added to a table that exists.
+  await choose();
+  await page.fill("[aria-label='Name of price in the table']", "paid");
+  await page.uncheck(".import .mapping tr:has-text('side') [type=checkbox]");
+  await page.waitForSelector(".import label:has-text('(rows are added)')");
+  await page.click(".import button.main");
+  await page.waitForSelector(".import [role=status]:has-text('100,000 rows imported into trades')");
+  assert.equal((await server.exec("select count() from trades")).dataset?.[0][0], 200_000);
+});
+
+test("a file that is no Parquet says so", async ({ page }) => {
+  const [chooser] = await Promise.all([
+    page.waitForEvent("filechooser"),
+    page.click("[aria-label='Import a CSV or Parquet file']"),
+  ]);
+  await chooser.setFiles({ name: "bad.parquet", mimeType: "", buffer: Buffer.from("not Parquet") });
+  await page.waitForSelector(".import [role=alert]:has-text('cannot be read as Parquet')");
 });

@@ -61,7 +61,7 @@ export const ACTIONS: readonly Action[] = [
     isOffered: isOnQueries,
     run: () => isTreeOpen.value = !isTreeOpen.value,
   },
-  { id: "import", name: "Import a CSV file", isOffered: mayImport, run: chooseFile },
+  { id: "import", name: "Import a CSV or Parquet file", isOffered: mayImport, run: chooseFile },
   { id: "query-page", name: "Go to the queries", keys: "Alt+1", run: () => openPage({ name: "query" }) },
   { id: "dashboards", name: "Go to the dashboards", keys: "Alt+2", run: () => openPage({ name: "dashboards" }) },
   { id: "server", name: "Go to the server page", keys: "Alt+3", run: () => openPage({ name: "server" }) },

@@ -5,13 +5,15 @@ import { HistoryPanel } from "../actions/history-panel.tsx";
 import { ImportPanel, listenForDrops } from "../import/import-panel.tsx";
 import { linkedText } from "../actions/link.ts";
 import { Palette } from "../actions/palette.tsx";
+import { statementsOf } from "../editor/statements.ts";
+import { onlyReads } from "../server/client.ts";
 import { Editor, editor } from "../editor/editor.tsx";
 import { Results } from "../results/results.tsx";
 import { notice, notify } from "../store/notices.ts";
 import { isTreeOpen, panel } from "../store/panels.ts";
 import { isRunning } from "../store/runs.ts";
 import { loadSchema } from "../store/schema.ts";
-import { openTab } from "../store/tabs.ts";
+import { activeTab, openTab } from "../store/tabs.ts";
 import { AccountMenu } from "../sign-in/account-menu.tsx";
 import { AccountPanel } from "../sign-in/account-panel.tsx";
 import { Tree } from "../schema/tree.tsx";
@@ -89,12 +91,16 @@ function Button({ id, text, isMain }: { id: string; text: string; isMain?: boole
 }
 
 /** Opens the text in the page's address. */
-function openLink(): void {
+async function openLink(): Promise<void> {
   const linked = linkedText(location.search);
   if (linked === undefined) return;
   // Prevents a reload from running it again.
   globalThis.history.replaceState(null, "", location.pathname);
   openTab(linked.text, "Link");
-  if (linked.runs) editor.runAll();
+  const { id } = activeTab.value;
+  const statements = statementsOf(linked.text).map(({ text }) => text);
+  const runs = linked.runs && (await Promise.all(statements.map(onlyReads))).every(Boolean);
+  const isAsBefore = activeTab.value.id === id && activeTab.value.text === linked.text;
+  if (runs && isAsBefore) editor.runAll();
   else notify("The text of the link waits for you to run it.");
 }

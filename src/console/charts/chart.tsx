@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Zone } from "../results/cells.ts";
 import { drawCandles } from "./candles.ts";
+import { drawHeat } from "./heat.ts";
 import type { ChartData, ChartType, Shape } from "./shape.ts";
 import { tickTexts, timeText } from "./times.ts";
 
@@ -91,7 +92,7 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
     grid: { stroke: colour("--line"), width: 1 },
     ticks: { stroke: colour("--line") },
   };
-  const isCandles = type === "candlestick";
+  const isCandles = type === "candlestick", isHeat = type === "heat map";
   const { unit } = props;
   const timeAxis: uPlot.Axis = {
     ...axis,
@@ -104,6 +105,13 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
     rotate: categories.length > 12 ? -45 : 0,
     size: categories.length > 12 ? 80 : 40,
   };
+  const heatAxis: uPlot.Axis = {
+    ...axis,
+    grid: { show: false },
+    size: 110,
+    splits: series.map((_, at) => at),
+    values: (_plot, splits) => splits.map((at) => series[at]?.name.slice(0, 16) ?? ""),
+  };
   const options: Omit<uPlot.Options, "width" | "height"> = {
     ms: 1,
     tzDate: (at) => zone === "UTC" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at),
@@ -114,20 +122,29 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
         ...props.range === undefined ? {} : { min: props.range[0], max: props.range[1] },
         distr: 1,
       },
-      y: type === "bar" || props.showsGaps
+      y: isHeat
+        ? { range: [-0.6, series.length - 0.4] }
+        : type === "bar" || props.showsGaps
         ? { range: (_plot, low, high) => [Math.min(0, low ?? 0), Math.max(0, high ?? 0) * 1.05 || 1] }
         : {},
     },
-    axes: [xAxis, {
-      ...axis,
-      size: 70,
-      ...unit && { values: (_plot, ticks) => ticks.map(unit.textOf) },
-      ...unit?.isBinary && { incrs: POWERS_OF_TWO },
-    }],
+    axes: [
+      xAxis,
+      isHeat ? heatAxis : {
+        ...axis,
+        size: 70,
+        ...unit && { values: (_plot, ticks) => ticks.map(unit.textOf) },
+        ...unit?.isBinary && { incrs: POWERS_OF_TWO },
+      },
+    ],
     legend: { live: x.length < 200_000 },
     cursor: { drag: { x: props.range === undefined, y: false }, focus: { prox: 24 } },
     focus: { alpha: 0.35 },
-    hooks: isCandles ? { draw: [(plot) => drawCandles(plot, { up: colour("--good"), down: colour("--fault") })] } : {},
+    hooks: isHeat
+      ? { draw: [drawHeat] }
+      : isCandles
+      ? { draw: [(plot) => drawCandles(plot, { up: colour("--good"), down: colour("--fault") })] }
+      : {},
     series: [
       {
         label: categories === undefined ? (xKind === "time" ? "time" : "x") : "",
@@ -165,6 +182,7 @@ function seriesOf(label: string, stroke: string, type: ChartType): uPlot.Series 
     case "scatter":
       return { label, stroke, paths: () => null, points: { show: true, size: 5, fill: stroke } };
     case "candlestick":
+    case "heat map":
       return { label, stroke: "transparent", paths: () => null, points: { show: false } };
   }
 }

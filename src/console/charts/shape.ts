@@ -2,7 +2,7 @@
 import { isNumeric, isTime, textOf } from "../results/cells.ts";
 import type { Rows } from "../server/client.ts";
 
-export type ChartType = "line" | "area" | "bar" | "scatter" | "candlestick";
+export type ChartType = "line" | "area" | "bar" | "scatter" | "candlestick" | "heat map";
 
 export interface Shape {
   /** Index of the column along x. */
@@ -49,9 +49,10 @@ export function shapeOf({ columns, dataset }: Table): Shape | undefined {
 }
 
 /** The types that fit, the best one first. */
-export function typesFor({ xKind, ohlc, best }: Shape): ChartType[] {
+export function typesFor({ xKind, seriesBy, y, ohlc, best }: Shape): ChartType[] {
   const fitting: ChartType[] = xKind === "category" ? ["bar"] : ["line", "area", "bar", "scatter"];
   if (ohlc !== undefined) fitting.push("candlestick");
+  if (seriesBy !== undefined || y.length > 1) fitting.push("heat map");
   return [best, ...fitting.filter((type) => type !== best)];
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { edgesOf, heatColours } from "./heat.ts";
 import { dataOf, shapeOf, typesFor } from "./shape.ts";
 
 const table = (columns: [name: string, type: string][], dataset: unknown[][]) => ({
@@ -29,7 +30,7 @@ Deno.test("open, high, low and close are recognised in any order", () => {
   const shape = shapeOf(rows)!;
   assert.equal(shape.best, "candlestick");
   assert.deepEqual(dataOf(rows, shape, "candlestick").series.map(({ values }) => values[0]), [1, 3, 0, 2]);
-  assert.deepEqual(typesFor(shape), ["candlestick", "line", "area", "bar", "scatter"]);
+  assert.deepEqual(typesFor(shape), ["candlestick", "line", "area", "bar", "scatter", "heat map"]);
 });
 
 Deno.test("texts and a number make bars, numbers a scatter, other results nothing", () => {
@@ -39,4 +40,13 @@ Deno.test("texts and a number make bars, numbers a scatter, other results nothin
   assert.equal(shapeOf(table([["x", "LONG"], ["y", "DOUBLE"]], [[1, 2]]))!.best, "scatter");
   assert.equal(shapeOf(table([["a", "VARCHAR"]], [["x"]])), undefined);
   assert.equal(shapeOf(table([["x", "LONG"], ["y", "DOUBLE"]], [])), undefined);
+});
+
+Deno.test("a heat map's cells meet half-way, and its colours rank all values", () => {
+  assert.deepEqual(edgesOf([0, 10, 30]), [-5, 5, 20, 40]);
+  assert.deepEqual(edgesOf([7]), [6.5, 7.5]);
+  const colourOf = heatColours([[1, null, 2], [null, 3, 8]]);
+  assert.notEqual(colourOf(1), colourOf(8));
+  assert.equal(new Set([1, 2, 3, 8].map(colourOf)).size, 4);
+  assert.equal(heatColours([[5]])(5), colourOf(1));
 });

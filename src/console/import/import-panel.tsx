@@ -1,4 +1,4 @@
-/** Import of a CSV file: dropped on the page or chosen, with a preview, progress and the server's report. */
+/** Import of a file: Parquet in a file of its own, CSV dropped on the page or chosen, with a preview, progress and the server's report. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
@@ -7,6 +7,8 @@ import { importFile, type ImportReport } from "../server/client.ts";
 import { mayImport } from "../sign-in/permissions.ts";
 import { notify } from "../store/notices.ts";
 import { refreshSchema } from "../store/schema.ts";
+import { ParquetImport } from "./parquet-import.tsx";
+import { Report } from "./report.tsx";
 import { type Preview, PREVIEW_BYTES, previewOf, tableNameOf } from "./preview.ts";
 
 const chosenFile = signal<File | undefined>(undefined);
@@ -15,7 +17,7 @@ const isDraggedOver = signal(false);
 export function chooseFile(): void {
   const input = document.createElement("input");
   input.type = "file";
-  input.accept = ".csv,.tsv,.txt,text/csv";
+  input.accept = ".csv,.tsv,.txt,.parquet,.parq,.pq,text/csv";
   input.onchange = () => chosenFile.value = input.files?.[0];
   input.click();
 }
@@ -54,11 +56,17 @@ export function ImportPanel() {
   const { value: file } = chosenFile;
   return (
     <>
-      {isDraggedOver.value && <p class="drop-here">Drop a CSV file to import it</p>}
-      {file !== undefined && <ImportDialog key={`${file.name}${file.lastModified}`} file={file} />}
+      {isDraggedOver.value && <p class="drop-here">Drop a CSV or Parquet file to import it</p>}
+      {file !== undefined && (isParquet(file)
+        ? <ParquetImport key={keyOf(file)} file={file} onClose={close} />
+        : <ImportDialog key={keyOf(file)} file={file} />)}
     </>
   );
 }
+
+const keyOf = ({ name, lastModified }: File) => `${name}${lastModified}`;
+const isParquet = ({ name }: File) => /\.(?:parquet|parq|pq)$/i.test(name);
+const close = () => chosenFile.value = undefined;
 
 type State = { phase: "asking" } | { phase: "sending"; share: number } | { phase: "done"; report: ImportReport };
 
@@ -162,46 +170,5 @@ function Form({ fileName, preview: { lines: [head = [], ...rows] }, onSubmit, on
         <button type="submit" class="main">Import</button>
       </p>
     </form>
-  );
-}
-
-function Report({ report: { error, table, imported, rejected, columns }, onClose }: {
-  report: ImportReport;
-  onClose(): void;
-}) {
-  return (
-    <>
-      {error !== undefined ? <p class="error" role="alert">{error}</p> : (
-        <p role="status">
-          {countText(imported)} imported into {table}
-          {rejected > 0 && `, ${countText(rejected)} left out`}.
-        </p>
-      )}
-      {columns.length > 0 && (
-        <div class="preview" tabIndex={0} aria-label="Columns">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Column</th>
-                <th scope="col">Type</th>
-                <th scope="col">Values that did not fit</th>
-              </tr>
-            </thead>
-            <tbody>
-              {columns.map(({ name, type, errors }) => (
-                <tr key={name} class={errors > 0 ? "error" : ""}>
-                  <td>{name}</td>
-                  <td>{type}</td>
-                  <td>{errors}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      <p class="buttons">
-        <button type="button" class="main" onClick={onClose}>Close</button>
-      </p>
-    </>
   );
 }

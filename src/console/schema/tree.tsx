@@ -29,8 +29,8 @@ export function Tree() {
           <button
             type="button"
             class="icon"
-            aria-label="Import a CSV file"
-            title="Import a CSV file (or drop it on the page)"
+            aria-label="Import a CSV or Parquet file"
+            title="Import a CSV or Parquet file (or drop it on the page)"
             onClick={chooseFile}
           >
             ⇪

@@ -102,6 +102,16 @@ export async function query(text: string, { readOnly, limit, signal }: QueryOpti
   return after({ rows: { columns, dataset, count }, notices });
 }
 
+/** True if the statement changes nothing, as the server says; false if it cannot be compiled. */
+export async function onlyReads(statement: string): Promise<boolean> {
+  try {
+    const reply = await request(`api/v1/sql/validate?${new URLSearchParams({ query: statement })}`);
+    return reply.ok && (await reply.json()).isRead === true;
+  } catch {
+    return false;
+  }
+}
+
 /** Where all rows of a statement can be downloaded. `format`: "csv" or "parquet". */
 export function exportUrl(statement: string, format: string): string {
   return `exp?${new URLSearchParams({ query: statement, fmt: format })}`;
@@ -145,15 +155,46 @@ export async function importFile(
   const query = new URLSearchParams({ name, fmt: "json", ...timestamp ? { timestamp } : {}, ...more });
   const failed = (error: string): ImportReport => ({ error, table: name, imported: 0, rejected: 0, columns: [] });
   try {
-    const { text } = await untilSignedIn(() => upload(`imp?${query}`, file, onProgress, signal), signal);
+    const { text } = await untilSignedIn(() => {
+      const form = new FormData();
+      form.append("data", file);
+      return upload(`imp?${query}`, form, onProgress, signal);
+    }, signal);
     return reportOf(text) ?? failed(text.trim());
   } catch {
     return failed(signal.aborted ? "Cancelled." : UNREACHABLE);
   }
 }
 
+const UPLOADS = "api/v1/sql/uploads";
+
+/** Sends a Parquet file. `file` is its name for read_parquet(). */
+export async function uploadFile(
+  file: File,
+  onProgress: (share: number) => void,
+  signal: AbortSignal,
+): Promise<{ file: string } | { file: undefined; error: string }> {
+  try {
+    const { text } = await untilSignedIn(() => upload(UPLOADS, file, onProgress, signal), signal);
+    const { file: name, error } = text.startsWith("{") ? JSON.parse(text) : { file: undefined, error: text.trim() };
+    return { file: name, error };
+  } catch {
+    return { file: undefined, error: signal.aborted ? "Cancelled." : UNREACHABLE };
+  }
+}
+
+export function removeUpload(file: string): void {
+  // What is not removed expires.
+  request(`${UPLOADS}?${new URLSearchParams({ file })}`, { method: "DELETE", keepalive: true }).catch(() => {});
+}
+
 /** fetch() does not tell how much of a body has been sent. */
-async function upload(path: string, file: File, onProgress: (share: number) => void, signal: AbortSignal) {
+async function upload(
+  path: string,
+  body: XMLHttpRequestBodyInit,
+  onProgress: (share: number) => void,
+  signal: AbortSignal,
+) {
   const headers = await ownHeaders();
   return await new Promise<{ status: number; text: string }>((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -163,9 +204,7 @@ async function upload(path: string, file: File, onProgress: (share: number) => v
     request.onload = () => resolve({ status: request.status, text: request.responseText });
     request.onerror = request.onabort = () => reject(new Error(UNREACHABLE));
     signal.addEventListener("abort", () => request.abort());
-    const form = new FormData();
-    form.append("data", file);
-    request.send(form);
+    request.send(body);
   });
 }
 

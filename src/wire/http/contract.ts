@@ -8,6 +8,7 @@ import type { Certificate } from "../tls/mod.ts";
 import type { ConsoleFiles } from "./console-files.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Results } from "./results/mod.ts";
+import type { Uploads } from "./uploads.ts";
 
 export interface HttpLog {
   info(message: string): void;
@@ -46,6 +47,8 @@ export interface Call {
   options: HttpOptions;
   /** Results that are spooled for the console. */
   results: Results;
+  /** Files that are to be imported. */
+  uploads: Uploads;
   /** performance.now() when the request arrived. */
   startedMs: number;
   /** Time taken by authentication. */

@@ -243,7 +243,7 @@ Deno.test("/api/v1/sql/validate compiles and does not run", () =>
     const validate = (query: string) => body(`${url}/api/v1/sql/validate?query=${query}`);
     assert.deepEqual(await validate("one"), [
       200,
-      '{"query":"one","columns":[{"name":"x","type":"LONG"}],"timestamp":-1}',
+      '{"query":"one","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,"isRead":true}',
     ]);
     assert.deepEqual(await validate("make"), [200, '{"queryType":"DDL"}']);
     assert.deepEqual(await validate("insert"), [200, '{"queryType":"DML"}']);

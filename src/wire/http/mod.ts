@@ -16,6 +16,7 @@ import { securityHeaders } from "../security-headers.ts";
 import { consolePrefix, httpSettings, originRules } from "./settings.ts";
 import { Results } from "./results/mod.ts";
 import { Sessions } from "./sessions.ts";
+import { Uploads } from "./uploads.ts";
 
 export type { HttpLog, HttpMetrics, HttpOptions } from "./contract.ts";
 export { type ConsoleFiles, loadConsole } from "./console-files.ts";
@@ -37,6 +38,7 @@ export function startHttp(options: HttpOptions): HttpServer {
   const inFlight = new InFlight(config);
   const requests = Object.fromEntries(ROUTES.map(({ name }) => [name, 0]));
   const results = new Results(config, (error) => options.log.error(`a spooled result is left: ${stackOf(error)}`));
+  const uploads = new Uploads(config, (error) => options.log.error(`an uploaded file is left: ${stackOf(error)}`));
   const sessions = new Sessions(settings.sessionTimeoutMs);
   const authenticator = new Authenticator(settings, sessions, options.database.access);
   const security = securityHeaders();
@@ -63,7 +65,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       const asker = { method, header: (name: string) => request.headers.get(name) };
       const verdict = judge(asker, originRules(config), false);
       const reply = refused ?? answerOf(verdict) ??
-        await answer(request, { hostname, path, query, route, authenticator, sessions, results, options });
+        await answer(request, { hostname, path, query, route, authenticator, sessions, results, uploads, options });
       reply.headers.push(...verdict.headers, ...route?.ownSecurity === true ? [] : security);
       if (!settings.keepsConnections) reply.isLast = true;
       const { status } = reply;
@@ -84,6 +86,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       authenticator.close();
       await results.close();
       await server.close();
+      await uploads.close();
     },
   };
 }
@@ -131,12 +134,13 @@ interface Arrival {
   authenticator: Authenticator;
   sessions: Sessions;
   results: Results;
+  uploads: Uploads;
   options: HttpOptions;
 }
 
 async function answer(
   request: HttpRequest,
-  { hostname, path, query, route, authenticator, sessions, results, options }: Arrival,
+  { hostname, path, query, route, authenticator, sessions, results, uploads, options }: Arrival,
 ): Promise<Reply> {
   const startedMs = performance.now();
   // For HEAD no statement is run, as nobody would read its answer.
@@ -173,6 +177,7 @@ async function answer(
     database: options.database,
     options,
     results,
+    uploads,
     startedMs,
     authenticationNs,
   };

@@ -11,6 +11,7 @@ import { page } from "./page.ts";
 import { ping } from "./ping.ts";
 import { results } from "./results.ts";
 import { settings } from "./settings.ts";
+import { uploads } from "./uploads.ts";
 import { validate } from "./validate.ts";
 import { warnings } from "./warnings.ts";
 import { write } from "./write.ts";
@@ -21,6 +22,7 @@ export const ROUTES: readonly Route[] = [
   results,
   exp,
   imp,
+  uploads,
   write,
   ping,
   chk,

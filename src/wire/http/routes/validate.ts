@@ -7,7 +7,8 @@ import { columnJson, errorFields, isUnhandled, jsonReply, queryError } from "../
 
 export const validate: Route = {
   name: "validate",
-  summary: "compiles a statement without running it: its columns, or the error with its position",
+  summary:
+    "compiles a statement without running it: its columns and whether it only reads, or the error with its position",
   usage: "GET /api/v1/sql/validate?query=SQL",
   paths: ["/api/v1/sql/validate"],
   settings: {},
@@ -21,11 +22,13 @@ async function validateStatement(call: Call): Promise<Reply> {
   const session = call.database.session(call.identity, call.client);
   try {
     const limits = { signal: call.request.signal, timeoutMs: statementTimeoutMs(call) };
-    const { columns, timestamp, category } = await session.prepare(query, [], limits);
+    const { columns, timestamp, category, isRead } = await session.prepare(query, [], limits);
     if (category === "empty") throw new SqlError("a statement is expected", 0);
     if (columns === undefined) return jsonReply(JSON.stringify({ queryType: category.toUpperCase() }));
     const described = columns.map(columnJson).join(",");
-    return jsonReply(`{"query":${JSON.stringify(query)},"columns":[${described}],"timestamp":${timestamp}}`);
+    return jsonReply(
+      `{"query":${JSON.stringify(query)},"columns":[${described}],"timestamp":${timestamp},"isRead":${isRead}}`,
+    );
   } catch (error) {
     // The server's own failures are logged and counted by the caller.
     if (isUnhandled(error)) throw error;

@@ -1,0 +1,47 @@
+/** A heat map for uPlot: a line of cells for each series, coloured by value. */
+import type uPlot from "uplot";
+
+/** Pale to strong, with a lightness that falls evenly, so that the order is seen without colours too. */
+const COLOURS = ["#f3ead7", "#f0cf8e", "#e6ab4b", "#d07f2a", "#a9541f", "#7a2f1c", "#4a1713"];
+
+export function drawHeat(plot: uPlot): void {
+  const { ctx, data: [x, ...lines] } = plot;
+  const colourOf = heatColours(lines as (number | null)[][]);
+  // Cells meet half-way between two times; the first and the last are as wide as their neighbours.
+  const edges = edgesOf(x as number[]).map((at) => plot.valToPos(at, "x", true));
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+  ctx.clip();
+  lines.forEach((values, line) => {
+    const top = plot.valToPos(line + 0.46, "y", true), bottom = plot.valToPos(line - 0.46, "y", true);
+    for (let at = 0; at < x.length; at++) {
+      const value = values[at];
+      if (value == null || plot.series[line + 1].show === false) continue;
+      ctx.fillStyle = colourOf(value);
+      ctx.fillRect(edges[at], top, Math.max(1, edges[at + 1] - edges[at]), bottom - top);
+    }
+  });
+  ctx.restore();
+}
+
+/** The colour of a value among all values. */
+export function heatColours(lines: readonly (readonly (number | null)[])[]): (value: number) => string {
+  let low = Infinity, high = -Infinity;
+  for (const values of lines) {
+    for (const value of values) {
+      if (value === null) continue;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    }
+  }
+  const span = high > low ? high - low : 1;
+  return (value) => COLOURS[Math.min(COLOURS.length - 1, Math.floor((value - low) / span * COLOURS.length))];
+}
+
+/** One more than there are values, which are ascending. */
+export function edgesOf(x: readonly number[]): number[] {
+  if (x.length === 1) return [x[0] - 0.5, x[0] + 0.5];
+  const middles = x.slice(1).map((at, index) => (x[index] + at) / 2);
+  return [2 * x[0] - middles[0], ...middles, 2 * x.at(-1)! - middles.at(-1)!];
+}

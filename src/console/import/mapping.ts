@@ -1,0 +1,41 @@
+/** The statement that imports a Parquet file. */
+import { literal } from "../store/schema.ts";
+
+export interface Mapping {
+  /** Name in the file. */
+  source: string;
+  /** Type in the file. */
+  found: string;
+  /** In the table. */
+  name: string;
+  type: string;
+  isIncluded: boolean;
+}
+
+export interface ParquetTarget {
+  /** For read_parquet(). */
+  file: string;
+  table: string;
+  /** The table is made. */
+  isNew: boolean;
+  mappings: readonly Mapping[];
+  /** Time column of a new table; "" if it has none. */
+  timestamp: string;
+  partitionBy: string;
+}
+
+export function importStatement({ file, table, isNew, mappings, timestamp, partitionBy }: ParquetTarget): string {
+  const included = mappings.filter(({ isIncluded }) => isIncluded);
+  const columns = included.map(({ source, found, name, type }) => {
+    const value = type === found ? always(source) : `${always(source)}::${type.toLowerCase()}`;
+    return `${value} as ${always(name)}`;
+  });
+  const rows = `select ${columns.join(", ")} from read_parquet(${literal(file)})`;
+  if (!isNew) return `insert into ${always(table)} (${included.map(({ name }) => always(name)).join(", ")}) ${rows}`;
+  const hasTime = included.some(({ name }) => name === timestamp);
+  const order = hasTime ? ` order by ${always(timestamp)}` : "";
+  const time = hasTime ? ` timestamp(${always(timestamp)}) partition by ${partitionBy}` : "";
+  return `create table ${always(table)} as (${rows}${order})${time}`;
+}
+
+const always = (name: string) => `"${name.replaceAll('"', '""')}"`;

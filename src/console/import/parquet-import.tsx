@@ -1,0 +1,240 @@
+/** Import of a Parquet file: the server takes it, tells its columns and first rows, and a statement copies them into a table. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useModal } from "../app/modal.ts";
+import { textOf } from "../results/cells.ts";
+import { countText } from "../results/summary.ts";
+import { type Column, type ImportReport, query, removeUpload, uploadFile } from "../server/client.ts";
+import { runStatement } from "../server/results.ts";
+import { language, literal, refreshSchema, tables } from "../store/schema.ts";
+import { importStatement, type Mapping } from "./mapping.ts";
+import { tableNameOf } from "./preview.ts";
+import { Report } from "./report.tsx";
+
+interface Contents {
+  /** Its name for read_parquet(). */
+  file: string;
+  columns: Column[];
+  firstRows: unknown[][];
+  rowCount: number;
+  notices: readonly string[];
+}
+
+type State =
+  | { phase: "sending"; share: number }
+  | { phase: "asking"; contents: Contents }
+  | { phase: "storing"; share?: number; text: string }
+  | { phase: "done"; report: ImportReport };
+
+const PREVIEW_ROWS = 5;
+
+export function ParquetImport({ file, onClose }: { file: File; onClose(): void }) {
+  const dialog = useModal();
+  const running = useRef(new AbortController());
+  const uploaded = useRef<string>(undefined);
+  const [state, setState] = useState<State>({ phase: "sending", share: 0 });
+  const fail = (error: string, table = "") =>
+    setState({ phase: "done", report: { error, table, imported: 0, rejected: 0, columns: [] } });
+  useEffect(() => {
+    const send = async () => {
+      const { signal } = running.current;
+      const sent = await uploadFile(file, (share) => setState({ phase: "sending", share }), signal);
+      if (sent.file === undefined) return fail(sent.error);
+      uploaded.current = sent.file;
+      if (signal.aborted) return removeUpload(sent.file);
+      const contents = await contentsOf(sent.file);
+      if (typeof contents === "string") fail(contents);
+      else setState({ phase: "asking", contents });
+    };
+    send();
+    return () => {
+      running.current.abort();
+      if (uploaded.current !== undefined) removeUpload(uploaded.current);
+    };
+  }, []);
+  const store = async (table: string, statement: string, columns: readonly Column[], rowCount: number) => {
+    setState({ phase: "storing", text: "The server stores the rows …" });
+    try {
+      const { error, changed } = await runStatement(statement, {
+        signal: running.current.signal,
+        onUpdate(_, progress) {
+          const read = progress?.rowsRead ?? 0;
+          setState({
+            phase: "storing",
+            share: read / rowCount,
+            text: `${countText(read)} of ${countText(rowCount)} read`,
+          });
+        },
+      });
+      if (error !== undefined) return fail(error.message, table);
+      const stored = columns.map(({ name, type }) => ({ name, type, errors: 0 }));
+      setState({
+        phase: "done",
+        report: { table, imported: changed ?? rowCount, rejected: 0, columns: stored },
+      });
+    } catch {
+      return; // closed
+    } finally {
+      await refreshSchema();
+    }
+  };
+  return (
+    <dialog class="dialog import" ref={dialog} aria-labelledby="import-title" onClose={onClose}>
+      <h2 id="import-title">Import {file.name}</h2>
+      {state.phase === "sending" && (
+        <Waiting share={state.share} text={`${Math.floor(state.share * 100)} % sent`} onCancel={onClose} />
+      )}
+      {state.phase === "asking" && (
+        <Form fileName={file.name} contents={state.contents} onStore={store} onCancel={onClose} />
+      )}
+      {state.phase === "storing" && <Waiting share={state.share} text={state.text} onCancel={onClose} />}
+      {state.phase === "done" && <Report report={state.report} onClose={onClose} />}
+    </dialog>
+  );
+}
+
+/** A string tells why the file cannot be read. */
+async function contentsOf(file: string): Promise<Contents | string> {
+  const source = `read_parquet(${literal(file)})`;
+  const [first, count] = await Promise.all([
+    query(`select * from ${source} limit ${PREVIEW_ROWS}`),
+    query(`select count() from ${source}`),
+  ]);
+  if (first.rows === undefined) return first.error?.message.replaceAll(file, "the file") ?? "The file has no columns.";
+  return {
+    file,
+    columns: first.rows.columns,
+    firstRows: first.rows.dataset,
+    rowCount: Number(count.rows?.dataset[0][0] ?? 0),
+    notices: (first.notices ?? []).map((notice) => notice.replaceAll(file, "the file")),
+  };
+}
+
+function Waiting({ share, text, onCancel }: { share?: number; text: string; onCancel(): void }) {
+  return (
+    <>
+      <progress max={1} value={share} aria-label={text} />
+      <p role="status">{text}</p>
+      <p class="buttons">
+        <button type="button" onClick={onCancel}>Cancel</button>
+      </p>
+    </>
+  );
+}
+
+interface FormProps {
+  fileName: string;
+  contents: Contents;
+  onStore(table: string, statement: string, columns: readonly Column[], rowCount: number): void;
+  onCancel(): void;
+}
+
+function Form({ fileName, contents, onStore, onCancel }: FormProps) {
+  const { columns, firstRows, rowCount, notices, file } = contents;
+  const [table, setTable] = useState(tableNameOf(fileName));
+  const [mappings, setMappings] = useState<readonly Mapping[]>(() =>
+    columns.map(({ name, type }) => ({ source: name, found: type, name, type, isIncluded: true }))
+  );
+  const times = mappings.filter(({ type, isIncluded }) => isIncluded && /^TIMESTAMP/.test(type));
+  const [timestamp, setTimestamp] = useState(times[0]?.name ?? "");
+  const [partitionBy, setPartitionBy] = useState("DAY");
+  const isNew = !tables.value.some(({ name }) => name.toLowerCase() === table.trim().toLowerCase());
+  const statement = useMemo(
+    () => importStatement({ file, table: table.trim(), isNew, mappings, timestamp, partitionBy }),
+    [table, isNew, mappings, timestamp, partitionBy],
+  );
+  const change = (at: number, news: Partial<Mapping>) =>
+    setMappings(mappings.map((mapping, index) => index === at ? { ...mapping, ...news } : mapping));
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    onStore(table.trim(), statement, mappings.filter(({ isIncluded }) => isIncluded), rowCount);
+  };
+  return (
+    <form onSubmit={submit}>
+      <p>{countText(rowCount)}, {columns.length} columns. {notices.join(" ")}</p>
+      <div class="preview mapping" tabIndex={0} aria-label="Columns">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Column</th>
+              <th scope="col">Found</th>
+              <th scope="col">Name in the table</th>
+              <th scope="col">Type in the table</th>
+              <th scope="col">First rows</th>
+            </tr>
+          </thead>
+          <tbody>
+            {mappings.map(({ source, found, name, type, isIncluded }, at) => (
+              <tr key={source}>
+                <td>
+                  <label class="check">
+                    <input
+                      type="checkbox"
+                      checked={isIncluded}
+                      onChange={(event) => change(at, { isIncluded: event.currentTarget.checked })}
+                    />
+                    {source}
+                  </label>
+                </td>
+                <td>{found}</td>
+                <td>
+                  <input
+                    aria-label={`Name of ${source} in the table`}
+                    value={name}
+                    disabled={!isIncluded}
+                    required
+                    onInput={(event) => change(at, { name: event.currentTarget.value })}
+                  />
+                </td>
+                <td>
+                  <select
+                    aria-label={`Type of ${source} in the table`}
+                    disabled={!isIncluded}
+                    onChange={(event) => change(at, { type: event.currentTarget.value })}
+                  >
+                    {[...new Set([found, ...language.value.types])].map((one) => (
+                      <option key={one} selected={one === type}>{one}</option>
+                    ))}
+                  </select>
+                </td>
+                <td class="values">{firstRows.map((row) => textOf(row[at]).slice(0, 40)).join(", ")}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <label>
+        Table {isNew ? "(is made)" : "(rows are added)"}
+        <input
+          name="name"
+          required
+          value={table}
+          onInput={(event) => setTable(event.currentTarget.value)}
+          autocomplete="off"
+        />
+      </label>
+      {isNew && (
+        <label>
+          Time column
+          <select name="timestamp" onChange={(event) => setTimestamp(event.currentTarget.value)}>
+            <option value="">none</option>
+            {times.map(({ name }) => <option key={name} selected={name === timestamp}>{name}</option>)}
+          </select>
+        </label>
+      )}
+      {isNew && timestamp !== "" && (
+        <label>
+          Partitions
+          <select name="partitionBy" onChange={(event) => setPartitionBy(event.currentTarget.value)}>
+            {["DAY", "HOUR", "WEEK", "MONTH", "YEAR", "NONE"].map((unit) => (
+              <option key={unit} selected={unit === partitionBy}>{unit}</option>
+            ))}
+          </select>
+        </label>
+      )}
+      <p class="buttons">
+        <button type="button" onClick={onCancel}>Cancel</button>
+        <button type="submit" class="main" disabled={!mappings.some(({ isIncluded }) => isIncluded)}>Import</button>
+      </p>
+    </form>
+  );
+}
