@@ -2,7 +2,6 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
-import { countText } from "../results/summary.ts";
 import { importFile, type ImportReport } from "../server/client.ts";
 import { mayImport } from "../sign-in/permissions.ts";
 import { notify } from "../store/notices.ts";
