@@ -3,7 +3,7 @@ import type { ChartType } from "../charts/shape.ts";
 import { isRange, type Range } from "./range.ts";
 
 export const KINDS = ["chart", "table", "number"] as const;
-export const CHART_TYPES = ["line", "area", "bar", "scatter", "candlestick"] as const satisfies ChartType[];
+export const CHART_TYPES = ["line", "area", "bar", "scatter", "candlestick", "heat map"] as const satisfies ChartType[];
 export const WIDTHS = { "a quarter": 3, "a third": 4, "half": 6, "two thirds": 8, "the whole row": 12 } as const;
 export const HEIGHTS = { low: "low", medium: "medium", high: "high" } as const;
 export const UNITS = ["plain", "bytes", "percent", "seconds", "milliseconds"] as const;
