@@ -1,7 +1,6 @@
 /** @questdb/nodejs-client against the real server, in both protocol versions that it supports. */
 import assert from "node:assert/strict";
 import { Sender } from "@questdb/nodejs-client";
-import { startProtected } from "../access/server.ts";
 import { startServer } from "../server.ts";
 
 Deno.test("clients of the line protocol", { sanitizeOps: false, sanitizeResources: false }, async (test) => {
@@ -72,33 +71,4 @@ Deno.test("clients of the line protocol", { sanitizeOps: false, sanitizeResource
     }
     assert.equal(rows, 1000);
   });
-});
-
-Deno.test("@questdb/nodejs-client with a REST token", { sanitizeOps: false, sanitizeResources: false }, async () => {
-  await using server = await startProtected();
-  await server.set(
-    "create table ticks (price double, timestamp timestamp) timestamp(timestamp) partition by day",
-    "create service account ingest",
-    "grant HTTP to ingest",
-  );
-  const made = await server.sql("alter service account ingest create token type rest with ttl '1h'");
-  const send = async (token: string) => {
-    const sender = await Sender.fromConfig(
-      `http::addr=127.0.0.1:${server.httpPort};auto_flush=off;protocol_version=1;token=${token};`,
-    );
-    await sender.table("ticks").floatColumn("price", 1.5).at(1n, "us");
-    try {
-      await sender.flush();
-    } finally {
-      await sender.close();
-    }
-  };
-  const token = String(made.dataset![0][1]);
-  await assert.rejects(send(token), /Access denied for ingest \[INSERT on ticks\]/);
-  await server.set("grant INSERT on ticks to ingest");
-  await assert.rejects(send(`${token}x`), /401/);
-  await send(token);
-  assert.deepEqual((await server.sql("select price from ticks")).dataset, [[1.5]]);
-  await server.set(`alter service account ingest drop token type rest '${token}'`);
-  await assert.rejects(send(token), /401/);
 });
