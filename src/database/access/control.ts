@@ -13,6 +13,7 @@ import {
   type Rights,
   samePrincipal,
 } from "../../access/mod.ts";
+import { Derivations } from "../../auth/mod.ts";
 import type { accessSettings } from "../../access/settings.ts";
 import type { Values } from "../../config/mod.ts";
 import { ConfigError, SqlError, SQLSTATE } from "../../errors.ts";
@@ -46,6 +47,8 @@ const TRIES_MAX = 20;
 
 export class AccessControl {
   snapshot: AccessSnapshot;
+  /** All derivations for passwords. */
+  readonly derivations = new Derivations();
   private changing: Promise<unknown> = Promise.resolve();
 
   constructor(

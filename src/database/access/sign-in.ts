@@ -3,7 +3,7 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Access, Identity } from "../../api.ts";
 import type { IdentityProvider } from "../../auth/oidc/mod.ts";
 import { type AccessSnapshot, ENDPOINTS, type Principal, type StoredVerifier, tokenHash } from "../../access/mod.ts";
-import { Derivations, deriveVerifier, isPasswordOf, mockVerifier, type Verifier } from "../../auth/mod.ts";
+import { deriveVerifier, isPasswordOf, mockVerifier, type Verifier } from "../../auth/mod.ts";
 import type { TableSchema } from "../../storage/contract.ts";
 import { type AccessControl, ADMIN_VERIFIER } from "./control.ts";
 import type { ExternalUsers } from "./external.ts";
@@ -19,7 +19,6 @@ interface Remembered {
 }
 
 export class SignIn implements Access {
-  private readonly derivations = new Derivations();
   /** By the principal's name, the oldest first. */
   private readonly remembered = new Map<string, Remembered>();
   /** Random for each process. */
@@ -48,7 +47,7 @@ export class SignIn implements Access {
 
   private async checkPassword(name: string, password: string, mac: Uint8Array): Promise<Identity | undefined> {
     const verifier = await this.verifierOf(name);
-    const isRight = await this.derivations.run(() => isPasswordOf(password, verifier));
+    const isRight = await this.control.derivations.run(() => isPasswordOf(password, verifier));
     // The principal may have changed during the derivation.
     const storedKey = this.storedKeyOf(name);
     if (!isRight || storedKey === undefined || storedKey !== base64(verifier.storedKey)) return undefined;

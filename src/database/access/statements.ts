@@ -22,7 +22,7 @@ import {
   withGrant,
   withoutGrant,
 } from "../../access/mod.ts";
-import { Derivations, deriveVerifier, TooManyDerivations } from "../../auth/mod.ts";
+import { deriveVerifier, TooManyDerivations } from "../../auth/mod.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import type { Catalogue, TableSchema } from "../../storage/contract.ts";
@@ -43,8 +43,6 @@ interface Prepared {
 }
 
 export class AccessStatements {
-  private readonly derivations = new Derivations();
-
   constructor(
     private readonly control: AccessControl,
     private readonly tables: Catalogue,
@@ -94,7 +92,7 @@ export class AccessStatements {
     try {
       const { iterations } = this.control.settings;
       return encodeVerifier(
-        await this.derivations.run(() => deriveVerifier(text, randomBytes(SALT_SIZE_BYTES), iterations)),
+        await this.control.derivations.run(() => deriveVerifier(text, randomBytes(SALT_SIZE_BYTES), iterations)),
       );
     } catch (error) {
       if (error instanceof TooManyDerivations) throw new SqlError(error.message, at, SQLSTATE.outOfMemory);

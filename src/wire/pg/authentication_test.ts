@@ -6,6 +6,9 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
 import { FakeDatabase } from "../testing/fake-database.ts";
+import { LogInDelays } from "../log-in-delays.ts";
+import { authenticate, type Claim, type Gate } from "./authentication.ts";
+import type { FatalError } from "./failure.ts";
 import { type PgOptions, startPg } from "./mod.ts";
 
 const int32 = (value: number) => {
@@ -231,3 +234,39 @@ test("makes log-ins wait after three wrong proofs", async (open) => {
   for (const client of clients) client[Symbol.dispose]();
   assert.deepEqual(tags.toSorted(), [...Array(4).fill("E53300"), ...Array(8).fill("R0")]);
 });
+
+/** The outcome of a log-in by a password in clear text: what the server asks for, or the error. */
+async function clearText(hostname: string, isEncrypted: boolean, allowsClearText: boolean): Promise<string> {
+  const sent: string[] = [];
+  const output = { authenticationCleartextPassword: () => sent.push("asks"), flush: async () => {} };
+  const input = { fill: async () => false }; // the client leaves when it is asked
+  const address = { hostname, port: 1, transport: "tcp" };
+  const options = { authMethod: "password", allowsClearText, database: { access: {} } };
+  const accounts = { proofOf: () => "local" };
+  const delays = new LogInDelays();
+  try {
+    await authenticate(
+      { user: "alice", input, output, address, isEncrypted } as unknown as Claim,
+      { delays, accounts, options } as unknown as Gate,
+    );
+    return sent.join();
+  } catch (error) {
+    return `${(error as FatalError).message} after ${sent.length} messages`;
+  } finally {
+    delays.close();
+  }
+}
+
+const REFUSED = /^passwords in clear text need TLS \(acl\.clear\.text\.passwords\): .* after 0 messages$/;
+const clearTexts: [hostname: string, isEncrypted: boolean, allows: boolean, expected: RegExp][] = [
+  ["192.0.2.7", false, false, REFUSED],
+  ["192.0.2.7", true, false, /^asks$/],
+  ["192.0.2.7", false, true, /^asks$/],
+  ["127.0.0.1", false, false, /^asks$/],
+  ["::1", false, false, /^asks$/],
+];
+for (const [hostname, isEncrypted, allows, expected] of clearTexts) {
+  Deno.test(`authenticate() with a password in clear text from ${hostname}, TLS ${isEncrypted}, allowed ${allows}`, async () => {
+    assert.match(await clearText(hostname, isEncrypted, allows), expected);
+  });
+}
