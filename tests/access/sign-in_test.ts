@@ -78,3 +78,42 @@ for (const key of ["acl.admin.user", "acl.admin.password"]) {
     );
   });
 }
+
+Deno.test("with acl.basic.auth.realm.enabled browsers ask for the password themselves", async () => {
+  await using server = await startProtected({ SVC_ACL_BASIC_AUTH_REALM_ENABLED: "true" });
+  const challenges = async (authorization?: string) =>
+    (await server.request("/exec?query=select+1", authorization)).headers.get("www-authenticate");
+  const basicChallenge = 'Basic realm="sundial", charset="UTF-8"';
+  assert.equal(await challenges(), `Bearer, ${basicChallenge}`);
+  assert.equal(await challenges(basic({ ...ADMIN, password: "wrong" })), `Bearer, ${basicChallenge}`);
+  assert.equal(await challenges("Bearer qt1wrong"), `Bearer error="invalid_token", ${basicChallenge}`);
+});
+
+Deno.test("while too many passwords are checked, others are refused at once and told to come again", async () => {
+  await using server = await startProtected({
+    SVC_ACL_PASSWORD_HASH_ITERATION_COUNT: "600000",
+    SVC_PG_AUTH_METHOD: "password",
+  });
+  await server.set("create user alice with password a", "grant HTTP, PGWIRE to alice");
+  const flood = new AbortController();
+  const attempts = Array.from({ length: 100 }, async (_, k) => {
+    const reply = await server.request("/exec?query=select+1", basic({ name: "alice", password: `wrong ${k}` }), {
+      signal: flood.signal,
+    });
+    if (reply.status === 429) return reply;
+    throw new Error(`${reply.status}`);
+  });
+  const refused = await Promise.any(attempts);
+  const tooMany = /^too many passwords are being checked at the moment: try again later/;
+  assert.match(refused.text, tooMany);
+  assert.match(refused.headers.get("retry-after")!, /^\d+$/);
+  const [changed, verified] = await Promise.all([
+    server.sql("create user bob with password b"),
+    server.sql("select 1"),
+    assert.rejects(server.pg({ name: "alice", password: "a" }), { code: "53300", message: tooMany }),
+  ]);
+  assert.match(changed.error!, tooMany);
+  assert.deepEqual(verified.dataset, [[1]], "a password that was verified before is not derived again");
+  flood.abort();
+  await Promise.allSettled(attempts);
+});
