@@ -53,7 +53,7 @@ export class RowChanges {
   /** Changes a definition, immediately or with the transaction. */
   async define(change: Change | PartitionChange): Promise<void> {
     const makes = change.kind === "createTable" || change.kind === "addColumns";
-    const made = makes ? { ...change, creator: this.creator } : change;
+    const made = makes ? { ...change, creator: change.creator ?? this.creator } : change;
     if (this.transaction === undefined) await this.core.writer.change(made);
     else await this.transaction.change(inTransaction(made), true);
   }
@@ -66,17 +66,17 @@ export class RowChanges {
   }
 
   /** Creates a table from the rows of a query. Returns their number. */
-  async createTable(table: NewTable, query: PostedPlan): Promise<number> {
+  async createTable(table: NewTable, query: PostedPlan, creator = this.creator): Promise<number> {
     return this.transaction === undefined
-      ? await this.createFilled(table, query)
-      : await this.createInTransaction(table, query, this.transaction);
+      ? await this.createFilled(table, query, creator)
+      : await this.createInTransaction(table, query, creator, this.transaction);
   }
 
   /**
    * Creates a table from the rows of a query. Many rows are sent to the writer while the query runs. Returns their
    * number.
    */
-  private async createFilled(table: NewTable, query: PostedPlan): Promise<number> {
+  private async createFilled(table: NewTable, query: PostedPlan, creator: string | undefined): Promise<number> {
     const { writer } = this.core;
     const columnIds = newColumnIds(table);
     const { chunks, totalRows } = this.rowsFor(
@@ -97,14 +97,14 @@ export class RowChanges {
         held.push(chunk);
         heldBytes += chunk.bytes.length;
         if (heldBytes < LOAD_BYTES_MIN) continue;
-        load = await writer.beginLoad(table, this.creator);
+        load = await writer.beginLoad(table, creator);
         for (const { bytes } of held.splice(0)) await load.add(bytes);
       }
       if (load === undefined) {
         await writer.createTable(
           table,
           held.map(({ bytes }) => unpackAppendBatch(bytes, columnIds)),
-          this.creator,
+          creator,
         );
       } else {
         // An external copy may already have passed the table's directory before it copies the log that names the table.
@@ -118,10 +118,15 @@ export class RowChanges {
     return totalRows();
   }
 
-  private async createInTransaction(table: NewTable, query: PostedPlan, transaction: Transaction): Promise<number> {
+  private async createInTransaction(
+    table: NewTable,
+    query: PostedPlan,
+    creator: string | undefined,
+    transaction: Transaction,
+  ): Promise<number> {
     const types = table.columns.map((column) => column.type);
     const { batches, rows } = await this.collect(query, types, newColumnIds(table));
-    await transaction.change({ kind: "createTable", table, rows: batches, creator: this.creator }, true);
+    await transaction.change({ kind: "createTable", table, rows: batches, creator }, true);
     return rows;
   }
 

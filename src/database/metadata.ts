@@ -1,10 +1,11 @@
 /** Rows of the sources that describe the database. One entry per source, keyed by the binder's name for it. */
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
-import { accessIsOff, columnRows, keywords, partitionRows, statementSource } from "../sql/mod.ts";
+import { accessIsOff, columnRows, keywords, partitionRows, type SourceServices, statementSource } from "../sql/mod.ts";
 import type { MetadataNode, Plan } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
+import { accessTextsFor } from "./access/ddl.ts";
 import { ACCESS_SOURCES, allPermissionRows } from "./access/metadata.ts";
 import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
@@ -42,7 +43,12 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
   }
   if (Object.hasOwn(ACCESS_SOURCES, node.source)) return accessRows(node, core, asker);
   const ofStatement = statementSource(node.source);
-  if (ofStatement !== undefined) return ofStatement.rows(core, node);
+  if (ofStatement !== undefined) {
+    const { catalogue, options } = core;
+    const accessTexts: SourceServices["accessTexts"] = (categories, required, at) =>
+      accessTextsFor(core.access, asker.identity, { categories, required, at });
+    return ofStatement.rows({ catalogue, options, accessTexts }, node);
+  }
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);
   return source(core, () => {

@@ -144,8 +144,8 @@ export class Run implements StatementRun {
     return this.changes.defined(tag);
   }
 
-  createTable(table: NewTable, rows: PostedPlan): Promise<number> {
-    return this.changes.createTable(table, rows);
+  createTable(table: NewTable, rows: PostedPlan, owner?: string): Promise<number> {
+    return this.changes.createTable(table, rows, owner);
   }
 
   append(target: ChangedTable): Promise<number> {

@@ -31,6 +31,13 @@ export { accessIsOff } from "./statements/access/access-kind.ts";
 export { categoryOf, kindOf, statementSource } from "./statements/mod.ts";
 export { columnRows } from "./statements/show-columns.ts";
 export { partitionRows } from "./statements/show-partitions.ts";
-export { done, type StatementRows, type StatementRun, type StatementServices } from "./statements/statement.ts";
+export {
+  type AccessCategory,
+  done,
+  type SourceServices,
+  type StatementRows,
+  type StatementRun,
+  type StatementServices,
+} from "./statements/statement.ts";
 export type { ChangedRows, ChangedTable } from "./statements/statement.ts";
 export { splitScript } from "./script.ts";

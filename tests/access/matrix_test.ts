@@ -113,8 +113,12 @@ const ROWS: Record<string, Row[]> = {
   showColumns: [{ sql: "show columns from t", needs: "SELECT", on: "t" }],
   showPartitions: [{ sql: "show partitions from t", needs: "SELECT", on: "t" }],
   showCreateTable: [{ sql: "show create table t", needs: "SELECT", on: "t" }],
-  // It tells of the tables that one may know of.
-  showCreateDatabase: [{ sql: "show create database" }],
+  showCreateDatabase: [
+    // It tells of what one may know of.
+    { sql: "show create database" },
+    { sql: "show create database include (groups)", needs: "LIST USERS" },
+    { sql: "show create database include (permissions)", needs: "USER DETAILS", besides: ["LIST USERS"] },
+  ],
   showParameters: [{ sql: "show parameters", needs: "SYSTEM ADMIN" }],
   showSetting: [{ sql: "show server_version" }],
   transaction: [{ sql: "begin" }, { sql: "commit" }],

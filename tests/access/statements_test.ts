@@ -165,3 +165,38 @@ Deno.test("who makes a table has all rights on it, also by lines, and grants fol
   assert.match((await server.lines("other x=5\n", BOB)).text, /Access denied for bob \[CREATE TABLE\]/);
   assert.equal((await server.sql("drop table mine", ALICE)).error, undefined);
 });
+
+Deno.test("OWNED BY gives the rights on what is made to another one", async () => {
+  await using server = await startProtected();
+  await server.set(
+    "create user alice with password 'alice''s'",
+    "create group team",
+    "create service account app",
+    "grant HTTP, CREATE TABLE, USER DETAILS to alice",
+    "create table source (x int)",
+  );
+  const permissions = async (name: string, table: string) => {
+    const sql = `select count() from (show permissions ${name}) where table_name = '${table}' and grant_option`;
+    return (await server.sql(sql)).dataset![0][0];
+  };
+  const made = async (sql: string) => assert.equal((await server.sql(sql, ALICE)).error, undefined, sql);
+  await made("create table a (x int) owned by team");
+  await made("create table b as (select 1 x) OWNED BY 'app'");
+  await made("create table c (x int)");
+  const all = await permissions("alice", "c");
+  assert.ok(Number(all) > 20);
+  assert.deepEqual([await permissions("alice", "a"), await permissions("team", "a")], [0, all]);
+  assert.deepEqual([await permissions("alice", "b"), await permissions("app", "b")], [0, all]);
+  await server.set("grant SELECT on source to alice");
+  await made("create table d (like source) owned by app");
+  assert.equal(await permissions("app", "d"), all);
+  await made("alter table c add column y int owned by app");
+  assert.deepEqual(
+    (await server.sql("select distinct table_name, column_name from (show permissions app) where table_name = 'c'"))
+      .dataset,
+    [["c", "y"]],
+  );
+  const unknown = await server.sql("create table e (x int) owned by nobody", ALICE);
+  assert.deepEqual([unknown.error, unknown.position], ["there is no user, group or service account nobody", 32]);
+  assert.match((await server.sql("select * from e")).error!, /there is no table e/);
+});

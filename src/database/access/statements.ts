@@ -55,6 +55,13 @@ export class AccessStatements {
     throw accessDenied(identity, "ASSUME SERVICE ACCOUNT", text, at);
   }
 
+  ownerNamed({ text, at }: Named): string {
+    const { snapshot } = this.control;
+    const name = snapshot.isAdminName(text) ? text : snapshot.principal(text)?.name;
+    if (name === undefined) throw unknown(`there is no user, group or service account ${text}`, at);
+    return name;
+  }
+
   /** Gives the rows that the statement answers with, if it has any. */
   async execute(command: AccessCommand, by: Actor): Promise<Value[][] | undefined> {
     const prepared: Prepared = {};

@@ -1,10 +1,12 @@
+import type { Named } from "../../access/mod.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { sameName } from "../../types/names.ts";
 import type { Name, Statement } from "../ast.ts";
 import { typeMismatch } from "../binder/context.ts";
 import { displayName } from "../binder/types.ts";
 import type { BoundStatement, NewColumn } from "../plan.ts";
-import { at, given, list } from "../tree-nodes.ts";
+import { at, given, list, optional } from "../tree-nodes.ts";
+import { ownerOf } from "./access/owned-by.ts";
 import { type ColumnDefinition, newColumn } from "./columns.ts";
 import { checkOneColumn, onlyName } from "./names.ts";
 import type { StatementKind } from "./statement.ts";
@@ -14,12 +16,14 @@ interface AddColumns extends Statement {
   table: Name;
   ifNotExists: boolean;
   columns: ColumnDefinition[];
+  ownedBy?: Named;
 }
 
 export interface BoundAddColumns extends BoundStatement<never> {
   kind: "addColumns";
   tableId: number;
   columns: NewColumn[];
+  ownedBy?: Named;
 }
 
 export const addColumns: StatementKind<AddColumns, BoundAddColumns> = {
@@ -27,27 +31,29 @@ export const addColumns: StatementKind<AddColumns, BoundAddColumns> = {
   form: {
     words: ["ALTER"],
     grammar: String.raw`
-  addColumns = "ALTER" "TABLE" tableName "ADD" "COLUMN"? ifNotExists? columnDefinition ("," columnDefinition)*`,
+  addColumns = "ALTER" "TABLE" tableName "ADD" "COLUMN"? ifNotExists? columnDefinition ("," columnDefinition)* ownedBy?`,
     actions: {
-      addColumns(alter, _table, table, _add, _column, ifNotExists, first, _commas, rest): AddColumns {
+      addColumns(alter, _table, table, _add, _column, ifNotExists, first, _commas, rest, ownedBy): AddColumns {
         return {
           kind: "addColumns",
           at: at(alter),
           table: onlyName(table.tree()),
           ifNotExists: given(ifNotExists),
           columns: list(first, rest),
+          ownedBy: optional(ownedBy),
         };
       },
     },
   },
   reference: {
-    syntax: "ALTER TABLE table ADD COLUMN [IF NOT EXISTS] column type, …",
-    summary: "Adds columns, NULL in the rows that are there. Several only if the table has no WAL.",
+    syntax: "ALTER TABLE table ADD COLUMN [IF NOT EXISTS] column type, … [OWNED BY name]",
+    summary: "Adds columns, NULL in the rows that are there. Several only if the table has no WAL. " +
+      "OWNED BY says who gets all permissions on them, instead of the user.",
   },
   category: "ddl",
   requires: ["ADD COLUMN"],
 
-  bind({ table, ifNotExists, columns: definitions }, { binding }) {
+  bind({ table, ifNotExists, columns: definitions, ownedBy }, { binding }) {
     const { schema } = binding.table(table);
     binding.requires.add("ADD COLUMN", table.at, schema);
     checkOneColumn(schema, definitions.map(({ name }) => name));
@@ -69,11 +75,11 @@ export const addColumns: StatementKind<AddColumns, BoundAddColumns> = {
       }
       columns.push(column);
     }
-    return { kind: "addColumns", tableId: schema.id, columns };
+    return { kind: "addColumns", tableId: schema.id, columns, ownedBy };
   },
 
-  async execute({ tableId, columns }, run) {
-    await run.define({ kind: "addColumns", tableId, columns });
+  async execute({ tableId, columns, ownedBy }, run) {
+    await run.define({ kind: "addColumns", tableId, columns, creator: ownerOf(ownedBy, run) });
     return run.defined("ALTER TABLE");
   },
 };

@@ -1,5 +1,6 @@
 /** CREATE TABLE, with columns, LIKE or AS. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { Named } from "../../access/mod.ts";
 import type { PostedPlan } from "../../engine/contract.ts";
 import { nameKey, sameName } from "../../types/names.ts";
 import type { Name, Query, Statement, TypeName } from "../ast.ts";
@@ -9,6 +10,7 @@ import type { Queries } from "../binder/query.ts";
 import { displayName, isText, isTextOrChar, isTimestamp, tagOfType } from "../binder/types.ts";
 import type { BoundStatement, Expr, NewColumn, NewTable, PartitionUnit, Plan } from "../plan.ts";
 import { at, given, list, many, name, newName, wholeNumber, word } from "../tree-nodes.ts";
+import { ownerOf } from "./access/owned-by.ts";
 import { capacityOf, type ColumnDefinition, newColumn } from "./columns.ts";
 import { checkColumnName, checkTableName, onlyName } from "./names.ts";
 import type { Setting } from "./parts.ts";
@@ -35,6 +37,7 @@ export interface CreateTable extends Statement {
   dedupAt?: number;
   /** WITH maxUncommittedRows = 1, o3MaxLag = 1s */
   settings: Setting[];
+  ownedBy?: Named;
 }
 
 export interface BoundCreateTable<P = PostedPlan> extends BoundStatement<P> {
@@ -44,6 +47,7 @@ export interface BoundCreateTable<P = PostedPlan> extends BoundStatement<P> {
   at: number;
   /** For CREATE TABLE AS; its columns are in the table's order. */
   plan?: P;
+  ownedBy?: Named;
 }
 
 export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
@@ -68,7 +72,7 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
                | "WITH" setting ("," setting)*           -- with
                | "DEDUP" keys                            -- dedup
                | "IN" "VOLUME" (name | "<string>")       -- volume
-               | "OWNED" "BY" (name | "<string>")        -- owned`,
+               | ownedBy                                 -- owned`,
     actions: {
       createTable(create, _batching, _table, ifNotExists, table, body, extras, options): CreateTable {
         const statement: CreateTable = {
@@ -162,8 +166,8 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
       createOption_volume(inNode, _volume, _name) {
         throw notSupported("IN VOLUME", at(inNode));
       },
-      createOption_owned(owned, _by, _name) {
-        throw notSupported("OWNED BY", at(owned));
+      createOption_owned(owner): Partial<CreateTable> {
+        return { ownedBy: owner.tree() };
       },
     },
   },
@@ -172,8 +176,8 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
 CREATE TABLE [IF NOT EXISTS] name AS (query) [, CAST(column AS type), …] [options]
 CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
     summary: "Makes a table: with these columns, with those and the rows of a query, or with those of another table. " +
-      "Options are `TIMESTAMP(column)`, `PARTITION BY unit`, `TTL n unit`, `WAL`, `BYPASS WAL` and " +
-      "`DEDUP UPSERT KEYS(column, …)`.",
+      "Options are `TIMESTAMP(column)`, `PARTITION BY unit`, `TTL n unit`, `WAL`, `BYPASS WAL`, " +
+      "`DEDUP UPSERT KEYS(column, …)` and `OWNED BY name`: who gets all permissions on it, instead of its maker.",
   },
   category: "ddl",
   requires: ["CREATE TABLE"],
@@ -181,7 +185,7 @@ CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
   bind: bindCreateTable,
   explain: ({ table }) => `Create table ${table.name}`,
 
-  async execute({ table, plan, ifNotExists, at }, run) {
+  async execute({ table, plan, ifNotExists, at, ownedBy }, run) {
     if (run.catalogue.table(table.name)) {
       if (ifNotExists) return done("ddl", "CREATE TABLE");
       throw new SqlError(
@@ -190,11 +194,12 @@ CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
         SQLSTATE.duplicateTable,
       );
     }
+    const creator = ownerOf(ownedBy, run);
     if (plan === undefined) {
-      await run.define({ kind: "createTable", table });
+      await run.define({ kind: "createTable", table, creator });
       return run.defined("CREATE TABLE");
     }
-    const rows = await run.createTable(table, plan);
+    const rows = await run.createTable(table, plan, creator);
     run.defined("CREATE TABLE");
     return done("ddl", `SELECT ${rows}`, rows);
   },
@@ -265,6 +270,7 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
     ifNotExists: create.ifNotExists,
     at: create.name.at,
     plan: existing === undefined ? plan : undefined,
+    ownedBy: create.ownedBy,
   };
 }
 
@@ -317,7 +323,8 @@ function createLike(binding: Binding, create: CreateTable): BoundCreateTable<Pla
     ttl: schema.ttl,
     params: schema.params,
   };
-  return { kind: "createTable", table, ifNotExists: create.ifNotExists, at: create.name.at };
+  const { ifNotExists, name: { at }, ownedBy } = create;
+  return { kind: "createTable", table, ifNotExists, at, ownedBy };
 }
 
 /** The columns of CREATE TABLE AS, after its casts. The plan has them in this order. */

@@ -1,17 +1,84 @@
+import { SqlError } from "../../errors.ts";
+import type { Statement } from "../ast.ts";
 import { columns } from "../binder/metadata.ts";
-import { showAll } from "./show.ts";
+import { at, list, optional, token } from "../tree-nodes.ts";
 import { createTableText } from "./show-create-table.ts";
+import { showKind, sourcePlan } from "./show.ts";
+import type { AccessCategory, SourceServices } from "./statement.ts";
 
-export const showCreateDatabase = showAll({
+const SCHEMA = ["TABLES", "VIEWS", "MATERIALIZED_VIEWS"] as const;
+const ACL: readonly AccessCategory[] = ["USERS", "GROUPS", "SERVICE_ACCOUNTS", "PERMISSIONS"];
+const ALL = [...SCHEMA, ...ACL];
+const CATEGORIES: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(ALL.map((category) => [category, [category]])),
+  SCHEMA,
+  ACL,
+};
+
+interface Selection {
+  isExclusion: boolean;
+  categories: readonly string[];
+}
+
+interface ShowCreateDatabase extends Statement {
+  selection?: Selection;
+}
+
+const COLUMNS = columns("ddl:VARCHAR");
+
+export const showCreateDatabase = showKind<ShowCreateDatabase>({
   kind: "showCreateDatabase",
-  words: '"SHOW" "CREATE" "DATABASE"',
-  reference: {
-    syntax: "SHOW CREATE DATABASE",
-    summary:
-      "The statements that make all tables, a row for each: run on an empty database, they make the same schema.",
+  form: {
+    words: ["SHOW"],
+    grammar: String.raw`
+  showCreateDatabase = "SHOW" "CREATE" "DATABASE" ddlSelection?
+  ddlSelection = ("INCLUDE" | "EXCLUDE") "ALL"                                     -- all
+               | ("INCLUDE" | "EXCLUDE") "(" ddlCategory ("," ddlCategory)* ")"    -- list
+  ddlCategory = ~("(" | ")" | ",") any`,
+    actions: {
+      showCreateDatabase: (show, _create, _database, selection) => ({
+        kind: "showCreateDatabase",
+        at: at(show),
+        selection: optional<Selection>(selection),
+      }),
+      ddlSelection_all: (how, _all): Selection => ({ isExclusion: isExclusion(token(how)), categories: ALL }),
+      ddlSelection_list: (how, _open, first, _commas, rest, _close): Selection => ({
+        isExclusion: isExclusion(token(how)),
+        categories: list<readonly string[]>(first, rest).flat(),
+      }),
+      ddlCategory(node): readonly string[] {
+        const { text, at } = token(node), name = text.toUpperCase();
+        if (Object.hasOwn(CATEGORIES, name)) return CATEGORIES[name];
+        throw new SqlError(`there is no category ${text}: known are ${Object.keys(CATEGORIES).join(", ")}`, at);
+      },
+    },
   },
-  columns: columns("ddl:VARCHAR"),
-  rows: ({ catalogue }) =>
-    catalogue.tables().toSorted((a, b) => a.schema.name < b.schema.name ? -1 : 1)
-      .map((table) => [createTableText(table)]),
+  reference: {
+    syntax: "SHOW CREATE DATABASE [INCLUDE | EXCLUDE ALL | (category, …)]",
+    summary:
+      "The statements that make all tables, users, groups, service accounts and grants, a row for each: run on an " +
+      "empty database, they make the same, without passwords and tokens. Categories are TABLES, VIEWS and " +
+      "MATERIALIZED_VIEWS (together SCHEMA), USERS, GROUPS, SERVICE_ACCOUNTS and PERMISSIONS (together ACL). Those of ACL " +
+      "are left out for a user without their permissions, unless INCLUDE names them.",
+  },
+  requires: ["LIST USERS", "USER DETAILS"],
+  source: {
+    columns: COLUMNS,
+    rows(services, { args: [isNamed, ...categories], at }) {
+      const tables = categories.includes("TABLES") ? tableTexts(services) : [];
+      const asked = ACL.filter((category) => categories.includes(category));
+      return [...tables, ...services.accessTexts(asked, isNamed === true, at)].map((text) => [text]);
+    },
+  },
+  plan({ selection, at }) {
+    const { isExclusion, categories } = selection ?? { isExclusion: true, categories: [] };
+    const asked = ALL.filter((category) => categories.includes(category) !== isExclusion);
+    return sourcePlan("showCreateDatabase", COLUMNS, [!isExclusion, ...asked], at);
+  },
 });
+
+const isExclusion = ({ text }: { text: string }) => text.toUpperCase() === "EXCLUDE";
+
+function tableTexts({ catalogue }: SourceServices): string[] {
+  return catalogue.tables().toSorted((a, b) => a.schema.name < b.schema.name ? -1 : 1).map(createTableText);
+}

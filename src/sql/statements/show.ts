@@ -97,7 +97,7 @@ function tableOf(table: TableSnapshot | undefined, name: Value, at: number): Tab
   return table;
 }
 
-const sourcePlan = (source: string, columns: Column[], args: Value[], at: number): MetadataNode => ({
+export const sourcePlan = (source: string, columns: Column[], args: Value[], at: number): MetadataNode => ({
   node: "metadata",
   source,
   args,

@@ -82,8 +82,16 @@ export interface StatementSource {
   rows(services: SourceServices, node: MetadataNode): Value[][];
 }
 
+/** Statements of access control, by what they make. */
+export type AccessCategory = "USERS" | "GROUPS" | "SERVICE_ACCOUNTS" | "PERMISSIONS";
+
 /** What the rows of sources are made from. */
 export interface SourceServices {
+  /**
+   * The statements that make users, groups, service accounts and grants, in an order in which they can be run. @throws {SqlError} if
+   * they are `required` and the user may not see them, or access control is off.
+   */
+  accessTexts(categories: readonly AccessCategory[], required: boolean, at: number): string[];
   /** The tables as the session sees them. */
   readonly catalogue: Catalogue;
   readonly options: {
@@ -120,8 +128,8 @@ export interface StatementRun {
   define(change: Change | PartitionChange): Promise<void>;
   /** The answer of a statement that changed definitions. Others are bound anew. */
   defined(tag: string): Answer;
-  /** Makes a table of the plan's rows. Gives their number. */
-  createTable(table: NewTable, rows: PostedPlan): Promise<number>;
+  /** Makes a table of the plan's rows. Gives their number. `owner`: gets the rights on it instead of the user. */
+  createTable(table: NewTable, rows: PostedPlan, owner?: string): Promise<number>;
   /** Adds the plan's rows. Gives their number. */
   append(target: ChangedTable): Promise<number>;
   /**
@@ -155,6 +163,8 @@ export interface StatementServices {
     execute(command: AccessCommand, by: { identity: Identity; client?: Client }): Promise<Value[][] | undefined>;
     /** @throws {SqlError} unless the user may take on the rights of the service account. */
     checkAssume(identity: Identity, account: Named): void;
+    /** The name of the user, group or service account. @throws {SqlError} if there is none. */
+    ownerNamed(owner: Named): string;
   };
   readonly activity: {
     /** Cancels the statement of this number. @throws {SqlError} at `at` if there is none, or it may not. */

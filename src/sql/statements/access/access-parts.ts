@@ -21,6 +21,7 @@ export const accessParts: Pick<Form, "grammar" | "actions"> = {
   principalKind = "USER"                                 -- user
                 | "GROUP"                                -- group
                 | "SERVICE" "ACCOUNT"                    -- account
+  ownedBy = "OWNED" "BY" principal
   password = name | "<string>" | anyNumber
   grants = permissions grantOn?
   permissions = permission ("," permission)*
@@ -40,6 +41,7 @@ export const accessParts: Pick<Form, "grammar" | "actions"> = {
     principalKind_user: (_user): PrincipalKind => "user",
     principalKind_group: (_group): PrincipalKind => "group",
     principalKind_account: (_service, _account): PrincipalKind => "service account",
+    ownedBy: (_owned, _by, owner): Named => owner.tree(),
     password(node): Named {
       const { text, at } = token(node);
       return { text, at };

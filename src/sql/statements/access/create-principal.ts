@@ -18,7 +18,7 @@ export const createPrincipal = accessKind({
   principalOption = "WITH" "PASSWORD" password           -- password
                   | "WITH" "NO" "PASSWORD"               -- none
                   | "WITH" "EXTERNAL" "ALIAS" "<string>" -- alias
-                  | "OWNED" "BY" principal               -- owner`,
+                  | ownedBy                              -- owner`,
     actions: {
       createPrincipal(create, kind, ifNotExists, principal, options): AccessStatement {
         const of: PrincipalKind = kind.tree();
@@ -52,7 +52,7 @@ export const createPrincipal = accessKind({
       principalOption_password: (_with, _password, password): Options => ({ password: password.tree() }),
       principalOption_none: (_with, _no, _password): Options => ({}),
       principalOption_alias: (_with, _external, _alias, alias): Options => ({ externalAlias: token(alias) }),
-      principalOption_owner: (_owned, _by, owner): Options => ({ ownedBy: owner.tree() }),
+      principalOption_owner: (owner): Options => ({ ownedBy: owner.tree() }),
     },
   },
   reference: {
