@@ -75,7 +75,6 @@ function scan(names: string[], intervals?: [bigint, bigint][]): { node: ScanNode
       rowCount: count,
       timestampMin: trades.timestamp[first],
       timestampMax: trades.timestamp[first + count - 1],
-      firstRow: first,
       ordinal: segments.length,
       chunks: ids.map((id) => ({
         address: addresses[id] + first * WIDTHS[id],

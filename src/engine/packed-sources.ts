@@ -26,7 +26,7 @@ const PACKED_MIN = 4;
 const KEPT_CHUNKS_MAX = 50_000;
 
 /** Words of 8 bytes: numbers as f64, BigInts as i64. */
-const SEGMENT_WORDS = 5;
+const SEGMENT_WORDS = 4;
 const CHUNK_NUMBERS = [
   "address",
   "file",
@@ -63,12 +63,11 @@ function pack(segments: readonly SegmentSource[]): PackedSegments {
   const words = new SharedArrayBuffer(segments.length * (SEGMENT_WORDS + columnCount * CHUNK_WORDS) * 8);
   const numbers = new Float64Array(words), integers = new BigInt64Array(words);
   let at = 0;
-  for (const { rowCount, timestampMin, timestampMax, firstRow, ordinal, chunks } of segments) {
+  for (const { rowCount, timestampMin, timestampMax, ordinal, chunks } of segments) {
     assert(chunks.length === columnCount, "all segments of a source have the same columns");
     numbers[at++] = rowCount;
     integers[at++] = timestampMin;
     integers[at++] = timestampMax;
-    numbers[at++] = firstRow;
     numbers[at++] = ordinal;
     for (const chunk of chunks) {
       const next = at + CHUNK_WORDS;
@@ -148,8 +147,7 @@ function unpack({ columnCount, count, words }: PackedSegments): SegmentSource[] 
       rowCount: numbers[at],
       timestampMin: integers[at + 1],
       timestampMax: integers[at + 2],
-      firstRow: numbers[at + 3],
-      ordinal: numbers[at + 4],
+      ordinal: numbers[at + 3],
       chunks: Array.from({ length: columnCount }, (_, c) => chunk(at + SEGMENT_WORDS + c * CHUNK_WORDS)),
     };
   });

@@ -7,7 +7,6 @@ function segment(k: number): SegmentSource {
     rowCount: 65_536 + k,
     timestampMin: -(10n ** 15n) * BigInt(k),
     timestampMax: 10n ** 15n * BigInt(k),
-    firstRow: 2 ** 40 + k,
     ordinal: k,
     chunks: [
       {

@@ -29,11 +29,10 @@ const source: ScanSource = {
       rowCount: 10,
       timestampMin: 0n,
       timestampMax: 9n,
-      firstRow: 0,
       ordinal: 0,
       chunks: [chunk(2, 5n, 9n, 40n), chunk(0, -1.5, 2, 7)],
     },
-    { rowCount: 20, timestampMin: 10n, timestampMax: 29n, firstRow: 10, ordinal: 1, chunks: [undefined, chunk(20)] },
+    { rowCount: 20, timestampMin: 10n, timestampMax: 29n, ordinal: 1, chunks: [undefined, chunk(20)] },
   ],
   dictionaries: [undefined, undefined],
 };

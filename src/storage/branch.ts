@@ -15,10 +15,11 @@ import { creation, definitionOf, newSchema, removal } from "./definitions.ts";
 import type { Entry, What } from "./entries.ts";
 import { HeapFullError } from "./heap.ts";
 import type { MemoryBlock } from "./memory.ts";
-import { type BranchPublication, changeOf, differenceOf } from "./publication.ts";
+import { type BranchPublication, changeOf } from "./publication.ts";
 import { countSegments } from "./publisher.ts";
 import { applyEntries, conflict, rebase } from "./rebase.ts";
 import { checkBatch, checkUpdate } from "./rows.ts";
+import { Segments } from "./segments.ts";
 import type { Segment, Table } from "./table.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal.ts";
 import type { Store } from "./store.ts";
@@ -29,9 +30,9 @@ export interface Fork {
   /** The table that was forked; undefined if the transaction has created the table. */
   base?: Table;
   /** The state of `base` when it was forked. */
-  start: { segments: readonly Segment[]; schema: TableSchema; nextColumnId: number };
+  start: { segments: Segments<Segment>; schema: TableSchema; nextColumnId: number };
   /** The segment list whose memory this branch has reference-counted; see `count`. */
-  counted: readonly Segment[];
+  counted: Segments<Segment>;
   isDropped: boolean;
   /** The session has been told that the table is dropped. */
   toldDropped: boolean;
@@ -287,7 +288,7 @@ export class Branch {
       table,
       base,
       start: { segments, schema, nextColumnId },
-      counted: [],
+      counted: Segments.EMPTY,
       isDropped: false,
       toldDropped: false,
     };
@@ -333,16 +334,18 @@ export class Branch {
   /** Updates the reference counts: holds the memory that the fork uses and releases what it no longer uses. */
   private count(fork: Fork): void {
     const { table, counted } = fork;
-    const { start, count, added } = differenceOf(table.segments, counted);
-    countSegments(table.data, added, 1, () => {}, (block) => {
-      this.ownBlocks.add(block);
-      this.ownBytes += block.sizeBytes;
-    });
-    this.release(table, counted.slice(start, start + count));
+    const splices = table.segments.differenceFrom(counted);
+    for (const { segments } of splices) {
+      countSegments(table.data, segments, 1, () => {}, (block) => {
+        this.ownBlocks.add(block);
+        this.ownBytes += block.sizeBytes;
+      });
+    }
+    for (const { start, count } of splices) this.release(table, counted.slice(start, start + count));
     fork.counted = table.segments;
   }
 
-  private release(table: Table, segments: readonly Segment[]): void {
+  private release(table: Table, segments: Iterable<Segment>): void {
     const { memory, publisher } = this.store;
     countSegments(table.data, segments, -1, (block) => {
       if (this.ownBlocks.delete(block)) this.ownBytes -= block.sizeBytes;
@@ -385,7 +388,7 @@ export class Branch {
         continue;
       }
       if (table.publishedSchema === table.schema && table.published === table.segments) continue;
-      const change = changeOf(table, table.publishedSchema === undefined ? [] : table.published);
+      const change = changeOf(table, table.publishedSchema === undefined ? Segments.EMPTY : table.published);
       change.dictionaries = change.dictionaries?.map((told) => {
         const dictionary = table.dictionaries.get(told.columnId)!;
         if (base?.dictionaries.get(told.columnId) === dictionary) return told;
@@ -396,6 +399,7 @@ export class Branch {
       table.published = table.segments;
       table.publishedSchema = table.schema;
       table.publishedDetached = table.detached;
+      table.publishedFiles = table.data.list.length;
       table.history = [{ version, segments: table.segments }];
     }
     return publication;
@@ -475,7 +479,7 @@ export class Branch {
 }
 
 function reset({ table, start }: Fork): void {
-  table.segments = start.segments as Segment[];
+  table.segments = start.segments;
   table.schema = start.schema;
   table.nextColumnId = start.nextColumnId;
   table.moves.clear();
@@ -485,8 +489,11 @@ function nameIsTaken(name: string): SqlError {
   return new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
 }
 
-function hasSameRows(a: readonly Segment[], b: readonly Segment[]): boolean {
-  return a.length === b.length && a.every(({ uid, rowCount }, k) => uid === b[k].uid && rowCount === b[k].rowCount);
+function hasSameRows(a: Segments<Segment>, b: Segments<Segment>): boolean {
+  const isSame = (now: Segment, before: Segment) => now.uid === before.uid && now.rowCount === before.rowCount;
+  return a.differenceFrom(b).every(({ start, count, segments }) =>
+    count === segments.length && segments.every((segment, k) => isSame(segment, b.at(start + k)!))
+  );
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Command } from "./commands.ts";
 import type { Catalogue, Change } from "./contract.ts";
 import { createHeap } from "./heap.ts";
 import { formatPool, SharedPool } from "./pool.ts";
-import { batchOf, newTable, readRows } from "./test-rows.ts";
+import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
 import { TableStore } from "./writer.ts";
 
 const RUNS = 30, STEPS = 150;
@@ -124,11 +124,7 @@ class Life {
     const rate = this.random() * 0.3;
     const ordinals = ordered.map((_, ordinal) => ordinal).filter(() => this.random() < rate);
     if (ordinals.length === 0) return undefined;
-    const { segments } = table.source([]);
-    const rowIds = BigInt64Array.from(ordinals, (ordinal) => {
-      const segment = segments.find((s) => ordinal < s.firstRow + s.rowCount)!;
-      return (BigInt(segment.ordinal) << 32n) | BigInt(ordinal - segment.firstRow);
-    });
+    const rowIds = rowIdsOf(table, ordinals);
     const touched = ordinals.map((ordinal) => ordered[ordinal][0]);
     const { version } = table;
     if (kind === "delete") {

@@ -16,41 +16,29 @@ import type {
 } from "./contract.ts";
 import { SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { partitionName } from "./partition.ts";
+import { type Page, Segments } from "./segments.ts";
 import { isAscii, sameName } from "../types/names.ts";
 import { type BranchPublication, infoOf, type Publication, type TableChange } from "./publication.ts";
 
 class Snapshot implements TableSnapshot {
-  private readonly rows: number;
-  /** Ordinal in the table of each segment's first row. */
-  private readonly firstRows: Float64Array;
-  /** Segment sources by requested columns. The next snapshot takes them over, as most segments stay. */
+  /** All segments as sources, by requested columns. */
   private readonly sources = new Map<string, SegmentSource[]>();
 
   constructor(
     readonly schema: TableSchema,
     readonly version: number,
     readonly lsn: bigint,
-    readonly segments: readonly SegmentRecord[],
+    readonly segments: Segments<SegmentRecord>,
     readonly files: string[],
     readonly dictionaries: ReadonlyMap<number, Dictionary>,
     readonly detached: readonly Omit<PartitionInfo, "name">[],
     /** If set, only the schema can be read; the function returns the reason. */
     private readonly failure: (() => Error) | undefined,
-    private before: Snapshot | undefined,
-  ) {
-    this.firstRows = new Float64Array(segments.length);
-    let rows = 0;
-    for (let k = 0; k < segments.length; k++) {
-      this.firstRows[k] = rows;
-      rows += segments[k].rowCount;
-    }
-    this.rows = rows;
-    before?.forgetBefore();
-  }
+  ) {}
 
   get rowCount(): number {
     this.checkReadable();
-    return this.rows;
+    return this.segments.rowCount;
   }
 
   get timestampMin(): bigint | null {
@@ -64,12 +52,12 @@ class Snapshot implements TableSnapshot {
   private ends(): [SegmentRecord, SegmentRecord] | undefined {
     this.checkReadable();
     const { segments, schema } = this;
-    return schema.timestampId < 0 || segments.length === 0 ? undefined : [segments[0], segments[segments.length - 1]];
+    return schema.timestampId < 0 || segments.length === 0 ? undefined : [segments.at(0)!, segments.at(-1)!];
   }
 
   partitions(): PartitionInfo[] {
     this.checkReadable();
-    const { segments } = this;
+    const segments = this.segments.slice();
     const found: Omit<PartitionInfo, "name">[] = [];
     for (let from = 0, to = 0; from < segments.length; from = to) {
       const { partition } = segments[from];
@@ -92,8 +80,8 @@ class Snapshot implements TableSnapshot {
 
   source(columnIds: readonly number[], intervals?: readonly Interval[]): ScanSource {
     this.checkReadable();
-    const all = this.allSources(columnIds);
-    const segments = intervals === undefined || this.schema.timestampId < 0 ? all : this.prune(all, intervals);
+    const isWhole = intervals === undefined || this.schema.timestampId < 0;
+    const segments = isWhole ? this.allSources(columnIds) : this.sourcesWithin(columnIds, intervals);
     let rowCount = 0;
     for (const segment of segments) rowCount += segment.rowCount;
     return {
@@ -123,60 +111,69 @@ class Snapshot implements TableSnapshot {
       dictionaries.set(dictionary.columnId, { tableId: this.schema.id, ...dictionary });
     }
     const { schema, version, lsn, segments, files, detached, failure } = this;
-    return new Snapshot(schema, version, lsn, segments, files, dictionaries, detached, failure, this);
+    return new Snapshot(schema, version, lsn, segments, files, dictionaries, detached, failure);
   }
 
   /** For a transaction's snapshot after another session has dropped the table: reading it fails. */
   lost(): Snapshot {
     const { schema, version, lsn } = this;
-    return new Snapshot(schema, version, lsn, [], [], NO_DICTIONARIES, [], () => tableLost(schema.name), undefined);
+    const failure = () => tableLost(schema.name);
+    return new Snapshot(schema, version, lsn, Segments.EMPTY, [], NO_DICTIONARIES, [], failure);
   }
 
   private allSources(columnIds: readonly number[]): SegmentSource[] {
     const key = columnIds.join();
     let sources = this.sources.get(key);
-    if (sources !== undefined) return sources;
-    const { before, segments } = this;
-    const old = before?.sources.get(key) ?? [];
-    sources = segments.map((segment, k) => {
-      if (old.length > k && before!.segments[k] === segment && before!.firstRows[k] === this.firstRows[k]) {
-        return old[k];
+    if (sources === undefined) {
+      sources = [];
+      for (const page of this.segments.pages) {
+        for (const source of sourcesOfPage(page, sources.length, columnIds, key)) sources.push(source);
       }
-      const { rowCount, timestampMin, timestampMax, chunks } = segment;
-      return {
-        rowCount,
-        timestampMin,
-        timestampMax,
-        firstRow: this.firstRows[k],
-        ordinal: k,
-        chunks: columnIds.map((id) => chunks[id]),
-      };
-    });
-    this.sources.set(key, sources);
+      this.sources.set(key, sources);
+    }
     return sources;
   }
 
-  /** Returns the segments that overlap the intervals. Segments and intervals are both in ascending order. */
-  private prune(all: SegmentSource[], intervals: readonly Interval[]): SegmentSource[] {
+  /** The segments that overlap the intervals. Segments and intervals are both in ascending order. */
+  private sourcesWithin(columnIds: readonly number[], intervals: readonly Interval[]): SegmentSource[] {
+    const { segments } = this;
     const kept: SegmentSource[] = [];
     let next = 0;
     for (const [low, high] of intervals) {
-      let from = next, to = all.length;
-      while (from < to) {
-        const middle = (from + to) >>> 1;
-        if (all[middle].timestampMax < low) from = middle + 1;
-        else to = middle;
-      }
-      for (; from < all.length && all[from].timestampMin <= high; from++) kept.push(all[from]);
-      next = from;
+      const from = Math.max(next, segments.search(({ timestampMax }) => timestampMax < low));
+      next = Math.max(from, segments.search(({ timestampMin }) => timestampMin <= high));
+      segments.slice(from, next).forEach((segment, k) => kept.push(sourceOf(segment, from + k, columnIds)));
     }
     return kept;
   }
+}
 
-  /** Ends the chain: a snapshot keeps only its direct predecessor, for its cache. */
-  private forgetBefore(): void {
-    this.before = undefined;
+/** Sources of the segments of a page, the first of which is the segment `ordinal` of the table, by requested columns. */
+const pageSources = new WeakMap<Page<SegmentRecord>, Map<string, { ordinal: number; sources: SegmentSource[] }>>();
+/** Kept for a page. */
+const PAGE_SOURCES_MAX = 8;
+
+/** Most pages stay when the table changes, and so do their sources. */
+function sourcesOfPage(
+  page: Page<SegmentRecord>,
+  ordinal: number,
+  columnIds: readonly number[],
+  key: string,
+): SegmentSource[] {
+  let byColumns = pageSources.get(page);
+  if (byColumns === undefined) pageSources.set(page, byColumns = new Map());
+  let known = byColumns.get(key);
+  if (known?.ordinal !== ordinal) {
+    known = { ordinal, sources: page.segments.map((segment, k) => sourceOf(segment, ordinal + k, columnIds)) };
+    if (byColumns.size >= PAGE_SOURCES_MAX) byColumns.delete(byColumns.keys().next().value!);
+    byColumns.set(key, known);
   }
+  return known.sources;
+}
+
+function sourceOf(segment: SegmentRecord, ordinal: number, columnIds: readonly number[]): SegmentSource {
+  const { rowCount, timestampMin, timestampMax, chunks } = segment;
+  return { rowCount, timestampMin, timestampMax, ordinal, chunks: columnIds.map((id) => chunks[id]) };
 }
 
 const NO_DICTIONARIES: ReadonlyMap<number, Dictionary> = new Map();
@@ -184,11 +181,7 @@ const NO_DICTIONARIES: ReadonlyMap<number, Dictionary> = new Map();
 /** Returns the state of a table after a change. */
 function snapshotAfter(before: Snapshot | undefined, change: TableChange, version: number): Snapshot {
   const { tableId, damage } = change;
-  let segments = before?.segments ?? [];
-  if (change.splice !== undefined) {
-    const { start, count, segments: added } = change.splice;
-    segments = [...segments.slice(0, start), ...added, ...segments.slice(start + count)];
-  }
+  const segments = (before?.segments ?? Segments.EMPTY).apply(change.splices ?? []);
   const dictionaries = change.dictionaries === undefined ? before?.dictionaries ?? NO_DICTIONARIES : new Map(
     change.dictionaries.map((dictionary) => [dictionary.columnId, { tableId, ...dictionary }]),
   );
@@ -204,7 +197,6 @@ function snapshotAfter(before: Snapshot | undefined, change: TableChange, versio
     dictionaries,
     change.detached ?? before?.detached ?? [],
     failure,
-    before,
   );
 }
 

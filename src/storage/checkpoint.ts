@@ -23,6 +23,8 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
     if (store.tables.get(table.schema.id) === table) store.open(table);
     if (table.damage !== undefined || store.tables.get(table.schema.id) !== table) continue;
     table.flush(true);
+    store.publisher.touch(table);
+    store.publisher.publish();
     table.compact(compactBytes);
     storeDictionaries(files, table);
     table.data.sync();
@@ -72,7 +74,7 @@ export function writeManifest(files: Files, table: Table): void {
     nextColumnId: table.nextColumnId,
     files: kept.map(({ id, sizeBytes }) => ({ id, sizeBytes })),
     dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),
-    segments: table.segments.map(stored),
+    segments: table.segments.slice().map(stored),
     detached: [...table.detached.values()].flat().map(stored),
   });
   writeSlot(files, join(table.directory, "manifest"), table.generation + 1, payload);

@@ -76,8 +76,6 @@ export interface SegmentSource {
   /** Range of the designated timestamp; 0n and 0n without one. */
   timestampMin: bigint;
   timestampMax: bigint;
-  /** Ordinal of the first row in the snapshot: rows are counted in the order of segments. */
-  firstRow: number;
   /** Ordinal of the segment in the snapshot: the upper half of row ids. */
   ordinal: number;
   /** In the order of the scan's `columnIds`. */

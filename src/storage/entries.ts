@@ -1,6 +1,7 @@
 /** The changes that a transaction keeps, for the log and for savepoints. */
 import type { Definition } from "./blocks.ts";
 import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
+import type { Segments } from "./segments.ts";
 import type { Segment } from "./table.ts";
 
 /** A change of one table. */
@@ -20,5 +21,5 @@ export type What =
 /** `ordinals` are row ordinals in the segments `before`. */
 export type RowChange = {
   ordinals: Float64Array;
-  before: readonly Segment[];
+  before: Segments<Segment>;
 } & ({ kind: "update"; columns: AppendColumn[] } | { kind: "delete" });

@@ -11,6 +11,7 @@ import { join, readFully } from "./files.ts";
 import { checkFormat, DATA_MAGIC, HEADER_BYTES, headerVersion } from "./format.ts";
 import { decodeManifest, type Manifest } from "./manifest.ts";
 import { readSlots, syncSlot } from "./slots.ts";
+import { Segments } from "./segments.ts";
 import { NOTHING_DETACHED, type Table } from "./table.ts";
 import { BLOCK_KIND, BlockReader } from "./wal.ts";
 import type { Store } from "./store.ts";
@@ -42,7 +43,7 @@ export function openTable(store: Store, table: Table): void {
 export function setDamage(store: Store, table: Table, error: CorruptFileError): void {
   table.damage ??= error;
   table.unread = undefined;
-  table.segments = [];
+  table.segments = Segments.EMPTY;
   table.detached = NOTHING_DETACHED;
   table.changed = true;
   store.publisher.touch(table);
@@ -78,7 +79,7 @@ function readManifest(store: Store, table: Table): void {
   table.schema = manifest.schema;
   table.nextColumnId = manifest.nextColumnId;
   table.lsn = Math.max(table.lsn, manifest.lsn);
-  table.segments = manifest.segments.map((segment) => ({ ...segment, uid: table.newUid() }));
+  table.segments = Segments.of(manifest.segments.map((segment) => ({ ...segment, uid: table.newUid() })));
   const detached = manifest.detached.map((segment) => ({ ...segment, uid: table.newUid() }));
   table.detached = Map.groupBy(detached, ({ partition }) => partition);
   const { unread } = table;

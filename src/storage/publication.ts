@@ -1,14 +1,8 @@
 /** The messages from the writer to the readers: changes of tables, as plain data. */
 import type { AccessPublication } from "./access.ts";
 import type { PartitionInfo, SegmentRecord, TableSchema } from "./contract.ts";
+import type { Segments, SplicedSegments } from "./segments.ts";
 import type { Segment, Table } from "./table.ts";
-
-/** A change of the segment list: replaces `count` segments from index `start` on. */
-export interface Splice {
-  start: number;
-  count: number;
-  segments: SegmentRecord[];
-}
 
 export interface TableChange {
   tableId: number;
@@ -19,7 +13,7 @@ export interface TableChange {
   schema?: TableSchema;
   /** Paths of all data files, if there are new ones. */
   files?: string[];
-  splice?: Splice;
+  splices?: SplicedSegments<SegmentRecord>[];
   /** All detached partitions, if one has changed. */
   detached?: Omit<PartitionInfo, "name">[];
   /** All dictionaries, if one has changed. */
@@ -45,7 +39,7 @@ export interface BranchPublication {
 }
 
 /** Returns what has changed since the table's segments were `published`. */
-export function changeOf(table: Table, published: readonly Segment[]): TableChange {
+export function changeOf(table: Table, published: Segments<Segment>): TableChange {
   const { segments, damage } = table;
   const change: TableChange = { tableId: table.schema.id, lsn: BigInt(table.newestLsn) };
   if (table.unread !== undefined) change.unread = true;
@@ -54,9 +48,13 @@ export function changeOf(table: Table, published: readonly Segment[]): TableChan
   }
   if (table.schema !== table.publishedSchema) change.schema = table.schema;
   if (segments !== published) {
-    const { start, count, added } = differenceOf(segments, published);
-    change.splice = { start, count, segments: added.map((segment) => segment.record ??= recordOf(segment)) };
-    change.files = table.data.list.map((file) => file.path);
+    change.splices = segments.differenceFrom(published).map(({ start, count, segments }) => (
+      { start, count, segments: segments.map((segment) => segment.record ??= recordOf(segment)) }
+    ));
+  }
+  const { list } = table.data;
+  if (list.length !== table.publishedFiles || table.publishedSchema === undefined) {
+    change.files = list.map((file) => file.path);
   }
   if (table.detached !== table.publishedDetached) {
     change.detached = [...table.detached].map(([start, segments]) => infoOf(start, segments.map(recordOf)));
@@ -69,19 +67,6 @@ export function changeOf(table: Table, published: readonly Segment[]): TableChan
     }));
   }
   return change;
-}
-
-/** Returns the difference of two lists: `count` segments of `before` from `start` on were replaced by `added`. */
-export function differenceOf(
-  segments: readonly Segment[],
-  before: readonly Segment[],
-): { start: number; count: number; added: readonly Segment[] } {
-  let start = 0;
-  const least = Math.min(segments.length, before.length);
-  while (start < least && segments[start] === before[start]) start++;
-  let tail = 0;
-  while (tail < least - start && segments[segments.length - 1 - tail] === before[before.length - 1 - tail]) tail++;
-  return { start, count: before.length - tail - start, added: segments.slice(start, segments.length - tail) };
 }
 
 /** Describes a partition. */

@@ -6,7 +6,8 @@ import type { AccessRecords } from "./access.ts";
 import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import type { DataFiles } from "./datafile.ts";
-import { type BranchPublication, changeOf, type Splice, type TableChange } from "./publication.ts";
+import { type BranchPublication, changeOf, type TableChange } from "./publication.ts";
+import { Segments } from "./segments.ts";
 import type { Detached, Segment, Table } from "./table.ts";
 import type { WriterOptions } from "./options.ts";
 
@@ -77,8 +78,7 @@ export class Publisher {
    * longer uses.
    */
   holdUnpublished(table: Table): void {
-    const { splice } = changeOf(table, table.published);
-    if (splice !== undefined) countUses(table, splice, (block) => this.memory.discard(block));
+    countUses(table, (block) => this.memory.discard(block));
     for (const dictionary of table.dictionaries.values()) {
       for (const block of dictionary.outgrown) this.memory.discard(block);
       dictionary.outgrown = [];
@@ -135,17 +135,18 @@ export class Publisher {
 
   /** Makes the table's current state the published one and returns the difference. */
   private publishTable(table: Table, version: number): TableChange {
-    const change = changeOf(table, table.publishedSchema === undefined ? [] : table.published);
+    const change = changeOf(table, table.publishedSchema === undefined ? Segments.EMPTY : table.published);
     if (this.dropped.has(table)) change.dropped = true;
     const free = (block: MemoryBlock) => this.memory.retire(block, version);
     // Segments move between the two lists: what is added counts before what is removed.
     const { detached, publishedDetached } = table;
     const isMoved = detached !== publishedDetached;
     if (isMoved) countDetached(table, detached, 1, free);
-    if (change.splice !== undefined && table.published !== table.segments) countUses(table, change.splice, free);
+    countUses(table, free);
     if (isMoved) countDetached(table, publishedDetached, -1, free);
     table.publishedDetached = detached;
     table.publishedSchema = table.schema;
+    table.publishedFiles = table.data.list.length;
     for (const dictionary of table.dictionaries.values()) {
       for (const block of dictionary.outgrown) this.memory.retire(block, version);
       dictionary.outgrown = [];
@@ -154,10 +155,14 @@ export class Publisher {
   }
 }
 
-/** Updates reference counts as the current segment list replaces the published one; they differ as `splice` says. */
-export function countUses(table: Table, { start, count, segments }: Splice, free: (block: MemoryBlock) => void): void {
-  countSegments(table.data, table.segments.slice(start, start + segments.length), 1, free);
-  countSegments(table.data, table.published.slice(start, start + count), -1, free);
+/** Updates reference counts as the current segments replace the published ones. */
+function countUses(table: Table, free: (block: MemoryBlock) => void): void {
+  const { published } = table;
+  const splices = table.segments.differenceFrom(published);
+  for (const { segments } of splices) countSegments(table.data, segments, 1, free);
+  for (const { start, count } of splices) {
+    countSegments(table.data, published.slice(start, start + count), -1, free);
+  }
   table.published = table.segments;
 }
 
@@ -166,12 +171,12 @@ function countDetached(table: Table, detached: Detached, by: 1 | -1, free: (bloc
 }
 
 /**
- * Adds or removes one list of segments as a user of memory blocks and data files. `taken` is called for blocks that had
+ * Adds or removes segments as a user of memory blocks and data files. `taken` is called for blocks that had
  * no user.
  */
 export function countSegments(
   data: DataFiles,
-  segments: readonly Segment[],
+  segments: Iterable<Segment>,
   by: 1 | -1,
   free: (block: MemoryBlock) => void,
   taken: (block: MemoryBlock) => void = () => {},

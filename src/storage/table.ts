@@ -1,8 +1,8 @@
 /**
- * A table in the writer: its schema, its segments in order, and how rows are added and removed. Segment objects never change;
+ * A table in the writer: its schema, its segments in order, and how rows are added and removed. Segments and their sequence never change;
  * each change makes a new list, so restoring the published state means taking the old list again.
  */
-import { assert, CorruptFileError } from "../errors.ts";
+import { CorruptFileError } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { type Chunk, type ChunkMaker, type Run, SEGMENT_ROWS_MAX } from "./chunks.ts";
 import type { AppendColumn, PartitionMove, SegmentRecord, TableColumn, TableSchema } from "./contract.ts";
@@ -13,6 +13,7 @@ import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
 import { Moves } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
+import { type Page, Segments, type SplicedSegments } from "./segments.ts";
 import type { BlockLocation } from "./wal.ts";
 
 /** A segment is not extended once one of its columns has this many bytes of text. */
@@ -64,9 +65,11 @@ export interface Unread {
 export class Table {
   /** Undefined once the table is open. */
   unread: Unread | undefined;
-  segments: Segment[] = [];
+  segments: Segments<Segment> = Segments.EMPTY;
   /** The segments that readers see. */
-  published: readonly Segment[] = [];
+  published: Segments<Segment> = Segments.EMPTY;
+  /** Number of data files whose paths readers have. */
+  publishedFiles = 0;
   publishedSchema: TableSchema | undefined;
   detached: Detached = NOTHING_DETACHED;
   publishedDetached: Detached = NOTHING_DETACHED;
@@ -81,7 +84,7 @@ export class Table {
   /** Set if the table is damaged: it can be neither read nor written. */
   damage: CorruptFileError | undefined;
   /** Segment lists of versions that may still be pinned, to resolve row ids of those versions. */
-  history: { version: number; segments: readonly Segment[] }[] = [];
+  history: { version: number; segments: Segments<Segment> }[] = [];
   /** Called between the steps of a large load. May flush segments and free memory. */
   onStep: () => void = () => {};
   /** Called for each segment that an update or a delete has rewritten. May throw to stop the change. */
@@ -93,6 +96,8 @@ export class Table {
   /** How many more tails leave space for late rows. */
   private tailsWithRoom = 0;
   private range: PartitionRange = { start: 0n, end: 0n };
+  /** Pages of which nothing is in memory. */
+  private readonly storedPages = new WeakSet<Page<Segment>>();
 
   constructor(
     public schema: TableSchema,
@@ -141,8 +146,8 @@ export class Table {
    * Takes over the state of a fork, which began with `before`. Segments that the fork has not changed keep this table's
    * objects.
    */
-  adopt(fork: Table, before: readonly Segment[]): void {
-    const own = new Map(this.segments.map((segment) => [segment.uid, segment]));
+  adopt(fork: Table, before: Segments<Segment>): void {
+    const own = new Map(this.segments.slice().map((segment) => [segment.uid, segment]));
     const untouched = new Set(before);
     this.segments = fork.segments.map((segment) => untouched.has(segment) ? own.get(segment.uid)! : segment);
     this.moves.addAll(fork.moves);
@@ -154,7 +159,7 @@ export class Table {
   }
 
   get rowCount(): number {
-    return this.segments.reduce((sum, segment) => sum + segment.rowCount, 0);
+    return this.segments.rowCount;
   }
 
   /**
@@ -162,7 +167,6 @@ export class Table {
    * found by their number in it.
    */
   append(parts: Rows[], group?: number): void {
-    this.segments = this.segments.slice();
     this.changed = true;
     const replaces = this.schema.dedupKeys.length > 0;
     let offset = 0;
@@ -189,8 +193,10 @@ export class Table {
     const last = this.segments.at(-1);
     if (last === undefined || timeAt(kept.times!, 0) > last.timestampMax) return kept;
     const ordinals: number[] = [];
-    let firstRow = 0;
-    for (const segment of this.segments) {
+    const first = timeAt(kept.times!, 0), end = timeAt(kept.times!, kept.rowCount - 1);
+    const start = this.segments.search(({ timestampMax }) => timestampMax < first);
+    let firstRow = this.segments.firstRowOf(start);
+    for (const segment of this.segments.slice(start, this.segments.search((s) => s.timestampMin <= end))) {
       const { timestampMin: min, timestampMax: max } = segment;
       const from = firstNotBelow(kept.times!, 0, 0, kept.rowCount, ...halves(min), false);
       const to = firstNotBelow(kept.times!, 0, from, kept.rowCount, ...halves(max), true);
@@ -253,7 +259,7 @@ export class Table {
   hasPartition(place: "attached" | "detached", start: bigint): boolean {
     return place === "detached"
       ? this.detached.has(start)
-      : this.segments[this.segmentIndexOf(start)]?.partition === start;
+      : this.segments.at(this.segmentIndexOf(start))?.partition === start;
   }
 
   /** Moves whole partitions. A move from where the partition is not does nothing. */
@@ -263,9 +269,9 @@ export class Table {
       const first = this.segmentIndexOf(start), end = this.segmentIndexOf(start + 1n);
       const moved = from === "attached" ? this.segments.slice(first, end) : detached.get(start) ?? [];
       if (moved.length === 0) continue;
-      if (from === "attached") this.segments = this.segments.toSpliced(first, end - first);
+      if (from === "attached") this.segments = this.segments.splice(first, end - first, []);
       else detached.delete(start);
-      if (to === "attached") this.segments = this.segments.toSpliced(first, 0, ...moved.map((s) => this.inSchema(s)));
+      if (to === "attached") this.segments = this.segments.splice(first, 0, moved.map((s) => this.inSchema(s)));
       else if (to === "detached") detached.set(start, moved);
     }
     this.detached = detached;
@@ -281,7 +287,6 @@ export class Table {
 
   /** Sets new values of `columns` in the rows with these ordinals, ascending. */
   update(ordinals: Float64Array, columns: readonly AppendColumn[]): void {
-    this.segments = this.segments.slice();
     this.changed = true;
     const added = columns.map((given) => {
       const column = this.schema.columns.find((c) => c.id === given.columnId)!;
@@ -310,7 +315,6 @@ export class Table {
   }
 
   delete(ordinals: Float64Array): void {
-    this.segments = this.segments.slice();
     this.changed = true;
     this.eachTouched(ordinals, (segment, rows) => {
       const runs: Run[] = [];
@@ -324,11 +328,10 @@ export class Table {
       this.moves.add(segment.uid, left === undefined ? [] : [{ uid: left.uid, runs }]);
       return left;
     });
-    this.segments = this.segments.filter((segment) => segment !== undefined);
   }
 
   truncate(): void {
-    this.segments = [];
+    this.segments = Segments.EMPTY;
     this.changed = true;
   }
 
@@ -348,34 +351,51 @@ export class Table {
    * which stays in memory for further appends unless `keepsTail` is false. Returns the number of bytes written.
    */
   flush(all: boolean, bytesMax = Infinity, keepsTail = true): number {
-    let copied = false, bytes = 0;
-    for (let k = 0; k < this.segments.length && bytes < bytesMax; k++) {
-      const segment = this.segments[k];
-      if (!segment.chunks.some(isInMemory)) continue;
-      const isLast = k === this.segments.length - 1;
-      if (isLast && !all) continue;
-      // A tail without new rows since the last flush leaves memory.
-      const keep = keepsTail && isLast && segment.rowCount < SEGMENT_ROWS_MAX &&
-        segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
-      const chunks = segment.chunks.map((chunk, id) => {
-        if (!isInMemory(chunk)) return chunk;
-        if (chunk.plain.file < 0) {
-          const stored = this.make.store(this.typeOf(id), chunk, segment.rowCount, keep, this.data);
-          bytes += stored.plain.sizeBytes;
-          return stored;
-        }
-        return keep ? chunk : outOfMemory(chunk);
-      });
-      if (!copied) this.segments = this.segments.slice();
-      copied = true;
-      this.segments[k] = { ...segment, chunks, record: undefined };
+    const flushed: SplicedSegments<Segment>[] = [];
+    let bytes = 0, start = 0;
+    const last = this.segments.length - 1;
+    for (const page of this.segments.pages) {
+      let isStored = this.storedPages.has(page);
+      for (let k = 0; k < page.segments.length && !isStored && bytes < bytesMax; k++) {
+        if (!page.segments[k].chunks.some(isInMemory)) continue;
+        const isLast = start + k === last;
+        if (isLast && !all) continue;
+        const { segment, sizeBytes } = this.flushSegment(page.segments[k], isLast, keepsTail);
+        bytes += sizeBytes;
+        flushed.push({ start: start + k, count: 1, segments: [segment] });
+      }
+      isStored ||= !page.segments.some(({ chunks }) => chunks.some(isInMemory));
+      if (isStored) this.storedPages.add(page);
+      start += page.segments.length;
+    }
+    if (flushed.length > 0) {
+      this.segments = this.segments.apply(flushed);
+      this.changed = true;
     }
     for (const [start, segments] of this.detached) {
       if (bytes >= bytesMax) break;
       bytes += this.flushDetached(start, segments);
     }
-    if (copied) this.changed = true;
     return bytes;
+  }
+
+  private flushSegment(
+    segment: Segment,
+    isLast: boolean,
+    keepsTail: boolean,
+  ): { segment: Segment; sizeBytes: number } {
+    let sizeBytes = 0;
+    // A tail without new rows since the last flush leaves memory.
+    const keep = keepsTail && isLast && segment.rowCount < SEGMENT_ROWS_MAX &&
+      segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
+    const chunks = segment.chunks.map((chunk, id) => {
+      if (!isInMemory(chunk)) return chunk;
+      if (chunk.plain.file >= 0) return keep ? chunk : outOfMemory(chunk);
+      const stored = this.make.store(this.typeOf(id), chunk, segment.rowCount, keep, this.data);
+      sizeBytes += stored.plain.sizeBytes;
+      return stored;
+    });
+    return { segment: { ...segment, chunks, record: undefined }, sizeBytes };
   }
 
   private flushDetached(start: bigint, segments: readonly Segment[]): number {
@@ -414,24 +434,20 @@ export class Table {
 
   /**
    * Moves live extents out of data files of at least `sizeBytes` of which more than half is dead, so that the files can
-   * be removed.
+   * be removed. The current state must be the published one: its references are counted.
    */
   compact(sizeBytes: number): void {
-    const live = new Float64Array(this.data.list.length);
-    for (const { chunks } of this.allSegments()) {
-      for (const chunk of chunks) {
-        if (chunk !== undefined && chunk.plain.file >= 0) live[chunk.plain.file] += chunk.plain.sizeBytes;
-      }
-    }
     const sparse = new Set<number>();
     let moved = 0;
     this.data.list.forEach((file, index) => {
-      if (file.removed || file.sizeBytes < sizeBytes || 2 * live[index] > file.sizeBytes || moved > COMPACT_BYTES_MAX) {
+      if (
+        file.removed || file.sizeBytes < sizeBytes || 2 * file.liveBytes > file.sizeBytes || moved > COMPACT_BYTES_MAX
+      ) {
         return;
       }
       sparse.add(index);
       file.full = true;
-      moved += live[index];
+      moved += file.liveBytes;
     });
     if (moved === 0) return;
     const move = (segment: Segment) => {
@@ -484,20 +500,20 @@ export class Table {
 
   /** Index of the first segment in this partition or after it. */
   private segmentIndexOf(partition: bigint): number {
-    let from = 0, to = this.segments.length;
-    while (from < to) {
-      const middle = (from + to) >>> 1;
-      if (this.segments[middle].partition < partition) from = middle + 1;
-      else to = middle;
-    }
-    return from;
+    return this.segments.search((segment) => segment.partition < partition);
+  }
+
+  /** The last segment of the partition, if it is the one before `end`. */
+  private tailBefore(end: number, partition: bigint): Segment | undefined {
+    const tail = end > 0 ? this.segments.at(end - 1) : undefined;
+    return tail?.partition === partition ? tail : undefined;
   }
 
   private appendToPartition(partition: bigint, rows: Rows, from: number, to: number): void {
     const last = this.segments.at(-1);
     let end = this.segments.length;
     if (last !== undefined && last.partition > partition) end = this.segmentIndexOf(partition + 1n);
-    const tail = end > 0 && this.segments[end - 1].partition === partition ? this.segments[end - 1] : undefined;
+    const tail = this.tailBefore(end, partition);
     if (tail !== undefined && rows.times !== undefined && timeAt(rows.times, from) < tail.timestampMax) {
       const [high, low] = halves(tail.timestampMax);
       const onTime = firstNotBelow(rows.times, 0, from, to, high, low, false);
@@ -520,7 +536,7 @@ export class Table {
     to: number,
     inserted: (count: number) => void,
   ): number {
-    const before = end > 0 && this.segments[end - 1].partition === partition ? this.segments[end - 1] : undefined;
+    const before = this.tailBefore(end, partition);
     const rowsMax = Math.min(
       this.tailsWithRoom > 0 ? ROWS_WITH_ROOM : SEGMENT_ROWS_MAX,
       this.rowsOfWidth(before, rows),
@@ -544,9 +560,9 @@ export class Table {
       chunks,
     };
     this.moves.addRows(segment.uid, rowsBefore, from, until - from);
-    if (tail !== undefined) this.segments[end - 1] = segment;
+    if (tail !== undefined) this.segments = this.segments.with(end - 1, segment);
     else {
-      this.segments.splice(end, 0, segment);
+      this.segments = this.segments.splice(end, 0, [segment]);
       if (this.tailsWithRoom > 0) this.tailsWithRoom--;
       inserted(1);
     }
@@ -568,25 +584,23 @@ export class Table {
    */
   private mergeLate(first: number, end: number, rows: Rows, from: number, to: number): number {
     const times = rows.times!;
-    const merged: { index: number; segments: Segment[] }[] = [];
-    let index = first;
+    const merged: SplicedSegments<Segment>[] = [];
+    const partition = this.segments.slice(first, end);
+    let index = 0;
     while (from < to) {
       const time = timeAt(times, from);
-      while (index + 1 < end && this.segments[index + 1].timestampMin <= time) index++;
+      while (index + 1 < partition.length && partition[index + 1].timestampMin <= time) index++;
       let until = to;
-      if (index + 1 < end) {
-        const [high, low] = halves(this.segments[index + 1].timestampMin);
+      if (index + 1 < partition.length) {
+        const [high, low] = halves(partition[index + 1].timestampMin);
         until = firstNotBelow(times, 0, from, to, high, low, false);
       }
-      merged.push({ index, segments: this.mergeInto(this.segments[index], rows, from, until) });
+      const segments = this.mergeInto(partition[index], rows, from, until);
+      merged.push({ start: first + index, count: 1, segments });
       from = until;
     }
-    let added = 0;
-    for (const { index, segments } of merged.reverse()) {
-      this.segments.splice(index, 1, ...segments);
-      added += segments.length - 1;
-    }
-    return added;
+    this.segments = this.segments.apply(merged);
+    return merged.reduce((added, { segments }) => added + segments.length - 1, 0);
   }
 
   private mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[] {
@@ -657,19 +671,18 @@ export class Table {
     ordinals: Float64Array,
     change: (segment: Segment, rows: Uint32Array, from: number) => Segment | undefined,
   ): void {
-    let firstRow = 0, at = 0;
-    for (let k = 0; k < this.segments.length && at < ordinals.length; k++) {
-      const segment = this.segments[k];
+    const splices: SplicedSegments<Segment>[] = [];
+    for (let at = 0; at < ordinals.length;) {
+      const { index, firstRow } = this.segments.indexOfRow(ordinals[at]);
+      const segment = this.segments.at(index)!;
       const from = at;
       while (at < ordinals.length && ordinals[at] < firstRow + segment.rowCount) at++;
-      if (at > from) {
-        const rows = Uint32Array.from(ordinals.subarray(from, at), (ordinal) => ordinal - firstRow);
-        this.segments[k] = change(segment, rows, from)!;
-        this.onRewrite();
-      }
-      firstRow += segment.rowCount;
+      const rows = Uint32Array.from(ordinals.subarray(from, at), (ordinal) => ordinal - firstRow);
+      const changed = change(segment, rows, from);
+      splices.push({ start: index, count: 1, segments: changed === undefined ? [] : [changed] });
+      this.onRewrite();
     }
-    assert(at === ordinals.length, "every row is in the table");
+    this.segments = this.segments.apply(splices);
   }
 }
 

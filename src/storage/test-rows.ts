@@ -104,6 +104,20 @@ export function readRows(
   return rows;
 }
 
+/** The ids of the rows at these ordinals of a snapshot. */
+export function rowIdsOf(snapshot: TableSnapshot, ordinals: readonly number[]): BigInt64Array {
+  let first = 0;
+  const segments = snapshot.source([]).segments.map(({ rowCount, ordinal }) => ({
+    first,
+    end: first += rowCount,
+    ordinal,
+  }));
+  return BigInt64Array.from(ordinals, (row) => {
+    const segment = segments.find(({ end }) => row < end)!;
+    return (BigInt(segment.ordinal) << 32n) | BigInt(row - segment.first);
+  });
+}
+
 function textAt(heap: SharedHeap, at: number): string | null {
   const length = heap.i32[at / 4 + 1];
   return length < 0 ? null : decoder.decode(heap.u8.slice(heap.u32[at / 4], heap.u32[at / 4] + length));

@@ -32,7 +32,8 @@ import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
 import type { Store } from "./store.ts";
 import { Flusher } from "./flusher.ts";
-import { NOTHING_DETACHED, Table } from "./table.ts";
+import type { Segments } from "./segments.ts";
+import { NOTHING_DETACHED, type Segment, Table } from "./table.ts";
 import { Transactions } from "./transactions.ts";
 
 const STEP_MS = 10;
@@ -65,6 +66,8 @@ export class TableStore implements Store {
   private closed = false;
   private checkpointedAtMs = performance.now();
   private expiredAtMs = performance.now();
+  /** Why the last drop of expired partitions has failed. It is tried again soon, and logged once. */
+  private expiryFailure: string | undefined;
   /** The checkpoint in progress. */
   private underway: Generator<void, void> | undefined;
   private lock: { release(): void };
@@ -139,8 +142,10 @@ export class TableStore implements Store {
     this.flusher.whenOverBudget();
     if (isIdle && this.replayable.length > 0) return this.replayNext();
     if (this.sealedBy !== undefined) return;
-    if (performance.now() - this.expiredAtMs > EXPIRY_MS) {
-      this.dropExpired(this.tables.values());
+    if (this.expiryFailure !== undefined || performance.now() - this.expiredAtMs > EXPIRY_MS) {
+      const known = this.expiryFailure;
+      this.expiryFailure = undefined;
+      this.dropExpired(this.tables.values(), known);
       this.expiredAtMs = performance.now();
     }
     try {
@@ -363,7 +368,7 @@ export class TableStore implements Store {
     this.access.follow(definition.access, table.lsn);
     this.publisher.touch(table);
     this.publisher.publish();
-    this.count(1, table.segments);
+    this.count(1, [table]);
     this.dropExpired([table]);
     return id;
   }
@@ -491,9 +496,9 @@ export class TableStore implements Store {
 
   /**
    * Drops partitions that have outlived the time to live of their tables. Each drop is a change of its own in the log, so
-   * that replay does not ask the clock. A drop that fails is tried again later.
+   * that replay does not ask the clock. A drop that fails is tried again soon; a known failure is not logged again.
    */
-  dropExpired(tables: Iterable<Table>): undefined {
+  dropExpired(tables: Iterable<Table>, knownFailure?: string): undefined {
     const now = this.options.nowMicros();
     if (this.sealedBy !== undefined) return;
     for (const table of tables) {
@@ -503,8 +508,11 @@ export class TableStore implements Store {
       try {
         this.define(table, { op: "partitions", moves });
       } catch (error) {
-        const { message } = error as Error;
-        this.options.log("ERROR", `expired partitions of table ${table.schema.name} could not be dropped: ${message}`);
+        const failure = `expired partitions of table ${table.schema.name} could not be dropped: ${
+          (error as Error).message
+        }`;
+        if (failure !== knownFailure) this.options.log("ERROR", failure);
+        this.expiryFailure = failure;
         if (this.sealedBy !== undefined) return;
       }
     }
@@ -822,16 +830,11 @@ export class TableStore implements Store {
   /** The current ordinals of rows that have the ids `segment << 32 | row` in version `version`. */
   ordinalsOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array {
     const entry = table.history.findLast((e) => e.version <= version);
-    const firstRows = new Map<number, number>();
-    let first = 0;
-    for (const segment of table.segments) {
-      firstRows.set(segment.uid, first);
-      first += segment.rowCount;
-    }
+    const firstRowOf = entry && firstRowsIn(table.segments, entry.segments);
     const halves = new Int32Array(rowIds.buffer, rowIds.byteOffset, 2 * rowIds.length);
     const ordinals = new Float64Array(rowIds.length);
     for (let k = 0; k < ordinals.length; k++) {
-      const firstRow = entry && firstRows.get(entry.segments[halves[2 * k + 1]].uid);
+      const firstRow = firstRowOf?.(halves[2 * k + 1]);
       if (firstRow === undefined) {
         throw new SqlError(
           "Cannot change the rows: another statement has changed them meanwhile",
@@ -843,4 +846,22 @@ export class TableStore implements Store {
     }
     return ordinals;
   }
+}
+
+/** By the index of a segment in `before`: the number of its first row in `segments`, if it is still there. */
+function firstRowsIn(segments: Segments<Segment>, before: Segments<Segment>): (index: number) => number | undefined {
+  const known = new Map<number, number | undefined>();
+  let indexes: Map<number, number> | undefined;
+  const find = (index: number) => {
+    const { uid } = before.at(index)!;
+    // Most statements find the segments where they were.
+    if (segments.at(index)?.uid === uid) return segments.firstRowOf(index);
+    indexes ??= new Map(segments.slice().map((segment, k) => [segment.uid, k]));
+    const found = indexes.get(uid);
+    return found === undefined ? undefined : segments.firstRowOf(found);
+  };
+  return (index) => {
+    if (!known.has(index)) known.set(index, find(index));
+    return known.get(index);
+  };
 }

@@ -37,7 +37,7 @@ Deno.test("a failed sync makes the database read-only, and loses nothing that wa
         assert.ok(run(db, create("more", { n: "LONG" })).error instanceof SqlError, "nothing can be written after it");
         break;
       }
-      assert.ok(history.check(db, done) >= done, "reads go on");
+      assert.ok(history.check(db, done, true) >= done, "reads go on");
     } catch (error) {
       if ((error as Error).message !== "EIO: the sync failed") throw new Error(`sync ${failSyncAt}`, { cause: error });
     }
@@ -67,18 +67,20 @@ Deno.test("a full disk refuses writes but not reads, and writes resume when ther
       const { error } = run(db, history.steps[done]);
       if (error === undefined) continue;
       assert.ok(error instanceof DiskFullError, `${error}`);
-      assert.equal(history.check(db, done), done, "what was refused is not there");
+      assert.equal(history.check(db, done, true), done, "what was refused is not there");
       db.files.faults.capacityBytes! += 60_000;
       assert.equal(run(db, history.steps[done]).error, undefined, `capacity ${k}, step ${done}`);
     }
+    db.store.maintain();
     history.check(db, done);
     history.check(open(db.files.afterPowerCut()), done);
   }
 });
 
 Deno.test("a flipped bit in any file is reported or has no effect; other tables stay usable", () => {
+  const script2 = script(2);
   const steps = [
-    ...script(2).slice(0, 28),
+    ...script2.slice(0, script2.findIndex(({ title }) => title === "truncate a")),
     checkpoint,
     append({ a: someRows(randomOf(9), 20, 2).map(({ 2: _, ...row }) => row), d: someRows(randomOf(8), 5, 2) }),
   ];

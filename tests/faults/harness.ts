@@ -10,7 +10,7 @@ import type { Files } from "../../src/storage/files.ts";
 import { createHeap, HEAP_PAGE_BYTES, type SharedHeap } from "../../src/storage/heap.ts";
 import { packAppendBatch } from "../../src/storage/packed.ts";
 import { formatPool, SharedPool } from "../../src/storage/pool.ts";
-import { batchOf, newTable, readRows } from "../../src/storage/test-rows.ts";
+import { batchOf, newTable, readRows, rowIdsOf } from "../../src/storage/test-rows.ts";
 import { TableStore } from "../../src/storage/writer.ts";
 import type { Value } from "../../src/types/mod.ts";
 
@@ -220,6 +220,18 @@ function dropExpired(table: ModelTable): void {
   table.rows = table.rows.filter((row) => ((row[time!] as bigint) / day + 1n) * day > cutoff);
 }
 
+function unexpired(rows: Value[][], time: number, ttlDays: number): Value[][] {
+  const table: ModelTable = {
+    columns: [{ name: "ts", type: "TIMESTAMP", id: time }],
+    nextColumnId: 0,
+    timestamp: "ts",
+    rows: rows.map((row) => ({ ...row })),
+    ttlDays,
+  };
+  dropExpired(table);
+  return table.rows.map((row) => Object.values(row));
+}
+
 /** Moves the partitions of these days. */
 export function movePartitions(
   name: string,
@@ -316,11 +328,7 @@ export function change(
     command(db) {
       const snapshot = db.catalogue.table(name)!;
       const places = placesOf(snapshot.rowCount);
-      const { segments } = snapshot.source([]);
-      const rowIds = BigInt64Array.from(places, (place) => {
-        const segment = segments.find((s) => place < s.firstRow + s.rowCount)!;
-        return (BigInt(segment.ordinal) << 32n) | BigInt(place - segment.firstRow);
-      });
+      const rowIds = rowIdsOf(snapshot, places);
       const base = { tableId: snapshot.schema.id, version: snapshot.version };
       if (columnId === undefined) return { kind: "delete", ...base, rowIds };
       const type = snapshot.schema.columns.find((column) => column.id === columnId)!.type;
@@ -538,9 +546,12 @@ export class History {
     throw new Error(`what is there was never: ${JSON.stringify(Object.keys(found))}`);
   }
 
-  /** The number of steps whose result is present: `done`, or one more. */
-  check(db: Opened, done: number): number {
-    const found = contentOf(db);
+  /**
+   * The number of steps whose result is present: `done`, or one more. `expiresLate`: expired rows may still be there, as
+   * their drop is a change of its own, which may have failed.
+   */
+  check(db: Opened, done: number, expiresLate = false): number {
+    const found = contentOf(db, expiresLate);
     for (const count of [done, done + 1]) {
       if (count < this.models.length && isEqual(found, expectedOf(this.models[count]))) return count;
     }
@@ -572,11 +583,12 @@ function countsOfDays(rows: readonly Record<number, Value>[], time = -1): number
   return [...days].sort(([a], [b]) => a - b).map(([, { length }]) => length);
 }
 
-function contentOf(db: Opened): Content {
+function contentOf(db: Opened, expiresLate = false): Content {
   const tables = db.catalogue.tables().map((snapshot): [string, Content[string]] => {
     const { name, columns, dedupKeys, timestampId, ttl } = snapshot.schema;
     const options = optionsText(dedupKeys.filter((id) => id !== timestampId), ttl?.count);
-    const rows = db.rows(snapshot);
+    const all = db.rows(snapshot), time = columns.findIndex(({ id }) => id === timestampId);
+    const rows = expiresLate && ttl !== undefined ? unexpired(all, time, ttl.count) : all;
     const detached = db.catalogue.table(name)!.detachedPartitions().map(({ rowCount }) => rowCount);
     return [name, { columns: columns.map((column) => `${column.name} ${column.type}`), rows, detached, options }];
   });

@@ -362,7 +362,6 @@ Deno.test("many rows of many groups are partitioned: groups stay in the order of
         rowCount: Math.min(segmentRows, rowCount - firstRow),
         timestampMin: 0n,
         timestampMax: 0n,
-        firstRow,
         ordinal,
         chunks,
       };

@@ -72,7 +72,6 @@ function stored(
       rowCount: part.length,
       timestampMin: part[0][0] as bigint,
       timestampMax: part.at(-1)![0] as bigint,
-      firstRow: from,
       ordinal,
       chunks,
     });

@@ -37,7 +37,6 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
       rowCount,
       timestampMin: rows[firstRow][0] as bigint,
       timestampMax: rows[firstRow + rowCount - 1][0] as bigint,
-      firstRow,
       ordinal,
       chunks: columns.map((column, k) => ({
         address: column.address + firstRow * widths[k],

@@ -50,7 +50,6 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
       rowCount: part.length,
       timestampMin: 0n,
       timestampMax: 0n,
-      firstRow,
       ordinal,
       chunks: columns.map(({ address, type }, k) => ({
         address: address + firstRow * typeOf(type).width,

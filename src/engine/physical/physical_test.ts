@@ -46,7 +46,6 @@ function facts(rowCount: number, { symbols = 5, sorted = true, highest = 999n } 
     rowCount: Math.min(50_000, rowCount - ordinal * 50_000),
     timestampMin: BigInt(ordinal),
     timestampMax: BigInt(ordinal),
-    firstRow: ordinal * 50_000,
     ordinal,
     chunks: columns.map((_, k) => ({
       address: 0,
