@@ -81,6 +81,8 @@ export interface FunctionCall {
   /** `string_agg(x, ',' order by y)` */
   orderBy?: OrderItem[];
   ignoreNulls: boolean;
+  /** Position of IGNORE NULLS or RESPECT NULLS. */
+  nullsAt?: number;
   over?: Window | { reference: Name };
   /** `extract(unit from ts)` becomes a call of "extract" with a string literal as first argument. */
 }
@@ -90,6 +92,8 @@ export interface Window {
   /** An earlier named window that this one extends. */
   base?: Name;
   partitionBy: Expression[];
+  /** Position of PARTITION BY. */
+  partitionAt?: number;
   orderBy: OrderItem[];
   frame?: Frame;
 }
@@ -103,9 +107,11 @@ export interface Frame {
 }
 
 export type FrameBound =
-  | { kind: "unbounded preceding" | "current row" | "unbounded following"; at: number }
+  | { kind: "current row"; at: number }
+  /** `wordAt`: position of PRECEDING or FOLLOWING. */
+  | { kind: "unbounded preceding" | "unbounded following"; at: number; wordAt: number }
   /** `unit` is given for RANGE: "minute" and so on. */
-  | { kind: "preceding" | "following"; at: number; offset: Expression; unit?: Name };
+  | { kind: "preceding" | "following"; at: number; wordAt: number; offset: Expression; unit?: Name };
 
 /**
  * `int`, `double precision`, `decimal(10, 2)`, `geohash(4c)`, `double[][]`. `text` is in lower case, with single blanks
@@ -177,6 +183,8 @@ export interface SetOperation {
   operator: "union" | "union all" | "except" | "except all" | "intersect" | "intersect all";
   left: Query;
   right: Query;
+  /** Where the right query begins, with its parenthesis. */
+  rightAt: number;
   orderBy: OrderItem[];
   orderByAt?: number;
   limit?: Limit;
@@ -202,7 +210,13 @@ export interface SampleBy {
     items:
       ({ kind: "none" | "null" | "prev" | "linear"; at: number } | { kind: "value"; at: number; value: Expression })[];
   };
-  align?: { at: number; to: "calendar" | "first observation"; timeZone?: Expression; offset?: Expression };
+  align?: {
+    at: number;
+    end?: number;
+    to: "calendar" | "first observation";
+    timeZone?: Expression;
+    offset?: Expression;
+  };
 }
 
 export interface LatestOn {
@@ -241,8 +255,8 @@ export interface Join {
   merges?: boolean;
   /** TOLERANCE of ASOF and LT, as written: "10s". */
   tolerance?: { text: string; at: number; wordAt: number };
-  /** The end of the joined source: the position for a missing ON. */
-  end: number;
+  /** Position of the token after the joined source, where ON is missing; undefined at the end of the statement. */
+  nextAt?: number;
 }
 
 /** As its kind's file in `statements/` says. */

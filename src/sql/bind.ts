@@ -30,7 +30,7 @@ export interface Bound {
 
 /** @throws {SqlError} for any mistake in the statement, with its position in the text. */
 export function bind(statement: Statement, context: BindContext): Bound {
-  const binding = new Binding(context);
+  const binding = new Binding(context, statement.at);
   const bound = bindReadable(statement, binding);
   const parameterTypes = Array.from(binding.parameterTypes, (type) => type ?? "STRING");
   return {

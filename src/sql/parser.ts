@@ -251,14 +251,15 @@ export class Source {
   }
 
   /** Parses the rows of VALUES, from the first opening parenthesis. */
-  rows(open: number): { rows: Expression[][]; rowsAt: number[] } {
+  rows(open: number): { rows: Expression[][]; rowsAt: number[]; rowEnds: number[] } {
     const rows: Expression[][] = [];
-    const rowsAt: number[] = [];
+    const rowsAt: number[] = [], rowEnds: number[] = [];
     for (let from = open;;) {
       rowsAt.push(this.tokens[from].at);
       const { items, next } = this.items(from);
       rows.push(items);
-      if (!this.#is(next, ",") || !this.#is(next + 1, "(")) return { rows, rowsAt };
+      rowEnds.push(this.tokens[next - 1].at);
+      if (!this.#is(next, ",") || !this.#is(next + 1, "(")) return { rows, rowsAt, rowEnds };
       from = next + 1;
     }
   }

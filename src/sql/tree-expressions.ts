@@ -203,7 +203,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   operand_call(path, _open, args, close, nulls, over): Expression {
     const called = call(path.tree(), [], optional(args));
     if (called.name.toLowerCase() === "cast") throw new SqlError("CAST wants AS and a type", at(close));
-    if (given(nulls)) called.ignoreNulls = word(nulls) === "ignore";
+    if (given(nulls)) Object.assign(called, { ignoreNulls: word(nulls) === "ignore", nullsAt: at(nulls) });
     if (given(over)) called.over = over.child(0).tree();
     else if (given(nulls)) throw new SqlError("IGNORE NULLS needs an OVER behind it", at(nulls));
     return called;
@@ -241,6 +241,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   },
   windowSpec(open, base, partitionBy, orderBy, frame, _close): Window {
     const window: Window = { at: at(open), partitionBy: optional(partitionBy) ?? [], orderBy: optional(orderBy) ?? [] };
+    if (given(partitionBy)) window.partitionAt = at(partitionBy);
     if (given(base)) window.base = name(base);
     if (given(frame)) window.frame = frame.child(0).tree();
     return window;
@@ -253,7 +254,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     return {
       at: position,
       unit: "cumulative",
-      start: { kind: "unbounded preceding", at: position },
+      start: { kind: "unbounded preceding", at: position, wordAt: position },
       end: { kind: "current row", at: position },
     };
   },
@@ -271,14 +272,15 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     return { at: at(unit), unit: word(unit) as Frame["unit"], start: start.tree(), end, exclude: optional(exclude) };
   },
   bound_unbounded(unbounded, direction): FrameBound {
-    return { kind: word(direction) === "preceding" ? "unbounded preceding" : "unbounded following", at: at(unbounded) };
+    const kind = word(direction) === "preceding" ? "unbounded preceding" : "unbounded following";
+    return { kind, at: at(unbounded), wordAt: at(direction) };
   },
   bound_current(current, _row): FrameBound {
     return { kind: "current row", at: at(current) };
   },
   bound_offset(unit, timeUnit, direction): FrameBound {
     const kind = word(direction) as "preceding" | "following";
-    const bound: FrameBound = { kind, at: at(unit), offset: buildExpression(unit.tree()) };
+    const bound: FrameBound = { kind, at: at(unit), wordAt: at(direction), offset: buildExpression(unit.tree()) };
     if (given(timeUnit)) bound.unit = name(timeUnit);
     return bound;
   },

@@ -12,7 +12,7 @@ export interface TokenSource {
   readonly tokens: Token[];
   items(open: number): { items: Expression[]; next: number };
   arrayItems(open: number): Expression[];
-  rows(open: number): { rows: Expression[][]; rowsAt: number[] };
+  rows(open: number): { rows: Expression[][]; rowsAt: number[]; rowEnds: number[] };
 }
 
 /** The input of the grammar. `map` has the token index of each character. */
@@ -47,6 +47,11 @@ export function at(node: Node): number {
 /** End of the last token of a non-empty node. */
 export function endOf(node: Node): number {
   return matched.source.tokens[matched.map[node.source.endIdx] - 1].end;
+}
+/** Position of the token after a non-empty node; undefined at the end of the statement. */
+export function nextAt(node: Node): number | undefined {
+  const { kind, at } = matched.source.tokens[matched.map[node.source.endIdx]];
+  return kind === "end" || kind === "semicolon" ? undefined : at;
 }
 export function written(node: Node): string {
   return matched.source.text.slice(at(node), endOf(node));

@@ -29,6 +29,7 @@ import {
   matched,
   name,
   newName,
+  nextAt,
   type Node,
   optional,
   type Path,
@@ -314,8 +315,8 @@ export const queryActions: ohm.ActionDict<unknown> = {
   align_calendar(align, _to, _calendar, zone, offset): SampleBy["align"] {
     return { at: at(align), to: "calendar", timeZone: optional(zone), offset: optional(offset) };
   },
-  align_first(align, _to, _first, _observation): SampleBy["align"] {
-    return { at: at(align), to: "first observation" };
+  align_first(align, _to, _first, observation): SampleBy["align"] {
+    return { at: at(align), end: endOf(observation), to: "first observation" };
   },
   alignZone(_time, _zone, expr) {
     return expr.tree();
@@ -340,7 +341,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return source;
   },
   joined_comma(comma, source): Omit<Join, "left"> {
-    return { kind: "join", at: at(comma), type: "cross", right: source.tree(), end: endOf(source) };
+    return { kind: "join", at: at(comma), type: "cross", right: source.tree(), nextAt: nextAt(source) };
   },
   joined_join(joinType, source, options): Omit<Join, "left"> {
     const join: Omit<Join, "left"> = {
@@ -348,7 +349,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
       at: at(joinType),
       type: joinType.tree(),
       right: source.tree(),
-      end: endOf(source),
+      nextAt: nextAt(source),
     };
     for (const option of options.children) {
       const part = option.tree() as Partial<Join>;
@@ -456,6 +457,7 @@ function setOperation(first: Node, operators: Node, terms: Node): Query {
       operator: operator.tree() as SetOperation["operator"],
       left,
       right,
+      rightAt: at(terms.child(index)),
       orderBy: [],
     };
   });

@@ -113,7 +113,8 @@ export class Binding {
   private recursions = 0;
   private readonly effort: Effort;
 
-  constructor(readonly context: BindContext) {
+  /** `statementAt`: where the statement begins. */
+  constructor(readonly context: BindContext, readonly statementAt: number) {
     this.parameterTypes = [...context.parameterTypes];
     this.effort = context.effort ?? FULL_EFFORT;
   }

@@ -9,7 +9,6 @@ import type { Scope } from "./expression-binder.ts";
 import type { Expressions } from "./expressions.ts";
 import { noRows } from "./no-rows.ts";
 import { tolerant } from "./tolerant.ts";
-import { nextToken } from "./positions.ts";
 import { and, columnOf, columnsRead, remap, sort } from "./plans.ts";
 import { candidates, markTimestampUsed, markUsed, type Relation, type ScopeColumn } from "./scope.ts";
 import type { Queries } from "./query.ts";
@@ -83,7 +82,7 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
   const type = join.type as JoinNode["type"];
   const columns = join.merges === true ? merged(all, join, left.columns.length) : all;
   if (type !== "cross" && join.on === undefined) {
-    throw new SqlError("the join wants ON", nextToken(queries.binding.context.text, join.end, aliasPlace(join.right)));
+    throw new SqlError("the join wants ON", join.nextAt ?? aliasPlace(join.right));
   }
   if (join.tolerance !== undefined) throw misplacedTolerance(join.tolerance.wordAt);
   const bindKeys = () => joinKeys(queries.expressions, join.on, left, right, { columns, names }, false);

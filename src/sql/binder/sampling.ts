@@ -87,10 +87,9 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
   if (sample.from !== undefined) sampling.from = instantOf(expressions, sample.from, timeType, names);
   if (sample.to !== undefined) sampling.to = instantOf(expressions, sample.to, timeType, names);
   if (align?.to === "first observation" && (sample.from !== undefined || sample.to !== undefined)) {
-    const written = /^align\s+to\s+first\s+observation/i.exec(expressions.binding.context.text?.slice(align.at) ?? "");
     throw new SqlError(
       "FROM and TO do not go with ALIGN TO FIRST OBSERVATION",
-      align.at + (written?.[0].length ?? 0),
+      align.end ?? align.at,
       SQLSTATE.syntax,
     );
   }

@@ -1,6 +1,6 @@
 /** UNION, EXCEPT, INTERSECT. Names come from the first query; types hold the values of both. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
-import type { OrderItem, Query, SetOperation } from "../ast.ts";
+import type { OrderItem, SetOperation } from "../ast.ts";
 import type { Expr, Plan, SortKey } from "../plan.ts";
 import { type Names, typeMismatch, unknownColumn } from "./context.ts";
 import { columnOf, project, sort } from "./plans.ts";
@@ -12,21 +12,13 @@ import { sameName } from "../../types/names.ts";
 
 const CAST_ORDER = ["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "FLOAT", "DOUBLE"];
 
-/** The position where a query begins: its parenthesis if it has one. */
-function beginOf(query: Query, text: string | undefined): number {
-  let first = query;
-  while (first.kind === "set" && first.with.length === 0) first = first.left;
-  const inside = first.withAt ?? first.at;
-  return text?.[text.slice(0, inside).trimEnd().length - 1] === "(" ? text.lastIndexOf("(", inside) : inside;
-}
-
 export function bindSet(queries: Queries, query: SetOperation, names: Names): BoundQuery {
   const left = queries.bind(query.left, names);
   const right = queries.bind(query.right, names);
   if (left.visible !== right.visible) {
     throw new SqlError(
       `the queries give ${left.visible} and ${right.visible} columns`,
-      beginOf(query.right, queries.binding.context.text),
+      query.rightAt,
       SQLSTATE.datatypeMismatch,
     );
   }

@@ -119,7 +119,7 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
   }
   const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);
   // A statement that begins with a name reads a table, so `selct` is taken for a table.
-  const isFirst = binding.context.text?.slice(0, source.at).trim() === "";
+  const isFirst = source.at === binding.statementAt;
   const foreign = isFirst ? foreignStatement(full) : undefined;
   if (foreign !== undefined) {
     throw new SqlError(

@@ -10,7 +10,6 @@ import { fold } from "./convert.ts";
 import { wordDuration } from "./durations.ts";
 import { NO_CALLS_OF_ROWS, type Scope, type WindowSink } from "./expression-binder.ts";
 import type { Expressions } from "./expressions.ts";
-import { positionOf } from "./positions.ts";
 import { placed } from "./plans.ts";
 import { displayName, isInteger, isTime } from "./types.ts";
 import { sameName } from "../../types/names.ts";
@@ -69,7 +68,7 @@ export class WindowCollector implements WindowSink {
     if (call.ignoreNulls && !NULL_SKIPPING.has(name)) {
       throw new SqlError(
         `${call.name} does not take IGNORE NULLS`,
-        positionOf(this.expressions.binding.context.text, /\bignore\s+nulls\b/i, call.at),
+        call.nullsAt ?? call.at,
       );
     }
     if (name === "avg" && resolved.isWindow) this.checkExponential(call, window, orderBy);
@@ -134,7 +133,7 @@ export class WindowCollector implements WindowSink {
     if (window.partitionBy.length > 0) {
       throw new SqlError(
         "a window that builds on another keeps its PARTITION BY",
-        positionOf(this.expressions.binding.context.text, /\bpartition\b/i, window.base.at),
+        window.partitionAt ?? window.base.at,
       );
     }
     return {
@@ -178,31 +177,23 @@ export class WindowCollector implements WindowSink {
     if (frame.start.kind === "unbounded following") {
       throw new SqlError(
         "a frame does not start at its end",
-        positionOf(this.expressions.binding.context.text, /following/i, frame.start.at),
+        frame.start.wordAt,
       );
     }
     if (frame.end.kind === "unbounded preceding") throw new SqlError("a frame does not end at its start", frame.end.at);
     if (frame.start.kind === "following") {
-      const { text } = this.expressions.binding.context;
-      throw notSupported("a frame that starts FOLLOWING", positionOf(text, /following/i, frame.start.at));
+      throw notSupported("a frame that starts FOLLOWING", frame.start.wordAt);
     }
-    const { text: written } = this.expressions.binding.context;
-    if (frame.end.kind === "following") {
-      throw notSupported("a frame that ends FOLLOWING", positionOf(written, /following/i, frame.end.at));
-    }
+    if (frame.end.kind === "following") throw notSupported("a frame that ends FOLLOWING", frame.end.wordAt);
     if (start !== undefined && end !== undefined && start > end) {
-      const { text } = this.expressions.binding.context;
       throw new SqlError(
         "the frame ends before it starts",
-        positionOf(text, /preceding/i, frame.end.at),
+        "wordAt" in frame.end ? frame.end.wordAt : frame.end.at,
         SQLSTATE.invalidParameter,
       );
     }
     if (frame.end.kind === "unbounded following" && frame.start.kind !== "unbounded preceding") {
-      throw notSupported(
-        "a frame that ends UNBOUNDED FOLLOWING but starts later",
-        positionOf(written, /following/i, frame.end.at),
-      );
+      throw notSupported("a frame that ends UNBOUNDED FOLLOWING but starts later", frame.end.wordAt);
     }
     return { unit: frame.unit, start, end, excludeCurrentRow: frame.exclude === "current row" };
   }

@@ -59,7 +59,7 @@ export const addColumns: StatementKind<AddColumns, BoundAddColumns> = {
     checkOneColumn(schema, definitions.map(({ name }) => name));
     const columns: NewColumn[] = [];
     for (const definition of definitions) {
-      const column = newColumn(definition, binding.context.text);
+      const column = newColumn(definition);
       const known = schema.columns.find((candidate) => sameName(candidate.name, column.name));
       if (known !== undefined) {
         if (!ifNotExists) {

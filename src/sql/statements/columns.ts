@@ -2,10 +2,9 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name, TypeName } from "../ast.ts";
 import { typeMismatch } from "../binder/context.ts";
-import { nextToken, positionOf } from "../binder/positions.ts";
 import { tagOfType } from "../binder/types.ts";
 import type { NewColumn } from "../plan.ts";
-import { given, many, name, wholeNumber } from "../tree-nodes.ts";
+import { at, given, many, name, wholeNumber } from "../tree-nodes.ts";
 import { checkColumnName } from "./names.ts";
 import type { Form } from "./statement.ts";
 
@@ -17,6 +16,10 @@ export interface ColumnDefinition {
   symbolCached?: boolean;
   indexed?: boolean;
   indexCapacity?: number;
+  /** Positions of the first option and of the capacities. */
+  optionAt?: number;
+  symbolCapacityAt?: number;
+  indexCapacityAt?: number;
 }
 
 export const columnParts: Pick<Form, "grammar" | "actions"> = {
@@ -30,10 +33,12 @@ export const columnParts: Pick<Form, "grammar" | "actions"> = {
                | "NULL"                                  -- null`,
   actions: {
     columnDefinition(columnName, type, options): ColumnDefinition {
-      return Object.assign({ name: name(columnName), type: type.tree() }, ...many<object>(options));
+      const definition: ColumnDefinition = { name: name(columnName), type: type.tree() };
+      if (given(options)) definition.optionAt = at(options.child(0));
+      return Object.assign(definition, ...many<object>(options));
     },
     columnOption_capacity(_capacity, number) {
-      return { symbolCapacity: wholeNumber(number) };
+      return { symbolCapacity: wholeNumber(number), symbolCapacityAt: at(number) };
     },
     columnOption_cache(_cache) {
       return { symbolCached: true };
@@ -42,7 +47,9 @@ export const columnParts: Pick<Form, "grammar" | "actions"> = {
       return { symbolCached: false };
     },
     columnOption_index(_index, _capacity, number) {
-      return given(number) ? { indexed: true, indexCapacity: wholeNumber(number.child(0)) } : { indexed: true };
+      if (!given(number)) return { indexed: true };
+      const value = number.child(0);
+      return { indexed: true, indexCapacity: wholeNumber(value), indexCapacityAt: at(value) };
     },
     columnOption_notNull(_not, _null) {
       return {};
@@ -60,7 +67,7 @@ const SYMBOL_CAPACITY_DEFAULT = 256;
 /** Names of PostgreSQL's types that are only allowed in casts. Columns use the dialect's own names. */
 const CAST_ONLY = new Set(["bool", "int2", "int4", "int8", "float4", "float8", "timestamptz"]);
 
-export function newColumn(definition: ColumnDefinition, text: string | undefined): NewColumn {
+export function newColumn(definition: ColumnDefinition): NewColumn {
   checkColumnName(definition.name);
   if (CAST_ONLY.has(definition.type.name)) {
     throw new SqlError(
@@ -74,24 +81,22 @@ export function newColumn(definition: ColumnDefinition, text: string | undefined
   if (type !== "SYMBOL" && (symbolCapacity !== undefined || symbolCached !== undefined || indexed === true)) {
     throw new SqlError(
       "only a SYMBOL has capacity, cache and index",
-      nextToken(text, definition.type.at + definition.type.name.length),
+      definition.optionAt ?? definition.type.at,
       SQLSTATE.syntax,
     );
   }
   if (symbolCapacity !== undefined && (symbolCapacity < 2 || symbolCapacity > CAPACITY_MAX)) {
-    const word = positionOf(text, /\bcapacity\b/i, definition.type.at);
     throw new SqlError(
       `the capacity lies between 2 and ${CAPACITY_MAX}`,
-      nextToken(text, word + "capacity".length),
+      definition.symbolCapacityAt ?? definition.type.at,
       SQLSTATE.invalidParameter,
     );
   }
   const { indexCapacity } = definition;
   if (indexCapacity !== undefined && (indexCapacity < 2 || indexCapacity > INDEX_CAPACITY_MAX)) {
-    const word = positionOf(text, /\bindex\s+capacity\b/i, definition.type.at);
     throw new SqlError(
       `the capacity of an index lies between 2 and ${INDEX_CAPACITY_MAX}`,
-      nextToken(text, positionOf(text, /\bcapacity\b/i, word) + "capacity".length),
+      definition.indexCapacityAt ?? definition.type.at,
       SQLSTATE.invalidParameter,
     );
   }

@@ -217,7 +217,7 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
   }
   if (create.like !== undefined) return createLike(binding, create);
   const { columns, plan, inherited } = create.query === undefined
-    ? { columns: definedColumns(create.columns, binding.context.text), plan: undefined, inherited: -1 }
+    ? { columns: definedColumns(create.columns), plan: undefined, inherited: -1 }
     : queryColumns(queries, create);
   let timestamp = inherited;
   if (create.timestamp !== undefined) {
@@ -274,7 +274,7 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
   };
 }
 
-function definedColumns(definitions: ColumnDefinition[], text: string | undefined): NewColumn[] {
+function definedColumns(definitions: ColumnDefinition[]): NewColumn[] {
   const taken = new Set<string>();
   return definitions.map((definition) => {
     const key = nameKey(definition.name.text);
@@ -286,7 +286,7 @@ function definedColumns(definitions: ColumnDefinition[], text: string | undefine
       );
     }
     taken.add(key);
-    return newColumn(definition, text);
+    return newColumn(definition);
   });
 }
 

@@ -16,7 +16,6 @@ import type { Queries } from "../binder/query.ts";
 import { nothing } from "../binder/scope.ts";
 import { isRowFunction } from "../binder/table-functions.ts";
 import { displayName, isInteger, isText } from "../binder/types.ts";
-import { tokenize } from "../lexer.ts";
 import type { BoundStatement, Column, Expr, Plan } from "../plan.ts";
 import { at, matched, name, optional, tokenIndex } from "../tree-nodes.ts";
 import { onlyName } from "./names.ts";
@@ -28,6 +27,8 @@ export interface Insert extends Statement {
   columns?: Name[];
   rows?: Expression[][];
   rowsAt: number[];
+  /** Positions of the closing parentheses. */
+  rowEnds: number[];
   query?: Query;
   with: CommonTable[];
 }
@@ -62,7 +63,7 @@ export const insert: StatementKind<Insert, BoundInsert> = {
           table: onlyName(table.tree()),
           columns: optional(columns),
           with: [],
-          ...source.tree() as { rows?: Expression[][]; rowsAt: number[]; query?: Query },
+          ...source.tree() as Pick<Insert, "rows" | "rowsAt" | "rowEnds" | "query">,
         };
       },
       columnNames(_open, first, _commas, rest, _close) {
@@ -72,7 +73,7 @@ export const insert: StatementKind<Insert, BoundInsert> = {
         return matched.source.rows(tokenIndex(rows));
       },
       insertSource_query(query) {
-        return { query: query.tree() as Query, rowsAt: [] };
+        return { query: query.tree() as Query, rowsAt: [], rowEnds: [] };
       },
     },
   },
@@ -145,8 +146,8 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sn
   };
   insert.rows!.forEach((row, r) => {
     if (row.length !== columns.length) {
-      const at = rowEnd(queries.binding.context.text, insert.rowsAt[r]);
-      throw new SqlError(`${columns.length} values are wanted: found ${row.length}`, at, SQLSTATE.syntax);
+      const message = `${columns.length} values are wanted: found ${row.length}`;
+      throw new SqlError(message, insert.rowEnds[r], SQLSTATE.syntax);
     }
     const values: Value[] = new Array(row.length);
     let expressions: Expr[] | undefined;
@@ -185,17 +186,6 @@ function inCell(bindValue: () => Expr, column: string, row: number): Expr {
     const { message, position, sqlState, caret } = error;
     throw new SqlError(`${message} (column ${column} of row ${row + 1})`, position, sqlState, { caret, cause: error });
   }
-}
-
-/** The closing parenthesis of the row that begins at `from`, where a wrong number of values is reported. */
-function rowEnd(text: string | undefined, from: number): number {
-  let depth = 0;
-  for (const token of text === undefined ? [] : tokenize(text)) {
-    if (token.kind !== "operator" || token.at < from) continue;
-    if (token.text === "(") depth++;
-    if (token.text === ")" && --depth === 0) return token.at;
-  }
-  return from;
 }
 
 /** A balanced tree of unions. A chain would be as deep as there are rows. */
