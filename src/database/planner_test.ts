@@ -194,6 +194,18 @@ Deno.test("long statements go to the planner, others do not", async () => {
   assert.ok(cache.get(texts[2], [], { identity }) instanceof Promise);
 });
 
+Deno.test("the statement cache is bounded by the length of its texts, too", async () => {
+  const planning = { quick: () => planText("select 1", context), long: () => Promise.reject(), schemaVersion: () => 0 };
+  const cache = new StatementCache(planning, 1_000);
+  const identity = { name: "admin", groups: [] };
+  const text = (k: number) => `${k} ${"x".repeat(4_000)}`;
+  for (let k = 0; k < 500; k++) await cache.get(text(k), [], { identity });
+  assert.ok(cache.size > 200 && cache.size < 300, `${cache.size} statements`);
+  const last = cache.get(text(499), [], { identity });
+  assert.equal(cache.get(text(499), [], { identity }), last);
+  assert.equal(cache.size, 261);
+});
+
 Deno.test("the planner refuses what is longer than its limits", async () => {
   await withPlanner({ words: 2_002, expressions: 500 }, async (planner) => {
     const text = `select ${list(400, (k) => `a + ${k}`)} from t`;

@@ -38,11 +38,14 @@ export interface Planning {
 
 /** Longer texts (bulk inserts) are seldom repeated, so they are not cached. */
 const CACHED_TEXT_LENGTH_MAX = 4_096;
+/** Maximum sum of the cached texts' lengths. A plan takes some 50 bytes for each character of its statement. */
+const CACHED_LENGTH_SUM_MAX = 1 << 20;
 /** Longer texts are not even tokenized on this thread. */
 export const QUICK_TEXT_LENGTH_MAX = 32_768;
 
 export class StatementCache {
   private readonly byKey = new Map<string, Statement>();
+  private lengthSum = 0;
 
   constructor(private readonly planning: Planning, private readonly sizeMax: number) {}
 
@@ -101,11 +104,18 @@ export class StatementCache {
   }
 
   private keep(key: string, statement: Statement): Statement {
-    this.byKey.delete(key);
+    this.drop(key);
     if (this.sizeMax > 0 && statement.text.length <= CACHED_TEXT_LENGTH_MAX && !statement.boundAnew) {
-      if (this.byKey.size >= this.sizeMax) this.byKey.delete(this.byKey.keys().next().value!);
       this.byKey.set(key, statement);
+      this.lengthSum += key.length;
+      while (this.byKey.size > this.sizeMax || this.lengthSum > CACHED_LENGTH_SUM_MAX) {
+        this.drop(this.byKey.keys().next().value!);
+      }
     }
     return statement;
+  }
+
+  private drop(key: string): void {
+    if (this.byKey.delete(key)) this.lengthSum -= key.length;
   }
 }

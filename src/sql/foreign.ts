@@ -1,4 +1,5 @@
 /** Habits from other databases, and what to write here instead: functions, and turns of phrase that the grammar does not read. */
+import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Token } from "./lexer.ts";
 
 /** By names in lower case. */
@@ -36,6 +37,51 @@ export function foreignFunction(name: string): string | undefined {
   return hint === undefined ? undefined : `; here: ${hint}`;
 }
 
+/** Types of other databases, by names in lower case. */
+const TYPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    "serial bigserial smallserial identity": "there are no generated keys; INT or LONG holds numbers",
+    "timestamptz datetime datetime2 smalldatetime timestampntz": "TIMESTAMP, in UTC",
+    "nvarchar nchar bpchar clob ntext tinytext longtext citext": "VARCHAR, or SYMBOL for texts that repeat",
+    "enum": "SYMBOL",
+    "json jsonb xml": "VARCHAR, which json_extract() reads",
+    "tinyint int1 uint8": "BYTE or SHORT",
+    "int2 uint16": "SHORT",
+    "int4 int32 mediumint uint32": "INT or LONG",
+    "int8 int64 uint64 number unsigned": "LONG",
+    "bool bit": "BOOLEAN",
+    "float4 float32": "FLOAT",
+    "float8 float64": "DOUBLE",
+    "money": "DECIMAL(18, 2)",
+    "blob bytea varbinary longblob bytes": "BINARY",
+    "time": "TIMESTAMP, or LONG for a time of day",
+    "inet cidr": "IPv4",
+    "uniqueidentifier": "UUID",
+  }).flatMap(([names, hint]) => names.split(" ").map((name) => [name, hint] as const)),
+);
+
+/** Text behind the message that there is no such type. */
+export function foreignType(name: string): string | undefined {
+  const hint = TYPES.get(name.toLowerCase());
+  return hint === undefined ? undefined : `; here: ${hint}`;
+}
+
+const DATE = /\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)/y;
+
+/** A date without quotes, which would be a subtraction of three numbers. */
+export function bareDate(text: string, { kind, at, end }: Token): SqlError | undefined {
+  DATE.lastIndex = at;
+  if (kind !== "number" || text[end] !== "-" || end - at !== 4) return undefined;
+  const date = DATE.exec(text)?.[0];
+  return date === undefined ? undefined : new SqlError(
+    `${date} without quotes is a subtraction of numbers: a date is written '${date}' (with blanks, as in ${
+      date.replaceAll("-", " - ")
+    }, numbers are subtracted)`,
+    at,
+    SQLSTATE.syntax,
+  );
+}
+
 /**
  * Over the words around the place where reading stopped, in upper case, with `>` before the word there. The first that matches
  * counts. `back`: the mistake is so many words before.
@@ -67,7 +113,10 @@ const PHRASES: readonly { words: RegExp; message: string; back?: number }[] = [
   { words: /> ON (?:CONFLICT|DUPLICATE)/, message: DEDUP("ON CONFLICT") },
   { words: / (?:REPLACE|UPSERT|MERGE) > INTO/, message: DEDUP("REPLACE, UPSERT and MERGE"), back: 1 },
   { words: /> REPLACE INTO/, message: DEDUP("REPLACE") },
-  { words: /> PRIMARY|> UNIQUE (?!INDEX)|ADD PRIMARY > KEY/, message: DEDUP("key of this kind") },
+  {
+    words: /> PRIMARY|> UNIQUE (?!INDEX)|ADD PRIMARY > KEY|ADD CONSTRAINT \S+ > (?:PRIMARY|UNIQUE)/,
+    message: DEDUP("key of this kind"),
+  },
   {
     words: /> (?:AUTO_INCREMENT|IDENTITY|GENERATED|REFERENCES|CHECK|DEFAULT)/,
     message: "columns have no defaults and constraints",

@@ -7,6 +7,7 @@ import { type Effort, FULL_EFFORT } from "./effort.ts";
 import { unexpected } from "./expectations.ts";
 import { characterOf, grammar, isNameCharacter, KEYWORDS, readable } from "./grammar.ts";
 import { isMark, isWord, type Token, tokenize } from "./lexer.ts";
+import { bareDate } from "./foreign.ts";
 import { errorOf } from "./mistakes.ts";
 import { READERS, STATEMENT_RULES } from "./statements/mod.ts";
 import { QUERY_RULE } from "./statements/query.ts";
@@ -73,7 +74,7 @@ export const STATEMENT_WORDS = [...PLAIN_WORDS, ...Object.keys(RULES)];
 function parseRange(source: Source, range: Range): Statement {
   const { tokens } = source;
   const { from, to } = range;
-  refuseUnsupported(tokens, range);
+  refuseUnsupported(source, range);
   for (const { words, read } of READERS) {
     if (!isWord(tokens[from], ...words)) continue;
     const statement = read(tokens, from, to, (inner) => parseRange(source, { from: inner, to }));
@@ -89,7 +90,7 @@ function ruleOf(tokens: Token[], { from, to }: Range): string {
   return STATEMENT_RULES[`${first} ${word(from + 1)}`] ?? STATEMENT_RULES[first] ?? QUERY_RULE;
 }
 
-function refuseUnsupported(tokens: Token[], range: Range): void {
+function refuseUnsupported({ text, tokens }: Source, range: Range): void {
   for (const [words, name] of UNSUPPORTED) {
     // A table may have such a name: then nothing or one of the following words comes next.
     if (!words.every((word, index) => range.from + index < range.to && isWord(tokens[range.from + index], word))) {
@@ -104,6 +105,10 @@ function refuseUnsupported(tokens: Token[], range: Range): void {
   }
   for (let index = range.from; index < range.to; index++) {
     const token = tokens[index];
+    if (token.kind === "number") {
+      const mistake = bareDate(text, token);
+      if (mistake !== undefined) throw mistake;
+    }
     if (token.kind !== "word") continue;
     const next = tokens[index + 1];
     switch (token.text.length) {

@@ -541,13 +541,27 @@ function compiled(bytes: Uint8Array<ArrayBuffer>): WebAssembly.Module {
   }
 }
 
-/** Caches modules, which executions of equal kernels share. */
+interface CachedKernel {
+  run: Kernel;
+  cells: Record<string, number>;
+  sizeBytes: number;
+}
+
+/**
+ * Caches modules, which executions of equal kernels share. They are bounded in number and in bytes: usual modules have some
+ * kilobytes, but those of statements with thousands of expressions have megabytes, and machine code is larger still.
+ */
 export class KernelCache {
-  private readonly entries = new Map<string, { run: Kernel; cells: Record<string, number> }>();
+  private readonly entries = new Map<string, CachedKernel>();
+  private sizeBytes = 0;
   /** The counters are shared by all threads. */
   private readonly words: Int32Array;
 
-  constructor(private readonly memory: WebAssembly.Memory, private readonly capacity = 512) {
+  constructor(
+    private readonly memory: WebAssembly.Memory,
+    private readonly capacity = 512,
+    private readonly bytesMax = 4 << 20,
+  ) {
     this.words = new Int32Array(memory.buffer);
   }
 
@@ -564,12 +578,22 @@ export class KernelCache {
       const instance = new WebAssembly.Instance(compiled(bytes), {
         env: { memory: this.memory, poll: pollQuery },
       });
-      found = { run: instance.exports.run as Kernel, cells };
+      // The key can be as long as the module.
+      found = { run: instance.exports.run as Kernel, cells, sizeBytes: bytes.length + key.length };
       Atomics.add(this.words, SHARED_WORD.kernelsCompiled, 1);
-      if (this.entries.size >= this.capacity) this.entries.delete(this.entries.keys().next().value!);
+      this.sizeBytes += found.sizeBytes;
     }
     this.entries.set(key, found);
+    while (this.entries.size > this.capacity || (this.sizeBytes > this.bytesMax && this.entries.size > 1)) {
+      this.dropOldest();
+    }
     return found;
+  }
+
+  private dropOldest(): void {
+    const [key, { sizeBytes }] = this.entries.entries().next().value!;
+    this.entries.delete(key);
+    this.sizeBytes -= sizeBytes;
   }
 }
 

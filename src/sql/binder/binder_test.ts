@@ -136,7 +136,20 @@ const foreign: [sql: string, position: number, message: RegExp][] = [
   ["use qdb", 0, /USE is not needed/],
   ["help", 0, /docs\/sql.md/],
   ["\\d trades", 0, /psql/],
+  ["select * from trades where ts > 2024-01-31", 32, /subtraction of numbers: a date is written '2024-01-31'/],
+  ["select * from trades where ts > 2024-11-12T00:00:00", 32, /a date is written '2024-11-12'/],
+  ["insert into plain values (2024-01-31, 1)", 26, /a date is written/],
+  ["create table x (id serial)", 19, /no type serial; here: there are no generated keys/],
+  ["create table x (id int8)", 19, /no type int8 for a column; here: LONG/],
+  ["create table x (note nvarchar)", 21, /here: VARCHAR/],
+  ["create table x (at datetime)", 19, /no type datetime; here: TIMESTAMP/],
+  ["create table x (name varchar(20))", 28, /takes no length or precision: write varchar/],
+  ["alter table trades add constraint c primary key (sym)", 36, /DEDUP UPSERT KEYS/],
 ];
+Deno.test("bind() takes subtractions of numbers that are no dates", () => {
+  for (const sql of ["select 2024 - 01 - 31", "select 2024-13-01", "select 12024-01-31", "select 2024-1-31"]) run(sql);
+});
+
 for (const [sql, position, message] of foreign) {
   Deno.test(`bind() tells users of other databases: ${sql}`, () =>
     assert.throws(() => run(sql), { message, position }));

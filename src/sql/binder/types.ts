@@ -1,6 +1,7 @@
 /** Common types of two expressions, and names of types in statements. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
+import { foreignType } from "../foreign.ts";
 import { tagOfName, typeOf, typeSpellings } from "../../types/mod.ts";
 import {
   commonDecimal,
@@ -112,14 +113,16 @@ export function tagOfType(type: TypeName, inCast = false): string {
   if (LATER.has(type.name)) throw notSupported(`the type ${type.name}${"[]".repeat(type.dimensions)}`, type.at);
   if (tag === undefined || type.dimensions > 0) {
     throw new SqlError(
-      `there is no type ${type.name}${"[]".repeat(type.dimensions)}${didYouMean(type.name, typeSpellings())}`,
+      `there is no type ${type.name}${"[]".repeat(type.dimensions)}${
+        foreignType(type.name) ?? didYouMean(type.name, typeSpellings())
+      }`,
       type.at,
       SQLSTATE.undefinedFunction,
     );
   }
   if (type.parameters.length > 0) {
     throw new SqlError(
-      `the type ${type.name} takes no length or precision`,
+      `the type ${type.name} takes no length or precision: write ${type.name}`,
       type.at + type.name.length,
       SQLSTATE.syntax,
     );

@@ -3,6 +3,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name, TypeName } from "../ast.ts";
 import { typeMismatch } from "../binder/context.ts";
 import { tagOfType } from "../binder/types.ts";
+import { foreignType } from "../foreign.ts";
 import type { NewColumn } from "../plan.ts";
 import { at, given, many, name, wholeNumber } from "../tree-nodes.ts";
 import { checkColumnName } from "./names.ts";
@@ -71,7 +72,7 @@ export function newColumn(definition: ColumnDefinition): NewColumn {
   checkColumnName(definition.name);
   if (CAST_ONLY.has(definition.type.name)) {
     throw new SqlError(
-      `there is no type ${definition.type.name} for a column`,
+      `there is no type ${definition.type.name} for a column${foreignType(definition.type.name) ?? ""}`,
       definition.type.at,
       SQLSTATE.undefinedFunction,
     );
