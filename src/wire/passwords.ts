@@ -13,21 +13,20 @@ export interface Credentials {
   password: string;
 }
 
-const SCHEME = "Basic ";
+/** Names of schemes are case-insensitive. */
+const BASIC = /^basic +/i, BEARER = /^bearer +/i;
 
 /** Credentials of an Authorization header; undefined for other schemes and for invalid base64. */
 export function basicCredentials(header: string): Credentials | undefined {
-  if (!header.startsWith(SCHEME)) return undefined;
-  const text = decodeBase64(header.slice(SCHEME.length));
+  if (!BASIC.test(header)) return undefined;
+  const text = decodeBase64(header.replace(BASIC, ""));
   const colon = text?.indexOf(":") ?? -1;
   return text === undefined || colon < 0 ? undefined : { user: text.slice(0, colon), password: text.slice(colon + 1) };
 }
 
-const BEARER = "Bearer ";
-
 /** The token of an Authorization header; undefined for other schemes. */
 export function bearerToken(header: string): string | undefined {
-  return header.startsWith(BEARER) ? header.slice(BEARER.length).trim() : undefined;
+  return BEARER.test(header) ? header.replace(BEARER, "").trim() : undefined;
 }
 
 function decodeBase64(text: string): string | undefined {

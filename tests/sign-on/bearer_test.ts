@@ -58,6 +58,7 @@ Deno.test("a token of the provider signs in over HTTP, with the permissions of t
   await test.step("the union of all groups with the alias", async () => {
     assert.deepEqual((await asks(server, alice)).dataset, [[1]]);
     assert.deepEqual((await asks(server, alice, "select current_user()")).dataset, [["8c1f"]]);
+    assert.equal((await server.request(query("select 1"), `bearer  ${alice}`)).status, 200, "schemes have no case");
     const refused = await asks(server, alice, "insert into trades values (now(), 2)");
     assert.equal(refused.status, 403);
     assert.match(refused.error, /Access denied for 8c1f \[INSERT on trades\]/);

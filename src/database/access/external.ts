@@ -162,16 +162,23 @@ export class ExternalUsers {
     });
   }
 
+  /**
+   * True if the token or password itself was accepted within the time of the cache. A session that was renewed by its tokens does not
+   * make a password valid for longer.
+   */
+  isKnown(hash: string | undefined): boolean {
+    const known = this.found.get(hash ?? "");
+    const isKnown = known !== undefined && this.nowMs() < known.trustedUntilMs && known.user.isCurrent;
+    if (isKnown) this.hitCount++;
+    return isKnown;
+  }
+
   private identify(
     hash: string,
     ask: () => Promise<{ user: ProviderUser; tokens: Tokens } | undefined>,
   ): Identity | undefined | Promise<Identity | undefined> {
-    const now = this.nowMs(), known = this.found.get(hash);
-    if (known !== undefined && now < known.trustedUntilMs && known.user.isCurrent) {
-      this.hitCount++;
-      return identityOf(known.user);
-    }
-    if ((this.refused.get(hash) ?? -Infinity) > now) {
+    if (this.isKnown(hash)) return identityOf(this.found.get(hash)!.user, hash);
+    if ((this.refused.get(hash) ?? -Infinity) > this.nowMs()) {
       this.hitCount++;
       return undefined;
     }
@@ -180,7 +187,7 @@ export class ExternalUsers {
       asked = this.check(hash, ask).finally(() => this.asking.delete(hash));
       this.asking.set(hash, asked);
     }
-    return asked.then((user) => user && identityOf(user));
+    return asked.then((user) => user && identityOf(user, hash));
   }
 
   private async check(hash: string, ask: Parameters<ExternalUsers["identify"]>[1]): Promise<SignedOn | undefined> {
@@ -206,7 +213,7 @@ export class ExternalUsers {
     if (signedOn?.name === user.subject) signedOn.update(user, tokens);
     else {
       signedOn = new SignedOn(user, tokens, this.provider, this.nowMs);
-      const name = shownUser(identityOf(signedOn));
+      const name = shownUser({ name: signedOn.name, external: signedOn });
       this.signedIn.tell(() => `signed in by the identity provider: ${name}`);
     }
     const trustedUntilMs = now + trustedMs(user, this.provider.settings.cacheTtlMs);
@@ -220,8 +227,8 @@ export class ExternalUsers {
   }
 }
 
-function identityOf(user: SignedOn): Identity {
-  return { name: user.name, id: EXTERNAL_ID, external: user };
+function identityOf(user: SignedOn, hash: string): Identity {
+  return { name: user.name, id: EXTERNAL_ID, secret: hash, external: user };
 }
 
 /** Forgets the oldest when there are too many. */

@@ -105,7 +105,7 @@ export class SignIn implements Access {
 
   /** True if the secret used to sign in is still valid. */
   isCurrent({ name, id, secret, external }: Identity): boolean {
-    if (external !== undefined) return external.isCurrent;
+    if (external !== undefined) return this.external!.isKnown(secret);
     if (secret === undefined) return false;
     if (this.snapshot.isAdminName(name)) return secret === this.storedKeyOf(name);
     const principal = this.signsIn(name);
@@ -119,8 +119,8 @@ export class SignIn implements Access {
 
   renew(identity: Identity): boolean | Promise<boolean> {
     const { external } = identity;
-    if (external === undefined || external.isCurrent) return this.isCurrent(identity);
-    return external.renew();
+    if (external === undefined) return this.isCurrent(identity);
+    return external.isCurrent || external.renew();
   }
 
   refusalOf(identity: Identity, endpoint: keyof typeof ENDPOINTS): string | undefined {
