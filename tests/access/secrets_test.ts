@@ -15,10 +15,12 @@ Deno.test("secrets are in no log, error, listing, audit or list of processes; ea
   const said: string[] = [];
   const ask = async (sql: string) => said.push(JSON.stringify(await server.sql(sql)));
   await ask("create user alice with password 'hunter2quoted'");
+  await ask("create user if not exists alice with password 'hunter2quoted'");
+  await ask("drop user if exists nobody");
   await ask("alter user alice with password hunter3bare");
   await ask("alter user nobody with password 'hunter4wrong'");
   await ask("create user x with password 'hunter5syntax' and more");
-  await server.set("grant HTTP to alice", "revoke HTTP from alice");
+  await server.set("grant HTTP to alice", "grant HTTP to alice", "revoke HTTP from alice", "revoke HTTP from alice");
   const made = await server.sql("alter user alice create token type rest with ttl '1h'");
   const token = String(made.dataset![0][1]);
   await ask(`alter user alice drop token type rest '${token.slice(0, -1)}x'`);

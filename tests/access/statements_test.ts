@@ -200,3 +200,34 @@ Deno.test("OWNED BY gives the rights on what is made to another one", async () =
   assert.deepEqual([unknown.error, unknown.position], ["there is no user, group or service account nobody", 32]);
   assert.match((await server.sql("select * from e")).error!, /there is no table e/);
 });
+
+Deno.test("only an administrator changes what is one, or will be when it is created", async () => {
+  await using server = await startProtected();
+  await server.set(
+    "create user alice with password 'alice''s'",
+    "grant HTTP, ADD USER, ADD PASSWORD, CREATE USER, DROP USER, CREATE GROUP, CREATE REST TOKEN, ADD EXTERNAL ALIAS to alice",
+    "create user root2",
+    "create group admins",
+    "grant DATABASE ADMIN to root2",
+    "grant DATABASE ADMIN to admins",
+    "grant DATABASE ADMIN to later",
+  );
+  for (
+    const sql of [
+      "alter user root2 with password x",
+      "alter user root2 create token type rest with ttl '1d'",
+      "drop user root2",
+      "add user alice to admins",
+      "alter group admins with external alias 'x'",
+      "create user later with password x",
+      "create group later",
+      "grant DATABASE ADMIN to alice",
+    ]
+  ) {
+    const { status, error } = await server.sql(sql, ALICE);
+    assert.equal(status, 403, sql);
+    assert.match(error!, /^Access denied for alice \[(GRANT )?DATABASE ADMIN\]$/, sql);
+  }
+  await server.set("grant DATABASE ADMIN to alice", "create user later");
+  assert.equal((await server.sql("alter user later with password x", ALICE)).error, undefined);
+});

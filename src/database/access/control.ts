@@ -193,8 +193,8 @@ export class AccessControl {
    * are rethrown. `what`: the description for the audit log, without secrets.
    */
   async change(by: Actor, what: string, make: (snapshot: AccessSnapshot) => PrincipalEdit[]): Promise<void> {
-    await this.apply(make);
-    this.audit(auditLine(by, what));
+    const hasChanged = await this.apply(make);
+    if (hasChanged) this.audit(auditLine(by, what));
   }
 
   /** Extends the expiry of a token after its use. */
@@ -209,7 +209,8 @@ export class AccessControl {
     });
   }
 
-  private async apply(make: (snapshot: AccessSnapshot) => PrincipalEdit[]): Promise<void> {
+  /** Returns false if there was nothing to change. */
+  private async apply(make: (snapshot: AccessSnapshot) => PrincipalEdit[]): Promise<boolean> {
     const change = this.changing.then(async () => {
       for (let tries = 1;; tries++) {
         const { records } = this.snapshot;
@@ -217,9 +218,10 @@ export class AccessControl {
           const key = principalRecordKey(name);
           return { key, before: records.get(key) ?? null, after: after === null ? null : encodePrincipal(after) };
         }).filter(({ before, after }) => before !== after);
-        if (changes.length === 0) return;
+        if (changes.length === 0) return false;
         try {
-          return await this.writer.changeAccess(changes);
+          await this.writer.changeAccess(changes);
+          return true;
         } catch (error) {
           const isRace = error instanceof SqlError && error.sqlState === SQLSTATE.serializationFailure;
           if (!isRace || tries === TRIES_MAX) throw error;
@@ -227,7 +229,7 @@ export class AccessControl {
       }
     });
     this.changing = change.catch(() => {});
-    await change;
+    return await change;
   }
 }
 

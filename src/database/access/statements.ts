@@ -185,6 +185,7 @@ class Change {
       );
     }
     const waiting = this.snapshot.recordOf(name.text);
+    this.checkPower(waiting?.grants ?? [], name.at);
     const made: Principal = {
       ...newPrincipal(of, name.text),
       id: randomBytes(ID_SIZE_BYTES).toString("base64"),
@@ -258,9 +259,14 @@ class Change {
       const hint = this.control.rightsOf(this.by.identity).has("LIST USERS") ? didYouMean(text, names) : "";
       throw unknown(`there is no ${of} ${text}${hint}`, at);
     }
-    const isPowerful = this.snapshot.grantsOf(principal).some(({ permission }) => permission === "DATABASE ADMIN");
-    if (isPowerful && !this.isAdmin) throw accessDenied(this.by.identity, "DATABASE ADMIN", undefined, at);
+    this.checkPower(this.snapshot.grantsOf(principal), at);
     return principal;
+  }
+
+  /** Only an administrator may change a principal with these grants if they make it one. */
+  private checkPower(grants: readonly Grant[], at: number): void {
+    const isPowerful = grants.some(({ permission }) => permission === "DATABASE ADMIN");
+    if (isPowerful && !this.isAdmin) throw accessDenied(this.by.identity, "DATABASE ADMIN", undefined, at);
   }
 
   // ---- grants
