@@ -197,6 +197,14 @@ export interface Session {
     options?: Pick<ExecuteOptions, "signal" | "timeoutMs">,
   ): { text: string; at: number }[] | Promise<{ text: string; at: number }[]>;
   /**
+   * The query with its SAMPLE BY narrowed to a range of time, with finer buckets. Undefined if it has none that can be
+   * narrowed, or is long. @throws {SqlError} if it cannot be parsed.
+   */
+  finerSamples(
+    text: string,
+    range: { fromMs: number; toMs: number; bucketsMax: number },
+  ): { text: string; bucket: string } | undefined;
+  /**
    * "idle", "open" (inside BEGIN) or "failed", for ReadyForQuery. Ignores transactions of requests of several
    * statements.
    */

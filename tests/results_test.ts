@@ -66,6 +66,22 @@ Deno.test("spooled results of the real server", async (t) => {
     assert.match((await ask("POST", { query: "select 1; select 2", sort: "1" })).error!, /one statement: found 2/);
   });
 
+  await t.step("SAMPLE BY is narrowed to a range with finer buckets", async () => {
+    const query = "select ts, count() from u sample by 1d";
+    await server.set(
+      "create table u as (select timestamp_sequence('2026-01-01', 1000000) ts from long_sequence(200000)) timestamp(ts)",
+      "grant select on u to ann",
+    );
+    const [from, to] = [Date.UTC(2026, 0, 1, 6), Date.UTC(2026, 0, 1, 7)].map(String);
+    const { dataset } = await ask("POST", { query, from, to, buckets: "60", wait: "10000" });
+    assert.equal(dataset.length, 60);
+    assert.deepEqual(dataset[1], ["2026-01-01T06:01:00.000000Z", "60"]);
+    const { status, error } = await ask("POST", { query: "select * from u", from, to, buckets: "60" });
+    assert.equal(status, 400);
+    assert.match(error!, /no SAMPLE BY that can be narrowed/);
+    assert.equal((await ask("POST", { query, from, to: "x", buckets: "60" })).status, 400);
+  });
+
   await t.step("progress is told while it runs, and DELETE cancels", async () => {
     const query = "select count() from long_sequence(20000000000) where rnd_double() < 0";
     const { id, state } = await ask("POST", { query });

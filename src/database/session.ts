@@ -1,7 +1,7 @@
 /** The session of a client: statements, prepared once and executed often, and its transaction. */
 import type { Client, Identity, Prepared, Session } from "../api.ts";
 import { failedTransaction, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
-import { splitScript } from "../sql/mod.ts";
+import { finerSamples, type SampleRange, splitScript } from "../sql/mod.ts";
 import type { Catalogue } from "../storage/contract.ts";
 import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
@@ -9,6 +9,9 @@ import type { WaitOptions } from "./planner.ts";
 import { PreparedStatement } from "./prepared.ts";
 import { QUICK_TEXT_LENGTH_MAX, type Statement, type StatementCache } from "./statements.ts";
 import { noTransaction, Transaction } from "./transaction.ts";
+
+/** Longer queries are not narrowed: parsing them would block this thread. */
+const NARROWED_TEXT_LENGTH_MAX = 4_096;
 
 export class DatabaseSession implements Session {
   /** The open transaction, by BEGIN or for a request of several statements. */
@@ -111,6 +114,10 @@ export class DatabaseSession implements Session {
     options: WaitOptions = {},
   ): { text: string; at: number }[] | Promise<{ text: string; at: number }[]> {
     return text.length <= QUICK_TEXT_LENGTH_MAX ? splitScript(text) : this.core.planner.parts(text, options);
+  }
+
+  finerSamples(text: string, range: SampleRange): { text: string; bucket: string } | undefined {
+    return text.length <= NARROWED_TEXT_LENGTH_MAX ? finerSamples(text, range) : undefined;
   }
 
   beginRequest(): void {

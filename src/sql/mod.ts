@@ -15,6 +15,7 @@ export {
   scanMarks,
 } from "./explain.ts";
 export { sizeText, timeText } from "./explain-statistics.ts";
+export { finerSamples, type SampleRange } from "./finer-samples.ts";
 export { parse, parseScript } from "./parser.ts";
 export {
   answerCall,

@@ -39,3 +39,38 @@ test("a chart is as large as its place, and a result without numbers says what i
   await page.waitForTimeout(300);
   assert.equal((await widths())[0], before[0] - 400);
 });
+
+test("a zoomed chart asks the server for finer samples, and is moved along", async ({ page, server }) => {
+  await server.exec(
+    `create table t as (
+       select timestamp_sequence('2026-01-01', 1000000) ts, x % 60 v from long_sequence(864000)
+     ) timestamp(ts) partition by day`,
+  );
+  await run(page, "select ts, avg(v) from t sample by 1h");
+  await page.click(".results button:text-is('Chart')");
+  await page.waitForSelector(".chart .u-over");
+  const answered = () => page.waitForResponse((reply) => reply.request().method() === "POST");
+  const zoomed = answered();
+  const box = (await page.locator(".chart .u-over").boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 30);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 30, { steps: 5 });
+  await page.mouse.up();
+  const { bucket, rows } = await (await zoomed).json();
+  assert.equal(bucket, "5m");
+  assert.ok(rows > 200 && rows < 400, `${rows} rows`);
+  const moved = answered();
+  await page.click("text=Later →");
+  assert.equal((await (await moved).json()).bucket, "5m");
+  await page.click("text=Show all");
+  await page.waitForSelector("text=Drag zooms in");
+});
+
+test("several series are drawn as a heat map", async ({ page }) => {
+  await run(page, `${SERIES}, x % 12 a, x % 7 b, x c from long_sequence(200)`);
+  await page.click(".results button:text-is('Chart')");
+  await page.click("button:text-is('Line ▾')");
+  await page.click(".menu >> text=Heat map");
+  await page.waitForSelector("button:text-is('Heat map ▾')");
+  await page.waitForSelector(".chart canvas");
+});

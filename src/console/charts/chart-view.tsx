@@ -4,11 +4,23 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { MenuButton } from "../app/menu.tsx";
 import { zone } from "../results/view-settings.ts";
 import type { Rows } from "../server/client.ts";
+import { release, runStatement } from "../server/results.ts";
 import { isDark } from "../store/theme.ts";
 import type { Chart } from "./chart.tsx";
 import { type ChartType, dataOf, shapeOf, typesFor } from "./shape.ts";
 
-export function ChartView({ rows }: { rows: Rows }) {
+interface Zoom {
+  range: readonly [number, number];
+  rows: Rows;
+}
+
+/** Buckets of a zoomed chart: about one for each pixel that a screen has. */
+const BUCKETS_MAX = 1_000;
+
+/** `statement`: asked again for finer samples of a range that the user has chosen. */
+export function ChartView({ rows: given, statement }: { rows: Rows; statement: string }) {
+  const { zoom, zoomTo } = useZoom(given, statement);
+  const rows = zoom?.rows ?? given;
   const [Drawn, setDrawn] = useState<ComponentType<Parameters<typeof Chart>[0]>>();
   const [chosen, setChosen] = useState<ChartType>();
   const canvas = useRef<HTMLCanvasElement>(undefined);
@@ -38,7 +50,13 @@ export function ChartView({ rows }: { rows: Rows }) {
           items={types.map((one) => ({ name: nameOf(one), isChosen: one === type, run: () => setChosen(one) }))}
         />
         <button type="button" onClick={save}>Save as PNG</button>
-        <span class="hint">Drag zooms in, a double click shows all.</span>
+        {zoom === undefined ? <span class="hint">Drag zooms in, a double click shows all.</span> : (
+          <>
+            <button type="button" onClick={() => zoomTo(moved(zoom.range, -0.5))}>← Earlier</button>
+            <button type="button" onClick={() => zoomTo(moved(zoom.range, 0.5))}>Later →</button>
+            <button type="button" onClick={() => zoomTo(undefined)}>Show all</button>
+          </>
+        )}
       </div>
       {Drawn !== undefined && (
         <Drawn
@@ -47,11 +65,48 @@ export function ChartView({ rows }: { rows: Rows }) {
           type={type}
           zone={zone.value}
           isDark={isDark.value}
+          range={zoom?.range}
+          onZoom={shape.xKind === "time" ? zoomTo : undefined}
           onReady={(drawn) => canvas.current = drawn}
         />
       )}
     </>
   );
+}
+
+const moved = ([from, to]: Zoom["range"], share: number): Zoom["range"] => {
+  const by = (to - from) * share;
+  return [from + by, to + by];
+};
+
+/** A range is shown at once with the rows that are there, then with finer ones, if the server can give them. */
+function useZoom(given: Rows, statement: string) {
+  const [zoom, setZoom] = useState<Zoom>();
+  const asking = useRef<AbortController>(undefined);
+  const isCoarse = useRef(false);
+  useEffect(() => {
+    setZoom(undefined);
+    isCoarse.current = false;
+    return () => asking.current?.abort();
+  }, [given, statement]);
+  const zoomTo = async (range: Zoom["range"] | undefined) => {
+    asking.current?.abort();
+    if (range === undefined) return setZoom(undefined);
+    setZoom((before) => ({ range, rows: before?.rows ?? given }));
+    if (isCoarse.current) return;
+    const { signal } = asking.current = new AbortController();
+    try {
+      const [from, to] = range;
+      const { rows, error } = await runStatement(statement, { signal, samples: { from, to, bucketsMax: BUCKETS_MAX } });
+      if (rows?.spool !== undefined) release(rows.spool.id);
+      // Without a SAMPLE BY, or with one that cannot be narrowed, there are no finer rows.
+      if (error !== undefined) isCoarse.current = true;
+      else if (rows !== undefined && rows.dataset.length > 0) setZoom({ range, rows });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  };
+  return { zoom, zoomTo };
 }
 
 const nameOf = (type: ChartType) => type[0].toUpperCase() + type.slice(1);

@@ -40,6 +40,8 @@ interface ChartProps {
   onReady?(canvas: HTMLCanvasElement): void;
   /** The ends of the x axis; otherwise those of the data. */
   range?: readonly [number, number];
+  /** Called when the user has chosen a range of x, or all of it (undefined). */
+  onZoom?(range: readonly [number, number] | undefined): void;
   /** How the values are shown. Otherwise as plain numbers. */
   unit?: Unit;
   /** Nulls interrupt a line. */
@@ -49,6 +51,8 @@ interface ChartProps {
 export function Chart(props: ChartProps) {
   const { data, shape, type, zone, isDark, range } = props;
   const host = useRef<HTMLDivElement>(null);
+  const onZoom = useRef(props.onZoom);
+  onZoom.current = props.onZoom;
   const shown = useRef<{ plot: uPlot; data: ChartData }>(undefined);
   const names = JSON.stringify([data.series.map(({ name }) => name), data.categories]);
   useEffect(() => {
@@ -56,6 +60,7 @@ export function Chart(props: ChartProps) {
     const size = () => ({ width: element.clientWidth - 12, height: Math.max(120, element.clientHeight - LEGEND_PX) });
     const plot = new uPlot({ ...optionsOf(props), ...size() }, alignedOf(data), element);
     shown.current = { plot, data };
+    listenForZoom(plot, (chosen) => onZoom.current?.(chosen));
     props.onReady?.(plot.ctx.canvas);
     const observer = new ResizeObserver(() => element.clientWidth > 0 && plot.setSize(size()));
     observer.observe(element);
@@ -80,6 +85,14 @@ export function Chart(props: ChartProps) {
       aria-label={`Chart of ${data.series.map(({ name }) => name).join(", ")}`}
     />
   );
+}
+
+/** The plot itself zooms at once; whoever listens may have better data for the range. */
+function listenForZoom(plot: uPlot, onZoom: (range: readonly [number, number] | undefined) => void): void {
+  plot.over.addEventListener("dblclick", () => onZoom(undefined));
+  (plot.hooks.setSelect ??= []).push(({ select: { left, width } }) => {
+    if (width > 1) onZoom([plot.posToVal(left, "x"), plot.posToVal(left + width, "x")]);
+  });
 }
 
 const alignedOf = ({ x, series }: ChartData) => [x, ...series.map(({ values }) => values)] as uPlot.AlignedData;
@@ -138,7 +151,7 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
       },
     ],
     legend: { live: x.length < 200_000 },
-    cursor: { drag: { x: props.range === undefined, y: false }, focus: { prox: 24 } },
+    cursor: { drag: { x: props.range === undefined || props.onZoom !== undefined, y: false }, focus: { prox: 24 } },
     focus: { alpha: 0.35 },
     hooks: isHeat
       ? { draw: [drawHeat] }

@@ -8,7 +8,7 @@ export function drawHeat(plot: uPlot): void {
   const { ctx, data: [x, ...lines] } = plot;
   const colourOf = heatColours(lines as (number | null)[][]);
   // Cells meet half-way between two times; the first and the last are as wide as their neighbours.
-  const edges = edgesOf(x as number[]).map((at) => plot.valToPos(at, "x", true));
+  const edges = edgesOf(x as number[]).map((at) => Math.round(plot.valToPos(at, "x", true)));
   ctx.save();
   ctx.beginPath();
   ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);

@@ -104,7 +104,7 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
           The server has removed this result. <button type="button" class="main" onClick={rerun}>Run again</button>
         </p>
       )}
-      {isChart.value ? <DrawnRows rows={rows} pages={pages} /> : (
+      {isChart.value ? <DrawnRows rows={rows} pages={pages} statement={statement} /> : (
         <Grid
           columns={columns}
           rows={shown}
@@ -183,7 +183,7 @@ function useRows(rows: Rows, sorting: Sorting | undefined) {
 }
 
 /** A chart needs its rows at once. */
-function DrawnRows({ rows, pages }: { rows: Rows; pages: Pages | undefined }) {
+function DrawnRows({ rows, pages, statement }: { rows: Rows; pages: Pages | undefined; statement: string }) {
   const [drawn, setDrawn] = useState<Rows>();
   useEffect(() => {
     if (pages === undefined || rows.spool?.isRunning) return setDrawn(rows);
@@ -200,7 +200,7 @@ function DrawnRows({ rows, pages }: { rows: Rows; pages: Pages | undefined }) {
       {drawn.dataset.length < rows.count && (
         <p class="summary">The first {countText(drawn.dataset.length)} of {countText(rows.count)} are drawn.</p>
       )}
-      <ChartView rows={drawn} />
+      <ChartView rows={drawn} statement={statement} />
     </>
   );
 }

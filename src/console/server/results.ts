@@ -15,6 +15,8 @@ export interface RunOptions {
   signal?: AbortSignal;
   /** Orders the rows by a column, by its index. The server runs the statement again for that. */
   sorting?: { column: number; order: "ascending" | "descending" };
+  /** Finer samples of a range of time, in milliseconds since 1970: the statement needs a SAMPLE BY. */
+  samples?: { from: number; to: number; bucketsMax: number };
   /** Called while the statement runs, with the rows so far. */
   onUpdate?(rows: Rows | undefined, progress: Progress | undefined): void;
 }
@@ -56,13 +58,18 @@ class RefusedError extends Error {
 export async function runStatement(text: string, options: RunOptions = {}): Promise<Outcome> {
   const started = performance.now();
   const after = (outcome: Omit<Outcome, "durationMs">) => ({ ...outcome, durationMs: performance.now() - started });
-  const { signal, sorting, onUpdate } = options;
+  const { signal, sorting, samples, onUpdate } = options;
   let id: string | undefined;
   try {
     const body = new URLSearchParams({ query: text, wait: String(FIRST_WAIT_MS) });
     if (sorting !== undefined) {
       body.set("sort", String(sorting.column + 1));
       body.set("descending", String(sorting.order === "descending"));
+    }
+    if (samples !== undefined) {
+      body.set("from", String(Math.floor(samples.from)));
+      body.set("to", String(Math.ceil(samples.to)));
+      body.set("buckets", String(samples.bucketsMax));
     }
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const first: Reply = await ask(PATH, { method: "POST", headers, body, signal });

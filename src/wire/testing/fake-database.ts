@@ -129,6 +129,10 @@ class FakeSession implements Session {
     return parts;
   }
 
+  finerSamples(): undefined {
+    return undefined;
+  }
+
   beginRequest(): void {}
 
   async endRequest(): Promise<void> {}

@@ -24,6 +24,7 @@ export const results: Route = {
 };
 
 type Fields = [name: string, value: unknown][];
+type SampleRange = { fromMs: number; toMs: number; bucketsMax: number };
 
 const ROWS_DEFAULT = 1_000;
 const ROWS_MAX = 10_000;
@@ -51,7 +52,8 @@ async function run(call: Call, args: readonly Argument[]): Promise<Reply> {
   let isRunning = false;
   try {
     const timeoutMs = statementTimeoutMs(call);
-    const query = await withOrder(given, parameters, (text) => session.split(text, { timeoutMs }));
+    const samples = finer(given, parameters, (text, range) => session.finerSamples(text, range));
+    const query = await withOrder(samples.text, parameters, (text) => session.split(text, { timeoutMs }));
     const { prepared, values } = await prepareWith(session, query, args, { signal: request.signal, timeoutMs });
     if (prepared.category === "empty") throw new SqlError("a statement is expected", 0);
     refuseChange(call, prepared);
@@ -85,12 +87,30 @@ async function run(call: Call, args: readonly Argument[]): Promise<Reply> {
       await results.remove(result);
       return fail(result.error);
     }
-    return await firstReply(call, result, prepared);
+    return await firstReply(call, result, prepared, samples.bucket);
   } catch (error) {
     return fail(error);
   } finally {
     if (!isRunning) await session.close();
   }
+}
+
+/** The statement with finer samples of the range from `from` to `to`, if these are given. */
+function finer(
+  query: string,
+  parameters: Parameters,
+  narrow: (text: string, range: SampleRange) => { text: string; bucket: string } | undefined,
+): { text: string; bucket?: string } {
+  if (parameters.get("from") === undefined) return { text: query };
+  const [fromMs, toMs, bucketsMax] = ["from", "to", "buckets"].map((name) => {
+    const text = parameters.get(name) ?? "";
+    if (/^-?\d{1,14}$/.test(text)) return Number(text);
+    throw new SqlError(`${name}: found '${text}', expected a whole number`, 0);
+  });
+  if (toMs <= fromMs || bucketsMax < 1) throw new SqlError("from, to and buckets are no range of buckets", 0);
+  const narrowed = narrow(query, { fromMs, toMs, bucketsMax });
+  if (narrowed === undefined) throw new SqlError("the statement has no SAMPLE BY that can be narrowed", 0);
+  return narrowed;
 }
 
 /** The statement ordered by the column in `sort`, counted from one, if it is given. */
@@ -109,10 +129,11 @@ async function withOrder(
 }
 
 /** A result whose rows are all in the reply is not kept: it has no id. */
-async function firstReply(call: Call, result: SpooledResult, prepared: Prepared): Promise<Reply> {
+async function firstReply(call: Call, result: SpooledResult, prepared: Prepared, bucket?: string): Promise<Reply> {
   const { spool, done, explained } = result;
   const fields: Fields = [["compileNs", Math.round(prepared.compileNs)]];
   if (prepared.notices.length > 0) fields.push(["notices", prepared.notices]);
+  if (bucket !== undefined) fields.push(["bucket", bucket]);
   if (explained !== undefined) fields.push(["plan", explained]);
   if (done !== undefined) {
     await call.results.remove(result);
