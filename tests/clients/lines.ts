@@ -2,15 +2,11 @@
 import { join } from "node:path";
 import { Sender } from "@questdb/nodejs-client";
 import { fromFileUrl } from "../paths.ts";
+import { CI_TOOLS } from "./tools.ts";
 
 const PROGRAMS = fromFileUrl("./clients/lines/");
-/** Tools that `.ci/run` installs for the tests. */
-const TOOLS = join(
-  Deno.env.get("XDG_CACHE_HOME") ?? join(Deno.env.get("HOME") ?? "", ".cache"),
-  "sundial-ci",
-);
-const PYTHON = join(TOOLS, "python/bin/python");
-const JARS = ["questdb-client-1.0.1.jar", "slf4j-api-2.0.17.jar"].map((name) => join(TOOLS, name));
+const PYTHON = join(CI_TOOLS, "python/bin/python");
+const JARS = ["questdb-client-1.0.1.jar", "slf4j-api-2.0.17.jar"].map((name) => join(CI_TOOLS, name));
 
 export interface LineClient {
   name: string;
