@@ -66,8 +66,25 @@ Deno.test("PG takes a token as the password of _sso, and asks the provider again
     await client.end();
   });
 
+  await test.step("an empty name is as good as _sso", async () => {
+    using conn = await Deno.connect({ hostname: "127.0.0.1", port: server.pgPort });
+    const send = (type: string, text: string) => {
+      const body = new TextEncoder().encode(text), size = new Uint8Array(4);
+      new DataView(size.buffer).setInt32(0, body.length + 4);
+      return conn.write(new Uint8Array([...new TextEncoder().encode(type), ...size, ...body]));
+    };
+    const answer = new Uint8Array(4096);
+    await send("", "\0\x03\0\0user\0\0database\0qdb\0\0");
+    await conn.read(answer);
+    assert.deepEqual([...answer.subarray(0, 9)], [0x52, 0, 0, 0, 8, 0, 0, 0, 3], "a password is asked for");
+    await send("p", `${token}\0`);
+    await conn.read(answer);
+    assert.deepEqual([...answer.subarray(0, 9)], [0x52, 0, 0, 0, 8, 0, 0, 0, 0], "it is accepted");
+  });
+
   await test.step("false tokens, REST tokens, and users without permission are refused", async () => {
     const { code, message } = await refusal(signOn("false"));
+    assert.equal((await refusal(signOn("x".repeat(60_000)))).code, "28P01", "tokens may be long");
     assert.equal(code, "28P01");
     assert.match(message, /the token is not valid: sign in anew/);
     const { dataset } = await server.sql("alter user local create token type rest with ttl '1d'");

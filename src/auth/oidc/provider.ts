@@ -11,6 +11,8 @@ import { ProviderStatistics } from "./statistics.ts";
 import { type OidcSettings, oidcSettings } from "./settings.ts";
 import { TokenKeys } from "./token-keys.ts";
 
+/** Statuses of the user-info endpoint for tokens that it does not accept; 431: a text too long for a token. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 431]);
 /** The start does not wait longer for the discovery document. */
 const START_WAIT_MS = 5_000;
 /** A discovery document of this age is asked for again. */
@@ -106,7 +108,7 @@ export class IdentityProvider {
 
   private async userInfo(server: ProviderServer, token: string): Promise<Claims | undefined> {
     const reply = await oauth.userInfoRequest(server, this.client, token, this.through("userinfo"));
-    if ([400, 401, 403].includes(reply.status)) return this.refused("token", `user-info answers ${reply.status}`);
+    if (REFUSALS.has(reply.status)) return this.refused("token", `user-info answers ${reply.status}`);
     if (reply.status !== 200) throw this.failed("user-info", `status ${reply.status}`);
     try {
       const claims = await oauth.processUserInfoResponse(server, this.client, oauth.skipSubjectCheck, reply);

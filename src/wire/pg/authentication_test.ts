@@ -196,8 +196,8 @@ const refused: { title: string; sent: () => Uint8Array[]; tags: string[] }[] = [
     tags: ["E08P01", "end"],
   },
   {
-    title: "a message of 20,000 bytes",
-    sent: () => [initial(`n,,n=,r=${"a".repeat(20_000)}`)],
+    title: "a message of 70,000 bytes",
+    sent: () => [initial(`n,,n=,r=${"a".repeat(70_000)}`)],
     tags: ["E54000", "end"],
   },
   { title: "a name to act for", sent: () => [initial("n,a=admin,n=,r=a")], tags: ["E0A000", "end"] },

@@ -8,8 +8,10 @@ import { decodeStartUp, type StartUp } from "./messages.ts";
 import type { Output } from "./output.ts";
 import { SessionSettings } from "./session-settings.ts";
 
-/** Limit of all messages before authentication. */
+/** Limit of the messages before a password. */
 export const START_UP_SIZE_MAX = 10_000;
+/** Limit of passwords, as in PostgreSQL: tokens with many groups have some KiB. */
+const PASSWORD_SIZE_MAX = 65_535;
 const VERSION_3_0 = 3 << 16;
 
 export interface LogIn {
@@ -63,7 +65,7 @@ async function logIn(
   if (major !== 3) {
     throw new FatalError(`protocol ${major}.${minor} is not spoken here: known is 3.0`, SQLSTATE.featureNotSupported);
   }
-  input.endStartUp(START_UP_SIZE_MAX);
+  input.endStartUp(PASSWORD_SIZE_MAX);
   const unknownOptions = [...parameters.keys()].filter((name) => name.startsWith("_pq_."));
   if (minor > 0 || unknownOptions.length > 0) output.negotiateProtocolVersion(VERSION_3_0, unknownOptions);
   const user = parameters.get("user") ?? "";
