@@ -20,6 +20,8 @@ test("a result is drawn as what it looks like, and saved as a picture", async ({
   await page.click("button:text-is('Candlestick ▾')");
   await page.click(".menu >> text=Area");
   await page.waitForSelector("button:text-is('Area ▾')");
+  await chartOf(page, "x open, x + 2 high, x - 1 low, x + 3 close");
+  await page.waitForSelector("button:text-is('Area ▾')");
   const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Save as PNG")]);
   const picture = await Deno.readFile(await download.path());
   assert.deepEqual([...picture.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);

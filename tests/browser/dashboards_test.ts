@@ -26,6 +26,22 @@ async function addNumber(page: Page, title: string, statement: string): Promise<
   await page.waitForSelector(`.panel[aria-label='${title}']`);
 }
 
+/** Drags over a part of a chart, which the whole dashboard shows then. */
+async function zoom(page: Page): Promise<void> {
+  await page.click("text=Add a panel");
+  await page.fill(".panel-dialog [name=title]", "Drawn");
+  await page.fill(".panel-dialog [name=statement]", "select ts, price from trades where ts between @from and @to");
+  await page.click(".panel-dialog button.main");
+  const over = page.locator(".panel[aria-label=Drawn] .u-over");
+  await over.scrollIntoViewIfNeeded();
+  const { x, y, width } = (await over.boundingBox())!;
+  await page.mouse.move(x + 0.25 * width, y + 20);
+  await page.mouse.down();
+  await page.mouse.move(x + 0.5 * width, y + 30, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForSelector(".board-bar button:has-text('2026-01-01 0')");
+}
+
 test("a dashboard is made of a statement, has variables and a range, and is saved and exported", async (visit) => {
   const { page, server } = visit;
   await server.exec(TRADES);
@@ -56,10 +72,20 @@ test("a dashboard is made of a statement, has variables and a range, and is save
   await page.keyboard.press("Enter");
   await page.waitForSelector(".panel[aria-label=Count] strong:text-is('5')");
 
+  await page.click("[aria-label='Actions of Count']");
+  await page.click(".menu >> text=Edit …");
+  await page.fill(".panel-dialog [name=title]", "Half typed");
   await page.waitForSelector(".unsaved");
   await page.reload();
   await page.waitForSelector(".panel[aria-label=Count]");
   assert.equal(await page.innerText(".unsaved"), "not saved", "changes outlive a reload");
+  await page.click("[aria-label='Actions of Count']");
+  await page.click(".menu >> text=Edit …");
+  assert.equal(await page.inputValue(".panel-dialog [name=title]"), "Half typed", "a form outlives it, too");
+  await page.click(".panel-dialog >> text=Cancel");
+  await page.click("text=/Last 24 hours/");
+  await page.click(".menu >> text=All times");
+  await zoom(page);
   await page.click("button:text-is('Save')");
   await page.waitForSelector(".unsaved", { state: "detached" });
   assert.match(page.url(), /#\/dashboards\/[0-9a-f-]{36}$/);

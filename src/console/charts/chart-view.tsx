@@ -2,7 +2,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { MenuButton } from "../app/menu.tsx";
-import { zone } from "../results/view-settings.ts";
+import { chartType, zone } from "../results/view-settings.ts";
 import type { Rows } from "../server/client.ts";
 import { release, runStatement } from "../server/results.ts";
 import { isDark } from "../store/theme.ts";
@@ -22,14 +22,13 @@ export function ChartView({ rows: given, statement }: { rows: Rows; statement: s
   const { zoom, zoomTo } = useZoom(given, statement);
   const rows = zoom?.rows ?? given;
   const [Drawn, setDrawn] = useState<ComponentType<Parameters<typeof Chart>[0]>>();
-  const [chosen, setChosen] = useState<ChartType>();
   const canvas = useRef<HTMLCanvasElement>(undefined);
   useEffect(() => {
     import("./chart.tsx").then((module) => setDrawn(() => module.Chart));
   }, []);
   const shape = useMemo(() => shapeOf(rows), [rows]);
   const types = shape === undefined ? [] : typesFor(shape);
-  const type = chosen !== undefined && types.includes(chosen) ? chosen : types[0];
+  const type = types.find((one) => one === chartType.value) ?? types[0];
   const data = useMemo(() => shape === undefined ? undefined : dataOf(rows, shape, type), [rows, shape, type]);
   if (shape === undefined || data === undefined) {
     return (
@@ -47,7 +46,7 @@ export function ChartView({ rows: given, statement }: { rows: Rows; statement: s
       <div class="toolbar">
         <MenuButton
           text={nameOf(type)}
-          items={types.map((one) => ({ name: nameOf(one), isChosen: one === type, run: () => setChosen(one) }))}
+          items={types.map((one) => ({ name: nameOf(one), isChosen: one === type, run: () => chartType.value = one }))}
         />
         <button type="button" onClick={save}>Save as PNG</button>
         {zoom === undefined ? <span class="hint">Drag zooms in, a double click shows all.</span> : (

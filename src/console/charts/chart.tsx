@@ -44,6 +44,8 @@ interface ChartProps {
   onZoom?(range: readonly [number, number] | undefined): void;
   /** How the values are shown. Otherwise as plain numbers. */
   unit?: Unit;
+  /** Charts of one group show the time under the cursor in all of them. */
+  group?: string;
   /** Nulls interrupt a line. */
   showsGaps?: boolean;
 }
@@ -151,7 +153,11 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
       },
     ],
     legend: { live: x.length < 200_000 },
-    cursor: { drag: { x: props.range === undefined || props.onZoom !== undefined, y: false }, focus: { prox: 24 } },
+    cursor: {
+      drag: { x: props.range === undefined || props.onZoom !== undefined, y: false },
+      focus: { prox: 24 },
+      ...props.group !== undefined && { sync: groupOf(props.group) },
+    },
     focus: { alpha: 0.35 },
     hooks: isHeat
       ? { draw: [drawHeat] }
@@ -171,6 +177,11 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
     ],
   };
   return options;
+}
+
+/** The cursor is at the same time in all charts of the group. What is dragged over stays in its own. */
+function groupOf(key: string): uPlot.Cursor.Sync {
+  return { key, scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } };
 }
 
 function labelOf(categories: string[] | undefined, xKind: Shape["xKind"], zone: Zone): uPlot.Series.Value | undefined {

@@ -152,6 +152,7 @@ function Board({ id, opened }: { id: string; opened: Opened }) {
             range={range}
             variables={variables}
             tick={tick}
+            onZoom={(next) => choose({ range: next })}
             actions={canEdit ? panelActions(id, opened, panel, () => setEdited(panel)) : []}
           />
         ))}
@@ -159,6 +160,7 @@ function Board({ id, opened }: { id: string; opened: Opened }) {
       {edited !== undefined && (
         <PanelDialog
           panel={edited === "new" ? NEW_PANEL : edited}
+          formKey={`${id}/${edited === "new" ? "new" : edited.id}`}
           onCancel={() => setEdited(undefined)}
           onDone={(panel) => {
             if (edited === "new") changeDefinition(id, (one) => withPanel(one, panel));

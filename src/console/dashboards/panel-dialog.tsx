@@ -1,23 +1,36 @@
-/** Edits a panel. */
+/** Edits a panel. What was typed is kept until it is done or cancelled, even if the page is reloaded. */
+import { useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
+import { saved } from "../store/saved.ts";
 import { CHART_TYPES, HEIGHTS, KINDS, type Panel, UNITS, WIDTHS } from "./model.ts";
 
 interface Props {
   panel: Omit<Panel, "id">;
+  /** Names the form among those of all dashboards. */
+  formKey: string;
   onDone(panel: Omit<Panel, "id">): void;
   onCancel(): void;
 }
 
 const BEST = "what fits best";
 
-export function PanelDialog({ panel, onDone, onCancel }: Props) {
+/** The form that was left last. */
+const left = saved<{ key: string; panel: Omit<Panel, "id"> }>("panel", { key: "", panel: {} as Panel }, isLeft);
+
+function isLeft(value: unknown): boolean {
+  const { key, panel } = value as Partial<typeof left.value>;
+  return typeof key === "string" && typeof panel === "object";
+}
+
+export function PanelDialog({ panel: given, formKey, onDone, onCancel }: Props) {
   const dialog = useModal();
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
+  const [panel] = useState(() => left.peek().key === formKey ? { ...given, ...left.peek().panel } : given);
+  const forget = () => left.value = { key: "", panel: {} as Panel };
+  const read = (element: HTMLFormElement): Omit<Panel, "id"> => {
+    const form = new FormData(element);
     const of = (name: string) => String(form.get(name) ?? "").trim();
     const chartType = CHART_TYPES.find((type) => type === of("chartType"));
-    onDone({
+    return {
       title: of("title"),
       statement: of("statement").replace(/;\s*$/, ""),
       kind: of("kind") as Panel["kind"],
@@ -25,13 +38,25 @@ export function PanelDialog({ panel, onDone, onCancel }: Props) {
       width: WIDTHS[of("width") as keyof typeof WIDTHS],
       height: of("height") as Panel["height"],
       unit: of("unit") as Panel["unit"],
-    });
+    };
+  };
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    forget();
+    onDone(read(event.currentTarget as HTMLFormElement));
+  };
+  const cancel = () => {
+    forget();
+    onCancel();
   };
   const widths = Object.keys(WIDTHS) as (keyof typeof WIDTHS)[];
   return (
     <dialog class="dialog panel-dialog" ref={dialog} aria-labelledby="panel-title" onClose={onCancel}>
-      <form onSubmit={submit}>
-        <h2 id="panel-title">{panel.statement === "" ? "Add a panel" : "Edit the panel"}</h2>
+      <form
+        onSubmit={submit}
+        onInput={(event) => left.value = { key: formKey, panel: read(event.currentTarget) }}
+      >
+        <h2 id="panel-title">{given.statement === "" ? "Add a panel" : "Edit the panel"}</h2>
         <label>
           Title
           <input name="title" required defaultValue={panel.title} autocomplete="off" />
@@ -53,7 +78,7 @@ export function PanelDialog({ panel, onDone, onCancel }: Props) {
           <Choice label="Height" name="height" choices={Object.keys(HEIGHTS)} value={panel.height} />
         </div>
         <p class="buttons">
-          <button type="button" onClick={onCancel}>Cancel</button>
+          <button type="button" onClick={cancel}>Cancel</button>
           <button type="submit" class="main">Done</button>
         </p>
       </form>

@@ -28,9 +28,11 @@ interface Props {
   /** Counts up to run the statement again. */
   tick: number;
   actions: readonly MenuItem[];
+  /** Undefined: the range before. */
+  onZoom(range: Range | undefined): void;
 }
 
-export function PanelView({ panel, range, variables, tick, actions }: Props) {
+export function PanelView({ panel, range, variables, tick, actions, onZoom }: Props) {
   const { title, statement, width, height } = panel;
   const full = useMemo(() => prepared(statement, range, variables), [statement, JSON.stringify(range), variables]);
   const { outcome, isRunning } = useRows(full, tick);
@@ -54,7 +56,7 @@ export function PanelView({ panel, range, variables, tick, actions }: Props) {
       </div>
       {typeof full === "string"
         ? <p class="panel-error" role="alert">{full}</p>
-        : <Content panel={panel} outcome={outcome} />}
+        : <Content panel={panel} outcome={outcome} onZoom={onZoom} />}
     </section>
   );
 }
@@ -88,7 +90,11 @@ function useRows(full: ReturnType<typeof prepared>, tick: number) {
   return { outcome, isRunning };
 }
 
-function Content({ panel, outcome }: { panel: Panel; outcome: Outcome | undefined }) {
+interface ContentProps extends Pick<Props, "panel" | "onZoom"> {
+  outcome: Outcome | undefined;
+}
+
+function Content({ panel, outcome, onZoom }: ContentProps) {
   if (outcome === undefined) return <p class="empty" role="status">Loading …</p>;
   const { rows, error } = outcome;
   if (error !== undefined) {
@@ -103,7 +109,7 @@ function Content({ panel, outcome }: { panel: Panel; outcome: Outcome | undefine
   if (panel.kind === "number") return <Numbers panel={panel} rows={rows} />;
   return (
     <>
-      {panel.kind === "table" ? <Table rows={rows} /> : <Drawing panel={panel} rows={rows} />}
+      {panel.kind === "table" ? <Table rows={rows} /> : <Drawing panel={panel} rows={rows} onZoom={onZoom} />}
       {rows.dataset.length === ROWS_MAX && <p class="empty">The first {ROWS_MAX.toLocaleString("en")} rows.</p>}
     </>
   );
@@ -142,7 +148,7 @@ function Table({ rows }: { rows: Rows }) {
   );
 }
 
-function Drawing({ panel, rows }: { panel: Panel; rows: Rows }) {
+function Drawing({ panel, rows, onZoom }: Pick<Props, "panel" | "onZoom"> & { rows: Rows }) {
   const [Drawn, setDrawn] = useState<ComponentType<Parameters<typeof Chart>[0]>>();
   useEffect(() => {
     import("../charts/chart.tsx").then((module) => setDrawn(() => module.Chart));
@@ -156,10 +162,23 @@ function Drawing({ panel, rows }: { panel: Panel; rows: Rows }) {
   }
   if (Drawn === undefined) return <div class="chart" />;
   return (
-    <Drawn data={data} shape={shape} type={type} zone={zone.value} isDark={isDark.value} unit={unitOf(panel.unit)} />
+    <Drawn
+      data={data}
+      shape={shape}
+      type={type}
+      zone={zone.value}
+      isDark={isDark.value}
+      unit={unitOf(panel.unit)}
+      {...shape.xKind === "time" && {
+        group: "dashboard",
+        onZoom: (ends: readonly [number, number] | undefined) =>
+          onZoom(ends && { from: timeOf(ends[0]), to: timeOf(ends[1]) }),
+      }}
+    />
   );
 }
 
+const timeOf = (at: number) => new Date(at).toISOString();
 const round = (value: number) => +value.toPrecision(6);
 
 const UNIT_TEXTS: Record<Panel["unit"], Unit | undefined> = {

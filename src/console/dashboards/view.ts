@@ -22,7 +22,9 @@ export function useView(id: string, { range, refreshSeconds, variables }: Defini
     refreshSeconds: chosen.refreshSeconds ?? refreshSeconds,
     values: { ...Object.fromEntries(variables.map(({ name, value }) => [name, value])), ...chosen.values },
   };
-  const choose = (change: Partial<View>) => views.value = { ...views.value, [id]: { ...chosen, ...change } };
+  const choose = (change: Partial<View>) => {
+    views.value = { ...views.value, [id]: { ...views.value[id], ...change } };
+  };
   return { view, choose, tick, refresh: () => setTick((before) => before + 1) };
 }
 

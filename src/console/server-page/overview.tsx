@@ -88,6 +88,7 @@ function Live({ chart, Drawn }: { chart: LiveChart; Drawn: ComponentType<Paramet
       isDark={isDark.value}
       range={[from, to]}
       unit={chart.unit}
+      group="server"
       showsGaps
     />
   );
