@@ -1,8 +1,10 @@
 /** Dashboards in the console. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import type { Page } from "playwright-core";
+import { chromium, type Page } from "playwright-core";
+import { ADMIN, basic, startProtected } from "../access/server.ts";
 import { startServer } from "../server.ts";
+import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
 import { run, test } from "./visit.ts";
 
 const TRADES = `create table trades as (
@@ -148,3 +150,60 @@ test("a server that goes away and others' changes lose nothing of a dashboard", 
   await page.waitForSelector(".unsaved", { state: "detached" });
   assert.deepEqual([await number(page, "One"), await number(page, "Two")], ["1", "2"]);
 });
+
+const name = "console: a shared dashboard shows what the viewer's permissions allow, and no buttons that would fail";
+const options = { ignore: browserName === undefined, sanitizeOps: false, sanitizeResources: false };
+Deno.test({ name, ...options, fn: showShared });
+
+async function showShared(): Promise<void> {
+  await using server = await startProtected();
+  await server.set(
+    "create table prices (a int)",
+    "create table hidden (a int)",
+    "create user bob with password 'bob''s'",
+    "grant http to bob",
+    "grant select on prices to bob",
+  );
+  const panel = (id: number, title: string, statement: string) => ({
+    ...{ id, title, statement, kind: "number", width: 6, height: "low", unit: "plain" },
+  });
+  const panels = [
+    panel(1, "Prices", "select count() from prices"),
+    panel(2, "Hidden", "select count() from hidden"),
+    panel(3, "Running", "select count() from server_metrics()"),
+  ];
+  const definition = JSON.stringify({ version: 1, range: { all: true }, refreshSeconds: 0, variables: [], panels });
+  const body = JSON.stringify({ name: "all", sharedWith: ["*"], definition });
+  const { text } = await server.request("/api/v1/dashboards", basic(ADMIN), { method: "POST", body });
+  const browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${server.http}/#/dashboards/${JSON.parse(text).id}`);
+    await page.fill("[autocomplete=username]", "bob");
+    await page.fill("[type=password]", "bob's");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".panel[aria-label=Prices] strong:text-is('0')");
+    const error = (title: string) => page.innerText(`.panel[aria-label=${title}] .panel-error`);
+    assert.match(await error("Hidden"), /no table hidden/);
+    assert.match(await error("Running"), /Access denied for bob \[SYSTEM ADMIN\].*GRANT SYSTEM ADMIN TO bob;/s);
+    assert.deepEqual(
+      await Promise.all(["text=Add a panel", "button:text-is('Save')"].map((one) => page.locator(one).count())),
+      [0, 0],
+    );
+    await page.click("[aria-label='Actions of Prices']");
+    assert.deepEqual(await page.locator(".menu button").allInnerTexts(), ["Open in the editor"]);
+    await page.keyboard.press("Escape");
+    await page.click("text=Server");
+    await page.waitForSelector(".empty:has-text('Metrics are shown to users with the permission SYSTEM ADMIN')");
+    await page.waitForSelector("text=Nothing runs at the moment.");
+    for (const [section, what] of [["Errors", "Errors"], ["Settings", "Settings"]]) {
+      await page.click(`.sections >> text=${section}`);
+      await page.waitForSelector(`.empty:has-text('${what} are shown to users with the permission SYSTEM ADMIN')`);
+    }
+    await page.click(".sections >> text=Tables");
+    await page.waitForSelector(".facts td:has-text('prices')");
+    assert.equal(await page.locator(".facts td:has-text('hidden')").count(), 0);
+  } finally {
+    await browser.close();
+  }
+}
