@@ -60,6 +60,33 @@ Deno.test("settings of a session", async (t) => {
     assert.equal(await value(client, "show transaction isolation level"), "read committed");
   });
 
+  await t.step("SET LOCAL ends with its transaction", async () => {
+    const timeout = () => value(client, "show statement_timeout");
+    for (const end of ["commit", "rollback"]) {
+      await client.query("begin");
+      await client.query("set local statement_timeout = 1000");
+      await client.query("set local statement_timeout to '2s'");
+      await client.query("set local my.tenant = 7");
+      assert.equal(await timeout(), "2s");
+      assert.equal(await value(client, "select current_setting('my.tenant')"), "7");
+      await client.query(end);
+      assert.equal(await timeout(), "90s", end);
+      assert.equal(await value(client, "select current_setting('my.tenant', true)"), null);
+    }
+    await client.query("set local statement_timeout = 1000");
+    assert.equal(await timeout(), "90s", "outside of a transaction");
+    await client.query("begin");
+    await client.query("set local statement_timeout = 1000");
+    await client.query("set statement_timeout = '3s'");
+    await client.query("commit");
+    assert.equal(await timeout(), "3s", "SET in the transaction");
+    await client.query("reset statement_timeout");
+    await client.query("begin; set local statement_timeout = 1000");
+    await assert.rejects(client.query("select nothing"));
+    await client.query("commit");
+    assert.equal(await timeout(), "90s", "a failed transaction");
+  });
+
   await t.step("SHOW ALL and pg_settings list the same", async () => {
     const { rows } = await client.query("show all");
     const one = rows.find(({ name }: { name: string }) => name === "statement_timeout");

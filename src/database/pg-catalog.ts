@@ -45,6 +45,8 @@ const type = (
 const TYPES: PgType[] = [
   type(16, "bool", 1, 1000, "B", "boolean"),
   type(17, "binary", -1, null, "U", "bytea"),
+  // No column has it. JDBC reads from it how long names may be.
+  type(19, "name", 64, null, "S"),
   type(20, "int8", 8, 1016, "N", "bigint"),
   type(21, "int2", 2, 1005, "N", "smallint"),
   type(23, "int4", 4, 1007, "N", "integer"),

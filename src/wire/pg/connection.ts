@@ -13,7 +13,7 @@ import type { Output } from "./output.ts";
 import { announcedOid, arrayTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
 import { isExplain, Portal, resultFormats, type Statement, type Step } from "./portal.ts";
 import type { SessionSettings } from "./session-settings.ts";
-import { type Conversation, sessionStatement } from "./session-statements.ts";
+import { type Conversation, endLocalSettings, sessionStatement } from "./session-statements.ts";
 
 /** After this time without a pause, a client with many small statements yields to others. */
 const TURN_MS = 5;
@@ -474,6 +474,7 @@ export class Connection implements Conversation {
         progress: this.settings.tellsProgress ? this.progress : undefined,
       });
       if (category === "transaction" && !isOfSession && session.transaction === "idle") {
+        endLocalSettings(this);
         for (const [name, other] of this.portals) {
           if (other !== portal && other.isSuspended) await this.closePortal(name);
         }

@@ -12,6 +12,8 @@ export class SessionSettings {
   readonly values: Map<string, string>;
   /** From the start-up message. RESET restores them. */
   private readonly start: ReadonlyMap<string, string>;
+  /** What SET LOCAL has replaced, to be restored at the end of the transaction; undefined if it was not set. */
+  private readonly replaced = new Map<string, string | undefined>();
   statementTimeoutMs = 0;
   /** True if client_min_messages is info or lower: progress of long statements is sent as notices. */
   tellsProgress = false;
@@ -37,6 +39,25 @@ export class SessionSettings {
       throw new SqlError(message, 0, SQLSTATE.programLimitExceeded);
     }
     this.values.set(key, shown(key, unquoted(value)));
+    this.replaced.delete(key);
+    this.follow();
+  }
+
+  /** As `set`, until `endTransaction`. */
+  setLocal(name: string, value: string): void {
+    const key = name.toLowerCase();
+    const before = this.replaced.has(key) ? this.replaced.get(key) : this.values.get(key);
+    this.set(name, value);
+    this.replaced.set(key, before);
+  }
+
+  endTransaction(): void {
+    if (this.replaced.size === 0) return;
+    for (const [key, value] of this.replaced) {
+      if (value === undefined) this.values.delete(key);
+      else this.values.set(key, value);
+    }
+    this.replaced.clear();
     this.follow();
   }
 
@@ -44,11 +65,13 @@ export class SessionSettings {
     const key = name.toLowerCase(), start = this.start.get(key);
     if (start === undefined) this.values.delete(key);
     else this.values.set(key, start);
+    this.replaced.delete(key);
     this.follow();
   }
 
   resetAll(): void {
     this.values.clear();
+    this.replaced.clear();
     for (const [name, value] of this.start) this.values.set(name, value);
     this.follow();
   }

@@ -32,7 +32,16 @@ const SETTING = `"?([\\w.]+)"?`;
 
 const ENTRIES: Entry[] = [
   {
-    pattern: pattern(`SET\\s+(?:SESSION\\s+|LOCAL\\s+)?${SETTING}\\s*(?:=|\\sTO\\s)\\s*(.+?)`),
+    pattern: pattern(`SET\\s+LOCAL\\s+${SETTING}\\s*(?:=|\\sTO\\s)\\s*(.+?)`),
+    run: ([, name, value], conversation) =>
+      changed(conversation, (settings) => {
+        settings.setLocal(name, value.trim());
+        // It holds until the end of the transaction, and there is none.
+        if (conversation.session.transaction === "idle") settings.endTransaction();
+      }),
+  },
+  {
+    pattern: pattern(`SET\\s+(?:SESSION\\s+)?${SETTING}\\s*(?:=|\\sTO\\s)\\s*(.+?)`),
     run: ([, name, value], conversation) => changed(conversation, (settings) => settings.set(name, value.trim())),
   },
   {
@@ -105,6 +114,11 @@ const ENTRIES: Entry[] = [
     },
   },
 ];
+
+/** Restores what SET LOCAL has replaced. */
+export function endLocalSettings(conversation: Conversation): void {
+  changed(conversation, (settings) => settings.endTransaction());
+}
 
 /** A change of application_name is reported to the client, as in PostgreSQL. */
 function changed(conversation: Conversation, change: (settings: SessionSettings) => void): string {
