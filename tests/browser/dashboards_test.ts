@@ -184,7 +184,7 @@ async function showShared(): Promise<void> {
     await page.keyboard.press("Enter");
     await page.waitForSelector(".panel[aria-label=Prices] strong:text-is('0')");
     const error = (title: string) => page.innerText(`.panel[aria-label=${title}] .panel-error`);
-    assert.match(await error("Hidden"), /no table hidden/);
+    assert.match(await error("Hidden"), /Access denied for bob \[SELECT on hidden\].*GRANT SELECT ON hidden TO bob;/s);
     assert.match(await error("Running"), /Access denied for bob \[SYSTEM ADMIN\].*GRANT SYSTEM ADMIN TO bob;/s);
     assert.deepEqual(
       await Promise.all(["text=Add a panel", "button:text-is('Save')"].map((one) => page.locator(one).count())),
