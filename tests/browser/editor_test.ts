@@ -120,6 +120,43 @@ test("a panel and a question have the focus before the next key can arrive", asy
   assert.equal(await focusAfter(choose), "name");
 });
 
+test("everything is reachable by keys: tabs, tables, columns of a result, and the focus comes back", async ({ page, server }) => {
+  await server.exec("create table t (a int, b int)");
+  await page.reload();
+  await page.waitForSelector(".tree .item");
+  const command = async (name: string) => {
+    await page.keyboard.press("Control+K");
+    await page.keyboard.type(name);
+    await page.keyboard.press("Enter");
+  };
+  const focused = () =>
+    page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.name");
+  const tabTo = async (label: string, key = "Tab") => {
+    for (let presses = 0; presses < 30 && await focused() !== label; presses++) await page.keyboard.press(key);
+    assert.equal(await focused(), label);
+  };
+  await command("rename the tab");
+  await page.keyboard.type("Mine");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".tab button:text-is('Mine')");
+  assert.equal(await focused(), "SQL");
+  await run(page, "select x, -x y from long_sequence(3)");
+  await page.keyboard.press("Escape");
+  // In the editor Tab indents, but after Escape it goes on.
+  await tabTo("Rows");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Shift+F10");
+  await page.waitForSelector(".menu");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("[aria-colindex='2'][aria-sort=ascending]");
+  assert.equal(await focused(), "Rows");
+  await tabTo("Actions of t", "Shift+Tab");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".menu");
+  await page.keyboard.press("Escape");
+  assert.equal(await focused(), "Actions of t");
+});
+
 test("the text is formatted in the dialect", async ({ page }) => {
   await type(page, "select symbol, avg(price) from trades where price>1 sample by 1h");
   await page.click("text=Format");

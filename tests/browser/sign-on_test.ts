@@ -113,6 +113,10 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     assert.equal(await page.innerText(".grid [role=gridcell]"), "alice");
     const kept = await page.evaluate("JSON.stringify([document.cookie, {...localStorage}, {...sessionStorage}])");
     assert.doesNotMatch(String(kept), /eyJ|Bearer|verifier|token/);
+    await page.click("text=Download ▾");
+    const [file] = await Promise.all([page.waitForEvent("download"), page.click("text=All rows as CSV")]);
+    assert.match(await Deno.readTextFile(await file.path()), /alice/);
+    assert.match(file.suggestedFilename(), /\.csv$/);
     await page.reload();
     await isReady(page);
     await page.click("nav button:has-text('Alice Smith')");
@@ -178,8 +182,13 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.click("button:has-text('Yes')");
     await page.waitForSelector(".sign-in-page");
     assert.deepEqual(addresses.filter((url) => url.includes("eyJ")), []);
+    // A link to a page, or with a statement, comes back from the provider.
+    await page.goto(`${house.server.http}/#/server`);
     await begin(page);
-    await page.waitForSelector("[name=login]");
+    await logIn(page, "alice");
+    await page.waitForSelector("[aria-current=page]:text-is('Server')");
+    await page.goto(`${house.server.http}/?query=select%201`);
+    await page.waitForSelector(".tab button:text-is('Link')");
     await page.context().close();
   },
 

@@ -1,9 +1,10 @@
 /** Everything that a user can do, with name and key. Buttons, the command palette and the keyboard share this list. */
+import { ask } from "../app/dialogs.tsx";
 import { editor } from "../editor/editor.tsx";
 import { chooseFile } from "../import/import-panel.tsx";
 import { copyText } from "../store/clipboard.ts";
 import { cancel } from "../store/runs.ts";
-import { activeTab, closeTab, openTab, selectTab, tabs } from "../store/tabs.ts";
+import { activeTab, closeTab, openTab, renameTab, selectTab, tabs } from "../store/tabs.ts";
 import { isTreeOpen, openPanel } from "../store/panels.ts";
 import { openPage, page } from "../store/pages.ts";
 import { toggleTheme } from "../store/theme.ts";
@@ -51,6 +52,7 @@ export const ACTIONS: readonly Action[] = [
     isOffered: isOnQueries,
     run: () => closeTab(activeTab.value.id),
   },
+  { id: "rename-tab", name: "Rename the tab", run: renameActiveTab },
   { id: "next-tab", name: "Next tab", keys: "Alt+PageDown", isOffered: isOnQueries, run: () => moveTab(1) },
   { id: "previous-tab", name: "Previous tab", keys: "Alt+PageUp", isOffered: isOnQueries, run: () => moveTab(-1) },
   { id: "link", name: "Copy a link to this text", keys: "Alt+L", isOffered: isOnQueries, run: copyLink },
@@ -113,6 +115,16 @@ function moveTab(by: number): void {
   const { length } = tabs.value;
   const index = tabs.value.indexOf(activeTab.value);
   selectTab(tabs.value[(index + by + length) % length].id);
+}
+
+async function renameActiveTab(): Promise<void> {
+  const { id, name } = activeTab.value;
+  const answer = await ask({
+    title: "Rename the tab",
+    fields: [{ name: "name", label: "Name", value: name }],
+    confirm: "Rename",
+  });
+  if (answer !== undefined) renameTab(id, answer.name);
 }
 
 function copyLink(): Promise<void> {

@@ -86,7 +86,9 @@ function Button({ id, text, isMain }: { id: string; text: string; isMain?: boole
   const title = keys === undefined ? name : `${name} (${shownKeys(keys)})`;
   const label = /\w/.test(text) ? undefined : name;
   return (
-    <button type="button" class={isMain ? "main" : ""} title={title} aria-label={label} onClick={run}>{text}</button>
+    <button type="button" class={isMain ? "main" : ""} title={title} aria-label={label} data-id={id} onClick={run}>
+      {text}
+    </button>
   );
 }
 

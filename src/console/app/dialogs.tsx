@@ -1,5 +1,6 @@
 /** Questions to the user, one at a time. */
 import { signal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
 import { useModal } from "./modal.ts";
 
 export interface Field {
@@ -42,6 +43,8 @@ export function Dialogs() {
 
 function Dialog({ question, answer }: { question: Question; answer(values: Answer): void }) {
   const dialog = useModal();
+  // What is typed takes the place of a given value.
+  useLayoutEffect(() => dialog.current!.querySelector("input")?.select(), []);
   const { title, text, fields = [], confirm, isDangerous } = question;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();

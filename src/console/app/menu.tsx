@@ -9,10 +9,19 @@ export interface MenuItem {
   run(): void;
 }
 
-const open = signal<{ anchor: HTMLElement; items: readonly MenuItem[] } | undefined>(undefined);
+interface Opened {
+  anchor: HTMLElement;
+  items: readonly MenuItem[];
+  /** Gets the focus afterwards. */
+  back: HTMLElement;
+}
+
+const open = signal<Opened | undefined>(undefined);
 
 export function openMenu(anchor: HTMLElement, items: readonly MenuItem[]): void {
-  open.value = { anchor, items };
+  const { activeElement } = document;
+  const back = activeElement instanceof HTMLElement && activeElement !== document.body ? activeElement : anchor;
+  open.value = { anchor, items, back };
 }
 
 export function Menu() {
@@ -20,11 +29,11 @@ export function Menu() {
   return value === undefined ? null : <OpenMenu {...value} />;
 }
 
-function OpenMenu({ anchor, items }: { anchor: HTMLElement; items: readonly MenuItem[] }) {
+function OpenMenu({ anchor, items, back }: Opened) {
   const box = useRef<HTMLDivElement>(null);
   const close = () => {
     open.value = undefined;
-    anchor.focus();
+    back.focus();
   };
   useLayoutEffect(() => {
     const menu = box.current!, { left, bottom, top } = anchor.getBoundingClientRect();

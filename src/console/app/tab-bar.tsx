@@ -4,7 +4,7 @@ import { activeTab, closeTab, openTab, renameTab, selectTab, type Tab, tabs } fr
 
 export function TabBar() {
   return (
-    <div class="tabs" role="tablist" aria-label="Queries">
+    <div class="tabs" role="group" aria-label="Queries">
       {tabs.value.map((tab) => <TabItem key={tab.id} tab={tab} />)}
       <button type="button" class="icon" aria-label="New tab" title="New tab" onClick={() => openTab()}>+</button>
     </div>
@@ -36,8 +36,7 @@ function TabItem({ tab: { id, name } }: { tab: Tab }) {
         : (
           <button
             type="button"
-            role="tab"
-            aria-selected={isActive}
+            aria-current={isActive ? "true" : undefined}
             title={`${name} (double click renames)`}
             onClick={() => selectTab(id)}
             onDblClick={() => setRenaming(true)}

@@ -92,7 +92,7 @@ function stateOf(text: string): EditorState {
 
 const EXTENSIONS: Extension = [
   EditorView.cspNonce.of(nonce),
-  EditorView.contentAttributes.of({ "aria-label": "SQL" }),
+  EditorView.contentAttributes.of({ "aria-label": "SQL", tabindex: "0" }),
   lineNumbers(),
   history(),
   drawSelection(),

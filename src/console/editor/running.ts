@@ -1,9 +1,12 @@
 /** The statements that Ctrl+Enter runs: the selection, or the statement at the cursor; with Shift all statements. */
+import { closeCompletion } from "@codemirror/autocomplete";
 import type { EditorView } from "@codemirror/view";
 import { runAll } from "../store/runs.ts";
 import { statementAt, statementsOf } from "./statements.ts";
 
-export function runAtCursor({ state }: EditorView): boolean {
+export function runAtCursor(view: EditorView): boolean {
+  const { state } = view;
+  closeCompletion(view);
   const { from, to, head, empty } = state.selection.main;
   if (empty) runAll([statementAt(state.doc.toString(), head) ?? []].flat());
   else {
@@ -13,7 +16,8 @@ export function runAtCursor({ state }: EditorView): boolean {
   return true;
 }
 
-export function runWhole({ state }: EditorView): boolean {
-  runAll(statementsOf(state.doc.toString()));
+export function runWhole(view: EditorView): boolean {
+  closeCompletion(view);
+  runAll(statementsOf(view.state.doc.toString()));
   return true;
 }

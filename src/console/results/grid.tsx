@@ -142,6 +142,13 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
       aria-rowcount={count + 1}
       aria-colcount={columns.length}
       onKeyDown={onKeyDown}
+      onContextMenu={(event) => {
+        // By the key: the column of the cursor.
+        if (event.target !== box.current) return;
+        event.preventDefault();
+        const at = order[cursor.column], head = event.currentTarget.querySelector(`.head [aria-colindex="${at + 1}"]`);
+        if (head !== null) columnMenu(head as HTMLElement, at);
+      }}
     >
       <div class="head" role="row" aria-rowindex={1} style={{ width: `${totalPx}px` }}>
         {cells((at, style, kind) => (
@@ -152,7 +159,7 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
             aria-sort={sorting?.column === at ? sorting.order : undefined}
             class={`${classOf(columns[at].type)} ${kind}`}
             style={style}
-            title={`${columns[at].name}: click sorts, right click shows more`}
+            title={`${columns[at].name}: click sorts, right click or the menu key shows more`}
             onClick={() => onSort(nextSorting(sorting, at))}
             onContextMenu={(event) => {
               event.preventDefault();

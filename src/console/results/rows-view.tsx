@@ -4,7 +4,7 @@ import { addToDashboard } from "../dashboards/add-panel.ts";
 import { ask } from "../app/dialogs.tsx";
 import { MenuButton } from "../app/menu.tsx";
 import { ChartView } from "../charts/chart-view.tsx";
-import { type Column, exportUrl, query, type Rows } from "../server/client.ts";
+import { type Column, download, query, type Rows } from "../server/client.ts";
 import { release, runStatement } from "../server/results.ts";
 import { copyText } from "../store/clipboard.ts";
 import { refreshing, setRefreshing } from "../store/refresh.ts";
@@ -71,7 +71,7 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
           text="Download"
           items={[["CSV", "csv"], ["Parquet", "parquet"]].map(([name, format]) => ({
             name: `All rows as ${name}`,
-            run: () => location.assign(exportUrl(statement, format)),
+            run: () => download(statement, format).catch(({ message }) => notify(message)),
           }))}
         />
         <MenuButton

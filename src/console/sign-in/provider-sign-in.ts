@@ -10,7 +10,7 @@ const RETURNS = "sundial.sign-in.returns";
 /** What the provider has sent the browser back with. `flow`: undefined if this tab did not begin a sign-in. */
 export interface Return {
   answer: URLSearchParams;
-  flow?: Flow & { search: string };
+  flow?: Flow & { search: string; hash: string };
 }
 
 /** Reads the page's address, and removes the answer from it. An answer can be used once. */
@@ -21,6 +21,8 @@ export function takeReturn(): Return | undefined {
   sessionStorage.removeItem(FLOW);
   const flow = text === null ? undefined : JSON.parse(text) as Return["flow"];
   history.replaceState(null, "", location.pathname + (flow?.search ?? ""));
+  // Unlike replaceState, it is told to the page.
+  if (flow !== undefined) location.hash = flow.hash;
   return { answer, flow };
 }
 
@@ -43,7 +45,7 @@ export async function goToProvider(provider: Provider): Promise<void> {
     );
   }
   const { url, flow } = await authorizationUrl(provider, pageUrl(provider));
-  sessionStorage.setItem(FLOW, JSON.stringify({ ...flow, search: location.search }));
+  sessionStorage.setItem(FLOW, JSON.stringify({ ...flow, search: location.search, hash: location.hash }));
   location.assign(url);
 }
 

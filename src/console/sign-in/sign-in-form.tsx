@@ -32,13 +32,17 @@ export function SignInForm({ title }: { title: string }) {
           </details>
         )
         : <PasswordForm />}
-      {phase.value === "expired" && (
+      {hasProvider && (
         <p class="buttons">
-          <button type="button" onClick={cancelSignIn}>Not now</button>
+          <NotNow />
         </p>
       )}
     </div>
   );
+}
+
+function NotNow() {
+  return phase.value === "expired" ? <button type="button" onClick={cancelSignIn}>Not now</button> : null;
 }
 
 function ProviderButtons() {
@@ -87,6 +91,7 @@ function PasswordForm() {
         <input ref={password} type="password" required autocomplete="current-password" />
       </label>
       <p class="buttons">
+        {serverSettings.value.provider === undefined && <NotNow />}
         <button type="submit" class="main" disabled={isBusy.value}>{isBusy.value ? "Signing in …" : "Sign in"}</button>
       </p>
     </form>
