@@ -44,11 +44,7 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
   const [view, setView] = useState({ top: 0, left: 0, width: 1200, height: 600 });
   const [cursor, setCursor] = useState({ row: 0, column: 0 });
   const [frozen, setFrozen] = useState<readonly number[]>([]);
-  const widths = useMemo(() => columns.map((column, at) => widthOf(column, sample, at)), [
-    columns,
-    sample,
-    zone.value,
-  ]);
+  const widths = useWidths(columns, sample);
   useLayoutEffect(() => watchView(box.current!, setView), []);
   const viewPx = Math.max(ROW_PX, view.height - HEAD_PX);
   const scale = useMemo(() => scaleOf(count, ROW_PX, viewPx), [count, viewPx]);
@@ -70,24 +66,38 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
   const isScaled = scale.heightPx < count * ROW_PX;
   useEffect(() => isScaled ? onWheel(box.current!, (by) => scrollRowsTo(rowsTop + by)) : undefined);
 
+  const firstRow = Math.max(0, Math.floor(rowsTop / ROW_PX) - SPARE_ROWS);
+  const endRow = Math.min(count, Math.ceil((rowsTop + viewPx) / ROW_PX) + SPARE_ROWS);
+  widths.measure(rows, firstRow, endRow);
+
   // Frozen columns stand first. Of the others, those in view are in the document.
   const order = [...frozen, ...columns.keys().filter((at) => !frozen.includes(at))];
   const starts = [0];
-  for (const at of order) starts.push(starts.at(-1)! + widths[at]);
+  for (const at of order) starts.push(starts.at(-1)! + widths.px[at]);
   const frozenPx = starts[frozen.length];
   const first = Math.max(frozen.length, starts.findLastIndex((start) => start <= view.left + frozenPx));
   const beyond = starts.findIndex((start) => start > view.left + view.width);
   const shown = order.slice(first, beyond < 0 ? order.length : beyond);
-  const firstRow = Math.max(0, Math.floor(rowsTop / ROW_PX) - SPARE_ROWS);
-  const endRow = Math.min(count, Math.ceil((rowsTop + viewPx) / ROW_PX) + SPARE_ROWS);
   useEffect(() => rows.want?.(firstRow, endRow), [rows, firstRow, endRow]);
   const totalPx = starts.at(-1)!;
 
+  // Columns that have grown move nothing that is looked at: neither the first column in view nor the cursor.
+  const lastStarts = useRef(starts);
+  useLayoutEffect(() => {
+    const before = lastStarts.current, element = box.current!;
+    lastStarts.current = starts;
+    if (before.length !== starts.length || before.at(-1) === totalPx || view.left === 0) return;
+    const { column } = cursor;
+    const wasInView = before[column] >= view.left + frozenPx && before[column + 1] <= view.left + view.width;
+    element.scrollLeft += starts[first] - before[first];
+    if (wasInView && column >= frozen.length) scrollAcross(element, starts[column], starts[column + 1], frozenPx);
+  }, [totalPx]);
+
   const cells = (make: (at: number, style: Record<string, string>, kind: string) => preact.JSX.Element) => (
     <>
-      {frozen.map((at, index) => make(at, { width: `${widths[at]}px`, left: `${starts[index]}px` }, "frozen"))}
+      {frozen.map((at, index) => make(at, { width: `${widths.px[at]}px`, left: `${starts[index]}px` }, "frozen"))}
       <div style={{ width: `${starts[first] - frozenPx}px`, flex: "none" }} />
-      {shown.map((at) => make(at, { width: `${widths[at]}px` }, ""))}
+      {shown.map((at) => make(at, { width: `${widths.px[at]}px` }, ""))}
     </>
   );
   const columnMenu = (target: HTMLElement, at: number) =>
@@ -209,13 +219,36 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
 const classOf = (type: string) => isNumeric(type) ? "number" : "";
 const clamp = (index: number, count: number) => Math.max(0, Math.min(count - 1, index));
 
+/**
+ * Widths by the first rows. Columns of numbers grow with the rows that come into view, as digits that are cut off would be misread.
+ */
+function useWidths(columns: readonly Column[], sample: GridRows["sample"]) {
+  return useMemo(() => {
+    const px = columns.map((column, at) => widthOf(column, sample, at));
+    const numeric = [...columns.keys()].filter((at) => isNumeric(columns[at].type));
+    const measured = new Set<number>();
+    const measure = (rows: GridRows, first: number, end: number) => {
+      for (let index = first; index < end; index++) {
+        const row = measured.has(index) ? undefined : rows.row(index);
+        if (row === undefined) continue;
+        measured.add(index);
+        for (const at of numeric) px[at] = Math.max(px[at], widthFor(textOf(row[at]).length));
+      }
+    };
+    return { px, measure };
+  }, [columns, sample, zone.value]);
+}
+
 function widthOf({ name, type }: Column, sample: GridRows["sample"], at: number): number {
   let characters = Math.max(name.length + 1, type.length);
   for (const row of sample.slice(0, SAMPLE)) {
     characters = Math.max(characters, Math.min(shownText(row[at], type, zone.value).length, 60));
   }
-  return Math.min(COLUMN_MAX_PX, Math.max(COLUMN_MIN_PX, Math.ceil(characters * CHARACTER_PX) + 26));
+  return widthFor(characters);
 }
+
+const widthFor = (characters: number) =>
+  Math.min(COLUMN_MAX_PX, Math.max(COLUMN_MIN_PX, Math.ceil(characters * CHARACTER_PX) + 26));
 
 interface View {
   top: number;

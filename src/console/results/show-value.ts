@@ -8,10 +8,19 @@ export async function showValue({ name, type }: Column, value: unknown): Promise
   const text = textOf(value);
   const isCopied = await ask({
     title: `${name} (${type}, ${text.length} characters)`,
-    text: readable(text),
+    text: shownPart(readable(text)),
     confirm: "Copy",
   });
   if (isCopied !== undefined) await copyText(text, "The value");
+}
+
+/** Longer texts would take the browser seconds to lay out. */
+const VIEWED_CHARACTERS_MAX = 200_000;
+
+function shownPart(text: string): string {
+  if (text.length <= VIEWED_CHARACTERS_MAX) return text;
+  const left = text.length - VIEWED_CHARACTERS_MAX;
+  return `${text.slice(0, VIEWED_CHARACTERS_MAX)}\n… ${left.toLocaleString("en")} more characters: Copy takes all.`;
 }
 
 /** JSON is shown with a line for each member. */
