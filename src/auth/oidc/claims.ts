@@ -24,11 +24,9 @@ const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/;
 /** @throws {ProviderUnavailable} if the claim with the name cannot be used. */
 export function claimsUser(
   claims: Claims,
-  { subjectClaim, groupsClaim, clockToleranceMs }: Pick<
-    OidcSettings,
-    "subjectClaim" | "groupsClaim" | "clockToleranceMs"
-  >,
+  settings: Pick<OidcSettings, "subjectClaim" | "groupsClaim" | "clockToleranceMs">,
 ): ProviderUser {
+  const { subjectClaim, groupsClaim, clockToleranceMs } = settings;
   const subject = claims[subjectClaim], { name, exp } = claims;
   if (!isName(subject)) {
     throw new ProviderUnavailable(
