@@ -141,6 +141,7 @@ export const oidcSection: Section = {
         "the provider's certificate is always checked: trust its authority by acl.oidc.tls.keystore.path",
       );
     }
+    if (config.get(oidcSettings.timeoutMs) === 0) refuse([oidcSettings.timeoutMs], "found 0, expected a longer time");
     const redirect = config.get(redirectUri);
     if (redirect !== "" && !isSafeUrl(redirect)) refuse([redirectUri], wantsHttps(redirect));
     const discovery = config.get(configurationUrl);

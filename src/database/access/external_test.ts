@@ -6,7 +6,7 @@ import { ExternalUsers } from "./external.ts";
 const TTL_MS = 1_000;
 
 /** A provider with one user, and a clock. */
-function setUp(change: Partial<ProviderUser> = {}) {
+function setUp(change: Partial<ProviderUser> = {}, cacheTtlMs = TTL_MS) {
   const state = { now: 0, asked: 0, accepts: true };
   const user: ProviderUser = { subject: "ann", fullName: "Ann", groups: ["g"], expiresAtMs: undefined, ...change };
   const answer = () => {
@@ -15,7 +15,7 @@ function setUp(change: Partial<ProviderUser> = {}) {
   };
   const users = new ExternalUsers({
     // deno-lint-ignore no-explicit-any
-    settings: { cacheTtlMs: TTL_MS } as any,
+    settings: { cacheTtlMs } as any,
     userOf: answer,
     tokensFor: () => Promise.resolve<Tokens>({ token: "t", refreshToken: undefined }),
     renewed: () => Promise.resolve(undefined),
@@ -72,4 +72,13 @@ Deno.test("ExternalUsers: the cache is bounded", async () => {
   await users.withToken("token 0");
   assert.equal(state.asked, asked + 1);
   assert.ok(!(users.withToken("token 10000") instanceof Promise));
+});
+
+Deno.test("ExternalUsers: without a time of the cache, the provider is asked each time", async () => {
+  const { state, users } = setUp({}, 0);
+  const { external } = (await users.withToken("a"))!;
+  assert.ok(await users.withToken("a"));
+  assert.equal(external!.isCurrent, false);
+  assert.equal(await external!.renew(), true);
+  assert.equal(state.asked, 3);
 });
