@@ -13,6 +13,11 @@ export const EXTENT_ALIGN = 64;
 const FILE_BYTES_MAX = 1 << 30;
 const ZEROS = new Uint8Array(EXTENT_ALIGN);
 
+/** The bytes that an extent takes in its file. */
+export function extentBytes(sizeBytes: number): number {
+  return align(sizeBytes, EXTENT_ALIGN);
+}
+
 export interface DataFile {
   /** Never reused in this database. */
   id: number;
@@ -54,8 +59,8 @@ export class DataFiles {
     const file = this.list[index];
     const offset = file.sizeBytes;
     this.unsynced.add(index);
-    writeFully(this.handle(index), [...parts, ZEROS.subarray(0, align(sizeBytes, EXTENT_ALIGN) - sizeBytes)], offset);
-    file.sizeBytes = offset + align(sizeBytes, EXTENT_ALIGN);
+    writeFully(this.handle(index), [...parts, ZEROS.subarray(0, extentBytes(sizeBytes) - sizeBytes)], offset);
+    file.sizeBytes = offset + extentBytes(sizeBytes);
     return { file: index, offset, sizeBytes, crc };
   }
 

@@ -139,3 +139,14 @@ Deno.test("logs of format 2 drop expired partitions with the rows", () => {
   assert.deepEqual(new Database(left.afterKill(), { days: 10n }).days, [9]);
   assert.deepEqual(left.list("/db/log").length, 2, "later blocks are in a file of the new format");
 });
+
+Deno.test("a checkpoint does not move small extents again and again", () => {
+  const files = new FaultyFiles({}, () => 0.5);
+  const db = new Database(files, { days: 0n });
+  db.do({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP" }, "ts") });
+  for (let round = 0; round < 3; round++) {
+    db.append(...Array.from({ length: 100 }, (_, day) => 100 * round + day));
+    db.do({ kind: "checkpoint" });
+  }
+  assert.deepEqual(files.list("/db/t1").filter((name) => name.endsWith(".seg")), ["d1.seg"]);
+});

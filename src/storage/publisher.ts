@@ -5,7 +5,7 @@
 import type { AccessRecords } from "./access.ts";
 import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
-import type { DataFiles } from "./datafile.ts";
+import { type DataFiles, extentBytes } from "./datafile.ts";
 import { type BranchPublication, changeOf, type TableChange } from "./publication.ts";
 import { Segments } from "./segments.ts";
 import type { Detached, Segment, Table } from "./table.ts";
@@ -191,7 +191,7 @@ export function countSegments(
       if (chunk === undefined) continue;
       if (chunk.values !== undefined) block(chunk.values);
       chunk.texts.forEach(block);
-      if (chunk.plain.file >= 0) data.list[chunk.plain.file].liveBytes += by * chunk.plain.sizeBytes;
+      if (chunk.plain.file >= 0) data.list[chunk.plain.file].liveBytes += by * extentBytes(chunk.plain.sizeBytes);
     }
   }
 }
