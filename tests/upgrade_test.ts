@@ -65,6 +65,10 @@ const raised: [string, RegExp, (bytes: Uint8Array, path: string) => Uint8Array][
     new DataView(bytes.buffer).setUint32(20, NEWER, true);
     return slot(bytes);
   }],
+  ["edit of a manifest", /edits\.\d$/, (bytes) => {
+    new DataView(bytes.buffer).setUint32(20, NEWER, true);
+    return slot(bytes);
+  }],
   ["slot of access control", /access\.\d$/, (bytes) => {
     new DataView(bytes.buffer).setUint32(20, NEWER, true);
     return slot(bytes);

@@ -2,11 +2,11 @@
  * Makes a checkpoint. For each table it syncs data, dictionaries and manifest, in this order; then it writes the
  * catalogue and drops the log. Until then the log alone provides durability.
  */
-import type { Chunk } from "./chunks.ts";
 import { type Files, join } from "./files.ts";
-import { encodeCatalog, encodeManifest } from "./manifest.ts";
+import { encodeCatalog } from "./manifest.ts";
+import { writeManifest } from "./manifest-files.ts";
 import { writeSlot } from "./slots.ts";
-import type { Segment, Table } from "./table.ts";
+import type { Table } from "./table.ts";
 import type { Log } from "./wal.ts";
 import type { Store } from "./store.ts";
 
@@ -53,33 +53,6 @@ export function storeDictionaries(files: Files, table: Table): void {
   for (const [columnId, dictionary] of table.dictionaries) {
     dictionary.store(files, dictionaryPath(table.directory, columnId));
   }
-}
-
-export function writeManifest(files: Files, table: Table): void {
-  const newIndexes = new Map<number, number>();
-  const kept = table.data.list.filter((file, index) => {
-    const isKept = !file.removed;
-    if (isKept) newIndexes.set(index, newIndexes.size);
-    return isKept;
-  });
-  const stored = (segment: Segment) => ({
-    ...segment,
-    chunks: segment.chunks.map((chunk): Chunk | undefined =>
-      chunk && { ...chunk, plain: { ...chunk.plain, file: newIndexes.get(chunk.plain.file)! } }
-    ),
-  });
-  const payload = encodeManifest({
-    lsn: table.lsn,
-    schema: table.schema,
-    nextColumnId: table.nextColumnId,
-    files: kept.map(({ id, sizeBytes }) => ({ id, sizeBytes })),
-    dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),
-    segments: table.segments.slice().map(stored),
-    detached: [...table.detached.values()].flat().map(stored),
-  });
-  writeSlot(files, join(table.directory, "manifest"), table.generation + 1, payload);
-  files.syncDirectory(table.directory);
-  table.generation++;
 }
 
 export function writeCatalog(store: Store, logStart: number): void {

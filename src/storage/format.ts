@@ -8,11 +8,12 @@
  *     2   access control: its slots, its blocks in the log, and definitions that change grants
  *     3   definitions that move partitions; manifests list detached partitions; the time to live drops partitions by such
  *         definitions, no longer with the rows
+ *     4   edits of manifests
  */
 import { ConfigError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 
-export const FORMAT_VERSION = 3;
+export const FORMAT_VERSION = 4;
 
 /** @throws {ConfigError} for a newer version. This stops the start: reading unknown formats could destroy data. */
 export function checkFormat(path: string, version: number): void {

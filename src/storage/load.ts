@@ -2,8 +2,9 @@
  * A bulk load: the rows of a new table arrive in batches and go directly into segments on disk, not through the log. The table
  * stays invisible until its manifest is durable and a log block names it.
  */
-import { storeDictionaries, writeManifest } from "./checkpoint.ts";
+import { storeDictionaries } from "./checkpoint.ts";
 import type { Files } from "./files.ts";
+import { writeManifest } from "./manifest-files.ts";
 import { unpackAppendBatch } from "./packed.ts";
 import { checkBatch, isSorted, type Rows, timeAt, toRows } from "./rows.ts";
 import type { Table } from "./table.ts";

@@ -1,22 +1,32 @@
 /**
- * A table's manifest: schema, files, dictionaries and segments as of an LSN, written whole into one of two slots at a
- * checkpoint. And the catalogue of the database: the list of tables, and where the log begins.
+ * The bytes of a table's manifest: schema, files, dictionaries and segments as of an LSN, as a snapshot or as an edit of the
+ * manifest before it. And the catalogue of the database: the list of tables, and where the log begins.
  */
 import type { Chunk } from "./chunks.ts";
 import { ByteReader, ByteWriter, fromJson, toJson } from "./bytes.ts";
 import type { ColumnStats, TableSchema } from "./contract.ts";
 import { checkFormat, FORMAT_VERSION } from "./format.ts";
+import type { SplicedSegments } from "./segments.ts";
 import type { Segment } from "./table.ts";
 
-export interface Manifest {
+export interface ManifestHead {
   lsn: number;
   schema: TableSchema;
   nextColumnId: number;
   files: { id: number; sizeBytes: number }[];
   dictionaries: { columnId: number; count: number; sizeBytes: number; crc: number }[];
+}
+
+export interface Manifest extends ManifestHead {
   segments: StoredSegment[];
   /** Segments of detached partitions, partition by partition. */
   detached: StoredSegment[];
+}
+
+export interface ManifestEdit extends ManifestHead {
+  splices: SplicedSegments<StoredSegment>[];
+  /** Undefined: as before. */
+  detached?: StoredSegment[];
 }
 
 type StoredSegment = Omit<Segment, "uid">;
@@ -29,6 +39,36 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
   encodeSegments(out, segments);
   encodeSegments(out, detached);
   return out.done();
+}
+
+export function encodeEdit(edit: ManifestEdit): Uint8Array {
+  const out = new ByteWriter();
+  const { splices, detached, ...head } = edit;
+  out.u32(FORMAT_VERSION);
+  out.text(new TextDecoder().decode(toJson(head)));
+  out.u32(splices.length);
+  for (const { start, count, segments } of splices) {
+    out.u32(start);
+    out.u32(count);
+    encodeSegments(out, segments);
+  }
+  out.u8(detached === undefined ? 0 : 1);
+  if (detached !== undefined) encodeSegments(out, detached);
+  return out.done();
+}
+
+/** @throws {ConfigError} when a newer version wrote it. */
+export function decodeEdit(path: string, bytes: Uint8Array): ManifestEdit {
+  const reader = new ByteReader(bytes);
+  checkFormat(path, reader.u32());
+  const head = fromJson<ManifestHead>(new TextEncoder().encode(reader.text()));
+  const splices: ManifestEdit["splices"] = [];
+  for (let left = reader.u32(); left > 0; left--) {
+    splices.push({ start: reader.u32(), count: reader.u32(), segments: decodeSegments(reader) });
+  }
+  const detached = reader.u8() === 0 ? undefined : decodeSegments(reader);
+  reader.end();
+  return { ...head, splices, detached };
 }
 
 function encodeSegments(out: ByteWriter, segments: readonly StoredSegment[]): void {
@@ -58,7 +98,7 @@ export function decodeManifest(path: string, bytes: Uint8Array): Manifest {
   const reader = new ByteReader(bytes);
   const format = reader.u32();
   checkFormat(path, format);
-  const head = fromJson<Omit<Manifest, "segments" | "detached">>(new TextEncoder().encode(reader.text()));
+  const head = fromJson<ManifestHead>(new TextEncoder().encode(reader.text()));
   const segments = decodeSegments(reader);
   const detached = format < 3 ? [] : decodeSegments(reader);
   reader.end();

@@ -9,8 +9,8 @@ import type { AppendBatch } from "./contract.ts";
 import { dataFilePath } from "./datafile.ts";
 import { join, readFully } from "./files.ts";
 import { checkFormat, DATA_MAGIC, HEADER_BYTES, headerVersion } from "./format.ts";
-import { decodeManifest, type Manifest } from "./manifest.ts";
-import { readSlots, syncSlot } from "./slots.ts";
+import type { Manifest } from "./manifest.ts";
+import { readManifest, syncManifest } from "./manifest-files.ts";
 import { Segments } from "./segments.ts";
 import { NOTHING_DETACHED, type Table } from "./table.ts";
 import { BLOCK_KIND, BlockReader } from "./wal.ts";
@@ -28,7 +28,7 @@ export function openTable(store: Store, table: Table): void {
   const { unread } = table;
   if (unread === undefined) return;
   try {
-    if (unread.base === "manifest") readManifest(store, table);
+    if (unread.base === "manifest") loadManifest(store, table);
     if (unread.base === "nothing") store.makeDirectory(table);
     unread.base = "memory";
     applyBlocks(store, table);
@@ -50,18 +50,16 @@ export function setDamage(store: Store, table: Table, error: CorruptFileError): 
   store.options.onDamage(`table ${table.schema.name} cannot be used: ${error.message}`);
 }
 
-function readManifest(store: Store, table: Table): void {
+function loadManifest(store: Store, table: Table): void {
   const { files } = store.options;
-  const { generation } = table;
-  const base = join(table.directory, "manifest");
-  const { slots, damage } = readSlots(files, base);
-  const slot = slots.find((s) => s.generation >= generation);
-  if (slot === undefined) throw damage[0] ?? new CorruptFileError(base, `generation ${generation} is missing`);
-  const manifest = decodeManifest(slot.path, slot.payload);
-  // The next checkpoint overwrites the other slot, which may be the only one that would survive a power cut now.
-  if (slot.generation > generation && store.sealed === undefined) store.makeDurable(() => syncSlot(files, slot.path));
+  const read = readManifest(files, table.directory, table.generation);
+  const { manifest, slot, editsBytes } = read;
+  // The next snapshot overwrites the other slot, which may be the only one that would survive a power cut now.
+  if (read.generation > table.generation && store.sealed === undefined) {
+    store.makeDurable(() => syncManifest(files, table.directory, read));
+  }
   const list = manifest.files.map(({ id, sizeBytes }) => (
-    { id, path: dataFilePath(table.directory, id), sizeBytes, liveBytes: 0, removed: false }
+    { id, path: dataFilePath(table.directory, id), sizeBytes, liveBytes: 0, removed: read.removed.has(id) }
   ));
   checkFiles(store, list.map(({ path }) => path), manifest);
   try {
@@ -75,13 +73,20 @@ function readManifest(store: Store, table: Table): void {
   }
   for (const { id } of list) store.nextFileId = Math.max(store.nextFileId, id + 1);
   table.data.list.push(...list);
-  table.generation = slot.generation;
+  table.generation = read.generation;
   table.schema = manifest.schema;
   table.nextColumnId = manifest.nextColumnId;
   table.lsn = Math.max(table.lsn, manifest.lsn);
   table.segments = Segments.of(manifest.segments.map((segment) => ({ ...segment, uid: table.newUid() })));
   const detached = manifest.detached.map((segment) => ({ ...segment, uid: table.newUid() }));
   table.detached = Map.groupBy(detached, ({ partition }) => partition);
+  table.stored = {
+    generation: slot.generation,
+    sizeBytes: slot.payload.length,
+    editsBytes,
+    segments: table.segments,
+    detached: table.detached,
+  };
   const { unread } = table;
   unread!.blocks = unread!.blocks.filter(({ lsn }) => lsn > manifest.lsn);
   removeOrphans(store, table);
@@ -121,7 +126,7 @@ function checkedSize(store: Store, path: string): number {
 /** Removes data files of an interrupted checkpoint, which no manifest lists. */
 function removeOrphans(store: Store, table: Table): void {
   const { files } = store.options;
-  const known = new Set(table.data.list.map((file) => file.path));
+  const known = new Set(table.data.list.filter(({ removed }) => !removed).map((file) => file.path));
   for (const name of files.list(table.directory)) {
     const path = join(table.directory, name);
     if (/^d\d+\.seg$/.test(name) && !known.has(path)) store.publisher.removeLater(() => files.remove(path));

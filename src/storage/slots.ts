@@ -9,6 +9,8 @@ import { crc32 } from "./bytes.ts";
 import { type Files, parentOf, readAll, writeFully } from "./files.ts";
 
 const MAGIC = 0x544f4c53;
+/** Of edits of a manifest, whose records look alike. "EDIT" */
+export const EDIT_MAGIC = 0x54494445;
 const HEADER_BYTES = 20;
 
 export interface Slot {
@@ -23,20 +25,36 @@ export function slotPath(base: string, generation: number): string {
 
 /** Writes and syncs a slot. If the file may be new, the caller syncs the directory. */
 export function writeSlot(files: Files, base: string, generation: number, payload: Uint8Array): void {
-  const header = new Uint8Array(HEADER_BYTES);
-  const view = new DataView(header.buffer);
-  view.setUint32(0, MAGIC, true);
-  view.setFloat64(8, generation, true);
-  view.setUint32(16, payload.length, true);
-  view.setUint32(4, crc32(payload, crc32(header.subarray(8))), true);
   const file = files.open(slotPath(base, generation), "create");
   try {
-    writeFully(file, [header, payload], 0);
+    writeFully(file, encodeRecord(MAGIC, generation, payload), 0);
     file.truncate(HEADER_BYTES + payload.length);
     file.sync();
   } finally {
     file.close();
   }
+}
+
+/** Header and payload. */
+export function encodeRecord(magic: number, generation: number, payload: Uint8Array): Uint8Array[] {
+  const header = new Uint8Array(HEADER_BYTES);
+  const view = new DataView(header.buffer);
+  view.setUint32(0, magic, true);
+  view.setFloat64(8, generation, true);
+  view.setUint32(16, payload.length, true);
+  view.setUint32(4, crc32(payload, crc32(header.subarray(8))), true);
+  return [header, payload];
+}
+
+/** The record that `bytes` begin with; undefined if there is no valid one. */
+export function decodeRecord(
+  bytes: Uint8Array,
+  magic: number,
+): { generation: number; payload: Uint8Array; sizeBytes: number } | undefined {
+  const slot = decode("", bytes, magic);
+  if (slot instanceof CorruptFileError) return undefined;
+  const { generation, payload } = slot;
+  return { generation, payload, sizeBytes: HEADER_BYTES + payload.length };
 }
 
 /** Syncs a slot that was read: the process that wrote it may have died before its sync. */
@@ -66,11 +84,11 @@ export function readSlots(files: Files, base: string): { slots: Slot[]; damage: 
   return { slots, damage };
 }
 
-function decode(path: string, bytes: Uint8Array): Slot | CorruptFileError {
+function decode(path: string, bytes: Uint8Array, magic = MAGIC): Slot | CorruptFileError {
   if (bytes.length < HEADER_BYTES) return new CorruptFileError(path, `${bytes.length} bytes are fewer than its header`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const size = view.getUint32(16, true);
-  if (view.getUint32(0, true) !== MAGIC) return new CorruptFileError(path, "it does not begin as a slot does");
+  if (view.getUint32(0, true) !== magic) return new CorruptFileError(path, "it does not begin as a slot does");
   if (bytes.length < HEADER_BYTES + size) return new CorruptFileError(path, "it ends before its payload does");
   const payload = bytes.subarray(HEADER_BYTES, HEADER_BYTES + size);
   if (view.getUint32(4, true) !== crc32(payload, crc32(bytes.subarray(8, HEADER_BYTES)))) {

@@ -52,6 +52,16 @@ export type Detached = ReadonlyMap<bigint, readonly Segment[]>;
 
 export const NOTHING_DETACHED: Detached = new Map();
 
+/** What of a manifest is on disk. */
+export interface StoredManifest {
+  /** Of the snapshot. */
+  readonly generation: number;
+  readonly sizeBytes: number;
+  readonly editsBytes: number;
+  readonly segments: Segments<Segment>;
+  readonly detached: Detached;
+}
+
 /** The part of a table that has not been read since the start. */
 export interface Unread {
   /** The state that the blocks apply to. "nothing": the log creates the table. */
@@ -80,6 +90,8 @@ export class Table {
   changed = false;
   /** Generation of the newest manifest. */
   generation = 0;
+  /** What of the newest manifest is on disk; undefined until the table is read, or if there is none. */
+  stored: StoredManifest | undefined;
   nextColumnId = 0;
   /** Set if the table is damaged: it can be neither read nor written. */
   damage: CorruptFileError | undefined;
