@@ -1,21 +1,18 @@
 /** One execution of a statement: what its kind uses of the session and the database. */
-import type { Answer, Client, ExecuteOptions, ExplainedPlan, Identity, Session } from "../api.ts";
-import { notSupported } from "../errors.ts";
+import type { Answer, Client, ExecuteOptions, Identity, Session } from "../api.ts";
+import { assert } from "../errors.ts";
 import {
+  type AnalyzedStatement,
   answerCall,
   type ChangedRows,
   type ChangedTable,
-  explainLines,
   type ExplainNode,
   explainNodes,
-  explainTree,
   kindOf,
   mapStatement,
-  sizeText,
   type StatementRun,
   type StatementServices,
   substituteCalls,
-  timeText,
 } from "../sql/mod.ts";
 import { isPacked, type PackedPlan, type PostedPlan } from "../engine/mod.ts";
 import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
@@ -219,20 +216,20 @@ export class Run implements StatementRun {
     return { user: identity.name, catalogue, signal, timeoutMs, running, analyzed };
   }
 
-  async explain(statement: BoundStatement<PostedPlan>): Promise<Answer> {
+  async explain(statement: BoundStatement<PostedPlan>): Promise<ExplainNode[]> {
     const [given] = plansOf(statement);
     if (given !== undefined && isPacked(given)) {
-      return this.explained(await this.core.planner.want("explain", this.order(), this.waitOptions));
+      return await this.core.planner.want("explain", this.order(), this.waitOptions);
     }
-    if (given === undefined) return this.explained(explainNodes(statement as BoundStatement));
+    if (given === undefined) return explainNodes(statement as BoundStatement);
     const { catalogue } = this.session, known = this.planOf(given);
     const sources = resolveSources(known, catalogue), plan = this.execution.answered(known, sources);
-    return this.explained(explainNodes(mapStatement(statement, () => plan), { sources, catalogue }));
+    return explainNodes(mapStatement(statement, () => plan), { sources, catalogue });
   }
 
-  async explainAnalyze(statement: BoundStatement<PostedPlan>): Promise<Answer> {
+  async analyze(statement: BoundStatement<PostedPlan>): Promise<AnalyzedStatement> {
     const [given] = plansOf(statement);
-    if (given === undefined) throw notSupported("EXPLAIN ANALYZE of a statement that reads nothing", 0);
+    assert(given !== undefined, "EXPLAIN ANALYZE refuses statements without a plan");
     const analyzed: Analyzed = this.analyzed = {};
     const start = performance.now();
     const { category } = this.statement;
@@ -243,18 +240,8 @@ export class Run implements StatementRun {
     const nanos = (performance.now() - start) * 1e6;
     this.analyzed = undefined;
     const nodes = await this.analysisNodes({ ...statement, plan: analyzed.plan ?? given }, analyzed);
-    const statistics = await analyzed.statistics, lines: string[] = [];
-    const changedRows = changed?.kind === "done" ? changed.rows : undefined;
-    if (changedRows !== undefined) {
-      const writing = nanos - (statistics?.nodes[0].nanos ?? 0);
-      lines.push(`Changed ${changedRows} rows, time besides reading ${timeText(writing)}`);
-    }
-    const memory = statistics === undefined ? "" : `, peak memory ${sizeText(statistics.memoryPeakBytes)}`;
-    return this.explained(nodes, [...lines, `Execution time ${timeText(nanos)}${memory}`], {
-      executionNanos: nanos,
-      memoryPeakBytes: statistics?.memoryPeakBytes,
-      changedRows,
-    });
+    const statistics = await analyzed.statistics;
+    return { nodes, nanos, statistics, changedRows: changed?.kind === "done" ? changed.rows : undefined };
   }
 
   /** Long plans are described in the planner's thread. */
@@ -272,16 +259,5 @@ export class Run implements StatementRun {
   private async runForNothing(plan: PostedPlan): Promise<void> {
     const run = this.execution.run(plan, { output: { kind: "nothing" }, columns: plan.columns, ...this.runOptions() });
     for await (const _ of run.chunks);
-  }
-
-  private explained(
-    nodes: readonly ExplainNode[],
-    more: readonly string[] = [],
-    totals: Omit<ExplainedPlan, "root"> = {},
-  ): Answer {
-    const columns = [{ name: "QUERY PLAN", type: "STRING" }];
-    const rows = [...explainLines(nodes), ...more].map((line) => [line]);
-    const answer = this.rowsOf({ node: "values", columns, timestamp: -1, order: "none", rows });
-    return { ...answer, explained: { root: explainTree(nodes), ...totals } };
   }
 }

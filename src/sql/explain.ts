@@ -2,9 +2,9 @@
  * EXPLAIN: the physical plan as indented lines. Scans show how many partitions and segments remain after pruning.
  * Operators show how they work, and which nodes they run in one pass over the rows.
  */
-import type { ExplainedNode } from "../api.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import { nodeCalls, type PhysicalPlan, physicalPlan, type PlanStatistics } from "../engine/mod.ts";
+import { explainLines, type ExplainNode } from "./explain-lines.ts";
 import { describe } from "./explain-node.ts";
 import {
   choiceMarks,
@@ -31,13 +31,6 @@ export interface ExplainDetails {
   statistics?: PlanStatistics;
 }
 
-/** A node of the plan for users: one or more lines of EXPLAIN, and their contents as data. Nodes below it are deeper. */
-export interface ExplainNode extends Omit<ExplainedNode, "inputs"> {
-  depth: number;
-  /** Notes and measurements, as the line tells them. */
-  marks: readonly string[];
-}
-
 /** The lines of EXPLAIN. `scanned`: details of the scans, or only their sources. */
 export function explain(
   subject: Plan | BoundStatement,
@@ -49,25 +42,6 @@ export function explain(
 
 export function explainNodes(subject: Plan | BoundStatement, details: ExplainDetails = {}): ExplainNode[] {
   return "node" in subject ? explainPlan(subject, details) : explainStatement(subject, details);
-}
-
-export function explainLines(nodes: readonly ExplainNode[]): string[] {
-  return nodes.flatMap(({ depth, text, details, marks }) => {
-    const indent = "  ".repeat(depth);
-    const head = `${indent}${text}${marks.length === 0 ? "" : ` [${marks.join("; ")}]`}`;
-    return [head, ...details.map((line) => `${indent}    ${line}`)];
-  });
-}
-
-/** The tree of nodes that are listed from the root down. */
-export function explainTree(nodes: readonly ExplainNode[]): ExplainedNode {
-  const above: ExplainedNode[] = [];
-  for (const { depth, text, details, notes, isFused, measured } of nodes) {
-    const node: ExplainedNode = { text, details, notes, isFused, measured, inputs: [] };
-    above[depth - 1]?.inputs.push(node);
-    above[depth] = node;
-  }
-  return above[0];
 }
 
 function explainPlan(plan: Plan, details: ExplainDetails): ExplainNode[] {

@@ -6,15 +6,8 @@ export { ARRAY_IN, systemClassOid, tableOid } from "./binder/object-ids.ts";
 export { CLIENT_SETTINGS, type ClientFacts, settingsOf } from "./client-settings.ts";
 export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT, quickEffort } from "./effort.ts";
 export { keywords } from "./grammar.ts";
-export {
-  type ExplainDetails,
-  explainLines,
-  type ExplainNode,
-  explainNodes,
-  explainTree,
-  scanMarks,
-} from "./explain.ts";
-export { sizeText, timeText } from "./explain-statistics.ts";
+export { type ExplainDetails, explainNodes, scanMarks } from "./explain.ts";
+export { explainLines, type ExplainNode } from "./explain-lines.ts";
 export { finerSamples, type SampleRange } from "./finer-samples.ts";
 export { parse, parseScript } from "./parser.ts";
 export {
@@ -34,6 +27,7 @@ export { columnRows } from "./statements/show-columns.ts";
 export { partitionRows } from "./statements/show-partitions.ts";
 export {
   type AccessCategory,
+  type AnalyzedStatement,
   done,
   type SourceServices,
   type StatementRows,

@@ -1,10 +1,15 @@
+import type { Answer, ExplainedPlan } from "../../api.ts";
 import type { PostedPlan } from "../../engine/contract.ts";
-import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { assert, notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Statement } from "../ast.ts";
 import { unexpected } from "../expectations.ts";
+import { explainLines, type ExplainNode, explainTree } from "../explain-lines.ts";
+import { sizeText, timeText } from "../explain-statistics.ts";
 import { isMark, isWord, type Token } from "../lexer.ts";
 import type { BoundStatement, Plan } from "../plan.ts";
-import type { StatementKind } from "./statement.ts";
+import type { StatementKind, StatementRun } from "./statement.ts";
+
+const COLUMNS = [{ name: "QUERY PLAN", type: "STRING" }];
 
 export interface Explain extends Statement {
   kind: "explain";
@@ -49,9 +54,36 @@ export const explain: StatementKind<Explain, BoundExplain> = {
     return { kind: "explain", analyze, statement: bound };
   },
 
-  rows: () => ({ columns: [{ name: "QUERY PLAN", type: "STRING" }], timestamp: -1 }),
-  execute: ({ analyze, statement }, run) => analyze ? run.explainAnalyze(statement) : run.explain(statement),
+  rows: () => ({ columns: COLUMNS, timestamp: -1 }),
+  execute: async ({ analyze, statement }, run) =>
+    analyze ? await analyzed(statement, run) : await explained(await run.explain(statement), [], {}, run),
 };
+
+async function analyzed(statement: BoundStatement<PostedPlan>, run: StatementRun): Promise<Answer> {
+  const { nodes, nanos, statistics, changedRows } = await run.analyze(statement);
+  const lines: string[] = [];
+  if (changedRows !== undefined) {
+    const writing = nanos - (statistics?.nodes[0].nanos ?? 0);
+    lines.push(`Changed ${changedRows} rows, time besides reading ${timeText(writing)}`);
+  }
+  const memoryPeakBytes = statistics?.memoryPeakBytes;
+  const memory = memoryPeakBytes === undefined ? "" : `, peak memory ${sizeText(memoryPeakBytes)}`;
+  lines.push(`Execution time ${timeText(nanos)}${memory}`);
+  return await explained(nodes, lines, { executionNanos: nanos, memoryPeakBytes, changedRows }, run);
+}
+
+/** The answer: `more` are lines after those of the nodes. */
+async function explained(
+  nodes: readonly ExplainNode[],
+  more: readonly string[],
+  totals: Omit<ExplainedPlan, "root">,
+  run: StatementRun,
+): Promise<Answer> {
+  const rows = [...explainLines(nodes), ...more].map((line) => [line]);
+  const answer = await run.query({ node: "values", columns: COLUMNS, timestamp: -1, order: "none", rows });
+  assert(answer.kind === "rows", "a query answers with rows");
+  return { ...answer, explained: { root: explainTree(nodes), ...totals } };
+}
 
 /** Number of words of ANALYZE or (ANALYZE) after EXPLAIN. A table of that name may be explained too. */
 function analyzeWords(tokens: Token[], from: number, to: number): number {

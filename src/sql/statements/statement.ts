@@ -5,11 +5,13 @@
 import type * as ohm from "ohm-js";
 import type { Answer, Client, Identity, Prepared, ResultColumn } from "../../api.ts";
 import type { PostedPlan } from "../../engine/contract.ts";
+import type { PlanStatistics } from "../../engine/mod.ts";
 import type { AccessCommand, Named, Permission } from "../../access/mod.ts";
 import type { AppendBatch, Catalogue, Change, PartitionChange } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
+import type { ExplainNode } from "../explain-lines.ts";
 import type { Token } from "../lexer.ts";
 import type { BoundStatement, Column, MetadataNode, NewTable } from "../plan.ts";
 
@@ -120,9 +122,10 @@ export interface StatementRun {
 
   /** Answers with the rows of the plan. */
   query(plan: PostedPlan): Answer | Promise<Answer>;
-  explain(statement: BoundStatement<PostedPlan>): Promise<Answer>;
-  /** Executes the statement, and answers with what each operator did. */
-  explainAnalyze(statement: BoundStatement<PostedPlan>): Promise<Answer>;
+  /** The nodes of the statement's physical plan. */
+  explain(statement: BoundStatement<PostedPlan>): Promise<ExplainNode[]>;
+  /** Executes the statement and measures its operators. The rows of a query are not sent. */
+  analyze(statement: BoundStatement<PostedPlan>): Promise<AnalyzedStatement>;
 
   /** Changes a definition or a table: at once, or with the open transaction. */
   define(change: Change | PartitionChange): Promise<void>;
@@ -137,6 +140,16 @@ export interface StatementRun {
    * gives. Gives their number.
    */
   changeRows(target: ChangedTable, changeOf: (rows: ChangedRows) => Change | PartitionChange): Promise<number>;
+}
+
+/** A statement that EXPLAIN ANALYZE has executed. */
+export interface AnalyzedStatement {
+  nodes: ExplainNode[];
+  nanos: number;
+  /** Undefined if no operator ran. */
+  statistics?: PlanStatistics;
+  /** Undefined for queries. */
+  changedRows?: number;
 }
 
 export interface ChangedTable {
