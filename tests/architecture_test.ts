@@ -1,6 +1,7 @@
 /** Checks every import against the structure in `docs/architecture.md`. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { typeNames } from "../src/types/mod.ts";
 import { fromFileUrl } from "./paths.ts";
 
 const SRC = fromFileUrl("../src/");
@@ -163,4 +164,32 @@ Deno.test("the start's lock file lists no development tool", () => {
   const lock = JSON.parse(Deno.readTextFileSync(fromFileUrl("../deno.lock"))) as { npm?: Record<string, unknown> };
   const tools = /^(@duckdb|pg@|postgres@|@questdb|fast-check|playwright)/;
   assert.deepEqual(Object.keys(lock.npm ?? {}).filter((name) => tools.test(name)), []);
+});
+
+/** Files with a switch over types, and how many. Everything else asks the type's entry in `types/registry.ts`. */
+const TYPE_SWITCHES: Readonly<Record<string, number>> = {
+  // Loops over whole columns need other instructions for each layout.
+  "engine/keys.ts": 1,
+  "engine/order.ts": 1,
+  "sql/functions/value-table.ts": 2,
+  // Parsers that write a whole column, one for each type.
+  "wire/csv/values.ts": 1,
+  // Parquet's own types, some of which have the names of ours.
+  "engine/parquet/schema.ts": 1,
+};
+
+const TAGS = new Set(typeNames().map((name) => name.toUpperCase()));
+Deno.test("types are asked, not told apart by switches", () => {
+  const found: Record<string, number> = {};
+  for (const path of sourceFiles()) {
+    if (/^(?:types|console)\//.test(path)) continue;
+    const text = Deno.readTextFileSync(join(SRC, path));
+    for (const { 1: indent, 2: subject, index } of text.matchAll(/^( *)switch \((.*)\) \{$/gm)) {
+      const body = text.slice(index, text.indexOf(`\n${indent}}`, index));
+      const labels = [...body.matchAll(/\bcase "([^"]+)":/g)].map(([, label]) => label);
+      const isOfTypes = labels.some((label) => TAGS.has(label)) || /layout/i.test(subject);
+      if (isOfTypes) found[path] = (found[path] ?? 0) + 1;
+    }
+  }
+  assert.deepEqual(found, TYPE_SWITCHES);
 });

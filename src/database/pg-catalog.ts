@@ -204,21 +204,11 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
     }),
 };
 
-/** The value of a column that a row omits. */
+/** The value of a column that a row omits: zero for numbers, false, or null. */
 function emptyValue(tag: string): Value {
-  switch (tag) {
-    case "BOOLEAN":
-      return false;
-    case "INT":
-    case "SHORT":
-      return 0;
-    case "LONG":
-      return 0n;
-    case "FLOAT":
-      return 0;
-    default:
-      return null;
-  }
+  const { order, timeUnit, layout, missing, fromBits } = typeOf(tag);
+  const isNumber = (order === "signed" || order === "float") && timeUnit === undefined;
+  return isNumber ? fromBits(layout === "i64" ? 0n : 0) : missing;
 }
 
 export function isCatalogSource(source: string): boolean {

@@ -150,7 +150,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
   select(select, distinct, items, from, clauses): Select {
     const end = endOf(items);
     if (!given(from) && matched.source.text[end - 1] === ",") {
-      throw new SqlError("A column is wanted behind the comma", end);
+      throw new SqlError("Expected a column after the comma", end);
     }
     return {
       kind: "select",

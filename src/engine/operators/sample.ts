@@ -393,22 +393,8 @@ class Filler {
     const first = this.starts[before];
     const width = Number(this.starts[after] - first), at = Number(time - first);
     const layout = layoutOf(source.type);
-    const read = (row: number): number => {
-      switch (layout) {
-        case "f64":
-          return heap.f64[(source.address >>> 3) + row];
-        case "f32":
-          return heap.f32[(source.address >>> 2) + row];
-        case "i64":
-          return Number(heap.i64[(source.address >>> 3) + row]);
-        case "i32":
-          return heap.i32[(source.address >>> 2) + row];
-        case "i16":
-          return heap.i16[(source.address >>> 1) + row];
-        default:
-          return heap.i8[source.address + row];
-      }
-    };
+    const values = heap[layout as "f64"], start = source.address / LAYOUT_WIDTH[layout];
+    const read = (row: number) => Number(values[start + row]);
     const value = (read(before) * (width - at) + read(after) * at) / width;
     if (layout === "f64" || layout === "f32") return value;
     return layout === "i64" ? BigInt(Math.trunc(value)) : Math.trunc(value);

@@ -40,7 +40,7 @@ export interface Scope {
   /** Collects calls of `unnest`. Absent if they are not allowed. */
   unnest?: UnnestSink;
   subqueries?: SubqueryHost;
-  /** Is it the condition of WHERE? */
+  /** True for the condition of WHERE. */
   isFilter?: boolean;
   /** True inside of a window function. */
   isWindow?: boolean;

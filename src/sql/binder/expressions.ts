@@ -70,7 +70,7 @@ export class Expressions implements ExpressionBinder {
   condition(e: Expression, scope: Scope, isOperand = false): Expr {
     const bound = this.settle(this.bind(e, scope), "BOOLEAN");
     if (bound.type === "NULL" && isOperand) return FALSE;
-    if (bound.type !== "BOOLEAN") throw typeMismatch(`a condition is wanted: found ${displayName(bound.type)}`, e.at);
+    if (bound.type !== "BOOLEAN") throw typeMismatch(`expected a condition: found ${displayName(bound.type)}`, e.at);
     return bound;
   }
 

@@ -157,7 +157,7 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
     if (tolerance === undefined) {
       // If the unit is missing, the error is after the number.
       const digits = /^\d+(?![a-zA-Z])/.exec(text)?.[0].length ?? 0;
-      throw new SqlError(`'${text}' is no tolerance: a number and one of n U T s m h d w is wanted`, at + digits);
+      throw new SqlError(`'${text}' is no tolerance: expected a number and one of n U T s m h d w`, at + digits);
     }
     if (/^0+[a-zA-Z]$/.test(text)) throw new SqlError("a tolerance is above zero", at);
   }

@@ -3,7 +3,7 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { formatArray, parseArray } from "../../types/array-text.ts";
-import type { Value } from "../../types/mod.ts";
+import { typeOf, type Value } from "../../types/mod.ts";
 import {
   arrayDimensions,
   DECIMAL_PRECISION_MAX,
@@ -15,6 +15,7 @@ import {
   parseLong256,
 } from "../../types/wide.ts";
 import type { Expr } from "../plan.ts";
+import { isNumber } from "./types.ts";
 
 export type Constant = Extract<Expr, { kind: "constant" }>;
 
@@ -35,7 +36,7 @@ export function numberLiteral(text: string, at: number): Constant {
   if (/^0x/i.test(plain)) {
     const value = plain.length % 2 === 0 ? parseLong256(plain) : undefined;
     if (value === undefined) {
-      throw new SqlError(`${text} is no LONG256: an even number of up to 64 hexadecimal digits is wanted`, at);
+      throw new SqlError(`${text} is no LONG256: expected an even number of up to 64 hexadecimal digits`, at);
     }
     return constant(value, "LONG256");
   }
@@ -131,18 +132,11 @@ export function textLiteral(value: string): Constant {
 }
 
 /** The negated constant, so that `-1` is a literal too. */
-export function negated(literal: Constant): Constant | undefined {
-  switch (literal.type) {
-    case "INT":
-      return constant(literal.value === null ? null : (-(literal.value as number)) | 0, "INT");
-    case "LONG":
-      return constant(literal.value === null ? null : BigInt.asIntN(64, -(literal.value as bigint)), "LONG");
-    case "FLOAT":
-    case "DOUBLE":
-      return constant(literal.value === null ? null : -(literal.value as number), literal.type);
-    default:
-      return decimalOf(literal.type)
-        ? constant(literal.value === null ? null : -(literal.value as bigint), literal.type)
-        : undefined;
-  }
+export function negated({ type, value }: Constant): Constant | undefined {
+  const isDecimal = decimalOf(type) !== undefined;
+  if (!isDecimal && !isNumber(type)) return undefined;
+  if (value === null) return constant(null, type);
+  if (typeof value === "bigint") return constant(isDecimal ? -value : BigInt.asIntN(64, -value), type);
+  const negative = -(value as number);
+  return constant(typeOf(type).order === "float" ? negative : negative | 0, type);
 }

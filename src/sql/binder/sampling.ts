@@ -78,7 +78,7 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
   const parsed = parseSampling(text ?? "");
   if (parsed === undefined) {
     throw new SqlError(
-      `'${text}' is no bucket size: a number and one of n U T s m h d w M y is wanted`,
+      `'${text}' is no bucket size: expected a number and one of n U T s m h d w M y`,
       interval.at,
       SQLSTATE.invalidParameter,
     );
@@ -106,7 +106,7 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
     const offset = written === undefined ? undefined : parseOffset(written, timeType);
     if (offset === undefined) {
       throw new SqlError(
-        `'${written ?? "null"}' is no offset: [+-]HH:mm is wanted`,
+        `'${written ?? "null"}' is no offset: expected [+-]HH:mm`,
         align.offset.at,
         SQLSTATE.invalidParameter,
       );
@@ -188,7 +188,7 @@ function instantOf(expressions: Expressions, e: Expression, timeType: string, na
   const cast = value === undefined || value.value === null
     ? undefined
     : foldAtNow(expressions.cast(value, timeType, e.at), expressions.binding);
-  if (typeof cast?.value !== "bigint") throw typeMismatch(`a constant ${displayName(timeType)} is wanted`, e.at);
+  if (typeof cast?.value !== "bigint") throw typeMismatch(`expected a constant ${displayName(timeType)}`, e.at);
   return cast.value;
 }
 

@@ -48,7 +48,7 @@ export class Subqueries implements SubqueryHost {
   private bindOne(query: Query, names: Names, at: number): BoundQuery {
     const bound = this.queries.bind(query, names);
     if (bound.visible !== 1) {
-      throw new SqlError(`a sub-query of one column is wanted: found ${bound.visible}`, at, SQLSTATE.syntax);
+      throw new SqlError(`expected a sub-query of one column: found ${bound.visible}`, at, SQLSTATE.syntax);
     }
     return bound;
   }
@@ -229,7 +229,7 @@ export class Subqueries implements SubqueryHost {
     const bound = this.queries.bind(inner, names, { outer: { plan, columns } });
     const own = bound.visible - used.length;
     if (isOne && own !== 1) {
-      throw new SqlError(`a sub-query of one column is wanted: found ${own}`, at, SQLSTATE.syntax);
+      throw new SqlError(`expected a sub-query of one column: found ${own}`, at, SQLSTATE.syntax);
     }
     return {
       plan: bound.plan,

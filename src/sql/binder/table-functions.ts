@@ -80,13 +80,13 @@ function constantOf(queries: Queries, e: Expression, names: Names, standIn?: Con
   const bound = queries.expressions.bind(e, { columns: [], names });
   const value = foldAtNow(bound, queries.binding) ??
     (standIn && queries.expressions.constantOf(bound, standIn));
-  if (value === undefined) throw typeMismatch("a constant is wanted", e.at);
+  if (value === undefined) throw typeMismatch("expected a constant", e.at);
   return value;
 }
 
 function wholeNumber(queries: Queries, e: Expression, names: Names): bigint {
   const value = constantOf(queries, e, names, constant(1n, "LONG"));
-  if (value.value === null || !isInteger(value.type)) throw typeMismatch("a whole number is wanted", e.at);
+  if (value.value === null || !isInteger(value.type)) throw typeMismatch("expected a whole number", e.at);
   return BigInt(value.value as number | bigint);
 }
 
@@ -116,7 +116,7 @@ function longSequence(queries: Queries, call: FunctionCall, names: Names): Plan 
     ? convertConstant(given.value, given.type, "LONG")
     : given.value;
   if (whole === undefined || typeof whole === "string" || typeof whole === "boolean") {
-    throw typeMismatch("a whole number is wanted", call.args[0].at);
+    throw typeMismatch("expected a whole number", call.args[0].at);
   }
   const count = whole === null ? 0n : BigInt(whole);
   const plan = sequence("x", "LONG", 1n, 1n, count, call.args[0].at);
@@ -174,7 +174,7 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
 function instantBound(queries: Queries, bound: Constant, type: string, at: number): bigint {
   const direct = bound.value === null ? null : convertConstant(bound.value, bound.type, type);
   const value = direct ?? fold(queries.expressions.cast(bound, type, at), queries.binding)?.value;
-  if (typeof value !== "bigint") throw typeMismatch("a time is wanted", at);
+  if (typeof value !== "bigint") throw typeMismatch("expected a time", at);
   return value;
 }
 
@@ -214,12 +214,12 @@ const PERIOD_MICROS: Record<string, bigint> = {
 };
 
 function timeSeries(name: string, a: bigint, b: bigint, step: Constant, type: string, at: number): Plan {
-  if (step.value === null) throw typeMismatch("a step is wanted", at);
+  if (step.value === null) throw typeMismatch("expected a step", at);
   if (isInteger(step.type)) return longSeries(name, type, a, b, BigInt(step.value as number | bigint), at);
   const match = /^(-?\d*)([nUTsmhdwMy])$/.exec(String(step.value));
   if (match === null) {
     throw new SqlError(
-      `'${step.value}' is no period: a number and one of n U T s m h d w M y is wanted`,
+      `'${step.value}' is no period: expected a number and one of n U T s m h d w M y`,
       at,
       SQLSTATE.invalidParameter,
     );
@@ -263,7 +263,7 @@ function readParquet(queries: Queries, call: FunctionCall, names: Names): { plan
   checkCount(call, 1, 1);
   const [arg] = call.args;
   const value = constantOf(queries, arg, names);
-  if (typeof value.value !== "string" || value.value === "") throw typeMismatch("the name of a file is wanted", arg.at);
+  if (typeof value.value !== "string" || value.value === "") throw typeMismatch("expected the name of a file", arg.at);
   const path = importPath(queries.binding.context.importRoot, value.value, arg.at);
   let schema: FileColumns;
   try {

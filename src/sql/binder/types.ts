@@ -80,7 +80,7 @@ function decimalType({ parameters, at, name }: TypeName, inCast: boolean): strin
     throw new SqlError(
       `DECIMAL(${
         parameters.join(", ")
-      }) is none: a precision of 1 to ${DECIMAL_PRECISION_MAX} and a scale up to it are wanted`,
+      }) is none: expected a precision of 1 to ${DECIMAL_PRECISION_MAX} and a scale up to it`,
       inCast ? at : at + name.length,
       SQLSTATE.invalidParameter,
     );

@@ -247,7 +247,7 @@ entries.push(
     merge: ([a, n], [b, m]) => [i64.or(a, b), i64.add(n, m)],
     finish: ([wrong, n]) => i32.and(i64.eqz(wrong), i64.ne(n, ZERO64)),
   }),
-  aggregate("bool_or", "BOOLEAN", "BOOLEAN", "Is it true in any row?", {
+  aggregate("bool_or", "BOOLEAN", "BOOLEAN", "True if it is true in at least one row.", {
     state: () => [I64_ZERO],
     update: ([s], [x]) => [i64.or(s, i64.extendU(x))],
     merge: ([a], [b]) => [i64.or(a, b)],

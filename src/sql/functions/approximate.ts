@@ -108,12 +108,12 @@ function check(constants: readonly (Value | undefined)[], fractionAt: number | u
   const fraction = fractionAt === undefined ? undefined : constants[fractionAt];
   const precision = constants[precisionAt];
   if (fraction === null || (fraction !== undefined && !(Number(fraction) >= 0 && Number(fraction) <= 1))) {
-    return { message: "a fraction from 0 to 1 is wanted" };
+    return { message: "expected a fraction from 0 to 1" };
   }
   if (
     precision === null || (precision !== undefined && !(Number(precision) >= 0 && Number(precision) <= PRECISION_MAX))
   ) {
-    return { argument: precisionAt, message: `a precision from 0 to ${PRECISION_MAX} is wanted` };
+    return { argument: precisionAt, message: `expected a precision from 0 to ${PRECISION_MAX}` };
   }
   return undefined;
 }

@@ -303,7 +303,7 @@ const literals: FunctionEntry[] = [
     "array_of",
     [{ name: "element", type: "DOUBLE", variadic: true }],
     flat,
-    "An array of the numbers.",
+    "An array of the given numbers.",
     (columns, out, rowCount, context) =>
       each((row) => write(out, row, grid([columns.length], (i) => columns[i].values[row], context)), rowCount, context),
   ),
@@ -311,7 +311,7 @@ const literals: FunctionEntry[] = [
     "array_of",
     [{ name: "row", type: "array", variadic: true }],
     (types) => arrayTag(arrayDimensions(types[0]) + 1),
-    "An array of the arrays.",
+    "An array whose elements are the given arrays.",
     (columns, out, rowCount, context) =>
       each(
         (row) => {
@@ -346,7 +346,7 @@ function product(a: Grid, b: Grid, context: FunctionContext): Grid {
 
 /** Element 0 does not exist. */
 const noZero: FunctionEntry["check"] = (constants) => {
-  if (constants.length % 3 !== 1) return { message: "three numbers are wanted for each subscript" };
+  if (constants.length % 3 !== 1) return { message: "expected three numbers for each subscript" };
   for (let i = 1; i + 2 < constants.length; i += 3) {
     const zero = [i + 1, i + 2].find((at) => constants[at] === 0 || constants[at] === 0n);
     if (zero !== undefined) return { argument: zero, message: "elements count from 1" };
@@ -356,7 +356,7 @@ const noZero: FunctionEntry["check"] = (constants) => {
 
 const ofDimensions = (wanted: number, count: number): FunctionEntry["check"] => (_, types) => {
   const wrong = types.slice(0, count).findIndex((type) => arrayDimensions(type) !== wanted);
-  return wrong < 0 ? undefined : { argument: wrong, message: `an array of ${wanted} dimensions is wanted` };
+  return wrong < 0 ? undefined : { argument: wrong, message: `expected an array of ${wanted} dimensions` };
 };
 
 function optional(name: string, type: string, constant = false) {
@@ -590,7 +590,7 @@ const build: FunctionEntry = batchEntry(
     variadic: true,
   }],
   (_, constants = []) => arrayTag(Number(constants[0] ?? 1) > 1 ? 2 : 1),
-  "So many arrays of that size, each filled with a number or with an array's elements.",
+  "An array of a size, filled with a number or with an array's elements.",
   ([count, size, ...fillers], out, rowCount, context) =>
     each(
       (row) => {
@@ -618,7 +618,7 @@ const build: FunctionEntry = batchEntry(
   {
     check: (constants, types) => {
       const count = Number(constants[0]);
-      if (!(count >= 1)) return { argument: 0, message: "at least one array is wanted" };
+      if (!(count >= 1)) return { argument: 0, message: "expected at least one array" };
       const unfit = types.findIndex((type, k) => k >= 2 && !isFiller(type));
       if (unfit > 0) {
         return { argument: unfit, message: `array_build: a filler is a number or an array, found ${types[unfit]}` };
@@ -633,7 +633,7 @@ const others: FunctionEntry[] = [
     "array_slice",
     [ARRAY("array"), { name: "number", type: "LONG", variadic: true }],
     sliceType,
-    "Elements and slices: what `a[1, 2:4]` says.",
+    "Elements and slices of an array, as in `a[1, 2:4]`.",
     slice,
     [],
     { check: noZero },
@@ -642,7 +642,7 @@ const others: FunctionEntry[] = [
     "array_count",
     [ARRAY("array")],
     "INT",
-    "How many elements are not null.",
+    "The number of elements that are not null.",
     ([column], out, rowCount, context) =>
       each(
         (row) => {
@@ -656,7 +656,7 @@ const others: FunctionEntry[] = [
     "array_position",
     [ARRAY("array"), { name: "value", type: "DOUBLE" }],
     "INT",
-    "The first place of a value; null where it is not.",
+    "The position of a value's first occurrence; null if there is none.",
     ([column, wanted], out, rowCount, context) =>
       each(
         (row) => {
@@ -676,7 +676,7 @@ const others: FunctionEntry[] = [
     "array_sort",
     [ARRAY("array"), optional("descending", "BOOLEAN"), optional("nullsFirst", "BOOLEAN")],
     same,
-    "Each row sorted; nulls stand last, in descending order first.",
+    "Each row sorted. Nulls are last, or first in descending order.",
     ([column, descending, nullsFirst], out, rowCount, context) =>
       each(
         (row) => {
@@ -711,7 +711,7 @@ const others: FunctionEntry[] = [
         const dimension = Number(constants[1]), most = arrayDimensions(types[0]);
         return dimension >= 1 && dimension <= most
           ? undefined
-          : { argument: 1, message: `a dimension from 1 to ${most} is wanted` };
+          : { argument: 1, message: `expected a dimension from 1 to ${most}` };
       },
     },
   ),
@@ -736,7 +736,7 @@ const others: FunctionEntry[] = [
       "dot_product",
       [{ name: "a", type: left }, { name: "b", type: right }],
       "DOUBLE",
-      "The sum of the products of elements at the same place; nulls count nothing.",
+      "The sum of the products of elements at the same position; nulls are left out.",
       ([a, b], out, rowCount, context) =>
         each(
           (row) => {
@@ -782,7 +782,7 @@ const others: FunctionEntry[] = [
     "shift",
     [ARRAY("array"), { name: "places", type: "INT" }, optional("fill", "DOUBLE")],
     same,
-    "Each row moved by so many places, to the right; what comes free is null or the fill value.",
+    "Each row with its elements moved to the right by a number of places; free places are null or the fill value.",
     ([column, places, fill], out, rowCount, context) =>
       each(
         (row) => {
@@ -802,7 +802,7 @@ const others: FunctionEntry[] = [
     "insertion_point",
     [ARRAY("array"), { name: "value", type: "DOUBLE" }, optional("before", "BOOLEAN")],
     "INT",
-    "Where a value goes into a sorted array: behind its equals, or before them.",
+    "The position at which a value is inserted into a sorted array, after or before equal elements.",
     ([column, wanted, before], out, rowCount, context) =>
       each(
         (row) => {
@@ -821,7 +821,7 @@ const others: FunctionEntry[] = [
     "l2price",
     [{ name: "size", type: "DOUBLE" }, ARRAY("sizes"), ARRAY("prices")],
     "DOUBLE",
-    "The average price at which a size is traded with the book's levels, best first; null beyond the book.",
+    "The average price of trading a size against a book's levels, best first; null if the book is too small.",
     ([wanted, sizes, prices], out, rowCount, context) =>
       each(
         (row) => {
@@ -879,7 +879,7 @@ export const arrayFunctions: FunctionEntry[] = [
   ),
   mapping(
     "array_reverse",
-    "Each row turned round.",
+    "Each row with its elements in reverse order.",
     same,
     (array, context) => byRow(array, context, (row) => row.reverse()),
   ),

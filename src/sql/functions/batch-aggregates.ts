@@ -341,7 +341,7 @@ entries.push(
     "string_agg",
     [...textArgs, delimiterArg],
     joined,
-    "The texts that are not null, with a delimiter between.",
+    "The texts that are not null, joined by a delimiter.",
     (_, constants, { memory }) => new JoinState(bytesOf(constants[1]), memory),
     { check: checkDelimiter },
   ),
@@ -349,7 +349,7 @@ entries.push(
     "string_distinct_agg",
     [...textArgs, delimiterArg],
     joined,
-    "The distinct texts that are not null in order of first appearance, with a delimiter between.",
+    "The distinct texts that are not null, joined by a delimiter in order of first appearance.",
     ([type], constants, context) =>
       new DistinctState(type, context, (table, out, groupCount) => {
         const join = new JoinState(bytesOf(constants[1]), context.memory);
@@ -392,7 +392,7 @@ entries.push(
     "geomean",
     [{ name: "value", type: "DOUBLE" }],
     "DOUBLE",
-    "The geometric mean; null when a value is not above zero.",
+    "The geometric mean; null if a value is zero or negative.",
     () => new GeometricState(),
   ),
 );

@@ -93,28 +93,28 @@ const OPERATORS: {
   },
   {
     name: "<",
-    summary: "Is the first smaller?",
+    summary: "True if the first is less.",
     example: "1 < 2",
     of: (o) => o.lt,
     wide: (sign, nulls) => sign < 0 && nulls === 0,
   },
   {
     name: "<=",
-    summary: "Is the first not greater?",
+    summary: "True if the first is less than or equal to the second.",
     example: "2 <= 2",
     of: (o) => o.le,
     wide: (sign, nulls) => sign <= 0 && nulls !== 1,
   },
   {
     name: ">",
-    summary: "Is the first greater?",
+    summary: "True if the first is greater.",
     example: "3 > 2",
     of: (o) => (a, b) => o.lt(b, a),
     wide: (sign, nulls) => sign > 0 && nulls === 0,
   },
   {
     name: ">=",
-    summary: "Is the first not smaller?",
+    summary: "True if the first is greater than or equal to the second.",
     example: "2 >= 2",
     of: (o) => (a, b) => o.le(b, a),
     wide: (sign, nulls) => sign >= 0 && nulls !== 1,
@@ -164,12 +164,14 @@ for (const { name, summary, example, of, wide } of OPERATORS) {
 }
 for (const [name, op] of [["=", i32.eq], ["!=", i32.ne]] as const) {
   entries.push(
-    entry(name, ["BOOLEAN", "BOOLEAN"], name === "=" ? "Are they equal?" : "Do they differ?", {
+    entry(name, ["BOOLEAN", "BOOLEAN"], name === "=" ? "True if they are equal." : "True if they differ.", {
       emit: ([a, b]) => op(a, b),
     }),
   );
   const holds = OPERATORS.find((operator) => operator.name === name)!.wide;
-  entries.push(entry(name, ["INTERVAL", "INTERVAL"], "Are they one interval?", { batch: wideBatch(holds) }));
+  entries.push(
+    entry(name, ["INTERVAL", "INTERVAL"], "True if they have the same start and end.", { batch: wideBatch(holds) }),
+  );
 }
 
 // Reversed bounds are swapped. A null bound only includes null, as with two comparisons.
@@ -177,7 +179,7 @@ for (const [type, order] of ORDERS) {
   const { le, min, max } = order;
   if (type === "CHAR" || min === undefined || max === undefined) continue;
   entries.push(
-    entry("between", [type, type, type], "Does a lie between b and c, ends included, in either order of the ends?", {
+    entry("between", [type, type, type], "True if a is between b and c, both included, in either order of b and c.", {
       args: [{ name: "a", type }, { name: "low", type }, { name: "high", type }],
       emit: ([a, low, high]) => i32.and(le(min(low, high), a), le(a, max(low, high))),
       examples: type === "INT" ? [{ sql: "5 BETWEEN 10 AND 1", gives: true }] : [],
@@ -186,15 +188,15 @@ for (const [type, order] of ORDERS) {
 }
 
 entries.push(
-  entry("and", ["BOOLEAN", "BOOLEAN"], "Do both hold?", {
+  entry("and", ["BOOLEAN", "BOOLEAN"], "True if both are true.", {
     emit: ([a, b]) => i32.and(a, b),
     examples: [{ sql: "true AND false", gives: false }],
   }),
-  entry("or", ["BOOLEAN", "BOOLEAN"], "Does either hold?", {
+  entry("or", ["BOOLEAN", "BOOLEAN"], "True if at least one is true.", {
     emit: ([a, b]) => i32.or(a, b),
     examples: [{ sql: "true OR false", gives: true }],
   }),
-  entry("not", ["BOOLEAN"], "Does it not hold?", {
+  entry("not", ["BOOLEAN"], "True if the condition is false.", {
     emit: ([a]) => i32.xor(a, ONE32),
     examples: [{ sql: "NOT true", gives: false }],
   }),
@@ -232,7 +234,7 @@ for (
 }
 for (const type of ["UUID", "INTERVAL"]) {
   entries.push(
-    entry("is_null", [type], "Is it null?", {
+    entry("is_null", [type], "True if it is null.", {
       batch: ([a], out, rowCount) => {
         for (let row = 0; row < rowCount; row++) out.values[row] = a.isNull(row) ? 1 : 0;
       },
@@ -242,7 +244,7 @@ for (const type of ["UUID", "INTERVAL"]) {
 
 /** For wide types and types with parameters. */
 entries.push(
-  entry("is_null", ["any"], "Is it null?", {
+  entry("is_null", ["any"], "True if it is null.", {
     batch: ([a], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) out.values[row] = a.isNull(row) ? 1 : 0;
     },

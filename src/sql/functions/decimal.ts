@@ -112,7 +112,7 @@ const operators: FunctionEntry[] = ([
   ["*", "Product of DECIMALs.", product, (a, b) => a * b],
   [
     "/",
-    "Quotient of DECIMALs with the decimals of both, rounded; an error by zero.",
+    "The quotient of DECIMALs with the decimals of both, rounded. Division by zero is an error.",
     product,
     (a, b, _, right, at) => {
       const divisor = notZero(b, at), scaled = a * power(2 * right.scale);
@@ -121,7 +121,7 @@ const operators: FunctionEntry[] = ([
   ],
   [
     "%",
-    "Remainder with the sign of the dividend.",
+    "The remainder, with the sign of the dividend.",
     (types) => holding(types, 0),
     aligned((a, b, at) => a % notZero(b, at)),
   ],
@@ -150,7 +150,7 @@ const comparisons: FunctionEntry[] = ORDERS.map(([name, holds, ofNulls]) =>
     name,
     [DECIMAL("a"), DECIMAL("b")],
     "BOOLEAN",
-    "The order of two DECIMALs.",
+    "Compares two DECIMALs.",
     ([a, b], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const sign = compareDecimals(a, b, row);
@@ -294,7 +294,7 @@ const casts: FunctionEntry[] = [
       `decimal_${type}`,
       [DECIMAL("value")],
       type as string,
-      "The whole part.",
+      "The value without its decimals.",
       ([column], out, rowCount, context) => {
         const { scale } = decimalOf(column.type)!;
         for (let row = 0; row < rowCount; row++) {
@@ -424,7 +424,7 @@ aggregates.push(
       const wanted = Number(constants[1] ?? scale);
       return limited(precision - scale + wanted, wanted);
     },
-    "The average of DECIMALs with so many decimals.",
+    "The average of DECIMALs, with the given number of decimals.",
     undefined,
     [],
     {

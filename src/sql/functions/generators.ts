@@ -113,7 +113,7 @@ const checkTextRange: FunctionEntry["check"] = (constants, types) =>
 
 const checkTexts: FunctionEntry["check"] = ([count, , high]) =>
   count !== undefined && !(Number(count) >= 1 && Number(count) <= TEXTS_MAX)
-    ? { message: `1 to ${TEXTS_MAX} texts are wanted`, argument: 0 }
+    ? { message: `expected 1 to ${TEXTS_MAX} texts`, argument: 0 }
     : Number(high ?? 0) > TEXT_BYTES_MAX
     ? { message: `a text has ${TEXT_BYTES_MAX} letters at most`, argument: 2 }
     : undefined;
@@ -273,7 +273,7 @@ for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"]
       name,
       [["low", "INT"], ["high", "INT"], ["nullRate", "INT"]],
       returns,
-      "Capital letters, low to high of them, or null.",
+      "A text of low to high random capital letters, or null.",
       (out, row, context, [low, high, rate], pace) => {
         if (isNull(context, at(rate, row))) return out.setText(row, undefined);
         const length = lengthBetween(context, at(low, row), at(high, row));
@@ -380,7 +380,7 @@ entries.push(
   source(
     "long_sequence",
     [required("count", "LONG"), optional("seed1", "LONG"), optional("seed2", "LONG")],
-    "So many rows: x from 1. Two seeds make random functions repeat themselves.",
+    "A number of rows with x from 1. With two seeds, random functions give the same values in each run.",
     "SELECT * FROM long_sequence(3)",
     1,
   ),

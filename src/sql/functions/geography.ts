@@ -24,14 +24,14 @@ export function geohashOf(longitude: number, latitude: number, bits: number): bi
 function checkPlace(constants: readonly (Value | undefined)[]) {
   const [longitude, latitude, bits] = constants;
   if (typeof longitude === "number" && Math.abs(longitude) > 180) {
-    return { argument: 0, message: "a longitude from -180 to 180 is wanted" };
+    return { argument: 0, message: "expected a longitude from -180 to 180" };
   }
   if (typeof latitude === "number" && Math.abs(latitude) > 90) {
-    return { argument: 1, message: "a latitude from -90 to 90 is wanted" };
+    return { argument: 1, message: "expected a latitude from -90 to 90" };
   }
   return Number(bits) >= 1 && Number(bits) <= GEOHASH_BITS_MAX
     ? undefined
-    : { argument: 2, message: `1 to ${GEOHASH_BITS_MAX} bits are wanted` };
+    : { argument: 2, message: `expected 1 to ${GEOHASH_BITS_MAX} bits` };
 }
 
 /** Pairs of latitude and longitude. */
@@ -42,7 +42,7 @@ function checkCoordinates(constants: readonly (Value | undefined)[]) {
   if (wrong < 0) return undefined;
   return {
     argument: wrong,
-    message: wrong % 2 === 0 ? "a latitude from -90 to 90 is wanted" : "a longitude from -180 to 180 is wanted",
+    message: wrong % 2 === 0 ? "expected a latitude from -90 to 90" : "expected a longitude from -180 to 180",
   };
 }
 
@@ -64,7 +64,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "make_geohash",
     [DOUBLE("longitude"), DOUBLE("latitude"), { name: "bits", type: "INT", constant: true }],
     (_, constants = []) => geohashTag(Number(constants[2] ?? 1)),
-    "The geohash of a place, of so many bits.",
+    "The geohash of a place, with a number of bits.",
     ([longitudes, latitudes, bits], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const longitude = longitudes.values[row], latitude = latitudes.values[row];
@@ -79,7 +79,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "within",
     [{ name: "geohash", type: "wide" }, { name: "prefix", type: "wide", constant: true, variadic: true }],
     "BOOLEAN",
-    "Does the geohash begin with one of the others?",
+    "True if the geohash begins with one of the others.",
     ([column, ...prefixes], out, rowCount) => {
       const bits = geohashBits(column.type)!;
       for (let row = 0; row < rowCount; row++) {
@@ -94,7 +94,7 @@ export const geographyFunctions: FunctionEntry[] = [
     {
       check: (_, types) => {
         const wrong = types.findIndex((type) => geohashBits(type) === undefined);
-        return wrong < 0 ? undefined : { argument: wrong, message: "a geohash is wanted" };
+        return wrong < 0 ? undefined : { argument: wrong, message: "expected a geohash" };
       },
     },
   ),
@@ -102,7 +102,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "within_box",
     [DOUBLE("x"), DOUBLE("y"), DOUBLE("minX"), DOUBLE("minY"), DOUBLE("maxX"), DOUBLE("maxY")],
     "BOOLEAN",
-    "Is the point in the box, borders included?",
+    "True if the point is in the box or on its border.",
     undefined,
     [["within_box(1, 1, 0, 0, 2, 2)", true]],
     {
@@ -114,7 +114,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "within_radius",
     [DOUBLE("x"), DOUBLE("y"), DOUBLE("centerX"), DOUBLE("centerY"), DOUBLE("radius")],
     "BOOLEAN",
-    "Is the point in the circle, its line included?",
+    "True if the point is in the circle or on its line.",
     (columns, out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const [x, y, centerX, centerY, radius] = ofRow(columns, row);
@@ -127,7 +127,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "geo_distance_meters",
     COORDINATES,
     "DOUBLE",
-    "Metres between two places that are not far from each other.",
+    "The distance of two places in metres, exact for places that are close to each other.",
     (columns, out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const [latitude, longitude, toLatitude, toLongitude] = ofRow(columns, row);
@@ -141,7 +141,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "geo_within_radius_latlon",
     [...COORDINATES, DOUBLE("meters")],
     "BOOLEAN",
-    "Does the first place lie within so many metres of the second?",
+    "True if the distance of the two places is at most so many metres.",
     (columns, out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const [latitude, longitude, toLatitude, toLongitude, meters] = ofRow(columns, row);

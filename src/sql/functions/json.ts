@@ -203,7 +203,7 @@ const entries: FunctionEntry[] = [
     "json_extract",
     ARGS,
     "VARCHAR",
-    "The value at a path such as `$.a[0].b` of a JSON text; a cast behind it reads the value as that type.",
+    "The value at a path such as `$.a[0].b` of a JSON text. A cast of the call reads the value as that type.",
     // A null in the document is an empty text, to distinguish it from a missing value.
     extracted((out, row, raw) => out.setText(row, raw === undefined ? undefined : raw === "null" ? "" : asText(raw))),
     [[`json_extract('{"a":[1,2]}', '$.a[1]')`, "2"], [`json_extract('{"a":"7"}', '.a')::int`, 7]],

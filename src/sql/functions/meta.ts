@@ -245,7 +245,7 @@ const clientFunctions: FunctionEntry[] = [
     "is_element",
     [{ name: "text", type: "text" }, { name: "array", type: "text" }],
     "BOOLEAN",
-    "Is the text an element of an array in PostgreSQL's text form? `x = ANY(array)` is this.",
+    "True if the text is an element of an array in PostgreSQL's text form. `x = ANY(array)` calls it.",
     ([text, array], out, rowCount, { poll }) => {
       for (let row = 0; row < rowCount; row++) {
         poll();
@@ -289,7 +289,7 @@ const clientFunctions: FunctionEntry[] = [
     "current_schemas",
     [{ name: "with_implicit", type: "BOOLEAN" }],
     "STRING",
-    "The schemas whose names can be left out.",
+    "The schemas on the search path.",
     ([implicit], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         out.setText(row, implicit.values[row] === 1 ? "{pg_catalog,public}" : "{public}");
@@ -320,7 +320,7 @@ const clientFunctions: FunctionEntry[] = [
     "array_length",
     [{ name: "array", type: "text" }, { name: "dimension", type: "INT" }],
     "INT",
-    "How many elements an array in PostgreSQL's text form has; NULL if it has none.",
+    "The number of elements of an array in PostgreSQL's text form; NULL if it has none.",
     ([array, dimension], out, rowCount, { poll }) => {
       for (let row = 0; row < rowCount; row++) {
         poll();
@@ -334,7 +334,7 @@ const clientFunctions: FunctionEntry[] = [
     "is_single_row",
     [{ name: "count", type: "LONG" }],
     "BOOLEAN",
-    "True; an error where a sub-query that stands for a value gives more than one row.",
+    "True; an error if a sub-query used as a value gives more than one row.",
     ([count], out, rowCount, { at }) => {
       for (let row = 0; row < rowCount; row++) {
         if (count.values[row] > 1n) {
@@ -350,7 +350,7 @@ const clientFunctions: FunctionEntry[] = [
     "pg_is_in_recovery",
     [],
     "BOOLEAN",
-    "A server that answers is not.",
+    "False: a server that answers is not in recovery.",
     (_, out, rowCount) => out.values.fill(0, 0, rowCount),
   ),
   batchEntry(
@@ -379,7 +379,7 @@ const clientFunctions: FunctionEntry[] = [
     "set_config",
     [{ name: "name", type: "text" }, { name: "value", type: "text" }, { name: "is_local", type: "BOOLEAN" }],
     "STRING",
-    "Gives the value back and sets nothing: settings are set by SET.",
+    "Returns the value and sets nothing. Use SET to change a setting.",
     ([_name, value], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) out.setText(row, value.text(row));
     },
@@ -402,7 +402,7 @@ const clientFunctions: FunctionEntry[] = [
     "format_type",
     [{ name: "oid", type: "INT" }, any("typmod")],
     "STRING",
-    "What PostgreSQL calls the type of this number.",
+    "PostgreSQL's name of the type with this number.",
     ([oid], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) out.setText(row, PG_TYPE_NAMES[oid.values[row] as number] ?? "???");
     },
@@ -424,16 +424,16 @@ export const metaFunctions: FunctionEntry[] = [
   said("current_database", "The name of the only database.", () => "qdb"),
   said("current_catalog", "The name of the only database.", () => "qdb"),
   said("current_schema", "The name of the only schema.", () => "public"),
-  said("current_user", "Who is asking.", (context) => context.user),
-  said("session_user", "Who is asking.", (context) => context.user),
-  said("user", "Who is asking.", (context) => context.user),
+  said("current_user", "The user's name.", (context) => context.user),
+  said("session_user", "The user's name.", (context) => context.user),
+  said("user", "The user's name.", (context) => context.user),
   said("pg_advisory_unlock_all", "Gives back no lock, as there are none: pools of drivers ask for it.", () => ""),
   said("pg_get_userbyid", "The name of the only role.", (context) => context.user, [any("id")]),
   batchEntry(
     "pg_table_is_visible",
     [any("table")],
     "BOOLEAN",
-    "Every table is.",
+    "True: every table is visible.",
     (_, out, rowCount) => out.values.fill(1, 0, rowCount),
   ),
   ...clientFunctions,
@@ -444,10 +444,10 @@ export const metaFunctions: FunctionEntry[] = [
   ),
   reload("reload_tls", "The same as `reload_config()`."),
   ...hashes,
-  subnet("<<", false, true, "Is the address inside of a network, and the network larger than it?"),
-  subnet("<<=", false, false, "Is the address inside of a network, or equal?"),
-  subnet(">>", true, true, "Does the network hold the address, and is larger than it?"),
-  subnet(">>=", true, false, "Does the network hold the address, or is it equal?"),
+  subnet("<<", false, true, "True if the network contains the address and more than it."),
+  subnet("<<=", false, false, "True if the network contains the address."),
+  subnet(">>", true, true, "True if the network contains the address and more than it."),
+  subnet(">>=", true, false, "True if the network contains the address."),
   batchEntry(
     "netmask",
     [{ name: "network", type: "text" }],

@@ -177,7 +177,7 @@ entries.push(
     "round",
     ["DOUBLE", "INT"],
     "DOUBLE",
-    "Rounded to so many decimals; halves go away from zero, to whole numbers up.",
+    "The value rounded to a number of decimals. Halves are rounded away from zero, or up when rounding to whole numbers.",
     {
       batch: digitsRounded(awayFromZero, Math.round),
     },
@@ -244,7 +244,7 @@ entries.push(
       "wmid",
       ["DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE"],
       "DOUBLE",
-      "The mid weighted by the sizes of the other side.",
+      "The mid price, each side weighted by the size of the other.",
       {
         emit: ([bidSize, bid, ask, askSize]) =>
           finiteOrNull(f64.div(f64.add(f64.mul(bid, askSize), f64.mul(ask, bidSize)), f64.add(bidSize, askSize))),

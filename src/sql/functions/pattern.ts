@@ -297,7 +297,7 @@ function entry(
 export const patternFunctions: FunctionEntry[] = [
   entry(
     "like",
-    "Does it match, % standing for any text and _ for one character?",
+    "True if it matches: % stands for any text and _ for one character.",
     matching("like", likeMatcher, true),
     [["'abc' LIKE 'a_c'", true], ["'100%' LIKE '%\\%'", true]],
   ),
@@ -307,25 +307,28 @@ export const patternFunctions: FunctionEntry[] = [
   ]]),
   entry(
     "~",
-    "Is the pattern (of Java's syntax, without look-around and back references) found anywhere?",
+    "True if the regular expression is found anywhere. It has Java's syntax, without look-around and back references.",
     regexMatching(true),
     [["'cat' ~ 'dog|cat'", true]],
     {
       check: checkRegex(false),
     },
   ),
-  entry("!~", "Is the pattern (of Java's syntax) nowhere?", regexMatching(false), [["'x1' !~ '\\d'", false]], {
+  entry("!~", "True if the regular expression (Java's syntax) is not found.", regexMatching(false), [[
+    "'x1' !~ '\\d'",
+    false,
+  ]], {
     check: checkRegex(false),
   }),
   entry(
     "glob",
-    "Does it match, * standing for any text, ? for one character and [..] for one of a set?",
+    "True if it matches: * stands for any text, ? for one character and [..] for one of a set.",
     globMatching,
     [["glob('abcd', 'a*d')", true]],
   ),
   entry(
     "regexp_replace",
-    "With every match of the pattern (of Java's syntax) replaced; $1 is the first group.",
+    "The text with every match of a regular expression (Java's syntax) replaced; $1 is the first group.",
     regexpReplace,
     [["regexp_replace('john smith', '(\\w+) (\\w+)', '$2, $1')", "smith, john"]],
     {

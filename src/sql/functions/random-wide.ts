@@ -24,7 +24,7 @@ function negative(constants: readonly (Value | undefined)[], from: number): Faul
 function checkArray(constants: readonly (Value | undefined)[]): Fault {
   const [dimensions, , longest = LENGTH_DEFAULT] = constants.map(Number);
   if (!(dimensions >= 1 && dimensions <= DIMENSIONS_MAX)) {
-    return { argument: 0, message: `1 to ${DIMENSIONS_MAX} dimensions are wanted` };
+    return { argument: 0, message: `expected 1 to ${DIMENSIONS_MAX} dimensions` };
   }
   const lengths = constants.length - 3;
   if (lengths > 0 && lengths !== dimensions) {
@@ -36,7 +36,7 @@ function checkArray(constants: readonly (Value | undefined)[]): Fault {
   const none = constants.findIndex((value, k) => k >= 2 && (value === null || Number.isNaN(value)));
   if (none >= 0) return { argument: none, message: "it is null" };
   return negative(constants, 1) ??
-    (lengths <= 0 && longest === 0 ? { argument: 2, message: "a length of 1 or more is wanted" } : undefined);
+    (lengths <= 0 && longest === 0 ? { argument: 2, message: "expected a length of 1 or more" } : undefined);
 }
 
 const decimal = ([precision, scale]: readonly (Value | undefined)[] = []): [precision: number, scale: number] => [
@@ -49,7 +49,7 @@ export const randomWideFunctions: FunctionEntry[] = [
     "rnd_geohash",
     [constant("bits")],
     (_, constants = []) => geohashTag(Number(constants[0] ?? 1)),
-    "A geohash of so many bits.",
+    "A random geohash with a number of bits.",
     ([bits], out, rowCount, context) => {
       for (let row = 0; row < rowCount; row++) {
         out.values[row] = BigInt.asUintN(bits.values[0], long(context));
@@ -62,7 +62,7 @@ export const randomWideFunctions: FunctionEntry[] = [
       check: ([bits]) =>
         Number(bits) >= 1 && Number(bits) <= GEOHASH_BITS_MAX
           ? undefined
-          : { argument: 0, message: `1 to ${GEOHASH_BITS_MAX} bits are wanted` },
+          : { argument: 0, message: `expected 1 to ${GEOHASH_BITS_MAX} bits` },
     },
   ),
   batchEntry(
@@ -85,10 +85,10 @@ export const randomWideFunctions: FunctionEntry[] = [
       check: (constants) => {
         const [precision, scale] = decimal(constants);
         if (constants[0] === null || !(precision >= 1 && precision <= DECIMAL_PRECISION_MAX)) {
-          return { message: `a precision from 1 to ${DECIMAL_PRECISION_MAX} is wanted` };
+          return { message: `expected a precision from 1 to ${DECIMAL_PRECISION_MAX}` };
         }
         if (constants[1] === null || !(scale >= 0 && scale <= precision)) {
-          return { message: "a scale from 0 to the precision is wanted" };
+          return { message: "expected a scale from 0 to the precision" };
         }
         return negative(constants, 2);
       },
@@ -113,7 +113,7 @@ export const randomWideFunctions: FunctionEntry[] = [
       check: (constants) =>
         typeof constants[0] === "string" && readNetwork(constants[0]) !== undefined
           ? negative(constants, 1)
-          : { argument: 0, message: "a network such as 10.0.0.0/8 is wanted" },
+          : { argument: 0, message: "expected a network such as 10.0.0.0/8" },
     },
   ),
   ...[[], [{ ...constant("nullRate, longest, length"), variadic: true }]].map((more) =>

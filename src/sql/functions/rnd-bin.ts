@@ -46,7 +46,7 @@ export const rndBin: FunctionEntry[] = [
     {
       volatility: "volatile",
       check: ([low, high, rate]) => {
-        if (low === null || !(Number(low) >= 1)) return { argument: 0, message: "at least 1 byte is wanted" };
+        if (low === null || !(Number(low) >= 1)) return { argument: 0, message: "expected at least 1 byte" };
         if (high === null || Number(high) > TEXT_BYTES_MAX) {
           return { argument: 1, message: `at most ${TEXT_BYTES_MAX} bytes are possible` };
         }

@@ -20,7 +20,7 @@ export const rndLog: FunctionEntry[] = [
           return { argument: 0, message: `0 to ${LINES_MAX} lines are possible` };
         }
         const isRatio = ratio !== null && Number(ratio) >= 0 && Number(ratio) <= 1;
-        return isRatio ? undefined : { argument: 1, message: "a ratio from 0 to 1 is wanted" };
+        return isRatio ? undefined : { argument: 1, message: "expected a ratio from 0 to 1" };
       },
       served: ({ log }, [lines, ratio]) => {
         for (let line = 1; line <= Number(lines); line++) {

@@ -23,14 +23,14 @@ export const rndSymbolWeighted: FunctionEntry[] = [
     {
       volatility: "volatile",
       check: (constants, types) => {
-        if (constants.length % 2 !== 0) return { message: "pairs of a symbol and its weight are wanted" };
+        if (constants.length % 2 !== 0) return { message: "expected pairs of a symbol and its weight" };
         for (let k = 0; k < constants.length; k += 2) {
           if (!isText(types[k]) && types[k] !== "CHAR" || constants[k] === null) {
-            return { argument: k, message: "a symbol is wanted" };
+            return { argument: k, message: "expected a symbol" };
           }
           const weight = constants[k + 1];
           if (typeof weight !== "number" && typeof weight !== "bigint" || !(Number(weight) >= 0)) {
-            return { argument: k + 1, message: "a weight of 0 or more is wanted" };
+            return { argument: k + 1, message: "expected a weight of 0 or more" };
           }
         }
         const total = constants.reduce<number>((sum, each, k) => k % 2 === 1 ? sum + Number(each) : sum, 0);

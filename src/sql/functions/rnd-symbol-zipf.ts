@@ -29,7 +29,7 @@ export const rndSymbolZipf: FunctionEntry[] = [
     {
       volatility: "volatile",
       check: (constants, types) => {
-        if (constants.length < 2) return { message: "symbols, or a count of them, and alpha are wanted" };
+        if (constants.length < 2) return { message: "expected symbols, or a count of them, and alpha" };
         const last = constants.length - 1, alpha = constants[last];
         if (typeof alpha !== "number" && typeof alpha !== "bigint" || !(Number(alpha) > 0)) {
           return { argument: last, message: "alpha must be above 0" };
@@ -39,10 +39,10 @@ export const rndSymbolZipf: FunctionEntry[] = [
           const count = constants[0], isCount = typeof count === "number" || typeof count === "bigint";
           return isCount && Number(count) >= 1 && Number(count) <= COUNT_MAX
             ? undefined
-            : { argument: 0, message: `a symbol, or a count from 1 to ${COUNT_MAX}, is wanted` };
+            : { argument: 0, message: `expected a symbol, or a count from 1 to ${COUNT_MAX}` };
         }
         const other = constants.findIndex((_, k) => k < last && !isSymbol(k));
-        return other < 0 ? undefined : { argument: other, message: "a symbol is wanted" };
+        return other < 0 ? undefined : { argument: other, message: "expected a symbol" };
       },
     },
   ),

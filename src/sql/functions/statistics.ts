@@ -85,7 +85,7 @@ for (const name of ["stddev", "stddev_samp"]) {
       name,
       NUMBER,
       "DOUBLE",
-      "The standard deviation of a sample; null below two values.",
+      "The standard deviation of a sample; null for fewer than two values.",
       moments((n, m2) => f64.sqrt(sample(n, m2))),
     ),
   );
@@ -96,7 +96,7 @@ entries.push(
     "stddev_pop",
     NUMBER,
     "DOUBLE",
-    "The standard deviation of all values.",
+    "The standard deviation of a population.",
     moments((n, m2) => f64.sqrt(population(n, m2))),
   ),
 );
@@ -145,14 +145,14 @@ entries.push(
     "covar_samp",
     PAIR,
     "DOUBLE",
-    "The covariance of a sample; null below two pairs.",
+    "The covariance of a sample; null for fewer than two pairs.",
     pairs(({ n, xy }) => select(f64.gt(n, ONE), f64.div(xy, f64.sub(n, ONE)), NAN64)),
   ),
   aggregate(
     "covar_pop",
     PAIR,
     "DOUBLE",
-    "The covariance of all pairs.",
+    "The covariance of a population.",
     pairs(({ n, xy }) => positive(n, f64.div(xy, n))),
   ),
   aggregate(
@@ -166,14 +166,14 @@ entries.push(
     "regr_slope",
     PAIR,
     "DOUBLE",
-    "The slope of y over x by least squares.",
+    "The slope of the least-squares line of y over x.",
     pairs(({ n, xy, xx }) => select(f64.gt(n, ONE), positive(xx, f64.div(xy, xx)), NAN64)),
   ),
   aggregate(
     "regr_intercept",
     PAIR,
     "DOUBLE",
-    "Where the line of y over x by least squares meets x = 0.",
+    "The intercept of the least-squares line of y over x.",
     pairs(({ n, meanX, meanY, xy, xx }) =>
       select(f64.gt(n, ONE), positive(xx, f64.sub(meanY, f64.mul(f64.div(xy, xx), meanX))), NAN64)
     ),
@@ -196,7 +196,7 @@ entries.push(
     "weighted_avg",
     [["value", "DOUBLE"], ["weight", "DOUBLE"]],
     "DOUBLE",
-    "The weighted mean; null where the weights sum to 0.",
+    "The weighted mean; null if the weights sum to 0.",
     weighted,
   ),
 );
@@ -241,7 +241,7 @@ for (const name of ["weighted_stddev", "weighted_stddev_rel"]) {
       name,
       WEIGHTED,
       "DOUBLE",
-      "The weighted standard deviation, the weights being reliabilities.",
+      "The weighted standard deviation; weights are reliabilities.",
       reliability,
     ),
   );
@@ -251,7 +251,7 @@ entries.push(
     "weighted_stddev_freq",
     WEIGHTED,
     "DOUBLE",
-    "The weighted standard deviation, the weights being frequencies.",
+    "The weighted standard deviation; weights are frequencies.",
     weightedSpread((w, _, s) => {
       const freedom = f64.sub(w, ONE);
       return positive(freedom, f64.sqrt(f64.div(s, freedom)));
@@ -329,7 +329,7 @@ const twap: Fused = {
 };
 for (const time of ["TIMESTAMP", "TIMESTAMP_NS"]) {
   entries.push(
-    aggregate("twap", [["price", "DOUBLE"], ["time", time]], "DOUBLE", "The price weighted by how long it held.", twap),
+    aggregate("twap", [["price", "DOUBLE"], ["time", time]], "DOUBLE", "The average price, weighted by time.", twap),
   );
 }
 
@@ -372,29 +372,31 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
 
 /** First and last value, whether there was one, and whether the value ever decreased. */
 for (const type of ["BYTE", "SHORT", "INT", "LONG", ...TIMES, "IPv4"]) {
-  entries.push(aggregate("isordered", [["value", type]], "BOOLEAN", "Does the value never fall from row to row?", {
-    ordered: true,
-    state: () => [I64, I64, I64, I64],
-    update: ([first, last, seen, fell], [x]) => {
-      const value = type === "IPv4" ? i64.extendU(x) : toI64(x);
-      return [
-        select(i64.eqz(seen), value, first),
-        value,
-        ONE64,
-        i64.or(fell, i64.extendU(i32.and(i64.ne(seen, ZERO64), i64.ltS(value, last)))),
-      ];
-    },
-    merge: ([first, last, seen, fell], [first2, last2, seen2, fell2]) => {
-      const both = i32.and(i64.ne(seen, ZERO64), i64.ne(seen2, ZERO64));
-      return [
-        select(i64.eqz(seen), first2, first),
-        select(i64.eqz(seen2), last, last2),
-        i64.or(seen, seen2),
-        i64.or(i64.or(fell, fell2), i64.extendU(i32.and(both, i64.ltS(first2, last)))),
-      ];
-    },
-    finish: ([, , , fell]) => i64.eqz(fell),
-  }));
+  entries.push(
+    aggregate("isordered", [["value", type]], "BOOLEAN", "True if no value is less than the one of the row before.", {
+      ordered: true,
+      state: () => [I64, I64, I64, I64],
+      update: ([first, last, seen, fell], [x]) => {
+        const value = type === "IPv4" ? i64.extendU(x) : toI64(x);
+        return [
+          select(i64.eqz(seen), value, first),
+          value,
+          ONE64,
+          i64.or(fell, i64.extendU(i32.and(i64.ne(seen, ZERO64), i64.ltS(value, last)))),
+        ];
+      },
+      merge: ([first, last, seen, fell], [first2, last2, seen2, fell2]) => {
+        const both = i32.and(i64.ne(seen, ZERO64), i64.ne(seen2, ZERO64));
+        return [
+          select(i64.eqz(seen), first2, first),
+          select(i64.eqz(seen2), last, last2),
+          i64.or(seen, seen2),
+          i64.or(i64.or(fell, fell2), i64.extendU(i32.and(both, i64.ltS(first2, last)))),
+        ];
+      },
+      finish: ([, , , fell]) => i64.eqz(fell),
+    }),
+  );
 }
 
 export const statisticsFunctions = withExamples(entries, {

@@ -267,7 +267,7 @@ export const textFunctions: FunctionEntry[] = [
     "left",
     [TEXT, COUNT],
     pieceType,
-    "The first characters; a negative count leaves out so many at the end.",
+    "The first characters; a negative count leaves out that many at the end.",
     leftOrRight(true),
     [["left('abcdef', -2)", "abcd"]],
   ),
@@ -275,7 +275,7 @@ export const textFunctions: FunctionEntry[] = [
     "right",
     [TEXT, COUNT],
     pieceType,
-    "The last characters; a negative count leaves out so many at the start.",
+    "The last characters; a negative count leaves out that many at the start.",
     leftOrRight(false),
     [["right('abcdef', 2)", "ef"]],
   ),
@@ -283,7 +283,7 @@ export const textFunctions: FunctionEntry[] = [
     "substring",
     [TEXT, { name: "start", type: "INT" }, { name: "length", type: "INT" }],
     "STRING",
-    "So many characters from the start-th, counted from 1; what lies before the first is lost.",
+    "A number of characters from position start, counted from 1. Positions before the first character count but give nothing.",
     rows((row, [column, starts, lengths], out, views, context) => {
       const start = starts.values[row], length = lengths.values[row];
       if (start === NULL_I32 || length === NULL_I32) return out.setNull(row);
@@ -309,7 +309,7 @@ export const textFunctions: FunctionEntry[] = [
       name,
       [TEXT, { name: "part", type: "text" }],
       "INT",
-      "Where the part begins, counted from 1; 0 when it is nowhere.",
+      "The position of the part, counted from 1; 0 if it is not found.",
       strpos,
       [[`${name}('Hello World', 'World')`, 7]],
     )
@@ -318,7 +318,7 @@ export const textFunctions: FunctionEntry[] = [
     "replace",
     [TEXT, { name: "part", type: "text" }, { name: "by", type: "text" }],
     "STRING",
-    "With every part replaced.",
+    "The text with every occurrence of a part replaced.",
     rows((row, [column, parts, bys], out, views, context, pace) => {
       const memory = viewOf(views, column, row);
       const from = offsetOf(column, row), to = from + bytesIn(column, row);
@@ -346,7 +346,7 @@ export const textFunctions: FunctionEntry[] = [
     "split_part",
     [TEXT, { name: "delimiter", type: "text" }, { name: "index", type: "INT" }],
     pieceType,
-    "The index-th piece between delimiters, counted from 1, or from the end with a negative index; empty when there is none.",
+    "The piece between delimiters at an index, counted from 1, or from the end if negative; empty if there is none.",
     rows((row, [column, delimiters, indexes], out, views, context, pace) => {
       const index = indexes.values[row];
       if (index === NULL_I32) return out.setNull(row);
@@ -376,7 +376,7 @@ export const textFunctions: FunctionEntry[] = [
     "lpad",
     [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
     pieceType,
-    "Filled up at the start, or cut, to so many characters.",
+    "The text padded at the start, or cut, to a length in characters.",
     pad(true),
     [["lpad('ab', 5, '*-')", "*-*ab"]],
   ),
@@ -384,7 +384,7 @@ export const textFunctions: FunctionEntry[] = [
     "rpad",
     [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
     pieceType,
-    "Filled up at the end, or cut, to so many characters.",
+    "The text padded at the end, or cut, to a length in characters.",
     pad(false),
     [["rpad('ab', 4)", "ab  "]],
   ),
@@ -392,7 +392,7 @@ export const textFunctions: FunctionEntry[] = [
     "starts_with",
     [TEXT, { name: "start", type: "text" }],
     "BOOLEAN",
-    "Does it begin so?",
+    "True if the text begins with the prefix.",
     ([column, starts], out, rowCount, context) => {
       const views = viewsOf(context.heap.u8);
       for (let row = 0; row < rowCount; row++) {
@@ -410,7 +410,7 @@ export const textFunctions: FunctionEntry[] = [
     "reverse",
     [TEXT],
     "STRING",
-    "From the end to the start.",
+    "The characters in reverse order.",
     rows((row, [column], out, views) => {
       const memory = viewOf(views, column, row);
       const from = offsetOf(column, row), to = from + bytesIn(column, row);
@@ -429,7 +429,7 @@ export const textFunctions: FunctionEntry[] = [
     "repeat",
     [TEXT, COUNT],
     "STRING",
-    "So many times.",
+    "The text repeated a number of times.",
     rows((row, [column, counts], out, _, context) => {
       const count = counts.values[row];
       if (count === NULL_I32) return out.setNull(row);
@@ -446,7 +446,7 @@ export const textFunctions: FunctionEntry[] = [
     "quote_ident",
     [TEXT],
     "STRING",
-    "As an identifier: in double quotes where it needs them.",
+    "The text as an identifier, in double quotes if it needs them.",
     rows((row, [column], out, _, context) => {
       const text = column.text(row)!;
       context.memory.need(4 * text.length);
@@ -465,7 +465,7 @@ export const textFunctions: FunctionEntry[] = [
       name,
       [{ name: "value", type: "any", variadic: true }],
       "STRING",
-      "One behind the other as text. Null texts are passed over, null numbers are written.",
+      "The values as one text. Null texts are left out; null numbers are written.",
       (args, out, rowCount, context) => {
         const views = viewsOf(context.heap.u8);
         const pace = new Pace(context);

@@ -145,7 +145,7 @@ const PARTS: Part[] = [
   {
     name: "is_leap_year",
     units: [],
-    summary: "Is its year a leap year?",
+    summary: "True if its year is a leap year.",
     returns: "BOOLEAN",
     emit: (t, u) => isLeap(year(t, u)),
     example: true,

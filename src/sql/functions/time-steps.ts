@@ -114,7 +114,7 @@ for (const type of STAMPS) {
       "dateadd_part",
       [time, { name: "count", type: "LONG" }, step],
       type,
-      "So many parts of the time's unit later.",
+      "The time moved later by a number of its own units.",
       { emit: ([t, count, parts]) => ifElse(i64.leS(parts, ZERO64), t, i64.add(t, i64.divS(count, parts))) },
     ),
     entry("dateadd_months", [time, { name: "count", type: "INT" }], type, "So many months later.", {
@@ -147,7 +147,7 @@ for (const type of STAMPS) {
       "datediff_months",
       [time, { name: "other", type }, { name: "months", type: "INT", constant: true }],
       "LONG",
-      "The whole spans of so many months between.",
+      "The number of whole spans of months between two times.",
       {
         batch: ([a, b, months], out, rowCount) => {
           const dayUnits = unitsADay(type);
@@ -318,7 +318,7 @@ entries.push(
     "dateadd",
     [UNIT, { name: "count", type: "INT" }, TIME],
     stampType,
-    "So many units (n u T s m h d w M y) later; months are cut to their length.",
+    "The time moved later by a number of units (n u T s m h d w M y). Days beyond the end of a month become its last day.",
     {
       check: checkUnit("dateadd"),
       rewrite: ([unit], types) => rewriteAdd(String(unit), types[2]),
@@ -329,7 +329,7 @@ entries.push(
     "dateadd",
     [UNIT, { name: "count", type: "INT" }, TIME, { name: "zone", type: "text", constant: true }],
     stampType,
-    "So many units later by the clocks of a time zone.",
+    "The time moved later by a number of units in the local time of a time zone.",
     {
       check: (constants, types) =>
         checkUnit("dateadd")!(constants, types) ??
@@ -368,7 +368,7 @@ entries.push(
     "datediff",
     [UNIT, TIME, { name: "other", type: "time" }],
     "LONG",
-    "The whole units (n u T s m h d w M y) between two times, never negative.",
+    "The number of whole units (n u T s m h d w M y) between two times, never negative.",
     {
       check: checkUnit("datediff"),
       rewrite: ([unit], types) => {

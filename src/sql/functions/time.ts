@@ -99,7 +99,7 @@ entries.push(
     "to_timezone",
     [TIME, ZONE],
     STAMP,
-    "What clocks in a time zone show at a time in UTC.",
+    "The local time of a time zone at a time in UTC.",
     moved((zone, second) => second + zone.offsetAt(second)),
     [["to_timezone('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T19:00:00.000000Z"]],
     { check: checkZone },
@@ -108,7 +108,7 @@ entries.push(
     "to_utc",
     [TIME, ZONE],
     STAMP,
-    "The time in UTC at which clocks in a time zone show a time.",
+    "The time in UTC of a local time of a time zone.",
     moved((zone, second) => zone.toUtc(second)),
     [["to_utc('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T01:00:00.000000Z"]],
     { check: checkZone },
@@ -121,7 +121,7 @@ entries.push({
     "to_str",
     [TIME, PATTERN],
     "STRING",
-    "The time by a pattern such as yyyy-MM-dd HH:mm:ss.SSSUUU.",
+    "The time as text, by a pattern such as yyyy-MM-dd HH:mm:ss.SSSUUU.",
     ([times, patterns], out, rowCount, context) => {
       const pattern = patterns.text(0);
       const nanos = nanosOf(times.type);
@@ -149,7 +149,7 @@ for (
       name,
       [{ name: "text", type: "text" }, PATTERN],
       returns,
-      "The time that a text names by a pattern; null when it does not match as a whole.",
+      "The time in a text, by a pattern; null if the whole text does not match.",
       ([texts, patterns], out, rowCount, context) => {
         const pattern = patterns.text(0);
         for (let row = 0; row < rowCount; row++) {
@@ -171,7 +171,7 @@ for (
       name,
       [{ name: "text", type: "text" }],
       returns,
-      "The time that a text names; null when it names none.",
+      "The time in a text; null if it contains none.",
       ([texts], out, rowCount, context) => {
         for (let row = 0; row < rowCount; row++) {
           const length = texts.values[2 * row + 1], from = texts.values[2 * row] >>> 0;
@@ -224,7 +224,7 @@ for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
       "in",
       [{ name: "time", type }, { name: "interval", type: "INTERVAL" }],
       "BOOLEAN",
-      "Does the time lie in the interval, both ends included?",
+      "True if the time is in the interval, both ends included.",
       ([times, intervals], out, rowCount) => {
         for (let row = 0; row < rowCount; row++) {
           const time = times.values[row], low = intervals.values[2 * row], high = intervals.values[2 * row + 1];

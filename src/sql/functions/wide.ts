@@ -61,10 +61,10 @@ function equality(whenEqual: boolean): BatchFunction {
 }
 
 const ORDERS: [name: string, summary: string, holds: (a: bigint, b: bigint) => boolean][] = [
-  ["<", "Is the first smaller?", (a, b) => a < b],
-  ["<=", "Is the first not greater?", (a, b) => a <= b],
-  [">", "Is the first greater?", (a, b) => a > b],
-  [">=", "Is the first not smaller?", (a, b) => a >= b],
+  ["<", "True if the first is less.", (a, b) => a < b],
+  ["<=", "True if the first is less than or equal to the second.", (a, b) => a <= b],
+  [">", "True if the first is greater.", (a, b) => a > b],
+  [">=", "True if the first is greater than or equal to the second.", (a, b) => a >= b],
 ];
 
 /** Four words for each row, lowest first. */
@@ -327,7 +327,7 @@ const binaryFunctions: FunctionEntry[] = [
     name,
     args: [{ name: "a", type: "BINARY" }, { name: "b", type: "BINARY" }],
     returns: "BOOLEAN",
-    summary: name === "=" ? "Are the bytes the same?" : "Do the bytes differ?",
+    summary: name === "=" ? "True if the bytes are equal." : "True if the bytes differ.",
     examples: [],
     batch: ([a, b], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
@@ -406,7 +406,7 @@ export const wideFunctions: FunctionEntry[] = [
     name: "is_null",
     args: [{ name: "value", type: "wide" }],
     returns: "BOOLEAN",
-    summary: "Is it null?",
+    summary: "True if it is null.",
     examples: [],
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) out.values[row] = column.isNull(row) ? 1 : 0;
@@ -417,7 +417,7 @@ export const wideFunctions: FunctionEntry[] = [
     name,
     args: [{ name: "a", type: "wide" }, { name: "b", type: "wide" }],
     returns: "BOOLEAN",
-    summary: name === "=" ? "Are they equal? Null equals null." : "Do they differ?",
+    summary: name === "=" ? "Are they equal? Null equals null." : "True if they differ.",
     examples: [],
     check: sameTypes,
     batch: equality(name === "="),

@@ -44,7 +44,7 @@ for (const type of VALUES) {
   for (
     const [name, summary] of [["lag", "The value so many rows before (1 when left out)."], [
       "lead",
-      "The value so many rows behind (1 when left out).",
+      "The value a number of rows later (default 1).",
     ]]
   ) {
     entries.push({

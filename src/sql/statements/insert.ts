@@ -146,7 +146,7 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sn
   };
   insert.rows!.forEach((row, r) => {
     if (row.length !== columns.length) {
-      const message = `${columns.length} values are wanted: found ${row.length}`;
+      const message = `expected ${columns.length} values: found ${row.length}`;
       throw new SqlError(message, insert.rowEnds[r], SQLSTATE.syntax);
     }
     const values: Value[] = new Array(row.length);
@@ -262,11 +262,11 @@ function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], 
   const timeType = designated < visible ? plan.columns[designated]?.type : undefined;
   const isNoTime = timeType !== undefined && (isInteger(timeType) || timeType === "CHAR" || timeType === "NULL");
   if (isNoTime && (insert.columns === undefined || visible === columns.length)) {
-    throw typeMismatch(`the designated timestamp is wanted: found ${displayName(timeType)}`, insert.table.at);
+    throw typeMismatch(`expected the designated timestamp: found ${displayName(timeType)}`, insert.table.at);
   }
   if (visible !== columns.length) {
     throw new SqlError(
-      `${columns.length} columns are wanted: the query gives ${visible}`,
+      `expected ${columns.length} columns: the query gives ${visible}`,
       insert.columns === undefined ? insert.query!.at : insert.table.at,
       SQLSTATE.syntax,
     );

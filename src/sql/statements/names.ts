@@ -36,7 +36,7 @@ const TABLE_NAME_LENGTH_MAX = 127;
 export function checkTableName(name: Name): void {
   const { text } = name;
   const problem = text === ""
-    ? "a name is wanted"
+    ? "expected a name"
     : text.length > TABLE_NAME_LENGTH_MAX
     ? `the name has more than ${TABLE_NAME_LENGTH_MAX} characters`
     // deno-lint-ignore no-control-regex

@@ -50,7 +50,7 @@ export interface Form {
   readonly words?: readonly string[];
   /** Instead of `words`: rules up to the end of the statement, by first words. */
   readonly statements?: Readonly<Record<string, string>>;
-  /** May it stand behind WITH? */
+  /** True if it may follow WITH. */
   readonly followsWith?: boolean;
   /** Rules of the grammar, without the end of the statement. */
   readonly grammar?: string;

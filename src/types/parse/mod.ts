@@ -2,4 +2,5 @@
 export * from "./numbers.ts";
 export * from "./time.ts";
 export { parseIntervals } from "./interval.ts";
+export { readParameter } from "./parameter.ts";
 export { type ReadFailure, readValue } from "./values.ts";
