@@ -100,9 +100,9 @@ Deno.test("query_activity() and CANCEL QUERY", async (t) => {
 
   const refused: [statement: string, error: RegExp, position: number][] = [
     ["cancel query 999999", /there is no query 999999 that runs/, 13],
-    ["cancel query 'x'", /wants the number of a query/, 13],
-    ["cancel query", /wants the number of a query/, 7],
-    ["cancel query -1", /wants the number of a query/, 13],
+    ["cancel query 'x'", /needs the number of a query/, 13],
+    ["cancel query", /needs the number of a query/, 7],
+    ["cancel query -1", /needs the number of a query/, 13],
     ["cancel query 1 2", /expected the end of the statement/, 15],
   ];
   for (const [statement, error, position] of refused) {

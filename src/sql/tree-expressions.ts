@@ -118,7 +118,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     const character: Expression = { kind: "string", at: at(string), value: token(string).text };
     return postfix(LEVEL.equality, at(escape), (operand) => {
       if (operand.kind !== "binary" || !/like$/.test(operand.operator)) {
-        throw new SqlError("ESCAPE wants LIKE or ILIKE before it", at(escape));
+        throw new SqlError("ESCAPE must follow LIKE or ILIKE", at(escape));
       }
       return { ...operand, right: call([{ ...name(escape), text: "like_pattern" }], [operand.right, character]) };
     });
@@ -182,7 +182,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   operand_trim(trim, _open, side, characters, _from, text, _close): Expression {
     const named = { both: "btrim", leading: "ltrim", trailing: "rtrim" }[word(side)];
     if (named === undefined) {
-      throw new SqlError("TRIM wants BOTH, LEADING or TRAILING before what it takes away", at(side));
+      throw new SqlError("TRIM needs BOTH, LEADING or TRAILING before the characters", at(side));
     }
     return call([{ ...name(trim), text: named }], [text.tree(), characters.tree()]);
   },
@@ -202,10 +202,10 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   },
   operand_call(path, _open, args, close, nulls, over): Expression {
     const called = call(path.tree(), [], optional(args));
-    if (called.name.toLowerCase() === "cast") throw new SqlError("CAST wants AS and a type", at(close));
+    if (called.name.toLowerCase() === "cast") throw new SqlError("CAST needs AS and a type", at(close));
     if (given(nulls)) Object.assign(called, { ignoreNulls: word(nulls) === "ignore", nullsAt: at(nulls) });
     if (given(over)) called.over = over.child(0).tree();
-    else if (given(nulls)) throw new SqlError("IGNORE NULLS needs an OVER behind it", at(nulls));
+    else if (given(nulls)) throw new SqlError("IGNORE NULLS needs OVER after it", at(nulls));
     return called;
   },
   operand_column(path): Expression {

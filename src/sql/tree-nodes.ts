@@ -85,7 +85,7 @@ const RESERVED = new Set(
 /** A name given to something new. @throws if it is one of these words without quotes. */
 export function newName(given: Name): Name {
   if (given.quoted || !RESERVED.has(given.text.toLowerCase())) return given;
-  throw new SqlError(`${given.text} is a word of SQL: as a name it wants double quotes`, given.at, SQLSTATE.syntax);
+  throw new SqlError(`${given.text} is a word of SQL: as a name it needs double quotes`, given.at, SQLSTATE.syntax);
 }
 
 export function wholeNumber(node: Node): number {

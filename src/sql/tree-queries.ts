@@ -204,7 +204,9 @@ export const queryActions: ohm.ActionDict<unknown> = {
     if (given(groupBy)) clauses.groupBy = groupBy.child(0).tree();
     if (given(having)) Object.assign(clauses, { having: having.child(0).tree(), havingAt: at(having) });
     if (latestBy !== undefined) {
-      if (time !== undefined) throw new SqlError("LATEST BY cannot stand beside SAMPLE BY or LATEST", at(timeClause));
+      if (time !== undefined) {
+        throw new SqlError("LATEST BY cannot be combined with SAMPLE BY or LATEST", at(timeClause));
+      }
       clauses.latestOn = latestBy;
     } else if (time !== undefined) {
       const isSample = word(timeClause) === "sample";
@@ -213,7 +215,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     }
     if (clauses.sampleBy !== undefined && clauses.groupBy !== undefined) {
       throw new SqlError(
-        "GROUP BY cannot stand beside SAMPLE BY: plain columns are its keys",
+        "GROUP BY cannot be combined with SAMPLE BY: plain columns are its keys",
         clauses.groupBy.items[0].at,
       );
     }
@@ -391,7 +393,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return { tolerance: { text: token(duration).text, at: at(duration), wordAt: at(tolerance) } };
   },
   joinOption_noTolerance(tolerance) {
-    throw new SqlError("TOLERANCE needs a duration behind it, such as 10s", at(tolerance));
+    throw new SqlError("TOLERANCE needs a duration after it, such as 10s", at(tolerance));
   },
   primarySource(item, before, alias, behind): Source {
     const source = item.tree() as Source;

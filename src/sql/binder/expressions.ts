@@ -243,7 +243,7 @@ export class Expressions implements ExpressionBinder {
       const settled = this.settle(operand, "BOOLEAN");
       if (settled.type === "NULL") return TRUE;
       if (settled.type !== "BOOLEAN") {
-        throw typeMismatch(`NOT wants a BOOLEAN: found ${displayName(settled.type)}`, e.operand.at);
+        throw typeMismatch(`NOT needs a BOOLEAN: found ${displayName(settled.type)}`, e.operand.at);
       }
       return scope.isFilter ? this.negateFilter(settled, e.at) : this.negate(settled, e.at);
     }
@@ -471,7 +471,7 @@ export class Expressions implements ExpressionBinder {
     const [operand, ...bounds] = operands;
     if (!isInteger(operand.type) && !isTime(operand.type) && !isText(operand.type)) return;
     if (bounds.some(({ type }) => type === "CHAR")) {
-      throw typeMismatch(`BETWEEN: CHAR does not go with ${displayName(operand.type)}`, at);
+      throw typeMismatch(`BETWEEN: CHAR cannot be combined with ${displayName(operand.type)}`, at);
     }
   }
 
@@ -640,7 +640,7 @@ export class Expressions implements ExpressionBinder {
       return scope.windows.add(e, scope);
     }
     if (name.startsWith("array_elem_") && e.args.length > 1) return this.function(name, this.args(e, scope), e.at);
-    if (kind === "window") throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
+    if (kind === "window") throw new SqlError(`${e.name} needs OVER`, e.at, SQLSTATE.grouping);
     if (kind === "aggregate" || (kind === "none" && e.distinct)) return this.aggregate(e, name, scope);
     if (name === "current_setting") return this.currentSetting(e, this.args(e, scope));
     if (name === "pg_backend_pid" && e.args.length === 0) return constant(this.binding.connectionNumber(), "INT");
@@ -649,8 +649,12 @@ export class Expressions implements ExpressionBinder {
       return scope.unnest.add(e, scope);
     }
     if (kind === "none") throw unknownFunction(e.name, e.at, callableNames());
-    if (e.orderBy !== undefined) throw new SqlError(`ORDER BY is for aggregates: ${e.name} is none`, e.orderBy[0].at);
-    if (e.distinct) throw new SqlError(`DISTINCT is for aggregates: ${e.name} is none`, e.args[0]?.at ?? e.at);
+    if (e.orderBy !== undefined) {
+      throw new SqlError(`ORDER BY is only for aggregates: ${e.name} is no aggregate`, e.orderBy[0].at);
+    }
+    if (e.distinct) {
+      throw new SqlError(`DISTINCT is only for aggregates: ${e.name} is no aggregate`, e.args[0]?.at ?? e.at);
+    }
     const args = this.args(e, scope);
     if ((name === "coalesce" || name === "nvl") && args.some(({ type }) => decimalOf(type) !== undefined)) {
       return this.coalesceDecimals(args, e);
@@ -720,7 +724,7 @@ export class Expressions implements ExpressionBinder {
     }
     const args = star ? [] : this.args(e, inner).map((arg) => this.typedNull(actual, arg));
     const resolved = resolveOverload(this, actual, args, e.at, "function");
-    if (resolved.isWindow) throw new SqlError(`${e.name} wants OVER`, e.at, SQLSTATE.grouping);
+    if (resolved.isWindow) throw new SqlError(`${e.name} needs OVER`, e.at, SQLSTATE.grouping);
     return { function: resolved.id, args: resolved.args, distinct: false, type: resolved.type, at: e.at };
   }
 

@@ -53,7 +53,7 @@ function aliasPlace(source: Source): number {
 }
 
 function misplacedTolerance(at: number): SqlError {
-  return new SqlError("TOLERANCE goes with ASOF and LT joins only", at);
+  return new SqlError("TOLERANCE is only for ASOF and LT joins", at);
 }
 
 /** Left columns, then right columns, including the hidden ones. */
@@ -82,7 +82,7 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
   const type = join.type as JoinNode["type"];
   const columns = join.merges === true ? merged(all, join, left.columns.length) : all;
   if (type !== "cross" && join.on === undefined) {
-    throw new SqlError("the join wants ON", join.nextAt ?? aliasPlace(join.right));
+    throw new SqlError("the join needs ON", join.nextAt ?? aliasPlace(join.right));
   }
   if (join.tolerance !== undefined) throw misplacedTolerance(join.tolerance.wordAt);
   const bindKeys = () => joinKeys(queries.expressions, join.on, left, right, { columns, names }, false);
@@ -222,13 +222,13 @@ function joinKeys(
         continue;
       }
       if (byTime) {
-        throw new SqlError("a join by time wants equations between columns of both sides", part.at, SQLSTATE.syntax);
+        throw new SqlError("a join by time needs equations between columns of both sides", part.at, SQLSTATE.syntax);
       }
       keys.residual.push(bindComparison(expressions, "=", a, b, part.at));
       continue;
     }
     if (byTime) {
-      throw new SqlError("a join by time wants equations between columns of both sides", part.at, SQLSTATE.syntax);
+      throw new SqlError("a join by time needs equations between columns of both sides", part.at, SQLSTATE.syntax);
     }
     keys.residual.push(expressions.condition(part, scope));
   }
@@ -247,7 +247,7 @@ function sideOf(expr: Expr, offset: number): "left" | "right" | "both" | "none" 
 }
 
 function addShared(expressions: Expressions, keys: Keys, item: Expression, left: Relation, right: Relation): void {
-  if (item.kind !== "column") throw new SqlError("ON (…) wants names of columns", item.at);
+  if (item.kind !== "column") throw new SqlError("ON (…) needs names of columns", item.at);
   // If several tables on the left have the column, the first one is used.
   const [l] = candidates(left.columns, item.path);
   const [r] = candidates(right.columns, item.path);

@@ -21,14 +21,14 @@ export function latestPlan(
   const keys = latest.partitionBy.map((key) => {
     if (key.kind !== "column") {
       const at = key.kind === "call" ? key.at + key.name.length : key.at;
-      throw new SqlError("LATEST ON wants columns as its keys: compute others in a sub-query", at, SQLSTATE.grouping);
+      throw new SqlError("LATEST ON needs columns as its keys: compute others in a sub-query", at, SQLSTATE.grouping);
     }
     if (candidates(relation.columns, key.path).length === 0) {
       throw unknownColumn(key.path.at(-1)!.text, key.at, relation.columns);
     }
     return expressions.bind(key, { columns: relation.columns, names });
   });
-  if (keys.length === 0) throw new SqlError("LATEST ON wants PARTITION BY", latest.at);
+  if (keys.length === 0) throw new SqlError("LATEST ON needs PARTITION BY", latest.at);
   return {
     node: "latest",
     input,
@@ -44,19 +44,19 @@ function timestampIndex(relation: Relation, latest: LatestOn): number {
   const e = latest.timestamp;
   if (e === undefined) {
     if (relation.timestamp < 0) {
-      throw new SqlError("LATEST BY wants a designated timestamp", latest.at, SQLSTATE.grouping);
+      throw new SqlError("LATEST BY needs a designated timestamp", latest.at, SQLSTATE.grouping);
     }
     markTimestampUsed(relation, latest.at);
     return relation.timestamp;
   }
-  if (e.kind !== "column") throw new SqlError("LATEST ON wants a column", e.at);
+  if (e.kind !== "column") throw new SqlError("LATEST ON needs a column", e.at);
   const column = lookUp(relation.columns, e.path, e.at);
   if (!isTimestamp(column.type)) {
-    throw typeMismatch(`LATEST ON wants a TIMESTAMP: ${column.name} is ${displayName(column.type)}`, e.at);
+    throw typeMismatch(`LATEST ON needs a TIMESTAMP: ${column.name} is ${displayName(column.type)}`, e.at);
   }
   if (relation.isTable && column.index !== relation.timestamp) {
     throw new SqlError(
-      `LATEST ON wants the table's designated timestamp: ${column.name} is none`,
+      `LATEST ON needs the table's designated timestamp, which ${column.name} is not`,
       e.at,
       SQLSTATE.grouping,
     );

@@ -50,7 +50,7 @@ function bindOffset(expressions: Expressions, input: Plan, limit: Limit, offset:
     const bound = expressions.settle(expressions.bind(e, { columns: [], names }), "LONG");
     const value = expressions.constantOf(bound, constant(1n, "LONG"));
     if (value?.value === null) return undefined;
-    if (value === undefined || !isInteger(value.type)) throw typeMismatch(`${what} wants a whole number`, e.at);
+    if (value === undefined || !isInteger(value.type)) throw typeMismatch(`${what} needs a whole number`, e.at);
     const count = BigInt(value.value as number | bigint);
     if (count < 0n) throw new SqlError(`${what} must not be negative`, e.at, SQLSTATE.invalidParameter);
     return count;
@@ -80,7 +80,7 @@ function limitBound(expressions: Expressions, e: Expression, names: Names): Expr
     return expressions.cast(bound, "LONG", e.at);
   }
   if (value === undefined || value.value === null || !["BYTE", "SHORT", "INT", "LONG"].includes(value.type)) {
-    throw typeMismatch("LIMIT wants a whole number", e.at);
+    throw typeMismatch("LIMIT needs a whole number", e.at);
   }
   return expressions.binding.at(constant(BigInt(value.value as number | bigint), "LONG"), e.at);
 }

@@ -16,7 +16,7 @@ import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimes
 type InExpression = Extract<Expression, { kind: "in" }>;
 
 export function bindIn(expressions: ExpressionBinder, e: InExpression, scope: Scope): Expr {
-  if (e.items.length === 0) throw new SqlError("IN wants at least one value", e.at);
+  if (e.items.length === 0) throw new SqlError("IN needs at least one value", e.at);
   const test = positive(expressions, e, scope);
   return e.negated ? expressions.negate(test, e.at) : test;
 }
@@ -127,7 +127,7 @@ function refuseOtherKinds(operand: Expr, items: Expr[], e: InExpression): void {
     const isLong = type === "CHAR" && item.kind === "constant" && String(item.value ?? "").length > 1;
     if (item.type === "NULL" || (fits(item.type) && !isLong)) return;
     const refuse = (): never => {
-      throw typeMismatch(`IN: ${displayName(item.type)} does not go with ${displayName(type)}`, e.items[i].at);
+      throw typeMismatch(`IN: ${displayName(item.type)} cannot be combined with ${displayName(type)}`, e.items[i].at);
     };
     if (!isNumber(type) || !isText(item.type)) refuse();
     if (item.kind !== "constant" || typeof item.value !== "string") return;

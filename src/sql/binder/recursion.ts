@@ -95,7 +95,7 @@ function recursiveSet(query: Query, name: Name, at: number): SetOperation {
   const tail = query.limit ?? query.orderBy[0];
   if (tail !== undefined) {
     const at = "expression" in tail ? tail.expression.at : tail.at;
-    throw notSupported("ORDER BY and LIMIT of a recursion (put them behind the query that reads it)", at);
+    throw notSupported("ORDER BY and LIMIT of a recursion (put them after the query that reads it)", at);
   }
   return query;
 }
@@ -104,7 +104,7 @@ function recursiveSet(query: Query, name: Name, at: number): SetOperation {
 function commonType(type: string, step: string, at: number): string {
   const common = setType(type, step);
   if (common === undefined || isTextOrChar(common) !== isTextOrChar(type)) {
-    throw typeMismatch(`${displayName(type)} and ${displayName(step)} do not go together`, at);
+    throw typeMismatch(`${displayName(type)} and ${displayName(step)} cannot be combined`, at);
   }
   return common;
 }

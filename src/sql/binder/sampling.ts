@@ -24,7 +24,7 @@ export function samplePlan(
 ): Plan {
   const { binding } = expressions;
   if (relation.timestamp < 0) {
-    throw new SqlError("SAMPLE BY wants a designated timestamp: name one by timestamp(column)", 0, SQLSTATE.grouping);
+    throw new SqlError("SAMPLE BY needs a designated timestamp: name one by timestamp(column)", 0, SQLSTATE.grouping);
   }
   markTimestampUsed(relation, sample.at);
   const input = relation.plan;
@@ -88,7 +88,7 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
   if (sample.to !== undefined) sampling.to = instantOf(expressions, sample.to, timeType, names);
   if (align?.to === "first observation" && (sample.from !== undefined || sample.to !== undefined)) {
     throw new SqlError(
-      "FROM and TO do not go with ALIGN TO FIRST OBSERVATION",
+      "FROM and TO cannot be combined with ALIGN TO FIRST OBSERVATION",
       align.end ?? align.at,
       SQLSTATE.syntax,
     );
@@ -135,7 +135,7 @@ function constantText(
 ): string | undefined {
   const value = expressions.constantOf(expressions.bind(e, { columns: [], names }), constant(standIn, "STRING"));
   if (value === undefined || !(isTextOrChar(value.type) || value.value === null)) {
-    throw typeMismatch(`${what} wants a constant text`, e.at);
+    throw typeMismatch(`${what} needs a constant text`, e.at);
   }
   return value.value === null ? undefined : value.value as string;
 }
@@ -244,7 +244,7 @@ function bindFill(
   const given = indices.map((index, i): Fill => {
     const item = fill.items[i];
     if (item.kind === "none") {
-      throw new SqlError("FILL(NONE) does not go with other values", item.at, SQLSTATE.grouping);
+      throw new SqlError("FILL(NONE) cannot be combined with other values", item.at, SQLSTATE.grouping);
     }
     return item.kind === "value"
       ? valueFill(expressions, item.value, aggregates[index].type, item.at, isPlain ? 0 : item.at, names)
@@ -257,7 +257,7 @@ function bindFill(
 
 function wordFill(kind: "null" | "prev" | "linear", call: AggregateCall): Fill {
   if (kind === "linear" && !LINEAR_TYPES.has(call.type)) {
-    throw typeMismatch(`FILL(LINEAR) wants numbers, not ${displayName(call.type)}`, call.at);
+    throw typeMismatch(`FILL(LINEAR) needs numbers, not ${displayName(call.type)}`, call.at);
   }
   return { kind };
 }
@@ -285,6 +285,6 @@ function valueFill(
   if (isTextOrChar(bound.type) && isNumber(type) && value?.value === null) {
     throw new SqlError(`'${given}' is no ${displayName(type)}`, unfit, SQLSTATE.invalidText);
   }
-  if (value === undefined) throw typeMismatch(`FILL wants constants of ${displayName(type)}`, unfit);
+  if (value === undefined) throw typeMismatch(`FILL needs constants of ${displayName(type)}`, unfit);
   return { kind: "value", value: value.value };
 }

@@ -158,13 +158,13 @@ class SelectBinder {
   private refuseWithoutFrom(): void {
     const { whereAt, groupBy, orderByAt, limit } = this.select;
     const refuse = (word: string, at: number): never => {
-      throw new SqlError(`${word} wants FROM`, at);
+      throw new SqlError(`${word} needs FROM`, at);
     };
     if (whereAt !== undefined) refuse("WHERE", whereAt);
     if (groupBy !== undefined) refuse("GROUP", groupBy.at);
     if (orderByAt !== undefined) refuse("ORDER", orderByAt);
     const { low, high, offset } = limit ?? {};
-    if (limit !== undefined && (low ?? high ?? offset) !== undefined) throw new SqlError("LIMIT wants FROM", limit.at);
+    if (limit !== undefined && (low ?? high ?? offset) !== undefined) throw new SqlError("LIMIT needs FROM", limit.at);
   }
 
   /** Equal columns of two tables in WHERE are join keys too: of the same type, or both texts. */
@@ -217,7 +217,7 @@ class SelectBinder {
     const { select } = this;
     const hasStar = select.items.some((item) => item.expression.kind === "star");
     if (hasStar && select.groupBy !== undefined) {
-      throw new SqlError("SELECT * does not go with GROUP BY", 0, SQLSTATE.grouping);
+      throw new SqlError("SELECT * cannot be combined with GROUP BY", 0, SQLSTATE.grouping);
     }
     // A variable may occur twice in the next one, and so on, which doubles its text each time; it would be truncated
     // anyway.
@@ -272,7 +272,7 @@ class SelectBinder {
   private starColumns(star: Extract<Expression, { kind: "star" }>): readonly ScopeColumn[] {
     const { columns } = this.relation;
     if (star.table === undefined) {
-      if (this.select.from === undefined) throw new SqlError("a star wants a table: there is no FROM", star.at);
+      if (this.select.from === undefined) throw new SqlError("a star needs a table: there is no FROM", star.at);
       return columns.filter(({ outer, isMerged, isSystem }) =>
         outer === undefined && isMerged !== true && isSystem !== true
       );
@@ -311,7 +311,7 @@ class SelectBinder {
       return position - 1;
     }
     if (e.kind === "number" || e.kind === "string" || e.kind === "boolean" || e.kind === "null") {
-      throw new SqlError("ORDER BY wants a column: a constant orders nothing", e.at, SQLSTATE.grouping);
+      throw new SqlError("ORDER BY needs a column: a constant has no effect", e.at, SQLSTATE.grouping);
     }
     if (e.kind !== "column" || e.path.length !== 1) return undefined;
     const name = e.path[0].text;
@@ -324,28 +324,32 @@ class SelectBinder {
     const { select } = this;
     if (select.sampleBy !== undefined) {
       if (select.groupBy !== undefined) {
-        throw new SqlError("SAMPLE BY does not go with GROUP BY", select.groupBy.at, SQLSTATE.grouping);
+        throw new SqlError("SAMPLE BY cannot be combined with GROUP BY", select.groupBy.at, SQLSTATE.grouping);
       }
       if (this.aggregateOrders.length > 0) {
         throw notSupported("ORDER BY in an aggregate beside SAMPLE BY", this.aggregateOrders[0].call.at);
       }
       if (select.having !== undefined) {
         throw new SqlError(
-          "SAMPLE BY does not go with HAVING: filter a sub-query",
+          "SAMPLE BY cannot be combined with HAVING: filter a sub-query",
           select.havingAt!,
           SQLSTATE.grouping,
         );
       }
       const star = select.items.find(({ expression }) => expression.kind === "star");
       if (star !== undefined) {
-        throw new SqlError("SAMPLE BY wants its columns by name, not *", star.expression.at, SQLSTATE.grouping);
+        throw new SqlError("SAMPLE BY needs its columns by name, not *", star.expression.at, SQLSTATE.grouping);
       }
       if (this.windows.calls.length > 0) {
-        throw new SqlError("a window function does not go with SAMPLE BY: use a sub-query", 0, SQLSTATE.grouping);
+        throw new SqlError(
+          "a window function cannot be combined with SAMPLE BY: use a sub-query",
+          0,
+          SQLSTATE.grouping,
+        );
       }
       if (this.aggregates.length === 0) {
         throw new SqlError(
-          "SAMPLE BY wants an aggregate in the select list",
+          "SAMPLE BY needs an aggregate in the select list",
           select.sampleBy.interval.at,
           SQLSTATE.grouping,
         );
@@ -356,7 +360,11 @@ class SelectBinder {
     }
     if (select.groupBy === undefined && this.aggregates.length === 0 && select.having === undefined) return false;
     if (this.windows.calls.length > 0) {
-      throw new SqlError("a window function does not go with an aggregate: use a sub-query", 0, SQLSTATE.grouping);
+      throw new SqlError(
+        "a window function cannot be combined with an aggregate: use a sub-query",
+        0,
+        SQLSTATE.grouping,
+      );
     }
     const having = select.having === undefined ? undefined : this.expressions.condition(select.having, {
       ...this.listScope(this.aliases),
@@ -544,7 +552,7 @@ function overOutput(expr: Expr, items: readonly OutputItem[], at: number): Expr 
     return index < 0 ? undefined : { kind: "placeholder", of: "item", index, type: e.type };
   });
   if (columnsRead(over).size > 0) {
-    throw new SqlError("ORDER BY of SELECT DISTINCT wants columns of the select list", at, SQLSTATE.grouping);
+    throw new SqlError("ORDER BY of SELECT DISTINCT needs columns of the select list", at, SQLSTATE.grouping);
   }
   return placed(over, "item", 0);
 }

@@ -30,7 +30,7 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
       // The error is at the query whose column would have to be converted.
       const isLeft = CAST_ORDER.indexOf(column.type) < CAST_ORDER.indexOf(other);
       throw typeMismatch(
-        `${displayName(column.type)} and ${displayName(other)} do not go together`,
+        `${displayName(column.type)} and ${displayName(other)} cannot be combined`,
         (isLeft ? query.left : query.right).at,
       );
     }

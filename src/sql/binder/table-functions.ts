@@ -49,7 +49,7 @@ export function tableFunction(
   if (metadata.requires !== undefined) queries.binding.requires.add(metadata.requires, call.at);
   const args: Value[] = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
-    if (typeof value.value !== "string") throw typeMismatch(`${call.name} wants the name of a table`, arg.at);
+    if (typeof value.value !== "string") throw typeMismatch(`${call.name} needs the name of a table`, arg.at);
     const table = queries.binding.context.catalogue.table(value.value);
     if (table === undefined) throw unknownTable(value.value, arg.at, tableNames(queries.binding.context.catalogue));
     queries.binding.requires.ofColumns("SELECT", arg.at, table.schema).useTable();
@@ -110,7 +110,7 @@ function longSequence(queries: Queries, call: FunctionCall, names: Names): Plan 
   if (call.args.length === 2) throw new SqlError(`${call.name} takes two seeds`, call.at, SQLSTATE.undefinedFunction);
   const given = constantOf(queries, call.args[0], names, constant(1n, "LONG"));
   if (given.type === "DOUBLE" || given.type === "FLOAT") {
-    throw typeMismatch(`${call.name} wants a whole number`, call.at);
+    throw typeMismatch(`${call.name} needs a whole number`, call.at);
   }
   const whole = given.value !== null && isTextOrChar(given.type)
     ? convertConstant(given.value, given.type, "LONG")
@@ -135,7 +135,7 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
   const name = "generate_series";
   const [from, to, step] = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
-    if (value.value === null) throw typeMismatch(`${call.name} wants values that are not null`, arg.at);
+    if (value.value === null) throw typeMismatch(`${call.name} needs values that are not null`, arg.at);
     return value;
   });
   const stepAt = call.args[2]?.at ?? call.at;
@@ -151,7 +151,7 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
   if (timeType !== undefined) {
     const [a, b] = [from, to].map((bound, i) => instantBound(queries, bound, timeType, call.args[i].at));
     if (step === undefined) {
-      throw new SqlError(`${call.name} of times wants a step`, call.at, SQLSTATE.undefinedFunction);
+      throw new SqlError(`${call.name} of times needs a step`, call.at, SQLSTATE.undefinedFunction);
     }
     const series = timeSeries(name, a, b, step, timeType, stepAt);
     const falls = typeof step.value === "string" ? step.value.startsWith("-") : Number(step.value) < 0;
@@ -164,7 +164,7 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
     return longSeries(name, "LONG", a, b, size, stepAt);
   }
   if (!types.every((type) => isInteger(type) || type === "FLOAT" || type === "DOUBLE")) {
-    throw typeMismatch(`${call.name} wants numbers or times`, call.at);
+    throw typeMismatch(`${call.name} needs numbers or times`, call.at);
   }
   const [a, b] = [from, to].map((bound) => Number(bound.value));
   const size = step === undefined ? 1 : Number(step.value);

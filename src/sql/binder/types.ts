@@ -93,7 +93,7 @@ function geohashType({ parameters, at, name }: TypeName): string {
   const size = /^(\d+)([cb])$/i.exec(parameters[0] ?? "");
   const bits = size === null ? 0 : Number(size[1]) * (size[2].toLowerCase() === "c" ? 5 : 1);
   if (parameters.length !== 1 || bits < 1 || bits > GEOHASH_BITS_MAX) {
-    throw new SqlError("GEOHASH wants its size: 1c to 12c, or 1b to 60b", at + name.length, SQLSTATE.invalidParameter);
+    throw new SqlError("GEOHASH needs its size: 1c to 12c, or 1b to 60b", at + name.length, SQLSTATE.invalidParameter);
   }
   return geohashTag(bits);
 }

@@ -93,7 +93,7 @@ function asArray(expressions: Expressions, given: Expr, at: number): Expr {
   const array = expressions.settle(given, "DOUBLE[]");
   if (array.type === "NULL") return expressions.cast(array, "DOUBLE[]", at);
   if (arrayDimensions(array.type) > 0) return array;
-  throw typeMismatch(`unnest wants an array: found ${displayName(array.type)}`, at);
+  throw typeMismatch(`unnest needs an array: found ${displayName(array.type)}`, at);
 }
 
 /** The elements of a constant text. A column must be known to be NULL. */

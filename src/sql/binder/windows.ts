@@ -101,7 +101,7 @@ export class WindowCollector implements WindowSink {
 
   /** An exponential average needs ORDER BY and covers all previous rows. */
   private checkExponential(call: FunctionCall, window: ResolvedWindow, orderBy: SortKey[]): void {
-    if (orderBy.length === 0) throw new SqlError("an exponential average wants ORDER BY", call.at, SQLSTATE.grouping);
+    if (orderBy.length === 0) throw new SqlError("an exponential average needs ORDER BY", call.at, SQLSTATE.grouping);
     if (window.frame !== undefined) {
       throw new SqlError("an exponential average takes no frame", call.at, SQLSTATE.grouping);
     }
@@ -147,7 +147,7 @@ export class WindowCollector implements WindowSink {
     if (frame === undefined) return wholeFrame(orderBy.length > 0);
     if (frame.unit === "groups") throw notSupported("a GROUPS frame", frame.at);
     if (frame.unit === "cumulative") {
-      if (orderBy.length === 0) throw new SqlError("CUMULATIVE wants ORDER BY", frame.at);
+      if (orderBy.length === 0) throw new SqlError("CUMULATIVE needs ORDER BY", frame.at);
       return { unit: "rows", end: 0n, excludeCurrentRow: false };
     }
     if (frame.exclude === "group" || frame.exclude === "ties") {
@@ -163,7 +163,7 @@ export class WindowCollector implements WindowSink {
       );
       if (bounded && !byTime) {
         throw new SqlError(
-          "a RANGE frame wants ORDER BY the designated timestamp, ascending",
+          "a RANGE frame needs ORDER BY the designated timestamp, ascending",
           key === undefined ? frame.at : this.expressions.binding.positionOf(key),
           SQLSTATE.grouping,
         );

@@ -185,7 +185,7 @@ function combined(a: Grid, b: Grid, operation: (x: number, y: number) => number,
   const dimensions = Math.max(a.shape.length, b.shape.length);
   const shape = Array.from({ length: dimensions }, (_, i) => {
     const x = a.shape[i - dimensions + a.shape.length] ?? 1, y = b.shape[i - dimensions + b.shape.length] ?? 1;
-    if (x !== y && x !== 1 && y !== 1) throw unfit(`arrays of ${x} and ${y} elements do not go together`, context);
+    if (x !== y && x !== 1 && y !== 1) throw unfit(`arrays of ${x} and ${y} elements cannot be combined`, context);
     return x === 1 ? y : x;
   });
   const left = stretched(a, shape), right = stretched(b, shape);
@@ -455,7 +455,7 @@ class Elements {
   private widen(shape: readonly number[]): number[] {
     const old = this.shape ?? shape.map(() => 0);
     if (old.length !== shape.length) {
-      throw unfit(`arrays of ${old.length} and ${shape.length} dimensions do not go together`, this.context);
+      throw unfit(`arrays of ${old.length} and ${shape.length} dimensions cannot be combined`, this.context);
     }
     if (this.shape !== undefined && shape.every((length, i) => length <= old[i])) return this.shape;
     const wide = shape.map((length, i) => Math.max(length, old[i]));

@@ -137,7 +137,7 @@ const PATTERN_MAX = 65_536;
 
 function likePattern(pattern: string, escape: string, at: number): string {
   if (escape.length > 2 || [...escape].length > 1) {
-    throw new SqlError(`ESCAPE wants one character: found '${escape.slice(0, 40)}'`, at, "22025");
+    throw new SqlError(`ESCAPE needs one character: found '${escape.slice(0, 40)}'`, at, "22025");
   }
   if (pattern.length > PATTERN_MAX) {
     const message = `a pattern with ESCAPE has at most ${PATTERN_MAX} characters: found ${pattern.length}`;

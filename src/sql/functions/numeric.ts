@@ -92,9 +92,9 @@ const rounded = (x: IrNode) =>
 
 const UNARY: [name: string, f: (x: number) => number, summary: string, examples: Example[]][] = [
   ["exp", Math.exp, "e to the power of the value.", [["exp(0)", 1]]],
-  ["ln", Math.log, "The natural logarithm; null where there is none.", [["ln(1)", 0], ["ln(0)", null]]],
-  ["log", Math.log10, "The logarithm to base 10; null where there is none.", [["log(1000)", 3]]],
-  ["log10", Math.log10, "The logarithm to base 10; null where there is none.", [["log10(100)", 2]]],
+  ["ln", Math.log, "The natural logarithm; null for zero and negative values.", [["ln(1)", 0], ["ln(0)", null]]],
+  ["log", Math.log10, "The logarithm to base 10; null for zero and negative values.", [["log(1000)", 3]]],
+  ["log10", Math.log10, "The logarithm to base 10; null for zero and negative values.", [["log10(100)", 2]]],
   ["sin", Math.sin, "The sine of an angle in radians.", [["sin(0)", 0]]],
   ["cos", Math.cos, "The cosine of an angle in radians.", [["cos(0)", 1]]],
   ["tan", Math.tan, "The tangent of an angle in radians.", [["tan(0)", 0]]],

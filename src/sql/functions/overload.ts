@@ -208,7 +208,7 @@ function candidate(
         );
         return {
           failure: "types",
-          message: `${entry.name}: ${types[Math.max(at, 1)]} does not go with ${types[0]}`,
+          message: `${entry.name}: ${types[Math.max(at, 1)]} cannot be combined with ${types[0]}`,
           argument: Math.max(at, 1),
         };
       }

@@ -84,13 +84,19 @@ for (const type of STAMPS) {
       emit: ([t, by, from]) =>
         bind(t, (value) => ifElse(i64.eqz(by), value, i64.sub(value, floorMod64(i64.sub(value, from), by)))),
     }),
-    entry("timestamp_ceil_step", [time, step, origin], type, "The next step from an origin behind the time.", {
-      emit: ([t, by, from]) =>
-        bind(
-          t,
-          (value) => ifElse(i64.eqz(by), value, i64.add(i64.sub(value, floorMod64(i64.sub(value, from), by)), by)),
-        ),
-    }),
+    entry(
+      "timestamp_ceil_step",
+      [time, step, origin],
+      type,
+      "The first step from an origin that is later than the time.",
+      {
+        emit: ([t, by, from]) =>
+          bind(
+            t,
+            (value) => ifElse(i64.eqz(by), value, i64.add(i64.sub(value, floorMod64(i64.sub(value, from), by)), by)),
+          ),
+      },
+    ),
   );
   for (const [name, more] of [["timestamp_floor_months", 0], ["timestamp_ceil_months", 1]] as const) {
     entries.push(
@@ -138,8 +144,10 @@ for (const type of STAMPS) {
     entry("datediff_part", [time, { name: "other", type }, step], "LONG", "The parts of the time's unit between.", {
       emit: ([a, b, parts]) =>
         i64.mul(
-          bind(i64.sub(a, b), (difference) =>
-            select(i64.ltS(difference, ZERO64), i64.sub(ZERO64, difference), difference)),
+          bind(
+            i64.sub(a, b),
+            (difference) => select(i64.ltS(difference, ZERO64), i64.sub(ZERO64, difference), difference),
+          ),
           parts,
         ),
     }),
@@ -245,7 +253,7 @@ entries.push(
       "1969-12-31T23:00:00.000000Z",
     ]],
   ),
-  entry("timestamp_ceil", [UNIT, TIME], stampType, "The start of the next unit behind the time, in UTC.", {
+  entry("timestamp_ceil", [UNIT, TIME], stampType, "The start of the next unit after the time, in UTC.", {
     check: (
       [unit],
     ) => (splitUnit(unit) === undefined || /\d/.test(String(unit)) ? badUnit("timestamp_ceil", unit) : undefined),

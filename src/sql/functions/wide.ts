@@ -253,7 +253,7 @@ const shapedCasts: FunctionEntry[] = [
     name: "cast_ARRAY",
     args: [{ name: "text", type: "text" }],
     returns: "STRING",
-    summary: "The array that a text such as {1,2} is; null when it is none.",
+    summary: "The array of a text such as {1,2}; null for other texts.",
     examples: [],
     batch: ([column], out, rowCount, context) => {
       const dimensions = arrayDimensions(out.type), work = arrayWork(context);
@@ -341,7 +341,7 @@ const binaryFunctions: FunctionEntry[] = [
     name: "cast_BINARY",
     args: [{ name: "text", type: "text" }],
     returns: "BINARY",
-    summary: "The bytes that PostgreSQL's text form of a bytea stands for; a text that is none gives null.",
+    summary: "The bytes that PostgreSQL's text form of a bytea stands for; null for other texts.",
     examples: [],
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {

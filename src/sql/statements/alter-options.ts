@@ -58,7 +58,7 @@ export const alterOptions: StatementKind<AlterOptions, BoundAlterOptions> = {
         keysAt: at(keys),
       }),
       optionChange_dedupBare(_dedup, enable) {
-        throw new SqlError("DEDUP ENABLE wants UPSERT KEYS(column, …)", at(enable), SQLSTATE.syntax);
+        throw new SqlError("DEDUP ENABLE needs UPSERT KEYS(column, …)", at(enable), SQLSTATE.syntax);
       },
       optionChange_param: (_set, _param, setting): Option => ({ option: "param", setting: setting.tree() }),
       optionChange_type: (_set, _type, bypass, _wal): Option => ({ option: "type", wal: !given(bypass) }),
@@ -127,7 +127,7 @@ function optionsOf(change: Option, schema: TableSchema, table: Name): TableOptio
         throw new SqlError("a table without partitions has no WAL", table.at, SQLSTATE.invalidParameter);
       }
       if (!change.wal && schema.dedupKeys.length > 0) {
-        throw new SqlError("DEDUP wants a table with WAL: disable it first", table.at, SQLSTATE.invalidParameter);
+        throw new SqlError("DEDUP needs a table with WAL: disable it first", table.at, SQLSTATE.invalidParameter);
       }
       return { wal: change.wal };
     case "resume":

@@ -121,7 +121,7 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
       },
       createBody_openQuery(_as, query) {
         query.tree();
-        throw new SqlError("the query of CREATE TABLE AS stands in parentheses", at(query));
+        throw new SqlError("the query of CREATE TABLE AS must be in parentheses", at(query));
       },
       createItem(item) {
         return item.tree();
@@ -245,7 +245,7 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
   }
   const partitionBy = partitionUnit(create);
   if (partitionBy !== "NONE" && create.timestamp === undefined) {
-    throw new SqlError("PARTITION BY wants TIMESTAMP(column)", create.partitionBy!.at, SQLSTATE.syntax);
+    throw new SqlError("PARTITION BY needs TIMESTAMP(column)", create.partitionBy!.at, SQLSTATE.syntax);
   }
   const table: NewTable = {
     name: create.name.text,

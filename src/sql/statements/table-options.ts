@@ -20,7 +20,7 @@ export function dedupKeys(
     if (keys.includes(index)) throw new SqlError(`${name.text} is a key twice`, name.at, SQLSTATE.duplicateColumn);
     keys.push(index);
   }
-  if (!written.wal) throw new SqlError("DEDUP wants a table with WAL", written.at);
+  if (!written.wal) throw new SqlError("DEDUP needs a table with WAL", written.at);
   if (!keys.includes(timestamp)) {
     throw new SqlError("the keys of DEDUP must have the designated timestamp", written.keys[0].at);
   }
@@ -61,7 +61,7 @@ export function parseTtl(ttl: WrittenTtl, partitionBy: PartitionUnit): { count: 
   }
   const count = Number(digits) * unit[0];
   if (count === 0) return undefined;
-  if (partitionBy === "NONE") throw new SqlError("TTL wants partitions", ttl.at);
+  if (partitionBy === "NONE") throw new SqlError("TTL needs partitions", ttl.at);
   const partition = TTL_UNITS[partitionBy.toLowerCase()];
   const fits = partition[1] ? unit[1] && count % partition[0] === 0 : unit[1] || count % partition[0] === 0;
   if (!fits) {

@@ -25,7 +25,7 @@ export const truncate: StatementKind<Truncate, BoundTruncate> = {
   keepMaps = "KEEP" "SYMBOL" "MAPS"`,
     actions: {
       truncate(truncate, table, ifExists, first, _commas, rest, _keepMaps): Truncate {
-        if (!given(table)) throw new SqlError("TRUNCATE wants the word TABLE", at(first));
+        if (!given(table)) throw new SqlError("TRUNCATE needs the word TABLE", at(first));
         const tables = list<Path>(first, rest).map(onlyName);
         return { kind: "truncate", at: at(truncate), tables, ifExists: given(ifExists) };
       },
