@@ -26,6 +26,11 @@ test("a result is drawn as what it looks like, and saved as a picture", async ({
   const picture = await Deno.readFile(await download.path());
   assert.deepEqual([...picture.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
   assert.ok(picture.length > 5000);
+  const [drawing] = await Promise.all([page.waitForEvent("download"), page.click("text=Save as SVG")]);
+  const svg = await Deno.readTextFile(await drawing.path());
+  assert.match(svg, /^<svg xmlns/);
+  assert.equal(svg.match(/fill-opacity/g)?.length, 4);
+  assert.match(svg, />open</);
 });
 
 test("a chart is as large as its place, and a result without numbers says what is missing", async ({ page }) => {

@@ -23,6 +23,7 @@ export function ChartView({ rows: given, statement }: { rows: Rows; statement: s
   const rows = zoom?.rows ?? given;
   const [Drawn, setDrawn] = useState<ComponentType<Parameters<typeof Chart>[0]>>();
   const canvas = useRef<HTMLCanvasElement>(undefined);
+  const toSvg = useRef<() => string>(undefined);
   useEffect(() => {
     import("./chart.tsx").then((module) => setDrawn(() => module.Chart));
   }, []);
@@ -35,11 +36,17 @@ export function ChartView({ rows: given, statement }: { rows: Rows; statement: s
       <p class="summary">A chart needs rows with a column of numbers, and one of times, texts or numbers for x.</p>
     );
   }
-  const save = () => {
+  const save = (url: string, name: string) => {
     const link = document.createElement("a");
-    link.href = canvas.current!.toDataURL("image/png");
-    link.download = "chart.png";
+    link.href = url;
+    link.download = name;
     link.click();
+  };
+  const saveSvg = () => {
+    const url = URL.createObjectURL(new Blob([toSvg.current!()], { type: "image/svg+xml" }));
+    save(url, "chart.svg");
+    // The download has begun by then.
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
   };
   return (
     <>
@@ -48,7 +55,10 @@ export function ChartView({ rows: given, statement }: { rows: Rows; statement: s
           text={nameOf(type)}
           items={types.map((one) => ({ name: nameOf(one), isChosen: one === type, run: () => chartType.value = one }))}
         />
-        <button type="button" onClick={save}>Save as PNG</button>
+        <button type="button" onClick={() => save(canvas.current!.toDataURL("image/png"), "chart.png")}>
+          Save as PNG
+        </button>
+        <button type="button" onClick={saveSvg}>Save as SVG</button>
         {zoom === undefined ? <span class="hint">Drag zooms in, a double click shows all.</span> : (
           <>
             <button type="button" onClick={() => zoomTo(moved(zoom.range, -0.5))}>← Earlier</button>
@@ -66,7 +76,10 @@ export function ChartView({ rows: given, statement }: { rows: Rows; statement: s
           isDark={isDark.value}
           range={zoom?.range}
           onZoom={shape.xKind === "time" ? zoomTo : undefined}
-          onReady={(drawn) => canvas.current = drawn}
+          onReady={(drawn, drawnAsSvg) => {
+            canvas.current = drawn;
+            toSvg.current = drawnAsSvg;
+          }}
         />
       )}
     </>

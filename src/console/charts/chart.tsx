@@ -6,6 +6,7 @@ import type { Zone } from "../results/cells.ts";
 import { drawCandles } from "./candles.ts";
 import { drawHeat } from "./heat.ts";
 import type { ChartData, ChartType, Shape } from "./shape.ts";
+import { type SvgColours, svgOf } from "./svg.ts";
 import { tickTexts, timeText } from "./times.ts";
 
 const COLOURS = [
@@ -36,8 +37,8 @@ interface ChartProps {
   type: ChartType;
   zone: Zone;
   isDark: boolean;
-  /** Given the picture when it is there. */
-  onReady?(canvas: HTMLCanvasElement): void;
+  /** Given the picture when it is there, and what makes an SVG document of it. */
+  onReady?(canvas: HTMLCanvasElement, toSvg: () => string): void;
   /** The ends of the x axis; otherwise those of the data. */
   range?: readonly [number, number];
   /** Called when the user has chosen a range of x, or all of it (undefined). */
@@ -63,7 +64,7 @@ export function Chart(props: ChartProps) {
     const plot = new uPlot({ ...optionsOf(props), ...size() }, alignedOf(data), element);
     shown.current = { plot, data };
     listenForZoom(plot, (chosen) => onZoom.current?.(chosen));
-    props.onReady?.(plot.ctx.canvas);
+    props.onReady?.(plot.ctx.canvas, () => svgOf(plot, type, svgColours(), devicePixelRatio));
     const observer = new ResizeObserver(() => element.clientWidth > 0 && plot.setSize(size()));
     observer.observe(element);
     return () => {
@@ -209,6 +210,18 @@ function seriesOf(label: string, stroke: string, type: ChartType): uPlot.Series 
     case "heat map":
       return { label, stroke: "transparent", paths: () => null, points: { show: false } };
   }
+}
+
+function svgColours(): SvgColours {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name: string) => resolved(style.getPropertyValue(name));
+  return {
+    paper: colour("--paper"),
+    text: colour("--faint"),
+    line: colour("--line"),
+    up: colour("--good"),
+    down: colour("--fault"),
+  };
 }
 
 /** The value of light-dark(…) for the theme that is shown: canvases do not know it. */
