@@ -307,3 +307,14 @@ Deno.test({
     assert.ok(residentBytes(server) <= most - (25 << 20), `${most >> 20} MiB are kept`);
   },
 });
+
+Deno.test("many groups of more rows than a query's memory holds", async () => {
+  await using server = await startServer({ env: { SVC_CAIRO_QUERY_MEMORY_LIMIT: "32m" } });
+  await server.exec(
+    "create table t as (select timestamp_sequence(0, 1000000) ts, x % 50000 k, 1.5 v from long_sequence(2000000)) timestamp(ts) partition by month",
+  );
+  const sql = "select count(), sum(c), sum(s), min(c), max(c) from (select k, count() c, sum(v) s from t group by k)";
+  const { dataset, error } = await server.exec(sql);
+  assert.equal(error, undefined);
+  assert.deepEqual(dataset, [[50_000, 2_000_000, 3_000_000, 40, 40]]);
+});

@@ -235,6 +235,10 @@ class NodeMemory implements QueryMemory {
     return this.inner.usedBytes;
   }
 
+  get limitBytes(): number {
+    return this.inner.limitBytes;
+  }
+
   allocate(sizeBytes: number, operator: string): number {
     const address = this.inner.allocate(sizeBytes, operator);
     this.analysis.hold(this.node, SharedHeap.blockBytes(sizeBytes));

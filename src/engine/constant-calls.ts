@@ -161,6 +161,7 @@ export class ConstantCalls {
         if (sizeBytes > BLOCK_BYTES_MAX) throw new TooLong();
       },
       usedBytes: 0,
+      limitBytes: 0,
       release: () => {},
     };
     const absent = () => assert(false, "constants are read from no table");

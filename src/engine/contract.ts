@@ -48,6 +48,8 @@ export interface QueryMemory {
    */
   need(sizeBytes: number, operator: string): void;
   readonly usedBytes: number;
+  /** 0: no limit. */
+  readonly limitBytes: number;
   /** Frees everything that remains, at the end of the query. */
   release(): void;
 }

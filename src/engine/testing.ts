@@ -13,6 +13,7 @@ import type { PlanFacts } from "./physical/mod.ts";
 /** Counts the memory in use, so that tests detect leaks. */
 export class TestMemory implements QueryMemory {
   usedBytes = 0;
+  readonly limitBytes = 0;
   peakBytes = 0;
   constructor(private readonly heap: QueryContext["heap"]) {}
   allocate(sizeBytes: number): number {
@@ -105,6 +106,7 @@ export class RowsInput implements Operator {
       account() {},
       need() {},
       usedBytes: 0,
+      limitBytes: 0,
       release() {},
     }, "test");
     this.arena = new TextArena(this.space);
@@ -223,6 +225,7 @@ export function storedRows(
     account() {},
     need() {},
     usedBytes: 0,
+    limitBytes: 0,
     release() {},
   }, "test");
   const arena = new TextArena(space);

@@ -10,7 +10,7 @@ import { columnsOf } from "../compiler/expression.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
-import { exprsOf, type GroupSample, isSampled, readsAfter } from "../physical/grouping.ts";
+import { exprsOf, type GroupSample, isSampled, type PartitionRoom, readsAfter } from "../physical/grouping.ts";
 import type { Grouping, GroupReads, GroupSpec, GroupWay } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import {
@@ -153,7 +153,9 @@ class Aggregate implements Operator {
     const ranges = rangesOf(morsels);
     const isOpen = reads === "ranges" && ranges.length > 1 &&
       isSampled(spec.table, scanOf(base, context).source.rowCount);
-    const after = isOpen ? readsAfter(this.sampleOf(base, ranges[0][0]), spec, spec.staged) : reads;
+    const after = isOpen
+      ? readsAfter(this.sampleOf(base, ranges[0][0]), spec, spec.staged, this.partitionRoom(morsels))
+      : reads;
     if (isOpen) context.chose?.(READS[after as keyof typeof READS]);
     if (after === "parts") {
       const reader = openMorsels(base, columnsRead(spec), context);
@@ -216,6 +218,15 @@ class Aggregate implements Operator {
     } finally {
       filler.close();
     }
+  }
+
+  /** Partitions may take half of the query's memory: groups, results and other operators need the rest. */
+  private partitionRoom(morsels: readonly Morsel[]): PartitionRoom {
+    const { heap, memory } = this.context;
+    return {
+      scanned: morsels.reduce((sum, { start, end }) => sum + end - start, 0),
+      bytesMax: (memory.limitBytes || heap.sizeBytes()) / 2,
+    };
   }
 
   close(): void {

@@ -43,6 +43,7 @@ function stored(
     account() {},
     need() {},
     usedBytes: 0,
+    limitBytes: 0,
     release() {},
   }, "test");
   const arena = new TextArena(space), entries = space.allocate(8 * symbols.length);
