@@ -65,6 +65,7 @@ export function Chart(props: ChartProps) {
     shown.current = { plot, data };
     listenForZoom(plot, (chosen) => onZoom.current?.(chosen));
     props.onReady?.(plot.ctx.canvas, () => svgOf(plot, type, svgColours(), devicePixelRatio));
+    letScroll(plot.root.querySelector<HTMLElement>(".u-legend"));
     const observer = new ResizeObserver(() => element.clientWidth > 0 && plot.setSize(size()));
     observer.observe(element);
     return () => {
@@ -84,10 +85,17 @@ export function Chart(props: ChartProps) {
     <div
       class="chart"
       ref={host}
-      role="img"
+      role="figure"
       aria-label={`Chart of ${data.series.map(({ name }) => name).join(", ")}`}
     />
   );
+}
+
+/** A long legend is scrolled by keys, too. */
+function letScroll(legend: HTMLElement | null): void {
+  if (legend === null) return;
+  legend.tabIndex = 0;
+  legend.setAttribute("aria-label", "Legend");
 }
 
 /** The plot itself zooms at once; whoever listens may have better data for the range. */
