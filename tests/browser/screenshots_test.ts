@@ -48,11 +48,14 @@ async function makeDashboard(server: TestServer): Promise<string> {
   return (await (await fetch(`${server.http}/api/v1/dashboards`, { method: "POST", body })).json()).id;
 }
 
-/** One page, loaded once. */
-async function shoot(page: Page, name: string): Promise<void> {
+async function shoot(page: Page, { name, ready }: typeof PAGES[number], url: string): Promise<void> {
   for (const width of WIDTHS) {
+    // The tables are beside the editor or closed as there is room when the page is loaded.
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto("about:blank");
+    await page.goto(url);
+    await page.waitForSelector(ready);
     for (const colorScheme of ["light", "dark"] as const) {
-      await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme });
       // Charts follow in the next frames.
       await page.waitForTimeout(100);
@@ -76,11 +79,9 @@ Deno.test({
     const id = await makeDashboard(server);
     const browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
     try {
-      for (const { name, path, ready } of PAGES) {
+      for (const one of PAGES) {
         const page = await browser.newPage();
-        await page.goto(`${server.http}/${path.replace("ID", id)}`);
-        await page.waitForSelector(ready);
-        await shoot(page, name);
+        await shoot(page, one, `${server.http}/${one.path.replace("ID", id)}`);
         await page.close();
       }
     } finally {
