@@ -26,6 +26,9 @@ export interface Tokens {
 
 /** What failed, in words for the user. `isFinal`: another attempt with the same tokens will fail too. */
 export class SignInError extends Error {
+  /** The next attempt needs this one: the one before may be used up. */
+  refreshToken?: string;
+
   constructor(message: string, readonly isFinal: boolean, cause?: unknown) {
     super(message, { cause });
   }
@@ -106,13 +109,10 @@ export function renewed(provider: Provider, before: Tokens): Promise<Tokens> {
       before.refreshToken!,
       optionsFor(provider),
     );
-    const tokens = await checked(
-      provider,
-      server,
-      reply,
-      await oauth.processRefreshTokenResponse(server, client, reply),
-      before,
-    );
+    const answer = await oauth.processRefreshTokenResponse(server, client, reply);
+    const tokens = await checked(provider, server, reply, answer, before).catch((error) => {
+      throw Object.assign(explanationOf(error), { refreshToken: answer.refresh_token });
+    });
     if (tokens.subject !== before.subject) {
       throw new SignInError("The provider has renewed the sign-in of somebody else.", true);
     }
@@ -200,7 +200,12 @@ function explanationOf(error: Error & { code?: string }): SignInError {
     case oauth.JWT_TIMESTAMP_CHECK:
       return refused("The sign-in has expired by the clock of this computer: compare it with the provider's.");
     case oauth.KEY_SELECTION:
-      return refused("The id token is signed with a key that the identity provider does not list.");
+      // The keys may have changed in between.
+      return new SignInError(
+        "The id token is signed with a key that the identity provider does not list.",
+        false,
+        error,
+      );
     default:
       return refused(`The answer of the identity provider is not valid: ${error.message}.`);
   }

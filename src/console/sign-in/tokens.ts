@@ -58,10 +58,11 @@ async function askForNew(): Promise<boolean> {
     renewedAtMs = performance.now();
     return true;
   } catch (error) {
-    const { message, isFinal } = error as SignInError;
+    const { message, isFinal, refreshToken = before.refreshToken } = error as SignInError;
     renewalError = message;
-    if (tokens === before && isFinal) tokens = { ...before, refreshToken: undefined };
-    else if (tokens === before && remainingMs(before) > 0) timer = setTimeout(renew, RETRY_MS);
+    if (tokens !== before) return false;
+    tokens = { ...before, refreshToken: isFinal ? undefined : refreshToken };
+    if (!isFinal && remainingMs(before) > 0) timer = setTimeout(renew, RETRY_MS);
     return false;
   }
 }
