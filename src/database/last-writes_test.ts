@@ -4,6 +4,7 @@ import { LastWrites } from "./last-writes.ts";
 
 type Catalogue = ConstructorParameters<typeof LastWrites>[0];
 type Listener = Parameters<Catalogue["onChange"]>[0];
+type Change = Parameters<Listener>[0]["tables"][number];
 
 Deno.test("LastWrites tells writes from opening, from definitions and from what a checkpoint moves", () => {
   let listener: Listener | undefined, now = 0n;
@@ -17,17 +18,17 @@ Deno.test("LastWrites tells writes from opening, from definitions and from what 
   const tables = [{ schema: { id: 1 }, lsn: 5n, rowCount: 3 }, closed];
   const catalogue = { tables: () => tables, onChange: (one: Listener) => void (listener = one) };
   const writes = new LastWrites(catalogue as unknown as Catalogue, () => ++now);
-  const splice = { start: 0, count: 0, segments: [] };
-  const change = (tableId: number, lsn: bigint, more = {}) =>
+  const splices = [{ start: 0, count: 0, segments: [] }];
+  const change = (tableId: number, lsn: bigint, more: Partial<Change> = {}) =>
     listener!({ version: 1, tables: [{ tableId, lsn, ...more }] });
   assert.deepEqual([writes.of(1), writes.of(2)], [null, null]);
-  change(1, 5n, { splice });
+  change(1, 5n, { splices });
   change(1, 6n, {});
-  change(2, 5n, { splice });
+  change(2, 5n, { splices });
   assert.deepEqual([writes.of(1), writes.of(2)], [null, null]);
-  change(1, 7n, { splice });
-  change(2, 8n, { splice });
-  change(3, 9n, { splice });
+  change(1, 7n, { splices });
+  change(2, 8n, { splices });
+  change(3, 9n, { splices });
   assert.deepEqual([writes.of(1), writes.of(2), writes.of(3)], [1n, 2n, 3n]);
   change(1, 10n, { dropped: true });
   assert.equal(writes.of(1), null);
