@@ -91,7 +91,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.click(".menu button:text-is('Who I am and what I may do')");
     await page.waitForSelector(".account td");
     assert.equal(await page.innerText(".account h2"), "bob");
-    assert.match(await page.innerText(".account dl"), /password/);
+    await page.waitForSelector(".account dd:has-text('password')");
     assert.ok((await textsOf(page, ".account tbody tr")).some((row) => /ADD COLUMN\s+prices\s+no/.test(row)));
     await page.keyboard.press("Escape");
     // What is granted meanwhile is offered after the next look.
