@@ -364,7 +364,12 @@ export interface Database {
    * earlier lines are. The body is read while it is processed. @throws {LineError} with the invalid line, and errors of
    * the body's iterator.
    */
-  writeLines(body: LineBody, precision: LinePrecision, identity: Identity): Promise<{ rows: number }>;
+  writeLines(
+    body: LineBody,
+    precision: LinePrecision,
+    identity: Identity,
+    client?: Client,
+  ): Promise<{ rows: number }>;
   /**
    * Writes a part of an endless stream in one transaction, from a sender that cannot authenticate. `lines` ends with a
    * line feed. Lines from `doneBytes` on are not written, because their data follows in the stream or they are too many
@@ -382,6 +387,7 @@ export interface Database {
     body: AsyncIterable<Uint8Array>,
     options: ImportOptions,
     identity: Identity,
+    client?: Client,
     signal?: AbortSignal,
   ): Promise<ImportReport>;
   /** Rows in columnar form: COPY and drivers' batches. */

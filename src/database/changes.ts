@@ -12,6 +12,7 @@ import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { ChangedRows, ChangedTable } from "../sql/mod.ts";
 import type { NewTable } from "../sql/plan.ts";
 import type { AppendBatch, BulkLoad, Catalogue, Change, PartitionChange, TableSnapshot } from "../storage/contract.ts";
+import { auditOf } from "./access/definitions.ts";
 import type { RunningStatement } from "./activity.ts";
 import type { Core } from "./core.ts";
 import { listed, type Run as ExecutionRun } from "./execution.ts";
@@ -54,8 +55,15 @@ export class RowChanges {
   async define(change: Change | PartitionChange): Promise<void> {
     const makes = change.kind === "createTable" || change.kind === "addColumns";
     const made = makes ? { ...change, creator: change.creator ?? this.creator } : change;
-    if (this.transaction === undefined) await this.core.writer.change(made);
-    else await this.transaction.change(inTransaction(made), true);
+    const audit = this.auditOf(made);
+    if (this.transaction === undefined) {
+      await this.core.writer.change(made);
+      audit();
+    } else await this.transaction.change(inTransaction(made), true, audit);
+  }
+
+  private auditOf(change: Change | PartitionChange): () => void {
+    return auditOf(this.core.access, this.session, change, this.session.catalogue);
   }
 
   /** The result of a definition. Other sessions see the definitions of a transaction only after COMMIT. */
@@ -87,6 +95,7 @@ export class RowChanges {
     const held: Chunk[] = [];
     let heldBytes = 0;
     let load: BulkLoad | undefined;
+    const audit = this.auditOf({ kind: "createTable", table, creator });
     try {
       for await (const chunk of chunks) {
         this.countWritten(chunk);
@@ -111,6 +120,7 @@ export class RowChanges {
         await this.core.backups.released(this.run.signal);
         await load.commit();
       }
+      audit();
     } catch (error) {
       await load?.abort();
       throw error;
@@ -126,7 +136,8 @@ export class RowChanges {
   ): Promise<number> {
     const types = table.columns.map((column) => column.type);
     const { batches, rows } = await this.collect(query, types, newColumnIds(table));
-    await transaction.change({ kind: "createTable", table, rows: batches, creator }, true);
+    const change: Change = { kind: "createTable", table, rows: batches, creator };
+    await transaction.change(change, true, this.auditOf(change));
     return rows;
   }
 

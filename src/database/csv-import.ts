@@ -1,11 +1,12 @@
 /** Files of CSV into tables: analysed and parsed piece by piece in query workers, then added to a table or loaded as a new one. */
-import type { Identity, ImportColumn, ImportOptions, ImportReport } from "../api.ts";
+import type { ImportColumn, ImportOptions, ImportReport } from "../api.ts";
 import { LineError } from "../errors.ts";
 import type { Permission } from "../requirement.ts";
 import type { TableSchema } from "../storage/mod.ts";
 import { typeOf } from "../types/mod.ts";
 import type { Analysis, CsvTarget, ParsedCsv, ParseOptions } from "../wire/csv/mod.ts";
 import { LinePieces } from "../wire/line/mod.ts";
+import type { Actor } from "./access/control.ts";
 import type { Core } from "./core.ts";
 import { type ImportSink, NewTableSink, refusal, TableSink } from "./import-sinks.ts";
 import { newTableOf } from "./import-table.ts";
@@ -21,7 +22,7 @@ export class CsvImport {
   constructor(
     private readonly core: Core,
     private readonly options: ImportOptions,
-    private readonly identity: Identity,
+    private readonly by: Actor,
   ) {}
 
   /** @throws {SqlError} for what cannot be imported; and what the body's iterator throws. */
@@ -36,7 +37,7 @@ export class CsvImport {
     if (typeof analysis === "string") throw refusal(analysis);
     let bytes = whole;
     const plan = this.planOf(analysis, found);
-    for (const { permission, table } of plan.requires) this.core.access?.require(this.identity, permission, table);
+    for (const { permission, table } of plan.requires) this.core.access?.require(this.by.identity, permission, table);
     const { sink, targets } = plan;
     const report = { rowsImported: 0, rowsRejected: 0, errors: targets.map(() => 0) };
     const parse: Omit<ParseOptions, "firstLine" | "isLast"> = {
@@ -128,7 +129,7 @@ export class CsvImport {
     const timestamp = table.timestamp < 0 ? undefined : table.columns[table.timestamp].name;
     const told = { partitionBy: table.partitionBy, timestamp, warnings: [] };
     return {
-      sink: new NewTableSink(core, table, found?.id, core.access?.creatorOf(this.identity)),
+      sink: new NewTableSink(core, table, found?.id, this.by),
       targets,
       requires,
       told,

@@ -4,6 +4,8 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
 import type { AppendBatch, BulkLoad, Change, TableSchema } from "../storage/contract.ts";
 import { unpackAppendBatch } from "../storage/mod.ts";
+import type { Actor } from "./access/control.ts";
+import { auditOf } from "./access/definitions.ts";
 import type { Core } from "./core.ts";
 
 export interface ImportSink {
@@ -89,8 +91,12 @@ export class NewTableSink implements ImportSink {
     private readonly core: Core,
     private readonly table: NewTable,
     private readonly replaced: number | undefined,
-    private readonly creator: string | undefined,
+    private readonly by: Actor,
   ) {}
+
+  private get creator(): string | undefined {
+    return this.core.access?.creatorOf(this.by.identity);
+  }
 
   async add(packed: Uint8Array): Promise<void> {
     if (this.load !== undefined) return await this.load.add(packed);
@@ -103,7 +109,8 @@ export class NewTableSink implements ImportSink {
   }
 
   async finish(): Promise<void> {
-    const { core, load, replaced } = this;
+    const { core, load, replaced, table, creator } = this;
+    const audit = auditOf(core.access, this.by, { kind: "createTable", table, creator }, core.catalogue);
     if (load === undefined) await this.create();
     else {
       // A copy by other means may have passed the table's directory before it comes to the log that names it.
@@ -111,6 +118,7 @@ export class NewTableSink implements ImportSink {
       const { schema } = await load.commit();
       if (replaced !== undefined) await this.exchange(replaced, schema.id);
     }
+    audit();
     core.schemaChanged("CREATE TABLE");
   }
 

@@ -2,9 +2,9 @@
  * Ingests line protocol: texts are parsed piece by piece in a worker, matched to the tables here, and committed
  * together.
  */
-import type { Identity, LineBody } from "../api.ts";
+import type { LineBody } from "../api.ts";
 import { LineError, SqlError } from "../errors.ts";
-import type { AppendBatch, TableSnapshot } from "../storage/mod.ts";
+import type { AppendBatch, Change, TableSnapshot } from "../storage/mod.ts";
 import {
   buffersOf,
   fitToTable,
@@ -20,6 +20,8 @@ import {
   shownLine,
 } from "../wire/line/mod.ts";
 import type { Permission } from "../access/mod.ts";
+import { auditOf } from "./access/definitions.ts";
+import type { Actor } from "./access/control.ts";
 import { LineMemory, type LineShare } from "./line-memory.ts";
 import type { Core } from "./core.ts";
 
@@ -29,7 +31,7 @@ const DIRECT_TEXT_BYTES_MAX = 4_096;
 /** Rows that wait for the commit of their request. */
 interface Pending {
   /** Undefined if the sender cannot authenticate. It may do everything. */
-  identity: Identity | undefined;
+  by: Actor | undefined;
   tables: Map<number, PendingRows>;
   rows: number;
   newTables: number;
@@ -74,10 +76,10 @@ export class Ingest {
     this.memory = new LineMemory(this.limits.memoryBytesMax);
   }
 
-  async writeLines(body: LineBody, precision: LinePrecision, identity: Identity): Promise<{ rows: number }> {
+  async writeLines(body: LineBody, precision: LinePrecision, by: Actor): Promise<{ rows: number }> {
     const pieces = new LinePieces(body, this.limits.sizeMax, body.sizeBytes);
     const options = this.optionsOf(precision);
-    return await this.commit(identity, async (pending) => {
+    return await this.commit(by, async (pending) => {
       for (let firstLine = 1;;) {
         const piece = await pieces.next(firstLine);
         if (piece === undefined) return pieces.close();
@@ -112,11 +114,11 @@ export class Ingest {
   }
 
   private async commit(
-    identity: Identity | undefined,
+    by: Actor | undefined,
     gather: (pending: Pending) => Promise<void>,
   ): Promise<{ rows: number }> {
     const share = this.memory.share();
-    const pending: Pending = { identity, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share, buffers: [] };
+    const pending: Pending = { by, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share, buffers: [] };
     try {
       await gather(pending);
       const changes = [...pending.tables].map(([tableId, { batches }]) => ({ tableId, batches }));
@@ -195,7 +197,10 @@ export class Ingest {
         );
       }
       this.authorize(lines, pending, "CREATE TABLE");
-      const made = await writer.createTable(table, undefined, this.creatorOf(pending));
+      const creator = this.creatorOf(pending);
+      const audit = this.auditOf(pending, { kind: "createTable", table, creator });
+      const made = await writer.createTable(table, undefined, creator);
+      audit();
       this.core.schemaChanged("CREATE TABLE");
       return made;
     }
@@ -211,25 +216,32 @@ export class Ingest {
       this.countNew(lines, missing.length, pending);
       this.authorize(lines, pending, "ADD COLUMN", found);
       const creator = this.creatorOf(pending);
-      await writer.change({ kind: "addColumns", tableId: found.schema.id, columns: missing, creator });
+      const change: Change = { kind: "addColumns", tableId: found.schema.id, columns: missing, creator };
+      const audit = this.auditOf(pending, change);
+      await writer.change(change);
+      audit();
       this.core.schemaChanged("ALTER TABLE");
     }
     return catalogue.table(lines.name)!;
   }
 
   /** @throws {LineError} */
-  private authorize({ line }: LineTable, { identity }: Pending, permission: Permission, table?: TableSnapshot): void {
-    if (identity === undefined) return;
+  private authorize({ line }: LineTable, { by }: Pending, permission: Permission, table?: TableSnapshot): void {
+    if (by === undefined) return;
     try {
-      this.core.access?.require(identity, permission, table?.schema);
+      this.core.access?.require(by.identity, permission, table?.schema);
     } catch (error) {
       if (error instanceof SqlError) throw new LineError(line, error.message, "denied");
       throw error;
     }
   }
 
-  private creatorOf({ identity }: Pending): string | undefined {
-    return identity && this.core.access?.creatorOf(identity);
+  private creatorOf({ by }: Pending): string | undefined {
+    return by && this.core.access?.creatorOf(by.identity);
+  }
+
+  private auditOf({ by }: Pending, change: Change): () => void {
+    return by === undefined ? () => {} : auditOf(this.core.access, by, change, this.core.catalogue);
   }
 
   private countNew(lines: LineTable, columns: number, pending: Pending): void {

@@ -206,8 +206,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const database: OpenedDatabase = {
     access: access && new SignIn(access, nowMs, options.provider, external),
     session: (identity, client): Session => new DatabaseSession(core, identity, client),
-    writeLines: (body, precision, identity) => ingest.writeLines(body, precision, identity),
-    importCsv: (body, options, identity, signal) => new CsvImport(core, options, identity).run(body, signal),
+    writeLines: (body, precision, identity, client) => ingest.writeLines(body, precision, { identity, client }),
+    importCsv: (body, options, identity, client, signal) =>
+      new CsvImport(core, options, { identity, client }).run(body, signal),
     takeLines: (lines, precision) => ingest.takeLines(lines, precision),
     append: async (name: string, batch: AppendBatch, identity: Identity) => {
       const table = catalogue.table(name);

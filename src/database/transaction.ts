@@ -27,6 +27,8 @@ export class Transaction {
   /** A unique version of the definitions that this transaction sees, and the committed version when it was taken. */
   private schemaVersion = { own: 0, committed: 0 };
   private hasDefined = false;
+  /** Audit lines to be written after the commit. */
+  private audits: { ordinal: number; write: () => void }[] = [];
 
   /** `isBlock`: begun by BEGIN; otherwise it lasts for one request of several statements. */
   constructor(private readonly core: Core, public isBlock: boolean) {}
@@ -57,11 +59,12 @@ export class Transaction {
   }
 
   /** Makes any other change. `definesTable`: statements must be bound again. Returns the id of a new table. */
-  async change(change: Change, definesTable: boolean): Promise<number | undefined> {
+  async change(change: Change, definesTable: boolean, audit?: () => void): Promise<number | undefined> {
     const ordinal = ++this.ordinal;
     if ("tableId" in change) this.tableIds.add(change.tableId);
     const newTableId = await this.tell([...this.taken(), { ...change, ordinal }]);
     this.toldOrdinal = ordinal;
+    if (audit !== undefined) this.audits.push({ ordinal, write: audit });
     if (definesTable) {
       this.hasDefined = true;
       this.redefine();
@@ -98,6 +101,7 @@ export class Transaction {
     this.savepoints.length = index + 1;
     const { ordinal } = this.savepoints[index];
     this.pending = this.pending.filter((change) => change.ordinal <= ordinal);
+    this.audits = this.audits.filter((audit) => audit.ordinal <= ordinal);
     if (this.toldOrdinal > ordinal) {
       this.toldOrdinal = ordinal;
       await this.storage!.rollbackTo(ordinal);
@@ -116,6 +120,7 @@ export class Transaction {
       return;
     }
     await core.locks.shared([...this.tableIds], () => storage.commit(changes));
+    for (const { write } of this.audits) write();
     if (this.hasDefined) core.schemaChanged("");
   }
 

@@ -25,6 +25,23 @@ Deno.test("secrets are in no log, error, listing, audit or list of processes; ea
   const token = String(made.dataset![0][1]);
   await ask(`alter user alice drop token type rest '${token.slice(0, -1)}x'`);
   await ask(`alter user alice drop token type rest '${token}'`);
+  const bob = { name: "bob", password: "bob's own" };
+  await server.set("create user bob with password 'bob''s own'", "grant HTTP, PGWIRE, CREATE TABLE to bob");
+  await server.sql("create table a (x int)", bob);
+  await server.sql("alter table a add column y int", bob);
+  await server.lines("made,city=Rome x=1", bob);
+  const session = await server.pg(bob);
+  await session.query("begin");
+  await session.query("create table undone (x int)");
+  await session.query("rollback");
+  await session.query("begin; create table done (x int); commit");
+  await session.end();
+  await server.set(
+    "create table nobodys (x int)",
+    "rename table a to b",
+    "drop table b cascade permissions",
+    "drop table nobodys",
+  );
   await ask("show parameters");
   await ask("select * from query_activity()");
   await new Promise((resolve) => setTimeout(resolve, 1500));
@@ -56,6 +73,14 @@ Deno.test("secrets are in no log, error, listing, audit or list of processes; ea
     /^REVOKE HTTP FROM 'alice' \[by=admin/,
     /^ALTER USER 'alice' CREATE TOKEN TYPE REST \[by=admin/,
     /^ALTER USER 'alice' DROP TOKEN TYPE REST \[by=admin/,
+    /^CREATE USER 'bob' WITH PASSWORD \[by=admin/,
+    /^GRANT HTTP, PGWIRE, CREATE TABLE TO 'bob' \[by=admin/,
+    /^GRANT ALL ON 'a' TO 'bob' WITH GRANT OPTION, by CREATE TABLE \[by=bob, from=127\.0\.0\.1:\d+, wire=http\]/,
+    /^GRANT ALL ON 'a'\('y'\) TO 'bob' WITH GRANT OPTION, by ADD COLUMN \[by=bob, from=/,
+    /^GRANT ALL ON 'made' TO 'bob' WITH GRANT OPTION, by CREATE TABLE \[by=bob, from=127\.0\.0\.1:\d+, wire=http\]/,
+    /^GRANT ALL ON 'done' TO 'bob' WITH GRANT OPTION, by CREATE TABLE \[by=bob, from=127\.0\.0\.1:\d+, wire=pg\]/,
+    /^RENAME TABLE 'a' TO 'b', with its grants \[by=admin, from=/,
+    /^DROP TABLE 'b' CASCADE PERMISSIONS \[by=admin, from=/,
   ];
   assert.equal(audit.length, expected.length, audit.join("\n"));
   expected.forEach((pattern, k) => assert.match(audit[k], pattern));

@@ -13,6 +13,10 @@ Deno.test("with access control, everything except the page, /ping and /settings 
     assert.equal(refused.headers.get("www-authenticate"), "Bearer", path);
     assert.equal((await server.request(path, basic(ADMIN))).status, 200, path);
   }
+  for (const path of ["/nothing", "/exec/", "/.env"]) {
+    assert.equal((await server.request(path)).status, 401, path);
+    assert.equal((await server.request(path, basic(ADMIN))).status, 404, path);
+  }
   assert.equal((await server.request("/write", undefined, { method: "POST", body: "t x=1" })).status, 401);
   assert.equal((await server.lines("t x=1", ADMIN)).status, 204);
   assert.equal(JSON.parse((await server.request("/settings")).text).config["acl.enabled"], true);

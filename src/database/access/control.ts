@@ -194,7 +194,12 @@ export class AccessControl {
    */
   async change(by: Actor, what: string, make: (snapshot: AccessSnapshot) => PrincipalEdit[]): Promise<void> {
     const hasChanged = await this.apply(make);
-    if (hasChanged) this.audit(auditLine(by, what));
+    if (hasChanged) this.tell(by, what);
+  }
+
+  /** Writes an audit line. `what`: without secrets. */
+  tell(by: Actor, what: string): void {
+    this.audit(auditLine(by, what));
   }
 
   /** Extends the expiry of a token after its use. */

@@ -147,8 +147,12 @@ async function answer(
   const method = request.method === "HEAD" && route?.wire === undefined ? "GET" : request.method;
   let identity = ANONYMOUS, token: string | undefined;
   let authenticationNs = 0;
-  if (route !== undefined && !(isOpen(route, options) && method === "GET")) {
-    const metrics = route.wire === undefined ? undefined : options.metrics?.wires[route.wire];
+  // With access control an unknown path is answered like the others, so paths tell nothing to strangers.
+  const isFree = route === undefined
+    ? options.database.access === undefined
+    : isOpen(route, options) && method === "GET";
+  if (!isFree) {
+    const metrics = route?.wire === undefined ? undefined : options.metrics?.wires[route.wire];
     const asked = authenticator.authenticate(
       request,
       hostname,

@@ -95,7 +95,7 @@ async function importParts(
     const options = optionsOf(call.parameters, part, { schema, linesMax, lineSizeMax });
     result = {
       table: options.table,
-      report: await database.importCsv(part.bytes, options, identity, call.request.signal),
+      report: await database.importCsv(part.bytes, options, identity, call.client, call.request.signal),
     };
   }
   if (result === undefined) throw new Refusal("the body has no part by the name of data");

@@ -75,6 +75,7 @@ async function writeLines(call: Call): Promise<Reply> {
       isGzip ? inflated(received, bodySizeMax, inflateRatioMax) : received,
       unit,
       call.identity,
+      call.client,
     );
     call.options.metrics?.wires.line_http.rowsIn.inc(rows);
     return { status: 204, headers: [] };
