@@ -92,7 +92,7 @@ const states: State[] = [
   }, (page) => page.keyboard.press("Escape")],
   ["import", async (page) => {
     const chosen = page.waitForEvent("filechooser");
-    await page.click("[aria-label='Import a CSV file']");
+    await page.click("[aria-label='Import a CSV or Parquet file']");
     const buffer = Buffer.from("ts,price\n2024-01-01,1.5\n");
     await (await chosen).setFiles({ name: "prices.csv", mimeType: "text/csv", buffer });
     await page.waitForSelector(".import .preview td");
