@@ -1,5 +1,8 @@
 /** Sign-on by Keycloak, an implementation of OpenID Connect that shares nothing with the one of the other tests. */
 import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+import { BROWSER_ARGS, browserName, browserPath } from "../browser/browser.ts";
+import { run } from "../browser/visit.ts";
 import { CLIENTS_ENV, CLIENTS_SETUP, signInByClients } from "./clients.ts";
 import { startKeycloak } from "./keycloak.ts";
 import { bearer, startSignOn } from "./server.ts";
@@ -40,6 +43,32 @@ Deno.test("Keycloak", { sanitizeOps: false, sanitizeResources: false }, async (t
     assert.equal(await status(idToken), 200);
     assert.equal(await status(`${idToken.slice(0, -8)}AAAAAAAA`), 401, "a forged signature");
     assert.equal(await status(token), 401, "an access token, whose audience is another");
+  });
+  await test.step({
+    name: "the console signs in and out by the code flow",
+    ignore: browserName === undefined,
+    async fn() {
+      const browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
+      try {
+        const page = await (await browser.newContext({ viewport: { width: 1100, height: 720 } })).newPage();
+        await page.goto(server.http);
+        await page.click("button:text-is('Single sign-on')");
+        await page.fill("#username", BOB.name);
+        await page.fill("#password", BOB.password);
+        await page.click("#kc-login");
+        await page.waitForSelector(".cm-content");
+        await run(page, "select current_user()");
+        assert.equal(await page.innerText(".grid .row [role=gridcell] >> nth=-1"), BOB.name);
+        await page.click(`nav button:has-text('${BOB.name}')`);
+        await page.click(".menu button:text-is('Sign out')");
+        await page.click("#kc-logout");
+        await page.waitForSelector("button:text-is('Single sign-on')");
+        await page.click("button:text-is('Single sign-on')");
+        await page.waitForSelector("#username");
+      } finally {
+        await browser.close();
+      }
+    },
   });
   await test.step("a group that is taken away, and a user who is disabled", async () => {
     assert.equal((await ask(token)).status, 200);
