@@ -1,8 +1,9 @@
 /** Derives a table's new schema from a change of its name or columns. */
+import type { TableEvent } from "../access/mod.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { NewColumn, NewTable } from "../sql/plan.ts";
 import type { Definition } from "./blocks.ts";
-import type { Change, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
+import type { Change, PartitionChange, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
 import type { Table } from "./table.ts";
 
 type Defining = Extract<Change, { kind: "rename" | "addColumns" | "dropColumns" | "renameColumn" | "setOptions" }>;
@@ -31,16 +32,13 @@ export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, chan
   const { columns } = table.schema;
   switch (change.kind) {
     case "rename":
-      return {
-        ...changed(table.schema, { name: change.to }),
-        access: { kind: "tableRenamed", from: table.schema.name, to: change.to },
-      };
+      return { ...changed(table.schema, { name: change.to }), access: tableEventOf(change, table.schema) };
     case "renameColumn": {
       const column = columnOf(table.schema, change.columnId);
       checkColumnIsNew(columns.filter((other) => other !== column), change.to);
       return {
         ...changed(table.schema, { columns: columns.map((c) => (c === column ? { ...c, name: change.to } : c)) }),
-        access: { kind: "columnRenamed", table: table.schema.name, from: column.name, to: change.to },
+        access: tableEventOf(change, table.schema),
       };
     }
     case "addColumns": {
@@ -49,13 +47,7 @@ export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, chan
         checkColumnIsNew(all, column.name);
         all.push(newColumn(column, table.nextColumnId + all.length - columns.length));
       }
-      const names = change.columns.map(({ name }) => name), { creator } = change;
-      return {
-        ...changed(table.schema, { columns: all }),
-        access: creator === undefined
-          ? undefined
-          : { kind: "columnsAdded", table: table.schema.name, columns: names, creator },
-      };
+      return { ...changed(table.schema, { columns: all }), access: tableEventOf(change, table.schema) };
     }
     case "dropColumns": {
       for (const id of change.columnIds) {
@@ -77,11 +69,43 @@ export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, chan
   }
 }
 
+/** How a definition affects grants. `schema`: before the change; undefined for a new table. */
+export function tableEventOf(
+  change: Change | PartitionChange,
+  schema: TableSchema | undefined,
+): TableEvent | undefined {
+  switch (change.kind) {
+    case "createTable":
+      return creationEvent(change.table.name, change.creator);
+    case "addColumns": {
+      if (schema === undefined || change.creator === undefined) return undefined;
+      const columns = change.columns.map(({ name }) => name);
+      return { kind: "columnsAdded", table: schema.name, columns, creator: change.creator };
+    }
+    case "rename":
+      return schema && { kind: "tableRenamed", from: schema.name, to: change.to };
+    case "renameColumn": {
+      const column = schema?.columns.find(({ id }) => id === change.columnId);
+      return column && { kind: "columnRenamed", table: schema!.name, from: column.name, to: change.to };
+    }
+    case "dropTable":
+      return schema && removalEvent(schema.name, change.permissions);
+  }
+}
+
+function creationEvent(table: string, creator: string | undefined): TableEvent | undefined {
+  return creator === undefined ? undefined : { kind: "tableCreated", table, creator };
+}
+
+function removalEvent(table: string, permissions: boolean | undefined): TableEvent | undefined {
+  return permissions ? { kind: "permissionsDropped", table } : undefined;
+}
+
 export function creation(schema: TableSchema, creator: string | undefined): Extract<Definition, { op: "create" }> {
   return {
     op: "create",
     schema,
-    access: creator === undefined ? undefined : { kind: "tableCreated", table: schema.name, creator },
+    access: creationEvent(schema.name, creator),
   };
 }
 
@@ -99,7 +123,7 @@ export function partitionMoves(table: Table, moves: readonly PartitionMove[]): D
 }
 
 export function removal({ name }: TableSchema, permissions: boolean | undefined): Definition {
-  return { op: "drop", access: permissions ? { kind: "permissionsDropped", table: name } : undefined };
+  return { op: "drop", access: removalEvent(name, permissions) };
 }
 
 function changed(schema: TableSchema, change: Partial<TableSchema>, dropped: readonly number[] = []): Definition {

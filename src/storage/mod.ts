@@ -23,6 +23,7 @@ import { formatPool, SharedPool } from "./pool.ts";
 import type { LogLevel } from "./options.ts";
 import { TableStore } from "./writer.ts";
 
+export { tableEventOf } from "./definitions.ts";
 export type * from "./contract.ts";
 export {
   createHeap,

@@ -8,7 +8,6 @@ import { serverSettings } from "../sign-in/session.ts";
 import { returns } from "../store/connection.ts";
 import { notify } from "../store/notices.ts";
 import { addressOf, openPage } from "../store/pages.ts";
-import { sharedText } from "./dashboards-page.tsx";
 import { exportDashboard } from "./files.ts";
 import type { Panel } from "./model.ts";
 import { withPanel } from "./model.ts";
@@ -28,6 +27,7 @@ import {
 import { PanelDialog } from "./panel-dialog.tsx";
 import { PanelView } from "./panel-view.tsx";
 import { RangeChoice } from "./range-choice.tsx";
+import { sharedText } from "./shared-text.ts";
 import { useView, withValues } from "./view.ts";
 import { VariablesBar } from "./variables-bar.tsx";
 import { VariablesDialog } from "./variables-dialog.tsx";

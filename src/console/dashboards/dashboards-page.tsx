@@ -11,6 +11,7 @@ import { serverSettings } from "../sign-in/session.ts";
 import { addCurrentStatement } from "./add-panel.ts";
 import { importDashboard } from "./files.ts";
 import { empty, isChanged, NEW, openNew } from "./open.ts";
+import { sharedText } from "./shared-text.ts";
 
 export function DashboardsPage({ id }: { id?: string }) {
   return (
@@ -87,6 +88,3 @@ function List() {
     </section>
   );
 }
-
-export const sharedText = (names: readonly string[]) =>
-  names.length === 0 ? "nobody" : names.includes("*") ? "everybody" : names.join(", ");
