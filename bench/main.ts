@@ -1,19 +1,21 @@
 /**
  * The benchmark: runs the same queries over the same rows in Sundial and in DuckDB, alternating in one run, and compares the answers.
  *
- *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|all] [--no-statistics] [--keep]
+ *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|scale|all] [--no-statistics] [--keep]
  *
  * Prints medians and ratios. Asserts only that the answers are equal.
  */
 import { parseArgs } from "node:util";
 import { startServer, type TestServer } from "../tests/server.ts";
 import { describeMachine, geometricMean, median, table } from "./report.ts";
+import { sameRows } from "./answers.ts";
 import { JOIN_QUERIES, JOIN_TABLES } from "./joins.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";
-import { makeTrades, writeTradesParquet } from "./trades.ts";
+import { writeTradesParquet } from "./trades.ts";
 import { Duck } from "./duckdb.ts";
 import { boundsSuite } from "./bounds.ts";
 import { ingestSuite } from "./ingest.ts";
+import { scaleSuite } from "./scale.ts";
 import { exportSuite, latencySuite, startSuite } from "./small.ts";
 
 const { values: options } = parseArgs({
@@ -25,6 +27,9 @@ const { values: options } = parseArgs({
     suite: { type: "string", default: "all" },
     "no-statistics": { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
+    questdb: { type: "string", default: Deno.env.get("QUESTDB_JAR") },
+    sizes: { type: "string", default: "50000000,200000000" },
+    memory: { type: "string", default: "4" },
   },
 });
 const rowCount = Number(options.rows), rounds = Number(options.rounds);
@@ -40,16 +45,19 @@ try {
   if (wants("export")) await exportSuite(work);
   if (wants("start")) await startSuite(work);
   if (wants("bounds")) await boundsSuite();
+  if (options.suite === "scale") {
+    const sizes = options.sizes.split(",").map(Number);
+    await scaleSuite(work, { ...options, sizes, rounds, memoryGiB: Number(options.memory) });
+  }
 } finally {
   if (!options.keep) await Deno.remove(work, { recursive: true });
 }
 
 async function querySuite(): Promise<void> {
-  const trades = makeTrades(rowCount);
   const root = `${work}/queries`;
   await Deno.mkdir(`${root}/import`, { recursive: true });
   const file = `${root}/import/trades10m.parquet`;
-  await writeTradesParquet(trades, file);
+  await writeTradesParquet(rowCount, file);
   const passes: { title: string; env: Record<string, string> }[] = [
     { title: "pool larger than the data", env: {} },
     { title: "statistics switched off", env: { SVC_QUERY_STATISTICS_ENABLED: "false" } },
@@ -72,7 +80,7 @@ async function joinSuite(): Promise<void> {
   const root = `${work}/joins`;
   await Deno.mkdir(`${root}/import`, { recursive: true });
   const file = `${root}/import/trades10m.parquet`;
-  await writeTradesParquet(makeTrades(rowCount), file);
+  await writeTradesParquet(rowCount, file);
   using duck = await Duck.open(`${work}/duck.db`);
   await using server = await startServer({ root, env: { SVC_QUERY_TIMEOUT: "10m" } });
   await load(server, duck, file);
@@ -155,23 +163,4 @@ async function compare(
     }; faster in ${faster} of ${ratios.length}; the slowest ratio is ${slowest.toFixed(2)}`,
   );
   if (wrong) throw new Error(`${wrong} answers differ`);
-}
-
-/** Compares sorted sets of rows; numbers may differ by 1e-9 of their size. */
-function sameRows(a: unknown[][], b: unknown[][]): boolean {
-  if (a.length !== b.length) return false;
-  const key = (row: unknown[]) => JSON.stringify(row.map((v) => typeof v === "number" ? Number(v.toPrecision(6)) : v));
-  const sorted = (rows: unknown[][]) =>
-    rows.map((row) => [key(row), row] as const).sort((x, y) => x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : 0).map(([, row]) =>
-      row
-    );
-  const left = sorted(a), right = sorted(b);
-  return left.every((row, i) => row.every((value, k) => same(value, right[i][k])));
-}
-
-function same(a: unknown, b: unknown): boolean {
-  if (typeof a === "number" && typeof b === "number") {
-    return Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
-  }
-  return a === b;
 }

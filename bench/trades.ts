@@ -18,6 +18,7 @@ export interface Trades {
 export const SYMBOL_COUNT = 100;
 export const TRADER_COUNT = 1_000_000;
 const START_MICROS = 1_704_067_200_000_000; // 2024-01-01
+const ROW_GROUP_ROWS = 1_000_000;
 const SPAN_MICROS = 30 * 86_400_000_000;
 
 /** Uniform in [0, 2^32). Source: Marsaglia, "Xorshift RNGs", 2003. */
@@ -32,6 +33,11 @@ function xorshift(seed: number): () => number {
 }
 
 export function makeTrades(rowCount: number): Trades {
+  return tradesInPieces(rowCount, rowCount).next().value!;
+}
+
+/** The same trades in pieces, for more rows than the memory holds. */
+export function* tradesInPieces(rowCount: number, pieceRows: number): Generator<Trades, undefined> {
   const random = xorshift(20240101);
   const symbolNames = Array.from({ length: SYMBOL_COUNT }, (_, k) => `SYM${String(k).padStart(3, "0")}-USD`);
   const weights = symbolNames.map((_, k) => 1 / (k + 1));
@@ -43,32 +49,35 @@ export function makeTrades(rowCount: number): Trades {
     pick[i] = k;
   }
   const cents = Int32Array.from({ length: SYMBOL_COUNT }, (_, i) => 1_000 + i * 997);
-  const trades: Trades = {
-    rowCount,
-    symbolNames,
-    symbol: new Int32Array(rowCount),
-    side: new Uint8Array(rowCount),
-    price: new Float64Array(rowCount),
-    amount: new Float64Array(rowCount),
-    trader: new Int32Array(rowCount),
-    timestamp: new BigInt64Array(rowCount),
-  };
   const gap = Math.floor(SPAN_MICROS / rowCount);
-  for (let row = 0; row < rowCount; row++) {
-    const symbol = pick[random() & 65_535];
-    cents[symbol] = Math.max(100, cents[symbol] + (random() % 21) - 10);
-    trades.symbol[row] = symbol;
-    trades.side[row] = random() & 1;
-    trades.price[row] = cents[symbol] / 100;
-    trades.amount[row] = (1 + random() % 1_000_000) / 10_000;
-    trades.trader[row] = random() % TRADER_COUNT;
-    trades.timestamp[row] = BigInt(START_MICROS + row * gap + random() % gap);
+  for (let first = 0; first < rowCount; first += pieceRows) {
+    const count = Math.min(pieceRows, rowCount - first);
+    const trades: Trades = {
+      rowCount: count,
+      symbolNames,
+      symbol: new Int32Array(count),
+      side: new Uint8Array(count),
+      price: new Float64Array(count),
+      amount: new Float64Array(count),
+      trader: new Int32Array(count),
+      timestamp: new BigInt64Array(count),
+    };
+    for (let row = 0; row < count; row++) {
+      const symbol = pick[random() & 65_535];
+      cents[symbol] = Math.max(100, cents[symbol] + (random() % 21) - 10);
+      trades.symbol[row] = symbol;
+      trades.side[row] = random() & 1;
+      trades.price[row] = cents[symbol] / 100;
+      trades.amount[row] = (1 + random() % 1_000_000) / 10_000;
+      trades.trader[row] = random() % TRADER_COUNT;
+      trades.timestamp[row] = BigInt(START_MICROS + (first + row) * gap + random() % gap);
+    }
+    yield trades;
   }
-  return trades;
 }
 
-/** One row group for each million rows; texts are written as plain texts. */
-export async function writeTradesParquet(trades: Trades, path: string): Promise<void> {
+/** One row group for each piece; texts are written as plain texts. */
+export async function writeTradesParquet(rowCount: number, path: string): Promise<void> {
   const { fileWriter, ParquetWriter } = await import("hyparquet-writer");
   const schema = [
     { name: "root", num_children: 6 },
@@ -96,19 +105,18 @@ export async function writeTradesParquet(trades: Trades, path: string): Promise<
   ];
   const writer = new ParquetWriter({ writer: fileWriter(path), schema, codec: "SNAPPY", statistics: true });
   const SIDES = ["buy", "sell"];
-  for (let from = 0; from < trades.rowCount; from += 1_000_000) {
-    const to = Math.min(from + 1_000_000, trades.rowCount);
-    const rows = <T>(value: (row: number) => T): T[] => Array.from({ length: to - from }, (_, i) => value(from + i));
+  for (const trades of tradesInPieces(rowCount, ROW_GROUP_ROWS)) {
+    const rows = <T>(value: (row: number) => T): T[] => Array.from({ length: trades.rowCount }, (_, row) => value(row));
     writer.write({
       columnData: [
-        { name: "timestamp", data: trades.timestamp.subarray(from, to) },
+        { name: "timestamp", data: trades.timestamp },
         { name: "symbol", data: rows((row) => trades.symbolNames[trades.symbol[row]]) },
         { name: "side", data: rows((row) => SIDES[trades.side[row]]) },
-        { name: "price", data: trades.price.subarray(from, to) },
-        { name: "amount", data: trades.amount.subarray(from, to) },
+        { name: "price", data: trades.price },
+        { name: "amount", data: trades.amount },
         { name: "trader", data: rows((row) => BigInt(trades.trader[row])) },
       ],
-      rowGroupSize: to - from,
+      rowGroupSize: trades.rowCount,
     });
   }
   await writer.finish();

@@ -1,0 +1,220 @@
+/**
+ * The scale suite: the queries of the benchmark over 50M and 200M trades, in Sundial, DuckDB and, if its jar is given, QuestDB, in turn.
+ * Each may use as much memory as the others. Prints times, their growth with the rows, load rates and memory.
+ */
+import { startServer } from "../tests/server.ts";
+import { sameRows } from "./answers.ts";
+import { Duck } from "./duckdb.ts";
+import { type BenchQuery, QUERIES } from "./queries.ts";
+import { startQuestDb } from "./questdb.ts";
+import { geometricMean, median, table } from "./report.ts";
+import { writeTradesParquet } from "./trades.ts";
+
+export interface ScaleOptions {
+  /** Numbers of rows, ascending. */
+  sizes: number[];
+  rounds: number;
+  only?: string;
+  /** Path of questdb.jar. */
+  questdb?: string;
+  /** Memory of each database, in GiB. */
+  memoryGiB: number;
+}
+
+/** What a database is started with. */
+interface Place extends ScaleOptions {
+  rowCount: number;
+  root: string;
+  /** Has the Parquet file. */
+  importDirectory: string;
+}
+
+/** A database with the trades. */
+interface Peer extends AsyncDisposable {
+  readonly name: string;
+  readonly loadMs: number;
+  rows(query: BenchQuery): Promise<unknown[][]>;
+  /** Resident bytes of its process: now, and the most ever. NaN where the system does not tell. */
+  memory(): { now: number; peak: number };
+}
+
+const FILE = "trades.parquet";
+/** QuestDB reads the timestamps of the file as LONG. */
+const CREATE =
+  `create table trades as (select timestamp::timestamp timestamp, symbol::symbol symbol, side::symbol side, price, amount, trader from read_parquet('${FILE}')) timestamp(timestamp) partition by day`;
+const GIB = 2 ** 30;
+
+export async function scaleSuite(work: string, options: ScaleOptions): Promise<void> {
+  const times = new Map<string, number[][]>();
+  for (const [k, rowCount] of options.sizes.entries()) {
+    const root = `${work}/${rowCount}`;
+    const importDirectory = `${root}/sundial/import`;
+    await Deno.mkdir(importDirectory, { recursive: true });
+    await writeTradesParquet(rowCount, `${importDirectory}/${FILE}`);
+    await using stack = new AsyncDisposableStack();
+    const peers: Peer[] = [];
+    for (const start of [sundial, duckdb, questdb]) {
+      const peer = await start({ ...options, rowCount, root, importDirectory });
+      if (peer !== undefined) peers.push(stack.use(peer));
+    }
+    await Deno.remove(`${importDirectory}/${FILE}`);
+    console.log(`\n${rowCount} trades, ${options.memoryGiB} GiB for each`);
+    for (const { name, loadMs } of peers) {
+      console.log(`load from Parquet, ${name}: ${(rowCount / loadMs / 1000).toFixed(2)}M rows/s`);
+    }
+    await compare(peers, options, (query, medians) => {
+      const known = times.get(query) ?? [];
+      known[k] = medians;
+      times.set(query, known);
+    });
+    for (const peer of peers) {
+      const { now, peak } = peer.memory();
+      console.log(`memory, ${peer.name}: ${(now / GIB).toFixed(2)} GiB resident, at most ${(peak / GIB).toFixed(2)}`);
+    }
+    await stack.disposeAsync();
+    await Deno.remove(root, { recursive: true });
+  }
+  if (options.sizes.length > 1) printGrowth(times, options.sizes);
+}
+
+async function compare(
+  peers: Peer[],
+  options: ScaleOptions,
+  keep: (query: string, medians: number[]) => void,
+): Promise<void> {
+  const rows: string[][] = [], ratios: number[] = [];
+  let wrong = 0;
+  for (const query of QUERIES.filter(({ name }) => !options.only || name.includes(options.only))) {
+    const times: number[][] = peers.map(() => []), answers: unknown[][][] = [], failures: (string | undefined)[] = [];
+    for (let round = 0; round <= options.rounds; round++) {
+      for (const [k, peer] of peers.entries()) {
+        if (failures[k] !== undefined) continue;
+        const start = performance.now();
+        try {
+          answers[k] = await peer.rows(query);
+          times[k].push(performance.now() - start);
+        } catch (error) {
+          failures[k] = (error as Error).message;
+          console.log(`${query.name}: ${peer.name} failed: ${failures[k]}`);
+        }
+      }
+    }
+    const medians = times.map((values, k) => failures[k] === undefined ? median(values.slice(1)) : NaN);
+    keep(query.name, medians);
+    const differing = peers.filter((_, k) =>
+      k > 0 && failures[k] === undefined && failures[0] === undefined && !sameRows(answers[0], answers[k])
+    );
+    if (differing.length > 0 || failures[0] !== undefined) wrong++;
+    const best = Math.min(...medians.slice(1).filter((value) => !isNaN(value)));
+    const ratio = best / medians[0];
+    if (!isNaN(ratio)) ratios.push(Math.min(10, ratio));
+    rows.push([
+      query.name,
+      ...times.flatMap((values, k) => [(values[0] ?? NaN).toFixed(1), medians[k].toFixed(1)]),
+      ratio.toFixed(2),
+      differing.length === 0 ? "equal" : `DIFFERENT: ${differing.map(({ name }) => name).join(", ")}`,
+    ]);
+  }
+  console.log(
+    `milliseconds, cold once and the median of ${options.rounds} warm rounds; ratio: best of the others to Sundial`,
+  );
+  console.log(table(["query", ...peers.flatMap(({ name }) => ["cold", name]), "ratio", "answers"], rows));
+  console.log(
+    `geometric mean of the ratios, each capped at 10: ${geometricMean(ratios).toFixed(2)}; faster in ${
+      ratios.filter((ratio) => ratio > 1).length
+    } of ${rows.length}; failed or different: ${wrong}`,
+  );
+}
+
+function printGrowth(times: Map<string, number[][]>, sizes: number[]): void {
+  console.log(`\ntime of Sundial at ${sizes.at(-1)} rows, divided by that at ${sizes[0]}`);
+  console.log(table(
+    ["query", "growth"],
+    [...times].map(([query, bySize]) => [
+      query,
+      (bySize.at(-1)![0] / bySize[0][0]).toFixed(2),
+    ]),
+  ));
+}
+
+async function sundial({ root, memoryGiB }: Place): Promise<Peer> {
+  const server = await startServer({
+    root: `${root}/sundial`,
+    env: { SVC_QUERY_TIMEOUT: "30m", SVC_CAIRO_MEMORY_SIZE: `${Math.min(4095, memoryGiB * 1024)}m` },
+  });
+  const exec = async (sql: string) => {
+    const { error, dataset } = await server.exec(sql);
+    if (error) throw new Error(error);
+    return dataset ?? [];
+  };
+  const loadMs = await timed(() => exec(CREATE));
+  return {
+    name: "Sundial",
+    loadMs,
+    rows: (query) => exec(query.sundial),
+    memory: () => memoryOf(server.process.pid),
+    [Symbol.asyncDispose]: async () => void await server.stop(),
+  };
+}
+
+/** DuckDB runs in this process, which holds little else. */
+async function duckdb({ root, importDirectory, memoryGiB }: Place): Promise<Peer> {
+  const duck = await Duck.open(`${root}/duck.db`);
+  await duck.run(`set memory_limit = '${memoryGiB}GiB'`);
+  const loadMs = await timed(async () => {
+    await duck.run(`create table trades as select * from read_parquet('${importDirectory}/${FILE}')`);
+    await duck.run("checkpoint");
+  });
+  return {
+    name: "DuckDB",
+    loadMs,
+    rows: (query) => duck.rows(query.duckdb),
+    memory: () => memoryOf(Deno.pid),
+    [Symbol.asyncDispose]: () => Promise.resolve(duck[Symbol.dispose]()),
+  };
+}
+
+async function questdb({ rowCount, root, importDirectory, memoryGiB, questdb }: Place): Promise<Peer | undefined> {
+  if (questdb === undefined) return undefined;
+  const server = await startQuestDb({
+    jar: questdb,
+    root: `${root}/questdb`,
+    importDirectory,
+    env: { QDB_RAM_USAGE_LIMIT_BYTES: String(memoryGiB * GIB), JAVA_TOOL_OPTIONS: "-Xmx1g" },
+  });
+  const exec = async (sql: string) => {
+    const { error, dataset } = await server.exec(sql);
+    if (error) throw new Error(error);
+    return dataset ?? [];
+  };
+  const loadMs = await timed(async () => {
+    await exec(CREATE);
+    // The rows are in its log and become visible later.
+    while ((await exec("select count() from trades"))[0][0] !== rowCount) {
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  });
+  return {
+    name: "QuestDB",
+    loadMs,
+    rows: (query) => exec(query.sundial),
+    memory: () => memoryOf(server.pid),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+function memoryOf(pid: number): { now: number; peak: number } {
+  try {
+    const status = Deno.readTextFileSync(`/proc/${pid}/status`);
+    const bytes = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)![1]) * 1024;
+    return { now: bytes("VmRSS"), peak: bytes("VmHWM") };
+  } catch {
+    return { now: NaN, peak: NaN };
+  }
+}
