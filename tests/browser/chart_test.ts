@@ -81,3 +81,22 @@ test("several series are drawn as a heat map", async ({ page }) => {
   await page.waitForSelector("button:text-is('Heat map ▾')");
   await page.waitForSelector(".chart canvas");
 });
+
+test("a million rows are drawn whole, by their extremes, and finer where the chart is zoomed", async ({ page }) => {
+  await run(
+    page,
+    `${SERIES.replace("'h'", "'s'")}, case when x = 700000 then 5000 else x % 10 end v from long_sequence(1000000)`,
+  );
+  await page.click(".results button:text-is('Chart')");
+  await page.waitForSelector(".hint:has-text('The smallest and the largest value of each 64 rows are drawn')");
+  const [drawing] = await Promise.all([page.waitForEvent("download"), page.click("text=Save as SVG")]);
+  // The axis goes to the one large value.
+  assert.ok((await Deno.readTextFile(await drawing.path())).includes(">5,000<"));
+  const box = (await page.locator(".chart .u-over").boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 30);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.43, box.y + 30, { steps: 5 });
+  await page.mouse.up();
+  // All rows of so short a range are drawn.
+  await page.waitForSelector(".hint:not(:has-text('smallest'))");
+});

@@ -107,6 +107,32 @@ test("the tree shows tables with their columns, and changes them when that is co
   await page.waitForSelector(".tree:not(:has(.name))");
 });
 
+/** Copy, file, statistics and chart take all of a million rows from the result that is there: the statement does not run again. */
+async function readWhole(page: Page): Promise<void> {
+  const statements: string[] = [];
+  page.on("request", (request) => request.method() === "POST" && statements.push(request.url()));
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.click("text=Copy ▾");
+  await page.click("text=As TSV");
+  await page.waitForSelector(".notice:has-text('1,000,000 rows as TSV are in the clipboard')", { timeout: 60_000 });
+  await page.click("text=Copy ▾");
+  await page.click("text=As JSON");
+  await page.waitForSelector(".notice:has-text('of 1,000,000 rows as JSON, the 32.0 MiB that a copy may have')");
+  await page.click("text=Download ▾");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=All rows as CSV")]);
+  const text = await Deno.readTextFile(await download.path());
+  assert.ok(text.startsWith("x,rest,text\r\n1,1,row 1\r\n") && text.endsWith("\r\n1000000,1,row 1000000\r\n"));
+  assert.equal(text.length, 20_777_805);
+  await page.click(head(1), { button: "right" });
+  await page.click(".menu >> text=Statistics");
+  assert.match(
+    await page.innerText(".dialog pre"),
+    /^rows +1,000,000\nnot null +1,000,000\ndistinct +1,000,000\nsmallest +1\nlargest +1000000\naverage +500000\.5\n/,
+  );
+  await page.keyboard.press("Escape");
+  assert.deepEqual(statements, []);
+}
+
 test("a million rows are scrolled to the last one, without holding them", async ({ page, server }) => {
   const summary = await run(page, "select x, x % 7 rest, 'row ' || x text from long_sequence(1000000)");
   assert.match(summary, /^1,000,000 rows · /);
@@ -123,6 +149,7 @@ test("a million rows are scrolled to the last one, without holding them", async 
   await page.locator(".grid").evaluate((grid) => grid.scrollTo(0, (grid.scrollHeight - grid.clientHeight) / 2));
   await rowAt(500_005);
   assert.ok(await page.locator(".grid .row").count() < 100);
+  await readWhole(page);
   // One file, which goes when the next statement runs.
   const files = () => [...Deno.readDirSync(`${server.root}/tmp/results`)].length;
   assert.equal(files(), 1);

@@ -2,52 +2,63 @@
 import type { ComponentType } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { MenuButton } from "../app/menu.tsx";
+import { countText } from "../results/summary.ts";
 import { chartType, zone } from "../results/view-settings.ts";
 import type { Rows } from "../server/client.ts";
-import { release, runStatement } from "../server/results.ts";
+import { ExpiredError, release, runStatement } from "../server/results.ts";
+import { saveAddress, saveFile } from "../store/files.ts";
+import { notify } from "../store/notices.ts";
 import { isDark } from "../store/theme.ts";
 import type { Chart } from "./chart.tsx";
-import { type ChartType, dataOf, shapeOf, typesFor } from "./shape.ts";
+import { drawnRange, type DrawnRows, useDrawnRows, type XRange } from "./drawn-rows.ts";
+import { type ChartType, dataOf, type Shape, shapeOf, typesFor } from "./shape.ts";
 
 interface Zoom {
-  range: readonly [number, number];
-  rows: Rows;
+  range: XRange;
+  drawn: DrawnRows;
 }
 
 /** Buckets of a zoomed chart: about one for each pixel that a screen has. */
 const BUCKETS_MAX = 1_000;
 
-/** `statement`: asked again for finer samples of a range that the user has chosen. */
-export function ChartView({ rows: given, statement }: { rows: Rows; statement: string }) {
-  const { zoom, zoomTo } = useZoom(given, statement);
-  const rows = zoom?.rows ?? given;
+interface Props {
+  rows: Rows;
+  /** Asked again for finer samples of a range that the user has chosen. */
+  statement: string;
+  onExpired(): void;
+}
+
+export function ChartView({ rows: given, statement, onExpired }: Props) {
+  const firstShape = useMemo(() => shapeOf(given), [given]);
+  const firstTypes = firstShape === undefined ? [] : typesFor(firstShape);
+  const firstType = firstTypes.find((one) => one === chartType.value) ?? firstTypes[0];
+  const tellFault = (error: unknown) => error instanceof ExpiredError ? onExpired() : notify(String(error));
+  const { drawn: whole, readCount } = useDrawnRows(given, firstShape, firstType, tellFault);
+  const { zoom, zoomTo } = useZoom(given, statement, whole, firstShape, firstType, tellFault);
+  const drawn = zoom?.drawn ?? whole, rows = drawn?.rows;
   const [Drawn, setDrawn] = useState<ComponentType<Parameters<typeof Chart>[0]>>();
   const canvas = useRef<HTMLCanvasElement>(undefined);
   const toSvg = useRef<() => string>(undefined);
   useEffect(() => {
     import("./chart.tsx").then((module) => setDrawn(() => module.Chart));
   }, []);
-  const shape = useMemo(() => shapeOf(rows), [rows]);
+  // The first rows may not have all series.
+  const shape = useMemo(() => rows === undefined ? undefined : shapeOf(rows), [rows]);
   const types = shape === undefined ? [] : typesFor(shape);
   const type = types.find((one) => one === chartType.value) ?? types[0];
-  const data = useMemo(() => shape === undefined ? undefined : dataOf(rows, shape, type), [rows, shape, type]);
+  const data = useMemo(() => shape === undefined ? undefined : dataOf(rows!, shape, type), [rows, shape, type]);
+  if (firstShape !== undefined && drawn === undefined) {
+    return (
+      <p class="summary" role="status">
+        Reading the rows{readCount > 0 && `: ${readCount.toLocaleString("en")} of ${countText(given.count)}`} …
+      </p>
+    );
+  }
   if (shape === undefined || data === undefined) {
     return (
       <p class="summary">A chart needs rows with a column of numbers, and one of times, texts or numbers for x.</p>
     );
   }
-  const save = (url: string, name: string) => {
-    const link = document.createElement("a");
-    link.href = url;
-    link.download = name;
-    link.click();
-  };
-  const saveSvg = () => {
-    const url = URL.createObjectURL(new Blob([toSvg.current!()], { type: "image/svg+xml" }));
-    save(url, "chart.svg");
-    // The download has begun by then.
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
-  };
   return (
     <>
       <div class="toolbar">
@@ -55,17 +66,22 @@ export function ChartView({ rows: given, statement }: { rows: Rows; statement: s
           text={nameOf(type)}
           items={types.map((one) => ({ name: nameOf(one), isChosen: one === type, run: () => chartType.value = one }))}
         />
-        <button type="button" onClick={() => save(canvas.current!.toDataURL("image/png"), "chart.png")}>
+        <button type="button" onClick={() => saveAddress(canvas.current!.toDataURL("image/png"), "chart.png")}>
           Save as PNG
         </button>
-        <button type="button" onClick={saveSvg}>Save as SVG</button>
-        {zoom === undefined ? <span class="hint">Drag zooms in, a double click shows all.</span> : (
+        <button type="button" onClick={() => saveFile("chart.svg", [toSvg.current!()], "image/svg+xml")}>
+          Save as SVG
+        </button>
+        {zoom !== undefined && (
           <>
             <button type="button" onClick={() => zoomTo(moved(zoom.range, -0.5))}>← Earlier</button>
             <button type="button" onClick={() => zoomTo(moved(zoom.range, 0.5))}>Later →</button>
             <button type="button" onClick={() => zoomTo(undefined)}>Show all</button>
           </>
         )}
+        <span class="hint">
+          {[zoom === undefined && ZOOM_HINT, noteOf(drawn!, given, type)].filter(Boolean).join(" ")}
+        </span>
       </div>
       {Drawn !== undefined && (
         <Drawn
@@ -86,37 +102,70 @@ export function ChartView({ rows: given, statement }: { rows: Rows; statement: s
   );
 }
 
-const moved = ([from, to]: Zoom["range"], share: number): Zoom["range"] => {
+const ZOOM_HINT = "Drag zooms in, a double click shows all.";
+
+/** What the points stand for, if not for one row each. */
+export function noteOf({ rowsOfPoint, isCut, rows }: DrawnRows, { count, spool }: Rows, type: ChartType): string {
+  if (spool?.isRunning) return `The first ${countText(rows.dataset.length)} are drawn until all have come.`;
+  if (isCut) return `The first ${countText(rows.dataset.length)} of ${countText(count)} are drawn.`;
+  if (rowsOfPoint === 1) return "";
+  const each = `each ${rowsOfPoint.toLocaleString("en")} rows`;
+  if (type === "candlestick") return `A candle is drawn for ${each} of ${countText(count)}.`;
+  if (type === "heat map") return `A cell has the largest value of ${each} of ${countText(count)}.`;
+  return `The smallest and the largest value of ${each} are drawn, of ${countText(count)}.`;
+}
+
+const moved = ([from, to]: XRange, share: number): XRange => {
   const by = (to - from) * share;
   return [from + by, to + by];
 };
 
-/** A range is shown at once with the rows that are there, then with finer ones, if the server can give them. */
-function useZoom(given: Rows, statement: string) {
+/**
+ * A range is shown at once with the points that are there, then with finer ones: samples that the server computes for a SAMPLE BY, or
+ * more of the rows of a result that was reduced.
+ */
+function useZoom(
+  given: Rows,
+  statement: string,
+  whole: DrawnRows | undefined,
+  shape: Shape | undefined,
+  type: ChartType,
+  onFault: (error: unknown) => void,
+) {
   const [zoom, setZoom] = useState<Zoom>();
   const asking = useRef<AbortController>(undefined);
-  const isCoarse = useRef(false);
+  const hasNoSamples = useRef(false);
   useEffect(() => {
     setZoom(undefined);
-    isCoarse.current = false;
+    hasNoSamples.current = false;
     return () => asking.current?.abort();
   }, [given, statement]);
-  const zoomTo = async (range: Zoom["range"] | undefined) => {
+  const zoomTo = async (range: XRange | undefined) => {
     asking.current?.abort();
-    if (range === undefined) return setZoom(undefined);
-    setZoom((before) => ({ range, rows: before?.rows ?? given }));
-    if (isCoarse.current) return;
+    if (range === undefined || whole === undefined) return setZoom(undefined);
+    setZoom((before) => ({ range, drawn: before?.drawn ?? whole }));
     const { signal } = asking.current = new AbortController();
     try {
-      const [from, to] = range;
-      const { rows, error } = await runStatement(statement, { signal, samples: { from, to, bucketsMax: BUCKETS_MAX } });
-      if (rows?.spool !== undefined) release(rows.spool.id);
-      // Without a SAMPLE BY, or with one that cannot be narrowed, there are no finer rows.
-      if (error !== undefined) isCoarse.current = true;
-      else if (rows !== undefined && rows.dataset.length > 0) setZoom({ range, rows });
+      const drawn = await samplesOf(range, signal) ?? await rowsOf(range, signal);
+      if (drawn !== undefined && !signal.aborted) setZoom({ range, drawn });
     } catch (error) {
-      if (!signal.aborted) throw error;
+      if (!signal.aborted) onFault(error);
     }
+  };
+  const samplesOf = async ([from, to]: XRange, signal: AbortSignal): Promise<DrawnRows | undefined> => {
+    if (hasNoSamples.current) return undefined;
+    const { rows, error } = await runStatement(statement, { signal, samples: { from, to, bucketsMax: BUCKETS_MAX } });
+    if (rows?.spool !== undefined) release(rows.spool.id);
+    // There is no SAMPLE BY, or one that cannot be narrowed.
+    if (error !== undefined) hasNoSamples.current = true;
+    return rows === undefined || rows.dataset.length === 0
+      ? undefined
+      : { rows, rowsOfPoint: 1, isCut: false, read: [] };
+  };
+  const rowsOf = async (range: XRange, signal: AbortSignal): Promise<DrawnRows | undefined> => {
+    if (whole!.rowsOfPoint === 1 || shape === undefined) return undefined;
+    const drawn = await drawnRange(whole!, given, shape, type, range, signal);
+    return drawn.rows.dataset.length === 0 ? undefined : drawn;
   };
   return { zoom, zoomTo };
 }

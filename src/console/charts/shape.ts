@@ -19,7 +19,7 @@ export interface Shape {
 }
 
 /** More would be one colour. */
-const SERIES_MAX = 24;
+export const SERIES_MAX = 24;
 
 type Table = Pick<Rows, "columns" | "dataset">;
 
@@ -75,8 +75,7 @@ export function dataOf({ dataset, columns }: Table, shape: Shape, type: ChartTyp
   const y = type === "candlestick" ? shape.ohlc! : shape.y;
   const categories = xKind === "category" ? [...new Set(dataset.map((row) => textOf(row[x])))] : undefined;
   const indexOf = new Map(categories?.map((name, at) => [name, at]));
-  const xOf = (row: unknown[]) =>
-    xKind === "time" ? timeOf(row[x]) : xKind === "number" ? numberOf(row[x]) : indexOf.get(textOf(row[x]))!;
+  const xOf = (row: unknown[]) => xKind === "category" ? indexOf.get(textOf(row[x]))! : xValueOf(row, shape);
   const rows = dataset.map((row) => ({ row, at: xOf(row) })).filter(({ at }) => at !== null) as {
     row: unknown[];
     at: number;
@@ -95,6 +94,11 @@ export function dataOf({ dataset, columns }: Table, shape: Shape, type: ChartTyp
     }
   }
   return { x: all, categories, series: [...series.values()].slice(0, SERIES_MAX) };
+}
+
+/** Where a row stands on an axis of times or numbers. */
+export function xValueOf(row: readonly unknown[], { x, xKind }: Shape): number | null {
+  return xKind === "time" ? timeOf(row[x]) : numberOf(row[x]);
 }
 
 function timeOf(value: unknown): number | null {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { edgesOf, heatColours } from "./heat.ts";
+import { DRAWN_MAX, Reducer } from "./reduce.ts";
 import { dataOf, shapeOf, typesFor } from "./shape.ts";
 
 const table = (columns: [name: string, type: string][], dataset: unknown[][]) => ({
@@ -49,4 +50,54 @@ Deno.test("a heat map's cells meet half-way, and its colours rank all values", (
   assert.notEqual(colourOf(1), colourOf(8));
   assert.equal(new Set([1, 2, 3, 8].map(colourOf)).size, 4);
   assert.equal(heatColours([[5]])(5), colourOf(1));
+});
+
+/** A row each second of 1970: time, series, open, high, low, close. */
+function manyRows(count: number): unknown[][] {
+  return Array.from({ length: count }, (_, at) => {
+    const value = at === 123_456 ? 9_999 : at === 234_567 ? -9_999 : at % 100;
+    return [new Date(at * 1000).toISOString(), at % 2 === 0 ? "even" : "odd", value, value + 1, value - 1, value];
+  });
+}
+
+const COLUMNS: [string, string][] = [["at", "TIMESTAMP"], ["s", "SYMBOL"], ["v", "LONG"]];
+const OHLC: [string, string][] = [
+  COLUMNS[0],
+  COLUMNS[1],
+  ...["open", "high", "low", "close"].map((name) => [name, "LONG"] as [string, string]),
+];
+
+Deno.test("many rows are reduced to few, in their order, with the extremes of each series", () => {
+  const all = manyRows(300_000), shape = shapeOf(table(COLUMNS, all.slice(0, 1000)))!;
+  const reducer = new Reducer(shape, "line");
+  for (const row of all) reducer.add(row);
+  const rows = reducer.rows();
+  assert.ok(rows.length > 5_000 && rows.length < DRAWN_MAX, `${rows.length} rows`);
+  assert.ok(reducer.rowsOfPoint > 1);
+  assert.deepEqual(rows.map(([at]) => at), rows.map(([at]) => at).toSorted());
+  const values = (series: string) => rows.filter((row) => row[1] === series).map((row) => row[2] as number);
+  assert.deepEqual([Math.max(...values("even")), Math.min(...values("odd"))], [9_999, -9_999]);
+  const known = new Set(all);
+  assert.ok(rows.every((row) => known.has(row)), "each is a row of the result");
+});
+
+Deno.test("few rows are not reduced", () => {
+  const all = manyRows(DRAWN_MAX), reducer = new Reducer(shapeOf(table(COLUMNS, all))!, "line");
+  for (const row of all) reducer.add(row);
+  assert.deepEqual(reducer.rows(), all);
+  assert.equal(reducer.rowsOfPoint, 1);
+});
+
+Deno.test("candles are merged, and cells of a heat map stay in line", () => {
+  const all = manyRows(131_072), shape = shapeOf(table(OHLC, all.slice(0, 1000)))!;
+  const candles = new Reducer(shape, "candlestick"), heat = new Reducer(shape, "heat map");
+  for (const row of all) {
+    candles.add(row);
+    heat.add(row);
+  }
+  const size = candles.rowsOfPoint, [first] = candles.rows();
+  assert.deepEqual(first.slice(2), [0, Math.min(100, size), -1, (size - 1) % 100]);
+  assert.ok(candles.rows().some(([, , , high]) => high === 10_000));
+  const times = heat.rows().map(([at]) => at);
+  assert.equal(new Set(times).size * 2, times.length, "two series at each time");
 });

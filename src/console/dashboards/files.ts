@@ -1,15 +1,12 @@
 /** Dashboards as files. */
+import { saveFile } from "../store/files.ts";
 import { notify } from "../store/notices.ts";
 import { fileTextOf, readFileText } from "./model.ts";
 import { type Opened, openNew } from "./open.ts";
 
 export function exportDashboard({ name, definition }: Opened): void {
-  const link = document.createElement("a");
-  const url = URL.createObjectURL(new Blob([fileTextOf(name, definition)], { type: "application/json" }));
-  link.href = url;
-  link.download = `${name.replace(/[^\p{L}\p{N} _-]/gu, "_")}.json`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  const fileName = `${name.replace(/[^\p{L}\p{N} _-]/gu, "_")}.json`;
+  saveFile(fileName, [fileTextOf(name, definition)], "application/json");
 }
 
 export function importDashboard(): void {

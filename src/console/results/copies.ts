@@ -1,35 +1,91 @@
-/** Rows as texts for the clipboard. */
-import type { Rows } from "../server/client.ts";
+/** Rows as texts: for the clipboard, and CSV for files. */
+import type { Column, Rows } from "../server/client.ts";
 import { textOf } from "./cells.ts";
+import { eachPage, type WholeOptions } from "./whole.ts";
 
-type Table = Pick<Rows, "columns" | "dataset">;
-
-export const COPIES: readonly { name: string; make(rows: Table): string }[] = [
-  { name: "TSV", make: (rows) => lines(rows, "\t", (text) => text.replace(/[\t\r\n]+/g, " ")) },
-  { name: "CSV", make: (rows) => lines(rows, ",", csvField) },
-  { name: "Markdown", make: markdown },
-  { name: "JSON", make: json },
-];
-
-function lines({ columns, dataset }: Table, separator: string, field: (text: string) => string): string {
-  const head = columns.map(({ name }) => field(name)).join(separator);
-  const body = dataset.map((row) => row.map((value) => value === null ? "" : field(textOf(value))).join(separator));
-  return [head, ...body].join("\n") + "\n";
+export interface TextForm {
+  name: string;
+  head(columns: readonly Column[]): string;
+  row(values: readonly unknown[], columns: readonly Column[]): string;
+  /** Between two rows, and after the last one. */
+  between: string;
+  end: string;
 }
 
-/** @see RFC 4180 */
+const TSV = separated("TSV", "\t", (text) => text.replace(/[\t\r\n]+/g, " "));
+const CSV = separated("CSV", ",", csvField);
+/** With the line ends of the server's own files. @see RFC 4180 */
+export const CSV_FILE = separated("CSV", ",", csvField, "\r\n");
+const MARKDOWN: TextForm = {
+  name: "Markdown",
+  head: (columns) => `${markdownRow(columns.map(({ name }) => name))}\n${markdownRow(columns.map(() => "---"))}\n`,
+  row: (values) => markdownRow(values.map(textOf)),
+  between: "\n",
+  end: "\n",
+};
+const JSON_ROWS: TextForm = {
+  name: "JSON",
+  head: () => "[\n",
+  row: (values, columns) => JSON.stringify(Object.fromEntries(columns.map(({ name }, at) => [name, values[at]]))),
+  between: ",\n",
+  end: "\n]\n",
+};
+
+export const COPIES: readonly TextForm[] = [TSV, CSV, MARKDOWN, JSON_ROWS];
+
+export interface Written {
+  /** What they are joined to is the text. */
+  parts: string[];
+  rowCount: number;
+}
+
+/** The rows in a form: all of them, or the first ones with at most `lengthMax` characters. @throws {ExpiredError} */
+export async function written(
+  rows: Rows,
+  form: TextForm,
+  lengthMax = Infinity,
+  options?: WholeOptions,
+): Promise<Written> {
+  const { columns } = rows, head = form.head(columns);
+  const parts = [head];
+  let rowCount = 0, left = lengthMax - head.length - form.end.length;
+  await eachPage(rows, (dataset) => {
+    const lines: string[] = [];
+    for (const values of dataset) {
+      const line = form.row(values, columns);
+      left -= line.length + form.between.length;
+      if (left < 0) break;
+      lines.push(line);
+    }
+    if (lines.length > 0) parts.push(rowCount > 0 ? form.between : "", lines.join(form.between));
+    rowCount += lines.length;
+    return left >= 0;
+  }, options);
+  if (rowCount > 0 || form === JSON_ROWS) parts.push(form.end);
+  return { parts, rowCount };
+}
+
+function separated(name: string, separator: string, field: (text: string) => string, lineEnd = "\n"): TextForm {
+  const value = (one: unknown, { type }: Column) => one === null ? "" : field(numberText(one, type) ?? textOf(one));
+  return {
+    name,
+    head: (columns) => columns.map(({ name }) => field(name)).join(separator) + lineEnd,
+    row: (values, columns) => values.map((one, at) => value(one, columns[at])).join(separator),
+    between: lineEnd,
+    end: lineEnd,
+  };
+}
+
+/** A whole number of a column of doubles stays recognisable as one: 1.0. */
+function numberText(value: unknown, type: string): string | undefined {
+  const isFloating = type === "DOUBLE" || type === "FLOAT";
+  return isFloating && Number.isSafeInteger(value) ? `${value}.0` : undefined;
+}
+
 function csvField(text: string): string {
   return /[",\r\n]/.test(text) || text === "" ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function markdown({ columns, dataset }: Table): string {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replace(/\s+/g, " ")).join(" | ")} |`;
-  const rows = dataset.map((row) => line(row.map(textOf)));
-  return [line(columns.map(({ name }) => name)), line(columns.map(() => "---")), ...rows].join("\n") + "\n";
-}
-
-function json({ columns, dataset }: Table): string {
-  const rows = dataset.map((row) => Object.fromEntries(columns.map(({ name }, at) => [name, row[at]])));
-  return JSON.stringify(rows, null, 1) + "\n";
+function markdownRow(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replace(/\s+/g, " ")).join(" | ")} |`;
 }

@@ -51,20 +51,6 @@ export class Pages {
     this.timer = setTimeout(() => this.load(), PATIENCE_MS);
   }
 
-  /**
-   * The first rows, for what needs many at a time. They are not kept.
-   * @throws {ExpiredError}
-   */
-  async first(countMax: number, signal?: AbortSignal): Promise<unknown[][]> {
-    const end = Math.min(countMax, this.rows.count), all: unknown[][] = [];
-    while (all.length < end) {
-      const { dataset } = await fetchRows(this.rows.spool!.id, all.length, Math.min(10_000, end - all.length), signal);
-      if (dataset.length === 0) break;
-      for (const row of dataset) all.push(row);
-    }
-    return all;
-  }
-
   close(): void {
     this.isClosed = true;
     clearTimeout(this.timer);

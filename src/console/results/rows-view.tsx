@@ -1,30 +1,28 @@
 /** The rows of an outcome: the grid and what can be done with it. */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { addToDashboard } from "../dashboards/add-panel.ts";
 import { ask } from "../app/dialogs.tsx";
 import { MenuButton } from "../app/menu.tsx";
 import { ChartView } from "../charts/chart-view.tsx";
-import { type Column, download, query, type Rows } from "../server/client.ts";
-import { release, runStatement } from "../server/results.ts";
+import { type Column, download, type Rows } from "../server/client.ts";
+import { ExpiredError, release, runStatement } from "../server/results.ts";
 import { copyText } from "../store/clipboard.ts";
+import { saveFile } from "../store/files.ts";
 import { refreshing, setRefreshing } from "../store/refresh.ts";
 import { rerun } from "../store/runs.ts";
-import { quoted } from "../store/schema.ts";
 import { notify } from "../store/notices.ts";
-import { isNumeric, textOf } from "./cells.ts";
-import { COPIES } from "./copies.ts";
+import { COPIES, CSV_FILE, type TextForm, written } from "./copies.ts";
 import { Grid, type GridRows } from "./grid.tsx";
 import { Pages } from "./pages.ts";
 import { PlanTree } from "./plan-tree.tsx";
 import { showValue } from "./show-value.ts";
 import { sorted, type Sorting } from "./sorting.ts";
-import { countText } from "./summary.ts";
+import { ColumnStatistics } from "./statistics.ts";
+import { bytesText, countText } from "./summary.ts";
 import { isChart, zone } from "./view-settings.ts";
+import { eachPage, isWhole } from "./whole.ts";
 
 const REFRESH_SECONDS = [0, 1, 5, 30, 60];
-/** Rows of a spooled result that are copied, and that are drawn. */
-const COPIED_MAX = 50_000;
-const DRAWN_MAX = 50_000;
 
 export function RowsView({ rows, statement }: { rows: Rows; statement: string }) {
   const [isText, setText] = useState(false);
@@ -50,14 +48,13 @@ export function RowsView({ rows, statement }: { rows: Rows; statement: string })
 }
 
 function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }) {
-  const { rows, sorting, sortingState, sort } = useSorting(given, statement);
-  const { shown, pages, isExpired } = useRows(rows, sorting);
+  const work = useWork();
+  const { rows, sorting, sort } = useSorting(given, statement, work.start);
+  const { shown, isExpired, expire } = useRows(rows, sorting);
   const { columns } = rows;
-  const copy = async (name: string, make: typeof COPIES[number]["make"]) => {
-    const dataset = rows.spool === undefined ? shown.sample as unknown[][] : await pages!.first(COPIED_MAX);
-    const what = dataset.length < rows.count ? `The first ${countText(dataset.length)}` : countText(dataset.length);
-    await copyText(make({ columns, dataset }), `${what} as ${name}`);
-  };
+  // As they are ordered in the grid.
+  const inOrder = rows.spool === undefined ? { ...rows, dataset: shown.sample as unknown[][] } : rows;
+  const tellFault = (error: unknown) => error instanceof ExpiredError ? expire() : notify((error as Error).message);
   return (
     <>
       <div class="toolbar">
@@ -65,14 +62,17 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
         <button type="button" aria-pressed={isChart.value} onClick={() => isChart.value = true}>Chart</button>
         <MenuButton
           text="Copy"
-          items={COPIES.map(({ name, make }) => ({ name: `As ${name}`, run: () => copy(name, make).catch(tellFault) }))}
+          items={COPIES.map((form) => ({
+            name: `As ${form.name}`,
+            run: () => copyRows(inOrder, form, work.start).catch(tellFault),
+          }))}
         />
         <MenuButton
           text="Download"
-          items={[["CSV", "csv"], ["Parquet", "parquet"]].map(([name, format]) => ({
-            name: `All rows as ${name}`,
-            run: () => download(statement, format).catch(({ message }) => notify(message)),
-          }))}
+          items={[
+            { name: "All rows as CSV", run: () => downloadCsv(inOrder, statement, work.start).catch(tellFault) },
+            { name: "All rows as Parquet (runs again)", run: () => download(statement, "parquet").catch(tellFault) },
+          ]}
         />
         <MenuButton
           text={zone.value === "UTC" ? "UTC" : "Local time"}
@@ -93,9 +93,9 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
         <button type="button" onClick={() => addToDashboard(statement, isChart.value ? "chart" : "table")}>
           Add to a dashboard
         </button>
-        {sortingState !== undefined && (
+        {work.text !== undefined && (
           <span class="hint" role="status">
-            The server sorts … <button type="button" onClick={sortingState.cancel}>Stop</button>
+            {work.text} <button type="button" onClick={work.stop}>Stop</button>
           </span>
         )}
       </div>
@@ -104,13 +104,13 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
           The server has removed this result. <button type="button" class="main" onClick={rerun}>Run again</button>
         </p>
       )}
-      {isChart.value ? <DrawnRows rows={rows} pages={pages} statement={statement} /> : (
+      {isChart.value ? <ChartView rows={rows} statement={statement} onExpired={expire} /> : (
         <Grid
           columns={columns}
           rows={shown}
           sorting={sorting}
           onSort={sort}
-          onStatistics={(column) => showStatistics(statement, column)}
+          onStatistics={(column) => showStatistics(rows, column, work.start).catch(tellFault)}
           onOpen={showValue}
         />
       )}
@@ -119,10 +119,9 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
 }
 
 /** Rows in the page are sorted here. Of a spooled result the server is asked for the rows in order. */
-function useSorting(given: Rows, statement: string) {
+function useSorting(given: Rows, statement: string, start: Start) {
   const [sorting, setSorting] = useState<Sorting>();
   const [ordered, setOrdered] = useState<Rows>();
-  const [sortingState, setSortingState] = useState<{ cancel(): void }>();
   // The order belongs to the rows that were sorted.
   useEffect(() => {
     setOrdered(undefined);
@@ -130,27 +129,20 @@ function useSorting(given: Rows, statement: string) {
   }, [given.spool?.id]);
   const spoolId = ordered?.spool?.id;
   useEffect(() => spoolId === undefined ? undefined : () => release(spoolId), [spoolId]);
-  useEffect(() => () => sortingState?.cancel(), [sortingState]);
   const sort = async (next: Sorting | undefined) => {
     if (given.spool === undefined || next === undefined) {
       setSorting(next);
       return setOrdered(undefined);
     }
     if (given.spool.isRunning) return notify("The rows can be sorted when all have come.");
-    const controller = new AbortController(), state = { cancel: () => controller.abort() };
-    setSortingState(state);
-    try {
-      const { rows, error } = await runStatement(statement, { signal: controller.signal, sorting: next });
+    await start("The server sorts …", async (signal) => {
+      const { rows, error } = await runStatement(statement, { signal, sorting: next });
       if (rows === undefined) return notify(`The server cannot sort these rows: ${error?.message}`);
       setSorting(next);
       setOrdered(rows);
-    } catch (error) {
-      if (!controller.signal.aborted) throw error;
-    } finally {
-      setSortingState((current) => current === state ? undefined : current);
-    }
+    });
   };
-  return { rows: ordered ?? given, sorting, sortingState, sort };
+  return { rows: ordered ?? given, sorting, sort };
 }
 
 /** The rows for the grid: those in the page, or pages of a spooled result. */
@@ -179,47 +171,72 @@ function useRows(rows: Rows, sorting: Sorting | undefined) {
     const list = sorting === undefined ? dataset : sorted(rows, sorting);
     return { count: list.length, sample: list, row: (index) => list[index] };
   }, [pages, rows, sorting, version]);
-  return { shown, pages, isExpired: spool !== undefined && spool.id === expired };
+  return { shown, isExpired: spool !== undefined && spool.id === expired, expire: () => setExpired(spool?.id) };
 }
 
-/** A chart needs its rows at once. */
-function DrawnRows({ rows, pages, statement }: { rows: Rows; pages: Pages | undefined; statement: string }) {
-  const [drawn, setDrawn] = useState<Rows>();
-  useEffect(() => {
-    if (pages === undefined || rows.spool?.isRunning) return setDrawn(rows);
-    const controller = new AbortController();
-    pages.first(DRAWN_MAX, controller.signal).then(
-      (dataset) => setDrawn({ ...rows, dataset }),
-      (error) => controller.signal.aborted || tellFault(error),
-    );
-    return () => controller.abort();
-  }, [rows, pages]);
-  if (drawn === undefined) return <p class="summary">The rows are loaded …</p>;
-  return (
-    <>
-      {drawn.dataset.length < rows.count && (
-        <p class="summary">The first {countText(drawn.dataset.length)} of {countText(rows.count)} are drawn.</p>
-      )}
-      <ChartView rows={drawn} statement={statement} />
-    </>
-  );
+/** Something that takes a while is told above the rows, and can be stopped. The next one stops it. */
+function useWork() {
+  const [text, setText] = useState<string>();
+  const running = useRef<AbortController>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+  const start = async (
+    first: string,
+    work: (signal: AbortSignal, tell: (text: string) => void) => Promise<void>,
+  ): Promise<void> => {
+    running.current?.abort();
+    const controller = running.current = new AbortController(), { signal } = controller;
+    setText(first);
+    try {
+      await work(signal, (text) => signal.aborted || setText(text));
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      if (running.current === controller) setText(undefined);
+    }
+  };
+  const stop = () => {
+    running.current?.abort();
+    setText(undefined);
+  };
+  return { text, start, stop };
 }
 
-const tellFault = (error: unknown) => notify(error instanceof Error ? error.message : String(error));
+type Start = ReturnType<typeof useWork>["start"];
 
-/** Over all rows of the statement, not only over those that are shown. */
-async function showStatistics(statement: string, { name, type }: Column): Promise<void> {
-  const column = quoted(name);
-  const parts = [
-    'count() as "rows"',
-    `count(${column}) as "not null"`,
-    `count_distinct(${column}) as "distinct"`,
-    `min(${column}) as "smallest"`,
-    `max(${column}) as "largest"`,
-    ...isNumeric(type) ? [`avg(${column}) as "average"`, `stddev(${column}) as "standard deviation"`] : [],
-  ];
-  const { rows, error } = await query(`select ${parts.join(", ")} from (${statement})`);
-  if (rows === undefined) return notify(error?.message ?? "There is nothing to tell.");
-  const text = rows.columns.map((one, at) => `${one.name.padEnd(20)}${textOf(rows.dataset[0][at])}`).join("\n");
-  await ask({ title: `${name} (${type})`, text, confirm: "Close" });
+/** Characters of a copy: browsers hold it several times. */
+const COPY_MAX = 32 << 20;
+
+async function copyRows(rows: Rows, form: TextForm, start: Start): Promise<void> {
+  await start("The rows are copied …", async (signal, tell) => {
+    const onProgress = (count: number) =>
+      tell(`${count.toLocaleString("en")} of ${countText(rows.count)} are copied …`);
+    const { parts, rowCount } = await written(rows, form, COPY_MAX, { signal, onProgress });
+    const what = rowCount < rows.count
+      ? `The first ${rowCount.toLocaleString("en")} of ${countText(rows.count)} as ${form.name}, the ${
+        bytesText(COPY_MAX)
+      } that a copy may have,`
+      : `${countText(rowCount)} as ${form.name}`;
+    await copyText(parts.join(""), what, rowCount === 1 ? "is" : "are");
+  });
+}
+
+/** The rows as they are shown. Those that the server has left out are in the file of the statement run again. */
+async function downloadCsv(rows: Rows, statement: string, start: Start): Promise<void> {
+  if (!isWhole(rows)) return await download(statement, "csv");
+  await start("The rows are read …", async (signal, tell) => {
+    const onProgress = (count: number) => tell(`${count.toLocaleString("en")} of ${countText(rows.count)} are read …`);
+    const { parts } = await written(rows, CSV_FILE, Infinity, { signal, onProgress });
+    saveFile(`sundial-query-${Date.now()}.csv`, parts, "text/csv");
+  });
+}
+
+async function showStatistics(rows: Rows, { name, type }: Column, start: Start): Promise<void> {
+  const statistics = new ColumnStatistics(type), at = rows.columns.findIndex((column) => column.name === name);
+  await start("The column is read …", async (signal, tell) => {
+    const onProgress = (count: number) => tell(`${count.toLocaleString("en")} of ${countText(rows.count)} are read …`);
+    await eachPage(rows, (dataset) => dataset.forEach((row) => statistics.add(row[at])), { signal, onProgress });
+  });
+  const text = statistics.lines().map(([what, value]) => `${what.padEnd(20)}${value}`).join("\n");
+  const left = isWhole(rows) ? "" : `, of the first ${countText(rows.count)}`;
+  await ask({ title: `${name} (${type})${left}`, text, confirm: "Close" });
 }

@@ -13,7 +13,7 @@ export function sorted(
   { columns, dataset }: Pick<Rows, "columns" | "dataset">,
   { column, order }: Sorting,
 ): unknown[][] {
-  const compare = isNumeric(columns[column].type) ? compareNumbers : compareTexts;
+  const compare = compareValues(columns[column].type);
   const sign = order === "ascending" ? 1 : -1;
   return dataset.toSorted((a, b) => {
     const [left, right] = [a[column], b[column]];
@@ -21,6 +21,9 @@ export function sorted(
     return sign * compare(left, right);
   });
 }
+
+/** The order of values of a type that are not null. */
+export const compareValues = (type: string) => isNumeric(type) ? compareNumbers : compareTexts;
 
 /** Large integers come as texts: two that are equal as doubles are compared as integers. */
 function compareNumbers(a: unknown, b: unknown): number {

@@ -1,5 +1,6 @@
 /** All requests of the page to its server. */
 import type { QueryPlan } from "./plan.ts";
+import { saveAddress, saveBlob } from "../store/files.ts";
 import { ownHeaders, request, untilSignedIn } from "./request.ts";
 
 export interface Column {
@@ -112,25 +113,16 @@ export async function onlyReads(statement: string): Promise<boolean> {
   }
 }
 
-/** Saves all rows of a statement as a file. `format`: "csv" or "parquet". Throws if the server refuses. */
+/** Runs a statement and saves all of its rows as a file. `format`: "csv" or "parquet". Throws if the server refuses. */
 export async function download(statement: string, format: string): Promise<void> {
   const url = `exp?${new URLSearchParams({ query: statement, fmt: format })}`;
   const { authorization } = await ownHeaders();
-  if (authorization === undefined) return save(url);
+  if (authorization === undefined) return saveAddress(url);
   // A link has no headers: the browser holds the file until it is complete.
   const reply = await request(url);
   if (!reply.ok) throw new Error(messageOf(await reply.text()));
-  const blobUrl = URL.createObjectURL(await reply.blob());
-  save(blobUrl, /filename="([^"]*)"/.exec(reply.headers.get("content-disposition") ?? "")?.[1]);
-  setTimeout(() => URL.revokeObjectURL(blobUrl), BLOB_MS);
-}
-
-/** Time for which browsers may still read a file that is being saved. */
-const BLOB_MS = 60_000;
-
-/** The name that the server gives a file goes before `name`. */
-function save(url: string, name = ""): void {
-  Object.assign(document.createElement("a"), { href: url, download: name }).click();
+  const name = /filename="([^"]*)"/.exec(reply.headers.get("content-disposition") ?? "")?.[1];
+  saveBlob(name ?? `sundial-query.${format}`, await reply.blob());
 }
 
 /** Errors are JSON, or text if they are not about the statement. */

@@ -2,13 +2,17 @@
 import { ask } from "../app/dialogs.tsx";
 import { notify } from "./notices.ts";
 
+/** A dialog with a longer text would stop the page. */
+const SHOWN_MAX = 200_000;
+
 /** `what` names the text in the notice: "The name is in the clipboard." */
-export async function copyText(text: string, what: string): Promise<void> {
+export async function copyText(text: string, what: string, verb = "is"): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    notify(`${what} is in the clipboard.`);
+    notify(`${what} ${verb} in the clipboard.`);
   } catch {
     // Browsers have a clipboard for pages only over TLS or on loopback.
+    if (text.length > SHOWN_MAX) return notify("The browser gives this page no clipboard. Download has the rows.");
     await ask({ title: `${what}: copy it from here`, text, confirm: "Close" });
   }
 }

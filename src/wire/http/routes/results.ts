@@ -27,7 +27,7 @@ type Fields = [name: string, value: unknown][];
 type SampleRange = { fromMs: number; toMs: number; bucketsMax: number };
 
 const ROWS_DEFAULT = 1_000;
-const ROWS_MAX = 10_000;
+const ROWS_MAX = 100_000;
 const WAIT_MS_MAX = 30_000;
 
 async function create(call: Call): Promise<Reply> {
