@@ -64,6 +64,29 @@ for (const inProcess of [true, false]) {
   });
 }
 
+Deno.test("segments of wide tables have fewer rows, also after late rows", async () => {
+  const root = Deno.makeTempDirSync();
+  const storage = await openStorage({ root, heapSizeBytes: 512 << 20, inProcess: true });
+  const names = Array.from({ length: 2_000 }, (_, k) => `c${k}`);
+  const columns = { ts: "TIMESTAMP", ...Object.fromEntries(names.map((name) => [name, "LONG"])) };
+  const { schema } = await storage.writer.createTable(newTable("wide", columns, "ts"));
+  const append = (rowCount: number, first: bigint) => {
+    const values = new Uint8Array(BigInt64Array.from({ length: rowCount }, (_, k) => first + 2n * BigInt(k)).buffer);
+    const batch = { rowCount, columns: schema.columns.map(({ id }) => ({ columnId: id, values })) };
+    return storage.writer.append([{ tableId: schema.id, batches: [batch] }]);
+  };
+  await append(3_000, 0n);
+  await append(3_000, 1n);
+  const { segments } = storage.catalogue.table("wide")!.source([0]);
+  const rowCounts = segments.map(({ rowCount }) => rowCount);
+  assert.equal(rowCounts.reduce((sum, count) => sum + count), 6_000);
+  // 64 MiB of values.
+  const rowsMax = Math.floor((64 << 20) / (8 * schema.columns.length));
+  assert.ok(rowCounts.every((count) => count <= rowsMax), `${rowCounts} rows, at most ${rowsMax} expected`);
+  await storage.writer.close();
+  Deno.removeSync(root, { recursive: true });
+});
+
 Deno.test("a log of many small commits is kept short, and its rest is replayed in order", async () => {
   const root = Deno.makeTempDirSync();
   const options = { root: `${root}/one`, heapSizeBytes: 64 << 20, inProcess: true };

@@ -582,10 +582,10 @@ export class Table {
   }
 
   /** Maximum number of rows of a segment with the columns of both. */
-  private rowsOfWidth(tail: Segment | undefined, rows: Rows): number {
+  private rowsOfWidth(segment: Segment | undefined, rows: Rows): number {
     let width = 0;
     for (const { id, type } of this.schema.columns) {
-      if (tail?.chunks[id] !== undefined || rows.columns[id] !== undefined) width += LAYOUT_WIDTH[layoutOf(type)];
+      if (segment?.chunks[id] !== undefined || rows.columns[id] !== undefined) width += LAYOUT_WIDTH[layoutOf(type)];
     }
     return Math.max(SEGMENT_ROWS_MIN, Math.floor(SEGMENT_VALUE_BYTES_MAX / Math.max(1, width)));
   }
@@ -645,7 +645,7 @@ export class Table {
     }
     if (at < segment.rowCount) runs.push({ source: 0, start: at, count: segment.rowCount - at });
     loaded.release();
-    const pieces = cut(runs);
+    const pieces = cut(runs, Math.min(SEGMENT_ROWS_MAX, this.rowsOfWidth(segment, rows)));
     const segments = pieces.map((piece) => this.segmentOf(segment.partition, segment, rows, piece));
     this.moves.add(segment.uid, segments.map(({ uid }, k) => ({ uid, runs: pieces[k] })));
     segments.forEach(({ uid }, k) => {
@@ -718,11 +718,11 @@ function halves(value: bigint): [high: number, low: number] {
   return [Number(value >> 32n), Number(BigInt.asIntN(32, value))];
 }
 
-/** Cuts runs into pieces of about equal length that fit into a segment. */
-function cut(runs: Run[]): Run[][] {
+/** Cuts runs into pieces of about equal length, of at most `rowsMax` rows. */
+function cut(runs: Run[], rowsMax: number): Run[][] {
   const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
-  if (rowCount <= SEGMENT_ROWS_MAX) return [runs];
-  const size = Math.ceil(rowCount / Math.ceil(rowCount / SEGMENT_ROWS_MAX));
+  if (rowCount <= rowsMax) return [runs];
+  const size = Math.ceil(rowCount / Math.ceil(rowCount / rowsMax));
   const pieces: Run[][] = [[]];
   let room = size;
   for (const run of runs) {
