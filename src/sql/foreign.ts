@@ -66,6 +66,20 @@ export function foreignType(name: string): string | undefined {
   return hint === undefined ? undefined : `; here: ${hint}`;
 }
 
+/** The sentence for a duration where a value is expected. */
+export const NO_DURATION = "a duration is no value: dateadd('h', -1, ts) is an hour earlier than ts";
+
+const NO_CONSTRAINTS = "columns have no defaults and constraints";
+const INDEX_OF_COLUMN = "an index is declared with its column: CREATE TABLE t (c SYMBOL INDEX, …)";
+
+/** The message for `PRIMARY KEY (…)` and the like, which the grammar reads as a column and its unknown type. */
+export function foreignDefinition(column: string, type: string): string | undefined {
+  const words = `${column} ${type}`.toLowerCase();
+  if (words === "primary key" || words === "unique key") return DEDUP("key of this kind");
+  if (words === "foreign key") return NO_CONSTRAINTS;
+  return /^(?:index|key) /.test(words) ? INDEX_OF_COLUMN : undefined;
+}
+
 const DATE = /\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)/y;
 
 /** A date without quotes, which would be a subtraction of three numbers. */
@@ -102,7 +116,7 @@ const PHRASES: readonly { words: RegExp; message: string; back?: number }[] = [
   { words: / SAMPLE > \d/, message: "BY is missing behind SAMPLE: SAMPLE BY 1h" },
   {
     words: /[-+] > \d+[A-Z]+\b/,
-    message: "a duration is no value: dateadd('h', -1, ts) is an hour earlier than ts",
+    message: NO_DURATION,
     back: 1,
   },
   {
@@ -119,12 +133,16 @@ const PHRASES: readonly { words: RegExp; message: string; back?: number }[] = [
   },
   {
     words: /> (?:AUTO_INCREMENT|IDENTITY|GENERATED|REFERENCES|CHECK|DEFAULT)/,
-    message: "columns have no defaults and constraints",
+    message: NO_CONSTRAINTS,
   },
+  { words: /(?:ADD|,|\() UNIQUE > \(/, message: DEDUP("key of this kind"), back: 1 },
+  { words: /ADD UNIQUE INDEX > /, message: DEDUP("key of this kind"), back: 2 },
+  { words: /(?:ADD|,|\() CHECK > \(/, message: NO_CONSTRAINTS, back: 1 },
+  { words: /(?:ADD|,|\() (?:INDEX|KEY) > \(/, message: INDEX_OF_COLUMN, back: 1 },
   { words: / SORT > BY/, message: "rows are sorted by ORDER BY", back: 1 },
   {
     words: /CREATE > (?:UNIQUE )?INDEX/,
-    message: "an index is declared with its column: CREATE TABLE t (c SYMBOL INDEX, …)",
+    message: INDEX_OF_COLUMN,
   },
   {
     words: /CREATE > (?:DATABASE|SCHEMA)/,

@@ -4,6 +4,7 @@ import { type ReadFailure, readValue } from "../../types/parse/mod.ts";
 import type { Arg, FunctionEntry, Rewritten } from "./entry.ts";
 import { functionId } from "./entry.ts";
 import { arrayDimensions, commonDecimal, decimalOf } from "../../types/wide.ts";
+import { NO_DURATION } from "../foreign.ts";
 import { isText, isWide, NUMBERS, TIMES } from "./nodes.ts";
 
 /** A matching overload. Each argument that does not have type `types[i]` must be cast to it (by `cast_<TYPE>`). */
@@ -177,10 +178,12 @@ function badConstant(
   from: string,
   to: string,
   argument: number,
+  isTimeSum: boolean,
 ): OverloadFailure | undefined {
   if (typeof value !== "string" || from === to || isText(to)) return undefined;
   const read = readValue(value, to);
   if (!(read instanceof Object && "problem" in read)) return undefined;
+  if (isTimeSum) return { failure: "value", message: `'${value}' is no number: ${NO_DURATION}`, argument };
   const isNumber = (NUMBERS as readonly string[]).includes(to);
   return { failure: "value", message: (read as ReadFailure).problem, argument, atStart: isNumber };
 }
@@ -193,6 +196,7 @@ function candidate(
   const targets: string[] = [];
   let cost = 0;
   let bad: OverloadFailure | undefined;
+  const isTimeSum = (entry.name === "+" || entry.name === "-") && types.some((type) => isMember(type, "time"));
   const same = types.filter((_, i) => specOf(entry, i).type === "same");
   const common = same.length > 0 ? commonType(same, "case") : undefined;
   for (let i = 0; i < types.length; i++) {
@@ -234,7 +238,7 @@ function candidate(
     }
     targets.push(found.type);
     cost += found.cost;
-    bad ??= badConstant(constants[i], types[i], found.type, i);
+    bad ??= badConstant(constants[i], types[i], found.type, i, isTimeSum);
   }
   return { entry, types: targets, cost, bad };
 }

@@ -2,6 +2,8 @@ import { batchEntry } from "./batch-entry.ts";
 import type { FunctionEntry } from "./entry.ts";
 
 const LINES_MAX = 100_000;
+/** Number of lines that are written at once: a few milliseconds of the thread that serves clients. */
+const PIECE_LINES = 100;
 
 /** rnd_log(): lines for tests of the log's writers. */
 export const rndLog: FunctionEntry[] = [
@@ -9,7 +11,7 @@ export const rndLog: FunctionEntry[] = [
     "rnd_log",
     [{ name: "lines", type: "LONG", constant: true }, { name: "errorRatio", type: "DOUBLE", constant: true }],
     "BOOLEAN",
-    `Writes up to ${LINES_MAX} lines to the server's log, this part of them as errors; once for each statement.`,
+    `Writes up to ${LINES_MAX} lines to the server's log, this part of them as errors; once for each statement. Many lines are still being written when the statement has ended.`,
     undefined,
     [],
     {
@@ -23,9 +25,15 @@ export const rndLog: FunctionEntry[] = [
         return isRatio ? undefined : { argument: 1, message: "expected a ratio from 0 to 1" };
       },
       served: ({ log }, [lines, ratio]) => {
-        for (let line = 1; line <= Number(lines); line++) {
-          log(Math.random() < Number(ratio) ? "ERROR" : "INFO", `rnd_log: line ${line} of ${lines}`);
-        }
+        let line = 0;
+        const writePiece = () => {
+          const last = Math.min(line + PIECE_LINES, Number(lines));
+          while (line < last) {
+            log(Math.random() < Number(ratio) ? "ERROR" : "INFO", `rnd_log: line ${++line} of ${lines}`);
+          }
+          if (line < Number(lines)) setTimeout(writePiece);
+        };
+        writePiece();
         return true;
       },
     },

@@ -3,7 +3,8 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name, TypeName } from "../ast.ts";
 import { typeMismatch } from "../binder/context.ts";
 import { tagOfType } from "../binder/types.ts";
-import { foreignType } from "../foreign.ts";
+import { tagOfName } from "../../types/mod.ts";
+import { foreignDefinition, foreignType } from "../foreign.ts";
 import type { NewColumn } from "../plan.ts";
 import { at, given, many, name, wholeNumber } from "../tree-nodes.ts";
 import { checkColumnName } from "./names.ts";
@@ -76,6 +77,10 @@ export function newColumn(definition: ColumnDefinition): NewColumn {
       definition.type.at,
       SQLSTATE.undefinedFunction,
     );
+  }
+  const foreign = foreignDefinition(definition.name.text, definition.type.name);
+  if (foreign !== undefined && tagOfName(definition.type.name) === undefined) {
+    throw new SqlError(foreign, definition.name.at, SQLSTATE.syntax);
   }
   const type = tagOfType(definition.type);
   const { symbolCapacity, symbolCached, indexed } = definition;
