@@ -1,9 +1,10 @@
 /**
  * The benchmark: runs the same queries over the same rows in Sundial and in DuckDB, alternating in one run, and compares the answers.
  *
- *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|scale|all] [--no-statistics] [--keep]
+ *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|scale|all] [--no-statistics] [--keep] [--questdb JAR] [--work DIR]
  *
- * Prints medians and ratios. Asserts only that the answers are equal.
+ * Prints medians and ratios. Asserts only that the answers are equal. `--questdb`, or QUESTDB_JAR: the jar of a QuestDB that the
+ * latency suite asks too. `--work`: a directory that is kept, so that the latency suite finds its tables there the next time.
  */
 import { parseArgs } from "node:util";
 import { startServer, type TestServer } from "../tests/server.ts";
@@ -15,8 +16,9 @@ import { writeTradesParquet } from "./trades.ts";
 import { Duck } from "./duckdb.ts";
 import { boundsSuite } from "./bounds.ts";
 import { ingestSuite } from "./ingest.ts";
+import { latencySuite } from "./latency.ts";
 import { scaleSuite } from "./scale.ts";
-import { exportSuite, latencySuite, startSuite } from "./small.ts";
+import { exportSuite, startSuite } from "./small.ts";
 
 const { values: options } = parseArgs({
   args: Deno.args,
@@ -30,18 +32,19 @@ const { values: options } = parseArgs({
     questdb: { type: "string", default: Deno.env.get("QUESTDB_JAR") },
     sizes: { type: "string", default: "50000000,200000000" },
     memory: { type: "string", default: "4" },
+    work: { type: "string" },
   },
 });
 const rowCount = Number(options.rows), rounds = Number(options.rounds);
 const wants = (suite: string) => options.suite === "all" || options.suite === suite;
 
 console.log(describeMachine());
-const work = await Deno.makeTempDir({ prefix: "sundial-bench-" });
+const work = options.work ?? await Deno.makeTempDir({ prefix: "sundial-bench-" });
 try {
   if (wants("queries")) await querySuite();
   if (options.suite === "joins") await joinSuite();
   if (wants("ingest")) await ingestSuite(work, rowCount);
-  if (wants("latency")) await latencySuite(work);
+  if (wants("latency")) await latencySuite(`${work}/latency`, { ...options, rows: rowCount, rounds });
   if (wants("export")) await exportSuite(work);
   if (wants("start")) await startSuite(work);
   if (wants("bounds")) await boundsSuite();
@@ -50,7 +53,7 @@ try {
     await scaleSuite(work, { ...options, sizes, rounds, memoryGiB: Number(options.memory) });
   }
 } finally {
-  if (!options.keep) await Deno.remove(work, { recursive: true });
+  if (!options.keep && options.work === undefined) await Deno.remove(work, { recursive: true });
 }
 
 async function querySuite(): Promise<void> {

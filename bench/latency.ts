@@ -1,0 +1,223 @@
+/**
+ * The latency suite: small queries over 10M trades, asked over raw sockets by a process of its own, in Sundial, a bare Deno.serve, and
+ * QuestDB if its jar is given, in turn.
+ *
+ * `depth`: requests that a connection sends at once. Processor time is that of the whole server process, of all its threads.
+ */
+import { freePorts, startServer } from "../tests/server.ts";
+import type { Order, Result } from "./latency-client.ts";
+import { median, table } from "./report.ts";
+import { makeTrades, writeTradesParquet } from "./trades.ts";
+
+export interface LatencyOptions {
+  rows: number;
+  rounds: number;
+  only?: string;
+  /** Path of questdb.jar. */
+  questdb?: string;
+}
+
+const SECOND = "timestamp in '2024-01-15T10:30:00'";
+const QUERIES = [
+  { name: "select 1", sql: "select 1" },
+  { name: "two columns of one second", sql: `select price, amount from trades where ${SECOND}` },
+  { name: "all columns of one second", sql: `select * from trades where ${SECOND}` },
+  { name: "latest on by symbol", sql: "select * from trades latest on timestamp partition by symbol" },
+  {
+    name: "average of a symbol's hour",
+    sql: "select avg(price) from trades where symbol = 'SYM001-USD' and timestamp in '2024-01-15T10'",
+  },
+];
+const LOADS = [
+  { connections: 1, depth: 1 },
+  { connections: 1, depth: 16 },
+  { connections: 8, depth: 1 },
+  { connections: 64, depth: 1 },
+];
+/** Time of one measurement. */
+const MEASURED_MS = 400;
+const TICKS_A_SECOND = 100;
+
+/** Answers as many bytes as /exec does to `select 1`. */
+const BARE = `Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: ({ port }) => console.log(port) }, () =>
+  new Response(new Uint8Array(110), { headers: [["transfer-encoding", "chunked"]] }))`;
+
+interface Target extends AsyncDisposable {
+  name: string;
+  pid: number;
+  ports: Partial<Record<Order["protocol"], number>>;
+  /** It answers everything alike. */
+  isBare?: boolean;
+  /** It closes a connection that sends a request before the previous one is answered. */
+  refusesPipelining?: "http";
+}
+
+export async function latencySuite(work: string, options: LatencyOptions): Promise<void> {
+  const file = `${work}/trades10m.parquet`;
+  await Deno.mkdir(work, { recursive: true });
+  if (!await exists(file)) await writeTradesParquet(makeTrades(options.rows), file);
+  await using targets = new AsyncDisposableStack();
+  const started: Target[] = [];
+  for (const start of [sundial, bare, questdb]) {
+    const target = await start(work, file, options);
+    if (target !== undefined) started.push(targets.use(target));
+  }
+  await using client = startClient();
+  const cells = new Map<string, Cell>();
+  for (let round = 0; round < options.rounds; round++) {
+    for (const { name, sql: query } of QUERIES.filter(({ name }) => !options.only || name.includes(options.only))) {
+      for (const protocol of ["http", "pg"] as const) {
+        for (const load of LOADS) {
+          // The order changes, so that no target always follows the same one.
+          for (const target of round % 2 ? started.toReversed() : started) {
+            const port = target.ports[protocol];
+            if (port === undefined || target.isBare && name !== "select 1") continue;
+            if (load.depth > 1 && target.refusesPipelining === protocol) continue;
+            const key = [name, protocol, load.connections, load.depth, target.name].join("|");
+            const cell = cells.get(key) ?? { results: [], cpuMs: 0 };
+            cells.set(key, cell);
+            const before = cpuMs(target.pid);
+            cell.results.push(await client.ask({ protocol, port, query, ...load, ms: MEASURED_MS }));
+            cell.cpuMs += cpuMs(target.pid) - before;
+          }
+        }
+      }
+    }
+  }
+  print(cells, options.rounds);
+}
+
+interface Cell {
+  results: Result[];
+  cpuMs: number;
+}
+
+function print(cells: Map<string, Cell>, rounds: number): void {
+  console.log(`\nsmall queries, raw sockets, medians of ${rounds} rounds in turn; CPU of the whole server process`);
+  const rows = [...cells].map(([key, { results, cpuMs }]) => {
+    const [query, protocol, connections, depth, target] = key.split("|");
+    const of = (value: (result: Result) => number) => median(results.map(value));
+    const answers = results.reduce((sum, result) => sum + result.answers, 0);
+    return [
+      query,
+      protocol,
+      connections,
+      depth,
+      target,
+      of(({ p50Ms }) => p50Ms).toFixed(3),
+      of(({ p99Ms }) => p99Ms).toFixed(3),
+      of(({ perSecond }) => perSecond).toFixed(0),
+      (1000 * cpuMs / answers).toFixed(0),
+    ];
+  });
+  console.log(
+    table(["query", "wire", "connections", "depth", "server", "p50 ms", "p99 ms", "answers/s", "CPU us"], rows),
+  );
+}
+
+/** Processor time of a process since its start, in user mode and in the system. */
+function cpuMs(pid: number): number {
+  try {
+    const fields = Deno.readTextFileSync(`/proc/${pid}/stat`).split(") ")[1].split(" ");
+    return 1000 * (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
+  } catch {
+    return NaN; // not Linux
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(() => true, () => false);
+}
+
+/** QuestDB reads the timestamps of the file as LONG. */
+const CREATE =
+  "create table trades as (select timestamp::timestamp timestamp, symbol::symbol symbol, side::symbol side, price, amount, trader from read_parquet('trades10m.parquet')) timestamp(timestamp) partition by day";
+
+async function sundial(work: string, file: string): Promise<Target> {
+  const root = `${work}/sundial`, isNew = !await exists(root);
+  await Deno.mkdir(`${root}/import`, { recursive: true });
+  const server = await startServer({ root, env: { SVC_PG_AUTH_METHOD: "password" } });
+  if (isNew) {
+    await Deno.copyFile(file, `${root}/import/trades10m.parquet`);
+    const { error } = await server.exec(CREATE);
+    if (error) throw new Error(error);
+  }
+  return {
+    name: "Sundial",
+    pid: server.process.pid,
+    ports: { http: server.httpPort, pg: server.pgPort },
+    [Symbol.asyncDispose]: async () => void await server.stop(),
+  };
+}
+
+async function bare(): Promise<Target> {
+  const process = new Deno.Command(Deno.execPath(), { args: ["eval", BARE], stdout: "piped" }).spawn();
+  const { value } = await process.stdout.getReader().read();
+  const port = Number(new TextDecoder().decode(value).trim());
+  return { name: "bare Deno.serve", pid: process.pid, ports: { http: port }, isBare: true, ...ending(process) };
+}
+
+async function questdb(work: string, file: string, { questdb }: LatencyOptions): Promise<Target | undefined> {
+  if (questdb === undefined) return undefined;
+  const root = `${work}/questdb`, isNew = !await exists(root);
+  const [http, pg] = freePorts(2);
+  await Deno.mkdir(root, { recursive: true });
+  const process = new Deno.Command("java", {
+    args: ["-p", questdb, "-m", "io.questdb/io.questdb.ServerMain", "-d", root],
+    env: {
+      QDB_HTTP_BIND_TO: `127.0.0.1:${http}`,
+      QDB_PG_NET_BIND_TO: `127.0.0.1:${pg}`,
+      QDB_HTTP_MIN_ENABLED: "false",
+      QDB_LINE_TCP_ENABLED: "false",
+      QDB_TELEMETRY_ENABLED: "false",
+      QDB_CAIRO_SQL_COPY_ROOT: file.slice(0, file.lastIndexOf("/")),
+    },
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const ask = async (query: string) =>
+    await (await fetch(`http://127.0.0.1:${http}/exec?${new URLSearchParams({ query })}`)).json();
+  for (let tries = 0; !await ask("select 1").then(() => true, () => false); tries++) {
+    if (tries === 300) throw new Error("QuestDB is not ready after 30 s");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  if (isNew) {
+    const { error } = await ask(CREATE);
+    if (error) throw new Error(`QuestDB: ${error}`);
+  }
+  return { name: "QuestDB", pid: process.pid, ports: { http, pg }, refusesPipelining: "http", ...ending(process) };
+}
+
+function ending(process: Deno.ChildProcess): AsyncDisposable {
+  return {
+    async [Symbol.asyncDispose]() {
+      process.kill("SIGKILL");
+      await process.status;
+    },
+  };
+}
+
+function startClient(): AsyncDisposable & { ask(order: Order): Promise<Result> } {
+  const process = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-lock", import.meta.resolve("./latency-client.ts")],
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const writer = process.stdin.getWriter();
+  const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  return {
+    async ask(order) {
+      await writer.write(new TextEncoder().encode(`${JSON.stringify(order)}\n`));
+      while (!rest.includes("\n")) {
+        const { value, done } = await reader.read();
+        if (done) throw new Error(`the client ended at ${JSON.stringify(order)}`);
+        rest += value;
+      }
+      const end = rest.indexOf("\n"), line = rest.slice(0, end);
+      rest = rest.slice(end + 1);
+      return JSON.parse(line);
+    },
+    ...ending(process),
+  };
+}
