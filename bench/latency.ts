@@ -4,10 +4,11 @@
  *
  * `depth`: requests that a connection sends at once. Processor time is that of the whole server process, of all its threads.
  */
-import { freePorts, startServer } from "../tests/server.ts";
+import { startServer } from "../tests/server.ts";
 import type { Order, Result } from "./latency-client.ts";
+import { startQuestDb } from "./questdb.ts";
 import { median, table } from "./report.ts";
-import { makeTrades, writeTradesParquet } from "./trades.ts";
+import { writeTradesParquet } from "./trades.ts";
 
 export interface LatencyOptions {
   rows: number;
@@ -55,7 +56,7 @@ interface Target extends AsyncDisposable {
 export async function latencySuite(work: string, options: LatencyOptions): Promise<void> {
   const file = `${work}/trades10m.parquet`;
   await Deno.mkdir(work, { recursive: true });
-  if (!await exists(file)) await writeTradesParquet(makeTrades(options.rows), file);
+  if (!await exists(file)) await writeTradesParquet(options.rows, file);
   await using targets = new AsyncDisposableStack();
   const started: Target[] = [];
   for (const start of [sundial, bare, questdb]) {
@@ -157,35 +158,22 @@ async function bare(): Promise<Target> {
   return { name: "bare Deno.serve", pid: process.pid, ports: { http: port }, isBare: true, ...ending(process) };
 }
 
-async function questdb(work: string, file: string, { questdb }: LatencyOptions): Promise<Target | undefined> {
-  if (questdb === undefined) return undefined;
+async function questdb(work: string, _file: string, { questdb: jar }: LatencyOptions): Promise<Target | undefined> {
+  if (jar === undefined) return undefined;
   const root = `${work}/questdb`, isNew = !await exists(root);
-  const [http, pg] = freePorts(2);
-  await Deno.mkdir(root, { recursive: true });
-  const process = new Deno.Command("java", {
-    args: ["-p", questdb, "-m", "io.questdb/io.questdb.ServerMain", "-d", root],
-    env: {
-      QDB_HTTP_BIND_TO: `127.0.0.1:${http}`,
-      QDB_PG_NET_BIND_TO: `127.0.0.1:${pg}`,
-      QDB_HTTP_MIN_ENABLED: "false",
-      QDB_LINE_TCP_ENABLED: "false",
-      QDB_TELEMETRY_ENABLED: "false",
-      QDB_CAIRO_SQL_COPY_ROOT: file.slice(0, file.lastIndexOf("/")),
-    },
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-  const ask = async (query: string) =>
-    await (await fetch(`http://127.0.0.1:${http}/exec?${new URLSearchParams({ query })}`)).json();
-  for (let tries = 0; !await ask("select 1").then(() => true, () => false); tries++) {
-    if (tries === 300) throw new Error("QuestDB is not ready after 30 s");
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  const server = await startQuestDb({ jar, root, importDirectory: work });
   if (isNew) {
-    const { error } = await ask(CREATE);
+    const { error } = await server.exec(CREATE);
     if (error) throw new Error(`QuestDB: ${error}`);
   }
-  return { name: "QuestDB", pid: process.pid, ports: { http, pg }, refusesPipelining: "http", ...ending(process) };
+  const { pid, httpPort, pgPort } = server;
+  return {
+    name: "QuestDB",
+    pid,
+    ports: { http: httpPort, pg: pgPort },
+    refusesPipelining: "http",
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
 }
 
 function ending(process: Deno.ChildProcess): AsyncDisposable {
