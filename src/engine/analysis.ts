@@ -259,6 +259,14 @@ class NodeMemory implements QueryMemory {
     this.inner.need(sizeBytes, operator);
   }
 
+  share(address: number): void {
+    this.inner.share(address);
+  }
+
+  onRelease(free: () => void): () => void {
+    return this.inner.onRelease(free);
+  }
+
   release(): void {
     this.inner.release();
   }

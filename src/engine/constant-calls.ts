@@ -160,6 +160,8 @@ export class ConstantCalls {
       need: (sizeBytes) => {
         if (sizeBytes > BLOCK_BYTES_MAX) throw new TooLong();
       },
+      share: () => {},
+      onRelease: () => () => {},
       usedBytes: 0,
       limitBytes: 0,
       release: () => {},

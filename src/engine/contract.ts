@@ -50,6 +50,13 @@ export interface QueryMemory {
   readonly usedBytes: number;
   /** 0: no limit. */
   readonly limitBytes: number;
+  /**
+   * Leaves a block to all threads of the query. It stays counted, any thread may free it, and `release` does not: use
+   * `onRelease`.
+   */
+  share(address: number): void;
+  /** Calls `free` before `release`, also if the thread fails, unless the returned function is called earlier. */
+  onRelease(free: () => void): () => void;
   /** Frees everything that remains, at the end of the query. */
   release(): void;
 }

@@ -91,9 +91,25 @@ export class CountedMemory implements QueryMemory {
   }
 
   free(address: number, sizeBytes: number): void {
-    this.blocks.delete(address);
+    const isOwn = this.blocks.delete(address), units = SharedHeap.blockBytes(sizeBytes) / UNIT_BYTES;
     this.heap.free(address, sizeBytes, "query");
-    this.give(SharedHeap.blockBytes(sizeBytes) / UNIT_BYTES);
+    if (isOwn || this.counter === undefined) this.give(units);
+    else Atomics.sub(this.heap.i32, this.counter, units);
+  }
+
+  share(address: number): void {
+    const size = this.blocks.get(address);
+    if (size === undefined) return;
+    this.blocks.delete(address);
+    // The query's count stays. Without a counter this thread is the only one, and its count is the query's.
+    if (this.counter !== undefined) this.units -= SharedHeap.blockBytes(size) / UNIT_BYTES;
+  }
+
+  private readonly atRelease = new Set<() => void>();
+
+  onRelease(free: () => void): () => void {
+    this.atRelease.add(free);
+    return () => this.atRelease.delete(free);
   }
 
   account(sizeBytes: number, operator: string): void {
@@ -138,6 +154,8 @@ export class CountedMemory implements QueryMemory {
   }
 
   release(): void {
+    for (const free of this.atRelease) free();
+    this.atRelease.clear();
     for (const [address, size] of [...this.blocks]) this.free(address, size);
     this.give(this.units);
   }

@@ -10,10 +10,10 @@ import { createOperator } from "./operators/mod.ts";
 import { openTask } from "./parallel.ts";
 import type { PlanFacts } from "./physical/mod.ts";
 
-/** Counts the memory in use, so that tests detect leaks. */
+/** Counts the memory in use, so that tests detect leaks. The limit is not enforced. */
 export class TestMemory implements QueryMemory {
   usedBytes = 0;
-  readonly limitBytes = 0;
+  limitBytes = 0;
   peakBytes = 0;
   constructor(private readonly heap: QueryContext["heap"]) {}
   allocate(sizeBytes: number): number {
@@ -29,6 +29,10 @@ export class TestMemory implements QueryMemory {
     this.usedBytes += sizeBytes;
   }
   need(): void {}
+  share(): void {}
+  onRelease(): () => void {
+    return () => {};
+  }
   release(): void {}
 }
 
@@ -105,6 +109,8 @@ export class RowsInput implements Operator {
       free: (a, n) => context.heap.free(a, n, "other"),
       account() {},
       need() {},
+      share() {},
+      onRelease: () => () => {},
       usedBytes: 0,
       limitBytes: 0,
       release() {},
@@ -224,6 +230,8 @@ export function storedRows(
     free() {},
     account() {},
     need() {},
+    share() {},
+    onRelease: () => () => {},
     usedBytes: 0,
     limitBytes: 0,
     release() {},

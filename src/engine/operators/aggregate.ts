@@ -10,7 +10,7 @@ import { columnsOf } from "../compiler/expression.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
-import { exprsOf, type GroupSample, isSampled, type PartitionRoom, readsAfter } from "../physical/grouping.ts";
+import { exprsOf, type GroupSample, isSampled, pairsOf, readsAfter } from "../physical/grouping.ts";
 import type { Grouping, GroupReads, GroupSpec, GroupWay } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import {
@@ -73,7 +73,7 @@ class Aggregate implements Operator {
   private counts?: number;
   private position = 0;
   /** Reads the table, if another grouper filled it. */
-  private finisher?: Grouper;
+  private finisher?: { grouper: Grouper; close(): void };
 
   constructor(
     readonly columns: readonly Column[],
@@ -89,7 +89,7 @@ class Aggregate implements Operator {
 
   next(): Batch | undefined {
     this.table ??= this.fill();
-    const { table, columns } = this, grouper = this.finisher ?? this.grouper;
+    const { table, columns } = this, grouper = this.finisher?.grouper ?? this.grouper;
     const rowCount = Math.min(MORSEL_ROWS, grouper.groupCount(table) - this.position);
     if (rowCount <= 0) return undefined;
     this.context.poll();
@@ -153,15 +153,14 @@ class Aggregate implements Operator {
     const ranges = rangesOf(morsels);
     const isOpen = reads === "ranges" && ranges.length > 1 &&
       isSampled(spec.table, scanOf(base, context).source.rowCount);
-    const after = isOpen
-      ? readsAfter(this.sampleOf(base, ranges[0][0]), spec, spec.staged, this.partitionRoom(morsels))
-      : reads;
+    const sample = isOpen ? this.sampleOf(base, ranges[0][0]) : undefined;
+    const after = sample === undefined ? reads : readsAfter(sample, spec, spec.staged);
     if (isOpen) context.chose?.(READS[after as keyof typeof READS]);
     if (after === "parts") {
       const reader = openMorsels(base, columnsRead(spec), context);
       try {
-        const parts = groupInParts(data, { ranges, reader, grouper }, context, this.space);
-        this.finisher = parts.grouper;
+        const rows = { morsels: () => morsels, reader, grouper };
+        const parts = this.finisher = groupInParts(data, rows, pairsOf(sample!), context, this.space);
         return parts.table;
       } finally {
         reader.close();
@@ -218,15 +217,6 @@ class Aggregate implements Operator {
     } finally {
       filler.close();
     }
-  }
-
-  /** Partitions may take half of the query's memory: groups, results and other operators need the rest. */
-  private partitionRoom(morsels: readonly Morsel[]): PartitionRoom {
-    const { heap, memory } = this.context;
-    return {
-      scanned: morsels.reduce((sum, { start, end }) => sum + end - start, 0),
-      bytesMax: (memory.limitBytes || heap.sizeBytes()) / 2,
-    };
   }
 
   close(): void {
@@ -315,7 +305,7 @@ registerPartTasks((data, context) => {
   const grouper = new Grouper(spec, typesOfPlan(base, context), context);
   grouper.prepare(dictionariesOf(base, context));
   return {
-    ranges: rangesOf(morselsOfPlan(base, spec.predicates, context)),
+    morsels: () => morselsOfPlan(base, spec.predicates, context),
     reader: openMorsels(base, columnsRead(spec), context),
     grouper,
   };

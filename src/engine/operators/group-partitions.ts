@@ -23,19 +23,38 @@ import type { QueryContext } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
 import { type FusedShape, Grouper, type GroupTable } from "./group-table.ts";
 import type { MorselReader } from "./base-plan.ts";
-import type { Morsel } from "./morsels.ts";
+import { type Morsel, rangesOfRows } from "./morsels.ts";
+import { PartTables } from "./part-tables.ts";
 
 const OPERATOR = "GROUP BY";
 const BITS = 8;
 const PARTS = 1 << BITS;
+/** The last row's number is read as eight bytes. */
+const ROW_NUMBER_SLACK = 8;
 
-/** The participants' input, made by `aggregate.ts`, which knows the ranges. */
-export interface RangeSource {
-  ranges: Morsel[][];
+/** The participants' input, made by `aggregate.ts`. */
+export interface RowSource {
+  /** All morsels, in order. */
+  morsels: () => Morsel[];
   reader: MorselReader;
   grouper: Grouper;
 }
-export type OpenRanges = (data: unknown, context: QueryContext) => RangeSource;
+export type OpenRows = (data: unknown, context: QueryContext) => RowSource;
+
+/** What each task of a grouping needs. */
+interface Rounds {
+  /** From which `OpenRows` opens a participant's input. */
+  data: unknown;
+  /** Rows of a range, at most. */
+  rangeRows: number;
+  /** The partitions' tables. */
+  tables: number;
+}
+
+/** Ranges first … first + n-1 are written. */
+interface WriteTask extends Rounds {
+  first: number;
+}
 
 /** Written rows of one range: partition p has rows offsets[p] … offsets[p + 1]-1. */
 interface WrittenRange {
@@ -64,9 +83,15 @@ class RangeWriter {
   private readonly counter: BoundKernel;
   private readonly writer: BoundKernel;
   private readonly cursors: number;
+  private readonly ranges: Morsel[][];
   private readonly written: WrittenRange[] = [];
 
-  constructor(private readonly from: RangeSource, private readonly context: QueryContext) {
+  constructor(
+    private readonly task: WriteTask,
+    private readonly from: RowSource,
+    private readonly context: QueryContext,
+  ) {
+    this.ranges = rangesOfRows(from.morsels(), task.rangeRows);
     this.space = Workspace.of(context, OPERATOR);
     this.shape = from.grouper.fusedShape!;
     this.rows = rowShapeOf(this.shape);
@@ -78,15 +103,15 @@ class RangeWriter {
     for (const kernel of [this.counter, this.writer]) kernel.setI32(kernel.cells.cursors, this.cursors);
   }
 
-  run(range: number): void {
-    const { heap, memory } = this.context;
+  run(k: number): void {
+    const { heap, memory } = this.context, range = this.task.first + k;
     const cursors = heap.i32.subarray(this.cursors >>> 2, (this.cursors >>> 2) + PARTS);
     cursors.fill(0);
     this.pass(this.counter, range);
     const offsets = [0];
     for (const count of cursors) offsets.push(offsets.at(-1)! + count);
     const width = rowBytes(this.rows), rowCount = offsets[PARTS];
-    const sizeBytes = rowCount * width + 8; // the last row's number is read as eight bytes
+    const sizeBytes = rowCount * width + ROW_NUMBER_SLACK;
     const address = memory.allocate(sizeBytes, OPERATOR);
     for (let part = 0; part < PARTS; part++) cursors[part] = address + offsets[part] * width;
     const numbers = this.pass(this.writer, range);
@@ -95,9 +120,9 @@ class RangeWriter {
 
   /** Returns the number of rows. */
   private pass(kernel: BoundKernel, range: number): number {
-    const { reader, ranges } = this.from;
+    const { reader } = this.from;
     let number = 0;
-    for (const morsel of ranges[range]) {
+    for (const morsel of this.ranges[range]) {
       reader.start(morsel);
       for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
         this.context.poll();
@@ -119,58 +144,44 @@ class RangeWriter {
   }
 }
 
-interface PartTask {
-  data: unknown;
-  written: WrittenRange[];
-  bitmap: number;
+interface GroupTask extends Rounds {
+  /** In the order of the table. */
+  written: (WrittenRange & { firstNumber: number })[];
 }
 
-type PartTables = [part: number, table: GroupTable][];
-
+/** Adds the written rows of partitions to their tables. */
 class PartGrouper {
-  readonly grouper: Grouper;
+  private readonly grouper: Grouper;
   private readonly base: number;
-  private readonly space: Workspace;
   private readonly width: number;
-  private readonly mark: BoundKernel;
-  private readonly tables: PartTables = [];
+  private readonly tables: PartTables;
 
-  constructor(private readonly task: PartTask, from: RangeSource, private readonly context: QueryContext) {
-    const shape = from.grouper.fusedShape!;
-    const rows = rowShapeOf(shape);
-    this.width = rowBytes(rows);
+  constructor(private readonly task: GroupTask, from: RowSource, context: QueryContext) {
+    this.width = rowBytes(rowShapeOf(from.grouper.fusedShape!));
     const parts = groupOfParts(from.grouper, context);
     this.grouper = parts.grouper;
     this.base = parts.base;
-    this.space = Workspace.of(context, OPERATOR);
-    this.mark = bind(markKernel(context.heap.memory, this.grouper.stride), [], context, this.space);
-    this.mark.setI32(this.mark.cells.bitmap, task.bitmap);
+    this.tables = PartTables.at(context, task.tables, PARTS);
   }
 
   run(part: number): void {
-    const { grouper, width } = this;
-    const table = grouper.create();
-    this.tables.push([part, table]);
-    let number = 0n;
-    for (const { address, offsets, numbers } of this.task.written) {
-      const rowCount = offsets[part + 1] - offsets[part];
-      grouper.setConstant(this.base, number);
-      number += BigInt(numbers);
-      if (rowCount > 0) {
+    const { grouper, width, task: { written } } = this;
+    this.tables.with(part, grouper, (table) => {
+      for (const { address, offsets, firstNumber } of written) {
+        const rowCount = offsets[part + 1] - offsets[part];
+        if (rowCount === 0) continue;
+        grouper.setConstant(this.base, BigInt(firstNumber));
         grouper.consume(table, [{ type: "LONG", address: address + offsets[part] * width }], 0, rowCount, 0n);
       }
-    }
-    this.mark.setI32(this.mark.cells.records, table.records);
-    this.mark.run(0, grouper.groupCount(table));
+    });
   }
 
-  finish(): PartTables {
-    return this.tables;
+  finish(): null {
+    return null;
   }
 
   close(): void {
     this.grouper.close();
-    this.space.release();
   }
 }
 
@@ -182,27 +193,39 @@ function groupOfParts(grouper: Grouper, context: QueryContext): { grouper: Group
 }
 
 interface PlaceTask {
-  tables: [records: number, groups: number][];
+  step: "mark" | "place";
+  tables: number;
   stride: number;
   bitmap: number;
   before: number;
   list: number;
 }
 
+/** Orders the groups of partitions by their first rows. */
 class Placer {
   private readonly space: Workspace;
   private readonly kernel: BoundKernel;
+  private readonly tables: PartTables;
 
-  constructor(private readonly task: PlaceTask, context: QueryContext) {
+  constructor(task: PlaceTask, context: QueryContext) {
+    const { step, stride } = task, { memory } = context.heap;
     this.space = Workspace.of(context, OPERATOR);
-    this.kernel = bind(placeKernel(context.heap.memory, task.stride), [], context, this.space);
-    for (const name of ["bitmap", "before", "list"] as const) this.kernel.setI32(this.kernel.cells[name], task[name]);
+    this.tables = PartTables.at(context, task.tables, PARTS);
+    this.kernel = bind(
+      step === "mark" ? markKernel(memory, stride) : placeKernel(memory, stride),
+      [],
+      context,
+      this.space,
+    );
+    const cells = step === "mark" ? ["bitmap"] as const : ["bitmap", "before", "list"] as const;
+    for (const name of cells) this.kernel.setI32(this.kernel.cells[name], task[name]);
   }
 
   run(part: number): void {
-    const [records, groups] = this.task.tables[part];
-    this.kernel.setI32(this.kernel.cells.records, records);
-    this.kernel.run(0, groups);
+    const table = this.tables.get(part);
+    if (table === undefined) return;
+    this.kernel.setI32(this.kernel.cells.records, table.records);
+    this.kernel.run(0, table.groups);
   }
 
   finish(): null {
@@ -232,58 +255,111 @@ function spread<T>(context: QueryContext, task: string, data: unknown, count: nu
   }
 }
 
+/** Bytes of rows that are written before they are grouped: at most, and as a part of the query's limit. */
+const ROUND_BYTES_MAX = 256 << 20, ROUND_SHARE = 4;
+/** So many ranges of a round at least, so that workers finish together. */
+const RANGES_MIN = 8;
+const RANGE_BYTES_MAX = 16 << 20;
+
+/** Sizes of rounds. `pairs`: average number of rows for each row of the scan. */
+function roundsOf(
+  shape: RowShape,
+  pairs: number,
+  { memory, heap }: QueryContext,
+): { rangeRows: number; ranges: number } {
+  const bytes = Math.min(ROUND_BYTES_MAX, (memory.limitBytes || heap.sizeBytes()) / ROUND_SHARE);
+  // The heap's blocks are powers of two.
+  const rangeBytes = 2 ** Math.floor(Math.log2(Math.min(RANGE_BYTES_MAX, bytes / RANGES_MIN)));
+  const rangeRows = Math.floor((rangeBytes - ROW_NUMBER_SLACK) / (rowBytes(shape) * Math.max(1, pairs)));
+  return { rangeRows, ranges: Math.max(1, Math.floor(bytes / rangeBytes)) };
+}
+
 /**
- * Returns all groups as addresses of records, in the order of first rows. `data`: from which `open` opens a
- * participant's ranges.
+ * Groups the rows of all morsels. Rows are written and grouped in rounds, so the memory grows with the groups and not with the rows.
+ * `data`: from which `OpenRows` opens a participant's input. Returns addresses of records in the order of the groups' first rows.
  */
 export function groupInParts(
   data: unknown,
-  from: RangeSource,
+  from: RowSource,
+  pairs: number,
   context: QueryContext,
   space: Workspace,
-): { grouper: Grouper; table: GroupTable } {
+): { grouper: Grouper; table: GroupTable; close(): void } {
+  const { memory } = context;
+  const tables = PartTables.create(context, PARTS, OPERATOR);
+  try {
+    const { rangeRows, ranges } = roundsOf(rowShapeOf(from.grouper.fusedShape!), pairs, context);
+    const rounds: Rounds = { data, rangeRows, tables: tables.address };
+    const rangeCount = rangesOfRows(from.morsels(), rangeRows).length;
+    let rowLimit = 0;
+    for (let first = 0; first < rangeCount; first += ranges) {
+      const write: WriteTask = { ...rounds, first };
+      const written = spread<WrittenRange[]>(
+        context,
+        WRITE,
+        write,
+        Math.min(ranges, rangeCount - first),
+        () => new RangeWriter(write, from, context),
+      ).flat().sort((a, b) => a.range - b.range).map((range) => {
+        const firstNumber = rowLimit;
+        rowLimit += range.numbers;
+        return { ...range, firstNumber };
+      });
+      const group: GroupTask = { ...rounds, written };
+      spread(context, GROUP, group, PARTS, () => new PartGrouper(group, from, context));
+      for (const { address, sizeBytes } of written) memory.free(address, sizeBytes);
+    }
+    const { grouper } = groupOfParts(from.grouper, context);
+    const table = inOrderOfRows(tables, grouper.stride, rowLimit, context, space);
+    return {
+      grouper,
+      table,
+      close: () => {
+        grouper.close();
+        tables.close();
+      },
+    };
+  } catch (error) {
+    tables.close();
+    throw error;
+  }
+}
+
+/** The groups of all tables by their first rows, which are below `rowLimit`. */
+function inOrderOfRows(
+  tables: PartTables,
+  stride: number,
+  rowLimit: number,
+  context: QueryContext,
+  space: Workspace,
+): GroupTable {
   const { memory, heap } = context;
-  const written = spread<WrittenRange[]>(context, WRITE, data, from.ranges.length, () => new RangeWriter(from, context))
-    .flat().sort((a, b) => a.range - b.range);
-  const rowLimit = written.reduce((sum, { numbers }) => sum + numbers, 0);
   const wordCount = Math.ceil((rowLimit + 1) / 64);
   const bitmap = space.allocate(wordCount * 8), before = space.allocate(wordCount * 4);
   heap.u8.fill(0, bitmap, bitmap + wordCount * 8);
-  const task: PartTask = { data, written, bitmap };
-  const parts = spread<PartTables>(context, GROUP, task, PARTS, () => new PartGrouper(task, from, context)).flat().sort(
-    (a, b) => a[0] - b[0],
-  );
-  for (const { address, sizeBytes } of written) memory.free(address, sizeBytes);
+  const place: PlaceTask = { step: "mark", tables: tables.address, stride, bitmap, before, list: 0 };
+  const run = (task: PlaceTask) => void spread(context, PLACE, task, PARTS, () => new Placer(task, context));
+  run(place);
   const prefix = bind(prefixKernel(heap.memory), [], context, space);
   prefix.setI32(prefix.cells.bitmap, bitmap);
   prefix.setI32(prefix.cells.before, before);
   const groups = prefix.run(0, wordCount);
+  let groupCount = 0;
+  for (let part = 0; part < PARTS; part++) groupCount += tables.groupCount(part);
+  assert(groupCount === groups, "each group has a first row of its own");
   const listBytes = Math.max(8, groups * 4);
   const list = memory.allocate(listBytes, OPERATOR);
-  const { grouper } = groupOfParts(from.grouper, context);
-  const tables = parts.map(([, table]) => table);
-  assert(
-    tables.reduce((sum, table) => sum + grouper.groupCount(table), 0) === groups,
-    "each group has a first row of its own",
-  );
-  const place: PlaceTask = {
-    tables: tables.map((table) => [table.records, grouper.groupCount(table)]),
-    stride: grouper.stride,
-    bitmap,
-    before,
-    list,
-  };
-  spread(context, PLACE, place, PARTS, () => new Placer(place, context));
+  run({ ...place, step: "place", list });
   space.free(bitmap);
   space.free(before);
-  return { grouper, table: { kind: "parts", records: 0, sizeBytes: 0, list, listBytes, groups, tables } };
+  return { kind: "list", records: 0, list, listBytes, groups };
 }
 
 const WRITE = "GROUP BY: writing parts", GROUP = "GROUP BY: grouping parts", PLACE = "GROUP BY: ordering groups";
 
-/** Sets how participants open their ranges. */
-export function registerPartTasks(open: OpenRanges): void {
-  const opened = (data: unknown, context: QueryContext, make: (from: RangeSource) => Participant) => {
+/** Sets how participants open their input. */
+export function registerPartTasks(open: OpenRows): void {
+  const opened = ({ data }: Rounds, context: QueryContext, make: (from: RowSource) => Participant) => {
     const from = open(data, context);
     const participant = make(from);
     return {
@@ -297,11 +373,13 @@ export function registerPartTasks(open: OpenRanges): void {
       },
     };
   };
-  registerTask(WRITE, (data, context) => opened(data, context, (from) => new RangeWriter(from, context)));
-  registerTask(
-    GROUP,
-    (data, context) =>
-      opened((data as PartTask).data, context, (from) => new PartGrouper(data as PartTask, from, context)),
-  );
+  registerTask(WRITE, (data, context) => {
+    const task = data as WriteTask;
+    return opened(task, context, (from) => new RangeWriter(task, from, context));
+  });
+  registerTask(GROUP, (data, context) => {
+    const task = data as GroupTask;
+    return opened(task, context, (from) => new PartGrouper(task, from, context));
+  });
   registerTask(PLACE, (data, context) => new Placer(data as PlaceTask, context));
 }

@@ -52,16 +52,8 @@ export type GroupTable =
     arenaNext: number;
     arenaEnd: number;
   }
-  /** Records of several tables, by a list of addresses. */
-  | {
-    kind: "parts";
-    records: number;
-    sizeBytes: number;
-    list: number;
-    listBytes: number;
-    groups: number;
-    tables: GroupTable[];
-  };
+  /** Records of other tables, by a list of addresses. */
+  | { kind: "list"; records: number; list: number; listBytes: number; groups: number };
 
 const FIRST_CAPACITY = 4_096;
 const ARENA_BYTES = 1 << 16;
@@ -284,8 +276,8 @@ export class Grouper {
     return this.shape!.dense.reduce((product, key) => product * key.count, 1);
   }
 
-  /** Makes an empty table. The caller owns its blocks. */
-  create(): GroupTable {
+  /** Makes an empty table. The caller owns its blocks. `capacity`: of a hash table at first, a power of two. */
+  create(capacity = FIRST_CAPACITY): GroupTable {
     const { shape, context } = this;
     assert(shape !== undefined);
     const { memory, heap } = context;
@@ -303,15 +295,13 @@ export class Grouper {
       heap.u8.fill(0, records, records + sizeBytes);
       return { kind: "dense", records, sizeBytes, list, listBytes, groups: 0 };
     }
-    const sizeBytes = FIRST_CAPACITY * stride, bucketCount = FIRST_CAPACITY * 2;
-    const records = memory.allocate(sizeBytes, OPERATOR);
-    const buckets = memory.allocate(bucketCount * BUCKET_BYTES, OPERATOR);
-    heap.u8.fill(0, buckets, buckets + bucketCount * BUCKET_BYTES);
+    const sizeBytes = capacity * stride, bucketCount = capacity * 2;
+    const { records, buckets } = this.allocateHash(sizeBytes, bucketCount);
     return {
       kind: "hash",
       records,
       sizeBytes,
-      capacity: FIRST_CAPACITY,
+      capacity,
       buckets,
       bucketCount,
       groups: 0,
@@ -371,7 +361,7 @@ export class Grouper {
       kernel.run(from, to);
       table.groups = kernel.getI32(kernel.cells.groups);
     } else if (table.kind === "hash") this.runHash(kernel, table, from, to);
-    else throw new Error("the groups of parts are complete");
+    else throw new Error("the groups of a list are complete");
   }
 
   private runHash(kernel: BoundKernel, table: GroupTable & { kind: "hash" }, start: number, end: number): void {
@@ -395,22 +385,35 @@ export class Grouper {
     }
   }
 
+  /** Both blocks or none. The buckets are empty. */
+  private allocateHash(sizeBytes: number, bucketCount: number): { records: number; buckets: number } {
+    const { memory, heap } = this.context;
+    const records = memory.allocate(sizeBytes, OPERATOR);
+    try {
+      const buckets = memory.allocate(bucketCount * BUCKET_BYTES, OPERATOR);
+      heap.u8.fill(0, buckets, buckets + bucketCount * BUCKET_BYTES);
+      return { records, buckets };
+    } catch (error) {
+      memory.free(records, sizeBytes);
+      throw error;
+    }
+  }
+
+  /** Without memory for it, throws and leaves the table as it is. */
   private grow(table: GroupTable & { kind: "hash" }): void {
     const { memory, heap } = this.context;
     const capacity = table.capacity * 2, sizeBytes = table.sizeBytes * 2, bucketCount = table.bucketCount * 2;
-    const records = memory.allocate(sizeBytes, OPERATOR);
-    heap.u8.copyWithin(records, table.records, table.records + table.sizeBytes);
-    memory.free(table.records, table.sizeBytes);
-    Object.assign(table, { records, sizeBytes, capacity });
-    const buckets = memory.allocate(bucketCount * BUCKET_BYTES, OPERATOR);
-    heap.u8.fill(0, buckets, buckets + bucketCount * BUCKET_BYTES);
+    const { records, buckets } = this.allocateHash(sizeBytes, bucketCount);
+    heap.u8.copyWithin(records, table.records, table.records + table.groups * this.stride);
     const rehash = this.rehash ??= this.bind(rehashKernel(heap.memory));
     rehash.setI32(rehash.cells.old, table.buckets);
     rehash.setI32(rehash.cells.buckets, buckets);
     rehash.setI32(rehash.cells.mask, bucketCount - 1);
     rehash.run(0, table.bucketCount);
-    memory.free(table.buckets, table.bucketCount * BUCKET_BYTES);
-    Object.assign(table, { buckets, bucketCount });
+    const old = { ...table };
+    Object.assign(table, { records, sizeBytes, capacity, buckets, bucketCount });
+    memory.free(old.records, old.sizeBytes);
+    memory.free(old.buckets, old.bucketCount * BUCKET_BYTES);
   }
 
   private growArena(table: GroupTable & { kind: "hash" }): void {
@@ -460,11 +463,7 @@ export class Grouper {
 
   drop(table: GroupTable): void {
     const { memory } = this.context;
-    if (table.kind === "parts") {
-      memory.free(table.list, table.listBytes);
-      for (const part of table.tables) this.drop(part);
-      return;
-    }
+    if (table.kind === "list") return memory.free(table.list, table.listBytes);
     memory.free(table.records, table.sizeBytes);
     if (table.kind === "dense") memory.free(table.list, table.listBytes);
     if (table.kind === "hash") {
@@ -490,7 +489,7 @@ export class Grouper {
       kernel: this.bind(
         finishKernel(
           this.context.heap.memory,
-          table.kind === "dense" ? "numbers" : table.kind === "parts" ? "addresses" : "none",
+          table.kind === "dense" ? "numbers" : table.kind === "list" ? "addresses" : "none",
           shape!.headerWords,
           shape!.keyOutputs,
           shape!.aggregates,
@@ -500,7 +499,7 @@ export class Grouper {
       addresses: [],
     }).kernel;
     kernel.setI32(kernel.cells.records, table.records);
-    if (table.kind === "dense" || table.kind === "parts") kernel.setI32(kernel.cells.list, table.list);
+    if (table.kind === "dense" || table.kind === "list") kernel.setI32(kernel.cells.list, table.list);
     keyAddresses.forEach((address, k) => kernel.setI32(kernel.cells[`key${k}`], address));
     outAddresses.forEach((address, k) => kernel.setI32(kernel.cells[`out${k}`], address));
     kernel.run(from, to);

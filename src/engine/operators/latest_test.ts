@@ -42,6 +42,8 @@ function stored(
     free: () => {},
     account() {},
     need() {},
+    share() {},
+    onRelease: () => () => {},
     usedBytes: 0,
     limitBytes: 0,
     release() {},

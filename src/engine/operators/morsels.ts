@@ -154,3 +154,19 @@ export function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
     (_, k) => morsels.slice(Math.floor(k * morsels.length / count), Math.floor((k + 1) * morsels.length / count)),
   );
 }
+
+/** Splits morsels into ranges of neighbours of at most `rowsMax` rows, or of one morsel. */
+export function rangesOfRows(morsels: readonly Morsel[], rowsMax: number): Morsel[][] {
+  const ranges: Morsel[][] = [];
+  let left = 0;
+  for (const morsel of morsels) {
+    const rowCount = morsel.end - morsel.start;
+    if (ranges.length === 0 || rowCount > left) {
+      ranges.push([]);
+      left = rowsMax;
+    }
+    ranges.at(-1)!.push(morsel);
+    left -= rowCount;
+  }
+  return ranges;
+}

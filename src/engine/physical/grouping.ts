@@ -2,7 +2,7 @@
 import { assert } from "../../errors.ts";
 import type { AggregateNode, DistinctNode, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
-import { layoutOf, typeOf } from "../../types/mod.ts";
+import { layoutOf } from "../../types/mod.ts";
 import { NO_DICTIONARY } from "../columns.ts";
 import { strideOf } from "../compiler/aggregate.ts";
 import { formOf, isText } from "../compiler/expression.ts";
@@ -147,8 +147,6 @@ export function denseRange(
   return key.type === "BOOLEAN" ? { bias: 0, count: 2 } : { bias: 128, count: 256 };
 }
 
-const ROW_NUMBER_BYTES = 4;
-
 /** The result of grouping the first morsel. */
 export interface GroupSample {
   groups: number;
@@ -157,11 +155,9 @@ export interface GroupSample {
   scanned: number;
 }
 
-/** What partitions of all rows would take, and may take. */
-export interface PartitionRoom {
-  /** Rows that the scan will read. */
-  scanned: number;
-  bytesMax: number;
+/** Average number of rows for each row of the scan, which a join can multiply. */
+export function pairsOf({ rows, scanned }: GroupSample): number {
+  return rows / Math.max(1, scanned);
 }
 
 /**
@@ -176,17 +172,13 @@ export function isSampled(table: TableKind, scannedRows: number): boolean {
  * separately.
  */
 export function readsAfter(
-  { groups, rows, scanned }: GroupSample,
-  { keys, calls }: GroupSpec,
+  sample: GroupSample,
+  { keys }: GroupSpec,
   isStaged: boolean,
-  room: PartitionRoom,
 ): "parts" | "one range" | "ranges" {
-  if (groups < MANY_GROUPS) return "ranges";
-  // Partitions contain all rows, so they do not suit a join that multiplies rows. Texts would have to be written too.
-  const fits = !isStaged && !keys.some(({ type }) => isText(type)) && rows <= PARTITION_PAIRS_MAX * scanned;
-  const keyBytes = keys.reduce((sum, { type }) => sum + Math.max(8, typeOf(type).width), 0);
-  const argBytes = 8 * calls.reduce((sum, { args }) => sum + args.length, 0);
-  const bytes = (rows / Math.max(1, scanned)) * room.scanned * (keyBytes + argBytes + ROW_NUMBER_BYTES);
+  if (sample.groups < MANY_GROUPS) return "ranges";
+  // Texts would have to be written too, and a join that multiplies rows writes many for each range.
+  const fits = !isStaged && !keys.some(({ type }) => isText(type)) && pairsOf(sample) <= PARTITION_PAIRS_MAX;
   // Tables with many texts would be as large as the rows. One table for all rows is slower, but grows with the groups only.
-  return fits && bytes <= room.bytesMax ? "parts" : "one range";
+  return fits ? "parts" : "one range";
 }
