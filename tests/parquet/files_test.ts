@@ -19,8 +19,8 @@ Deno.test("read_parquet() reads a replaced file anew, and names the columns that
   assert.deepEqual(after.columns, [{ name: "b", type: "VARCHAR" }, { name: "a", type: "DOUBLE" }]);
   assert.deepEqual(after.dataset, [["x", 2.5]]);
   const notices = (after as { notices?: string[] }).notices;
-  assert.deepEqual(notices, ["f.parquet: * leaves out columns that have no type here: m (MAP)"]);
+  assert.deepEqual(notices, ["f.parquet: * omits columns of unsupported types: m (MAP)"]);
   const refused = await server.exec("select m from read_parquet('f.parquet')");
-  assert.equal(refused.error, "column m of f.parquet cannot be read: MAP has no type here");
+  assert.equal(refused.error, "column m of f.parquet cannot be read: its type MAP is not supported");
   assert.equal(refused.position, 7);
 });

@@ -41,7 +41,7 @@ function assignCall(queries: Queries, expr: Expr, target: string, at: number): E
 export function notAssignable(from: string, to: string, at: number): SqlError {
   // The dialect finds out whether the number of a time fits only when it writes the row.
   const position = isTime(from) && isInteger(to) ? 0 : at;
-  const message = `${displayName(from)} is no value for a column of type ${displayName(to)}`;
+  const message = `a column of type ${displayName(to)} does not accept ${displayName(from)}`;
   return new SqlError(message, position, SQLSTATE.datatypeMismatch, { caret: at });
 }
 
@@ -129,8 +129,7 @@ export function fromText(value: string, to: string, at: number, isInstant = fals
   const units = isTime(to) && !isInstant ? readValue(value, "LONG") : undefined;
   const read = typeof units === "bigint" ? units : readValue(value, to);
   if (read instanceof Object) {
-    // A time out of the range of nanoseconds is reported at its position, an invalid text at the start of the
-    // statement.
+    // A time out of the range of nanoseconds is reported at the text, an invalid text at the start of the statement.
     const isTooFar = to === "TIMESTAMP_NS" && typeof readValue(value, "TIMESTAMP") === "bigint";
     throw new SqlError(read.problem, isTooFar ? at : 0, SQLSTATE.invalidText, { caret: at });
   }

@@ -1,6 +1,6 @@
 /**
- * The tables of `pg_catalog` and `information_schema` that clients of PostgreSQL read, with the columns that they ask
- * for.
+ * Tables of `pg_catalog` and `information_schema` that PostgreSQL clients read, with the columns that these clients
+ * use.
  */
 
 /** The `typtype` of all types: there are no domains, enums or composites. */
@@ -136,7 +136,7 @@ export function isEmptyTable(name: string): boolean {
   return full !== undefined && Object.hasOwn(EMPTY_TABLES, full);
 }
 
-/** The system column that tells a row's table: no star stands for it. */
+/** The system column with the id of a row's table. `*` does not include it. */
 export const TABLE_OID = "tableoid";
 
 /** The full name of a catalogue table. Those of `pg_catalog` may be named without the schema. */

@@ -24,7 +24,7 @@ export function bindComparison(
   const byText = textConstant(expressions, operator, left, right, at) ??
     textConstant(expressions, TURNED[operator], right, left, at);
   if (byText !== undefined) return byText;
-  // The number of a date is its milliseconds.
+  // A DATE that is compared with a number counts as its milliseconds since 1970.
   const sides = [left, right].map((side, i) =>
     side.type === "DATE" && isInteger((i === 0 ? right : left).type) ? expressions.cast(side, "LONG", at) : side
   );
@@ -62,7 +62,7 @@ function textConstant(
     const exact = convertConstant(other.value, other.type, side.type) ??
       convertConstant(other.value, other.type, "DOUBLE");
     if (exact === undefined) {
-      // A narrow integer never equals a text that is no number. In the other cases the dialect fails at run time.
+      // A narrow integer never equals a text that is not a number. In the other cases the dialect fails at run time.
       const isNarrow = isInteger(side.type) && (side.type !== "LONG" || other.type === "CHAR");
       if (isNarrow && operator === "!=") return TRUE;
       if (isNarrow && operator === "=") return FALSE;
@@ -83,7 +83,7 @@ function textConstant(
   }
   if (isTime(side.type) || side.type === "UUID" || side.type === "IPv4") {
     const value = convertConstant(other.value, other.type, side.type);
-    // A text that is no UUID matches nothing; one that is no time or address is an error.
+    // A text that is not a UUID matches nothing. A text that is not a time or an address is an error.
     if (value === undefined && side.type === "IPv4" && other.type !== "CHAR") {
       throw new SqlError(`'${other.value}' is no IPv4`, 0, SQLSTATE.invalidText, { caret: position });
     }

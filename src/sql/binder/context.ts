@@ -25,7 +25,7 @@ export interface BindContext {
   /** The text of the statement. It distinguishes `<>` from `!=` in the names of unnamed columns. */
   text?: string;
   effort?: Effort;
-  /** Called often: throws once the statement was cancelled. */
+  /** Called often. @throws once the statement was cancelled. */
   poll?: () => void;
   /** Settings made by SET, and the number of the connection. */
   client?: ClientFacts;
@@ -94,7 +94,10 @@ export const UNTYPED = "UNTYPED";
 /** The state of binding one statement. */
 export class Binding {
   readonly parameterTypes: (string | undefined)[];
-  /** For each parameter: the element type, if it is an array of PostgreSQL, which is a text here, as in `$1::oid[]`. */
+  /**
+   * For each parameter: the element type if PostgreSQL declares it as an array, as in `$1::oid[]`. Arrays are texts
+   * here.
+   */
   readonly parameterArrays: (string | undefined)[] = [];
   readonly requires = new Requirements();
   /** Notices to the client, besides the result. */
@@ -113,7 +116,7 @@ export class Binding {
   private recursions = 0;
   private readonly effort: Effort;
 
-  /** `statementAt`: where the statement begins. */
+  /** `statementAt`: offset of the statement's first token. */
   constructor(readonly context: BindContext, readonly statementAt: number) {
     this.parameterTypes = [...context.parameterTypes];
     this.effort = context.effort ?? FULL_EFFORT;
@@ -160,7 +163,7 @@ export class Binding {
     return this.context.nowMicros;
   }
 
-  /** The type of parameter `index`; `type` if it was undetermined. */
+  /** Returns the type of parameter `index`. An undetermined parameter gets `type`. */
   settleParameter(index: number, type: string): string {
     const settled = type === "NULL" ? "STRING" : type === "SYMBOL" || type === "SYMBOL_TEXT" ? "STRING" : type;
     return this.parameterTypes[index] ??= settled;
@@ -194,7 +197,7 @@ export function unknownTable(name: string, at: number, known: Iterable<string>):
   return new SqlError(`there is no table ${name}${didYouMean(name, known)}`, at, SQLSTATE.undefinedTable);
 }
 
-/** `isQuoted`: in double quotes, as texts are in other dialects. */
+/** `isQuoted`: the name was in double quotes, which mark texts in other dialects. */
 export function unknownColumn(
   name: string,
   at: number,
@@ -224,7 +227,7 @@ export function unknownVariable(name: string, at: number, names: Names): SqlErro
   return new SqlError(`the variable @${name} is not declared${hint}`, at, SQLSTATE.undefinedColumn);
 }
 
-/** `names` and all enclosing scopes. */
+/** `names`, followed by all enclosing scopes. */
 export function inForce(names: Names): Names[] {
   const all: Names[] = [];
   for (let at: Names | undefined = names; at !== undefined; at = at.parent) all.push(at);
@@ -233,7 +236,7 @@ export function inForce(names: Names): Names[] {
 
 export function ambiguousColumn(name: string, at: number): SqlError {
   return new SqlError(
-    `the column ${name} is in more than one table: put the table's name before it`,
+    `column ${name} is ambiguous, because several tables have it: qualify it with a table name`,
     at,
     SQLSTATE.ambiguousColumn,
   );

@@ -8,7 +8,8 @@ import type { Constant } from "./literals.ts";
 import { isInteger, isTextOrChar, isTime } from "./types.ts";
 
 /**
- * Converts a constant that is not null implicitly. Undefined if there is no such conversion or the value does not fit.
+ * Implicitly converts a constant that is not null. Returns undefined if there is no such conversion or the value does
+ * not fit.
  */
 export function convertConstant(value: Exclude<Value, null>, from: string, to: string): Value | undefined {
   if (from === to) return value;
@@ -30,8 +31,8 @@ export function convertConstant(value: Exclude<Value, null>, from: string, to: s
 }
 
 /**
- * The value of a constant expression; undefined if it is not constant. Functions of the clock are not constant until
- * the statement runs.
+ * Returns the value of a constant expression, or undefined if it is not constant. Functions of the clock are not
+ * constant until the statement runs.
  */
 export function fold(expr: Expr, binding: Binding): Constant | undefined {
   if (expr.kind === "constant") return expr;
@@ -41,7 +42,7 @@ export function fold(expr: Expr, binding: Binding): Constant | undefined {
 }
 
 /**
- * As `fold`, but evaluates functions of the clock too, for values that determine the plan: such statements are bound
+ * As `fold`, but also evaluates functions of the clock, for values that determine the plan. Such statements are bound
  * again for each run.
  */
 export function foldAtNow(expr: Expr, binding: Binding): Constant | undefined {

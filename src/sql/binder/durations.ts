@@ -12,7 +12,7 @@ const UNIT_NANOS: Record<string, bigint> = {
   w: 604_800_000_000_000n,
 };
 
-/** Parses `15m` or `h` into count and unit. Undefined if the text is no such duration. */
+/** Parses `15m` or `h` into count and unit. Returns undefined for any other text. */
 export function parseSampling(text: string): { count: number; unit: string } | undefined {
   const match = /^(\d*)([nUTsmhdwMy])$/.exec(text);
   if (match === null) return undefined;
@@ -20,7 +20,7 @@ export function parseSampling(text: string): { count: number; unit: string } | u
   return count > 0 && count <= 2147483647 ? { count, unit: match[2] } : undefined;
 }
 
-/** A fixed duration in the unit of `type`. Undefined if the text is none: months, years, or no unit. */
+/** A fixed duration in the unit of `type`. Returns undefined for months, years and texts that are not durations. */
 export function fixedDuration(text: string, type: string): bigint | undefined {
   const sampling = /^(\d+)([nUTsmhdw])$/.exec(text);
   if (sampling === null) return undefined;

@@ -1,4 +1,7 @@
-/** What an expression may refer to, and how the parts of one bind each other: `Expressions` implements it. */
+/**
+ * The interface through which the binders of expressions call each other, and the scope of an expression. `Expressions`
+ * implements it.
+ */
 import type { Expression, FunctionCall, Query } from "../ast.ts";
 import type { AggregateCall, Expr, SortKey } from "../plan.ts";
 import type { Binding, Names } from "./context.ts";
@@ -31,9 +34,7 @@ export interface Scope {
    * Equal aggregate calls share one state. Not with FILL, because its values correspond to items of the select list.
    */
   shareAggregates?: boolean;
-  /**
-   * Collects the orders that aggregates of the list want for their rows. Absent if ORDER BY is not allowed in calls.
-   */
+  /** Receives the row order that an aggregate's ORDER BY asks for. Absent if ORDER BY is not allowed in calls. */
   aggregateOrder?: (keys: SortKey[], call: AggregateCall) => void;
   /** Collects window calls. */
   windows?: WindowSink;
@@ -42,11 +43,13 @@ export interface Scope {
   subqueries?: SubqueryHost;
   /** True for the condition of WHERE. */
   isFilter?: boolean;
-  /** True inside of a window function. */
+  /** True inside a window function. */
   isWindow?: boolean;
 }
 
-/** The scope's members inside an aggregate or a window function, which may not contain such calls. */
+/**
+ * Members of a scope inside an aggregate or a window function, where aggregates and window functions are not allowed.
+ */
 export const NO_CALLS_OF_ROWS = { aggregates: undefined, windows: undefined, unnest: undefined };
 
 export interface WindowSink {
@@ -57,21 +60,23 @@ export interface UnnestSink {
   add(call: FunctionCall, scope: Scope): Expr;
 }
 
-/** Handed to the files that bind calls, comparisons and memberships, whose operands are expressions again. */
+/** Passed to the files that bind calls, comparisons and memberships, to bind their operands. */
 export interface ExpressionBinder {
   readonly binding: Binding;
   bind(e: Expression, scope: Scope): Expr;
   operator(name: string, operands: Expr[], at: number): Expr;
   isNull(operand: Expr, at: number): Expr;
   negate(condition: Expr, at: number): Expr;
-  /** Gives a parameter without a type this one. */
+  /** Gives `type` to a parameter without a type. */
   settle(expr: Expr, type: string): Expr;
-  /** Gives parameters without a type that of the other operands. */
+  /** Gives parameters without a type the type of the other operands. */
   settleAlike(operands: Expr[]): Expr[];
   /** An explicit or implicit cast. */
   cast(expr: Expr, target: string, at: number): Expr;
   /** Puts `expr` into type `target` for an overload that takes it. */
   coerce(expr: Expr, target: string, at: number): Expr;
-  /** The constant that `expr` is. `standIn` is taken for a parameter until its value is known. */
+  /**
+   * Returns the constant value of `expr`, or undefined. `standIn` replaces a parameter whose value is not known yet.
+   */
   constantOf(expr: Expr, standIn: Constant): Constant | undefined;
 }

@@ -98,7 +98,7 @@ export class Expressions implements ExpressionBinder {
       case "column":
         return this.column(e, scope);
       case "star":
-        throw new SqlError("a star is no value", e.at);
+        throw new SqlError("* is not a value: it is allowed only in a select list and in count(*)", e.at);
       case "unary":
         return this.unary(e, scope);
       case "binary":
@@ -164,7 +164,7 @@ export class Expressions implements ExpressionBinder {
       case "field":
         throw notSupported("a field of a composite value", e.name.at);
       case "list":
-        throw new SqlError("a list of values is not possible here", e.at);
+        throw new SqlError("a parenthesised list is not allowed here: expected a single value", e.at);
     }
   }
 
@@ -207,7 +207,7 @@ export class Expressions implements ExpressionBinder {
     if (e.subscripts.length > dimensions) {
       const [first] = e.subscripts;
       const at = "index" in first ? first.index.at : first.from?.at ?? e.at;
-      throw typeMismatch(`an array of ${dimensions} dimensions has no more subscripts`, at);
+      throw typeMismatch(`too many subscripts: the array has ${dimensions} dimensions`, at);
     }
     const missing = constant(null, "LONG");
     const part = (x: Expression | undefined): Expr => x === undefined ? missing : this.bind(x, scope);
@@ -339,7 +339,7 @@ export class Expressions implements ExpressionBinder {
     if (decimalOf(arg.type) !== undefined) return arg;
     if (arg.type === "NULL") return this.nullOf(decimalTag(1, 0));
     const type = asDecimal(arg.type);
-    if (type === undefined) throw typeMismatch(`${operator} of DECIMAL and ${displayName(arg.type)} is not there`, at);
+    if (type === undefined) throw typeMismatch(`${operator} does not accept DECIMAL and ${displayName(arg.type)}`, at);
     const value = fold(arg, this.binding)?.value;
     const digits = value === undefined || value === null ? type.precision : String(value).replace("-", "").length;
     return this.cast(arg, decimalTag(digits, 0), at);
@@ -390,7 +390,7 @@ export class Expressions implements ExpressionBinder {
     return this.binding.at(this.blamingArray(bindFunction(this, name, args, at, "function"), args), at);
   }
 
-  /** Runtime errors about the shapes of arrays are reported at the first array. */
+  /** Reports runtime errors about the shapes of arrays at the first array. */
   private blamingArray(call: Expr, args: readonly Expr[]): Expr {
     const array = args.find(({ type }) => arrayDimensions(type) > 0);
     return array === undefined || call.kind !== "call" ? call : { ...call, at: this.binding.positionOf(array) };
@@ -462,12 +462,12 @@ export class Expressions implements ExpressionBinder {
     return e.negated ? not(test, e.at) : test;
   }
 
-  /** BETWEEN accepts integers, times, texts and addresses. @throws at the last bound, like the dialect. */
+  /** Accepts integers, times, texts and addresses as bounds of BETWEEN. @throws at the last bound, like the dialect. */
   private refuseBounds(operands: Expr[], at: number): void {
     const wrong = operands.find(({ type }, i) =>
       type === "FLOAT" || type === "DOUBLE" || type === "BOOLEAN" || type === "UUID" || (type === "CHAR" && i === 0)
     );
-    if (wrong !== undefined) throw typeMismatch(`BETWEEN is not there for ${displayName(wrong.type)}`, at);
+    if (wrong !== undefined) throw typeMismatch(`BETWEEN does not accept ${displayName(wrong.type)}`, at);
     const [operand, ...bounds] = operands;
     if (!isInteger(operand.type) && !isTime(operand.type) && !isText(operand.type)) return;
     if (bounds.some(({ type }) => type === "CHAR")) {
@@ -475,7 +475,7 @@ export class Expressions implements ExpressionBinder {
     }
   }
 
-  /** A bound of a time. A constant text is parsed now and must be a time. */
+  /** A bound that is compared with a time. A constant text is parsed now and must be a time. */
   instant(bound: Expr, type: string, at: number): Expr {
     if (bound.kind !== "constant" || bound.value === null || isTime(bound.type)) return bound;
     const converted = convertConstant(bound.value, bound.type, type);
@@ -632,10 +632,10 @@ export class Expressions implements ExpressionBinder {
     if (e.over !== undefined) {
       if (e.orderBy !== undefined) throw notSupported("ORDER BY in a window function's arguments", e.orderBy[0].at);
       if (kind !== "window" && kind !== "aggregate") {
-        throw new SqlError(`${e.name} is no window function`, e.at, SQLSTATE.undefinedFunction);
+        throw new SqlError(`${e.name} is not a window function: OVER is not allowed`, e.at, SQLSTATE.undefinedFunction);
       }
       if (scope.windows === undefined) {
-        throw new SqlError("a window function is not possible here: use a sub-query", e.at, SQLSTATE.grouping);
+        throw new SqlError("a window function is not allowed here: compute it in a sub-query", e.at, SQLSTATE.grouping);
       }
       return scope.windows.add(e, scope);
     }
@@ -650,10 +650,13 @@ export class Expressions implements ExpressionBinder {
     }
     if (kind === "none") throw unknownFunction(e.name, e.at, callableNames());
     if (e.orderBy !== undefined) {
-      throw new SqlError(`ORDER BY is only for aggregates: ${e.name} is no aggregate`, e.orderBy[0].at);
+      throw new SqlError(`${e.name} is not an aggregate: ORDER BY is not allowed in its arguments`, e.orderBy[0].at);
     }
     if (e.distinct) {
-      throw new SqlError(`DISTINCT is only for aggregates: ${e.name} is no aggregate`, e.args[0]?.at ?? e.at);
+      throw new SqlError(
+        `${e.name} is not an aggregate: DISTINCT is not allowed in its arguments`,
+        e.args[0]?.at ?? e.at,
+      );
     }
     const args = this.args(e, scope);
     if ((name === "coalesce" || name === "nvl") && args.some(({ type }) => decimalOf(type) !== undefined)) {
@@ -663,8 +666,8 @@ export class Expressions implements ExpressionBinder {
   }
 
   /**
-   * current_setting() of a constant name is a constant of the session. With `missing_ok`, an unknown name gives NULL,
-   * otherwise an error, as in PostgreSQL.
+   * Evaluates current_setting() of a constant name as a constant of the session. With `missing_ok`, an unknown name
+   * gives NULL, otherwise an error, as in PostgreSQL.
    */
   private currentSetting(e: FunctionCall, args: Expr[]): Expr {
     const call = this.function("current_setting", args, e.at);
@@ -696,7 +699,7 @@ export class Expressions implements ExpressionBinder {
   private aggregate(e: FunctionCall, name: string, scope: Scope): Expr {
     if (scope.aggregates === undefined) {
       const at = scope.isWindow ? 0 : e.at;
-      throw new SqlError(`the aggregate ${e.name} is not possible here`, at, SQLSTATE.grouping);
+      throw new SqlError(`the aggregate ${e.name} is not allowed here`, at, SQLSTATE.grouping);
     }
     const call = this.aggregateCall(e, name, scope);
     if (e.orderBy !== undefined) {
@@ -744,7 +747,7 @@ export class Expressions implements ExpressionBinder {
 
 const indicesOf = new WeakMap<AggregateCall[], Map<string, number>>();
 
-/** The index of an equal call in `calls`; adds the call if there is none. */
+/** Returns the index of an equal call in `calls`, after adding the call if there is none. */
 function sharedIndex(calls: AggregateCall[], call: AggregateCall): number {
   let indices = indicesOf.get(calls);
   if (indices === undefined) indicesOf.set(calls, indices = new Map());
@@ -769,7 +772,7 @@ function refuseUnlikeText(operand: Expr, value: Expr, at: number): void {
   throw typeMismatch(`CASE over ${displayName(operand.type)} has a branch for ${displayName(value.type)}`, at);
 }
 
-/** True for literals: they are not counted, because lists of values may be long. */
+/** True for literals. They are not counted, because lists of values may be long. */
 function isValue(e: Expression): boolean {
   return e.kind === "number" || e.kind === "string" || (e.kind === "unary" && isValue(e.operand));
 }
@@ -782,7 +785,7 @@ const DECIMAL_OPERATORS = new Set(["+", "-", "*", "/", "%", "=", "!=", "<", "<="
 
 const OPPOSITE: Record<string, string> = { "<": ">=", "<=": ">", ">": "<=", ">=": "<" };
 
-/** The null of the type; false or 0 if it has none. */
+/** The null of the type, or false or 0 if the type has no null. */
 export function nullValue(type: string): Value {
   if (typeOf(type).nullable) return null;
   return type === "BOOLEAN" ? false : 0;
@@ -800,7 +803,7 @@ function arrayOfAll({ operator, right }: Binary): Expression | undefined {
   return right.args[0];
 }
 
-/** Types of arrays that PostgreSQL's clients use in queries of its catalogue. */
+/** Array types that PostgreSQL clients use in catalogue queries. */
 function isTextArray({ name, dimensions }: TypeName): boolean {
   return dimensions === 1 && (name === "text" || name === "varchar" || name === "name" || name === "oid");
 }

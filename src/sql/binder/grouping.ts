@@ -13,10 +13,10 @@ export function isAggregated(expr: Expr): boolean {
 /** The keys of a grouping with their positions in its output; rewrites expressions over that output. */
 export class Grouping {
   readonly keys: Expr[] = [];
-  /** Ordinals of keys, by their hashes. */
+  /** Ordinals of keys by their hashes. */
   private readonly ordinals = new Map<number, number[]>();
 
-  /** `growing`: a column that is not a key becomes one; otherwise it is an error. */
+  /** `growing`: whether a column that is not a key yet becomes one. Otherwise such a column is an error. */
   constructor(private readonly binding: Binding, private growing: boolean, private readonly keyOffset: number) {}
 
   /** After this call, ORDER BY and HAVING cannot add keys. */
@@ -48,7 +48,7 @@ export class Grouping {
       if (e.kind !== "column") return undefined;
       if (!this.growing) {
         throw new SqlError(
-          "a column is neither a key of the grouping nor inside an aggregate",
+          "the column must be a key of the grouping or inside an aggregate",
           this.binding.positionOf(e),
           SQLSTATE.grouping,
         );

@@ -136,8 +136,12 @@ function hasNoRows(type: JoinNode["type"], left: Relation, right: Relation): boo
 function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation, names: Names): Relation {
   const { columns, planColumns } = combined(left, right, join.type);
   if (join.merges === true) throw notSupported("USING of a join by time", join.on!.at);
-  if (left.timestamp < 0) throw new SqlError("the left side has no designated timestamp", join.at, SQLSTATE.grouping);
-  if (right.timestamp < 0) throw new SqlError("the right side has no designated timestamp", join.at, SQLSTATE.grouping);
+  if (left.timestamp < 0) {
+    throw new SqlError("the left side of the join has no designated timestamp", join.at, SQLSTATE.grouping);
+  }
+  if (right.timestamp < 0) {
+    throw new SqlError("the right side of the join has no designated timestamp", join.at, SQLSTATE.grouping);
+  }
   for (const side of [left, right]) markTimestampUsed(side, join.at);
   const type = join.type as TimeJoinNode["type"];
   if (join.tolerance !== undefined && type === "splice") throw misplacedTolerance(join.tolerance.wordAt);
@@ -155,11 +159,11 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
     tolerance = fixedDuration(join.tolerance.text, leftTime.type);
     const { text, at } = join.tolerance;
     if (tolerance === undefined) {
-      // If the unit is missing, the error is after the number.
+      // If the unit is missing, report the error after the number.
       const digits = /^\d+(?![a-zA-Z])/.exec(text)?.[0].length ?? 0;
-      throw new SqlError(`'${text}' is no tolerance: expected a number and one of n U T s m h d w`, at + digits);
+      throw new SqlError(`invalid tolerance '${text}': expected a number and one of n U T s m h d w`, at + digits);
     }
-    if (/^0+[a-zA-Z]$/.test(text)) throw new SqlError("a tolerance is above zero", at);
+    if (/^0+[a-zA-Z]$/.test(text)) throw new SqlError("the tolerance must be above zero", at);
   }
   const splice = type === "splice";
   const plan: TimeJoinNode = {
@@ -183,7 +187,11 @@ function inTimeOrder(relation: Relation, side: string, at: number): Plan {
   const { plan, timestamp } = relation;
   if (plan.timestamp === timestamp && plan.order === "asc") return plan;
   if (plan.timestamp === timestamp && plan.order === "desc") {
-    throw new SqlError(`the ${side} side has its times in descending order`, at, SQLSTATE.grouping);
+    throw new SqlError(
+      `the ${side} side of the join is in descending order of time: expected ascending order`,
+      at,
+      SQLSTATE.grouping,
+    );
   }
   const sorted = sort(plan, [{ expression: columnOf(plan, timestamp), descending: false }]);
   return { ...sorted, timestamp, order: "asc" };
@@ -222,13 +230,21 @@ function joinKeys(
         continue;
       }
       if (byTime) {
-        throw new SqlError("a join by time needs equations between columns of both sides", part.at, SQLSTATE.syntax);
+        throw new SqlError(
+          "a join by time accepts only equations between columns of both sides",
+          part.at,
+          SQLSTATE.syntax,
+        );
       }
       keys.residual.push(bindComparison(expressions, "=", a, b, part.at));
       continue;
     }
     if (byTime) {
-      throw new SqlError("a join by time needs equations between columns of both sides", part.at, SQLSTATE.syntax);
+      throw new SqlError(
+        "a join by time accepts only equations between columns of both sides",
+        part.at,
+        SQLSTATE.syntax,
+      );
     }
     keys.residual.push(expressions.condition(part, scope));
   }
@@ -247,7 +263,7 @@ function sideOf(expr: Expr, offset: number): "left" | "right" | "both" | "none" 
 }
 
 function addShared(expressions: Expressions, keys: Keys, item: Expression, left: Relation, right: Relation): void {
-  if (item.kind !== "column") throw new SqlError("ON (…) needs names of columns", item.at);
+  if (item.kind !== "column") throw new SqlError("ON (…) must list column names", item.at);
   // If several tables on the left have the column, the first one is used.
   const [l] = candidates(left.columns, item.path);
   const [r] = candidates(right.columns, item.path);
@@ -263,14 +279,14 @@ function addShared(expressions: Expressions, keys: Keys, item: Expression, left:
   }, item.at);
 }
 
-/** Both keys must have the same type, or both be texts. */
+/** Adds a pair of keys. Both must have the same type, or both must be texts. */
 function addKey(expressions: Expressions, keys: Keys, left: Expr, right: Expr, at: number): void {
   let [l, r] = [left, right];
   if (l.type !== r.type) {
     if (!isText(l.type) || !isText(r.type)) {
       throw typeMismatch(`the keys of the join differ: ${displayName(l.type)} and ${displayName(r.type)}`, at);
     }
-    // Codes can only be compared if both sides have them.
+    // Dictionary codes can only be compared if both sides are symbols.
     if (l.type === "SYMBOL") l = expressions.cast(l, "STRING", at);
     if (r.type === "SYMBOL") r = expressions.cast(r, "STRING", at);
   }

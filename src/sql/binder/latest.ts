@@ -21,7 +21,11 @@ export function latestPlan(
   const keys = latest.partitionBy.map((key) => {
     if (key.kind !== "column") {
       const at = key.kind === "call" ? key.at + key.name.length : key.at;
-      throw new SqlError("LATEST ON needs columns as its keys: compute others in a sub-query", at, SQLSTATE.grouping);
+      throw new SqlError(
+        "the keys of LATEST ON must be columns: compute other keys in a sub-query",
+        at,
+        SQLSTATE.grouping,
+      );
     }
     if (candidates(relation.columns, key.path).length === 0) {
       throw unknownColumn(key.path.at(-1)!.text, key.at, relation.columns);
@@ -56,7 +60,7 @@ function timestampIndex(relation: Relation, latest: LatestOn): number {
   }
   if (relation.isTable && column.index !== relation.timestamp) {
     throw new SqlError(
-      `LATEST ON needs the table's designated timestamp, which ${column.name} is not`,
+      `LATEST ON needs the table's designated timestamp: ${column.name} is another column`,
       e.at,
       SQLSTATE.grouping,
     );

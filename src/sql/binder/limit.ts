@@ -32,7 +32,7 @@ export function bindLimit(
       const a = low.value as bigint, b = high.value as bigint;
       if (a < 0n && b > 0n) {
         throw new SqlError(
-          "LIMIT from the end to a place from the start is not possible",
+          "LIMIT from a negative bound to a positive one is not supported",
           limit.low.at,
           SQLSTATE.invalidParameter,
         );

@@ -36,7 +36,7 @@ export function numberLiteral(text: string, at: number): Constant {
   if (/^0x/i.test(plain)) {
     const value = plain.length % 2 === 0 ? parseLong256(plain) : undefined;
     if (value === undefined) {
-      throw new SqlError(`${text} is no LONG256: expected an even number of up to 64 hexadecimal digits`, at);
+      throw new SqlError(`invalid LONG256 ${text}: expected an even number of up to 64 hexadecimal digits`, at);
     }
     return constant(value, "LONG256");
   }
@@ -48,7 +48,7 @@ export function numberLiteral(text: string, at: number): Constant {
   if (suffix === "l") {
     if (!/^\d+$/.test(digits)) throw new SqlError(`${text} is no number`, at);
     const value = BigInt(digits);
-    if (value > LONG_MAX) throw new SqlError(`${text} is more than a LONG holds`, at);
+    if (value > LONG_MAX) throw new SqlError(`${text} is out of the range of LONG`, at);
     return constant(value, "LONG");
   }
   if (/^\d+$/.test(plain)) {
@@ -67,7 +67,7 @@ function decimalLiteral(digits: string, text: string, at: number): Constant {
   const whole = match[1].replace(/^0+(?=\d)/, "") || "0", scale = match[2].length;
   const precision = whole.length + scale;
   if (precision > DECIMAL_PRECISION_MAX) {
-    throw new SqlError(`${text} has more than ${DECIMAL_PRECISION_MAX} digits`, at);
+    throw new SqlError(`${text} has too many digits for DECIMAL: at most ${DECIMAL_PRECISION_MAX} are possible`, at);
   }
   return constant(BigInt(whole + match[2]), decimalTag(precision, scale));
 }
@@ -77,16 +77,24 @@ export function arrayLiteral(items: readonly Expr[], positions: readonly number[
   const parts: string[] = [];
   let inner: string | undefined;
   for (const [index, item] of items.entries()) {
-    if (item.kind !== "constant") throw notSupported("an array of anything but constants", at);
+    if (item.kind !== "constant") throw notSupported("an array of values that are not constants", at);
     const type = item.value === null || ["INT", "LONG", "FLOAT", "DOUBLE", "NULL"].includes(item.type)
       ? "DOUBLE"
       : item.type;
     if (arrayDimensions(type) === 0 && type !== "DOUBLE") {
       const position = item.type === "CHAR" || item.type === "STRING" ? 0 : at;
-      throw new SqlError("an array holds numbers or arrays of them", position, SQLSTATE.datatypeMismatch);
+      throw new SqlError(
+        "the items of an array must be numbers or arrays of numbers",
+        position,
+        SQLSTATE.datatypeMismatch,
+      );
     }
     if (inner !== undefined && inner !== type) {
-      throw new SqlError("the items of an array have one type", positions[index] ?? at, SQLSTATE.datatypeMismatch);
+      throw new SqlError(
+        "the items of an array must have the same type",
+        positions[index] ?? at,
+        SQLSTATE.datatypeMismatch,
+      );
     }
     inner = type;
     parts.push(item.value === null ? "null" : String(item.value));
@@ -96,7 +104,11 @@ export function arrayLiteral(items: readonly Expr[], positions: readonly number[
   if (encoded === undefined) {
     const lengths = parts.map((part) => JSON.stringify(JSON.parse(part), (_, item) => Array.isArray(item) ? item : 0));
     const ragged = lengths.findIndex((length) => length !== lengths[0]);
-    throw new SqlError("the rows of an array have one length", positions[ragged] ?? at, SQLSTATE.datatypeMismatch);
+    throw new SqlError(
+      "the rows of an array must have the same length",
+      positions[ragged] ?? at,
+      SQLSTATE.datatypeMismatch,
+    );
   }
   return constant(formatArray(encoded), type);
 }
@@ -121,7 +133,7 @@ export function geohashLiteral(text: string, at: number): Constant {
 
 function finite(value: number, text: string, at: number): number {
   if (!Number.isFinite(value)) {
-    throw new SqlError(Number.isNaN(value) ? `${text} is no number` : `${text} is more than a DOUBLE holds`, at);
+    throw new SqlError(Number.isNaN(value) ? `${text} is no number` : `${text} is out of the range of DOUBLE`, at);
   }
   return value;
 }

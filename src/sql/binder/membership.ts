@@ -54,7 +54,7 @@ function openInterval(expressions: ExpressionBinder, parameter: Expr): Expr {
   return FALSE;
 }
 
-/** A single text after IN is an interval or several ones. */
+/** A single text after IN is one interval or several. */
 function inIntervals(expressions: ExpressionBinder, operand: Expr, text: string, at: number): Expr {
   const { binding } = expressions;
   const parsed = parseIntervals(text, operand.type, () => binding.now(), (made) => binding.spend(made, at));
@@ -88,7 +88,7 @@ function leftOut(where: Expression, relation: Relation): Expression {
   if (operand.kind !== "column" || item.kind !== "string") return where;
   const [column, ...others] = candidates(relation.columns, operand.path);
   if (column === undefined || others.length > 0 || column.index !== relation.timestamp) return where;
-  // A text that is no interval gives the same error as with any other timestamp.
+  // A text that is not an interval gives the same error as with any other timestamp.
   if (!Array.isArray(parseIntervals(item.value, column.type, () => 0n))) return where;
   return { kind: "in", at: test.at, operand, items: [item], bare: true, negated: true };
 }
@@ -112,7 +112,7 @@ export function intervalTest(operand: Expr, intervals: readonly Interval[], at: 
  */
 function refuseOtherKinds(operand: Expr, items: Expr[], e: InExpression): void {
   const { type } = operand;
-  if (type === "BOOLEAN") throw typeMismatch("IN is not there for BOOLEAN", e.at);
+  if (type === "BOOLEAN") throw typeMismatch("IN does not accept BOOLEAN", e.at);
   const fits = isInteger(type)
     ? isInteger
     : isNumber(type)
@@ -154,7 +154,7 @@ function inList(expressions: ExpressionBinder, operand: Expr, items: Expr[], e: 
       if (value !== undefined) values.push(value);
       else if (isTime(typed.type) || typed.type === "UUID") unreadable = i;
       else if (!isTextOrChar(item.type) && !(isNumber(item.type) && isNumber(typed.type))) {
-        // A value of another kind: the comparison reports the error.
+        // For a value of another kind, the comparison reports the error.
         others.push(bindComparison(expressions, "=", operand, item, e.at));
       }
     }

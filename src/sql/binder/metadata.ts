@@ -1,10 +1,10 @@
-/** Names and columns of the sources whose rows are made when the query starts (tables(), pg_catalog, …). */
+/** Names and columns of metadata sources, whose rows are made when the query starts (tables(), pg_catalog, …). */
 import type { Column, MetadataNode } from "../plan.ts";
 import type { Permission } from "../../access/mod.ts";
 import { CATALOG_TABLES, catalogName, TABLE_OID } from "./catalog-tables.ts";
 import type { Value } from "../../types/mod.ts";
 
-/** `name:TYPE` of each column. */
+/** Parses the columns from `name:TYPE` items. */
 export function columns(text: string): Column[] {
   return text.trim().split(/\s+/).map((pair) => {
     const colon = pair.lastIndexOf(":");
@@ -19,7 +19,7 @@ export const TABLE_PARTITIONS = columns(
   "index:INT partitionBy:STRING name:STRING minTimestamp:TIMESTAMP maxTimestamp:TIMESTAMP numRows:LONG diskSize:LONG diskSizeHuman:STRING readOnly:BOOLEAN active:BOOLEAN attached:BOOLEAN detached:BOOLEAN attachable:BOOLEAN isParquet:BOOLEAN parquetFileSize:LONG",
 );
 
-/** A call does not tell its schema: only names that no other function has stand for tables of the catalogs. */
+/** Catalogue tables that can also be called as functions, without a schema. Only names that no other function has. */
 const CALLED_TABLES: Readonly<Record<string, string>> = {
   questdb_columns: "information_schema.questdb_columns",
   pg_available_extensions: "pg_catalog.pg_available_extensions",
@@ -29,10 +29,10 @@ const SIGN_IN = columns("auth_type:STRING enabled:BOOLEAN");
 
 interface Source {
   columns: Column[];
-  /** Number of constant texts that the source takes; the first one names a table. */
+  /** Number of constant text arguments. The first argument names a table. */
   args: number;
   isFunction: boolean;
-  /** The permission that reading it takes. */
+  /** The permission required to read it. */
   requires?: Permission;
 }
 
@@ -100,7 +100,7 @@ const SOURCES = new Map<string, Source>([
     args: 0,
     isFunction: true,
   }],
-  // The first columns are those of QuestDB.
+  // QuestDB's columns come first.
   ["query_activity", {
     columns: columns(
       `query_id:LONG worker_id:LONG worker_pool:STRING username:STRING query_start:TIMESTAMP state_change:TIMESTAMP

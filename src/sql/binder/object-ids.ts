@@ -41,7 +41,7 @@ export function systemClassOid(name: string): number | undefined {
   return SYSTEM_CLASSES[name];
 }
 
-/** The id of the object that `text` names. @throws {SqlError} at `at` if there is none. */
+/** Returns the id of the object that `text` names. @throws {SqlError} at `at` if there is none. */
 export function oidOfText(
   type: string,
   text: string,

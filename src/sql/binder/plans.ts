@@ -84,8 +84,8 @@ export function walk(expr: Expr, visit: (expr: Expr) => void): void {
 }
 
 /**
- * Rebuilds an expression. Where `replace` returns an expression, it replaces the whole sub-expression. Unchanged parts
- * remain the same objects.
+ * Rebuilds an expression. An expression that `replace` returns takes the place of the whole sub-expression. Unchanged
+ * parts remain the same objects.
  */
 export function rewrite(expr: Expr, replace: (expr: Expr) => Expr | undefined): Expr {
   const replaced = replace(expr);
@@ -135,7 +135,7 @@ export function placed(expr: Expr, of: Placeholder["of"], first: number): Expr {
   );
 }
 
-/** Changes every column index by `map`. */
+/** Replaces every column index by `map(index)`. */
 export function remap(expr: Expr, map: (index: number) => number): Expr {
   return rewrite(expr, (e) => {
     if (e.kind !== "column") return undefined;

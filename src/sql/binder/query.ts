@@ -34,11 +34,11 @@ export function relationOf(bound: BoundQuery, alias: Name | undefined): Relation
   return { plan: bound.plan, columns, isTable: false, isEmpty: bound.isEmpty, timestamp: bound.timestamp };
 }
 
-/** The whole language. Passed in, because its statements import the binders. */
+/** All statement kinds. Passed in, because statements import the binders. */
 export interface Language {
-  /** First words of statements. */
+  /** First words of all statements. */
   readonly statementWords: readonly string[];
-  /** What can follow SHOW, in lower case. */
+  /** Words that may follow SHOW, in lower case. */
   readonly showForms: readonly string[];
   readonly keywords: readonly string[];
   bind(statement: Statement, queries: Queries): BoundStatement;
@@ -55,7 +55,7 @@ export interface Queries {
 /** An item of the select list, after expanding `*`. */
 export interface OutputItem {
   item: SelectItem;
-  /** undefined until bound. */
+  /** Undefined until bound. */
   expr: Expr;
   name: string;
   /** True if it has an explicit alias. */
@@ -64,8 +64,8 @@ export interface OutputItem {
 
 export interface OrderKey {
   order: OrderItem;
-  /** Index of the result column … */
+  /** Index of the result column. Exactly one of `output` and `expr` is given. */
   output?: number;
-  /** … or the expression over the sources. */
+  /** An expression over the sources. */
   expr?: Expr;
 }

@@ -25,7 +25,7 @@ export function bindCommon(queries: Queries, common: CommonQuery, options: { kee
 export function renamed<C extends { name: string }>(columns: readonly C[], names: readonly Name[] | undefined): C[] {
   if (names !== undefined && names.length > columns.length) {
     const { at } = names[columns.length];
-    throw new SqlError(`there are ${columns.length} columns to name: found ${names.length} names`, at);
+    throw new SqlError(`expected names for ${columns.length} columns: found ${names.length}`, at);
   }
   return columns.map((column, i) => ({ ...column, name: names?.[i]?.text ?? column.name }));
 }
@@ -33,7 +33,7 @@ export function renamed<C extends { name: string }>(columns: readonly C[], names
 /** How often the types of a recursion's columns may widen until they hold the values of both queries. */
 const WIDENINGS_MAX = 4;
 
-/** `position`: where the query reads itself. */
+/** `position`: where the query refers to itself. */
 function bindRecursion(queries: Queries, table: CommonTable, names: Names, position: number): BoundQuery {
   const { query, name } = table;
   const set = recursiveSet(query, name, position);
@@ -57,7 +57,7 @@ function bindRecursion(queries: Queries, table: CommonTable, names: Names, posit
     });
     if (step.visible !== columns.length) {
       throw new SqlError(
-        `the queries give ${columns.length} and ${step.visible} columns`,
+        `the queries have ${columns.length} and ${step.visible} columns: expected the same number`,
         set.right.at,
         SQLSTATE.datatypeMismatch,
       );
@@ -79,7 +79,7 @@ function bindRecursion(queries: Queries, table: CommonTable, names: Names, posit
     }
     types = common;
   }
-  throw typeMismatch(`the columns of ${name.text} have other types in each round`, set.right.at);
+  throw typeMismatch(`the column types of ${name.text} change in every round`, set.right.at);
 }
 
 /** @throws if the query is not `first UNION [ALL] step`, with the recursion in `step` only. */
@@ -91,7 +91,7 @@ function recursiveSet(query: Query, name: Name, at: number): SetOperation {
     return refuse(`${name.text} reads itself: expected "first query UNION [ALL] query that reads ${name.text}"`, at);
   }
   const position = reads(query.left, name);
-  if (position !== undefined) return refuse(`only the query behind UNION may read ${name.text}`, position);
+  if (position !== undefined) return refuse(`only the query after UNION may read ${name.text}`, position);
   const tail = query.limit ?? query.orderBy[0];
   if (tail !== undefined) {
     const at = "expression" in tail ? tail.expression.at : tail.at;

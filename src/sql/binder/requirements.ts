@@ -16,7 +16,7 @@ export class Requirements {
 
   /** Requires a permission on columns of the table: those recorded in the result. */
   ofColumns(permission: Permission, at: number, table: Table): ColumnUse {
-    // Has a key of its own, because the permission on the whole table may be required too.
+    // Uses a separate key, because the permission on the whole table may be required too.
     const key = `${keyOf(permission, table)} columns`;
     const known = this.byKey.get(key) as UsedColumns | undefined;
     if (known !== undefined) return known;

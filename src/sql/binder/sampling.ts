@@ -78,7 +78,7 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
   const parsed = parseSampling(text ?? "");
   if (parsed === undefined) {
     throw new SqlError(
-      `'${text}' is no bucket size: expected a number and one of n U T s m h d w M y`,
+      `invalid bucket size '${text}': expected a number and one of n U T s m h d w M y`,
       interval.at,
       SQLSTATE.invalidParameter,
     );
@@ -106,7 +106,7 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
     const offset = written === undefined ? undefined : parseOffset(written, timeType);
     if (offset === undefined) {
       throw new SqlError(
-        `'${written ?? "null"}' is no offset: expected [+-]HH:mm`,
+        `invalid offset '${written ?? "null"}': expected [+-]HH:mm`,
         align.offset.at,
         SQLSTATE.invalidParameter,
       );
@@ -236,7 +236,7 @@ function bindFill(
   if (fill.items.length < indices.length) {
     for (const item of fill.items) if (item.kind === "value") expressions.bind(item.value, { columns: [], names });
     throw new SqlError(
-      `FILL has ${fill.items.length} values for ${indices.length} aggregates`,
+      `FILL has ${fill.items.length} values: expected one for each of ${indices.length} aggregates`,
       isPlain && !isKeyed ? -1 : fill.items.at(-1)!.at,
       SQLSTATE.grouping,
     );
@@ -276,7 +276,7 @@ function valueFill(
     throw typeMismatch(`a ${displayName(bound.type)} cannot fill a ${displayName(type)}`, unfit);
   }
   // A SYMBOL is a code of the dictionary, and a text that no row has is not in it.
-  if (type === "SYMBOL") throw notSupported("FILL of a SYMBOL with a value: NULL and PREV are", at);
+  if (type === "SYMBOL") throw notSupported("FILL of a SYMBOL with a value other than NULL or PREV", at);
   const value = expressions.constantOf(expressions.cast(bound, type, at), expressions.nullOf(type));
   const given = fold(bound, expressions.binding)?.value;
   const isCut = isInteger(bound.type) && type === "INT" && given !== null && given !== undefined &&
@@ -285,6 +285,6 @@ function valueFill(
   if (isTextOrChar(bound.type) && isNumber(type) && value?.value === null) {
     throw new SqlError(`'${given}' is no ${displayName(type)}`, unfit, SQLSTATE.invalidText);
   }
-  if (value === undefined) throw typeMismatch(`FILL needs constants of ${displayName(type)}`, unfit);
+  if (value === undefined) throw typeMismatch(`FILL needs a constant of type ${displayName(type)}`, unfit);
   return { kind: "value", value: value.value };
 }

@@ -13,17 +13,19 @@ export interface ScopeColumn {
   type: string;
   /** Index in the relation's plan. */
   index: number;
-  /** For a column of the query around a correlated sub-query: its index among those that the sub-query uses. */
+  /**
+   * For a column of the query around a correlated sub-query: its index among the outer columns that the sub-query uses.
+   */
   outer?: number;
   /** Merged with a column of the left side by USING: it can only be referred to with its table's name. */
   isMerged?: boolean;
-  /** A system column: no star stands for it. */
+  /** True for a system column, which `*` does not include. */
   isSystem?: boolean;
   /** Its value in every row, if known. */
   known?: string | null;
   /** For a stored column: its id, and the recorder of its uses. */
   stored?: { id: number; table: ColumnUse };
-  /** A notice to the client if `*` includes the column: the file has columns that cannot be read. */
+  /** A notice that the client gets if `*` includes the column, because other columns of the file cannot be read. */
   notice?: string;
 }
 
@@ -65,7 +67,7 @@ export function candidates(columns: readonly ScopeColumn[], path: readonly Name[
   const everywhere = qualifier === undefined
     ? named.filter(({ isMerged }) => isMerged !== true)
     : named.filter((column) => column.qualifier === qualifier);
-  // Own columns of the sub-query hide those of the enclosing query.
+  // Columns of the sub-query hide those of the enclosing query.
   const own = everywhere.filter(({ outer }) => outer === undefined);
   const found = spelled(own.length > 0 ? own : everywhere, path[path.length - 1].text);
   // `pg_catalog.pg_class.oid`: the qualifier of a source does not include the schema.
@@ -122,7 +124,7 @@ export function markTimestampUsed({ columns, timestamp }: Relation, at: number):
   if (column !== undefined) markUsed(column, at);
 }
 
-/** Columns for suggestions. If the table of `path` is unknown, those of the same name in other tables. */
+/** Columns for suggestions. If the table of `path` is unknown, columns of that name in other tables. */
 function known(columns: readonly ScopeColumn[], path: readonly Name[]): readonly { name: string }[] {
   if (path.length === 1) return columns;
   const qualifier = path.slice(0, -1).map((part) => part.text).join(".").toLowerCase();

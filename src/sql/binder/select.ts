@@ -233,7 +233,7 @@ class SelectBinder {
           listed.push({ item, column, wanted: { text: column.name, isStar: true } });
         }
       } else if (item.alias !== undefined) {
-        if (item.alias.text === "") throw new SqlError("a column's name has at least one letter", item.alias.at);
+        if (item.alias.text === "") throw new SqlError("the column name is empty", item.alias.at);
         listed.push({ item, wanted: { alias: item.alias } });
       } else {
         const text = columnName(item.expression, this.binding.context.text, variable);
@@ -260,7 +260,7 @@ class SelectBinder {
     return output;
   }
 
-  /** The single word `count` counts rows, unless there is a column of that name. */
+  /** Treats the single word `count` as count(*), unless there is a column of that name. */
   private countOf(e: Expression): Expression {
     if (e.kind !== "column" || e.path.length > 1 || e.path[0].quoted || e.path[0].text.toLowerCase() !== "count") {
       return e;
@@ -272,7 +272,7 @@ class SelectBinder {
   private starColumns(star: Extract<Expression, { kind: "star" }>): readonly ScopeColumn[] {
     const { columns } = this.relation;
     if (star.table === undefined) {
-      if (this.select.from === undefined) throw new SqlError("a star needs a table: there is no FROM", star.at);
+      if (this.select.from === undefined) throw new SqlError("* needs a table: there is no FROM", star.at);
       return columns.filter(({ outer, isMerged, isSystem }) =>
         outer === undefined && isMerged !== true && isSystem !== true
       );
@@ -378,7 +378,6 @@ class SelectBinder {
     return true;
   }
 
-  /** `string_agg(x, ',' order by y)`: sorts the rows before they are grouped. */
   private orderForAggregates(): void {
     const [first, ...others] = this.aggregateOrders;
     if (first === undefined) return;
@@ -404,7 +403,7 @@ class SelectBinder {
       }
       const { expr } = items[position - 1];
       if (isAggregated(expr)) {
-        throw new SqlError(`column ${e.text} is an aggregate and no key`, e.at, SQLSTATE.grouping);
+        throw new SqlError(`column ${e.text} is an aggregate: it cannot be a key of GROUP BY`, e.at, SQLSTATE.grouping);
       }
       return { expr, at: e.at };
     }
@@ -415,7 +414,7 @@ class SelectBinder {
       aliasesFirst: true,
     };
     const expr = this.expressions.settle(this.expressions.bind(e, scope), "STRING");
-    if (isAggregated(expr)) throw new SqlError("an aggregate is no key", e.at, SQLSTATE.grouping);
+    if (isAggregated(expr)) throw new SqlError("an aggregate cannot be a key of GROUP BY", e.at, SQLSTATE.grouping);
     return { expr, at: e.at };
   }
 
@@ -448,7 +447,10 @@ class SelectBinder {
     for (const order of orders) if (order.expr !== undefined) order.expr = place(order.expr);
   }
 
-  /** An alias of a volatile expression means one value: it is computed as a column below the others. */
+  /**
+   * Computes an aliased volatile expression once, as a column below the others, so that all uses of the alias have the
+   * same value.
+   */
   private computeOnce(items: OutputItem[], orders: OrderKey[]): void {
     const others = (
       expr: Expr,
@@ -505,7 +507,7 @@ class SelectBinder {
     let orderedBy = -1;
     if (keys.length > 0) {
       const first = keys[0].expression;
-      // A query ordered by another timestamp is in the order of that one, for enclosing joins by time.
+      // A query ordered by another timestamp keeps that order for enclosing joins by time.
       if (
         first.kind === "column" && !keys[0].descending &&
         (first.type === "TIMESTAMP" || first.type === "TIMESTAMP_NS") && first.index < visible

@@ -1,4 +1,6 @@
-/** UNION, EXCEPT, INTERSECT. Names come from the first query; types hold the values of both. */
+/**
+ * UNION, EXCEPT, INTERSECT. Column names come from the first query. Column types can hold the values of both queries.
+ */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { OrderItem, SetOperation } from "../ast.ts";
 import type { Expr, Plan, SortKey } from "../plan.ts";
@@ -17,7 +19,7 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
   const right = queries.bind(query.right, names);
   if (left.visible !== right.visible) {
     throw new SqlError(
-      `the queries give ${left.visible} and ${right.visible} columns`,
+      `the queries have ${left.visible} and ${right.visible} columns: expected the same number`,
       query.rightAt,
       SQLSTATE.datatypeMismatch,
     );
@@ -27,7 +29,7 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
     const other = right.plan.columns[i].type;
     const common = setType(column.type, other);
     if (common === undefined) {
-      // The error is at the query whose column would have to be converted.
+      // Report the error at the query whose column would have to be converted.
       const isLeft = CAST_ORDER.indexOf(column.type) < CAST_ORDER.indexOf(other);
       throw typeMismatch(
         `${displayName(column.type)} and ${displayName(other)} cannot be combined`,

@@ -158,14 +158,14 @@ function tableRelation(queries: Queries, snapshot: TableSnapshot, alias: Name, a
   return { plan, columns: storedColumns(queries, plan, alias, at), isTable: true, timestamp: plan.timestamp };
 }
 
-/** The columns of a table as a source. The statement requires SELECT on those that it uses. */
+/** The columns of a table as a source. The statement requires SELECT on the columns that it uses. */
 export function storedColumns({ binding }: Queries, scan: ScanNode, alias: Name, at: number): ScopeColumn[] {
   const table = binding.requires.ofColumns("SELECT", at, { id: scan.tableId, name: scan.tableName });
   const qualifier = alias.text.toLowerCase();
   return scan.columnIds.map((id, index) => ({ ...scan.columns[index], qualifier, index, stored: { id, table } }));
 }
 
-/** The rows of a table that UPDATE and DELETE choose from. */
+/** The rows of a table that UPDATE and DELETE can change. */
 export function changedRelation(queries: Queries, scan: ScanNode, table: Name, alias = table): Relation {
   const columns = storedColumns(queries, scan, alias, table.at);
   return { plan: scan, columns, isTable: true, timestamp: scan.timestamp };
@@ -179,7 +179,7 @@ export function withTimestamp(relation: Relation, name: Name | undefined): Relat
   if (!isTimestamp(column.type)) throw typeMismatch(`${name.text} is no TIMESTAMP`, name.at);
   markUsed(column, name.at, name.text);
   const { plan } = relation;
-  // The rows may not be in its order: nodes that need the order sort them or use a slower way.
+  // The rows may not be in the order of this column. Nodes that need the order sort them or use a slower algorithm.
   const order = plan.timestamp === column.index ? plan.order : "none";
   return { ...relation, plan: { ...plan, timestamp: column.index, order }, timestamp: column.index, isTable: false };
 }

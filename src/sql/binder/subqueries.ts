@@ -1,7 +1,7 @@
 /**
  * Sub-queries as values. Each is joined to the query's input, and the expression reads the column that the join adds.
  * A correlated sub-query is bound over its own rows combined with the distinct values of the outer columns that it
- * uses. It is grouped by them, so that it gives one row for each combination, and they are the keys of the join.
+ * uses. It is grouped by these columns, so that it gives one row for each combination. They are also the join keys.
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, Query, Select } from "../ast.ts";
@@ -53,7 +53,10 @@ export class Subqueries implements SubqueryHost {
     return bound;
   }
 
-  /** A left join with the distinct values and a mark. A row without a match gets false, the null of BOOLEAN. */
+  /**
+   * A left join with the distinct values and a marker column. In a row without a match the marker is false, the null of
+   * BOOLEAN.
+   */
   membership(operand: Expr, query: Query, names: Names, at: number): Expr {
     const { plan: values } = this.bindOne(query, names, at);
     const expressions = this.queries.expressions;
@@ -96,7 +99,7 @@ export class Subqueries implements SubqueryHost {
     return { kind: "column", index: left.columns.length + 1, type: "BOOLEAN" };
   }
 
-  /** In a condition: a cross join with the one row. Without a row nothing matches. */
+  /** In a condition: a cross join with the one row. If there is no row, nothing matches. */
   scalar(query: Query, names: Names, at: number): Expr {
     const rows = this.rows(query, names, at);
     if (rows.keys.length > 0) return this.single(rows, query, at);
@@ -106,7 +109,7 @@ export class Subqueries implements SubqueryHost {
     return { kind: "column", index: left.columns.length, type: plan.columns[0].type };
   }
 
-  /** In a select list: NULL without a row. */
+  /** In a select list: NULL if there is no row. */
   value(query: Query, names: Names, at: number): Expr {
     return this.single(this.rows(query, names, at), query, at);
   }
@@ -138,7 +141,7 @@ export class Subqueries implements SubqueryHost {
     return expressions.function("concat", [constant("{", "STRING"), inner, constant("}", "STRING")], at);
   }
 
-  /** Joins one row or none to each row of the outer query. @throws at run time if there are several. */
+  /** Joins at most one row to each row of the outer query. @throws at run time if there are several. */
   private single({ plan, value, keys, outerKeys }: Rows, query: Query, at: number): Expr {
     const { expressions } = this.queries;
     const given = value.type === "NULL" ? expressions.cast(value, "STRING", at) : value;
@@ -153,11 +156,11 @@ export class Subqueries implements SubqueryHost {
       right = filter(grouped, expressions.function("is_single_row", [count], at));
     }
     const found = this.joined(right, outerKeys, keys.length);
-    // The count of no rows is 0.
+    // The count of no rows is 0, not NULL.
     return isCount(query) ? expressions.function("coalesce", [found, constant(0n, "LONG")], at) : found;
   }
 
-  /** A left join by the keys, or with all rows if there are none. Returns the column after the keys. */
+  /** A left join by the keys, or a cross join if there are none. Returns the column after the keys. */
   private joined(right: Plan, outerKeys: Expr[], at: number): Expr {
     const left = this.input();
     const one = constant(1, "INT");
@@ -193,7 +196,7 @@ export class Subqueries implements SubqueryHost {
     return { node: "aggregate", input, keys, aggregates, columns, timestamp: -1, order: "none" };
   }
 
-  /** `isOne`: it must have one column. */
+  /** `isOne`: the sub-query must have exactly one column. */
   private rows(query: Query, names: Names, at: number, isOne = true): Rows {
     try {
       const { plan } = isOne ? this.bindOne(query, names, at) : this.queries.bind(query, names);
@@ -246,7 +249,7 @@ function firstRow(plan: Plan): Plan {
   return { node: "limit", input: plan, high: constant(1n, "LONG"), columns, timestamp, order };
 }
 
-/** Columns of the outer query that the sub-query may refer to. Unneeded ones do no harm. */
+/** Columns of the outer query that the sub-query may refer to. Listing too many is harmless. */
 function usedColumns(query: Query, columns: readonly ScopeColumn[]): ScopeColumn[] {
   const used = new Set<ScopeColumn>();
   const visit = (node: unknown): void => {

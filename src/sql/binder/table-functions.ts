@@ -68,7 +68,7 @@ function keywords(words: readonly string[]): Plan {
 function checkCount(call: FunctionCall, least: number, most: number): void {
   if (call.args.length < least || call.args.length > most) {
     throw new SqlError(
-      `${call.name} takes ${least === most ? least : `${least} to ${most}`} arguments: found ${call.args.length}`,
+      `${call.name} expects ${least === most ? least : `${least} to ${most}`} arguments: found ${call.args.length}`,
       call.at,
       SQLSTATE.undefinedFunction,
     );
@@ -92,7 +92,7 @@ function wholeNumber(queries: Queries, e: Expression, names: Names): bigint {
 
 function sequence(name: string, type: string, start: bigint, step: bigint, count: bigint, at: number): Plan {
   if (count > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw new SqlError(`${count} rows are too many`, at, SQLSTATE.programLimitExceeded);
+    throw new SqlError(`too many rows: ${count}`, at, SQLSTATE.programLimitExceeded);
   }
   return {
     node: "sequence",
@@ -135,7 +135,7 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
   const name = "generate_series";
   const [from, to, step] = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
-    if (value.value === null) throw typeMismatch(`${call.name} needs values that are not null`, arg.at);
+    if (value.value === null) throw typeMismatch(`${call.name} does not accept null`, arg.at);
     return value;
   });
   const stepAt = call.args[2]?.at ?? call.at;
@@ -178,7 +178,7 @@ function instantBound(queries: Queries, bound: Constant, type: string, at: numbe
   return value;
 }
 
-/** Bounds may be in either order: the sign of the step is the direction. */
+/** The bounds may be in either order. The sign of the step is the direction. */
 function longSeries(name: string, type: string, a: bigint, b: bigint, step: bigint, at: number): Plan {
   if (step === 0n) throw new SqlError("the step must not be 0", at, SQLSTATE.invalidParameter);
   const [low, high] = a < b ? [a, b] : [b, a];
@@ -219,7 +219,7 @@ function timeSeries(name: string, a: bigint, b: bigint, step: Constant, type: st
   const match = /^(-?\d*)([nUTsmhdwMy])$/.exec(String(step.value));
   if (match === null) {
     throw new SqlError(
-      `'${step.value}' is no period: expected a number and one of n U T s m h d w M y`,
+      `invalid step '${step.value}': expected a number and one of n U T s m h d w M y`,
       at,
       SQLSTATE.invalidParameter,
     );
@@ -296,24 +296,24 @@ function leaveOut(queries: Queries, { columns, leftOut }: FileColumns, file: str
   if (leftOut.length === 0) return undefined;
   const { unreadable } = queries.binding;
   for (const { name, type } of leftOut) {
-    unreadable.set(name.toLowerCase(), `column ${name} of ${file} cannot be read: ${type} has no type here`);
+    unreadable.set(name.toLowerCase(), `column ${name} of ${file} cannot be read: its type ${type} is not supported`);
   }
   const named = leftOut.slice(0, LEFT_OUT_NAMED_MAX).map(({ name, type }) => `${name} (${type})`).join(", ");
   const more = leftOut.length - LEFT_OUT_NAMED_MAX;
   const list = more > 0 ? `${named} and ${more} more` : named;
   if (columns.length === 0) {
-    throw new SqlError(`${file} has no column with a type of this database: ${list}`, at, SQLSTATE.featureNotSupported);
+    throw new SqlError(`no column of ${file} has a supported type: ${list}`, at, SQLSTATE.featureNotSupported);
   }
-  return `${file}: * leaves out columns that have no type here: ${list}`;
+  return `${file}: * omits columns of unsupported types: ${list}`;
 }
 
-/** Limits the length of the notice. */
+/** Limits the number of names in the notice. */
 const LEFT_OUT_NAMED_MAX = 50;
 
 /** Files must be in the import directory: no `..`, and an absolute path must begin with the directory. */
 function importPath(root: string, path: string, at: number): string {
   const refused = (): SqlError =>
-    new SqlError(`${path} does not lie in the import directory`, at, SQLSTATE.insufficientPrivilege);
+    new SqlError(`${path} is not in the import directory`, at, SQLSTATE.insufficientPrivilege);
   const parts = path.split(/[\\/]/);
   if (parts.includes("..") || path.includes("\0")) throw refused();
   const base = root.replace(/[\\/]+$/, "");

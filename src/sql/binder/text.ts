@@ -3,7 +3,7 @@ import type { Expression, FunctionCall } from "../ast.ts";
 
 /** Longer names are truncated, without trailing blanks. */
 const NAME_LENGTH_MAX = 64;
-/** The same for names with a dot, which get quotes. */
+/** The limit for names with a dot, which are quoted. */
 const DOTTED_NAME_LENGTH_MAX = 61;
 
 const PRECEDENCE: Record<string, number> = {
@@ -147,7 +147,7 @@ function concatenated(e: Expression): Expression[] {
   return e.kind === "binary" && e.operator === "||" ? [...concatenated(e.left), ...concatenated(e.right)] : [e];
 }
 
-/** The words of the statement at `at`. */
+/** Returns the words of the statement at `at`. */
 function written(source: string | undefined, at: number, pattern: RegExp): string | undefined {
   pattern.lastIndex = at;
   return source === undefined ? undefined : pattern.exec(source)?.[0];

@@ -78,9 +78,9 @@ function decimalType({ parameters, at, name }: TypeName, inCast: boolean): strin
     (scale === undefined || (Number.isInteger(scale) && scale >= 0 && scale <= precision));
   if (!isValid) {
     throw new SqlError(
-      `DECIMAL(${
+      `invalid type DECIMAL(${
         parameters.join(", ")
-      }) is none: expected a precision of 1 to ${DECIMAL_PRECISION_MAX} and a scale up to it`,
+      }): expected a precision of 1 to ${DECIMAL_PRECISION_MAX} and a scale of at most the precision`,
       inCast ? at : at + name.length,
       SQLSTATE.invalidParameter,
     );
@@ -93,7 +93,11 @@ function geohashType({ parameters, at, name }: TypeName): string {
   const size = /^(\d+)([cb])$/i.exec(parameters[0] ?? "");
   const bits = size === null ? 0 : Number(size[1]) * (size[2].toLowerCase() === "c" ? 5 : 1);
   if (parameters.length !== 1 || bits < 1 || bits > GEOHASH_BITS_MAX) {
-    throw new SqlError("GEOHASH needs its size: 1c to 12c, or 1b to 60b", at + name.length, SQLSTATE.invalidParameter);
+    throw new SqlError(
+      "GEOHASH needs a size from 1c to 12c or from 1b to 60b",
+      at + name.length,
+      SQLSTATE.invalidParameter,
+    );
   }
   return geohashTag(bits);
 }
@@ -122,7 +126,7 @@ export function tagOfType(type: TypeName, inCast = false): string {
   }
   if (type.parameters.length > 0) {
     throw new SqlError(
-      `the type ${type.name} takes no length or precision: write ${type.name}`,
+      `type ${type.name} has no length or precision: write ${type.name}`,
       type.at + type.name.length,
       SQLSTATE.syntax,
     );

@@ -96,7 +96,7 @@ function asArray(expressions: Expressions, given: Expr, at: number): Expr {
   throw typeMismatch(`unnest needs an array: found ${displayName(array.type)}`, at);
 }
 
-/** The elements of a constant text. A column must be known to be NULL. */
+/** The elements of a constant text. A column is accepted only if it is known to be NULL. */
 function texts(queries: Queries, source: FunctionSource, names: Names, outer: readonly ScopeColumn[]): Relation {
   const { call, alias, ordinality } = source;
   if (ordinality !== undefined) throw notSupported("WITH ORDINALITY of a text", ordinality.at);
@@ -108,7 +108,7 @@ function texts(queries: Queries, source: FunctionSource, names: Names, outer: re
     return relationOf({ plan: noRows([column]), visible: 1, timestamp: -1, isEmpty: true }, named);
   }
   const text = fold(expressions.cast(array, "STRING", call.at), binding);
-  if (text === undefined) throw notSupported("unnest of a text that is no constant", call.at);
+  if (text === undefined) throw notSupported("unnest of a text that is not constant", call.at);
   const elements = text.value === null ? [] : elementsOf(text.value as string);
   const plan: Plan = { ...noRows([column]), rows: elements.map((element) => [element ?? null]) };
   return relationOf({ plan, visible: 1, timestamp: -1 }, named);
@@ -128,7 +128,7 @@ export class UnnestCollector {
 
   add(call: FunctionCall, scope: Scope): Expr {
     if (call.args.length !== 1) {
-      const message = `unnest takes one array in a select list: found ${call.args.length} arguments`;
+      const message = `unnest in a select list expects one array: found ${call.args.length} arguments`;
       throw new SqlError(message, call.at, SQLSTATE.undefinedFunction);
     }
     const [arg] = call.args;

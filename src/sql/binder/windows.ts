@@ -55,7 +55,7 @@ export class WindowCollector implements WindowSink {
     const star = call.args.length === 1 && call.args[0].kind === "star";
     const args = star ? [] : this.expressions.args(call, inner);
     if ((name === "lag" || name === "lead") && args.length > 3) {
-      throw new SqlError(`${call.name} takes three arguments at most`, call.args[3].at, SQLSTATE.undefinedFunction);
+      throw new SqlError(`${call.name} expects at most three arguments`, call.args[3].at, SQLSTATE.undefinedFunction);
     }
     const takesOffset = name === "lag" || name === "lead";
     if (takesOffset && args[1] !== undefined && args[1].kind !== "parameter") {
@@ -67,7 +67,7 @@ export class WindowCollector implements WindowSink {
     if (takesOffset) this.checkOffset(resolved.args[1], call);
     if (call.ignoreNulls && !NULL_SKIPPING.has(name)) {
       throw new SqlError(
-        `${call.name} does not take IGNORE NULLS`,
+        `${call.name} does not support IGNORE NULLS`,
         call.nullsAt ?? call.at,
       );
     }
@@ -132,7 +132,7 @@ export class WindowCollector implements WindowSink {
     const base = this.named_(window.base, before);
     if (window.partitionBy.length > 0) {
       throw new SqlError(
-        "a window that builds on another keeps its PARTITION BY",
+        "a window that extends another one cannot have PARTITION BY",
         window.partitionAt ?? window.base.at,
       );
     }
@@ -176,11 +176,13 @@ export class WindowCollector implements WindowSink {
     const end = this.bound(frame.end, timeType, scope);
     if (frame.start.kind === "unbounded following") {
       throw new SqlError(
-        "a frame does not start at its end",
+        "a frame cannot start with UNBOUNDED FOLLOWING",
         frame.start.wordAt,
       );
     }
-    if (frame.end.kind === "unbounded preceding") throw new SqlError("a frame does not end at its start", frame.end.at);
+    if (frame.end.kind === "unbounded preceding") {
+      throw new SqlError("a frame cannot end with UNBOUNDED PRECEDING", frame.end.at);
+    }
     if (frame.start.kind === "following") {
       throw notSupported("a frame that starts FOLLOWING", frame.start.wordAt);
     }
@@ -193,7 +195,10 @@ export class WindowCollector implements WindowSink {
       );
     }
     if (frame.end.kind === "unbounded following" && frame.start.kind !== "unbounded preceding") {
-      throw notSupported("a frame that ends UNBOUNDED FOLLOWING but starts later", frame.end.wordAt);
+      throw notSupported(
+        "a frame that ends with UNBOUNDED FOLLOWING and does not start with UNBOUNDED PRECEDING",
+        frame.end.wordAt,
+      );
     }
     return { unit: frame.unit, start, end, excludeCurrentRow: frame.exclude === "current row" };
   }
@@ -208,12 +213,12 @@ export class WindowCollector implements WindowSink {
     );
     const text = value?.value;
     if (text === undefined || text === null || typeof text === "boolean" || !/^\d+$/.test(String(text))) {
-      throw typeMismatch("the offset of a frame is a whole number, not negative", bound.offset.at);
+      throw typeMismatch("the offset of a frame must be a whole number that is not negative", bound.offset.at);
     }
     let offset = BigInt(text);
     if (bound.unit !== undefined) {
       const unit = timeType === undefined ? undefined : wordDuration(bound.unit.text, timeType);
-      if (unit === undefined) throw new SqlError(`${bound.unit.text} is no unit of a frame here`, bound.unit.at);
+      if (unit === undefined) throw new SqlError(`invalid unit ${bound.unit.text} in a frame`, bound.unit.at);
       offset *= unit;
     }
     return bound.kind === "preceding" ? -offset : offset;
@@ -240,7 +245,7 @@ export class WindowCollector implements WindowSink {
 function refuseDefault(value: Expr, otherwise: Expr, at: number): void {
   const isWhole = isInteger(value.type) || isTime(value.type);
   if (!isWhole || (otherwise.type !== "FLOAT" && otherwise.type !== "DOUBLE")) return;
-  throw typeMismatch(`a default of ${displayName(otherwise.type)} is none for ${displayName(value.type)}`, at);
+  throw typeMismatch(`the default has type ${displayName(otherwise.type)}: expected ${displayName(value.type)}`, at);
 }
 
 /** The default frame: up to the current row if ordered, else the whole partition. */

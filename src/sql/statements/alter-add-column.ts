@@ -47,8 +47,8 @@ export const addColumns: StatementKind<AddColumns, BoundAddColumns> = {
   },
   reference: {
     syntax: "ALTER TABLE table ADD COLUMN [IF NOT EXISTS] column type, … [OWNED BY name]",
-    summary: "Adds columns, NULL in the rows that are there. Several only if the table has no WAL. " +
-      "OWNED BY says who gets all permissions on them, instead of the user.",
+    summary: "Adds columns, which are NULL in existing rows. More than one only if the table has no WAL. " +
+      "OWNED BY names the principal that gets all permissions on them, instead of the user.",
   },
   category: "ddl",
   requires: ["ADD COLUMN"],
@@ -63,15 +63,18 @@ export const addColumns: StatementKind<AddColumns, BoundAddColumns> = {
       const known = schema.columns.find((candidate) => sameName(candidate.name, column.name));
       if (known !== undefined) {
         if (!ifNotExists) {
-          throw new SqlError(`the column ${column.name} exists already`, definition.name.at, SQLSTATE.duplicateColumn);
+          throw new SqlError(`column ${column.name} already exists`, definition.name.at, SQLSTATE.duplicateColumn);
         }
         if (known.type !== column.type) {
-          throw typeMismatch(`the column ${column.name} exists as ${displayName(known.type)}`, definition.type.at);
+          throw typeMismatch(
+            `column ${column.name} already exists with type ${displayName(known.type)}`,
+            definition.type.at,
+          );
         }
         continue;
       }
       if (columns.some((other) => sameName(other.name, column.name))) {
-        throw new SqlError(`two columns are called ${column.name}`, definition.name.at, SQLSTATE.duplicateColumn);
+        throw new SqlError(`column ${column.name} is defined twice`, definition.name.at, SQLSTATE.duplicateColumn);
       }
       columns.push(column);
     }

@@ -32,7 +32,7 @@ export const dropColumns: StatementKind<DropColumns, BoundDropColumns> = {
   },
   reference: {
     syntax: "ALTER TABLE table DROP COLUMN column, …",
-    summary: "Removes columns. Several only if the table has no WAL.",
+    summary: "Removes columns. More than one only if the table has no WAL.",
   },
   category: "ddl",
   requires: ["DROP COLUMN"],

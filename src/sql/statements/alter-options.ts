@@ -10,7 +10,7 @@ import type { Setting } from "./parts.ts";
 import { done, type StatementKind } from "./statement.ts";
 import { dedupKeys, parseTtl, tableParams, type WrittenTtl } from "./table-options.ts";
 
-/** What stands behind the table's name, and where: `at` of its first word, `tableAt` of the name. */
+/** The option after the table's name. `at`: offset of its first word; `tableAt`: offset of the name. */
 type Option =
   | { option: "ttl"; ttl: WrittenTtl }
   | { option: "dedup"; keys?: Name[]; keysAt: number }
@@ -28,7 +28,7 @@ interface AlterOptions extends Statement {
 export interface BoundAlterOptions extends BoundStatement<never> {
   kind: "alterOptions";
   tableId: number;
-  /** Undefined: there is nothing to change. */
+  /** Undefined if there is nothing to change. */
   options?: TableOptions;
 }
 
@@ -124,7 +124,7 @@ function optionsOf(change: Option, schema: TableSchema, table: Name): TableOptio
       return { params: tableParams([change.setting], "at") };
     case "type":
       if (change.wal && schema.partitionBy === "NONE") {
-        throw new SqlError("a table without partitions has no WAL", table.at, SQLSTATE.invalidParameter);
+        throw new SqlError("a table without partitions cannot have a WAL", table.at, SQLSTATE.invalidParameter);
       }
       if (!change.wal && schema.dedupKeys.length > 0) {
         throw new SqlError("DEDUP needs a table with WAL: disable it first", table.at, SQLSTATE.invalidParameter);

@@ -22,7 +22,7 @@ interface AlterPartitions extends Statement {
   kind: "alterPartitions";
   table: Name;
   action: Action;
-  /** Of the word PARTITION. */
+  /** Offset of the word PARTITION. */
   partitionAt: number;
   which: Listed[] | Expression;
 }
@@ -32,11 +32,11 @@ export interface BoundAlterPartitions<P = PostedPlan> extends BoundStatement<P> 
   tableId: number;
   columnIds: [];
   action: Action;
-  /** LIST. */
+  /** The partitions of LIST. */
   listed: Listed[];
-  /** WHERE: gives the starts of the partitions. */
+  /** For WHERE: returns the starts of the partitions. */
   plan?: P;
-  /** Of the condition. */
+  /** Offset of the condition. */
   at: number;
 }
 
@@ -128,14 +128,14 @@ ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
         moves: Array.from(rowIds, (start) => move(table, action, { start, at })),
       }));
       if (count === 0 && !(action === "drop" && table.schema.wal)) {
-        throw new SqlError("no partition meets the condition", at, SQLSTATE.invalidParameter);
+        throw new SqlError("no partition satisfies the condition", at, SQLSTATE.invalidParameter);
       }
     }
     return done("ddl", "ALTER TABLE");
   },
 };
 
-/** A plan that gives the starts of the partitions for which the condition holds. */
+/** Makes a plan that returns the starts of the partitions for which the condition holds. */
 function partitionsWhere({ schema }: TableSnapshot, condition: Expression, queries: Queries): Plan {
   const { name, type } = schema.columns.find(({ id }) => id === schema.timestampId)!;
   const starts: MetadataNode = {
@@ -152,7 +152,7 @@ function partitionsWhere({ schema }: TableSnapshot, condition: Expression, queri
   return project(filter(starts, predicate), [columnOf(starts, 1)], ["start"]);
 }
 
-/** Where the expression begins in the text. */
+/** Returns the offset of the expression's first token. */
 function firstAt(e: Expression): number {
   let first = e.at;
   for (const part of Object.values(e)) {
@@ -165,7 +165,7 @@ function firstAt(e: Expression): number {
 
 const DETACHED = ".detached";
 const DAY_MICROS = 86_400_000_000n;
-/** A longer instant names the partition that has it. */
+/** A longer instant names the partition that contains it. */
 const TAIL = String.raw`([T ][\d:.]*Z?)?$`;
 const NAMES: Record<Exclude<PartitionUnit, "NONE">, { format: string; pattern: RegExp; length: number }> = {
   HOUR: { format: "yyyy-MM-ddTHH", pattern: /^\d{4}-\d{2}-\d{2}[T ]\d{2}(:[\d:.]*Z?)?$/, length: 13 },
@@ -183,7 +183,7 @@ function checkName({ at, text }: Listed, unit: PartitionUnit, action: Action): v
   }
 }
 
-/** Undefined: nothing is to be done. */
+/** Returns undefined if there is nothing to do. */
 function moveOf(table: TableSnapshot, action: Action, { at, text }: Listed): PartitionMove | undefined {
   const { schema } = table;
   if (action === "drop" && text.endsWith(DETACHED)) {
@@ -221,7 +221,7 @@ function move(table: TableSnapshot, action: Action, { start, at }: { start: bigi
   if (action === "attach") {
     if (has(table.partitions())) {
       throw new SqlError(
-        "Cannot attach the partition: the table has rows in its place; drop or detach these first",
+        "Cannot attach the partition: the table already has rows in its time range; drop or detach these first",
         at,
         SQLSTATE.invalidParameter,
       );
@@ -229,15 +229,19 @@ function move(table: TableSnapshot, action: Action, { start, at }: { start: bigi
     return { start, from: "detached", to: "attached" };
   }
   if (table.partitions().at(-1)?.start === start) {
-    throw new SqlError("the last partition cannot be detached: rows are added to it", at, SQLSTATE.invalidParameter);
+    throw new SqlError(
+      "the last partition cannot be detached, because new rows are added to it",
+      at,
+      SQLSTATE.invalidParameter,
+    );
   }
   if (has(table.detachedPartitions())) {
-    throw new SqlError("a partition of this name is detached already", at, SQLSTATE.invalidParameter);
+    throw new SqlError("a detached partition of this name already exists", at, SQLSTATE.invalidParameter);
   }
   return { start, from: "attached", to: "detached" };
 }
 
-/** A partition may be listed twice. */
+/** Removes repetitions: a partition may be listed twice. */
 function distinct(moves: readonly PartitionMove[]): PartitionMove[] {
   return moves.filter((a, k) => moves.findIndex((b) => b.start === a.start && b.from === a.from) === k);
 }

@@ -40,7 +40,7 @@ export const renameColumn: StatementKind<RenameColumn, BoundRenameColumn> = {
       },
     },
   },
-  reference: { syntax: "ALTER TABLE table RENAME COLUMN column TO name", summary: "Gives a column another name." },
+  reference: { syntax: "ALTER TABLE table RENAME COLUMN column TO name", summary: "Renames a column." },
   category: "ddl",
   requires: ["RENAME COLUMN"],
 
@@ -55,7 +55,7 @@ export const renameColumn: StatementKind<RenameColumn, BoundRenameColumn> = {
     }
     checkColumnName(to);
     if (schema.columns.some((other) => sameName(other.name, to.text))) {
-      throw new SqlError(`the column ${to.text} exists already`, to.at, SQLSTATE.duplicateColumn);
+      throw new SqlError(`column ${to.text} already exists`, to.at, SQLSTATE.duplicateColumn);
     }
     return { kind: "renameColumn", tableId: schema.id, columnId: column.id, to: to.text };
   },

@@ -49,5 +49,5 @@ export const cancelQuery: StatementKind<CancelQuery, BoundCancelQuery> = {
 };
 
 function numberWanted(at: number): SqlError {
-  return new SqlError("CANCEL QUERY needs the number of a query, as query_activity() shows it", at);
+  return new SqlError("CANCEL QUERY needs the number of a query: see query_activity()", at);
 }

@@ -29,7 +29,7 @@ export const checkpoint: StatementKind<Checkpoint, BoundCheckpoint> = {
   reference: {
     syntax: `CHECKPOINT CREATE
 CHECKPOINT RELEASE`,
-    summary: "Keeps the files of the database as they are, so that they can be copied, until RELEASE.",
+    summary: "Keeps the files of the database unchanged until RELEASE, so that they can be copied.",
   },
   category: "ddl",
   requires: ["SNAPSHOT"],

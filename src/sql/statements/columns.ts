@@ -86,14 +86,14 @@ export function newColumn(definition: ColumnDefinition): NewColumn {
   const { symbolCapacity, symbolCached, indexed } = definition;
   if (type !== "SYMBOL" && (symbolCapacity !== undefined || symbolCached !== undefined || indexed === true)) {
     throw new SqlError(
-      "only a SYMBOL has capacity, cache and index",
+      "CAPACITY, CACHE and INDEX are only for SYMBOL columns",
       definition.optionAt ?? definition.type.at,
       SQLSTATE.syntax,
     );
   }
   if (symbolCapacity !== undefined && (symbolCapacity < 2 || symbolCapacity > CAPACITY_MAX)) {
     throw new SqlError(
-      `the capacity lies between 2 and ${CAPACITY_MAX}`,
+      `the capacity must be between 2 and ${CAPACITY_MAX}`,
       definition.symbolCapacityAt ?? definition.type.at,
       SQLSTATE.invalidParameter,
     );
@@ -101,7 +101,7 @@ export function newColumn(definition: ColumnDefinition): NewColumn {
   const { indexCapacity } = definition;
   if (indexCapacity !== undefined && (indexCapacity < 2 || indexCapacity > INDEX_CAPACITY_MAX)) {
     throw new SqlError(
-      `the capacity of an index lies between 2 and ${INDEX_CAPACITY_MAX}`,
+      `the capacity of an index must be between 2 and ${INDEX_CAPACITY_MAX}`,
       definition.indexCapacityAt ?? definition.type.at,
       SQLSTATE.invalidParameter,
     );
@@ -117,7 +117,7 @@ export function newColumn(definition: ColumnDefinition): NewColumn {
   };
 }
 
-/** Capacities are powers of two. */
+/** Rounds up to a power of two. */
 export function capacityOf(wanted: number | undefined): number {
   if (wanted === undefined) return SYMBOL_CAPACITY_DEFAULT;
   let capacity = 2;

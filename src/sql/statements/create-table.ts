@@ -33,7 +33,7 @@ export interface CreateTable extends Statement {
   wal?: boolean;
   walAt?: number;
   dedupKeys?: Name[];
-  /** Of UPSERT KEYS. */
+  /** Offset of UPSERT KEYS. */
   dedupAt?: number;
   /** WITH maxUncommittedRows = 1, o3MaxLag = 1s */
   settings: Setting[];
@@ -45,7 +45,7 @@ export interface BoundCreateTable<P = PostedPlan> extends BoundStatement<P> {
   table: NewTable;
   ifNotExists: boolean;
   at: number;
-  /** For CREATE TABLE AS; its columns are in the table's order. */
+  /** For CREATE TABLE AS. The plan's columns are in the table's order. */
   plan?: P;
   ownedBy?: Named;
 }
@@ -96,7 +96,7 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
         for (const option of options.children) {
           // BYPASS WAL and WAL are the same option.
           const kind = word(option) === "bypass" ? "wal" : word(option);
-          if (seen.has(kind)) throw new SqlError(`The option ${kind.toUpperCase()} is given already`, at(option));
+          if (seen.has(kind)) throw new SqlError(`The option ${kind.toUpperCase()} is given twice`, at(option));
           seen.add(kind);
           Object.assign(statement, option.tree());
         }
@@ -175,9 +175,10 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
     syntax: `CREATE TABLE [IF NOT EXISTS] name (column type, … [, INDEX (column)]) [options]
 CREATE TABLE [IF NOT EXISTS] name AS (query) [, CAST(column AS type), …] [options]
 CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
-    summary: "Makes a table: with these columns, with those and the rows of a query, or with those of another table. " +
+    summary:
+      "Creates a table: with the given columns, with the columns and rows of a query, or with the columns of another table. " +
       "Options are `TIMESTAMP(column)`, `PARTITION BY unit`, `TTL n unit`, `WAL`, `BYPASS WAL`, " +
-      "`DEDUP UPSERT KEYS(column, …)` and `OWNED BY name`: who gets all permissions on it, instead of its maker.",
+      "`DEDUP UPSERT KEYS(column, …)` and `OWNED BY name`, which gives all permissions on the table to `name` instead of the user.",
   },
   category: "ddl",
   requires: ["CREATE TABLE"],
@@ -189,7 +190,7 @@ CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
     if (run.catalogue.table(table.name)) {
       if (ifNotExists) return done("ddl", "CREATE TABLE");
       throw new SqlError(
-        `Cannot create table ${table.name}: there is one of that name`,
+        `Cannot create table ${table.name}: it already exists`,
         at,
         SQLSTATE.duplicateTable,
       );
@@ -213,7 +214,7 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
   binding.requires.add("CREATE TABLE", create.at);
   const existing = binding.context.catalogue.table(create.name.text);
   if (existing !== undefined && !create.ifNotExists) {
-    throw new SqlError(`the table ${create.name.text} exists already`, create.name.at, SQLSTATE.duplicateTable);
+    throw new SqlError(`table ${create.name.text} already exists`, create.name.at, SQLSTATE.duplicateTable);
   }
   if (create.like !== undefined) return createLike(binding, create);
   const { columns, plan, inherited } = create.query === undefined
@@ -226,7 +227,7 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
     if (timestamp < 0) throw unknownColumn(name.text, name.at, columns);
     if (!isTimestamp(columns[timestamp].type)) {
       throw typeMismatch(
-        `the designated timestamp is a TIMESTAMP: ${name.text} is ${displayName(columns[timestamp].type)}`,
+        `the designated timestamp must be a TIMESTAMP: ${name.text} is ${displayName(columns[timestamp].type)}`,
         name.at,
       );
     }
@@ -236,7 +237,7 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
     if (column === undefined) throw unknownColumn(index.column.text, index.column.at, columns);
     if (column.type !== "SYMBOL") {
       throw typeMismatch(
-        `only a SYMBOL has an index: ${column.name} is ${displayName(column.type)}`,
+        `only a SYMBOL can have an index: ${column.name} is ${displayName(column.type)}`,
         create.query === undefined ? index.column.at : 0,
       );
     }
@@ -259,7 +260,7 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
   };
   if (create.wal === true && partitionBy === "NONE") {
     throw new SqlError(
-      "a table without partitions has no WAL",
+      "a table without partitions cannot have a WAL",
       create.walAt!,
       SQLSTATE.syntax,
     );
@@ -280,7 +281,7 @@ function definedColumns(definitions: ColumnDefinition[]): NewColumn[] {
     const key = nameKey(definition.name.text);
     if (taken.has(key)) {
       throw new SqlError(
-        `two columns are called ${definition.name.text}`,
+        `column ${definition.name.text} is defined twice`,
         definition.name.at,
         SQLSTATE.duplicateColumn,
       );
@@ -343,7 +344,7 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
     const { name } = plan.columns[i];
     checkColumnName({ text: name, at: create.name.at, quoted: false });
     if (columns.some((column) => sameName(column.name, name))) {
-      throw new SqlError(`two columns are called ${name}`, 0, SQLSTATE.duplicateColumn);
+      throw new SqlError(`the query has two columns called ${name}`, 0, SQLSTATE.duplicateColumn);
     }
     let type = plan.columns[i].type;
     let expr = columnOf(plan, i);
@@ -379,7 +380,10 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
   };
 }
 
-/** False for numbers to symbols and texts to integers; addresses and UUIDs can only be cast from texts. */
+/**
+ * True if CREATE TABLE AS may cast between the types. Not from numbers to symbols or from texts to integers. Addresses
+ * and UUIDs can only be cast from texts.
+ */
 function isStorableCast(from: string, to: string): boolean {
   if (isTextOrChar(from)) return !["BYTE", "SHORT", "INT", "LONG", "BOOLEAN"].includes(to) || from === "CHAR";
   return to !== "SYMBOL" && to !== "UUID" && to !== "IPv4";

@@ -16,7 +16,7 @@ interface Delete extends Statement {
   where?: Expression;
 }
 
-/** The plan gives the row ids. */
+/** The plan returns the row ids. */
 export interface BoundDelete<P = PostedPlan> extends BoundStatement<P> {
   kind: "delete";
   tableId: number;

@@ -10,7 +10,7 @@ interface DropTable extends Statement {
   /** Undefined means all tables. */
   name?: Name;
   ifExists: boolean;
-  /** Grants on it go too. */
+  /** CASCADE PERMISSIONS: grants on the table are removed too. */
   cascades: boolean;
 }
 
@@ -65,7 +65,7 @@ DROP ALL TABLES`,
     for (const { name, at } of names) {
       const table = run.catalogue.table(name);
       if (!table && !ifExists) {
-        throw new SqlError(`Cannot drop table ${name}: there is none of that name`, at, SQLSTATE.undefinedTable);
+        throw new SqlError(`Cannot drop table ${name}: it does not exist`, at, SQLSTATE.undefinedTable);
       }
       if (table) await run.define({ kind: "dropTable", tableId: table.schema.id, permissions: cascades });
     }

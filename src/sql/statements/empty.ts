@@ -1,4 +1,4 @@
-/** A text without a statement: only blanks and comments. */
+/** A statement with only blanks and comments. */
 import type { Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { done, type StatementKind } from "./statement.ts";

@@ -38,7 +38,7 @@ export const explain: StatementKind<Explain, BoundExplain> = {
   },
   reference: {
     syntax: "EXPLAIN [ANALYZE] statement",
-    summary: "Shows the plan of a statement. With ANALYZE it is executed, and each operator says what it did.",
+    summary: "Shows the plan of a statement. ANALYZE executes it and shows rows, time and memory of each operator.",
   },
   /** ANALYZE executes the statement. */
   category: "query",
@@ -64,7 +64,7 @@ async function analyzed(statement: BoundStatement<PostedPlan>, run: StatementRun
   const lines: string[] = [];
   if (changedRows !== undefined) {
     const writing = nanos - (statistics?.nodes[0].nanos ?? 0);
-    lines.push(`Changed ${changedRows} rows, time besides reading ${timeText(writing)}`);
+    lines.push(`Changed ${changedRows} rows, time excluding reads ${timeText(writing)}`);
   }
   const memoryPeakBytes = statistics?.memoryPeakBytes;
   const memory = memoryPeakBytes === undefined ? "" : `, peak memory ${sizeText(memoryPeakBytes)}`;
@@ -72,7 +72,7 @@ async function analyzed(statement: BoundStatement<PostedPlan>, run: StatementRun
   return await explained(nodes, lines, { executionNanos: nanos, memoryPeakBytes, changedRows }, run);
 }
 
-/** The answer: `more` are lines after those of the nodes. */
+/** Returns the answer. `more`: lines after those of the nodes. */
 async function explained(
   nodes: readonly ExplainNode[],
   more: readonly string[],
@@ -81,11 +81,11 @@ async function explained(
 ): Promise<Answer> {
   const rows = [...explainLines(nodes), ...more].map((line) => [line]);
   const answer = await run.query({ node: "values", columns: COLUMNS, timestamp: -1, order: "none", rows });
-  assert(answer.kind === "rows", "a query answers with rows");
+  assert(answer.kind === "rows", "a query returns rows");
   return { ...answer, explained: { root: explainTree(nodes), ...totals } };
 }
 
-/** Number of words of ANALYZE or (ANALYZE) after EXPLAIN. A table of that name may be explained too. */
+/** Number of words of ANALYZE or (ANALYZE) after EXPLAIN. A table called `analyze` may be explained too. */
 function analyzeWords(tokens: Token[], from: number, to: number): number {
   if (
     isMark(tokens[from + 1], "(") && isWord(tokens[from + 2], "ANALYZE", "ANALYSE") && isMark(tokens[from + 3], ")")

@@ -33,7 +33,7 @@ export interface Insert extends Statement {
   with: CommonTable[];
 }
 
-/** The plan's columns are those of `columnIds`. The others get nulls. */
+/** The plan's columns are those of `columnIds`. Other columns of the table get nulls. */
 export interface BoundInsert<P = PostedPlan> extends BoundStatement<P> {
   kind: "insert";
   tableId: number;
@@ -80,7 +80,7 @@ export const insert: StatementKind<Insert, BoundInsert> = {
   reference: {
     syntax: `INSERT INTO table [(column, …)] VALUES (value, …), …
 INSERT [BATCH n | ATOMIC] INTO table [(column, …)] query`,
-    summary: "Adds rows: of values, or of a query. Columns that are not listed get NULL.",
+    summary: "Adds rows from VALUES or from a query. Columns that are not listed get NULL.",
   },
   category: "dml",
   requires: ["INSERT"],
@@ -103,7 +103,7 @@ function bindInsert(insert: Insert, queries: Queries): BoundInsert<Plan> {
   const noTimestamp = schema.timestampId >= 0 && !columns.some((column) => column.id === schema.timestampId);
   if (noTimestamp) {
     throw new SqlError(
-      "the designated timestamp is not among the columns",
+      "the columns must include the designated timestamp",
       insert.query === undefined ? 0 : insert.table.at,
       SQLSTATE.invalidParameter,
     );
@@ -132,8 +132,8 @@ function listedColumns(schema: TableSchema, names: Name[]): TableColumn[] {
 }
 
 /**
- * VALUES. Literals are converted directly, without a plan for each value, because a statement may have many thousand
- * rows. Rows with parameters, or with calls that need run time, become projections of one row.
+ * Plans VALUES. Literals are converted directly, without a plan for each value, because a statement may have many
+ * thousand rows. Rows with parameters, or with calls that need run time, become projections of one row.
  */
 function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], snapshot: TableSnapshot): Plan {
   const checkTime = timestampCheck(snapshot);
@@ -188,7 +188,7 @@ function inCell(bindValue: () => Expr, column: string, row: number): Expr {
   }
 }
 
-/** A balanced tree of unions. A chain would be as deep as there are rows. */
+/** A balanced tree of unions. A chain would be as deep as the number of rows. */
 function unionOf(parts: Plan[], columns: Column[]): Plan {
   if (parts.length === 1) return parts[0];
   const middle = parts.length >> 1;
@@ -203,7 +203,7 @@ function unionOf(parts: Plan[], columns: Column[]): Plan {
   };
 }
 
-/** Checks designated timestamps in the order of rows. A table without partitions only accepts ascending ones. */
+/** Checks designated timestamps in the order of rows. A table without partitions accepts only ascending timestamps. */
 function timestampCheck(table: TableSnapshot): (value: Value, at: number) => void {
   const { schema } = table;
   let latest = schema.partitionBy === "NONE" ? table.timestampMax : null;
@@ -216,7 +216,7 @@ function timestampCheck(table: TableSnapshot): (value: Value, at: number) => voi
     if (schema.partitionBy !== "NONE") return;
     if (latest !== null && time < latest) {
       throw new SqlError(
-        "the row is older than the table's last: a table without partitions takes rows in the order of time",
+        "the row is older than the table's last row: a table without partitions accepts rows only in the order of time",
         at,
         SQLSTATE.invalidParameter,
       );
@@ -262,7 +262,7 @@ function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], 
   const timeType = designated < visible ? plan.columns[designated]?.type : undefined;
   const isNoTime = timeType !== undefined && (isInteger(timeType) || timeType === "CHAR" || timeType === "NULL");
   if (isNoTime && (insert.columns === undefined || visible === columns.length)) {
-    throw typeMismatch(`expected the designated timestamp: found ${displayName(timeType)}`, insert.table.at);
+    throw typeMismatch(`the designated timestamp cannot have type ${displayName(timeType)}`, insert.table.at);
   }
   if (visible !== columns.length) {
     throw new SqlError(
@@ -278,7 +278,7 @@ function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], 
     const constantValue = plan.node === "project" ? fold(plan.expressions[i], queries.binding) : undefined;
     if (constantValue !== undefined && !isText(target)) {
       const value = assigned(constantValue.value, constantValue.type, target, at);
-      // Found when the row is written, so there is no position.
+      // This is found when the row is written, so there is no position.
       if (column.id === schema.timestampId && value.value === null) {
         throw new SqlError("the designated timestamp must not be null", 0, SQLSTATE.invalidParameter);
       }

@@ -38,7 +38,7 @@ import { truncate } from "./truncate.ts";
 import { update } from "./update.ts";
 import { vacuum } from "./vacuum.ts";
 
-/** Of those with the same first words, the first one that reads a statement counts. */
+/** Several kinds may begin with the same words. The first one that reads a statement is used. */
 export const STATEMENTS: readonly StatementKind[] = [
   query,
   insert,
@@ -77,11 +77,11 @@ const BY_KIND = new Map(STATEMENTS.map((statement) => [statement.kind, statement
 
 export function kindOf(statement: Statement | BoundStatement<unknown>): StatementKind {
   const kind = BY_KIND.get(statement.kind);
-  if (kind === undefined) throw new Error(`${statement.kind} is no kind of statement`);
+  if (kind === undefined) throw new Error(`unknown kind of statement: ${statement.kind}`);
   return kind;
 }
 
-/** The rows of a statement whose plan names this source. */
+/** Returns the rows of a statement whose plan names this source. */
 export function statementSource(name: string): StatementSource | undefined {
   return BY_KIND.get(name)?.source;
 }
@@ -91,7 +91,10 @@ export function categoryOf(bound: BoundStatement<PostedPlan>): Prepared["categor
   return kind.categoryOf?.(bound, categoryOf) ?? kind.category;
 }
 
-/** Kinds that begin with the same words. The grammar has a rule `form` for any of them, and `statement` up to the end. */
+/**
+ * Kinds that begin with the same words. In the grammar, rule `form` matches any of them, and rule `statement` matches
+ * it up to the end.
+ */
 interface Group {
   readonly words: string;
   readonly form: string;

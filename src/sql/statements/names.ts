@@ -16,7 +16,7 @@ export function onlyName(path: Path): Name {
 
 export function bareName(path: Path): Name {
   if (path.schema !== undefined) {
-    throw new SqlError("A schema cannot be given here: expected the table's name alone", path.schema.at);
+    throw new SqlError("A schema is not allowed here: expected only the table's name", path.schema.at);
   }
   return path.name;
 }
@@ -41,12 +41,12 @@ export function checkTableName(name: Name): void {
     ? `the name has more than ${TABLE_NAME_LENGTH_MAX} characters`
     // deno-lint-ignore no-control-regex
     : /[?*:/\\%~(),+'"\u0000-\u001f\u007f\ufeff]/.test(text)
-    ? `${text} has a character that a table's name cannot have`
+    ? `${text} contains a character that is not allowed in table names`
     : /^\s|\s$|^\.|\.$|\..*\./.test(text)
-    ? `${text} is no name for a table`
+    ? `invalid table name ${text}`
     : hiddenCharacterFault(text);
   if (problem === undefined) return;
-  // The error is at the character where the dialect would split a path.
+  // Report the error at the character where the dialect would split a path.
   const sign = Math.max(text.search(/[/\\]/), text.search(/\.\./));
   throw new SqlError(problem, sign > 0 ? name.at + sign : name.at, SQLSTATE.invalidName);
 }
@@ -55,7 +55,7 @@ export function checkColumnName(name: Name): void {
   // deno-lint-ignore no-control-regex
   const hasSign = /[?.,'"\\/:()+\-*%~\u0000-\u001f\u007f\ufeff]/.test(name.text);
   if (name.text === "" || name.text.length > TABLE_NAME_LENGTH_MAX || hasSign) {
-    throw new SqlError(`'${name.text}' is no name for a column`, name.at, SQLSTATE.invalidName);
+    throw new SqlError(`invalid column name '${name.text}'`, name.at, SQLSTATE.invalidName);
   }
   const fault = hiddenCharacterFault(name.text);
   if (fault !== undefined) throw new SqlError(fault, name.at, SQLSTATE.invalidName);
@@ -65,7 +65,7 @@ export function checkColumnName(name: Name): void {
 export function checkOneColumn(schema: TableSchema, columns: readonly Name[]): void {
   if (schema.wal && columns.length > 1) {
     throw new SqlError(
-      "on a table with WAL a statement changes one column",
+      "on a table with WAL a statement can change only one column",
       columns[1].at,
       SQLSTATE.featureNotSupported,
     );

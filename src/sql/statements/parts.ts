@@ -7,7 +7,7 @@ export interface Setting {
   name: string;
   at: number;
   value: string;
-  /** Of the value. */
+  /** End of the value. */
   end: number;
 }
 

@@ -1,4 +1,4 @@
-/** REINDEX TABLE. Symbols have no index that could be rebuilt: conditions on them use statistics and dictionaries. */
+/** REINDEX TABLE. Symbols have no index to rebuild: conditions on them use statistics and dictionaries. */
 import type { Name, Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { at, name, optional, type Path } from "../tree-nodes.ts";

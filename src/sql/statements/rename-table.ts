@@ -30,16 +30,16 @@ export const renameTable: StatementKind<RenameTable, BoundRenameTable> = {
       },
     },
   },
-  reference: { syntax: "RENAME TABLE table TO name", summary: "Gives a table another name." },
+  reference: { syntax: "RENAME TABLE table TO name", summary: "Renames a table." },
   category: "ddl",
   requires: ["RENAME TABLE"],
 
   bind({ from, to }, { binding }) {
     const { schema } = binding.table({ ...from, at: 0 });
-    // The dialect finds both errors at run time, so they are at 0.
+    // The dialect finds both errors at run time, so they have position 0.
     checkTableName({ ...to, at: 0 });
     const other = binding.context.catalogue.table(to.text);
-    if (other !== undefined) throw new SqlError(`the table ${to.text} exists already`, 0, SQLSTATE.duplicateTable);
+    if (other !== undefined) throw new SqlError(`table ${to.text} already exists`, 0, SQLSTATE.duplicateTable);
     binding.requires.add("RENAME TABLE", from.at, schema);
     return { kind: "renameTable", tableId: schema.id, to: to.text, at: to.at };
   },

@@ -1,5 +1,5 @@
 /**
- * SET and similar statements. The PostgreSQL protocol handles those that it knows; the others are accepted without
+ * SET and similar statements. The PostgreSQL protocol handles those that it knows. The others are accepted without
  * effect.
  */
 import type { Statement } from "../ast.ts";
@@ -21,8 +21,7 @@ export const set: StatementKind<Statement & { kind: "set" }, BoundStatement<neve
   },
   reference: {
     syntax: "SET …, RESET …, DISCARD …, DEALLOCATE …, CLOSE …, UNLISTEN …",
-    summary:
-      "Over the PostgreSQL wire: settings of the session, prepared statements and cursors. Over HTTP without effect.",
+    summary: "Over the PostgreSQL wire: session settings, prepared statements and cursors. Over HTTP without effect.",
   },
   category: "ddl",
   requires: [],

@@ -43,7 +43,7 @@ export function typeName(tag: string): string {
   return arrayDimensions(tag) > 0 ? tag : typeOf(tag).name;
 }
 
-/** Also of table_columns(). */
+/** The rows of SHOW COLUMNS and table_columns(). */
 export function columnRows(table: TableSnapshot): Value[][] {
   const { schema } = table;
   return schema.columns.map((column) => {
@@ -62,7 +62,7 @@ export function columnRows(table: TableSnapshot): Value[][] {
   });
 }
 
-/** Null is one more symbol where there are nulls. */
+/** The number of symbols, plus one if there are nulls. */
 function symbolTableSize(table: TableSnapshot, columnId: number): number {
   const { dictionaries: [dictionary], segments } = table.source([columnId]);
   const hasNulls = segments.some(({ chunks: [chunk], rowCount }) => rowCount > 0 && chunk?.stats.nullCount !== 0);

@@ -49,17 +49,17 @@ export const showCreateDatabase = showKind<ShowCreateDatabase>({
       ddlCategory(node): readonly string[] {
         const { text, at } = token(node), name = text.toUpperCase();
         if (Object.hasOwn(CATEGORIES, name)) return CATEGORIES[name];
-        throw new SqlError(`there is no category ${text}: known are ${Object.keys(CATEGORIES).join(", ")}`, at);
+        throw new SqlError(`unknown category ${text}: expected ${Object.keys(CATEGORIES).join(", ")}`, at);
       },
     },
   },
   reference: {
     syntax: "SHOW CREATE DATABASE [INCLUDE | EXCLUDE ALL | (category, …)]",
     summary:
-      "The statements that make all tables, users, groups, service accounts and grants, a row for each: run on an " +
-      "empty database, they make the same, without passwords and tokens. Categories are TABLES, VIEWS and " +
+      "The statements that create all tables, users, groups, service accounts and grants, one in each row. Run on an empty " +
+      "database, they create the same objects, but without passwords and tokens. Categories are TABLES, VIEWS and " +
       "MATERIALIZED_VIEWS (together SCHEMA), USERS, GROUPS, SERVICE_ACCOUNTS and PERMISSIONS (together ACL). Those of ACL " +
-      "are left out for a user without their permissions, unless INCLUDE names them.",
+      "are omitted if the user may not see them, unless INCLUDE names them.",
   },
   requires: ["LIST USERS", "USER DETAILS"],
   source: {

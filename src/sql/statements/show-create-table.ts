@@ -6,12 +6,12 @@ import { showOfTable } from "./show.ts";
 export const showCreateTable = showOfTable({
   kind: "showCreateTable",
   words: '"SHOW" "CREATE" "TABLE"',
-  reference: { syntax: "SHOW CREATE TABLE table", summary: "The statement that makes such a table." },
+  reference: { syntax: "SHOW CREATE TABLE table", summary: "A statement that creates the same table." },
   columns: columns("ddl:VARCHAR"),
   rows: (table) => [[createTableText(table)]],
 });
 
-/** The statement that makes such a table. */
+/** Returns a statement that creates the same table. */
 export function createTableText({ schema }: TableSnapshot): string {
   const columns = schema.columns.map((column) => {
     const symbol = column.type === "SYMBOL" && !column.symbolCached ? " NOCACHE" : "";

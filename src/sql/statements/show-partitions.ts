@@ -14,7 +14,7 @@ export const showPartitions = showOfTable({
   rows: partitionRows,
 });
 
-/** Also of table_partitions(). */
+/** The rows of SHOW PARTITIONS and table_partitions(). */
 export function partitionRows(table: TableSnapshot): Value[][] {
   const { schema } = table;
   const partitions = table.partitions();
@@ -22,7 +22,7 @@ export function partitionRows(table: TableSnapshot): Value[][] {
     ...partition,
     name: `${partition.name}.detached`,
   }));
-  // A table without partitions has its only one also without rows.
+  // A table without partitions shows its single partition even without rows.
   if (schema.partitionBy === "NONE" && partitions.length === 0) return [rowOf(schema, EMPTY, 0, true)];
   return [
     ...partitions.map((partition, index) => rowOf(schema, partition, index, index === partitions.length - 1)),

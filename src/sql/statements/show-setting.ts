@@ -35,7 +35,7 @@ export const showSetting = showKind<ShowSetting>({
   reference: {
     syntax: `SHOW setting
 SHOW ALL`,
-    summary: "A setting of the session, or all of them.",
+    summary: "One setting of the session, or all of them.",
   },
   plan({ name: shown, nameAt }, { binding, language }) {
     const session = binding.sessionValues();

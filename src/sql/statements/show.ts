@@ -1,4 +1,4 @@
-/** Common parts of all kinds of SHOW. They are queries, also in FROM: `SELECT … FROM (SHOW TABLES)`. */
+/** Common parts of all kinds of SHOW. They are queries and may also stand in FROM: `SELECT … FROM (SHOW TABLES)`. */
 import type { PostedPlan } from "../../engine/contract.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
@@ -38,7 +38,7 @@ interface ShowSource extends Pick<Kind<Statement>, "kind" | "reference"> {
   columns: Column[];
 }
 
-/** SHOW of something that there is once: the words alone. */
+/** SHOW of a single thing: the words alone. */
 export function showAll(
   { kind, words, reference, columns, rows, requires = [] }: ShowSource & Partial<Pick<Kind<Statement>, "requires">> & {
     rows(services: SourceServices): Value[][];

@@ -1,6 +1,6 @@
 /**
- * What a kind of statement is made of. Each kind is one file of this folder, listed in `mod.ts`: the grammar, the binder, the
- * session and the reference find it there. What storage does for it is a `Change` in `storage/contract.ts`.
+ * The parts of a kind of statement. Each kind is one file of this folder, listed in `mod.ts`, where grammar, binder,
+ * session and reference find it. Its change of stored data is a `Change` in `storage/contract.ts`.
  */
 import type * as ohm from "ohm-js";
 import type { Answer, Client, Identity, Prepared, ResultColumn } from "../../api.ts";
@@ -17,58 +17,64 @@ import type { BoundStatement, Column, MetadataNode, NewTable } from "../plan.ts"
 
 type Category = Prepared["category"];
 
-/** `Tree`: the statement as written. `Bound`: the same with its names resolved and its plan. */
+/** `Tree`: the parsed statement. `Bound`: the statement with resolved names and its plan. */
 export interface StatementKind<
   Tree extends Statement = Statement,
   Bound extends BoundStatement<PostedPlan> = BoundStatement<PostedPlan>,
 > {
-  /** Names its trees and bound statements, and the rule of the grammar that reads it. */
+  /** The `kind` of its trees and bound statements, and the grammar rule that reads it. */
   readonly kind: Tree["kind"] & Bound["kind"];
   readonly form: Form;
-  /** Absent if there is nothing to say of it. */
+  /** Its section in the reference. Absent for statements that need none. */
   readonly reference?: Reference;
   readonly category: Category;
-  /** Instead of `category`, where it is that of a statement within. */
+  /** Replaces `category` for statements that contain another one, whose category applies. */
   categoryOf?(bound: Bound, categoryOf: (inner: BoundStatement<PostedPlan>) => Category): Category;
-  /** Permissions that it may require, besides SELECT on what its queries read. `bind` says which of them on what. */
+  /**
+   * Permissions that it may require, besides SELECT on the columns that its queries read. `bind` determines which it
+   * requires, and on what.
+   */
   readonly requires: readonly Permission[];
-  /** What errors call it, if it cannot run in a transaction. */
+  /** Its name in the error for a statement that cannot run in a transaction. Absent if it can. */
   readonly notInTransaction?: string;
   /** @throws {SqlError} for any mistake in the statement, with its position in the text. */
   bind(tree: Tree, queries: Queries): Bound;
-  /** The rows that it answers with. Absent if it answers with none. */
+  /** The rows that it returns. Absent if it returns none. */
   rows?(bound: Bound): StatementRows | undefined;
-  /** Of SHOW: rows that are made when the query starts. Its plan names it by the kind. */
+  /** For SHOW: the source of the rows, which are made when the query starts. The plan names the source by `kind`. */
   readonly source?: StatementSource;
-  /** The line of EXPLAIN over that of its plan. Absent if the plan says it all. */
+  /** The first line of EXPLAIN, above the plan. Absent if the plan is sufficient. */
   explain?(bound: Bound): string;
   execute(bound: Bound, run: StatementRun): Answer | Promise<Answer>;
 }
 
 export interface Form {
-  /** First words of its statements, in upper case. With two words, a table may be called by the first of them. */
+  /** First words of its statements, in upper case. With two words, a table may have the name of the first word. */
   readonly words?: readonly string[];
-  /** Instead of `words`: rules up to the end of the statement, by first words. */
+  /** Replaces `words`: rules up to the end of the statement, by first words. */
   readonly statements?: Readonly<Record<string, string>>;
   /** True if it may follow WITH. */
   readonly followsWith?: boolean;
-  /** Rules of the grammar, without the end of the statement. */
+  /** Grammar rules, without the end of the statement. */
   readonly grammar?: string;
-  /** Rule by rule, what makes the tree. */
+  /** For each rule, the action that makes the tree. */
   readonly actions?: ohm.ActionDict<unknown>;
-  /** For statements that the grammar does not read. */
+  /** Reads statements that the grammar does not cover. */
   readonly reader?: Reader;
 }
 
 export interface Reader {
   readonly words: readonly string[];
-  /** Undefined if the tokens from `from` to `to` are no such statement. `inner` reads a statement within. */
+  /** Returns undefined if the tokens from `from` to `to` are not such a statement. `inner` reads a nested statement. */
   read(tokens: Token[], from: number, to: number, inner: (from: number) => Statement): Statement | undefined;
 }
 
 /** For docs/syntax.md. */
 export interface Reference {
-  /** As documents write it: `TRUNCATE TABLE [IF EXISTS] table, …`. Several forms stand in several lines. */
+  /**
+   * The syntax in the notation of the documents: `TRUNCATE TABLE [IF EXISTS] table, …`. Several forms are on separate
+   * lines.
+   */
   readonly syntax: string;
   readonly summary: string;
 }
@@ -84,14 +90,14 @@ export interface StatementSource {
   rows(services: SourceServices, node: MetadataNode): Value[][];
 }
 
-/** Statements of access control, by what they make. */
+/** Statements of access control by the objects that they create. */
 export type AccessCategory = "USERS" | "GROUPS" | "SERVICE_ACCOUNTS" | "PERMISSIONS";
 
-/** What the rows of sources are made from. */
+/** Data from which sources make their rows. */
 export interface SourceServices {
   /**
-   * The statements that make users, groups, service accounts and grants, in an order in which they can be run. @throws {SqlError} if
-   * they are `required` and the user may not see them, or access control is off.
+   * Returns the statements that create users, groups, service accounts and grants, in an order in which they can be
+   * run. @throws {SqlError} if they are `required` and the user may not see them, or access control is off.
    */
   accessTexts(categories: readonly AccessCategory[], required: boolean, at: number): string[];
   /** The tables as the session sees them. */
@@ -102,7 +108,7 @@ export interface SourceServices {
   };
 }
 
-/** One execution, as the session offers it to its statement. */
+/** Services of the session for one execution of a statement. */
 export interface StatementRun {
   readonly identity: Identity;
   readonly client?: Client;
@@ -112,32 +118,38 @@ export interface StatementRun {
   readonly isInTransaction: boolean;
   readonly services: StatementServices;
 
-  /** From now on the session has the rights of this service account; undefined: its own. */
+  /** Gives the session the permissions of this service account. Undefined gives it its own permissions again. */
   assume(account: string | undefined): void;
 
   begin(): void;
-  /** Gives the command tag: a transaction that has failed is rolled back. */
+  /** Returns the command tag. A failed transaction is rolled back. */
   commit(): Promise<string>;
   rollback(): Promise<void>;
 
-  /** Answers with the rows of the plan. */
+  /** Returns the rows of the plan. */
   query(plan: PostedPlan): Answer | Promise<Answer>;
-  /** The nodes of the statement's physical plan. */
+  /** Returns the nodes of the statement's physical plan. */
   explain(statement: BoundStatement<PostedPlan>): Promise<ExplainNode[]>;
-  /** Executes the statement and measures its operators. The rows of a query are not sent. */
+  /** Executes the statement and measures its operators. The rows of a query are discarded. */
   analyze(statement: BoundStatement<PostedPlan>): Promise<AnalyzedStatement>;
 
-  /** Changes a definition or a table: at once, or with the open transaction. */
+  /**
+   * Changes a definition or a table, immediately or with the open transaction.
+   * The answer of a statement that changed definitions. Prepared statements are bound again.
+   */
   define(change: Change | PartitionChange): Promise<void>;
-  /** The answer of a statement that changed definitions. Others are bound anew. */
+  /** Returns the answer of a statement that changed definitions. Other prepared statements are bound again. */
   defined(tag: string): Answer;
-  /** Makes a table of the plan's rows. Gives their number. `owner`: gets the rights on it instead of the user. */
+  /**
+   * Creates a table with the plan's rows and returns their number. `owner` gets the permissions on it instead of the
+   * user.
+   */
   createTable(table: NewTable, rows: PostedPlan, owner?: string): Promise<number>;
-  /** Adds the plan's rows. Gives their number. */
+  /** Adds the plan's rows and returns their number. */
   append(target: ChangedTable): Promise<number>;
   /**
-   * Changes the rows whose ids the plan gives last, behind new values of the columns; or the partitions whose starts it
-   * gives. Gives their number.
+   * Changes the rows, or the partitions, that the plan returns, and gives their number. For rows, the plan's columns
+   * are the new values and then the row ids; for partitions, their starts.
    */
   changeRows(target: ChangedTable, changeOf: (rows: ChangedRows) => Change | PartitionChange): Promise<number>;
 }
@@ -156,13 +168,13 @@ export interface ChangedTable {
   tableId: number;
   columnIds: number[];
   plan: PostedPlan;
-  /** Where the statement names the table. */
+  /** Offset of the table's name in the statement. */
   at: number;
 }
 
 export interface ChangedRows {
   tableId: number;
-  /** Of the table that the row ids belong to. */
+  /** Version of the table to which the row ids belong. */
   version: number;
   rowIds: BigInt64Array;
   columns: AppendBatch["columns"];
@@ -170,17 +182,22 @@ export interface ChangedRows {
 
 /** Services of the database that statements use. */
 export interface StatementServices {
-  /** Undefined: access control is off. */
+  /** Undefined if access control is off. */
   readonly accessStatements?: {
-    /** Gives the rows that the statement answers with, if it has any. @throws {SqlError} */
+    /** Executes the command and returns its rows, if any. @throws {SqlError} */
     execute(command: AccessCommand, by: { identity: Identity; client?: Client }): Promise<Value[][] | undefined>;
-    /** @throws {SqlError} unless the user may take on the rights of the service account. */
+    /**
+     * @throws {SqlError} unless the user may assume the service account.
+     */
     checkAssume(identity: Identity, account: Named): void;
-    /** The name of the user, group or service account. @throws {SqlError} if there is none. */
+    /** Returns the name of the user, group or service account. @throws {SqlError} if it does not exist. */
     ownerNamed(owner: Named): string;
   };
   readonly activity: {
-    /** Cancels the statement of this number. @throws {SqlError} at `at` if there is none, or it may not. */
+    /**
+     * Cancels the statement with this number. @throws {SqlError} at `at` if there is none or the user may not cancel
+     * it.
+     */
     cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void;
   };
   readonly backups: {

@@ -5,7 +5,7 @@ import { FakeCatalogue } from "../binder/fake-catalogue.ts";
 import { parse } from "../parser.ts";
 import { kindOf, STATEMENTS } from "./mod.ts";
 
-Deno.test("statements have names of their own", () => {
+Deno.test("statement kinds have unique names", () => {
   const kinds = STATEMENTS.map(({ kind }) => kind);
   assert.deepEqual(kinds, [...new Set(kinds)]);
 });
@@ -22,7 +22,7 @@ function* texts(): Generator<[file: string, sql: string]> {
   }
 }
 
-Deno.test("a statement requires no permission that its kind does not declare", () => {
+Deno.test("a statement requires only permissions that its kind declares", () => {
   const problems = new Set<string>();
   let file = "", tables = new FakeCatalogue();
   for (const [name, text] of texts()) {

@@ -6,7 +6,7 @@ import { typeMismatch, unknownColumn } from "../binder/context.ts";
 import type { PartitionUnit, TableParams } from "../plan.ts";
 import type { Setting } from "./parts.ts";
 
-/** The keys as sorted indexes of columns. `at`: where a lack of WAL is reported. */
+/** The keys as sorted column indexes. `at`: the position for the error of a table without WAL. */
 export function dedupKeys(
   written: { keys: readonly Name[]; at: number; wal: boolean },
   columns: readonly { name: string; type: string }[],
@@ -16,13 +16,15 @@ export function dedupKeys(
   for (const name of written.keys) {
     const index = columns.findIndex((column) => sameName(column.name, name.text));
     if (index < 0) throw unknownColumn(name.text, name.at, columns);
-    if (columns[index].type.endsWith("[]")) throw typeMismatch(`${name.text} is an array and no key`, name.at);
+    if (columns[index].type.endsWith("[]")) {
+      throw typeMismatch(`${name.text} is an array, which cannot be a key`, name.at);
+    }
     if (keys.includes(index)) throw new SqlError(`${name.text} is a key twice`, name.at, SQLSTATE.duplicateColumn);
     keys.push(index);
   }
   if (!written.wal) throw new SqlError("DEDUP needs a table with WAL", written.at);
   if (!keys.includes(timestamp)) {
-    throw new SqlError("the keys of DEDUP must have the designated timestamp", written.keys[0].at);
+    throw new SqlError("the keys of DEDUP must include the designated timestamp", written.keys[0].at);
   }
   return keys.sort((a, b) => a - b);
 }
@@ -46,7 +48,7 @@ const TTL_UNITS: Record<string, [size: number, calendar: boolean]> = {
   year: [12, true],
 };
 
-/** Undefined: none. */
+/** Returns undefined if the table has no time to live. */
 export function parseTtl(ttl: WrittenTtl, partitionBy: PartitionUnit): { count: number; unit: string } | undefined {
   const [, digits, blank, rest] = /^(\d*)(\s*)(.*)$/.exec(ttl.text)!;
   const singular = rest.toLowerCase().replace(/s$/, "");
@@ -54,7 +56,7 @@ export function parseTtl(ttl: WrittenTtl, partitionBy: PartitionUnit): { count: 
   if (unit === undefined || digits === "") {
     const at = ttl.at + digits.length + blank.length + (rest.startsWith(".") ? 1 : 0);
     throw new SqlError(
-      `Expected a whole number of HOURS, DAYS, WEEKS, MONTHS or YEARS: found '${ttl.text}'`,
+      `invalid time to live '${ttl.text}': expected a whole number of HOURS, DAYS, WEEKS, MONTHS or YEARS`,
       at,
       SQLSTATE.invalidParameter,
     );
@@ -86,8 +88,7 @@ const TTL_MAX = 2 ** 31 - 1;
 const LAG_UNITS: Record<string, number> = { us: 1, ms: 1_000, s: 1e6, m: 6e7, h: 3.6e9, d: 8.64e10 };
 
 /**
- * @throws {SqlError} for a parameter that does not exist, at its beginning or at the end of its value, or for a value that
- * it cannot have.
+ * @throws {SqlError} for an unknown parameter, at its start or at the end of its value, and for an invalid value.
  */
 export function tableParams(settings: readonly Setting[], unknownAt: "at" | "end"): TableParams {
   return Object.assign({}, ...settings.map((setting) => paramOf(setting, unknownAt)));
@@ -100,7 +101,7 @@ function paramOf(setting: Setting, unknownAt: "at" | "end"): TableParams {
       const maxUncommittedRows = /^\d+$/.test(value) ? Number(value) : -1;
       if (maxUncommittedRows >= 0 && maxUncommittedRows < 2 ** 31) return { maxUncommittedRows };
       throw new SqlError(
-        `Expected a number of rows for maxUncommittedRows: found ${value}`,
+        `invalid maxUncommittedRows ${value}: expected a number of rows`,
         at,
         SQLSTATE.invalidParameter,
       );
@@ -110,7 +111,7 @@ function paramOf(setting: Setting, unknownAt: "at" | "end"): TableParams {
       const size = LAG_UNITS[unit];
       if (digits !== "" && size !== undefined) return { o3MaxLagMicros: Number(digits) * size };
       throw new SqlError(
-        `Expected a time with its unit for o3MaxLag, such as 10s: found ${value}`,
+        `invalid o3MaxLag ${value}: expected a time with its unit, such as 10s`,
         at + (digits.length || 1),
         SQLSTATE.invalidParameter,
       );

@@ -27,7 +27,7 @@ interface Update extends Statement {
   with: CommonTable[];
 }
 
-/** The plan gives new values of `columnIds`, then the row id. */
+/** The plan returns new values of `columnIds`, then the row id. */
 export interface BoundUpdate<P = PostedPlan> extends BoundStatement<P> {
   kind: "update";
   tableId: number;
@@ -137,7 +137,7 @@ function refuseNarrowing(queries: Queries, bound: Expr, target: string, at: numb
   throw notAssignable(bound.type, target, at);
 }
 
-/** Combines every row of the table with every row of FROM. WHERE turns it into a join. */
+/** Combines every row of the table with every row of FROM. WHERE turns this into a join. */
 function crossed(target: Relation, from: Relation): Relation {
   const offset = target.plan.columns.length;
   const plan: Plan = {
@@ -158,7 +158,7 @@ function crossed(target: Relation, from: Relation): Relation {
   };
 }
 
-/** A row that FROM matches several times takes the values of the first match. Rows are in the order of their ids. */
+/** A row that matches several rows of FROM takes the values of the first match. Rows are in the order of their ids. */
 function firstMatches(queries: Queries, plan: Plan, at: number): Plan {
   const last = plan.columns.length - 1;
   const rowId = columnOf(plan, last);

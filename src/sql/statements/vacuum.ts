@@ -1,4 +1,4 @@
-/** VACUUM TABLE. Files that no snapshot needs are removed as soon as that is so, so nothing is left to do. */
+/** VACUUM TABLE has nothing to do: files are removed as soon as no snapshot needs them. */
 import type { Name, Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { at, type Path } from "../tree-nodes.ts";
@@ -24,7 +24,7 @@ export const vacuum: StatementKind<Vacuum, BoundStatement<never> & { kind: "vacu
   },
   reference: {
     syntax: "VACUUM TABLE table",
-    summary: "Accepted without effect: files that are no longer needed are removed at once.",
+    summary: "Accepted without effect: unneeded files are removed at once.",
   },
   category: "ddl",
   requires: ["VACUUM TABLE"],

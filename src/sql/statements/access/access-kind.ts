@@ -1,4 +1,4 @@
-/** What all statements that change access control share: a command as data, which the database carries out. */
+/** The common form of statements that change access control: a command as data, which the database executes. */
 import { type AccessCommand, permissionsFor } from "../../../access/mod.ts";
 import { SqlError, SQLSTATE } from "../../../errors.ts";
 import type { Statement } from "../../ast.ts";
@@ -17,11 +17,11 @@ interface BoundAccessStatement extends BoundStatement<never> {
 type Kind = StatementKind<AccessStatement, BoundAccessStatement>;
 
 type AccessKind = Pick<Kind, "kind" | "form" | "reference" | "requires"> & {
-  /** As PostgreSQL's command tags. */
+  /** The command tag, as in PostgreSQL. */
   tag: string;
-  /** Instead of `tag`, where it depends on what is made. */
+  /** Replaces `tag` if it depends on the command. */
   tagOf?(command: AccessCommand): string;
-  /** Of the rows that some of its commands answer with. */
+  /** Columns of the rows that some commands return. */
   columns?(command: AccessCommand): Column[] | undefined;
 };
 

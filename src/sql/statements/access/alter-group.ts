@@ -28,7 +28,7 @@ export const alterGroup = accessKind({
   reference: {
     syntax: `ALTER GROUP name WITH EXTERNAL ALIAS 'alias'
 ALTER GROUP name DROP EXTERNAL ALIAS 'alias'`,
-    summary: "Maps a group of the identity provider to the group. The answer tells the alias that was replaced.",
+    summary: "Maps a group of the identity provider to the group. The result is the alias that was replaced, if any.",
   },
   requires: ["ADD EXTERNAL ALIAS", "REMOVE EXTERNAL ALIAS"],
   tag: "ALTER GROUP",

@@ -50,10 +50,10 @@ export const alterPrincipal = accessKind({
         ...principal,
       }),
       principalChange_createJwk(create, _token, _type, _jwk): Change {
-        throw notSupported("a token of type JWK, which is for line protocol over TCP,", at(create));
+        throw notSupported("a token of type JWK (which authenticates line protocol over TCP)", at(create));
       },
       principalChange_dropJwk(drop, _token, _type, _jwk): Change {
-        throw notSupported("a token of type JWK, which is for line protocol over TCP,", at(drop));
+        throw notSupported("a token of type JWK (which authenticates line protocol over TCP)", at(drop));
       },
       principalChange_createToken:
         (_create, _token, _type, _rest, _with, _ttl, ttl, refresh): Change => (principal) => ({
@@ -74,7 +74,7 @@ export const alterPrincipal = accessKind({
 ALTER USER | SERVICE ACCOUNT name WITH PASSWORD password | WITH NO PASSWORD
 ALTER USER | SERVICE ACCOUNT name CREATE TOKEN TYPE REST WITH TTL '30d' [REFRESH]
 ALTER USER | SERVICE ACCOUNT name DROP TOKEN TYPE REST ['token']`,
-    summary: "Changes how a user or a service account signs in. A new token is told once, as a row.",
+    summary: "Changes how a user or a service account signs in. A new token is returned once, as a row.",
   },
   requires: [
     "ENABLE USER",
@@ -98,7 +98,7 @@ function ttlMsOf(node: Node): number {
   const { text, at } = token(node);
   const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   if (count === undefined) {
-    throw new SqlError(`TTL is a number and one of s, m, h, d: found ${text}`, at, SQLSTATE.invalidParameter);
+    throw new SqlError(`invalid TTL ${text}: expected a number and one of s, m, h, d`, at, SQLSTATE.invalidParameter);
   }
   return Number(count) * UNIT_MS[unit];
 }

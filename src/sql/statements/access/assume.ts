@@ -25,7 +25,7 @@ export const assume: StatementKind<Assume, BoundStatement<never> & Assume> = {
   },
   reference: {
     syntax: "ASSUME SERVICE ACCOUNT name",
-    summary: "From now on the session has the permissions of the service account in place of its own.",
+    summary: "Gives the session the permissions of the service account instead of its own.",
   },
   category: "ddl",
   requires: [],
@@ -56,7 +56,10 @@ export const exitAccount: StatementKind<Exit, BoundStatement<never> & Exit> = {
       },
     },
   },
-  reference: { syntax: "EXIT SERVICE ACCOUNT [name]", summary: "Gives the session its own permissions back." },
+  reference: {
+    syntax: "EXIT SERVICE ACCOUNT [name]",
+    summary: "Ends ASSUME: the session has its own permissions again.",
+  },
   category: "ddl",
   requires: [],
   notInTransaction: "EXIT",
@@ -74,12 +77,14 @@ export const exitAccount: StatementKind<Exit, BoundStatement<never> & Exit> = {
   },
 };
 
-/** A request over HTTP is a session of its own, whose permissions nobody would use. */
+/**
+ * @throws over HTTP: each request is a session of its own, so no later statement would use the permissions.
+ */
 function checkSession({ client, services }: StatementRun, at: number): void {
   if (services.accessStatements === undefined) throw accessIsOff(at);
   if (client?.wire === "http") {
     const message =
-      "service accounts are assumed for a session: over HTTP there is none, connect over the PostgreSQL wire";
+      "a service account is assumed for a session, which HTTP requests do not have: connect over the PostgreSQL wire";
     throw new SqlError(message, at, SQLSTATE.featureNotSupported);
   }
 }

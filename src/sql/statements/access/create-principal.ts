@@ -28,12 +28,12 @@ export const createPrincipal = accessKind({
         );
         const name = principal.tree() as Named;
         newName({ ...name, quoted: token(principal).kind !== "word" });
-        if (of === "group" && password !== undefined) throw new SqlError("a group has no password", password.at);
+        if (of === "group" && password !== undefined) throw new SqlError("a group cannot have a password", password.at);
         if (of !== "group" && externalAlias !== undefined) {
-          throw new SqlError("only groups have an external alias", externalAlias.at);
+          throw new SqlError("only a group can have an external alias", externalAlias.at);
         }
         if (of !== "service account" && ownedBy !== undefined) {
-          throw new SqlError("OWNED BY is for service accounts: others have no owner", ownedBy.at);
+          throw new SqlError("OWNED BY is only for service accounts", ownedBy.at);
         }
         return {
           kind: "createPrincipal",
@@ -60,7 +60,7 @@ export const createPrincipal = accessKind({
 CREATE GROUP [IF NOT EXISTS] name [WITH EXTERNAL ALIAS 'alias']
 CREATE SERVICE ACCOUNT [IF NOT EXISTS] name [WITH PASSWORD password | WITH NO PASSWORD] [OWNED BY name]`,
     summary:
-      "Makes a user, a group or a service account. It has no permissions, and without a password it cannot sign in.",
+      "Creates a user, a group or a service account. It has no permissions, and without a password it cannot sign in.",
   },
   requires: ["CREATE USER", "CREATE GROUP", "CREATE SERVICE ACCOUNT", "ADD EXTERNAL ALIAS"],
   tag: "CREATE of users, groups and service accounts",

@@ -24,7 +24,7 @@ export const grantAssume = accessKind({
   },
   reference: {
     syntax: "GRANT ASSUME SERVICE ACCOUNT account TO name [WITH GRANT OPTION]",
-    summary: "Lets a user, or the members of a group, take on the permissions of a service account.",
+    summary: "Lets a user, or the members of a group, assume the service account.",
   },
   requires: [],
   tag: "GRANT",

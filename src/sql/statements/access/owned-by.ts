@@ -3,8 +3,9 @@ import type { StatementRun } from "../statement.ts";
 import { accessIsOff } from "./access-kind.ts";
 
 /**
- * The principal that gets all rights on what a statement makes, by OWNED BY. Undefined without it: the user's.
- * @throws {SqlError} if there is none of that name
+ * Returns the principal of OWNED BY, which gets all permissions on what the statement creates. Undefined without OWNED
+ * BY: the user gets them.
+ * @throws {SqlError} if the principal does not exist
  */
 export function ownerOf(ownedBy: Named | undefined, { services }: StatementRun): string | undefined {
   if (ownedBy === undefined) return undefined;

@@ -17,7 +17,7 @@ export const removeUser = accessKind({
       },
     },
   },
-  reference: { syntax: "REMOVE USER name FROM group, …", summary: "Takes a user out of groups." },
+  reference: { syntax: "REMOVE USER name FROM group, …", summary: "Removes a user from groups." },
   requires: ["REMOVE USER"],
   tag: "REMOVE USER",
 });

@@ -19,7 +19,7 @@ export const revokeAssume = accessKind({
   },
   reference: {
     syntax: "REVOKE ASSUME SERVICE ACCOUNT account FROM name",
-    summary: "Takes back what GRANT ASSUME gave.",
+    summary: "Revokes the permission that GRANT ASSUME gave.",
   },
   requires: [],
   tag: "REVOKE",

@@ -20,7 +20,7 @@ export const revoke = accessKind({
   },
   reference: {
     syntax: "REVOKE permission, … [ON ALL TABLES | ON table [(column, …)], …] FROM name",
-    summary: "Takes permissions back. What a group gives is taken from the group.",
+    summary: "Revokes permissions. To revoke a permission that a user has through a group, revoke it from the group.",
   },
   requires: [],
   tag: "REVOKE",

@@ -1,4 +1,7 @@
-/** SHOW of users, groups, service accounts and permissions. What one may see is checked when the rows are made. */
+/**
+ * SHOW of users, groups, service accounts and permissions. Rows that the user may not see are left out when the rows
+ * are made.
+ */
 import type { Named } from "../../../access/mod.ts";
 import type { Statement } from "../../ast.ts";
 import { metadataPlan } from "../../binder/metadata.ts";
@@ -10,7 +13,7 @@ interface ShowAccess extends Statement {
   of?: Named;
 }
 
-/** `words`: as the grammar has them behind SHOW. */
+/** `words`: the grammar's rule after SHOW. */
 function showAccess(kind: string, words: string, source: (of: Named | undefined) => string, reference: Reference) {
   const rule = `${kind}_any`;
   return showKind<ShowAccess>({
@@ -62,5 +65,5 @@ export const showServiceAccount = showAccess(
 
 export const showPermissions = showAccess("showPermissions", '"PERMISSIONS"', () => "show_permissions", {
   syntax: "SHOW PERMISSIONS [name]",
-  summary: "The permissions of a user with those of its groups, of a group, or of a service account.",
+  summary: "The permissions of a user including those of its groups, of a group, or of a service account.",
 });
