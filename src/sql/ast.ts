@@ -1,6 +1,6 @@
 /**
- * The syntax tree: the structure of the text, before names are resolved. `at` is a node's offset in the original text, in UTF-16
- * units: that of the operator for binary and postfix operators, otherwise that of the first token.
+ * The syntax tree: the structure of the text, before names are resolved. `at` is a node's offset in the original text,
+ * in UTF-16 units: the offset of the operator for binary and postfix operators, otherwise of the first token.
  */
 
 /** An identifier as written, without its quotes. */
@@ -26,8 +26,8 @@ export type Expression =
   /** `a`, `t.a`, `t."a b"`, `s.t.a`. */
   | { kind: "column"; at: number; path: Name[] }
   /**
-   * A column of the query around a correlated sub-query, by its ordinal among those that it uses. Only the binder
-   * creates these.
+   * A column of the query around a correlated sub-query. `index`: its ordinal among the outer columns that the
+   * sub-query uses. Only the binder creates these nodes.
    */
   | { kind: "outer"; at: number; index: number }
   /** `*` or `t.*` in a select list or as count's argument. */
@@ -183,7 +183,7 @@ export interface SetOperation {
   operator: "union" | "union all" | "except" | "except all" | "intersect" | "intersect all";
   left: Query;
   right: Query;
-  /** Where the right query begins, with its parenthesis. */
+  /** Offset of the right query, including its parenthesis. */
   rightAt: number;
   orderBy: OrderItem[];
   orderByAt?: number;
@@ -204,7 +204,7 @@ export interface SampleBy {
   interval: { text: string; at: number } | Expression;
   from?: Expression;
   to?: Expression;
-  /** none, null, prev, linear or an expression, in the written order; undefined without FILL. */
+  /** NONE, NULL, PREV, LINEAR or an expression for each column, in the written order. Undefined without FILL. */
   fill?: {
     at: number;
     items:
@@ -226,7 +226,7 @@ export interface LatestOn {
   partitionBy: Expression[];
 }
 
-/** The alias of a source, `x` or `x(a, b)`: with names of its first columns. */
+/** The alias of a source. `x(a, b)` also names its first columns. */
 export interface SourceNames {
   alias?: Name;
   columnNames?: Name[];
@@ -259,7 +259,7 @@ export interface Join {
   nextAt?: number;
 }
 
-/** As its kind's file in `statements/` says. */
+/** Common part of all statements. The file of each kind in `statements/` declares the rest. */
 export interface Statement {
   readonly kind: string;
   readonly at: number;

@@ -1,4 +1,4 @@
-/** Binds syntax trees: makes bound statements of them. */
+/** Binds syntax trees: resolves names and types, and makes bound statements. */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Requirement } from "../requirement.ts";
 import type { Statement } from "./ast.ts";
@@ -14,7 +14,10 @@ export interface Bound {
   statement: BoundStatement;
   /** Type tags of $1, $2 … */
   parameterTypes: string[];
-  /** For each parameter: the element type, if it is an array of PostgreSQL, which is a text here, as in `$1::oid[]`. */
+  /**
+   * For each parameter: the element type if PostgreSQL declares it as an array, as in `$1::oid[]`. Arrays are texts
+   * here.
+   */
   parameterArrays: (string | undefined)[];
   /**
    * Valid for the result columns and the parameters only: the statement must be bound again with values (see
@@ -44,7 +47,7 @@ export function bind(statement: Statement, context: BindContext): Bound {
   };
 }
 
-/** An unknown column may be one that the file has with an unsupported type. */
+/** Explains an unknown column that the file has with an unsupported type. */
 function bindReadable(statement: Statement, binding: Binding): BoundStatement {
   try {
     return bindStatement(statement, new QueryBinder(binding, LANGUAGE));
@@ -60,7 +63,7 @@ function bindReadable(statement: Statement, binding: Binding): BoundStatement {
 }
 
 function bindStatement(statement: Statement, queries: Queries): BoundStatement {
-  // Binders make no packed plans.
+  // Plans from binders are never packed.
   return kindOf(statement).bind(statement, queries) as BoundStatement;
 }
 

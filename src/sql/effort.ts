@@ -9,7 +9,7 @@ export interface Effort {
   readonly words: number;
   /** Tokens of known statement forms, which are read in a tenth of the time. */
   readonly knownWords: number;
-  /** Expressions and sub-queries, counted each time they are bound: an alias that is used twice is bound twice. */
+  /** Expressions and sub-queries, counted each time they are bound. An alias that is used twice is bound twice. */
   readonly expressions: number;
   /** The error for a statement above a limit. */
   beyond(what: string, at: number, max: number): Error;
@@ -17,7 +17,7 @@ export interface Effort {
 
 export function tooComplex(what: string, at: number, max: number): SqlError {
   return new SqlError(
-    `The statement is too complex: ${what}, at most ${max} are taken`,
+    `The statement is too complex: ${what}, at most ${max} are allowed`,
     at,
     SQLSTATE.programLimitExceeded,
   );

@@ -52,7 +52,7 @@ const LONG: { title: string; text: string; refusedAt?: number }[] = [
     text: `declare @x0 := 1, ${list(60, (k) => `@x${k + 1} := @x${k} + @x${k}`)} select @x60`,
     refusedAt: 0,
   },
-  { title: "a text of many intervals", text: "select * from s where ts in '2020-01-01;1s;1d;5000'" },
+  { title: "a text with many intervals", text: "select * from s where ts in '2020-01-01;1s;1d;5000'" },
   {
     title: "operands that CASE repeats",
     text: `select ${"case ".repeat(40)}a${" when 1 then 2 when 3 then 4 else 5 end".repeat(40)} from t`,
@@ -71,7 +71,7 @@ const LONG: { title: string; text: string; refusedAt?: number }[] = [
 ];
 
 for (const { title, text, refusedAt } of LONG) {
-  Deno.test(`a statement is long by ${title}`, () => {
+  Deno.test(`a statement is long because of ${title}`, () => {
     assert.throws(() => bound(text, QUICK_EFFORT), LongStatement);
     if (refusedAt === undefined) bound(text, FULL_EFFORT);
     else assert.throws(() => bound(text, FULL_EFFORT), { name: "SqlError", sqlState: "54000" });
@@ -83,7 +83,7 @@ Deno.test("lists of values and columns do not make a statement long", () => {
   bound(`select ${list(100, () => "a")} from t`, QUICK_EFFORT);
 });
 
-Deno.test("intervals are counted before they are made", () => {
+Deno.test("intervals are counted before they are created", () => {
   for (
     const text of ["2020-[01..12]-[01..28]T[00..23];1s;1d;100000", "[1000..9000]-[01..12]-[01..28]T[00..23]:[00..59]"]
   ) {
@@ -91,10 +91,10 @@ Deno.test("intervals are counted before they are made", () => {
   }
 });
 
-Deno.test("words beyond the limit are reported at the first of them", () => {
+Deno.test("too many words are reported at the first word beyond the limit", () => {
   const text = `select ${list(30_000, () => "a", " + ")} from t`;
   assert.throws(() => parse(text), {
-    message: "The statement is too complex: 60002 words and marks besides lists of values, at most 50000 are taken",
+    message: "The statement is too complex: 60002 words and marks excluding lists of values, at most 50000 are allowed",
     position: text.indexOf("a") + 4 * ((50_000 - 1) / 2 | 0) + 2,
   });
 });

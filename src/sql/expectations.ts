@@ -1,8 +1,8 @@
-/** Describes what the grammar expected where it stopped, in words: groups of tokens instead of single ones. */
+/** Describes in words what the grammar expected where it stopped, with groups of tokens instead of single tokens. */
 import { SqlError } from "../errors.ts";
 import type { Token } from "./lexer.ts";
 
-/** `expected` are labels returned by `expectations()`, or other words. */
+/** `expected`: labels returned by `expectations()`, or other words. */
 export function unexpected(token: Token, expected: readonly string[]): SqlError {
   if (expected.length === 0) return new SqlError(`Cannot read the statement: ${found(token)}`, token.at);
   const shown = expected.slice(0, SHOWN_MAX);
@@ -131,7 +131,7 @@ const PHRASES: Record<string, string> = {
   ",": "a comma",
 };
 
-/** Order of labels: marks and values, then keywords, then what is allowed almost anywhere. */
+/** Sorts labels: marks and values first, then keywords, then what is allowed almost anywhere. */
 function rank(label: string): number {
   if (label === "an alias") return 3;
   if (label === "an operator") return 4;
@@ -151,7 +151,7 @@ export function expectations(tokens: Iterable<string>): string[] {
     for (const token of [...needs, ...covers]) left.delete(token);
     labels.push(label);
   }
-  // Where principals are named, it is a word by itself.
+  // Where principals are named, GROUP is a word by itself.
   const isPrincipal = left.has("GROUP") && left.has("USER");
   for (const token of left) labels.push(token === "GROUP" && isPrincipal ? token : PHRASES[token] ?? token);
   return labels.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));

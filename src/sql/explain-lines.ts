@@ -1,10 +1,12 @@
 /** The nodes of EXPLAIN, as lines and as a tree. */
 import type { ExplainedNode } from "../api.ts";
 
-/** A node of the plan for users: one or more lines of EXPLAIN, and their contents as data. Nodes below it are deeper. */
+/**
+ * A node of the plan for users: one or more lines of EXPLAIN, and their contents as data. `depth` gives the nesting.
+ */
 export interface ExplainNode extends Omit<ExplainedNode, "inputs"> {
   depth: number;
-  /** Notes and measurements, as the line tells them. */
+  /** Notes and measurements as shown in the line. */
   marks: readonly string[];
 }
 
@@ -16,7 +18,7 @@ export function explainLines(nodes: readonly ExplainNode[]): string[] {
   });
 }
 
-/** The tree of nodes that are listed from the root down. */
+/** Builds the tree from nodes in pre-order. */
 export function explainTree(nodes: readonly ExplainNode[]): ExplainedNode {
   const above: ExplainedNode[] = [];
   for (const { depth, text, details, notes, isFused, measured } of nodes) {

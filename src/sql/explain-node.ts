@@ -3,7 +3,7 @@ import { exprText, intervalsText } from "./explain-text.ts";
 import type { AggregateCall, Expr, Plan, SortKey, WindowFrame } from "./plan.ts";
 import { inputsOf } from "./planner/nodes.ts";
 
-/** The first line, and further lines that belong to it. */
+/** Returns the first line and further lines that belong to the node. */
 export function describe(plan: Plan): string[] {
   const names = plan.columns.map((column) => column.name);
   const inputs = inputNames(plan);

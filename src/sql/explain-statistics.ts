@@ -21,7 +21,7 @@ export function operatorMarks(
   return marks;
 }
 
-/** What was decided while the statement ran. */
+/** Choices that were made while the statement ran. */
 export function choiceMarks(
   physical: PhysicalPlan,
   calls: Calls | undefined,
@@ -34,7 +34,7 @@ export function choiceMarks(
   return choices.length === 0 ? [] : [`chose ${choices.join(", ")}`];
 }
 
-/** The same as data. */
+/** The measurements of an operator as data. */
 export function operatorMeasured(physical: PhysicalPlan, { nodes }: PlanStatistics): Measured {
   const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id];
   if (rows === undefined) return { rows: pairs, memoryPeakBytes };
@@ -52,8 +52,8 @@ export function fusedMarks(physical: PhysicalPlan, k: number, statistics: PlanSt
 }
 
 /**
- * A kernel evaluates all conditions together. So the rows of a node are known only if all the conditions, or none of
- * them, belong to it and the nodes below it.
+ * The rows of a fused node. A kernel evaluates all conditions together, so the rows of a node are known only if all the
+ * conditions, or none of them, belong to it and the nodes below it.
  */
 export function rowsOfFused(
   { id, operator, fused, inputs, node }: PhysicalPlan,
@@ -82,17 +82,17 @@ function count(plans: readonly Plan[]): number {
     .length;
 }
 
-/** Some operators find their result without reading the whole scan. */
+/** Marks for a scan. Some operators find their result without reading the whole scan. */
 export function readMarks({ id }: ScanNode, { scans }: PlanStatistics): string[] {
   return scans[id].rows > 0 ? [`read ${scans[id].rows} rows, ${sizeText(scans[id].bytes)}`] : [];
 }
 
-/** The same as data. */
+/** The measurements of a scan as data. */
 export function scanMeasured({ id }: ScanNode, { scans }: PlanStatistics): Measured {
   return { rowsRead: scans[id].rows, bytesRead: scans[id].bytes };
 }
 
-/** Time of the operator including its inputs. If another operator did its work, the time of the inputs. */
+/** Time of the operator including its inputs. If another operator did its work: the time of the inputs. */
 function timeOf(nodes: PlanStatistics["nodes"], { id, inputs }: PhysicalPlan): number {
   if (nodes[id].nanos > 0) return nodes[id].nanos;
   return inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0);

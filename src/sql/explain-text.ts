@@ -3,7 +3,7 @@ import { formatValue } from "../types/format/mod.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import type { Expr, Interval } from "./plan.ts";
 
-/** Limit of the intervals shown; the others are counted. */
+/** Maximum number of intervals shown. The others are counted. */
 const INTERVALS_SHOWN = 4;
 
 export function intervalsText(intervals: readonly Interval[], type: string): string {

@@ -25,7 +25,7 @@ export interface ExplainDetails {
   sources?: readonly ScanSource[];
   /** Provides the size of a table without pruning. */
   catalogue?: Catalogue;
-  /** Instead of the catalogue: descriptions of each scan, by its id. */
+  /** Descriptions of each scan by its id, in place of the catalogue. */
   marks?: readonly string[][];
   /** For EXPLAIN ANALYZE: measurements of the nodes, in plan order. */
   statistics?: PlanStatistics;

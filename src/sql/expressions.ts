@@ -77,14 +77,16 @@ class Precedence {
     for (let chain = 0;; chain++) {
       const item = this.#items[this.#next];
       if (item === undefined) return left;
-      if (chain > CHAIN_MAX && "at" in item) throw tooComplex("too many operators in a row", item.at, CHAIN_MAX);
+      if (chain > CHAIN_MAX && "at" in item) {
+        throw tooComplex("too many operators in one expression", item.at, CHAIN_MAX);
+      }
       if (item.part === "postfix") {
         if (item.level < levelMin) return left;
         this.#next++;
         left = item.apply(left);
         continue;
       }
-      if (item.part !== "infix") throw new Error("operands of an expression stand side by side");
+      if (item.part !== "infix") throw new Error("two operands without an operator between them");
       const level = INFIX_LEVELS[item.operator] ?? LEVEL.equality;
       if (level < levelMin) return left;
       this.#next++;
@@ -120,7 +122,7 @@ class Precedence {
         const low = this.expression(level + 1);
         const and = this.#items[this.#next];
         if (and === undefined || and.part !== "infix" || and.operator !== "and") {
-          throw new SqlError("BETWEEN is not complete: expected AND and the second bound", at);
+          throw new SqlError("BETWEEN is incomplete: expected AND and the second bound", at);
         }
         this.#next++;
         const high = this.expression(level + 1);

@@ -1,4 +1,4 @@
-/** Narrows the SAMPLE BY of a query to a range of time with finer buckets: for charts that are zoomed. */
+/** Rewrites the SAMPLE BY of a query for a shorter time range with finer buckets, for zoomed charts. */
 import type { SampleBy } from "./ast.ts";
 import { parse } from "./parser.ts";
 
@@ -6,11 +6,11 @@ export interface SampleRange {
   /** Milliseconds since 1970. */
   fromMs: number;
   toMs: number;
-  /** More are not wanted. */
+  /** Maximum number of buckets. */
   bucketsMax: number;
 }
 
-/** Buckets that divide days evenly, by their milliseconds. */
+/** Bucket sizes that divide a day evenly, with their milliseconds. */
 const BUCKETS: readonly (readonly [text: string, ms: number])[] = [
   ["1T", 1],
   ["10T", 10],
@@ -43,9 +43,9 @@ const UNIT_MS: Record<string, number> = {
 };
 
 /**
- * The statement with the range and its bucket size, which is never coarser than before. Undefined if it has not exactly one
- * SAMPLE BY, or one with a range or a computed size of its own.
- * @throws {SqlError} if it cannot be parsed.
+ * Returns the statement with the range and its bucket size, which is never coarser than before. Returns undefined if
+ * the statement does not have exactly one SAMPLE BY, or if that has a range of its own or a computed size.
+ * @throws {SqlError} if the statement cannot be parsed.
  */
 export function finerSamples(
   text: string,

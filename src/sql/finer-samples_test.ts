@@ -5,7 +5,7 @@ import { finerSamples } from "./finer-samples.ts";
 const range = { fromMs: Date.UTC(2026, 0, 1), toMs: Date.UTC(2026, 0, 2), bucketsMax: 500 };
 const RANGE = "from '2026-01-01T00:00:00.000Z' to '2026-01-02T00:00:00.000Z'";
 
-Deno.test("finerSamples() narrows the only SAMPLE BY, wherever it stands", () => {
+Deno.test("finerSamples() narrows the only SAMPLE BY at any position", () => {
   const cases: [text: string, finer: string][] = [
     ["select ts, avg(x) from t sample by 1d", `select ts, avg(x) from t sample by 5m ${RANGE}`],
     [
@@ -24,7 +24,7 @@ Deno.test("finerSamples() narrows the only SAMPLE BY, wherever it stands", () =>
   for (const [text, finer] of cases) assert.equal(finerSamples(text, range)?.text, finer);
 });
 
-Deno.test("finerSamples() leaves what it cannot narrow", () => {
+Deno.test("finerSamples() returns undefined for statements that it cannot narrow", () => {
   const texts = [
     "select * from t",
     "select ts, avg(x) from t sample by 1h from '2026-01-01'",

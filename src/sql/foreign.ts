@@ -1,12 +1,15 @@
-/** Habits from other databases, and what to write here instead: functions, and turns of phrase that the grammar does not read. */
+/**
+ * Suggestions for users of other databases: what to write here instead of functions, types, phrases and statements that
+ * do not exist here.
+ */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Token } from "./lexer.ts";
 
-/** By names in lower case. */
+/** By lower-case names. */
 const FUNCTIONS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     "time_bucket date_bin tumble tostartofhour tostartofday tostartofminute tostartofinterval":
-      "SAMPLE BY 1h makes groups of time, timestamp_floor('1h', ts) rounds one",
+      "SAMPLE BY 1h groups by time, timestamp_floor('1h', ts) rounds a time",
     "mean": "avg(x)",
     "median percentile_cont percentile_disc quantile": "approx_percentile(x, 0.5)",
     "ifnull isnull nvl2": "coalesce(x, 0), or CASE",
@@ -15,7 +18,7 @@ const FUNCTIONS: ReadonlyMap<string, string> = new Map(
     "date_add adddate timestampadd date_sub": "dateadd('h', -1, ts)",
     "date_diff timediff timestampdiff": "datediff('h', a, b)",
     "unix_timestamp from_unixtime to_unixtime epoch":
-      "ts::long is the microseconds since 1970, n::timestamp a time of them",
+      "ts::long is the number of microseconds since 1970, n::timestamp converts it back",
     "date_format strftime to_char format_datetime": "to_str(ts, 'yyyy-MM-dd')",
     "str_to_date parse_datetime": "to_timestamp('2026-01-31', 'yyyy-MM-dd')",
     "group_concat listagg array_agg": "string_agg(x, ',')",
@@ -31,16 +34,16 @@ const FUNCTIONS: ReadonlyMap<string, string> = new Map(
   }).flatMap(([names, hint]) => names.split(" ").map((name) => [name, hint] as const)),
 );
 
-/** Text behind the message that there is no such function (or column, for those without parentheses). */
+/** Text appended to the error about an unknown function, or column for functions without parentheses. */
 export function foreignFunction(name: string): string | undefined {
   const hint = FUNCTIONS.get(name.toLowerCase());
   return hint === undefined ? undefined : `; here: ${hint}`;
 }
 
-/** Types of other databases, by names in lower case. */
+/** Types of other databases, by lower-case names. */
 const TYPES: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    "serial bigserial smallserial identity": "there are no generated keys; INT or LONG holds numbers",
+    "serial bigserial smallserial identity": "there are no generated keys; use INT or LONG for numbers",
     "timestamptz datetime datetime2 smalldatetime timestampntz": "TIMESTAMP, in UTC",
     "nvarchar nchar bpchar clob ntext tinytext longtext citext": "VARCHAR, or SYMBOL for texts that repeat",
     "enum": "SYMBOL",
@@ -60,60 +63,60 @@ const TYPES: ReadonlyMap<string, string> = new Map(
   }).flatMap(([names, hint]) => names.split(" ").map((name) => [name, hint] as const)),
 );
 
-/** Text behind the message that there is no such type. */
+/** Text appended to the error about an unknown type. */
 export function foreignType(name: string): string | undefined {
   const hint = TYPES.get(name.toLowerCase());
   return hint === undefined ? undefined : `; here: ${hint}`;
 }
 
 /** The sentence for a duration where a value is expected. */
-export const NO_DURATION = "a duration is no value: dateadd('h', -1, ts) is an hour earlier than ts";
+export const NO_DURATION = "a duration is not a value: dateadd('h', -1, ts) is one hour before ts";
 
-const NO_CONSTRAINTS = "columns have no defaults and constraints";
-const INDEX_OF_COLUMN = "an index is declared with its column: CREATE TABLE t (c SYMBOL INDEX, …)";
+const NO_CONSTRAINTS = "columns cannot have defaults or constraints";
+const INDEX_OF_COLUMN = "indexes are declared with their column: CREATE TABLE t (c SYMBOL INDEX, …)";
 
 /** The message for `PRIMARY KEY (…)` and the like, which the grammar reads as a column and its unknown type. */
 export function foreignDefinition(column: string, type: string): string | undefined {
   const words = `${column} ${type}`.toLowerCase();
-  if (words === "primary key" || words === "unique key") return DEDUP("key of this kind");
+  if (words === "primary key" || words === "unique key") return DEDUP("this kind of key");
   if (words === "foreign key") return NO_CONSTRAINTS;
   return /^(?:index|key) /.test(words) ? INDEX_OF_COLUMN : undefined;
 }
 
 const DATE = /\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)/y;
 
-/** A date without quotes, which would be a subtraction of three numbers. */
+/** Recognises a date without quotes, which would be a subtraction of three numbers. */
 export function bareDate(text: string, { kind, at, end }: Token): SqlError | undefined {
   DATE.lastIndex = at;
   if (kind !== "number" || text[end] !== "-" || end - at !== 4) return undefined;
   const date = DATE.exec(text)?.[0];
   return date === undefined ? undefined : new SqlError(
-    `${date} without quotes is a subtraction of numbers: a date is written '${date}' (with blanks, as in ${
+    `${date} without quotes is a subtraction of numbers: write the date as '${date}' (or with blanks, as in ${
       date.replaceAll("-", " - ")
-    }, numbers are subtracted)`,
+    }, to subtract)`,
     at,
     SQLSTATE.syntax,
   );
 }
 
 /**
- * Over the words around the place where reading stopped, in upper case, with `>` before the word there. The first that matches
- * counts. `back`: the mistake is so many words before.
+ * Patterns over the words around the position where reading stopped, in upper case, with `>` before the word there. The
+ * first match is used. `back`: the mistake is this many words earlier.
  */
 const PHRASES: readonly { words: RegExp; message: string; back?: number }[] = [
   {
     words: /(?:SELECT|DISTINCT) TOP > \d/,
-    message: "there is no TOP: LIMIT 5 at the end takes the first five rows",
+    message: "TOP is not supported: put LIMIT 5 at the end for the first five rows",
     back: 1,
   },
-  { words: / FETCH > (?:FIRST|NEXT)/, message: "there is no FETCH: LIMIT 5 takes the first five rows", back: 1 },
-  { words: /, \S+ > OFFSET/, message: "LIMIT has two bounds already: LIMIT 5 OFFSET 10, or LIMIT 10, 15" },
+  { words: / FETCH > (?:FIRST|NEXT)/, message: "FETCH is not supported: LIMIT 5 returns the first five rows", back: 1 },
+  { words: /, \S+ > OFFSET/, message: "LIMIT already has two bounds: use LIMIT 5 OFFSET 10, or LIMIT 10, 15" },
   { words: / = > =/, message: "values are compared with a single =", back: 1 },
   {
     words: /SAMPLE BY \d+ > [A-Z]/,
     message: "an interval is written as one word: SAMPLE BY 1h (units are n, U, T, s, m, h, d, w, M, y)",
   },
-  { words: / SAMPLE > \d/, message: "BY is missing behind SAMPLE: SAMPLE BY 1h" },
+  { words: / SAMPLE > \d/, message: "BY is missing after SAMPLE: SAMPLE BY 1h" },
   {
     words: /[-+] > \d+[A-Z]+\b/,
     message: NO_DURATION,
@@ -121,41 +124,41 @@ const PHRASES: readonly { words: RegExp; message: string; back?: number }[] = [
   },
   {
     words: / INTERVAL > (?:'|\d)/,
-    message: "there are no intervals of time as values: dateadd('h', -1, ts) is an hour earlier than ts",
+    message: "INTERVAL values are not supported: dateadd('h', -1, ts) is one hour before ts",
     back: 1,
   },
   { words: /> ON (?:CONFLICT|DUPLICATE)/, message: DEDUP("ON CONFLICT") },
-  { words: / (?:REPLACE|UPSERT|MERGE) > INTO/, message: DEDUP("REPLACE, UPSERT and MERGE"), back: 1 },
+  { words: / (?:REPLACE|UPSERT|MERGE) > INTO/, message: DEDUP("REPLACE, UPSERT or MERGE"), back: 1 },
   { words: /> REPLACE INTO/, message: DEDUP("REPLACE") },
   {
     words: /> PRIMARY|> UNIQUE (?!INDEX)|ADD PRIMARY > KEY|ADD CONSTRAINT \S+ > (?:PRIMARY|UNIQUE)/,
-    message: DEDUP("key of this kind"),
+    message: DEDUP("this kind of key"),
   },
   {
     words: /> (?:AUTO_INCREMENT|IDENTITY|GENERATED|REFERENCES|CHECK|DEFAULT)/,
     message: NO_CONSTRAINTS,
   },
-  { words: /(?:ADD|,|\() UNIQUE > \(/, message: DEDUP("key of this kind"), back: 1 },
-  { words: /ADD UNIQUE INDEX > /, message: DEDUP("key of this kind"), back: 2 },
+  { words: /(?:ADD|,|\() UNIQUE > \(/, message: DEDUP("this kind of key"), back: 1 },
+  { words: /ADD UNIQUE INDEX > /, message: DEDUP("this kind of key"), back: 2 },
   { words: /(?:ADD|,|\() CHECK > \(/, message: NO_CONSTRAINTS, back: 1 },
   { words: /(?:ADD|,|\() (?:INDEX|KEY) > \(/, message: INDEX_OF_COLUMN, back: 1 },
-  { words: / SORT > BY/, message: "rows are sorted by ORDER BY", back: 1 },
+  { words: / SORT > BY/, message: "SORT BY is not supported: use ORDER BY", back: 1 },
   {
     words: /CREATE > (?:UNIQUE )?INDEX/,
     message: INDEX_OF_COLUMN,
   },
   {
     words: /CREATE > (?:DATABASE|SCHEMA)/,
-    message: "there is one database and one schema: tables are made right away",
+    message: "there is only one database and one schema: create tables directly",
   },
-  { words: /CREATE > (?:TEMP|TEMPORARY|UNLOGGED) /, message: "there are no temporary tables" },
+  { words: /CREATE > (?:TEMP|TEMPORARY|UNLOGGED) /, message: "temporary tables are not supported" },
   {
     words: /CREATE > HYPERTABLE /,
     message: "CREATE TABLE … TIMESTAMP(ts) PARTITION BY DAY makes a table that is partitioned by time",
   },
   {
     words: /CREATE > (?:SEQUENCE|FUNCTION|PROCEDURE|TRIGGER|EXTENSION|TYPE|DOMAIN) /,
-    message: "there are no sequences, functions, triggers, extensions and types of one's own",
+    message: "user-defined sequences, functions, triggers, extensions and types are not supported",
   },
   {
     words: /INSERT INTO \S+ SET \S+ > =|SET \S+ > =/,
@@ -165,15 +168,15 @@ const PHRASES: readonly { words: RegExp; message: string; back?: number }[] = [
   { words: /SELECT > \[/, message: 'names are quoted with double quotes: "name"' },
   {
     words: /WITHIN > GROUP|GROUP > \(/,
-    message: "there is no WITHIN GROUP: approx_percentile(x, 0.5) gives percentiles",
+    message: "WITHIN GROUP is not supported: approx_percentile(x, 0.5) computes percentiles",
   },
 ];
 
 function DEDUP(what: string): string {
-  return `there is no ${what}: a table with DEDUP UPSERT KEYS(ts, key) replaces rows by rows with the same keys`;
+  return `${what} is not supported: a table with DEDUP UPSERT KEYS(ts, key) replaces rows that have the same keys`;
 }
 
-/** What is meant where the grammar stopped at `index`. */
+/** Returns the suggestion for the position where the grammar stopped. */
 export function foreignPhrase(tokens: readonly Token[], index: number): { at: number; message: string } | undefined {
   const word = (place: number) => {
     const token = tokens[place];
@@ -188,35 +191,35 @@ export function foreignPhrase(tokens: readonly Token[], index: number): { at: nu
   return { at: tokens[index - (phrase.back ?? 0)].at, message: phrase.message };
 }
 
-/** First words of statements of other databases, which read as the name of a table here. */
+/** First words of statements of other databases, which parse as table names here. */
 const STATEMENTS: Readonly<Record<string, string>> = {
-  use: "there is one database: USE is not needed",
-  analyze: "there are no statistics to gather: ANALYZE is not needed (EXPLAIN ANALYZE runs a query)",
+  use: "there is only one database: USE is not needed",
+  analyze: "there are no statistics to collect: ANALYZE is not needed (EXPLAIN ANALYZE runs a query)",
   help: "the reference is in docs/sql.md; SHOW TABLES lists the tables",
   replace: DEDUP("REPLACE"),
   upsert: DEDUP("UPSERT"),
   merge: DEDUP("MERGE"),
   load: "files are read by read_parquet('file'), or sent to /imp",
-  exec: "there are no procedures",
-  call: "there are no procedures",
+  exec: "procedures are not supported",
+  call: "procedures are not supported",
   go: "statements end with a semicolon",
   quit: "the connection ends when the client closes it",
   exit: "the connection ends when the client closes it",
 };
 
-/** Text behind the message that there is no such table, or instead of that about an unknown statement. */
+/** Text for an unknown table, or for an unknown statement. */
 export function foreignStatement(firstWord: string): string | undefined {
   const key = firstWord.toLowerCase();
   return Object.hasOwn(STATEMENTS, key) ? STATEMENTS[key] : undefined;
 }
 
-/** What SHOW is asked for elsewhere. */
+/** Objects of SHOW in other databases. */
 const SHOWN: Readonly<Record<string, string>> = {
-  databases: "there is one, qdb",
-  schemas: "there is one, public",
+  databases: "there is only one, qdb",
+  schemas: "there is only one, public",
   processlist: "query_activity() lists what runs",
   variables: "SHOW PARAMETERS and SHOW ALL list settings",
-  status: "the metrics tell it",
+  status: "see the metrics",
   users: "SHOW USERS is there with acl.enabled=true",
 };
 

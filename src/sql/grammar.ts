@@ -13,7 +13,7 @@ import { STATEMENT_GRAMMAR } from "./statements/mod.ts";
 import { CLASS_CHARACTERS, CLASSES, CLAUSE, LOOSE, RESERVED, type TokenClass } from "./token-classes.ts";
 import recipe from "./grammar.recipe.json" with { type: "json" };
 
-/** All but the statements. */
+/** All rules except those of the statements. */
 const COMMON = String.raw`
   expressionOnly = expr end
 
@@ -235,7 +235,7 @@ export function characterOf(token: Token): string {
       return MARKS.get(token.text)!;
     case "semicolon":
     case "end":
-      throw new Error("statements are split at their ends");
+      throw new Error("a statement cannot contain the end of a statement");
     default:
       return CLASS_CHARACTERS[token.kind];
   }
@@ -299,7 +299,7 @@ function load(): ohm.Grammar {
     const character = text.startsWith("<") && text.endsWith(">") && text.length > 2
       ? CLASS_CHARACTERS[text.slice(1, -1) as TokenClass]
       : KEYWORDS.get(text) ?? MARKS.get(text);
-    if (character === undefined) throw new Error(`the grammar has an unknown token ${text}`);
+    if (character === undefined) throw new Error(`unknown token in the grammar: ${text}`);
     return JSON.stringify(character);
   }).replace(/\}\s*$/, rules);
   return grammarOf(source);

@@ -47,7 +47,7 @@ export function isMark(token: Token | undefined, mark: string): boolean {
   return token !== undefined && token.kind === "operator" && token.text === mark;
 }
 
-/** Longest first: the lexer takes the first that matches. */
+/** Longest first, because the lexer takes the first match. */
 const OPERATORS = [
   "<<=",
   ">>=",
@@ -69,7 +69,7 @@ for (const operator of OPERATORS) {
   OPERATORS_BY_FIRST.set(first, [...OPERATORS_BY_FIRST.get(first) ?? [], operator]);
 }
 
-/** An integer with underscores, a fraction without, an exponent, a suffix; or hexadecimal digits. */
+/** An integer with underscores, a fraction without underscores, an exponent, a suffix; or hexadecimal digits. */
 const NUMBER = /^(?:0[xX][0-9a-fA-F]+|\d+(?:_\d+)*[lL]?|(?:\d+\.?\d*|\.\d+|\d+(?:_\d+)*)(?:[eE][+-]?\d+)?[dDfFmM]?)$/;
 /** Characters that belong together after a digit. A sign belongs to the number only in an exponent. */
 const NUMBER_LIKE =
@@ -84,7 +84,7 @@ export const TEXT_LENGTH_MAX = 64 * 1024 * 1024;
 export function tokenize(text: string): Token[] {
   if (text.length > TEXT_LENGTH_MAX) {
     throw new SqlError(
-      `The text is too long: ${text.length} characters, at most ${TEXT_LENGTH_MAX} are taken`,
+      `The text is too long: ${text.length} characters, at most ${TEXT_LENGTH_MAX} are allowed`,
       TEXT_LENGTH_MAX,
       SQLSTATE.programLimitExceeded,
     );
@@ -97,7 +97,7 @@ export function tokenize(text: string): Token[] {
     if (isSpace(code)) {
       at++;
     } else if (isWordStart(code)) {
-      // Escape strings E'...', which PostgreSQL's tools write.
+      // Escape strings E'...', which PostgreSQL tools write.
       if ((code === 69 || code === 101) && text.charCodeAt(at + 1) === 39) {
         const { value, end } = quoted(text, at + 1, true);
         tokens.push({ kind: "string", text: value, at, end });
@@ -146,7 +146,7 @@ export function tokenize(text: string): Token[] {
       const operator = OPERATORS_BY_FIRST.get(code)?.find((candidate) => text.startsWith(candidate, at));
       if (operator === undefined) {
         if (tokens.length === 0 && text[at] === "\\") {
-          const message = "a command with a backslash is one of psql: here SHOW TABLES and SHOW COLUMNS FROM t";
+          const message = "commands with a backslash belong to psql: use SHOW TABLES and SHOW COLUMNS FROM t";
           throw new SqlError(message, at);
         }
         throw new SqlError(`Unexpected character ${JSON.stringify(String.fromCodePoint(text.codePointAt(at)!))}`, at);

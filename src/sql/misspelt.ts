@@ -4,7 +4,7 @@ import { grammar, KEYWORDS } from "./grammar.ts";
 import { QUERY_RULE } from "./statements/query.ts";
 import { CLASS_CHARACTERS } from "./token-classes.ts";
 
-/** The grammar takes up to 30 us for each word, and each attempt reads the statement again. */
+/** Limit on attempts. The grammar takes up to 30 us for each word, and each attempt reads the statement again. */
 const PLACES_MAX = 100;
 const KEYWORDS_TRIED_MAX = 3;
 
@@ -16,7 +16,7 @@ export interface FirstWords {
 
 /** The position where the grammar stopped. */
 export interface Stop {
-  /** The rule that the statement was read by. */
+  /** The rule that read the statement. */
   rule: string;
   /** The statement, one character for each token. */
   characters: string;

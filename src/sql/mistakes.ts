@@ -1,5 +1,6 @@
 /**
- * Finds the error message and position for tokens that the grammar cannot read, as users of the dialect expect them.
+ * Finds the error message and position for tokens that the grammar cannot read, at the position that users of the
+ * dialect expect.
  */
 import { SqlError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
@@ -58,8 +59,8 @@ function isUnknownStatement({ rule, characters, at }: Mistake): boolean {
 }
 
 /**
- * Finds the position of the error if it is not where reading stopped: the operator without an operand, the IS with an
- * invalid right side, the bracket or CASE that is not closed. Without `message`, the message for the token applies.
+ * Finds the position of the error if it is not where reading stopped: an operator without an operand, an IS with an
+ * invalid right side, a bracket or CASE that is not closed. Without `message`, the message for the token applies.
  */
 function blamed(mistake: Mistake, expected: readonly string[]): { at: number; message?: string } | undefined {
   const { tokens, partners, map, at } = mistake;
@@ -88,17 +89,20 @@ function blamed(mistake: Mistake, expected: readonly string[]): { at: number; me
     const between = betweenBefore(tokens, index, map[0]);
     if (isWord(previous, "AND") && between !== undefined) return { at: between, message: BETWEEN_FORM };
     if (isOperator(previous) || (isAtEnd && isWord(previous, "NOT", "ON"))) {
-      return { at: previous.at, message: `an expression is missing behind ${previous.text}` };
+      return { at: previous.at, message: `expected an expression after ${previous.text}` };
     }
   }
   if (is(index - 1, "(") && isWord(token, "SELECT") && isWord(tokens[index - 3], "WITH", "RECURSIVE")) {
-    return { at: previous.at, message: `AS is missing behind ${tokens[index - 2].text}` };
+    return { at: previous.at, message: `expected AS after ${tokens[index - 2].text}` };
   }
   if (is(index, ",") && mistake.expected.has(")") && isWord(tokens[map[0]], "DECLARE")) {
     const open = lastOpen((place) => place < index);
     if (open !== undefined && is(open - 1, ":=")) {
       const close = partners.get(open)!; // the end of the statement, if the list is not closed
-      return { at: (tokens[close + 1] ?? tokens[close]).at, message: "a variable holds one value, not a list" };
+      return {
+        at: (tokens[close + 1] ?? tokens[close]).at,
+        message: "a variable has one value: a list is not allowed",
+      };
     }
   }
   if (mistake.expected.has("AND") && is(index, ",")) {
@@ -164,8 +168,8 @@ const CLAUSES = ["FROM", "WHERE", "ORDER", "GROUP", "LIMIT", "ON", "JOIN"];
 function typedMessage(type: string): string {
   const known = typeSpellings();
   return known.includes(type.toLowerCase())
-    ? `a text of type ${type} is written as a cast: cast('…' as ${type})`
-    : `there is no type ${type} for a text${didYouMean(type, known)}`;
+    ? `a text is cast to ${type} by cast('…' as ${type})`
+    : `unknown type ${type} before a text${didYouMean(type, known)}`;
 }
 
 /** Returns the word before a string at `index` or before it, if the word looks like an unknown type. */

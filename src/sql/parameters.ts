@@ -58,7 +58,7 @@ export function substituteCalls(plan: Plan, answer: (call: ServerCall) => Value)
       const name = e.kind === "call" ? servedName(e.function) : undefined;
       if (e.kind !== "call" || name === undefined) return undefined;
       const args = e.args.map((arg) => {
-        assert(arg.kind === "constant", "functions of the server take constants");
+        assert(arg.kind === "constant", "functions evaluated by the server have only constant arguments");
         return arg.value;
       });
       const key = JSON.stringify([e.function, args], (_, value) => typeof value === "bigint" ? `${value}n` : value);

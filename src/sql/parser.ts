@@ -28,14 +28,14 @@ export function parse(text: string, effort: Effort = FULL_EFFORT): Statement {
   if (ranges.length === 0) return { kind: "empty", at: 0 };
   if (ranges.length > 1) {
     throw new SqlError(
-      "Only one statement can be run at a time: another one follows the semicolon",
+      "Only one statement can be run at a time: found another one after the semicolon",
       source.tokens[ranges[1].from].at,
     );
   }
   return parseRange(source, ranges[0]);
 }
 
-/** Parses the statements between semicolons, leaving out empty ones. `at` of each is its offset in `text`. */
+/** Parses the statements between semicolons and omits empty ones. `at` of each is its offset in `text`. */
 export function parseScript(text: string): Statement[] {
   const { source, ranges } = split(text, FULL_EFFORT);
   return ranges.map((range) => parseRange(source, range));
@@ -59,7 +59,7 @@ function split(text: string, effort: Effort): { source: Source; ranges: Range[] 
   return { source, ranges };
 }
 
-/** First words of statements that the grammar does not begin with. They may also be names of tables. */
+/** First words of statements that the grammar does not start with. They may also be table names. */
 const PLAIN_WORDS = [
   ...READERS.flatMap(({ words }) => words),
   ...Object.keys(STATEMENT_RULES).filter((words) => words.includes(" ")).map((words) => words.split(" ")[0]),
@@ -83,7 +83,7 @@ function parseRange(source: Source, range: Range): Statement {
   return source.match<Statement>(ruleOf(tokens, range), range);
 }
 
-/** Rules of two words take precedence: CANCEL QUERY, otherwise CANCEL is a table. */
+/** Rules of two words take precedence. For example, CANCEL without QUERY is a table. */
 function ruleOf(tokens: Token[], { from, to }: Range): string {
   const word = (index: number) => index < to && tokens[index].kind === "word" ? tokens[index].text.toUpperCase() : "";
   const first = word(from);
@@ -92,7 +92,7 @@ function ruleOf(tokens: Token[], { from, to }: Range): string {
 
 function refuseUnsupported({ text, tokens }: Source, range: Range): void {
   for (const [words, name] of UNSUPPORTED) {
-    // A table may have such a name: then nothing or one of the following words comes next.
+    // A table may have such a name, if nothing or one of the following words comes next.
     if (!words.every((word, index) => range.from + index < range.to && isWord(tokens[range.from + index], word))) {
       continue;
     }
@@ -139,7 +139,7 @@ function refuseUnsupported({ text, tokens }: Source, range: Range): void {
 
 const readBefore = new Map<string, MatchedNodes>();
 const READ_TOKENS_MAX = 400;
-/** A match of the grammar takes about 1.5 kB for each token. */
+/** Limit of the cache. A match of the grammar takes about 1.5 kB for each token. */
 const READ_TOKENS_SUM_MAX = 10_000;
 let readTokens = 0;
 
@@ -173,7 +173,7 @@ export class Source {
       // NESTING_MAX should prevent this, but the caller may have used up most of the stack already.
       if (error instanceof RangeError) {
         throw new SqlError(
-          "The statement is nested too deep",
+          "The statement is nested too deeply",
           this.tokens[range.from].at,
           SQLSTATE.programLimitExceeded,
           { cause: error },
@@ -205,14 +205,16 @@ export class Source {
     return nodes;
   }
 
-  /** @throws if the statement is longer than this thread should read. */
+  /**
+   * @throws if the statement is too long for this thread.
+   */
   #count(map: number[], isKnown: boolean): void {
     const { words, knownWords, beyond } = this.#effort;
     const before = isKnown ? this.#knownWords : this.#words;
     const sum = before + map.length - 1;
     const max = isKnown ? knownWords : words;
     if (sum > max) {
-      throw beyond(`${sum} words and marks besides lists of values`, this.tokens[map[max - before]].at, max);
+      throw beyond(`${sum} words and marks excluding lists of values`, this.tokens[map[max - before]].at, max);
     }
     if (isKnown) this.#knownWords = sum;
     else this.#words = sum;
@@ -364,7 +366,7 @@ export class Source {
     return { characters, map, lists };
   }
 
-  /** True if the parenthesis contains a query instead of values: `((select …))` does, `((1), 2)` does not. */
+  /** True if the parenthesis contains a query instead of values: true for `((select …))`, false for `((1), 2)`. */
   #holdsQuery(open: number): boolean {
     let index = open;
     while (this.#is(index, "(")) index++;
@@ -440,7 +442,7 @@ function partners(tokens: Token[], nameAt: (index: number) => void): Map<number,
     const depth = bracketDepth + cases + prefixes;
     if (depth > NESTING_MAX) {
       throw new SqlError(
-        `The statement is nested too deep: at most ${NESTING_MAX} levels are taken`,
+        `The statement is nested too deeply: at most ${NESTING_MAX} levels are allowed`,
         at,
         SQLSTATE.programLimitExceeded,
       );

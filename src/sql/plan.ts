@@ -22,9 +22,9 @@ export type Expr =
   | { kind: "in"; operand: Expr; values: Value[]; type: "BOOLEAN" };
 
 /**
- * Stands for the output of a node that the binder has not made yet. `index` is the ordinal of the aggregate call, the
- * window call, the array of `unnest` or the item of the select list; "bucket" is the start of a SAMPLE BY bucket. The
- * binder replaces it by a column: finished plans have none.
+ * Placeholder for a column of a node that the binder has not made yet. `index` is the ordinal of the aggregate call,
+ * the window call, the array of `unnest` or the item of the select list. "bucket" is the start of a SAMPLE BY bucket.
+ * The binder replaces placeholders by columns, so finished plans have none.
  */
 export interface Placeholder {
   kind: "placeholder";
@@ -79,18 +79,18 @@ interface NodeBase {
 export interface ScanNode extends NodeBase {
   node: "scan";
   /**
-   * Unique within the plan, from 0; sources and statistics are found by it. -1 until the rules have run (see
+   * Unique within the plan, from 0. Identifies the scan's source and statistics. -1 until the rules have run (see
    * number-scans.ts).
    */
   id: number;
   tableId: number;
   tableName: string;
   columnIds: number[];
-  /** Sorted and disjoint; undefined means all. Segments are pruned by them, and rows outside are left out. */
+  /** Sorted and disjoint. Undefined means all. Segments outside are pruned, and rows outside are omitted. */
   intervals?: Interval[];
   /** Only rows for which this is true are output. Refers to the scan's own columns. */
   predicate?: Expr;
-  /** Output the newest rows first. */
+  /** True if the newest rows are output first. */
   reverse: boolean;
   rowId: boolean;
 }
@@ -112,7 +112,7 @@ export interface ParquetNode extends NodeBase {
 /** Known rows: VALUES, metadata, SELECT without FROM (one row without columns: `rows` is [[]]). */
 export interface ValuesNode extends NodeBase {
   node: "values";
-  /** The row is an aggregate's result, computed from the statistics of the segments. */
+  /** The row is an aggregate's result that was computed from segment statistics. */
   ofStatistics?: true;
   rows: Value[][];
 }
@@ -173,7 +173,7 @@ export interface Sampling {
   timeZone: string;
   /** WITH OFFSET, in the timestamp's unit. */
   offset: bigint;
-  /** In the timestamp's unit. Rows outside are left out, and with a fill the buckets extend to these bounds. */
+  /** In the timestamp's unit. Rows outside are omitted. With a fill, the buckets extend to these bounds. */
   from?: bigint;
   to?: bigint;
 }
@@ -216,7 +216,7 @@ export interface SortNode extends NodeBase {
   node: "sort";
   input: Plan;
   keys: SortKey[];
-  /** Only this many first rows are needed (set by a planner rule). */
+  /** Only the first `limit` rows are needed. Set by a planner rule. */
   limit?: number;
 }
 
@@ -319,7 +319,7 @@ export interface RecursionNode extends NodeBase {
   node: "recursion";
   /** Unique within the statement. */
   id: number;
-  /** UNION: leave out rows that occurred before. */
+  /** UNION: omit rows that occurred before. */
   distinct: boolean;
   left: Plan;
   right: Plan;
@@ -360,7 +360,7 @@ export interface NewColumn {
   indexed: boolean;
   symbolCapacity: number;
   symbolCached: boolean;
-  /** As given; undefined: 256. */
+  /** As written. Undefined: 256. */
   indexCapacity?: number;
 }
 
@@ -378,7 +378,7 @@ export interface NewTable {
   params?: TableParams;
 }
 
-/** Parameters of QuestDB's tables. They are kept and listed; the storage does not use them. */
+/** Parameters of QuestDB's tables. They are stored and shown but have no effect. */
 export interface TableParams {
   readonly maxUncommittedRows?: number;
   readonly o3MaxLagMicros?: number;
@@ -387,8 +387,8 @@ export interface TableParams {
 /** A bound statement with its plan as `P`: plain data, as declared in its kind's file in `statements/`. */
 export interface BoundStatement<P = Plan> {
   readonly kind: string;
-  /** Its rows are the result, or what the statement stores or changes. */
+  /** The plan's rows are the result, or what the statement stores or changes. */
   readonly plan?: P;
-  /** The statement that EXPLAIN explains. */
+  /** The statement within EXPLAIN. */
   readonly statement?: BoundStatement<P>;
 }

@@ -48,10 +48,10 @@ export function functionsPage(): string {
     "",
     "<!-- Made by `deno task docs` from src/sql/functions/: change it there. -->",
     "",
-    "What `functions()` lists, by subject. An argument in brackets may be left out, and one with `…` repeated; *constant* ones",
-    "must be known when the statement is read. *text* takes STRING, VARCHAR and SYMBOL, *number* all numbers, *time* DATE,",
-    "TIMESTAMP and TIMESTAMP_NS, *same* any type, but one for all. Types are widened where none fits exactly. Aggregates leave",
-    "out nulls, and every aggregate can be used with `OVER`, without DISTINCT. Casts are in [Types](types.md).",
+    "All functions that `functions()` lists, by subject. Arguments in brackets are optional, those with `…` can be repeated; *constant* ones",
+    "must be known when the statement is bound. *text* accepts STRING, VARCHAR and SYMBOL, *number* all numbers, *time* DATE,",
+    "TIMESTAMP and TIMESTAMP_NS, *same* any type, but the same for all. If no type fits exactly, arguments are widened. Aggregates ignore",
+    "nulls, and every aggregate can be used with `OVER`, without DISTINCT. Casts are in [Types](types.md).",
   ];
   for (const [title, entries] of [...GROUPS, ["More", others] as const]) {
     const shown = entries.filter(({ name }) => !isInternal(name) && name !== "keywords");
@@ -97,7 +97,7 @@ function shortened(types: readonly [takes: string, gives: string][]): string[] {
   for (const [takes, gives] of types) {
     const [first, ...rest] = takes.split(", ");
     const isOneType = rest.every((part) => part === first);
-    // Unless another type has the same result.
+    // Except if another type has the same result.
     const isSame = types.length > 1 && types.every((each) => each[1] !== gives || each[0].split(", ")[0] === gives);
     const end = isSame ? "the same" : gives;
     const key = `${isOneType ? "" : `, ${rest.join(", ")}`} → ${end}`;
@@ -130,22 +130,22 @@ function exampleOf({ examples }: FunctionEntry): string | undefined {
 
 const code = (text: string) => "`" + text.replaceAll("\n", " ") + "`";
 
-/** What an editor needs to know of the dialect. */
+/** The dialect's words and functions for an editor. */
 export interface LanguageReference {
   functions: {
     name: string;
-    /** How it is called: `count([value])`. */
+    /** The form of a call: `count([value])`. */
     form: string;
-    /** What it takes and gives, an overload each. */
+    /** Argument and result types, one line for each overload. */
     types: string[];
     summary: string;
     example?: string;
     isAggregate: boolean;
     isTable: boolean;
   }[];
-  /** In lower case. */
+  /** Keywords, in lower case. */
   keywords: string[];
-  /** Those that are names only in double quotes. */
+  /** Keywords that need double quotes to be names. */
   reserved: string[];
   types: string[];
 }
@@ -180,7 +180,7 @@ export function typesPage(): string {
     "",
     "<!-- Made by `deno task docs` from src/types/registry.ts and src/sql/functions/casts.ts: change it there. -->",
     "",
-    "Types that a column may have. Besides: `DECIMAL(precision, scale)` up to 76 digits, `GEOHASH(5c)` or `GEOHASH(20b)`, and",
+    "Types of columns. In addition: `DECIMAL(precision, scale)` up to 76 digits, `GEOHASH(5c)` or `GEOHASH(20b)`, and",
     "arrays such as `DOUBLE[]` and `DOUBLE[][]`.",
     "",
     "| Type | Also spelled | Bytes a row | Has a NULL | Over the PostgreSQL wire |",
@@ -197,12 +197,12 @@ export function typesPage(): string {
   }
   lines.push(
     "",
-    "A type without NULL reads a missing value as 0 or `false`. Times are UTC: DATE in milliseconds, TIMESTAMP in microseconds,",
-    "TIMESTAMP_NS in nanoseconds since 1970. SYMBOL is a text from a small set, kept as a number per row.",
+    "A type without NULL stores a missing value as 0 or `false`. Times are UTC: DATE in milliseconds, TIMESTAMP in microseconds,",
+    "TIMESTAMP_NS in nanoseconds since 1970. SYMBOL is for texts with few distinct values: it stores a number for each row.",
     "",
     "## Casts",
     "",
-    "`CAST(a AS type)`, or `a::type`, from the type of each row to those in its second column. What cannot be converted is NULL.",
+    "`CAST(a AS type)`, or `a::type`, converts from the type of each row to those in its second column. Values that cannot be converted are NULL.",
     "",
     "| From | To |",
     "|---|---|",
@@ -254,7 +254,7 @@ export function syntaxPage(): string {
     "",
     "## Statements",
     "",
-    "[SQL](sql.md) shows them by examples. With `acl.enabled=true` a statement needs the permissions of its row, and SELECT on the",
+    "[SQL](sql.md) shows examples. With `acl.enabled=true` a statement needs the permissions of its row, and SELECT on the",
     "columns that it reads.",
     "",
     "| Statement | What it does | Permission |",
@@ -263,11 +263,11 @@ export function syntaxPage(): string {
     "",
     "## Grammar",
     "",
-    "The grammar that the server reads statements by: words in quotes are keywords, in any case; `?` is at most one, `*` any",
-    'number, `+` at least one, `&` and `~` look ahead; `"<name>"` and its like stand for one token. An expression is a list of',
-    "operands and operators here; these bind, from loose to tight: OR, AND, NOT, equality with LIKE, `~` and IS, `<` and the",
-    "like, IN and BETWEEN, `|`, `^`, `&`, `||`, `+ -`, `* / %`, signs, `::` and `[ ]`.",
-    "What the grammar takes may still be refused with an error that says what is not supported.",
+    "The grammar of statements: words in quotes are keywords, in any case; `?` is at most one, `*` any",
+    'number, `+` at least one; `&` and `~` look ahead; `"<name>"` and similar stand for one token. An expression is a list of',
+    "operands and operators here. Precedence, from low to high: OR, AND, NOT, equality with LIKE, `~` and IS, `<` and",
+    "similar, IN and BETWEEN, `|`, `^`, `&`, `||`, `+ -`, `* / %`, signs, `::` and `[ ]`.",
+    "A statement that the grammar accepts may still be refused with an error that says what is not supported.",
     "",
     "```ebnf",
     grammarText(),
@@ -275,11 +275,11 @@ export function syntaxPage(): string {
     "",
     "## Keywords",
     "",
-    "Never names, unless in double quotes:",
+    "Reserved words, which are names only in double quotes:",
     "",
     `${reservedWords().toSorted().map(code).join(" ")}`,
     "",
-    "Names, but as a column's alias only behind `AS`:",
+    "Words that can be names, but aliases of columns only after `AS`:",
     "",
     `${clauseWords().toSorted().map(code).join(" ")}`,
     "",

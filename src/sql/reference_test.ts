@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { FUNCTIONS } from "./functions/mod.ts";
 import { functionsPage, syntaxPage, typesPage } from "./reference.ts";
 
-Deno.test("functionsPage() has every callable function with its argument and result types", () => {
+Deno.test("functionsPage() lists every callable function with its argument and result types", () => {
   const page = functionsPage();
   const called = FUNCTIONS.filter(({ name, args }) => /^[a-z]/.test(name) && args.length !== 2).map(({ name }) => name);
   const internal =

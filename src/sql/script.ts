@@ -1,7 +1,7 @@
 import { tokenize } from "./lexer.ts";
 
 /**
- * Splits a text at its semicolons into statements, leaving out empty ones. Error positions are relative to `at` of the
+ * Splits a text at its semicolons into statements and omits empty ones. Error positions are relative to `at` of the
  * statement.
  */
 export function splitScript(text: string): { text: string; at: number }[] {

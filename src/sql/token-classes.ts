@@ -1,4 +1,4 @@
-/** Words and tokens by the classes that the grammar distinguishes. */
+/** Classes of words and tokens that the grammar distinguishes. */
 export const CLASSES = [
   "name",
   "number",
@@ -20,11 +20,11 @@ export const CLASS_CHARACTERS = Object.fromEntries(
   CLASSES.map((name, index) => [name, String.fromCharCode(CLASS_FROM + index)]),
 ) as Record<TokenClass, string>;
 
-/** These need quotes to be names. */
+/** Words that need quotes to be names. */
 export const RESERVED =
   "SELECT FROM WHERE AND OR NOT IN IS BETWEEN LIKE ILIKE AS CASE WHEN THEN ELSE END JOIN ON UNION EXCEPT INTERSECT " +
   "LIMIT HAVING NULL TRUE FALSE DISTINCT WITH ORDER TABLE ALL OVER";
-/** Names, but not aliases without AS, because a clause can begin with them at that position. */
+/** Words that can be names, but not aliases without AS, because a clause can begin with them at that position. */
 export const CLAUSE =
   "GROUP SAMPLE LATEST ASOF LT SPLICE LEFT RIGHT INNER CROSS FULL OUTER WINDOW TOLERANCE ALIGN PARTITION " +
   "ASC DESC TO SET VALUES EXISTS CAST OFFSET RANGE ARRAY HORIZON PIVOT WITHIN INTO";

@@ -109,7 +109,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     return postfix(LEVEL.postfix, position, (operand) => ({ kind: "index", at: position, operand, subscripts }));
   },
   postfix_collate(collate, path): FlatItem {
-    // PostgreSQL's tools write the default collation, which is the order used anyway.
+    // PostgreSQL tools write the default collation, which is the order used anyway.
     const collation = (path.tree() as Name[]).at(-1)!.text.toLowerCase();
     if (collation !== "default" && collation !== "c") throw notSupported(`COLLATE ${collation}`, at(collate));
     return postfix(LEVEL.postfix, at(collate), (operand) => operand);

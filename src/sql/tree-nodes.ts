@@ -76,7 +76,7 @@ export function name(node: Node): Name {
   const { text, at, kind } = token(node);
   return { text, at, quoted: kind !== "word" };
 }
-/** Words that the grammar accepts as names, but that need quotes where a new name is given. */
+/** Words that the grammar accepts as names, but that need quotes when a new name is given. */
 const RESERVED = new Set(
   ("add align alter asc attach batch bypass cancel cast column create desc detach drop exists explain insert " +
     "into lock outer partition rename resume sample set squash to update upsert values within").split(" "),
@@ -85,7 +85,11 @@ const RESERVED = new Set(
 /** A name given to something new. @throws if it is one of these words without quotes. */
 export function newName(given: Name): Name {
   if (given.quoted || !RESERVED.has(given.text.toLowerCase())) return given;
-  throw new SqlError(`${given.text} is a word of SQL: as a name it needs double quotes`, given.at, SQLSTATE.syntax);
+  throw new SqlError(
+    `${given.text} is a reserved word: to use it as a name, put it in double quotes`,
+    given.at,
+    SQLSTATE.syntax,
+  );
 }
 
 export function wholeNumber(node: Node): number {

@@ -182,7 +182,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
       const { source } = alias.child(0);
       // `name 'text'` would be a value of type `name`, which does not exist.
       if (item.expression.kind === "column" && source.contents === CLASS_CHARACTERS.string) {
-        throw new SqlError(`${item.expression.path.at(-1)!.text} is no type of a value in quotes`, item.at);
+        throw new SqlError(`a quoted value cannot have type ${item.expression.path.at(-1)!.text}`, item.at);
       }
     }
     return item;
@@ -291,7 +291,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     };
   },
   interval_negative(_minus, number) {
-    throw new SqlError("SAMPLE BY takes a positive interval", endOf(number));
+    throw new SqlError("SAMPLE BY needs a positive interval", endOf(number));
   },
   interval_text(interval) {
     return { text: token(interval).text, at: at(interval) };
@@ -356,9 +356,9 @@ export const queryActions: ohm.ActionDict<unknown> = {
     for (const option of options.children) {
       const part = option.tree() as Partial<Join>;
       if ((part.on && join.on) || (part.tolerance && join.tolerance)) {
-        throw new SqlError("The join has this clause already", at(option));
+        throw new SqlError("The join already has this clause", at(option));
       }
-      if (part.on && join.type === "cross") throw new SqlError("CROSS JOIN takes no ON", at(option));
+      if (part.on && join.type === "cross") throw new SqlError("CROSS JOIN does not allow ON", at(option));
       Object.assign(join, part);
     }
     return join;
@@ -400,7 +400,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     if (source.kind === "join") return source;
     if (given(alias)) Object.assign(source, alias.child(0).tree() as SourceNames);
     const designated = [before, behind].filter(given);
-    if (designated.length > 1) throw new SqlError("The designated timestamp is named twice", at(behind));
+    if (designated.length > 1) throw new SqlError("The designated timestamp is given twice", at(behind));
     if (designated.length === 1) {
       if (source.kind === "show") throw notSupported("A designated timestamp of SHOW", at(designated[0]));
       source.timestamp = designated[0].child(0).tree();

@@ -1,9 +1,9 @@
 /** Recognizes reserved words that are used as names at positions where nothing else is possible. */
 import { isMark, isWord, type Token } from "./lexer.ts";
 
-/** A name follows these. */
+/** Words that are followed by a name. */
 const BEFORE_NAMES = ["AS", "WITH", "TABLE", "INTO", "UPDATE", "FROM", "JOIN", "COLUMN"];
-/** An operand follows these. */
+/** Words that are followed by an operand. */
 const BEFORE_OPERANDS = ["SELECT", "DISTINCT", "BY", "WHERE", "AND", "OR", "NOT", "ON"];
 /** Words that cannot begin an operand. Before a comparison they must be a name: `where limit = 1`. */
 const NO_OPERANDS =
@@ -51,12 +51,12 @@ export function isNameHere(
   return opens && COMPARISONS.some((mark) => isMark(next, mark));
 }
 
-/** Behind IS [NOT] DISTINCT FROM. */
+/** True after IS [NOT] DISTINCT FROM. */
 function endsComparison(tokens: readonly Token[], index: number): boolean {
   return isWord(tokens[index - 2], "DISTINCT") && isWord(tokens[index - 3], "IS", "NOT");
 }
 
-/** In a list of columns: `(is int, having int)`, `(is, having)`. */
+/** True in a list of columns: `(is int, having int)`, `(is, having)`. */
 function isInList(before: Token | undefined, next: Token): boolean {
   if (!isMark(before, "(") && !isMark(before, ",")) return false;
   return isMark(next, ",") || isMark(next, ")") ||

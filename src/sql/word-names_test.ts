@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { parse } from "./parser.ts";
 
-/** As QuestDB 9.3.4 accepts them; determined by trying every keyword at each of these positions. */
+/** As accepted by QuestDB 9.3.4; determined by trying every keyword at each of these positions. */
 const EVERYWHERE = ["else", "having", "then", "when"];
 const DEFINED = [...EVERYWHERE, "array", "declare", "ilike", "is"];
 const BEFORE_COMPARISON =

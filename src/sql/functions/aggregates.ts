@@ -81,7 +81,7 @@ for (const type of COUNTED) {
 
 /** Integer sums: the count tells whether there was any value. */
 for (const type of ["BYTE", "SHORT", "INT", "LONG"]) {
-  entries.push(aggregate("sum", type, "LONG", "The sum of the values that are not null; it wraps round.", {
+  entries.push(aggregate("sum", type, "LONG", "The sum of the values that are not null. It wraps around on overflow.", {
     state: () => [I64_ZERO, I64_ZERO],
     update: (
       [sum, n],
@@ -112,7 +112,9 @@ for (const type of ["BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"
       "avg",
       type,
       "DOUBLE",
-      type === "BOOLEAN" ? "The share of the rows in which it is true." : "The mean of the values that are not null.",
+      type === "BOOLEAN"
+        ? "The fraction of rows in which the value is true."
+        : "The mean of the values that are not null.",
       {
         state: () => [F64_ZERO, I64_ZERO],
         update: (
@@ -127,7 +129,7 @@ for (const type of ["BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"
   );
 }
 
-/** MIN64 is the null and thus means "no value yet"; as the smallest value it needs no test in a maximum. */
+/** MIN64 is the null and so means "no value yet". As it is the smallest value, a maximum needs no test for it. */
 const longMax: Omit<FusedAggregate, "kind"> = {
   state: () => [{ type: "i64", initial: NULL_I64 }],
   update: ([s], [x]) => [select(i64.gtS(x, s), x, s)],
@@ -191,7 +193,7 @@ for (const type of ["BOOLEAN", "FLOAT", "DOUBLE"]) {
 }
 
 /**
- * Every type whose values a kernel holds in one word; SYMBOL as its code. (Texts are in pool frames that are released:
+ * Every type whose values fit in one word of a kernel; SYMBOL as its code. (Texts are in pool frames that are released:
  * see batch-aggregates.ts.)
  */
 const KEPT = ["BOOLEAN", "BYTE", "SHORT", "CHAR", "INT", "LONG", "FLOAT", "DOUBLE", ...TIMES, "SYMBOL", "IPv4"];
@@ -214,11 +216,11 @@ for (const type of KEPT) {
     merge: ([a, seen]: IrNode[], [b, seen2]: IrNode[]) => [either(seen2, b, a), i64.or(seen, seen2)],
   };
   entries.push(
-    aggregate("first", type, type, "The first row's value, also when it is null.", {
+    aggregate("first", type, type, "The value of the first row, even if it is null.", {
       ...first,
       update: ([s, seen], [x]) => [either(seen, s, x), ONE64],
     }),
-    aggregate("last", type, type, "The last row's value, also when it is null.", {
+    aggregate("last", type, type, "The value of the last row, even if it is null.", {
       ...last,
       update: (_, [x]) => [x, ONE64],
     }),
@@ -241,13 +243,13 @@ for (const type of KEPT) {
 }
 
 entries.push(
-  aggregate("bool_and", "BOOLEAN", "BOOLEAN", "Is it true in every row? Without rows false.", {
+  aggregate("bool_and", "BOOLEAN", "BOOLEAN", "True if the value is true in every row. False without rows.", {
     state: () => [I64_ZERO, I64_ZERO],
     update: ([wrong, n], [x]) => [i64.or(wrong, i64.extendU(i32.eqz(x))), i64.add(n, ONE64)],
     merge: ([a, n], [b, m]) => [i64.or(a, b), i64.add(n, m)],
     finish: ([wrong, n]) => i32.and(i64.eqz(wrong), i64.ne(n, ZERO64)),
   }),
-  aggregate("bool_or", "BOOLEAN", "BOOLEAN", "True if it is true in at least one row.", {
+  aggregate("bool_or", "BOOLEAN", "BOOLEAN", "True if the value is true in at least one row.", {
     state: () => [I64_ZERO],
     update: ([s], [x]) => [i64.or(s, i64.extendU(x))],
     merge: ([a], [b]) => [i64.or(a, b)],

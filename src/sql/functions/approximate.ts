@@ -1,7 +1,7 @@
 /**
- * approx_percentile() and approx_median(): percentiles from counts of values in buckets, as in high-dynamic-range histograms.
- * With precision p, values up to 2 · 10^p are distinguished exactly, and greater ones to p digits: each power of two is divided
- * into `half` buckets, where half is the least power of two that is at least 10^p.
+ * approx_percentile() and approx_median(): percentiles from counts of values in buckets, as in high-dynamic-range
+ * histograms. With precision p, values up to 2 · 10^p are exact, and greater values have p correct digits: each power
+ * of two is divided into `half` buckets, where half is the least power of two that is at least 10^p.
  *
  * Source: Tene, "HdrHistogram: A High Dynamic Range Histogram", 2012 to 2016.
  */
@@ -63,7 +63,7 @@ class HistogramState implements BatchAggregateState {
       if (isNull) continue;
       const value = Number(values[row]);
       if (value < 0) {
-        throw new SqlError("an approximate percentile takes no negative values", 0, SQLSTATE.invalidParameter);
+        throw new SqlError("approx_percentile does not accept negative values", 0, SQLSTATE.invalidParameter);
       }
       this.add(groups === undefined ? 0 : groups[row], value);
     }
@@ -130,8 +130,8 @@ function entry(type: string, isMedian: boolean, withPrecision: boolean): Functio
     nulls: "custom",
     volatility: "immutable",
     summary: isMedian
-      ? "About the median, to so many digits as `precision` says (1)."
-      : "About the value that the fraction of the values is not above, to so many digits as `precision` says (1).",
+      ? "The approximate median, to `precision` digits (default 1)."
+      : "The approximate percentile: the least value that at least this fraction of the values does not exceed, to `precision` digits (default 1).",
     examples: isMedian
       ? [{ sql: "SELECT approx_median(x, 3) FROM long_sequence(5)", gives: 3 }]
       : [{ sql: "SELECT approx_percentile(x, 0.9) FROM long_sequence(1000)", gives: 927 }],

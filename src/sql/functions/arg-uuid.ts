@@ -32,7 +32,7 @@ class ArgState implements BatchAggregateState {
 
   private offer(group: number, key: Value, value: () => Value | undefined): void {
     const now = this.best[group];
-    // Among equal keys the first row counts.
+    // Among equal keys the first row wins.
     if (now === undefined || (this.greatest ? key > now.key : key < now.key)) {
       this.best[group] = { key, value: value() };
     }

@@ -57,7 +57,7 @@ const ARITHMETIC: {
   { name: "*", summary: "Product.", integer: "mul", example: "7 * 3", gives: 21 },
   {
     name: "/",
-    summary: "Quotient; integers are cut towards zero, and a division by zero is null.",
+    summary: "The quotient. Integer results are truncated towards zero. Division by zero gives null.",
     integer: undefined,
     example: "-7 / 2",
     gives: -3,
@@ -86,7 +86,7 @@ for (const { name, summary, integer, example, gives } of ARITHMETIC) {
   );
 }
 
-const REMAINDER = "Remainder with the sign of the dividend; of a division by zero null.";
+const REMAINDER = "The remainder, with the sign of the dividend. Division by zero gives null.";
 entries.push(
   operator("%", ["INT", "INT"], "INT", "propagate", REMAINDER, {
     emit: ([a, b]) => remainder(a, b),
@@ -108,7 +108,7 @@ for (const time of ["TIMESTAMP", "TIMESTAMP_NS"]) {
       emit: ([a, b]) => i64.add(a, b),
     }),
     operator("-", [time, "LONG"], time, "propagate", `A time ${unit} earlier.`, { emit: ([a, b]) => i64.sub(a, b) }),
-    operator("-", [time, time], "LONG", "propagate", `What lies between two times, in ${unit}.`, {
+    operator("-", [time, time], "LONG", "propagate", `The difference between two times, in ${unit}.`, {
       emit: ([a, b]) => i64.sub(a, b),
     }),
   );
@@ -119,24 +119,24 @@ function address(sum: IrNode): IrNode {
   return select(i64.eqz(i64.shrU(sum, i64.const(32n))), i32.wrap(sum), ZERO32);
 }
 entries.push(
-  operator("+", ["IPv4", "LONG"], "IPv4", "propagate", "The address so many places on.", {
+  operator("+", ["IPv4", "LONG"], "IPv4", "propagate", "The address advanced by a number of addresses.", {
     emit: ([a, b]) => address(i64.add(i64.extendU(a), b)),
   }),
-  operator("+", ["LONG", "IPv4"], "IPv4", "propagate", "The address so many places on.", {
+  operator("+", ["LONG", "IPv4"], "IPv4", "propagate", "The address advanced by a number of addresses.", {
     emit: ([a, b]) => address(i64.add(a, i64.extendU(b))),
   }),
-  operator("-", ["IPv4", "LONG"], "IPv4", "propagate", "The address so many places back.", {
+  operator("-", ["IPv4", "LONG"], "IPv4", "propagate", "The address moved back by a number of addresses.", {
     emit: ([a, b]) => address(i64.sub(i64.extendU(a), b)),
   }),
-  operator("-", ["IPv4", "IPv4"], "LONG", "propagate", "How many addresses lie between.", {
+  operator("-", ["IPv4", "IPv4"], "LONG", "propagate", "The number of addresses between two addresses.", {
     emit: ([a, b]) => i64.sub(i64.extendU(a), i64.extendU(b)),
   }),
 );
 
 const BITS: { name: string; op: "and" | "or" | "xor"; summary: string; example: string; gives: number }[] = [
-  { name: "&", op: "and", summary: "The bits set in both.", example: "12 & 10", gives: 8 },
-  { name: "|", op: "or", summary: "The bits set in either.", example: "12 | 3", gives: 15 },
-  { name: "^", op: "xor", summary: "The bits set in one.", example: "12 ^ 10", gives: 6 },
+  { name: "&", op: "and", summary: "Bitwise AND.", example: "12 & 10", gives: 8 },
+  { name: "|", op: "or", summary: "Bitwise OR.", example: "12 | 3", gives: 15 },
+  { name: "^", op: "xor", summary: "Bitwise exclusive OR.", example: "12 ^ 10", gives: 6 },
 ];
 for (const { name, op, summary, example, gives } of BITS) {
   entries.push(
@@ -149,16 +149,16 @@ for (const { name, op, summary, example, gives } of BITS) {
   );
 }
 entries.push(
-  operator("~", ["INT"], "INT", "propagate", "All bits turned over.", {
+  operator("~", ["INT"], "INT", "propagate", "Bitwise complement.", {
     emit: ([a]) => i32.xor(a, i32.const(-1)),
     examples: [{ sql: "~5", gives: -6 }],
   }),
-  operator("~", ["LONG"], "LONG", "propagate", "All bits turned over.", { emit: ([a]) => i64.xor(a, i64.const(-1n)) }),
-  operator("~", ["IPv4"], "IPv4", "propagate", "All bits turned over.", { emit: ([a]) => i32.xor(a, i32.const(-1)) }),
+  operator("~", ["LONG"], "LONG", "propagate", "Bitwise complement.", { emit: ([a]) => i64.xor(a, i64.const(-1n)) }),
+  operator("~", ["IPv4"], "IPv4", "propagate", "Bitwise complement.", { emit: ([a]) => i32.xor(a, i32.const(-1)) }),
 );
 
 // The nulls of INT and LONG are their own negatives.
-const NEGATIVE = "The negative; the type stays.";
+const NEGATIVE = "The negative, of the same type.";
 entries.push(
   operator("neg", ["BYTE"], "BYTE", "custom", NEGATIVE, { emit: ([a]) => i32.extend8(i32.sub(ZERO32, a)) }),
   operator("neg", ["SHORT"], "SHORT", "custom", NEGATIVE, { emit: ([a]) => i32.extend16(i32.sub(ZERO32, a)) }),

@@ -1,6 +1,6 @@
 /**
- * Arrays of DOUBLE of any dimensions: elements and slices, element-wise arithmetic, reductions. Indices count from 1; negative ones
- * from the end.
+ * Arrays of DOUBLE with any number of dimensions: elements and slices, element-wise arithmetic, reductions. Indices
+ * count from 1; negative indices count from the end.
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
@@ -40,7 +40,7 @@ export function grid(shape: number[], value: (index: number) => number, context:
 
 const POLL_ELEMENTS = 16_384;
 
-/** The array encoded by `encodeArray`; undefined for null. */
+/** Decodes an array that `encodeArray` encoded. Undefined for null. */
 function read(column: BatchColumn, row: number, context: FunctionContext): Grid | undefined {
   const bytes = column.bytes(row);
   if (bytes === undefined) return undefined;
@@ -60,7 +60,7 @@ export function write(out: BatchOut, row: number, made: Grid | undefined): void 
   bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), 4 + 4 * shape.length);
 }
 
-/** A row of any numeric column as a number; NaN for null. */
+/** Returns a row of any numeric column as a number; NaN for null. */
 function numberAt(column: BatchColumn, row: number): number {
   if (column.type === "NULL") return NaN;
   const value = column.values[row];
@@ -68,7 +68,7 @@ function numberAt(column: BatchColumn, row: number): number {
   return nullable && value === nullValue ? NaN : Number(value);
 }
 
-/** Calls `made` for each row and polls. */
+/** Calls `made` for each row, and polls for cancellation. */
 function each(made: (row: number, context: FunctionContext) => void, rowCount: number, context: FunctionContext): void {
   for (let row = 0; row < rowCount; row++) {
     made(row, context);
@@ -76,7 +76,7 @@ function each(made: (row: number, context: FunctionContext) => void, rowCount: n
   }
 }
 
-/** An array to a number. `of` receives the non-null elements, at least one. */
+/** Makes a function from an array to a number. `of` receives the non-null elements, at least one. */
 function reduction(name: string, summary: string, of: (present: Float64Array) => number): FunctionEntry {
   return batchEntry(name, [ARRAY("array")], "DOUBLE", summary, ([column], out, rowCount, context) =>
     each(
@@ -110,7 +110,7 @@ const deviation = (values: Float64Array, less: number): number => {
   return count <= 0 ? NaN : Math.sqrt(squares / count);
 };
 
-/** An array to another array. */
+/** Makes a function from an array to another array. */
 function mapping(
   name: string,
   summary: string,
@@ -165,7 +165,7 @@ function unfit(message: string, context: FunctionContext): SqlError {
   return new SqlError(message, context.at, SQLSTATE.invalidParameter);
 }
 
-/** The element for `index` of shape `to` in an array that is broadcast to it. */
+/** Returns the element for `index` of shape `to` in an array that is broadcast to that shape. */
 function stretched({ shape, values }: Grid, to: readonly number[]): (index: number) => number {
   const missing = to.length - shape.length;
   return (index) => {
@@ -319,7 +319,7 @@ const literals: FunctionEntry[] = [
           const first = rows.find((each) => each !== undefined);
           if (first === undefined || rows.includes(undefined)) return write(out, row, undefined);
           if (rows.some((each) => String(each!.shape) !== String(first.shape))) {
-            throw unfit("the rows of an array have one length", context);
+            throw unfit("the rows of an array must have the same length", context);
           }
           const size = first.values.length;
           const value = (i: number) => rows[Math.floor(i / size)]!.values[i % size];
@@ -333,7 +333,9 @@ const literals: FunctionEntry[] = [
 
 function product(a: Grid, b: Grid, context: FunctionContext): Grid {
   const [rows, inner] = a.shape, [other, columns] = b.shape;
-  if (inner !== other) throw unfit(`a matrix of ${inner} columns times one of ${other} rows is not there`, context);
+  if (inner !== other) {
+    throw unfit(`cannot multiply a matrix of ${inner} columns by a matrix of ${other} rows`, context);
+  }
   const pace = new Pace(context);
   return grid([rows, columns], (index) => {
     const i = Math.floor(index / columns), j = index % columns;
@@ -502,7 +504,10 @@ class Elements {
   }
 }
 
-/** Maps an index in an array of the first shape to one of the second, which is at least as long in every dimension. */
+/**
+ * Maps an index in an array of the first shape to an index in an array of the second shape, which is at least as long
+ * in every dimension.
+ */
 function placesIn(shape: readonly number[], wide: readonly number[]): (index: number) => number {
   if (shape.length === 1 || shape.every((length, i) => length === wide[i])) return (index) => index;
   return (index) => {
@@ -554,7 +559,7 @@ const elementwise = ELEMENTS.flatMap(([kind, what]): FunctionEntry[] => [
     `array_elem_${kind}`,
     [ARRAY("first"), { name: "next", type: "array", variadic: true }],
     widest,
-    `The ${what} at the same place of several arrays.`,
+    `The ${what} at each position of several arrays.`,
     (columns, out, rowCount, context) =>
       each(
         (row) => {
@@ -570,7 +575,7 @@ const elementwise = ELEMENTS.flatMap(([kind, what]): FunctionEntry[] => [
     `array_elem_${kind}`,
     [ARRAY("array")],
     same,
-    `The ${what} at the same place of all arrays.`,
+    `The ${what} at each position of all arrays.`,
     undefined,
     [],
     {
@@ -590,13 +595,13 @@ const build: FunctionEntry = batchEntry(
     variadic: true,
   }],
   (_, constants = []) => arrayTag(Number(constants[0] ?? 1) > 1 ? 2 : 1),
-  "An array of a size, filled with a number or with an array's elements.",
+  "An array of the given size, filled with a number or with an array's elements.",
   ([count, size, ...fillers], out, rowCount, context) =>
     each(
       (row) => {
         const length = size.values[row] as number, arrays = count.values[row] as number;
         if (length === NULL_I32) return write(out, row, undefined);
-        if (length < 0) throw unfit("the size of an array is not negative", context);
+        if (length < 0) throw unfit("the size of an array must not be negative", context);
         const rows = fillers.map((filler) => {
           const found = operandAt(filler, row, context);
           return (i: number): number =>
@@ -621,9 +626,12 @@ const build: FunctionEntry = batchEntry(
       if (!(count >= 1)) return { argument: 0, message: "expected at least one array" };
       const unfit = types.findIndex((type, k) => k >= 2 && !isFiller(type));
       if (unfit > 0) {
-        return { argument: unfit, message: `array_build: a filler is a number or an array, found ${types[unfit]}` };
+        return {
+          argument: unfit,
+          message: `array_build: a filler must be a number or an array: found ${types[unfit]}`,
+        };
       }
-      return types.length - 2 === count ? undefined : { message: `${count} arrays want as many fillers` };
+      return types.length - 2 === count ? undefined : { message: `expected ${count} fillers, one for each array` };
     },
   },
 );
@@ -719,7 +727,7 @@ const others: FunctionEntry[] = [
     "array_length",
     [ARRAY("array"), { name: "dimension", type: "INT" }],
     "INT",
-    "The length of a dimension, as PostgreSQL has it: NULL where the array is NULL or empty or has no such dimension.",
+    "The length of a dimension, as in PostgreSQL: NULL if the array is NULL or empty or has no such dimension.",
     ([column, dimension], out, rowCount, context) =>
       each(
         (row) => {
@@ -736,7 +744,7 @@ const others: FunctionEntry[] = [
       "dot_product",
       [{ name: "a", type: left }, { name: "b", type: right }],
       "DOUBLE",
-      "The sum of the products of elements at the same position; nulls are left out.",
+      "The sum of the products of elements at the same position. Nulls are ignored.",
       ([a, b], out, rowCount, context) =>
         each(
           (row) => {
@@ -821,7 +829,7 @@ const others: FunctionEntry[] = [
     "l2price",
     [{ name: "size", type: "DOUBLE" }, ARRAY("sizes"), ARRAY("prices")],
     "DOUBLE",
-    "The average price of trading a size against a book's levels, best first; null if the book is too small.",
+    "The average price of trading a size against a book's levels, best first. Null if the book is too small.",
     ([wanted, sizes, prices], out, rowCount, context) =>
       each(
         (row) => {
@@ -857,10 +865,10 @@ export const arrayFunctions: FunctionEntry[] = [
   reduction("array_avg", "The average of the elements.", mean),
   reduction("array_min", "The smallest element.", (values) => values.reduce((a, b) => Math.min(a, b))),
   reduction("array_max", "The greatest element.", (values) => values.reduce((a, b) => Math.max(a, b))),
-  reduction("array_stddev", "The standard deviation of a sample.", (values) => deviation(values, 1)),
-  reduction("array_stddev_samp", "The standard deviation of a sample.", (values) => deviation(values, 1)),
-  reduction("array_stddev_pop", "The standard deviation of all there is.", (values) => deviation(values, 0)),
-  mapping("array_cum_sum", "The sums up to each element, in one row.", flat, ({ values }, context) => {
+  reduction("array_stddev", "The sample standard deviation.", (values) => deviation(values, 1)),
+  reduction("array_stddev_samp", "The sample standard deviation.", (values) => deviation(values, 1)),
+  reduction("array_stddev_pop", "The population standard deviation.", (values) => deviation(values, 0)),
+  mapping("array_cum_sum", "The cumulative sums of all elements, in one row.", flat, ({ values }, context) => {
     let sum = NaN;
     return grid([values.length], (i) => {
       if (!Number.isNaN(values[i])) sum = (Number.isNaN(sum) ? 0 : sum) + values[i];
@@ -883,11 +891,11 @@ export const arrayFunctions: FunctionEntry[] = [
     same,
     (array, context) => byRow(array, context, (row) => row.reverse()),
   ),
-  mapping("flatten", "All elements in one row; of a null array: none.", flat, ({ values }) => ({
+  mapping("flatten", "All elements in one row. A null array has none.", flat, ({ values }) => ({
     shape: [values.length],
     values,
   }), { shape: [0], values: new Float64Array(0) }),
-  mapping("transpose", "Rows and columns exchanged.", same, transposed),
+  mapping("transpose", "The transposed array: rows and columns are exchanged.", same, transposed),
   build,
   ...elementwise,
   ...others,

@@ -34,7 +34,7 @@ function distinctAggregate(...parts: Parameters<typeof aggregate>): FunctionEntr
 const groupOf = (groups: Int32Array | undefined, row: number): number => (groups === undefined ? 0 : groups[row]);
 
 /**
- * The kept value of a group: the bytes of a text or of a 128-bit value. null: the value is null; undefined: none yet.
+ * The value of a group so far: the bytes of a text or of a 128-bit value. null: the value is null; undefined: none yet.
  */
 type Kept = Uint8Array | null | undefined;
 
@@ -113,8 +113,8 @@ const entries: FunctionEntry[] = [];
 
 const textArgs = [{ name: "value", type: "text" }];
 const WORDS: [name: string, mode: "first" | "last" | "min" | "max", skipNulls: boolean, summary: string][] = [
-  ["first", "first", false, "The first row's value, also when it is null."],
-  ["last", "last", false, "The last row's value, also when it is null."],
+  ["first", "first", false, "The value of the first row, even if it is null."],
+  ["last", "last", false, "The value of the last row, even if it is null."],
   ["first_not_null", "first", true, "The first value that is not null."],
   ["last_not_null", "last", true, "The last value that is not null."],
   ["min", "min", true, "The smallest value that is not null."],
@@ -221,7 +221,7 @@ function writeCounts(table: ValueTable, out: BatchOut, groupCount: number): void
   for (let group = 0; group < groupCount; group++) out.values[group] = BigInt(counts[group]);
 }
 
-/** The most frequent value; among equals the one that came first. */
+/** Writes the most frequent value of each group; of equally frequent values, the one that came first. */
 function writeModes(table: ValueTable, out: BatchOut, groupCount: number): void {
   const best = new Int32Array(groupCount).fill(-1);
   for (let entry = 0; entry < table.count; entry++) {
@@ -251,7 +251,7 @@ for (const type of DISTINCT) {
       "approx_count_distinct",
       [{ name: "value", type }, { name: "precision", type: "INT", constant: true, optional: true }],
       "LONG",
-      "The number of distinct values that are not null; this server counts them exactly.",
+      "The number of distinct values that are not null. This server counts them exactly.",
       ([type], _, context) => new DistinctState(type, context, writeCounts),
     ),
   );
@@ -275,7 +275,7 @@ for (const type of [...DISTINCT, "BOOLEAN"]) {
       "mode",
       [{ name: "value", type }],
       type === "SYMBOL" ? "SYMBOL_TEXT" : isTime(type) ? "LONG" : type,
-      isTime(type) ? "The value that most rows have, as a number of its unit." : "The value that most rows have.",
+      isTime(type) ? "The most frequent value, as a number of its unit." : "The most frequent value.",
       ([type], _, context) => new DistinctState(type, context, writeModes, true),
     ),
   );
@@ -360,7 +360,7 @@ entries.push(
   ),
 );
 
-/** Σ ln x, the count, and whether a value was not positive. */
+/** Sum of ln x, the count, and whether any value was not positive. */
 class GeometricState implements BatchAggregateState {
   logs: number[] = [];
   counts: number[] = [];
@@ -392,7 +392,7 @@ entries.push(
     "geomean",
     [{ name: "value", type: "DOUBLE" }],
     "DOUBLE",
-    "The geometric mean; null if a value is zero or negative.",
+    "The geometric mean. Null if any value is zero or negative.",
     () => new GeometricState(),
   ),
 );
@@ -434,7 +434,7 @@ class DistanceState implements BatchAggregateState {
   }
 }
 
-/** The value that the dialect uses. */
+/** The radius that the dialect uses. */
 const EARTH_RADIUS_KM = 6371.088;
 
 /** Distance of two points in degrees. Source: Sinnott, "Virtues of the Haversine", 1984. */
@@ -450,7 +450,7 @@ entries.push(
     "haversine_dist_deg",
     [{ name: "latitude", type: "DOUBLE" }, { name: "longitude", type: "DOUBLE" }, { name: "time", type: "TIMESTAMP" }],
     "DOUBLE",
-    "The kilometres travelled along points in the order of rows.",
+    "The distance travelled along the points in row order, in kilometres.",
     () => new DistanceState(),
   ),
 );

@@ -79,21 +79,21 @@ const OPERATORS: {
 }[] = [
   {
     name: "=",
-    summary: "Are they equal? Null equals null.",
+    summary: "True if both are equal. Null equals null.",
     example: "1 = 1",
     of: (o) => o.eq,
     wide: (sign) => sign === 0,
   },
   {
     name: "!=",
-    summary: "Do they differ? Null differs from every value but null.",
+    summary: "True if both differ. Null differs from every value except null.",
     example: "1 != 2",
     of: (o) => (a, b) => not(o.eq(a, b)),
     wide: (sign) => sign !== 0,
   },
   {
     name: "<",
-    summary: "True if the first is less.",
+    summary: "True if the first is less than the second.",
     example: "1 < 2",
     of: (o) => o.lt,
     wide: (sign, nulls) => sign < 0 && nulls === 0,
@@ -107,7 +107,7 @@ const OPERATORS: {
   },
   {
     name: ">",
-    summary: "True if the first is greater.",
+    summary: "True if the first is greater than the second.",
     example: "3 > 2",
     of: (o) => (a, b) => o.lt(b, a),
     wide: (sign, nulls) => sign > 0 && nulls === 0,
@@ -179,7 +179,7 @@ for (const [type, order] of ORDERS) {
   const { le, min, max } = order;
   if (type === "CHAR" || min === undefined || max === undefined) continue;
   entries.push(
-    entry("between", [type, type, type], "True if a is between b and c, both included, in either order of b and c.", {
+    entry("between", [type, type, type], "True if a is between b and c, inclusive, in either order of b and c.", {
       args: [{ name: "a", type }, { name: "low", type }, { name: "high", type }],
       emit: ([a, low, high]) => i32.and(le(min(low, high), a), le(a, max(low, high))),
       examples: type === "INT" ? [{ sql: "5 BETWEEN 10 AND 1", gives: true }] : [],
@@ -188,11 +188,11 @@ for (const [type, order] of ORDERS) {
 }
 
 entries.push(
-  entry("and", ["BOOLEAN", "BOOLEAN"], "True if both are true.", {
+  entry("and", ["BOOLEAN", "BOOLEAN"], "True if both conditions are true.", {
     emit: ([a, b]) => i32.and(a, b),
     examples: [{ sql: "true AND false", gives: false }],
   }),
-  entry("or", ["BOOLEAN", "BOOLEAN"], "True if at least one is true.", {
+  entry("or", ["BOOLEAN", "BOOLEAN"], "True if at least one condition is true.", {
     emit: ([a, b]) => i32.or(a, b),
     examples: [{ sql: "true OR false", gives: true }],
   }),
@@ -224,7 +224,7 @@ for (
   ]
 ) {
   entries.push(
-    entry("is_null", [type], "Is it null? BOOLEAN, BYTE and SHORT never are.", {
+    entry("is_null", [type], "True if the value is null. BOOLEAN, BYTE and SHORT are never null.", {
       emit: ([a]) => {
         const test = notNull(a, type);
         return test === undefined ? ZERO32 : not(test);
@@ -234,7 +234,7 @@ for (
 }
 for (const type of ["UUID", "INTERVAL"]) {
   entries.push(
-    entry("is_null", [type], "True if it is null.", {
+    entry("is_null", [type], "True if the value is null.", {
       batch: ([a], out, rowCount) => {
         for (let row = 0; row < rowCount; row++) out.values[row] = a.isNull(row) ? 1 : 0;
       },
@@ -244,7 +244,7 @@ for (const type of ["UUID", "INTERVAL"]) {
 
 /** For wide types and types with parameters. */
 entries.push(
-  entry("is_null", ["any"], "True if it is null.", {
+  entry("is_null", ["any"], "True if the value is null.", {
     batch: ([a], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) out.values[row] = a.isNull(row) ? 1 : 0;
     },

@@ -20,7 +20,7 @@ const coalesceWide: BatchFunction = (args, out, rowCount) => {
   }
 };
 
-/** The greater (or smaller) of two; a null yields to the other value. */
+/** The greater (or smaller) of two values. If one is null, the other. */
 function better(type: string, greatest: boolean): (a: IrNode, b: IrNode) => IrNode {
   return (left, right) =>
     bind(left, (a) =>
@@ -92,7 +92,7 @@ for (const [type, equal] of EQUAL) {
     name: "nullif",
     args: [{ name: "value", type }, { name: "unwanted", type }],
     returns,
-    summary: "Null where the two are equal, else the first.",
+    summary: "Null if both are equal, else the first.",
     examples: type === "INT" ? [{ sql: "nullif(10, 10)", gives: null }, { sql: "nullif(10, 9)", gives: 10 }] : [],
     emit: ([a, b]) => bind(a, (value) => select(equal(value, b), nullOf(returns), value)),
   });
@@ -112,7 +112,7 @@ for (const name of ["greatest", "least"]) {
       types,
     ) => (ORDERED.includes(types[0])
       ? undefined
-      : { argument: 0, message: `${name} takes numbers or times, not ${types[0]}` }),
+      : { argument: 0, message: `${name} accepts numbers or times: found ${types[0]}` }),
     emit: (values, types) => values.reduce(better(types[0], name === "greatest")),
   });
 }

@@ -95,7 +95,7 @@ function binary(operation: Operation): BatchFunction {
   };
 }
 
-/** The type that holds both operands: the maximum of integer digits and of fraction digits, plus `more` digits. */
+/** The type for both operands: the maximum of integer digits and of fraction digits, plus `more` digits. */
 function holding([a, b]: string[], more: number): string {
   const left = decimalOf(a) ?? { precision: 1, scale: 0 }, right = decimalOf(b) ?? left;
   const scale = Math.max(left.scale, right.scale);
@@ -112,7 +112,7 @@ const operators: FunctionEntry[] = ([
   ["*", "Product of DECIMALs.", product, (a, b) => a * b],
   [
     "/",
-    "The quotient of DECIMALs with the decimals of both, rounded. Division by zero is an error.",
+    "The quotient, rounded to the sum of both operands' decimals. Division by zero is an error.",
     product,
     (a, b, _, right, at) => {
       const divisor = notZero(b, at), scaled = a * power(2 * right.scale);
@@ -188,7 +188,7 @@ function unary(
 
 const whole = ({ precision, scale }: DecimalType): string => limited(precision - scale + (scale > 0 ? 1 : 0), 0);
 
-/** Rounds to `digits` decimals; the type stays if it has no more of them. */
+/** Rounds to `digits` decimals. The type stays the same if it has no more decimals. */
 function rounding(name: string, summary: string, rule: Rounding, carry: number): FunctionEntry[] {
   const returns = ({ precision, scale }: DecimalType, digits: number): string =>
     digits >= scale
@@ -196,7 +196,7 @@ function rounding(name: string, summary: string, rule: Rounding, carry: number):
       : limited(precision - scale + Math.max(0, digits) + carry || 1, Math.max(0, digits));
   const operation = (value: bigint, { precision, scale }: DecimalType, given: number): bigint => {
     if (given >= scale) return value;
-    // Left of the first digit all positions give the same result.
+    // Left of the first digit all numbers of digits give the same result.
     const digits = Math.max(given, -precision - 1);
     return digits >= 0
       ? rescaled(value, scale, digits, rule)
@@ -207,15 +207,25 @@ function rounding(name: string, summary: string, rule: Rounding, carry: number):
 }
 
 const roundings: FunctionEntry[] = [
-  ...rounding("round", "Rounded to so many decimals; halves go away from zero.", halfUp, 1),
-  ...rounding("round_half_even", "Rounded to so many decimals; halves go to the even digit.", halfEven, 1),
-  ...rounding("round_up", "Rounded away from zero to so many decimals.", outwards, 1),
-  ...rounding("round_down", "Rounded towards zero to so many decimals.", inwards, 0),
+  ...rounding("round", "The value rounded to a number of decimals, halves away from zero.", halfUp, 1),
+  ...rounding("round_half_even", "The value rounded to a number of decimals, halves to the even digit.", halfEven, 1),
+  ...rounding("round_up", "The value rounded away from zero to a number of decimals.", outwards, 1),
+  ...rounding("round_down", "The value rounded towards zero to a number of decimals.", inwards, 0),
   ...["ceil", "ceiling"].map((name) =>
-    unary(name, "The next whole number up.", whole, (value, { scale }) => rescaled(value, scale, 0, upwards))
+    unary(
+      name,
+      "The value rounded up to a whole number.",
+      whole,
+      (value, { scale }) => rescaled(value, scale, 0, upwards),
+    )
   ),
-  unary("floor", "The next whole number down.", whole, (value, { scale }) => rescaled(value, scale, 0, downwards)),
-  unary("abs", "The value without its sign.", ({ precision, scale }) => decimalTag(precision, scale), magnitude),
+  unary(
+    "floor",
+    "The value rounded down to a whole number.",
+    whole,
+    (value, { scale }) => rescaled(value, scale, 0, downwards),
+  ),
+  unary("abs", "The absolute value.", ({ precision, scale }) => decimalTag(precision, scale), magnitude),
   unary("neg", "The negative.", ({ precision, scale }) => decimalTag(precision, scale), (value) => -value),
   unary("sign", "-1, 0 or 1.", () => decimalTag(1, 0), (value) => (value < 0n ? -1n : value > 0n ? 1n : 0n)),
 ];
@@ -264,7 +274,7 @@ const casts: FunctionEntry[] = [
     })
   ),
   ...["text", "CHAR"].map((type) =>
-    castFrom(type, "The number that a text is.", ([column], out, rowCount, context) => {
+    castFrom(type, "The text parsed as a DECIMAL.", ([column], out, rowCount, context) => {
       for (let row = 0; row < rowCount; row++) {
         const code = type === "CHAR" ? column.values[row] as number : 0;
         const text = type !== "CHAR" ? column.text(row) : code === 0 ? undefined : String.fromCharCode(code);
@@ -274,7 +284,7 @@ const casts: FunctionEntry[] = [
       }
     })
   ),
-  castFrom("decimal", "The value with other digits.", ([column], out, rowCount, context) => {
+  castFrom("decimal", "The value with another precision and scale.", ([column], out, rowCount, context) => {
     const from = decimalOf(column.type)!, to = decimalOf(out.type)!;
     for (let row = 0; row < rowCount; row++) {
       const value = read(column, row);

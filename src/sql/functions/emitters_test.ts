@@ -29,7 +29,7 @@ for (const entry of FUNCTIONS) {
     if (entry.check?.(types.map(() => undefined), types) !== undefined) continue;
     const id = functionId(entry.name, types);
     const type = typeof entry.returns === "string" ? entry.returns : entry.returns(types);
-    Deno.test(`${id} in a kernel is what it means`, () => {
+    Deno.test(`${id} gives the same values in a kernel as the reference`, () => {
       const reference = REFERENCE[entry.name];
       assert.ok(reference !== undefined, "its meaning is written in testing-reference.ts");
       const random = randomFrom(seed + id.length * 7919);

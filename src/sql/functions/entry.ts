@@ -59,7 +59,7 @@ export interface FunctionEntry {
    * Checks the constant arguments (undefined: not constant) when the call is bound. Returns the error and the argument.
    */
   check?: (constants: readonly (Value | undefined)[], types: readonly string[]) =>
-    | { argument?: number; /** Into the argument's text in the statement. */ offset?: number; message: string }
+    | { argument?: number; /** Offset in the argument's text in the statement. */ offset?: number; message: string }
     | undefined;
 
   /**
@@ -83,10 +83,10 @@ export interface FunctionEntry {
   table?: boolean;
 }
 
-/** What functions that the server evaluates know of it. */
+/** Facts about the server for functions that it evaluates. */
 export interface ServerFacts {
   startedMicros: bigint;
-  /** Reads the settings and certificates again. True if something changed that takes effect at once. */
+  /** Reads the settings and certificates again. Returns true if a change took effect. */
   reloadConfig(): boolean;
   log(level: "INFO" | "ERROR", message: string): void;
 }
@@ -158,7 +158,7 @@ export interface FunctionContext {
   random: () => number;
   /** Position of the call in the statement, for SqlError. */
   at: number;
-  /** Throws if the query is cancelled, is out of time or the server stops. Call it every 4,096 rows of slow work. */
+  /** Throws if the query is cancelled, out of time, or the server stops. Call it every 4,096 rows of slow work. */
   poll: () => void;
   user: string;
   /** Ordinal of the batch's first row in the query, for sequences that depend on the row. */

@@ -90,7 +90,7 @@ const refused: [
   ["cast_UUID", ["BOOLEAN"], [], { failure: "types", argument: undefined }],
   ["uppercase", ["STRING"], [], { failure: "unknown" }],
 ];
-Deno.test("findOverload() reports why no overload matches, and which argument is at fault", () => {
+Deno.test("findOverload() reports why no overload matches, and for which argument", () => {
   for (const [name, types, constants, expected] of refused) {
     const failure = findOverload(name, types, constants) as unknown as Record<string, unknown>;
     for (const [key, value] of Object.entries(expected)) {

@@ -40,8 +40,8 @@ export const unit = (context: FunctionContext) =>
 export const below = (context: FunctionContext, count: number) => Math.floor(unit(context) * count);
 export const long = (context: FunctionContext) =>
   BigInt.asIntN(64, (BigInt(context.random()) << 32n) | BigInt(context.random()));
-/** Constants are checked when the call is bound, other bounds row by row. */
-const BAD_RANGE = "the lower bound is not below the upper one";
+/** Constant bounds are checked when the call is bound, other bounds row by row. */
+const BAD_RANGE = "the lower bound must be below the upper bound";
 
 /** low … high; null if either is null. */
 function between(context: FunctionContext, low: bigint, high: bigint): bigint {
@@ -57,7 +57,7 @@ function smallBetween(context: FunctionContext, low: number, high: number, none?
   return low + below(context, high - low + 1);
 }
 
-/** True for one of `rate + 1` rows on average; 0: never. */
+/** True for one of `rate + 1` rows on average. A rate of 0 means never. */
 export const isNull = (context: FunctionContext, rate: number) => rate > 0 && context.random() % (rate + 1) === 0;
 
 /** Bounds are constants or columns. */
@@ -81,7 +81,9 @@ interface Texts {
 const TEXTS_MAX = 1_000_000;
 
 function randomTexts(count: number, low: number, high: number, context: FunctionContext, pace: Pace): Texts {
-  if (!(count >= 1 && count <= TEXTS_MAX)) fail(`${count} texts cannot be made: 1 to ${TEXTS_MAX} can`, context);
+  if (!(count >= 1 && count <= TEXTS_MAX)) {
+    fail(`invalid number of texts ${count}: expected 1 to ${TEXTS_MAX}`, context);
+  }
   checkTextLength("a random text", high, context);
   let bytes = new Uint8Array(0);
   const starts = new Float64Array(count + 1);
@@ -102,20 +104,20 @@ const checkRange: FunctionEntry["check"] = ([low, high, rate]) =>
   low !== undefined && high !== undefined && low !== null && high !== null && low >= high
     ? { message: BAD_RANGE }
     : typeof rate === "number" && rate < 0
-    ? { message: "the rate of nulls is negative", argument: 2 }
+    ? { message: "the rate of nulls must not be negative", argument: 2 }
     : undefined;
 
 const checkTextRange: FunctionEntry["check"] = (constants, types) =>
   checkRange(constants, types) ??
     (Number(constants[1] ?? 0) > TEXT_BYTES_MAX
-      ? { message: `a text has ${TEXT_BYTES_MAX} letters at most`, argument: 1 }
+      ? { message: `a text can have at most ${TEXT_BYTES_MAX} letters`, argument: 1 }
       : undefined);
 
 const checkTexts: FunctionEntry["check"] = ([count, , high]) =>
   count !== undefined && !(Number(count) >= 1 && Number(count) <= TEXTS_MAX)
     ? { message: `expected 1 to ${TEXTS_MAX} texts`, argument: 0 }
     : Number(high ?? 0) > TEXT_BYTES_MAX
-    ? { message: `a text has ${TEXT_BYTES_MAX} letters at most`, argument: 2 }
+    ? { message: `a text can have at most ${TEXT_BYTES_MAX} letters`, argument: 2 }
     : undefined;
 
 const entries: FunctionEntry[] = [
@@ -156,7 +158,7 @@ const entries: FunctionEntry[] = [
     (out, row, context, [low, high]) => out.values[row] = smallBetween(context, at(low, row), at(high, row)),
     { check: checkRange },
   ),
-  generator("rnd_int", [], "INT", "Any INT but null.", (out, row, context) => {
+  generator("rnd_int", [], "INT", "Any INT except null.", (out, row, context) => {
     const value = context.random() | 0;
     out.values[row] = value === NULL_I32 ? 0 : value;
   }),
@@ -172,7 +174,7 @@ const entries: FunctionEntry[] = [
     },
     { check: checkRange },
   ),
-  generator("rnd_long", [], "LONG", "Any LONG but null.", (out, row, context) => {
+  generator("rnd_long", [], "LONG", "Any LONG except null.", (out, row, context) => {
     const value = long(context);
     out.values[row] = value === NULL_I64 ? 0n : value;
   }),
@@ -287,7 +289,7 @@ for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"]
       name,
       [["count", "INT"], ["low", "INT"], ["high", "INT"], ["nullRate", "INT"]],
       returns,
-      "One of count texts of low to high capital letters, or null.",
+      "One of `count` texts of low to high capital letters, or null.",
       (out, row, context, [count, low, high, rate], pace) => {
         let texts = context.state.get("texts") as Texts | undefined;
         if (texts === undefined) {
@@ -306,7 +308,7 @@ for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"]
       returns,
       nulls: "custom",
       volatility: "volatile",
-      summary: "One of the texts.",
+      summary: "One of the given texts.",
       examples: [{ sql: `${name}('only')`, gives: "only" }],
       batch: (columns, out, rowCount, context) => {
         for (let row = 0; row < rowCount; row++) {
@@ -344,7 +346,7 @@ for (
     returns: type,
     nulls: "custom",
     volatility: "volatile",
-    summary: "A time for each row: the start, then always the row's step later, in the time's unit.",
+    summary: "A time for each row: `start`, advanced by `step` for each row, in the time's unit.",
     examples: type === "TIMESTAMP"
       ? [{
         sql: "SELECT timestamp_sequence('2024-01-01', 1) FROM long_sequence(1)",
@@ -380,14 +382,14 @@ entries.push(
   source(
     "long_sequence",
     [required("count", "LONG"), optional("seed1", "LONG"), optional("seed2", "LONG")],
-    "A number of rows with x from 1. With two seeds, random functions give the same values in each run.",
+    "A given number of rows with x from 1. With two seeds, random functions give the same values in each run.",
     "SELECT * FROM long_sequence(3)",
     1,
   ),
   source(
     "generate_series",
     [required("start", "any"), required("end", "any"), optional("step", "any")],
-    "The numbers or times from start to end, both included.",
+    "The numbers or times from start to end, inclusive.",
     "SELECT * FROM generate_series(1, 3)",
     1,
   ),

@@ -64,7 +64,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "make_geohash",
     [DOUBLE("longitude"), DOUBLE("latitude"), { name: "bits", type: "INT", constant: true }],
     (_, constants = []) => geohashTag(Number(constants[2] ?? 1)),
-    "The geohash of a place, with a number of bits.",
+    "The geohash of a point, with a number of bits.",
     ([longitudes, latitudes, bits], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const longitude = longitudes.values[row], latitude = latitudes.values[row];
@@ -79,7 +79,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "within",
     [{ name: "geohash", type: "wide" }, { name: "prefix", type: "wide", constant: true, variadic: true }],
     "BOOLEAN",
-    "True if the geohash begins with one of the others.",
+    "True if the geohash begins with one of the other geohashes.",
     ([column, ...prefixes], out, rowCount) => {
       const bits = geohashBits(column.type)!;
       for (let row = 0; row < rowCount; row++) {
@@ -114,7 +114,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "within_radius",
     [DOUBLE("x"), DOUBLE("y"), DOUBLE("centerX"), DOUBLE("centerY"), DOUBLE("radius")],
     "BOOLEAN",
-    "True if the point is in the circle or on its line.",
+    "True if the point is in the circle or on its border.",
     (columns, out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const [x, y, centerX, centerY, radius] = ofRow(columns, row);
@@ -127,7 +127,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "geo_distance_meters",
     COORDINATES,
     "DOUBLE",
-    "The distance of two places in metres, exact for places that are close to each other.",
+    "The distance of two points in metres, accurate for points that are close to each other.",
     (columns, out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const [latitude, longitude, toLatitude, toLongitude] = ofRow(columns, row);
@@ -141,7 +141,7 @@ export const geographyFunctions: FunctionEntry[] = [
     "geo_within_radius_latlon",
     [...COORDINATES, DOUBLE("meters")],
     "BOOLEAN",
-    "True if the distance of the two places is at most so many metres.",
+    "True if the distance of two points is at most a number of metres.",
     (columns, out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const [latitude, longitude, toLatitude, toLongitude, meters] = ofRow(columns, row);

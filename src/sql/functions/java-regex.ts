@@ -8,7 +8,7 @@ import { type Groups, type Names, patientRegex } from "./patient-regex.ts";
 import { PATTERN_UNITS_MAX } from "./sizes.ts";
 
 export type Translated = { source: string; flags: string } | {
-  problem: string; /** Into the pattern. */
+  problem: string; /** Offset in the pattern. */
   offset: number;
 };
 
@@ -35,10 +35,12 @@ class Refusal extends Error {
   }
 }
 
-/** @param keepsGroups its groups are used in a replacement. */
+/**
+ * @param keepsGroups whether a replacement uses the groups.
+ */
 export function translateRegex(pattern: string, keepsGroups: boolean): Translated {
   if (pattern.length > PATTERN_UNITS_MAX) {
-    return { problem: `it has ${pattern.length} characters, ${PATTERN_UNITS_MAX} are the most`, offset: 0 };
+    return { problem: `it has ${pattern.length} characters, at most ${PATTERN_UNITS_MAX} are allowed`, offset: 0 };
   }
   try {
     const { source, flags } = translate(pattern);
@@ -84,10 +86,10 @@ function translate(pattern: string): { source: string; flags: string } {
       depth++;
       if (pattern.startsWith("(?>", at)) throw new Refusal("atomic groups are not supported", at);
       const inline = /^\(\?[a-zA-Z]*(?:-[a-zA-Z]+)?\)/.exec(pattern.slice(at));
-      if (inline !== null) throw new Refusal("flags are supported at the start only", at);
-      if (/^\(\?\w*i\w*[-:]/.test(pattern.slice(at))) throw new Refusal("flags are supported at the start only", at);
+      if (inline !== null) throw new Refusal("flags are supported only at the start", at);
+      if (/^\(\?\w*i\w*[-:]/.test(pattern.slice(at))) throw new Refusal("flags are supported only at the start", at);
       if (/^\(\?<?[=!]/.test(pattern.slice(at, at + 4))) {
-        throw new Refusal("look-around is not supported, as a search with it may never end", at);
+        throw new Refusal("look-around is not supported, because a search with it may not end", at);
       }
       source += character;
       at++;
@@ -96,13 +98,13 @@ function translate(pattern: string): { source: string; flags: string } {
         at++;
       }
     } else if (character === ")") {
-      if (depth-- === 0) throw new Refusal("a closing parenthesis has no opening one", Math.max(0, at - 1));
+      if (depth-- === 0) throw new Refusal("a closing parenthesis has no opening parenthesis", Math.max(0, at - 1));
       source += character;
       at++;
     } else if ("*+?}".includes(character) && pattern[at + 1] === "+") {
       throw new Refusal("possessive quantifiers are not supported", at);
     } else if (character === "{" && !/^\{\d+(,\d*)?\}/.test(pattern.slice(at))) {
-      throw new Refusal("a repetition is not well formed", at);
+      throw new Refusal("a repetition is malformed", at);
     } else if (character === "}" && !/\{\d+(,\d*)?\}$/.test(pattern.slice(0, at + 1))) {
       source += "\\}";
       at++;
@@ -132,7 +134,7 @@ function escape(pattern: string, at: number, inClass: boolean): [source: string,
   }
   if ("dDwWsStnrfvbB".includes(character)) return [`\\${character === "v" ? "x0B" : character}`, at + 2];
   if (/[1-9k]/.test(character) && !inClass) {
-    throw new Refusal("back references are not supported, as a search with them may never end", at);
+    throw new Refusal("back references are not supported, because a search with them may not end", at);
   }
   switch (character) {
     case "a":
@@ -148,7 +150,7 @@ function escape(pattern: string, at: number, inClass: boolean): [source: string,
     case "z":
       return ["(?-m:$)", at + 2];
     case "Z":
-      throw new Refusal("\\Z is not supported: \\z is", at);
+      throw new Refusal("\\Z is not supported: use \\z", at);
     case "0": {
       const octal = /^[0-3]?[0-7]{1,2}/.exec(pattern.slice(at + 2));
       if (octal === null) throw new Refusal("an octal escape has no digits", at);
@@ -156,22 +158,22 @@ function escape(pattern: string, at: number, inClass: boolean): [source: string,
     }
     case "x": {
       const hex = /^(?:[0-9a-fA-F]{2}|\{[0-9a-fA-F]+\})/.exec(pattern.slice(at + 2));
-      if (hex === null) throw new Refusal("a hexadecimal escape is not well formed", at);
+      if (hex === null) throw new Refusal("a hexadecimal escape is malformed", at);
       return [hex[0].startsWith("{") ? `\\u${hex[0]}` : `\\x${hex[0]}`, at + 2 + hex[0].length];
     }
     case "u": {
-      if (!/^[0-9a-fA-F]{4}/.test(pattern.slice(at + 2))) throw new Refusal("a Unicode escape is not well formed", at);
+      if (!/^[0-9a-fA-F]{4}/.test(pattern.slice(at + 2))) throw new Refusal("a Unicode escape is malformed", at);
       return [pattern.slice(at, at + 6), at + 6];
     }
     case "p":
     case "P": {
       const named = /^(?:\{(\^?)(\w+)(?:=(\w+))?\}|(\w))/.exec(pattern.slice(at + 2));
-      if (named === null) throw new Refusal("a property is not well formed", at);
+      if (named === null) throw new Refusal("a property is malformed", at);
       const name = named[4] ?? named[2];
       const next = at + 2 + named[0].length;
       const inside = Object.hasOwn(CLASSES, name) ? CLASSES[name] : undefined;
       if (inside !== undefined) {
-        if (inClass && character === "P") throw new Refusal(`\\P{${name}} inside of a class is not supported`, at);
+        if (inClass && character === "P") throw new Refusal(`\\P{${name}} inside a class is not supported`, at);
         return [inClass ? inside : `[${character === "P" ? "^" : ""}${inside}]`, next];
       }
       const property = named[3] !== undefined
@@ -206,7 +208,7 @@ function characterClass(pattern: string, from: number): [source: string, next: n
     if (character === "]" && !isFirst) return [source + "]", at + 1];
     if (character === "[") {
       const [inner, next] = characterClass(pattern, at);
-      if (inner.startsWith("[^")) throw new Refusal("a negated class inside of a class is not supported", at);
+      if (inner.startsWith("[^")) throw new Refusal("a negated class inside a class is not supported", at);
       source += inner.slice(1, -1);
       at = next;
     } else if (pattern.startsWith("&&", at)) {

@@ -1,6 +1,6 @@
 /**
- * json_extract(document, path): one value of a JSON text. A cast directly after it reads the value as that type; the binder turns it
- * into a call of "json_extract_<TYPE>".
+ * json_extract(document, path): one value of a JSON text. A cast directly after it reads the value as that type. The
+ * binder turns it into a call of "json_extract_<TYPE>".
  */
 import { NULL_I32, NULL_I64, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
@@ -10,7 +10,7 @@ import type { BatchColumn, BatchOut, FunctionEntry } from "./entry.ts";
 /** A step of a path: a field's name or an item's index. */
 type Step = string | number;
 
-/** Parses `$.a[0].b`, also without the dollar; undefined if invalid. */
+/** Parses `$.a[0].b`, also without the dollar. Undefined if the path is invalid. */
 export function readPath(text: string): Step[] | undefined {
   const steps: Step[] = [];
   const pattern = /\.([^.[\]]+)|\[(\d+)\]/y;
@@ -37,7 +37,10 @@ function scalarEnd(text: string, at: number): number {
   return SCALAR.test(text) ? SCALAR.lastIndex : -1;
 }
 
-/** The end of the value at `at`; -1 if it is incomplete. Counts brackets, so that depth takes no stack. */
+/**
+ * The end of the value at `at`, or -1 if it is incomplete. Counts brackets instead of recursing, so that deep documents
+ * need no stack.
+ */
 function valueEnd(text: string, at: number): number {
   const open: string[] = [];
   for (;;) {
@@ -118,7 +121,7 @@ function unquoted(raw: string): string | undefined {
   }
 }
 
-/** A value as text: strings without quotes and escapes, everything else as written; undefined: null. */
+/** A value as text: strings without quotes and escapes, everything else as written. Undefined for null. */
 function asText(raw: string): string | undefined {
   return raw === "null" ? undefined : raw[0] === '"' ? unquoted(raw) : raw;
 }
@@ -132,7 +135,7 @@ function asNumber(raw: string): number {
   return text === undefined || !/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text) ? NaN : Number(text);
 }
 
-/** As an integer: fractions are truncated; undefined if it has too many bits. */
+/** A value as an integer, truncated. Undefined if it has more than `bits` bits. */
 function asWhole(raw: string, bits: number): bigint | undefined {
   const text = asText(raw);
   const number = asNumber(raw);
@@ -142,7 +145,7 @@ function asWhole(raw: string, bits: number): bigint | undefined {
   return BigInt.asIntN(bits, value) === value ? value : undefined;
 }
 
-/** A value that is written as text, or for times as a number in their units. */
+/** A value that is written as text, or, for times, as a number in their unit. */
 function asValue(raw: string, type: string): Value | undefined {
   const text = asText(raw);
   if (text === undefined) return undefined;
@@ -203,7 +206,7 @@ const entries: FunctionEntry[] = [
     "json_extract",
     ARGS,
     "VARCHAR",
-    "The value at a path such as `$.a[0].b` of a JSON text. A cast of the call reads the value as that type.",
+    "The value at a path such as `$.a[0].b` in a JSON text. A cast of the call reads the value as that type.",
     // A null in the document is an empty text, to distinguish it from a missing value.
     extracted((out, row, raw) => out.setText(row, raw === undefined ? undefined : raw === "null" ? "" : asText(raw))),
     [[`json_extract('{"a":[1,2]}', '$.a[1]')`, "2"], [`json_extract('{"a":"7"}', '.a')::int`, 7]],

@@ -1,6 +1,7 @@
 /**
- * Views of shared memory for loops. Addresses exceed 2^31, and with an index that is not a 32-bit integer V8 reads a typed array some
- * fifty times as slowly (measured: 8 ns against 312 ns for the length of a short text). So the upper half has its own view.
+ * Views of shared memory for loops. V8 reads a typed array some fifty times as slowly with an index that is not a
+ * 32-bit integer (measured: 8 ns against 312 ns for the length of a short text), and addresses exceed 2^31. So the
+ * upper half has its own view.
  */
 import type { BatchColumn } from "./entry.ts";
 
@@ -24,7 +25,7 @@ export function viewsOf(memory: Uint8Array): MemoryViews {
   return found;
 }
 
-/** The view that contains the text of a row, at `offsetOf` it. */
+/** The view that contains the text of a row, at offset `offsetOf`. */
 export function viewOf(views: MemoryViews, column: BatchColumn, row: number): Uint8Array {
   return column.values[2 * row] < 0 ? views.high : views.low;
 }

@@ -25,7 +25,7 @@ function reload(name: string, summary: string): FunctionEntry {
   });
 }
 
-/** The same text in every row. */
+/** A function that returns the same text in every row. */
 function said(
   name: string,
   summary: string,
@@ -67,7 +67,7 @@ const hashes = ["md5", "sha1", "sha256"].flatMap((name) =>
 );
 
 /**
- * Tests whether the address is in the network. `strictly`: excludes the network itself. The network is the first or the
+ * Tests whether the address is in the network. `strictly` excludes the network itself. The network is the first or the
  * second argument.
  */
 function subnet(name: string, networkFirst: boolean, strictly: boolean, summary: string): FunctionEntry {
@@ -103,20 +103,20 @@ function subnet(name: string, networkFirst: boolean, strictly: boolean, summary:
         const at = networkFirst ? 0 : 1;
         const text = constants[at];
         return typeof text === "string" && readNetwork(text) === undefined
-          ? { argument: at, message: `'${text}' is no network: expected is an address with /0 to /32` }
+          ? { argument: at, message: `invalid network '${text}': expected an address with /0 to /32` }
           : undefined;
       },
     },
   );
 }
 
-/** True in every row, for clients' questions about rights and visibility. */
+/** A function that returns true in every row, for clients' queries about privileges and visibility. */
 function always(name: string, argCount: number, summary: string): FunctionEntry {
   const args = Array.from({ length: argCount }, (_, index) => any(`arg${index + 1}`, index > 0));
   return batchEntry(name, args, "BOOLEAN", summary, (_, out, rowCount) => out.values.fill(1, 0, rowCount));
 }
 
-/** NULL in every row, for objects that do not exist here. */
+/** A function that returns NULL in every row, for objects that do not exist here. */
 function nothing(name: string, argCount: number, summary: string): FunctionEntry {
   const args = Array.from({ length: argCount }, (_, index) => any(`arg${index + 1}`, index > 0));
   return batchEntry(name, args, "STRING", summary, (_, out, rowCount) => {
@@ -124,7 +124,7 @@ function nothing(name: string, argCount: number, summary: string): FunctionEntry
   });
 }
 
-/** A unit is used for up to 10,239 of it. */
+/** Each unit is used up to 10,239 of it. */
 function prettySize(bytes: bigint): string {
   let size = bytes, unit = 0;
   const units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
@@ -137,10 +137,10 @@ const PATTERN_MAX = 65_536;
 
 function likePattern(pattern: string, escape: string, at: number): string {
   if (escape.length > 2 || [...escape].length > 1) {
-    throw new SqlError(`ESCAPE needs one character: found '${escape.slice(0, 40)}'`, at, "22025");
+    throw new SqlError(`ESCAPE needs a single character: found '${escape.slice(0, 40)}'`, at, "22025");
   }
   if (pattern.length > PATTERN_MAX) {
-    const message = `a pattern with ESCAPE has at most ${PATTERN_MAX} characters: found ${pattern.length}`;
+    const message = `a pattern with ESCAPE can have at most ${PATTERN_MAX} characters: found ${pattern.length}`;
     throw new SqlError(message, at, SQLSTATE.programLimitExceeded);
   }
   let result = "";
@@ -179,21 +179,21 @@ const clientFunctions: FunctionEntry[] = [
   always("pg_function_is_visible", 1, "Every function is."),
   always("pg_collation_is_visible", 1, "Every collation is."),
   always("pg_type_is_visible", 1, "Every type is."),
-  always("has_schema_privilege", 3, "Who is connected sees the schema."),
-  always("has_table_privilege", 3, "Who is connected sees the tables."),
-  always("has_database_privilege", 3, "Who is connected sees the database."),
-  nothing("obj_description", 2, "There are no comments on objects."),
-  nothing("shobj_description", 2, "There are no comments on objects."),
-  nothing("col_description", 2, "There are no comments on columns."),
-  nothing("pg_get_expr", 3, "Columns have no defaults."),
-  nothing("pg_get_constraintdef", 2, "There are no constraints."),
-  nothing("pg_get_indexdef", 3, "There are no indexes in the catalogues."),
-  nothing("pg_get_viewdef", 2, "There are no views."),
-  nothing("pg_tablespace_location", 1, "There are no tablespaces."),
-  nothing("pg_get_function_result", 1, "Functions are listed by `functions()`."),
-  nothing("pg_get_function_arguments", 1, "Functions are listed by `functions()`."),
-  nothing("pg_get_statisticsobjdef_columns", 1, "There are no extended statistics."),
-  nothing("pg_get_serial_sequence", 2, "There are no sequences."),
+  always("has_schema_privilege", 3, "True: every connected user sees the schema."),
+  always("has_table_privilege", 3, "True: every connected user sees the tables."),
+  always("has_database_privilege", 3, "True: every connected user sees the database."),
+  nothing("obj_description", 2, "NULL: objects have no comments."),
+  nothing("shobj_description", 2, "NULL: objects have no comments."),
+  nothing("col_description", 2, "NULL: columns have no comments."),
+  nothing("pg_get_expr", 3, "NULL: columns have no defaults."),
+  nothing("pg_get_constraintdef", 2, "NULL: there are no constraints."),
+  nothing("pg_get_indexdef", 3, "NULL: the catalogues list no indexes."),
+  nothing("pg_get_viewdef", 2, "NULL: there are no views."),
+  nothing("pg_tablespace_location", 1, "NULL: there are no tablespaces."),
+  nothing("pg_get_function_result", 1, "NULL: functions are listed by `functions()`."),
+  nothing("pg_get_function_arguments", 1, "NULL: functions are listed by `functions()`."),
+  nothing("pg_get_statisticsobjdef_columns", 1, "NULL: there are no extended statistics."),
+  nothing("pg_get_serial_sequence", 2, "NULL: there are no sequences."),
   batchEntry(
     "pg_size_pretty",
     [{ name: "bytes", type: "LONG" }],
@@ -230,7 +230,7 @@ const clientFunctions: FunctionEntry[] = [
     "like_pattern",
     [{ name: "pattern", type: "text" }, { name: "escape", type: "text" }],
     "STRING",
-    "The pattern of LIKE … ESCAPE as one whose escape character is the backslash; an empty `escape` is none.",
+    "The pattern of LIKE … ESCAPE with the backslash as escape character. With an empty `escape`, no character escapes.",
     ([pattern, escape], out, rowCount, { at, poll }) => {
       for (let row = 0; row < rowCount; row++) {
         poll();
@@ -261,7 +261,7 @@ const clientFunctions: FunctionEntry[] = [
     "array_element",
     [{ name: "array", type: "text" }, { name: "index", type: "LONG" }],
     "STRING",
-    "An element of an array in PostgreSQL's text form, counted from 1; NULL where there is none.",
+    "An element of an array in PostgreSQL's text form, counted from 1. NULL if there is no such element.",
     ([array, index], out, rowCount, { poll }) => {
       for (let row = 0; row < rowCount; row++) {
         poll();
@@ -275,7 +275,7 @@ const clientFunctions: FunctionEntry[] = [
     "array_upper",
     [{ name: "array", type: "text" }, { name: "dimension", type: "LONG" }],
     "LONG",
-    "The number of elements of an array of one dimension in PostgreSQL's text form; NULL without one.",
+    "The number of elements of a one-dimensional array in PostgreSQL's text form. NULL if it is empty.",
     ([array, dimension], out, rowCount, { poll }) => {
       for (let row = 0; row < rowCount; row++) {
         poll();
@@ -301,7 +301,7 @@ const clientFunctions: FunctionEntry[] = [
     "array_to_string",
     [{ name: "array", type: "text" }, { name: "separator", type: "text" }],
     "STRING",
-    "The elements of an array in PostgreSQL's text form, with a separator between them; nulls are left out.",
+    "The elements of an array in PostgreSQL's text form, joined by a separator. Nulls are omitted.",
     ([array, separator], out, rowCount, { poll }) => {
       for (let row = 0; row < rowCount; row++) {
         poll();
@@ -334,11 +334,11 @@ const clientFunctions: FunctionEntry[] = [
     "is_single_row",
     [{ name: "count", type: "LONG" }],
     "BOOLEAN",
-    "True; an error if a sub-query used as a value gives more than one row.",
+    "True. Fails if a sub-query used as a value returns more than one row.",
     ([count], out, rowCount, { at }) => {
       for (let row = 0; row < rowCount; row++) {
         if (count.values[row] > 1n) {
-          throw new SqlError("a sub-query that stands for a value gives several rows", at, "21000");
+          throw new SqlError("a sub-query used as a value returns more than one row", at, "21000");
         }
         out.values[row] = 1;
       }
@@ -366,7 +366,7 @@ const clientFunctions: FunctionEntry[] = [
     "current_setting",
     [{ name: "name", type: "text" }, any("missing_ok", true)],
     "STRING",
-    "A setting of the session, as SHOW has it. An empty text for others; with `missing_ok` NULL, or an error if it is false.",
+    "A setting of the session, as in SHOW. An unknown name gives an empty text; with `missing_ok` NULL if it is true, or an error if it is false.",
     ([name], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const text = name.text(row);
@@ -379,7 +379,7 @@ const clientFunctions: FunctionEntry[] = [
     "set_config",
     [{ name: "name", type: "text" }, { name: "value", type: "text" }, { name: "is_local", type: "BOOLEAN" }],
     "STRING",
-    "Returns the value and sets nothing. Use SET to change a setting.",
+    "Returns the value without setting it. Use SET to change a setting.",
     ([_name, value], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) out.setText(row, value.text(row));
     },
@@ -389,7 +389,7 @@ const clientFunctions: FunctionEntry[] = [
     "to_regtype",
     [{ name: "name", type: "text" }],
     "INT",
-    "PostgreSQL's number of the type of this name; NULL without one.",
+    "PostgreSQL's number of the type with this name; NULL if there is none.",
     ([name], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const tag = tagOfName(name.text(row) ?? "");
@@ -417,7 +417,7 @@ export const metaFunctions: FunctionEntry[] = [
   }, [["typeOf(1L)", "LONG"], ["typeOf(null)", "NULL"]]),
   said(
     "version",
-    "The version of PostgreSQL that clients may expect.",
+    "The version of PostgreSQL whose features clients may expect.",
     () => `PostgreSQL ${POSTGRES_VERSION}, Sundial ${VERSION}`,
   ),
   said("build", "The name and the version of this server.", () => `Sundial ${VERSION}`),
@@ -427,7 +427,11 @@ export const metaFunctions: FunctionEntry[] = [
   said("current_user", "The user's name.", (context) => context.user),
   said("session_user", "The user's name.", (context) => context.user),
   said("user", "The user's name.", (context) => context.user),
-  said("pg_advisory_unlock_all", "Gives back no lock, as there are none: pools of drivers ask for it.", () => ""),
+  said(
+    "pg_advisory_unlock_all",
+    "Does nothing, because there are no locks. Connection pools of drivers call it.",
+    () => "",
+  ),
   said("pg_get_userbyid", "The name of the only role.", (context) => context.user, [any("id")]),
   batchEntry(
     "pg_table_is_visible",
@@ -439,14 +443,14 @@ export const metaFunctions: FunctionEntry[] = [
   ...clientFunctions,
   reload(
     "reload_config",
-    "Reads server.conf and the certificates of TLS again. True if a change takes effect without a restart. " +
-      "`pending_config()` lists settings that wait for one.",
+    "Reads server.conf and the TLS certificates again. True if a change takes effect without a restart. " +
+      "`pending_config()` lists settings that need a restart.",
   ),
   reload("reload_tls", "The same as `reload_config()`."),
   ...hashes,
-  subnet("<<", false, true, "True if the network contains the address and more than it."),
+  subnet("<<", false, true, "True if the network contains the address and is larger than it."),
   subnet("<<=", false, false, "True if the network contains the address."),
-  subnet(">>", true, true, "True if the network contains the address and more than it."),
+  subnet(">>", true, true, "True if the network contains the address and is larger than it."),
   subnet(">>=", true, false, "True if the network contains the address."),
   batchEntry(
     "netmask",

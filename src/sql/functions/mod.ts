@@ -135,7 +135,7 @@ export function createRegistry(): FunctionRegistry {
   };
 }
 
-/** "INT,GEOHASH(4c)" → its tags. */
+/** Splits "INT,GEOHASH(4c)" into its tags. */
 function splitTypes(list: string): string[] {
   return list === "" ? [] : list.split(/,(?![^(]*\))/);
 }

@@ -63,7 +63,7 @@ export function toI64(x: IrNode): IrNode {
   return x.type === "i32" ? i64.extendS(x) : x;
 }
 
-/** `then` if `x` is not null; unconditionally for types without null. */
+/** `then` if `x` is not null, and unconditionally for types without null. */
 export function whenNotNull(x: IrNode, tag: string, then: IrNode, otherwise: IrNode): IrNode {
   const test = notNull(x, tag);
   return test === undefined ? then : select(test, then, otherwise);

@@ -69,7 +69,9 @@ function digitsRounded(round: (scaled: number) => number, toWhole = round): Batc
     }
   };
 }
-/** A decimal half may be represented slightly too low: 1.005 * 100 is 100.49999999999999. */
+/**
+ * Added before rounding, because a decimal half may be represented slightly too low: 1.005 * 100 is 100.49999999999999.
+ */
 const HAIR = 5e-13;
 const awayFromZero = (x: number) => Math.sign(x) * Math.floor(Math.abs(x) + HAIR + 0.5);
 const halfEven = (x: number) => {
@@ -91,7 +93,7 @@ const rounded = (x: IrNode) =>
   bind(x, (a) => select(f64.lt(f64.abs(a), f64.const(4503599627370496)), f64.floor(f64.add(a, f64.const(0.5))), a));
 
 const UNARY: [name: string, f: (x: number) => number, summary: string, examples: Example[]][] = [
-  ["exp", Math.exp, "e to the power of the value.", [["exp(0)", 1]]],
+  ["exp", Math.exp, "e to the power of x.", [["exp(0)", 1]]],
   ["ln", Math.log, "The natural logarithm; null for zero and negative values.", [["ln(1)", 0], ["ln(0)", null]]],
   ["log", Math.log10, "The logarithm to base 10; null for zero and negative values.", [["log(1000)", 3]]],
   ["log10", Math.log10, "The logarithm to base 10; null for zero and negative values.", [["log10(100)", 2]]],
@@ -99,9 +101,9 @@ const UNARY: [name: string, f: (x: number) => number, summary: string, examples:
   ["cos", Math.cos, "The cosine of an angle in radians.", [["cos(0)", 1]]],
   ["tan", Math.tan, "The tangent of an angle in radians.", [["tan(0)", 0]]],
   ["cot", (x) => 1 / Math.tan(x), "The cotangent of an angle in radians.", []],
-  ["asin", Math.asin, "The angle of a sine; null outside of -1 … 1.", [["asin(2)", null]]],
-  ["acos", Math.acos, "The angle of a cosine; null outside of -1 … 1.", [["acos(1)", 0]]],
-  ["atan", Math.atan, "The angle of a tangent.", [["atan(0)", 0]]],
+  ["asin", Math.asin, "The arcsine, in radians. Null outside -1 … 1.", [["asin(2)", null]]],
+  ["acos", Math.acos, "The arccosine, in radians. Null outside -1 … 1.", [["acos(1)", 0]]],
+  ["atan", Math.atan, "The arctangent, in radians.", [["atan(0)", 0]]],
   ["sinh", Math.sinh, "The hyperbolic sine.", []],
   ["cosh", Math.cosh, "The hyperbolic cosine.", []],
   ["tanh", Math.tanh, "The hyperbolic tangent.", []],
@@ -118,16 +120,18 @@ const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 entries.push(
   entry("pi", [], "DOUBLE", "The number π.", { emit: () => f64.const(Math.PI) }, [["pi()", 3.141592653589793]]),
-  entry("atan2", ["DOUBLE", "DOUBLE"], "DOUBLE", "The angle of the point (x, y); y comes first.", {
+  entry("atan2", ["DOUBLE", "DOUBLE"], "DOUBLE", "The angle of the point (x, y) in radians. y is the first argument.", {
     batch: mappedPair(Math.atan2),
   }, [["atan2(0, 1)", 0]]),
   ...["power", "pow"].map((name) =>
-    entry(name, ["DOUBLE", "DOUBLE"], "DOUBLE", "The value to a power.", { batch: mappedPair(Math.pow) }, [[
+    entry(name, ["DOUBLE", "DOUBLE"], "DOUBLE", "The base to the power of the exponent.", {
+      batch: mappedPair(Math.pow),
+    }, [[
       `${name}(2, 10)`,
       1024,
     ]])
   ),
-  entry("sqrt", ["DOUBLE"], "DOUBLE", "The square root; null of a negative value.", { emit: ([a]) => f64.sqrt(a) }, [[
+  entry("sqrt", ["DOUBLE"], "DOUBLE", "The square root. Null for negative values.", { emit: ([a]) => f64.sqrt(a) }, [[
     "sqrt(16)",
     4,
   ], ["sqrt(-1)", null]]),
@@ -158,18 +162,18 @@ entries.push(
       ),
   }),
   ...["ceil", "ceiling"].flatMap((name) => [
-    entry(name, ["FLOAT"], "FLOAT", "The next whole number up.", { emit: ([a]) => f32.ceil(a) }),
-    entry(name, ["DOUBLE"], "DOUBLE", "The next whole number up.", { emit: ([a]) => f64.ceil(a) }, [[
+    entry(name, ["FLOAT"], "FLOAT", "The value rounded up to a whole number.", { emit: ([a]) => f32.ceil(a) }),
+    entry(name, ["DOUBLE"], "DOUBLE", "The value rounded up to a whole number.", { emit: ([a]) => f64.ceil(a) }, [[
       `${name}(2.0000001)`,
       3,
     ]]),
   ]),
-  entry("floor", ["FLOAT"], "FLOAT", "The next whole number down.", { emit: ([a]) => f32.floor(a) }),
-  entry("floor", ["DOUBLE"], "DOUBLE", "The next whole number down.", { emit: ([a]) => f64.floor(a) }, [[
+  entry("floor", ["FLOAT"], "FLOAT", "The value rounded down to a whole number.", { emit: ([a]) => f32.floor(a) }),
+  entry("floor", ["DOUBLE"], "DOUBLE", "The value rounded down to a whole number.", { emit: ([a]) => f64.floor(a) }, [[
     "floor(-2.5)",
     -3,
   ]]),
-  entry("round", ["DOUBLE"], "DOUBLE", "The nearest whole number; halves go up.", { emit: ([a]) => rounded(a) }, [[
+  entry("round", ["DOUBLE"], "DOUBLE", "The nearest whole number, halves up.", { emit: ([a]) => rounded(a) }, [[
     "round(2.5)",
     3,
   ], ["round(-2.5)", -2]]),
@@ -183,16 +187,23 @@ entries.push(
     },
     [["round(-2.567, 2)", -2.57], ["round(1234.5678, -2)", 1200]],
   ),
-  entry("round_half_even", ["DOUBLE", "INT"], "DOUBLE", "Rounded to so many decimals; halves go to the even digit.", {
-    batch: digitsRounded(halfEven),
-  }, [["round_half_even(2.5, 0)", 2]]),
-  entry("round_up", ["DOUBLE", "INT"], "DOUBLE", "Rounded away from zero to so many decimals.", {
+  entry(
+    "round_half_even",
+    ["DOUBLE", "INT"],
+    "DOUBLE",
+    "The value rounded to a number of decimals, halves to the even digit.",
+    {
+      batch: digitsRounded(halfEven),
+    },
+    [["round_half_even(2.5, 0)", 2]],
+  ),
+  entry("round_up", ["DOUBLE", "INT"], "DOUBLE", "The value rounded away from zero to a number of decimals.", {
     batch: digitsRounded(outwards),
   }, [["round_up(1.21, 1)", 1.3]]),
-  entry("round_down", ["DOUBLE", "INT"], "DOUBLE", "Rounded towards zero to so many decimals.", {
+  entry("round_down", ["DOUBLE", "INT"], "DOUBLE", "The value rounded towards zero to a number of decimals.", {
     batch: digitsRounded(Math.trunc),
   }, [["round_down(1299, -2)", 1200]]),
-  entry("mod", ["INT", "INT"], "INT", "The remainder of a division; null by zero.", {
+  entry("mod", ["INT", "INT"], "INT", "The remainder of a division. Division by zero gives null.", {
     batch: ([a, b], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const x = a.values[row], y = b.values[row];
@@ -200,7 +211,7 @@ entries.push(
       }
     },
   }, [["mod(7, 3)", 1]]),
-  entry("mod", ["LONG", "LONG"], "LONG", "The remainder of a division; null by zero.", {
+  entry("mod", ["LONG", "LONG"], "LONG", "The remainder of a division. Division by zero gives null.", {
     batch: ([a, b], out, rowCount) => {
       const none = NULL_I64;
       for (let row = 0; row < rowCount; row++) {
@@ -209,10 +220,10 @@ entries.push(
       }
     },
   }),
-  entry("mod", ["DOUBLE", "DOUBLE"], "DOUBLE", "The remainder of a division; null by zero.", {
+  entry("mod", ["DOUBLE", "DOUBLE"], "DOUBLE", "The remainder of a division. Division by zero gives null.", {
     batch: mappedPair((x, y) => x % y),
   }),
-  entry("size_pretty", ["LONG"], "STRING", "A count of bytes as people read it.", {
+  entry("size_pretty", ["LONG"], "STRING", "A number of bytes with a readable unit.", {
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const value = column.values[row];
@@ -232,7 +243,7 @@ entries.push(
   entry("mid", ["DOUBLE", "DOUBLE"], "DOUBLE", "The mean of a bid and an ask.", {
     emit: ([bid, ask]) => f64.div(f64.add(bid, ask), f64.const(2)),
   }, [["mid(1, 2)", 1.5]]),
-  entry("spread", ["DOUBLE", "DOUBLE"], "DOUBLE", "The difference of an ask and a bid.", {
+  entry("spread", ["DOUBLE", "DOUBLE"], "DOUBLE", "The difference between ask and bid.", {
     emit: ([bid, ask]) => finiteOrNull(f64.sub(ask, bid)),
   }, [["spread(1.5, 2.0)", 0.5]]),
   entry("spread_bps", ["DOUBLE", "DOUBLE"], "DOUBLE", "The spread of a bid and an ask in basis points of the mid.", {
@@ -244,7 +255,7 @@ entries.push(
       "wmid",
       ["DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE"],
       "DOUBLE",
-      "The mid price, each side weighted by the size of the other.",
+      "The mid price with each side weighted by the size of the other side.",
       {
         emit: ([bidSize, bid, ask, askSize]) =>
           finiteOrNull(f64.div(f64.add(f64.mul(bid, askSize), f64.mul(ask, bidSize)), f64.add(bidSize, askSize))),
@@ -261,7 +272,7 @@ entries.push(
       "l2price",
       [],
       "DOUBLE",
-      "The mean price of a target size taken from a book of sizes and prices; null when the book is too small.",
+      "The mean price of a target size taken from a book of sizes and prices. Null if the book is too small.",
       {
         batch: (args, out, rowCount) => {
           for (let row = 0; row < rowCount; row++) {
@@ -282,7 +293,7 @@ entries.push(
           _,
           types,
         ) => (types.length % 2 === 0
-          ? { argument: types.length - 1, message: "l2price: sizes and prices come in pairs" }
+          ? { argument: types.length - 1, message: "l2price: sizes and prices must come in pairs" }
           : undefined),
       },
       [["l2price(5, 10, 3)", 3]],

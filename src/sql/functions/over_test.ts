@@ -15,7 +15,7 @@ import { createRegistry, FUNCTIONS } from "./mod.ts";
 import { AGGREGATES } from "./testing-aggregates.ts";
 import { signatures } from "./testing-values.ts";
 
-/** Few values of each type, so that they repeat; small ones, so that sums are exact. */
+/** Few distinct values of each type, so that they repeat; small values, so that sums are exact. */
 const FEW: Record<string, Value[]> = {
   BOOLEAN: [true, false],
   BYTE: [0, 1, 5, 7],
@@ -53,7 +53,7 @@ const CONSTANTS: Record<string, { sql: string; value: Value }> = {
 
 interface FrameCase {
   sql: string;
-  /** The order of the rows in a partition. */
+  /** The order of the rows within a partition. */
   order?: "ts" | "ts desc";
   partitioned?: boolean;
   /** True if row `j` is in the frame of row `i`. Arguments are positions in the partition and times. */
@@ -217,7 +217,7 @@ function overTimes(rows: Value[][], type: string, sql: string): Value[] {
   return rowsOfPlan(planOf(`select ${sql} from t`, catalogue, rows)).map(([value]) => value);
 }
 
-Deno.test("sliding frames are computed in groups that fit into memory, and in pieces if a single one does not", () => {
+Deno.test("sliding frames are computed in groups that fit in memory, and in pieces if a single frame does not fit", () => {
   const few = Array.from({ length: 30_000 }, (_, i): Value[] => [BigInt(i), BigInt(i % 7)]);
   assert.deepEqual(
     overTimes(few, "LONG", "count_distinct(c0) over (order by ts rows between 3 preceding and current row)"),

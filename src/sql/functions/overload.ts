@@ -26,7 +26,7 @@ export interface OverloadFailure {
   argument?: number;
   /** Offset of the error within the argument's text, such as in a pattern after its quote. */
   offset?: number;
-  /** The dialect reports it at position 0: text that is not a number, a letter that is not a digit. */
+  /** True if the dialect reports it at position 0, such as a text that is not a number. */
   atStart?: boolean;
 }
 
@@ -69,7 +69,7 @@ const TEXT_COST: Record<string, number> = {
 
 const NULL_LAST = new Set(["BOOLEAN", "BYTE", "SHORT", "BINARY"]);
 
-/** Cost of an implicit cast; undefined: there is none. */
+/** Cost of an implicit cast, or undefined if there is none. */
 export function implicitCost(from: string, to: string): number | undefined {
   if (from === to) return 0;
   // Types without null come last.
@@ -103,7 +103,7 @@ function isMember(type: string, spec: string): boolean {
 /** The type of an argument of `type` for `spec`, and the cost of the cast. */
 function target(type: string, spec: string): { type: string; cost: number } | undefined {
   if (spec === "any" || isMember(type, spec)) return { type, cost: 0 };
-  // Nothing is implicitly cast to types with parameters, as the parameters are unknown.
+  // There are no implicit casts to types with parameters, because the parameters are unknown.
   if (spec === "wide" || spec === "decimal" || spec === "array") return undefined;
   for (const to of CLASS_DEFAULTS[spec] ?? [spec]) {
     const cost = implicitCost(type, to);
@@ -224,7 +224,7 @@ function candidate(
     if (found === undefined) {
       return {
         failure: "types",
-        message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}, ${spec.type} is expected`,
+        message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}: expected ${spec.type}`,
         argument: i,
       };
     }
@@ -232,7 +232,7 @@ function candidate(
     if (entry.aggregate !== undefined && isText(types[i]) && !isText(found.type)) {
       return {
         failure: "types",
-        message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}, ${spec.type} is expected`,
+        message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}: expected ${spec.type}`,
         argument: i,
       };
     }
@@ -275,14 +275,14 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
     if (fitting.length === 0) {
       return {
         failure: "count",
-        message: `${name} does not take ${types.length} arguments: known is ${
+        message: `${name} does not accept ${types.length} arguments: expected ${
           overloads.map(signature).slice(0, 5).join(", ")
         }`,
       };
     }
     let best: Candidate | undefined;
     let why: OverloadFailure | undefined;
-    /** Incompatible arguments are the error to report, whatever other overloads there are. */
+    /** Incompatible arguments are reported first, even if other overloads exist. */
     let unlike: OverloadFailure | undefined;
     /** An overload that matches except for an argument that must be constant. */
     let noConstant: OverloadFailure | undefined;
@@ -319,7 +319,7 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
     const wanted = types.map(nameOf).join(", ");
     const failure: OverloadFailure = {
       failure: "types",
-      message: `${name}(${wanted}) is not known: known is ${fitting.map(signature).slice(0, 8).join(", ")}`,
+      message: `there is no function ${name}(${wanted}): expected ${fitting.map(signature).slice(0, 8).join(", ")}`,
     };
     // For a comparison of a time with a boolean, the error is at the boolean.
     if (COMPARISONS.has(name) && types.length === 2 && (TIMES as readonly string[]).includes(types[0])) {

@@ -10,7 +10,7 @@ import { hasNestedRepetitions, repetitionsWritten, Unbounded } from "./repetitio
 export interface PatientRegex {
   test(text: string): boolean;
   /**
-   * Visits every match in order. V8's own `replace` would list millions of matches before calling the replacement
+   * Visits every match in order. V8's own `replace` would list millions of matches before it calls the replacement
    * function.
    */
   each(text: string, use: UseMatch): void;
@@ -88,8 +88,7 @@ function withoutUnicode(source: string, flags: string, keepsGroups: boolean): Re
 }
 
 /** Expressions that can only run with backtracking must not contain nested repetitions. */
-const DANGER =
-  "repetitions of repetitions are supported for characters of the basic plane only, and with (?i) for ASCII only";
+const DANGER = "nested repetitions are supported only for characters of the basic plane, and with (?i) only for ASCII";
 
 function refuseText(): never {
   throw new SqlError(`Cannot search a text for the pattern: ${DANGER}`, 0, SQLSTATE.featureNotSupported);

@@ -88,7 +88,7 @@ Deno.test("patientRegex() terminates where backtracking would not", async () => 
     for (const source of ["(\\\\p{L}+)+$", "(a{1,30}){1,30}b", "((((a+)+)+)+)+b", "(a+)+b[0-9]{32}", "(?-m:^)(a|a)+(?-m:$)", "(é|a+)+b"]) {
       console.log(patientRegex(source, "u", false).test("a".repeat(5000) + "!"));
     }`;
-  // Run with the flag of the task `start`, which tests run without.
+  // Run with the V8 flag of the task `start`, which is not set in tests.
   const flag = "--v8-flags=--enable-experimental-regexp-engine-on-excessive-backtracks";
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["run", flag, "--no-lock", `data:application/typescript,${encodeURIComponent(code)}`],

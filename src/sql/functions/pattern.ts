@@ -114,12 +114,12 @@ function ilikeMatcher(pattern: string): Matcher {
 
 function checkPatternLength({ length }: string, context: FunctionContext): void {
   if (length > PATTERN_UNITS_MAX) {
-    fail(`a pattern of ${length} characters is too long: ${PATTERN_UNITS_MAX} are the most`, context);
+    fail(`a pattern of ${length} characters is too long: at most ${PATTERN_UNITS_MAX} are allowed`, context);
   }
 }
 
 /**
- * Caches what is compiled from a constant pattern, for the call site. Patterns from columns are compiled for each row.
+ * Caches what is compiled from a constant pattern, for each call site. Patterns from columns are compiled for each row.
  */
 function compiled<T>(kind: string, pattern: string, context: FunctionContext, make: () => T): T {
   const key = `${kind} ${pattern}`;
@@ -192,7 +192,7 @@ function javaRegex(pattern: string, keepsGroups: boolean): PatientRegex {
   const translated = translateRegex(pattern, keepsGroups);
   // Constants were checked when the call was bound.
   if ("problem" in translated) {
-    const message = `the pattern ${shown(pattern)} does not parse: ${translated.problem}`;
+    const message = `the pattern ${shown(pattern)} is invalid: ${translated.problem}`;
     throw new SqlError(message, 0, SQLSTATE.invalidParameter);
   }
   return patientRegex(translated.source, translated.flags, keepsGroups);
@@ -203,7 +203,7 @@ const checkRegex = (keepsGroups: boolean): FunctionEntry["check"] => ([, pattern
   if (typeof pattern !== "string") return undefined;
   const translated = translateRegex(pattern, keepsGroups);
   return "problem" in translated
-    ? { argument: 1, offset: translated.offset + 1, message: `the pattern does not parse: ${translated.problem}` }
+    ? { argument: 1, offset: translated.offset + 1, message: `the pattern is invalid: ${translated.problem}` }
     : undefined;
 };
 
@@ -297,24 +297,24 @@ function entry(
 export const patternFunctions: FunctionEntry[] = [
   entry(
     "like",
-    "True if it matches: % stands for any text and _ for one character.",
+    "True if the text matches the pattern: % stands for any text and _ for one character.",
     matching("like", likeMatcher, true),
     [["'abc' LIKE 'a_c'", true], ["'100%' LIKE '%\\%'", true]],
   ),
-  entry("ilike", "As LIKE, without regard to case.", matching("ilike", ilikeMatcher, true), [[
+  entry("ilike", "As LIKE, ignoring case.", matching("ilike", ilikeMatcher, true), [[
     "'ABC' ILIKE 'ab%'",
     true,
   ]]),
   entry(
     "~",
-    "True if the regular expression is found anywhere. It has Java's syntax, without look-around and back references.",
+    "True if the text contains a match of the regular expression (Java's syntax, without look-around and back references).",
     regexMatching(true),
     [["'cat' ~ 'dog|cat'", true]],
     {
       check: checkRegex(false),
     },
   ),
-  entry("!~", "True if the regular expression (Java's syntax) is not found.", regexMatching(false), [[
+  entry("!~", "True if the text contains no match of the regular expression (Java's syntax).", regexMatching(false), [[
     "'x1' !~ '\\d'",
     false,
   ]], {
@@ -322,7 +322,7 @@ export const patternFunctions: FunctionEntry[] = [
   }),
   entry(
     "glob",
-    "True if it matches: * stands for any text, ? for one character and [..] for one of a set.",
+    "True if the text matches the pattern: * stands for any text, ? for one character and [..] for one of a set.",
     globMatching,
     [["glob('abcd', 'a*d')", true]],
   ),

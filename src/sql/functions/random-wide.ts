@@ -30,7 +30,7 @@ function checkArray(constants: readonly (Value | undefined)[]): Fault {
   if (lengths > 0 && lengths !== dimensions) {
     return {
       argument: lengths > dimensions ? 2 + lengths : 3,
-      message: `${dimensions} dimensions want as many lengths`,
+      message: `expected ${dimensions} lengths, one for each dimension`,
     };
   }
   const none = constants.findIndex((value, k) => k >= 2 && (value === null || Number.isNaN(value)));
@@ -121,7 +121,7 @@ export const randomWideFunctions: FunctionEntry[] = [
       "rnd_double_array",
       [constant("dimensions"), ...more],
       (_, constants = []) => `DOUBLE${"[]".repeat(Number(constants[0] ?? 1))}`,
-      `An array of numbers from 0 to 1, one in nullRate of them null; its lengths are given, or up to longest (${LENGTH_DEFAULT}).`,
+      `An array of numbers from 0 to 1, one in nullRate of them null. Its lengths are given, or random up to longest (${LENGTH_DEFAULT}).`,
       ([dimensions, rate, longest, ...lengths], out, rowCount, context) => {
         const limit = longest?.values[0] ?? LENGTH_DEFAULT, nullRate = rate?.values[0] ?? 0;
         for (let row = 0; row < rowCount; row++) {

@@ -25,8 +25,9 @@ const QUANTIFIER = /(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})(\??)/y;
 export class Unbounded extends Error {}
 
 /**
- * The same expression for V8's linear-time engine. `source` is valid JavaScript without look-ahead and back references.
- * @param keepsGroups the caller needs the contents of groups.
+ * Returns the same expression for V8's linear-time engine. `source` is valid JavaScript without look-ahead and back
+ * references.
+ * @param keepsGroups whether the caller needs the contents of groups.
  * @throws {Unbounded}
  */
 export function repetitionsWritten(source: string, keepsGroups: boolean, factorMax = FACTOR_MAX): string {
@@ -124,12 +125,12 @@ class Writer {
     if (own <= this.factorMax) return this.write(body, own, keepsGroups) + quantifier(min, max) + lazy;
     if (keepsGroups && min !== max && hasGroups(body)) {
       throw new Unbounded(
-        `what is repeated more than ${this.factorMax} times, more or less often, cannot be a group to refer to: (?:…) can`,
+        `a group that is repeated more than ${this.factorMax} times cannot be captured: use (?:…)`,
       );
     }
     // An empty iteration ends a repetition, but not its expansion: the match is the same, but groups may differ.
     if (keepsGroups && max > min && max < Infinity && canBeEmpty(body)) {
-      throw new Unbounded(`what may be empty cannot be repeated more than ${this.factorMax} times, more or less often`);
+      throw new Unbounded(`an expression that can be empty cannot be repeated more than ${this.factorMax} times`);
     }
     const copy = (isLast = false) => this.write(body, factor, keepsGroups && isLast);
     let text = "";

@@ -46,13 +46,15 @@ export const rndBin: FunctionEntry[] = [
     {
       volatility: "volatile",
       check: ([low, high, rate]) => {
-        if (low === null || !(Number(low) >= 1)) return { argument: 0, message: "expected at least 1 byte" };
-        if (high === null || Number(high) > TEXT_BYTES_MAX) {
-          return { argument: 1, message: `at most ${TEXT_BYTES_MAX} bytes are possible` };
+        if (low === null || !(Number(low) >= 1)) {
+          return { argument: 0, message: "expected at least 1 byte" };
         }
-        if (Number(low) > Number(high)) return { message: "the lower bound is above the upper one" };
+        if (high === null || Number(high) > TEXT_BYTES_MAX) {
+          return { argument: 1, message: `at most ${TEXT_BYTES_MAX} bytes are allowed` };
+        }
+        if (Number(low) > Number(high)) return { message: "the lower bound is above the upper bound" };
         return rate === null || Number(rate) < 0
-          ? { argument: 2, message: "the rate of nulls is negative" }
+          ? { argument: 2, message: "the rate of nulls must not be negative" }
           : undefined;
       },
     },

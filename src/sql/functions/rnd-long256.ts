@@ -20,7 +20,9 @@ export const rndLong256: FunctionEntry[] = [false, true].map((mayBeNull) =>
     {
       volatility: "volatile",
       check: ([rate]) =>
-        rate === null || Number(rate ?? 0) < 0 ? { argument: 0, message: "the rate of nulls is negative" } : undefined,
+        rate === null || Number(rate ?? 0) < 0
+          ? { argument: 0, message: "the rate of nulls must not be negative" }
+          : undefined,
     },
   )
 );

@@ -9,7 +9,7 @@ export const rndSymbolWeighted: FunctionEntry[] = [
     "rnd_symbol_weighted",
     [{ name: "symbol, weight", type: "any", constant: true, variadic: true }],
     "SYMBOL_TEXT",
-    "One of the symbols, each as often as its weight says in relation to the others.",
+    "One of the symbols, each with a probability in proportion to its weight.",
     (columns, out, rowCount, context) => {
       let texts = context.state.get("texts") as WeightedTexts | undefined;
       if (texts === undefined) {

@@ -11,7 +11,7 @@ export const rndSymbolZipf: FunctionEntry[] = [
     "rnd_symbol_zipf",
     [{ name: "symbol, …, alpha", type: "any", constant: true, variadic: true }],
     "SYMBOL_TEXT",
-    "One of the symbols, the k-th in proportion to 1 / k^alpha. With a count in place of the symbols: sym0, sym1 ….",
+    "One of the symbols, the k-th with a probability in proportion to 1 / k^alpha. With a count in place of the symbols: sym0, sym1 ….",
     (columns, out, rowCount, context) => {
       let texts = context.state.get("texts") as WeightedTexts | undefined;
       if (texts === undefined) {

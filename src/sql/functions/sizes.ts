@@ -1,4 +1,4 @@
-/** Limits on the size of what a function makes, and growing buffers. */
+/** Limits on the size of what functions create, and growing buffers. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { FunctionContext, FunctionMemory } from "./entry.ts";
 
@@ -17,13 +17,15 @@ export function fail(message: string, context: Pick<FunctionContext, "at">): nev
 /** Call it before making a text of this many bytes. */
 export function checkTextLength(name: string, length: number, context: FunctionContext): void {
   if (length > TEXT_BYTES_MAX) {
-    fail(`${name}: the text becomes too long: ${TEXT_BYTES_MAX} bytes are the most`, context);
+    fail(`${name}: the text becomes too long: at most ${TEXT_BYTES_MAX} bytes are allowed`, context);
   }
 }
 
 /** Call it before making an array of this many elements. */
 export function checkElements(count: number, context: FunctionContext): void {
-  if (count > ELEMENTS_MAX) fail(`an array of ${count} elements is too long: ${ELEMENTS_MAX} are the most`, context);
+  if (count > ELEMENTS_MAX) {
+    fail(`an array of ${count} elements is too long: at most ${ELEMENTS_MAX} are allowed`, context);
+  }
   context.memory.need(8 * count);
 }
 
@@ -44,7 +46,7 @@ export function grownBytes(
   return grown;
 }
 
-/** Aggregates' states below this size are charged only after their rows. */
+/** States of aggregates below this size are charged only after their rows. */
 const SMALL_BYTES = 1 << 20;
 
 /** Call it before a state grows to this many bytes. */

@@ -40,7 +40,7 @@ function aggregate(
   };
 }
 
-/** Keeps the whole state if the row is to be left out. */
+/** Keeps the state if the row is omitted. */
 function when(keep: IrNode, next: IrNode[], state: IrNode[]): IrNode[] {
   return next.map((value, i) => select(keep, value, state[i]));
 }
@@ -77,7 +77,9 @@ const sample = (n: IrNode, m2: IrNode) => select(f64.gt(n, ONE), f64.div(m2, f64
 const population = (n: IrNode, m2: IrNode) => select(f64.gt(n, ZERO), f64.div(m2, n), NAN64);
 const NUMBER: [string, string][] = [["value", "DOUBLE"]];
 for (const name of ["variance", "var_samp"]) {
-  entries.push(aggregate(name, NUMBER, "DOUBLE", "The variance of a sample; null below two values.", moments(sample)));
+  entries.push(
+    aggregate(name, NUMBER, "DOUBLE", "The sample variance. Null for fewer than two values.", moments(sample)),
+  );
 }
 for (const name of ["stddev", "stddev_samp"]) {
   entries.push(
@@ -85,18 +87,18 @@ for (const name of ["stddev", "stddev_samp"]) {
       name,
       NUMBER,
       "DOUBLE",
-      "The standard deviation of a sample; null for fewer than two values.",
+      "The sample standard deviation. Null for fewer than two values.",
       moments((n, m2) => f64.sqrt(sample(n, m2))),
     ),
   );
 }
 entries.push(
-  aggregate("var_pop", NUMBER, "DOUBLE", "The variance of all values.", moments(population)),
+  aggregate("var_pop", NUMBER, "DOUBLE", "The population variance.", moments(population)),
   aggregate(
     "stddev_pop",
     NUMBER,
     "DOUBLE",
-    "The standard deviation of a population.",
+    "The population standard deviation.",
     moments((n, m2) => f64.sqrt(population(n, m2))),
   ),
 );
@@ -145,21 +147,21 @@ entries.push(
     "covar_samp",
     PAIR,
     "DOUBLE",
-    "The covariance of a sample; null for fewer than two pairs.",
+    "The sample covariance. Null for fewer than two pairs.",
     pairs(({ n, xy }) => select(f64.gt(n, ONE), f64.div(xy, f64.sub(n, ONE)), NAN64)),
   ),
   aggregate(
     "covar_pop",
     PAIR,
     "DOUBLE",
-    "The covariance of a population.",
+    "The population covariance.",
     pairs(({ n, xy }) => positive(n, f64.div(xy, n))),
   ),
   aggregate(
     "corr",
     PAIR,
     "DOUBLE",
-    "Pearson's correlation; null where a side is constant.",
+    "Pearson's correlation. Null if one side is constant.",
     pairs(({ xy, xx, yy }) => positive(f64.mul(xx, yy), f64.div(xy, f64.mul(f64.sqrt(xx), f64.sqrt(yy))))),
   ),
   aggregate(
@@ -191,12 +193,18 @@ const weighted: Fused = {
   finish: ([sum, weights]) => select(f64.ne(weights, ZERO), f64.div(sum, weights), NAN64),
 };
 entries.push(
-  aggregate("vwap", [["price", "DOUBLE"], ["volume", "DOUBLE"]], "DOUBLE", "The price weighted by volume.", weighted),
+  aggregate(
+    "vwap",
+    [["price", "DOUBLE"], ["volume", "DOUBLE"]],
+    "DOUBLE",
+    "The volume-weighted average price.",
+    weighted,
+  ),
   aggregate(
     "weighted_avg",
     [["value", "DOUBLE"], ["weight", "DOUBLE"]],
     "DOUBLE",
-    "The weighted mean; null if the weights sum to 0.",
+    "The weighted mean. Null if the sum of the weights is 0.",
     weighted,
   ),
 );
@@ -333,7 +341,7 @@ for (const time of ["TIMESTAMP", "TIMESTAMP_NS"]) {
   );
 }
 
-/** The key of the best row so far, its value, and whether there was one. Among equal keys the first counts. */
+/** The key of the best row so far, its value, and whether there was one. Among equal keys the first row wins. */
 for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const) {
   for (const valueType of ["INT", "LONG", "DOUBLE", ...TIMES]) {
     for (const keyType of ["LONG", "DOUBLE", ...TIMES]) {
@@ -351,7 +359,7 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
           returns,
           `The value of the first row with the ${greatest ? "greatest" : "smallest"} key.`,
           {
-            ordered: true, // among equal keys the first counts
+            ordered: true, // among equal keys the first row wins
             state: () => [
               keyType === "DOUBLE" ? F64 : I64,
               float ? { type: "f64", initial: NaN } : { type: "i64", initial: NULL_I64 },
@@ -373,29 +381,35 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
 /** First and last value, whether there was one, and whether the value ever decreased. */
 for (const type of ["BYTE", "SHORT", "INT", "LONG", ...TIMES, "IPv4"]) {
   entries.push(
-    aggregate("isordered", [["value", type]], "BOOLEAN", "True if no value is less than the one of the row before.", {
-      ordered: true,
-      state: () => [I64, I64, I64, I64],
-      update: ([first, last, seen, fell], [x]) => {
-        const value = type === "IPv4" ? i64.extendU(x) : toI64(x);
-        return [
-          select(i64.eqz(seen), value, first),
-          value,
-          ONE64,
-          i64.or(fell, i64.extendU(i32.and(i64.ne(seen, ZERO64), i64.ltS(value, last)))),
-        ];
+    aggregate(
+      "isordered",
+      [["value", type]],
+      "BOOLEAN",
+      "True if no value is less than the value of the previous row.",
+      {
+        ordered: true,
+        state: () => [I64, I64, I64, I64],
+        update: ([first, last, seen, fell], [x]) => {
+          const value = type === "IPv4" ? i64.extendU(x) : toI64(x);
+          return [
+            select(i64.eqz(seen), value, first),
+            value,
+            ONE64,
+            i64.or(fell, i64.extendU(i32.and(i64.ne(seen, ZERO64), i64.ltS(value, last)))),
+          ];
+        },
+        merge: ([first, last, seen, fell], [first2, last2, seen2, fell2]) => {
+          const both = i32.and(i64.ne(seen, ZERO64), i64.ne(seen2, ZERO64));
+          return [
+            select(i64.eqz(seen), first2, first),
+            select(i64.eqz(seen2), last, last2),
+            i64.or(seen, seen2),
+            i64.or(i64.or(fell, fell2), i64.extendU(i32.and(both, i64.ltS(first2, last)))),
+          ];
+        },
+        finish: ([, , , fell]) => i64.eqz(fell),
       },
-      merge: ([first, last, seen, fell], [first2, last2, seen2, fell2]) => {
-        const both = i32.and(i64.ne(seen, ZERO64), i64.ne(seen2, ZERO64));
-        return [
-          select(i64.eqz(seen), first2, first),
-          select(i64.eqz(seen2), last, last2),
-          i64.or(seen, seen2),
-          i64.or(i64.or(fell, fell2), i64.extendU(i32.and(both, i64.ltS(first2, last)))),
-        ];
-      },
-      finish: ([, , , fell]) => i64.eqz(fell),
-    }),
+    ),
   );
 }
 

@@ -263,7 +263,7 @@ for (const [to, low, high] of WHOLE_LIMITS) {
         }
         out.values[row] = whole;
       }
-    }, { summary: `The value for a column of type ${to}; an error when it does not fit.` }));
+    }, { summary: `Converts the value for a column of type ${to}. Fails if it does not fit.` }));
   }
 }
 for (const from of ["FLOAT", "DOUBLE"]) {
@@ -275,7 +275,7 @@ for (const from of ["FLOAT", "DOUBLE"]) {
         throw new SqlError(`${value} is out of the range of LONG`, 0, SQLSTATE.outOfRange);
       } else out.values[row] = BigInt(Math.trunc(value));
     }
-  }, { summary: "The value for a column of type LONG; an error when it does not fit." }));
+  }, { summary: "Converts the value for a column of type LONG. Fails if it does not fit." }));
 }
 
 /** Writes row `row` as ASCII at offset 0 and returns the length; -1 for null. */

@@ -7,8 +7,8 @@ const PENDING_UNITS = 16_384;
 const encoder = new TextEncoder();
 
 /**
- * V8 keeps a concatenation as a tree of its pieces until it is read: 32 bytes for each piece, which are not charged. So
- * pieces are converted to bytes in groups of thousands, and these are charged before they are allocated.
+ * V8 keeps a concatenation as a tree of its pieces until it is read, which takes 32 bytes for each piece that are not
+ * charged. So pieces are converted to bytes in groups of thousands, and these are charged before they are allocated.
  */
 export class TextPieces {
   private pending = "";

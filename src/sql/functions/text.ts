@@ -117,7 +117,7 @@ function changeLetters(text: string, change: (text: string) => string, pace: Pac
 
 const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00;
 
-/** Letter by letter: one without a single counterpart (ß) stays. */
+/** Converts letter by letter. A letter without a single counterpart (ß) stays unchanged. */
 function sameLength(letter: string, change: (text: string) => string): string {
   const changed = change(letter);
   return changed.length === letter.length ? changed : letter;
@@ -198,7 +198,7 @@ function pad(isLeft: boolean): BatchFunction {
   return rows((row, [column, lengths, fills], out, _, context) => {
     const wanted = lengths.values[row];
     if (wanted === NULL_I32 || wanted < 0) return out.setNull(row);
-    if (wanted > TEXT_BYTES_MAX) fail(`${wanted} characters are too many`, context);
+    if (wanted > TEXT_BYTES_MAX) fail(`the text would be too long: ${wanted} characters`, context);
     context.memory.need(2 * wanted);
     const text = column.text(row)!;
     const fill = fills === undefined ? " " : fills.text(row)!;
@@ -251,15 +251,15 @@ export const textFunctions: FunctionEntry[] = [
       "hello",
     ]])
   ),
-  batchEntry("trim", [TEXT], pieceType, "Without blanks at both ends.", trimmed(true, true), [[
+  batchEntry("trim", [TEXT], pieceType, "The text without blanks at both ends.", trimmed(true, true), [[
     "trim('  a b ')",
     "a b",
   ]]),
-  batchEntry("ltrim", [TEXT], pieceType, "Without blanks at the start.", trimmed(true, false), [[
+  batchEntry("ltrim", [TEXT], pieceType, "The text without blanks at the start.", trimmed(true, false), [[
     "ltrim('  a ')",
     "a ",
   ]]),
-  batchEntry("rtrim", [TEXT], pieceType, "Without blanks at the end.", trimmed(false, true), [[
+  batchEntry("rtrim", [TEXT], pieceType, "The text without blanks at the end.", trimmed(false, true), [[
     "rtrim('  a ')",
     "  a",
   ]]),
@@ -267,7 +267,7 @@ export const textFunctions: FunctionEntry[] = [
     "left",
     [TEXT, COUNT],
     pieceType,
-    "The first characters; a negative count leaves out that many at the end.",
+    "The first characters. A negative count omits that many at the end.",
     leftOrRight(true),
     [["left('abcdef', -2)", "abcd"]],
   ),
@@ -275,7 +275,7 @@ export const textFunctions: FunctionEntry[] = [
     "right",
     [TEXT, COUNT],
     pieceType,
-    "The last characters; a negative count leaves out that many at the start.",
+    "The last characters. A negative count omits that many at the start.",
     leftOrRight(false),
     [["right('abcdef', 2)", "ef"]],
   ),
@@ -287,7 +287,7 @@ export const textFunctions: FunctionEntry[] = [
     rows((row, [column, starts, lengths], out, views, context) => {
       const start = starts.values[row], length = lengths.values[row];
       if (start === NULL_I32 || length === NULL_I32) return out.setNull(row);
-      if (length < 0) fail("substring: the length is negative", context);
+      if (length < 0) fail("substring: the length must not be negative", context);
       const memory = viewOf(views, column, row);
       const from = offsetOf(column, row), to = from + bytesIn(column, row);
       const last = start + length - 1;
@@ -300,7 +300,7 @@ export const textFunctions: FunctionEntry[] = [
       check: (
         [, , length],
       ) => (typeof length === "number" && length < 0 && length !== NULL_I32
-        ? { message: "substring: the length is negative" }
+        ? { message: "substring: the length must not be negative" }
         : undefined),
     },
   ),
@@ -346,7 +346,7 @@ export const textFunctions: FunctionEntry[] = [
     "split_part",
     [TEXT, { name: "delimiter", type: "text" }, { name: "index", type: "INT" }],
     pieceType,
-    "The piece between delimiters at an index, counted from 1, or from the end if negative; empty if there is none.",
+    "The piece between delimiters at an index, counted from 1, or from the end if negative. Empty if there is none.",
     rows((row, [column, delimiters, indexes], out, views, context, pace) => {
       const index = indexes.values[row];
       if (index === NULL_I32) return out.setNull(row);
@@ -376,7 +376,7 @@ export const textFunctions: FunctionEntry[] = [
     "lpad",
     [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
     pieceType,
-    "The text padded at the start, or cut, to a length in characters.",
+    "The text padded at the start, or truncated, to a length in characters.",
     pad(true),
     [["lpad('ab', 5, '*-')", "*-*ab"]],
   ),
@@ -384,7 +384,7 @@ export const textFunctions: FunctionEntry[] = [
     "rpad",
     [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
     pieceType,
-    "The text padded at the end, or cut, to a length in characters.",
+    "The text padded at the end, or truncated, to a length in characters.",
     pad(false),
     [["rpad('ab', 4)", "ab  "]],
   ),
@@ -446,7 +446,7 @@ export const textFunctions: FunctionEntry[] = [
     "quote_ident",
     [TEXT],
     "STRING",
-    "The text as an identifier, in double quotes if it needs them.",
+    "The text as an identifier, in double quotes if necessary.",
     rows((row, [column], out, _, context) => {
       const text = column.text(row)!;
       context.memory.need(4 * text.length);
@@ -465,7 +465,7 @@ export const textFunctions: FunctionEntry[] = [
       name,
       [{ name: "value", type: "any", variadic: true }],
       "STRING",
-      "The values as one text. Null texts are left out; null numbers are written.",
+      "The values as one text. Null texts are omitted, null numbers are written.",
       (args, out, rowCount, context) => {
         const views = viewsOf(context.heap.u8);
         const pace = new Pace(context);

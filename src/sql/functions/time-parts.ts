@@ -7,7 +7,7 @@ const UNITS_A_SECOND: Record<string, bigint> = { DATE: 1000n, TIMESTAMP: 1000000
 
 interface Part {
   name: string;
-  /** Further names in extract. */
+  /** Alternative names in extract. */
   units: string[];
   summary: string;
   returns?: "INT" | "LONG" | "BOOLEAN";
@@ -179,7 +179,7 @@ const PARTS: Part[] = [
     name: "extract_decade",
     units: ["decade", "decades"],
     hidden: true,
-    summary: "The year by ten.",
+    summary: "The year divided by ten.",
     emit: (t, u) => i32.divS(year(t, u), c(10)),
     example: 202,
   },
@@ -204,7 +204,7 @@ const PARTS: Part[] = [
     units: ["epoch"],
     hidden: true,
     returns: "LONG",
-    summary: "Seconds since 1970, cut towards it.",
+    summary: "Seconds since 1970, truncated.",
     emit: (t, u) => i64.divS(t, i64.const(u)),
     example: 1709210096,
   },
@@ -263,7 +263,7 @@ entries.push({
     [unit],
   ) => (BY_UNIT.has(String(unit).toLowerCase())
     ? undefined
-    : { argument: 0, message: `extract: '${unit}' is no part of a time` }),
+    : { argument: 0, message: `extract: unknown part of a time '${unit}'` }),
   rewrite: ([unit]) => ({ name: BY_UNIT.get(String(unit).toLowerCase())!.name, args: [1] }),
 });
 

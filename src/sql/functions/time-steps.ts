@@ -39,8 +39,8 @@ const long = (value: bigint) => ({ value, type: "LONG" });
 const int = (value: number) => ({ value, type: "INT" });
 
 /**
- * The month of the time, counted from 1970-01, floored to `step` months from `origin` and advanced by `more` steps; as
- * a time.
+ * Counts the time's months from 1970-01, floors them to `step` months from `origin`, and advances them by `more` steps.
+ * Returns the start of that month.
  */
 function floorMonths(time: IrNode, step: IrNode, origin: IrNode, more: number, dayUnits: bigint): IrNode {
   return civil(i32.wrap(floorDiv64(time, dayUnits)), (date) => {
@@ -69,17 +69,23 @@ for (const type of STAMPS) {
   const time = { name: "time", type };
   const step = { name: "step", type: "LONG", constant: true }, origin = { name: "origin", type };
   entries.push(
-    entry("timestamp_floor_from", [time, step, origin], type, "The same, and the origin for what is before it.", {
-      emit: ([t, by, from]) =>
-        bind(
-          from,
-          (first) =>
-            bind(
-              select(i64.ltS(t, first), first, t),
-              (value) => ifElse(i64.eqz(by), value, i64.sub(value, floorMod64(i64.sub(value, first), by))),
-            ),
-        ),
-    }),
+    entry(
+      "timestamp_floor_from",
+      [time, step, origin],
+      type,
+      "The time floored to steps from an origin. Earlier times give the origin.",
+      {
+        emit: ([t, by, from]) =>
+          bind(
+            from,
+            (first) =>
+              bind(
+                select(i64.ltS(t, first), first, t),
+                (value) => ifElse(i64.eqz(by), value, i64.sub(value, floorMod64(i64.sub(value, first), by))),
+              ),
+          ),
+      },
+    ),
     entry("timestamp_floor_step", [time, step, origin], type, "The time floored to steps from an origin.", {
       emit: ([t, by, from]) =>
         bind(t, (value) => ifElse(i64.eqz(by), value, i64.sub(value, floorMod64(i64.sub(value, from), by)))),
@@ -113,44 +119,62 @@ for (const type of STAMPS) {
     );
   }
   entries.push(
-    entry("dateadd_step", [time, { name: "count", type: "LONG" }, step], type, "So many steps later.", {
-      emit: ([t, count, by]) => i64.add(t, i64.mul(count, by)),
-    }),
+    entry(
+      "dateadd_step",
+      [time, { name: "count", type: "LONG" }, step],
+      type,
+      "The time advanced by a number of steps.",
+      {
+        emit: ([t, count, by]) => i64.add(t, i64.mul(count, by)),
+      },
+    ),
     entry(
       "dateadd_part",
       [time, { name: "count", type: "LONG" }, step],
       type,
-      "The time moved later by a number of its own units.",
+      "The time advanced by a number of its own units.",
       { emit: ([t, count, parts]) => ifElse(i64.leS(parts, ZERO64), t, i64.add(t, i64.divS(count, parts))) },
     ),
-    entry("dateadd_months", [time, { name: "count", type: "INT" }], type, "So many months later.", {
+    entry("dateadd_months", [time, { name: "count", type: "INT" }], type, "The time advanced by a number of months.", {
       batch: adding((value, count) => addMonths(value, count, unitsADay(type))),
     }),
-    entry("dateadd_years", [time, { name: "count", type: "INT" }], type, "So many years later.", {
+    entry("dateadd_years", [time, { name: "count", type: "INT" }], type, "The time advanced by a number of years.", {
       batch: adding((value, count) => addYears(value, count, unitsADay(type))),
     }),
-    entry("datediff_step", [time, { name: "other", type }, step], "LONG", "The whole steps between.", {
-      emit: ([a, b, by]) =>
-        bind(
-          i64.sub(a, b),
-          (difference) =>
-            ifElse(
-              i64.leS(by, ZERO64),
-              difference,
-              i64.divS(select(i64.ltS(difference, ZERO64), i64.sub(ZERO64, difference), difference), by),
-            ),
-        ),
-    }),
-    entry("datediff_part", [time, { name: "other", type }, step], "LONG", "The parts of the time's unit between.", {
-      emit: ([a, b, parts]) =>
-        i64.mul(
+    entry(
+      "datediff_step",
+      [time, { name: "other", type }, step],
+      "LONG",
+      "The number of whole steps between two times.",
+      {
+        emit: ([a, b, by]) =>
           bind(
             i64.sub(a, b),
-            (difference) => select(i64.ltS(difference, ZERO64), i64.sub(ZERO64, difference), difference),
+            (difference) =>
+              ifElse(
+                i64.leS(by, ZERO64),
+                difference,
+                i64.divS(select(i64.ltS(difference, ZERO64), i64.sub(ZERO64, difference), difference), by),
+              ),
           ),
-          parts,
-        ),
-    }),
+      },
+    ),
+    entry(
+      "datediff_part",
+      [time, { name: "other", type }, step],
+      "LONG",
+      "The difference of two times in their own unit.",
+      {
+        emit: ([a, b, parts]) =>
+          i64.mul(
+            bind(
+              i64.sub(a, b),
+              (difference) => select(i64.ltS(difference, ZERO64), i64.sub(ZERO64, difference), difference),
+            ),
+            parts,
+          ),
+      },
+    ),
     entry(
       "datediff_months",
       [time, { name: "other", type }, { name: "months", type: "INT", constant: true }],
@@ -182,7 +206,7 @@ function adding(add: (value: bigint, count: number) => bigint): BatchFunction {
 }
 
 /**
- * Number of complete months from `low` to `high`: a month is complete when the day and time of day of `low` are
+ * Number of complete months from `low` to `high`. A month is complete when the day and time of day of `low` are
  * reached.
  */
 function monthsBetween(low: bigint, high: bigint, dayUnits: bigint): number {
@@ -221,14 +245,14 @@ function floorTo(
   const step = BigInt(unit.count) * UNIT_NANOS[unit.unit] / nanosOf(stamp);
   if (origin !== undefined) return { name: "timestamp_floor_from", args: [timeArgument, long(step || 1n), origin] };
   const monday = { value: unit.unit === "w" ? -3n * unitsADay(stamp) : 0n, type: stamp };
-  // Between two ticks of the finest unit there is nothing to round up.
+  // In the finest unit there is nothing to round up.
   const finest = kind === "ceil" ? 0n : 1n;
   return { name: `timestamp_${kind}_step`, args: [timeArgument, long(step <= 1n ? finest : step), monday] };
 }
 
 const UNIT = { name: "unit", type: "text", constant: true };
 const TIME = { name: "time", type: "time" };
-const badUnit = (name: string, unit: unknown) => ({ argument: 0, message: `${name}: '${unit}' is no unit of time` });
+const badUnit = (name: string, unit: unknown) => ({ argument: 0, message: `${name}: unknown unit of time '${unit}'` });
 const stampType = (types: string[]) =>
   stampOf(types.find((type) => type.startsWith("TIMESTAMP") || type === "DATE") ?? "TIMESTAMP");
 
@@ -237,7 +261,7 @@ entries.push(
     "timestamp_floor",
     [UNIT, TIME, { name: "origin", type: "time", optional: true }],
     stampType,
-    "The start of the unit (as 15m, h, d, w, M, y) that holds the time, in UTC.",
+    "The start of the unit (such as 15m, h, d, w, M, y) that contains the time, in UTC.",
     {
       check: ([unit], types) => {
         const split = splitUnit(unit);
@@ -290,7 +314,7 @@ entries.push(
     "date_trunc",
     [UNIT, TIME],
     stampType,
-    `The start of the ${Object.keys(TRUNCATIONS).join(", ")} that holds the time.`,
+    `The start of the ${Object.keys(TRUNCATIONS).join(", ")} that contains the time.`,
     {
       check: ([unit]) => (truncation(unit) === undefined ? badUnit("date_trunc", unit) : undefined),
       rewrite: ([unit], types) => {
@@ -308,7 +332,7 @@ function checkUnit(name: string): FunctionEntry["check"] {
   return ([unit]) => {
     const text = String(unit);
     if (text in UNIT_NANOS || text === "M" || text === "y") return undefined;
-    return text.length === 1 ? badUnit(name, unit) : { message: `${name}: '${unit}' is no unit of time` };
+    return text.length === 1 ? badUnit(name, unit) : { message: `${name}: unknown unit of time '${unit}'` };
   };
 }
 
@@ -326,7 +350,7 @@ entries.push(
     "dateadd",
     [UNIT, { name: "count", type: "INT" }, TIME],
     stampType,
-    "The time moved later by a number of units (n u T s m h d w M y). Days beyond the end of a month become its last day.",
+    "The time advanced by a number of units (n u T s m h d w M y). Days beyond the end of a month become its last day.",
     {
       check: checkUnit("dateadd"),
       rewrite: ([unit], types) => rewriteAdd(String(unit), types[2]),
@@ -337,12 +361,12 @@ entries.push(
     "dateadd",
     [UNIT, { name: "count", type: "INT" }, TIME, { name: "zone", type: "text", constant: true }],
     stampType,
-    "The time moved later by a number of units in the local time of a time zone.",
+    "The time advanced by a number of units in the local time of a time zone.",
     {
       check: (constants, types) =>
         checkUnit("dateadd")!(constants, types) ??
           (zoneOf(String(constants[3] ?? "")) === undefined
-            ? { argument: 3, message: `there is no time zone '${constants[3]}'` }
+            ? { argument: 3, message: `unknown time zone '${constants[3]}'` }
             : undefined),
       nulls: "custom",
       batch: ([units, counts, times, zones], out, rowCount) => {

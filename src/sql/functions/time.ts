@@ -13,7 +13,7 @@ const STAMP = (types: string[]) => (types.includes("TIMESTAMP_NS") ? "TIMESTAMP_
 
 const entries: FunctionEntry[] = [];
 
-/** The start of the statement: the same value everywhere in the statement. */
+/** The start of the statement. Every call in the statement returns the same value. */
 function clock(name: string, returns: string, of: (nowMicros: bigint) => bigint): FunctionEntry {
   return batchEntry(
     name,
@@ -43,7 +43,7 @@ for (const [name, shift] of [["today", 0n], ["yesterday", -1n], ["tomorrow", 1n]
     name,
     [],
     "INTERVAL",
-    `The whole of ${name}, in UTC.`,
+    `The interval from the start to the end of ${name}, in UTC.`,
     (_, out, rowCount, context) => {
       const start = (floorDivide(context.nowMicros, DAY_MICROS) + shift) * DAY_MICROS;
       for (let row = 0; row < rowCount; row++) {
@@ -65,16 +65,16 @@ function splitSecond(value: bigint, unitsASecond: bigint): [second: number, rest
 function zoneFor(name: string | undefined, context: FunctionContext): Zone {
   const zone = name === undefined ? undefined : zoneOf(name);
   if (zone === undefined) {
-    throw new SqlError(`there is no time zone '${name ?? "null"}'`, context.at, SQLSTATE.invalidParameter);
+    throw new SqlError(`unknown time zone '${name ?? "null"}'`, context.at, SQLSTATE.invalidParameter);
   }
   return zone;
 }
 
-/** For a constant null or unknown zone, the error is at the argument. */
+/** Reports a constant zone that is null or unknown at the argument. */
 const checkZone: FunctionEntry["check"] = ([, zone]) =>
   zone === undefined || (typeof zone === "string" && zoneOf(zone) !== undefined)
     ? undefined
-    : { argument: 1, message: `there is no time zone '${zone ?? "null"}'` };
+    : { argument: 1, message: `unknown time zone '${zone ?? "null"}'` };
 
 function moved(move: (zone: Zone, second: number) => number): BatchFunction {
   return ([times, zones], out, rowCount, context) => {
@@ -99,7 +99,7 @@ entries.push(
     "to_timezone",
     [TIME, ZONE],
     STAMP,
-    "The local time of a time zone at a time in UTC.",
+    "The local time in a time zone at a UTC time.",
     moved((zone, second) => second + zone.offsetAt(second)),
     [["to_timezone('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T19:00:00.000000Z"]],
     { check: checkZone },
@@ -108,7 +108,7 @@ entries.push(
     "to_utc",
     [TIME, ZONE],
     STAMP,
-    "The time in UTC of a local time of a time zone.",
+    "The UTC time of a local time in a time zone.",
     moved((zone, second) => zone.toUtc(second)),
     [["to_utc('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T01:00:00.000000Z"]],
     { check: checkZone },
@@ -149,7 +149,7 @@ for (
       name,
       [{ name: "text", type: "text" }, PATTERN],
       returns,
-      "The time in a text, by a pattern; null if the whole text does not match.",
+      "The time in a text, by a pattern. Null if the whole text does not match.",
       ([texts, patterns], out, rowCount, context) => {
         const pattern = patterns.text(0);
         for (let row = 0; row < rowCount; row++) {
@@ -190,7 +190,7 @@ entries.push(
     "interval",
     [{ name: "low", type: "TIMESTAMP" }, { name: "high", type: "TIMESTAMP" }],
     "INTERVAL",
-    "The times from low to high, both included.",
+    "The interval from low to high, inclusive.",
     ([lows, highs], out, rowCount, context) => {
       for (let row = 0; row < rowCount; row++) {
         const low = lows.values[row], high = highs.values[row];
@@ -198,7 +198,9 @@ entries.push(
           out.values[2 * row] = out.values[2 * row + 1] = NULL_I64;
           continue;
         }
-        if (low > high) throw new SqlError("interval: it ends before it starts", context.at, SQLSTATE.invalidParameter);
+        if (low > high) {
+          throw new SqlError("interval: the end is before the start", context.at, SQLSTATE.invalidParameter);
+        }
         out.values[2 * row] = low;
         out.values[2 * row + 1] = high;
       }
@@ -224,7 +226,7 @@ for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
       "in",
       [{ name: "time", type }, { name: "interval", type: "INTERVAL" }],
       "BOOLEAN",
-      "True if the time is in the interval, both ends included.",
+      "True if the time is in the interval, inclusive.",
       ([times, intervals], out, rowCount) => {
         for (let row = 0; row < rowCount; row++) {
           const time = times.values[row], low = intervals.values[2 * row], high = intervals.values[2 * row + 1];

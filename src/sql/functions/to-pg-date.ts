@@ -8,11 +8,11 @@ function msOf(text: string): number | undefined {
   if (parts === null) return undefined;
   const date = new Date(0);
   date.setUTCFullYear(Number(parts[1]), Number(parts[2]) - 1, Number(parts[3]));
-  // A day or month that does not exist would be carried over to the next.
+  // Date() would carry an invalid day or month over to the next one.
   return date.getUTCDate() === Number(parts[3]) && date.getTime() % MS_A_DAY === 0 ? date.getTime() : undefined;
 }
 
-/** to_pg_date(): PostgreSQL's text of a date. */
+/** to_pg_date(): parses PostgreSQL's text form of a date. */
 export const toPgDate: FunctionEntry[] = [
   batchEntry(
     "to_pg_date",

@@ -23,13 +23,13 @@ export class ValueTable {
   private groups = new Int32Array(64);
   private low = new Int32Array(64);
   private high = new Int32Array(64);
-  /** Row count of each entry, with `counting`. */
+  /** Row count of each entry, if `counting`. */
   counts: Float64Array;
   private slots = new Int32Array(128 * SLOT_WORDS);
   private slotMask = 127;
   private arena = new Uint8Array(256);
   private arenaUsed = 0;
-  /** By code, without groups: whether it occurred. */
+  /** For codes without groups: whether each code occurred. */
   private seen = new Uint8Array(0);
   private dictionary: Dictionary | undefined;
   private readonly layout: Layout;
@@ -247,7 +247,7 @@ export class ValueTable {
       const here = this.asBytes
         ? this.addBytes(group, later.arena, later.low[entry], later.high[entry])
         : this.addWords(group, later.low[entry], later.high[entry]);
-      if (this.counting) this.counts[here] += later.counts[entry] - 1; // adding has counted one
+      if (this.counting) this.counts[here] += later.counts[entry] - 1; // adding has counted one row
     }
   }
 

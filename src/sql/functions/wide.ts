@@ -36,7 +36,7 @@ function arrayWork({ memory, poll }: FunctionContext): ArrayWork {
 
 const base = { nulls: "custom", volatility: "immutable" } as const;
 
-/** Compares bits or bytes; null equals null. */
+/** Compares bits or bytes. Null equals null. */
 function equality(whenEqual: boolean): BatchFunction {
   return ([a, b], out, rowCount) => {
     const isText = layoutOf(a.type) === "text";
@@ -61,9 +61,9 @@ function equality(whenEqual: boolean): BatchFunction {
 }
 
 const ORDERS: [name: string, summary: string, holds: (a: bigint, b: bigint) => boolean][] = [
-  ["<", "True if the first is less.", (a, b) => a < b],
+  ["<", "True if the first is less than the second.", (a, b) => a < b],
   ["<=", "True if the first is less than or equal to the second.", (a, b) => a <= b],
-  [">", "True if the first is greater.", (a, b) => a > b],
+  [">", "True if the first is greater than the second.", (a, b) => a > b],
   [">=", "True if the first is greater than or equal to the second.", (a, b) => a >= b],
 ];
 
@@ -111,7 +111,7 @@ const long256Functions: FunctionEntry[] = [
     name: "cast_LONG256",
     args: [{ name: "value", type }],
     returns: "LONG256",
-    summary: "The number that a text of 0x and hexadecimal digits names; null when it names none.",
+    summary: "The LONG256 of a text of 0x and hexadecimal digits. Null for other texts.",
     examples: [],
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
@@ -217,14 +217,14 @@ const long256Sums: FunctionEntry[] = [
   },
 ];
 
-/** "cast_GEOHASH" and "cast_ARRAY" cast to geohashes and arrays; the result's type tells their length. */
+/** "cast_GEOHASH" and "cast_ARRAY" cast to geohashes and arrays. The result type determines their length. */
 const shapedCasts: FunctionEntry[] = [
   {
     ...base,
     name: "cast_GEOHASH",
     args: [{ name: "text", type: "text" }],
     returns: "LONG",
-    summary: "The geohash that a text is; null when it has too few characters or others.",
+    summary: "The geohash of a text. Null if it has too few or invalid characters.",
     examples: [],
     batch: ([column], out, rowCount) => {
       const bits = geohashBits(out.type)!;
@@ -239,7 +239,7 @@ const shapedCasts: FunctionEntry[] = [
     name: "cast_GEOHASH",
     args: [{ name: "geohash", type: "wide" }],
     returns: "LONG",
-    summary: "A geohash cut to fewer bits.",
+    summary: "A geohash truncated to fewer bits.",
     examples: [],
     batch: ([column], out, rowCount) => {
       const lost = BigInt(geohashBits(column.type)! - geohashBits(out.type)!);
@@ -284,7 +284,7 @@ function equalBytes(a: Uint8Array | undefined, b: Uint8Array | undefined): boole
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }
 
-/** The value of each byte in base 64, in both alphabets; 255: none. */
+/** The value of each byte in base 64, in both alphabets. 255 marks other bytes. */
 const BASE64 = new Uint8Array(256).fill(255);
 [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].forEach((digit, value) =>
   BASE64[digit.charCodeAt(0)] = value
@@ -341,7 +341,7 @@ const binaryFunctions: FunctionEntry[] = [
     name: "cast_BINARY",
     args: [{ name: "text", type: "text" }],
     returns: "BINARY",
-    summary: "The bytes that PostgreSQL's text form of a bytea stands for; null for other texts.",
+    summary: "The bytes of PostgreSQL's text form of a bytea. Null for other texts.",
     examples: [],
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
@@ -355,7 +355,7 @@ const binaryFunctions: FunctionEntry[] = [
     name: "from_base64",
     args: [{ name: "text", type: "text" }],
     returns: "BINARY",
-    summary: "The bytes that a text in base 64 stands for.",
+    summary: "The bytes of a text in base 64.",
     examples: [],
     batch: ([column], out, rowCount, context) => {
       const views = viewsOf(context.heap.u8);
@@ -377,7 +377,7 @@ const binaryFunctions: FunctionEntry[] = [
     name: "base64",
     args: [{ name: "bytes", type: "BINARY" }, { name: "maximum", type: "INT" }],
     returns: "STRING",
-    summary: "The first bytes, so many at most, in base 64.",
+    summary: "The first bytes, up to a number, in base 64.",
     examples: [],
     batch: ([column, maxima], out, rowCount, context) => {
       const pace = new Pace(context);
@@ -406,7 +406,7 @@ export const wideFunctions: FunctionEntry[] = [
     name: "is_null",
     args: [{ name: "value", type: "wide" }],
     returns: "BOOLEAN",
-    summary: "True if it is null.",
+    summary: "True if the value is null.",
     examples: [],
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) out.values[row] = column.isNull(row) ? 1 : 0;
@@ -417,7 +417,7 @@ export const wideFunctions: FunctionEntry[] = [
     name,
     args: [{ name: "a", type: "wide" }, { name: "b", type: "wide" }],
     returns: "BOOLEAN",
-    summary: name === "=" ? "Are they equal? Null equals null." : "True if they differ.",
+    summary: name === "=" ? "True if both are equal. Null equals null." : "True if both differ.",
     examples: [],
     check: sameTypes,
     batch: equality(name === "="),

@@ -19,9 +19,13 @@ function ranking(name: string, returns: string, summary: string): FunctionEntry 
 
 const entries: FunctionEntry[] = [
   ranking("row_number", "LONG", "The number of the row in its partition, from 1."),
-  ranking("rank", "LONG", "The number of the first row of its peers: equal rows share one, and leave a gap behind."),
-  ranking("dense_rank", "LONG", "The number of its group of peers, without gaps."),
-  ranking("percent_rank", "DOUBLE", "(rank - 1) / (rows - 1), 0 for a lone row."),
+  ranking(
+    "rank",
+    "LONG",
+    "The rank of the row: the number of the first of its peers. Equal rows share a rank, followed by a gap.",
+  ),
+  ranking("dense_rank", "LONG", "The rank of the row without gaps: the number of its group of peers."),
+  ranking("percent_rank", "DOUBLE", "(rank - 1) / (rows - 1); 0 for a single row."),
 ];
 
 /** INT and narrower types become LONG, and FLOAT becomes DOUBLE, by implicit casts. */
@@ -42,7 +46,7 @@ const VALUES = [
 ];
 for (const type of VALUES) {
   for (
-    const [name, summary] of [["lag", "The value so many rows before (1 when left out)."], [
+    const [name, summary] of [["lag", "The value a number of rows earlier (default 1)."], [
       "lead",
       "The value a number of rows later (default 1).",
     ]]
@@ -64,7 +68,7 @@ for (const type of VALUES) {
       window: true,
       check: ([, offset]) =>
         (typeof offset === "number" || typeof offset === "bigint") && offset < 0
-          ? { argument: 1, message: `${name}: the offset ${offset} is negative` }
+          ? { argument: 1, message: `${name}: the offset must not be negative: found ${offset}` }
           : undefined,
     });
   }
@@ -95,10 +99,10 @@ function averageProblem(kind: unknown, n: unknown): { argument: number; message:
   if (word !== "alpha" && word !== "period" && !UNITS.test(word)) {
     return {
       argument: 1,
-      message: `avg: '${kind}' is no kind of average: alpha, period or a unit of time is expected`,
+      message: `avg: unknown kind of average '${kind}': expected alpha, period or a unit of time`,
     };
   }
-  if (!(number > 0)) return { argument: 2, message: `avg: ${n} is not positive` };
+  if (!(number > 0)) return { argument: 2, message: `avg: expected a positive number: found ${n}` };
   return word === "alpha" && number > 1 ? { argument: 2, message: `avg: ${n} is above 1` } : undefined;
 }
 
@@ -114,8 +118,8 @@ entries.push({
   nulls: "custom",
   volatility: "immutable",
   summary:
-    "The exponential average up to the row: by the factor n ('alpha'), over n rows ('period') or over n units of time " +
-    "('second', 'minute' …); weighed by a volume where one is given.",
+    "The exponential average up to the row: with factor n ('alpha'), over n rows ('period') or over n units of time " +
+    "('second', 'minute' …), optionally weighted by a volume.",
   examples: [{ sql: "SELECT avg(x, 'alpha', 0.5) OVER (ORDER BY x) FROM long_sequence(1)", gives: 1 }],
   window: true,
   check: ([, kind, n]) => averageProblem(kind, n),

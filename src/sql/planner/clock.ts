@@ -1,13 +1,13 @@
 /**
- * Plans that use now() and similar functions: the values are known only at execution, but constant for it. Such plans are planned again
- * at execution with the clock, so that they are pruned by it.
+ * Plans with now() and similar functions. Their values are known only at execution, but constant during it. Such plans
+ * are optimized again at execution with the clock, so that scans are pruned by it.
  */
 import { createRegistry } from "../functions/mod.ts";
 import { childrenOf, type Expr, type Plan } from "../plan.ts";
 import { mapNodeExpressions, visitPlan } from "./nodes.ts";
 
 const registry = createRegistry();
-/** Cache, because executions of prepared statements ask each time. */
+/** Cached, because each execution of a prepared statement asks for it. */
 const known = new WeakMap<Plan, boolean>();
 
 export function usesClock(plan: Plan): boolean {

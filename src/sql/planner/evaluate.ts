@@ -40,7 +40,7 @@ function evaluateExpr(expr: Expr, context: EvaluationContext): Constant | undefi
       return worked({ ...expr, args }, context);
     }
     case "case":
-      // The branches after the one that is taken may fail.
+      // Branches after the taken one may fail.
       for (const { when, then } of expr.branches) {
         const condition = evaluateExpr(when, context);
         if (condition === undefined) return undefined;

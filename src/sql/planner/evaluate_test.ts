@@ -22,7 +22,7 @@ function shown(values: readonly (Value | undefined)[]): string {
   return values.map((value) => (typeof value === "bigint" ? `${value}n` : JSON.stringify(value))).join(", ");
 }
 
-/** The values of an expression over rows; undefined for rows where it fails. */
+/** The values of an expression over rows. Undefined for rows where it fails. */
 function overRows(expression: Expr, types: readonly string[], rows: readonly Value[][]): (Value | undefined)[] {
   const context = testContext(1 << 25, { functions, nowMicros });
   const columns = types.map((type, k) => ({ name: `c${k}`, type }));
@@ -46,7 +46,7 @@ function overRows(expression: Expr, types: readonly string[], rows: readonly Val
   }
 }
 
-/** Types with parameters for casts, which the binder adds to the call. */
+/** Types with parameters for casts. The binder adds them to the call. */
 const TARGETS: Record<string, string> = {
   cast_DECIMAL: "DECIMAL(30,4)",
   cast_GEOHASH: "GEOHASH(4c)",
@@ -56,7 +56,7 @@ const TARGETS: Record<string, string> = {
 const seed = Number(Deno.env.get("SEED") ?? 1);
 
 for (const entry of FUNCTIONS.filter(isScalar)) {
-  Deno.test(`${entry.name}(${entry.args.map(({ type }) => type).join()}) of constants is what it is over rows`, () => {
+  Deno.test(`${entry.name}(${entry.args.map(({ type }) => type).join()}) of constants equals its value over rows`, () => {
     const random = randomFrom(seed + entry.name.length * 7919);
     const pick = <T>(list: readonly T[]): T => list[random() % list.length];
     let compared = 0;
@@ -116,7 +116,7 @@ for (const entry of FUNCTIONS.filter(isScalar)) {
   });
 }
 
-Deno.test("IN and CASE of constants are what they are over rows", () => {
+Deno.test("IN and CASE of constants equal their values over rows", () => {
   for (const [type, values] of Object.entries(VALUES)) {
     if (layoutOf(type) === "symbol" || type === "NULL" || type === "SYMBOL_TEXT") continue;
     for (const count of [1, 3, 12]) {

@@ -1,4 +1,4 @@
-/** Rule: evaluates constant expressions. With a clock, also those that are only constant during the statement. */
+/** Rule: evaluates constant expressions. With a clock, also those that are constant only during the statement. */
 import type { Expr, Plan } from "../plan.ts";
 import { evaluate, type EvaluationContext } from "./evaluate.ts";
 import { mapExpressions } from "./nodes.ts";

@@ -1,4 +1,4 @@
-/** Rule: merges a projection of a projection into one, and removes projections that change nothing. */
+/** Rule: merges a projection over a projection into one, and removes projections without effect. */
 import { rewrite } from "../binder/plans.ts";
 import { childrenOf, type Expr, type Plan, type ProjectNode } from "../plan.ts";
 import { mapPlan } from "./nodes.ts";

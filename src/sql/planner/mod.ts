@@ -22,7 +22,7 @@ export function optimize(plan: Plan, context: EvaluationContext = {}): Plan {
   const filtered = extractIntervals(pushFilters(mergeProjections(folded)));
   const sorted = limitSorts(dropSorts(filtered));
   const pruned = numberScans(foldConstants(mergeProjections(pruneColumns(sorted)), context));
-  // The names of the answer's columns are the statement's, whichever node produces them.
+  // The answer's column names are those of the statement, whichever node produces the columns.
   return pruned.columns === columns ? pruned : { ...pruned, columns };
 }
 

@@ -21,7 +21,7 @@ export function inputsOf(plan: Plan): Plan[] {
   }
 }
 
-/** The node with other inputs (the same number). */
+/** Returns the node with other inputs, of the same number. */
 export function withInputs(plan: Plan, inputs: Plan[]): Plan {
   switch (plan.node) {
     case "scan":
@@ -65,7 +65,7 @@ const mapWindows = (calls: WindowCall[], change: (expr: Expr) => Expr): WindowCa
     orderBy: mapSortKeys(call.orderBy, change),
   }));
 
-/** The node with each of its own expressions changed. */
+/** Returns the node with each of its own expressions changed. */
 export function mapNodeExpressions(plan: Plan, change: (expr: Expr) => Expr): Plan {
   switch (plan.node) {
     case "scan":
@@ -117,7 +117,7 @@ export function mapExpressions(plan: Plan, change: (expr: Expr) => Expr): Plan {
   return mapPlan(plan, (node) => mapNodeExpressions(node, change));
 }
 
-/** The statement with its plan changed. */
+/** Returns the statement with its plan changed. */
 export function mapStatement<From, To>(
   statement: BoundStatement<From>,
   change: (plan: From) => To,

@@ -54,11 +54,11 @@ function bound(text: string): Plan {
 function planned(text: string, values: Value[] = [], nowMicros?: bigint): string[] {
   const plan = optimize(substituteParameters(bound(text), values), { nowMicros });
   verifyPlan(plan);
-  // How the operators work is the subject of other tests.
+  // Physical choices are tested elsewhere.
   return explained(plan).map((line) => line.replace(/ \[.*\]$/, ""));
 }
 
-/** Over tables without rows. */
+/** Explains the plan over tables without rows. */
 function explained(plan: Plan): string[] {
   const ids = (node: Plan): number[] => node.node === "scan" ? [node.id] : inputsOf(node).flatMap(ids);
   const sources: ScanSource[] = [];
@@ -152,7 +152,7 @@ for (const [title, sql, plan] of cases) {
   });
 }
 
-Deno.test("explain() tells what runs in one kernel and what between kernels", () => {
+Deno.test("explain() shows what runs in one kernel and what between kernels", () => {
   const text = "select sym, sum(px) s from trades where upper(sym) = 'A' and px::string > 'b' order by s";
   assert.deepEqual(explained(optimize(bound(text))), [
     "Sort s [keeps all rows]",
@@ -164,7 +164,7 @@ Deno.test("explain() tells what runs in one kernel and what between kernels", ()
   ]);
 });
 
-Deno.test("explain() shows the ways that the physical pass has chosen", () => {
+Deno.test("explain() shows the choices of the physical pass", () => {
   const lines = (sql: string) => explained(optimize(bound(sql)));
   assert.deepEqual(lines("select px from trades limit -3"), [
     "Limit -3 [read from the end]",
@@ -205,12 +205,12 @@ Deno.test("optimize() prunes by parameters, and by the clock if given", () => {
   assert.doesNotMatch(planned(text).join(), /time:/);
 });
 
-Deno.test("optimize() leaves generators where their rows are made", () => {
+Deno.test("optimize() does not move generators to another node", () => {
   const lines = planned("select r from (select rnd_int() r, x from long_sequence(9)) where r > 5").join("\n");
   assert.match(lines, /Filter \(r > 5\)[^]*rnd_int/);
 });
 
-Deno.test("optimize() gives each scan its own id, also if one node occurs twice", () => {
+Deno.test("optimize() gives each scan its own id, even if one node occurs twice", () => {
   const scan = bound("trades");
   const both: Plan = {
     node: "set",
@@ -247,7 +247,7 @@ Deno.test("intervals are normalized to sorted and disjoint ones", () => {
   assert.deepEqual(complement(complement([[5n, 9n], [20n, 30n]])), [[5n, 9n], [20n, 30n]]);
 });
 
-Deno.test("evaluate() works constants out as kernels would", () => {
+Deno.test("evaluate() gives the same values for constants as kernels", () => {
   const value = (sql: string): unknown => {
     const plan = bound(`select ${sql} v`);
     assert(plan.node === "project");

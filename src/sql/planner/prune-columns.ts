@@ -1,9 +1,9 @@
-/** Rule: nodes output only columns that nodes above read, and scans read only those. */
+/** Rule: nodes output only columns that nodes above read, and scans read only needed columns. */
 import { columnsRead, remap } from "../binder/plans.ts";
 import type { Expr, Plan } from "../plan.ts";
 import { mapNodeExpressions } from "./nodes.ts";
 
-/** New indices of a node's columns; removed columns are missing. */
+/** New indices of a node's columns. Removed columns have no entry. */
 type Moves = Map<number, number>;
 
 export function pruneColumns(plan: Plan): Plan {
@@ -15,7 +15,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "scan": {
       const needed = new Set(wanted);
       if (plan.predicate !== undefined) columnsRead(plan.predicate, needed);
-      // The timestamp is needed to leave out rows outside of the intervals.
+      // The timestamp is needed to omit rows outside the intervals.
       if (plan.intervals !== undefined && plan.timestamp >= 0) needed.add(plan.timestamp);
       // The row id is the last column and has no column id.
       const last = plan.columns.length - 1;

@@ -1,6 +1,6 @@
 /**
- * Rule: pushes filters down as far as the meaning stays the same, finally into scans; equations over a cross join
- * become its keys.
+ * Rule: pushes filters down as far as the result stays the same, finally into scans. Equations over a cross join become
+ * its keys.
  */
 import { and, columnsRead, conjuncts, remap, rewrite, sizeOf } from "../binder/plans.ts";
 import { createRegistry } from "../functions/mod.ts";
@@ -39,7 +39,7 @@ class Growth {
   }
 }
 
-/** The plan with `predicates` (over its columns) applied. */
+/** Returns the plan with `predicates` (over its columns) applied. */
 function push(plan: Plan, given: Expr[], growth: Growth): Plan {
   const predicates = given.filter((e) => !isConstant(e, true));
   if (predicates.some((e) => isConstant(e, false))) return noRows(plan);
@@ -72,7 +72,8 @@ function push(plan: Plan, given: Expr[], growth: Growth): Plan {
     case "distinct":
       return withInputs(plan, [push(plan.input, predicates, growth)]);
     case "aggregate": {
-      // A condition on keys may filter rows instead of groups. Without keys there is always one row, so it must stay.
+      // A condition on keys may filter rows instead of groups. Without keys there is always one row, so the condition
+      // must stay.
       const [below, here] = plan.keys.length === 0
         ? [[], predicates]
         : split(predicates, (e) =>
@@ -161,7 +162,8 @@ function pushJoin(plan: JoinNode, predicates: Expr[], growth: Growth): Plan {
     if (read.length > 0 && read.every((index) => index < width)) return "left";
     return read.length > 0 && read.every((index) => index >= width) ? "right" : "both";
   };
-  // A mark column of the right side that must be true excludes rows without a match: that is an inner join.
+  // A marker column of the right side that must be true excludes rows without a match, so the join becomes an inner
+  // join.
   const isMark = (e: Expr): boolean => e.kind === "column" && e.index >= width;
   const joinType = plan.type === "left" && predicates.some(isMark) ? "inner" : plan.type;
   const inner = joinType === "inner" || joinType === "cross";

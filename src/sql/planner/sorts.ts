@@ -1,6 +1,6 @@
 /**
- * Rules on ORDER BY: drops a sort into the order that the rows already have, turns newest-first into a reverse scan,
- * and limits a sort to the rows that a LIMIT above needs.
+ * Rules for ORDER BY: removes a sort if the rows already have the order, turns newest-first into a reverse scan, and
+ * limits a sort to the rows that a LIMIT above needs.
  */
 import type { Expr, Plan, SortNode } from "../plan.ts";
 import { mapPlan, withInputs } from "./nodes.ts";
@@ -20,8 +20,8 @@ export function dropSorts(plan: Plan): Plan {
 }
 
 /**
- * The same rows newest first, if no node between here and the scan depends on the order. This also reverses rows with
- * equal timestamps.
+ * Returns the same rows newest first, if no node between here and the scan depends on the order. Rows with equal
+ * timestamps are reversed too.
  */
 function reversed(plan: Plan): Plan | undefined {
   switch (plan.node) {

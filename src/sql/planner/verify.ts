@@ -22,13 +22,13 @@ export function verifyPlan(plan: Plan): void {
     case "filter":
       verifyExpr(plan.predicate, plan.input.columns, "filter");
       assert(plan.predicate.type === "BOOLEAN", "filter: not BOOLEAN");
-      assert(types(plan.columns) === types(plan.input.columns), "filter: other columns than its input");
+      assert(types(plan.columns) === types(plan.input.columns), "filter: its columns differ from its input's");
       return;
     case "sort":
     case "limit":
     case "distinct":
     case "latest":
-      assert(types(plan.columns) === types(plan.input.columns), `${plan.node}: other columns than its input`);
+      assert(types(plan.columns) === types(plan.input.columns), `${plan.node}: its columns differ from its input's`);
       if (plan.node === "sort") { for (const key of plan.keys) verifyExpr(key.expression, plan.input.columns, "sort"); }
       if (plan.node === "limit") verifyAll(plan.low === undefined ? [plan.high] : [plan.low, plan.high], [], "limit");
       if (plan.node === "latest") {
@@ -39,7 +39,7 @@ export function verifyPlan(plan: Plan): void {
       verifyAll(plan.expressions, plan.input.columns, "project");
       assert(
         types(plan.columns) === plan.expressions.map((e) => e.type).join(","),
-        "project: columns are not its expressions'",
+        "project: its columns differ from its expressions",
       );
       return;
     case "aggregate":
@@ -51,7 +51,7 @@ export function verifyPlan(plan: Plan): void {
         ...plan.keys.map((key) => key.type),
         ...plan.aggregates.map((call) => call.type),
       ];
-      assert(types(plan.columns) === output.join(","), `${plan.node}: columns are not its keys' and aggregates'`);
+      assert(types(plan.columns) === output.join(","), `${plan.node}: its columns differ from its keys and aggregates`);
       if (plan.node === "sample") {
         assert(plan.fills.length === 0 || plan.fills.length === plan.aggregates.length, "sample: fills");
       }
@@ -63,7 +63,7 @@ export function verifyPlan(plan: Plan): void {
       verifyAll(plan.rightKeys, plan.right.columns, "join");
       assert(plan.leftKeys.length === plan.rightKeys.length, "join: keys");
       const both = [...plan.left.columns, ...plan.right.columns];
-      assert(types(plan.columns) === types(both), "join: columns are not both sides'");
+      assert(types(plan.columns) === types(both), "join: its columns differ from those of both sides");
       if (plan.node === "join" && plan.residual !== undefined) verifyExpr(plan.residual, both, "join");
       if (plan.node === "timeJoin") {
         verifyExpr(plan.leftTime, plan.left.columns, "timeJoin");
@@ -75,7 +75,7 @@ export function verifyPlan(plan: Plan): void {
       verifyAll(plan.arrays, plan.input.columns, "unnest");
       const own = [...plan.arrays.map(() => "DOUBLE"), ...(plan.ordinality ? ["LONG"] : [])];
       const output = [...plan.input.columns.map((column) => column.type), ...own];
-      assert(types(plan.columns) === output.join(","), "unnest: columns are not its input's and elements");
+      assert(types(plan.columns) === output.join(","), "unnest: its columns differ from its input's and elements");
       return;
     }
     case "window":
@@ -120,7 +120,7 @@ function verifyAll(expressions: readonly Expr[], columns: readonly Column[], nod
 
 function verifyExpr(expr: Expr, columns: readonly Column[], node: string): void {
   walk(expr, (e) => {
-    assert(e.kind !== "placeholder", `${node}: a placeholder of the binder is left`);
+    assert(e.kind !== "placeholder", `${node}: contains a placeholder of the binder`);
     if (e.kind !== "column") return;
     assert(e.index >= 0 && e.index < columns.length, `${node}: no column ${e.index} of ${columns.length}`);
     assert(e.type === columns[e.index].type, `${node}: column ${e.index} is ${columns[e.index].type}, not ${e.type}`);
