@@ -18,7 +18,7 @@ Deno.test("parseArray() and formatArray() are opposites", () => {
   }
 });
 
-Deno.test("parseArray() refuses what is no array of so many dimensions", () => {
+Deno.test("parseArray() refuses texts that are not arrays of the given number of dimensions", () => {
   const refused: [string, number][] = [
     ["", 1],
     ["1", 1],

@@ -137,7 +137,7 @@ export class Expressions implements ExpressionBinder {
         if (isBytea && operand.kind === "constant" && operand.value !== null) {
           const value = convertConstant(operand.value, operand.type, tag);
           if (value === undefined) {
-            throw new SqlError(`'${operand.value}' is no bytea`, e.operand.at, SQLSTATE.invalidText);
+            throw new SqlError(`'${operand.value}' is not a bytea`, e.operand.at, SQLSTATE.invalidText);
           }
           return constant(value, tag);
         }

@@ -46,7 +46,7 @@ export function numberLiteral(text: string, at: number): Constant {
   if (suffix === "f") return constant(Math.fround(finite(Number(digits), text, at)), "FLOAT");
   if (suffix === "d") return constant(finite(Number(digits), text, at), "DOUBLE");
   if (suffix === "l") {
-    if (!/^\d+$/.test(digits)) throw new SqlError(`${text} is no number`, at);
+    if (!/^\d+$/.test(digits)) throw new SqlError(`${text} is not a number`, at);
     const value = BigInt(digits);
     if (value > LONG_MAX) throw new SqlError(`${text} is out of the range of LONG`, at);
     return constant(value, "LONG");
@@ -63,7 +63,7 @@ export function numberLiteral(text: string, at: number): Constant {
 /** `1.50m` and `0.05m` are DECIMAL(3,2), `100m` is DECIMAL(3,0): the digits determine the type. */
 function decimalLiteral(digits: string, text: string, at: number): Constant {
   const match = /^(\d*)\.?(\d*)$/.exec(digits);
-  if (!match || (match[1] === "" && match[2] === "")) throw new SqlError(`${text} is no number`, at);
+  if (!match || (match[1] === "" && match[2] === "")) throw new SqlError(`${text} is not a number`, at);
   const whole = match[1].replace(/^0+(?=\d)/, "") || "0", scale = match[2].length;
   const precision = whole.length + scale;
   if (precision > DECIMAL_PRECISION_MAX) {
@@ -127,13 +127,13 @@ export function geohashLiteral(text: string, at: number): Constant {
     : isBits
     ? (/^[01]+$/.test(match![2]) ? BigInt(`0b${match![2]}`) : undefined)
     : parseGeohash(match![2], bits);
-  if (value === undefined) throw new SqlError(`${text} is no geohash`, at);
+  if (value === undefined) throw new SqlError(`${text} is not a geohash`, at);
   return constant(value, geohashTag(bits));
 }
 
 function finite(value: number, text: string, at: number): number {
   if (!Number.isFinite(value)) {
-    throw new SqlError(Number.isNaN(value) ? `${text} is no number` : `${text} is out of the range of DOUBLE`, at);
+    throw new SqlError(Number.isNaN(value) ? `${text} is not a number` : `${text} is out of the range of DOUBLE`, at);
   }
   return value;
 }

@@ -183,7 +183,7 @@ function badConstant(
   if (typeof value !== "string" || from === to || isText(to)) return undefined;
   const read = readValue(value, to);
   if (!(read instanceof Object && "problem" in read)) return undefined;
-  if (isTimeSum) return { failure: "value", message: `'${value}' is no number: ${NO_DURATION}`, argument };
+  if (isTimeSum) return { failure: "value", message: `'${value}' is not a number: ${NO_DURATION}`, argument };
   const isNumber = (NUMBERS as readonly string[]).includes(to);
   return { failure: "value", message: (read as ReadFailure).problem, argument, atStart: isNumber };
 }

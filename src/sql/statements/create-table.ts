@@ -296,7 +296,7 @@ function partitionUnit(create: CreateTable): PartitionUnit {
   const unit = create.partitionBy.unit.toUpperCase() as PartitionUnit;
   if (!PARTITION_UNITS.includes(unit)) {
     throw new SqlError(
-      `${create.partitionBy.unit} is no partition: known are ${PARTITION_UNITS.join(", ")}`,
+      `${create.partitionBy.unit} is not a unit of partitions: expected ${PARTITION_UNITS.join(", ")}`,
       create.partitionBy.at,
       SQLSTATE.syntax,
     );

@@ -51,7 +51,7 @@ export function parseIntervals(
     let sum = 0;
     const count: Count = (intervals) => {
       sum += intervals;
-      if (sum > INTERVAL_COUNT_MAX) throw new Refusal("it makes too many intervals");
+      if (sum > INTERVAL_COUNT_MAX) throw new Refusal("it expands to too many intervals");
       made(intervals);
     };
     const spans = read(text.trimStart(), () => nowMicros() * 1000n, count).toSorted((
@@ -75,7 +75,9 @@ export function parseIntervals(
 
 function read(text: string, now: Clock, count: Count): Span[] {
   const [head, ...tail] = text.split(";");
-  if (tail.length > 3 || tail.length === 2) throw new Refusal("behind a duration there are a period and a count");
+  if (tail.length > 3 || tail.length === 2) {
+    throw new Refusal("expected a duration, optionally followed by a period and a count");
+  }
   const mark = topLevel(head, /[@#]/);
   const body = mark < 0 ? head : head.slice(0, mark);
   let zone: string | undefined, days: string | undefined;
@@ -111,7 +113,7 @@ function bodySpans(body: string, now: Clock, count: Count): Span[] {
 function expand(text: string, count: Count): string[] {
   const open = text.indexOf("[");
   if (open < 0) {
-    if (text.includes("]")) throw new Refusal("a bracket is not opened");
+    if (text.includes("]")) throw new Refusal("a closing bracket has no opening bracket");
     return [text];
   }
   let depth = 0, close = -1;
@@ -137,7 +139,7 @@ function expand(text: string, count: Count): string[] {
 
 /** Expands one item of a list: a range, or an item with brackets. */
 function itemsOf(item: string, count: Count): string[] {
-  if (item === "") throw new Refusal("a list has an empty place");
+  if (item === "") throw new Refusal("a list has an empty item");
   if (item.startsWith("$")) return [item];
   const range = /^(\d+)\.\.(\d+)$/.exec(item);
   if (range !== null) {
@@ -198,7 +200,7 @@ function dateSpan(date: string): Span {
     return dateSpan(dayText(start + Number(week[3]) - 1) + week[4]);
   }
   const bytes = encodeAscii(date);
-  if (bytes === undefined || !parseInstant(bytes, 0, date.length)) throw new Refusal(`'${date}' is no date`);
+  if (bytes === undefined || !parseInstant(bytes, 0, date.length)) throw new Refusal(`invalid date '${date}'`);
   const start = BigInt(instant.second) * 1000000000n + BigInt(instant.nano);
   const precision = instant.precision;
   const end = instant.zoned || instant.blank ? start + 1n : addUnits(start, 1, PRECISION_UNIT[precision], 1n)!;
@@ -208,7 +210,7 @@ function dateSpan(date: string): Span {
 /** `$today`, `$now - 1h`, `$today - 7d..$now`. */
 function variableRange(text: string, now: Clock): Span {
   const ends = text.split("..");
-  if (ends.length > 2) throw new Refusal("a range has two ends");
+  if (ends.length > 2) throw new Refusal("expected a range of two ends");
   const first = variable(ends[0].trim(), now);
   if (ends.length === 1) return first;
   const last = ends[1].trim().startsWith("$") ? variable(ends[1].trim(), now) : dateSpan(ends[1].trim());
@@ -218,13 +220,13 @@ function variableRange(text: string, now: Clock): Span {
 
 function variable(text: string, clock: Clock): Span {
   const match = /^\$(now|today|yesterday|tomorrow)((?:\s*[+-]\s*\d*[a-zA-Z])*)$/i.exec(text);
-  if (match === null) throw new Refusal(`'${text}' is not known: known are $now, $today, $yesterday, $tomorrow`);
+  if (match === null) throw new Refusal(`unknown variable '${text}': expected $now, $today, $yesterday or $tomorrow`);
   const name = match[1].toLowerCase();
   const now = clock(), today = floorDivide(now, DAY) * DAY;
   let start = name === "now" ? now : name === "today" ? today : name === "yesterday" ? today - DAY : today + DAY;
   for (const [, sign, count, unit] of match[2].matchAll(/([+-])\s*(\d*)([a-zA-Z])/g)) {
     const moved = addUnits(start, (sign === "-" ? -1 : 1) * Number(count || 1), unit, 1n);
-    if (moved === undefined) throw new Refusal(`'${unit}' is no unit of time`);
+    if (moved === undefined) throw new Refusal(`unknown unit of time '${unit}'`);
     start = moved;
   }
   return { start, end: start + (name === "now" ? 1n : DAY), coarse: false };
@@ -240,7 +242,7 @@ function onDays(spans: Span[], names: string, count: Count): Span[] {
     else if (name === "weekend") [5, 6].forEach((day) => wanted.add(day));
     else {
       const day = DAY_NAMES.findIndex((full) => full === name || full.slice(0, 3) === name);
-      if (day < 0) throw new Refusal(`'${name}' is no day`);
+      if (day < 0) throw new Refusal(`unknown day '${name}'`);
       wanted.add(day);
     }
   }
@@ -259,12 +261,12 @@ function onDays(spans: Span[], names: string, count: Count): Span[] {
 const DURATION_MAX = 2147483647;
 
 function addDuration(start: bigint, duration: string): bigint {
-  if (!/^(\d+[a-zA-Z])+$/.test(duration)) throw new Refusal(`'${duration}' is no duration`);
+  if (!/^(\d+[a-zA-Z])+$/.test(duration)) throw new Refusal(`invalid duration '${duration}'`);
   let end = start;
   for (const [, count, unit] of duration.matchAll(/(\d+)([a-zA-Z])/g)) {
     if (Number(count) > DURATION_MAX) throw new Refusal(`'${count}' is too many`);
     const moved = addUnits(end, Number(count), unit, 1n);
-    if (moved === undefined) throw new Refusal(`'${unit}' is no unit of time`);
+    if (moved === undefined) throw new Refusal(`unknown unit of time '${unit}'`);
     end = moved;
   }
   return end;
@@ -272,9 +274,9 @@ function addDuration(start: bigint, duration: string): bigint {
 
 function repeat(span: Span, period: string, times: string, count: Count): Span[] {
   const match = /^(-?\d+)([smhdMy])$/.exec(period);
-  if (match === null) throw new Refusal(`'${period}' is no period`);
+  if (match === null) throw new Refusal(`invalid period '${period}'`);
   if (!/^\d+$/.test(times) || Number(times) > INTERVAL_COUNT_MAX || Number(times) < 1) {
-    throw new Refusal(`'${times}' is no count`);
+    throw new Refusal(`invalid count '${times}'`);
   }
   count(Number(times));
   // Both ends move step by step: one month after the 31st is the last day of the month, and later months keep that day.
@@ -290,7 +292,7 @@ function repeat(span: Span, period: string, times: string, count: Count): Span[]
 
 function inZone(span: Span, name: string): Span {
   const zone = zoneOf(name);
-  if (zone === undefined) throw new Refusal(`there is no time zone '${name}'`);
+  if (zone === undefined) throw new Refusal(`unknown time zone '${name}'`);
   const moved = (nanos: bigint) => {
     const second = floorDivide(nanos, 1000000000n);
     return BigInt(zone.toUtc(Number(second))) * 1000000000n + (nanos - second * 1000000000n);
