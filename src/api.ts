@@ -93,8 +93,24 @@ export interface ExecuteOptions {
   timeoutMs?: number;
   /** Called repeatedly with the progress of the statement, as text for users. */
   progress?: { everyMs: number; tell(text: string): void };
+  /** State of the client's connection that statements such as SET change. Undefined over HTTP. */
+  connection?: ConnectionState;
   /** Called when the statement begins, with a function that tells how far it is. */
   onBegin?(progress: () => StatementProgress): void;
+}
+
+/** What a connection keeps for its client besides the transaction. */
+export interface ConnectionState {
+  readonly settings: {
+    /** `isLocal`: until the end of the transaction. @throws {SqlError} at `at` if the value is not allowed. */
+    set(name: string, value: string, options: { isLocal: boolean; at: number }): void;
+    /** Restores the value that the connection began with; without a name, that of all settings. */
+    reset(name?: string): void;
+  };
+  /** Ends a prepared statement; without a name, all. @throws {SqlError} 26000 if there is none. */
+  deallocate(name?: { text: string; at: number }): void;
+  /** Ends a portal; without a name, all. @throws {SqlError} 34000 if there is none. */
+  closePortals(name?: { text: string; at: number }): void;
 }
 
 export interface StatementProgress {
@@ -159,11 +175,16 @@ export type Answer =
     explained?: ExplainedPlan;
   }
   /** `tag`: as PostgreSQL's command tags: "INSERT 0 3", "UPDATE 2", "CREATE TABLE". `rows`: number of changed rows. */
-  | { kind: "done"; category: "ddl" | "dml" | "transaction" | "empty"; tag: string; rows: number };
+  | { kind: "done"; category: Exclude<StatementCategory, "query">; tag: string; rows: number };
+
+/** Some protocols answer each in another way. "session": changes the state of the session, and no data. */
+export type StatementCategory = "query" | "ddl" | "dml" | "transaction" | "session" | "empty";
 
 export interface Prepared {
   /** Result columns; undefined if the statement returns no rows. */
   columns: ResultColumn[] | undefined;
+  /** PostgreSQL's command tag if it returns rows, before their number. Undefined: SELECT. */
+  rowsTag?: "EXPLAIN";
   timestamp: number;
   /** Type tags of $1, $2, … */
   parameters: string[];
@@ -171,8 +192,7 @@ export interface Prepared {
   parameterArrays: readonly (string | undefined)[];
   /** Notices to the client, besides the result. */
   notices: readonly string[];
-  /** The category of the statement. Some protocols answer each in another way. */
-  category: "query" | "ddl" | "dml" | "transaction" | "empty";
+  category: StatementCategory;
   /** True if it only reads data. */
   isRead: boolean;
   /** Nanoseconds of parsing, binding and planning. */
@@ -216,11 +236,6 @@ export interface Session {
   beginRequest(): void;
   /** Commits the transaction of `beginRequest`. */
   endRequest(): Promise<void>;
-  /** @throws {SqlError} 25P01 outside of a block of BEGIN, 25P02 in a failed one. */
-  savepoint(name: string): void;
-  /** @throws {SqlError} also if there is no savepoint of that name. */
-  release(name: string): void;
-  rollbackTo(name: string): Promise<void>;
   /** Marks the transaction as failed. A transaction of `beginRequest` is rolled back. */
   fail(): Promise<void>;
   /** Rolls the open transaction back. */

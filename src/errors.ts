@@ -30,6 +30,8 @@ export const SQLSTATE = {
   noActiveTransaction: "25P01",
   failedTransaction: "25P02",
   invalidSavepoint: "3B001",
+  invalidStatementName: "26000",
+  invalidCursorName: "34000",
   queryCanceled: "57014",
   readOnly: "25006",
   programLimitExceeded: "54000",
@@ -101,6 +103,16 @@ export function failedTransaction(): SqlError {
     -1,
     SQLSTATE.failedTransaction,
   );
+}
+
+/** SQLSTATE 26000. */
+export function noPreparedStatement(name: string, position: number): SqlError {
+  return new SqlError(`there is no prepared statement "${name}"`, position, SQLSTATE.invalidStatementName);
+}
+
+/** SQLSTATE 34000. */
+export function noPortal(name: string, position: number): SqlError {
+  return new SqlError(`there is no portal "${name}"`, position, SQLSTATE.invalidCursorName);
 }
 
 /** An invalid line of a line-protocol request. `line` counts from 1 in the request; 0 if the error is in no line. */

@@ -10,6 +10,7 @@ import type { Statement } from "./statements.ts";
 export class PreparedStatement implements Prepared {
   readonly columns: ResultColumn[] | undefined;
   readonly timestamp: number;
+  readonly rowsTag: Prepared["rowsTag"];
   readonly parameters: string[];
   readonly parameterArrays: Prepared["parameterArrays"];
   readonly notices: readonly string[];
@@ -24,6 +25,7 @@ export class PreparedStatement implements Prepared {
   ) {
     this.columns = prepared.rows?.columns;
     this.timestamp = prepared.rows?.timestamp ?? -1;
+    this.rowsTag = prepared.rows?.tag;
     this.parameters = prepared.parameters;
     this.parameterArrays = prepared.parameterArrays;
     this.notices = prepared.notices;

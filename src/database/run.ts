@@ -1,5 +1,5 @@
 /** One execution of a statement: what its kind uses of the session and the database. */
-import type { Answer, Client, ExecuteOptions, Identity, Session } from "../api.ts";
+import type { Answer, Client, ConnectionState, ExecuteOptions, Identity, Session } from "../api.ts";
 import { assert } from "../errors.ts";
 import {
   type AnalyzedStatement,
@@ -10,6 +10,7 @@ import {
   explainNodes,
   kindOf,
   mapStatement,
+  type Savepoints,
   type StatementRun,
   type StatementServices,
   substituteCalls,
@@ -42,6 +43,7 @@ export interface RunSession {
   begin(): void;
   commit(): Promise<string>;
   close(): Promise<void>;
+  readonly savepoints: Savepoints;
 }
 
 /** One execution. */
@@ -125,6 +127,14 @@ export class Run implements StatementRun {
 
   rollback(): Promise<void> {
     return this.session.close();
+  }
+
+  get savepoints(): Savepoints {
+    return this.session.savepoints;
+  }
+
+  get connection(): ConnectionState | undefined {
+    return this.options.connection;
   }
 
   query(plan: PostedPlan): Answer | Promise<Answer> {

@@ -1,7 +1,7 @@
 /** The session of a client: statements, prepared once and executed often, and its transaction. */
 import type { Client, Identity, Prepared, Session } from "../api.ts";
 import { failedTransaction, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
-import { finerSamples, type SampleRange, splitScript } from "../sql/mod.ts";
+import { finerSamples, type SampleRange, type Savepoints, splitScript } from "../sql/mod.ts";
 import type { Catalogue } from "../storage/contract.ts";
 import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
@@ -156,22 +156,14 @@ export class DatabaseSession implements Session {
     else if (this.current !== undefined) this.current.hasFailed = true;
   }
 
-  savepoint(name: string): void {
-    this.block("SAVEPOINT").savepoint(name);
-  }
-
-  release(name: string): void {
-    this.block("RELEASE").release(name);
-  }
-
-  async rollbackTo(name: string): Promise<void> {
-    if (!this.current?.isBlock) throw noTransaction("ROLLBACK TO");
-    await this.current.rollbackTo(name);
-  }
+  readonly savepoints: Savepoints = {
+    add: (name) => this.block("SAVEPOINT").savepoint(name),
+    release: (name, at) => this.block("RELEASE").release(name, at),
+    rollbackTo: async (name, at) => await this.block("ROLLBACK TO").rollbackTo(name, at),
+  };
 
   private block(statement: string): Transaction {
     if (!this.current?.isBlock) throw noTransaction(statement);
-    if (this.current.hasFailed) throw failedTransaction();
     return this.current;
   }
 }

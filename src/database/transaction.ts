@@ -92,12 +92,12 @@ export class Transaction {
     this.savepoints.push({ name, ordinal: this.ordinal });
   }
 
-  release(name: string): void {
-    this.savepoints.length = this.indexOf(name);
+  release(name: string, at: number): void {
+    this.savepoints.length = this.indexOf(name, at);
   }
 
-  async rollbackTo(name: string): Promise<void> {
-    const index = this.indexOf(name);
+  async rollbackTo(name: string, at: number): Promise<void> {
+    const index = this.indexOf(name, at);
     this.savepoints.length = index + 1;
     const { ordinal } = this.savepoints[index];
     this.pending = this.pending.filter((change) => change.ordinal <= ordinal);
@@ -166,9 +166,9 @@ export class Transaction {
     return await this.opened().change(changes);
   }
 
-  private indexOf(name: string): number {
+  private indexOf(name: string, at: number): number {
     const index = this.savepoints.findLastIndex((savepoint) => savepoint.name === name);
-    if (index < 0) throw new SqlError(`there is no savepoint ${name}`, -1, SQLSTATE.invalidSavepoint);
+    if (index < 0) throw new SqlError(`there is no savepoint ${name}`, at, SQLSTATE.invalidSavepoint);
     return index;
   }
 }

@@ -9,7 +9,7 @@
  */
 import * as ohm from "ohm-js";
 import type { Token } from "./lexer.ts";
-import { STATEMENT_GRAMMAR } from "./statements/mod.ts";
+import { READERS, STATEMENT_GRAMMAR } from "./statements/mod.ts";
 import { CLASS_CHARACTERS, CLASSES, CLAUSE, LOOSE, RESERVED, type TokenClass } from "./token-classes.ts";
 import recipe from "./grammar.recipe.json" with { type: "json" };
 
@@ -320,8 +320,11 @@ export function grammarText(): string {
   return TEXT.replace(/^Sql \{\n|\n\}$/g, "").replace(/[ \t]+-- \w+$/gm, "").replace(/^ {2}/gm, "");
 }
 
-/** All keywords, in lower case. */
-export const keywords = (): string[] => [...KEYWORDS.keys()].map((word) => word.toLowerCase()).sort();
+/** All keywords, in lower case: those of the grammar, and those of statements that it does not read. */
+export function keywords(): string[] {
+  const others = READERS.flatMap(({ words, keywords = [] }) => [...words, ...keywords]);
+  return [...new Set([...KEYWORDS.keys(), ...others])].map((word) => word.toLowerCase()).sort();
+}
 
 /** The contents of `grammar.recipe.json`. */
 export function grammarRecipe(): string {

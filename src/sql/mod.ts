@@ -29,6 +29,7 @@ export {
   type AccessCategory,
   type AnalyzedStatement,
   done,
+  type Savepoints,
   type SourceServices,
   type StatementRows,
   type StatementRun,

@@ -11,7 +11,7 @@ import { bareDate } from "./foreign.ts";
 import { errorOf } from "./mistakes.ts";
 import { READERS, STATEMENT_RULES } from "./statements/mod.ts";
 import { QUERY_RULE } from "./statements/query.ts";
-import { UNSUPPORTED } from "./statements/unsupported.ts";
+import { unsupportedStatement } from "./statements/unsupported.ts";
 import { CLASS_CHARACTERS, reservedWord } from "./token-classes.ts";
 import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
 import { isNameHere } from "./word-names.ts";
@@ -65,7 +65,7 @@ const PLAIN_WORDS = [
   ...Object.keys(STATEMENT_RULES).filter((words) => words.includes(" ")).map((words) => words.split(" ")[0]),
 ];
 
-/** Rules by first word, for words that can only begin a statement. */
+/** Rules by first word, for words that begin a statement in the grammar. */
 const RULES = Object.fromEntries(Object.entries(STATEMENT_RULES).filter(([words]) => !words.includes(" ")));
 
 /** The first words of statements. */
@@ -91,18 +91,8 @@ function ruleOf(tokens: Token[], { from, to }: Range): string {
 }
 
 function refuseUnsupported({ text, tokens }: Source, range: Range): void {
-  for (const [words, name] of UNSUPPORTED) {
-    // A table may have such a name, if nothing or one of the following words comes next.
-    if (!words.every((word, index) => range.from + index < range.to && isWord(tokens[range.from + index], word))) {
-      continue;
-    }
-    const next = tokens[range.from + words.length];
-    if (
-      words.length === 1 &&
-      (range.from + 1 === range.to || isWord(next, "WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "UNION"))
-    ) continue;
-    throw notSupported(name, tokens[range.from].at);
-  }
+  const unsupported = unsupportedStatement(tokens, range.from, range.to);
+  if (unsupported !== undefined) throw notSupported(unsupported, tokens[range.from].at);
   for (let index = range.from; index < range.to; index++) {
     const token = tokens[index];
     if (token.kind === "number") {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { FUNCTIONS } from "./functions/mod.ts";
-import { functionsPage, syntaxPage, typesPage } from "./reference.ts";
+import { functionsPage, languageReference, syntaxPage, typesPage } from "./reference.ts";
+import { STATEMENTS } from "./statements/mod.ts";
 
 Deno.test("functionsPage() lists every callable function with its argument and result types", () => {
   const page = functionsPage();
@@ -21,4 +22,11 @@ Deno.test("typesPage() describes columns and casts; syntaxPage() is the grammar 
   assert.match(syntaxPage(), /\nlatestOn = "LATEST" "ON" expr "PARTITION" "BY"/);
   assert.doesNotMatch(syntaxPage(), / -- \w+$/m);
   assert.match(syntaxPage(), /\n\| `TRUNCATE TABLE \[IF EXISTS\] table, [^\n]* \| TRUNCATE TABLE \|\n/);
+});
+
+Deno.test("languageReference() has each keyword of a statement's reference", () => {
+  const { keywords } = languageReference();
+  const words = STATEMENTS.flatMap(({ reference }) => reference?.syntax.match(/\b[A-Z][A-Z0-9_]+\b/g) ?? []);
+  assert.ok(words.includes("EXPLAIN") && words.includes("ANALYZE"));
+  assert.deepEqual(words.filter((word) => !keywords.includes(word.toLowerCase())), []);
 });

@@ -122,11 +122,20 @@ const ROWS: Record<string, Row[]> = {
   showParameters: [{ sql: "show parameters", needs: "SYSTEM ADMIN" }],
   showSetting: [{ sql: "show server_version" }],
   transaction: [{ sql: "begin" }, { sql: "commit" }],
+  // They need an open transaction: without one they are refused for another reason than rights.
+  savepoint: [],
+  releaseSavepoint: [],
+  rollbackTo: [],
   // It needs a running statement: below.
   cancelQuery: [],
   checkpoint: [{ sql: "checkpoint create", needs: "SNAPSHOT", before: ["checkpoint release"] }],
   backup: [{ sql: "backup database", needs: "BACKUP DATABASE" }],
   set: [{ sql: "set x = 1" }],
+  reset: [{ sql: "reset x" }],
+  discard: [{ sql: "discard all" }],
+  deallocate: [{ sql: "deallocate all" }],
+  close: [{ sql: "close all" }],
+  unlisten: [{ sql: "unlisten *" }],
   empty: [{ sql: "-- nothing" }],
   createPrincipal: [
     { sql: "create user made", needs: "CREATE USER", before: ["drop user if exists made"] },

@@ -26,6 +26,14 @@ test("a query by Ctrl+Enter shows rows, types, row count and time", async ({ pag
   assert.equal(cells.at(-1), "null");
 });
 
+test("keywords of all statements are highlighted", async ({ page }) => {
+  await type(page, "EXPLAIN ANALYZE savepoint deallocate select");
+  const weights = await page.evaluate(
+    "[...document.querySelectorAll('.cm-line span')].map((span) => `${span.textContent} ${getComputedStyle(span).fontWeight}`)",
+  );
+  assert.deepEqual(weights, ["EXPLAIN 600", "ANALYZE 600", "savepoint 600", "deallocate 600", "select 600"]);
+});
+
 test("the grid holds only the rows in view, and scrolls to the last one", async ({ page }) => {
   assert.match(await run(page, "select x from long_sequence(50000)"), /^50,000 rows · /);
   assert.ok(await page.locator(".grid .row").count() < 100);

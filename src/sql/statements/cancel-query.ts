@@ -37,7 +37,7 @@ export const cancelQuery: StatementKind<CancelQuery, BoundCancelQuery> = {
     syntax: "CANCEL QUERY number",
     summary: "Cancels the statement with this number in `query_activity()`.",
   },
-  category: "transaction",
+  category: "session",
   requires: [],
 
   bind: ({ id, at }) => ({ kind: "cancelQuery", id, at }),

@@ -28,6 +28,7 @@ export const explain: StatementKind<Explain, BoundExplain> = {
   form: {
     reader: {
       words: ["EXPLAIN"],
+      keywords: ["ANALYZE"],
       read(tokens, from, to, inner): Explain {
         const words = analyzeWords(tokens, from, to);
         const begin = from + 1 + words;
@@ -54,7 +55,7 @@ export const explain: StatementKind<Explain, BoundExplain> = {
     return { kind: "explain", analyze, statement: bound };
   },
 
-  rows: () => ({ columns: COLUMNS, timestamp: -1 }),
+  rows: () => ({ columns: COLUMNS, timestamp: -1, tag: "EXPLAIN" }),
   execute: async ({ analyze, statement }, run) =>
     analyze ? await analyzed(statement, run) : await explained(await run.explain(statement), [], {}, run),
 };

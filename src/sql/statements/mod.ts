@@ -13,16 +13,23 @@ import { unsupportedAlteration } from "./alter-unsupported.ts";
 import { backup } from "./backup.ts";
 import { cancelQuery } from "./cancel-query.ts";
 import { checkpoint } from "./checkpoint.ts";
+import { close } from "./close.ts";
 import { columnParts } from "./columns.ts";
 import { createTable } from "./create-table.ts";
+import { deallocate } from "./deallocate.ts";
 import { deleteRows } from "./delete.ts";
+import { discard } from "./discard.ts";
 import { dropTable } from "./drop-table.ts";
 import { empty } from "./empty.ts";
 import { explain } from "./explain.ts";
 import { insert } from "./insert.ts";
 import { parts } from "./parts.ts";
-import { query } from "./query.ts";
+import { query, QUERY_RULE } from "./query.ts";
+import { releaseSavepoint } from "./release-savepoint.ts";
 import { renameTable } from "./rename-table.ts";
+import { reset } from "./reset.ts";
+import { rollbackTo } from "./rollback-to.ts";
+import { savepoint } from "./savepoint.ts";
 import { set } from "./set.ts";
 import { showColumns } from "./show-columns.ts";
 import { showCreateDatabase } from "./show-create-database.ts";
@@ -35,6 +42,7 @@ import type { Form, Reader, StatementKind, StatementSource } from "./statement.t
 import { transaction } from "./transaction.ts";
 import { reindex } from "./reindex.ts";
 import { truncate } from "./truncate.ts";
+import { unlisten } from "./unlisten.ts";
 import { update } from "./update.ts";
 import { vacuum } from "./vacuum.ts";
 
@@ -65,11 +73,19 @@ export const STATEMENTS: readonly StatementKind[] = [
   showParameters,
   showSetting,
   explain,
+  rollbackTo,
   transaction,
+  savepoint,
+  releaseSavepoint,
   cancelQuery,
   checkpoint,
   backup,
   set,
+  reset,
+  discard,
+  deallocate,
+  close,
+  unlisten,
   empty,
 ];
 
@@ -100,6 +116,8 @@ interface Group {
   readonly form: string;
   readonly statement: string;
   readonly kinds: readonly StatementKind[];
+  /** What is none of these statements is a query of a table by this name. */
+  readonly mayBeTable: boolean;
 }
 
 const GROUPS: readonly Group[] = grouped();
@@ -112,7 +130,8 @@ function grouped(): Group[] {
   return [...byWords].map(([words, entries]) => {
     // CANCEL QUERY → cancelQuery
     const name = words.toLowerCase().replace(/ (\w)/g, (_, letter: string) => letter.toUpperCase());
-    return { words, form: `${name}Form`, statement: `${name}Statement`, kinds: entries.map(({ kind }) => kind) };
+    const kinds = entries.map(({ kind }) => kind), mayBeTable = kinds.every(({ form }) => form.mayBeTable);
+    return { words, form: `${name}Form`, statement: `${name}Statement`, kinds, mayBeTable };
   });
 }
 
@@ -136,14 +155,20 @@ const FORMS: readonly Pick<Form, "grammar" | "actions">[] = [
 export const STATEMENT_GRAMMAR = [
   ...FORMS.flatMap(({ grammar }) => grammar ?? []),
   `\n  afterWith = ${STATEMENTS.filter(({ form }) => form.followsWith).map(({ kind }) => kind).join(" | ")}`,
-  ...GROUPS.map(({ form, statement, kinds }) =>
-    `\n  ${form} = ${kinds.map(({ kind }) => kind).join(" | ")}\n  ${statement} = ${form} end`
-  ),
+  ...GROUPS.map(({ form, statement, kinds, mayBeTable }) => {
+    const forms = `\n  ${form} = ${kinds.map(({ kind }) => kind).join(" | ")}`;
+    return mayBeTable
+      ? `${forms}\n  ${statement} = ${form} end -- form\n    | ${QUERY_RULE} -- query`
+      : `${forms}\n  ${statement} = ${form} end`;
+  }),
 ].join("\n");
 
 export const STATEMENT_ACTIONS: NonNullable<Form["actions"]> = Object.assign(
   Object.fromEntries(
-    GROUPS.map(({ statement }) => [statement, (form: { tree(): unknown }, _end: unknown) => form.tree()]),
+    GROUPS.map(({ statement, mayBeTable }) => [
+      mayBeTable ? `${statement}_form` : statement,
+      (form: { tree(): unknown }, _end: unknown) => form.tree(),
+    ]),
   ),
   ...FORMS.map(({ actions }) => actions),
 );

@@ -14,6 +14,7 @@ export interface Setting {
 export const parts: Pick<Form, "grammar" | "actions"> = {
   grammar: String.raw`
   ifExists = "IF" "EXISTS"
+  nameOrAll = name | "ALL"
   ifNotExists = "IF" "NOT" "EXISTS"
   batching = "ATOMIC"                                    -- atomic
            | "BATCH" "<number>" ("O3MAXLAG" anyNumber)?  -- batch

@@ -3,7 +3,7 @@
  * session and reference find it. Its change of stored data is a `Change` in `storage/contract.ts`.
  */
 import type * as ohm from "ohm-js";
-import type { Answer, Client, Identity, Prepared, ResultColumn } from "../../api.ts";
+import type { Answer, Client, ConnectionState, Identity, Prepared, ResultColumn } from "../../api.ts";
 import type { PostedPlan } from "../../engine/contract.ts";
 import type { PlanStatistics } from "../../engine/mod.ts";
 import type { AccessCommand, Named, Permission } from "../../access/mod.ts";
@@ -51,6 +51,8 @@ export interface StatementKind<
 export interface Form {
   /** First words of its statements, in upper case. With two words, a table may have the name of the first word. */
   readonly words?: readonly string[];
+  /** True if a table may be called by the first word: `close limit 5` is a query. */
+  readonly mayBeTable?: boolean;
   /** Replaces `words`: rules up to the end of the statement, by first words. */
   readonly statements?: Readonly<Record<string, string>>;
   /** True if it may follow WITH. */
@@ -65,6 +67,8 @@ export interface Form {
 
 export interface Reader {
   readonly words: readonly string[];
+  /** Keywords besides the first words. */
+  readonly keywords?: readonly string[];
   /** Returns undefined if the tokens from `from` to `to` are not such a statement. `inner` reads a nested statement. */
   read(tokens: Token[], from: number, to: number, inner: (from: number) => Statement): Statement | undefined;
 }
@@ -83,6 +87,8 @@ export interface StatementRows {
   columns: ResultColumn[];
   /** Index of the designated timestamp, or -1. */
   timestamp: number;
+  /** PostgreSQL's command tag, before the number of rows. Undefined: SELECT. */
+  tag?: Prepared["rowsTag"];
 }
 
 export interface StatementSource {
@@ -125,6 +131,9 @@ export interface StatementRun {
   /** Returns the command tag. A failed transaction is rolled back. */
   commit(): Promise<string>;
   rollback(): Promise<void>;
+  readonly savepoints: Savepoints;
+  /** Undefined over HTTP, where no state outlives a request. */
+  readonly connection?: ConnectionState;
 
   /** Returns the rows of the plan. */
   query(plan: PostedPlan): Answer | Promise<Answer>;
@@ -152,6 +161,13 @@ export interface StatementRun {
    * are the new values and then the row ids; for partitions, their starts.
    */
   changeRows(target: ChangedTable, changeOf: (rows: ChangedRows) => Change | PartitionChange): Promise<number>;
+}
+
+/** Of the open transaction. Names may repeat: the last one counts. @throws {SqlError} 25P01 if there is none, 3B001 at `at`. */
+export interface Savepoints {
+  add(name: string): void;
+  release(name: string, at: number): void;
+  rollbackTo(name: string, at: number): Promise<void>;
 }
 
 /** A statement that EXPLAIN ANALYZE has executed. */

@@ -1,4 +1,4 @@
-/** BEGIN, COMMIT, ROLLBACK. The PostgreSQL protocol handles savepoints. */
+/** BEGIN, COMMIT, ROLLBACK. */
 import type { Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { at, word } from "../tree-nodes.ts";

@@ -1,7 +1,15 @@
 /** Serves one logged-in client: reads messages and answers them in order. */
-import { type Prepared, type Session, shownUser } from "../../api.ts";
+import { type ConnectionState, type Prepared, type Session, shownUser } from "../../api.ts";
 import { ProviderUnavailable } from "../../auth/mod.ts";
-import { failedTransaction, notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
+import {
+  failedTransaction,
+  noPortal,
+  noPreparedStatement,
+  notSupported,
+  ProtocolError,
+  SqlError,
+  SQLSTATE,
+} from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd, type WireMetrics } from "../../metrics/mod.ts";
 import { PROVIDER_UNAVAILABLE } from "./authentication.ts";
@@ -11,9 +19,8 @@ import type { Input, RawMessage } from "./input.ts";
 import { type Bind, type Close, decoderOf, type Describe, type Execute, type Format, type Parse } from "./messages.ts";
 import type { Output } from "./output.ts";
 import { announcedOid, arrayTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
-import { isExplain, Portal, resultFormats, type Statement, type Step } from "./portal.ts";
+import { Portal, resultFormats, type Statement, type Step } from "./portal.ts";
 import type { SessionSettings } from "./session-settings.ts";
-import { type Conversation, endLocalSettings, sessionStatement } from "./session-statements.ts";
 
 /** After this time without a pause, a client with many small statements yields to others. */
 const TURN_MS = 5;
@@ -27,7 +34,7 @@ export interface ConnectionOptions extends PgOptions {
   namedStatementLimit: number;
 }
 
-export class Connection implements Conversation {
+export class Connection implements ConnectionState {
   readonly settings: SessionSettings;
   private readonly canWrite: boolean;
   /** performance.now() of the last answer; undefined while one is being made. */
@@ -47,16 +54,13 @@ export class Connection implements Conversation {
   constructor(
     private readonly input: Input,
     private readonly output: Output,
-    readonly session: Session,
+    private readonly session: Session,
     { settings, canWrite }: { settings: SessionSettings; canWrite: boolean },
     private readonly options: ConnectionOptions,
   ) {
     this.settings = settings;
     this.canWrite = canWrite;
-  }
-
-  tellSetting(name: string, value: string): void {
-    this.output.parameterStatus(name, value);
+    settings.report = (name, value) => output.parameterStatus(name, value);
   }
 
   private get metrics(): WireMetrics<"pg"> | undefined {
@@ -115,7 +119,7 @@ export class Connection implements Conversation {
       this.output.errorResponse({ ...errorFields(error), severity: "FATAL" });
       await this.output.flush();
     } finally {
-      this.closePortals(undefined);
+      this.closePortals();
       await this.session.end().catch((error) => this.options.log.error(`undoing a transaction failed: ${error}`));
     }
   }
@@ -213,6 +217,12 @@ export class Connection implements Conversation {
   private async endRequest(): Promise<void> {
     this.hasRequest = false;
     await this.session.endRequest();
+    this.endLocalSettings();
+  }
+
+  /** Ends what SET LOCAL has set, unless a transaction is open. */
+  private endLocalSettings(): void {
+    if (this.session.transaction === "idle") this.settings.endTransaction();
   }
 
   /** Waits for work that may take long. It is cancelled like a running statement. */
@@ -418,19 +428,12 @@ export class Connection implements Conversation {
 
   /** Returns synchronously, except for long statements. */
   private statement(text: string, at: number, oids: number[]): Statement | Promise<Statement> {
-    const own = sessionStatement(text, this);
-    const ready = (prepared: Prepared) => this.statementOfPrepared(prepared, text, at, oids, own !== undefined);
-    const prepared = own ?? this.prepare(text, oids);
+    const ready = (prepared: Prepared) => this.statementOfPrepared(prepared, text, at, oids);
+    const prepared = this.prepare(text, oids);
     return prepared instanceof Promise ? this.whileRunning(prepared).then(ready) : ready(prepared);
   }
 
-  private statementOfPrepared(
-    prepared: Prepared,
-    text: string,
-    at: number,
-    oids: number[],
-    isOfSession: boolean,
-  ): Statement {
+  private statementOfPrepared(prepared: Prepared, text: string, at: number, oids: number[]): Statement {
     if (!this.canWrite && (prepared.category === "dml" || prepared.category === "ddl")) {
       throw new SqlError("this connection may only read", 0, SQLSTATE.readOnly);
     }
@@ -438,11 +441,9 @@ export class Connection implements Conversation {
     if (this.session.transaction === "failed" && !endsTransaction) throw failedTransaction();
     return {
       prepared,
-      isOfSession,
       text,
       at,
       oids: prepared.parameters.map((tag, i) => announcedOid(oids[i], tag, prepared.parameterArrays[i])),
-      isExplain: prepared.columns !== undefined && isExplain(text),
     };
   }
 
@@ -463,7 +464,7 @@ export class Connection implements Conversation {
   }
 
   private async step(portal: Portal, rowCountMax: number): Promise<Step> {
-    const { prepared: { category }, isOfSession } = portal.statement;
+    const { category } = portal.statement.prepared;
     const { session } = this;
     const rowBytes = this.output.rowBytes;
     this.isRunning = true;
@@ -472,9 +473,11 @@ export class Connection implements Conversation {
         signal: this.abort.signal,
         timeoutMs: this.settings.statementTimeoutMs,
         progress: this.settings.tellsProgress ? this.progress : undefined,
+        connection: this,
       });
-      if (category === "transaction" && !isOfSession && session.transaction === "idle") {
-        endLocalSettings(this);
+      if (!this.hasRequest) this.endLocalSettings();
+      if (category === "transaction" && session.transaction === "idle") {
+        this.endLocalSettings();
         for (const [name, other] of this.portals) {
           if (other !== portal && other.isSuspended) await this.closePortal(name);
         }
@@ -513,6 +516,7 @@ export class Connection implements Conversation {
     this.output.errorResponse(errorFields(error, text, at));
     this.hasRequest = false;
     await this.session.fail();
+    this.endLocalSettings();
   }
 
   private readyForQuery(): void {
@@ -522,17 +526,15 @@ export class Connection implements Conversation {
     );
   }
 
-  private statementOf(name: string): Statement {
+  private statementOf(name: string, at = 0): Statement {
     const statement = this.statements.get(name);
-    if (statement === undefined) {
-      throw new SqlError(`there is no prepared statement "${name}"`, 0, PG_SQLSTATE.invalidStatementName);
-    }
+    if (statement === undefined) throw noPreparedStatement(name, at);
     return statement;
   }
 
-  private portalOf(name: string): Portal {
+  private portalOf(name: string, at = 0): Portal {
     const portal = this.portals.get(name);
-    if (portal === undefined) throw new SqlError(`there is no portal "${name}"`, 0, PG_SQLSTATE.invalidCursorName);
+    if (portal === undefined) throw noPortal(name, at);
     return portal;
   }
 
@@ -556,17 +558,15 @@ export class Connection implements Conversation {
     return portal.close().catch((error) => this.options.log.error(`closing a result failed: ${error}`));
   }
 
-  deallocate(name: string | undefined): void {
-    if (name === undefined) this.statements.clear();
-    else {
-      this.statementOf(name);
-      this.statements.delete(name);
-    }
+  deallocate(name?: { text: string; at: number }): void {
+    if (name === undefined) return this.statements.clear();
+    this.statementOf(name.text, name.at);
+    this.statements.delete(name.text);
   }
 
-  closePortals(name: string | undefined): void {
-    if (name !== undefined) this.portalOf(name);
-    for (const each of name === undefined ? [...this.portals.keys()] : [name]) this.closePortal(each);
+  closePortals(name?: { text: string; at: number }): void {
+    if (name !== undefined) this.portalOf(name.text, name.at);
+    for (const each of name === undefined ? [...this.portals.keys()] : [name.text]) this.closePortal(each);
   }
 }
 

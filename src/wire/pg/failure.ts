@@ -18,8 +18,6 @@ export const PG_SQLSTATE = {
   cannotConnectNow: "57P03",
   idleSessionTimeout: "57P05",
   invalidAuthorization: "28000",
-  invalidStatementName: "26000",
-  invalidCursorName: "34000",
   duplicateStatement: "42P05",
   duplicateCursor: "42P03",
   indeterminateType: "42P18",

@@ -146,6 +146,20 @@ class RawClient {
   }
 }
 
+/** Changes of the connection's state, by the start of the statement. */
+const SESSION: [start: string, change: NonNullable<FakeStatement["change"]>][] = [
+  ["set app", ({ settings }) => settings.set("application_name", "x", { isLocal: false, at: 0 })],
+  ["set timeout", ({ settings }) => settings.set("statement_timeout", "0.5 min", { isLocal: false, at: 0 })],
+  ["set wrong", ({ settings }) => settings.set("statement_timeout", "soon", { isLocal: false, at: 10 })],
+  ["set local", ({ settings }) => settings.set("statement_timeout", "60", { isLocal: true, at: 0 })],
+  ["set x", () => {}],
+  ["reset timeout", ({ settings }) => settings.reset("statement_timeout")],
+  ["deallocate all", (connection) => connection.deallocate()],
+  ["deallocate nobody", (connection) => connection.deallocate({ text: "nobody", at: 11 })],
+  ["close all", (connection) => connection.closePortals()],
+  ["close nobody", (connection) => connection.closePortals({ text: "nobody", at: 6 })],
+];
+
 function statements(text: string): FakeStatement {
   if (text === "") return { done: { category: "empty", tag: "", rows: 0 } };
   const count = /^rows (\d+)/.exec(text);
@@ -162,6 +176,8 @@ function statements(text: string): FakeStatement {
   if (text === "echo") return { parameters: ["LONG"], echo: true };
   if (text === "breaks") return { rowCount: 100, chunkRows: 10, failAt: 30 };
   if (text === "told") return { notices: ["größer", "and more"] };
+  const session = SESSION.find(([start]) => text.startsWith(start));
+  if (session !== undefined) return { done: { category: "session", tag: "SET", rows: 0 }, change: session[1] };
   if (text === "slow") {
     return {
       onChunk: (signal) =>
@@ -320,16 +336,10 @@ const simple: { text: string; told: string[] }[] = [
   { text: "select; bad; select", told: ["T", "D", "C:SELECT 1", "E:42601@13", "Z:I"] },
   { text: "bad 'ä😀'", told: ["E:42601@5", "Z:I"] },
   { text: "begin; select; bad", told: ["C:BEGIN", "T", "D", "C:SELECT 1", "E:42601@20", "Z:E"] },
-  { text: "-- a comment\n set application_name = 'x'", told: ["S", "C:SET", "Z:I"] },
-  { text: "reset all", told: ["C:SET", "Z:I"] },
-  { text: "DISCARD ALL", told: ["C:SET", "Z:I"] },
-  { text: "unlisten *", told: ["C:SET", "Z:I"] },
-  { text: "close all", told: ["C:SET", "Z:I"] },
-  { text: "deallocate all", told: ["C:DEALLOCATE ALL", "Z:I"] },
+  { text: "set app; set app", told: ["S", "C:SET", "C:SET", "Z:I"] },
   { text: "deallocate nobody", told: ["E:26000", "Z:I"] },
-  { text: "set statement_timeout to 'soon'", told: ["E:22023@1", "Z:I"] },
-  { text: "savepoint a", told: ["E:25P01", "Z:I"] },
-  { text: "copy t from stdin", told: ["E:0A000@1", "Z:I"] },
+  { text: "close nobody", told: ["E:34000", "Z:I"] },
+  { text: "set wrong", told: ["E:22023@11", "Z:I"] },
   { text: "insert $1", told: ["E:42P02@1", "Z:I"] },
 ];
 for (const { text, told } of simple) {
@@ -465,30 +475,16 @@ test("keeps a failed transaction failed until it ends", async (open) => {
   for (const expected of told) assert.deepEqual(await client.until("Z"), expected);
 });
 
-test("goes back to a savepoint", async (open) => {
+test("ends prepared statements and portals for its statements", async (open) => {
   const client = await open();
-  const texts = [
-    "begin",
-    "insert",
-    'savepoint "A"',
-    "bad",
-    "insert",
-    'rollback to savepoint "A"',
-    'release "A"',
-    "commit",
-  ];
-  await client.send(...texts.map(query));
-  const told = [
-    ["C:BEGIN", "Z:T"],
-    ["C:INSERT 0 3", "Z:T"],
-    ["C:SAVEPOINT", "Z:T"],
-    ["E:42601@5", "Z:E"],
-    ["E:25P02", "Z:E"],
-    ["C:ROLLBACK", "Z:T"],
-    ["C:RELEASE", "Z:T"],
-    ["C:COMMIT", "Z:I"],
-  ];
-  for (const expected of told) assert.deepEqual(await client.until("Z"), expected);
+  await client.send(parse("s", "rows 4"), bind("p", "s"), execute("p", 1), SYNC);
+  assert.deepEqual(await client.until("Z"), ["1", "2", "D", "s", "Z:I"]);
+  await client.send(query("close all"), execute("p", 1), SYNC);
+  assert.deepEqual(await client.until("Z"), ["C:SET", "Z:I"]);
+  assert.deepEqual(await client.until("Z"), ["E:34000", "Z:I"]);
+  await client.send(query("deallocate all"), bind("p", "s"), SYNC);
+  assert.deepEqual(await client.until("Z"), ["C:SET", "Z:I"]);
+  assert.deepEqual(await client.until("Z"), ["E:26000", "Z:I"]);
 });
 
 test("cancels by pid and key, and with a wrong key does not", async (open, _database, port) => {
@@ -518,9 +514,19 @@ test("cancels the statement of a client that has gone", async (open, database) =
 
 test("hands the time limit of the client to its statements", async (open, database) => {
   const client = await open({ options: "-c statement_timeout=250" });
-  await client.send(query("select; set statement_timeout = '0.5 min'; select; reset statement_timeout; select"));
-  await client.until("Z");
-  assert.deepEqual(database.executed.map(({ options }) => options.timeoutMs), [250, 30_000, 250]);
+  const texts = [
+    "select; set timeout; select; reset timeout",
+    "set local; select",
+    "begin; set local",
+    "select",
+    "commit",
+  ];
+  await client.send(...texts.map(query), query("select"));
+  for (let k = 0; k <= texts.length; k++) await client.until("Z");
+  const limits = database.executed.filter(({ text }) => text.trim() === "select").map(({ options }) =>
+    options.timeoutMs
+  );
+  assert.deepEqual(limits, [250, 30_000, 60, 60, 250]);
 });
 
 test("ends the connection at a message of unknown type, or one that is too long", async (open) => {

@@ -15,9 +15,6 @@ export interface Statement {
   readonly at: number;
   /** As announced to the client. */
   readonly oids: readonly number[];
-  readonly isExplain: boolean;
-  /** Handled by this protocol, not by the database. */
-  readonly isOfSession: boolean;
 }
 
 export type Step =
@@ -25,12 +22,6 @@ export type Step =
   | { kind: "suspended"; rowCount: number }
   | { kind: "complete"; tag: string; rowCount?: number }
   | { kind: "empty" };
-
-const EXPLAIN = /^(?:\s+|--[^\n]*\n|\/\*[\s\S]*?\*\/)*EXPLAIN\b/i;
-
-export function isExplain(text: string): boolean {
-  return EXPLAIN.test(text);
-}
 
 export class Portal {
   private answer: Answer | undefined;
@@ -50,7 +41,7 @@ export class Portal {
   async step(
     output: Output,
     rowCountMax: number,
-    options: Pick<ExecuteOptions, "signal" | "timeoutMs" | "progress">,
+    options: Pick<ExecuteOptions, "signal" | "timeoutMs" | "progress" | "connection">,
   ): Promise<Step> {
     const { prepared } = this.statement;
     if (this.answer === undefined) {
@@ -73,7 +64,7 @@ export class Portal {
     }
     const rowCount = await this.send(output, rowCountMax || Infinity);
     if (rowCountMax > 0 && rowCount === rowCountMax) return { kind: "suspended", rowCount };
-    return { kind: "complete", tag: `${this.statement.isExplain ? "EXPLAIN" : "SELECT"} ${rowCount}`, rowCount };
+    return { kind: "complete", tag: `${prepared.rowsTag ?? "SELECT"} ${rowCount}`, rowCount };
   }
 
   async close(): Promise<void> {
@@ -133,7 +124,7 @@ function split(chunk: Chunk, rowCount: number): [Chunk, Chunk] {
 
 /** Tags as in the dialect: "OK" for all DDL. */
 function commandTag({ category, tag }: Answer & { kind: "done" }): string {
-  if (category !== "ddl" || tag === "SET") return tag;
+  if (category !== "ddl") return tag;
   return tag.startsWith("SELECT ") ? `OK ${tag.slice("SELECT ".length)}` : "OK";
 }
 

@@ -18,39 +18,38 @@ export class SessionSettings {
   /** True if client_min_messages is info or lower: progress of long statements is sent as notices. */
   tellsProgress = false;
 
+  /** Tells the client a changed setting. */
+  report?: (name: string, value: string) => void;
+  private reported = "";
+
   /** @throws {SqlError} for an invalid value. */
   constructor(parameters: ReadonlyMap<string, string> = new Map()) {
     const start = new Map<string, string>();
     // Settings in `options` come first, so that separate parameters take precedence.
     for (const [name, value] of [...optionsOf(parameters.get("options") ?? ""), ...parameters]) {
       const key = name.toLowerCase();
-      if (!NO_SETTINGS.has(key) && !key.startsWith("_pq_.")) start.set(key, shown(key, value));
+      if (!NO_SETTINGS.has(key) && !key.startsWith("_pq_.")) start.set(key, shown(key, value, 0));
     }
     this.start = start;
     this.values = new Map(start);
     this.follow();
   }
 
-  set(name: string, value: string): void {
+  /** `isLocal`: until `endTransaction`. */
+  set(name: string, value: string, { isLocal, at }: { isLocal: boolean; at: number }): void {
     const key = name.toLowerCase();
-    if (/^default$/i.test(value)) return this.reset(key);
     if (value.length > VALUE_LENGTH_MAX || (this.values.size >= SETTINGS_MAX && !this.values.has(key))) {
       const message = `a session has at most ${SETTINGS_MAX} settings of ${VALUE_LENGTH_MAX} characters each`;
-      throw new SqlError(message, 0, SQLSTATE.programLimitExceeded);
+      throw new SqlError(message, at, SQLSTATE.programLimitExceeded);
     }
-    this.values.set(key, shown(key, unquoted(value)));
-    this.replaced.delete(key);
+    const before = this.replaced.has(key) ? this.replaced.get(key) : this.values.get(key);
+    this.values.set(key, shown(key, value, at));
+    if (isLocal) this.replaced.set(key, before);
+    else this.replaced.delete(key);
     this.follow();
   }
 
-  /** As `set`, until `endTransaction`. */
-  setLocal(name: string, value: string): void {
-    const key = name.toLowerCase();
-    const before = this.replaced.has(key) ? this.replaced.get(key) : this.values.get(key);
-    this.set(name, value);
-    this.replaced.set(key, before);
-  }
-
+  /** Restores what `isLocal` has replaced. */
   endTransaction(): void {
     if (this.replaced.size === 0) return;
     for (const [key, value] of this.replaced) {
@@ -61,7 +60,9 @@ export class SessionSettings {
     this.follow();
   }
 
-  reset(name: string): void {
+  /** Restores what the session began with; without a name, of all settings. */
+  reset(name?: string): void {
+    if (name === undefined) return this.resetAll();
     const key = name.toLowerCase(), start = this.start.get(key);
     if (start === undefined) this.values.delete(key);
     else this.values.set(key, start);
@@ -69,20 +70,24 @@ export class SessionSettings {
     this.follow();
   }
 
-  resetAll(): void {
+  private resetAll(): void {
     this.values.clear();
     this.replaced.clear();
     for (const [name, value] of this.start) this.values.set(name, value);
     this.follow();
   }
 
+  /** Derives what is used often, and reports a new `application_name` to the client, as PostgreSQL does. */
   private follow(): void {
-    this.statementTimeoutMs = parseTimeoutMs(this.values.get(TIMEOUT) ?? "0");
+    const reported = this.values.get(REPORTED) ?? "";
+    if (reported !== this.reported) this.report?.(REPORTED, reported);
+    this.reported = reported;
+    this.statementTimeoutMs = parseTimeoutMs(this.values.get(TIMEOUT) ?? "0", 0);
     this.tellsProgress = /^(?:debug[1-5]?|log|info)$/i.test(this.values.get("client_min_messages") ?? "");
   }
 }
 
-const TIMEOUT = "statement_timeout";
+const TIMEOUT = "statement_timeout", REPORTED = "application_name";
 
 /** `-c name=value` and `--name=value`; a backslash escapes a blank. */
 function optionsOf(options: string): [name: string, value: string][] {
@@ -91,24 +96,20 @@ function optionsOf(options: string): [name: string, value: string][] {
   );
 }
 
-function unquoted(value: string): string {
-  return /^'(?:[^']|'')*'$/.test(value) ? value.slice(1, -1).replaceAll("''", "'") : value.replace(/^"(.*)"$/, "$1");
-}
-
 /** The value for SHOW. */
-function shown(key: string, value: string): string {
-  return key === TIMEOUT ? timeoutText(parseTimeoutMs(value)) : value;
+function shown(key: string, value: string, at: number): string {
+  return key === TIMEOUT ? timeoutText(parseTimeoutMs(value, at)) : value;
 }
 
 const UNIT_MS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** 250, '250ms', '0.5s', '2 min'; 0 means the configured limit. */
-function parseTimeoutMs(text: string): number {
+function parseTimeoutMs(text: string, at: number): number {
   const match = /^\s*(\d{1,12}(?:\.\d{1,9})?)\s*(us|ms|s|min|h|d)?\s*$/.exec(text);
   if (match === null) {
     throw new SqlError(
       `'${text}' is no value for statement_timeout: milliseconds are expected`,
-      0,
+      at,
       SQLSTATE.invalidParameter,
     );
   }

@@ -2,6 +2,7 @@
 import type {
   Answer,
   Chunk,
+  ConnectionState,
   Database,
   ExecuteOptions,
   Identity,
@@ -9,9 +10,10 @@ import type {
   Prepared,
   ResultColumn,
   Session,
+  StatementCategory,
 } from "../../api.ts";
 import type { Value } from "../../types/mod.ts";
-import { failedTransaction, SqlError, SQLSTATE } from "../../errors.ts";
+import { failedTransaction, SqlError } from "../../errors.ts";
 import { createHeap, type SharedHeap } from "../../storage/heap.ts";
 import { createEncoder } from "../encode/mod.ts";
 
@@ -20,11 +22,13 @@ export interface FakeStatement {
   rowCount?: number;
   columns?: ResultColumn[];
   parameters?: string[];
-  done?: { category: "ddl" | "dml" | "transaction" | "empty"; tag: string; rows: number };
+  done?: { category: Exclude<StatementCategory, "query">; tag: string; rows: number };
   /** Thrown before row `failAt`. */
   failAt?: number;
   prepareError?: SqlError;
   notices?: string[];
+  /** Changes the state of the client's connection. */
+  change?: (connection: ConnectionState) => void;
   /** A value of `$1` for the column instead of the row's number. */
   echo?: boolean;
   /** Called for each chunk asked for. */
@@ -108,6 +112,7 @@ class FakeSession implements Session {
         const { done } = statement;
         const hasFailed = this.transaction === "failed";
         if (hasFailed && done?.category !== "transaction") throw failedTransaction();
+        statement.change?.(options.connection!);
         if (done?.tag === "BEGIN") this.transaction = "open";
         if (done?.tag === "COMMIT" || done?.tag === "ROLLBACK") this.transaction = "idle";
         if (done) return { kind: "done", ...done, tag: hasFailed ? "ROLLBACK" : done.tag };
@@ -136,24 +141,6 @@ class FakeSession implements Session {
   beginRequest(): void {}
 
   async endRequest(): Promise<void> {}
-
-  savepoint(): void {
-    this.checkBlock();
-  }
-
-  release(): void {
-    this.checkBlock();
-  }
-
-  async rollbackTo(): Promise<void> {
-    if (this.transaction === "failed") this.transaction = "open";
-    this.checkBlock();
-  }
-
-  private checkBlock(): void {
-    if (this.transaction === "idle") throw new SqlError("there is no transaction", -1, SQLSTATE.noActiveTransaction);
-    if (this.transaction === "failed") throw failedTransaction();
-  }
 
   async fail(): Promise<void> {
     if (this.transaction === "open") this.transaction = "failed";
