@@ -10,17 +10,20 @@ import type { Value } from "./types/mod.ts";
 
 export interface Identity {
   name: string;
-  /** For a user known only to the identity provider. Its name may be that of a user of the database as well. */
+  /** Set for a user that only the identity provider knows. A database user may have the same name. */
   external?: ExternalUser;
   /** Distinguishes the principal from earlier or later ones of the same name. */
   id?: string;
   /** The service account that the session has assumed. */
   assumed?: string;
-  /** Identifies the secret that the client signed in with, so that a changed one is noticed. */
+  /** Identifies the secret with which the client signed in, so that a changed secret is detected. */
   secret?: string;
 }
 
-/** What the identity provider said last of a user. Sessions of the user share the object, so that they see changes. */
+/**
+ * The latest facts about a user from the identity provider. All sessions of the user share the object, so that they see
+ * changes.
+ */
 export interface ExternalUser {
   /** The user's name for people. */
   readonly fullName: string | undefined;
@@ -28,13 +31,11 @@ export interface ExternalUser {
   readonly groups: readonly string[];
   /** True until the provider has to be asked again. */
   readonly isCurrent: boolean;
-  /**
-   * Asks the provider again. False: the user is not signed in any more. @throws {ProviderUnavailable}
-   */
+  /** Asks the provider again. Returns false if the user is no longer signed in. @throws {ProviderUnavailable} */
   renew(): Promise<boolean>;
 }
 
-/** A user as logs and lists show it: `8c1f (Alice Smith)`. */
+/** Name of a user for logs and lists: `8c1f (Alice Smith)`. */
 export function shownUser({ name, external }: Pick<Identity, "name" | "external">): string {
   if (external === undefined) return name;
   return `${name} (${external.fullName ?? "external"})`;
@@ -65,8 +66,8 @@ export interface ResultColumn {
  */
 export type Encoding =
   /**
-   * Rows of the dataset of /exec: `[…],[…]`, with a comma before each row except the first one of the result. `isLines`: a line
-   * feed follows each comma, and there are no others.
+   * Rows of the dataset of /exec: `[…],[…]`, with a comma before each row except the first one of the result.
+   * `isLines`: a line feed follows each comma and occurs nowhere else.
    */
   | { name: "json"; quoteLargeNumbers: boolean; columns?: number[]; isLines?: boolean }
   | { name: "csv"; delimiter: string }
@@ -95,7 +96,7 @@ export interface ExecuteOptions {
   progress?: { everyMs: number; tell(text: string): void };
   /** State of the client's connection that statements such as SET change. Undefined over HTTP. */
   connection?: ConnectionState;
-  /** Called when the statement begins, with a function that tells how far it is. */
+  /** Called when the statement begins, with a function that returns its progress. */
   onBegin?(progress: () => StatementProgress): void;
 }
 
@@ -116,7 +117,7 @@ export interface ConnectionState {
 export interface StatementProgress {
   seconds: number;
   rowsRead: number;
-  /** Upper bound; undefined if it is not known. */
+  /** Upper bound. Undefined if it is not known. */
   rowsToRead?: number;
   rowsWritten: number;
   memoryBytes: number;
@@ -130,7 +131,7 @@ export interface Chunk {
 
 export interface ExplainedPlan {
   root: ExplainedNode;
-  /** Of EXPLAIN ANALYZE: of the whole statement. */
+  /** For EXPLAIN ANALYZE: execution time of the whole statement. */
   executionNanos?: number;
   memoryPeakBytes?: number;
   changedRows?: number;
@@ -141,24 +142,24 @@ export interface ExplainedNode {
   text: string;
   /** Further lines, such as conditions. */
   details: readonly string[];
-  /** How it works, and which part of its table it reads. */
+  /** The operator's algorithm, and the part of its table that it reads. */
   notes: readonly string[];
-  /** The operator above does its work in the same pass. */
+  /** True if the operator above does its work in the same pass. */
   isFused: boolean;
-  /** Of EXPLAIN ANALYZE. */
+  /** For EXPLAIN ANALYZE. */
   measured?: Measured;
   inputs: ExplainedNode[];
 }
 
 export interface Measured {
-  /** Rows that it gave; undefined if they were not counted. */
+  /** Rows that it returned. Undefined if they were not counted. */
   rows?: number;
   bytes?: number;
-  /** Time including its inputs, and without them. */
+  /** Time including and excluding its inputs. */
   nanos?: number;
   ownNanos?: number;
   memoryPeakBytes?: number;
-  /** Of a scan. */
+  /** For scans. */
   rowsRead?: number;
   bytesRead?: number;
 }
@@ -171,13 +172,13 @@ export type Answer =
     timestamp: number;
     chunks: AsyncIterable<Chunk>; /** Rows of the whole query, known when the chunks have ended. */
     totalRows: () => number;
-    /** Of EXPLAIN: what the rows tell, as data. */
+    /** For EXPLAIN: the contents of the rows as data. */
     explained?: ExplainedPlan;
   }
-  /** `tag`: as PostgreSQL's command tags: "INSERT 0 3", "UPDATE 2", "CREATE TABLE". `rows`: number of changed rows. */
+  /** `tag`: PostgreSQL's command tag, such as "INSERT 0 3" or "CREATE TABLE". `rows`: number of changed rows. */
   | { kind: "done"; category: Exclude<StatementCategory, "query">; tag: string; rows: number };
 
-/** Some protocols answer each in another way. "session": changes the state of the session, and no data. */
+/** Some protocols answer each category in a different way. "session": changes only the state of the session. */
 export type StatementCategory = "query" | "ddl" | "dml" | "transaction" | "session" | "empty";
 
 export interface Prepared {
@@ -188,9 +189,12 @@ export interface Prepared {
   timestamp: number;
   /** Type tags of $1, $2, … */
   parameters: string[];
-  /** For each parameter: the element type, if it is an array of PostgreSQL, which is a text here, as in `$1::oid[]`. */
+  /**
+   * For each parameter: the element type if PostgreSQL declares it as an array, as in `$1::oid[]`. Arrays are texts
+   * here.
+   */
   parameterArrays: readonly (string | undefined)[];
-  /** Notices to the client, besides the result. */
+  /** Notices to the client, in addition to the result. */
   notices: readonly string[];
   category: StatementCategory;
   /** True if it only reads data. */
@@ -203,30 +207,34 @@ export interface Prepared {
 export interface Session {
   readonly identity: Identity;
   /**
-   * Returns synchronously, except for long statements, which another thread compiles. `parameterTypes`: tags from the
-   * client, undefined to infer. @throws {SqlError} with positions as offsets into `text`.
+   * Compiles a statement. Returns synchronously, except for long statements, which another thread compiles.
+   * `parameterTypes`: tags from the client, undefined to infer. @throws {SqlError} with positions as offsets into
+   * `text`.
    */
   prepare(
     text: string,
     parameterTypes?: (string | undefined)[],
     options?: Pick<ExecuteOptions, "signal" | "timeoutMs">,
   ): Prepared | Promise<Prepared>;
-  /** Splits a text at its semicolons, with the offset of each statement in `text`. Long texts as above. */
+  /**
+   * Splits a text at its semicolons, with the offset of each statement in `text`. Long texts are split by another
+   * thread, as in `prepare`.
+   */
   split(
     text: string,
     options?: Pick<ExecuteOptions, "signal" | "timeoutMs">,
   ): { text: string; at: number }[] | Promise<{ text: string; at: number }[]>;
   /**
-   * The query with its SAMPLE BY narrowed to a range of time, with finer buckets. Undefined if it has none that can be
-   * narrowed, or is long. @throws {SqlError} if it cannot be parsed.
+   * Returns the query with its SAMPLE BY narrowed to a time range, with finer buckets. Undefined if there is no SAMPLE
+   * BY that can be narrowed, or the query is long. @throws {SqlError} if it cannot be parsed.
    */
   finerSamples(
     text: string,
     range: { fromMs: number; toMs: number; bucketsMax: number },
   ): { text: string; bucket: string } | undefined;
   /**
-   * "idle", "open" (inside BEGIN) or "failed", for ReadyForQuery. Ignores transactions of requests of several
-   * statements.
+   * "idle", "open" (inside BEGIN) or "failed", for ReadyForQuery. Transactions of requests with several statements are
+   * ignored.
    */
   readonly transaction: "idle" | "open" | "failed";
   /**
@@ -247,7 +255,7 @@ export interface Session {
 /** Unit of timestamps in line protocol. */
 export type LinePrecision = "n" | "u" | "ms" | "s" | "m" | "h";
 
-/** Bytes of line protocol, split at any position. A piece is valid until the next one is asked for. */
+/** Bytes of line protocol, split at any position. A piece is valid until the next one is requested. */
 export interface LineBody extends AsyncIterable<Uint8Array> {
   /** Undefined if unknown. */
   sizeBytes?: number;
@@ -258,29 +266,30 @@ export interface Access {
   /** Undefined if there is no sign-on by a provider (acl.oidc.enabled). */
   readonly provider?: Pick<IdentityProvider, "settings" | "endpoints">;
   /**
-   * For Basic authentication and passwords in clear text. Undefined if the password is wrong. Returns synchronously if
-   * it was verified before. @throws {TooManyDerivations} while too many are being verified. @throws
+   * Authenticates by Basic authentication or a password in clear text. Undefined if the password is wrong. Returns
+   * synchronously if it was verified before. @throws {TooManyDerivations} while too many are being verified. @throws
    * {ProviderUnavailable}
    */
   withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined>;
-  /** For `Authorization: Bearer`. @throws {ProviderUnavailable} */
+  /** Authenticates by `Authorization: Bearer`. @throws {ProviderUnavailable} */
   withToken(token: string): Identity | undefined | Promise<Identity | undefined>;
-  /** For SCRAM. For an unknown name, a verifier that no password matches. */
+  /** The verifier for SCRAM. For an unknown name, a verifier that no password matches. */
   verifierOf(name: string): Promise<Verifier>;
-  /** The identity after a successful proof. Undefined if there is no such principal any more, or it is disabled. */
+  /** The identity after a successful proof. Undefined if the principal no longer exists or is disabled. */
   identify(name: string): Identity | undefined;
   /**
-   * How a client of the PostgreSQL wire proves that it is the user. "local": by a password of this database, with which SCRAM works.
-   * "password": by one of the identity provider. "token": by a token in place of a password.
+   * How a client of the PostgreSQL wire authenticates as the user. "local": with a password of this database, which
+   * allows SCRAM. "password": with a password of the identity provider. "token": with a token as the password.
    */
   proofOf(name: string): "local" | "password" | "token";
-  /**
-   * The name by which wrong passwords are counted: "" for names that nobody has, as their number is unlimited.
-   */
+  /** The name under which wrong passwords are counted. "" for unknown names, because their number is unlimited. */
   knownName(name: string): string;
-  /** True if the secret that the identity signed in with is still valid, as far as is known without asking the provider. */
+  /**
+   * True if the secret with which the identity signed in is still valid, as far as is known without asking the
+   * provider.
+   */
   isCurrent(identity: Identity): boolean;
-  /** Likewise, but asks the provider if necessary. @throws {ProviderUnavailable} */
+  /** Like `isCurrent`, but asks the provider if necessary. @throws {ProviderUnavailable} */
   renew(identity: Identity): boolean | Promise<boolean>;
   /** The reason why the identity may not use the endpoint; undefined if it may. */
   refusalOf(identity: Identity, endpoint: "http" | "pg" | "line"): string | undefined;
@@ -288,27 +297,27 @@ export interface Access {
   sees(identity: Identity, table: TableSchema): boolean;
 }
 
-/** How a file of CSV is imported. */
+/** Options for the import of a CSV file. */
 export interface ImportOptions {
   table: string;
-  /** Put a new table in the place of one of that name. */
+  /** Replace an existing table of that name by a new one. */
   overwrite: boolean;
-  /** Make the table if there is none. */
+  /** Create the table if it does not exist. */
   create: boolean;
   /** Designated timestamp of a new table. */
   timestamp?: string;
   partitionBy?: PartitionUnit;
   atomicity: "skipCol" | "skipRow" | "abort";
   forceHeader: boolean;
-  /** A byte; undefined: found from the first lines. */
+  /** A byte. Undefined: detected from the first lines. */
   delimiter?: number;
-  /** Rows of an existing table are committed when there are so many. */
+  /** Number of rows after which rows of an existing table are committed. */
   maxUncommittedRows: number;
-  /** Types and forms of columns that are not to be found from the lines. `type`: type tag. */
+  /** Types and formats of columns that are given instead of detected. `type`: type tag. */
   schema: readonly { name: string; type: string; pattern?: string; index?: boolean }[];
-  /** Lines from which the form of the file is found. */
+  /** Number of lines from which the file's format is detected. */
   linesMax: number;
-  /** Bytes of a line. */
+  /** Maximum size of a line in bytes. */
   lineSizeMax: number;
 }
 
@@ -316,7 +325,7 @@ export interface ImportColumn {
   name: string;
   /** Type tag. */
   type: string;
-  /** Of a value; 0 for types of any size. */
+  /** Size of a value; 0 for types of variable size. */
   sizeBytes: number;
   /** Values that did not fit. */
   errors: number;
@@ -324,7 +333,7 @@ export interface ImportColumn {
 
 export interface ImportReport {
   rowsImported: number;
-  /** Lines left out. */
+  /** Lines that were skipped. */
   rowsRejected: number;
   hasHeader: boolean;
   partitionBy: PartitionUnit;
@@ -337,32 +346,32 @@ export interface ImportReport {
 export interface DashboardHead {
   id: string;
   name: string;
-  /** Name of the user who has made it. */
+  /** Name of the user who created it. */
   owner: string;
-  /** Names of users and groups; `*` for everybody. */
+  /** Names of users and groups. `*` means everybody. */
   sharedWith: string[];
-  /** Counts up with each change. */
+  /** Incremented by each change. */
   version: number;
-  /** Time of the last change, as /exec writes times. */
+  /** Time of the last change, in the format of /exec. */
   changed: string;
   canEdit: boolean;
 }
 
 export interface Dashboard extends DashboardHead {
-  /** JSON; the console's own. */
+  /** JSON, defined by the console. */
   definition: string;
 }
 
-/** `id` and `version`: of the dashboard that is replaced; without them a new one is made. */
+/** `id` and `version`: of the dashboard to replace. Without them a new one is created. */
 export interface DashboardSave extends Pick<Dashboard, "name" | "sharedWith" | "definition"> {
   id?: string;
   version?: number;
 }
 
-/** Dashboards of the console. Each user sees its own and shared ones. */
+/** Dashboards of the console. Users see their own and shared ones. */
 export interface Dashboards {
   list(identity: Identity): Promise<DashboardHead[]>;
-  /** Undefined if the user may not see it, or there is none. */
+  /** Undefined if it does not exist or the user may not see it. */
   read(identity: Identity, id: string): Promise<Dashboard | undefined>;
   /** @throws {SqlError} 40001 if another version is stored, 42501, 42704, 54000 */
   save(identity: Identity, save: DashboardSave): Promise<DashboardHead>;
@@ -376,8 +385,8 @@ export interface Database {
   session(identity: Identity, client?: Client): Session;
   /**
    * Writes line protocol in one transaction. After an invalid line no row is kept, but tables and columns created for
-   * earlier lines are. The body is read while it is processed. @throws {LineError} with the invalid line, and errors of
-   * the body's iterator.
+   * earlier lines are kept. The body is read while it is processed. @throws {LineError} with the invalid line, and
+   * errors of the body's iterator.
    */
   writeLines(
     body: LineBody,
@@ -387,16 +396,17 @@ export interface Database {
   ): Promise<{ rows: number }>;
   /**
    * Writes a part of an endless stream in one transaction, from a sender that cannot authenticate. `lines` ends with a
-   * line feed. Lines from `doneBytes` on are not written, because their data follows in the stream or they are too many
-   * for one transaction. @throws {LineError} as above
+   * line feed. Lines from `doneBytes` on are not written, either because their data follows in the stream or because
+   * they are too many for one transaction. @throws {LineError} as `writeLines`
    */
   takeLines(
     lines: Uint8Array,
     precision: LinePrecision,
   ): Promise<{ rows: number; doneBytes: number }>;
   /**
-   * Imports a file of CSV, of any size. A new table is made as a whole or not at all; rows of an existing one are committed in
-   * steps, or all at once with `abort`. @throws {SqlError} if the file or the options do not fit; and what `body` throws.
+   * Imports a CSV file of any size. A new table is created completely or not at all. Rows of an existing table are
+   * committed in steps, or all at once with `abort`. @throws {SqlError} if the file or the options are invalid; and
+   * errors of `body`.
    */
   importCsv(
     body: AsyncIterable<Uint8Array>,
@@ -405,14 +415,14 @@ export interface Database {
     client?: Client,
     signal?: AbortSignal,
   ): Promise<ImportReport>;
-  /** Rows in columnar form: COPY and drivers' batches. */
+  /** Appends rows in columnar form, for COPY and batches of drivers. */
   append(table: string, batch: AppendBatch, identity: Identity): Promise<void>;
   table(name: string): TableSnapshot | undefined;
   readonly dashboards: Dashboards;
   /** Functions, keywords and types for editors, as a JSON document. It is constant while the server runs. */
   languageReference(): string;
   /**
-   * Counters of storage and engine, by the metric's key. Records are by the metric's label; arrays count values by the
+   * Counters of storage and engine, by the metric's key. Records are by the metric's label. Arrays count values by the
    * ranges between bounds.
    */
   statistics(): Record<

@@ -44,14 +44,13 @@ export const SQLSTATE = {
 } as const;
 
 /**
- * An error of the client, with a message and a position. `position` counts UTF-16 units from 0 in the text sent; -1:
- * none.
+ * A client error with a message and a position. `position` counts UTF-16 units from 0 in the text sent; -1 means none.
  */
 export class SqlError extends Error {
   override readonly name = "SqlError";
   /**
    * The position that clients should show in the text. The dialect reports values that do not fit at position 0, which
-   * users' scripts compare; the caret is at the value.
+   * users' scripts compare, while the caret is at the value.
    */
   readonly caret: number;
   constructor(
@@ -65,15 +64,14 @@ export class SqlError extends Error {
   }
 }
 
-/** Adds a caret to an error without a position, such as one of a function, which does not know the text. */
+/** Adds a caret to an error without a position, such as an error of a function, which does not know the text. */
 export function withCaret(error: unknown, caret: number): unknown {
   if (!(error instanceof SqlError) || error.position !== 0 || error.caret !== 0) return error;
   return new SqlError(error.message, 0, error.sqlState, { cause: error, caret });
 }
 
 /**
- * Statements are walked recursively. A stack overflow is therefore reported as an error of the statement. Returns other
- * errors unchanged.
+ * Statements are walked recursively, so a stack overflow is reported as a client error. Returns other errors unchanged.
  */
 export function asClientFault(error: unknown): unknown {
   if (!(error instanceof RangeError && /call stack/.test(error.message))) return error;
@@ -81,8 +79,8 @@ export function asClientFault(error: unknown): unknown {
 }
 
 /**
- * Thrown on access to a table that has not been opened since the start. The caller opens it and retries. Never reaches
- * a client.
+ * Thrown on access to a table that has not been opened since the start. The caller opens it and retries. It never
+ * reaches a client.
  */
 export class TableClosedError extends Error {
   override readonly name = "TableClosedError";
@@ -107,15 +105,15 @@ export function failedTransaction(): SqlError {
 
 /** SQLSTATE 26000. */
 export function noPreparedStatement(name: string, position: number): SqlError {
-  return new SqlError(`there is no prepared statement "${name}"`, position, SQLSTATE.invalidStatementName);
+  return new SqlError(`prepared statement "${name}" does not exist`, position, SQLSTATE.invalidStatementName);
 }
 
 /** SQLSTATE 34000. */
 export function noPortal(name: string, position: number): SqlError {
-  return new SqlError(`there is no portal "${name}"`, position, SQLSTATE.invalidCursorName);
+  return new SqlError(`portal "${name}" does not exist`, position, SQLSTATE.invalidCursorName);
 }
 
-/** An invalid line of a line-protocol request. `line` counts from 1 in the request; 0 if the error is in no line. */
+/** An invalid line of a line-protocol request. `line` counts from 1 in the request; 0 if the error is not in a line. */
 export class LineError extends Error {
   override readonly name = "LineError";
   /** The line's text, for messages. */
@@ -174,7 +172,7 @@ export class DiskFullError extends Error {
   }
 }
 
-/** The system's error of a write to `path`, as ours if the disk is full. */
+/** Converts the system's error of a write to `path` to a DiskFullError if the disk is full. */
 export function asDiskFull(path: string, error: unknown): unknown {
   const code = (error as { code?: string }).code;
   return code === "ENOSPC" || code === "EDQUOT" ? new DiskFullError(path, { cause: error }) : error;

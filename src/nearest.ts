@@ -18,7 +18,7 @@ export function nearest(text: string, known: Iterable<string>): string | undefin
   return best;
 }
 
-/** Short names differ by few letters from unrelated ones, so fewer edits are allowed. */
+/** Fewer edits are allowed for short names, because unrelated short names differ by few letters. */
 function editsMax(length: number): number {
   if (length < 2) return 0;
   return length < 5 ? 1 : Math.max(2, Math.floor(length / 3));

@@ -8,7 +8,7 @@ const cases: [text: string, known: string[], found: string | undefined][] = [
   ["selekt", ["SELECT", "SET"], "SELECT"],
   ["coutn", ["cot", "count", "acos"], "count"],
   ["ad", ["ADD", "ALTER"], "ADD"],
-  // Short names are not alike because they are short.
+  // Short names are not similar just because they are short.
   ["x", ["ts", "v"], undefined],
   ["ab", ["ts"], undefined],
   ["zzzzzz", ["http.enabled"], undefined],

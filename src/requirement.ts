@@ -11,18 +11,21 @@ export interface Requirement {
   /** Absent for a permission on the database. */
   readonly table?: { readonly id: number; readonly name: string };
   /**
-   * The columns that the statement uses, in the order of the text. Empty if it uses the table but none of its columns, as `SELECT count() FROM t` does.
-   * Absent if the permission is needed on the whole table.
+   * The columns that the statement uses, in the order of the text. Empty if it uses the table but none of its columns,
+   * as `SELECT count() FROM t` does. Absent if the permission is needed on the whole table.
    */
   readonly columns?: readonly UsedColumn[];
-  /** Offset into the statement: of the table's name, or of the statement's first word. */
+  /** Offset in the statement: of the table's name, or of the statement's first word. */
   readonly at: number;
 }
 
 export interface UsedColumn {
   readonly id: number;
-  /** As the statement names it; a column that `*` stands for, by its own name. */
+  /** The name in the statement. For a column of `*`, its own name. */
   readonly name: string;
-  /** Offset of the first use; of the `*`, or of the clause that uses a designated timestamp without naming it. */
+  /**
+   * Offset of the first use: of the name, of the `*`, or of the clause that uses a designated timestamp without naming
+   * it.
+   */
   readonly at: number;
 }

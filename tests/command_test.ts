@@ -127,12 +127,12 @@ const refused: [string, string[], Record<string, string>, RegExp][] = [
     /^sundial: SVC_HTTP_BIND_TO: .*expected an address .*\n$/,
   ],
   ["an unknown option", ["start", "--fast"], {}, /^sundial: unknown option --fast; see --help\n$/],
-  ["an option of another command", ["start", "--print"], {}, /^sundial: start does not take --print; see --help\n$/],
+  ["an option of another command", ["start", "--print"], {}, /^sundial: start does not accept --print; see --help\n$/],
   [
     "an option that a service has not",
     ["service", "install", "-f"],
     {},
-    /^sundial: service does not take -f; see --help\n$/,
+    /^sundial: service does not accept -f; see --help\n$/,
   ],
   ["an unknown command", ["begin"], {}, /^sundial: unknown command begin; see --help\n$/],
   [
@@ -203,12 +203,12 @@ Deno.test("check-config reports every fault of server.conf, the environment and 
     `${conf}:1: query.timeout: found "soon", expected a duration`,
     `SVC_HTTP_MIN_WORKER_COUNT: http.min.worker.count: found "2", expected `,
     "http.password: found nothing, expected a password, as http.user is set",
-    'log.timestamp.timezone: found "Mars", expected Z or a time zone\'s name',
+    'log.timestamp.timezone: found "Mars", expected Z or the name of a time zone',
     "log.conf:1: unknown key writters; did you mean writers?",
     "SVC_LOG_W_A_LEVL: no writer has this property; did you mean SVC_LOG_W_A_LEVEL?",
     "w.a.rollsize: unknown property; did you mean w.a.rollSize?",
     'w.a.level: found "LOUD", expected ',
-    'w.a.location: found "/no/such/place/x.log", expected a file in a directory that is there',
+    'w.a.location: found "/no/such/place/x.log", expected a file in an existing directory',
     'w.a.rollEvery: found "fortnight", expected one of ',
     'w.a.rollSize: found "big", expected a size',
     'w.b.class: found "NoSuchWriter", expected one of ',
@@ -279,8 +279,8 @@ Deno.test("check-config reports addresses that no adapter has, but not those in 
   const { code, stderr } = await sundial(["check-config", "-d", newRoot()], env);
   assert.deepEqual([code, stderr], [
     1,
-    "sundial: http.min.bind.to: no address is known for the host of nosuch.invalid:9003\n" +
-    "sundial: pg.net.bind.to: no network adapter of this machine has the address of 203.0.113.7:8812\n",
+    "sundial: http.min.bind.to: the host of nosuch.invalid:9003 has no address\n" +
+    "sundial: pg.net.bind.to: no network adapter of this machine has the address 203.0.113.7:8812\n",
   ]);
   const off = await sundial(["check-config", "-d", newRoot()], {
     ...env,
@@ -317,7 +317,7 @@ Deno.test("-t: stop and status find a server by its tag, from anywhere; a second
   const again = await sundial(["start", "-t", tag, "-d", other]);
   assert.deepEqual([again.code, again.stderr], [
     1,
-    `sundial: -t: process ${pid} has the tag ${tag} already, on ${root}\n`,
+    `sundial: -t: process ${pid} already has the tag ${tag}, on ${root}\n`,
   ]);
   const stopped = await sundial(["stop", "-t", tag]);
   assert.deepEqual([stopped.code, stopped.stdout], [0, `process ${pid} has ended\n`]);

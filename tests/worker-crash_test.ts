@@ -83,7 +83,7 @@ Deno.test("a failed writer: writes are refused, the process ends with a critical
     assert.equal((await server.process.status).code, 1);
     await server.stop();
     assert.match(server.output(), / C .*the writer has failed: .*out of luck/);
-    assert.match(server.output(), /the server ends, so that a new start recovers/);
+    assert.match(server.output(), /stopping the server, so that the next start recovers/);
 
     await using again = await startServer({ root });
     const { dataset } = await again.exec("select client, n from t");

@@ -1,6 +1,6 @@
 /**
- * The rights that result from GRANT, REVOKE and membership. The expectations come from the documentation, not from the
- * code.
+ * Tests the rights that result from GRANT, REVOKE and membership. The expectations come from the documentation, not
+ * from the code.
  */
 import assert from "node:assert/strict";
 import {
@@ -50,15 +50,15 @@ const apply = (statements: string[]) =>
 
 const outcomes: { title: string; after: string[]; shows: string[] }[] = [
   { title: "a grant is kept", after: ["grant SELECT on trades"], shows: ["SELECT on trades"] },
-  { title: "a grant again overwrites the option", after: ["grant HTTP+", "grant HTTP"], shows: ["HTTP"] },
-  { title: "a grant again can add the option", after: ["grant HTTP", "grant HTTP+"], shows: ["HTTP+"] },
+  { title: "granting again overwrites the grant option", after: ["grant HTTP+", "grant HTTP"], shows: ["HTTP"] },
+  { title: "granting again can add the grant option", after: ["grant HTTP", "grant HTTP+"], shows: ["HTTP+"] },
   {
     title: "the database's grant replaces that of a table and a column",
     after: ["grant SELECT on trades", "grant SELECT on orders(id)", "grant SELECT"],
     shows: ["SELECT"],
   },
   {
-    title: "what the database's grant gives already is left out",
+    title: "a grant that the database's grant includes is omitted",
     after: ["grant SELECT", "grant SELECT on trades"],
     shows: ["SELECT"],
   },
@@ -68,44 +68,48 @@ const outcomes: { title: string; after: string[]; shows: string[] }[] = [
     shows: ["SELECT on trades"],
   },
   {
-    title: "what gives the option besides is not redundant",
+    title: "a lower grant with the option is not redundant",
     after: ["grant SELECT", "grant SELECT on trades+"],
     shows: ["SELECT", "SELECT on trades+"],
   },
-  { title: "names are compared without case", after: ["grant SELECT on Trades", "revoke SELECT on trades"], shows: [] },
+  { title: "names are case-insensitive", after: ["grant SELECT on Trades", "revoke SELECT on trades"], shows: [] },
   {
-    title: "revoking from a table what is held for all leaves the others that exist",
+    title: "revoking a grant on all tables from one table keeps the others that exist",
     after: ["grant SELECT+", "revoke SELECT on trades"],
     shows: ["SELECT on orders+", "SELECT on fees+"],
   },
   {
-    title: "revoking from a column what is held for the table leaves the other columns",
+    title: "revoking a table's grant from one column keeps the other columns",
     after: ["grant SELECT on trades", "revoke SELECT on trades(price)"],
     shows: ["SELECT on trades(ts)", "SELECT on trades(symbol)"],
   },
   {
-    title: "revoking from a column what is held for all leaves other tables and the other columns",
+    title: "revoking a grant on all tables from one column keeps other tables and the other columns",
     after: ["grant UPDATE", "revoke UPDATE on orders(id)"],
     shows: ["UPDATE on trades", "UPDATE on fees", "UPDATE on orders(ts)"],
   },
   {
-    title: "revoking for all tables takes what is held below too",
+    title: "revoking for all tables revokes grants on lower levels too",
     after: ["grant SELECT on trades", "grant SELECT on orders(id)", "revoke SELECT"],
     shows: [],
   },
   {
-    title: "revoking from a table takes its columns too",
+    title: "revoking from a table revokes its columns too",
     after: ["grant SELECT on trades(price)", "revoke SELECT on trades"],
     shows: [],
   },
   {
-    title: "another permission stays",
+    title: "other permissions stay",
     after: ["grant SELECT on trades", "grant UPDATE on trades", "revoke SELECT on trades"],
     shows: ["UPDATE on trades"],
   },
-  { title: "revoking what is not held changes nothing", after: ["grant HTTP", "revoke PGWIRE"], shows: ["HTTP"] },
   {
-    title: "what does not exist yet can be granted",
+    title: "revoking a permission that is not held has no effect",
+    after: ["grant HTTP", "revoke PGWIRE"],
+    shows: ["HTTP"],
+  },
+  {
+    title: "permissions on objects that do not exist yet can be granted",
     after: ["grant SELECT on later(x)"],
     shows: ["SELECT on later(x)"],
   },
@@ -128,7 +132,7 @@ const readable: { title: string; grants: string[]; table?: typeof TRADES; column
   { title: "another permission", grants: ["UPDATE on trades", "INSERT", "HTTP"], columns: [] },
   { title: "the database", grants: ["SELECT"], columns: "all" },
   { title: "the table", grants: ["SELECT on TRADES"], columns: "all" },
-  { title: "a column, and with it the timestamp", grants: ["SELECT on trades(price)"], columns: ["ts", "price"] },
+  { title: "a column, which includes the timestamp", grants: ["SELECT on trades(price)"], columns: ["ts", "price"] },
   { title: "the timestamp alone", grants: ["SELECT on trades(ts)"], columns: ["ts"] },
   {
     title: "a column of a table without a timestamp",
@@ -167,7 +171,7 @@ const grantable: { held: string; target: string; may: boolean }[] = [
   { held: "DATABASE ADMIN", target: "SELECT", may: true },
 ];
 for (const { held, target, may } of grantable) {
-  Deno.test(`rights: who has ${held} ${may ? "may" : "may not"} grant ${target}`, () => {
+  Deno.test(`rights: a principal with ${held} ${may ? "can" : "cannot"} grant ${target}`, () => {
     assert.equal(new Rights(false, [parse(held)]).canGrant(parse(target)), may);
   });
 }
@@ -185,7 +189,7 @@ const withGrants = (principal: Principal, ...grants: string[]): Principal => ({
   grants: grants.map(parse),
 });
 
-Deno.test("users have their own rights and those of their groups; service accounts their own; groups cannot act", () => {
+Deno.test("users have their own rights and those of their groups, service accounts have their own, groups cannot act", () => {
   const snapshot = snapshotOf(
     { ...withGrants(newPrincipal("user", "alice"), "HTTP"), groups: ["readers", "gone"] },
     withGrants(newPrincipal("group", "readers"), "SELECT on trades"),
@@ -248,7 +252,7 @@ Deno.test("groups are found by alias, members by group and service account, befo
   assert.deepEqual(found(left), { aliases: [], members: ["bob"], assumers: [] });
 });
 
-Deno.test("rights are made again only for those whom a change concerns", () => {
+Deno.test("rights are recomputed only for principals that a change affects", () => {
   const readers = withGrants(newPrincipal("group", "readers"), "HTTP");
   const snapshot = snapshotOf(
     { ...newPrincipal("user", "alice"), groups: ["readers"] },
@@ -263,7 +267,7 @@ Deno.test("rights are made again only for those whom a change concerns", () => {
   assert.equal(snapshot.rightsOf("alice").has("PGWIRE"), false);
 });
 
-Deno.test("RecordMap: a change leaves the map before it as it was, and equals a map that is copied", () => {
+Deno.test("RecordMap: a change does not affect the earlier map, and equals a copied map", () => {
   const expected = new Map<string, string>();
   let records = RecordMap.of();
   let state = 1;
@@ -320,13 +324,13 @@ const events: { title: string; event: TableEvent; before: string[]; after: strin
     after: ["SELECT on Zo\u0308e", "SELECT on zoe"],
   },
   {
-    title: "what was granted on the new name before is not had on the renamed table",
+    title: "earlier grants on the new name do not apply to the renamed table",
     event: { kind: "tableRenamed", from: "secrets", to: "open" },
     before: ["SELECT on open"],
     after: [],
   },
   {
-    title: "grants follow a column that is renamed, and those on its new name end",
+    title: "grants follow a column that is renamed, and earlier grants on its new name end",
     event: { kind: "columnRenamed", table: "trades", from: "price", to: "cost" },
     before: ["SELECT on trades(price)", "UPDATE on trades(cost)", "SELECT on orders(price)"],
     after: ["SELECT on trades(cost)", "SELECT on orders(price)"],

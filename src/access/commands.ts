@@ -1,4 +1,4 @@
-/** What statements ask of access control, as plain data: names with their offsets in the statement, nothing looked up yet. */
+/** Commands of access control as plain data: names with their offsets in the statement, not looked up yet. */
 import type { Permission } from "./permissions.ts";
 import type { PrincipalKind } from "./principals.ts";
 
@@ -12,19 +12,19 @@ interface OfPrincipal {
   readonly name: Named;
 }
 
-/** Tables, or columns of one. */
+/** Tables, or columns of one table. */
 export interface GrantOn {
   readonly table: Named;
-  /** `star`: the columns that there are now, without these; otherwise these. */
+  /** `star`: all present columns except `names`. Otherwise the columns in `names`. */
   readonly columns?: { readonly star: boolean; readonly names: readonly Named[] };
 }
 
 export interface Granted {
-  /** In upper case; ALL too. */
+  /** In upper case, including ALL. */
   readonly permissions: readonly Named[];
-  /** Absent: on the database. */
+  /** Absent for permissions on the database. */
   readonly on?: "all tables" | readonly GrantOn[];
-  /** Whom it is given to or taken from. */
+  /** The principal that gets or loses the permissions. */
   readonly principal: Named;
 }
 
@@ -34,14 +34,14 @@ export type AccessCommand =
     ifNotExists: boolean;
     password?: Named;
     externalAlias?: string;
-    /** Of a service account: who may assume it, in place of its creator. */
+    /** For a service account: the principal that may assume it, in place of its creator. */
     ownedBy?: Named;
   }
   | OfPrincipal & { kind: "drop"; ifExists: boolean }
   | OfPrincipal & { kind: "enable" | "disable" | "dropPassword" }
   | OfPrincipal & { kind: "password"; password: Named }
   | OfPrincipal & { kind: "createToken"; ttlMs: number; refreshes: boolean }
-  /** Without a token: all of them. */
+  /** Without a token: removes all tokens. */
   | OfPrincipal & { kind: "dropToken"; token?: Named }
   | { kind: "alias"; group: Named; alias: string }
   | { kind: "dropAlias"; group: Named; alias: string }
@@ -51,7 +51,10 @@ export type AccessCommand =
   | { kind: "grantAssume"; account: Named; principal: Named; grantOption: boolean }
   | { kind: "revokeAssume"; account: Named; principal: Named };
 
-/** The permissions that a command needs whoever gives it. Of GRANT and REVOKE, what one may pass on decides. */
+/**
+ * The permissions that a command needs regardless of the user. For GRANT and REVOKE, the grant option is checked
+ * instead.
+ */
 export function permissionsFor(command: AccessCommand): Permission[] {
   switch (command.kind) {
     case "create":
@@ -89,7 +92,7 @@ export function permissionsFor(command: AccessCommand): Permission[] {
 const CREATE = { user: "CREATE USER", group: "CREATE GROUP", "service account": "CREATE SERVICE ACCOUNT" } as const;
 const DROP = { user: "DROP USER", group: "DROP GROUP", "service account": "DROP SERVICE ACCOUNT" } as const;
 
-/** For the audit: what happened, without secrets. */
+/** Describes the command for the audit, without secrets. */
 export function described(command: AccessCommand): string {
   const quoted = ({ text }: Named) => `'${text}'`;
   switch (command.kind) {

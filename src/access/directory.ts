@@ -1,6 +1,6 @@
 /**
- * What the snapshots of a database share: decoded principals, rights prepared from them, and indexes. Each is made on first use and
- * kept up to date by each change, so that neither a start nor a change has to visit all principals.
+ * Data shared by the snapshots of a database: decoded principals, their rights, and indexes. Each is created on first
+ * use and updated by each change, so that neither a start nor a change visits all principals.
  */
 import { decodePrincipal, type Principal, principalKey } from "./principals.ts";
 import type { RecordChange, RecordMap } from "./record-map.ts";
@@ -18,7 +18,9 @@ export class Directory {
     '"externalAlias"',
     ({ kind, externalAlias }) => kind === "group" && externalAlias !== undefined ? [externalAlias] : [],
   );
-  /** Members of groups, and those who may assume service accounts, by the key of the other's name. */
+  /**
+   * Members of groups, and principals that may assume service accounts, by the key of the group's or account's name.
+   */
   readonly byLink = new Index(
     /"(?:groups|assumes)"/,
     ({ groups, assumes }) => [...groups, ...assumes.map(({ account }) => account)].map(principalKey),
@@ -38,7 +40,7 @@ export class Directory {
     return principal;
   }
 
-  /** The principals that `index` has under `key`. */
+  /** Returns the principals with `key` in `index`. */
   find(index: Index, records: RecordMap, key: string): Principal[] {
     const keys = index.find(key, () => this.principalsLike(index, records));
     return keys.flatMap((recordKey) => this.decode(records, recordKey) ?? []);
@@ -50,7 +52,7 @@ export class Directory {
     }
   }
 
-  /** Rights made before are reused as long as the principal and its groups are the same. */
+  /** Reuses earlier rights as long as the principal and its groups are the same. */
   rightsOf(principal: Principal, groups: readonly Principal[], make: () => Rights): Rights {
     const known = this.rights.get(principal);
     if (known?.groups.length === groups.length && known.groups.every((group, k) => group === groups[k])) {
@@ -61,7 +63,7 @@ export class Directory {
     return rights;
   }
 
-  /** Follows changes of `records`. */
+  /** Updates the caches after changes of `records`. */
   change(records: RecordMap, changes: readonly RecordChange[]): void {
     for (const [key, text] of changes) {
       if (!isPrincipalRecord(key)) continue;
@@ -76,12 +78,12 @@ export class Directory {
   }
 }
 
-/** Record keys of principals by something that they have. */
+/** An index of record keys by a property of the principals. */
 class Index {
-  /** Undefined until it is needed. */
+  /** Undefined until first use. */
   private found: Map<string, Set<string>> | undefined;
 
-  /** `marker`: in the record of each principal that is in the index. */
+  /** `marker`: a text that occurs in the record of each principal in the index. */
   constructor(
     private readonly marker: string | RegExp,
     private readonly keysOf: (principal: Principal) => readonly string[],

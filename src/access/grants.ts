@@ -13,7 +13,7 @@ export interface Grant {
   readonly grantOption: boolean;
 }
 
-/** The object of a grant, without the option. */
+/** The target of a grant, without the option. */
 export type Target = Pick<Grant, "permission" | "table" | "column">;
 
 /** The parts of a table that matter for grants. */
@@ -30,7 +30,7 @@ function sameOptional(a: string | undefined, b: string | undefined): boolean {
   return a === undefined || b === undefined ? a === b : sameName(a, b);
 }
 
-/** True if `a` has the target of `b` or a level above it. */
+/** True if `a` has the same target as `b` or a higher level that includes it. */
 export function covers(a: Target, b: Target): boolean {
   if (a.permission !== b.permission) return false;
   if (a.table === undefined) return true;
@@ -38,7 +38,7 @@ export function covers(a: Target, b: Target): boolean {
   return a.column === undefined || (b.column !== undefined && sameName(a.column, b.column));
 }
 
-/** Adds a grant, replacing the option of an equal one. Grants that a higher level already includes are left out. */
+/** Adds a grant, replacing the option of an equal one. Grants that a higher level already includes are omitted. */
 export function withGrant(grants: readonly Grant[], added: Grant): Grant[] {
   const others = grants.filter((grant) => !isSame(grant, added));
   const isRedundant = (grant: Grant, by: Grant) => covers(by, grant) && (by.grantOption || !grant.grantOption);
@@ -60,7 +60,7 @@ export function withoutGrant(grants: readonly Grant[], target: Target, tables: r
   return kept;
 }
 
-/** The rest of a grant on a higher level than `target`. */
+/** Returns what remains of a grant on a higher level than `target`. */
 function narrowed(grant: Grant, target: Target, tables: readonly GrantedTable[]): Grant[] {
   const { permission, grantOption } = grant;
   const left: Grant[] = [];
@@ -77,7 +77,7 @@ function narrowed(grant: Grant, target: Target, tables: readonly GrantedTable[])
   return left;
 }
 
-/** Grants follow a renamed table. Earlier grants on the new name, given while no such table existed, end. */
+/** Renames the table in grants. Earlier grants on the new name, given while no such table existed, end. */
 export function afterTableRename(grants: readonly Grant[], from: string, to: string): readonly Grant[] {
   const isOn = (grant: Grant, name: string) => grant.table !== undefined && sameName(grant.table, name);
   if (!grants.some((grant) => isOn(grant, from) || isOn(grant, to))) return grants;
@@ -100,7 +100,7 @@ export function afterColumnRename(
   return kept.map((grant) => isOn(grant, from) ? { ...grant, column: to } : grant);
 }
 
-/** DROP TABLE … CASCADE PERMISSIONS. */
+/** Removes all grants on a table, for DROP TABLE … CASCADE PERMISSIONS. */
 export function withoutTable(grants: readonly Grant[], table: string): readonly Grant[] {
   const isOn = (grant: Grant) => grant.table !== undefined && sameName(grant.table, table);
   return grants.some(isOn) ? grants.filter((grant) => !isOn(grant)) : grants;

@@ -79,10 +79,10 @@ const CATALOGUE = {
   "DROP JWK": [D, "Dropping a JWK token"],
   "CREATE REST TOKEN": [D, "Creating a REST token"],
   "DROP REST TOKEN": [D, "Dropping a REST token"],
-  "LIST USERS": [D, "Lists of users, groups and service accounts"],
+  "LIST USERS": [D, "Listing users, groups and service accounts"],
   "USER DETAILS": [D, "Details of other users: SHOW USER, GROUPS, PERMISSIONS"],
   // All permissions, including later ones; service accounts can be assumed without a grant.
-  "DATABASE ADMIN": [D, "Every permission there is and will be"],
+  "DATABASE ADMIN": [D, "Every permission, including future ones"],
 } as const satisfies Record<string, readonly [levels: readonly Level[], summary: string]>;
 
 export type Permission = keyof typeof CATALOGUE;

@@ -31,7 +31,7 @@ export interface Assumption {
 }
 
 export interface Principal {
-  /** "pending": there is none of that name yet; what was granted to it waits. */
+  /** "pending": no principal has the name yet. Grants to it apply once it exists. */
   readonly kind: PrincipalKind | "pending";
   readonly name: string;
   /** Distinguishes it from earlier principals of the same name. */

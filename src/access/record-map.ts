@@ -29,7 +29,7 @@ export class RecordMap implements Iterable<[key: string, text: string]> {
     for (const bucket of this.buckets) if (bucket !== undefined) yield* bucket;
   }
 
-  /** The records after changes. */
+  /** Returns the records after the changes. */
   with(changes: Iterable<RecordChange>): RecordMap {
     const buckets = this.buckets.slice();
     const copied = new Map<number, Map<string, string>>();

@@ -1,6 +1,6 @@
 /**
- * The records of access control by key, as the storage room keeps them: one text each. Storage makes them durable, and applies the
- * effects of table changes on grants in the order of its log, so that a rename and its grants are one change.
+ * The records of access control by key, as storage keeps them: one text each. Storage makes them durable, and applies
+ * the effects of table changes on grants in the order of its log, so that a rename and its grants are one change.
  */
 import { isAscii } from "../types/names.ts";
 import { afterColumnRename, afterTableRename, type Grant, withGrant, withoutTable } from "./grants.ts";
@@ -10,7 +10,7 @@ import type { RecordChange } from "./record-map.ts";
 
 /** A change of a table that affects grants. */
 export type TableEvent =
-  /** `creator` gets all rights on it. */
+  /** `creator` gets all permissions on it. */
   | { kind: "tableCreated"; table: string; creator: string }
   | { kind: "columnsAdded"; table: string; columns: readonly string[]; creator: string }
   | { kind: "tableRenamed"; from: string; to: string }
@@ -33,7 +33,7 @@ interface Records extends Iterable<readonly [key: string, text: string]> {
 export function changesOf(records: Records, event: TableEvent): RecordChange[] {
   if (event.kind === "tableCreated" || event.kind === "columnsAdded") {
     const key = principalRecordKey(event.creator), text = records.get(key);
-    if (text === undefined) return []; // the built-in admin, or a principal dropped meanwhile
+    if (text === undefined) return []; // the built-in admin, or a principal that has been dropped
     const principal = decodePrincipal(text);
     const grants = creatorsGrants(event).reduce<readonly Grant[]>(withGrant, principal.grants);
     return [[key, encodePrincipal({ ...principal, grants })]];
@@ -49,7 +49,7 @@ export function changesOf(records: Records, event: TableEvent): RecordChange[] {
   return changes;
 }
 
-/** Matches every text that has one of the names in any spelling, because decoding all records would take long. */
+/** Matches every text that contains one of the names in any spelling, because decoding all records would be slow. */
 function mentioned(names: readonly string[]): RegExp {
   if (!names.every(isAscii)) return /"grants"/;
   return new RegExp(names.map((name) => RegExp.escape(JSON.stringify(name))).join("|"), "iu");

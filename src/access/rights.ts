@@ -5,7 +5,7 @@
 import { covers, type Grant, keyOf, type Target } from "./grants.ts";
 import { hasLevel, type Permission } from "./permissions.ts";
 
-/** A table as checks see it: its schema. Each change of the table makes a new object. */
+/** A table as the checks see it: its schema. Each change of the table creates a new object. */
 export interface CheckedTable {
   readonly name: string;
   /** Column id of the designated timestamp, or -1. */
@@ -17,7 +17,7 @@ export interface CheckedTable {
 export type Columns = "all" | ReadonlySet<number>;
 
 const NO_COLUMNS: ReadonlySet<number> = new Set();
-/** These permissions on a column include the designated timestamp. */
+/** Permissions that, granted on a column, include the designated timestamp. */
 const IMPLIES_TIMESTAMP: ReadonlySet<Permission> = new Set(["SELECT", "UPDATE"]);
 
 interface TableGrants {
@@ -63,7 +63,10 @@ export class Rights {
     return columns;
   }
 
-  /** True if there is any right on the table or one of its columns. Others must not learn that it exists. */
+  /**
+   * True if the principal has any right on the table or one of its columns. Otherwise it must not learn that the table
+   * exists.
+   */
   sees(table: CheckedTable): boolean {
     if (this.isAdmin || this.tables.has(keyOf(table.name))) return true;
     for (const permission of this.database) if (hasLevel(permission, "table")) return true;
@@ -71,8 +74,8 @@ export class Rights {
   }
 
   /**
-   * The columns whose names are shown. A reader sees those that it may read. Others see all of them if they have a right on the whole
-   * table. Columns with a right of their own are always shown.
+   * The columns whose names are shown. A principal with SELECT sees those that it may read. Others see all columns if
+   * they have a right on the whole table. Columns with a right of their own are always shown.
    */
   seen(table: CheckedTable): Columns {
     const readable = this.on("SELECT", table);

@@ -9,7 +9,7 @@ import { ALL_RIGHTS, NO_RIGHTS, Rights } from "./rights.ts";
 
 export class AccessSnapshot {
   private readonly rights = new Map<string, Rights>();
-  /** By lists of aliases, which are kept as long as a user's groups do not change. */
+  /** Rights by lists of aliases. A list is the same object as long as a user's groups do not change. */
   private readonly rightsByAliases = new WeakMap<readonly string[], Rights>();
 
   constructor(
@@ -20,7 +20,7 @@ export class AccessSnapshot {
     private readonly directory = new Directory(),
   ) {}
 
-  /** The snapshot after changes. */
+  /** Returns the snapshot after the changes. */
   after(changes: readonly RecordChange[], records = this.records.with(changes)): AccessSnapshot {
     this.directory.change(this.records, changes);
     return new AccessSnapshot(this.version + 1, records, this.adminName, this.directory);
@@ -35,12 +35,12 @@ export class AccessSnapshot {
     return found?.kind === "pending" ? undefined : found;
   }
 
-  /** Also one that waits for its principal. */
+  /** Also returns a pending principal. */
   recordOf(name: string): Principal | undefined {
     return this.decode(principalRecordKey(name));
   }
 
-  /** In order of names. */
+  /** All principals in order of their names. */
   principals(kind?: PrincipalKind): Principal[] {
     const found: Principal[] = [];
     for (const [key] of this.records) {
@@ -117,7 +117,7 @@ export class AccessSnapshot {
   }
 }
 
-/** Without duplicates; the grant option is kept if any of them has it. */
+/** Merges equal grants. The grant option is kept if any of them has it. */
 function merged(grants: readonly Grant[]): Grant[] {
   const byTarget = new Map<string, Grant>();
   for (const grant of grants) {

@@ -4,7 +4,7 @@
 export class TooManyDerivations extends Error {
   override readonly name = "TooManyDerivations";
   constructor() {
-    super("too many passwords are being checked at the moment: try again later");
+    super("too many passwords are being checked: try again later");
   }
 }
 
@@ -18,7 +18,7 @@ export class Derivations {
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.running >= this.atOnceMax) {
       if (this.waiting.length >= this.waitingMax) throw new TooManyDerivations();
-      // A derivation that ends passes its turn to this one.
+      // A derivation that ends hands its slot to this one.
       await new Promise<void>((resolve) => this.waiting.push(resolve));
     } else this.running++;
     try {

@@ -1,5 +1,6 @@
 /**
- * SCRAM-SHA-256: what a server stores for a password, and how it verifies that a client knows the password without seeing it.
+ * SCRAM-SHA-256: the data that a server stores for a password, and the check that a client knows the password without
+ * revealing it.
  *
  *     SaltedPassword  = PBKDF2(HMAC-SHA-256, SASLprep(password), salt, iterations)
  *     ClientKey       = HMAC(SaltedPassword, "Client Key")
@@ -17,7 +18,7 @@ import { preparedPassword } from "./sasl-prep.ts";
 const HASH = "sha256";
 const HASH_SIZE_BYTES = 32;
 
-/** Serves to check a client's proof, but not to log in. */
+/** Data to check a client's proof. It does not suffice to sign in. */
 export interface Verifier {
   readonly salt: Uint8Array;
   readonly iterations: number;
@@ -43,7 +44,7 @@ export async function isPasswordOf(password: string, { salt, iterations, storedK
   return timingSafeEqual(given.storedKey, storedKey);
 }
 
-/** A verifier for an unknown user: it looks and costs like a real one, and no client's proof matches it. */
+/** A verifier for an unknown user. It looks like a real one and takes as long to check, but no proof matches it. */
 export function mockVerifier(salt: Uint8Array, iterations: number): Verifier {
   // No ClientKey is known whose hash is all zeros.
   const none = new Uint8Array(HASH_SIZE_BYTES);

@@ -29,7 +29,7 @@ Deno.test("serverSignature() equals that of RFC 7677, and only for the right pas
   }
 });
 
-Deno.test("isPasswordOf() accepts only the right password, and none for a mock", async () => {
+Deno.test("isPasswordOf() accepts only the right password, and no password for a mock", async () => {
   const verifier = await deriveVerifier("pencil", SALT, 4096);
   assert.equal(await isPasswordOf("pencil", verifier), true);
   for (const other of ["Pencil", "", "pencil "]) assert.equal(await isPasswordOf(other, verifier), false);
@@ -38,17 +38,17 @@ Deno.test("isPasswordOf() accepts only the right password, and none for a mock",
 
 // The first five are from RFC 4013, section 3.
 const prepared = [
-  { title: "removes what is mapped to nothing", from: "I\u00adX", to: "IX" },
-  { title: "leaves ASCII alone", from: "user", to: "user" },
+  { title: "removes characters that are mapped to nothing", from: "I\u00adX", to: "IX" },
+  { title: "does not change ASCII", from: "user", to: "user" },
   { title: "keeps upper case", from: "USER", to: "USER" },
   { title: "composes by NFKC", from: "\u00aa", to: "a" },
   { title: "maps compatible characters", from: "\u2168", to: "IX" },
   { title: "maps other blanks to the blank", from: "a\u00a0ä", to: "a ä" },
-  { title: "takes prohibited ASCII as it is", from: "\u0007", to: "\u0007" },
-  { title: "takes other prohibited characters as they are", from: "\u2168\ue000", to: "\u2168\ue000" },
-  { title: "takes text of both directions as it is", from: "\u06271", to: "\u06271" },
-  { title: "takes text that nothing would be left of as it is", from: "\u00ad", to: "\u00ad" },
-  { title: "takes nothing as it is", from: "", to: "" },
+  { title: "does not change prohibited ASCII", from: "\u0007", to: "\u0007" },
+  { title: "does not change texts with other prohibited characters", from: "\u2168\ue000", to: "\u2168\ue000" },
+  { title: "does not change text of both directions", from: "\u06271", to: "\u06271" },
+  { title: "does not change text that would become empty", from: "\u00ad", to: "\u00ad" },
+  { title: "does not change the empty text", from: "", to: "" },
 ];
 for (const { title, from, to } of prepared) {
   Deno.test(`preparedPassword() ${title}`, async () => {

@@ -23,7 +23,7 @@ async function check(line: CommandLine): Promise<number> {
   faults.push(...[authoritiesFault(config.of(oidcSettings)) ?? []].flat());
   const { certificateFaults } = await import("../wire/tls/mod.ts");
   faults.push(...certificateFaults(config));
-  // Print everything together: an unknown key often explains a missing one.
+  // Print all faults together: an unknown key often explains a missing one.
   if (faults.length > 0) { for (const warning of config.warnings) console.error(`sundial: warning: ${warning}`); }
   throwFaults(faults);
   for (const warning of config.warnings) console.log(`warning: ${warning}`);

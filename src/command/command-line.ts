@@ -6,7 +6,7 @@ import { ConfigError } from "../errors.ts";
 export interface CommandLine {
   command: string;
   root: string;
-  /** The root was given by -d. */
+  /** True if the root was given by -d. */
   isRootGiven: boolean;
   refresh: boolean;
   ignoreHangup: boolean;
@@ -18,14 +18,14 @@ export interface CommandLine {
   rest: string[];
 }
 
-/** A command; it returns the exit status. */
+/** A command. It returns the exit status. */
 export interface Command {
   run(line: CommandLine): number | Promise<number>;
   /** Further words follow the command. */
   takesWords?: boolean;
 }
 
-/** Options that other commands would silently ignore. */
+/** Options of `service`, which other commands would ignore silently. */
 const OF_SERVICES = ["--user", "--print"];
 const NOT_OF_SERVICES = ["-f", "-n"];
 
@@ -70,10 +70,10 @@ export function parseCommandLine(args: string[], commands: Readonly<Record<strin
     throw new ConfigError(line.command, `unknown command ${line.command}; see --help`);
   }
   if (line.rest.length > 0 && !commands[line.command].takesWords) {
-    throw new ConfigError(line.rest[0], `${line.command} does not take "${line.rest[0]}"; see --help`);
+    throw new ConfigError(line.rest[0], `${line.command} does not accept "${line.rest[0]}"; see --help`);
   }
   const isService = line.command === "service";
   const [stray] = args.filter((arg) => isService ? NOT_OF_SERVICES.includes(arg) : OF_SERVICES.includes(arg));
-  if (stray !== undefined) throw new ConfigError(stray, `${line.command} does not take ${stray}; see --help`);
+  if (stray !== undefined) throw new ConfigError(stray, `${line.command} does not accept ${stray}; see --help`);
   return line;
 }

@@ -1,7 +1,7 @@
 /** Locates the files of the console. */
 import { join } from "node:path";
 
-/** Releases contain them; a start from the sources builds them once. */
+/** The directory of the console's files. Releases contain them. A start from the sources builds them once. */
 export async function consoleDirectory(): Promise<string> {
   const top = join(import.meta.dirname!, "../..");
   const released = join(top, "build/console");

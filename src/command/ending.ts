@@ -4,7 +4,7 @@ import { onAskedToStop } from "../config/mod.ts";
 import { type Log, logger } from "../log/mod.ts";
 import type { CommandLine } from "./command-line.ts";
 
-/** Time for running work to finish by itself, and total time before the process ends anyway. */
+/** Time for running work to finish, and total time before the process ends anyway. */
 const DRAIN_MS = 3000;
 export const SHUTDOWN_MS = 5000;
 /** Time for the log's writers: on a normal shutdown, and on one without waiting. */
@@ -43,12 +43,12 @@ export async function closeParts(parts: Part[]): Promise<boolean> {
   return database === undefined || await Promise.race([close(database), late(deadline)]);
 }
 
-/** With a time limit, because a console that nobody reads blocks. */
+/** Uses a time limit, because output to a console that nobody reads blocks. */
 export async function closeLog(log: Log): Promise<void> {
   await Promise.race([log.close(), pause(LOG_CLOSE_MS)]);
 }
 
-/** Waits for the signal that ends the server. */
+/** Waits for the signal that stops the server. */
 export class Stopper {
   readonly signal: Promise<string>;
   constructor({ ignoreHangup, root }: CommandLine, log: Log) {
@@ -74,7 +74,7 @@ export class Stopper {
 
 /** A second signal ends the process at once, after flushing the log. The exit status is that of the signal. */
 async function endWithoutWaiting(signal: Deno.Signal, log: Log): Promise<void> {
-  logger("server-main").advisory(`${signal} again: ends without waiting`);
+  logger("server-main").advisory(`${signal} again: ending immediately`);
   await Promise.race([log.flush(), pause(LAST_FLUSH_MS)]);
   Deno.exit(128 + (SIGNAL_NUMBERS[signal] ?? 0));
 }

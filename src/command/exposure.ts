@@ -1,4 +1,4 @@
-/** Finds listeners that let in everybody on the network, or accept passwords in clear text. */
+/** Finds listeners that are open to everybody on the network, or that accept passwords in clear text. */
 import { type Address, type Config, formatAddress, isLoopback } from "../config/mod.ts";
 import { accessSettings } from "../access/settings.ts";
 import { oidcSettings } from "../auth/oidc/settings.ts";
@@ -18,13 +18,14 @@ interface Gap {
 }
 
 /**
- * Sentences for the log: one about all open listeners, and one about each listener that accepts clear-text passwords.
+ * Returns sentences for the log: one about all open listeners, and one for each listener that accepts clear-text
+ * passwords.
  */
 export function exposure(config: Config): string[] {
   return [...openListeners(config), ...readablePasswords(config), ...withoutEffect(config)];
 }
 
-/** Settings of users that access control replaces. */
+/** Settings for users that access control replaces. */
 const REPLACED = [
   httpSettings.user,
   httpSettings.password,
@@ -45,7 +46,7 @@ function withoutEffect(config: Config): string[] {
   }
   if (config.get(lineTcpSettings.enabled) && config.get(lineTcpSettings.asksWho)) {
     lines.push(
-      "line protocol over TCP is closed, as its clients cannot say who they are: send lines over HTTP, or set " +
+      "line protocol over TCP is closed, because its clients cannot authenticate: send lines over HTTP, or set " +
         `${lineTcpSettings.asksWho.key}=false to open it to everybody`,
     );
   }
@@ -82,7 +83,7 @@ function openListeners(config: Config): string[] {
   if (gaps.length === 0) return [];
   const places = [...new Set(gaps.map(({ where }) => where))].join(", ");
   const remedies = [...new Set(gaps.map(({ remedy }) => remedy))].join(", ");
-  return [`open to every machine that reaches it: ${places}. To close: ${remedies}, or bind to 127.0.0.1`];
+  return [`open to every machine that can reach it: ${places}. To close it: ${remedies}, or bind to 127.0.0.1`];
 }
 
 /** Listeners that other machines can reach and that accept passwords without TLS. */
@@ -90,7 +91,7 @@ function readablePasswords(config: Config): string[] {
   const hasTls = (listener: "http" | "health" | "pg") =>
     config.get(tlsSettings[listener].enabled) ?? config.get(tlsSettings.shared.enabled);
   const access = config.of(accessSettings), takesClearText = !access.enabled || access.allowsClearText;
-  // Tokens and passwords of the identity provider are sent in clear text, whatever the method for other users.
+  // Tokens and passwords of the identity provider are sent in clear text, regardless of the method for other users.
   const oidc = config.of(oidcSettings);
   const asksForExternal = oidc.enabled && (oidc.allowsPgTokens || oidc.allowsPasswords);
   const asksHttp = config.get(httpSettings.user) !== "" && config.get(httpSettings.password) !== "";
@@ -120,6 +121,6 @@ function readablePasswords(config: Config): string[] {
   return listeners.filter(({ address, isReadable }) => isReadable && !isLoopback(address.hostname))
     .map(({ wire, address, remedy }) => {
       const place = `${formatAddress(address)} (${wire})`;
-      return `passwords can cross the network in clear text, as clients may do without TLS: ${place}. To protect them: ${remedy}`;
+      return `passwords can cross the network in clear text, because TLS is not required: ${place}. To protect them: ${remedy}`;
     });
 }

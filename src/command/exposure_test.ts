@@ -14,9 +14,9 @@ const cases: { title: string; settings: Record<string, string>; said?: string[] 
     title: "a fresh server",
     settings: {},
     said: [
-      "open to every machine that reaches it: 0.0.0.0:9000 (HTTP, no password), " +
+      "open to every machine that can reach it: 0.0.0.0:9000 (HTTP, no password), " +
       "0.0.0.0:8812 (PostgreSQL wire, the default password), 0.0.0.0:9009 (line protocol, no password). " +
-      "To close: set http.user and http.password, set pg.password, set line.tcp.enabled=false, or bind to 127.0.0.1",
+      "To close it: set http.user and http.password, set pg.password, set line.tcp.enabled=false, or bind to 127.0.0.1",
     ],
   },
   { title: "loopback addresses", settings: LOOPBACK },
@@ -25,8 +25,8 @@ const cases: { title: string; settings: Record<string, string>; said?: string[] 
     title: "a second user with the default password",
     settings: { ...PASSWORDS, "http.tls.enabled": "true", "pg.readonly.user.enabled": "true" },
     said: [
-      "open to every machine that reaches it: 0.0.0.0:8812 (PostgreSQL wire, the default password). " +
-      "To close: set pg.readonly.password, or bind to 127.0.0.1",
+      "open to every machine that can reach it: 0.0.0.0:8812 (PostgreSQL wire, the default password). " +
+      "To close it: set pg.readonly.password, or bind to 127.0.0.1",
     ],
   },
   {
@@ -38,19 +38,19 @@ const cases: { title: string; settings: Record<string, string>; said?: string[] 
       "pg.password": "",
     },
     said: [
-      "open to every machine that reaches it: 10.0.0.1:1 (PostgreSQL wire, an empty password). " +
-      "To close: set pg.password, or bind to 127.0.0.1",
+      "open to every machine that can reach it: 10.0.0.1:1 (PostgreSQL wire, an empty password). " +
+      "To close it: set pg.password, or bind to 127.0.0.1",
     ],
   },
   {
     title: "passwords in clear text",
     settings: { ...PASSWORDS, "pg.auth.method": "password", "http.health.check.authentication.required": "true" },
     said: [
-      "passwords can cross the network in clear text, as clients may do without TLS: 0.0.0.0:9000 (HTTP). " +
+      "passwords can cross the network in clear text, because TLS is not required: 0.0.0.0:9000 (HTTP). " +
       "To protect them: set http.tls.enabled=true, or bind to 127.0.0.1 behind a proxy with TLS",
-      "passwords can cross the network in clear text, as clients may do without TLS: 0.0.0.0:8812 (PostgreSQL wire). " +
+      "passwords can cross the network in clear text, because TLS is not required: 0.0.0.0:8812 (PostgreSQL wire). " +
       "To protect them: set pg.auth.method=scram-sha-256, or pg.tls.enabled=true and pg.tls.required=true, or bind to 127.0.0.1",
-      "passwords can cross the network in clear text, as clients may do without TLS: 0.0.0.0:9003 (health). " +
+      "passwords can cross the network in clear text, because TLS is not required: 0.0.0.0:9003 (health). " +
       "To protect them: set http.min.tls.enabled=true, or bind to 127.0.0.1",
     ],
   },
@@ -62,7 +62,7 @@ const cases: { title: string; settings: Record<string, string>; said?: string[] 
     title: "passwords in clear text where TLS is not required",
     settings: { ...PASSWORDS, "pg.auth.method": "password", "tls.enabled": "true" },
     said: [
-      "passwords can cross the network in clear text, as clients may do without TLS: 0.0.0.0:8812 (PostgreSQL wire). " +
+      "passwords can cross the network in clear text, because TLS is not required: 0.0.0.0:8812 (PostgreSQL wire). " +
       "To protect them: set pg.auth.method=scram-sha-256, or pg.tls.enabled=true and pg.tls.required=true, or bind to 127.0.0.1",
     ],
   },
@@ -71,7 +71,7 @@ const cases: { title: string; settings: Record<string, string>; said?: string[] 
     settings: { ...PASSWORDS, ...LOOPBACK, "pg.auth.method": "password" },
   },
   {
-    title: "a health server that asks for a password, where nobody has one",
+    title: "a health server that requires a password when no user has one",
     settings: { ...LOOPBACK, "http.health.check.authentication.required": "true" },
   },
 ];

@@ -16,25 +16,25 @@ const HELP = `Sundial ${VERSION}: a SQL time-series database
   sundial version
   sundial --help [keys]
 
-  start          serves until SIGTERM or SIGINT; makes the root on first start
-  stop           ends the server of that root, and waits until it has ended
-  status         tells whether a server runs on that root
-  health         asks the server of these settings how it is (http.min.bind.to); the exit status is 0 when it is well
-  check-config   reports what is wrong in server.conf, log.conf and the environment, without starting
-  service        makes the server a service of systemd, launchd or (through WinSW) Windows that starts with the machine,
-                 takes it away, or asks about it; the data stays where it is
+  start          serves until SIGTERM or SIGINT; creates the root on the first start
+  stop           stops the server of that root and waits until it has ended
+  status         reports whether a server runs on that root
+  health         checks the health of the server with these settings (http.min.bind.to); exit status 0 if healthy
+  check-config   reports errors in server.conf, log.conf and the environment without starting
+  service        installs the server as a service of systemd, launchd or (through WinSW) Windows that starts with the
+                 machine, removes it, or shows its status; data is never removed
   reset-admin-password
                  sets the password of the built-in administrator to the first line of the standard input; the server of
-                 that root must not run; an empty line goes back to acl.admin.password
+                 that root must not be running; an empty line restores acl.admin.password
 
-  -d DIR         the root directory (default: ./sundial-root; of a service: /var/lib/sundial)
-  -f             exchanges shipped files in the root for this version's (changed ones are kept as *.bak), never conf/
-  -n             goes on when the terminal closes (SIGHUP)
-  -t TAG         a name for this server, by which stop and status find it without -d; of a service: a part of its name
-  -Dout=FILE     log configuration instead of conf/log.conf
-  -Debug         level DEBUG for every log writer
-  --user NAME    who the service runs as (default: sundial, who is made; on macOS who calls)
-  --print        shows what \`service\` would do, and does nothing
+  -d DIR         the root directory (default: ./sundial-root; for a service: /var/lib/sundial)
+  -f             replaces shipped files in the root, except conf/, by this version's (changed ones are kept as *.bak)
+  -n             keeps running when the terminal closes (SIGHUP)
+  -t TAG         a name for this server, with which stop and status find it without -d; for a service: part of its name
+  -Dout=FILE     the log configuration to use instead of conf/log.conf
+  -Debug         adds level DEBUG to every log writer
+  --user NAME    the user that the service runs as (default: sundial, which is created; on macOS the calling user)
+  --print        shows the steps of \`service\` without executing them
   --help keys    every setting with its default
 `;
 

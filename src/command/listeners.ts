@@ -23,7 +23,7 @@ export const checkListeners: NonNullable<Section["check"]> = (config, refuse) =>
       if (!clash) continue;
       refuse(
         [own.address, other.address, own.enabled, other.enabled],
-        `found ${formatAddress({ hostname, port })}, expected another port than that of ${other.address.key}`,
+        `found ${formatAddress({ hostname, port })}, expected a port other than that of ${other.address.key}`,
       );
     }
   });
@@ -54,13 +54,13 @@ function listenFault(key: string, address: Address, error: unknown): ConfigError
   }
   // Deno's node:net reports EINVAL for an address that no adapter has.
   if (error instanceof Deno.errors.AddrNotAvailable || code === "EADDRNOTAVAIL" || code === "EINVAL") {
-    return new ConfigError(key, `${key}: no network adapter of this machine has the address of ${shown}`);
+    return new ConfigError(key, `${key}: no network adapter of this machine has the address ${shown}`);
   }
   if (code === "ENOTFOUND" || /failed to lookup address/.test((error as Error).message)) {
-    return new ConfigError(key, `${key}: no address is known for the host of ${shown}`);
+    return new ConfigError(key, `${key}: the host of ${shown} has no address`);
   }
   if (error instanceof Deno.errors.PermissionDenied || code === "EACCES") {
-    return new ConfigError(key, `${key}: not permitted to listen on ${shown}`);
+    return new ConfigError(key, `${key}: no permission to listen on ${shown}`);
   }
 }
 

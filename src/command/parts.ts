@@ -25,7 +25,7 @@ export interface Start {
   config: Config;
   root: Root;
   log: Log;
-  /** Parts that have been started, in order. They must be closed even if a later part fails. */
+  /** Parts that have been started, in order. They are closed even if a later part fails. */
   parts: Part[];
   /** Ends the server. */
   fail(reason: string): void;
@@ -44,11 +44,11 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   metrics.read("connections", () => Object.fromEntries([...connections].map(([wire, count]) => [wire, count()])));
   const certificates = await openCertificates(config, parts);
   const shared: Shared = { config, metrics, certificates, connections };
-  // Health goes first, so that monitors see a living process while a long log is replayed.
+  // Health starts first, so that monitors see a living process while a long log is replayed.
   if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));
   const provider = await createProvider(config, parts);
   const providerOpened = provider?.open();
-  // The start fails with it below.
+  // A failure is reported below, where the promise is awaited.
   providerOpened?.catch(() => {});
   // The writer's thread loads its modules while this thread loads all others, which other commands do not need.
   const writerThread = new Worker(new URL("../workers/writer.ts", import.meta.url), { type: "module", name: "writer" });
@@ -59,7 +59,7 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
     writerThread,
     recentErrors: () => log.recentErrors.list(),
     provider,
-    onWriterFailed: (reason: string) => fail(`the writer has failed, ${reason}`),
+    onWriterFailed: (reason: string) => fail(`the writer has failed: ${reason}`),
   }));
   metrics.readAll(() => database.statistics());
   parts.push({ name: DATABASE, close: () => database.close() });
@@ -109,7 +109,7 @@ async function createProvider(config: Config, parts: Part[]): Promise<IdentityPr
   return provider;
 }
 
-/** The settings of the database, and its callbacks to the other parts. */
+/** The settings of the database, and its callbacks to other parts. */
 function databaseServices(config: Config, metrics: Metrics, logsDebug: boolean) {
   const log = logger("database");
   // A view, so that reloaded settings are read on each use.
@@ -120,8 +120,8 @@ function databaseServices(config: Config, metrics: Metrics, logsDebug: boolean) 
     pendingConfig: () => config.pending(),
     onDiskFull(isFull: boolean) {
       Atomics.store(metrics.healthWords, HEALTH_WORD.diskFull, Number(isFull));
-      if (isFull) log.error("the disk is full: changes are refused until there is room");
-      else log.advisory("the disk has room again: changes are taken");
+      if (isFull) log.error("the disk is full: changes are refused until there is space");
+      else log.advisory("the disk has space again: changes are accepted");
     },
     metrics: () => metrics.samples(),
     onUnhandledError: () => metrics.unhandledErrors.inc(),

@@ -4,7 +4,8 @@ import { ConfigError } from "../errors.ts";
 import { logger } from "../log/mod.ts";
 
 /**
- * Logs only names, because a value may be a secret. Returns true if a setting has changed that takes effect at once.
+ * Logs only the names of changed settings, because a value may be secret. Returns true if a changed setting takes
+ * effect immediately.
  */
 export function reloadConfig(config: Config): boolean {
   const log = logger("server-main");
@@ -13,7 +14,7 @@ export function reloadConfig(config: Config): boolean {
     changes = config.reload();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    log.error(`configuration was not read again: ${error.message.replaceAll("\n", "; ")}`);
+    log.error(`the configuration was not reloaded: ${error.message.replaceAll("\n", "; ")}`);
     return false;
   }
   for (const key of changes.changed) log.advisory(`configuration: ${key} has changed and takes effect`);

@@ -1,4 +1,4 @@
-/** `sundial reset-admin-password`: for a root without a running server. */
+/** `sundial reset-admin-password`, for a root without a running server. */
 import { accessSettings } from "../access/settings.ts";
 import { setAdminPassword } from "../database/mod.ts";
 import { databaseSettings } from "../database/settings.ts";
@@ -14,19 +14,19 @@ export const resetAdminPassword: Command = {
     const config = loadSettings(root);
     const { iterations, adminName } = config.of(accessSettings);
     if (Deno.stdin.isTerminal()) {
-      console.error(`New password of ${adminName}; an empty line goes back to acl.admin.password:`);
+      console.error(`New password of ${adminName}; an empty line restores acl.admin.password:`);
     }
     const password = await firstLine();
     await setAdminPassword(config.get(databaseSettings.root), password === "" ? undefined : password, iterations);
     return print(
       password === ""
-        ? `the password of ${adminName} is that of acl.admin.password from the next start on`
-        : `${adminName} has the new password from the next start on, in place of acl.admin.password`,
+        ? `from the next start, the password of ${adminName} is acl.admin.password`
+        : `from the next start, ${adminName} has the new password instead of acl.admin.password`,
     );
   },
 };
 
-/** Of the standard input: a password on the command line would be in the list of processes. */
+/** Reads the password from the standard input. An argument would be visible in the list of processes. */
 async function firstLine(): Promise<string> {
   const bytes = new Uint8Array(BYTES_MAX);
   let used = 0;

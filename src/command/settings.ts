@@ -1,4 +1,4 @@
-/** All settings: the sections declared by the rooms, in the order of server.conf and of the manual. */
+/** All settings: the sections that the rooms declare, in the order of server.conf and of the manual. */
 import { Config, generalSection, loadConfig, type Section } from "../config/mod.ts";
 import { accessSection } from "../access/settings.ts";
 import { oidcSection } from "../auth/oidc/settings.ts";
@@ -28,14 +28,14 @@ export const SECTIONS: readonly Section[] = [
 ];
 
 /**
- * The settings of a root and of the environment. `faults`: collects faults instead of throwing them. @throws
+ * Loads the settings of a root and of the environment. `faults`: collects faults instead of throwing them. @throws
  * {ConfigError}
  */
 export function loadSettings(root: string, faults?: ConfigError[]): Config {
   return loadConfig({ root, sections: SECTIONS, env: Deno.env.toObject(), faults });
 }
 
-/** The defaults with `texts` in place of server.conf, for tests and tools without a root. */
+/** The defaults with `texts` instead of server.conf, for tests and tools without a root. */
 export function configOf(texts: Record<string, string> = {}, root = "."): Config {
   const file = Object.entries(texts).map(([key, text]) => `${key}=${text.replaceAll("\\", "\\\\")}`).join("\n");
   return new Config({

@@ -7,6 +7,6 @@ export interface Shared {
   config: Config;
   metrics: Metrics;
   certificates: Certificates | undefined;
-  /** By name of the wire: number of connections, and for HTTP of requests in flight. */
+  /** Number of connections by name of the wire; for HTTP also of requests in flight. */
   connections: Map<string, () => number>;
 }

@@ -1,4 +1,4 @@
-/** `sundial start`: opens the root and the log, starts the parts, and ends them when asked to. */
+/** `sundial start`: opens the root and the log, starts the parts, and ends them on request. */
 import { openRoot } from "../config/mod.ts";
 import { ConfigError } from "../errors.ts";
 import { type Log, logger, openLog } from "../log/mod.ts";
@@ -27,13 +27,13 @@ async function serve(line: CommandLine): Promise<number> {
     const failed = Promise.withResolvers<never>();
     failed.promise.catch(() => {}); // it may be rejected while other parts are still starting
     const fail = (reason: string) =>
-      failed.reject(new Error(`the server ends, so that a new start recovers: ${reason}`));
+      failed.reject(new Error(`stopping the server, so that the next start recovers: ${reason}`));
     await startParts({ line, config, root, log, parts, fail });
     const signal = await Promise.race([stopped.signal, failed.promise]);
     logger("server-main").advisory(`${signal}: shutting down`);
     const clean = await closeParts(parts);
     logger("server-main").advisory(
-      clean ? "everything is on disk: goodbye" : `not all had ended after ${SHUTDOWN_MS} ms`,
+      clean ? "everything is on disk: goodbye" : `some parts had not ended after ${SHUTDOWN_MS} ms`,
     );
     return clean ? 0 : 1;
   } catch (error) {

@@ -6,20 +6,20 @@ import type { CommandLine } from "./command-line.ts";
 
 export const tagText = (tag: string) => tag === DEFAULT_TAG ? "" : `, tag ${tag}`;
 
-/** Records the root of this tag. @throws {ConfigError} if a running server of another root has it. */
+/** Records the root of this tag. @throws {ConfigError} if a running server of another root has the tag. */
 export function takeTag({ tag, root }: CommandLine): void {
   if (tag === DEFAULT_TAG) return;
   const tags = new Tags();
   const other = tags.root(tag);
   const server = other === undefined || other === root ? undefined : runningServer(other);
   if (server?.tag === tag) {
-    throw new ConfigError("-t", `-t: process ${server.pid} has the tag ${tag} already, on ${other}`);
+    throw new ConfigError("-t", `-t: process ${server.pid} already has the tag ${tag}, on ${other}`);
   }
   try {
     tags.keep(tag, root);
   } catch (error) {
     logger("server-main").advisory(
-      `stop and status will need -d: the tag could not be kept: ${(error as Error).message}`,
+      `stop and status will need -d, because the tag could not be saved: ${(error as Error).message}`,
     );
   }
 }

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { type Group, isSetting, type Setting, type SettingReader } from "./setting.ts";
 
-/** A heading of server.conf and of the manual, with the settings below it. */
+/** A heading of server.conf and of the manual with its settings. */
 export interface Section {
   readonly title: string;
   /** In the order of server.conf. */
@@ -13,7 +13,7 @@ export interface Section {
   check?(config: SettingReader, refuse: (settings: readonly Setting<unknown>[], message: string) => void): void;
 }
 
-/** Every setting of a section, without duplicates, as groups may share settings. */
+/** Every setting of a section, without duplicates, because groups may share settings. */
 export function settingsOf({ settings }: Section): Setting<unknown>[] {
   const found = new Set<Setting<unknown>>();
   const add = (group: Group | readonly Setting<unknown>[]) => {
@@ -33,7 +33,7 @@ export function envName(key: string): string {
 
 export class Catalogue {
   readonly settings = new Map<string, Setting<unknown>>();
-  /** Every spelling → its key. */
+  /** The key of each spelling. */
   readonly byKey = new Map<string, string>();
   readonly byEnvName = new Map<string, string>();
 

@@ -32,11 +32,11 @@ export interface ConfigSources {
   root: string;
   env: Record<string, string>;
   machine: Machine;
-  /** All settings there are. */
+  /** The sections of all settings. */
   sections: readonly Section[];
-  /** Returns undefined if the file does not exist. @throws other failures. */
+  /** Returns undefined if the file does not exist. @throws for other failures. */
   readFile(path: string): string | undefined;
-  /** Collects faults instead of throwing them; settings at fault get their defaults. */
+  /** Collects faults instead of throwing them. Settings with faults get their defaults. */
   faults?: ConfigError[];
 }
 
@@ -47,7 +47,7 @@ export interface ConfigSources {
 export class Config {
   readonly root: string;
   readonly machine: Machine;
-  /** Oddities that do not prevent the start, one sentence each. */
+  /** Problems that do not prevent the start, one sentence each. */
   readonly warnings: readonly string[];
   #entries: ReadonlyMap<string, Entry>;
   #pending = new Map<string, string>();
@@ -73,19 +73,19 @@ export class Config {
     return this.#entry(setting).value as T;
   }
 
-  /** Where the value comes from: environment, file or default. */
+  /** The source of the value: environment, file or default. */
   source(setting: Setting<unknown>): ValueSource {
     return this.#entry(setting).source;
   }
 
-  /** The values of a group under its names. Each is read when it is used, so that a reload takes effect. */
+  /** The values of a group under its names. Each value is read when it is used, so that a reload takes effect. */
   of<G extends Group>(group: G): Values<G> {
     let view = this.#views.get(group);
     if (view === undefined) this.#views.set(group, view = Object.freeze(this.view(group)));
     return view as Values<G>;
   }
 
-  /** As `of`, in an object of the caller's own, which may add to it. */
+  /** Like `of`, but returns an object to which the caller may add properties. */
   view<G extends Group>(group: G): Values<G> {
     const view = {};
     for (const [name, entry] of Object.entries(group)) {
@@ -180,7 +180,7 @@ function readEntries(
       continue;
     }
     const before = texts.get(key);
-    // The key's current spelling takes precedence over an older one, whatever their order in the file.
+    // The current spelling of a key takes precedence over an older one, regardless of their order in the file.
     if (before && before.spelling === key && spelling !== key) continue;
     texts.set(key, { text: value, source: "conf", where: `${path}:${line}`, spelling });
   }
@@ -191,7 +191,7 @@ function readEntries(
     if (key !== undefined) {
       texts.set(key, { text: sources.env[name].trim(), source: "env", where: name, spelling: key });
     } else if (fileKey !== undefined) {
-      // A value in the environment itself takes precedence over one in a file.
+      // A value in the environment takes precedence over one in a file.
       if (sources.env[name.slice(0, -5)] !== undefined) continue;
       const text = readValueFile(sources, fileKey, name, faults);
       if (text !== undefined) texts.set(fileKey, { text, source: "env", where: name, spelling: fileKey });

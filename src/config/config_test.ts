@@ -96,7 +96,7 @@ Deno.test("Config: secrets come from files and are never shown", () => {
   assert.ok(!JSON.stringify(config.parameters()).includes("s3cret"));
 });
 
-Deno.test("Config: an unknown key is a warning with the nearest known one, or a fault when strict", () => {
+Deno.test("Config: an unknown key is a warning with the nearest known one, or a fault in strict mode", () => {
   assert.deepEqual(load("http.enabeld=true").warnings, [
     "/r/conf/server.conf:1: unknown key http.enabeld; did you mean http.enabled?",
   ]);
@@ -110,7 +110,7 @@ Deno.test("Config: an unknown key is a warning with the nearest known one, or a 
   assert.throws(() => load("nosuch.key=1\nconfig.validation.strict=true"), { name: "ConfigError", key: "nosuch.key" });
 });
 
-Deno.test("Config: keys of QuestDB for parts that do not exist here are reported but no fault, also when strict", () => {
+Deno.test("Config: keys of QuestDB for parts that do not exist here are reported but are not faults, even in strict mode", () => {
   const config = load("config.validation.strict=true\ncairo.o3.max.lag=5s\nhttp.worker.count=2", {
     SVC_CAIRO_MAX_UNCOMMITTED_ROWS: "1000",
   });
@@ -144,7 +144,7 @@ Deno.test("Config: a message names key, found and expected", () => {
   });
 });
 
-Deno.test("Config: listeners may share a port at different addresses, when one is off, or when the system chooses it", () => {
+Deno.test("Config: listeners may share a port at different addresses, if one is off, or if the system chooses it", () => {
   for (
     const file of [
       "http.net.bind.to=127.0.0.1:1\npg.net.bind.to=127.0.0.2:1",

@@ -1,6 +1,7 @@
 /**
- * One process at a time holds a root. The lock is a file lock of the operating system on `sundial.lock`, so it ends with the process.
- * `sundial.pid` names the holder. It is a separate file because a locked file cannot be read by others on Windows.
+ * The lock of a root, which only one process at a time can hold. It is a file lock of the operating system on
+ * `sundial.lock`, so it ends with the process. `sundial.pid` has the holder's process id. It is a separate file because
+ * a locked file cannot be read by others on Windows.
  */
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
@@ -33,7 +34,7 @@ export function lockRoot(root: string, tag: string): () => void {
   Deno.writeTextFileSync(pidFile, `${Deno.pid}\n${tag}\n`, { mode: 0o600 });
   removeIfThere(join(root, STOP_FILE));
   return () => {
-    // The files are kept: a process that has just opened one must not lock a removed file.
+    // The files are kept, because a process that has just opened one must not lock a removed file.
     Deno.truncateSync(pidFile);
     file.close();
   };
@@ -53,7 +54,7 @@ export function runningServer(root: string): RunningServer | undefined {
     const [pid, tag] = Deno.readTextFileSync(join(root, PID_FILE)).split("\n");
     return Number(pid) > 0 ? { pid: Number(pid), tag: tag || DEFAULT_TAG } : undefined;
   } catch (error) {
-    // The file is just being created.
+    // The holder is about to create the file.
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   } finally {
@@ -63,7 +64,7 @@ export function runningServer(root: string): RunningServer | undefined {
 
 export const runningPid = (root: string): number | undefined => runningServer(root)?.pid;
 
-/** For Windows, where SIGTERM kills a process at once. */
+/** Requests a stop through a file, for Windows, where SIGTERM kills a process immediately. */
 export function askToStop(root: string): void {
   Deno.writeTextFileSync(join(root, STOP_FILE), "");
 }

@@ -1,4 +1,4 @@
-/** The part of the machine that this process may use. */
+/** The resources of the machine that this process may use. */
 import { dirname, join } from "node:path/posix";
 import type { Machine } from "./setting.ts";
 

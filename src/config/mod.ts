@@ -1,4 +1,7 @@
-/** Settings: server.conf and the environment → one typed Config. Imports no other room: they declare their settings. */
+/**
+ * Settings: server.conf and the environment → one typed Config. This room imports no other room: other rooms declare
+ * their settings.
+ */
 import type { ConfigError } from "../errors.ts";
 import { Config } from "./config.ts";
 import { thisMachine } from "./machine.ts";

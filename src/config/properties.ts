@@ -6,9 +6,10 @@ export interface Property {
 }
 
 /**
- * Reads a Java properties file: `key=value`, `key: value` or `key value`; `#` and `!` begin comments; a backslash at the end
- * of a line joins the next one; `\t \n \r \f \uXXXX` and `\` before any other character are escapes.
- * One departure: a backslash before a letter that is no escape stays, so that Windows paths can be written as they are.
+ * Reads a Java properties file: `key=value`, `key: value` or `key value`; `#` and `!` begin comments; a backslash at
+ * the end of a line joins the next one; `\t \n \r \f \uXXXX` and `\` before any other character are escapes.
+ * One difference: a backslash before a letter that is not an escape is kept, so that Windows paths can be written
+ * unchanged.
  * @see https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/util/Properties.html#load(java.io.Reader)
  */
 export function parseProperties(text: string): Property[] {

@@ -6,13 +6,13 @@ const machine = { cores: 0, memoryBytes: 0, hostName: "" };
 const said = (setting: Setting<unknown>) =>
   setting.defaultSaid ?? (typeof setting.default === "function" ? setting.default(machine) : setting.default);
 
-/** server.conf: every key with its sentence, commented out, so that changed defaults apply wherever nothing is set. */
+/** server.conf: every key with its sentence, commented out, so that changed defaults apply to keys that are not set. */
 export function serverConf(sections: readonly Section[]): string {
   const lines = [
-    "# Settings of Sundial. A line that begins with # is a comment: take the # away to set a key.",
-    "# The environment wins over this file: SVC_ and the key in upper case, dots and dashes as underscores",
-    "# (SVC_HTTP_NET_BIND_TO=127.0.0.1:9000); SVC_…_FILE names a file that holds the value.",
-    "# Sizes take k, m, g; times take us, ms, s, m, h, d. `check-config` tells what is wrong in here without starting.",
+    "# Settings of Sundial. A line that begins with # is a comment: remove the # to set a key.",
+    "# The environment has precedence over this file: SVC_ and the key in upper case, dots and dashes as underscores",
+    "# (SVC_HTTP_NET_BIND_TO=127.0.0.1:9000); SVC_…_FILE names a file that contains the value.",
+    "# Sizes accept k, m, g; times accept us, ms, s, m, h, d. `check-config` reports errors in this file without starting.",
   ];
   for (const section of sections) {
     lines.push("", `################ ${section.title}`);
@@ -32,14 +32,14 @@ export function manualPage(sections: readonly Section[]): string {
     "",
     "<!-- Made by `deno task docs` from the settings that the rooms of src/ declare: change it there. -->",
     "",
-    "Settings are read from `conf/server.conf` under the root, a Java properties file, and from the environment, which wins:",
-    "`SVC_` and the key in upper case with dots and dashes as underscores. `SVC_…_FILE` names a file that holds the value, as",
-    "secrets are handed to containers. `check-config` reports every fault without starting. An unknown key is a warning that",
-    "names the nearest known one; with `config.validation.strict=true` it stops the start. A value that its key does not take",
-    "always does. Keys of QuestDB for parts that are not here, such as pools and queues, are no faults: the log names those it found.",
+    "Settings are read from `conf/server.conf` under the root, a Java properties file, and from the environment, which has precedence:",
+    "`SVC_` and the key in upper case with dots and dashes as underscores. `SVC_…_FILE` names a file that contains the value, which",
+    "is how containers get secrets. `check-config` reports every fault without starting. An unknown key is a warning that",
+    "names the nearest known one; with `config.validation.strict=true` it prevents the start. An invalid value always prevents",
+    "the start. Keys of QuestDB for parts that do not exist here, such as pools and queues, are not faults: the log lists those that were found.",
     "",
-    "Sizes are bytes, or take `k`, `m`, `g` (times 1024). Durations are in the key's unit, or take `us`, `ms`, `s`, `m`, `h`, `d`.",
-    "*Reloadable* keys take effect by `select reload_config()`.",
+    "Sizes are in bytes, or have a suffix `k`, `m`, `g` (times 1024). Durations are in the key's unit, or have a suffix `us`, `ms`, `s`, `m`, `h`, `d`.",
+    "*Reloadable* keys take effect with `select reload_config()`.",
   ];
   for (const section of sections) {
     lines.push("", `## ${section.title}`, "", "| Key | Default | Meaning |", "|---|---|---|");

@@ -23,14 +23,14 @@ export function shippedFile(path: string): Uint8Array {
 
 export interface Root {
   readonly path: string;
-  /** The root was empty before. */
+  /** True if the root was empty before. */
   readonly isNew: boolean;
   release(): void;
 }
 
 /**
- * Creates what is missing and takes the lock. `refresh`: replaces shipped files by this version's, except
- * configuration; modified ones are kept as `*.bak`. `except`: shipped files to leave out.
+ * Creates missing files and takes the lock. `refresh`: replaces shipped files by this version's, except configuration;
+ * modified files are kept as `*.bak`. `except`: shipped files to omit.
  * @throws {ConfigError} with the key "root".
  */
 export function openRoot(path: string, options: { refresh?: boolean; except?: string[]; tag?: string } = {}): Root {

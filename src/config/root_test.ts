@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { outdated } from "../../scripts/docs.ts";
 import { openRoot, runningPid } from "./mod.ts";
 
-Deno.test("openRoot() creates the root once, keeps the user's files, and admits one process", () => {
+Deno.test("openRoot() creates the root once, keeps the user's files, and allows one process", () => {
   const path = join(Deno.makeTempDirSync(), "root");
   assert.equal(runningPid(path), undefined);
   const root = openRoot(path);

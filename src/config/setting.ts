@@ -11,7 +11,7 @@ export interface Machine {
 
 /** A setting: its valid values and its documentation. It is declared in the file that reads it. */
 export interface Setting<T> {
-  /** As in server.conf. */
+  /** The key in server.conf. */
   readonly key: string;
   /** A description for messages and the manual: "a size (bytes, k, m, g)". */
   readonly type: string;
@@ -20,13 +20,13 @@ export interface Setting<T> {
   /** Description of a default that depends on the machine. */
   readonly defaultSaid?: string;
   readonly sentence: string;
-  /** Older or foreign spellings of the key, accepted silently. */
+  /** Older or foreign spellings of the key, which are accepted silently. */
   readonly aliases: readonly string[];
-  /** Never printed. */
+  /** True if the value is never printed. */
   readonly secret: boolean;
-  /** Takes effect without a restart. */
+  /** True if a reload applies the setting. */
   readonly reloadable: boolean;
-  /** Accepted because configurations of QuestDB contain it, but without effect. */
+  /** True if the setting is accepted without effect, because configurations of QuestDB contain it. */
   readonly isIgnored: boolean;
   /** Returns undefined if the text is invalid. `root`: the root directory, to which paths are relative. */
   parse(text: string, root: string): T | undefined;
@@ -41,7 +41,7 @@ export interface SettingReader {
   get<T>(setting: Setting<T>): T;
 }
 
-/** The result of `config.of(group)`. */
+/** The values in the result of `config.of(group)`. */
 export type Values<G> = {
   readonly [N in keyof G]: G[N] extends Setting<infer T> ? T : G[N] extends Group ? Values<G[N]> : never;
 };
@@ -99,7 +99,7 @@ export const bool = (key: string, byDefault: boolean, sentence: string, options?
     return lower === "true" ? true : lower === "false" ? false : undefined;
   });
 
-/** Empty (null): another setting applies. */
+/** A boolean, or null if empty, in which case another setting applies. */
 export const optionalBool = (key: string, sentence: string, options?: Options): Setting<boolean | null> =>
   setting<boolean | null>(key, "empty, true or false", "", sentence, options, (text) => {
     const lower = text.toLowerCase();
@@ -127,7 +127,7 @@ export const int = (
   );
 };
 
-/** Empty (null): the program decides. */
+/** A whole number, or null if empty, in which case the program decides. */
 export const optionalInt = (
   key: string,
   sentence: string,
@@ -156,7 +156,7 @@ function wholeNumber(text: string, min: number, max: number): number | undefined
     : Math.min(value, Number.MAX_SAFE_INTEGER);
 }
 
-/** Bytes. */
+/** A size in bytes. */
 export const size = (
   key: string,
   byDefault: Default,
@@ -172,7 +172,7 @@ export const size = (
   });
 };
 
-/** In milliseconds; a bare number is in milliseconds too. */
+/** A duration in milliseconds. A number without a unit is in milliseconds too. */
 export const ms = (key: string, byDefault: string, sentence: string, options?: Options): Setting<number> =>
   setting(
     key,
@@ -182,7 +182,7 @@ export const ms = (key: string, byDefault: string, sentence: string, options?: O
     options,
     (text) => parseDuration(text, "ms"),
   );
-/** In milliseconds, but a bare number is in seconds. */
+/** A duration in milliseconds. A number without a unit is in seconds. */
 export const seconds = (key: string, byDefault: string, sentence: string, options?: Options): Setting<number> =>
   setting(
     key,
@@ -215,15 +215,14 @@ export const text = (key: string, byDefault: string, sentence: string, options?:
   setting(key, "text", byDefault, sentence, options, (value) => value);
 
 /**
- * A key of QuestDB's server.conf without a meaning here: it is accepted, and has no effect. `why` continues the
- * sentence after "without effect:".
+ * A key of QuestDB's server.conf that is accepted without effect. `why` continues the sentence after "without effect:".
  */
 export const ignored = (key: string, byDefault: string, why: string, options?: Options): Setting<string> =>
   setting(
     key,
     "text",
     byDefault,
-    `Taken for compatibility, without effect: ${why}.`,
+    `Accepted for compatibility, without effect: ${why}.`,
     { ...options, isIgnored: true },
     (value) => value,
   );
@@ -237,16 +236,16 @@ export const list = (
 ): Setting<readonly string[]> =>
   setting(
     key,
-    "a list, divided by commas",
+    "a list, separated by commas",
     byDefault,
     sentence,
     options,
     (value) => Object.freeze(value.split(",").map((part) => part.trim()).filter((part) => part !== "")),
   );
 
-/** As in the Origin header of browsers. */
+/** Origins in the form of browsers' Origin header. */
 export const origins = (key: string, sentence: string, options?: Options): Setting<readonly string[]> =>
-  setting(key, "origins (https://app.example.org), divided by commas", "", sentence, options, (value) => {
+  setting(key, "origins (https://app.example.org), separated by commas", "", sentence, options, (value) => {
     const parts = value.split(",").map((part) => part.trim()).filter((part) => part !== "");
     const isOrigin = (part: string) => URL.canParse(part) && new URL(part).origin === part;
     return parts.every(isOrigin) ? Object.freeze(parts) : undefined;
@@ -257,7 +256,7 @@ export interface Redirect {
   readonly to: string;
 }
 
-/** `/from -> /to`; empty: none. */
+/** `/from -> /to`. Empty means none. */
 export const redirect = (
   key: string,
   byDefault: string,
@@ -281,7 +280,7 @@ export const decimalType = (key: string, byDefault: string, sentence: string, op
     return `DECIMAL(${precision},${scale})`;
   });
 
-/** One of the words, ignoring case. */
+/** One of several words, ignoring case. */
 export const oneOf = <const W extends string>(
   key: string,
   words: readonly W[],

@@ -6,15 +6,18 @@ export const generalSettings = {
   validationStrict: bool(
     "config.validation.strict",
     false,
-    "Refuses to start when server.conf holds an unknown key; otherwise each is a warning.",
+    "Refuses to start if server.conf contains an unknown key; otherwise unknown keys are warnings.",
   ),
   instanceName: text(
     "instance.name",
     "",
-    "Name of this instance: told by /settings, and in alerts where the environment gives no INSTANCE_NAME.",
+    "Name of this instance: returned by /settings, and used in alerts if the environment sets no INSTANCE_NAME.",
   ),
-  maxNameLength: int("cairo.max.file.name.length", 127, "Longest name of a table or column.", { min: 1, max: 255 }),
-  readOnly: bool("readonly", false, "Refuses every change on every interface.", { aliases: ["readonly.instance"] }),
+  maxNameLength: int("cairo.max.file.name.length", 127, "Maximum length of the name of a table or column.", {
+    min: 1,
+    max: 255,
+  }),
+  readOnly: bool("readonly", false, "Refuses all changes on all interfaces.", { aliases: ["readonly.instance"] }),
 };
 
 /** Keys of QuestDB without a meaning here. */

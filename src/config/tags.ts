@@ -3,7 +3,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
 
-/** The tag of servers without one. It is not recorded, because any number of servers has it. */
+/** The tag of servers without an explicit one. It is not recorded, because any number of servers has it. */
 export const DEFAULT_TAG = "sundial";
 
 /** Tags become names of files and services. @throws {ConfigError} */
@@ -12,7 +12,7 @@ export function checkTag(tag: string): void {
   throw new ConfigError("-t", `-t: found "${tag}", expected letters, digits, _, - and .`);
 }
 
-/** One file for each tag, with the path of the root. Whether a server runs there is decided by the root's lock. */
+/** One file for each tag, with the path of the root. The root's lock determines whether a server runs there. */
 export class Tags {
   constructor(readonly directory: string = defaultDirectory()) {}
 
@@ -38,7 +38,7 @@ function defaultDirectory(): string {
   return runtime ? join(runtime, "sundial") : join(tmpdir(), `sundial-tags-${userInfo().username}`);
 }
 
-/** Anybody can create a directory in /tmp, and could decide by it which process `stop` ends. */
+/** Any user can create a directory in /tmp, and its contents would determine which process `stop` ends. */
 function isOurs(directory: string): boolean {
   return Deno.build.os === "windows" || Deno.lstatSync(directory).uid === Deno.uid();
 }

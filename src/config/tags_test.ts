@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { checkTag, DEFAULT_TAG, openRoot, runningServer, Tags } from "./mod.ts";
 
-Deno.test("Tags: a tag leads to the root of its last server; the default tag leads to none", () => {
+Deno.test("Tags: a tag identifies the root of its last server; the default tag identifies none", () => {
   const directory = join(Deno.makeTempDirSync(), "tags");
   const tags = new Tags(directory);
   assert.equal(tags.root("a"), undefined);

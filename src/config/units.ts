@@ -10,7 +10,7 @@ export function parseSize(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** In the largest whole unit: `64k`. */
+/** Formats in the largest whole unit: `64k`. */
 export function formatSize(bytes: number): string {
   for (const unit of ["t", "g", "m", "k"]) {
     if (bytes > 0 && bytes % SIZE_UNITS[unit] === 0) return bytes / SIZE_UNITS[unit] + unit;
@@ -21,7 +21,10 @@ export function formatSize(bytes: number): string {
 export type TimeUnit = "us" | "ms" | "s";
 const MICROS: Record<string, number> = { us: 1, ms: 1e3, s: 1e6, m: 60e6, h: 3600e6, d: 86400e6, w: 7 * 86400e6 };
 
-/** `5m`, `500ms`, `300000` in `unit`, which also applies to a bare number. Fractions of a unit are rounded up. */
+/**
+ * Parses `5m`, `500ms` or `300000` into `unit`, which also applies to numbers without a unit. Fractions of a unit are
+ * rounded up.
+ */
 export function parseDuration(text: string, unit: TimeUnit): number | undefined {
   const match = /^(\d+)\s*(us|ms|s|m|h|d|w|)$/i.exec(text.trim());
   if (!match) return undefined;
@@ -31,7 +34,7 @@ export function parseDuration(text: string, unit: TimeUnit): number | undefined 
 }
 
 export interface Address {
-  /** As `listen` expects it: `0.0.0.0` for `0`, IPv6 without brackets. */
+  /** The form that `listen` expects: `0.0.0.0` for `0`, IPv6 without brackets. */
   readonly hostname: string;
   readonly port: number;
 }
@@ -54,7 +57,7 @@ export function formatAddress(address: Address): string {
     : `${address.hostname}:${address.port}`;
 }
 
-/** Can only this machine reach the address, or is it this machine's? */
+/** True if the address can only be reached from this machine. */
 export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "::1" || /^(::ffff:)?127\./i.test(hostname);
 }

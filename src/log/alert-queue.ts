@@ -1,6 +1,6 @@
 /**
- * The alerts that are not delivered yet, on disk, so that they survive the process. The file is empty while there are none;
- * otherwise it contains lines of JSON:
+ * The alerts that are not delivered yet, on disk, so that they survive the process. The file is empty if there are
+ * none. Otherwise it contains lines of JSON:
  *
  *     {"format":1}       not in format 0
  *     "BODY"             one for each alert
@@ -12,12 +12,14 @@ const FORMAT_VERSION = 1;
 export class AlertQueue {
   readonly #bodies: string[] = [];
   #sizeBytes = 0;
-  /** Number of lines at the start of the file whose alerts are delivered. */
+  /** Number of alerts at the start of the file that are delivered. */
   #taken = 0;
-  /** Why the file could not be written; the alerts are still kept in memory. */
+  /** The error of the last write to the file. The alerts are still kept in memory. */
   fault: Error | undefined;
 
-  /** @throws if the file cannot be written; {ConfigError} for the file of a newer version. */
+  /**
+   * @throws if the file cannot be written; {ConfigError} for a file of a newer version.
+   */
   constructor(readonly path: string, readonly limitBytes: number) {
     for (const line of readLines(path)) this.#add(line);
     this.#rewrite();
@@ -113,6 +115,6 @@ function checkFormat(path: string, version: number): void {
   throw new ConfigError(
     "w.alert.class",
     `${path} was written by a newer version (format ${version}; this one reads up to ${FORMAT_VERSION}): ` +
-      "start that version again until its alerts are taken, or move the file away",
+      "start that version again until its alerts are delivered, or move the file away",
   );
 }

@@ -1,6 +1,6 @@
 import { dateFormat } from "./dates.ts";
 
-/** Labels that have the value GLOBAL if the environment does not set them. */
+/** Variables that have the value GLOBAL if the environment does not set them. */
 const GLOBAL_NAMES = ["CLUSTER_NAME", "ORGID", "NAMESPACE", "INSTANCE_NAME"];
 
 export interface AlertTemplate {

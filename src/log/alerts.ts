@@ -20,7 +20,7 @@ export interface AlertSettings {
   queueBytesMax: number;
   /** Pause between two attempts with the same target. */
   reconnectDelayMs: number;
-  /** Index of the first target to try. */
+  /** Index of the target to try first. */
   firstTarget: number;
   post?: (target: AlertTarget, body: string) => Promise<number>;
   pause?: (timeMs: number) => Promise<void>;
@@ -30,12 +30,12 @@ export interface AlertSettings {
 const REFUSED_DELAY_MAX_MS = 30_000;
 /** Lower bound of the pause, to avoid a busy loop with a delay of zero. */
 const RECONNECT_DELAY_MIN_MS = 10;
-/** Longer timeouts overflow the timer and would fire at once. */
+/** Longer timeouts overflow the timer, which would then fire immediately. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
-/** Interval of repeating in the log that alerts cannot be delivered. */
+/** Interval at which the log repeats that alerts cannot be delivered. */
 const REMINDER_MS = 60_000;
 const POST_TIMEOUT_MS = 10_000;
-/** Time for the rest of the queue when the process ends. */
+/** Time limit for sending the rest of the queue when the process ends. */
 const LAST_WORDS_MS = 1_000;
 /** Available since 0.16; version 0.27 removed the first API. */
 const PATH = "/api/v2/alerts";
@@ -47,7 +47,7 @@ export class AlertOutput implements Output {
   #sending: Promise<void> | undefined;
   #wake: (() => void) | undefined;
   #closed = false;
-  /** The queue could not be written, and this was logged. */
+  /** True if the queue could not be written and this was logged. */
   #isFaulty = false;
   #lastMs = 0;
 
@@ -67,7 +67,7 @@ export class AlertOutput implements Output {
       const { fault } = this.#queue;
       if (fault && !this.#isFaulty) this.#log.error(`alerts wait in memory only: ${fault.message}`);
       this.#isFaulty = fault !== undefined;
-      if (lost > 0) this.#log.error(`${lost} of the oldest alerts were given up: ${this.settings.queuePath} is full`);
+      if (lost > 0) this.#log.error(`the ${lost} oldest alerts were dropped: ${this.settings.queuePath} is full`);
     }
     this.#start();
     return Promise.resolve();
@@ -86,7 +86,7 @@ export class AlertOutput implements Output {
     while (!this.#closed && this.#queue.head !== undefined) {
       const outcome = await this.#offerToAll(this.#queue.head, failedRounds === 0);
       if (outcome === "taken") {
-        if (failedRounds > 0) this.#log.info(`alerts are taken again, ${this.#queue.length - 1} more are waiting`);
+        if (failedRounds > 0) this.#log.info(`alerts are delivered again, ${this.#queue.length - 1} are waiting`);
         failedRounds = 0;
         this.#queue.shift();
         continue;
@@ -96,7 +96,7 @@ export class AlertOutput implements Output {
       failedRounds++;
       if (failedRounds === 1 || performance.now() - toldMs > REMINDER_MS) {
         toldMs = performance.now();
-        this.#log.error(`no target takes alerts: ${this.#queue.length} are waiting in ${this.settings.queuePath}`);
+        this.#log.error(`no target accepts alerts: ${this.#queue.length} are waiting in ${this.settings.queuePath}`);
       }
       const reconnectDelayMs = Math.min(Math.max(RECONNECT_DELAY_MIN_MS, this.settings.reconnectDelayMs), TIMER_MAX_MS);
       const delayMs = outcome === "refused"
@@ -124,7 +124,7 @@ export class AlertOutput implements Output {
       const next = (this.#target + 1) % targets.length;
       if (tells && targets.length > 1) {
         this.#log.info(`failing over from ${formatAddress(target)} to ${formatAddress(targets[next])}: ${fault}`);
-      } else if (tells) this.#log.info(`${formatAddress(target)} did not take an alert: ${fault}`);
+      } else if (tells) this.#log.info(`${formatAddress(target)} did not accept an alert: ${fault}`);
       this.#target = next;
     }
     return refused ? "refused" : "unreachable";

@@ -129,9 +129,9 @@ Deno.test("alerts: an unreachable target is retried after reconnectDelay each ti
   setReceiver(undefined);
   assert.deepEqual(pausesMs, [250, 250, 250, 250, 250]);
   assert.deepEqual(lines, [
-    "a:9093 did not take an alert: connection refused",
-    `no target takes alerts: 1 are waiting in ${settings.queuePath}`,
-    "alerts are taken again, 0 more are waiting",
+    "a:9093 did not accept an alert: connection refused",
+    `no target accepts alerts: 1 are waiting in ${settings.queuePath}`,
+    "alerts are delivered again, 0 are waiting",
   ]);
 });
 
@@ -187,7 +187,7 @@ Deno.test("alerts: a queue of the previous format is sent; one of a newer format
   assert.throws(() => new AlertOutput(settings), {
     name: "ConfigError",
     message: `${settings.queuePath} was written by a newer version (format 2; this one reads up to 1): ` +
-      "start that version again until its alerts are taken, or move the file away",
+      "start that version again until its alerts are delivered, or move the file away",
   });
   assert.equal(Deno.readTextFileSync(settings.queuePath), `{"format":2}\n${bodies}`, "and stays as it is");
 });

@@ -1,5 +1,5 @@
 /**
- * Sends HTTP directly to an address on a connection of its own. `fetch` would use the proxy that the environment names.
+ * Sends HTTP directly to an address on a separate connection. `fetch` would use the proxy that the environment names.
  */
 import { Buffer } from "node:buffer";
 import { request } from "node:http";

@@ -1,4 +1,4 @@
-/** Outputs of the writers: console, one file, rolling files. */
+/** Outputs of the writers: console, single file, rolling files. */
 import { basename, dirname, join } from "node:path";
 import { dateFormat } from "./dates.ts";
 import { logger } from "./logger.ts";
@@ -77,11 +77,11 @@ export interface Rolling {
 }
 
 /**
- * A file that is replaced by a new one when a period ends or it grows too large. If the new file has the same name, the
- * old ones are renamed: `name.1` is the newest of them.
+ * A file that is replaced by a new one when a period ends or when it grows too large. If the new file has the same
+ * name, the old ones are renamed, and `name.1` is the newest of them.
  */
 export class RollingOutput implements Output {
-  /** Undefined if the last attempt to open one failed. */
+  /** Undefined if the last attempt to open a file failed. */
   #file: Deno.FsFile | undefined;
   #path: string;
   #sizeBytes: number;
@@ -144,8 +144,8 @@ export class RollingOutput implements Output {
     try {
       await this.#deleteOld(timeMicros);
     } catch (error) {
-      // Writing the log is more important, so only report this.
-      logger("log").error(`old files beside ${path} could not be deleted: ${(error as Error).message}`);
+      // Only report the error, because writing the log is more important.
+      logger("log").error(`old files in the directory of ${path} could not be deleted: ${(error as Error).message}`);
     }
   }
 

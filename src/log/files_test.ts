@@ -24,7 +24,7 @@ const periods: [RollEvery, string, string, string][] = [
   ["YEAR", "2026-01-01T00:00:00Z", "2026-12-31T23:59:59Z", "2027-01-01T00:00:00Z"],
 ];
 for (const [rollEvery, first, last, next] of periods) {
-  Deno.test(`RollingOutput rolls every ${rollEvery.toLowerCase()}: in its last second not yet`, async () => {
+  Deno.test(`RollingOutput rolls every ${rollEvery.toLowerCase()}, and not before its last second ends`, async () => {
     const { directory, rolling: settings } = rolling("x.log", { rollEvery });
     const output = new RollingOutput(settings, at(first));
     await output.write([line(at(first), "a"), line(at(last), "b"), line(at(next), "c")]);
@@ -82,7 +82,7 @@ const classes: [string, string][] = ["io.service.log.", "io.questdb.log.", ""].f
   ["LogRollingFileWriter", "LogFileWriter"].map((name): [string, string] => [prefix, name])
 );
 for (const [prefix, name] of classes) {
-  Deno.test(`${prefix}${name} appends to its location, with the date, the log directory and the environment in it`, async () => {
+  Deno.test(`${prefix}${name} appends to its location, with date, log directory and environment variables replaced`, async () => {
     const root = Deno.makeTempDirSync();
     Deno.mkdirSync(join(root, "conf"));
     Deno.mkdirSync(join(root, "log"));
@@ -103,7 +103,7 @@ for (const [prefix, name] of classes) {
   });
 }
 
-Deno.test("SVC_LOG_ sets each key: a whole writer that the file does not have", async () => {
+Deno.test("SVC_LOG_ variables can set every key, including all keys of a writer that is not in the file", async () => {
   const root = Deno.makeTempDirSync();
   Deno.mkdirSync(join(root, "log"));
   const env = {

@@ -23,7 +23,7 @@ import {
 export interface LogOptions {
   root: string;
   env: Record<string, string>;
-  /** From `-Dout=FILE`: read instead of `<root>/conf/log.conf`. */
+  /** From `-Dout=FILE`: replaces `<root>/conf/log.conf`. */
   out?: string;
   /** From `-Debug`; SVC_DEBUG=true has the same effect. */
   debug?: boolean;
@@ -55,7 +55,7 @@ interface Route {
 
 const LINE_END = "\r\n";
 const COMMON_PROPERTIES = ["class", "level", "scope", "bufferSize"];
-/** Accepted so that files for QuestDB load; these queues size themselves. */
+/** Accepted so that files for QuestDB load. The queues here size themselves. */
 const GLOBAL_KEYS = ["writers", "queueDepth", "recordLength"];
 const DEFAULT_BUFFER_BYTES = 4 * 2 ** 20;
 /** Sets `${log.dir}`; the default is `<root>/log`. */
@@ -74,7 +74,7 @@ export class Log {
 
   /**
    * @throws {ConfigError} with the key of log.conf, before anything is written. `check`: collects the faults and opens
-   * nothing.
+   *   nothing.
    */
   constructor(options: LogOptions, check?: ConfigError[]) {
     const faults: ConfigError[] = [];
@@ -128,7 +128,7 @@ export class Log {
       surroundings.env[logEnvName(`${prefix}.${property}`)] ?? keys.get(`${prefix}.${property}`);
     const properties: WriterProperties = { prefix, get, faults };
     const className = get("class");
-    // In the shipped file a listed writer may have all its lines commented out: then it is silently ignored.
+    // A listed writer may have all its lines commented out, as in the shipped file. It is ignored.
     if (className === undefined || className === "") {
       if ([...COMMON_PROPERTIES, ...allProperties()].some((property) => get(property))) {
         refuse(properties, "class", `one of ${classNames().join(", ")}`);
@@ -168,7 +168,7 @@ export class Log {
         timeMicros: nowMicros(),
         level: "ERROR",
         logger: "log",
-        message: `${prefix}: ${count} messages were dropped, as they could not be written fast enough or at all`,
+        message: `${prefix}: ${count} messages were dropped, because they could not be written, or not fast enough`,
       });
     return new WriterQueue(output, limitBytes, tellDropped, (lines, error) => rescue(prefix, lines, error));
   }
@@ -229,7 +229,7 @@ export class Log {
 const isError = ({ level, message }: LogRecord) =>
   level === "ERROR" || level === "CRITICAL" || level === "INFO" && isRefusal(message);
 
-/** Writes the severe lines that a full or broken disk keeps out of the log to stderr. */
+/** Writes severe lines to stderr if a full or broken disk keeps them out of the log. */
 function rescue(prefix: string, lines: QueuedLine[], error: Error): void {
   const grave = lines.filter((line) => line.level !== "DEBUG" && line.level !== "INFO").map((line) => line.text).join(
     "",
@@ -258,12 +258,12 @@ function timeFormat({ timestamp }: LogOptions, faults: ConfigError[]): (timeMicr
       return false;
     }
   };
-  const hasZone = isKnown(() => dateFormat("", zone), "log.timestamp.timezone", zone, "Z or a time zone's name");
+  const hasZone = isKnown(() => dateFormat("", zone), "log.timestamp.timezone", zone, "Z or the name of a time zone");
   const hasLocale = isKnown(
     () => dateFormat("", "Z", locale),
     "log.timestamp.locale",
     locale,
-    "a locale's name, as en",
+    "the name of a locale, such as en",
   );
   return dateFormat(format, hasZone ? zone : "Z", hasLocale ? locale : "en");
 }
@@ -305,8 +305,8 @@ function readKeys(text: string, env: Record<string, string>, faults: ConfigError
 }
 
 /**
- * Finds environment names that begin like a writer's keys but are no property of any class: a typing error would leave
- * the default in force.
+ * Finds environment names that begin like a writer's keys but are not properties of any class, because a misspelt name
+ * would leave the default in force.
  */
 function checkEnvironment(writers: string[], env: Record<string, string>, faults: ConfigError[]): void {
   const known = [...COMMON_PROPERTIES, ...allProperties()];

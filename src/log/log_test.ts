@@ -56,7 +56,7 @@ Deno.test("verbose levels and a time zone", async () => {
   );
 });
 
-Deno.test("levels: a word means itself and all above, DEBUG alone, lists are unions", async () => {
+Deno.test("levels: a word means itself and all above, DEBUG only itself, lists are unions", async () => {
   const cases: [string, string][] = [["INFO", "IECA"], ["ERROR", "ECA"], ["DEBUG", "D"], ["error,debug", "DECA"], [
     "ADVISORY",
     "A",
@@ -78,7 +78,7 @@ Deno.test("-Debug and SVC_DEBUG add DEBUG to every writer; SVC_LOG_… has prece
   assert.equal(await lettersOf(`${STDOUT}`, { env: { SVC_LOG_WRITERS: "" } }), "");
 });
 
-Deno.test("a logger belongs to the writers with the longest fitting scope", async () => {
+Deno.test("a logger uses the writers with the longest matching scope", async () => {
   const conf = STDOUT.replace("stdout\n", "stdout,http.min\n") +
     "w.http.min.class=LogConsoleWriter\nw.http.min.level=ERROR\nw.http.min.scope=http-min-server\n";
   assert.equal(await lettersOf(conf, {}, "http-server"), "IECA");
@@ -97,7 +97,7 @@ const refused: [string, string][] = [
   // A bare number would mean milliseconds and delete every old file.
   ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.lifeDuration=30", "w.a.lifeDuration"],
   ["writers=a\nw.a.class=LogRollingFileWriter\nw.a.location=${log.dir}/x\nw.a.lifeDuration=30ms", "w.a.lifeDuration"],
-  // A writer without any property is accepted, as the shipped file has one.
+  // A writer without any property is accepted, because the shipped file has one.
   ["writers=a\nw.a.level=CRITICAL\nw.a.alertTargets=localhost:9093", "w.a.class"],
   ["writer=a", "writer"],
 ];
@@ -106,7 +106,7 @@ for (const [conf, key] of refused) {
     assert.throws(() => new Log(withConf(conf).options), { name: "ConfigError", key }));
 }
 
-Deno.test("a misspelt SVC_LOG_ name of an enabled writer stops the start; those of other writers are ignored", () => {
+Deno.test("a misspelt SVC_LOG_ name of an enabled writer prevents the start; those of other writers are ignored", () => {
   const conf = `${STDOUT.replace("stdout\n", "stdout,http.min\n")}w.http.min.class=LogConsoleWriter\n`;
   const { options } = withConf(conf);
   const check = (name: string) =>
@@ -124,7 +124,7 @@ Deno.test("SVC_DEBUG accepts only true and false", () => {
   assert.deepEqual(faults("1").map(({ message }) => message), ['SVC_DEBUG: found "1", expected true or false']);
 });
 
-Deno.test("SVC_LOG_LOG_DIR is where ${log.dir} points", async () => {
+Deno.test("SVC_LOG_LOG_DIR sets ${log.dir}", async () => {
   const directory = Deno.makeTempDirSync();
   const conf = "writers=a\nw.a.class=LogFileWriter\nw.a.location=${log.dir}/x.log";
   const { options } = withConf(conf, { env: { SVC_LOG_LOG_DIR: directory } });
@@ -158,7 +158,7 @@ Deno.test("logger() keeps braces, and LogTape's own loggers do not interfere", a
   assert.match(out.text(), /^\S+Z I q select \{a\} from '\{b\}'\r\n$/);
 });
 
-Deno.test("rolling by size: .1 is the newest of the old ones, and old ones are deleted", async () => {
+Deno.test("rolling by size: .1 is the newest of the old files, and the oldest are deleted", async () => {
   const { root } = withConf("");
   const path = join(root, "log", "r.log");
   const location = parseLocation(path, {}) as Exclude<ReturnType<typeof parseLocation>, { unknown: string }>;
@@ -196,7 +196,7 @@ Deno.test("rolling by time: the first message after the boundary opens the next 
   assert.deepEqual([read("x-20261121-0956.log"), read("x-20261121-0957.log")], ["a", "bc"]);
 });
 
-Deno.test("WriterQueue drops DEBUG and INFO when the disk is slow, never ERROR, and reports the count", async () => {
+Deno.test("WriterQueue drops DEBUG and INFO when the disk is slow, never ERROR, and reports the number", async () => {
   const written: string[] = [];
   let release = () => {};
   const gate = new Promise<void>((resolve) => release = resolve);

@@ -7,7 +7,7 @@ import type { Level, LogRecord } from "./record.ts";
 
 export interface Logger {
   readonly name: string;
-  /** True if anybody wants DEBUG. */
+  /** True if any receiver wants DEBUG. */
   readonly isDebug: boolean;
   debug(message: string | (() => string)): void;
   info(message: string): void;
@@ -72,7 +72,7 @@ function withError(message: string, error: unknown): string {
   return `${message}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`;
 }
 
-/** Installs the receiver of this thread's records, replacing any other; undefined: none. */
+/** Installs the receiver of this thread's records, replacing any other. Undefined removes it. */
 export function setReceiver(receive: ((record: LogRecord) => void) | undefined, debug = true): void {
   if (receive === undefined) {
     return configureSync({ reset: true, sinks: {}, loggers: [{ category: ["logtape", "meta"], sinks: [] }] });

@@ -1,6 +1,6 @@
 /**
- * Messages → writers, as log.conf says. Main calls `openLog()`. A worker calls `logToMain()` with its own `postMessage`, and
- * main passes what arrives to `log.receive`. All other code calls `logger(name)`.
+ * Distributes messages to writers, as configured in log.conf. Main calls `openLog()`. A worker calls `logToMain()` with
+ * its own `postMessage`, and main passes what arrives to `log.receive`. All other code calls `logger(name)`.
  */
 import { setReceiver } from "./logger.ts";
 import type { LogRecord } from "./record.ts";

@@ -23,8 +23,8 @@ export interface QueueState {
 const mayBeDropped = ({ level }: QueuedLine) => level === "DEBUG" || level === "INFO";
 
 /**
- * The bounded queue between messages and a slow disk. `push` never waits: above `limitBytes` DEBUG and INFO are dropped
- * and counted; other levels are always kept. One write at a time takes everything that is queued.
+ * The bounded queue between messages and a slow disk. `push` never waits: above `limitBytes`, DEBUG and INFO are
+ * dropped and counted, and other levels are always kept. One write at a time takes everything that is queued.
  */
 export class WriterQueue {
   readonly state: QueueState = { dropped: 0, failure: undefined };

@@ -2,7 +2,7 @@
 import type { LogRecord } from "./record.ts";
 
 const KEPT_MAX = 500;
-/** Longer messages, such as those with stacks of nested errors, are cut. */
+/** Longer messages, such as those with stacks of nested errors, are truncated. */
 const LENGTH_MAX = 4000;
 
 /** A ring of the last records; the oldest is overwritten. */
@@ -18,7 +18,7 @@ export class RecentRecords {
     this.#next = (this.#next + 1) % KEPT_MAX;
   }
 
-  /** The latest first. */
+  /** Returns the records, latest first. */
   list(): LogRecord[] {
     return [...this.#records.slice(this.#next), ...this.#records.slice(0, this.#next)].reverse();
   }

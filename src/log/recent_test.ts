@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RecentRecords } from "./recent.ts";
 
-Deno.test("RecentRecords keeps the last 500, the latest first, and cuts long messages", () => {
+Deno.test("RecentRecords keeps the last 500, latest first, and truncates long messages", () => {
   const recent = new RecentRecords();
   const record = (message: string) => ({ timeMicros: 0, level: "ERROR", logger: "test", message }) as const;
   assert.deepEqual(recent.list(), []);

@@ -8,7 +8,7 @@ export interface LogRecord {
   message: string;
 }
 
-/** In ascending severity. ADVISORY is for what operators should read in any case: versions, addresses, roots. */
+/** In ascending severity. ADVISORY is for facts that operators should always see: versions, addresses, roots. */
 export const LEVELS = ["DEBUG", "INFO", "ERROR", "CRITICAL", "ADVISORY"] as const;
 export type Level = (typeof LEVELS)[number];
 

@@ -1,4 +1,4 @@
-/** Logs clients' errors: one line each, at a limited rate so that nobody can flood the log. */
+/** Logs client errors: one line each, at a limited rate so that clients cannot flood the log. */
 import { formatAddress } from "../config/mod.ts";
 import { SqlError } from "../errors.ts";
 import { type Logger, logger } from "./logger.ts";
@@ -20,7 +20,7 @@ export interface WireLogger extends Logger {
 export function wireLogger(name: string): WireLogger {
   const log = logger(name);
   const statements = new FewLines((line) => log.info(line), "statements were refused");
-  const clients = new FewLines((line) => log.info(line), "clients were turned away");
+  const clients = new FewLines((line) => log.info(line), "clients were disconnected or refused");
   return Object.assign(log, {
     refused: (statement: RefusedStatement) => statements.tell(() => refusedLine(statement)),
     turnedAway: (address: Deno.Addr, reason: string) =>
@@ -28,7 +28,7 @@ export function wireLogger(name: string): WireLogger {
   });
 }
 
-/** True for the lines of refused statements, which are at INFO because they are faults of clients. */
+/** True for lines about refused statements, which have level INFO because they are client errors. */
 export const isRefusal = (message: string): boolean => message.startsWith(REFUSAL);
 const REFUSAL = "err [";
 
@@ -43,7 +43,7 @@ export function shownAddress(address: Deno.Addr): string {
   return "hostname" in address ? formatAddress(address) : address.transport;
 }
 
-/** Maximum number of lines in a second; the others are only counted. */
+/** Maximum number of lines per second. Further ones are only counted. */
 const LINES_MAX = 10;
 const SECOND_MS = 1000;
 
@@ -54,7 +54,7 @@ export class FewLines {
 
   constructor(
     private readonly write: (line: string) => void,
-    /** What the lines are about, as printed after the count. */
+    /** Text after the count in the summary. */
     private readonly what: string,
     private readonly nowMs = () => performance.now(),
   ) {}
@@ -79,10 +79,10 @@ export class FewLines {
 }
 
 const SHOWN_LENGTH_MAX = 1000;
-/** Only this much is searched for secrets, and longer texts are cut there: secrets behind it are not shown either. */
+/** Longer texts are truncated to this length before secrets are searched, so secrets after it are not shown either. */
 const SEARCHED_LENGTH_MAX = 65_536;
 
-/** Text behind these words, some of which occur in statements of other servers, must not be logged. */
+/** Text after these words must not be logged. Some of them occur only in statements of other servers. */
 const SECRET =
   /(\b(?:(?:with\s+)?password|passwd|secret|secret_key|token|type\s+rest|identified\s+by)\b\s*(?:=|:|to\b)?\s*)(?:'((?:[^']|'')*)(?:'|$)|"([^"]*)(?:"|$)|(?<=\bwith\s+password\s+)([^\s'";]+))/gi;
 

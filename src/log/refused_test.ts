@@ -15,7 +15,7 @@ Deno.test("refused statements: one line with text, user, message and position, w
   ]);
 });
 
-Deno.test("FewLines: ten in a second are written, the others are counted", () => {
+Deno.test("FewLines: ten per second are written, the others are counted", () => {
   const lines: string[] = [];
   let now = 0;
   const few = new FewLines((line) => lines.push(line), "statements were refused", () => now);
@@ -29,7 +29,7 @@ Deno.test("FewLines: ten in a second are written, the others are counted", () =>
   assert.deepEqual(lines.slice(10), ["15 more statements were refused in a second", "err"]);
 });
 
-Deno.test("shownText() cuts between characters, and keeps short texts", () => {
+Deno.test("shownText() truncates between characters, and does not change short texts", () => {
   assert.equal(shownText("select 'ü 😀'"), "select 'ü 😀'");
   const cut = shownText("x".repeat(999) + "😀" + "y".repeat(70_000));
   assert.equal(cut, "x".repeat(999) + "…");

@@ -1,5 +1,5 @@
 /**
- * Log outputs that users of Windows expect: a file for each start in addition to the console, and the Application event log for a
+ * Log outputs for Windows: a file for each start in addition to the console, and the Application event log for a
  * service. The system is injected, so that the rules can be tested on other systems.
  *
  * Events are written by eventcreate.exe, which is part of Windows and registers the source by itself.
@@ -12,7 +12,7 @@ import type { Level } from "./record.ts";
 export interface Host {
   os: string;
   env: Record<string, string | undefined>;
-  /** From `-d`; undefined: not given. */
+  /** From `-d`. Undefined if it was not given. */
   dataDirectory: string | undefined;
   /** Time of the start, in local time. */
   now: Date;
@@ -71,7 +71,7 @@ function append(path: string): ByteTarget {
 
 /** Levels that a service writes to the event log: start, end, and critical messages. */
 export const EVENT_LEVELS: readonly Level[] = ["CRITICAL", "ADVISORY"];
-/** Longer texts are cut; the file has the whole text. */
+/** Longer texts are truncated. The file has the whole text. */
 const DESCRIPTION_CHARS_MAX = 4000;
 
 /** Arguments of eventcreate.exe. */

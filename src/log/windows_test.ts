@@ -34,7 +34,7 @@ function target(chunkBytes: number) {
   return { write, text: () => new TextDecoder().decode(Uint8Array.from(bytes)) };
 }
 
-Deno.test("standardOutput() on Windows writes console and file whole, and opens the file with the first message", async () => {
+Deno.test("standardOutput() on Windows writes to console and file, and opens the file with the first message", async () => {
   const [console, file] = [target(2), target(3)];
   const opened: string[] = [];
   const host = { os: "windows", env: {}, dataDirectory: "D:\\data", now };

@@ -7,7 +7,7 @@ import { type AlertTemplate, parseAlertTemplate } from "./alert-template.ts";
 import { consoleOutput, fileOutput, type Location, parseLocation, ROLL_EVERY, RollingOutput } from "./files.ts";
 import type { Output } from "./queue.ts";
 
-/** The properties that a writer is configured with. */
+/** The configured properties of a writer. */
 export interface WriterProperties {
   /** `w.stdout` */
   readonly prefix: string;
@@ -108,7 +108,10 @@ const classes: Record<string, WriterClass> = {
         } catch (error) {
           if (error instanceof ConfigError) throw error;
           const key = `${properties.prefix}.class`;
-          throw new ConfigError(key, `${properties.prefix}: cannot keep alerts that wait: ${(error as Error).message}`);
+          throw new ConfigError(
+            key,
+            `${properties.prefix}: cannot store alerts that wait: ${(error as Error).message}`,
+          );
         }
       };
     },
@@ -163,7 +166,7 @@ function alertTargetsOf(properties: WriterProperties): AlertTarget[] {
     const target = match &&
       { hostname: match[1] || match[2] || host, port: match[3] === undefined ? port : Number(match[3]) };
     if (target && isPort(target.port)) return target;
-    refuse(properties, "alertTargets", `host:port, divided by commas, not ${text}`);
+    refuse(properties, "alertTargets", `host:port, separated by commas, not ${text}`);
     return [];
   });
 }
@@ -180,7 +183,7 @@ function alertTemplateOf(
   try {
     return parseAlertTemplate(location === "" ? alertTemplate : Deno.readTextFileSync(path), env, version);
   } catch (error) {
-    refuse(properties, "location", `a template of JSON that can be read (${(error as Error).message})`);
+    refuse(properties, "location", `a valid JSON template (${(error as Error).message})`);
     return parseAlertTemplate("[]", env, version);
   }
 }
@@ -220,7 +223,7 @@ function locationOf(
   }
   const directory = dirname(location.path(nowMicros()));
   if (text !== "" && resolve(directory) !== resolve(ownLogDirectory) && !isDirectory(directory)) {
-    refuse(properties, "location", "a file in a directory that is there");
+    refuse(properties, "location", "a file in an existing directory");
   }
   return location;
 }

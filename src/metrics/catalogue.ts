@@ -3,7 +3,7 @@
  * `service_`.
  */
 
-/** Where statements and rows enter. */
+/** Entry points of statements and rows. */
 export const WIRES = ["exec", "exp", "imp", "pg", "line_http", "line_tcp"] as const;
 export type Wire = (typeof WIRES)[number];
 
@@ -13,9 +13,9 @@ export interface MetricEntry {
   readonly help: string;
   /** Name of its label, if it has one. */
   readonly label?: string;
-  /** Counted separately for each of these wires: the values of its label `wire`. */
+  /** Counted separately for each of these wires, which are the values of its label `wire`. */
   readonly wires?: readonly Wire[];
-  /** An alias for another metric's value of one wire, because dashboards for QuestDB query this name. */
+  /** The metric of one wire whose value this metric repeats, because dashboards for QuestDB use this name. */
   readonly same?: { readonly key: string; readonly wire: Wire };
 }
 
@@ -35,20 +35,20 @@ const byWire = <const E extends MetricEntry, const W extends Wire>(entry: E, ...
 export const metricCatalogue = {
   queriesStarted: byWire(counter("queries_started", "Statements that clients sent."), "exec", "exp", "pg"),
   queriesCompleted: byWire(
-    counter("queries_completed", "Statements that ended well, to the last row."),
+    counter("queries_completed", "Statements that completed, including the last row."),
     "exec",
     "exp",
     "pg",
   ),
   queriesCancelled: byWire(
-    counter("queries_cancelled", "Statements that were cancelled or timed out, or whose client went away."),
+    counter("queries_cancelled", "Statements that were cancelled or timed out, or whose client disconnected."),
     "exec",
     "exp",
     "pg",
   ),
   queriesFailed: byWire(counter("queries_failed", "Statements that were refused or failed."), "exec", "exp", "pg"),
   querySeconds: byWire(
-    histogram("query_seconds", "Time from a statement to the end of its answer, however it ended."),
+    histogram("query_seconds", "Time from a statement to the end of its answer, successful or not."),
     "exec",
     "exp",
     "pg",
@@ -71,10 +71,10 @@ export const metricCatalogue = {
     "line_tcp",
   ),
   rowsOut: byWire(counter("rows_out", "Rows of results sent."), "exec", "exp", "pg"),
-  bytesOut: byWire(counter("bytes_out", "Bytes of rows of results sent."), "exec", "exp", "pg"),
+  bytesOut: byWire(counter("bytes_out", "Bytes of result rows sent."), "exec", "exp", "pg"),
   lineErrors: byWire(counter("line_errors", "Line-protocol requests and lines refused."), "line_http", "line_tcp"),
   authenticationsSucceeded: byWire(
-    counter("authentications_succeeded", "Log-ins that were let in; over HTTP every request is one."),
+    counter("authentications_succeeded", "Successful log-ins; over HTTP every request is one."),
     "exec",
     "exp",
     "imp",
@@ -82,7 +82,7 @@ export const metricCatalogue = {
     "line_http",
   ),
   authenticationsFailed: byWire(
-    counter("authentications_failed", "Log-ins that were refused."),
+    counter("authentications_failed", "Refused log-ins."),
     "exec",
     "exp",
     "imp",
@@ -90,7 +90,7 @@ export const metricCatalogue = {
     "line_http",
   ),
   authenticationsDelayed: byWire(
-    counter("authentications_delayed", "Log-ins that had to wait or were turned away, as passwords were wrong before."),
+    counter("authentications_delayed", "Log-ins that were delayed or refused because of earlier wrong passwords."),
     "exec",
     "exp",
     "imp",
@@ -100,23 +100,23 @@ export const metricCatalogue = {
   signOns: {
     ...counter(
       "sign_ons",
-      "Tokens and passwords that the identity provider was asked about, by outcome: accepted, refused, unavailable.",
+      "Tokens and passwords that were checked by the identity provider, by outcome: accepted, refused, unavailable.",
     ),
     label: "outcome",
   },
   signOnCacheHits: counter(
     "sign_on_cache_hits",
-    "Tokens and passwords whose outcome was known, so that the provider was not asked.",
+    "Tokens and passwords with a cached outcome, so that the provider was not asked.",
   ),
-  signOnsCached: gauge("sign_ons_cached", "Tokens and passwords whose outcome is kept."),
-  signOnCacheAge: gauge("sign_on_cache_age_seconds", "Age of the oldest outcome that is still trusted."),
+  signOnsCached: gauge("sign_ons_cached", "Tokens and passwords with a cached outcome."),
+  signOnCacheAge: gauge("sign_on_cache_age_seconds", "Age of the oldest cached outcome that is still valid."),
   providerRequests: {
     ...counter("provider_requests", "Requests to the identity provider, by outcome: answered, failed."),
     label: "outcome",
   },
-  providerSeconds: histogram("provider_request_seconds", "Time that requests to the identity provider took."),
+  providerSeconds: histogram("provider_request_seconds", "Time of requests to the identity provider."),
   httpRequests: {
-    ...counter("http_requests", "Requests over HTTP that a route was found for, by route."),
+    ...counter("http_requests", "Requests over HTTP by route, without those for unknown paths."),
     label: "route",
   },
   connections: gauge("connections", "Connections; over HTTP requests that are being answered.", "wire"),
@@ -124,54 +124,57 @@ export const metricCatalogue = {
   jsonQueriesCompleted: alias("json_queries_completed", "queriesCompleted", "exec"),
   pgQueries: alias("pg_wire_queries", "queriesStarted", "pg"),
   pgQueriesCompleted: alias("pg_wire_queries_completed", "queriesCompleted", "pg"),
-  queryErrors: counter("query_errors", "Statements refused or failed by the client's fault."),
+  queryErrors: counter("query_errors", "Statements refused or failed because of a client error."),
   unhandledErrors: counter(
     "unhandled_errors",
-    "Errors that reached the top of a thread, failed handlers, and commits that could not be applied.",
+    "Uncaught errors of a thread, failed handlers, and commits that could not be applied.",
   ),
-  diskFull: gauge("disk_full", "1 while changes are refused, as the disk is full."),
-  diskFreeBytes: gauge("disk_free_bytes", "Bytes of the root's disk that the server may still use."),
-  diskSizeBytes: gauge("disk_size_bytes", "Bytes of the root's disk."),
+  diskFull: gauge("disk_full", "1 while changes are refused because the disk is full."),
+  diskFreeBytes: gauge("disk_free_bytes", "Bytes of the root's disk that are available to the server."),
+  diskSizeBytes: gauge("disk_size_bytes", "Size of the root's disk in bytes."),
   statementsCached: gauge("statements_cached", "Compiled statements kept."),
-  longStatements: counter("long_statements", "Statements read and planned by a thread of their own, as they are long."),
+  longStatements: counter("long_statements", "Long statements that were planned by a separate thread."),
 
   commits: counter("commits", "Commits."),
   committedRows: counter("committed_rows", "Rows committed."),
   commitGroupSize: histogram("commit_group_size", "Commits that shared a write and a sync of the log."),
-  fsyncSeconds: histogram("fsync_seconds", "Time that a sync of the write-ahead log took."),
-  rewrittenSegments: counter("rewritten_segments", "Segments written anew for late rows, UPDATE and DELETE."),
+  fsyncSeconds: histogram("fsync_seconds", "Time of a sync of the write-ahead log."),
+  rewrittenSegments: counter("rewritten_segments", "Segments rewritten for late rows, UPDATE and DELETE."),
   logBytesSinceCheckpoint: gauge(
     "log_bytes_since_checkpoint",
     "Bytes of the write-ahead log that a start would replay.",
   ),
-  deadExtentBytes: gauge("dead_extent_bytes", "Bytes in data files that no snapshot lists, as of the last checkpoint."),
+  deadExtentBytes: gauge(
+    "dead_extent_bytes",
+    "Bytes in data files that no snapshot refers to, as of the last checkpoint.",
+  ),
   pinnedVersions: gauge("pinned_versions", "Snapshots that readers hold."),
 
   poolHits: counter("pool_hits", "Column chunks found in the pool."),
   poolMisses: counter("pool_misses", "Column chunks read from files."),
-  poolEvictions: counter("pool_evictions", "Frames of the pool given to another chunk."),
+  poolEvictions: counter("pool_evictions", "Pool frames that were reused for another chunk."),
   poolPins: gauge("pool_pins", "Frames in use."),
 
-  workersBusy: gauge("workers_busy", "Query threads at work."),
+  workersBusy: gauge("workers_busy", "Query threads that are busy."),
   morsels: counter("morsels", "Morsels processed."),
   kernelRows: counter("kernel_rows", "Rows that passed through compiled kernels."),
   kernelsCompiled: counter("kernels_compiled", "Kernels compiled."),
   kernelsReused: counter("kernels_reused", "Kernels found in a thread's cache."),
 
   memoryUsed: gauge("memory_mem_used", "Bytes of the shared memory in use."),
-  memoryLimit: gauge("memory_mem_limit", "Bytes of the shared memory: cairo.memory.size."),
+  memoryLimit: gauge("memory_mem_limit", "Size of the shared memory in bytes: cairo.memory.size."),
   memoryTag: gauge("memory_tag_bytes", "Bytes of the shared memory in use, by purpose.", "tag"),
   memoryRss: gauge("memory_rss", "Resident memory of the process, in bytes."),
-  memoryJsHeap: gauge("memory_js_heap", "Bytes in use of the main thread's JavaScript heap."),
+  memoryJsHeap: gauge("memory_js_heap", "Used bytes of the main thread's JavaScript heap."),
   logMessagesDropped: counter(
     "log_messages_dropped",
-    "Log messages dropped, as they could not be written fast enough or at all.",
+    "Log messages dropped because they could not be written, or not fast enough.",
   ),
   cpuSeconds: counter("process_cpu_seconds", "Processor time of the process."),
-  startTimeSeconds: gauge("process_start_time_seconds", "When the process started, in seconds since 1970."),
+  startTimeSeconds: gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970."),
   uptimeSeconds: gauge("process_uptime_seconds", "Time since the start."),
-  openFiles: gauge("process_open_fds", "Open file descriptors, where the system tells them."),
-  openFilesMax: gauge("process_max_fds", "Most open file descriptors, where the system tells them."),
+  openFiles: gauge("process_open_fds", "Open file descriptors, if the system reports them."),
+  openFilesMax: gauge("process_max_fds", "Maximum of open file descriptors, if the system reports it."),
 } as const satisfies Record<string, MetricEntry>;
 
 type Catalogue = typeof metricCatalogue;

@@ -13,7 +13,7 @@ export type WireMetrics<W extends Wire> =
   & { readonly [K in WireCounterKey<W>]: Counter }
   & { readonly [K in WireHistogramKey<W>]: Histogram };
 export type MetricsByWire = { readonly [W in Wire]: WireMetrics<W> };
-/** The counters that each wire with statements has. */
+/** The counters of wires with statements. */
 export type QueryMetrics = WireMetrics<"exec" | "exp" | "pg">;
 
 /** A number, numbers by value of the metric's label, or a histogram. */
@@ -21,7 +21,7 @@ export type Reading = number | Record<string, number> | HistogramReading;
 export type Reader = () => Reading;
 
 export interface MetricSample {
-  /** With prefix; of a histogram with `_bucket`, `_sum` or `_count`. */
+  /** Includes the prefix. For histograms, also `_bucket`, `_sum` or `_count`. */
   name: string;
   kind: "counter" | "gauge" | "histogram";
   /** The value of its label, if it has one. */

@@ -33,7 +33,7 @@ export interface Sample {
   value: number;
 }
 
-/** As the text format requires: each bucket includes the lower ones. */
+/** Converts to the text format, in which each bucket includes the lower ones. */
 export function histogramSamples(name: string, labels: Record<string, string>, reading: HistogramReading): Sample[] {
   const samples: Sample[] = [];
   let count = 0;

@@ -62,7 +62,7 @@ Deno.test("metrics: a statement starts and ends once, is counted by wire, and ha
   }
 });
 
-Deno.test("metrics: names are Prometheus names, once each", () => {
+Deno.test("metrics: names are valid Prometheus names and unique", () => {
   const names = ENTRIES.map((entry) => entry.name);
   assert.equal(new Set(names).size, names.length);
   for (const name of names) {

@@ -143,9 +143,9 @@ async function expose(readers: Readers): Promise<() => Promise<string>> {
 }
 
 /**
- * Moves the HELP line of each block behind its samples. Every parser of the format accepts that, and scripts written
- * for QuestDB, which expect the sample right after `# TYPE name kind`, continue to work. Blocks without samples are
- * left out.
+ * Moves the HELP line of each block after its samples. Every parser of the format accepts that, and scripts written for
+ * QuestDB, which expect the sample right after `# TYPE name kind`, continue to work. Blocks without samples are
+ * omitted.
  */
 function helpLast(text: string): string {
   const blocks = text.trimEnd().split("\n\n").flatMap((block) => {

@@ -20,7 +20,7 @@ export function readProcess(metrics: Metrics): void {
   });
 }
 
-/** The disk that holds the root. */
+/** Registers the metrics of the disk that contains the root. */
 export function readDisk(metrics: Metrics, root: string): void {
   metrics.read("diskFreeBytes", () => {
     const { bavail, bsize } = statfsSync(root);

@@ -6,7 +6,7 @@ export type QueryEnd = "queriesCompleted" | "queriesCancelled" | "queriesFailed"
 export class QueryCount {
   private hasEnded = false;
 
-  /** Undefined metrics: nothing is counted. */
+  /** Without metrics, nothing is counted. */
   constructor(readonly metrics: QueryMetrics | undefined, private readonly startedMs: number) {
     metrics?.queriesStarted.inc();
   }

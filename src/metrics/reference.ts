@@ -8,8 +8,8 @@ export function metricsPage(): string {
     "",
     "<!-- Made by `deno task docs` from src/metrics/catalogue.ts: change it there. -->",
     "",
-    "What `/metrics` of the minimal server tells with `metrics.enabled=true`. Counters begin at 0 with the process, and a",
-    "histogram has `_bucket`, `_sum` and `_count`. [Health and metrics](health-and-metrics.md) says how to get at them.",
+    "The metrics at `/metrics` of the minimal server, with `metrics.enabled=true`. Counters start at 0 with the process. A",
+    "histogram has `_bucket`, `_sum` and `_count`. [Health and metrics](health-and-metrics.md) describes how to read them.",
     "",
     "| Metric | Kind | Meaning |",
     "|---|---|---|",
@@ -27,5 +27,5 @@ export function metricsPage(): string {
 function helpOf({ same, help }: MetricEntry): string {
   if (same === undefined) return help;
   const { name } = (metricCatalogue as Record<string, MetricEntry>)[same.key];
-  return `\`${METRIC_PREFIX}${name}{wire="${same.wire}"}\` by the name that QuestDB gives it.`;
+  return `\`${METRIC_PREFIX}${name}{wire="${same.wire}"}\` under its QuestDB name.`;
 }

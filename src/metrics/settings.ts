@@ -5,7 +5,7 @@ export const metricsSettings = {
   enabled: bool(
     "metrics.enabled",
     false,
-    "Counts what the server does and serves it at /metrics of the minimal server, in the Prometheus text format.",
+    "Counts the server's activity and serves it at /metrics of the minimal server, in the Prometheus text format.",
   ),
 };
 

@@ -38,7 +38,8 @@ export function launchdPlist(service: Service): string {
     ["Umask", 0o077],
     ["SoftResourceLimits", { NumberOfFiles: 1_048_576, Core: 0 }],
     ["HardResourceLimits", { NumberOfFiles: 1_048_576, Core: 0 }],
-    // Only output before log.conf is read goes here; then the log goes to log/ of the root, as log.conf says.
+    // Only output from before log.conf is read goes here. After that, the log goes to log/ of the root, as configured
+    // in log.conf.
     ["StandardErrorPath", `${root}/launchd.log`],
   ];
   return `<?xml version="1.0" encoding="UTF-8"?>

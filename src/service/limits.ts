@@ -1,11 +1,11 @@
 /**
- * Compares the machine's limits with the server's needs. The results are advice for the log and do not prevent the
+ * Compares the machine's limits with the server's needs. The results are advice in the log and do not prevent the
  * start.
  */
 
 /** Limits of the system; undefined if unknown. */
 export interface Limits {
-  /** Soft limit of open files. */
+  /** Soft limit on open files. */
   openFiles?: number;
   /** vm.overcommit_memory */
   overcommit?: number;
@@ -25,7 +25,7 @@ export function advice(limits: Limits, wanted: { memoryBytes: number }): string[
   const { openFiles, overcommit, mapCount, memoryBytes } = limits;
   if (openFiles !== undefined && openFiles < OPEN_FILES_MIN) {
     lines.push(
-      `limits: ${openFiles} files may be open, which many tables and connections can use up: raise it to 65536 or more ` +
+      `limits: only ${openFiles} files may be open, which may not suffice for many tables and connections: raise it to 65536 or more ` +
         "(LimitNOFILE= of the service, or ulimit -n)",
     );
   }

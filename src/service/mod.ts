@@ -31,7 +31,7 @@ export function serviceCommand(action: ServiceAction, service: Service, show: bo
   checkNames(service);
   const manager = MANAGERS[system.os];
   if (manager === undefined) {
-    throw new ConfigError("service", `service: there is no service manager known for ${system.os}`);
+    throw new ConfigError("service", `service: unknown service manager for ${system.os}`);
   }
   if (action === "status") {
     if (!show) return system.run(manager.status(service), false);
@@ -46,22 +46,22 @@ export function serviceCommand(action: ServiceAction, service: Service, show: bo
   if (!system.isAdministrator) {
     throw new ConfigError(
       "service",
-      `service: ${action} needs an administrator (sudo); with --print it shows what would be done`,
+      `service: ${action} needs an administrator (sudo); --print shows the steps`,
     );
   }
   if (system.os === "linux" && !system.exists("/run/systemd/system")) {
-    throw new ConfigError("service", "service: systemd does not run here; with --print it shows what would be done");
+    throw new ConfigError("service", "service: systemd does not run on this machine; --print shows the steps");
   }
   if (system.os === "windows" && !system.exists(wrapperPath(service))) {
     throw new ConfigError(
       "service",
       `service: ${wrapperPath(service)} is missing: download WinSW-x64.exe (2.12 or later) from ` +
-        "github.com/winsw/winsw/releases, put it there under that name, and try again",
+        "github.com/winsw/winsw/releases, save it under that name, and try again",
     );
   }
   for (const step of steps) takeStep(step, system);
   system.print(
-    `service ${action === "install" ? "installed and started" : "removed; the root is left as it is"}: ${
+    `service ${action === "install" ? "installed and started" : "removed; the root was not changed"}: ${
       manager.path(service)
     }`,
   );
@@ -71,7 +71,7 @@ export function serviceCommand(action: ServiceAction, service: Service, show: bo
 function checkNames({ tag, user, root }: Service): void {
   checkTag(tag);
   if (!/^[A-Za-z_][\w.-]{0,31}$/.test(user)) {
-    throw new ConfigError("--user", `--user: found "${user}", expected a user's name`);
+    throw new ConfigError("--user", `--user: found "${user}", expected a user name`);
   }
   // The service's user becomes the owner of the root and everything in it.
   if (
@@ -80,7 +80,7 @@ function checkNames({ tag, user, root }: Service): void {
   ) {
     throw new ConfigError(
       "-d",
-      `-d: ${root} belongs to the system: expected a directory of the server's own, such as /var/lib/sundial`,
+      `-d: ${root} belongs to the system: expected a directory of its own, such as /var/lib/sundial`,
     );
   }
 }

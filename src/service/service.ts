@@ -1,12 +1,12 @@
-/** A service on any system: the files to write and the commands to run, as data, so that they can be shown first. */
+/** A service on any system: the files to write and the commands to run, as data that can be shown first. */
 
 export interface Service {
-  /** `sundial`, or the tag of one of several servers on a machine. */
+  /** `sundial`, or a tag that distinguishes several servers on a machine. */
   tag: string;
   root: string;
-  /** The executable and the arguments before the command; none if it is compiled. */
+  /** The executable and the arguments before the command. There are no arguments if the program is compiled. */
   program: readonly string[];
-  /** The user that it runs as. */
+  /** The user that the service runs as. */
   user: string;
   /** Further arguments of `start`. */
   options?: readonly string[];

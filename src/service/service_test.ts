@@ -92,7 +92,10 @@ Deno.test("service install --print prints a script for a shell, with every word 
 Deno.test("service reports what is missing before it changes anything", () => {
   const system = new FakeSystem("linux");
   system.files.clear();
-  assert.throws(() => serviceCommand("install", service, false, system), /systemd does not run here; with --print/);
+  assert.throws(
+    () => serviceCommand("install", service, false, system),
+    /systemd does not run on this machine; --print/,
+  );
   system.isAdministrator = false;
   assert.throws(() => serviceCommand("remove", service, false, system), /remove needs an administrator/);
   assert.deepEqual(system.done, []);

@@ -1,9 +1,9 @@
-/** Effects on the machine, injected so that tests can observe them. */
+/** Effects on the machine, injected so that tests can record them. */
 import { dirname } from "node:path";
 
 export interface System {
   os: typeof Deno.build.os;
-  /** False: this user certainly may not change services. */
+  /** False if this user certainly may not change services. */
   isAdministrator: boolean;
   exists(path: string): boolean;
   write(path: string, text: string): void;
@@ -59,7 +59,10 @@ export function defaultServiceRoot(os: System["os"], name: string): string {
   return os === "darwin" ? `/usr/local/var/${name}` : `/var/lib/${name}`;
 }
 
-/** On Linux a dedicated user. macOS cannot create one by a single command, so it is the user who called sudo. */
+/**
+ * The default user of a service. On Linux a dedicated user. macOS cannot create one by a single command, so it is the
+ * user who called sudo.
+ */
 export function defaultServiceUser(os: System["os"], env: Record<string, string | undefined>): string {
   return os === "darwin" ? env.SUDO_USER ?? env.USER ?? "root" : "sundial";
 }

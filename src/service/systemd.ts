@@ -1,4 +1,4 @@
-/** Linux: a systemd unit that may do only what a database needs. */
+/** Linux: a systemd unit with only the permissions that a database needs. */
 import { type Service, type ServiceManager, serviceName, startCommand } from "./service.ts";
 
 export const systemd: ServiceManager = {
@@ -43,7 +43,7 @@ export const systemd: ServiceManager = {
 export function systemdUnit(service: Service): string {
   const { root, tag, user } = service;
   const isAtHome = [root, ...service.program].some((path) => /^\/(home|root|run\/user)(\/|$)/.test(path));
-  return `# Written by \`sundial service install\`; changes are better made by \`systemctl edit ${serviceName(tag)}\`.
+  return `# Written by \`sundial service install\`. To change it, use \`systemctl edit ${serviceName(tag)}\`.
 [Unit]
 Description=Sundial time-series database${tag === "sundial" ? "" : ` (${tag})`}
 After=network-online.target
@@ -56,21 +56,21 @@ ExecStart=${startCommand(service).map(commandWord).join(" ")}
 WorkingDirectory=${root.replaceAll("%", "%%")}
 Restart=on-failure
 RestartSec=2s
-# SIGTERM ends it within 5 s. What had been acknowledged is safe also when it is killed.
+# SIGTERM ends it within 5 s. Acknowledged rows survive even SIGKILL.
 TimeoutStopSec=30s
 UMask=0077
 LimitNOFILE=1048576
-# Memory that nobody can swap out or dump: query texts and rows are in it.
+# No core dumps, because memory contains query texts and rows.
 LimitCORE=0
 
-# It writes its root and nothing else: a cairo.backup.root elsewhere has to be added.
+# The server writes only its root. Add a cairo.backup.root that is elsewhere.
 ProtectSystem=strict
 ReadWritePaths=${quoted(root)}
 ProtectHome=${isAtHome ? "read-only" : "yes"}
 PrivateTmp=yes
 PrivateDevices=yes
 NoNewPrivileges=yes
-# For a port below 1024, CAP_NET_BIND_SERVICE belongs here and to AmbientCapabilities.
+# For a port below 1024, add CAP_NET_BIND_SERVICE here and to AmbientCapabilities.
 CapabilityBoundingSet=
 AmbientCapabilities=
 ProtectClock=yes
@@ -80,16 +80,16 @@ ProtectKernelLogs=yes
 ProtectKernelModules=yes
 ProtectKernelTunables=yes
 ProtectProc=invisible
-# ProcSubset=pid would hide /proc/meminfo, from which the sizes of the pool are worked out.
+# ProcSubset=pid would hide /proc/meminfo, from which the pool size is computed.
 RemoveIPC=yes
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 LockPersonality=yes
-# AF_NETLINK tells which addresses the machine has.
+# AF_NETLINK is needed to list the addresses of the machine.
 RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
 SystemCallArchitectures=native
-# V8 needs mprotect, madvise, membarrier and the like, which are all in @system-service. What is refused fails with EPERM.
+# V8 needs mprotect, madvise and membarrier, which are all in @system-service. Other calls fail with EPERM.
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @obsolete @keyring @setuid
 SystemCallErrorNumber=EPERM

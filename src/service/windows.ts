@@ -10,7 +10,7 @@ import { type Service, type ServiceManager, serviceName, startCommand } from "./
 /** SID of the account that the service runs as; its name depends on the language of Windows. */
 const LOCAL_SERVICE = "*S-1-5-19";
 
-/** Where the wrapper must be placed; it is not shipped. */
+/** The path of the wrapper, which is not shipped. */
 export function wrapperPath(service: Service): string {
   return winsw.path(service).replace(/\.xml$/, ".exe");
 }

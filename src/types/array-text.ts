@@ -7,7 +7,7 @@ import { formatDouble } from "./format/numbers.ts";
 
 /** Callbacks of functions over arrays of any length. Both may throw to stop the function. */
 export interface ArrayWork {
-  /** Called before allocating that many bytes. */
+  /** Called before that many bytes are allocated. */
   need(sizeBytes: number): void;
   /** Called every few thousand elements. */
   poll(): void;

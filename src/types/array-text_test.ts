@@ -43,7 +43,7 @@ Deno.test("parseArray() refuses texts that are not arrays of the given number of
   for (const [text, dimensions] of refused) assert.equal(parseArray(text, dimensions), undefined, text);
 });
 
-Deno.test("long arrays are read and written in pieces, charged and polled", () => {
+Deno.test("long arrays are read and written in pieces, with memory charged and cancellation polled", () => {
   const count = 300_000;
   let needed = 0, polls = 0;
   const work = { need: (bytes: number) => void (needed += bytes), poll: () => void polls++ };
@@ -55,7 +55,7 @@ Deno.test("long arrays are read and written in pieces, charged and polled", () =
   assert.ok(polls > 10);
 });
 
-Deno.test("writeArray() writes at a place and with other marks", () => {
+Deno.test("writeArray() writes at an offset and with other brackets", () => {
   let bytes = new Uint8Array(4).fill(0x78);
   const end = writeArray(
     parseArray("[[1,null]]", 2)!,

@@ -1,12 +1,12 @@
 /**
- * How a column's values lie in memory. A column is `rowCount * width` little-endian bytes at one address, no null bitmap:
- * nulls are sentinels of the type.
+ * The memory layout of columns. A column is `rowCount * width` little-endian bytes at one address, without a null
+ * bitmap: nulls are sentinels of the type.
  *
- *     i8 i16 i32 i64 f32 f64    one number a row
- *     i128                      two u64 a row, low half first (UUID); null is both halves NULL_I64
- *     i256                      four u64 a row, lowest first (LONG256)
+ *     i8 i16 i32 i64 f32 f64    one number per row
+ *     i128                      two u64 per row, low half first (UUID); null is both halves NULL_I64
+ *     i256                      four u64 per row, lowest first (LONG256)
  *     symbol                    i32 code into a dictionary, -1 is null
- *     text                      a pair a row: u32 absolute address of the UTF-8 bytes, i32 byte length; length -1 is null.
+ *     text                      a pair per row: u32 absolute address of the UTF-8 bytes, i32 byte length; length -1 is null.
  *                               As one i64: address | length << 32, so null is any negative value.
  *                               (On disk and in append batches the address is an offset into the column's heap.)
  */
@@ -19,7 +19,7 @@ export type Layout = "i8" | "i16" | "i32" | "i64" | "f32" | "f64" | "i128" | "i2
  */
 export type Value = null | boolean | number | bigint | string;
 
-/** How a value of up to 64 bits comes into a kernel: its bytes, and whether 16 of them are zero-extended. */
+/** The form in which a kernel reads a value of up to 64 bits: its bytes, and whether 16 bits are zero-extended. */
 export type Form = "i8" | "i16" | "u16" | "i32" | "i64" | "f32" | "f64";
 
 /** Bytes per row. */

@@ -1,8 +1,8 @@
-/** Values of columns in memory: what a row holds, by the type's entry. Loops over many rows go by the layout themselves. */
+/** Reads and writes values of columns in memory, by the type's entry. Loops over many rows use the layout directly. */
 import type { Layout, Value } from "./layout.ts";
 import { type ColumnType, typeOf } from "./registry.ts";
 
-/** Views of one memory; an address is a number of bytes from its start. */
+/** Views of one memory. Addresses are in bytes from its start. */
 export interface Views {
   readonly i8: Int8Array;
   readonly u8: Uint8Array;
@@ -16,7 +16,7 @@ export interface Views {
   readonly u64: BigUint64Array;
 }
 
-/** Views of a whole buffer, whose end may be short of eight bytes. */
+/** Views of a whole buffer. The 64-bit view ends at the last multiple of eight bytes. */
 export function viewsOver(buffer: ArrayBufferLike): Views {
   const view = <T>(type: new (buffer: ArrayBufferLike, from: number, length: number) => T, width: number): T =>
     new type(buffer, 0, Math.floor(buffer.byteLength / width));
@@ -34,7 +34,7 @@ export function viewsOver(buffer: ArrayBufferLike): Views {
   };
 }
 
-/** Is the row's value null? Infinities are; types without null have none. */
+/** True if the row's value is null. Infinities are null. Types without null have no nulls. */
 export function isNullAt(memory: Views, tag: string, address: number, row: number): boolean {
   const type = typeOf(tag);
   return type.nullable && NULL_TESTS[type.layout](memory, address, row, type);

@@ -1,9 +1,9 @@
 /**
- * Column types: the one place that knows a type's name, layout in memory and on disk, null, OID, order and texts.
+ * Column types: the only place that knows a type's name, layout in memory and on disk, null, OID, order and texts.
  *
- * The room is the lowest of the house (it imports nothing but errors), because storage, engine, SQL and wires all need it.
- * In plans and schemas a type is its **tag**: a string that compares with `===` and survives `postMessage`
- * ("LONG", "SYMBOL", "GEOHASH(4c)"). `typeOf(tag)` gives the entry.
+ * This is the lowest room (it imports only errors), because storage, engine, SQL and wires all need it. In plans and
+ * schemas a type is its **tag**: a string that compares with `===` and survives `postMessage` ("LONG", "SYMBOL",
+ * "GEOHASH(4c)"). `typeOf(tag)` returns the entry.
  */
 export { fillNull, fillNullBytes, isNullAt, nullTest, putValue, valueIn, type Views, viewsOver } from "./memory.ts";
 export { type ColumnType, layoutOf, tagOfName, typeNames, typeOf, typeSpellings } from "./registry.ts";

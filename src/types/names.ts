@@ -17,8 +17,8 @@ export function sameName(a: string, b: string): boolean {
 }
 
 /**
- * The item of that name. Older databases may contain several that are equal today: they are distinguished by their
- * spelling.
+ * Returns the item with that name. Older databases may contain several names that are equal today; these are
+ * distinguished by their spelling.
  */
 export function findNamed<T extends { name: string }>(all: readonly T[], name: string): T | undefined {
   const lower = name.toLowerCase();
@@ -31,7 +31,9 @@ export function findNamed<T extends { name: string }>(all: readonly T[], name: s
  */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
-/** The error if a new table or column has a name with hidden characters. Older databases may contain such names. */
+/**
+ * Returns the error if the name of a new table or column has hidden characters. Older databases may contain such names.
+ */
 export function hiddenCharacterFault(name: string): string | undefined {
   const hidden = HIDDEN.exec(name);
   if (hidden === null) return undefined;

@@ -15,7 +15,7 @@ Deno.test("findNamed() prefers the exact spelling", () => {
   assert.equal(findNamed([{ name: DECOMPOSED }], COMPOSED)?.name, DECOMPOSED);
 });
 
-Deno.test("hiddenCharacterFault() names control, format and unpaired surrogate characters, and no visible ones", () => {
+Deno.test("hiddenCharacterFault() reports control, format and unpaired surrogate characters, but no visible ones", () => {
   for (const hidden of ["\u202e", "\u200b", "\u0085", "\u2028", "\u2066", "\ufeff", "\ud800", "\u{e0001}"]) {
     assert.match(hiddenCharacterFault(`a${hidden}b`)!, /U\+[0-9A-F]{4,}, found at 1$/);
   }

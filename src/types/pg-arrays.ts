@@ -8,13 +8,16 @@ export function quotedElement(text: string | undefined): string {
   return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
-/** An array is parsed in one step that cannot be cancelled. This length takes some ten milliseconds. */
+/**
+ * Maximum length of an array's text. An array is parsed in one step that cannot be cancelled, which takes some ten
+ * milliseconds at this length.
+ */
 const LENGTH_MAX = 262_144;
 
 /** The elements; undefined is NULL. @throws if the text is too long. */
 export function elementsOf(array: string): (string | undefined)[] {
   if (array.length > LENGTH_MAX) {
-    const message = `the text of an array has at most ${LENGTH_MAX} characters: found ${array.length}`;
+    const message = `the text of an array can have at most ${LENGTH_MAX} characters: found ${array.length}`;
     throw new SqlError(message, 0, SQLSTATE.programLimitExceeded);
   }
   const elements: (string | undefined)[] = [];

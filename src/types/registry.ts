@@ -7,8 +7,8 @@ import { arrayDimensions, decimalOf, geohashBits } from "./wide.ts";
 type Known = Exclude<Value, null>;
 
 /**
- * All there is to know of a column type. Loops over columns have their own code for each layout, and replies for each type
- * (`wire/encode/types.ts`); everything else asks here.
+ * Everything about a column type. Loops over columns have their own code for each layout, and replies for each type
+ * (`wire/encode/types.ts`). All other code uses this entry.
  */
 export interface ColumnType {
   /** Identifies the type in plans and schemas. */
@@ -18,34 +18,36 @@ export interface ColumnType {
   readonly layout: Layout;
   /** Bytes per row. */
   readonly width: number;
-  /** How a kernel takes a value; undefined for types of more than 64 bits, which no kernel computes with. */
+  /**
+   * The form in which a kernel reads a value. Undefined for types of more than 64 bits, which kernels cannot process.
+   */
   readonly form: Form | undefined;
   /**
    * The value of a missing row in memory: the null sentinel, or 0/false for types without null. For text: length -1.
    */
   readonly nullValue: number | bigint;
-  /** The same as the i32 words of a row; a narrower row is one number. */
+  /** `nullValue` as the i32 words of a row. A narrower row is one number. */
   readonly nullWords: readonly number[];
   /** False for BOOLEAN, BYTE and SHORT: a missing value reads as false or 0 and IS NULL is false. */
   readonly nullable: boolean;
-  /** The value as which a missing one is read: null, false or 0. */
+  /** The value that a missing value reads as: null, false or 0. */
   readonly missing: Value;
-  /** True if a table column can have it. */
+  /** True if a table column can have the type. */
   readonly storable: boolean;
   readonly pgOid: number;
   /** -1: variable. */
   readonly pgSize: number;
-  /** The order of its values in memory. Nulls come first when ascending, except for "float", where they come last. */
+  /** The order of values in memory. Ascending order has nulls first, except for "float", where they are last. */
   readonly order: "signed" | "unsigned" | "float" | "text" | "none";
   /** Names accepted by SQL besides `name`, in upper case. */
   readonly aliases: readonly string[];
-  /** Of times: what they count since 1970, UTC. */
+  /** For times: the unit in which they count since 1970, UTC. */
   readonly timeUnit?: TimeUnit;
-  /** A value as one text, and back. */
+  /** Formats and parses a value as one text. */
   readonly text: text.TextForm;
-  /** Layout text: the bytes of a value. */
+  /** For layout text: the bytes of a value. */
   readonly bytes: text.ByteForm;
-  /** Up to 64 bits: what an array of the layout holds for a value, and the value that it stands for. */
+  /** For up to 64 bits: the element of the layout's array for a value, and the inverse. */
   toBits(value: Known): number | bigint;
   fromBits(bits: number | bigint): Known;
 }
@@ -162,7 +164,7 @@ const ENTRIES: ColumnType[] = [
   }),
   entry("TIMESTAMP_NS", "i64", [1114, 8], "signed", text.TIMESTAMP_NS, { timeUnit: "ns" }),
   entry("SYMBOL", "symbol", [1043, -1], "text", text.TEXT),
-  // A SYMBOL that was computed, without a dictionary.
+  // A computed SYMBOL without a dictionary.
   entry("SYMBOL_TEXT", "text", [1043, -1], "text", text.TEXT, { name: "SYMBOL", storable: false }),
   entry("STRING", "text", [1043, -1], "text", text.TEXT, { aliases: ["TEXT"] }),
   entry("VARCHAR", "text", [1043, -1], "text", text.TEXT, { aliases: ["CHARACTER VARYING"] }),

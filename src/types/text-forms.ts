@@ -1,4 +1,4 @@
-/** How values of each type are written and read as one text: for literals, parameters and metadata, never in loops over rows. */
+/** Text form of each type's values, for literals, parameters and metadata. Never used in loops over rows. */
 import { formatArray, parseArray } from "./array-text.ts";
 import type { Value } from "./layout.ts";
 import { formatDouble, formatFloat, formatIPv4, formatUuid } from "./format/numbers.ts";
@@ -25,9 +25,9 @@ export interface ReadFailure {
 type Known = Exclude<Value, null>;
 
 export interface TextForm {
-  /** What a cast to STRING gives; null where the value is null, as infinities are. */
+  /** Returns the result of a cast to STRING, or null for null values, including infinities. */
   format(value: Known): string | null;
-  /** The value that a text means; undefined where it means none. */
+  /** Returns the value of a text, or undefined if it is invalid. */
   parse(text: string): Value | undefined | ReadFailure;
 }
 
@@ -42,7 +42,7 @@ function wordsOf(value: Known): void {
   for (let i = 0; i < 4; i++) words[i] = Number(BigInt.asIntN(32, BigInt(value) >> BigInt(32 * i)));
 }
 
-/** Reads bytes 0 … length-1. A text of other letters than ASCII has none. */
+/** Parses bytes 0 … length-1. Returns undefined for texts with other than ASCII letters. */
 function fromAscii<T>(text: string, read: (bytes: Uint8Array, length: number) => T): T {
   const bytes = encodeAscii(text);
   return bytes === undefined ? read(new Uint8Array(0), 0) : read(bytes, text.length);
@@ -57,7 +57,7 @@ export const BOOLEAN: TextForm = {
 
 export const CHAR: TextForm = { format: String, parse: (text) => text.slice(0, 1) };
 
-/** Numbers from -limit - 1 to limit; `least` is the one that is null. */
+/** Integers from -limit - 1 to limit. `least` is the one that represents null. */
 export function integer(limit: number, least?: number): TextForm {
   return {
     format: String,
@@ -164,7 +164,7 @@ export function array(dimensions: number): TextForm {
   return { format: String, parse: (text) => parseArray(text, dimensions) === undefined ? undefined : text };
 }
 
-/** How texts at the edges lie in a column of layout text. */
+/** Conversion between texts and the bytes of a column of layout text. */
 export interface ByteForm {
   toBytes(text: string): Uint8Array;
   fromBytes(bytes: Uint8Array): string;

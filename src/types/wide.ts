@@ -25,13 +25,16 @@ export function decimalOf(tag: string): DecimalType | undefined {
 /** Digits of integers as DECIMALs. */
 const WHOLE_DIGITS: Record<string, number> = { BYTE: 3, SHORT: 5, INT: 10, LONG: 19 };
 
-/** The DECIMAL that holds all values of a DECIMAL or integer type. */
+/** The DECIMAL that can represent all values of a DECIMAL or integer type. */
 export function asDecimal(tag: string): DecimalType | undefined {
   const digits = WHOLE_DIGITS[tag];
   return digits === undefined ? decimalOf(tag) : { precision: digits, scale: 0 };
 }
 
-/** A DECIMAL that holds both of a DECIMAL and another one or an integer; undefined for other types. */
+/**
+ * The DECIMAL that can represent all values of a DECIMAL and of another DECIMAL or an integer. Undefined for other
+ * types.
+ */
 export function commonDecimal(a: string, b: string): string | undefined {
   if (decimalOf(a) === undefined && decimalOf(b) === undefined) return undefined;
   const left = asDecimal(a), right = asDecimal(b);

@@ -18,7 +18,7 @@ Deno.test("LONG256 prints whole bytes", () => {
   assert.equal(parseLong256("0x" + "f".repeat(65)), undefined);
 });
 
-Deno.test("a geohash may be shortened, never lengthened", () => {
+Deno.test("a geohash can be shortened but not lengthened", () => {
   assert.equal(formatGeohash(parseGeohash("u33d9", 20)!, 20), "u33d");
   assert.equal(formatGeohash(parseGeohash("u33", 7)!, 7), "1101000");
   assert.equal(parseGeohash("u3", 20), undefined);
@@ -35,7 +35,7 @@ Deno.test("decimals keep their scale and refuse too many digits", () => {
   assert.equal(parseDecimal("1000000", type), undefined);
 });
 
-Deno.test("arrays of any depth print as they were written; ragged ones are refused", () => {
+Deno.test("arrays of any depth print as they were written, and ragged ones are refused", () => {
   assert.equal(formatArray(parseArray("[[1.0,null],[3,4.5]]", 2)!), "[[1.0,null],[3.0,4.5]]");
   assert.equal(formatArray(parseArray("[]", 1)!), "[]");
   assert.equal(parseArray("[[1],[2,3]]", 2), undefined);

@@ -91,7 +91,7 @@ for (const name of alertmanagers) {
       await crash("nobody is there");
       await until(
         "the log tells of it",
-        () => server.output().includes(`no target takes alerts: 1 are waiting in ${queue}`),
+        () => server.output().includes(`no target accepts alerts: 1 are waiting in ${queue}`),
       );
       await crash("still nobody");
       assert.deepEqual((await server.exec("select 1")).dataset, [[1]]);

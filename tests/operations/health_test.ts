@@ -163,12 +163,12 @@ const refused: [string, Record<string, string>, RegExp][] = [
   [
     "an address of no adapter",
     { SVC_HTTP_MIN_BIND_TO: `203.0.113.7:${freePort()}` },
-    /http\.min\.bind\.to: no network adapter of this machine has the address of 203\.0\.113\.7:\d+/,
+    /http\.min\.bind\.to: no network adapter of this machine has the address 203\.0\.113\.7:\d+/,
   ],
   [
     "a host without an address",
     { SVC_HTTP_MIN_BIND_TO: `nosuch.invalid:${freePort()}` },
-    /http\.min\.bind\.to: no address is known for the host of nosuch\.invalid:\d+/,
+    /http\.min\.bind\.to: the host of nosuch\.invalid:\d+ has no address/,
   ],
 ];
 for (const [title, env, message] of refused) {

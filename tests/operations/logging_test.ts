@@ -55,7 +55,7 @@ for (const [signal, code] of [["SIGTERM", 143], ["SIGINT", 130]] as const) {
       await logged(`${signal}: shutting down`);
       server.process.kill(signal);
       assert.equal((await server.process.status).code, code);
-      assert.match(logOf(server), new RegExp(` A server-main ${signal} again: ends without waiting\\r\\n$`));
+      assert.match(logOf(server), new RegExp(` A server-main ${signal} again: ending immediately\\r\\n$`));
       await query;
     },
   );

@@ -246,7 +246,7 @@ Deno.test("names and passwords of the provider, over HTTP, line protocol and PG"
     };
     assert.equal((await server.sql("select 1", { ...bob, password: "bob's " })).status, 503);
     assert.equal((await refusal(server.pg({ ...bob, password: "bob's  " }))).code, "57P03");
-    await logged(server, / E .*token endpoint cannot be used: status 401, invalid_client/);
+    await logged(server, / E .*token endpoint is unusable: status 401, invalid_client/);
     provider.disturbance = (_, reply) => (reply.writeHead(500).end(), true);
     assert.equal((await server.sql("select 1", { ...bob, password: "bob's   " })).status, 503);
     // As Keycloak answers.

@@ -1,4 +1,4 @@
-/** The user that claims describe. */
+/** The user that a token's claims describe. */
 import { ProviderUnavailable } from "./unavailable.ts";
 import type { OidcSettings } from "./settings.ts";
 
@@ -12,16 +12,18 @@ export interface ProviderUser {
   fullName: string | undefined;
   /** Names of groups at the provider. */
   groups: readonly string[];
-  /** Milliseconds since 1970: the token is not valid any more, with the tolerance of clocks. Undefined if unknown. */
+  /** Milliseconds since 1970 at which the token expires, including the clock tolerance. Undefined if unknown. */
   expiresAtMs: number | undefined;
 }
 
 const NAME_LENGTH_MAX = 255;
-/** Names are written to logs, a line for each entry. */
+/** Names are written to logs with one line for each entry, so control characters are refused. */
 // deno-lint-ignore no-control-regex
 const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/;
 
-/** @throws {ProviderUnavailable} if the claim with the name cannot be used. */
+/**
+ * @throws {ProviderUnavailable} if the claim with the name is unusable.
+ */
 export function claimsUser(
   claims: Claims,
   settings: Pick<OidcSettings, "subjectClaim" | "groupsClaim" | "clockToleranceMs">,

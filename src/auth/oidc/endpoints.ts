@@ -5,15 +5,15 @@ import { hostUrl, isSafe, type OidcSettings } from "./settings.ts";
 
 type Needed = "authorization_endpoint" | "token_endpoint" | "userinfo_endpoint" | "jwks_uri";
 
-/** The provider's metadata, as discovery documents name them. */
+/** The provider's metadata, with the names of discovery documents. */
 export type ProviderServer = oauth.AuthorizationServer & Required<Pick<oauth.AuthorizationServer, Needed>>;
 
-/** The provider as the settings describe it. Their endpoints were checked at the start. */
+/** The provider as described by the settings. The endpoints were checked at the start. */
 export function configuredServer(settings: OidcSettings): ProviderServer {
   const base = hostUrl(settings);
   const url = (endpoint: string) => new URL(endpoint, base).href;
   return {
-    // Without the default port, as issuers are written.
+    // Issuers are written without the default port.
     issuer: settings.issuer === "" ? new URL(base).origin : settings.issuer,
     authorization_endpoint: url(settings.authorizationEndpoint),
     token_endpoint: url(settings.tokenEndpoint),
@@ -23,7 +23,7 @@ export function configuredServer(settings: OidcSettings): ProviderServer {
   };
 }
 
-/** The discovery document cannot be used. */
+/** The discovery document is unusable. */
 export class UnfitDocument extends ProviderUnavailable {}
 
 /** @throws {UnfitDocument} @throws {ProviderUnavailable} */
@@ -57,7 +57,7 @@ export async function discoveredServer(
   };
 }
 
-/** The document's address without its well-known part, with or without a slash at the end, as the document says. */
+/** The document's address without its well-known part. Whether it ends with a slash depends on the document. */
 function expectedIssuer(
   { configurationUrl, issuer }: Pick<OidcSettings, "configurationUrl" | "issuer">,
   found: unknown,

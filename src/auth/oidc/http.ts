@@ -3,20 +3,22 @@ import { ConfigError } from "../../errors.ts";
 import { type OidcSettings, oidcSettings } from "./settings.ts";
 import { ProviderUnavailable } from "./unavailable.ts";
 
-/** Documents of providers have some KiB. */
+/** Maximum size of an answer. Documents of providers have some KiB. */
 const ANSWER_SIZE_MAX = 256 * 1024;
-/** Requests that run at the same time. */
+/** Maximum number of concurrent requests. */
 const REQUESTS_MAX = 64;
 
-/** Kinds of requests, as metrics count them. */
+/** Kinds of requests, which metrics count separately. */
 export type Request = "discovery" | "keys" | "userinfo" | "token";
 
 export interface ProviderWatch {
-  /** Called after each request. `failure`: the provider is down, too slow, or answers with an error of its own. */
+  /**
+   * Called after each request. `failure` is set if the provider is down, too slow, or answers with an error of its own.
+   */
   onRequest(kind: Request, seconds: number, failure: string | undefined): void;
 }
 
-/** The fault of the file of authorities, if there is one. */
+/** The error in the file of authorities, if any. */
 export function authoritiesFault({ authorities }: Pick<OidcSettings, "authorities">): ConfigError | undefined {
   const { key } = oidcSettings.authorities;
   try {
@@ -30,7 +32,7 @@ function readAuthorities(path: string): string[] {
   if (path === "") return [];
   const text = Deno.readTextFileSync(path);
   const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
-  if (certificates === null) throw new Error(`found no certificate in ${path}, expected a PEM file of certificates`);
+  if (certificates === null) throw new Error(`no certificate in ${path}: expected a PEM file of certificates`);
   return certificates;
 }
 
@@ -52,14 +54,16 @@ export class ProviderHttp {
     this.client?.close();
   }
 
-  /** A fetch() for requests of one kind. Its answers are complete. @throws {ProviderUnavailable} */
+  /**
+   * A fetch() for requests of one kind. It resolves when the whole answer was received. @throws {ProviderUnavailable}
+   */
   fetcher(kind: Request): (url: string, init?: RequestInit) => Promise<Response> {
     return (url, init = {}) => this.fetch(kind, url, init);
   }
 
   private async fetch(kind: Request, url: string, init: RequestInit): Promise<Response> {
     if (this.runningCount >= REQUESTS_MAX) {
-      throw new ProviderUnavailable(`${REQUESTS_MAX} requests to the identity provider are running already`);
+      throw new ProviderUnavailable(`too many concurrent requests to the identity provider: ${REQUESTS_MAX}`);
     }
     this.runningCount++;
     const startMs = performance.now();
@@ -95,7 +99,7 @@ export class ProviderHttp {
   }
 }
 
-/** fetch() itself only says that it failed. */
+/** The reason of a failure. fetch() itself only reports that it failed. */
 function reasonOf({ name, message, cause }: Error, timeoutMs: number): string {
   if (name === "TimeoutError") return `no answer within ${timeoutMs} ms`;
   return cause instanceof Error ? `${message}: ${cause.message}` : message;

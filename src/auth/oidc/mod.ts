@@ -1,4 +1,4 @@
-/** Sign-on by OpenID Connect: the identity provider as the database sees it. */
+/** Sign-on by OpenID Connect: the interface of the identity provider for the database. */
 export type { ProviderUser } from "./claims.ts";
 export type { ProviderServer } from "./endpoints.ts";
 export { authoritiesFault } from "./http.ts";

@@ -1,16 +1,19 @@
-/** Notices that an endpoint of the provider is down: it is then asked again and again, and after a minute the log has an alert. */
+/**
+ * Detects that an endpoint of the provider is down. It then probes the endpoint regularly, and after a minute logs an
+ * alert.
+ */
 import type { Logger } from "../../log/mod.ts";
 
 const ALERT_MS = 60_000;
 const PROBE_MS = 10_000;
 
 export class Outage {
-  /** performance.now() of the first failure after which nothing succeeded. */
+  /** performance.now() of the first failure since the last success. */
   private since: number | undefined;
   private isTold = false;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  /** `what`: the endpoint. `probe`: asks it something; the answer arrives by `answered` or `failed`. */
+  /** `what`: the endpoint. `probe`: sends it a request, whose result is reported by `answered` or `failed`. */
   constructor(
     private readonly what: string,
     private readonly probe: () => unknown,
@@ -20,7 +23,9 @@ export class Outage {
   ) {}
 
   answered(): void {
-    if (this.isTold) this.log.advisory(`the identity provider (${this.what}) answers again, after ${this.seconds()} s`);
+    if (this.isTold) {
+      this.log.advisory(`the identity provider (${this.what}) is available again after ${this.seconds()} s`);
+    }
     this.close();
   }
 

@@ -11,7 +11,7 @@ function outage() {
   return { made, lines, probes: () => probes, at: (seconds: number) => now = seconds * 1000 };
 }
 
-Deno.test("Outage: one critical line after a minute without an answer, and a line when answers come again", () => {
+Deno.test("Outage: one critical line after a minute without an answer, and a line when the provider answers again", () => {
   const { made, lines, at } = outage();
   for (let seconds = 0; seconds <= 50; seconds += 10) {
     at(seconds);
@@ -25,7 +25,7 @@ Deno.test("Outage: one critical line after a minute without an answer, and a lin
   assert.deepEqual(lines, ["C the identity provider (keys) has been down for 60 s: refused"]);
   at(205);
   made.answered();
-  assert.deepEqual(lines.slice(1), ["A the identity provider (keys) answers again, after 205 s"]);
+  assert.deepEqual(lines.slice(1), ["A the identity provider (keys) is available again after 205 s"]);
   at(300);
   made.failed("refused");
   at(359);
@@ -34,7 +34,7 @@ Deno.test("Outage: one critical line after a minute without an answer, and a lin
   assert.equal(lines.length, 2, "an outage of less than a minute is no alert");
 });
 
-Deno.test("Outage: asks again while nothing else does, until there is an answer", async () => {
+Deno.test("Outage: probes while there are no other requests, until there is an answer", async () => {
   const lines: string[] = [];
   let probes = 0;
   const made = new Outage("keys", () => probes++, { critical: (line) => lines.push(line), advisory() {} }, () => 0, 5);

@@ -1,4 +1,4 @@
-/** The identity provider: where it is, whose a token is, and tokens for passwords. */
+/** The identity provider: its endpoints, the users of tokens, and tokens for passwords. */
 import * as oauth from "oauth4webapi";
 import { ConfigError } from "../../errors.ts";
 import { FewLines, type Logger, logger } from "../../log/mod.ts";
@@ -11,16 +11,16 @@ import { ProviderStatistics } from "./statistics.ts";
 import { type OidcSettings, oidcSettings } from "./settings.ts";
 import { TokenKeys } from "./token-keys.ts";
 
-/** Statuses of the user-info endpoint for tokens that it does not accept; 431: a text too long for a token. */
+/** Statuses of the user-info endpoint for tokens that it does not accept. 431: a text too long for a token. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 431]);
-/** The start does not wait longer for the discovery document. */
+/** Maximum time that the start waits for the discovery document. */
 const START_WAIT_MS = 5_000;
-/** A discovery document of this age is asked for again. */
+/** Age at which the discovery document is requested again. */
 const DISCOVERY_AGE_MAX_MS = 3_600_000;
 
-/** Tokens of a user. They are only kept in memory. */
+/** Tokens of a user. They are kept only in memory. */
 export interface Tokens {
-  /** What identifies the user: the access token, or the ID token if groups are taken from tokens. */
+  /** The token that identifies the user: the access token, or the ID token if groups are taken from tokens. */
   token: string;
   refreshToken: string | undefined;
 }
@@ -65,7 +65,10 @@ export class IdentityProvider {
     if (settings.configurationUrl === "") this.known = configuredServer(settings);
   }
 
-  /** Asks for the discovery document. @throws {ConfigError} if it is unfit; a provider that is down does not stop the start. */
+  /**
+   * Requests the discovery document. A provider that is down does not prevent the start. @throws {ConfigError} if the
+   * document is unusable
+   */
   async open(): Promise<void> {
     const server = this.server().catch((error) => {
       if (error instanceof UnfitDocument) {
@@ -78,7 +81,7 @@ export class IdentityProvider {
     await Promise.race([server, late]).finally(() => clearTimeout(timer));
     if (this.known !== undefined) return;
     server.catch((error) => this.log.error(error.message));
-    this.log.advisory("the identity provider does not answer: nobody can sign in with it until it does");
+    this.log.advisory("the identity provider is not available: users of the provider cannot sign in until it is");
   }
 
   close(): void {
@@ -86,7 +89,7 @@ export class IdentityProvider {
     this.http.close();
   }
 
-  /** Undefined until the discovery document has been read; it is then asked for. */
+  /** Undefined until the discovery document has been read. Requests it in that case. */
   get endpoints(): ProviderServer | undefined {
     if (this.settings.configurationUrl !== "" && this.nowMs() - this.knownAtMs > DISCOVERY_AGE_MAX_MS) {
       this.discover().catch(() => {});
@@ -95,7 +98,7 @@ export class IdentityProvider {
   }
 
   /**
-   * The user of a token. Undefined: the provider, or the check of the token, has refused it. @throws
+   * Returns the user of a token. Undefined if the provider, or the check of the token, has refused it. @throws
    * {ProviderUnavailable}
    */
   async userOf(token: string): Promise<ProviderUser | undefined> {
@@ -120,7 +123,7 @@ export class IdentityProvider {
     }
   }
 
-  /** The password flow. Undefined: name or password are wrong. @throws {ProviderUnavailable} */
+  /** Password flow. Undefined if name or password are wrong. @throws {ProviderUnavailable} */
   async tokensFor(name: string, password: string): Promise<Tokens | undefined> {
     const { scope } = this.settings;
     const server = await this.server();
@@ -136,7 +139,7 @@ export class IdentityProvider {
     return await this.tokensOf(server, reply, "password");
   }
 
-  /** Undefined: the refresh token is not valid any more. @throws {ProviderUnavailable} */
+  /** Undefined if the refresh token is no longer valid. @throws {ProviderUnavailable} */
   async renewed(refreshToken: string): Promise<Tokens | undefined> {
     const server = await this.server();
     const reply = await oauth.refreshTokenGrantRequest(
@@ -152,7 +155,7 @@ export class IdentityProvider {
 
   private async tokensOf(server: ProviderServer, reply: Response, what: string): Promise<Tokens | undefined> {
     if (reply.status !== 200) {
-      // Descriptions of errors may name the user or repeat what was sent.
+      // Only the error code is logged, because descriptions may name the user or repeat the request.
       const code = await errorCode(reply);
       if (code === "invalid_grant") return this.refused(what, code);
       throw this.failed("token endpoint", `status ${reply.status}${code === undefined ? "" : `, ${code}`}`);
@@ -163,7 +166,7 @@ export class IdentityProvider {
     } catch (error) {
       throw this.failed("token endpoint", (error as Error).message);
     }
-    // Providers may leave out the ID token, and sign access tokens likewise.
+    // Providers may omit the ID token and sign access tokens in the same way.
     const token = this.settings.groupsInToken ? answer.id_token ?? answer.access_token : answer.access_token;
     return { token, refreshToken: answer.refresh_token };
   }
@@ -173,12 +176,12 @@ export class IdentityProvider {
   }
 
   private failed(what: string, reason: string): ProviderUnavailable {
-    this.errors.tell(() => `the identity provider's ${what} cannot be used: ${reason}`);
+    this.errors.tell(() => `the identity provider's ${what} is unusable: ${reason}`);
     return new ProviderUnavailable(`${what}: ${reason}`);
   }
 
   private through(kind: Request) {
-    // All addresses were checked: http is only for this machine.
+    // All addresses were checked: http is allowed only for this machine.
     return { [oauth.customFetch]: this.http.fetcher(kind), [oauth.allowInsecureRequests]: true };
   }
 
@@ -194,7 +197,7 @@ export class IdentityProvider {
     return this.asking;
   }
 
-  /** Any answer shows that the endpoint is there, also that a request without a token is not accepted. */
+  /** Any answer shows that the endpoint is available, including the refusal of a request without a token. */
   private probe(kind: Request): Promise<unknown> {
     const urls: Record<Request, string | undefined> = {
       discovery: this.settings.configurationUrl,

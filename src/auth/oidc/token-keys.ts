@@ -5,10 +5,10 @@ import type { ProviderServer } from "./endpoints.ts";
 import { ProviderUnavailable } from "./unavailable.ts";
 import type { OidcSettings } from "./settings.ts";
 
-/** After a key that is not known, the keys are asked for again, but not more often than this. */
+/** After an unknown key, the keys are requested again, but not more often than this. */
 const COOLDOWN_MS = 1_000;
 const KEYS_AGE_MAX_MS = 600_000;
-/** Without symmetric algorithms: the client id is no secret. */
+/** No symmetric algorithms, because the client id is not secret. */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -35,7 +35,7 @@ export class TokenKeys {
     private readonly fetcher: (url: string, init?: RequestInit) => Promise<Response>,
   ) {}
 
-  /** The claims of a token with right signature, issuer, audience and times. @throws {ProviderUnavailable} */
+  /** The claims of a token with valid signature, issuer, audience and times. @throws {ProviderUnavailable} */
   async claimsOf(
     server: ProviderServer,
     token: string,
@@ -53,7 +53,7 @@ export class TokenKeys {
       return payload;
     } catch (error) {
       if (error instanceof ProviderUnavailable) throw error;
-      if (!(error instanceof jose.errors.JOSEError)) return onRefused("it is not a signed token");
+      if (!(error instanceof jose.errors.JOSEError)) return onRefused("the token is not a signed JWT");
       if (PROVIDER_FAULTS.has(error.code)) throw new ProviderUnavailable(`${server.jwks_uri}: ${error.message}`);
       return onRefused(error.message);
     }
@@ -65,7 +65,7 @@ export class TokenKeys {
     return this.keys = jose.createRemoteJWKSet(new URL(url), {
       cooldownDuration: COOLDOWN_MS,
       cacheMaxAge: KEYS_AGE_MAX_MS,
-      // The requests have a time limit of their own.
+      // Requests have their own time limit.
       timeoutDuration: this.settings.timeoutMs * 2,
       [jose.customFetch]: this.fetcher,
     });

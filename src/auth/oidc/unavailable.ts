@@ -1,4 +1,4 @@
-/** The identity provider cannot be asked, or does not answer as it should: nobody knows whether the client is who it says. */
+/** The identity provider is unavailable or its answers are unusable, so the client's identity is unknown. */
 export class ProviderUnavailable extends Error {
   override readonly name = "ProviderUnavailable";
 }

@@ -32,7 +32,7 @@ const doubles: [number, string][] = [
   [39269.98, "39269.98"],
   [0.012345, "0.012345"],
 ];
-Deno.test("formatDouble() writes like Java", () => {
+Deno.test("formatDouble() writes numbers as Java does", () => {
   for (const [value, expected] of doubles) {
     if (value === 5e-324) continue; // one digit is the shortest; Java adds a second here
     assert.equal(text(formatDouble(value, bytes, 0)), expected);

@@ -104,7 +104,7 @@ export function formatLong(low: number, high: number, bytes: Uint8Array, at: num
   }
   low >>>= 0;
   if (high < 0x200000) return formatUnsigned(high * 4294967296 + low, bytes, at);
-  // The quotient may be off by one, as the value is rounded to 53 bits; the remainder modulo 2^32 shows it.
+  // The quotient may be off by one, because the value is rounded to 53 bits. The remainder modulo 2^32 shows it.
   let billions = Math.floor((high * 4294967296 + low) / 1e9);
   let rest = (low - Math.imul(billions, 1000000000)) | 0;
   if (rest < 0) {
@@ -213,7 +213,7 @@ export function formatFloat(value: number, bytes: Uint8Array, at: number): numbe
   return formatDigits(value.toExponential(8), bytes, at);
 }
 
-/** `words[index …]`: the two words of the low half, then those of the high half. */
+/** Formats `words[index …]`: the two words of the low half, then those of the high half. */
 export function formatUuid(words: Int32Array | Uint32Array, index: number, bytes: Uint8Array, at: number): number {
   for (let byte = 15; byte >= 0; byte--) {
     const pair = 2 * ((words[index + (byte >> 2)] >>> (8 * (byte & 3))) & 255);

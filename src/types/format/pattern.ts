@@ -44,7 +44,7 @@ const COUNTS: Record<string, readonly number[]> = {
   M: [4, 3, 2, 1],
   Y: [4],
 };
-/** Represents a whole fraction. */
+/** Stands for all fraction digits. */
 const WHOLE = 0;
 
 function compile(pattern: string): Compiled {
@@ -192,7 +192,7 @@ export function parsePattern(pattern: string, text: string): boolean {
     offset: number | undefined,
     zoneName: string | undefined;
   let weekYear: number | undefined, week: number | undefined, dayOfYear: number | undefined;
-  /** Reads `width` digits, or as many as there are. */
+  /** Reads exactly `width` digits, or all digits if `width` is undefined. */
   const number = (width: number | undefined): number => {
     let end = at;
     while (
@@ -204,7 +204,7 @@ export function parsePattern(pattern: string, text: string): boolean {
     at = end;
     return value;
   };
-  /** A group of three fraction digits. Fewer digits are the leading ones, as in .5 */
+  /** Reads a group of three fraction digits. Fewer digits are the leading ones, as in .5 */
   const group = (count: number, isNarrow: boolean): number => {
     const from = at, value = number(isNarrow ? 1 : count === 1 ? undefined : count);
     if (isNarrow || count > 1) return value;

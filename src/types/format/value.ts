@@ -2,7 +2,7 @@
 import type { Value } from "../layout.ts";
 import { typeOf } from "../registry.ts";
 
-/** The text that a cast of a value of type `tag` to STRING gives; null stays null. */
+/** Formats the value as a cast from type `tag` to STRING does. Null stays null. */
 export function formatValue(value: Value, tag: string): string | null {
   if (value === null || typeof value === "string") return value;
   return typeof value === "boolean" ? String(value) : typeOf(tag).text.format(value);

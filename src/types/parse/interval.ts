@@ -17,7 +17,7 @@ import { dayOfCivil, instant, parseInstant, type Precision } from "./time.ts";
 import type { ReadFailure } from "./values.ts";
 
 const DAY = UNIT_NANOS.d;
-/** A text that expands to more intervals is certainly a mistake. */
+/** Maximum number of intervals. A text that expands to more is certainly a mistake. */
 const INTERVAL_COUNT_MAX = 100_000;
 
 /** In nanoseconds, `end` exclusive. `coarse`: longer than a day. */
@@ -36,8 +36,8 @@ type Clock = () => bigint;
 type Count = (intervals: number) => void;
 
 /**
- * Sorted disjoint ranges in the unit of type `tag`, both ends inclusive. A short text can expand to many, so `made` is
- * called before that.
+ * Returns sorted disjoint ranges in the unit of type `tag`, both ends inclusive. Calls `made` before they are created,
+ * because a short text can expand to many.
  */
 export function parseIntervals(
   text: string,
@@ -279,7 +279,7 @@ function repeat(span: Span, period: string, times: string, count: Count): Span[]
     throw new Refusal(`invalid count '${times}'`);
   }
   count(Number(times));
-  // Both ends move step by step: one month after the 31st is the last day of the month, and later months keep that day.
+  // Both ends move step by step. One month after the 31st is the last day of the month, and later months keep that day.
   const spans: Span[] = [];
   let { start, end } = span;
   for (let i = 0; i < Number(times); i++) {

@@ -41,7 +41,7 @@ export function parseLong(bytes: Uint8Array, from: number, to: number): bigint |
   return value === BigInt.asIntN(64, value) ? value : undefined;
 }
 
-/** Digits of the longest LONG. If there are more, without leading zeros, the text is out of range and not converted. */
+/** Maximum digits of a LONG without leading zeros. Longer texts are out of range and are not converted. */
 const LONG_DIGITS = 19;
 
 const POWERS = Array.from({ length: 23 }, (_, k) => 10 ** k);

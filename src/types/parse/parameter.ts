@@ -1,4 +1,4 @@
-/** A statement's parameter that a client sends as text, in the forms that PostgreSQL accepts. */
+/** Parses a statement parameter that a client sends as text, in the forms that PostgreSQL accepts. */
 import type { Value } from "../layout.ts";
 import { typeOf } from "../registry.ts";
 import { type ReadFailure, readValue } from "./values.ts";

@@ -5,7 +5,7 @@
  */
 import { NULL_I64 } from "../layout.ts";
 
-/** The finest part that was written; it determines the width of an interval. */
+/** The finest part in the text. It determines the width of an interval. */
 export type Precision = "year" | "month" | "day" | "hour" | "minute" | "second" | "milli" | "micro" | "nano";
 
 /** The result of `parseInstant`, as separate fields to avoid an object for each row. */
@@ -17,7 +17,7 @@ export const instant = {
   precision: "year" as Precision,
   /** A Z or an offset was given. */
   zoned: false,
-  /** A blank was given instead of T. */
+  /** A blank separates date and time, instead of T. */
   blank: false,
 };
 

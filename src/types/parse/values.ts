@@ -1,11 +1,14 @@
-/** One text as a value of a type: for literals, parameters and settings. Columns are read by the functions on bytes. */
+/**
+ * Parses one text as a value of a type, for literals, parameters and settings. Columns are parsed by the functions on
+ * bytes.
+ */
 import type { Value } from "../layout.ts";
 import { typeOf } from "../registry.ts";
 import type { ReadFailure } from "../text-forms.ts";
 
 export type { ReadFailure };
 
-/** The value that `text` means as a `tag`; what is wrong when it means none. Text types take it as it is. */
+/** Parses `text` as a value of type `tag`, or returns why it is invalid. Text types accept any text. */
 export function readValue(text: string, tag: string): Value | ReadFailure {
   const type = typeOf(tag);
   const value = type.text.parse(text);
