@@ -80,6 +80,7 @@ test("several series are drawn as a heat map", async ({ page }) => {
   await page.click(".menu >> text=Heat map");
   await page.waitForSelector("button:text-is('Heat map ▾')");
   await page.waitForSelector(".chart canvas");
+  assert.match(await page.innerText(".chart .scale"), /^0\s+200$/);
 });
 
 test("a million rows are drawn whole, by their extremes, and finer where the chart is zoomed", async ({ page }) => {

@@ -32,7 +32,10 @@ async function addNumber(page: Page, title: string, statement: string): Promise<
 async function zoom(page: Page): Promise<void> {
   await page.click("text=Add a panel");
   await page.fill(".panel-dialog [name=title]", "Drawn");
-  await page.fill(".panel-dialog [name=statement]", "select ts, price from trades where ts between @from and @to");
+  await page.fill(
+    ".panel-dialog [name=statement]",
+    "select ts, avg(price) from trades where ts between @from and @to sample by 1h",
+  );
   await page.click(".panel-dialog button.main");
   const over = page.locator(".panel[aria-label=Drawn] .u-over");
   await over.scrollIntoViewIfNeeded();
@@ -40,8 +43,36 @@ async function zoom(page: Page): Promise<void> {
   await page.mouse.move(x + 0.25 * width, y + 20);
   await page.mouse.down();
   await page.mouse.move(x + 0.5 * width, y + 30, { steps: 4 });
+  // A SAMPLE BY has finer buckets for the range.
+  const finer = page.waitForResponse((reply) => reply.request().postData()?.includes("buckets=") === true);
   await page.mouse.up();
   await page.waitForSelector(".board-bar button:has-text('2026-01-01 0')");
+  assert.equal((await (await finer).json()).bucket, "15s");
+}
+
+/** A list of values, whose choices depend on another variable. */
+async function chooseSeveral(page: Page): Promise<void> {
+  await more(page, "Variables");
+  await page.click("text=Add a variable");
+  const last = page.locator(".variables-dialog fieldset").last();
+  await last.locator("input >> nth=0").fill("prices");
+  await last.locator("select >> nth=1").selectOption("a statement");
+  await last.locator(".wide input").fill("select price from trades where symbol = @symbol and price < 9 order by 1");
+  await last.locator("select >> nth=0").selectOption("number");
+  await page.click(".variables-dialog .check:has-text('several') >> nth=-1");
+  await page.click(".variables-dialog button.main");
+  await addNumber(page, "Some", "select count() from trades where price in (@prices)");
+  await page.selectOption(".variables select", "BTC");
+  await page.waitForSelector(".panel[aria-label=Some] strong:text-is('4')");
+  await page.click(".variables summary");
+  await page.click(".variables .list label:has-text('2')");
+  await page.click(".variables .list label:has-text('4')");
+  await page.waitForSelector(".panel[aria-label=Some] strong:text-is('2')");
+  assert.equal(await page.innerText(".variables summary span"), "2, 4 ▾");
+  await page.keyboard.press("Escape");
+  await page.click(".variables summary");
+  await page.click(".variables .list button:text-is('All')");
+  await page.waitForSelector(".panel[aria-label=Some] strong:text-is('4')");
 }
 
 test("a dashboard is made of a statement, has variables and a range, and is saved and exported", async (visit) => {
@@ -58,7 +89,7 @@ test("a dashboard is made of a statement, has variables and a range, and is save
   await page.fill(".variables-dialog input", "symbol");
   await page.selectOption(".variables-dialog fieldset select >> nth=1", "a statement");
   await page.fill(".variables-dialog .wide input", "select distinct symbol from trades order by 1");
-  await page.click('text=with "all"');
+  await page.click('.variables-dialog .check:has-text("all")');
   await page.click(".variables-dialog button.main");
   const count = "select count() from trades where ts between @from and @to and (@symbol = '' or symbol = @symbol)";
   await addNumber(page, "Count", count);
@@ -67,6 +98,7 @@ test("a dashboard is made of a statement, has variables and a range, and is save
   await page.waitForSelector(".panel[aria-label=Count] strong:has-text('1,000')");
   await page.selectOption(".variables select", "BTC");
   await page.waitForSelector(".panel[aria-label=Count] strong:has-text('500')");
+  await chooseSeveral(page);
   await page.click("text=All times ▾");
   await page.click(".menu >> text=From … to …");
   await page.fill(".dialog [name=from]", "2026-01-01T00:00");

@@ -10,6 +10,7 @@ import { saveAddress, saveFile } from "../store/files.ts";
 import { notify } from "../store/notices.ts";
 import { isDark } from "../store/theme.ts";
 import type { Chart } from "./chart.tsx";
+import { noteOf } from "./chart-note.ts";
 import { drawnRange, type DrawnRows, useDrawnRows, type XRange } from "./drawn-rows.ts";
 import { type ChartType, dataOf, type Shape, shapeOf, typesFor } from "./shape.ts";
 
@@ -103,17 +104,6 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
 }
 
 const ZOOM_HINT = "Drag zooms in, a double click shows all.";
-
-/** What the points stand for, if not for one row each. */
-export function noteOf({ rowsOfPoint, isCut, rows }: DrawnRows, { count, spool }: Rows, type: ChartType): string {
-  if (spool?.isRunning) return `The first ${countText(rows.dataset.length)} are drawn until all have come.`;
-  if (isCut) return `The first ${countText(rows.dataset.length)} of ${countText(count)} are drawn.`;
-  if (rowsOfPoint === 1) return "";
-  const each = `each ${rowsOfPoint.toLocaleString("en")} rows`;
-  if (type === "candlestick") return `A candle is drawn for ${each} of ${countText(count)}.`;
-  if (type === "heat map") return `A cell has the largest value of ${each} of ${countText(count)}.`;
-  return `The smallest and the largest value of ${each} are drawn, of ${countText(count)}.`;
-}
 
 const moved = ([from, to]: XRange, share: number): XRange => {
   const by = (to - from) * share;

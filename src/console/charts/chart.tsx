@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Zone } from "../results/cells.ts";
 import { drawCandles } from "./candles.ts";
-import { drawHeat } from "./heat.ts";
+import { drawHeat, HEAT_COLOURS, heatRange } from "./heat.ts";
 import type { ChartData, ChartType, Shape } from "./shape.ts";
 import { type SvgColours, svgOf } from "./svg.ts";
 import { tickTexts, timeText } from "./times.ts";
@@ -22,8 +22,8 @@ const COLOURS = [
   "#5f6b7a",
 ];
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, power) => 2 ** power);
-/** Room for the legend below the plot. */
-const LEGEND_PX = 44;
+/** Room for the legend below the plot, and above it for the colours of a heat map. */
+const LEGEND_PX = 44, SCALE_PX = 24;
 
 export interface Unit {
   textOf(value: number): string;
@@ -60,7 +60,10 @@ export function Chart(props: ChartProps) {
   const names = JSON.stringify([data.series.map(({ name }) => name), data.categories]);
   useEffect(() => {
     const element = host.current!;
-    const size = () => ({ width: element.clientWidth - 12, height: Math.max(120, element.clientHeight - LEGEND_PX) });
+    const size = () => ({
+      width: element.clientWidth - 12,
+      height: Math.max(120, element.clientHeight - LEGEND_PX - (type === "heat map" ? SCALE_PX : 0)),
+    });
     const plot = new uPlot({ ...optionsOf(props), ...size() }, alignedOf(data), element);
     shown.current = { plot, data };
     listenForZoom(plot, (chosen) => onZoom.current?.(chosen));
@@ -83,11 +86,27 @@ export function Chart(props: ChartProps) {
   }, [data, range?.[0], range?.[1]]);
   return (
     <div
-      class="chart"
+      class={type === "heat map" ? "chart heat" : "chart"}
       ref={host}
       role="figure"
       aria-label={`Chart of ${data.series.map(({ name }) => name).join(", ")}`}
-    />
+    >
+      {type === "heat map" && <HeatScale data={data} unit={props.unit} />}
+    </div>
+  );
+}
+
+/** The colours with the values at which they begin and end. */
+function HeatScale({ data, unit }: Pick<ChartProps, "data" | "unit">) {
+  const [low, high] = heatRange(data.series.map(({ values }) => values));
+  const textOf = unit?.textOf ?? ((value: number) => (+value.toPrecision(6)).toLocaleString("en"));
+  if (low > high) return null;
+  return (
+    <p class="scale">
+      {textOf(low)}
+      <span aria-hidden="true">{HEAT_COLOURS.map((background) => <i key={background} style={{ background }} />)}</span>
+      {textOf(high)}
+    </p>
   );
 }
 

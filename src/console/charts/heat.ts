@@ -2,7 +2,7 @@
 import type uPlot from "uplot";
 
 /** Pale to strong, with a lightness that falls evenly, so that the order is seen without colours too. */
-const COLOURS = ["#f3ead7", "#f0cf8e", "#e6ab4b", "#d07f2a", "#a9541f", "#7a2f1c", "#4a1713"];
+export const HEAT_COLOURS = ["#f3ead7", "#f0cf8e", "#e6ab4b", "#d07f2a", "#a9541f", "#7a2f1c", "#4a1713"];
 
 export function drawHeat(plot: uPlot): void {
   const { ctx, data: [x, ...lines] } = plot;
@@ -27,6 +27,12 @@ export function drawHeat(plot: uPlot): void {
 
 /** The colour of a value among all values. */
 export function heatColours(lines: readonly (readonly (number | null)[])[]): (value: number) => string {
+  const [low, high] = heatRange(lines), span = high > low ? high - low : 1, { length } = HEAT_COLOURS;
+  return (value) => HEAT_COLOURS[Math.min(length - 1, Math.floor((value - low) / span * length))];
+}
+
+/** The smallest and the largest value. */
+export function heatRange(lines: readonly (readonly (number | null)[])[]): [low: number, high: number] {
   let low = Infinity, high = -Infinity;
   for (const values of lines) {
     for (const value of values) {
@@ -35,8 +41,7 @@ export function heatColours(lines: readonly (readonly (number | null)[])[]): (va
       high = Math.max(high, value);
     }
   }
-  const span = high > low ? high - low : 1;
-  return (value) => COLOURS[Math.min(COLOURS.length - 1, Math.floor((value - low) / span * COLOURS.length))];
+  return [low, high];
 }
 
 /** One more than there are values, which are ascending. */

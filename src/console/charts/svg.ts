@@ -1,6 +1,6 @@
 /** A drawn chart as an SVG document: what the plot shows now, at its size and zoom. */
 import type uPlot from "uplot";
-import { edgesOf, heatColours } from "./heat.ts";
+import { edgesOf, HEAT_COLOURS, heatColours, heatRange } from "./heat.ts";
 import type { ChartType } from "./shape.ts";
 
 export interface SvgColours {
@@ -61,12 +61,14 @@ export function svgOf(plot: DrawnPlot, type: ChartType, colours: SvgColours, pix
       });
   }
   const names = plot.series.slice(1).map(({ label }) => String(label));
-  const legend = type === "heat map" ? [] : names.map((name, index) => {
-    const at = left + index * Math.max(90, plotWidth / Math.max(1, names.length));
-    const y = height + LEGEND_PX / 2;
-    const colour = type === "candlestick" ? colours.text : strokes[index];
-    return rect(at, y - 5, 10, 10, colour) + text(at + 15, y + 4, name, "start", colours.text);
-  });
+  const legend = type === "heat map"
+    ? scale(lines, left, height + LEGEND_PX / 2, colours.text)
+    : names.map((name, index) => {
+      const at = left + index * Math.max(90, plotWidth / Math.max(1, names.length));
+      const y = height + LEGEND_PX / 2;
+      const colour = type === "candlestick" ? colours.text : strokes[index];
+      return rect(at, y - 5, 10, 10, colour) + text(at + 15, y + 4, name, "start", colours.text);
+    });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${n(width)}" height="${n(height + LEGEND_PX)}" ` +
     `font-family="system-ui, sans-serif" font-size="${FONT_PX}">`,
@@ -129,6 +131,18 @@ function cells(
       return [rect(edges[at], top, edges[at + 1] - edges[at], yOf(line - 0.46) - top, colourOf(value))];
     })
   );
+}
+
+/** The colours of a heat map between its smallest and its largest value. */
+function scale(lines: readonly Values[], left: number, middle: number, colour: string): string[] {
+  const [low, high] = heatRange(lines as (number | null)[][]);
+  if (low > high) return [];
+  const begin = left + 80, end = begin + HEAT_COLOURS.length * 18;
+  return [
+    text(begin - 6, middle + 4, String(+low.toPrecision(6)), "end", colour),
+    ...HEAT_COLOURS.map((fill, at) => rect(begin + at * 18, middle - 5, 18, 10, fill)),
+    text(end + 6, middle + 4, String(+high.toPrecision(6)), "start", colour),
+  ];
 }
 
 /** The ticks that the plot has chosen. It keeps them in fields that its types leave out. */

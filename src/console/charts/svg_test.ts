@@ -36,5 +36,6 @@ Deno.test("candles and heat maps are in the SVG with their colours", () => {
   assert.equal(candles.match(/fill="#0a0"/g)?.length, 2);
   assert.equal(candles.match(/fill="#a00"/g)?.length, 2);
   const heat = svg("heat map", [[1, 2, 3], [4, null, 6]], ["a", "b"]);
-  assert.equal(heat.match(/<rect/g)?.length, 1 + 5);
+  assert.equal(heat.match(/<rect/g)?.length, 1 + 5 + 7);
+  assert.match(heat, />1<.*>6</s);
 });

@@ -8,6 +8,7 @@ import { serverSettings } from "../sign-in/session.ts";
 import { returns } from "../store/connection.ts";
 import { notify } from "../store/notices.ts";
 import { addressOf, openPage } from "../store/pages.ts";
+import { useChoices } from "./choices.ts";
 import { exportDashboard } from "./files.ts";
 import type { Panel } from "./model.ts";
 import { withPanel } from "./model.ts";
@@ -67,6 +68,8 @@ function Board({ id, opened }: { id: string; opened: Opened }) {
   const { refreshSeconds, range, values } = view;
   const key = JSON.stringify(values);
   const variables = useMemo(() => withValues(definition.variables, values), [definition.variables, key]);
+  const resolved = useChoices(variables, range), resolvedKey = JSON.stringify(resolved);
+  const shown = useMemo(() => resolved.some(({ isLoading }) => isLoading) ? undefined : resolved, [resolvedKey]);
   useEffect(() => {
     if (refreshSeconds === 0) return;
     let isFirst = true;
@@ -133,8 +136,7 @@ function Board({ id, opened }: { id: string; opened: Opened }) {
         </p>
       )}
       <VariablesBar
-        variables={variables}
-        range={range}
+        variables={resolved}
         onChange={(changed) => choose({ values: { ...values, ...changed } })}
       />
       {definition.panels.length === 0 && (
@@ -150,7 +152,7 @@ function Board({ id, opened }: { id: string; opened: Opened }) {
             key={panel.id}
             panel={panel}
             range={range}
-            variables={variables}
+            variables={shown}
             tick={tick}
             onZoom={(next) => choose({ range: next })}
             actions={canEdit ? panelActions(id, opened, panel, () => setEdited(panel)) : []}

@@ -5,7 +5,7 @@ import { fullStatement, VariableError } from "./statement.ts";
 
 const text = (name: string, value: string): Variable => ({ name, type: "text", value });
 const DAY = { from: "2026-01-01T00:00", to: "2026-01-02T00:00" };
-const full = (statement: string, variables: Variable[] = []) => fullStatement(statement, DAY, variables).text;
+const full = (statement: string, variables: Variable[] = []) => fullStatement(statement, DAY, variables);
 
 Deno.test("fullStatement() declares what the statement uses, as literals", () => {
   assert.equal(
@@ -23,9 +23,22 @@ Deno.test("fullStatement() declares what the statement uses, as literals", () =>
 
 Deno.test("fullStatement() puts its declarations before the statement's own, which win", () => {
   const own = "declare @s := 'own', @n := 3 select @s, @n, @to";
-  const { text: made, prefixLength } = fullStatement(own, DAY, [text("s", "given")]);
-  assert.equal(made, "DECLARE @to := '2026-01-02T00:00:00.000Z'::timestamp, @s := 'own', @n := 3 select @s, @n, @to");
-  assert.equal(made.indexOf("@n :=") - prefixLength, own.indexOf("@n :="));
+  assert.equal(
+    full(own, [text("s", "given")]),
+    "DECLARE @to := '2026-01-02T00:00:00.000Z'::timestamp, @s := 'own', @n := 3 select @s, @n, @to",
+  );
+});
+
+Deno.test("fullStatement() writes lists in the place of their names", () => {
+  const list = (value: string, more: Partial<Variable> = {}) =>
+    full("select '@s' from t where s in (@s) or r in (@S)", [{ ...text("s", value), isList: true, ...more }]);
+  assert.equal(list('["a","it\'s"]'), "select '@s' from t where s in ('a', 'it''s') or r in ('a', 'it''s')");
+  const choices = ["x", "y"];
+  assert.equal(list("[]", { choices }), "select '@s' from t where s in ('x', 'y') or r in ('x', 'y')");
+  assert.equal(list(""), "select '@s' from t where s in (null) or r in (null)");
+  assert.equal(list('["1","2.5"]', { type: "number" }), "select '@s' from t where s in (1, 2.5) or r in (1, 2.5)");
+  assert.throws(() => list('["1) or (1"]', { type: "number" }), VariableError);
+  assert.equal(list('["@from"]'), "select '@s' from t where s in ('@from') or r in ('@from')");
 });
 
 Deno.test("fullStatement() takes numbers as they are, and nothing else for a number", () => {

@@ -27,12 +27,25 @@ export interface Variable {
   /** Without `@`. */
   name: string;
   type: "text" | "number";
+  /** With `isList` a list as JSON. */
   value: string;
   /** The values to choose from: given, or the first column of a statement. Otherwise any value can be typed. */
   choices?: string[];
   statement?: string;
   /** The empty value can be chosen, too. */
   hasAll?: boolean;
+  /** Any number of the choices can be chosen. An empty list stands for all of them. */
+  isList?: boolean;
+}
+
+/** The chosen values of a variable with `isList`. */
+export function listOf({ value }: Pick<Variable, "value">): string[] {
+  try {
+    const list = JSON.parse(value);
+    return Array.isArray(list) ? list.map(String) : [];
+  } catch {
+    return [];
+  }
 }
 
 export interface Definition {
@@ -78,7 +91,7 @@ export function definitionOf(value: unknown): Definition | string {
 }
 
 function variableFaultOf(one: Partial<Variable>, known: readonly Variable[]): string | undefined {
-  const { name, type, value, choices, statement } = one ?? {};
+  const { name, type, value, choices, statement, isList } = one ?? {};
   if (typeof name !== "string") return "expected a name";
   if (type !== "text" && type !== "number") return `type: found ${JSON.stringify(type)}, expected text or number`;
   if (typeof value !== "string") return "value: expected a text";
@@ -86,6 +99,7 @@ function variableFaultOf(one: Partial<Variable>, known: readonly Variable[]): st
     return "choices: expected an array of texts";
   }
   if (statement !== undefined && typeof statement !== "string") return "statement: expected a text";
+  if (isList === true && choices === undefined && statement === undefined) return "isList: expected choices";
   return variableFault(name, known);
 }
 

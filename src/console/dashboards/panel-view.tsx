@@ -10,21 +10,21 @@ import { showValue } from "../results/show-value.ts";
 import { sorted, type Sorting } from "../results/sorting.ts";
 import { bytesText } from "../results/summary.ts";
 import { zone } from "../results/view-settings.ts";
-import { type Outcome, query, type Rows } from "../server/client.ts";
+import type { Rows } from "../server/client.ts";
 import { Denied } from "../sign-in/denied.tsx";
 import { isServerAway, returns } from "../store/connection.ts";
 import { isDark } from "../store/theme.ts";
 import { openTab } from "../store/tabs.ts";
 import type { Panel, Variable } from "./model.ts";
+import { type PanelOutcome, panelOutcome } from "./panel-outcome.ts";
 import type { Range } from "./range.ts";
 import { fullStatement, VariableError } from "./statement.ts";
-
-const ROWS_MAX = 20_000;
 
 interface Props {
   panel: Panel;
   range: Range;
-  variables: readonly Variable[];
+  /** Undefined while they are loaded. */
+  variables: readonly Variable[] | undefined;
   /** Counts up to run the statement again. */
   tick: number;
   actions: readonly MenuItem[];
@@ -34,10 +34,12 @@ interface Props {
 
 export function PanelView({ panel, range, variables, tick, actions, onZoom }: Props) {
   const { title, statement, width, height } = panel;
-  const full = useMemo(() => prepared(statement, range, variables), [statement, JSON.stringify(range), variables]);
-  const { outcome, isRunning } = useRows(full, tick);
+  const key = JSON.stringify([range, statement]);
+  const prepared = useMemo(() => textFor(statement, range, variables), [key, variables]);
+  const { text, fault } = prepared;
+  const { outcome, isRunning } = useOutcome(panel, text, range, tick);
   const items = [
-    ...typeof full === "string" ? [] : [{ name: "Open in the editor", run: () => openTab(full.text, title) }],
+    ...text === undefined ? [] : [{ name: "Open in the editor", run: () => openTab(text, title) }],
     ...actions,
   ];
   return (
@@ -54,49 +56,53 @@ export function PanelView({ panel, range, variables, tick, actions, onZoom }: Pr
           ⋯
         </button>
       </div>
-      {typeof full === "string"
-        ? <p class="panel-error" role="alert">{full}</p>
+      {fault !== undefined
+        ? <p class="panel-error" role="alert">{fault}</p>
         : <Content panel={panel} outcome={outcome} onZoom={onZoom} />}
     </section>
   );
 }
 
-/** A text tells which variable has a value that cannot be used. */
-function prepared(statement: string, range: Range, variables: readonly Variable[]) {
+/** Nothing while the variables are loaded. `fault`: which of them has a value that cannot be used. */
+function textFor(
+  statement: string,
+  range: Range,
+  variables: readonly Variable[] | undefined,
+): { text?: string; fault?: string } {
   try {
-    return fullStatement(statement, range, variables);
+    return variables === undefined ? {} : { text: fullStatement(statement, range, variables) };
   } catch (error) {
-    if (error instanceof VariableError) return error.message;
+    if (error instanceof VariableError) return { fault: error.message };
     throw error;
   }
 }
 
 /** The last rows stay until there are newer ones, and while the server is away. */
-function useRows(full: ReturnType<typeof prepared>, tick: number) {
-  const [outcome, setOutcome] = useState<Outcome>();
+function useOutcome(panel: Panel, text: string | undefined, range: Range, tick: number) {
+  const [outcome, setOutcome] = useState<PanelOutcome>();
   const [isRunning, setRunning] = useState(false);
-  const text = typeof full === "string" ? undefined : full.text;
+  const { kind, chartType, statement } = panel, rangeKey = JSON.stringify(range);
   useEffect(() => {
     if (text === undefined) return;
-    const controller = new AbortController();
+    const controller = new AbortController(), { signal } = controller;
     setRunning(true);
-    query(text, { readOnly: true, limit: ROWS_MAX, signal: controller.signal }).then((next) => {
-      if (controller.signal.aborted) return;
+    panelOutcome(panel, text, range, signal).then((next) => {
+      if (signal.aborted) return;
       setRunning(false);
       if (!isServerAway.value) setOutcome(next);
     });
     return () => controller.abort();
-  }, [text, tick, returns.value]);
+  }, [text, kind, chartType, statement, rangeKey, tick, returns.value]);
   return { outcome, isRunning };
 }
 
 interface ContentProps extends Pick<Props, "panel" | "onZoom"> {
-  outcome: Outcome | undefined;
+  outcome: PanelOutcome | undefined;
 }
 
 function Content({ panel, outcome, onZoom }: ContentProps) {
   if (outcome === undefined) return <p class="empty" role="status">Loading …</p>;
-  const { rows, error } = outcome;
+  const { rows, error, note } = outcome;
   if (error !== undefined) {
     return (
       <div class="panel-error" role="alert">
@@ -110,7 +116,7 @@ function Content({ panel, outcome, onZoom }: ContentProps) {
   return (
     <>
       {panel.kind === "table" ? <Table rows={rows} /> : <Drawing panel={panel} rows={rows} onZoom={onZoom} />}
-      {rows.dataset.length === ROWS_MAX && <p class="empty">The first {ROWS_MAX.toLocaleString("en")} rows.</p>}
+      {note !== undefined && <p class="note">{note}</p>}
     </>
   );
 }

@@ -55,9 +55,15 @@ export function rangeValues(range: Range): Record<"from" | "to" | "interval", st
     const { count, unit } = lastOf(range.last)!;
     return { from: `dateadd('${unit}', -${count}, now())`, to: "now()", interval: stepOf(count * UNIT_MS[unit]) };
   }
-  const [from, to] = [range.from, range.to].map((text) => Date.parse(utc(text)));
+  const [from, to] = rangeEnds(range);
   return { from: time(from), to: time(to), interval: stepOf(to - from) };
 }
+
+/** Milliseconds since 1970. */
+export const rangeEnds = ({ from, to }: { from: string; to: string }): [from: number, to: number] => [
+  Date.parse(utc(from)),
+  Date.parse(utc(to)),
+];
 
 const time = (at: string | number) => `'${new Date(at).toISOString()}'::timestamp`;
 

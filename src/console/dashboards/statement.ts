@@ -1,43 +1,51 @@
 /**
- * Gives a panel's statement the time range and the variables: by DECLARE in front of it. Values are literals there, so no value can
- * change the statement.
+ * Gives a panel's statement the time range and the variables: by DECLARE in front of it, and lists in the place of their names, as
+ * DECLARE has no lists. Values are literals, so no value can change the statement.
  */
 import { literal } from "../store/schema.ts";
-import type { Variable } from "./model.ts";
+import { listOf, type Variable } from "./model.ts";
 import { type Range, rangeValues } from "./range.ts";
 
 const SKIPPED = /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|--[^\n]*|\/\*[^]*?(?:\*\/|$)/g;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
-export interface FullStatement {
-  text: string;
-  /** What was put in front: positions of errors are behind it. */
-  prefixLength: number;
-}
-
 /** The value of a variable cannot be used. */
 export class VariableError extends Error {}
 
 /** Names that the statement declares itself keep its values. @throws {VariableError} */
-export function fullStatement(statement: string, range: Range, variables: readonly Variable[]): FullStatement {
-  const code = statement.replace(SKIPPED, (skipped) => " ".repeat(skipped.length));
-  const isUsed = (name: string) => new RegExp(`@${name}\\b(?!\\s*:=)`, "i").test(code);
-  const isOwn = (name: string) => new RegExp(`@${name}\\s*:=`, "i").test(code);
-  const values: [name: string, sql: string][] = [
-    ...Object.entries(rangeValues(range)),
-    ...variables.filter(({ name }) => isUsed(name)).map((one) => [one.name, valueOf(one)] as [string, string]),
+export function fullStatement(given: string, range: Range, variables: readonly Variable[]): string {
+  const isOwn = ({ name }: { name: string }) => new RegExp(`@${name}\\s*:=`, "i").test(codeOf(given));
+  const lists = variables.filter((one) => one.isList && !isOwn(one));
+  const statement = lists.reduce(withList, given), code = codeOf(statement);
+  const values: { name: string; sql(): string }[] = [
+    ...Object.entries(rangeValues(range)).map(([name, sql]) => ({ name, sql: () => sql })),
+    ...variables.filter(({ isList }) => !isList).map((one) => ({ name: one.name, sql: () => valueOf(one, one.value) })),
   ];
-  const declared = values.filter(([name]) => isUsed(name) && !isOwn(name)).map(([name, sql]) => `@${name} := ${sql}`);
-  if (declared.length === 0) return { text: statement, prefixLength: 0 };
+  const declared = values.filter((one) => usesOf(one.name).test(code) && !isOwn(one))
+    .map(({ name, sql }) => `@${name} := ${sql()}`);
+  if (declared.length === 0) return statement;
   const before = `DECLARE ${declared.join(", ")}`;
   const own = /^\s*declare\b/i.exec(code);
-  if (own === null) return { text: `${before} ${statement}`, prefixLength: before.length + 1 };
   // Its own declarations follow in the same list.
-  const rest = statement.slice(own[0].length);
-  return { text: `${before},${rest}`, prefixLength: before.length + 1 - own[0].length };
+  return own === null ? `${before} ${statement}` : `${before},${statement.slice(own[0].length)}`;
 }
 
-function valueOf({ name, type, value }: Variable): string {
+/** The statement with spaces in the place of texts and comments. */
+const codeOf = (statement: string) => statement.replace(SKIPPED, (skipped) => " ".repeat(skipped.length));
+const usesOf = (name: string) => new RegExp(`@${name}\\b(?!\\s*:=)`, "gi");
+
+function withList(statement: string, variable: Variable): string {
+  const { name, choices = [] } = variable, uses = [...codeOf(statement).matchAll(usesOf(name))];
+  if (uses.length === 0) return statement;
+  const chosen = listOf(variable), values = chosen.length > 0 ? chosen : choices;
+  const sql = values.length === 0 ? "null" : values.map((value) => valueOf(variable, value)).join(", ");
+  return uses.reduceRight(
+    (text, { index, 0: use }) => text.slice(0, index) + sql + text.slice(index + use.length),
+    statement,
+  );
+}
+
+function valueOf({ name, type }: Variable, value: string): string {
   if (type === "text") return literal(value);
   if (value.trim() === "") return "null";
   if (!NUMBER.test(value.trim())) throw new VariableError(`@${name}: found '${value}', expected a number`);

@@ -1,63 +1,101 @@
-/** The values of the variables. */
-import { useEffect, useState } from "preact/hooks";
-import { query } from "../server/client.ts";
-import { textOf } from "../results/cells.ts";
-import type { Variable } from "./model.ts";
-import type { Range } from "./range.ts";
-import { fullStatement } from "./statement.ts";
-
-const CHOICES_MAX = 1000;
+/** The values of the variables, and the choice of others. */
+import { useEffect, useRef } from "preact/hooks";
+import type { ResolvedVariable } from "./choices.ts";
+import { listOf } from "./model.ts";
 
 interface Props {
-  variables: readonly Variable[];
-  range: Range;
+  variables: readonly ResolvedVariable[];
   onChange(values: Record<string, string>): void;
 }
 
-export function VariablesBar({ variables, range, onChange }: Props) {
+export function VariablesBar({ variables, onChange }: Props) {
   if (variables.length === 0) return null;
   return (
     <div class="variables" role="group" aria-label="Variables">
-      {variables.map((one) => (
-        <label key={one.name}>
-          {one.name}
-          <Value variable={one} range={range} onChange={(value) => onChange({ [one.name]: value })} />
-        </label>
-      ))}
+      {variables.map((one) => {
+        const change = (value: string) => onChange({ [one.name]: value });
+        return (
+          <div key={one.name} class="variable">
+            {one.isList ? <List variable={one} onChange={change} /> : (
+              <label>
+                {one.name} <Value variable={one} onChange={change} />
+              </label>
+            )}
+            {one.error !== undefined && <small class="error" role="alert">{one.error}</small>}
+          </div>
+        );
+      })}
     </div>
   );
 }
 
-function Value({ variable, range, onChange }: { variable: Variable; range: Range; onChange(value: string): void }) {
-  const { statement, value, hasAll, type } = variable;
-  const [found, setFound] = useState<readonly string[]>(), [error, setError] = useState<string>();
-  const { text } = statement === undefined ? { text: undefined } : fullStatement(statement, range, []);
-  useEffect(() => {
-    if (text === undefined) return;
-    const controller = new AbortController();
-    query(text, { readOnly: true, limit: CHOICES_MAX, signal: controller.signal }).then(({ rows, error }) => {
-      if (controller.signal.aborted) return;
-      setError(error?.message);
-      if (rows !== undefined) setFound(rows.dataset.map(([first]) => textOf(first)));
-    });
-    return () => controller.abort();
-  }, [text]);
-  const choices = found ?? variable.choices;
-  if (choices === undefined) {
+interface ValueProps {
+  variable: ResolvedVariable;
+  onChange(value: string): void;
+}
+
+function Value({ variable: { choices, value, hasAll, type, isLoading }, onChange }: ValueProps) {
+  if (choices === undefined && !isLoading) {
     return (
       <input
         value={value}
         inputMode={type === "number" ? "decimal" : undefined}
-        title={error}
         onChange={(event) => onChange(event.currentTarget.value)}
       />
     );
   }
+  const known = choices ?? [];
   // A value that is no choice any more stays visible.
-  const all = [...hasAll ? [""] : [], ...choices.includes(value) || value === "" && hasAll ? [] : [value], ...choices];
+  const all = [...hasAll ? [""] : [], ...known.includes(value) || value === "" && hasAll ? [] : [value], ...known];
   return (
-    <select value={value} title={error} onChange={(event) => onChange(event.currentTarget.value)}>
+    <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
       {all.map((choice) => <option key={choice} value={choice}>{choice === "" && hasAll ? "(all)" : choice}</option>)}
     </select>
+  );
+}
+
+/** Any number of values. */
+function List({ variable, onChange }: ValueProps) {
+  const { name, choices = [] } = variable, chosen = listOf(variable);
+  const box = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const close = ({ target }: Event) => {
+      if (!box.current!.contains(target as Node)) box.current!.open = false;
+    };
+    addEventListener("pointerdown", close);
+    addEventListener("focusin", close);
+    return () => {
+      removeEventListener("pointerdown", close);
+      removeEventListener("focusin", close);
+    };
+  }, []);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !box.current!.open) return;
+    box.current!.open = false;
+    box.current!.querySelector("summary")!.focus();
+  };
+  const shown = chosen.length === 0 ? "(all)" : chosen.length <= 2 ? chosen.join(", ") : `${chosen.length} values`;
+  // Values that are no choices any more stay visible.
+  const all = [...chosen.filter((one) => !choices.includes(one)), ...choices];
+  return (
+    <details ref={box} class="list" onKeyDown={onKeyDown}>
+      <summary>
+        {name} <span>{shown} ▾</span>
+      </summary>
+      <div role="group" aria-label={`Values of ${name}`}>
+        <button type="button" disabled={chosen.length === 0} onClick={() => onChange("[]")}>All</button>
+        {all.map((choice) => (
+          <label key={choice}>
+            <input
+              type="checkbox"
+              checked={chosen.includes(choice)}
+              onChange={({ currentTarget: { checked } }) =>
+                onChange(JSON.stringify(all.filter((one) => one === choice ? checked : chosen.includes(one))))}
+            />
+            {choice === "" ? "(empty)" : choice}
+          </label>
+        ))}
+      </div>
+    </details>
   );
 }

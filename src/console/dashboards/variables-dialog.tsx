@@ -1,7 +1,7 @@
 /** Edits the variables of a dashboard. */
 import { useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
-import { type Variable, variableFault } from "./model.ts";
+import { listOf, type Variable, variableFault } from "./model.ts";
 
 interface Props {
   variables: readonly Variable[];
@@ -29,7 +29,8 @@ export function VariablesDialog({ variables, onDone, onCancel }: Props) {
         <h2 id="variables-title">Variables</h2>
         <p class="hint">
           A statement uses the value as <code>@name</code>. With "all" the value may be empty:{" "}
-          <code>where @name = '' or symbol = @name</code>
+          <code>where @name = '' or symbol = @name</code>. Several values are a list, with none chosen that of all:{" "}
+          <code>where symbol in (@name)</code>
         </p>
         {list.map((one, at) => (
           <fieldset key={at}>
@@ -51,7 +52,7 @@ export function VariablesDialog({ variables, onDone, onCancel }: Props) {
               Values
               <select
                 value={sourceOf(one)}
-                onChange={(event) => change(at, sourceChange(event.currentTarget.value))}
+                onChange={(event) => change(at, sourceChange(one, event.currentTarget.value))}
               >
                 {SOURCES.map((source) => <option key={source}>{source}</option>)}
               </select>
@@ -85,14 +86,26 @@ export function VariablesDialog({ variables, onDone, onCancel }: Props) {
               </label>
             )}
             {sourceOf(one) !== "any value" && (
-              <label class="check">
-                <input
-                  type="checkbox"
-                  checked={one.hasAll === true}
-                  onChange={(event) => change(at, { hasAll: event.currentTarget.checked })}
-                />
-                with "all"
-              </label>
+              <p class="checks">
+                <label class="check">
+                  <input
+                    type="checkbox"
+                    checked={one.isList === true}
+                    onChange={(event) => change(at, listChange(one, event.currentTarget.checked))}
+                  />
+                  several values
+                </label>
+                {!one.isList && (
+                  <label class="check">
+                    <input
+                      type="checkbox"
+                      checked={one.hasAll === true}
+                      onChange={(event) => change(at, { hasAll: event.currentTarget.checked })}
+                    />
+                    with "all"
+                  </label>
+                )}
+              </p>
             )}
             {faults[at] !== undefined && one.name !== "" && <p class="error" role="alert">{faults[at]}</p>}
           </fieldset>
@@ -112,7 +125,15 @@ export function VariablesDialog({ variables, onDone, onCancel }: Props) {
   );
 }
 
-const sourceChange = (source: string): Partial<Variable> => ({
+const sourceChange = (one: Variable, source: string): Partial<Variable> => ({
   choices: source === "a list" ? [] : undefined,
   statement: source === "a statement" ? "" : undefined,
+  ...source === "any value" && listChange(one, false),
 });
+
+const listChange = (one: Variable, isList: boolean): Partial<Variable> => {
+  const chosen = one.isList ? listOf(one) : one.value === "" ? [] : [one.value];
+  return isList
+    ? { isList, hasAll: undefined, value: JSON.stringify(chosen) }
+    : { isList: undefined, value: chosen[0] ?? "" };
+};

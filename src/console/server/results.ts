@@ -13,6 +13,8 @@ export interface Progress {
 
 export interface RunOptions {
   signal?: AbortSignal;
+  /** The server refuses a statement that does more than read. */
+  readOnly?: boolean;
   /** Orders the rows by a column, by its index. The server runs the statement again for that. */
   sorting?: { column: number; order: "ascending" | "descending" };
   /** Finer samples of a range of time, in milliseconds since 1970: the statement needs a SAMPLE BY. */
@@ -58,10 +60,11 @@ class RefusedError extends Error {
 export async function runStatement(text: string, options: RunOptions = {}): Promise<Outcome> {
   const started = performance.now();
   const after = (outcome: Omit<Outcome, "durationMs">) => ({ ...outcome, durationMs: performance.now() - started });
-  const { signal, sorting, samples, onUpdate } = options;
+  const { signal, readOnly, sorting, samples, onUpdate } = options;
   let id: string | undefined;
   try {
     const body = new URLSearchParams({ query: text, wait: String(FIRST_WAIT_MS) });
+    if (readOnly) body.set("readOnly", "true");
     if (sorting !== undefined) {
       body.set("sort", String(sorting.column + 1));
       body.set("descending", String(sorting.order === "descending"));
