@@ -1,6 +1,7 @@
 /** Results and tables in the console. */
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
+import { startServer } from "../server.ts";
 import { run, test, textsOf } from "./visit.ts";
 
 const cellsOf = (page: Page, column: number) => textsOf(page, `.grid .row [aria-colindex="${column}"]`);
@@ -159,6 +160,29 @@ test("a million rows are scrolled to the last one, without holding them", async 
   await run(page, "select 1");
   for (let k = 0; k < 50 && files() > 0; k++) await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(files(), 0);
+});
+
+test("results outlive a reload, small and large ones", async ({ page, server }) => {
+  await run(page, "select 6 * 7 answer; select x, 'row ' || x text from long_sequence(300000)", "Control+Shift+Enter");
+  const reload = async () => {
+    await page.reload();
+    await page.waitForSelector(".summary[role=status]:has-text('300,000 rows')");
+  };
+  await reload();
+  await page.focus(".grid");
+  await page.keyboard.press("Control+End");
+  await page.waitForSelector(".grid .row:not(.loading) >> text=row 300000");
+  await page.click(".runs button >> nth=0");
+  await page.waitForSelector(".grid [role=gridcell]:text-is('42')");
+  await page.click(".runs button >> nth=1");
+  await server.stop();
+  await using again = await startServer({ root: server.root, httpPort: server.httpPort, keepRoot: true });
+  await page.waitForSelector(".away", { state: "hidden" });
+  await reload();
+  await page.focus(".grid");
+  await page.keyboard.press("Control+End");
+  await page.click("text=Run again");
+  await page.waitForSelector(".grid .row:not(.loading)");
 });
 
 test("a result that has expired says so, and runs again by a click", async ({ page, server }) => {

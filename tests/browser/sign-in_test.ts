@@ -123,12 +123,25 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.click("dialog .sign-in button:text-is('Not now')");
     await page.waitForSelector(".summary.error");
     assert.match(await page.innerText(".cm-line"), /^select 43/);
-    // Somebody else signs in: what the page shows of the user before disappears.
+    // Somebody else signs in: neither texts nor history nor results of the user before are there.
     await page.keyboard.press("Control+Enter");
     await signIn(page, ADMIN.name, ADMIN.password);
     await page.waitForSelector("nav button:has-text('admin')");
     await page.waitForSelector(".summary:has-text('Ctrl + Enter runs')");
-    assert.match(await page.innerText(".cm-line"), /^select 43/);
+    assert.doesNotMatch(await page.innerText(".cm-content"), /select 43/);
+    await page.keyboard.press("Control+H");
+    await page.waitForSelector(".chooser");
+    assert.doesNotMatch(await page.innerText(".chooser"), /answer/);
+    await page.keyboard.press("Escape");
+    // The user before finds the texts again.
+    await page.context().clearCookies();
+    await type(page, "select 44");
+    await page.keyboard.press("Control+Enter");
+    await signIn(page, "bob", "new one");
+    await page.waitForSelector("nav button:has-text('bob')");
+    await page.waitForSelector(".cm-line:has-text('select 43')");
+    await page.keyboard.press("Control+H");
+    await page.waitForSelector(".chooser:has-text('answer')");
     await page.context().close();
   },
 

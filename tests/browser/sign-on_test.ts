@@ -160,6 +160,8 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     const page = await newPage(house);
     await signIn(page);
     await isReady(page);
+    await run(page, "select x, x * 2 twice from long_sequence(200000)");
+    await page.click("[aria-label='New tab']");
     house.provider.users.get("alice")!.isRevoked = true;
     await type(page, "select 7 * 6 answer");
     const before = tokenRequests(house);
@@ -172,6 +174,13 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await begin(page);
     await page.waitForSelector("nav button:has-text('Alice Smith')");
     assert.match(await page.innerText(".cm-line"), /^select 7 \* 6 answer/);
+    await page.click("button:text-is('Run again')");
+    await page.waitForSelector(".grid [role=gridcell]:text-is('42')");
+    // A result from before is found again in the server.
+    await page.click(".tab button:text-is('Query 1')");
+    await page.focus(".grid");
+    await page.keyboard.press("Control+End");
+    await page.waitForSelector(".grid .row:not(.loading) >> text=400000");
     await page.context().close();
   },
 

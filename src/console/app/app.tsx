@@ -11,7 +11,7 @@ import { Editor, editor } from "../editor/editor.tsx";
 import { Results } from "../results/results.tsx";
 import { notice, notify } from "../store/notices.ts";
 import { isTreeOpen, panel } from "../store/panels.ts";
-import { isRunning } from "../store/runs.ts";
+import { isRunning, restoreRuns } from "../store/runs.ts";
 import { loadSchema } from "../store/schema.ts";
 import { activeTab, openTab } from "../store/tabs.ts";
 import { AccountMenu } from "../sign-in/account-menu.tsx";
@@ -29,6 +29,7 @@ import { TabBar } from "./tab-bar.tsx";
 
 export function App() {
   useEffect(() => {
+    restoreRuns();
     loadSchema();
     openLink();
     const stops = [listenForKeys(), listenForDrops()];

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { type DashboardSave, readDashboard, saveDashboard } from "../server/dashboards.ts";
 import { notify } from "../store/notices.ts";
 import { openPage } from "../store/pages.ts";
-import { saved } from "../store/saved.ts";
+import { savedOfUser } from "../store/saved.ts";
 import { type Definition, definitionOf, EMPTY, type Panel, withPanel } from "./model.ts";
 
 export interface Opened {
@@ -26,7 +26,7 @@ const isOpened = (value: unknown) => {
 };
 
 /** By id. */
-const drafts = saved<Record<string, Opened>>(
+const drafts = savedOfUser<Record<string, Opened>>(
   "dashboards",
   {},
   (value) => typeof value === "object" && Object.values(value as object).every(isOpened),

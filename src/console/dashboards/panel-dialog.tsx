@@ -1,7 +1,7 @@
 /** Edits a panel. What was typed is kept until it is done or cancelled, even if the page is reloaded. */
 import { useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
-import { saved } from "../store/saved.ts";
+import { savedOfUser } from "../store/saved.ts";
 import { CHART_TYPES, HEIGHTS, KINDS, type Panel, UNITS, WIDTHS } from "./model.ts";
 
 interface Props {
@@ -15,7 +15,7 @@ interface Props {
 const BEST = "what fits best";
 
 /** The form that was left last. */
-const left = saved<{ key: string; panel: Omit<Panel, "id"> }>("panel", { key: "", panel: {} as Panel }, isLeft);
+const left = savedOfUser<{ key: string; panel: Omit<Panel, "id"> }>("panel", { key: "", panel: {} as Panel }, isLeft);
 
 function isLeft(value: unknown): boolean {
   const { key, panel } = value as Partial<typeof left.value>;

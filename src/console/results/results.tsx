@@ -1,5 +1,5 @@
 /** The outcomes of the last run: a summary of each statement, and the rows of the selected one. */
-import { chooseRun, chosenRun, isRunning, type Run, runs } from "../store/runs.ts";
+import { chooseRun, chosenRun, isRunning, rerun, type Run, runs } from "../store/runs.ts";
 import type { Progress } from "../server/results.ts";
 import { activeTab } from "../store/tabs.ts";
 import { RowsView } from "./rows-view.tsx";
@@ -16,6 +16,11 @@ export function Results() {
       <p class={error === undefined ? "summary" : "summary error"} role="status">{summaryOf(run)}</p>
       {error !== undefined && <Denied message={error.message} />}
       {run?.outcome?.notices?.map((text, at) => <p key={at} class="summary">{text}</p>)}
+      {run?.outcome?.isLost && (
+        <p class="summary">
+          <button type="button" class="main" onClick={rerun}>Run again</button>
+        </p>
+      )}
       {rows !== undefined && <RowsView key={run!.key} rows={rows} statement={run!.statement} />}
     </section>
   );
@@ -52,6 +57,7 @@ function summaryOf(run: Run | undefined): string {
   if (run === undefined) return "Ctrl + Enter runs the statement at the cursor.";
   const { outcome, progress, rowsSoFar } = run;
   if (outcome === undefined) return `Running …${progressText(progress)}${soFar(rowsSoFar?.count)}`;
+  if (outcome.isLost) return "This result was not kept when the page was left.";
   return outcome.error === undefined ? outcomeDetails(outcome) : outcome.error.message + placeOf(run);
 }
 

@@ -2,7 +2,8 @@
 import type { Outcome } from "../server/client.ts";
 
 /** "12 rows · 3.1 ms" */
-export function outcomeText({ rows, changed, durationMs }: Outcome): string {
+export function outcomeText({ rows, changed, durationMs, isLost }: Outcome): string {
+  if (isLost) return "not kept";
   const count = rows?.count ?? changed;
   return `${count === undefined ? "OK" : countText(count)} · ${time(durationMs)}`;
 }

@@ -16,6 +16,8 @@ export interface Rows {
   count: number;
   /** The result in the server, if the page has not all of its rows. */
   spool?: { id: string; isRunning: boolean };
+  /** The result in the server, if the page has all rows and it was kept nevertheless. */
+  keptId?: string;
   /** The setting of the server that has left rows out. */
   cutBy?: string;
   /** Of EXPLAIN. */
@@ -28,6 +30,8 @@ export interface Outcome {
   changed?: number;
   error?: QueryError;
   notices?: string[];
+  /** The statement was cancelled, or its rows were dropped, when the page was left. */
+  isLost?: boolean;
   /** Time until the whole answer had arrived. */
   durationMs: number;
   /** Times within the server. */

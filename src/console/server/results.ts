@@ -15,6 +15,8 @@ export interface RunOptions {
   signal?: AbortSignal;
   /** The server refuses a statement that does more than read. */
   readOnly?: boolean;
+  /** The server keeps the rows even if the page has all of them, to be found again after a reload. */
+  isKept?: boolean;
   /** Orders the rows by a column, by its index. The server runs the statement again for that. */
   sorting?: { column: number; order: "ascending" | "descending" };
   /** Finer samples of a range of time, in milliseconds since 1970: the statement needs a SAMPLE BY. */
@@ -60,7 +62,7 @@ class RefusedError extends Error {
 export async function runStatement(text: string, options: RunOptions = {}): Promise<Outcome> {
   const started = performance.now();
   const after = (outcome: Omit<Outcome, "durationMs">) => ({ ...outcome, durationMs: performance.now() - started });
-  const { signal, readOnly, sorting, samples, onUpdate } = options;
+  const { signal, readOnly, isKept, sorting, samples, onUpdate } = options;
   let id: string | undefined;
   try {
     const body = new URLSearchParams({ query: text, wait: String(FIRST_WAIT_MS) });
@@ -77,7 +79,7 @@ export async function runStatement(text: string, options: RunOptions = {}): Prom
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const first: Reply = await ask(PATH, { method: "POST", headers, body, signal });
     id = first.id;
-    let dataset = first.dataset ?? [], last = first;
+    let dataset = first.dataset ?? [], last = first, keptId: string | undefined;
     const rowsOf = ({ columns, rows, cutBy, plan, state }: Reply): Rows | undefined => {
       if (columns === undefined) return undefined;
       return {
@@ -99,11 +101,13 @@ export async function runStatement(text: string, options: RunOptions = {}): Prom
       dataset = [...dataset, ...more.dataset ?? []];
     }
     if (id !== undefined && dataset.length === last.rows) {
-      release(id);
+      if (isKept && last.columns !== undefined) keptId = id;
+      else release(id);
       id = undefined;
     }
     const more = { notices: first.notices, compileMs: millis(first.compileNs), executeMs: millis(last.executeNs) };
     const rows = rowsOf(last);
+    if (rows !== undefined) rows.keptId = keptId;
     if (rows === undefined) return after({ changed: last.category === "dml" ? last.changed : undefined, ...more });
     return after({ rows, ...more });
   } catch (error) {

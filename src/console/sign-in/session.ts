@@ -4,6 +4,7 @@
  */
 import { signal } from "@preact/signals";
 import { useCredentials } from "../server/request.ts";
+import { openStorageOf } from "../store/saved.ts";
 import { finishSignIn, goToProvider, leaveProvider, takeReturn, takeReturns } from "./provider-sign-in.ts";
 import { fetchServerSettings, type ServerSettings } from "./server-settings.ts";
 import { bearer, forgetTokens, heldTokens, renewalError, renewRefused } from "./tokens.ts";
@@ -21,6 +22,8 @@ export interface User {
 
 export const shownName = ({ name, fullName }: User) => fullName ?? name;
 
+/** The server does not answer yet. */
+export const isWaiting = signal(false);
 /** The provider has sent the browser back, and its answer is checked. */
 export const isReturning = signal(false);
 export const phase = signal<Phase>("starting");
@@ -30,7 +33,9 @@ export const user = signal<User | undefined>(undefined);
 /** Why the last attempt to sign in has failed. */
 export const refusal = signal("");
 
+const RETRY_MS = 1_000;
 let version = 0;
+let leaves = false;
 /** Resolves the requests that wait for the user to sign in again. */
 let settleWaiting: ((isSignedIn: boolean) => void) | undefined;
 let waiting: Promise<boolean> | undefined;
@@ -40,7 +45,15 @@ export async function startSession(): Promise<void> {
   useCredentials({ header: bearer, version: () => version, ask: askAgain });
   const returned = takeReturn();
   isReturning.value = returned !== undefined;
-  const [settings, answer] = await Promise.all([fetchServerSettings(), returned === undefined ? whoAmI() : undefined]);
+  let settings: ServerSettings | undefined, answer: Answer | undefined;
+  for (;;) {
+    [settings, answer] = await Promise.all([fetchServerSettings(), returned === undefined ? whoAmI() : undefined]);
+    if (settings !== undefined && !(answer !== undefined && isAway(answer))) break;
+    // Without the user's name, nothing of theirs could be shown.
+    isWaiting.value = true;
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+  isWaiting.value = false;
   if (settings !== undefined) serverSettings.value = settings;
   if (returned !== undefined && settings?.provider !== undefined) {
     refusal.value = await messageOf(finishSignIn(settings.provider, returned));
@@ -74,8 +87,12 @@ export function cancelSignIn(): void {
   phase.value = "signed-in";
 }
 
+/** The page is left by a sign-out. */
+export const isSigningOut = (): boolean => leaves;
+
 /** Nothing of the session stays in the page. */
 export async function signOut(): Promise<void> {
+  leaves = true;
   await fetch("exec?session=false", { method: "POST", headers: { "x-sundial-page": "1" }, body: FORM }).catch(() => {});
   if (!leaveProvider(serverSettings.value.provider)) location.reload();
 }
@@ -101,12 +118,20 @@ async function whoAmI(password?: string): Promise<Answer> {
   }
 }
 
+/** No answer, too many requests, and what proxies say while the server starts. */
+const AWAY = [0, 429, 502, 503, 504];
+const isAway = (answer: Answer): boolean => "status" in answer && AWAY.includes(answer.status);
+
 /** Returns true if the user is signed in now. */
 function take(answer: Answer): boolean {
   if ("name" in answer) {
     const { name } = answer, tokens = heldTokens();
     // What the page shows belongs to the user before.
-    if (phase.value === "expired" && name !== user.value?.name) location.reload();
+    if (phase.value === "expired" && name !== user.value?.name) {
+      location.reload();
+      return true;
+    }
+    openStorageOf(name);
     version++;
     user.value = { name, fullName: tokens?.fullName, isExternal: tokens !== undefined };
     refusal.value = "";
@@ -116,7 +141,12 @@ function take(answer: Answer): boolean {
   }
   const { status, message } = answer, hasToken = heldTokens() !== undefined;
   // What else is wrong with the server is shown when a statement runs.
-  phase.value = status === 401 || status === 403 || hasToken ? "signed-out" : "signed-in";
+  if (status === 401 || status === 403 || hasToken) {
+    phase.value = "signed-out";
+  } else {
+    openStorageOf("");
+    phase.value = "signed-in";
+  }
   if (status === 401 && hasToken) refusal.value = "The server does not accept the sign-in of the identity provider.";
   else if (status === 403 || hasToken) refusal.value = message;
   return false;

@@ -1,18 +1,17 @@
 /** Shows the page to those who may use it. Others sign in first. */
 import type { ComponentChildren } from "preact";
 import { useModal } from "../app/modal.ts";
-import { cancelSignIn, isReturning, phase, serverSettings } from "./session.ts";
+import { cancelSignIn, isReturning, isWaiting, phase, serverSettings } from "./session.ts";
 import { SignInForm } from "./sign-in-form.tsx";
 
 export function SignInGate({ children }: { children: ComponentChildren }) {
   if (phase.value === "starting") {
-    return isReturning.value
-      ? (
-        <Card>
-          <p role="status">Signing in …</p>
-        </Card>
-      )
-      : null;
+    const text = isWaiting.value ? "The server does not answer yet …" : isReturning.value ? "Signing in …" : undefined;
+    return text === undefined ? null : (
+      <Card>
+        <p role="status">{text}</p>
+      </Card>
+    );
   }
   if (phase.value === "signed-out") return <SignInPage />;
   return (

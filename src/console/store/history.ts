@@ -1,6 +1,6 @@
-/** Statements executed in this browser, the latest first. */
+/** Statements that the user has executed in this browser, the latest first. */
 import type { Outcome } from "../server/client.ts";
-import { saved } from "./saved.ts";
+import { savedOfUser } from "./saved.ts";
 
 export interface Past {
   statement: string;
@@ -15,7 +15,7 @@ const KEPT_MAX = 500;
 /** Longer statements, such as large INSERTs, would fill the browser's storage. */
 const LENGTH_MAX = 20_000;
 
-export const history = saved<Past[]>("history", [], Array.isArray);
+export const history = savedOfUser<Past[]>("history", [], Array.isArray);
 
 /** A statement that is executed again moves to the front. */
 export function addToHistory(statement: string, { durationMs, rows, changed, error }: Outcome): void {

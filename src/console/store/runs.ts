@@ -2,7 +2,9 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Outcome, Rows } from "../server/client.ts";
 import { type Progress, release, runStatement } from "../server/results.ts";
+import { isSigningOut, user } from "../sign-in/session.ts";
 import { addToHistory } from "./history.ts";
+import { keepRuns, takeRuns } from "./kept-runs.ts";
 import { activeTab, tabs } from "./tabs.ts";
 import { refreshSchema } from "./schema.ts";
 
@@ -87,11 +89,13 @@ function setRuns(tab: number, next: readonly Run[]): void {
 }
 
 const spoolsOf = (list: readonly Pick<Run, "outcome" | "rowsSoFar">[]) =>
-  list.flatMap(({ outcome, rowsSoFar }) => outcome?.rows?.spool?.id ?? rowsSoFar?.spool?.id ?? []);
+  list.flatMap(({ outcome, rowsSoFar }) =>
+    outcome?.rows?.spool?.id ?? outcome?.rows?.keptId ?? rowsSoFar?.spool?.id ?? []
+  );
 
 const releaseAll = (list: readonly Pick<Run, "outcome" | "rowsSoFar">[]) => spoolsOf(list).forEach(release);
 
-// Those of tabs that are closed, and of the page when it is left.
+// Those of tabs that are closed.
 effect(() => {
   const open = new Set(tabs.value.map(({ id }) => id));
   for (const [tab, list] of byTab.peek()) {
@@ -103,10 +107,26 @@ effect(() => {
     byTab.value = rest;
   }
 });
+// What is kept expires in the server if the page does not come back. What still runs is cancelled.
 addEventListener("pagehide", (event) => {
-  // A page that the browser keeps may come back.
-  if (!event.persisted) [...byTab.value.values()].forEach(releaseAll);
+  const lists = [...byTab.value.values()];
+  if (isSigningOut()) return lists.forEach(releaseAll);
+  if (user.value === undefined) return;
+  keepRuns({ user: user.value.name, runs: [...byTab.value], chosen: [...chosen.value] });
+  // A page that the browser keeps may go on.
+  if (!event.persisted) lists.forEach((list) => releaseAll(list.filter(({ outcome }) => outcome === undefined)));
 });
+
+/** The results of the page before a reload. */
+export function restoreRuns(): void {
+  const kept = user.value === undefined ? undefined : takeRuns(user.value.name);
+  if (kept === undefined) return;
+  const open = new Set(tabs.value.map(({ id }) => id));
+  const runs = kept.runs.filter(([tab]) => open.has(tab));
+  for (const [, list] of runs) for (const { id, key } of list) lastId = Math.max(lastId, id, key);
+  byTab.value = new Map(runs);
+  chosen.value = new Map(kept.chosen);
+}
 
 async function outcomeOf(
   statement: string,
@@ -115,7 +135,7 @@ async function outcomeOf(
 ): Promise<Outcome> {
   const started = performance.now();
   try {
-    return await runStatement(statement, { signal, onUpdate });
+    return await runStatement(statement, { signal, isKept: true, onUpdate });
   } catch (error) {
     if (!signal.aborted) throw error;
     return { error: { message: "Cancelled." }, durationMs: performance.now() - started };

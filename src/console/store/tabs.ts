@@ -1,7 +1,7 @@
 /** The editor's tabs with names and texts, which survive reloads. */
 import { computed, signal } from "@preact/signals";
 import { openPage } from "./pages.ts";
-import { saved } from "./saved.ts";
+import { savedOfUser } from "./saved.ts";
 
 export interface Tab {
   id: number;
@@ -20,12 +20,12 @@ const isTab = (value: unknown) => {
   return typeof id === "number" && typeof name === "string" && typeof text === "string";
 };
 
-export const tabs = saved<Tab[]>(
+export const tabs = savedOfUser<Tab[]>(
   "tabs",
   [{ id: 1, name: "Query 1", text: FIRST_TEXT }],
   (value) => Array.isArray(value) && value.length > 0 && value.every(isTab),
 );
-const chosenId = saved<number>("tab", tabs.value[0].id, (value) => typeof value === "number");
+const chosenId = savedOfUser<number>("tab", tabs.value[0].id, (value) => typeof value === "number");
 export const activeTab = computed(() => tabs.value.find(({ id }) => id === chosenId.value) ?? tabs.value[0]);
 /** Incremented when the page rather than the user has changed a text; the editor then shows the new text. */
 export const replacedTexts = signal(0);

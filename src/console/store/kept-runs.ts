@@ -1,0 +1,53 @@
+/**
+ * Results outlive a reload of the page, and a visit at the identity provider: large ones are found again in the server, small ones are
+ * kept in the tab of the browser until its user comes back.
+ */
+import type { Rows } from "../server/client.ts";
+import type { Run } from "./runs.ts";
+
+export interface KeptRuns {
+  user: string;
+  /** By tab of the editor. */
+  runs: [tab: number, runs: readonly Run[]][];
+  chosen: [tab: number, id: number][];
+}
+
+const KEY = "sundial.results";
+/** Characters of all. Browsers keep some five million for a page. */
+const LENGTH_MAX = 2_000_000;
+/** Rows of a result in the server that are shown at once. */
+const FIRST_ROWS = 200;
+
+export function keepRuns({ user, runs, chosen }: KeptRuns): void {
+  const room = { left: LENGTH_MAX };
+  const kept = runs.map(([tab, list]) => [tab, list.map((run) => keptRun(run, room))]);
+  try {
+    sessionStorage.setItem(KEY, JSON.stringify({ user, runs: kept, chosen }));
+  } catch (error) {
+    console.warn(`the results are not kept: ${error}`);
+  }
+}
+
+/** Those of the user, once. Another user's are forgotten. */
+export function takeRuns(user: string): KeptRuns | undefined {
+  const text = sessionStorage.getItem(KEY);
+  sessionStorage.removeItem(KEY);
+  const kept = text === null ? undefined : JSON.parse(text) as KeptRuns;
+  return kept?.user === user ? kept : undefined;
+}
+
+function keptRun({ rowsSoFar: _, progress: __, ...run }: Run, room: { left: number }): Run {
+  const { outcome } = run;
+  if (outcome === undefined) return { ...run, outcome: { isLost: true, durationMs: 0 } };
+  if (outcome.rows === undefined) return run;
+  const kept = { ...run, outcome: { ...outcome, rows: keptRows(outcome.rows) } };
+  const { length } = JSON.stringify(kept);
+  if (length > room.left) return { ...run, outcome: { isLost: true, durationMs: outcome.durationMs } };
+  room.left -= length;
+  return kept;
+}
+
+function keptRows({ keptId, ...rows }: Rows): Rows {
+  const spool = rows.spool ?? (keptId === undefined ? undefined : { id: keptId, isRunning: false });
+  return spool === undefined ? rows : { ...rows, spool, dataset: rows.dataset.slice(0, FIRST_ROWS) };
+}
