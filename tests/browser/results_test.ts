@@ -176,7 +176,7 @@ test("results outlive a reload, small and large ones", async ({ page, server }) 
   await page.waitForSelector(".grid [role=gridcell]:text-is('42')");
   await page.click(".runs button >> nth=1");
   await server.stop();
-  await using again = await startServer({ root: server.root, httpPort: server.httpPort, keepRoot: true });
+  await using _again = await startServer({ root: server.root, httpPort: server.httpPort, keepRoot: true });
   await page.waitForSelector(".away", { state: "hidden" });
   await reload();
   await page.focus(".grid");
