@@ -3,7 +3,7 @@
  */
 import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import type { EditorView } from "@codemirror/view";
-import type { Run } from "../store/runs.ts";
+import type { Run } from "../store/run.ts";
 
 export function showErrors(view: EditorView, runs: readonly Run[]): void {
   view.dispatch(setDiagnostics(view.state, runs.flatMap((run) => diagnosticOf(view, run))));

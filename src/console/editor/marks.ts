@@ -2,7 +2,7 @@
 import { type Range, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 import { outcomeText } from "../results/summary.ts";
-import type { Run } from "../store/runs.ts";
+import type { Run } from "../store/run.ts";
 
 class Mark extends WidgetType {
   constructor(private readonly text: string, private readonly kind: string) {

@@ -1,5 +1,6 @@
 /** The outcomes of the last run: a summary of each statement, and the rows of the selected one. */
-import { chooseRun, chosenRun, isRunning, rerun, type Run, runs } from "../store/runs.ts";
+import { chooseRun, chosenRun, isRunning, rerun, runs } from "../store/runs.ts";
+import type { Run } from "../store/run.ts";
 import type { Progress } from "../server/results.ts";
 import { activeTab } from "../store/tabs.ts";
 import { RowsView } from "./rows-view.tsx";

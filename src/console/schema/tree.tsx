@@ -20,7 +20,7 @@ export function Tree() {
       <div class="tree-head">
         <input
           type="search"
-          placeholder={`Search ${tables.value.length} tables`}
+          placeholder={`Search ${countOf(tables.value.length, "table")}`}
           aria-label="Search tables"
           value={search.value}
           onInput={(event) => search.value = event.currentTarget.value}

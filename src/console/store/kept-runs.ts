@@ -3,7 +3,7 @@
  * kept in the tab of the browser until its user comes back.
  */
 import type { Rows } from "../server/client.ts";
-import type { Run } from "./runs.ts";
+import type { Run } from "./run.ts";
 
 export interface KeptRuns {
   user: string;

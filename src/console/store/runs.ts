@@ -5,23 +5,9 @@ import { type Progress, release, runStatement } from "../server/results.ts";
 import { isSigningOut, user } from "../sign-in/session.ts";
 import { addToHistory } from "./history.ts";
 import { keepRuns, takeRuns } from "./kept-runs.ts";
+import type { Run } from "./run.ts";
 import { activeTab, tabs } from "./tabs.ts";
 import { refreshSchema } from "./schema.ts";
-
-export interface Run {
-  id: number;
-  /** That of the statement in its place: a run again keeps the grid with its scroll position and sorting. */
-  key: number;
-  statement: string;
-  /** UTF-16 units from the start of the tab's text at that time. */
-  start: number;
-  end: number;
-  /** Undefined: waiting or running. */
-  outcome?: Outcome;
-  /** The rows so far, and how far it is, while it runs. */
-  rowsSoFar?: Rows;
-  progress?: Progress;
-}
 
 /** The statements of the last run of each tab. */
 const byTab = signal<ReadonlyMap<number, readonly Run[]>>(new Map());
