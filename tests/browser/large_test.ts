@@ -50,7 +50,7 @@ test("5,000 tables are listed and searched", async ({ page, server }) => {
     await route.fulfill({ json: { columns, dataset, count: dataset.length } });
   });
   await page.click("[aria-label='Refresh the tables']");
-  await page.waitForSelector(".tree input[placeholder='Search 5000 tables']");
+  await page.waitForSelector(".tree input[placeholder='Search 5,000 tables']");
   assert.ok(await page.locator(".tree .name").count() <= 500);
   await page.waitForSelector(".tree .empty:has-text('4500 more')");
   await page.fill(".tree input", "4999");

@@ -31,4 +31,6 @@ export function bytesText(bytes: number): string {
   return `${unit === 0 || value >= 100 ? value.toFixed(0) : value.toFixed(1)} ${units[unit]}`;
 }
 
-export const countText = (count: number) => `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;
+/** "1 row", "1,000 rows" */
+export const countText = (count: number, what = "row") =>
+  `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;

@@ -20,7 +20,7 @@ export function Tree() {
       <div class="tree-head">
         <input
           type="search"
-          placeholder={`Search ${countOf(tables.value.length, "table")}`}
+          placeholder={`Search ${countText(tables.value.length, "table")}`}
           aria-label="Search tables"
           value={search.value}
           onInput={(event) => search.value = event.currentTarget.value}
