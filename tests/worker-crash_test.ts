@@ -40,7 +40,10 @@ Deno.test("a failed query worker: its query gets an error, others continue, pins
       })}`,
     );
     await until("the query holds something", async () => await queryMemory() > memoryBefore);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await until("the query waits for its reader", async () => {
+      const { dataset } = await server.exec("select count() from query_activity() where phase = 'sending'");
+      return dataset?.[0][0] === 1;
+    });
     await server.exec("select simulate_crash('out of luck', 'query')");
     await assert.rejects(async () => {
       for await (const _ of stalled.body!);

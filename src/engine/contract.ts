@@ -171,9 +171,8 @@ export function isPacked(plan: PostedPlan): plan is PackedPlan {
   return "bytes" in plan;
 }
 
-/** Everything needed to run a query, as posted to an exec worker. */
+/** Everything needed to run a query. */
 export interface QueryRequest {
-  id: number;
   plan: PostedPlan;
   sources: ScanSource[];
   nowMicros: bigint;

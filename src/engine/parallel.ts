@@ -1,15 +1,17 @@
 /**
- * Runs morsels of one query on several workers. The leader opens a section, notifies the other workers through their ports, and takes
- * morsels itself. Idle workers join; the leader waits only for those that have joined. An atomic counter hands out each morsel once.
+ * Runs morsels of one query on several workers. The leader opens a section in the query's slot, wakes idle workers, and takes
+ * morsels itself. Workers without work look for open sections and join; the leader waits only for those that have joined. An
+ * atomic counter hands out each morsel once.
  */
+import { deserialize, serialize } from "node:v8";
 import { SqlError } from "../errors.ts";
-import { SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
+import { HeapFullError, SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
 import type { ParallelRunner, QueryContext } from "./contract.ts";
+import { readLetter, type ReadRequest } from "./letter.ts";
 import { workAt } from "./long-texts.ts";
 import type { CountedMemory } from "./memory.ts";
-import type { PostedRequest } from "./packed-sources.ts";
 import { type PostedError, postedError, revivedError } from "./posted-error.ts";
-import { CANCEL, cancelError, HELPERS_MAX, SLOT, slotWord, STOPPED_BY_ANOTHER } from "./slot.ts";
+import { CANCEL, cancelError, SLOT, SLOT_COUNT, slotWord, STOPPED_BY_ANOTHER } from "./slot.ts";
 
 /** One participant's part of a task, with its own state, made by `open`. */
 export interface Participant {
@@ -35,13 +37,12 @@ export function openTask(name: string, data: unknown, context: QueryContext): Pa
   return task(data, context);
 }
 
-/** The message to a helper: enough to make its own context. */
-export interface Invitation {
-  request: PostedRequest;
-  section: number;
+/** What a helper needs beside the query's request. The leader leaves it in shared memory while the section is open. */
+interface Invitation {
   task: string;
   data: unknown;
-  morselCount: number;
+  /** The node for statistics. */
+  node?: number;
 }
 
 type HelperResult = { value: unknown; blocks: [number, number][] } | {
@@ -49,34 +50,38 @@ type HelperResult = { value: unknown; blocks: [number, number][] } | {
 };
 
 export class SectionRunner implements ParallelRunner {
+  /** `helperCount`: the most helpers; `wake` wakes so many idle workers. */
   constructor(
     private readonly heap: SharedHeap,
-    private readonly request: PostedRequest,
-    private readonly helpers: readonly { postMessage(message: unknown): void }[],
+    private readonly request: ReadRequest,
+    private readonly helperCount: number,
+    private readonly wake: (count: number) => void,
     private readonly context: () => QueryContext & { memory: CountedMemory },
   ) {}
 
   get workerCount(): number {
-    return this.helpers.length + 1;
+    return this.helperCount + 1;
   }
 
-  run(taskName: string, data: unknown, morselCount: number, node?: number): unknown[] {
-    const { heap } = this;
-    const request = node === undefined ? this.request : inNode(this.request, node);
+  run(task: string, data: unknown, morselCount: number, node?: number): unknown[] {
+    const { heap, request } = this;
     const word = (offset: number) => slotWord(request.slot, offset);
-    // A unique section number, so that an invitation that is read late has no effect.
-    const section = 1 + (Atomics.add(heap.i32, SHARED_WORD.sections, 1) & 0x3fffffff);
+    const helpersMax = Math.min(this.helperCount, morselCount - 1);
+    const invitation = helpersMax > 0 ? leaveInvitation(heap, request.slot, { task, data, node }) : undefined;
     Atomics.store(heap.i32, word(SLOT.nextMorsel), 0);
     Atomics.store(heap.i32, word(SLOT.results), 0);
-    Atomics.store(heap.i32, word(SLOT.section), section);
-    const invited = this.helpers.slice(0, Math.min(HELPERS_MAX, morselCount - 1));
-    for (const helper of invited) {
-      helper.postMessage({ request, section, task: taskName, data, morselCount } satisfies Invitation);
+    Atomics.store(heap.i32, word(SLOT.morselCount), morselCount);
+    Atomics.store(heap.i32, word(SLOT.helpersMax), helpersMax);
+    if (invitation !== undefined) {
+      // A unique section number, so that a helper that is late joins nothing else.
+      const section = 1 + (Atomics.add(heap.i32, SHARED_WORD.sections, 1) & 0x3fffffff);
+      Atomics.store(heap.i32, word(SLOT.section), section);
+      this.wake(helpersMax);
     }
     const results: unknown[] = [];
     const failures: unknown[] = [];
     try {
-      results.push(participate(heap, request, taskName, data, morselCount, this.context()));
+      results.push(participate(heap, request.slot, { task, data, node }, morselCount, this.context()));
     } catch (error) {
       failures.push(error);
       Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, CANCEL.helperFailed);
@@ -89,8 +94,8 @@ export class SectionRunner implements ParallelRunner {
     ) {
       Atomics.wait(heap.i32, word(SLOT.helpers), inside, 100);
     }
-    for (let k = 0, count = Atomics.load(heap.i32, word(SLOT.results)); k < count; k++) {
-      const result = this.takeResult(k);
+    if (invitation !== undefined) heap.free(...invitation, "batch");
+    for (const result of this.takeResults()) {
       if ("error" in result) {
         failures.push(revivedError(result.error));
         continue;
@@ -98,7 +103,7 @@ export class SectionRunner implements ParallelRunner {
       results.push(result.value);
       for (const [address, sizeBytes] of result.blocks) {
         try {
-          this.context().memory.adopt(address, sizeBytes, taskName);
+          this.context().memory.adopt(address, sizeBytes, task);
         } catch (error) {
           failures.push(error); // over the limit, but adopted so that it is freed
         }
@@ -111,28 +116,51 @@ export class SectionRunner implements ParallelRunner {
     return results;
   }
 
-  private takeResult(k: number): HelperResult {
-    const at = slotWord(this.request.slot, SLOT.resultList + 2 * k);
-    const address = this.heap.u32[at], size = this.heap.u32[at + 1];
-    const text = new TextDecoder().decode(this.heap.u8.slice(address, address + size));
-    this.heap.free(address, size, "batch");
-    return JSON.parse(text);
+  private takeResults(): HelperResult[] {
+    const { heap } = this, results: HelperResult[] = [];
+    for (let address = heap.u32[slotWord(this.request.slot, SLOT.results)]; address !== 0;) {
+      const [next, sizeBytes] = heap.u32.subarray(address / 4);
+      const text = heap.u8.slice(address + RESULT_HEAD_BYTES, address + sizeBytes);
+      heap.free(address, sizeBytes, "batch");
+      results.push(JSON.parse(new TextDecoder().decode(text)));
+      address = next;
+    }
+    return results;
   }
 }
 
-function inNode(request: PostedRequest, node: number): PostedRequest {
-  return { ...request, analysis: { ...request.analysis!, node } };
+/** Returns undefined if the memory is full: the leader then works alone. */
+function leaveInvitation(
+  heap: SharedHeap,
+  slot: number,
+  invitation: Invitation,
+): [address: number, sizeBytes: number] | undefined {
+  const bytes = serialize(invitation);
+  try {
+    const address = heap.allocate(bytes.length, "batch");
+    heap.u8.set(bytes, address);
+    heap.u32[slotWord(slot, SLOT.invitation)] = address;
+    heap.u32[slotWord(slot, SLOT.invitationBytes)] = bytes.length;
+    return [address, bytes.length];
+  } catch (error) {
+    if (error instanceof HeapFullError) return undefined;
+    throw error;
+  }
+}
+
+function readInvitation(heap: SharedHeap, slot: number): Invitation {
+  const address = heap.u32[slotWord(slot, SLOT.invitation)];
+  return deserialize(heap.u8.slice(address, address + heap.u32[slotWord(slot, SLOT.invitationBytes)]));
 }
 
 function participate(
   heap: SharedHeap,
-  { slot, analysis }: PostedRequest,
-  task: string,
-  data: unknown,
+  slot: number,
+  { task, data, node }: Invitation,
   morselCount: number,
   given: QueryContext,
 ): unknown {
-  const context = analysis?.node === undefined ? given : given.analysis!.contextOf(analysis.node, given);
+  const context = node === undefined ? given : given.analysis!.contextOf(node, given);
   workAt(context);
   const participant = openTask(task, data, context);
   try {
@@ -154,29 +182,58 @@ function isStopped(error: unknown): boolean {
   return error instanceof SqlError && error.message === STOPPED_BY_ANOTHER;
 }
 
-/** The helper's side: joins the section if it is still open, and leaves its result for the leader. */
+/** The slot in which the next helper looks first, so that no query is always served before another one. */
+let firstLookedAt = 0;
+
+/** The helper's side: joins an open section, after `onJoin`, and leaves its result for the leader. Returns false if there is none. */
 export function help<Context extends QueryContext & { memory: CountedMemory }>(
   heap: SharedHeap,
-  invitation: Invitation,
-  contextOf: (request: PostedRequest) => Context,
+  onJoin: () => void,
+  contextOf: (request: ReadRequest) => Context,
+  release: (context: Context) => void,
+): boolean {
+  for (let k = 0; k < SLOT_COUNT; k++) {
+    const slot = (firstLookedAt + k) % SLOT_COUNT;
+    if (!needsHelp(heap, slot)) continue;
+    firstLookedAt = slot + 1;
+    onJoin();
+    joinSection(heap, slot, contextOf, release);
+    return true;
+  }
+  return false;
+}
+
+function needsHelp(heap: SharedHeap, slot: number): boolean {
+  const read = (offset: number) => Atomics.load(heap.i32, slotWord(slot, offset));
+  return hasMorsels(heap, slot) && read(SLOT.helpers) < read(SLOT.helpersMax);
+}
+
+function hasMorsels(heap: SharedHeap, slot: number): boolean {
+  const read = (offset: number) => Atomics.load(heap.i32, slotWord(slot, offset));
+  return read(SLOT.section) !== 0 && read(SLOT.nextMorsel) < read(SLOT.morselCount) &&
+    read(SLOT.cancel) === CANCEL.none;
+}
+
+function joinSection<Context extends QueryContext & { memory: CountedMemory }>(
+  heap: SharedHeap,
+  slot: number,
+  contextOf: (request: ReadRequest) => Context,
   release: (context: Context) => void,
 ): void {
-  const { request, section, task, data, morselCount } = invitation;
-  const word = (offset: number) => slotWord(request.slot, offset);
-  if (Atomics.load(heap.i32, word(SLOT.section)) !== section) return;
-  Atomics.add(heap.i32, word(SLOT.helpers), 1);
+  const word = (offset: number) => slotWord(slot, offset);
+  const before = Atomics.add(heap.i32, word(SLOT.helpers), 1);
   let context: Context | undefined;
   try {
-    // The leader may have closed the section before it saw this helper.
-    const isOpen = Atomics.load(heap.i32, word(SLOT.section)) === section &&
-      Atomics.load(heap.i32, word(SLOT.nextMorsel)) < morselCount;
-    if (!isOpen) return;
+    // The leader may have closed the section, and opened another one, before it saw this helper. From here on it waits.
+    if (before >= Atomics.load(heap.i32, word(SLOT.helpersMax)) || !hasMorsels(heap, slot)) return;
     try {
-      context = contextOf(request);
-      const value = participate(heap, request, task, data, morselCount, context);
+      const invitation = readInvitation(heap, slot);
+      context = contextOf(readLetter(heap, slot).request);
+      const morselCount = Atomics.load(heap.i32, word(SLOT.morselCount));
+      const value = participate(heap, slot, invitation, morselCount, context);
       const blocks = context.memory.handOver();
       try {
-        leaveResult(heap, request.slot, { value, blocks });
+        leaveResult(heap, slot, { value, blocks });
       } catch (error) {
         for (const [address, sizeBytes] of blocks) heap.free(address, sizeBytes, "query");
         throw error;
@@ -184,7 +241,7 @@ export function help<Context extends QueryContext & { memory: CountedMemory }>(
     } catch (error) {
       // Set the word before this helper leaves: without its morsels the leader's answer would be wrong.
       Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, CANCEL.helperFailed);
-      leaveError(heap, request.slot, error);
+      leaveError(heap, slot, error);
     }
   } finally {
     try {
@@ -204,12 +261,17 @@ function leaveError(heap: SharedHeap, slot: number, error: unknown): void {
   }
 }
 
-/** Enters the result into the list only when nothing can fail any more. */
+/** A result in shared memory begins with the address of the next one and its own size. */
+const RESULT_HEAD_BYTES = 8;
+
+/** Adds the result to the section's list when nothing can fail any more. */
 function leaveResult(heap: SharedHeap, slot: number, result: HelperResult): void {
-  const bytes = new TextEncoder().encode(JSON.stringify(result));
-  const address = heap.allocate(bytes.length, "batch");
-  heap.u8.set(bytes, address);
-  const at = slotWord(slot, SLOT.resultList + 2 * Atomics.add(heap.i32, slotWord(slot, SLOT.results), 1));
-  heap.u32[at] = address;
-  heap.u32[at + 1] = bytes.length;
+  const text = new TextEncoder().encode(JSON.stringify(result)), sizeBytes = RESULT_HEAD_BYTES + text.length;
+  const address = heap.allocate(sizeBytes, "batch");
+  heap.u8.set(text, address + RESULT_HEAD_BYTES);
+  heap.u32[address / 4 + 1] = sizeBytes;
+  const first = slotWord(slot, SLOT.results);
+  do heap.u32[address / 4] = Atomics.load(heap.u32, first); while (
+    Atomics.compareExchange(heap.u32, first, heap.u32[address / 4], address) !== heap.u32[address / 4]
+  );
 }

@@ -1,14 +1,19 @@
 /**
  * Main's side of the exec workers: assigns queries to workers and transfers results with flow control. A worker leads one query at a
- * time; queries that find all workers busy wait in order. Tasks (parsing) are assigned the same way.
+ * time; queries that find all workers busy wait in order. Tasks (parsing) are assigned the same way. Requests and small results
+ * are in shared memory (`mailbox.ts`, `letter.ts`); larger results are posted.
  */
 import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
 import { type PostedError, revivedError } from "./posted-error.ts";
-import type { SharedHeap } from "../storage/heap.ts";
+import { HeapFullError, type SharedHeap } from "../storage/heap.ts";
+import { ChunkQueue, type ResultChunk } from "./chunk-queue.ts";
 import type { QueryRequest } from "./contract.ts";
-import { packSources, type PostedRequest } from "./packed-sources.ts";
+import { Letters, memoryFull } from "./letter.ts";
+import { MAIL, Mailboxes, type Notify } from "./mailbox.ts";
 import { UNIT_BYTES } from "./memory.ts";
-import { CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
+import { type PackedSources, SourcePacker } from "./packed-sources.ts";
+import { PlanNames, PlansSent, serializedPlan } from "./plan-names.ts";
+import { ANSWER, CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
 
 export interface SchedulerOptions {
   heap: SharedHeap;
@@ -18,10 +23,12 @@ export interface SchedulerOptions {
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** Called for an unexpected error, which may turn the health check. */
   onUnhandledError?: () => void;
+  /** For tests: loses wakes. */
+  notify?: Notify;
 }
 
 /** A query without what the scheduler adds. `output`: how batches become bytes, for the entry module. */
-export type QueryOrder = Omit<QueryRequest, "id" | "slot">;
+export type QueryOrder = Omit<QueryRequest, "slot">;
 
 /** Progress and memory of a query. */
 export interface QueryStatistics {
@@ -36,7 +43,7 @@ export interface QueryStatistics {
 }
 
 export interface RunningQuery {
-  chunks: AsyncIterable<{ bytes: Uint8Array; rows: number }>;
+  chunks: AsyncIterable<ResultChunk>;
   totalRows(): number;
   cancel(): void;
   /** After the end, returns the final values. */
@@ -58,38 +65,43 @@ export interface Scheduler {
   close(): Promise<void>;
 }
 
-/** Messages from main to a worker. */
-export type ToWorker =
-  | { type: "attach"; memory: WebAssembly.Memory; runsQueries: boolean }
-  /** A port to worker `index`. */
-  | { type: "peer"; index: number; port: MessagePort }
-  | { type: "query"; id: number; request: PostedRequest; output: unknown }
-  /** Continues a parked query. */
-  | { type: "resume"; id: number }
-  /** No query has run for a while: releases cached memory. `isFirst`: also the memory shared by all threads. */
-  | { type: "rest"; isFirst: boolean }
-  | { type: "task"; id: number; name: string; payload: unknown }
-  /** For tests: throws an error at the top of the thread. */
-  | { type: "crash"; text: string };
+/** The only message to a worker: its start. */
+export interface WorkerStart {
+  memory: WebAssembly.Memory;
+  mailboxes: SharedArrayBuffer;
+  /** The number of its mailbox. */
+  seat: number;
+  /** Workers that run queries; a further one is for tasks only. */
+  workerCount: number;
+  /** Brings a `PostedTask` before each entry for a task, and the text of a simulated crash. */
+  port: MessagePort;
+}
 
-/** Messages from a worker to main. */
+export interface PostedTask {
+  name: string;
+  payload: unknown;
+}
+
+/** Messages from a worker to main. Whole small results and errors are in shared memory instead. */
 export type FromWorker =
   /** It can be given work. */
   | { type: "ready" }
   /** The query waits for its reader, and the worker is free. */
-  | { type: "parked"; id: number }
-  | { type: "chunk"; id: number; bytes: Uint8Array; rows: number }
-  | { type: "done"; id: number; totalRows: number }
-  | { type: "result"; id: number; value: unknown }
-  | { type: "failed"; id: number; error: PostedError };
+  | { type: "parked" }
+  | { type: "chunk"; bytes: Uint8Array; rows: number }
+  | { type: "done"; totalRows: number }
+  | { type: "result"; value: unknown }
+  | { type: "failed"; error: PostedError };
 
 interface Job {
-  id: number;
   isTask?: boolean;
   /** The worker that has parked it; it can only continue there. */
   only?: Seat;
-  start: (worker: Worker) => void;
+  /** Fails only before the worker knows of it. */
+  start: (seat: Seat) => void;
   onMessage: (message: FromWorker) => void;
+  /** The job cannot run. */
+  onError: (error: unknown) => void;
   /** The worker that had it has failed, or none can be started. */
   onCrash: (reason: string) => void;
 }
@@ -98,6 +110,8 @@ interface Job {
 interface Seat {
   index: number;
   worker: Worker;
+  port: MessagePort;
+  plans: PlansSent;
   /** The worker has attached and is alive. */
   isReady: boolean;
   /** What it runs. */
@@ -124,6 +138,9 @@ const STALL_MS = 10_000;
 /** After this time without queries, tasks and commits, the workers return memory to the system. */
 const REST_MS = 5_000;
 
+/** How often main looks for answers whose wake it has missed. */
+const LOOK_MS = 1_000;
+
 /** A query that was requested and has not ended. */
 interface Underway {
   cancel(reason: number): void;
@@ -146,38 +163,55 @@ class WorkerScheduler implements Scheduler {
   private readonly waiting: Job[] = [];
   private readonly freeSlots = Array.from({ length: SLOT_COUNT }, (_, slot) => slot);
   private readonly waitingForSlot: (() => void)[] = [];
-  private nextId = 1;
   private closed = false;
+  private readonly mailboxes: Mailboxes;
+  private readonly letters: Letters;
+  private readonly packer: SourcePacker;
+  private readonly planNames = new PlanNames((name) => this.allSeats().forEach(({ plans }) => plans.free(name)));
+  /** By slot: takes the answer of the query that has it. */
+  private readonly answerTakers: ((answer: number) => void)[] = [];
+  private isListening = false;
+  private lookTimer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(private readonly options: SchedulerOptions) {}
+  constructor(private readonly options: SchedulerOptions) {
+    this.mailboxes = Mailboxes.create(options.workerCount + 1, options.notify);
+    this.letters = new Letters(options.heap);
+    this.packer = new SourcePacker(options.heap);
+  }
 
   start(): void {
     for (let index = 0; index < this.options.workerCount; index++) this.seats.push(this.newSeat(index));
-    for (const seat of this.seats) this.connect(seat, this.seats.filter((other) => other.index > seat.index));
     this.restAfterWork();
+    this.lookTimer = setInterval(() => this.takeAnswers(), LOOK_MS);
+    Deno.unrefTimer(this.lookTimer as unknown as number);
   }
 
   private newSeat(index: number): Seat {
     const seat = { index, isReady: false, job: undefined, parked: new Set<Job>(), failures: 0, reason: "" };
-    return Object.assign(seat, { worker: this.spawn(seat, index) });
+    return this.spawn(seat);
   }
 
-  private spawn(seat: Omit<Seat, "worker">, index: number): Worker {
+  /** Starts a worker for the seat. */
+  private spawn(vacant: Omit<Seat, "worker" | "port" | "plans">): Seat {
+    const { index } = vacant;
+    this.mailboxes.reset(index);
     const worker = new Worker(this.options.workerUrl, { type: "module", name: `exec-${index}` });
-    const isCurrent = () => (seat as Seat).worker === worker && !this.closed;
+    const { port1, port2 } = new MessageChannel();
+    const seat: Seat = Object.assign(vacant, { worker, port: port1, plans: new PlansSent() });
+    const isCurrent = () => seat.worker === worker && !this.closed;
     worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
-      if (this.closed || isCurrent()) this.onMessage(seat as Seat, data);
+      if (this.closed || isCurrent()) this.onMessage(seat, data);
     };
     worker.onerror = (event) => {
       event.preventDefault();
       worker.onerror = (again) => again.preventDefault();
-      if (isCurrent()) this.onFailure(seat as Seat, event.message || "unknown error");
+      if (isCurrent()) this.onFailure(seat, event.message || "unknown error");
     };
     const { heap, workerCount } = this.options;
-    worker.postMessage(
-      { type: "attach", memory: heap.memory, runsQueries: index < workerCount } satisfies ToWorker,
-    );
-    return worker;
+    const { buffer } = this.mailboxes;
+    const start: WorkerStart = { memory: heap.memory, mailboxes: buffer, seat: index, workerCount, port: port2 };
+    worker.postMessage(start, [port2]);
+    return seat;
   }
 
   private onMessage(seat: Seat, message: FromWorker): void {
@@ -188,23 +222,45 @@ class WorkerScheduler implements Scheduler {
     const { job } = seat;
     job?.onMessage(message);
     if (message.type === "chunk") return;
-    if (message.type === "parked") seat.parked.add(job!);
-    else seat.failures = 0;
-    seat.job = undefined;
+    if (message.type === "parked") {
+      seat.parked.add(job!);
+      seat.job = undefined;
+    } else this.vacate(seat);
     this.next();
   }
 
-  /** Gives two workers a port to each other. */
-  private connect(seat: Seat, others: readonly Seat[]): void {
-    for (const other of others) {
-      const { port1, port2 } = new MessageChannel();
-      seat.worker.postMessage({ type: "peer", index: other.index, port: port1 } satisfies ToWorker, [port1]);
-      other.worker.postMessage({ type: "peer", index: seat.index, port: port2 } satisfies ToWorker, [port2]);
+  /** Waits for answers while a worker has work. */
+  private async listen(): Promise<void> {
+    if (this.isListening) return;
+    this.isListening = true;
+    try {
+      while (!this.closed && this.allSeats().some(({ job }) => job !== undefined)) {
+        const answers = this.mailboxes.answers();
+        this.takeAnswers();
+        await this.mailboxes.nextAnswer(answers);
+      }
+    } finally {
+      this.isListening = false;
     }
+  }
+
+  private takeAnswers(): void {
+    const { i32 } = this.options.heap;
+    for (let slot = 0; slot < SLOT_COUNT; slot++) {
+      if (Atomics.load(i32, slotWord(slot, SLOT.answer)) === ANSWER.none) continue;
+      this.answerTakers[slot]?.(Atomics.exchange(i32, slotWord(slot, SLOT.answer), ANSWER.none));
+    }
+  }
+
+  /** The worker has finished its job. */
+  private vacate(seat: Seat): void {
+    seat.failures = 0;
+    seat.job = undefined;
   }
 
   /** After an uncaught error in a worker: its queries fail, and a new worker replaces it. */
   private onFailure(seat: Seat, reason: string): void {
+    this.takeAnswers();
     const lost = [...seat.parked, ...(seat.job ? [seat.job] : [])];
     // A worker with a job had started successfully; the requester gets the reason of its failure.
     if (lost.length > 0) seat.failures = 0;
@@ -216,14 +272,12 @@ class WorkerScheduler implements Scheduler {
     );
     this.options.onUnhandledError?.();
     seat.worker.terminate();
+    seat.port.close();
     Object.assign(seat, { isReady: false, job: undefined, reason });
     seat.parked.clear();
     for (const job of lost) job.onCrash(reason);
     for (let k = this.waiting.length - 1; k >= 0; k--) if (this.waiting[k].only === seat) this.waiting.splice(k, 1);
-    seat.retry = setTimeout(() => {
-      seat.worker = this.spawn(seat, seat.index);
-      if (seat !== this.taskSeat) this.connect(seat, this.seats.filter((other) => other !== seat));
-    }, waitMs);
+    seat.retry = setTimeout(() => this.spawn(seat), waitMs);
     this.next();
   }
 
@@ -258,9 +312,7 @@ class WorkerScheduler implements Scheduler {
       if (work !== seen || this.allSeats().some(isBusy)) isRested = false;
       else if (!isRested) {
         isRested = true;
-        for (const { worker, index } of this.allSeats()) {
-          worker.postMessage({ type: "rest", isFirst: index === 0 } satisfies ToWorker);
-        }
+        for (const { index } of this.allSeats()) this.mailboxes.post(index, MAIL.rest);
       }
       seen = work;
     }, REST_MS);
@@ -281,7 +333,14 @@ class WorkerScheduler implements Scheduler {
     seat.parked.delete(job);
     job.only = undefined;
     seat.job = job;
-    job.start(seat.worker);
+    try {
+      job.start(seat);
+    } catch (error) {
+      seat.job = undefined;
+      job.onError(error);
+      return this.next();
+    }
+    void this.listen();
   }
 
   /** No worker can be started: fail instead of waiting forever. */
@@ -296,16 +355,18 @@ class WorkerScheduler implements Scheduler {
   }
 
   task(name: string, payload: unknown, transfer: ArrayBuffer[] = []): Promise<unknown> {
-    const id = this.nextId++;
     return new Promise((resolve, reject) => {
       this.enqueue({
-        id,
         isTask: true,
-        start: (worker) => worker.postMessage({ type: "task", id, name, payload } satisfies ToWorker, transfer),
+        start: ({ index, port }) => {
+          port.postMessage({ name, payload } satisfies PostedTask, transfer);
+          this.mailboxes.post(index, MAIL.task);
+        },
         onMessage: (message) => {
           if (message.type === "result") resolve(message.value);
           else if (message.type === "failed") reject(this.revive(message.error));
         },
+        onError: reject,
         onCrash: (reason) => reject(workerFailed("parsed the request", reason)),
       });
     });
@@ -313,12 +374,13 @@ class WorkerScheduler implements Scheduler {
 
   crash(text: string): void {
     const seat = this.seats.find(({ job, parked }) => job !== undefined || parked.size > 0) ?? this.seats[0];
-    seat?.worker.postMessage({ type: "crash", text } satisfies ToWorker);
+    if (seat === undefined) return;
+    seat.port.postMessage(text);
+    this.mailboxes.post(seat.index, MAIL.crash);
   }
 
   run(order: QueryOrder, output: unknown): RunningQuery {
     const { heap } = this.options;
-    const id = this.nextId++;
     const queue = new ChunkQueue();
     const { promise, resolve } = Promise.withResolvers<void>();
     let slot = -1, ended = false, totalRows = 0, cancelled: number = CANCEL.none, hasStarted = false;
@@ -335,13 +397,15 @@ class WorkerScheduler implements Scheduler {
       Atomics.notify(heap.i32, word(SLOT.chunksUnderway));
       goOn();
     };
-    const end = (error?: unknown) => {
+    const end = (error?: unknown, whole?: ResultChunk) => {
       if (ended) return;
       ended = true;
       clearTimeout(timer);
       last = { ...statistics(), state: "ended", memoryBytes: 0 };
       this.underway.delete(underway);
+      packed?.release();
       if (slot >= 0) this.giveSlot(slot);
+      if (whole !== undefined) queue.push(whole);
       if (error === undefined) queue.end();
       else queue.fail(error);
       resolve();
@@ -365,22 +429,52 @@ class WorkerScheduler implements Scheduler {
     let parkedAt: Seat | undefined;
     const underway: Underway = { cancel, isParked: () => parkedAt !== undefined, readAtMs: performance.now() };
     this.underway.add(underway);
+    const planName = this.planNames.nameOf(order.plan);
+    let packed: PackedSources | undefined;
+    /** `seat` is the worker that leads the query, also if it did not know the plan. */
+    const send = (seat: Seat) => {
+      const isKnown = seat.plans.has(planName);
+      packed ??= this.packSources(order.sources);
+      this.letters.write({ ...order, slot }, {
+        sources: packed,
+        planName,
+        plan: isKnown ? undefined : serializedPlan(order.plan),
+        output,
+        freedPlans: seat.plans.takeFreed(),
+      });
+      seat.plans.add(planName);
+      this.mailboxes.post(seat.index, MAIL.query, slot);
+    };
+    const takeAnswer = (answer: number) => {
+      const seat = this.seats.find((seat) => seat.job === job);
+      if (seat === undefined) return;
+      if (answer === ANSWER.unknownPlan) {
+        seat.plans.forget(planName);
+        try {
+          return send(seat);
+        } catch (error) {
+          this.vacate(seat);
+          end(error);
+          return this.next();
+        }
+      }
+      this.vacate(seat);
+      if (answer === ANSWER.failed) end(this.revive(this.letters.readError(slot)));
+      else {
+        totalRows = Number(heap.i64[slotLong(slot, SLOT.totalRows)]);
+        const bytes = this.letters.readAnswer(slot), rows = heap.i32[word(SLOT.answerRows)];
+        end(undefined, bytes.length > 0 ? { bytes, rows } : undefined);
+      }
+      this.next();
+    };
     const job: Job = {
-      id,
-      start: (worker) => {
+      start: (seat) => {
+        send(seat);
         hasStarted = true;
         if (order.timeoutMs > 0 && order.timeoutMs < 2 ** 31) {
           timer = setTimeout(() => cancel(CANCEL.timeout), order.timeoutMs);
         }
-        worker.postMessage(
-          {
-            type: "query",
-            id,
-            request: { ...order, id, slot, sources: packSources(order.sources) },
-            output,
-          } satisfies ToWorker,
-        );
-        job.start = (worker) => worker.postMessage({ type: "resume", id } satisfies ToWorker);
+        job.start = ({ index }) => this.mailboxes.post(index, MAIL.resume, slot);
       },
       onMessage: (message) => {
         if (message.type === "chunk") queue.push({ bytes: message.bytes, rows: message.rows });
@@ -392,6 +486,7 @@ class WorkerScheduler implements Scheduler {
           end();
         } else if (message.type === "failed") end(this.revive(message.error));
       },
+      onError: end,
       onCrash: (reason) => end(workerFailed("ran the query", reason)),
     };
     /** Continues a parked query once its reader has caught up, or to cancel it. */
@@ -405,6 +500,7 @@ class WorkerScheduler implements Scheduler {
     const start = () => {
       slot = this.freeSlots.shift()!;
       clearSlot(heap, slot);
+      this.answerTakers[slot] = takeAnswer;
       this.enqueue(job);
     };
     if (this.freeSlots.length > 0) start();
@@ -431,7 +527,18 @@ class WorkerScheduler implements Scheduler {
   private readonly underway = new Set<Underway>();
   private stallTimer: ReturnType<typeof setTimeout> | undefined;
 
+  /** @throws {SqlError} if the shared memory is full. */
+  private packSources(sources: QueryOrder["sources"]): PackedSources {
+    try {
+      return this.packer.pack(sources);
+    } catch (error) {
+      throw error instanceof HeapFullError ? memoryFull(error) : error;
+    }
+  }
+
   private giveSlot(slot: number): void {
+    this.letters.free(slot);
+    delete this.answerTakers[slot];
     this.freeSlots.push(slot);
     this.waitingForSlot.shift()?.();
   }
@@ -464,10 +571,15 @@ class WorkerScheduler implements Scheduler {
     this.closed = true;
     clearTimeout(this.stallTimer);
     clearInterval(this.restTimer);
-    for (const { worker, retry } of this.allSeats()) {
+    clearInterval(this.lookTimer);
+    for (const { index, worker, port, retry } of this.allSeats()) {
       clearTimeout(retry);
+      // A thread ends in its event loop only.
+      this.mailboxes.post(index, MAIL.close);
+      port.close();
       worker.terminate();
     }
+    this.mailboxes.tellMain();
   }
 }
 
@@ -479,62 +591,4 @@ function remove<T>(list: T[], item: T): void {
 /** An internal error: SQLSTATE XX000. */
 function workerFailed(what: string, reason: string): SqlError {
   return new SqlError(`the worker that ${what} failed: ${reason}`, 0, SQLSTATE.internal);
-}
-
-/** Chunks for the reader; the sender counts those in flight. */
-class ChunkQueue
-  implements AsyncIterable<{ bytes: Uint8Array; rows: number }>, AsyncIterator<{ bytes: Uint8Array; rows: number }> {
-  onTaken: () => void = () => {};
-  private readonly chunks: { bytes: Uint8Array; rows: number }[] = [];
-  private waiting: {
-    resolve: (result: IteratorResult<{ bytes: Uint8Array; rows: number }>) => void;
-    reject: (error: unknown) => void;
-  } | undefined;
-  private over = false;
-  private error: unknown;
-
-  push(chunk: { bytes: Uint8Array; rows: number }): void {
-    if (this.waiting) {
-      const { resolve } = this.waiting;
-      this.waiting = undefined;
-      this.onTaken();
-      resolve({ done: false, value: chunk });
-    } else this.chunks.push(chunk);
-  }
-
-  end(): void {
-    this.over = true;
-    this.waiting?.resolve({ done: true, value: undefined });
-    this.waiting = undefined;
-  }
-
-  /** Discards unread chunks, because the reader may never return. */
-  fail(error: unknown): void {
-    this.chunks.length = 0;
-    this.over = true;
-    this.error = error;
-    if (!this.waiting) return;
-    this.waiting.reject(error);
-    this.waiting = undefined;
-    this.error = undefined;
-  }
-
-  next(): Promise<IteratorResult<{ bytes: Uint8Array; rows: number }>> {
-    const chunk = this.chunks.shift();
-    if (chunk) {
-      this.onTaken();
-      return Promise.resolve({ done: false, value: chunk });
-    }
-    if (this.error !== undefined) {
-      const { error } = this;
-      this.error = undefined;
-      return Promise.reject(error);
-    }
-    if (this.over) return Promise.resolve({ done: true, value: undefined });
-    return new Promise((resolve, reject) => this.waiting = { resolve, reject });
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<{ bytes: Uint8Array; rows: number }> {
-    return this;
-  }
 }

@@ -1,59 +1,28 @@
 import assert from "node:assert/strict";
+import v8 from "node:v8";
+import vm from "node:vm";
 import { createHeap } from "../storage/heap.ts";
 import { createScheduler, type QueryOrder, type RunningQuery } from "./scheduler.ts";
-import { SLOT, SLOT_COUNT, slotWord } from "./slot.ts";
+import type { Notify } from "./mailbox.ts";
+import { SLOT_COUNT } from "./slot.ts";
+import type { FakePlan } from "./testing/scheduler-worker.ts";
 
-/** A worker whose queries send `chunks` chunks of one byte, at most four in flight, as their plans say. */
-const FAITHFUL = `
-  let words;
-  const parked = new Map();
-  const advance = (id, query) => {
-    for (; query.left > 0; query.left--) {
-      if (Atomics.load(words, query.cancel) !== 0) {
-        return postMessage({ type: "failed", id, error: { name: "SqlError", message: "stopped", position: 0, sqlState: "57014" } });
-      }
-      if (Atomics.load(words, query.underway) >= 4) {
-        parked.set(id, query);
-        return postMessage({ type: "parked", id });
-      }
-      Atomics.add(words, query.underway, 1);
-      postMessage({ type: "chunk", id, bytes: new Uint8Array(1), rows: 1 });
-    }
-    postMessage({ type: "done", id, totalRows: query.rows });
-  };
-  self.onmessage = ({ data }) => {
-    const { type, id, request } = data;
-    if (type === "attach") {
-      words = new Int32Array(data.memory.buffer);
-      postMessage({ type: "ready" });
-    } else if (type === "query") {
-      const { plan, slot } = request;
-      if (plan.dies) throw new Error("out of luck");
-      advance(id, {
-        left: plan.chunks,
-        rows: plan.chunks,
-        underway: ${slotWord(0, SLOT.chunksUnderway)} + slot * ${slotWord(1, 0) - slotWord(0, 0)},
-        cancel: ${slotWord(0, SLOT.cancel)} + slot * ${slotWord(1, 0) - slotWord(0, 0)},
-      });
-    } else if (type === "resume") {
-      const query = parked.get(id);
-      parked.delete(id);
-      advance(id, query);
-    } else if (type === "task") postMessage({ type: "result", id, value: data.payload });
-  };`;
+/** A worker whose queries do what their plans say. */
+const FAITHFUL = new URL("./testing/scheduler-worker.ts", import.meta.url);
 
-const scheduler = (source: string, workerCount: number) => {
-  const logged: string[] = [];
+const scheduler = (worker: string | URL, workerCount: number, notify?: Notify) => {
+  const logged: string[] = [], heap = createHeap(2 << 20);
   const made = createScheduler({
-    heap: createHeap(1 << 20),
+    heap,
     workerCount,
-    workerUrl: new URL(`data:application/javascript,${encodeURIComponent(source)}`),
+    workerUrl: worker instanceof URL ? worker : new URL(`data:application/javascript,${encodeURIComponent(worker)}`),
     log: (level, message) => logged.push(`${level} ${message}`),
+    notify,
   });
-  return Object.assign(made, { logged });
+  return Object.assign(made, { logged, heap });
 };
 
-const order = (plan: unknown): QueryOrder =>
+const order = (plan: FakePlan): QueryOrder =>
   ({ plan, sources: [], nowMicros: 0n, timeoutMs: 0, memoryLimitBytes: 0, user: "" }) as unknown as QueryOrder;
 
 async function count({ chunks }: RunningQuery): Promise<number> {
@@ -82,7 +51,7 @@ Deno.test("Scheduler: a query that ends its worker fails alone, however often", 
     const [good] = await Promise.all([
       count(made.run(order({ chunks: 3 }), {})),
       assert.rejects(
-        () => count(made.run(order({ dies: true }), {})),
+        () => count(made.run(order({ dies: "before the answer" }), {})),
         /the worker that ran the query failed.*out of luck/,
       ),
     ]);
@@ -113,3 +82,79 @@ Deno.test("Scheduler: a query that is cancelled ends at once, waiting, parked or
   assert.equal(await count(made.run(order({ chunks: 5 }), {})), 5);
   await made.close();
 });
+
+Deno.test("Scheduler: a small result comes back in shared memory, and so does an error", async () => {
+  const made = scheduler(FAITHFUL, 1);
+  const [chunk] = await Array.fromAsync(made.run(order({ answer: "some bytes" }), {}).chunks);
+  assert.deepEqual([new TextDecoder().decode(chunk.bytes), chunk.rows], ["some bytes", 10]);
+  assert.deepEqual(await Array.fromAsync(made.run(order({ answer: "" }), {}).chunks), []);
+  await assert.rejects(() => count(made.run(order({ fails: "on purpose" }), {})), /on purpose/);
+  await made.close();
+});
+
+Deno.test("Scheduler: requests, results and long requests leave no memory in use, also if the client has gone", async () => {
+  const made = scheduler(FAITHFUL, 2);
+  const before = made.heap.usedBytes();
+  const long = { answer: "x", comment: "y".repeat(100_000) };
+  const abandoned = [1, 2, 3].map(() => made.run(order({ answer: "unread" }), {}));
+  const cancelled = made.run(order(long), {});
+  cancelled.cancel();
+  await Promise.all([...abandoned, cancelled].map(({ ended }) => ended));
+  assert.equal(await count(made.run(order(long), {})), 1);
+  await assert.rejects(() => count(made.run(order({ ...long, dies: "before the answer" }), {})), /out of luck/);
+  assert.equal(made.heap.usedBytes(), before);
+  await made.close();
+});
+
+Deno.test("Scheduler: a request that the shared memory has no room for fails alone", async () => {
+  const made = scheduler(FAITHFUL, 1);
+  const large = made.run(order({ answer: "x", comment: "y".repeat(3 << 20) }), {});
+  await assert.rejects(() => count(large), /the server's shared memory is full/);
+  assert.equal(await count(made.run(order({ answer: "x" }), {})), 1);
+  await made.close();
+});
+
+Deno.test("Scheduler: lost wakes delay a query but do not lose it", async () => {
+  let lost = 0;
+  const made = scheduler(FAITHFUL, 1, () => void lost++);
+  for (let k = 0; k < 2; k++) assert.equal(await count(made.run(order({ answer: "x", tellsNobody: true }), {})), 1);
+  assert.ok(lost >= 2, `${lost} wakes were lost`);
+  await made.close();
+});
+
+Deno.test("Scheduler: a worker that ends after its answer has answered", async () => {
+  const made = scheduler(FAITHFUL, 1);
+  for (let k = 0; k < 3; k++) {
+    assert.equal(await count(made.run(order({ answer: "x", dies: "after the answer", tellsNobody: true }), {})), 1);
+  }
+  await made.close();
+});
+
+Deno.test("Scheduler: a plan is sent to a worker once, again if the worker has forgotten it, and freed when nothing refers to it", async () => {
+  const made = scheduler(FAITHFUL, 1);
+  const known = async (plan: FakePlan) => {
+    const [{ bytes }] = await Array.fromAsync(made.run(order(plan), {}).chunks);
+    return JSON.parse(new TextDecoder().decode(bytes)) as { received: number; known: number };
+  };
+  const plan: FakePlan = { tellsPlans: true };
+  assert.deepEqual(await known(plan), { received: 1, known: 1 });
+  assert.deepEqual(await known(plan), { received: 1, known: 1 });
+  assert.deepEqual(await known({ tellsPlans: true }), { received: 2, known: 2 });
+  assert.deepEqual(await eventually(() => known(plan), ({ known }) => known === 1), { received: 2, known: 1 });
+  const forgetful: FakePlan = { tellsPlans: true, forgets: true };
+  assert.deepEqual(await known(forgetful), { received: 3, known: 0 });
+  assert.deepEqual(await known(forgetful), { received: 4, known: 0 });
+  assert.deepEqual(await known(plan), { received: 5, known: 1 });
+  await made.close();
+});
+
+/** Collects garbage until the answer is as wanted. */
+async function eventually<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean): Promise<T> {
+  v8.setFlagsFromString("--expose-gc");
+  const collect = vm.runInNewContext("gc") as () => void;
+  for (let answer = await ask(), k = 0;; answer = await ask(), k++) {
+    if (isWanted(answer) || k === 20) return answer;
+    collect();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

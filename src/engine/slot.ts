@@ -20,18 +20,42 @@ export const SLOT = {
   section: 3,
   /** The next morsel to take. */
   nextMorsel: 4,
-  /** Number of threads inside the section besides the leader. */
+  /** Number of threads that look at the section or are inside of it, besides the leader. It survives `clearSlot`. */
   helpers: 5,
-  /** Number of results that helpers have left. */
+  /** The address of the last result that a helper has left, or 0. */
   results: 6,
   /** Rows that sources have output, and their total: each an i64. */
   rowsRead: 8,
   rowsToRead: 10,
-  /** Pairs (address, size) of the helpers' results: JSON in the heap. */
-  resultList: 12,
+  /** Where the request is: address, its words for sources, its text, and the plan if it is sent along. Sizes in bytes. */
+  request: 12,
+  requestWords: 13,
+  requestText: 14,
+  requestPlan: 15,
+  /** An `ANSWER`; the address of the slot's letter, where the answer is; its size and rows. */
+  answer: 16,
+  letter: 17,
+  answerBytes: 18,
+  answerRows: 19,
+  /** Rows of the whole result: an i64. */
+  totalRows: 20,
+  /** The open section: its morsels, the most helpers, and the address and size of the invitation. */
+  morselCount: 22,
+  helpersMax: 23,
+  invitation: 24,
+  invitationBytes: 25,
 } as const;
 
-export const HELPERS_MAX = (SLOT_WORDS - SLOT.resultList) / 2;
+/** How a worker ends its part of a query, if not by messages. */
+export const ANSWER = {
+  none: 0,
+  /** The letter holds the whole result. */
+  result: 1,
+  /** The letter holds a `PostedError` as JSON. */
+  failed: 2,
+  /** The worker does not know the plan: it must be sent. */
+  unknownPlan: 3,
+} as const;
 
 export const CANCEL = { none: 0, byUser: 1, timeout: 2, helperFailed: 3, shutdown: 4, stalled: 5 } as const;
 
@@ -44,8 +68,10 @@ export function slotLong(slot: number, offset: number): number {
   return slotWord(slot, offset) / 2;
 }
 
+/** A thread that saw the slot's last section may still be about to leave, so the count of helpers stays. */
 export function clearSlot(heap: SharedHeap, slot: number): void {
-  heap.i32.fill(0, slotWord(slot, 0), slotWord(slot, SLOT_WORDS));
+  heap.i32.fill(0, slotWord(slot, 0), slotWord(slot, SLOT.helpers));
+  heap.i32.fill(0, slotWord(slot, SLOT.helpers + 1), slotWord(slot, SLOT_WORDS));
 }
 
 /** The error of threads that stop because another thread of the query failed. */

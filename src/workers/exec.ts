@@ -1,15 +1,25 @@
 /** Entry point of the query workers. Connects the engine with functions, pool and encoders. */
+import { receiveMessageOnPort } from "node:worker_threads";
 import { createOutput, type Output, type OutputOptions, type Piece } from "../database/output.ts";
 import { Analysis } from "../engine/analysis.ts";
 import type { AnalysisShape } from "../engine/contract.ts";
 import type { Operator, QueryContext } from "../engine/contract.ts";
 import { collectWith, type CountedMemory, createOperator, createQueryMemory, workAt } from "../engine/mod.ts";
-import { help, type Invitation, SectionRunner } from "../engine/parallel.ts";
-import { type PostedRequest, unpackSources } from "../engine/packed-sources.ts";
-import { unpackPlan } from "../engine/packed-plan.ts";
-import { postedError } from "../engine/posted-error.ts";
-import { type FromWorker, type ToWorker } from "../engine/scheduler.ts";
+import {
+  answerError,
+  answerResult,
+  answerUnknownPlan,
+  LETTER_BYTES,
+  readLetter,
+  type ReadRequest,
+} from "../engine/letter.ts";
+import { MAIL, type Mail, Mailboxes } from "../engine/mailbox.ts";
+import { help, SectionRunner } from "../engine/parallel.ts";
+import { KnownPlans } from "../engine/plan-names.ts";
+import { type PostedError, postedError } from "../engine/posted-error.ts";
+import type { FromWorker, PostedTask, WorkerStart } from "../engine/scheduler.ts";
 import { CANCEL, cancelError, SLOT, slotLong, slotWord } from "../engine/slot.ts";
+import { serve } from "../engine/worker-loop.ts";
 import { seededRandom } from "../database/random.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import {
@@ -21,7 +31,7 @@ import {
   type SharedPool,
 } from "../storage/mod.ts";
 import { yieldToOthers } from "./priority.ts";
-import { collectGarbage, giveBackAfter, giveBackAll, returnLargeBlocks } from "./rest.ts";
+import { collectGarbage, doChore, rest, restAfter, returnLargeBlocks } from "./rest.ts";
 import { analyse, type AnalysisOptions, parseCsv, type ParseOptions as CsvOptions } from "../wire/csv/mod.ts";
 import { buffersOf, parseLines, type ParseOptions } from "../wire/line/mod.ts";
 
@@ -32,11 +42,16 @@ const CHUNKS_UNDERWAY_MAX = 4;
 const READER_PATIENCE_MS = 20;
 
 const functions = createRegistry();
+const plans = new KnownPlans();
 let heap: SharedHeap;
 let pool: SharedPool;
-/** Ports to the other workers, by worker index. */
-const peers = new Map<number, MessagePort>();
-/** Parked queries: this worker leads them, and they wait for their readers. */
+let mailboxes: Mailboxes;
+let seat: number;
+/** Workers that may help with a query that this one leads. */
+let helperCount: number;
+let workerCount: number;
+let port: Parameters<typeof receiveMessageOnPort>[0];
+/** Parked queries by slot: this worker leads them, and they wait for their readers. */
 const parked = new Map<number, Lead>();
 /** Resources of the queries that this thread takes part in. */
 const open = new Set<Context>();
@@ -45,32 +60,47 @@ type Context = QueryContext & { memory: CountedMemory; pool: PoolLease };
 
 const tell = (message: FromWorker, transfer: Transferable[] = []) => self.postMessage(message, transfer);
 
-self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
-  switch (data.type) {
-    case "attach":
-      heap = new SharedHeap(data.memory);
-      pool = createPool(heap);
-      if (data.runsQueries) yieldToOthers();
-      returnLargeBlocks();
-      collectWith(collectGarbage);
-      return tell({ type: "ready" });
-    case "peer":
-      return addPeer(data.index, data.port);
-    case "query":
-      return whileBusy(() => begin(data.id, data.request, data.output as OutputOptions));
-    case "resume":
-      return whileBusy(() => resume(data.id));
-    case "rest":
-      return void rest(data.isFirst);
-    case "task":
-      return runTask(data.id, data.name, data.payload);
-    case "crash":
-      // Thrown outside of any try block, and before the next message resumes the query.
-      queueMicrotask(() => {
-        throw new Error(`simulated crash: ${data.text}`);
-      });
-  }
+self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
+  heap = new SharedHeap(data.memory);
+  pool = createPool(heap);
+  mailboxes = Mailboxes.of(data.mailboxes);
+  ({ seat, workerCount } = data);
+  const runsQueries = seat < workerCount;
+  helperCount = Math.max(0, Math.min(workerCount, navigator.hardwareConcurrency) - 1);
+  port = data.port as unknown as typeof port;
+  if (runsQueries) yieldToOthers();
+  returnLargeBlocks();
+  collectWith(collectGarbage);
+  tell({ type: "ready" });
+  await serve(mailboxes, seat, {
+    handle,
+    help: (onJoin) =>
+      runsQueries &&
+      help(heap, () => (onJoin(), countBusy(1)), contextOf, (context) => (release(context), countBusy(-1))),
+    chore: doChore,
+  });
+  self.close();
 };
+
+function handle({ kind, slot }: Mail): void {
+  switch (kind) {
+    case MAIL.query:
+      return whileBusy(() => begin(slot));
+    case MAIL.resume:
+      return whileBusy(() => resume(slot));
+    case MAIL.task:
+      return runTask(receive() as PostedTask);
+    case MAIL.rest:
+      return rest(heap, seat === 0, () => open.size > 0);
+    case MAIL.crash:
+      throw new Error(`simulated crash: ${receive()}`);
+  }
+}
+
+/** What main has posted with an entry. */
+function receive(): unknown {
+  return receiveMessageOnPort(port)!.message;
+}
 
 // An uncaught error ends this thread. The resources of its queries are in shared memory and must be released.
 self.addEventListener("error", abandon);
@@ -80,31 +110,21 @@ function abandon(): void {
   for (const context of [...open]) release(context);
 }
 
+function countBusy(by: number): void {
+  Atomics.add(heap.i32, SHARED_WORD.workersBusy, by);
+}
+
 function whileBusy(action: () => void): void {
-  Atomics.add(heap.i32, SHARED_WORD.workersBusy, 1);
+  countBusy(1);
   try {
     action();
   } finally {
-    Atomics.sub(heap.i32, SHARED_WORD.workersBusy, 1);
+    countBusy(-1);
   }
 }
 
-async function rest(isFirst: boolean): Promise<void> {
-  const isWanted = () => open.size > 0;
-  if (isWanted()) return;
-  collectGarbage();
-  if (isFirst) await giveBackAll(heap, isWanted);
-}
-
-/** The port of a replacement takes the index of the worker that it replaces. */
-function addPeer(index: number, port: MessagePort): void {
-  peers.get(index)?.close();
-  peers.set(index, port);
-  port.onmessage = ({ data }: MessageEvent<Invitation>) => whileBusy(() => help(heap, data, contextOf, release));
-}
-
 /** Throws if the query was cancelled or has timed out. */
-function pollOf(request: PostedRequest): () => void {
+function pollOf(request: ReadRequest): () => void {
   const word = slotWord(request.slot, SLOT.cancel);
   return () => {
     const reason = Atomics.load(heap.i32, word);
@@ -117,13 +137,13 @@ function analysisOf({ address, nodes, scans }: AnalysisShape): Analysis {
 }
 
 /** The caller must call `release`. */
-function contextOf(request: PostedRequest): Context {
+function contextOf(request: ReadRequest): Context {
   const context = {
     heap,
     memory: createQueryMemory(heap, request.memoryLimitBytes, slotWord(request.slot, SLOT.memoryUnits)),
     pool: pool.lease(),
     functions,
-    sources: unpackSources(request.sources),
+    sources: request.sources,
     analysis: request.analysis && analysisOf(request.analysis),
     nowMicros: request.nowMicros,
     random: seededRandom(),
@@ -144,43 +164,56 @@ function release(context: Context): void {
   } finally {
     context.memory.release();
   }
-  giveBackAfter(heap, context.memory);
+  restAfter(heap, context.memory);
 }
 
 /** A query that this worker leads. */
 interface Lead {
-  id: number;
-  request: PostedRequest;
+  request: ReadRequest;
   context: Context;
   output: Output;
   operator: Operator;
   /** Part of the last batch that has not been sent. */
   pieces?: Iterator<Piece, undefined>;
+  /** The result so far, while it is small and nothing has been posted. */
+  held?: { pieces: Uint8Array[]; bytes: number; rows: number; since: number };
 }
 
-function begin(id: number, request: PostedRequest, outputOptions: OutputOptions): void {
+/** A small part of a result that takes longer is posted. */
+const HELD_MS = 20;
+
+function begin(slot: number): void {
+  const letter = readLetter(heap, slot);
+  const { request, freedPlans } = letter;
+  for (const name of freedPlans) plans.forget(name);
   let own: Context | undefined;
   try {
+    const plan = letter.plan ? plans.add(request.planName, letter.plan) : plans.get(request.planName);
+    if (plan === undefined) {
+      answerUnknownPlan(heap, slot);
+      return mailboxes.tellMain();
+    }
     const context = own = contextOf(request);
-    const helpers = [...peers.values()].slice(0, Math.max(0, navigator.hardwareConcurrency - 1));
     workAt(context);
-    const plan = unpackPlan(request.plan);
-    const output = createOutput(outputOptions, plan.columns, heap, context.memory);
+    const output = createOutput(letter.output as OutputOptions, plan.columns, heap, context.memory);
+    const wake = (count: number) => mailboxes.wakeIdle(seat, workerCount, count);
     const operator = createOperator(
       plan,
-      helpers.length === 0 ? own : { ...own, parallel: new SectionRunner(heap, request, helpers, () => context) },
+      helperCount === 0
+        ? own
+        : { ...own, parallel: new SectionRunner(heap, request, helperCount, wake, () => context) },
     );
-    advance({ id, request, context, output, operator });
+    advance({ request, context, output, operator, held: { pieces: [], bytes: 0, rows: 0, since: 0 } });
   } catch (error) {
     if (own !== undefined) release(own);
-    tell({ type: "failed", id, error: postedError(error) });
+    fail(slot, postedError(error));
   }
 }
 
-function resume(id: number): void {
-  const lead = parked.get(id);
-  if (lead === undefined) throw new Error(`query ${id} is not here`);
-  parked.delete(id);
+function resume(slot: number): void {
+  const lead = parked.get(slot);
+  if (lead === undefined) throw new Error(`no query of slot ${slot} is here`);
+  parked.delete(slot);
   advance(lead);
 }
 
@@ -189,16 +222,16 @@ function resume(id: number): void {
  * parked, because a slow reader must not occupy a thread.
  */
 function advance(lead: Lead): void {
-  const { id, context, output, operator } = lead;
-  let message: FromWorker;
+  const { request: { slot }, context, output, operator } = lead;
+  let failure: PostedError | undefined;
   workAt(context);
   try {
     try {
       for (;;) {
         context.poll();
-        if (!hasRoom(lead)) {
-          parked.set(id, lead);
-          return tell({ type: "parked", id });
+        if (lead.held === undefined && !hasRoom(lead)) {
+          parked.set(slot, lead);
+          return tell({ type: "parked" });
         }
         const piece = lead.pieces?.next().value;
         if (piece !== undefined) {
@@ -211,14 +244,23 @@ function advance(lead: Lead): void {
         lead.pieces = output.encode(batch);
       }
     } finally {
-      if (!parked.has(id)) operator.close();
+      if (!parked.has(slot)) operator.close();
     }
-    message = { type: "done", id, totalRows: output.totalRows };
   } catch (error) {
-    message = { type: "failed", id, error: postedError(error) };
+    failure = postedError(error);
   }
   release(context);
-  tell(message);
+  const { held } = lead, { totalRows } = output;
+  if (failure !== undefined) return held === undefined ? tell({ type: "failed", error: failure }) : fail(slot, failure);
+  if (held === undefined) return tell({ type: "done", totalRows });
+  answerResult(heap, slot, held.pieces, held.rows, totalRows);
+  mailboxes.tellMain();
+}
+
+/** Only before anything was posted: messages and answers may overtake each other. */
+function fail(slot: number, error: PostedError): void {
+  if (answerError(heap, slot, error)) mailboxes.tellMain();
+  else tell({ type: "failed", error });
 }
 
 /** Waits briefly for the reader. */
@@ -235,9 +277,36 @@ function hasRoom({ request, context }: Lead): boolean {
   }
 }
 
-function send({ id, request }: Lead, { bytes, rows }: Piece): void {
+/** Keeps a small result together: it is answered in shared memory. */
+function send(lead: Lead, piece: Piece): void {
+  const { held } = lead, now = performance.now();
+  if (held === undefined) return post(lead, piece);
+  if (held.bytes === 0) held.since = now;
+  if (held.bytes + piece.bytes.length <= LETTER_BYTES && now - held.since <= HELD_MS) {
+    held.pieces.push(piece.bytes);
+    held.bytes += piece.bytes.length;
+    held.rows += piece.rows;
+    return;
+  }
+  lead.held = undefined;
+  if (held.bytes > 0) post(lead, { bytes: joined(held.pieces, held.bytes), rows: held.rows });
+  post(lead, piece);
+}
+
+function joined(pieces: Uint8Array[], sizeBytes: number): Uint8Array {
+  if (pieces.length === 1) return pieces[0];
+  const bytes = new Uint8Array(sizeBytes);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
+}
+
+function post({ request }: Lead, { bytes, rows }: Piece): void {
   Atomics.add(heap.i32, slotWord(request.slot, SLOT.chunksUnderway), 1);
-  tell({ type: "chunk", id, bytes, rows }, [bytes.buffer as ArrayBuffer]);
+  tell({ type: "chunk", bytes, rows }, [bytes.buffer as ArrayBuffer]);
 }
 
 const TASKS: Record<string, (payload: unknown) => { value: unknown; transfer: Transferable[] }> = {
@@ -259,11 +328,11 @@ const TASKS: Record<string, (payload: unknown) => { value: unknown; transfer: Tr
   },
 };
 
-function runTask(id: number, name: string, payload: unknown): void {
+function runTask({ name, payload }: PostedTask): void {
   try {
     const { value, transfer } = TASKS[name](payload);
-    tell({ type: "result", id, value }, transfer);
+    tell({ type: "result", value }, transfer);
   } catch (error) {
-    tell({ type: "failed", id, error: postedError(error) });
+    tell({ type: "failed", error: postedError(error) });
   }
 }

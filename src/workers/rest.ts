@@ -11,12 +11,31 @@ const BLOCK_BYTES_MIN = 256 << 10;
 const STEP_BYTES = 64 << 20;
 const MADV_DONTNEED = 4;
 
-/** Returns all pages of free blocks of the shared memory, and what the C allocator keeps. Stops when `isWanted` reports work. */
-export async function giveBackAll(heap: SharedHeap, isWanted: () => boolean): Promise<void> {
+/** Work in steps of some ten milliseconds, which the thread does when it has nothing else to do. */
+const chores: Iterator<void>[] = [];
+
+/** Does a step of a chore. Returns false if there is none. */
+export function doChore(): boolean {
+  if (chores.length === 0) return false;
+  if (chores[0].next().done) chores.shift();
+  return true;
+}
+
+/**
+ * Returns what this thread holds, and if it is the first one also all pages of free blocks of the shared memory and what the C
+ * allocator keeps. Stops when `isWanted` reports work.
+ */
+export function rest(heap: SharedHeap, isFirst: boolean, isWanted: () => boolean): void {
+  if (isWanted()) return;
+  collectGarbage();
+  if (isFirst) chores.push(giveBackAll(heap, isWanted));
+}
+
+function* giveBackAll(heap: SharedHeap, isWanted: () => boolean): Generator<void> {
   for (const block of heap.freeBlocks(BLOCK_BYTES_MIN)) {
     if (isWanted()) return;
     giveBackPages(heap, block, () => 0);
-    await nextTurn();
+    yield;
   }
   libc()?.malloc_trim(0n);
 }
@@ -33,8 +52,6 @@ function giveBackPages(heap: SharedHeap, block: FreeBlock, keptBytes: () => numb
   }
   heap.putBack(block, kept);
 }
-
-const nextTurn = () => new Promise((resolve) => setTimeout(resolve));
 
 const M_TRIM_THRESHOLD = -1, M_MMAP_THRESHOLD = -3;
 
@@ -71,24 +88,25 @@ let isAsked = false;
  * Buffers outside of the shared memory are collected at once. V8 would collect them only under pressure, so several such queries
  * would hold several times the limit of one.
  */
-export function giveBackAfter(heap: SharedHeap, { madeBytes, limitBytes }: CountedMemory): void {
+export function restAfter(heap: SharedHeap, { madeBytes, limitBytes }: CountedMemory): void {
   const keptBytes = Math.max(KEPT_BYTES_MIN, (limitBytes || heap.sizeBytes()) / 4);
   const hasMade = madeBytes >= GARBAGE_BYTES;
   if (isAsked || (!hasMade && heap.warmFreeBytes() <= keptBytes)) return;
   isAsked = true;
-  // The query is still on the stack.
-  setTimeout(async () => {
-    isAsked = false;
-    if (hasMade) {
-      collectGarbage();
-      libc()?.malloc_trim(0n);
-    }
+  chores.push(giveBack(heap, keptBytes, hasMade));
+}
+
+function* giveBack(heap: SharedHeap, keptBytes: number, hasMade: boolean): Generator<void> {
+  isAsked = false;
+  if (hasMade) {
+    collectGarbage();
+    libc()?.malloc_trim(0n);
+  }
+  if (heap.warmFreeBytes() <= keptBytes) return;
+  for (const block of heap.freeBlocks(BLOCK_BYTES_MIN).sort((a, b) => b.warmBytes - a.warmBytes)) {
     if (heap.warmFreeBytes() <= keptBytes) return;
-    for (const block of heap.freeBlocks(BLOCK_BYTES_MIN).sort((a, b) => b.warmBytes - a.warmBytes)) {
-      if (heap.warmFreeBytes() <= keptBytes) return;
-      // The block itself is not counted while it is taken.
-      giveBackPages(heap, block, () => keptBytes - heap.warmFreeBytes());
-      await nextTurn();
-    }
-  });
+    // The block itself is not counted while it is taken.
+    giveBackPages(heap, block, () => keptBytes - heap.warmFreeBytes());
+    yield;
+  }
 }

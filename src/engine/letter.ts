@@ -1,0 +1,186 @@
+/**
+ * Requests and small results in shared memory. Each slot has a letter, a block that main allocates at the start and never frees. A
+ * request is written into the letter of its slot, or into a block of its own if it is larger. The threads of the query read it
+ * there. A result that fits is written over the letter by the worker, after all other threads have left the query.
+ *
+ * Main owns all of these blocks. It copies a result as soon as it is told of it, whether or not the client is still there, and
+ * frees the block of a large request when the query ends in whichever way. So a worker or a client that is gone leaves nothing.
+ *
+ *     words   descriptions of segments, see `packed-sources.ts`
+ *     text    `Head` as JSON
+ *     plan    serialised, if the worker does not know it
+ */
+import type { SharedHeap } from "../storage/heap.ts";
+import { HeapFullError } from "../storage/heap.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import type { QueryRequest } from "./contract.ts";
+import { type PackedSource, type PackedSources, unpackSources } from "./packed-sources.ts";
+import type { PostedError } from "./posted-error.ts";
+import { ANSWER, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
+
+/** Larger requests get a block, larger results are posted. */
+export const LETTER_BYTES = 32 << 10;
+
+/** A request as the threads of a query read it. */
+export type ReadRequest = Omit<QueryRequest, "plan"> & {
+  /** The plan's number, see `plan-names.ts`. */
+  planName: number;
+};
+
+interface Head {
+  request: Omit<ReadRequest, "sources" | "nowMicros"> & { sources: PackedSource[]; nowMicros: string };
+  output: unknown;
+  /** Plans whose statements are gone. */
+  freedPlans: number[];
+}
+
+/** What the leader gets beside the request. */
+export interface Letter {
+  request: ReadRequest;
+  output: unknown;
+  freedPlans: number[];
+  /** The serialised plan, if it was sent. */
+  plan?: Uint8Array<ArrayBuffer>;
+}
+
+const encoder = new TextEncoder(), decoder = new TextDecoder();
+
+/** Main's side. */
+export class Letters {
+  private readonly letters: number[];
+  /** Blocks of large requests, by slot: address and size. */
+  private readonly blocks: ([address: number, sizeBytes: number] | undefined)[] = [];
+
+  constructor(private readonly heap: SharedHeap) {
+    this.letters = Array.from({ length: SLOT_COUNT }, () => heap.allocate(LETTER_BYTES, "batch"));
+  }
+
+  /**
+   * Writes a request into its slot, where another version of it may be.
+   * @throws {SqlError} if the shared memory is full.
+   */
+  write({ sources: _, plan: _plan, nowMicros, ...request }: QueryRequest, parts: {
+    sources: PackedSources;
+    planName: number;
+    plan?: Uint8Array;
+    output: unknown;
+    freedPlans: number[];
+  }): void {
+    const { heap } = this, { slot } = request, { sources, planName, plan, output, freedPlans } = parts;
+    const head: Head = {
+      request: { ...request, planName, sources: sources.sources, nowMicros: String(nowMicros) },
+      output,
+      freedPlans,
+    };
+    const text = encoder.encode(JSON.stringify(head));
+    const { wordBytes } = sources, planBytes = plan?.length ?? 0;
+    const address = this.room(slot, wordBytes + text.length + planBytes);
+    sources.write(address);
+    heap.u8.set(text, address + wordBytes);
+    if (plan !== undefined) heap.u8.set(plan, address + wordBytes + text.length);
+    const word = (offset: number) => slotWord(slot, offset);
+    heap.u32[word(SLOT.request)] = address;
+    heap.u32[word(SLOT.requestWords)] = wordBytes;
+    heap.u32[word(SLOT.requestText)] = text.length;
+    heap.u32[word(SLOT.requestPlan)] = planBytes;
+    heap.u32[word(SLOT.letter)] = this.letters[slot];
+    Atomics.store(heap.i32, word(SLOT.answer), ANSWER.none);
+  }
+
+  private room(slot: number, sizeBytes: number): number {
+    this.free(slot);
+    if (sizeBytes <= LETTER_BYTES) return this.letters[slot];
+    try {
+      const address = this.heap.allocate(sizeBytes, "batch");
+      this.blocks[slot] = [address, sizeBytes];
+      return address;
+    } catch (error) {
+      if (error instanceof HeapFullError) throw memoryFull(error);
+      throw error;
+    }
+  }
+
+  /** The query has ended. */
+  free(slot: number): void {
+    const block = this.blocks[slot];
+    if (block === undefined) return;
+    this.blocks[slot] = undefined;
+    this.heap.free(...block, "batch");
+  }
+
+  /** Copies the worker's answer. */
+  readAnswer(slot: number): Uint8Array<ArrayBuffer> {
+    const at = this.letters[slot];
+    return copied(this.heap, at, this.heap.u32[slotWord(slot, SLOT.answerBytes)]);
+  }
+
+  readError(slot: number): PostedError {
+    return JSON.parse(decoder.decode(this.readAnswer(slot)));
+  }
+}
+
+/** SQLSTATE 53200. */
+export function memoryFull({ message }: HeapFullError): SqlError {
+  return new SqlError(
+    `the request cannot be sent: the server's shared memory is full (${message})`,
+    0,
+    SQLSTATE.outOfMemory,
+  );
+}
+
+/** For the leader. */
+export function readLetter(heap: SharedHeap, slot: number): Letter {
+  const word = (offset: number) => heap.u32[slotWord(slot, offset)];
+  const wordsAt = word(SLOT.request), textAt = wordsAt + word(SLOT.requestWords), textBytes = word(SLOT.requestText);
+  const { request: { sources, nowMicros, ...request }, output, freedPlans }: Head = JSON.parse(
+    decoder.decode(copied(heap, textAt, textBytes)),
+  );
+  const planBytes = word(SLOT.requestPlan);
+  return {
+    request: { ...request, sources: unpackSources(heap, sources, wordsAt), nowMicros: BigInt(nowMicros) },
+    output,
+    freedPlans,
+    plan: planBytes > 0 ? copied(heap, textAt + textBytes, planBytes) : undefined,
+  };
+}
+
+/** The leader's answer. Returns false if it does not fit. Call `Mailboxes.tellMain` afterwards. */
+export function answerResult(
+  heap: SharedHeap,
+  slot: number,
+  pieces: readonly Uint8Array[],
+  rows: number,
+  totalRows: number,
+): void {
+  const at = heap.u32[slotWord(slot, SLOT.letter)];
+  let sizeBytes = 0;
+  for (const piece of pieces) {
+    heap.u8.set(piece, at + sizeBytes);
+    sizeBytes += piece.length;
+  }
+  heap.u32[slotWord(slot, SLOT.answerBytes)] = sizeBytes;
+  heap.u32[slotWord(slot, SLOT.answerRows)] = rows;
+  heap.i64[slotLong(slot, SLOT.totalRows)] = BigInt(totalRows);
+  Atomics.store(heap.i32, slotWord(slot, SLOT.answer), ANSWER.result);
+}
+
+/** Returns false if the error does not fit. */
+export function answerError(heap: SharedHeap, slot: number, error: PostedError): boolean {
+  const bytes = encoder.encode(JSON.stringify(error));
+  if (bytes.length > LETTER_BYTES) return false;
+  heap.u8.set(bytes, heap.u32[slotWord(slot, SLOT.letter)]);
+  heap.u32[slotWord(slot, SLOT.answerBytes)] = bytes.length;
+  Atomics.store(heap.i32, slotWord(slot, SLOT.answer), ANSWER.failed);
+  return true;
+}
+
+export function answerUnknownPlan(heap: SharedHeap, slot: number): void {
+  Atomics.store(heap.i32, slotWord(slot, SLOT.answer), ANSWER.unknownPlan);
+}
+
+/** Decoders and sockets take no views of shared memory. */
+function copied(heap: SharedHeap, address: number, sizeBytes: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(sizeBytes);
+  bytes.set(heap.u8.subarray(address, address + sizeBytes));
+  return bytes;
+}

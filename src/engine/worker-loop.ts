@@ -1,0 +1,38 @@
+/** The life of a query worker: takes its mail, helps other workers, does chores, and sleeps. */
+import { setImmediate } from "node:timers";
+import { MAIL, type Mail, type Mailboxes } from "./mailbox.ts";
+
+export interface Duties {
+  /** Entries other than `close`. An error that it throws ends the worker. */
+  handle(mail: Mail): void;
+  /** Joins an open section of another worker's query, after `onJoin`. Returns false if there is none. */
+  help(onJoin: () => void): boolean;
+  /** Does a step of some ten milliseconds of work that nobody waits for. Returns false if there is none. */
+  chore(): boolean;
+}
+
+/**
+ * After this much work without a pause, the thread returns to its event loop for a moment: the runtime ends threads there, and
+ * V8 disposes of what was collected.
+ */
+const TURN_MS = 1000;
+
+/** Resolves when main closes the mailbox. */
+export async function serve(mailboxes: Mailboxes, seat: number, { handle, help, chore }: Duties): Promise<void> {
+  let turnedAt = performance.now();
+  for (;;) {
+    mailboxes.setIdle(seat, true);
+    const wakes = mailboxes.wakes(seat);
+    const mail = mailboxes.take(seat);
+    if (mail !== undefined) {
+      if (mail.kind === MAIL.close) return;
+      mailboxes.setIdle(seat, false);
+      handle(mail);
+      chore();
+    } else if (!help(() => mailboxes.setIdle(seat, false)) && !chore() && !mailboxes.sleep(seat, wakes)) turnedAt = 0;
+    const now = performance.now();
+    if (now - turnedAt < TURN_MS) continue;
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+    turnedAt = now;
+  }
+}
