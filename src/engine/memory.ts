@@ -13,7 +13,7 @@ function overLimit(operator: string, sizeBytes: number, limitBytes: number): Sql
 }
 
 /** Maximum garbage of functions on each thread before a collection. */
-const GARBAGE_BYTES_MAX = 32 << 20;
+const GARBAGE_BYTES_MAX = 16 << 20;
 
 let collect: (() => void) | undefined;
 let madeSinceCollection = 0;

@@ -79,7 +79,7 @@ export function collectGarbage(): void {
 }
 
 /** Smaller amounts of garbage are left to V8. */
-const GARBAGE_BYTES = 32 << 20;
+const GARBAGE_BYTES = 16 << 20;
 /** Amount of free memory that always keeps its pages. */
 const KEPT_BYTES_MIN = 64 << 20;
 let isAsked = false;
