@@ -10,7 +10,12 @@ function packedRows(): Uint8Array {
   const symbols = Int32Array.of(0, 2, 2, 1);
   return packAppendBatch({
     rowCount: ROWS,
-    columns: [{ columnId: 0, values: ints }, { columnId: 3, values: ints, heap: new Uint8Array([97, 98, 99]), symbols }],
+    columns: [{ columnId: 0, values: ints }, {
+      columnId: 3,
+      values: ints,
+      heap: new Uint8Array([97, 98, 99]),
+      symbols,
+    }],
   });
 }
 
