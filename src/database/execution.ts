@@ -1,28 +1,24 @@
 /** Runs plans: small ones on the calling thread, others in a worker, with the same operators and encoders. */
 import type { Chunk, ExecuteOptions, ResultColumn } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import type { FunctionRegistry, QueryContext } from "../engine/contract.ts";
 import {
   Analysis,
   answerFromStatistics,
-  CountedMemory,
-  createOperator,
   isPacked,
   type PlanStatistics,
   type PostedPlan,
   type Scheduler,
-  workAt,
 } from "../engine/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
-import type { SharedHeap, SharedPool } from "../storage/mod.ts";
+import type { SharedHeap } from "../storage/mod.ts";
 import type { RunningStatement } from "./activity.ts";
-import { createOutput, type OutputOptions } from "./output.ts";
-import { seededRandom } from "./random.ts";
-import { resolveSources, workOf } from "./sources.ts";
+import { type DirectResources, DirectRuns } from "./direct.ts";
+import type { OutputOptions } from "./output.ts";
+import { resolveSources } from "./sources.ts";
 
 export interface ExecutionSettings {
-  /** Plans that process at most this many rows run on the calling thread. */
+  /** Plans of at most so much work run on the calling thread. */
   directRowsMax: number;
   queryMemoryLimitBytes: number;
   queryTimeoutMs: number;
@@ -58,58 +54,28 @@ export interface Analyzed {
   statistics?: Promise<PlanStatistics>;
 }
 
-/**
- * Few rows can take long too. A direct query that takes longer is run again in a worker, because it blocks this thread.
- */
-const DIRECT_MS_MAX = 25;
-
-/** Results of more bytes, or of longer texts, may take too long within a single step. */
-const DIRECT_BYTES_MAX = 32 << 20;
-const DIRECT_TEXT_BYTES_MAX = 64 << 10;
-
-class TakesLong extends Error {}
-
-/** Memory of a query that runs on the main thread. */
-class DirectMemory extends CountedMemory {
-  override allocate(sizeBytes: number, operator: string): number {
-    if (this.usedBytes + sizeBytes > DIRECT_BYTES_MAX) throw new TakesLong();
-    return super.allocate(sizeBytes, operator);
-  }
-
-  override account(sizeBytes: number, operator: string): void {
-    if (this.usedBytes + sizeBytes > DIRECT_BYTES_MAX) throw new TakesLong();
-    super.account(sizeBytes, operator);
-  }
-
-  override need(sizeBytes: number): void {
-    if (sizeBytes > DIRECT_TEXT_BYTES_MAX) throw new TakesLong();
-  }
-}
-
 export class Execution {
+  readonly direct: DirectRuns;
+  private readonly heap: SharedHeap;
+  readonly nowMicros: () => bigint;
+
   constructor(
-    private readonly heap: SharedHeap,
-    private readonly pool: SharedPool,
-    private readonly functions: FunctionRegistry,
+    resources: DirectResources,
     private readonly scheduler: Scheduler,
     private readonly settings: ExecutionSettings,
-    readonly nowMicros: () => bigint,
-    /** A word of shared memory that stays 0: queries that run directly are not cancelled. */
-    private readonly neverCancelled: number,
-  ) {}
+  ) {
+    this.heap = resources.heap;
+    this.nowMicros = resources.nowMicros;
+    this.direct = new DirectRuns(resources);
+  }
 
   run(given: PostedPlan, options: RunOptions): Run {
     const sources = resolveSources(given, options.catalogue);
     if (isPacked(given)) return this.runInWorker(given, sources, options);
-    const plan = this.answered(given, sources);
-    if (options.analyzed === undefined && workOf(plan, sources) <= this.settings.directRowsMax) {
-      try {
-        return this.runDirect(plan, sources, options);
-      } catch (error) {
-        if (!(error instanceof TakesLong)) throw error;
-      }
-    }
-    return this.runInWorker(plan, sources, options);
+    const answered = once(() => this.answered(given, sources));
+    const direct = options.analyzed === undefined ? this.direct.run(given, sources, options, answered) : undefined;
+    if (direct === undefined) return this.runInWorker(answered(), sources, options);
+    return { chunks: listed(direct.pieces), totalRows: () => direct.totalRows };
   }
 
   /** Answers aggregates from statistics where possible. */
@@ -117,48 +83,9 @@ export class Execution {
     return this.settings.useStatistics ? answerFromStatistics(plan, sources) : plan;
   }
 
-  /** @throws {TakesLong} before any output, so that a worker can run the plan from the start. */
-  private runDirect(plan: Plan, sources: ScanSource[], options: RunOptions): Run {
-    const memory = new DirectMemory(this.heap, this.settings.queryMemoryLimitBytes);
-    const pool = this.pool.lease();
-    let deadline = Infinity;
-    const poll = () => {
-      if (performance.now() > deadline) throw new TakesLong();
-    };
-    const context: QueryContext = {
-      heap: this.heap,
-      memory,
-      pool,
-      functions: this.functions,
-      sources,
-      nowMicros: this.nowMicros(),
-      random: seededRandom(),
-      user: options.user,
-      poll,
-      cancelWord: this.neverCancelled,
-    };
-    workAt(context);
-    const chunks: Chunk[] = [];
-    const output = createOutput(options.output, options.columns, this.heap, memory);
-    try {
-      const operator = createOperator(plan, context);
-      deadline = performance.now() + DIRECT_MS_MAX;
-      try {
-        for (let batch = operator.next(); batch && !output.finished; batch = operator.next()) {
-          const pieces = output.encode(batch);
-          for (let piece = pieces.next(); !piece.done; piece = pieces.next()) {
-            chunks.push(piece.value);
-            poll();
-          }
-        }
-      } finally {
-        operator.close();
-      }
-    } finally {
-      pool.release();
-      memory.release();
-    }
-    return { chunks: listed(chunks), totalRows: () => output.totalRows };
+  /** Frees what is kept for further runs. */
+  close(): void {
+    this.direct.close();
   }
 
   private runInWorker(plan: PostedPlan, sources: ScanSource[], options: RunOptions): Run {
@@ -195,6 +122,11 @@ export class Execution {
       totalRows: run.totalRows,
     };
   }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }
 
 export async function* listed(chunks: Chunk[]): AsyncIterable<Chunk> {

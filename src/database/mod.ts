@@ -91,14 +91,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     log: options.log,
     onUnhandledError: options.onUnhandledError,
   });
+  const neverCancelled = SHARED_WORD.neverCancelled * Int32Array.BYTES_PER_ELEMENT;
   const execution = new Execution(
-    heap,
-    pool,
-    functions,
+    { heap, pool, functions, nowMicros, neverCancelled, settings: options },
     scheduler,
     options,
-    nowMicros,
-    SHARED_WORD.neverCancelled * Int32Array.BYTES_PER_ELEMENT,
   );
   let schemaVersion = 0, lastPrivateSchemaVersion = 0;
   const planner = new Planner({
@@ -232,6 +229,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     close: async () => {
       await traces.flush();
       planner.close();
+      execution.close();
       await scheduler.close();
       await writer.close();
     },

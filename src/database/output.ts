@@ -34,6 +34,8 @@ export interface Output {
   readonly finished: boolean;
   /** Rows seen so far. */
   readonly totalRows: number;
+  /** Prepares the output of another run. */
+  rewind(): void;
 }
 
 export interface Piece {
@@ -78,6 +80,10 @@ class NoOutput implements Output {
   readonly finished = false;
   totalRows = 0;
 
+  rewind(): void {
+    this.totalRows = 0;
+  }
+
   // deno-lint-ignore require-yield -- there are no pieces
   *encode({ rowCount }: Batch): Generator<Piece, undefined> {
     this.totalRows += rowCount;
@@ -96,6 +102,10 @@ class AppendOutput implements Output {
     private readonly memory: QueryMemory,
   ) {
     this.columnIds = targets.map((_, i) => i);
+  }
+
+  rewind(): void {
+    this.totalRows = 0;
   }
 
   *encode(batch: Batch): Generator<Piece, undefined> {
@@ -142,6 +152,11 @@ class RowsOutput implements Output {
     this.encoder = createEncoder(options.encoding, [...columns], heap);
     this.first = options.window?.first ?? 0;
     this.end = options.window ? options.window.first + options.window.count : Infinity;
+  }
+
+  rewind(): void {
+    this.totalRows = this.encoded = 0;
+    this.finished = false;
   }
 
   *encode(batch: Batch): Generator<Piece, undefined> {

@@ -34,7 +34,7 @@ const querySettings = {
   directRowsMax: int(
     "query.direct.rows.max",
     10_000,
-    "Queries that read at most so many rows run on the thread that received them, without a worker; -1: always in workers.",
+    "Queries of at most so much work run on the thread that received them, without a worker; -1: always in workers. A row that is sorted, joined or returned counts 1, one that is only scanned 1/16. Rows count after the search for their time.",
     { min: -1 },
   ),
   directWordsMax: int(

@@ -1,7 +1,8 @@
 /** Finds what a plan reads and estimates its work. */
-import { isPacked, type PostedPlan } from "../engine/mod.ts";
+import { type FunctionRegistry, isPacked, type PostedPlan } from "../engine/mod.ts";
 import { inputsOf, scanMarks } from "../sql/mod.ts";
-import type { AggregateNode, Plan, ScanReading } from "../sql/plan.ts";
+import { type AggregateNode, childrenOf, type Expr, type LatestNode } from "../sql/plan.ts";
+import type { Plan, ScanNode, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 
 export function scansOf(plan: PostedPlan): ScanReading[] {
@@ -35,59 +36,108 @@ export function marksOf(
   return { marks, sources };
 }
 
-/** count() over a whole table adds the segments' row counts and reads no row. */
-function countsRows({ input, keys }: AggregateNode): boolean {
-  return keys.length === 0 && input.node === "scan" && input.columnIds.length === 0 && !input.predicate &&
-    !input.intervals;
-}
-
 /** A row counts once for each of this many columns. */
 const COLUMNS_A_ROW = 16;
+/** Work of a row that a kernel reads; one that is sorted, joined, formatted or read by a function of batches counts 1. */
+export const KERNEL_ROW = 1 / 16;
+/** Likewise, if it is assigned to a group. */
+const GROUPED_ROW = 1 / 4;
 
 /** Rounds of a recursion mostly have few rows. If not, the time limit of direct queries moves them to a worker. */
 const WORKING_ROWS = 100;
 
-/** An upper bound of the rows that any node processes, which decides where a query runs. */
-export function workOf(plan: Plan, sources: ScanSource[]): number {
+/** LATEST ON reads the newest rows until it has seen each key. If it has to read more, a worker does it. */
+const LATEST_ROWS = 65_536;
+
+/**
+ * The work of a plan in rows, which decides where it runs: how many rows each node reads, and how much a row costs there.
+ * `rowsLeft`: of a scan, after the search for its intervals. It may stop at `max`.
+ */
+export function workOf(
+  plan: Plan,
+  sources: readonly ScanSource[],
+  functions: FunctionRegistry,
+  rowsLeft: (scan: ScanNode) => number,
+  max = Infinity,
+): number {
   let work = 0;
+  const costOf = (exprs: readonly (Expr | undefined)[]) =>
+    exprs.every((expr) => expr === undefined || isOfKernels(expr, functions)) ? KERNEL_ROW : 1;
+  /** Adds the node's work and returns an upper bound of its rows. */
   const rows = (node: Plan): number => {
-    const out = rowsOf(node);
-    work += out * Math.max(1, node.columns.length / COLUMNS_A_ROW);
-    return out;
-  };
-  const rowsOf = (node: Plan): number => {
+    if (work > max) return 0;
     switch (node.node) {
       case "scan":
-        return sources[node.id].rowCount;
+        return passed(sources[node.id].rowCount === 0 ? 0 : rowsLeft(node), costOf([node.predicate]), node);
+      case "filter":
+        return passed(rows(node.input), costOf([node.predicate]), node);
+      case "project":
+        return passed(rows(node.input), costOf(node.expressions), node);
       case "parquet":
-        return Infinity;
+        return passed(Infinity, 1, node);
       case "values":
-        return node.rows.length;
+        return passed(node.rows.length, 1, node);
       case "metadata":
-        return 100;
+        return passed(100, 1, node);
       case "working":
-        return WORKING_ROWS;
+        return passed(WORKING_ROWS, 1, node);
       case "sequence":
-        return node.count;
+        return passed(node.count, 1, node);
       case "join": {
         const left = rows(node.left), right = rows(node.right);
-        return Math.max(left * right, left, right);
+        return passed(Math.max(left * right, left, right), 1, node);
       }
       case "timeJoin":
       case "set":
       case "recursion":
-        return rows(node.left) + rows(node.right);
+        return passed(rows(node.left) + rows(node.right), 1, node);
       case "sample": {
         // A fill may make any number of rows from few.
         const input = rows(node.input);
-        return node.fills.length > 0 ? Infinity : input;
+        return passed(node.fills.length > 0 ? Infinity : input, 1, node);
       }
-      case "aggregate":
-        return countsRows(node) ? 1 : Math.max(1, rows(node.input));
+      case "aggregate": {
+        const isWhole = node.keys.length === 0;
+        if (isWhole && countsRows(node)) return 1;
+        const input = rows(node.input), args = node.aggregates.flatMap((call) => call.args);
+        work += input * Math.max(isWhole ? KERNEL_ROW : GROUPED_ROW, costOf([...node.keys, ...args]));
+        return isWhole ? 1 : input;
+      }
+      case "latest": {
+        const { input } = node;
+        if (input.node !== "scan" || input.predicate !== undefined || input.intervals !== undefined) {
+          return passed(rows(input), 1, node);
+        }
+        work += Math.min(LATEST_ROWS, sources[input.id].rowCount) * KERNEL_ROW;
+        return Math.min(keysOf(node, sources[input.id]), sources[input.id].rowCount);
+      }
       default:
-        return rows(node.input);
+        return passed(rows(node.input), 1, node);
     }
   };
-  rows(plan);
-  return work;
+  const passed = (count: number, cost: number, { columns }: Plan): number => {
+    work += count * cost * Math.max(1, columns.length / COLUMNS_A_ROW);
+    return count;
+  };
+  // The rows of the result are encoded.
+  const result = rows(plan);
+  return work + Math.max(1, result) * Math.max(1, plan.columns.length / COLUMNS_A_ROW);
+}
+
+/** The most keys of a LATEST ON, if they are symbols of the table. */
+function keysOf({ keys }: LatestNode, { dictionaries }: ScanSource): number {
+  const [key] = keys;
+  const dictionary = keys.length === 1 && key.kind === "column" ? dictionaries[key.index] : undefined;
+  return dictionary === undefined ? Infinity : dictionary.count + 1;
+}
+
+function isOfKernels(expr: Expr, functions: FunctionRegistry): boolean {
+  if (expr.kind === "call" && functions.resolve(expr.function).entry.emit === undefined) return false;
+  return childrenOf(expr).every((child) => isOfKernels(child, functions));
+}
+
+/** count() over a whole table adds the segments' row counts and reads no row. */
+function countsRows({ input, keys }: AggregateNode): boolean {
+  return keys.length === 0 && input.node === "scan" && input.columnIds.length === 0 && !input.predicate &&
+    !input.intervals;
 }

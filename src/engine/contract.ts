@@ -34,6 +34,11 @@ export interface Operator {
   /** Upper bound of the number of rows, if it is known and no filter follows. */
   readonly rowsAtMost?: number;
   next(): Batch | undefined;
+  /**
+   * After the last batch: prepares another run over the same sources, and keeps kernels and buffers. Returns false if the operator
+   * has to be made anew.
+   */
+  rewind?(): boolean;
   close(): void;
 }
 

@@ -57,9 +57,9 @@ class Compiled implements CompiledExpressions {
   ) {}
 
   run(batch: ScanBatch): Batch {
-    const dictionaries = batch.columns.map((column) => column.dictionary);
-    if (this.stages === undefined || !this.stages.fits(dictionaries)) {
+    if (this.stages === undefined || !this.stages.fits(batch.columns)) {
       this.stages?.release();
+      const dictionaries = batch.columns.map((column) => column.dictionary);
       const expectedRows = Math.max(batch.rowCount, this.options.expectedRows ?? 0);
       this.stages = new Stages(this.exprs, this.predicates, this.inputTypes, dictionaries, this.context, {
         ...this.options,

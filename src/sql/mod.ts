@@ -18,7 +18,7 @@ export {
   substituteCalls,
   substituteParameters,
 } from "./parameters.ts";
-export { optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
+export { isImmutable, optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { inputsOf, mapStatement } from "./planner/nodes.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";
 export { accessIsOff } from "./statements/access/access-kind.ts";

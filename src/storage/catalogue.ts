@@ -23,6 +23,11 @@ import { type BranchPublication, infoOf, type Publication, type TableChange } fr
 class Snapshot implements TableSnapshot {
   /** All segments as sources, by requested columns. */
   private readonly sources = new Map<string, SegmentSource[]>();
+  /** By the lists of columns, which are those of plans: a plan that runs again gets the same source. */
+  private readonly sourceOfColumns = new WeakMap<
+    readonly number[],
+    { intervals: readonly Interval[] | undefined; source: ScanSource }
+  >();
 
   constructor(
     readonly schema: TableSchema,
@@ -80,6 +85,14 @@ class Snapshot implements TableSnapshot {
 
   source(columnIds: readonly number[], intervals?: readonly Interval[]): ScanSource {
     this.checkReadable();
+    const known = this.sourceOfColumns.get(columnIds);
+    if (known !== undefined && known.intervals === intervals) return known.source;
+    const source = this.newSource(columnIds, intervals);
+    this.sourceOfColumns.set(columnIds, { intervals, source });
+    return source;
+  }
+
+  private newSource(columnIds: readonly number[], intervals: readonly Interval[] | undefined): ScanSource {
     const isWhole = intervals === undefined || this.schema.timestampId < 0;
     const segments = isWhole ? this.allSources(columnIds) : this.sourcesWithin(columnIds, intervals);
     let rowCount = 0;

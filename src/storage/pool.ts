@@ -67,10 +67,11 @@ type Held = Map<number, number>;
 export class PoolLease implements Pool {
   private readonly held: Held = new Map();
 
-  constructor(private readonly pool: SharedPool) {}
+  /** `onMiss`: throws if a frame has to be read from a file; undefined: it is read. */
+  constructor(private readonly pool: SharedPool, private readonly onMiss?: () => never) {}
 
   pin(source: ScanSource, segment: number, column: number): number {
-    return this.pool.pinFor(this.held, source, segment, column);
+    return this.pool.pinFor(this.held, source, segment, column, this.onMiss);
   }
 
   unpin(source: ScanSource, segment: number, column: number): void {
@@ -98,8 +99,8 @@ export class SharedPool implements Pool {
     this.mask = this.state(CAPACITY) - 1;
   }
 
-  lease(): PoolLease {
-    return new PoolLease(this);
+  lease(onMiss?: () => never): PoolLease {
+    return new PoolLease(this, onMiss);
   }
 
   pin(source: ScanSource, segment: number, column: number): number {
@@ -110,7 +111,7 @@ export class SharedPool implements Pool {
     this.unpinFor(this.held, source, segment, column);
   }
 
-  pinFor(held: Held, source: ScanSource, segment: number, column: number): number {
+  pinFor(held: Held, source: ScanSource, segment: number, column: number, onMiss?: () => never): number {
     const { rowCount, chunks } = source.segments[segment];
     const chunk = chunks[column];
     assert(chunk !== undefined, "a column added later has no chunk to pin");
@@ -121,6 +122,10 @@ export class SharedPool implements Pool {
     for (;;) {
       this.lock();
       let slot = this.find(id, extent);
+      if (onMiss !== undefined && (slot < 0 || this.i32[slot + STATE] !== READY)) {
+        this.unlock();
+        return onMiss();
+      }
       if (slot >= 0) {
         this.i32[slot + PINS]++;
         this.addState(PINNED, 1);

@@ -34,6 +34,7 @@ export function kernelStep(stage: Stage, { predicates, outputs, rowIdColumn }: K
     } else kernelOutputs.push({ slot, output: { kind: "value", form, node: compiler.value(expr, type) } });
   }
   const buffers = new Map(outputs.map(({ slot }) => [slot, new Buffer(space, types[slot])]));
+  const vectors = outputs.map(({ slot }) => stage.vectorOf(slot, 0));
   const arena = new TextArena(space);
   let bound: BoundKernel | undefined;
   if (kernelOutputs.length > 0 || predicate !== undefined) {
@@ -60,7 +61,11 @@ export function kernelStep(stage: Stage, { predicates, outputs, rowIdColumn }: K
           fillConstant(context.heap, types[slot], address, buffers.get(slot)!.rows, value, arena);
         }
       }
-      for (const { slot } of outputs) state.vectors[slot] = stage.vectorOf(slot, buffers.get(slot)!.address);
+      for (let k = 0; k < outputs.length; k++) {
+        const { slot } = outputs[k];
+        vectors[k].address = buffers.get(slot)!.address;
+        state.vectors[slot] = vectors[k];
+      }
     },
   };
 }

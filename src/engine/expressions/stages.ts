@@ -17,6 +17,8 @@ export class Stages implements Stage {
   readonly space: Workspace;
   rowOffset = 0;
   private readonly steps: readonly Step[];
+  private readonly state: State = { vectors: [], rowCount: 0, rowBase: 0n };
+  private readonly columns: Vector[] = [];
 
   constructor(
     exprs: readonly Expr[],
@@ -36,8 +38,8 @@ export class Stages implements Stage {
     this.steps = this.plan.steps.map((step) => stepOf(this, step));
   }
 
-  fits(dictionaries: readonly (Dictionary | undefined)[]): boolean {
-    return dictionaries.every((dictionary, k) => {
+  fits(columns: readonly Vector[]): boolean {
+    return columns.every(({ dictionary }, k) => {
       const mine = this.inputDictionaries[k];
       return dictionary === mine ||
         (dictionary !== undefined && mine !== undefined && dictionary.entries === mine.entries &&
@@ -46,7 +48,10 @@ export class Stages implements Stage {
   }
 
   run(batch: ScanBatch): Batch {
-    const state: State = { vectors: [...batch.columns], rowCount: batch.rowCount, rowBase: batch.rowBase ?? 0n };
+    const { state, columns } = this;
+    for (let k = 0; k < batch.columns.length; k++) state.vectors[k] = batch.columns[k];
+    state.rowCount = batch.rowCount;
+    state.rowBase = batch.rowBase ?? 0n;
     for (const step of this.steps) {
       if (state.rowCount === 0) break;
       step.run(state);
@@ -54,7 +59,8 @@ export class Stages implements Stage {
     this.rowOffset += batch.rowCount;
     const { results } = this.plan;
     if (state.rowCount === 0) return { rowCount: 0, columns: results.map((slot) => this.vectorOf(slot, 0)) };
-    return { rowCount: state.rowCount, columns: results.map((slot) => state.vectors[slot]!) };
+    for (let k = 0; k < results.length; k++) columns[k] = state.vectors[results[k]]!;
+    return { rowCount: state.rowCount, columns };
   }
 
   release(): void {

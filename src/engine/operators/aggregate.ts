@@ -219,6 +219,17 @@ class Aggregate implements Operator {
     }
   }
 
+  rewind(): boolean {
+    const { base } = this;
+    if (this.finisher !== undefined || base.kind === "join") return false;
+    if (base.kind === "operator" && base.input.rewind?.() !== true) return false;
+    if (this.table !== undefined) this.grouper.drop(this.table);
+    this.space.release();
+    this.table = this.out = this.counts = undefined;
+    this.position = 0;
+    return true;
+  }
+
   close(): void {
     if (this.table !== undefined) this.grouper.drop(this.table);
     this.finisher?.close();

@@ -54,6 +54,12 @@ abstract class Latest implements Operator {
     return { rowCount: n, columns: this.output.vectors };
   }
 
+  protected forget(): void {
+    this.space.release();
+    this.found = this.output = undefined;
+    this.position = 0;
+  }
+
   close(): void {
     this.space.release();
   }
@@ -65,6 +71,11 @@ type BySymbol = Extract<LatestWay, { kind: "by symbol" }>;
  * Reads codes from the newest segment backwards until each symbol is found, then the other columns of the found rows.
  */
 class LatestBySymbol extends Latest {
+  rewind(): boolean {
+    this.forget();
+    return true;
+  }
+
   constructor(
     plan: LatestNode,
     private readonly source: ScanSource,
@@ -102,7 +113,9 @@ class LatestBySymbol extends Latest {
           foundRows[found++] = row;
           if (found > symbolCount) break;
         }
-        context.analysis?.countTaken(reader, segment.rowCount - Math.max(0, row));
+        const rowsRead = segment.rowCount - Math.max(0, row);
+        context.countRead?.(rowsRead);
+        context.analysis?.countTaken(reader, rowsRead);
       } finally {
         context.pool.unpin(source, s, key);
       }

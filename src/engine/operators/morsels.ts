@@ -26,8 +26,10 @@ export interface Bound {
 const DOUBLE_SLACK = 1e-9;
 export const BOUNDED: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 
+type SearchContext = Pick<QueryContext, "heap" | "pool" | "functions">;
+
 /** The bound that follows from comparing a column with a constant. */
-function boundOf(part: Expr, context: QueryContext): Bound | undefined {
+function boundOf(part: Expr, context: SearchContext): Bound | undefined {
   if (part.kind !== "call") return undefined;
   const { name } = context.functions.resolve(part.function).entry;
   const [left, right, third] = part.args;
@@ -77,11 +79,26 @@ export function rowsWithin({ intervals }: ScanNode, { segments, rowCount }: Scan
   }, 0);
 }
 
+/** Sources of more segments are not searched by `rowsLeft`. */
+const SEARCHED_SEGMENTS_MAX = 64;
+
+/**
+ * Number of rows that the scan's intervals and the statistics leave, or an upper bound of it. It searches the boundaries of
+ * intervals in the segments' timestamps.
+ */
+export function rowsLeft(node: ScanNode, source: ScanSource, context: SearchContext): number {
+  const { intervals, predicate } = node;
+  if (source.segments.length > SEARCHED_SEGMENTS_MAX) return rowsWithin(node, source);
+  if (intervals === undefined && predicate === undefined) return source.rowCount;
+  const morsels = morselsOf(node, source, context, predicate === undefined ? [] : [predicate]);
+  return morsels.reduce((sum, { start, end }) => sum + end - start, 0);
+}
+
 /** The morsels that the scan's intervals and the statistics leave, in table order. */
 export function morselsOf(
   node: ScanNode,
   source: ScanSource,
-  context: QueryContext,
+  context: SearchContext,
   predicates: readonly Expr[] = [],
   /** Additional bounds that hold for all required rows. */
   known: readonly Bound[] = [],
@@ -117,7 +134,7 @@ export function morselsOf(
 }
 
 function withChunk(
-  context: QueryContext,
+  context: SearchContext,
   source: ScanSource,
   segment: number,
   column: number,
@@ -135,7 +152,12 @@ function withChunk(
 }
 
 /** First row whose time is not below `time`. */
-export function lowerBound(context: QueryContext, address: number, rowCount: number, time: bigint): number {
+export function lowerBound(
+  context: Pick<QueryContext, "heap">,
+  address: number,
+  rowCount: number,
+  time: bigint,
+): number {
   const times = context.heap.i64, base = address / 8;
   let low = 0, high = rowCount;
   while (low < high) {

@@ -9,7 +9,7 @@ import { type CompiledExpressions, compileExpressions, type CompileOptions } fro
 import type { Reading } from "../physical/plan.ts";
 import { rowIdColumn, typesOf } from "../physical/reading.ts";
 import { closeBase } from "./base.ts";
-import { advance, ScanReader } from "./scan.ts";
+import { ScanReader } from "./scan.ts";
 import type { JoinBase, PipelineBase, RowReader } from "./base-plan.ts";
 import { type Morsel, morselsOf } from "./morsels.ts";
 
@@ -75,7 +75,7 @@ export class Pipeline implements Operator {
     }
     const morsel = this.morsels[this.position++];
     if (morsel === undefined) return undefined;
-    const columns = advance(this.reader!.open(morsel.segment), morsel.start), rowCount = morsel.end - morsel.start;
+    const columns = this.reader!.open(morsel.segment, morsel.start), rowCount = morsel.end - morsel.start;
     if (counter !== undefined) this.context.analysis?.countTaken(counter, rowCount);
     const rowBase = rowIds === undefined ? 0n : this.reader!.rowBase(morsel.segment) + BigInt(morsel.start);
     const options = { operator: "scan", expectedRows: source.rowCount, rowIdColumn: rowIds };
@@ -83,6 +83,14 @@ export class Pipeline implements Operator {
     if (!node.reverse) return batch;
     this.reverser ??= new Reverser(this.columns, this.context);
     return this.reverser.reverse(batch);
+  }
+
+  rewind(): boolean {
+    const { base } = this;
+    if (base.kind === "join" || base.kind === "operator" && base.input.rewind?.() !== true) return false;
+    this.position = 0;
+    this.reader?.rewind();
+    return true;
   }
 
   close(): void {

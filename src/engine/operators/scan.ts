@@ -17,9 +17,12 @@ export function advance(columns: readonly Vector[], start: number): Vector[] {
 
 /** Reads the needed columns of a scan, morsel by morsel. */
 export class ScanReader {
-  private pinned: { segment: number; column: number }[] = [];
+  /** Columns of a segment that are pinned. */
+  private readonly pinned: number[] = [];
+  private pinnedSegment = 0;
   private readonly nulls = new Map<string, number>();
   private readonly space: Workspace;
+  private readonly vectors: Vector[];
   readonly source: ScanSource;
   /** Number of rows in the null columns made so far. */
   private nullRows = 0;
@@ -31,6 +34,11 @@ export class ScanReader {
   ) {
     this.space = Workspace.of(context, "scan");
     this.source = sourceOf(node, context);
+    this.vectors = node.columns.map(({ type }, column) => ({
+      type,
+      address: 0,
+      dictionary: layoutOf(type) === "symbol" ? this.source.dictionaries[column] ?? NO_DICTIONARY : undefined,
+    }));
   }
 
   get types(): string[] {
@@ -38,25 +46,35 @@ export class ScanReader {
   }
 
   /**
-   * Vectors of the whole segment, by the scan's columns; columns that are not needed have address 0. Valid until the
-   * next call.
+   * Vectors of the segment from row `start` on, by the scan's columns; columns that are not needed have address 0. They
+   * are the same objects in each call.
    */
-  open(segment: number): Vector[] {
+  open(segment: number, start = 0): Vector[] {
     this.unpin();
     Atomics.add(this.context.heap.i32, SHARED_WORD.morsels, 1);
     const { chunks, rowCount } = this.source.segments[segment];
     this.context.countRead?.(rowCount);
     this.countScanned(rowCount);
-    return this.node.columns.map(({ type }, column): Vector => {
-      const dictionary = layoutOf(type) === "symbol" ? this.source.dictionaries[column] ?? NO_DICTIONARY : undefined;
-      if (!this.needed.has(column) || column >= this.node.columnIds.length) return { type, address: 0, dictionary };
-      const chunk = chunks[column];
-      if (chunk === undefined) return { type, address: this.nullColumn(type, rowCount), dictionary };
-      if (chunk.address !== 0) return { type, address: chunk.address, dictionary };
-      const address = this.context.pool.pin(this.source, segment, column);
-      this.pinned.push({ segment, column });
-      return { type, address, dictionary };
-    });
+    for (const column of this.needed) {
+      if (column >= this.node.columnIds.length) continue; // row ids
+      const vector = this.vectors[column], chunk = chunks[column];
+      vector.address = chunk === undefined
+        ? this.nullColumn(vector.type, rowCount)
+        : (chunk.address !== 0 ? chunk.address : this.pin(segment, column)) + start * typeOf(vector.type).width;
+    }
+    return this.vectors;
+  }
+
+  private pin(segment: number, column: number): number {
+    const address = this.context.pool.pin(this.source, segment, column);
+    this.pinned.push(column);
+    this.pinnedSegment = segment;
+    return address;
+  }
+
+  /** Releases what is pinned, so that it can be opened again later. */
+  rewind(): void {
+    this.unpin();
   }
 
   private countScanned(rowCount: number): void {
@@ -88,8 +106,8 @@ export class ScanReader {
   }
 
   private unpin(): void {
-    for (const { segment, column } of this.pinned) this.context.pool.unpin(this.source, segment, column);
-    this.pinned = [];
+    for (const column of this.pinned) this.context.pool.unpin(this.source, this.pinnedSegment, column);
+    this.pinned.length = 0;
   }
 
   close(): void {

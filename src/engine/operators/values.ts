@@ -47,6 +47,11 @@ class Values implements Operator {
     return { rowCount, columns: this.output.vectors };
   }
 
+  rewind(): boolean {
+    this.position = 0;
+    return true;
+  }
+
   close(): void {
     this.space.release();
   }

@@ -25,6 +25,29 @@ export function usesClock(plan: Plan): boolean {
   return answer;
 }
 
+const unchanging = new WeakMap<Plan, boolean>();
+
+/** True if the plan's functions give the same values in each run. */
+export function isImmutable(plan: Plan): boolean {
+  let answer = unchanging.get(plan);
+  if (answer === undefined) {
+    answer = true;
+    visitPlan(plan, (node) => {
+      mapNodeExpressions(node, (e) => {
+        if (!hasImmutableCalls(e)) answer = false;
+        return e;
+      });
+    });
+    unchanging.set(plan, answer);
+  }
+  return answer;
+}
+
+function hasImmutableCalls(e: Expr): boolean {
+  if (e.kind === "call" && registry.resolve(e.function).entry.volatility !== "immutable") return false;
+  return childrenOf(e).every(hasImmutableCalls);
+}
+
 function isStable(e: Expr): boolean {
   if (e.kind === "call" && registry.resolve(e.function).entry.volatility === "stable") return true;
   return childrenOf(e).some(isStable);

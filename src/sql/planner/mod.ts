@@ -12,7 +12,7 @@ import { pruneColumns } from "./prune-columns.ts";
 import { pushFilters } from "./push-filters.ts";
 import { dropSorts, limitSorts } from "./sorts.ts";
 
-export { usesClock } from "./clock.ts";
+export { isImmutable, usesClock } from "./clock.ts";
 export type { EvaluationContext } from "./evaluate.ts";
 
 /** With `context.nowMicros` the plan is for one execution only, so now() is a constant. */

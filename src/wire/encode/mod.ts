@@ -13,6 +13,8 @@ import { formsOf, writeInt32 } from "./types.ts";
 
 export type { Encoder };
 
+/** Most results are small. The buffer grows for others. */
+const FIRST_BYTES = 4_096;
 /** Rows between two checks of the cancel word. */
 const POLL_ROWS = 4_096;
 /** Batches of at least this many rows are worth a generated loop. */
@@ -37,7 +39,7 @@ export function createEncoder(
   poll: () => void = () => {},
 ): Encoder {
   if (encoding.name === "parquet") return createParquetEncoder(encoding, columns, heap);
-  const sink = new ByteSink(65_536);
+  const sink = new ByteSink(FIRST_BYTES);
   const forms = columns.map((column) => formsOf(column.type));
   let rowBytes = 32;
   for (const form of forms) rowBytes += form.maxBytes + 8;

@@ -1,0 +1,341 @@
+/**
+ * Runs small queries on the main thread, from first to last within one call. A run of a known plan over the same rows uses the
+ * operators, kernels, buffers and encoder of an earlier one. The values that a run reads are never kept.
+ */
+import type { Encoding, ResultColumn } from "../api.ts";
+import {
+  CountedMemory,
+  createOperator,
+  flushKernelRows,
+  type Operator,
+  type QueryContext,
+  rowsLeft,
+  workAt,
+} from "../engine/mod.ts";
+import type { FunctionRegistry } from "../engine/contract.ts";
+import { isImmutable } from "../sql/mod.ts";
+import type { Plan } from "../sql/plan.ts";
+import type { ScanSource } from "../storage/contract.ts";
+import type { PoolLease, SharedHeap, SharedPool } from "../storage/mod.ts";
+import { createOutput, type Output, type OutputOptions, type Piece } from "./output.ts";
+import { seededRandom } from "./random.ts";
+import { KERNEL_ROW, workOf } from "./sources.ts";
+
+/** Few rows can take long too. A query that takes longer is run again in a worker, because it blocks this thread. */
+const DIRECT_MS_MAX = 25;
+/** After that, its plan is run in workers for this time. */
+const SLOW_MS = 10_000;
+/** Results of more bytes, or of longer texts, may take too long within a single step. */
+const DIRECT_BYTES_MAX = 32 << 20;
+const DIRECT_TEXT_BYTES_MAX = 64 << 10;
+
+/** Runs that are kept, and the shared memory of all of them. */
+const KEPT_MAX = 256;
+const KEPT_BYTES_MAX = 8 << 20;
+/** Of a plan: for other encodings, windows and users. */
+const VARIANTS_MAX = 4;
+/** A run that takes more is not kept. */
+const RUN_BYTES_MAX = 256 << 10;
+/** Runs that were not used for this long are closed. */
+const KEPT_IDLE_MS = 5_000;
+
+class TakesLong extends Error {}
+
+/** Memory of a query that runs on the main thread. */
+class DirectMemory extends CountedMemory {
+  override allocate(sizeBytes: number, operator: string): number {
+    if (this.usedBytes + sizeBytes > DIRECT_BYTES_MAX) throw new TakesLong();
+    return super.allocate(sizeBytes, operator);
+  }
+
+  override account(sizeBytes: number, operator: string): void {
+    if (this.usedBytes + sizeBytes > DIRECT_BYTES_MAX) throw new TakesLong();
+    super.account(sizeBytes, operator);
+  }
+
+  override need(sizeBytes: number): void {
+    if (sizeBytes > DIRECT_TEXT_BYTES_MAX) throw new TakesLong();
+  }
+}
+
+export interface DirectOptions {
+  output: OutputOptions;
+  columns: ResultColumn[];
+  user: string;
+}
+
+export interface DirectAnswer {
+  pieces: Piece[];
+  totalRows: number;
+}
+
+export interface DirectResources {
+  heap: SharedHeap;
+  pool: SharedPool;
+  functions: FunctionRegistry;
+  nowMicros(): bigint;
+  /** A word of shared memory that stays 0: these queries are not cancelled. */
+  neverCancelled: number;
+  settings: { directRowsMax: number; queryMemoryLimitBytes: number };
+}
+
+export class DirectRuns {
+  /** By the plan as it was bound, the most recently used one last. */
+  private readonly kept = new Map<Plan, DirectRun[]>();
+  private keptCount = 0;
+  private keptBytes = 0;
+  private readonly slow = new WeakMap<Plan, number>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  /** How many runs had to make their operators. */
+  madeCount = 0;
+
+  constructor(private readonly resources: DirectResources) {}
+
+  /**
+   * Undefined if the plan is for a worker: it reads many rows, takes long, or needs frames that are not in memory.
+   * `answered`: the plan without what statistics answer.
+   */
+  run(
+    plan: Plan,
+    sources: readonly ScanSource[],
+    options: DirectOptions,
+    answered: () => Plan,
+  ): DirectAnswer | undefined {
+    if (this.resources.settings.directRowsMax < 0) return undefined;
+    const kept = this.take(plan, sources, options);
+    if (kept === undefined && (this.slow.get(plan) ?? 0) > performance.now()) return undefined;
+    let run = kept, isReusable = false;
+    try {
+      run ??= this.make(answered(), sources, options);
+      if (run === undefined) return undefined;
+      const answer = run.run();
+      isReusable = isKept(options) && isImmutable(plan) && run.rewind();
+      return answer;
+    } catch (error) {
+      if (!(error instanceof TakesLong)) throw error;
+      if (!(error instanceof NotInMemory)) this.slow.set(plan, performance.now() + SLOW_MS);
+      return undefined;
+    } finally {
+      if (isReusable) this.keep(plan, run!);
+      else run?.close();
+    }
+  }
+
+  /** Closes all kept runs. */
+  close(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    for (const plan of [...this.kept.keys()]) this.forget(plan);
+  }
+
+  private make(plan: Plan, sources: readonly ScanSource[], options: DirectOptions): DirectRun | undefined {
+    const { heap, pool, functions, settings: { directRowsMax } } = this.resources;
+    const lease = pool.lease(notInMemory);
+    try {
+      const search = { heap, pool: lease, functions };
+      const work = workOf(plan, sources, functions, (scan) => rowsLeft(scan, sources[scan.id], search), directRowsMax);
+      if (work > directRowsMax) return undefined;
+    } finally {
+      lease.release();
+    }
+    this.madeCount++;
+    return new DirectRun(plan, sources, options, this.resources);
+  }
+
+  /** Nobody else has the run until it is kept again. */
+  private take(plan: Plan, sources: readonly ScanSource[], options: DirectOptions): DirectRun | undefined {
+    const runs = this.kept.get(plan);
+    if (runs === undefined) return undefined;
+    if (!runs[0].reads(sources)) {
+      this.forget(plan);
+      return undefined;
+    }
+    for (let k = 0; k < runs.length; k++) {
+      const run = runs[k];
+      if (!run.isFor(options)) continue;
+      if (runs.length === 1) this.kept.delete(plan);
+      else runs.splice(k, 1);
+      this.keptCount--;
+      this.keptBytes -= run.usedBytes;
+      return run;
+    }
+  }
+
+  private keep(plan: Plan, run: DirectRun): void {
+    const runs = this.kept.get(plan);
+    if (runs === undefined) this.kept.set(plan, [run]);
+    else {
+      if (runs.length === VARIANTS_MAX) this.end(runs.shift()!);
+      runs.push(run);
+      this.kept.delete(plan);
+      this.kept.set(plan, runs);
+    }
+    this.keptCount++;
+    this.keptBytes += run.usedBytes;
+    while (this.keptCount > KEPT_MAX || this.keptBytes > KEPT_BYTES_MAX) this.forget(this.kept.keys().next().value!);
+    if (this.timer !== undefined) return;
+    this.timer = setTimeout(() => this.closeUnused(), KEPT_IDLE_MS);
+    Deno.unrefTimer(this.timer as unknown as number);
+  }
+
+  private forget(plan: Plan): void {
+    for (const run of this.kept.get(plan) ?? []) this.end(run);
+    this.kept.delete(plan);
+  }
+
+  private end(run: DirectRun): void {
+    this.keptCount--;
+    this.keptBytes -= run.usedBytes;
+    run.close();
+  }
+
+  private closeUnused(): void {
+    this.timer = undefined;
+    const before = performance.now() - KEPT_IDLE_MS;
+    for (const [plan, runs] of [...this.kept]) if (runs.every((run) => run.usedMs < before)) this.forget(plan);
+    if (this.kept.size === 0) return;
+    this.timer = setTimeout(() => this.closeUnused(), KEPT_IDLE_MS);
+    Deno.unrefTimer(this.timer as unknown as number);
+  }
+}
+
+class NotInMemory extends TakesLong {}
+
+function notInMemory(): never {
+  throw new NotInMemory();
+}
+
+/** The operators of a plan and their resources. */
+class DirectRun {
+  private readonly memory: DirectMemory;
+  private readonly pool: PoolLease;
+  private readonly context: QueryContext;
+  private readonly output: Output;
+  private readonly operator: Operator;
+  private deadline = Infinity;
+  private rowsLeft = 0;
+  /** performance.now() at the start of the last run. */
+  usedMs = 0;
+
+  /** @throws {TakesLong} */
+  constructor(
+    plan: Plan,
+    private readonly sources: readonly ScanSource[],
+    private readonly options: DirectOptions,
+    private readonly resources: DirectResources,
+  ) {
+    const { heap, pool, functions, nowMicros, neverCancelled, settings } = resources;
+    this.memory = new DirectMemory(heap, settings.queryMemoryLimitBytes);
+    this.pool = pool.lease(notInMemory);
+    this.context = {
+      heap,
+      memory: this.memory,
+      pool: this.pool,
+      functions,
+      sources: [...sources],
+      nowMicros: nowMicros(),
+      random: seededRandom(),
+      user: options.user,
+      poll: () => {
+        if (performance.now() > this.deadline) throw new TakesLong();
+      },
+      countRead: (rows) => {
+        this.rowsLeft -= rows;
+        if (this.rowsLeft < 0) throw new TakesLong();
+      },
+      cancelWord: neverCancelled,
+    };
+    workAt(this.context);
+    try {
+      this.output = createOutput(options.output, options.columns, heap, this.memory);
+      this.operator = createOperator(plan, this.context);
+    } catch (error) {
+      this.release();
+      throw error;
+    }
+  }
+
+  get usedBytes(): number {
+    return this.memory.usedBytes;
+  }
+
+  reads(sources: readonly ScanSource[]): boolean {
+    if (sources.length !== this.sources.length) return false;
+    for (let k = 0; k < sources.length; k++) if (sources[k] !== this.sources[k]) return false;
+    return true;
+  }
+
+  /** True if it answers a request of these options. */
+  isFor({ output, user }: DirectOptions): boolean {
+    return user === this.options.user && isSameOutput(output, this.options.output);
+  }
+
+  /** @throws {TakesLong} before any row is used, so that a worker can run the plan from the start. */
+  run(): DirectAnswer {
+    const { operator, output, context } = this, pieces: Piece[] = [];
+    workAt(context);
+    this.usedMs = performance.now();
+    this.deadline = this.usedMs + DIRECT_MS_MAX;
+    this.rowsLeft = this.rowsMax();
+    for (let batch = operator.next(); batch && !output.finished; batch = operator.next()) {
+      const encoded = output.encode(batch);
+      for (let piece = encoded.next(); !piece.done; piece = encoded.next()) {
+        pieces.push(piece.value);
+        context.poll();
+      }
+    }
+    return { pieces, totalRows: output.totalRows };
+  }
+
+  /** More rows than kernels read in the time of the rows that a direct query may have. */
+  private rowsMax(): number {
+    return Math.max(1, this.resources.settings.directRowsMax / KERNEL_ROW);
+  }
+
+  rewind(): boolean {
+    flushKernelRows(this.resources.heap.i64);
+    if (this.usedBytes > RUN_BYTES_MAX || this.operator.rewind?.() !== true) return false;
+    this.output.rewind();
+    this.pool.release();
+    return true;
+  }
+
+  close(): void {
+    try {
+      this.operator.close();
+    } finally {
+      this.release();
+    }
+  }
+
+  private release(): void {
+    this.pool.release();
+    this.memory.release();
+  }
+}
+
+/** Rows for tables and files are not asked for again and again. */
+function isKept({ output }: DirectOptions): boolean {
+  return output.kind === "rows" && output.encoding.name !== "parquet";
+}
+
+function isSameOutput(a: OutputOptions, b: OutputOptions): boolean {
+  return a.kind === "rows" && b.kind === "rows" && isSameEncoding(a.encoding, b.encoding) &&
+    a.window?.first === b.window?.first && a.window?.count === b.window?.count && a.countAll === b.countAll &&
+    a.pieceBytes === b.pieceBytes;
+}
+
+function isSameEncoding(a: Encoding, b: Encoding): boolean {
+  if (a.name === "json" && b.name === "json") {
+    return a.quoteLargeNumbers === b.quoteLargeNumbers && a.isLines === b.isLines && isSameList(a.columns, b.columns);
+  }
+  if (a.name === "csv" && b.name === "csv") return a.delimiter === b.delimiter;
+  return a.name === "pg" && b.name === "pg" && isSameList(a.formats, b.formats);
+}
+
+function isSameList(a: readonly number[] | undefined, b: readonly number[] | undefined): boolean {
+  if (a === b) return true;
+  if (a === undefined || b === undefined || a.length !== b.length) return false;
+  for (let k = 0; k < a.length; k++) if (a[k] !== b[k]) return false;
+  return true;
+}

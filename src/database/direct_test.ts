@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { col, fn, lit, over, type Row, storedRows, testContext } from "../engine/testing.ts";
+import type { Column, Plan } from "../sql/plan.ts";
+import { createRegistry } from "../sql/functions/mod.ts";
+import type { ScanSource } from "../storage/contract.ts";
+import type { SharedPool } from "../storage/mod.ts";
+import { type DirectOptions, DirectRuns } from "./direct.ts";
+
+const decoder = new TextDecoder();
+const JSON_ROWS: DirectOptions["output"] = {
+  kind: "rows",
+  encoding: { name: "json", quoteLargeNumbers: false },
+};
+
+/** A table of these columns with `rowCount` rows, each value its row number, and what runs plans over it. */
+function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000) {
+  const context = testContext();
+  const columns = Array.from({ length: columnCount }, (_, k): Column => ({ name: `c${k}`, type: "LONG" }));
+  const rows = Array.from({ length: rowCount }, (_, row): Row => columns.map(() => BigInt(row)));
+  const { node, source } = storedRows(columns, rows, context, 1_000);
+  let allocations = 0;
+  const { heap } = context, allocate = heap.allocate.bind(heap);
+  heap.allocate = (...args: Parameters<typeof allocate>) => {
+    allocations++;
+    return allocate(...args);
+  };
+  const pool = {
+    lease: (onMiss?: () => never) => ({
+      pin: () => onMiss?.() ?? assert.fail("a file is read"),
+      unpin() {},
+      release() {},
+    }),
+  };
+  const direct = new DirectRuns({
+    heap,
+    pool: pool as unknown as SharedPool,
+    functions: createRegistry(),
+    nowMicros: () => 0n,
+    neverCancelled: context.cancelWord,
+    settings: { directRowsMax, queryMemoryLimitBytes: 0 },
+  });
+  const run = (plan: Plan, more: Partial<DirectOptions> = {}, sources: ScanSource[] = [source]) => {
+    const answer = direct.run(
+      plan,
+      sources,
+      { output: JSON_ROWS, columns: plan.columns, user: "ann", ...more },
+      () => plan,
+    );
+    return answer?.pieces.map(({ bytes }) => decoder.decode(bytes)).join("");
+  };
+  const isEmpty = () => heap.usedBytes("query") === 0;
+  return { node, source, direct, run, isEmpty, allocations: () => allocations };
+}
+
+/** c0 > 6 */
+const above6 = (node: Plan, columns: Column[]): Plan =>
+  over({ node: "filter", columns, predicate: fn(">", "BOOLEAN", col(0, "LONG"), lit(6n, "LONG")) }, node);
+
+Deno.test("DirectRuns: a known plan makes no operators, and no blocks for more columns", () => {
+  for (const columnCount of [2, 40]) {
+    using stack = new DisposableStack();
+    const { node, direct, run, allocations } = table(columnCount);
+    stack.defer(() => direct.close());
+    const plan = above6(node, node.columns);
+    const first = run(plan);
+    const made = direct.madeCount, blocks = allocations();
+    for (let k = 0; k < 100; k++) assert.equal(run(plan), first);
+    assert.equal(direct.madeCount, made);
+    assert.equal(allocations(), blocks);
+  }
+});
+
+Deno.test("DirectRuns: a run reads the rows as they are now", () => {
+  const { node, source, direct, run, isEmpty } = table(1, 3);
+  assert.equal(run(node), "[0],[1],[2]");
+  const shorter = { ...source, rowCount: 2, segments: [{ ...source.segments[0], rowCount: 2 }] };
+  assert.equal(run(node, {}, [shorter]), "[0],[1]");
+  assert.equal(run(node), "[0],[1],[2]");
+  direct.close();
+  assert.ok(isEmpty());
+});
+
+Deno.test("DirectRuns: encodings, windows and users have runs of their own", () => {
+  const { node, direct, run, isEmpty } = table(1, 3);
+  for (let k = 0; k < 3; k++) {
+    assert.equal(run(node), "[0],[1],[2]");
+    assert.equal(run(node, { output: { ...JSON_ROWS, window: { first: 1, count: 1 } } as typeof JSON_ROWS }), "[1]");
+    assert.equal(run(node, { output: { kind: "rows", encoding: { name: "csv", delimiter: "," } } }), "0\r\n1\r\n2\r\n");
+    assert.equal(run(node, { user: "bob" }), "[0],[1],[2]");
+  }
+  assert.equal(direct.madeCount, 4);
+  direct.close();
+  assert.ok(isEmpty());
+});
+
+Deno.test("DirectRuns: functions that give other values in each run are computed anew", () => {
+  const { node, direct, run } = table(1, 3);
+  const random: Plan = over({
+    node: "project",
+    columns: [{ name: "r", type: "DOUBLE" }],
+    expressions: [fn("rnd_double", "DOUBLE")],
+  }, node);
+  assert.notEqual(run(random), run(random));
+  const user: Plan = over({
+    node: "project",
+    columns: [{ name: "u", type: "STRING" }],
+    expressions: [fn("current_user", "STRING")],
+  }, node);
+  assert.equal(run(user), `["ann"],["ann"],["ann"]`);
+  assert.equal(run(user, { user: "bob" }), `["bob"],["bob"],["bob"]`);
+  direct.close();
+});
+
+Deno.test("DirectRuns: a run that fails leaves nothing", () => {
+  const { node, direct, run, isEmpty } = table(1, 3);
+  const failing: Plan = over({
+    node: "project",
+    columns: [{ name: "r", type: "LONG" }],
+    expressions: [fn("no_such_function", "LONG")],
+  }, node);
+  assert.throws(() => run(failing));
+  assert.ok(isEmpty());
+});
+
+Deno.test("DirectRuns: frames that are not in memory and many rows are for workers", () => {
+  const { node, source, direct, run, isEmpty } = table(1, 3);
+  const [segment] = source.segments, [chunk] = segment.chunks;
+  const onDisk = { ...source, segments: [{ ...segment, chunks: [{ ...chunk!, address: 0 }] }] };
+  assert.equal(run(node, {}, [onDisk]), undefined);
+  assert.equal(run(node), "[0],[1],[2]", "frames may be there later");
+  direct.close();
+  assert.ok(isEmpty());
+  const few = table(1, 1_000, 10);
+  assert.equal(few.run(few.node), undefined);
+});
