@@ -170,7 +170,8 @@ export type Answer =
     kind: "rows";
     columns: ResultColumn[]; /** Index of the designated timestamp, or -1. */
     timestamp: number;
-    chunks: AsyncIterable<Chunk>; /** Rows of the whole query, known when the chunks have ended. */
+    chunks: AsyncIterable<Chunk>; /** All chunks, if the query has ended already: then `chunks` need not be read. */
+    ready?: readonly Chunk[]; /** Rows of the whole query, known when the chunks have ended. */
     totalRows: () => number;
     /** For EXPLAIN: the contents of the rows as data. */
     explained?: ExplainedPlan;

@@ -97,7 +97,10 @@ export class Config {
 
   #entry(setting: Setting<unknown>): Entry {
     const entry = this.#entries.get(setting.key);
-    assert(entry !== undefined && this.#catalogue.settings.get(setting.key) === setting, `${setting.key} is declared`);
+    // Settings are read many times for a request, so the message is only made if it is needed.
+    if (entry === undefined || this.#catalogue.settings.get(setting.key) !== setting) {
+      assert.fail(`${setting.key} is declared`);
+    }
     return entry;
   }
 

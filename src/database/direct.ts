@@ -24,7 +24,7 @@ import { KERNEL_ROW, workOf } from "./sources.ts";
 /** Few rows can take long too. A query that takes longer is run again in a worker, because it blocks this thread. */
 const DIRECT_MS_MAX = 25;
 /** After that, its plan is run in workers for this time. */
-const SLOW_MS = 10_000;
+const SLOW_MS = 1_000;
 /** Results of more bytes, or of longer texts, may take too long within a single step. */
 const DIRECT_BYTES_MAX = 32 << 20;
 const DIRECT_TEXT_BYTES_MAX = 64 << 10;
@@ -74,6 +74,8 @@ export interface DirectResources {
   pool: SharedPool;
   functions: FunctionRegistry;
   nowMicros(): bigint;
+  /** Of the limits of time; undefined: performance.now. */
+  nowMs?(): number;
   /** A word of shared memory that stays 0: these queries are not cancelled. */
   neverCancelled: number;
   settings: { directRowsMax: number; queryMemoryLimitBytes: number };
@@ -89,7 +91,11 @@ export class DirectRuns {
   /** How many runs had to make their operators. */
   madeCount = 0;
 
-  constructor(private readonly resources: DirectResources) {}
+  private readonly nowMs: () => number;
+
+  constructor(private readonly resources: DirectResources) {
+    this.nowMs = resources.nowMs ?? (() => performance.now());
+  }
 
   /**
    * Undefined if the plan is for a worker: it reads many rows, takes long, or needs frames that are not in memory.
@@ -103,7 +109,7 @@ export class DirectRuns {
   ): DirectAnswer | undefined {
     if (this.resources.settings.directRowsMax < 0) return undefined;
     const kept = this.take(plan, sources, options);
-    if (kept === undefined && (this.slow.get(plan) ?? 0) > performance.now()) return undefined;
+    if (kept === undefined && (this.slow.get(plan) ?? 0) > this.nowMs()) return undefined;
     let run = kept, isReusable = false;
     try {
       run ??= this.make(answered(), sources, options);
@@ -113,7 +119,7 @@ export class DirectRuns {
       return answer;
     } catch (error) {
       if (!(error instanceof TakesLong)) throw error;
-      if (!(error instanceof NotInMemory)) this.slow.set(plan, performance.now() + SLOW_MS);
+      if (!(error instanceof NotInMemory)) this.slow.set(plan, this.nowMs() + SLOW_MS);
       return undefined;
     } finally {
       if (isReusable) this.keep(plan, run!);
@@ -191,7 +197,7 @@ export class DirectRuns {
 
   private closeUnused(): void {
     this.timer = undefined;
-    const before = performance.now() - KEPT_IDLE_MS;
+    const before = this.nowMs() - KEPT_IDLE_MS;
     for (const [plan, runs] of [...this.kept]) if (runs.every((run) => run.usedMs < before)) this.forget(plan);
     if (this.kept.size === 0) return;
     this.timer = setTimeout(() => this.closeUnused(), KEPT_IDLE_MS);
@@ -212,9 +218,10 @@ class DirectRun {
   private readonly context: QueryContext;
   private readonly output: Output;
   private readonly operator: Operator;
+  private readonly nowMs: () => number;
   private deadline = Infinity;
   private rowsLeft = 0;
-  /** performance.now() at the start of the last run. */
+  /** Start of the last run. */
   usedMs = 0;
 
   /** @throws {TakesLong} */
@@ -225,6 +232,7 @@ class DirectRun {
     private readonly resources: DirectResources,
   ) {
     const { heap, pool, functions, nowMicros, neverCancelled, settings } = resources;
+    this.nowMs = resources.nowMs ?? (() => performance.now());
     this.memory = new DirectMemory(heap, settings.queryMemoryLimitBytes);
     this.pool = pool.lease(notInMemory);
     this.context = {
@@ -237,7 +245,7 @@ class DirectRun {
       random: seededRandom(),
       user: options.user,
       poll: () => {
-        if (performance.now() > this.deadline) throw new TakesLong();
+        if (this.nowMs() > this.deadline) throw new TakesLong();
       },
       countRead: (rows) => {
         this.rowsLeft -= rows;
@@ -274,7 +282,7 @@ class DirectRun {
   run(): DirectAnswer {
     const { operator, output, context } = this, pieces: Piece[] = [];
     workAt(context);
-    this.usedMs = performance.now();
+    this.usedMs = this.nowMs();
     this.deadline = this.usedMs + DIRECT_MS_MAX;
     this.rowsLeft = this.rowsMax();
     for (let batch = operator.next(); batch && !output.finished; batch = operator.next()) {

@@ -13,7 +13,8 @@ const JSON_ROWS: DirectOptions["output"] = {
 };
 
 /** A table of these columns with `rowCount` rows, each value its row number, and what runs plans over it. */
-function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000) {
+function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecondsACall = 0) {
+  let nowMs = 0;
   const context = testContext();
   const columns = Array.from({ length: columnCount }, (_, k): Column => ({ name: `c${k}`, type: "LONG" }));
   const rows = Array.from({ length: rowCount }, (_, row): Row => columns.map(() => BigInt(row)));
@@ -36,6 +37,7 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000) {
     pool: pool as unknown as SharedPool,
     functions: createRegistry(),
     nowMicros: () => 0n,
+    nowMs: () => nowMs += millisecondsACall,
     neverCancelled: context.cancelWord,
     settings: { directRowsMax, queryMemoryLimitBytes: 0 },
   });
@@ -119,6 +121,17 @@ Deno.test("DirectRuns: a run that fails leaves nothing", () => {
     expressions: [fn("no_such_function", "LONG")],
   }, node);
   assert.throws(() => run(failing));
+  assert.ok(isEmpty());
+});
+
+Deno.test("DirectRuns: a run that takes long is for workers, and so is its plan for a while", () => {
+  const { node, direct, run, isEmpty } = table(1, 3, 1_000, 30);
+  assert.equal(run(node), undefined);
+  assert.equal(direct.madeCount, 1);
+  for (let k = 0; k < 10; k++) assert.equal(run(node), undefined);
+  assert.equal(direct.madeCount, 1);
+  for (let k = 0; k < 40; k++) run(node);
+  assert.ok(direct.madeCount > 1);
   assert.ok(isEmpty());
 });
 

@@ -27,6 +27,8 @@ export interface ExecutionSettings {
 
 export interface Run {
   chunks: AsyncIterable<Chunk>;
+  /** All chunks, if it has ended already. */
+  ready?: readonly Chunk[];
   /** Number of rows of the whole query, once the chunks have ended. */
   totalRows: () => number;
 }
@@ -75,7 +77,8 @@ export class Execution {
     const answered = once(() => this.answered(given, sources));
     const direct = options.analyzed === undefined ? this.direct.run(given, sources, options, answered) : undefined;
     if (direct === undefined) return this.runInWorker(answered(), sources, options);
-    return { chunks: listed(direct.pieces), totalRows: () => direct.totalRows };
+    const { pieces, totalRows } = direct;
+    return { chunks: listed(pieces), ready: pieces, totalRows: () => totalRows };
   }
 
   /** Answers aggregates from statistics where possible. */

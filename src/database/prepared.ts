@@ -58,9 +58,11 @@ export class PreparedStatement implements Prepared {
     for (;;) {
       // Another statement may have changed a table since this one was bound. Then it is bound again, as a new one.
       const { session } = this, { statements } = session;
-      const known = await statements.refreshed(this.prepared, session, options);
+      const refreshed = statements.refreshed(this.prepared, session, options);
+      const known = refreshed instanceof Promise ? await refreshed : refreshed;
       try {
-        const statement = await statements.withValues(known, values, session, options);
+        const valued = statements.withValues(known, values, session, options);
+        const statement = valued instanceof Promise ? await valued : valued;
         // All executions pass here, except those of line protocol.
         if (session.identity !== SERVER) {
           this.core.access?.authorize(session.identity, session.client, statement.requires, session.catalogue);

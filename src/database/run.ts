@@ -1,5 +1,5 @@
 /** One execution of a statement: what its kind uses of the session and the database. */
-import type { Answer, Client, ConnectionState, ExecuteOptions, Identity, Session } from "../api.ts";
+import type { Answer, Client, ConnectionState, ExecuteOptions, Identity, ResultColumn, Session } from "../api.ts";
 import { assert } from "../errors.ts";
 import {
   type AnalyzedStatement,
@@ -22,8 +22,9 @@ import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
 import { RowChanges } from "./changes.ts";
 import type { Core } from "./core.ts";
-import type { Analyzed, Execution } from "./execution.ts";
+import type { Analyzed, Execution, RunOptions } from "./execution.ts";
 import { rowsOutput } from "./execution.ts";
+import type { OutputOptions } from "./output.ts";
 import { resolveMetadata } from "./metadata.ts";
 import type { StatementOrder, WaitOptions } from "./planner.ts";
 import { planOfRun, plansOf } from "./planning.ts";
@@ -49,7 +50,7 @@ export interface RunSession {
 /** One execution. */
 export class Run implements StatementRun {
   private readonly execution: Execution;
-  private readonly changes: RowChanges;
+  private madeChanges: RowChanges | undefined;
   private analyzed: Analyzed | undefined;
 
   constructor(
@@ -61,12 +62,16 @@ export class Run implements StatementRun {
     private readonly running?: RunningStatement,
   ) {
     this.execution = core.execution;
-    this.changes = new RowChanges(core, session, {
-      signal: options.signal,
-      running,
+  }
+
+  /** Made when it is needed: most statements only read. */
+  private get changes(): RowChanges {
+    return this.madeChanges ??= new RowChanges(this.core, this.session, {
+      signal: this.options.signal,
+      running: this.running,
       finalPlanOf: (plan) => isPacked(plan) ? this.packedPlanOf(plan) : this.planOf(plan),
       run: (plan, targets) =>
-        core.execution.run(plan, { output: { kind: "append", targets }, columns: plan.columns, ...this.runOptions() }),
+        this.execution.run(plan, this.runOptions({ kind: "append", targets }, plan.columns)),
     });
   }
 
@@ -207,23 +212,32 @@ export class Run implements StatementRun {
   }
 
   private rowsOf(plan: PostedPlan): Extract<Answer, { kind: "rows" }> {
-    const run = this.execution.run(plan, {
-      output: rowsOutput(this.options),
-      columns: plan.columns,
-      ...this.runOptions(),
-    });
+    const run = this.execution.run(plan, this.runOptions(rowsOutput(this.options), plan.columns));
     return {
       kind: "rows",
       columns: plan.columns,
       timestamp: plan.timestamp,
       chunks: run.chunks,
+      ready: run.ready,
       totalRows: run.totalRows,
     };
   }
 
-  private runOptions() {
-    const { session: { identity, catalogue }, options: { signal, timeoutMs }, running, analyzed } = this;
-    return { user: identity.name, catalogue, signal, timeoutMs, running, analyzed };
+  private runOptions(output: OutputOptions, columns: ResultColumn[]): RunOptions {
+    const { session: { identity, catalogue }, options, running, analyzed } = this;
+    return {
+      output,
+      columns,
+      user: identity.name,
+      catalogue,
+      // Queries without a worker ask for none, and making one takes longer than some of them.
+      get signal() {
+        return options.signal;
+      },
+      timeoutMs: options.timeoutMs,
+      running,
+      analyzed,
+    };
   }
 
   async explain(statement: BoundStatement<PostedPlan>): Promise<ExplainNode[]> {
@@ -267,7 +281,7 @@ export class Run implements StatementRun {
   }
 
   private async runForNothing(plan: PostedPlan): Promise<void> {
-    const run = this.execution.run(plan, { output: { kind: "nothing" }, columns: plan.columns, ...this.runOptions() });
+    const run = this.execution.run(plan, this.runOptions({ kind: "nothing" }, plan.columns));
     for await (const _ of run.chunks);
   }
 }

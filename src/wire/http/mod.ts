@@ -63,7 +63,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       // A streaming reply is in flight until its end.
       if (kind !== undefined && refused === undefined) request.onEnd = () => inFlight.leave(kind);
       const asker = { method, header: (name: string) => request.headers.get(name) };
-      const verdict = judge(asker, originRules(config), false);
+      const verdict = judge(asker, () => originRules(config), false);
       const reply = refused ?? answerOf(verdict) ??
         await answer(request, { hostname, path, query, route, authenticator, sessions, results, uploads, options });
       reply.headers.push(...verdict.headers, ...route?.ownSecurity === true ? [] : security);

@@ -39,10 +39,10 @@ export interface Verdict {
 const ALLOWED: Verdict = { headers: [] };
 
 /** `changes`: the request does more than read data. */
-export function judge({ method, header }: Asker, rules: OriginRules, changes: boolean): Verdict {
+export function judge({ method, header }: Asker, rulesOf: () => OriginRules, changes: boolean): Verdict {
   const origin = header("origin"), site = header("sec-fetch-site");
   if (origin === null && site === null && !looksLikeBrowser(header)) return ALLOWED;
-  const host = (header("host") ?? "").toLowerCase();
+  const host = (header("host") ?? "").toLowerCase(), rules = rulesOf();
   if (!isKnownHost(host, rules.hostNames)) {
     return refused(
       `the host ${JSON.stringify(host)} is not known: browsers may use an address, localhost, ` +

@@ -7,7 +7,7 @@ const FOREIGN = "https://evil.example.org";
 
 type Headers = Record<string, string>;
 const ask = (headers: Headers, changes: boolean, method = "GET", rules = RULES) =>
-  judge({ method, header: (name) => ({ host: "127.0.0.1:9000", ...headers })[name] ?? null }, rules, changes);
+  judge({ method, header: (name) => ({ host: "127.0.0.1:9000", ...headers })[name] ?? null }, () => rules, changes);
 
 const mayChange: [title: string, headers: Headers][] = [
   ["curl", { "user-agent": "curl/8.5.0" }],

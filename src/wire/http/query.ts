@@ -32,7 +32,7 @@ export function refuseChange(call: Call, { category, isRead }: Prepared): void {
 
 /** Why the sender of the request may not change data; undefined if it may. */
 export function foreignChange({ request: { method, headers }, options }: Call): string | undefined {
-  return judge({ method, header: (name) => headers.get(name) }, originRules(options.config), true).refusal;
+  return judge({ method, header: (name) => headers.get(name) }, () => originRules(options.config), true).refusal;
 }
 
 /** Starts counting a request's statement. */

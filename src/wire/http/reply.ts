@@ -76,6 +76,8 @@ export interface Body {
   headers: HeaderList;
   head: string | Uint8Array;
   chunks: AsyncIterable<Chunk>;
+  /** All chunks, if the query has ended already. */
+  ready?: readonly Chunk[];
   /** The end of the document, after `rowCount` rows. */
   tail(rowCount: number): string | Uint8Array<ArrayBuffer>;
   /** The end of a document that failed midway; undefined: break off the connection. */
@@ -94,24 +96,34 @@ export interface Body {
  * chunk is sent at once. Otherwise each chunk is requested when the client has taken the previous one.
  */
 export async function rowsReply(body: Body): Promise<Reply> {
+  if (body.ready !== undefined && body.ready.length <= 1) return wholeReply(body, body.ready[0]);
   const chunks = body.chunks[Symbol.asyncIterator]();
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
+  if (second.done) return wholeReply(body, first.done ? undefined : first.value);
   if (!first.done) body.onChunk(first.value);
   const { coding } = body;
-  const headers: HeaderList = [["Content-Type", body.contentType], ...body.headers, ["Keep-Alive", body.keepAlive]];
+  const headers = headersOf(body);
   const head = bytesOf(body.head);
-  if (second.done) {
-    const bytes = first.done ? NOTHING : ownBytes(first.value.bytes);
-    const parts = [head, bytes, bytesOf(body.tail(first.done ? 0 : first.value.rows))];
-    body.onEnd("queriesCompleted");
-    const small = coding === undefined ? undefined : compressed(parts, coding);
-    if (small === undefined) return { status: 200, headers, body: parts, isChunked: true };
-    return { status: 200, headers: [...headers, ["Content-Encoding", coding!]], body: small, isChunked: true };
-  }
   const rows = new RowStream(body, chunks, head, [(first as IteratorYieldResult<Chunk>).value, second.value]);
   if (coding === undefined) return { status: 200, headers, body: rows };
   return { status: 200, headers: [...headers, ["Content-Encoding", coding]], body: new CompressedStream(rows, coding) };
+}
+
+function headersOf({ contentType, headers, keepAlive }: Body): HeaderList {
+  return [["Content-Type", contentType], ...headers, ["Keep-Alive", keepAlive]];
+}
+
+/** A document with all of its rows. */
+function wholeReply(body: Body, chunk: Chunk | undefined): Reply {
+  const { coding } = body, headers = headersOf(body);
+  if (chunk !== undefined) body.onChunk(chunk);
+  const bytes = chunk === undefined ? NOTHING : ownBytes(chunk.bytes);
+  const parts = [bytesOf(body.head), bytes, bytesOf(body.tail(chunk?.rows ?? 0))];
+  body.onEnd("queriesCompleted");
+  const small = coding === undefined ? undefined : compressed(parts, coding);
+  if (small === undefined) return { status: 200, headers, body: parts, isChunked: true };
+  return { status: 200, headers: [...headers, ["Content-Encoding", coding!]], body: small, isChunked: true };
 }
 
 /** Head, chunks and tail of a document, each produced on request. */
@@ -204,9 +216,22 @@ class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> 
 }
 
 const NOTHING = new Uint8Array(0);
+/** A call of the encoder takes longer than a loop over so many characters. */
+const SHORT_TEXT_MAX = 64;
+
+function shortText(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code > 0x7f) return encoder.encode(text);
+    bytes[at] = code;
+  }
+  return bytes;
+}
 
 function bytesOf(text: string | Uint8Array): Uint8Array {
-  return typeof text === "string" ? encoder.encode(text) : text;
+  if (typeof text !== "string") return text;
+  return text.length <= SHORT_TEXT_MAX ? shortText(text) : encoder.encode(text);
 }
 
 /** Returns bytes that may be kept: copies a view of shared memory, which could change while it waits. */

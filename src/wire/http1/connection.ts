@@ -158,7 +158,9 @@ export class Connection {
       return true;
     }
     if (head === undefined) return false;
-    const body = this.#body = new BodyReader(this.#guarded(head), head.bodySize, () => this.#watch(request));
+    const body = this.#body = head.bodySize === 0
+      ? new BodyReader(NO_INPUT, 0)
+      : new BodyReader(this.#guarded(head), head.bodySize, () => this.#watch(request));
     const request = this.#request = new HttpRequest(head, body, this.connection.remoteAddr, this.isSecure, this);
     this.#wait("work");
     if (!head.keepsAlive) this.#isLast = true;
@@ -370,6 +372,12 @@ export class Connection {
 async function discard({ body }: Reply): Promise<void> {
   if (body !== undefined && Symbol.asyncIterator in body) await body[Symbol.asyncIterator]().return?.();
 }
+
+/** The input of requests without a body. */
+const NO_INPUT: Pick<Input, "readInto" | "line"> = {
+  readInto: () => Promise.reject(new ConnectionLostError()),
+  line: () => Promise.reject(new ConnectionLostError()),
+};
 
 const CONTINUE = new TextEncoder().encode("HTTP/1.1 100 Continue\r\n\r\n");
 

@@ -38,16 +38,19 @@ export class HeadEnd {
         throw new RequestError(400, "a header line ends in a bare line feed: expected CR LF");
       }
       if (at - 1 === this.#line) return at + 1;
-      // A bad request line is refused before the rest arrives.
-      if (this.#line === 0) {
-        requestLine(latin1(bytes.subarray(0, at - 1)));
-        this.requestLineSize = at + 1;
-      }
+      if (this.#line === 0) this.requestLineSize = at + 1;
       this.#line = at + 1;
     }
     this.#seen = bytes.length;
+    // A bad request line is refused before the rest arrives. That of a whole head is checked with it.
+    if (!this.#isChecked && this.requestLineSize !== Infinity) {
+      this.#isChecked = true;
+      requestLine(latin1(bytes.subarray(0, this.requestLineSize - 2)));
+    }
     return undefined;
   }
+
+  #isChecked = false;
 
   /** Infinity until its end has arrived. */
   requestLineSize = Infinity;

@@ -51,6 +51,11 @@ export class Output {
     if (bytes.length === CAPACITY && SPARE.length < SPARE_COUNT_MAX) SPARE.push(bytes);
   }
 
+  /** True if `rows` need not wait for the client with these. */
+  hasRoom({ length }: Uint8Array): boolean {
+    return length <= COPIED_MAX && this.at + length < this.fullBytes;
+  }
+
   /** Sends encoded DataRow messages, which the caller must not use any more. Returns a promise if it has to wait. */
   rows(bytes: Uint8Array): Promise<void> | undefined {
     this.rowBytes += bytes.length;

@@ -28,6 +28,8 @@ export class Portal {
   private chunks: AsyncIterator<Chunk> | undefined;
   /** The rest of a chunk that exceeded the row limit. */
   private rest: Chunk | undefined;
+  /** Rows were taken from `chunks`. */
+  private hasSent = false;
   /** True if it returns no more rows. */
   isOver = false;
 
@@ -62,7 +64,7 @@ export class Portal {
       if (isAgain) return { kind: "complete", tag: commandTag(this.answer).replace(/\d+$/, "0") };
       return { kind: "complete", tag: commandTag(this.answer) };
     }
-    const rowCount = await this.send(output, rowCountMax || Infinity);
+    const rowCount = this.sendReady(output, rowCountMax) ?? await this.send(output, rowCountMax || Infinity);
     if (rowCountMax > 0 && rowCount === rowCountMax) return { kind: "suspended", rowCount };
     return { kind: "complete", tag: `${prepared.rowsTag ?? "SELECT"} ${rowCount}`, rowCount };
   }
@@ -74,8 +76,21 @@ export class Portal {
     if (!isOver) await chunks?.return?.();
   }
 
+  /** Adds all rows to the output if they are there and few; otherwise undefined. */
+  private sendReady(output: Output, rowCountMax: number): number | undefined {
+    const { answer } = this;
+    if (answer?.kind !== "rows" || answer.ready === undefined || this.isOver || this.hasSent || rowCountMax > 0) return;
+    const { ready } = answer;
+    if (ready.length > 1 || ready.length === 1 && !output.hasRoom(ready[0].bytes)) return;
+    this.isOver = true;
+    if (ready.length === 0) return 0;
+    output.rows(ready[0].bytes);
+    return ready[0].rows;
+  }
+
   private async send(output: Output, rowCountMax: number): Promise<number> {
     let left = rowCountMax, rowCount = 0;
+    this.hasSent = true;
     while (left > 0 && !this.isOver) {
       let chunk = this.rest;
       this.rest = undefined;

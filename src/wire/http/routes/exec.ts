@@ -1,5 +1,5 @@
 /** GET and POST /exec: runs a statement and answers in JSON. */
-import type { Answer, Prepared } from "../../../api.ts";
+import type { Answer, ExecuteOptions, Prepared, ResultColumn } from "../../../api.ts";
 import { int, list } from "../../../config/mod.ts";
 import { SqlError } from "../../../errors.ts";
 import type { Reply } from "../../http1/mod.ts";
@@ -9,6 +9,9 @@ import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } fro
 import { columnJson, jsonReply, queryError, rowsReply } from "../reply.ts";
 import { httpSettings } from "../settings.ts";
 import { type Argument, prepareWith, readStatement, StatementBodyError } from "../statement-body.ts";
+
+/** Longer statements are not repeated. */
+const KEPT_QUERY_LENGTH_MAX = 4_096;
 
 const settings = {
   paths: list("http.context.execute", "/exec,/api/v1/sql/execute", "Paths of the SQL endpoint."),
@@ -52,7 +55,7 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
   const session = call.database.session(call.identity, call.client);
   try {
     const timeoutMs = statementTimeoutMs(call);
-    const options = { signal: call.request.signal, timeoutMs };
+    const options = waitOptions(call, timeoutMs);
     const { prepared, values } = await prepareWith(session, query, args, options);
     if (prepared.category === "empty") {
       if (query.trim().startsWith(";")) throw new SqlError("a statement is expected before ';'", 0);
@@ -75,7 +78,9 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
       },
       window,
       countAll,
-      signal: call.request.signal,
+      get signal() {
+        return options.signal;
+      },
       timeoutMs,
     });
     if (answer.kind === "done") {
@@ -90,6 +95,7 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
       ...rowsOptions(call, count),
       head: documentHead(call, query, answer, columns),
       chunks: answer.chunks,
+      ready: answer.ready,
       tail(rowCount) {
         const lastRow = rowCount === 0 ? 0 : (window?.first ?? 0) + rowCount;
         const told = countAll ? answer.totalRows() : lastRow;
@@ -106,6 +112,16 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
   } finally {
     session.close();
   }
+}
+
+/** The signal is made when it is asked for: few queries need one, and it takes longer than some of them. */
+function waitOptions({ request }: Call, timeoutMs: number): Pick<ExecuteOptions, "signal" | "timeoutMs"> {
+  return {
+    get signal() {
+      return request.signal;
+    },
+    timeoutMs,
+  };
 }
 
 function emptyQuery(query: string): Reply {
@@ -141,12 +157,28 @@ function documentHead(
   query: string,
   answer: Answer & { kind: "rows" },
   chosen: number[] | undefined,
-): string {
+): string | Uint8Array {
   if (call.parameters.isTrue("nm")) return '{"dataset":[';
-  const columns = chosen === undefined ? answer.columns : chosen.map((index) => answer.columns[index]);
-  const timestamp = chosen === undefined ? answer.timestamp : chosen.indexOf(answer.timestamp);
+  if (chosen === undefined) return wholeHead(query, answer);
+  const columns = chosen.map((index) => answer.columns[index]);
+  return headOf(query, columns, chosen.indexOf(answer.timestamp));
+}
+
+function headOf(query: string, columns: readonly ResultColumn[], timestamp: number): string {
   const described = columns.map(columnJson).join(",");
   return `{"query":${JSON.stringify(query)},"columns":[${described}],"timestamp":${timestamp},"dataset":[`;
+}
+
+/** By the columns, which are the same object in each execution of a known statement. */
+const heads = new WeakMap<readonly ResultColumn[], { query: string; timestamp: number; bytes: Uint8Array }>();
+const encoder = new TextEncoder();
+
+function wholeHead(query: string, { columns, timestamp }: Answer & { kind: "rows" }): Uint8Array {
+  const known = heads.get(columns);
+  if (known?.query === query && known.timestamp === timestamp) return known.bytes;
+  const bytes = encoder.encode(headOf(query, columns, timestamp));
+  if (query.length <= KEPT_QUERY_LENGTH_MAX) heads.set(columns, { query, timestamp, bytes });
+  return bytes;
 }
 
 function timings(call: Call, prepared: Prepared, compiledMs: number): string {
