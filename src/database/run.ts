@@ -70,8 +70,7 @@ export class Run implements StatementRun {
       signal: this.options.signal,
       running: this.running,
       finalPlanOf: (plan) => isPacked(plan) ? this.packedPlanOf(plan) : this.planOf(plan),
-      run: (plan, targets) =>
-        this.execution.run(plan, this.runOptions({ kind: "append", targets }, plan.columns)),
+      run: (plan, targets) => this.execution.run(plan, this.runOptions({ kind: "append", targets }, plan.columns)),
     });
   }
 
