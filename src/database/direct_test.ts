@@ -114,7 +114,7 @@ Deno.test("DirectRuns: functions that give other values in each run are computed
 });
 
 Deno.test("DirectRuns: a run that fails leaves nothing", () => {
-  const { node, direct, run, isEmpty } = table(1, 3);
+  const { node, run, isEmpty } = table(1, 3);
   const failing: Plan = over({
     node: "project",
     columns: [{ name: "r", type: "LONG" }],
