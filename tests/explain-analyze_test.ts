@@ -72,6 +72,15 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
       new RegExp(`Scan t: x, d .*in pipeline 1; gave ${ROWS - 10} rows`),
     ],
     ["select * from long_sequence(1000000) limit 3", /gave 3 rows/],
+    // Conditions that cannot be merged: those of each line are tested by an operator of their own.
+    [
+      "select sum(d) from t where x > 1000 and rnd_double() >= 0.5",
+      /Filter .*; gave 1[45]\d{4} rows; done by the operator above/,
+      new RegExp(`Scan t: x, d \\[.*; gave ${ROWS - 1000} rows`),
+    ],
+    // Nothing is read.
+    ["select a.x from t a join u on a.x = u.x", /Inner join .*gave 0 pairs; .*\n +Scan t: x .*gave 0 rows/],
+    ["select ts, sum(d) from t where ts > '2050' sample by 1h", /Scan t: .*gave 0 rows; done by the operator above/],
     ["select count() from t", /From statistics: count\(\) \[gave 1 rows, 8 B/],
   ];
   for (const [statement, ...lines] of plans) {

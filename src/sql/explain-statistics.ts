@@ -1,5 +1,6 @@
 /** Describes the measurements of operators for EXPLAIN ANALYZE. */
 import type { Measured } from "../api.ts";
+import { assert } from "../errors.ts";
 import type { Calls, PhysicalPlan, PlanStatistics } from "../engine/mod.ts";
 import type { Plan, ScanNode } from "./plan.ts";
 
@@ -12,7 +13,7 @@ export function operatorMarks(
   const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id];
   const marks = choiceMarks(physical, calls, { nodes });
   if (rows === undefined) {
-    marks.push(pairs === undefined ? "rows not counted" : `gave ${pairs} pairs`, "read by the operator above");
+    marks.push(`gave ${pairs ?? 0} pairs`, "read by the operator above");
   } else {
     const own = ownTimeOf(physical, nodes);
     marks.push(`gave ${rows} rows, ${sizeText(bytes)}`, `time ${timeText(nanos)}, own ${timeText(own)}`);
@@ -37,7 +38,7 @@ export function choiceMarks(
 /** The measurements of an operator as data. */
 export function operatorMeasured(physical: PhysicalPlan, { nodes }: PlanStatistics): Measured {
   const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id];
-  if (rows === undefined) return { rows: pairs, memoryPeakBytes };
+  if (rows === undefined) return { rows: pairs ?? 0, memoryPeakBytes };
   return { rows, bytes, nanos, ownNanos: ownTimeOf(physical, nodes), memoryPeakBytes };
 }
 
@@ -47,39 +48,31 @@ function ownTimeOf(physical: PhysicalPlan, nodes: PlanStatistics["nodes"]): numb
 
 /** Measurements of the `k`-th node that an operator has fused. */
 export function fusedMarks(physical: PhysicalPlan, k: number, statistics: PlanStatistics): string[] {
-  const rows = rowsOfFused(physical, k, statistics);
-  return [rows === undefined ? "rows not counted" : `gave ${rows} rows`, "done by the operator above"];
+  return [`gave ${rowsOfFused(physical, k, statistics)} rows`, "done by the operator above"];
 }
 
-/**
- * The rows of a fused node. A kernel evaluates all conditions together, so the rows of a node are known only if all the
- * conditions, or none of them, belong to it and the nodes below it.
- */
+/** The rows of a fused node: those that have passed the conditions, unless the conditions are of a node above. */
 export function rowsOfFused(
-  { id, operator, fused, inputs, node }: PhysicalPlan,
+  { id, operator, fused, inputs }: PhysicalPlan,
   k: number,
-  statistics: PlanStatistics,
-) {
-  const { nodes } = statistics, isScan = fused.at(-1)?.node.node === "scan";
+  { nodes }: PlanStatistics,
+): number {
+  const own = nodes[id], isScan = fused.at(-1)?.node.node === "scan";
   // The first input is the one that is read with the fused nodes, unless a scan ends them.
-  const input = isScan ? undefined : inputs[0];
-  const all = [...(operator === "pipeline" ? [node] : []), ...fused.map((part) => part.node)];
-  const below = fused.slice(k).map((part) => part.node);
-  const isJoined = input?.operator === "join";
-  const more = isJoined ? input.over.predicates.length : 0;
-  const conditions = count(below) + more;
-  if (conditions === count(all) + more) {
-    const passed = operator === "pipeline" ? nodes[id].rows : nodes[id].passed;
-    if (passed !== undefined) return passed;
-  }
-  if (conditions > 0) return undefined;
-  if (below.at(-1)?.node === "scan") return nodes[id].taken;
-  return input === undefined ? undefined : isJoined ? nodes[input.id].pairs : nodes[input.id].rows;
+  const input = isScan ? undefined : inputs[0], isJoined = input?.operator === "join";
+  const read = input === undefined ? own.taken : isJoined ? nodes[input.id].pairs : nodes[input.id].rows;
+  // Not counted: nothing was read.
+  if (read === undefined) return 0;
+  const isAfterConditions = fused.slice(k).some(({ node }) => hasConditions(node)) ||
+    isJoined && input.over.predicates.length > 0;
+  if (!isAfterConditions) return read;
+  const passed = operator === "pipeline" ? own.rows : own.passed;
+  assert(passed !== undefined, "operators count the rows that pass their conditions");
+  return passed;
 }
 
-function count(plans: readonly Plan[]): number {
-  return plans.filter((plan) => plan.node === "filter" || (plan.node === "scan" && plan.predicate !== undefined))
-    .length;
+function hasConditions(plan: Plan): boolean {
+  return plan.node === "filter" || plan.node === "scan" && plan.predicate !== undefined;
 }
 
 /** Marks for a scan. Some operators find their result without reading the whole scan. */

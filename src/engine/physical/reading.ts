@@ -94,7 +94,10 @@ function then(
   facts: PlanFacts,
 ): Reading | undefined {
   if (!isRepeatable(reading, facts)) return undefined;
-  const predicates = predicate === undefined ? reading.predicates : [...reading.predicates, over(reading, predicate)];
+  // An operator tests the conditions of one node only, so that the rows of each node are known. Other filters have been merged by
+  // the planner, unless they are volatile or very long.
+  if (predicate !== undefined && reading.predicates.length > 0) return undefined;
+  const predicates = predicate === undefined ? reading.predicates : [over(reading, predicate)];
   const results = exprs?.map((expr) => over(reading, expr)) ?? reading.exprs;
   const computes = reading.exprs.some((expr) => expr.kind !== "column" && expr.kind !== "constant");
   if (
