@@ -171,9 +171,7 @@ const TYPE_SWITCHES: Readonly<Record<string, number>> = {
   // Loops over whole columns need other instructions for each layout.
   "engine/keys.ts": 1,
   "engine/order.ts": 1,
-  "sql/functions/value-table.ts": 2,
-  // Parsers that write a whole column, one for each type.
-  "wire/csv/values.ts": 1,
+  "sql/functions/value-table.ts": 1,
   // Parquet's own types, some of which have the names of ours.
   "engine/parquet/schema.ts": 1,
 };

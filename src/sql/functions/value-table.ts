@@ -253,27 +253,14 @@ export class ValueTable {
 
   /** Copies an entry's value to row `row` of a column of the same type (SYMBOL: as text). */
   write(entry: number, out: BatchOut, row: number): void {
-    const words = this.context.heap.i32;
-    switch (this.layout) {
-      case "i64":
-      case "f64":
-        words[(out.address >>> 2) + 2 * row] = this.low[entry];
-        words[(out.address >>> 2) + 2 * row + 1] = this.high[entry];
-        break;
-      case "f32":
-        words[(out.address >>> 2) + row] = this.low[entry];
-        break;
-      case "text":
-      case "symbol":
-        out.setText(row, this.bytes(entry));
-        break;
-      case "i128":
-      case "i256":
-        this.context.heap.u8.set(this.bytes(entry), out.address + LAYOUT_WIDTH[this.layout] * row);
-        break;
-      default:
-        out.values[row] = this.low[entry];
-    }
+    const { layout, context: { heap: { i32, u8 } } } = this, width = LAYOUT_WIDTH[layout], word = out.address >>> 2;
+    if (layout === "text" || layout === "symbol") out.setText(row, this.bytes(entry));
+    else if (width > 8) u8.set(this.bytes(entry), out.address + width * row);
+    else if (width === 8) {
+      i32[word + 2 * row] = this.low[entry];
+      i32[word + 2 * row + 1] = this.high[entry];
+    } else if (width === 4) i32[word + row] = this.low[entry];
+    else out.values[row] = this.low[entry];
   }
 
   /** The bytes of a text entry, as a view. */

@@ -25,36 +25,7 @@ export interface Fields {
 
 /** The values of a field's column in the type `tag`. Fields without a value are null. */
 export function convert(fields: Fields, tag: string): Column {
-  switch (tag) {
-    case "INT":
-      return integers(fields, new Int32Array(fields.records.count).fill(-2147483648), 2147483647);
-    case "SHORT":
-      return integers(fields, new Int16Array(fields.records.count), 32767);
-    case "BYTE":
-      return integers(fields, new Int8Array(fields.records.count), 127);
-    case "DOUBLE":
-      return doubles(fields, new Float64Array(fields.records.count).fill(NaN));
-    case "FLOAT":
-      return doubles(fields, new Float32Array(fields.records.count).fill(NaN));
-    case "LONG":
-      return longs(fields, longInto);
-    case "TIMESTAMP":
-      return longs(fields, fields.pattern === undefined ? microsInto : patternInto(fields.pattern, tag));
-    case "TIMESTAMP_NS":
-    case "DATE":
-      return longs(fields, fields.pattern === undefined ? instantInto(tag) : patternInto(fields.pattern, tag));
-    case "BOOLEAN":
-      return booleans(fields);
-    case "CHAR":
-      return characters(fields);
-    case "VARCHAR":
-    case "STRING":
-      return texts(fields);
-    case "SYMBOL":
-      return symbols(fields);
-    default:
-      return others(fields, tag);
-  }
+  return (CONVERTERS[tag] ?? others)(fields, tag);
 }
 
 const BLANK = 0x20, TAB = 0x09, QUOTE = 0x22;
@@ -317,3 +288,26 @@ function setNull(view: DataView, at: number, width: number, nullValue: number | 
   if (width === 4) return view.setInt32(at, Number(nullValue), true);
   for (let word = 0; word < width; word += 8) view.setBigInt64(at + word, BigInt(nullValue), true);
 }
+
+type Converter = (fields: Fields, tag: string) => Column;
+
+const times = (into: IntoLong): Converter => (fields, tag) =>
+  longs(fields, fields.pattern === undefined ? into : patternInto(fields.pattern, tag));
+
+/** By type, for types of which files have many values. */
+const CONVERTERS: Readonly<Record<string, Converter>> = {
+  INT: (fields) => integers(fields, new Int32Array(fields.records.count).fill(-2147483648), 2147483647),
+  SHORT: (fields) => integers(fields, new Int16Array(fields.records.count), 32767),
+  BYTE: (fields) => integers(fields, new Int8Array(fields.records.count), 127),
+  DOUBLE: (fields) => doubles(fields, new Float64Array(fields.records.count).fill(NaN)),
+  FLOAT: (fields) => doubles(fields, new Float32Array(fields.records.count).fill(NaN)),
+  LONG: (fields) => longs(fields, longInto),
+  TIMESTAMP: times(microsInto),
+  TIMESTAMP_NS: times(instantInto("TIMESTAMP_NS")),
+  DATE: times(instantInto("DATE")),
+  BOOLEAN: booleans,
+  CHAR: characters,
+  VARCHAR: texts,
+  STRING: texts,
+  SYMBOL: symbols,
+};
