@@ -55,7 +55,7 @@ export function planText(text: string, context: BindContext): Planned {
 function plan(text: string, context: BindContext): Planned {
   const tree = parse(text, context.effort);
   context.poll?.();
-  const bindings = bind(tree, { ...context, text });
+  const bindings = bind(tree, context);
   const { statement, parameterTypes: parameters, requires, boundByValues, boundAnew, notices } = bindings;
   // With parameters, the rules run once their values are known.
   const bound = parameters.length > 0 ? statement : optimizeStatement(statement);

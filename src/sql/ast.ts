@@ -10,13 +10,17 @@ export interface Name {
   readonly quoted: boolean;
 }
 
+/**
+ * `spelling`: as written, if that is not the usual form (keywords in lower case, `!=`, texts in quotes). It is shown in names of
+ * unnamed result columns and means nothing else.
+ */
 export type Expression =
-  | { kind: "null"; at: number }
-  | { kind: "boolean"; at: number; value: boolean }
+  | { kind: "null"; at: number; spelling?: string }
+  | { kind: "boolean"; at: number; value: boolean; spelling?: string }
   /** `text` as written, with underscores and suffix ("1_000", "2.5e3", "7L", "1.50m", "0xff"). */
   | { kind: "number"; at: number; text: string }
   /** `value` without quotes, with '' unescaped. */
-  | { kind: "string"; at: number; value: string }
+  | { kind: "string"; at: number; value: string; spelling?: string }
   /** `#u33d`, `#u33d/12`, `##0101`, as written. */
   | { kind: "geohash"; at: number; text: string }
   /** $1, $2 …, counted from 0. Also `?` if the wire allows it. */
@@ -38,8 +42,9 @@ export type Expression =
    * Infix operators, lower case: + - * / % || & ^ | = != < <= > >= ~ !~ << <<= >> >>= and or
    * like ilike "not like" "not ilike". (`<>` is given as !=.)
    */
-  | { kind: "binary"; at: number; operator: string; left: Expression; right: Expression }
-  | { kind: "isNull"; at: number; operand: Expression; negated: boolean }
+  | { kind: "binary"; at: number; operator: string; left: Expression; right: Expression; spelling?: string }
+  /** `spelling`: of NULL. */
+  | { kind: "isNull"; at: number; operand: Expression; negated: boolean; spelling?: string }
   | { kind: "between"; at: number; operand: Expression; low: Expression; high: Expression; negated: boolean }
   /** `x in (a, b)`, or `x in 'interval'` and `x in expr` with one item and `bare: true`. */
   | { kind: "in"; at: number; operand: Expression; items: Expression[]; bare: boolean; negated: boolean }
@@ -119,7 +124,9 @@ export type FrameBound =
  */
 export interface TypeName {
   at: number;
+  /** In lower case. */
   name: string;
+  spelling?: string;
   /** As written between the parentheses: ["10", "2"], ["4c"]. */
   parameters: string[];
   dimensions: number;

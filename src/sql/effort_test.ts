@@ -19,7 +19,6 @@ function bound(text: string, effort: Effort): Plan {
     nowMicros: 0n,
     user: "admin",
     parquetSchema: () => ({ columns: [], leftOut: [] }),
-    text,
     effort,
   };
   const { statement } = bind(parse(text, effort), context);

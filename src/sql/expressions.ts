@@ -10,7 +10,7 @@ import { tooComplex } from "./effort.ts";
 export type FlatItem =
   | { part: "operand"; expression: Expression }
   | { part: "prefix"; operator: string; at: number }
-  | { part: "infix"; operator: string; at: number }
+  | { part: "infix"; operator: string; at: number; spelling?: string }
   | { part: "postfix"; level: number; apply: (operand: Expression) => Expression; at: number };
 
 export const LEVEL = {
@@ -65,6 +65,8 @@ export function buildExpression(items: FlatItem[]): Expression {
   return new Precedence(items).expression(0);
 }
 
+type Infix = Extract<FlatItem, { part: "infix" }>;
+
 class Precedence {
   #next = 0;
   readonly #items: FlatItem[];
@@ -91,7 +93,7 @@ class Precedence {
       if (level < levelMin) return left;
       this.#next++;
       if (level <= LEVEL.and) left = this.#logical(left, item.operator, item.at, level);
-      else left = this.#infix(left, item.operator, item.at, level);
+      else left = this.#infix(left, item, level);
     }
   }
 
@@ -105,7 +107,7 @@ class Precedence {
     return { kind: "unary", at: item.at, operator: item.operator, operand };
   }
 
-  #infix(left: Expression, operator: string, at: number, level: number): Expression {
+  #infix(left: Expression, { operator, at, spelling }: Infix, level: number): Expression {
     switch (operator) {
       case "in":
       case "not in":
@@ -128,8 +130,12 @@ class Precedence {
         const high = this.expression(level + 1);
         return { kind: "between", at, operand: left, low, high, negated: operator === "not between" };
       }
-      default:
-        return { kind: "binary", at, operator, left, right: this.expression(level + 1) };
+      default: {
+        const right = this.expression(level + 1);
+        return spelling === undefined
+          ? { kind: "binary", at, operator, left, right }
+          : { kind: "binary", at, operator, left, right, spelling };
+      }
     }
   }
 

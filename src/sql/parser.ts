@@ -14,6 +14,7 @@ import { QUERY_RULE } from "./statements/query.ts";
 import { unsupportedStatement } from "./statements/unsupported.ts";
 import { CLASS_CHARACTERS, reservedWord } from "./token-classes.ts";
 import { type MatchedNodes, nodesOf, toTree } from "./tree.ts";
+import { spelling } from "./tree-nodes.ts";
 import { isNameHere } from "./word-names.ts";
 
 /**
@@ -275,9 +276,9 @@ export class Source {
         case "parameter":
           return { kind: "parameter", at, index: Number(first.text) - 1 };
         case "word":
-          if (isWord(first, "NULL")) return { kind: "null", at };
-          if (isWord(first, "TRUE")) return { kind: "boolean", at, value: true };
-          if (isWord(first, "FALSE")) return { kind: "boolean", at, value: false };
+          if (isWord(first, "NULL")) return { kind: "null", at, ...spelling(first) };
+          if (isWord(first, "TRUE")) return { kind: "boolean", at, value: true, ...spelling(first) };
+          if (isWord(first, "FALSE")) return { kind: "boolean", at, value: false, ...spelling(first) };
       }
     } else if (to - from === 2 && this.#is(from, "-") && this.tokens[from + 1].kind === "number") {
       const operand: Expression = { kind: "number", at: this.tokens[from + 1].at, text: this.tokens[from + 1].text };
@@ -295,8 +296,8 @@ export class Source {
       isNameCharacter(characterOf(this.tokens[from + 2]))
     ) {
       const colons = this.tokens[from + 1];
-      const { text, at: typeAt } = this.tokens[from + 2];
-      const type = { at: typeAt, name: text.toLowerCase(), parameters: [], dimensions: 0 };
+      const word = this.tokens[from + 2];
+      const type = { at: word.at, name: word.text.toLowerCase(), ...spelling(word), parameters: [], dimensions: 0 };
       return { kind: "cast", at: colons.at, operand: this.#item(from, from + 1), type, style: "::" };
     }
     return this.match<Expression>("expressionOnly", { from, to });

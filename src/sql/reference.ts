@@ -210,7 +210,7 @@ export function typesPage(): string {
   const casts = new Map<string, Set<string>>();
   for (const { name, args } of FUNCTIONS) {
     if (!name.startsWith("cast_")) continue;
-    const [from, to] = [args[0].type, name.slice("cast_".length)].map((tag) => tag === "SYMBOL_TEXT" ? "SYMBOL" : tag);
+    const [from, to] = [args[0].type, name.slice("cast_".length)].map((type) => SHOWN[type] ?? type);
     if (from === "NULL") continue;
     for (const each of from === "text" ? TEXTS : from === "wide" ? WIDE : [from]) {
       if (!casts.has(each)) casts.set(each, new Set());

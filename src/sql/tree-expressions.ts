@@ -13,6 +13,7 @@ import {
   name,
   type Node,
   optional,
+  spelling,
   token,
   tokenIndex,
   word,
@@ -71,16 +72,20 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     const position = at(is);
     const negated = given(not);
     const what = word(value);
-    const valueAt = at(value);
+    const valueAt = at(value), spelled = spelling(token(value));
     if (what === "null") {
-      return postfix(LEVEL.equality, position, (operand) => ({ kind: "isNull", at: position, operand, negated }));
+      return postfix(
+        LEVEL.equality,
+        position,
+        (operand) => ({ kind: "isNull", at: position, operand, negated, ...spelled }),
+      );
     }
     return postfix(LEVEL.equality, position, (left) => ({
       kind: "binary",
       at: position,
       operator: negated ? "!=" : "=",
       left,
-      right: { kind: "boolean", at: valueAt, value: what === "true" },
+      right: { kind: "boolean", at: valueAt, value: what === "true", ...spelled },
     }));
   },
   postfix_in(not, inNode, itemsNode): FlatItem {
@@ -150,13 +155,13 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     return { kind: "string", at: at(string), value: token(string).text };
   },
   operand_null(node): Expression {
-    return { kind: "null", at: at(node) };
+    return { kind: "null", at: at(node), ...spelling(token(node)) };
   },
   operand_true(node): Expression {
-    return { kind: "boolean", at: at(node), value: true };
+    return { kind: "boolean", at: at(node), value: true, ...spelling(token(node)) };
   },
   operand_false(node): Expression {
-    return { kind: "boolean", at: at(node), value: false };
+    return { kind: "boolean", at: at(node), value: false, ...spelling(token(node)) };
   },
   operand_parameter(parameter): Expression {
     return { kind: "parameter", at: at(parameter), index: Number(token(parameter).text) - 1 };
@@ -176,7 +181,10 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     return { kind: "cast", at: at(cast), operand: expr.tree(), type: type.tree(), style: "cast" };
   },
   operand_extract(extract, _open, unit, _from, expr, _close): Expression {
-    const unitText: Expression = { kind: "string", at: at(unit), value: token(unit).text };
+    const { text, kind } = token(unit);
+    const unitText: Expression = { kind: "string", at: at(unit), value: text };
+    // A unit without quotes keeps none in the column's name.
+    if (kind !== "string") unitText.spelling = text;
     return call([name(extract)], [unitText, expr.tree()]);
   },
   operand_trim(trim, _open, side, characters, _from, text, _close): Expression {
@@ -197,7 +205,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   },
   operand_typed(type, string): Expression {
     const operand: Expression = { kind: "string", at: at(string), value: token(string).text };
-    const typeName: TypeName = { at: at(type), name: word(type), parameters: [], dimensions: 0 };
+    const typeName = { at: at(type), name: word(type), ...spelling(token(type)), parameters: [], dimensions: 0 };
     return { kind: "cast", at: at(type), operand, type: typeName, style: "cast" };
   },
   operand_call(path, _open, args, close, nulls, over): Expression {
@@ -305,25 +313,25 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   type(words, parameters, dimensions): TypeName {
     return {
       at: at(words),
-      name: words.tree(),
+      ...words.tree() as Pick<TypeName, "name" | "spelling">,
       parameters: optional(parameters) ?? [],
       dimensions: dimensions.numChildren,
     };
   },
   typeWords_double(_double, _precision) {
-    return "double precision";
+    return { name: "double precision" };
   },
   typeWords_varying(_character, _varying) {
-    return "character varying";
+    return { name: "character varying" };
   },
   typeWords_zone(_timestamp, withNode, _time, _zone) {
-    return `timestamp ${word(withNode)} time zone`;
+    return { name: `timestamp ${word(withNode)} time zone` };
   },
   typeWords_schema(_schema, _dot, typeName) {
-    return word(typeName);
+    return { name: word(typeName) };
   },
   typeWords_name(typeName) {
-    return word(typeName);
+    return { name: word(typeName), ...spelling(token(typeName)) };
   },
   typeParameters(_open, first, _commas, rest, _close) {
     return [first, ...rest.children].map((parameter) => token(parameter).text);
@@ -332,7 +340,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
 
 function symbolItem(symbol: Node): FlatItem {
   const { text, at } = token(symbol);
-  return { part: "infix", operator: text === "<>" ? "!=" : text, at };
+  return text === "<>" ? { part: "infix", operator: "!=", spelling: text, at } : { part: "infix", operator: text, at };
 }
 
 function postfix(level: number, at: number, apply: (operand: Expression) => Expression): FlatItem {

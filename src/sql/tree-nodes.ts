@@ -59,6 +59,10 @@ export function written(node: Node): string {
 export function word(node: Node): string {
   return token(node).text.toLowerCase();
 }
+/** For a node with a keyword: its spelling if it is not in lower case. */
+export function spelling({ text }: Token): { spelling?: string } {
+  return text === text.toLowerCase() ? {} : { spelling: text };
+}
 export function optional<T>(node: Node): T | undefined {
   return node.numChildren === 0 ? undefined : node.child(0).tree();
 }

@@ -26,7 +26,6 @@ function run(text: string, more: Partial<BindContext> = {}): Bound {
         leftOut: [{ name: "m", type: "MAP" }, { name: "u.words", type: "LIST of STRING" }],
       };
     },
-    text,
     ...more,
   });
   mapStatement(bound.statement, (plan) => {

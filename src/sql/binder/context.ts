@@ -22,8 +22,6 @@ export interface BindContext {
   user: string;
   /** Returns the columns of a Parquet file. Passed in, because this room reads no files. */
   parquetSchema: (path: string) => FileColumns;
-  /** The text of the statement. It distinguishes `<>` from `!=` in the names of unnamed columns. */
-  text?: string;
   effort?: Effort;
   /** Called often. @throws once the statement was cancelled. */
   poll?: () => void;

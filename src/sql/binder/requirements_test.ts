@@ -15,7 +15,6 @@ function bindWith(catalogue: FakeCatalogue, text: string): Bound {
     nowMicros: 1_700_000_000_000_000n,
     user: "admin",
     parquetSchema: () => ({ columns: [], leftOut: [] }),
-    text,
   });
 }
 

@@ -236,7 +236,7 @@ class SelectBinder {
         if (item.alias.text === "") throw new SqlError("the column name is empty", item.alias.at);
         listed.push({ item, wanted: { alias: item.alias } });
       } else {
-        const text = columnName(item.expression, this.binding.context.text, variable);
+        const text = columnName(item.expression, variable);
         listed.push({ item, wanted: { text, isStar: false } });
       }
     }

@@ -51,25 +51,20 @@ function precedenceOf(e: Expression): number {
   }
 }
 
-/** `source`: the statement's text. It distinguishes `<>` from `!=` and NULL from null, which the tree does not. */
-export function expressionText(
-  e: Expression,
-  source?: string,
-  variable?: (name: string) => Expression | undefined,
-): string {
-  const text = (x: Expression): string => expressionText(x, source, variable);
+/** `variable`: the value of a DECLARE variable, if it is shown instead of the name. */
+export function expressionText(e: Expression, variable?: (name: string) => Expression | undefined): string {
+  const text = (x: Expression): string => expressionText(x, variable);
   const list = (items: Expression[]): string => items.map(text).join(", ");
   const inside = (x: Expression, least: number): string => precedenceOf(x) < least ? `(${text(x)})` : text(x);
   switch (e.kind) {
     case "null":
-      return written(source, e.at, /null/iy) ?? "null";
+      return e.spelling ?? "null";
     case "boolean":
-      return written(source, e.at, /true|false/iy) ?? String(e.value);
+      return e.spelling ?? String(e.value);
     case "number":
       return e.text;
     case "string":
-      // The unit of EXTRACT is written without quotes.
-      return written(source, e.at, /'(?:[^']|'')*'|\w+/y) ?? `'${e.value}'`;
+      return e.spelling ?? `'${e.value.replaceAll("'", "''")}'`;
     case "geohash":
       return e.text;
     case "parameter":
@@ -92,13 +87,10 @@ export function expressionText(
         return `not(${inside(e.left, 5)} ${e.operator.slice(4)} ${inside(e.right, 5)})`;
       }
       const level = precedenceOf(e);
-      const operator = e.operator === "!=" && source?.startsWith("<>", e.at) ? "<>" : e.operator;
-      return `${inside(e.left, level)} ${operator} ${inside(e.right, level + 1)}`;
+      return `${inside(e.left, level)} ${e.spelling ?? e.operator} ${inside(e.right, level + 1)}`;
     }
-    case "isNull": {
-      const word = written(source, e.at, /is\s+(?:not\s+)?null/iy)?.slice(-4) ?? "null";
-      return `${inside(e.operand, 4)} ${e.negated ? "!=" : "="} ${word}`;
-    }
+    case "isNull":
+      return `${inside(e.operand, 4)} ${e.negated ? "!=" : "="} ${e.spelling ?? "null"}`;
     case "between": {
       const plain = `${inside(e.operand, 6)} between (${text(e.low)}, ${text(e.high)})`;
       return e.negated ? `not(${plain})` : plain;
@@ -111,7 +103,7 @@ export function expressionText(
     case "inQuery":
       return `${e.negated ? "not " : ""}${text(e.operand)} in (query)`;
     case "cast":
-      return `${inside(e.operand, ATOM)}::${typeText(e, source)}`;
+      return `${inside(e.operand, ATOM)}::${typeText(e)}`;
     case "case": {
       const choice = choiceText(e, text);
       if (choice !== undefined) return choice;
@@ -145,12 +137,6 @@ function sliceText(from: Expression | undefined, to: Expression | undefined, tex
 
 function concatenated(e: Expression): Expression[] {
   return e.kind === "binary" && e.operator === "||" ? [...concatenated(e.left), ...concatenated(e.right)] : [e];
-}
-
-/** Returns the words of the statement at `at`. */
-function written(source: string | undefined, at: number, pattern: RegExp): string | undefined {
-  pattern.lastIndex = at;
-  return source === undefined ? undefined : pattern.exec(source)?.[0];
 }
 
 function callText(call: FunctionCall, list: (items: Expression[]) => string): string {
@@ -212,26 +198,19 @@ function pathText(e: ColumnExpression): string {
   return e.path.map((part) => part.text.toLowerCase()).join(".");
 }
 
-function typeText(cast: Extract<Expression, { kind: "cast" }>, source?: string): string {
-  const { type } = cast;
-  if (cast.style === "::" && type.name === "float") return "DOUBLE";
-  const word = written(source, type.at, /\w+/y);
-  const name = word?.toLowerCase() === type.name ? word : type.name;
+function typeText({ type, style }: Extract<Expression, { kind: "cast" }>): string {
+  if (style === "::" && type.name === "float") return "DOUBLE";
   const parameters = type.name === "geohash"
     ? type.parameters.join("")
     : type.parameters.map((parameter) => `_${parameter}`).join("");
-  return name + parameters + "[]".repeat(type.dimensions);
+  return (type.spelling ?? type.name) + parameters + "[]".repeat(type.dimensions);
 }
 
 /** The name of a result column without an alias. */
-export function columnName(
-  e: Expression,
-  source?: string,
-  variable?: (name: string) => Expression | undefined,
-): string {
+export function columnName(e: Expression, variable?: (name: string) => Expression | undefined): string {
   const inner = e.kind === "variable" ? variable?.(e.name) ?? e : e;
   if (inner.kind === "column") return inner.path.at(-1)!.text;
-  const text = expressionText(inner, source, variable);
+  const text = expressionText(inner, variable);
   if (text.includes(".")) return `"${text.slice(0, DOTTED_NAME_LENGTH_MAX)}"`;
   return text.length > NAME_LENGTH_MAX ? text.slice(0, NAME_LENGTH_MAX).trimEnd() : text;
 }

@@ -41,7 +41,6 @@ function firstValue(sql: string): unknown {
     nowMicros: context.nowMicros,
     user: context.user,
     parquetSchema: () => ({ columns: [], leftOut: [] }),
-    text: sql,
   });
   const { plan } = statement;
   assert.ok(plan !== undefined);

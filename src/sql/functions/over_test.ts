@@ -124,7 +124,6 @@ function planOf(sql: string, catalogue: FakeCatalogue, rows: Value[][]): Plan {
     nowMicros: 0n,
     user: "test",
     parquetSchema: () => ({ columns: [], leftOut: [] }),
-    text: sql,
   });
   assert.ok(statement.kind === "query" && statement.plan !== undefined);
   return mapPlan(

@@ -45,7 +45,6 @@ function bound(text: string): Plan {
     nowMicros: 0n,
     user: "",
     parquetSchema: () => ({ columns: [], leftOut: [] }),
-    text,
   });
   assert(statement.plan !== undefined);
   return statement.plan;

@@ -36,7 +36,6 @@ Deno.test("a statement requires only permissions that its kind declares", () => 
         nowMicros: 0n,
         user: "admin",
         parquetSchema: () => ({ columns: [], leftOut: [] }),
-        text,
       });
     } catch {
       continue;
