@@ -152,7 +152,7 @@ export interface ExplainedNode {
 }
 
 export interface Measured {
-  /** Rows that it gave. Undefined for a node without measurements. */
+  /** Rows that it returned. Undefined for a node without measurements. */
   rows?: number;
   bytes?: number;
   /** Time including and excluding its inputs. */
