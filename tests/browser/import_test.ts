@@ -1,20 +1,34 @@
 /** Import of CSV and Parquet files in the console. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
 import { test } from "./visit.ts";
 
 const CSV = "ts,symbol,price\n2026-01-01T00:00:00.000000Z,BTC-USD,97000.5\n2026-01-01T00:00:01.000000Z,ETH-USD,3100\n";
 
-test("a CSV file is shown, imported and reported", async ({ page, server }) => {
-  const [chooser] = await Promise.all([
-    page.waitForEvent("filechooser"),
-    page.click("[aria-label='Import a CSV or Parquet file']"),
-  ]);
-  await chooser.setFiles({
-    name: "my prices.csv",
-    mimeType: "text/csv",
-    buffer: Buffer.from(CSV),
-  });
+/** Drags a file from outside the browser over the editor and drops it there. */
+async function drop(page: Page, path: string): Promise<void> {
+  const { x, y } = (await page.locator(".cm-content").boundingBox())!;
+  const session = await page.context().newCDPSession(page);
+  const send = (type: "dragEnter" | "dragOver" | "drop") =>
+    session.send("Input.dispatchDragEvent", {
+      ...{ type, x: x + 20, y: y + 20 },
+      data: { items: [], files: [path], dragOperationsMask: 1 },
+    });
+  await send("dragEnter");
+  await send("dragOver");
+  await page.waitForSelector(".drop-here");
+  await send("drop");
+  await page.waitForSelector(".drop-here", { state: "detached" });
+}
+
+test("a CSV file that is dropped on the page is shown, imported and reported", async ({ page, server }) => {
+  const path = join(server.root, "my prices.csv");
+  await Deno.writeTextFile(path, CSV);
+  const before = await page.innerText(".cm-content");
+  await drop(page, path);
+  assert.equal(await page.innerText(".cm-content"), before, "the editor takes nothing of it");
   await page.waitForSelector(".import td:has-text('97000.5')");
   assert.equal(await page.inputValue(".import [name=name]"), "my_prices");
   await page.selectOption(".import [name=timestamp]", "ts");
@@ -45,16 +59,13 @@ test("a file that is refused says why, and nothing is kept", async ({ page, serv
 });
 
 test("a Parquet file is shown with its types, mapped, imported and reported", async ({ page, server }) => {
-  const choose = async () => {
-    const [chooser] = await Promise.all([
-      page.waitForEvent("filechooser"),
-      page.click("[aria-label='Import a CSV or Parquet file']"),
-    ]);
-    await chooser.setFiles(`${server.root}/import/trades.parquet`);
-    await page.waitForSelector(".import .mapping tbody tr");
-  };
   const files = () => [...Deno.readDirSync(`${server.root}/import/.sundial-uploads`)].length;
-  await choose();
+  const [chooser] = await Promise.all([
+    page.waitForEvent("filechooser"),
+    page.click("[aria-label='Import a CSV or Parquet file']"),
+  ]);
+  await chooser.setFiles(`${server.root}/import/trades.parquet`);
+  await page.waitForSelector(".import .mapping tbody tr");
   assert.equal(files(), 1);
   assert.match(await page.innerText(".import form p"), /^100,000 rows, \d+ columns/);
   assert.equal(await page.inputValue(".import [name=name]"), "trades");
@@ -72,7 +83,8 @@ test("a Parquet file is shown with its types, mapped, imported and reported", as
   for (let k = 0; k < 50 && files() > 0; k++) await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(files(), 0);
   // Rows are added to a table that exists.
-  await choose();
+  await drop(page, `${server.root}/import/trades.parquet`);
+  await page.waitForSelector(".import .mapping tbody tr");
   await page.fill("[aria-label='Name of price in the table']", "paid");
   await page.uncheck(".import .mapping tr:has-text('side') [type=checkbox]");
   await page.waitForSelector(".import label:has-text('(rows are added)')");

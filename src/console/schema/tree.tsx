@@ -58,7 +58,9 @@ export function Tree() {
             : "There is no table that you may use."}
         </p>
       )}
-      {found.length > SHOWN_MAX && <p class="empty">{found.length - SHOWN_MAX} more: search for them.</p>}
+      {found.length > SHOWN_MAX && (
+        <p class="empty">{(found.length - SHOWN_MAX).toLocaleString("en")} more: search for them.</p>
+      )}
     </nav>
   );
 }
