@@ -21,6 +21,7 @@ const CONTRACTS = new Set([
   "nearest.ts",
   "requirement.ts",
   "version.ts",
+  "auth/oidc/algorithms.ts",
   "sql/ast.ts",
   "sql/plan.ts",
   "sql/functions/entry.ts",

@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib";
 import { build, stop } from "esbuild";
 import { exists } from "../release/packages.ts";
 import { PACKAGES } from "./packages.ts";
+import { isSource } from "./sources.ts";
 
 /** Bundles the console of the repository at `root` into `output`, which must not exist. */
 export async function buildConsole(root: string, output: string): Promise<void> {
@@ -34,7 +35,10 @@ export async function buildConsole(root: string, output: string): Promise<void> 
       logLevel: "error",
       metafile: true,
     });
-    const inputs = Object.keys(metafile.inputs).map((path) => join(root, path));
+    const paths = Object.keys(metafile.inputs), inputs = paths.map((path) => join(root, path));
+    const unknown = paths.find((path) => path.startsWith("src/") && !isSource(path));
+    // Its changes would not lead to a new build.
+    if (unknown !== undefined) throw new Error(`${unknown} is bundled, but is not in the hash of the sources`);
     const bundled = [...linked].filter(([, path]) => inputs.some((input) => input.startsWith(join(path, "/"))));
     Deno.writeTextFileSync(
       join(files, PACKAGES),

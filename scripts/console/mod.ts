@@ -2,9 +2,8 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { exists, filesBelow } from "../release/packages.ts";
+import { isSource, MADE_WITH } from "./sources.ts";
 
-/** Further inputs of the build, besides `src/console/`. */
-const MADE_WITH = ["deno.lock", "scripts/console/build.ts"];
 /** Files of older sources are kept: a change may be undone. */
 const NAME = "console-";
 
@@ -22,8 +21,8 @@ export async function consoleDirectory(root: string): Promise<string> {
 
 function sourceHash(root: string): string {
   const hash = createHash("sha256");
-  const sources = filesBelow(join(root, "src/console")).filter((path) => !/_test\.tsx?$/.test(path));
-  for (const path of [...sources.map((path) => `src/console/${path}`), ...MADE_WITH]) {
+  const sources = filesBelow(join(root, "src/console")).map((path) => `src/console/${path}`).filter(isSource);
+  for (const path of [...sources, ...MADE_WITH]) {
     hash.update(path).update("\0").update(Deno.readFileSync(join(root, path))).update("\0");
   }
   return hash.digest("hex").slice(0, 16);

@@ -1,5 +1,6 @@
 /** Checks signed tokens (JWT) with the provider's public keys. */
 import * as jose from "jose";
+import { ALGORITHMS } from "./algorithms.ts";
 import type { Claims } from "./claims.ts";
 import type { ProviderServer } from "./endpoints.ts";
 import { ProviderUnavailable } from "./unavailable.ts";
@@ -8,21 +9,6 @@ import type { OidcSettings } from "./settings.ts";
 /** After an unknown key, the keys are requested again, but not more often than this. */
 const COOLDOWN_MS = 1_000;
 const KEYS_AGE_MAX_MS = 600_000;
-/** No symmetric algorithms, because the client id is not secret. */
-const ALGORITHMS = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "PS256",
-  "PS384",
-  "PS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "EdDSA",
-  "Ed25519",
-];
-
 /** Errors of jose that are the provider's fault, not the token's. */
 const PROVIDER_FAULTS = new Set(["ERR_JWKS_INVALID", "ERR_JWKS_TIMEOUT", "ERR_JOSE_GENERIC"]);
 

@@ -1,4 +1,5 @@
 /** The list of dashboards. */
+import { ScrollTable } from "../app/scroll-table.tsx";
 import { useEffect, useState } from "preact/hooks";
 import { DashboardView } from "./dashboard-view.tsx";
 import { type DashboardHead, listDashboards } from "../server/dashboards.ts";
@@ -59,31 +60,22 @@ function List() {
         </p>
       )}
       {found !== undefined && found.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Table of dashboards">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                {hasUsers && <th scope="col">Owner</th>}
-                {hasUsers && <th scope="col">Shared with</th>}
-                <th scope="col">Last change</th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.map(({ id, name, owner, sharedWith, changed, canEdit }) => (
-                <tr key={id}>
-                  <td>
-                    <a href={addressOf({ name: "dashboards", id })}>{name}</a>
-                    {isChanged(id) && <small>not saved</small>}
-                  </td>
-                  {hasUsers && <td>{owner}</td>}
-                  {hasUsers && <td>{canEdit ? sharedText(sharedWith) : "you"}</td>}
-                  <td class="whole">{shownText(changed, "TIMESTAMP", zone.value).replace(/\.\d+/, "")}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ScrollTable
+          label="Table of dashboards"
+          columns={["Name", ...hasUsers ? ["Owner", "Shared with"] : [], "Last change"]}
+        >
+          {found.map(({ id, name, owner, sharedWith, changed, canEdit }) => (
+            <tr key={id}>
+              <td>
+                <a href={addressOf({ name: "dashboards", id })}>{name}</a>
+                {isChanged(id) && <small>not saved</small>}
+              </td>
+              {hasUsers && <td>{owner}</td>}
+              {hasUsers && <td>{canEdit ? sharedText(sharedWith) : "you"}</td>}
+              <td class="whole">{shownText(changed, "TIMESTAMP", zone.value).replace(/\.\d+/, "")}</td>
+            </tr>
+          ))}
+        </ScrollTable>
       )}
     </section>
   );

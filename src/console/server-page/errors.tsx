@@ -1,4 +1,5 @@
 /** The last errors of the server, and the statements that it has refused. */
+import { ScrollTable } from "../app/scroll-table.tsx";
 import { useState } from "preact/hooks";
 import { shownText } from "../results/cells.ts";
 import { zone } from "../results/view-settings.ts";
@@ -24,30 +25,18 @@ export function Errors() {
       {all.length > 0 && (
         <>
           <Search label={`Search the last ${all.length}`} value={search} onChange={setSearch} />
-          <div class="scroll" tabIndex={0} role="region" aria-label="Table of errors">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Time</th>
-                  <th scope="col">Kind</th>
-                  <th scope="col">Where</th>
-                  <th scope="col">Message</th>
-                </tr>
-              </thead>
-              <tbody>
-                {found.map(({ timestamp, level, logger, message }, at) => (
-                  <tr key={`${timestamp} ${at}`} class={level === "INFO" ? "" : "error"}>
-                    <td class="whole">{shownText(timestamp, "TIMESTAMP", zone.value)}</td>
-                    <td>{level === "INFO" ? "refused" : String(level).toLowerCase()}</td>
-                    <td>{String(logger)}</td>
-                    <td class="message">
-                      <code>{String(message)}</code>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <ScrollTable label="Table of errors" columns={["Time", "Kind", "Where", "Message"]}>
+            {found.map(({ timestamp, level, logger, message }, at) => (
+              <tr key={`${timestamp} ${at}`} class={level === "INFO" ? "" : "error"}>
+                <td class="whole">{shownText(timestamp, "TIMESTAMP", zone.value)}</td>
+                <td>{level === "INFO" ? "refused" : String(level).toLowerCase()}</td>
+                <td>{String(logger)}</td>
+                <td class="message">
+                  <code>{String(message)}</code>
+                </td>
+              </tr>
+            ))}
+          </ScrollTable>
         </>
       )}
     </section>

@@ -1,4 +1,5 @@
 /** The statements that run: whose, since when, how far, and a button that cancels each. */
+import { ScrollTable } from "../app/scroll-table.tsx";
 import { useState } from "preact/hooks";
 import { bytesText } from "../results/summary.ts";
 import { query } from "../server/client.ts";
@@ -26,48 +27,38 @@ export function Running() {
       <Unavailable what="Statements" outcome={outcome} />
       {outcome?.rows !== undefined && statements.length === 0 && <p class="empty">Nothing runs at the moment.</p>}
       {statements.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Table of running statements">
-          <table>
-            <thead>
-              <tr>
-                {["Statement", "User", "From", "For", "Progress", "Memory", ""].map((name) => (
-                  <th key={name} scope="col">{name}</th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {statements.map((one) => (
-                <tr key={String(one.query_id)}>
-                  <td class="text" title={String(one.query)}>
-                    <code>{String(one.query)}</code>
-                  </td>
-                  <td>{String(one.username)}</td>
-                  <td>{[one.wire, one.client_address, one.application_name].filter(Boolean).join(" ")}</td>
-                  <td title={`since ${one.query_start}`}>{durationText(Number(one.seconds))}</td>
-                  <td>
-                    <Progress {...one} />
-                  </td>
-                  <td>{bytesText(Number(one.memory_bytes))}</td>
-                  <td>
-                    {one.state === "cancelled" ? "being cancelled" : (
-                      <button
-                        type="button"
-                        aria-label={`Cancel statement ${one.query_id}`}
-                        disabled={one.phase === "writing"}
-                        title={one.phase === "writing"
-                          ? "It is writing its rows and cannot be cancelled now."
-                          : undefined}
-                        onClick={() => cancel(one.query_id)}
-                      >
-                        Cancel
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ScrollTable
+          label="Table of running statements"
+          columns={["Statement", "User", "From", "For", "Progress", "Memory", ""]}
+        >
+          {statements.map((one) => (
+            <tr key={String(one.query_id)}>
+              <td class="text" title={String(one.query)}>
+                <code>{String(one.query)}</code>
+              </td>
+              <td>{String(one.username)}</td>
+              <td>{[one.wire, one.client_address, one.application_name].filter(Boolean).join(" ")}</td>
+              <td title={`since ${one.query_start}`}>{durationText(Number(one.seconds))}</td>
+              <td>
+                <Progress {...one} />
+              </td>
+              <td>{bytesText(Number(one.memory_bytes))}</td>
+              <td>
+                {one.state === "cancelled" ? "being cancelled" : (
+                  <button
+                    type="button"
+                    aria-label={`Cancel statement ${one.query_id}`}
+                    disabled={one.phase === "writing"}
+                    title={one.phase === "writing" ? "It is writing its rows and cannot be cancelled now." : undefined}
+                    onClick={() => cancel(one.query_id)}
+                  >
+                    Cancel
+                  </button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </ScrollTable>
       )}
     </section>
   );

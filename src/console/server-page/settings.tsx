@@ -1,4 +1,5 @@
 /** The settings, where each value comes from, and which wait for a restart. */
+import { ScrollTable } from "../app/scroll-table.tsx";
 import { useState } from "preact/hooks";
 import { query } from "../server/client.ts";
 import { notify } from "../store/notices.ts";
@@ -55,37 +56,25 @@ export function Settings() {
             <p class="empty">{search === "" ? "All settings have their defaults." : "Nothing found."}</p>
           )}
           {found.length > 0 && (
-            <div class="scroll" tabIndex={0} role="region" aria-label="Table of settings">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Setting</th>
-                    <th scope="col">Value</th>
-                    <th scope="col">From</th>
-                    <th scope="col">A change takes effect</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {found.map(({ name, env, value, source, reloadable, waits, pending }) => (
-                    <tr key={String(name)} class={waits ? "waits" : ""}>
-                      <td title={`In the environment: ${env}`}>
-                        <code>{String(name)}</code>
-                      </td>
-                      <td class="text">
-                        <code>{String(value ?? "")}</code>
-                        {waits && (
-                          <>
-                            → <code>{String(pending)}</code>
-                          </>
-                        )}
-                      </td>
-                      <td>{SOURCES[String(source)] ?? String(source)}</td>
-                      <td>{waits ? "waits for a restart" : reloadable ? "when it is read again" : "at a restart"}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <ScrollTable label="Table of settings" columns={["Setting", "Value", "From", "A change takes effect"]}>
+              {found.map(({ name, env, value, source, reloadable, waits, pending }) => (
+                <tr key={String(name)} class={waits ? "waits" : ""}>
+                  <td title={`In the environment: ${env}`}>
+                    <code>{String(name)}</code>
+                  </td>
+                  <td class="text">
+                    <code>{String(value ?? "")}</code>
+                    {waits && (
+                      <>
+                        → <code>{String(pending)}</code>
+                      </>
+                    )}
+                  </td>
+                  <td>{SOURCES[String(source)] ?? String(source)}</td>
+                  <td>{waits ? "waits for a restart" : reloadable ? "when it is read again" : "at a restart"}</td>
+                </tr>
+              ))}
+            </ScrollTable>
           )}
         </>
       )}

@@ -1,4 +1,5 @@
 /** The health of the tables that the user may see. */
+import { ScrollTable } from "../app/scroll-table.tsx";
 import { useState } from "preact/hooks";
 import { bytesText } from "../results/summary.ts";
 import { shownText } from "../results/cells.ts";
@@ -30,19 +31,21 @@ export function Tables() {
         <>
           <Search label={`Search ${all.length} tables`} value={search} onChange={setSearch} />
           {ill > 0 && <p class="warning">{ill === 1 ? "One table is" : `${ill} tables are`} suspended.</p>}
-          <div class="scroll" tabIndex={0} role="region" aria-label="Table of tables">
-            <table>
-              <thead>
-                <tr>
-                  {["Table", "State", "Waits to be applied", "Rows", "On disk", "Partitions", "Last write", "Last row"]
-                    .map(
-                      (name) => <th key={name} scope="col">{name}</th>,
-                    )}
-                </tr>
-              </thead>
-              <tbody>{found.slice(0, SHOWN_MAX).map((one) => <TableRow key={String(one.name)} {...one} />)}</tbody>
-            </table>
-          </div>
+          <ScrollTable
+            label="Table of tables"
+            columns={[
+              "Table",
+              "State",
+              "Waits to be applied",
+              "Rows",
+              "On disk",
+              "Partitions",
+              "Last write",
+              "Last row",
+            ]}
+          >
+            {found.slice(0, SHOWN_MAX).map((one) => <TableRow key={String(one.name)} {...one} />)}
+          </ScrollTable>
           {found.length > SHOWN_MAX && <p class="empty">{found.length - SHOWN_MAX} more: search for them.</p>}
         </>
       )}

@@ -1,4 +1,5 @@
 /** Who the user is, and what the user may do. */
+import { ScrollTable } from "../app/scroll-table.tsx";
 import { useEffect, useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
 import { query } from "../server/client.ts";
@@ -35,26 +36,15 @@ function Permissions() {
   if (held === undefined) return <p>Access control is off: every user may do everything.</p>;
   if (held.length === 0) return <p>You have no permissions yet. An administrator can give you some.</p>;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Permissions">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Permission</th>
-            <th scope="col">On</th>
-            <th scope="col">You may grant it</th>
-          </tr>
-        </thead>
-        <tbody>
-          {held.map(({ permission, table, column, canGrant }, at) => (
-            <tr key={at}>
-              <td>{permission}</td>
-              <td>{table === null ? "everything" : column === null ? table : `${table}(${column})`}</td>
-              <td>{canGrant ? "yes" : "no"}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ScrollTable label="Permissions" columns={["Permission", "On", "You may grant it"]}>
+      {held.map(({ permission, table, column, canGrant }, at) => (
+        <tr key={at}>
+          <td>{permission}</td>
+          <td>{table === null ? "everything" : column === null ? table : `${table}(${column})`}</td>
+          <td>{canGrant ? "yes" : "no"}</td>
+        </tr>
+      ))}
+    </ScrollTable>
   );
 }
 

@@ -3,6 +3,7 @@
  * @see https://openid.net/specs/openid-connect-core-1_0.html
  */
 import * as oauth from "oauth4webapi";
+import { ALGORITHMS } from "../../auth/oidc/algorithms.ts";
 import type { Addresses, Provider } from "./server-settings.ts";
 
 /** A sign-in under way, kept while the browser is at the provider. None of it is of use after the sign-in. */
@@ -34,20 +35,6 @@ export class SignInError extends Error {
   }
 }
 
-/** The token is signed, and its signature is checked: any algorithm with a public key is as good. */
-const ALGORITHMS = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "PS256",
-  "PS384",
-  "PS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "EdDSA",
-  "Ed25519",
-];
 const TIMEOUT_MS = 30_000;
 
 /** Where the user signs in. */

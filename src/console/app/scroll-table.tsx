@@ -1,0 +1,23 @@
+/** A table that is scrolled across where it is wider than its place, by keys too. */
+import type { ComponentChildren } from "preact";
+
+interface Props {
+  /** For people who do not see it. */
+  label: string;
+  columns: readonly string[];
+  /** The rows. */
+  children: ComponentChildren;
+}
+
+export function ScrollTable({ label, columns, children }: Props) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+      <table>
+        <thead>
+          <tr>{columns.map((name) => <th key={name} scope="col">{name}</th>)}</tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
