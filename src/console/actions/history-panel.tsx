@@ -1,7 +1,7 @@
 /** Finds previously executed statements. */
 import { history } from "../store/history.ts";
 import { openTab } from "../store/tabs.ts";
-import { time } from "../results/summary.ts";
+import { countText, time } from "../results/summary.ts";
 import { Chooser } from "./chooser.tsx";
 
 export function HistoryPanel() {
@@ -16,7 +16,7 @@ export function HistoryPanel() {
         <>
           <code>{statement.slice(0, 300)}</code>
           <small>
-            {new Date(at).toLocaleString()} · {failed ? "failed" : rows === undefined ? "OK" : `${rows} rows`} ·{" "}
+            {new Date(at).toLocaleString()} · {failed ? "failed" : rows === undefined ? "OK" : countText(rows)} ·{" "}
             {time(durationMs)}
           </small>
         </>

@@ -22,6 +22,8 @@ const COLOURS = [
   "#5f6b7a",
 ];
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, power) => 2 ** power);
+/** Height of a series' name beside a heat map. */
+const NAME_PX = 13;
 /** Room for the legend below the plot, and above it for the colours of a heat map. */
 const LEGEND_PX = 44, SCALE_PX = 24;
 
@@ -153,7 +155,11 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
     grid: { show: false },
     size: 110,
     splits: series.map((_, at) => at),
-    values: (_plot, splits) => splits.map((at) => series[at]?.name.slice(0, 16) ?? ""),
+    values: (plot, splits) => {
+      // Names that would cover each other are left out.
+      const rowPx = plot.bbox.height / devicePixelRatio / Math.max(1, series.length), each = Math.ceil(NAME_PX / rowPx);
+      return splits.map((at) => at % each === 0 ? series[at]?.name.slice(0, 16) ?? "" : "");
+    },
   };
   const options: Omit<uPlot.Options, "width" | "height"> = {
     ms: 1,

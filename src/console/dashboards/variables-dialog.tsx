@@ -29,8 +29,8 @@ export function VariablesDialog({ variables, onDone, onCancel }: Props) {
         <h2 id="variables-title">Variables</h2>
         <p class="hint">
           A statement uses the value as <code>@name</code>. With "all" the value may be empty:{" "}
-          <code>where @name = '' or symbol = @name</code>. Several values are a list, with none chosen that of all:{" "}
-          <code>where symbol in (@name)</code>
+          <code>where @name = '' or symbol = @name</code>. Several values are a list; if none is chosen, it has all of
+          them: <code>where symbol in (@name)</code>
         </p>
         {list.map((one, at) => (
           <fieldset key={at}>

@@ -30,7 +30,7 @@ export function Errors() {
               <tr key={`${timestamp} ${at}`} class={level === "INFO" ? "" : "error"}>
                 <td class="whole">{shownText(timestamp, "TIMESTAMP", zone.value)}</td>
                 <td>{level === "INFO" ? "refused" : String(level).toLowerCase()}</td>
-                <td>{String(logger)}</td>
+                <td class="word">{String(logger)}</td>
                 <td class="message">
                   <code>{String(message)}</code>
                 </td>

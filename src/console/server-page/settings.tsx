@@ -1,4 +1,5 @@
 /** The settings, where each value comes from, and which wait for a restart. */
+import { countText } from "../results/summary.ts";
 import { ScrollTable } from "../app/scroll-table.tsx";
 import { useState } from "preact/hooks";
 import { query } from "../server/client.ts";
@@ -36,7 +37,7 @@ export function Settings() {
       {all.length > 0 && (
         <>
           <div class="tools">
-            <Search label={`Search ${all.length} settings`} value={search} onChange={setSearch} />
+            <Search label={`Search ${countText(all.length, "setting")}`} value={search} onChange={setSearch} />
             <label class="check">
               <input
                 type="checkbox"

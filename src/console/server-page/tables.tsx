@@ -1,7 +1,7 @@
 /** The health of the tables that the user may see. */
 import { ScrollTable } from "../app/scroll-table.tsx";
 import { useState } from "preact/hooks";
-import { bytesText } from "../results/summary.ts";
+import { bytesText, countText } from "../results/summary.ts";
 import { shownText } from "../results/cells.ts";
 import { zone } from "../results/view-settings.ts";
 import { recordsOf, usePolled } from "./polled.ts";
@@ -29,7 +29,7 @@ export function Tables() {
       {outcome?.rows !== undefined && all.length === 0 && <p class="empty">There are no tables that you may see.</p>}
       {all.length > 0 && (
         <>
-          <Search label={`Search ${all.length} tables`} value={search} onChange={setSearch} />
+          <Search label={`Search ${countText(all.length, "table")}`} value={search} onChange={setSearch} />
           {ill > 0 && <p class="warning">{ill === 1 ? "One table is" : `${ill} tables are`} suspended.</p>}
           <ScrollTable
             label="Table of tables"
@@ -46,7 +46,9 @@ export function Tables() {
           >
             {found.slice(0, SHOWN_MAX).map((one) => <TableRow key={String(one.name)} {...one} />)}
           </ScrollTable>
-          {found.length > SHOWN_MAX && <p class="empty">{found.length - SHOWN_MAX} more: search for them.</p>}
+          {found.length > SHOWN_MAX && (
+            <p class="empty">{(found.length - SHOWN_MAX).toLocaleString("en")} more: search for them.</p>
+          )}
         </>
       )}
     </section>
