@@ -447,6 +447,7 @@ const ENDPOINTS: [string, string][] = [
   ["GET", "/warnings"],
   ["GET", "/api/v1/sql/validate?query=select+1"],
   ["POST", "/imp"],
+  ["POST", "/api/v1/sql/csv"],
   ["POST", "/write"],
   ["POST", "/api/v2/write"],
 ];

@@ -31,16 +31,20 @@ test("a CSV file that is dropped on the page is shown, imported and reported", a
   assert.equal(await page.innerText(".cm-content"), before, "the editor takes nothing of it");
   await page.waitForSelector(".import td:has-text('97000.5')");
   assert.equal(await page.inputValue(".import [name=name]"), "my_prices");
+  const found = await page.locator(".import .mapping tbody td:nth-child(2)").allInnerTexts();
+  assert.deepEqual(found, ["TIMESTAMP", "VARCHAR", "DOUBLE"]);
+  await page.fill("[aria-label='Name of price in the table']", "paid");
+  await page.selectOption("[aria-label='Type of symbol in the table']", "SYMBOL");
   await page.selectOption(".import [name=timestamp]", "ts");
   await page.click(".import button.main");
   await page.waitForSelector(".import [role=status]:has-text('2 rows imported into my_prices')");
   assert.deepEqual(
     (await page.locator(".import tbody tr").allInnerTexts()).map((line) => line.split(/\s+/)),
-    [["ts", "TIMESTAMP", "0"], ["symbol", "VARCHAR", "0"], ["price", "DOUBLE", "0"]],
+    [["ts", "TIMESTAMP", "0"], ["symbol", "SYMBOL", "0"], ["paid", "DOUBLE", "0"]],
   );
   await page.click(".import button.main");
   await page.waitForSelector(".tree .name:has-text('my_prices')");
-  const { dataset } = await server.exec("select count(), max(price) from my_prices");
+  const { dataset } = await server.exec("select count(), max(paid) from my_prices");
   assert.deepEqual(dataset?.[0], [2, 97000.5]);
 });
 

@@ -2,13 +2,16 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
-import { importFile, type ImportReport } from "../server/client.ts";
+import { type CsvForm, csvFormOf, importFile, type ImportReport } from "../server/client.ts";
 import { mayImport } from "../sign-in/permissions.ts";
 import { notify } from "../store/notices.ts";
-import { refreshSchema } from "../store/schema.ts";
+import { refreshSchema, tables } from "../store/schema.ts";
+import { type MappedCsv, mappedCsv } from "./mapped-csv.ts";
+import type { Mapping } from "./mapping.ts";
+import { MappingTable } from "./mapping-table.tsx";
 import { ParquetImport } from "./parquet-import.tsx";
 import { Report } from "./report.tsx";
-import { type Preview, PREVIEW_BYTES, previewOf, tableNameOf } from "./preview.ts";
+import { PREVIEW_BYTES, previewOf, tableNameOf } from "./preview.ts";
 
 const chosenFile = signal<File | undefined>(undefined);
 const isDraggedOver = signal(false);
@@ -72,23 +75,17 @@ type State = { phase: "asking" } | { phase: "sending"; share: number } | { phase
 function ImportDialog({ file }: { file: File }) {
   const dialog = useModal();
   const sending = useRef<AbortController>(undefined);
-  const [preview, setPreview] = useState<Preview>({ lines: [] });
   const [state, setState] = useState<State>({ phase: "asking" });
-  useEffect(() => {
-    file.slice(0, PREVIEW_BYTES).text().then((text) => setPreview(previewOf(text)));
-  }, []);
   const close = () => {
     sending.current?.abort();
     chosenFile.value = undefined;
   };
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    const parameters = Object.fromEntries([...form].map(([name, value]) => [name, String(value)]));
+  const send = async ({ file, schema, parameters: more }: MappedCsv, chosen: Record<string, string>) => {
+    const parameters = { ...chosen, ...more };
     sending.current = new AbortController();
     setState({ phase: "sending", share: 0 });
     const onProgress = (share: number) => setState({ phase: "sending", share });
-    const report = await importFile(file, parameters, onProgress, sending.current.signal);
+    const report = await importFile(file, schema, parameters, onProgress, sending.current.signal);
     sending.current = undefined;
     setState({ phase: "done", report });
     await refreshSchema();
@@ -96,7 +93,7 @@ function ImportDialog({ file }: { file: File }) {
   return (
     <dialog class="dialog import" ref={dialog} aria-labelledby="import-title" onClose={close}>
       <h2 id="import-title">Import {file.name}</h2>
-      {state.phase === "asking" && <Form fileName={file.name} preview={preview} onSubmit={submit} onCancel={close} />}
+      {state.phase === "asking" && <Form file={file} onSend={send} onCancel={close} />}
       {state.phase === "sending" && (
         <>
           <progress max={1} value={state.share} aria-label="Sent" />
@@ -114,40 +111,99 @@ function ImportDialog({ file }: { file: File }) {
 }
 
 interface FormProps {
-  fileName: string;
-  preview: Preview;
-  onSubmit(event: SubmitEvent): void;
+  file: File;
+  onSend(mapped: MappedCsv, parameters: Record<string, string>): void;
   onCancel(): void;
 }
 
-function Form({ fileName, preview: { lines: [head = [], ...rows] }, onSubmit, onCancel }: FormProps) {
+interface Found {
+  form: CsvForm;
+  rows: string[][];
+  /** Why the form is not known: the server decides when it has all. */
+  fault?: string;
+}
+
+const UNKNOWN: CsvForm = { delimiter: ",", hasHeader: true, headBytes: 0, columns: [] };
+
+/** What the server finds in the first lines. */
+async function foundIn(file: File, isHeaderForced: boolean): Promise<Found> {
+  const head = file.slice(0, PREVIEW_BYTES);
+  const form = await csvFormOf(head, head.size === file.size, isHeaderForced);
+  if (typeof form === "string") return { form: UNKNOWN, rows: [], fault: form };
+  const lines = previewOf(await head.text(), form.delimiter);
+  return { form, rows: form.hasHeader ? lines.slice(1) : lines };
+}
+
+function Form({ file, onSend, onCancel }: FormProps) {
+  const [isHeaderForced, forceHeader] = useState(false);
+  const [found, setFound] = useState<Found>();
+  const [mappings, setMappings] = useState<readonly Mapping[]>([]);
+  const [table, setTable] = useState(tableNameOf(file.name));
   const [timestamp, setTimestamp] = useState("");
+  const [isReplaced, setReplaced] = useState(false);
+  useEffect(() => {
+    foundIn(file, isHeaderForced).then((next) => {
+      setFound(next);
+      setMappings(next.form.columns.map(({ name, type }) => ({
+        ...{ source: name, found: type, name, type },
+        isIncluded: true,
+      })));
+    });
+  }, [isHeaderForced]);
+  if (found === undefined) return <p role="status">The first lines are read …</p>;
+  const { form, rows, fault } = found;
+  const isNew = isReplaced || !tables.value.some(({ name }) => name.toLowerCase() === table.trim().toLowerCase());
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const entries = [...new FormData(event.currentTarget as HTMLFormElement)];
+    const parameters = Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
+    const types = isNew ? mappings : mappings.map((one) => ({ ...one, type: one.found }));
+    onSend(mappedCsv(file, form, types), { ...parameters, ...isHeaderForced && { forceHeader: "true" } });
+  };
   return (
-    <form onSubmit={onSubmit}>
-      <div class="preview" tabIndex={0} aria-label="First lines">
-        <table>
-          <thead>
-            <tr>{head.map((name, at) => <th key={at} scope="col">{name}</th>)}</tr>
-          </thead>
-          <tbody>
-            {rows.map((row, index) => <tr key={index}>{row.map((value, at) => <td key={at}>{value}</td>)}</tr>)}
-          </tbody>
-        </table>
-      </div>
+    <form onSubmit={submit}>
+      {fault === undefined
+        ? (
+          <MappingTable
+            mappings={mappings}
+            firstValues={(at) => rows.map((row) => row[at] ?? "")}
+            hasTypes={!isNew}
+            onChange={setMappings}
+          />
+        )
+        : <p class="error" role="alert">{fault}</p>}
+      {(isHeaderForced || !form.hasHeader) && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isHeaderForced}
+            onChange={(event) => forceHeader(event.currentTarget.checked)}
+          />
+          The first line has the names
+        </label>
+      )}
       <label>
-        Table (rows are added if there is one)
-        <input name="name" required defaultValue={tableNameOf(fileName)} autocomplete="off" />
+        Table {isNew ? "(is made)" : "(rows are added)"}
+        <input
+          name="name"
+          required
+          value={table}
+          onInput={(event) => setTable(event.currentTarget.value)}
+          autocomplete="off"
+        />
       </label>
-      <label>
-        Time column of a new table
-        <select name="timestamp" value={timestamp} onChange={(event) => setTimestamp(event.currentTarget.value)}>
-          <option value="">none</option>
-          {head.map((name, at) => <option key={at} value={name}>{name}</option>)}
-        </select>
-      </label>
-      {timestamp !== "" && (
+      {isNew && (
         <label>
-          Partitions of a new table
+          Time column
+          <select name="timestamp" value={timestamp} onChange={(event) => setTimestamp(event.currentTarget.value)}>
+            <option value="">none</option>
+            {mappings.map(({ name }, at) => <option key={at} value={name}>{name}</option>)}
+          </select>
+        </label>
+      )}
+      {isNew && timestamp !== "" && (
+        <label>
+          Partitions
           <select name="partitionBy">
             {["DAY", "HOUR", "WEEK", "MONTH", "YEAR", "NONE"].map((unit) => <option key={unit}>{unit}</option>)}
           </select>
@@ -162,7 +218,14 @@ function Form({ fileName, preview: { lines: [head = [], ...rows] }, onSubmit, on
         </select>
       </label>
       <label class="check">
-        <input type="checkbox" name="overwrite" value="true" />A new table takes the place of the existing one
+        <input
+          type="checkbox"
+          name="overwrite"
+          value="true"
+          checked={isReplaced}
+          onChange={(event) => setReplaced(event.currentTarget.checked)}
+        />
+        A new table takes the place of the existing one
       </label>
       <p class="buttons">
         <button type="button" onClick={onCancel}>Cancel</button>

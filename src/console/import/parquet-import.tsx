@@ -5,8 +5,9 @@ import { textOf } from "../results/cells.ts";
 import { countText } from "../results/summary.ts";
 import { type Column, type ImportReport, query, removeUpload, uploadFile } from "../server/client.ts";
 import { runStatement } from "../server/results.ts";
-import { language, literal, refreshSchema, tables } from "../store/schema.ts";
+import { literal, refreshSchema, tables } from "../store/schema.ts";
 import { importStatement, type Mapping } from "./mapping.ts";
+import { MappingTable } from "./mapping-table.tsx";
 import { tableNameOf } from "./preview.ts";
 import { Report } from "./report.tsx";
 
@@ -142,8 +143,6 @@ function Form({ fileName, contents, onStore, onCancel }: FormProps) {
     () => importStatement({ file, table: table.trim(), isNew, mappings, timestamp, partitionBy }),
     [table, isNew, mappings, timestamp, partitionBy],
   );
-  const change = (at: number, news: Partial<Mapping>) =>
-    setMappings(mappings.map((mapping, index) => index === at ? { ...mapping, ...news } : mapping));
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     onStore(table.trim(), statement, mappings.filter(({ isIncluded }) => isIncluded), rowCount);
@@ -151,57 +150,12 @@ function Form({ fileName, contents, onStore, onCancel }: FormProps) {
   return (
     <form onSubmit={submit}>
       <p>{countText(rowCount)}, {columns.length} columns. {notices.join(" ")}</p>
-      <div class="preview mapping" tabIndex={0} aria-label="Columns">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Column</th>
-              <th scope="col">Found</th>
-              <th scope="col">Name in the table</th>
-              <th scope="col">Type in the table</th>
-              <th scope="col">First rows</th>
-            </tr>
-          </thead>
-          <tbody>
-            {mappings.map(({ source, found, name, type, isIncluded }, at) => (
-              <tr key={source}>
-                <td>
-                  <label class="check">
-                    <input
-                      type="checkbox"
-                      checked={isIncluded}
-                      onChange={(event) => change(at, { isIncluded: event.currentTarget.checked })}
-                    />
-                    {source}
-                  </label>
-                </td>
-                <td>{found}</td>
-                <td>
-                  <input
-                    aria-label={`Name of ${source} in the table`}
-                    value={name}
-                    disabled={!isIncluded}
-                    required
-                    onInput={(event) => change(at, { name: event.currentTarget.value })}
-                  />
-                </td>
-                <td>
-                  <select
-                    aria-label={`Type of ${source} in the table`}
-                    disabled={!isIncluded}
-                    onChange={(event) => change(at, { type: event.currentTarget.value })}
-                  >
-                    {[...new Set([found, ...language.value.types])].map((one) => (
-                      <option key={one} selected={one === type}>{one}</option>
-                    ))}
-                  </select>
-                </td>
-                <td class="values">{firstRows.map((row) => textOf(row[at]).slice(0, 40)).join(", ")}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <MappingTable
+        mappings={mappings}
+        firstValues={(at) => firstRows.map((row) => textOf(row[at]))}
+        canLeaveOut
+        onChange={setMappings}
+      />
       <label>
         Table {isNew ? "(is made)" : "(rows are added)"}
         <input

@@ -1,18 +1,11 @@
-/** The first lines of a CSV file, for the eye. The server reads the file itself, and finds its types. */
+/** The first lines of a CSV file, for the eye. The server finds its delimiter and types, and reads the file itself. */
 
-const DELIMITERS = [",", "\t", ";", "|"];
 /** Read from the file's start. */
 export const PREVIEW_BYTES = 65_536;
 const LINES_MAX = 6;
 
-export interface Preview {
-  /** Values by line. The first one is often the header. */
-  lines: string[][];
-}
-
-export function previewOf(text: string): Preview {
-  const first = text.slice(0, text.indexOf("\n") + 1 || undefined);
-  const delimiter = DELIMITERS.toSorted((a, b) => first.split(b).length - first.split(a).length)[0];
+/** Values by line. */
+export function previewOf(text: string, delimiter: string): string[][] {
   const lines: string[][] = [[]];
   const value = new RegExp(
     `(?:"((?:[^"]|"")*)"|([^${delimiter}\\r\\n]*))(${delimiter === "|" ? "\\|" : delimiter}|\\r?\\n|$)`,
@@ -25,7 +18,7 @@ export function previewOf(text: string): Preview {
     if (lines.length === LINES_MAX) break;
     lines.push([]);
   }
-  return { lines: lines.filter((line) => line.length > 0) };
+  return lines.filter((line) => line.length > 0);
 }
 
 /** A table's name from that of the file. */

@@ -165,9 +165,31 @@ export interface ImportReport {
   columns: { name: string; type: string; errors: number }[];
 }
 
+/** How a CSV file is read. */
+export interface CsvForm {
+  delimiter: string;
+  hasHeader: boolean;
+  /** Size of the header. */
+  headBytes: number;
+  columns: { name: string; type: string; isInstant: boolean }[];
+}
+
+/** Asks the server for the form of a file by its first bytes. A text tells why it has none. */
+export async function csvFormOf(head: Blob, isWhole: boolean, forceHeader: boolean): Promise<CsvForm | string> {
+  const parameters = new URLSearchParams({ isWhole: String(isWhole), forceHeader: String(forceHeader) });
+  try {
+    const reply = await request(`api/v1/sql/csv?${parameters}`, { method: "POST", body: head });
+    const text = await reply.text();
+    return reply.ok ? JSON.parse(text) : messageOf(text);
+  } catch {
+    return UNREACHABLE;
+  }
+}
+
 /** Sends a CSV file. `parameters` are those of /imp. `onProgress` is told what share has been sent, from 0 to 1. */
 export async function importFile(
-  file: File,
+  file: Blob,
+  schema: readonly { name: string; type: string }[],
   parameters: Record<string, string>,
   onProgress: (share: number) => void,
   signal: AbortSignal,
@@ -178,6 +200,7 @@ export async function importFile(
   try {
     const { text } = await untilSignedIn(() => {
       const form = new FormData();
+      if (schema.length > 0) form.append("schema", JSON.stringify(schema));
       form.append("data", file);
       return upload(`imp?${query}`, form, onProgress, signal);
     }, signal);

@@ -1,6 +1,6 @@
 /** POST /imp: imports a file of CSV. */
 import type { ImportOptions, ImportReport } from "../../../api.ts";
-import { int, list, size } from "../../../config/mod.ts";
+import { type Config, int, list, size } from "../../../config/mod.ts";
 import { DiskFullError, SqlError, SQLSTATE } from "../../../errors.ts";
 import { shownText } from "../../../log/mod.ts";
 import { ConnectionLostError, type Reply, RequestError, textReply } from "../../http1/mod.ts";
@@ -44,6 +44,8 @@ export const imp: Route = {
   methods: { POST: importFile },
   open: false,
 };
+
+export const linesMaxOf = (config: Config): number => config.of(settings).linesMax;
 
 /** Longest `schema` part. */
 const SCHEMA_SIZE_MAX = 1 << 20;

@@ -2,6 +2,7 @@
 import type { Route } from "../contract.ts";
 import { assets } from "./assets.ts";
 import { chk } from "./chk.ts";
+import { csvForm } from "./csv-form.ts";
 import { dashboards } from "./dashboards.ts";
 import { exec } from "./exec.ts";
 import { exp } from "./exp.ts";
@@ -22,6 +23,7 @@ export const ROUTES: readonly Route[] = [
   results,
   exp,
   imp,
+  csvForm,
   uploads,
   write,
   ping,
