@@ -44,7 +44,7 @@ export function misspeltKeyword(
   };
   if (isName(0) && rule === QUERY_RULE) {
     const keyword = nearest(wordAt(0), words);
-    if (keyword !== undefined) {
+    if (keyword !== undefined && keyword !== wordAt(0).toUpperCase()) {
       if (!(keyword in rules) || getsFurther("", 0, keyword, rules[keyword])) return { index: 0, keyword };
     }
   }

@@ -43,7 +43,7 @@ export function errorOf(mistake: Mistake, statements: FirstWords): SqlError {
     const message = `Cannot read the statement: ${found(word)}; did you mean ${keyword}?`;
     return new SqlError(message, place ? place.at : word.at);
   }
-  if (isUnknownStatement(mistake)) {
+  if (isUnknownStatement(mistake) && !statements.words.includes(tokenAt(0).text.toUpperCase())) {
     const { text, at } = tokenAt(0);
     const known = foreignStatement(text) ?? "expected SELECT, INSERT, CREATE or another statement, or a table's name";
     const message = `unknown statement ${text}: ${known}`;

@@ -283,6 +283,8 @@ const explained: [text: string, message: string, position: number][] = [
   ["select 1 limit 2 union select 3", "LIMIT before UNION: put the query in parentheses", 9],
   ["t where a > int '5'", "a text is cast to int by cast('…' as int)", 12],
   ["t where a > tiemstamp '2020'", "Cannot read the statement: found tiemstamp; did you mean TIMESTAMP?", 12],
+  ["describe read_parquet('f.parquet')", "DESCRIBE takes the name of a table", 9],
+  ["desc select 1", "DESCRIBE takes the name of a table", 5],
   ["t where a > lnog '5'", "unknown type lnog before a text; did you mean long?", 12],
 ];
 for (const [text, message, position] of explained) {

@@ -1,3 +1,4 @@
+import { SqlError } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
@@ -18,7 +19,13 @@ export const showColumns = showOfTable({
       let at = isWord(tokens[from + 1], "TABLE") ? from + 2 : from + 1;
       if (at + 2 < to && isWord(tokens[at], "PUBLIC") && isMark(tokens[at + 1], ".")) at += 2;
       const name = tokens[at];
-      if (at + 1 !== to || !isName(name)) return undefined;
+      if (at + 1 !== to || !isName(name)) {
+        const isQuery = isWord(tokens[at], "SELECT", "WITH", "DECLARE") || isMark(tokens[at], "(");
+        if (isQuery || (at + 1 < to && isMark(tokens[at + 1], "("))) {
+          throw new SqlError("DESCRIBE takes the name of a table", tokens[at].at);
+        }
+        return undefined;
+      }
       return { kind, at: tokens[from].at, table: { text: name.text, at: name.at, quoted: name.kind !== "word" } };
     },
   },
