@@ -27,8 +27,9 @@ export type ReadRequest = Omit<QueryRequest, "plan"> & {
   planName: number;
 };
 
+/** What executions of a statement have in common while its tables do not change. The rest is in words of the slot. */
 interface Head {
-  request: Omit<ReadRequest, "sources" | "nowMicros"> & { sources: PackedSource[]; nowMicros: string };
+  request: Omit<ReadRequest, "sources" | "nowMicros" | "slot" | "planName"> & { sources: PackedSource[] };
   output: unknown;
   /** Plans whose statements are gone. */
   freedPlans: number[];
@@ -59,19 +60,16 @@ export class Letters {
    * Writes a request into its slot, where another version of it may be.
    * @throws {SqlError} if the shared memory is full.
    */
-  write({ sources: _, plan: _plan, nowMicros, ...request }: QueryRequest, parts: {
+  write({ slot, timeoutMs, memoryLimitBytes, user, analysis, nowMicros }: QueryRequest, parts: {
     sources: PackedSources;
     planName: number;
     plan?: Uint8Array;
     output: unknown;
     freedPlans: number[];
   }): void {
-    const { heap } = this, { slot } = request, { sources, planName, plan, output, freedPlans } = parts;
-    const head: Head = {
-      request: { ...request, planName, sources: sources.sources, nowMicros: String(nowMicros) },
-      output,
-      freedPlans,
-    };
+    const { heap } = this, { sources, planName, plan, output, freedPlans } = parts;
+    const request = { timeoutMs, memoryLimitBytes, user, analysis, sources: sources.sources };
+    const head: Head = { request, output, freedPlans };
     const text = encoder.encode(JSON.stringify(head));
     const { wordBytes } = sources, planBytes = plan?.length ?? 0;
     const address = this.room(slot, wordBytes + text.length + planBytes);
@@ -84,6 +82,8 @@ export class Letters {
     heap.u32[word(SLOT.requestText)] = text.length;
     heap.u32[word(SLOT.requestPlan)] = planBytes;
     heap.u32[word(SLOT.letter)] = this.letters[slot];
+    heap.u32[word(SLOT.planName)] = planName;
+    heap.i64[slotLong(slot, SLOT.nowMicros)] = nowMicros;
     Atomics.store(heap.i32, word(SLOT.answer), ANSWER.none);
   }
 
@@ -132,19 +132,37 @@ export function memoryFull({ message }: HeapFullError): SqlError {
 export function readLetter(heap: SharedHeap, slot: number): Letter {
   const word = (offset: number) => heap.u32[slotWord(slot, offset)];
   const wordsAt = word(SLOT.request), textAt = wordsAt + word(SLOT.requestWords), textBytes = word(SLOT.requestText);
-  const { request: { sources, nowMicros, ...request }, output, freedPlans }: Head = JSON.parse(
-    decoder.decode(copied(heap, textAt, textBytes)),
-  );
+  const planName = word(SLOT.planName);
+  const { request, output, freedPlans } = headOf(planName, decoder.decode(copied(heap, textAt, textBytes)));
   const planBytes = word(SLOT.requestPlan);
   return {
-    request: { ...request, sources: unpackSources(heap, sources, wordsAt), nowMicros: BigInt(nowMicros) },
+    request: {
+      ...request,
+      planName,
+      slot,
+      sources: unpackSources(heap, request.sources, wordsAt),
+      nowMicros: heap.i64[slotLong(slot, SLOT.nowMicros)],
+    },
     output,
     freedPlans,
     plan: planBytes > 0 ? copied(heap, textAt + textBytes, planBytes) : undefined,
   };
 }
 
-/** The leader's answer. Returns false if it does not fit. Call `Mailboxes.tellMain` afterwards. */
+const HEADS_MAX = 256;
+/** The last head of each plan, the most recently used one last. */
+const heads = new Map<number, { text: string; head: Head }>();
+
+function headOf(planName: number, text: string): Head {
+  let known = heads.get(planName);
+  if (known?.text !== text) known = { text, head: JSON.parse(text) };
+  heads.delete(planName);
+  heads.set(planName, known);
+  if (heads.size > HEADS_MAX) heads.delete(heads.keys().next().value!);
+  return known.head;
+}
+
+/** The leader's answer: pieces of at most LETTER_BYTES in all. Call `Mailboxes.tellMain` afterwards. */
 export function answerResult(
   heap: SharedHeap,
   slot: number,

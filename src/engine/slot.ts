@@ -27,7 +27,7 @@ export const SLOT = {
   /** Rows that sources have output, and their total: each an i64. */
   rowsRead: 8,
   rowsToRead: 10,
-  /** Where the request is: address, its words for sources, its text, and the plan if it is sent along. Sizes in bytes. */
+  /** Where the request is: address, its words for sources, its text, and the plan if it is sent. Sizes in bytes. */
   request: 12,
   requestWords: 13,
   requestText: 14,
@@ -44,6 +44,9 @@ export const SLOT = {
   helpersMax: 23,
   invitation: 24,
   invitationBytes: 25,
+  /** The request's plan by its number, and its clock: an i64. */
+  planName: 26,
+  nowMicros: 28,
 } as const;
 
 /** How a worker ends its part of a query, if not by messages. */
