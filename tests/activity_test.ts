@@ -99,7 +99,7 @@ Deno.test("query_activity() and CANCEL QUERY", async (t) => {
   });
 
   const refused: [statement: string, error: RegExp, position: number][] = [
-    ["cancel query 999999", /there is no query 999999 that runs/, 13],
+    ["cancel query 999999", /query 999999 does not exist or has ended/, 13],
     ["cancel query 'x'", /needs the number of a query/, 13],
     ["cancel query", /needs the number of a query/, 7],
     ["cancel query -1", /needs the number of a query/, 13],

@@ -71,7 +71,7 @@ Deno.test("health queries the server with these settings and exits with its stat
   const off = await sundial(["health", "-d", server.root], { SVC_HTTP_MIN_ENABLED: "false" });
   assert.deepEqual([off.code, off.stderr], [
     1,
-    "sundial: http.min.enabled: the minimal server, which tells health, is off\n",
+    "sundial: http.min.enabled: the minimal server, which reports health, is off\n",
   ]);
 });
 
@@ -202,7 +202,7 @@ Deno.test("check-config reports every fault of server.conf, the environment and 
     `${conf}:5: cairo.commit.mode: found "never", expected one of `,
     `${conf}:1: query.timeout: found "soon", expected a duration`,
     `SVC_HTTP_MIN_WORKER_COUNT: http.min.worker.count: found "2", expected `,
-    "http.password: found nothing, expected a password, as http.user is set",
+    "http.password: found an empty value, expected a password, because http.user is set",
     'log.timestamp.timezone: found "Mars", expected Z or the name of a time zone',
     "log.conf:1: unknown key writters; did you mean writers?",
     "SVC_LOG_W_A_LEVL: no writer has this property; did you mean SVC_LOG_W_A_LEVEL?",

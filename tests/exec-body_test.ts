@@ -61,7 +61,7 @@ Deno.test("POST /exec accepts a statement as a form, and as JSON with parameters
   ][] = [
     ["no JSON", post(JSON_TYPE, "{"), 400, /^the body is not JSON: /],
     ["JSON of another kind", json([1]), 400, /not a JSON object/],
-    ["no query", json({ parameters: [] }), 400, /no text by the name of query/],
+    ["no query", json({ parameters: [] }), 400, /no text named query/],
     ["parameters that are no array", json({ query: "select 1", parameters: 1 }), 400, /not an array/],
     ["an object", json({ query: "select $1", parameters: [{}] }), 400, /\$1 is an object/],
     ["too few values", json({ query: "select $1, $2", parameters: [1] }), 400, /has 2 parameters: found 1 values/],

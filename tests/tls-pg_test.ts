@@ -115,7 +115,7 @@ const HOSTILE: [title: string, act: (connection: Deno.Conn) => Promise<void>, to
   }, /^$/],
   ["sends a start-up message behind SSLRequest", async (connection) => {
     await write(connection, Uint8Array.of(...SSL_REQUEST, ...startUp()));
-  }, /FATAL.*08P01.* bytes came with the request for TLS/],
+  }, /FATAL.*08P01.* bytes after the request for TLS/],
   ["goes on without TLS after SSLRequest", async (connection) => {
     await afterRequest(connection);
     await write(connection, startUp());
@@ -168,7 +168,7 @@ Deno.test("TLS on the PostgreSQL wire: a start with TLS requires the protocol's 
     assert.equal(await begin(["postgresql"]), "R");
     assert.equal(await begin(undefined), "");
     await assert.rejects(begin(["http/1.1"]));
-    await until("it is told", () => server.output().includes("names its protocol by ALPN: found none"));
+    await until("it is told", () => server.output().includes('must offer "postgresql" by ALPN'));
   }));
 
 Deno.test("pg.tls.required refuses clients without TLS, but accepts their cancel requests", () =>

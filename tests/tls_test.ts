@@ -144,9 +144,9 @@ Deno.test("TLS: faults of new files are reported with their names, and the old c
     const faults: [title: string, spoil: () => void, told: string][] = [
       ["another key", () => {
         ca.issue("other", other, key);
-      }, `the key in ${key} is not that of the certificate in ${cert}`],
+      }, `the key in ${key} does not belong to the certificate in ${cert}`],
       ["an expired certificate", () => ca.issue("expired", cert, key, -1), `${cert} expired at 20`],
-      ["no certificate", () => Deno.removeSync(cert), `${cert} cannot be read: there is no such file`],
+      ["no certificate", () => Deno.removeSync(cert), `${cert} cannot be read: the file does not exist`],
       ["no PEM", () => Deno.writeTextFileSync(cert, "hello"), `${cert} has no certificate in PEM`],
       ["no key", () => Deno.writeTextFileSync(key, certText), `${key} has no private key in PEM`],
     ];

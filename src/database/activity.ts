@@ -25,7 +25,7 @@ export class Activity {
   private readonly connections = new Map<Client, Connection>();
   private nextId = 1;
 
-  /** `mayManage`: with access control, whether one may see and cancel the statements of others. */
+  /** `mayManage`: true if the user may see and cancel the statements of others. Undefined without access control. */
   constructor(
     private readonly nowMicros: () => bigint,
     private readonly mayManage?: (identity: Identity) => boolean,
@@ -60,17 +60,17 @@ export class Activity {
   cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void {
     const statement = this.running.get(id);
     if (statement === undefined) {
-      throw new SqlError(`there is no query ${id} that runs`, at, SQLSTATE.objectNotInState);
+      throw new SqlError(`query ${id} does not exist or has ended`, at, SQLSTATE.objectNotInState);
     }
     if (this.mayManage !== undefined && !this.isSeen(statement.identity, by.identity)) {
-      throw new SqlError(`there is no query ${id} that runs`, at, SQLSTATE.objectNotInState);
+      throw new SqlError(`query ${id} does not exist or has ended`, at, SQLSTATE.objectNotInState);
     }
     if (!isSameUser(statement.identity, by.identity) && !by.canWrite) {
-      const message = `query ${id} is of another user: a connection that may only read cancels its own`;
+      const message = `query ${id} belongs to another user: a read-only connection can cancel only its own queries`;
       throw new SqlError(message, at, SQLSTATE.insufficientPrivilege);
     }
     if (!statement.cancel(shownUser(by.identity))) {
-      const why = statement.phase === "writing" ? "it is writing its rows" : "no query thread works on it";
+      const why = statement.phase === "writing" ? "it is writing its rows" : "no query thread is running it";
       throw new SqlError(`query ${id} cannot be cancelled now: ${why}`, at, SQLSTATE.objectNotInState);
     }
   }
@@ -79,7 +79,7 @@ export class Activity {
     return isSameUser(user, identity) || this.mayManage === undefined || this.mayManage(identity);
   }
 
-  /** Of query_activity(), the oldest first. */
+  /** The rows of query_activity(), oldest first. */
   rows(identity: Identity): Value[][] {
     const nowMicros = this.nowMicros(), nowMs = performance.now();
     const micros = (ms: number) => nowMicros - BigInt(Math.round((nowMs - ms) * 1000));
@@ -102,7 +102,7 @@ export class Activity {
     });
   }
 
-  /** Of pg_stat_activity, by column: the connections that last, then statements that came without one. */
+  /** The rows of pg_stat_activity, by column: persistent connections, then statements without one. */
   catalogRows(identity: Identity): Record<string, Value>[] {
     const nowMicros = this.nowMicros(), nowMs = performance.now();
     const micros = (ms: number | undefined) =>
@@ -140,7 +140,7 @@ export class Activity {
   }
 }
 
-/** A user of the identity provider may have the name of a user of the database. */
+/** A user of the identity provider may have the same name as a user of the database. */
 function isSameUser(one: Identity, other: Identity): boolean {
   return one.name === other.name && one.id === other.id;
 }
@@ -226,7 +226,7 @@ export class RunningStatement {
     private readonly ended: () => void,
   ) {}
 
-  /** For logs. */
+  /** Name of the user, for logs. */
   get user(): string {
     return shownUser(this.identity);
   }

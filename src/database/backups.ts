@@ -32,7 +32,7 @@ export class Backups {
   async begin(at: number): Promise<void> {
     if (this.startedAtMicros !== undefined) {
       throw new SqlError(
-        "Cannot create a checkpoint: one is open; CHECKPOINT RELEASE ends it",
+        "Cannot create a checkpoint: one is already open; use CHECKPOINT RELEASE to end it",
         at,
         SQLSTATE.objectNotInState,
       );
@@ -79,7 +79,7 @@ export class Backups {
     const called = name ?? new Date(Number(this.nowMicros() / 1000n)).toISOString().replace(/[:.]/g, "-");
     if (!/^[A-Za-z0-9_][\w.-]{0,127}$/.test(called)) {
       throw new SqlError(
-        "Cannot back up: a backup's name is letters, digits, _, - and ., without a directory",
+        "Cannot back up: the name of a backup may contain only letters, digits, _, - and .",
         at,
         SQLSTATE.invalidParameter,
       );
@@ -87,7 +87,7 @@ export class Backups {
     const target = join(backupRoot, called);
     await fs.mkdir(backupRoot, { recursive: true, mode: 0o700 });
     if (await exists(target)) {
-      throw new SqlError(`Cannot back up: there is a backup called ${called}`, at, SQLSTATE.duplicateObject);
+      throw new SqlError(`Cannot back up: a backup called ${called} already exists`, at, SQLSTATE.duplicateObject);
     }
     const unfinished = join(backupRoot, UNFINISHED + called);
     try {
@@ -95,7 +95,7 @@ export class Backups {
     } catch (error) {
       if ((error as { code?: string }).code !== "EEXIST") throw error;
       throw new SqlError(
-        `Cannot back up: ${unfinished} is there, of a backup that runs or that was interrupted; remove it if none runs`,
+        `Cannot back up: ${unfinished} exists, from a running or an interrupted backup; remove it if no backup is running`,
         at,
         SQLSTATE.objectNotInState,
       );

@@ -18,7 +18,7 @@ import type { Core } from "./core.ts";
 import { listed, type Run as ExecutionRun } from "./execution.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** Smaller sets of rows for a new table go through the log together with the table; larger ones are loaded. */
+/** Smaller sets of rows for a new table go through the log together with the table. Larger ones are loaded. */
 const LOAD_BYTES_MIN = 16 << 20;
 
 /** The parts of the session that changes need. */
@@ -46,7 +46,7 @@ export class RowChanges {
     return this.session.current;
   }
 
-  /** The principal that is granted the rights on new objects; undefined without access control. */
+  /** The principal that gets the rights on new objects. Undefined without access control. */
   private get creator(): string | undefined {
     return this.core.access?.creatorOf(this.session.identity);
   }
@@ -73,7 +73,7 @@ export class RowChanges {
       : { kind: "done", category: "ddl", tag, rows: 0 };
   }
 
-  /** Creates a table from the rows of a query. Returns their number. */
+  /** Creates a table from the rows of a query. Returns the number of rows. */
   async createTable(table: NewTable, query: PostedPlan, creator = this.creator): Promise<number> {
     return this.transaction === undefined
       ? await this.createFilled(table, query, creator)
@@ -81,8 +81,8 @@ export class RowChanges {
   }
 
   /**
-   * Creates a table from the rows of a query. Many rows are sent to the writer while the query runs. Returns their
-   * number.
+   * Creates a table from the rows of a query. Many rows are sent to the writer while the query runs. Returns the number
+   * of rows.
    */
   private async createFilled(table: NewTable, query: PostedPlan, creator: string | undefined): Promise<number> {
     const { writer } = this.core;
@@ -116,7 +116,7 @@ export class RowChanges {
           creator,
         );
       } else {
-        // An external copy may already have passed the table's directory before it copies the log that names the table.
+        // An external copy may have passed the table's directory before it copies the log that names the table.
         await this.core.backups.released(this.run.signal);
         await load.commit();
       }
@@ -177,7 +177,9 @@ export class RowChanges {
 
   private tableOf(tableId: number, at: number): TableSnapshot {
     const table = this.session.catalogue.tableById(tableId);
-    if (!table) throw new SqlError("Cannot change the table: it was dropped meanwhile", at, SQLSTATE.undefinedTable);
+    if (!table) {
+      throw new SqlError("Cannot change the table: it was dropped in the meantime", at, SQLSTATE.undefinedTable);
+    }
     return table;
   }
 
@@ -228,7 +230,7 @@ export class RowChanges {
   }
 }
 
-/** Statements that move partitions are refused in transactions. */
+/** Refuses statements that move partitions in transactions. */
 function inTransaction(change: Change | PartitionChange): Change {
   assert(change.kind !== "partitions", "partitions are not moved in a transaction");
   return change;

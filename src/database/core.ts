@@ -19,20 +19,20 @@ import type { Progress } from "./progress.ts";
 import type { databaseSettings } from "./settings.ts";
 import type { StatementCache } from "./statements.ts";
 
-/** The settings, and services of the process. */
+/** The settings, and the services of the process. */
 export interface DatabaseOptions extends Values<typeof databaseSettings> {
   /** True if statements are logged at DEBUG, unless the settings ask for INFO. */
   logsDebug: boolean;
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** For SHOW PARAMETERS: rows of property_path, env_var_name, value, value_source, sensitive, reloadable. */
   parameters: () => (string | boolean)[][];
-  /** Reloads the settings. Returns true if one changed that takes effect at once. */
+  /** Reloads the settings. Returns true if a changed setting takes effect immediately. */
   reloadConfig?: () => boolean;
   /** Settings changed by the last reload that need a restart. */
   pendingConfig?: () => { path: string; value: string; pendingValue: string }[];
   /** For server_metrics(). */
   metrics?: () => MetricSample[];
-  /** For recent_errors(), the latest first. */
+  /** For recent_errors(), latest first. */
   recentErrors?: () => LogRecord[];
   /** Undefined if there is no sign-on by a provider (acl.oidc.enabled). */
   provider?: IdentityProvider;
@@ -68,7 +68,7 @@ export interface Core {
   /** Undefined if access control is off (acl.enabled). */
   readonly access?: AccessControl;
   readonly accessStatements?: AccessStatements;
-  /** Adds rows to tables in one commit, after changes that hold a table back. */
+  /** Adds rows to tables in one commit, after any exclusive change of these tables. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Runs `change` while no rows are added to the table. */
   exclusively<T>(tableId: number, change: () => Promise<T>): Promise<T>;
@@ -83,7 +83,7 @@ export interface Core {
 }
 
 export interface OpenedDatabase extends Database {
-  /** For tests: makes an uncaught error in a thread. */
+  /** For tests: causes an uncaught error in a thread. */
   crash(thread: "query" | "writer", text: string): void;
 }
 

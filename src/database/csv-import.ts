@@ -1,4 +1,7 @@
-/** Files of CSV into tables: analysed and parsed piece by piece in query workers, then added to a table or loaded as a new one. */
+/**
+ * Imports CSV files: they are analysed and parsed piece by piece in query workers, then added to a table or loaded as a
+ * new one.
+ */
 import type { ImportColumn, ImportOptions, ImportReport } from "../api.ts";
 import { LineError } from "../errors.ts";
 import type { Permission } from "../requirement.ts";
@@ -11,7 +14,7 @@ import type { Core } from "./core.ts";
 import { type ImportSink, NewTableSink, refusal, TableSink } from "./import-sinks.ts";
 import { newTableOf } from "./import-table.ts";
 
-/** What a worker gives of a piece. */
+/** The result of a worker for one piece. */
 type ParsedPiece = Omit<ParsedCsv, "columns"> & {
   /** The rows, with the columns in the order of the targets. */
   packed: Uint8Array;
@@ -25,7 +28,9 @@ export class CsvImport {
     private readonly by: Actor,
   ) {}
 
-  /** @throws {SqlError} for what cannot be imported; and what the body's iterator throws. */
+  /**
+   * @throws {SqlError} if the file cannot be imported; and errors of the body's iterator.
+   */
   async run(body: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<ImportReport> {
     const { lineSizeMax } = this.options;
     const pieces = new LinePieces(body, lineSizeMax);
@@ -50,10 +55,12 @@ export class CsvImport {
       // Parsing may stop before the end of a piece. The rest is part of the next one.
       let from = analysis.headBytes, firstLine = 1 + analysis.headLines;
       while (piece !== undefined) {
-        if (signal?.aborted) throw refusal("the client has left");
+        if (signal?.aborted) throw refusal("the client has disconnected");
         const parsed: ParsedPiece = await this.parse(bytes, from, { ...parse, firstLine, isLast: !piece.isContinued });
         if (parsed.fault !== undefined) {
-          throw refusal(`line ${parsed.fault.line}: ${parsed.fault.message}; no row is imported, as atomicity=abort`);
+          throw refusal(
+            `line ${parsed.fault.line}: ${parsed.fault.message}; no row is imported, because atomicity=abort`,
+          );
         }
         report.rowsImported += parsed.rowCount;
         report.rowsRejected += parsed.rejected;
@@ -97,7 +104,7 @@ export class CsvImport {
     return await this.core.scheduler.task("csv", { body, from, options }, [body.buffer]) as ParsedPiece;
   }
 
-  /** Where the rows go, and what the report says of the table. */
+  /** Chooses the target of the rows, and what the report says about the table. */
   private planOf(analysis: Analysis, found: TableSchema | undefined): {
     sink: ImportSink;
     targets: CsvTarget[];
@@ -114,7 +121,9 @@ export class CsvImport {
         told: this.toldOf(found),
       };
     }
-    if (found === undefined && !options.create) throw refusal(`there is no table ${options.table}, and create=false`);
+    if (found === undefined && !options.create) {
+      throw refusal(`table ${options.table} does not exist, and create=false`);
+    }
     const table = newTableOf(analysis, options);
     const targets = table.columns.map(({ name, type }, field): CsvTarget => ({
       columnId: field,
@@ -146,8 +155,10 @@ export class CsvImport {
     columns.forEach(({ title, name }, field) => {
       const byTitle = hasHeader ? names.indexOf(title.toLowerCase()) : field;
       const column = byTitle >= 0 ? byTitle : names.indexOf(name.toLowerCase());
-      if (column < 0) throw refusal(`table ${schema.name} has no column ${title}, which is in the file's header`);
-      if (fieldOf.has(column)) throw refusal(`the file has two columns for ${schema.columns[column].name}`);
+      if (column < 0) {
+        throw refusal(`the file's header has a column ${title}, which table ${schema.name} does not have`);
+      }
+      if (fieldOf.has(column)) throw refusal(`the file has two columns called ${schema.columns[column].name}`);
       fieldOf.set(column, field);
     });
     return schema.columns.map(({ id, name, type }, index) => {
@@ -166,10 +177,10 @@ export class CsvImport {
     const designated = schema.columns.find(({ id }) => id === schema.timestampId)?.name;
     const warnings: string[] = [];
     if (timestamp !== undefined && timestamp.toLowerCase() !== designated?.toLowerCase()) {
-      warnings.push(`the table's designated timestamp is ${designated ?? "none"}, and not ${timestamp}`);
+      warnings.push(`the table's designated timestamp is ${designated ?? "none"}, not ${timestamp}`);
     }
     if (partitionBy !== undefined && partitionBy !== schema.partitionBy) {
-      warnings.push(`the table is partitioned by ${schema.partitionBy}, and not by ${partitionBy}`);
+      warnings.push(`the table is partitioned by ${schema.partitionBy}, not by ${partitionBy}`);
     }
     return { partitionBy: schema.partitionBy, timestamp: designated, warnings };
   }

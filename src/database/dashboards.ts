@@ -1,6 +1,6 @@
 /**
- * Dashboards of the console, in the table `_dashboards`. This is where owner and sharing are enforced; statements of panels are run
- * by the viewer like any other statement, with the viewer's rights.
+ * Dashboards of the console, in the table `_dashboards`. Ownership and sharing are enforced here. Statements of panels
+ * run with the viewer's rights, like any other statement of the viewer.
  */
 import { randomUUID } from "node:crypto";
 import type { Dashboard, DashboardHead, Dashboards, DashboardSave, Identity, Session } from "../api.ts";
@@ -20,7 +20,7 @@ const NAME_LENGTH_MAX = 200;
 const DEFINITION_LENGTH_MAX = 262_144;
 const SHARED_WITH_MAX = 100;
 const OWNED_MAX = 500;
-/** Stands for all users in a list of names. */
+/** Represents all users in a list of names. */
 const EVERYBODY = "*";
 
 export interface DashboardOptions {
@@ -36,7 +36,7 @@ interface Stored extends DashboardHead {
 }
 
 export class StoredDashboards implements Dashboards {
-  /** Changes run one after the other, so that none is lost between reading and writing. */
+  /** Changes run one after the other, so that no change is lost between reading and writing. */
   private changing: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: DashboardOptions) {}
@@ -63,7 +63,7 @@ export class StoredDashboards implements Dashboards {
       if (id === undefined) {
         const owned = (await this.stored()).filter(({ ownerId }) => ownerId === idOf(identity)).length;
         if (owned >= OWNED_MAX) {
-          throw limit(`${identity.name} has ${OWNED_MAX} dashboards, the most that one user may have`);
+          throw limit(`${identity.name} already has ${OWNED_MAX} dashboards, the maximum for one user`);
         }
         await this.change(MAKE);
         const newId = randomUUID();
@@ -77,7 +77,7 @@ export class StoredDashboards implements Dashboards {
       if (!this.mayEdit(identity, before)) throw denied(identity, before);
       if (save.version !== before.version) {
         const message =
-          `the dashboard was changed meanwhile: version ${save.version} was opened, ${before.version} is stored`;
+          `the dashboard was changed in the meantime: version ${save.version} was opened, ${before.version} is stored`;
         throw new SqlError(message, -1, SQLSTATE.serializationFailure);
       }
       await this.change(
@@ -100,14 +100,16 @@ export class StoredDashboards implements Dashboards {
   private check({ name, definition, sharedWith }: DashboardSave): void {
     if (name.trim() === "" || name.length > NAME_LENGTH_MAX) {
       throw limit(
-        `a dashboard's name has 1 to ${NAME_LENGTH_MAX} characters: found ${name.trim() === "" ? 0 : name.length}`,
+        `the name of a dashboard must have 1 to ${NAME_LENGTH_MAX} characters: found ${
+          name.trim() === "" ? 0 : name.length
+        }`,
       );
     }
     if (definition.length > DEFINITION_LENGTH_MAX) {
-      throw limit(`a dashboard has at most ${DEFINITION_LENGTH_MAX} characters: found ${definition.length}`);
+      throw limit(`a dashboard can have at most ${DEFINITION_LENGTH_MAX} characters: found ${definition.length}`);
     }
     if (sharedWith.length > SHARED_WITH_MAX) {
-      throw limit(`a dashboard is shared with at most ${SHARED_WITH_MAX} names: found ${sharedWith.length}`);
+      throw limit(`a dashboard can be shared with at most ${SHARED_WITH_MAX} names: found ${sharedWith.length}`);
     }
   }
 
@@ -120,7 +122,7 @@ export class StoredDashboards implements Dashboards {
   private shown(identity: Identity, stored: Stored): DashboardHead {
     const canEdit = this.mayEdit(identity, stored);
     const { ownerId: _, ...head } = stored;
-    // Names of users are for those who manage the sharing.
+    // Only users who may edit the dashboard see with whom it is shared.
     return { ...head, canEdit, sharedWith: canEdit ? head.sharedWith : [] };
   }
 
@@ -134,7 +136,7 @@ export class StoredDashboards implements Dashboards {
       this.namesOf(identity).some((name) => stored.sharedWith.some((other) => sameName(name, other)));
   }
 
-  /** Of the user and of its groups. */
+  /** Names of the user and of its groups. */
   private namesOf(identity: Identity): string[] {
     return [EVERYBODY, ...this.options.access!.sourcesOf(identity).map(({ name }) => name)];
   }
@@ -186,12 +188,12 @@ export class StoredDashboards implements Dashboards {
   }
 }
 
-/** A user of the same name from another source, or made later, is another owner. */
+/** Identifies the owner. A user of the same name from another source, or created later, is another owner. */
 function idOf({ name, external, id }: Identity): string {
   return external !== undefined ? `external:${name}` : `local:${id ?? name}`;
 }
 
-/** Somebody may have written to the table by SQL. */
+/** Validates the value, because the table can also be written by SQL. */
 function namesIn(text: unknown): string[] {
   try {
     const names = JSON.parse(String(text));
@@ -203,9 +205,9 @@ function namesIn(text: unknown): string[] {
 
 const limit = (message: string) => new SqlError(message, -1, SQLSTATE.programLimitExceeded);
 const unknown = (id: string) =>
-  new SqlError(`there is no dashboard ${id} that you may see`, -1, SQLSTATE.undefinedObject);
+  new SqlError(`dashboard ${id} does not exist, or is not shared with you`, -1, SQLSTATE.undefinedObject);
 
 function denied({ name }: Identity, { name: dashboard, owner }: DashboardHead): SqlError {
-  const message = `${name} may not change the dashboard ${dashboard}: it belongs to ${owner}`;
+  const message = `${name} may not change the dashboard ${dashboard}, which belongs to ${owner}`;
   return new SqlError(message, -1, SQLSTATE.insufficientPrivilege);
 }

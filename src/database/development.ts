@@ -36,7 +36,7 @@ function simulation(database: OpenedDatabase, text: string): (() => void) | unde
     return () => {
       if (thread === "promise") return void Promise.reject(new Error(`simulated crash: ${message}`));
       if (thread !== undefined) return database.crash(thread, message);
-      // In a turn of its own, where nothing catches it.
+      // In a separate turn, where nothing catches it.
       setTimeout(() => {
         throw new Error(`simulated crash: ${message}`);
       });

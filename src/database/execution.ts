@@ -113,7 +113,7 @@ export class Execution {
       });
       Object.assign(options.analyzed!, { plan, sources, statistics } satisfies Analyzed);
     }
-    // Not when the reader leaves: threads may read the data until they have noticed the cancellation.
+    // Do not unpin when the reader leaves: threads may read the data until they have noticed the cancellation.
     run.ended.then(unpin);
     const { running } = options;
     running?.attach(run);

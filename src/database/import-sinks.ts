@@ -1,4 +1,4 @@
-/** Where the rows of an import go. */
+/** The targets of an import's rows. */
 import type { ImportOptions } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
@@ -9,11 +9,11 @@ import { auditOf } from "./access/definitions.ts";
 import type { Core } from "./core.ts";
 
 export interface ImportSink {
-  /** Takes packed rows of all columns of the table. May wait until rows before them are stored. */
+  /** Takes packed rows of all columns of the table. May wait until earlier rows are stored. */
   add(packed: Uint8Array, rowCount: number): Promise<void>;
   /** Stores all rows. */
   finish(): Promise<void>;
-  /** Gives up rows that are not stored. */
+  /** Discards rows that are not stored. */
   abort(): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export function refusal(message: string): SqlError {
   return new SqlError(message, 0, SQLSTATE.invalidParameter);
 }
 
-/** Rows of this many bytes are committed, however few they are. */
+/** Rows are committed at this size, even if they are few. */
 const COMMIT_BYTES = 32 << 20;
 
 /** Adds rows to an existing table: in several commits, or in one with `abort`. */
@@ -49,7 +49,7 @@ export class TableSink implements ImportSink {
       const limit = this.core.options.queryMemoryLimitBytes;
       if (this.sizeBytes <= limit) return;
       throw refusal(
-        `the rows take more than ${limit} bytes (cairo.query.memory.limit): atomicity=abort holds all of them until the last line`,
+        `the rows take more than ${limit} bytes (cairo.query.memory.limit), which atomicity=abort keeps in memory until the last line`,
       );
     }
     if (this.rowCount >= maxUncommittedRows || this.sizeBytes >= COMMIT_BYTES) await this.commit();
@@ -65,7 +65,7 @@ export class TableSink implements ImportSink {
     await this.underway.catch(() => {});
   }
 
-  /** Begins a commit after the one before has ended, so that the next rows are parsed meanwhile. */
+  /** Starts a commit after the previous one has ended, so that the next rows are parsed meanwhile. */
   private async commit(): Promise<void> {
     await this.underway;
     if (this.batches.length === 0) return;
@@ -77,10 +77,10 @@ export class TableSink implements ImportSink {
   }
 }
 
-/** Rows of fewer bytes go through the log with their table; more are loaded. */
+/** Smaller sets of rows go through the log with their table. Larger ones are loaded. */
 const LOAD_BYTES_MIN = 16 << 20;
 
-/** Makes a new table, in place of another one if there is one. Nobody sees it before all rows are stored. */
+/** Creates a new table, replacing another one if necessary. It becomes visible when all rows are stored. */
 export class NewTableSink implements ImportSink {
   private held: Uint8Array[] = [];
   private heldBytes = 0;
@@ -113,7 +113,7 @@ export class NewTableSink implements ImportSink {
     const audit = auditOf(core.access, this.by, { kind: "createTable", table, creator }, core.catalogue);
     if (load === undefined) await this.create();
     else {
-      // A copy by other means may have passed the table's directory before it comes to the log that names it.
+      // An external copy may have passed the table's directory before it copies the log that names the table.
       await core.backups.released();
       const { schema } = await load.commit();
       if (replaced !== undefined) await this.exchange(replaced, schema.id);
@@ -137,7 +137,7 @@ export class NewTableSink implements ImportSink {
     );
   }
 
-  /** All changes or none. */
+  /** Makes all changes or none. */
   private async transact(changes: Change[]): Promise<void> {
     const transaction = this.core.writer.begin(Infinity);
     try {
@@ -149,7 +149,7 @@ export class NewTableSink implements ImportSink {
     await transaction.commit([]);
   }
 
-  /** Puts the loaded table in the place of the other one, at once. */
+  /** Replaces the other table by the loaded one in one transaction. */
   private async exchange(replaced: number, loaded: number): Promise<void> {
     const { core, table } = this;
     try {

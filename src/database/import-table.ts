@@ -1,4 +1,4 @@
-/** The table that a file makes. */
+/** Defines the table for an imported file. */
 import type { ImportOptions } from "../api.ts";
 import type { NewTable } from "../sql/plan.ts";
 import type { Analysis } from "../wire/csv/mod.ts";
@@ -8,16 +8,16 @@ import { refusal } from "./import-sinks.ts";
 export function newTableOf({ columns }: Analysis, options: ImportOptions): NewTable {
   const { table: name, timestamp, partitionBy = "NONE", schema } = options;
   if (partitionBy !== "NONE" && timestamp === undefined) {
-    throw refusal(`partitionBy=${partitionBy} needs a designated timestamp: give the parameter timestamp`);
+    throw refusal(`partitionBy=${partitionBy} needs a designated timestamp: set the parameter timestamp`);
   }
   const names = new Set<string>();
   const made = columns.map(({ name, type, isInstant }) => {
     const key = name.toLowerCase();
-    if (names.has(key)) throw refusal(`the file's header has two columns ${name}`);
+    if (names.has(key)) throw refusal(`the file's header has two columns called ${name}`);
     names.add(key);
     const given = schema.find((entry) => entry.name.toLowerCase() === key);
     const isDesignated = key === timestamp?.toLowerCase();
-    // Times in other ISO forms than those that are found as TIMESTAMP are taken for the designated timestamp.
+    // For the designated timestamp, also accept ISO forms that are not detected as TIMESTAMP.
     const found = isDesignated && isInstant && type !== "TIMESTAMP_NS" ? "TIMESTAMP" : type;
     const indexed = given?.index === true && given.type === "SYMBOL";
     return { name, type: given?.type ?? found, indexed, symbolCapacity: 256, symbolCached: true };

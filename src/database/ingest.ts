@@ -30,7 +30,7 @@ const DIRECT_TEXT_BYTES_MAX = 4_096;
 
 /** Rows that wait for the commit of their request. */
 interface Pending {
-  /** Undefined if the sender cannot authenticate. It may do everything. */
+  /** Undefined if the sender cannot authenticate. It then has all permissions. */
   by: Actor | undefined;
   tables: Map<number, PendingRows>;
   rows: number;
@@ -49,8 +49,9 @@ class PendingRows {
   private readonly columns = new Set<number>();
 
   /**
-   * Returns by how many bytes the stored rows grow, without their texts. Each row has a value or null in every column
-   * that any row names, so rows with few columns each but many in all take much more memory than the batches.
+   * Returns the number of bytes by which the stored rows grow, without their texts. Each row has a value or null in
+   * every column that any row names, so rows with few columns each but many in all take much more memory than the
+   * batches.
    */
   add(batch: AppendBatch): number {
     const before = this.rowCount * this.rowBytes;
@@ -193,7 +194,7 @@ export class Ingest {
       if (++pending.newTables > this.limits.newTablesMax) {
         throw new LineError(
           lines.line,
-          `the request makes more than ${this.limits.newTablesMax} tables (line.auto.create.new.tables.max)`,
+          `the request creates more than ${this.limits.newTablesMax} tables (line.auto.create.new.tables.max)`,
         );
       }
       this.authorize(lines, pending, "CREATE TABLE");
@@ -249,7 +250,7 @@ export class Ingest {
     if (pending.newColumns <= this.limits.newColumnsMax) return;
     throw new LineError(
       lines.line,
-      `the request makes more than ${this.limits.newColumnsMax} columns (line.auto.create.new.columns.max)`,
+      `the request creates more than ${this.limits.newColumnsMax} columns (line.auto.create.new.columns.max)`,
     );
   }
 }

@@ -1,4 +1,4 @@
-/** When the rows of each table were last changed, as far as this process has seen it. */
+/** The time of the last change of each table's rows, as far as this process has seen it. */
 import type { CatalogueMirror, TableSnapshot } from "../storage/mod.ts";
 import { TableClosedError } from "../errors.ts";
 
@@ -7,7 +7,7 @@ type Changes = Parameters<Parameters<CatalogueMirror["onChange"]>[0]>[0]["tables
 export class LastWrites {
   private readonly lsns = new Map<number, bigint>();
   private readonly micros = new Map<number, bigint>();
-  /** Tables that have not been opened since the start. Opening one publishes its rows, which is no write. */
+  /** Tables that have not been opened since the start. Opening one publishes its rows, which is not a write. */
   private readonly closed = new Set<number>();
 
   constructor(catalogue: Pick<CatalogueMirror, "tables" | "onChange">, private readonly nowMicros: () => bigint) {
@@ -18,7 +18,7 @@ export class LastWrites {
     catalogue.onChange(({ tables }) => this.follow(tables));
   }
 
-  /** Null if there was none since the start. */
+  /** Null if there was no write since the start. */
   of(tableId: number): bigint | null {
     return this.micros.get(tableId) ?? null;
   }

@@ -6,7 +6,7 @@ type Catalogue = ConstructorParameters<typeof LastWrites>[0];
 type Listener = Parameters<Catalogue["onChange"]>[0];
 type Change = Parameters<Listener>[0]["tables"][number];
 
-Deno.test("LastWrites tells writes from opening, from definitions and from what a checkpoint moves", () => {
+Deno.test("LastWrites distinguishes writes from opening, from definitions and from checkpoints", () => {
   let listener: Listener | undefined, now = 0n;
   const closed = {
     schema: { id: 2 },

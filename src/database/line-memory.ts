@@ -65,7 +65,7 @@ class Share implements LineShare {
     if (this.bytes > memory.bytesMax) {
       throw new LineError(
         line,
-        `the rows before it take more than ${memory.bytesMax} bytes, the most that can wait for a commit (line.memory.size)`,
+        `the rows before it take more than ${memory.bytesMax} bytes, the maximum that can wait for a commit (line.memory.size)`,
       );
     }
   }
@@ -76,7 +76,7 @@ class Share implements LineShare {
     while (!memory.mayGoOn(this)) {
       const left = deadline - performance.now();
       if (left <= 0) {
-        throw new LineError(line, "rows of other requests take all of line.memory.size: try again", "too busy");
+        throw new LineError(line, "rows of other requests fill line.memory.size: try again", "too busy");
       }
       await memory.change(left);
     }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { TableLocks } from "./locks.ts";
 
-Deno.test("TableLocks lets sharers run together and an exclusive holder alone, in order", async () => {
+Deno.test("TableLocks runs shared holders together and an exclusive holder alone, in order", async () => {
   const locks = new TableLocks();
   const log: string[] = [];
   const step = (name: string, ms: number) => async () => {

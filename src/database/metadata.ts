@@ -73,7 +73,7 @@ function accessRows({ source, args: [of], at }: MetadataNode, { access }: Core, 
 
 const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.name ? -1 : 1;
 
-/** Sources that the dialect counts among plain functions. */
+/** Table functions that the dialect lists as plain functions. */
 const SERIES = new Set(["long_sequence", "generate_series"]);
 
 const SOURCES: Record<string, Source> = {
@@ -107,12 +107,12 @@ const SOURCES: Record<string, Source> = {
     }),
   /** There are no views yet. */
   views: () => [],
-  /** Snapshots are shared, and one writer has all tables: there are no pools. */
+  /** There are no pools: snapshots are shared, and one writer has all tables. */
   reader_pool: () => [],
   writer_pool: () => [],
   memory_metrics: () => [["RSS", BigInt(Deno.memoryUsage().rss)]],
   materialized_views: () => [],
-  /** Rows are visible when they are acknowledged: nothing waits to be applied. */
+  /** Rows are visible when they are acknowledged, so no rows wait to be applied. */
   wal_tables: ({ catalogue }) =>
     catalogue.tables().filter(({ schema }) => schema.wal).map((
       { schema, lsn },
@@ -161,7 +161,7 @@ function tableRow(table: TableSnapshot, lastWrite: bigint | null): Value[] {
   ];
 }
 
-/** A count and percentiles of nothing. */
+/** Count and percentiles without any values. */
 const NONE: readonly bigint[] = [0n, 0n, 0n, 0n, 0n];
 
 /** Values for a closed table are null. Reading its metadata does not open it. */

@@ -61,7 +61,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     onDiskFull: options.onDiskFull,
     log: (level, message) => {
       options.log(level, message);
-      // A commit could not be applied, or the writer stopped.
+      // Reached when a commit could not be applied, or the writer stopped.
       if (level === "CRITICAL") options.onUnhandledError?.();
     },
     // Damage on the disk is not an error of this process.
@@ -209,7 +209,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     takeLines: (lines, precision) => ingest.takeLines(lines, precision),
     append: async (name: string, batch: AppendBatch, identity: Identity) => {
       const table = catalogue.table(name);
-      if (!table) throw new SqlError(`Cannot add rows to ${name}: there is no such table`, 0, SQLSTATE.undefinedTable);
+      if (!table) {
+        throw new SqlError(`Cannot add rows to ${name}: the table does not exist`, 0, SQLSTATE.undefinedTable);
+      }
       access?.require(identity, "INSERT", table.schema);
       await core.append([{ tableId: table.schema.id, batches: [batch] }]);
     },

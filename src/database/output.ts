@@ -16,7 +16,7 @@ export type OutputOptions =
     encoding: Encoding;
     window?: { first: number; count: number };
     countAll?: boolean;
-    /** Of a piece, approximately; undefined: PIECE_BYTES. */
+    /** Approximate size of a piece. Undefined: PIECE_BYTES. */
     pieceBytes?: number;
   }
   /** `targets`: the table columns' type tags. */
@@ -30,7 +30,7 @@ export interface Output {
    * texts or many columns may exceed the memory for data in flight. The batch must stay valid until the last piece.
    */
   encode(batch: Batch): Iterator<Piece, undefined>;
-  /** No further batch is needed: the query may stop. */
+  /** True if no further batch is needed, so that the query can stop. */
   readonly finished: boolean;
   /** Rows seen so far. */
   readonly totalRows: number;
@@ -45,7 +45,7 @@ export interface Piece {
 
 /** In bytes of text. A longer value is a piece of its own. */
 const PIECE_BYTES = 4 << 20;
-/** Rows for a table are better kept together. */
+/** Rows for a table are sent in larger pieces. */
 const APPENDED_BYTES = 32 << 20;
 /** Approximate size of a value without text. */
 const VALUE_BYTES = 16;

@@ -45,7 +45,7 @@ const type = (
 const TYPES: PgType[] = [
   type(16, "bool", 1, 1000, "B", "boolean"),
   type(17, "binary", -1, null, "U", "bytea"),
-  // No column has it. JDBC reads from it how long names may be.
+  // No column has this type. JDBC reads the maximum length of names from it.
   type(19, "name", 64, null, "S"),
   type(20, "int8", 8, 1016, "N", "bigint"),
   type(21, "int2", 2, 1005, "N", "smallint"),
@@ -92,7 +92,7 @@ const CLASS = {
   relispopulated: true,
 };
 
-/** By full name. Columns that a row omits are 0, false or NULL. */
+/** By full name of the table. Columns that a row omits are 0, false or NULL. */
 const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows> = {
   "pg_catalog.pg_type": () =>
     TYPES.map(({ oid, name, size, array, element, category }) => ({

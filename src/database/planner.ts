@@ -28,7 +28,7 @@ export interface StatementOrder {
 export interface Wanted {
   /** Its plan is packed if it is long. */
   statement: Planned<PostedPlan>;
-  /** For one run. */
+  /** The plan for one run. */
   plan: PostedPlan;
   /** The lines of EXPLAIN. */
   explain: ExplainNode[];
@@ -52,7 +52,7 @@ export type TableFacts = Pick<TableSnapshot, "rowCount" | "timestampMin" | "time
 export interface Answers {
   table: TableSchema | undefined;
   tables: TableSchema[];
-  /** Facts of a table that few statements need, because the table must be opened for them. */
+  /** Facts about a table that few statements need, because the table must be opened for them. */
   facts: TableFacts;
   /** The description of each scan for EXPLAIN, by its id. */
   marks: { marks: string[][]; sources: ScanSource[] };
@@ -88,7 +88,7 @@ export type FromPlanner =
 
 /** Indices of words in shared memory. */
 export const CONTROL = {
-  /** Set if no one waits for the current order any more. */
+  /** Set if no client waits for the current order any more. */
   cancel: 0,
   /** Number of answers. Waiters are notified of each. */
   answers: 1,
@@ -102,7 +102,7 @@ export interface PlannerOptions {
   expressions: number;
   /** Default timeout of statements; 0 means none. */
   timeoutMs: number;
-  /** `catalogue`: the tables as the statement's session sees them, where that is not as all do. */
+  /** `catalogue`: the tables as the statement's session sees them, if they differ from the committed ones. */
   answer(question: Question, catalogue: Catalogue | undefined, asker: Asker | undefined): Answers[keyof Answers];
   log(level: "INFO" | "CRITICAL", message: string): void;
   /** Called for an internal error. */
@@ -113,7 +113,7 @@ export interface PlannerOptions {
   stuckMs?: number;
 }
 
-/** Whose statement it is: a session. */
+/** The session that asks for a statement. */
 export interface Asker {
   identity: Identity;
   client?: Pick<Client, "settings" | "pid">;
@@ -227,7 +227,7 @@ export class Planner {
       if (this.thread !== undefined) this.timer = setTimeout(() => this.end(), this.options.idleMs ?? IDLE_MS);
       return;
     }
-    // Short statements first, so that the longest ones do not delay those of other clients for long.
+    // Short statements go first, so that long ones delay other clients less.
     const lengths = this.waiting.map(({ order }) => order.text.length);
     const [job] = this.waiting.splice(lengths.indexOf(Math.min(...lengths)), 1);
     this.current = job;

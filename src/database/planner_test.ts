@@ -127,7 +127,7 @@ const unpacked = (planned: Planned<PostedPlan>): Planned => ({
   bound: mapStatement(planned.bound, unpackPlan),
 });
 
-Deno.test("the planner gives what main would have given, and mistakes at the same places", async () => {
+Deno.test("the planner gives the same results as main, and errors at the same positions", async () => {
   await withPlanner({}, async (planner) => {
     for (const text of LONG) {
       let here: unknown, there: unknown;
@@ -147,7 +147,7 @@ Deno.test("the planner gives what main would have given, and mistakes at the sam
   });
 });
 
-Deno.test("the planner fills in what only a run knows", async () => {
+Deno.test("the planner fills in values that are known only at run time", async () => {
   await withPlanner({}, async (planner) => {
     const text = `select ${list(500, (k) => `a + $1 + ${k}`)} from t where ts > now()`;
     const given = order(text, { parameterTypes: ["LONG"] });
@@ -206,7 +206,7 @@ Deno.test("the statement cache is bounded by the length of its texts, too", asyn
   assert.equal(cache.size, 261);
 });
 
-Deno.test("the planner refuses what is longer than its limits", async () => {
+Deno.test("the planner refuses statements beyond its limits", async () => {
   await withPlanner({ words: 2_002, expressions: 500 }, async (planner) => {
     const text = `select ${list(400, (k) => `a + ${k}`)} from t`;
     await assert.rejects(planner.want("statement", order(text)), {
@@ -245,7 +245,7 @@ const ODD = script(`
   self.postMessage({ kind: "done", value: text });
 `);
 
-Deno.test("a thread that fails ends its statement only", async () => {
+Deno.test("a failing thread ends only its own statement", async () => {
   let unhandled = 0;
   await withPlanner({ workerUrl: ODD, onUnhandledError: () => unhandled++ }, async (planner, logged) => {
     const crash = planner.parts("crash");
@@ -260,7 +260,7 @@ Deno.test("a thread that fails ends its statement only", async () => {
   });
 });
 
-Deno.test("a statement is given up when it is cancelled or out of time, also while it waits for the thread", async () => {
+Deno.test("a statement is abandoned when it is cancelled or out of time, even while it waits for the thread", async () => {
   await withPlanner({ workerUrl: ODD }, async (planner) => {
     const controller = new AbortController();
     const running = planner.parts("until cancelled", { signal: controller.signal });
@@ -284,7 +284,7 @@ Deno.test("a thread that does not stop is replaced", async () => {
   });
 });
 
-Deno.test("shorter statements go first, and the thread ends when there are none", async () => {
+Deno.test("shorter statements go first, and the idle thread ends", async () => {
   await withPlanner({ workerUrl: ODD, idleMs: 1 }, async (planner) => {
     assert.equal(planner.isRunning, false);
     const ended: unknown[] = [];
@@ -296,7 +296,7 @@ Deno.test("shorter statements go first, and the thread ends when there are none"
   });
 });
 
-Deno.test("a planner that is closed ends what waits for it", async () => {
+Deno.test("closing the planner ends all statements that wait for it", async () => {
   await withPlanner({ workerUrl: ODD }, async (planner) => {
     const statements = [planner.parts("hang"), planner.parts("next")];
     const ended = Promise.allSettled(statements);

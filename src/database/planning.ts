@@ -32,7 +32,7 @@ export interface Planned<P = Plan> {
   /** See `Bound`. */
   parameterArrays: (string | undefined)[];
   category: Prepared["category"];
-  /** Notices to the client, besides the result. */
+  /** Notices to the client, in addition to the result. */
   notices: string[];
   hasMetadata: boolean;
   /** Calls functions that the session implements. */
@@ -57,7 +57,7 @@ function plan(text: string, context: BindContext): Planned {
   context.poll?.();
   const bindings = bind(tree, context);
   const { statement, parameterTypes: parameters, requires, boundByValues, boundAnew, notices } = bindings;
-  // With parameters, the rules run once their values are known.
+  // With parameters, the rules run once the values are known.
   const bound = parameters.length > 0 ? statement : optimizeStatement(statement);
   return {
     bound,
@@ -85,7 +85,7 @@ export interface RunValues {
 export function planOfRun(plan: Plan, { parameters }: Pick<Planned, "parameters">, run: RunValues): Plan {
   const hasParameters = run.values.length > 0 || parameters.length > 0;
   const known = hasParameters ? substituteParameters(plan, run.values) : plan;
-  // now() is constant during a run. It is known to the planner, so that scans are pruned by it.
+  // now() is constant during a run. Its value is known here, so that scans are pruned by it.
   if (usesClock(known)) return optimize(known, { nowMicros: run.nowMicros(), user: run.user });
   return hasParameters ? optimize(known) : known;
 }

@@ -53,7 +53,10 @@ export class PreparedStatement implements Prepared {
     }
   }
 
-  /** Opens tables that have not been opened since the start. That is found out before the statement has any effect. */
+  /**
+   * Executes the statement after opening tables that have not been opened since the start. A closed table is detected
+   * before the statement has any effect.
+   */
   private async answer(values: Value[], options: ExecuteOptions, running?: RunningStatement): Promise<Answer> {
     for (;;) {
       // Another statement may have changed a table since this one was bound. Then it is bound again, as a new one.

@@ -10,7 +10,7 @@ import type { Statement } from "./statements.ts";
 const REQUIRES: Requirement[] = [{ permission: "TRUNCATE TABLE", table: { id: 1, name: "t" }, at: 15 }];
 const denied = new SqlError("Access denied", 15, "42501");
 
-/** A statement without an effect, and the checks of permissions. */
+/** A statement without effect, and the checks of permissions. */
 function prepared(identity: Identity, isAllowed: () => boolean) {
   const asked: [string, readonly Requirement[]][] = [];
   const authorize = ({ name }: Identity, _client: unknown, requires: readonly Requirement[]) => {

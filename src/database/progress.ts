@@ -1,4 +1,4 @@
-/** Reports the progress of statements, to the log and to the table of traces. */
+/** Reports the progress of statements to the log and to the table of traces. */
 import type { Answer, Chunk } from "../api.ts";
 import { SqlError } from "../errors.ts";
 import { shownMessage, shownText } from "../log/mod.ts";
@@ -7,7 +7,7 @@ export interface ProgressOptions {
   /** The level of the lines logged when a statement begins and ends. */
   logs: "INFO" | "DEBUG" | undefined;
   log(level: "DEBUG" | "INFO" | "ERROR", message: string): void;
-  /** Undefined while tracing is off. */
+  /** Undefined if tracing is off. */
   trace(): ((end: StatementEnd) => void) | undefined;
 }
 
@@ -15,7 +15,7 @@ export interface StatementEnd {
   text: string;
   user: string;
   micros: number;
-  /** Undefined if it succeeded. */
+  /** Undefined if the statement succeeded. */
   error?: unknown;
 }
 

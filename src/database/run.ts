@@ -180,7 +180,7 @@ export class Run implements StatementRun {
       : known;
   }
 
-  /** The same for a long statement: the planner's thread fills in the values. */
+  /** Like `planOf`, for a long statement: the planner's thread fills in the values. */
   private async packedPlanOf(plan: PackedPlan): Promise<PostedPlan> {
     return plan.isOpen ? await this.core.planner.want("plan", this.order(), this.waitOptions) : plan;
   }

@@ -51,13 +51,13 @@ export class DatabaseSession implements Session {
     if (this.transaction === "failed") return this.prepareEnd(text, parameterTypes);
     const start = performance.now();
     const ready = (statement: Statement): Prepared => {
-      // What it answers with is told before it is executed.
+      // Authorized already here, because the result is described to the client before the execution.
       if (this.identity !== SERVER) {
         this.core.access?.authorize(this.identity, this.client, statement.requires, this.catalogue);
       }
       return new PreparedStatement(this, this.core, statement, Math.round((performance.now() - start) * 1e6));
     };
-    // What little of a table has to be known to bind a statement may be in one that is not open yet.
+    // Binding may need facts about a table that is not open yet.
     const opened = async (error: unknown): Promise<Prepared> => {
       if (!(error instanceof TableClosedError)) throw await this.visible(error, text, parameterTypes, options);
       await this.core.writer.open(error.tableId);
@@ -72,13 +72,13 @@ export class DatabaseSession implements Session {
     }
   }
 
-  /** Are there tables or columns that the user may not know of? */
+  /** True if there are tables or columns that the user may not know of. */
   private get isNarrowed(): boolean {
     const { access } = this.core;
     return access !== undefined && this.identity !== SERVER && !access.rightsOf(this.identity).isAdmin;
   }
 
-  /** The error as it would be if there were only the tables and columns that the user may know of. */
+  /** Returns the error as if only the tables and columns that the user may know of existed. */
   private async visible(
     error: unknown,
     text: string,
@@ -97,14 +97,14 @@ export class DatabaseSession implements Session {
     return error;
   }
 
-  /** In a transaction that has failed: only what ends it is to be run, so that it does not matter what is wrong with others. */
+  /** For a failed transaction, which accepts only statements that end it. Errors in other statements do not matter. */
   private prepareEnd(text: string, parameterTypes: (string | undefined)[]): Prepared {
     try {
       const statement = this.core.statements.get(text, parameterTypes, this);
       if (!(statement instanceof Promise)) return new PreparedStatement(this, this.core, statement, 0);
       statement.catch(() => {});
     } catch {
-      // Refused in any case.
+      // The statement is refused anyway.
     }
     throw failedTransaction();
   }

@@ -28,7 +28,7 @@ const querySettings = {
     max: 256,
     aliases: ["shared.query.worker.count"],
   }),
-  queryTimeoutMs: ms("query.timeout", "60s", "A query that runs longer is ended with an error; 0: never.", {
+  queryTimeoutMs: ms("query.timeout", "60s", "Time limit of a query, which then fails; 0: none.", {
     aliases: ["query.timeout.sec"],
   }),
   directRowsMax: int(
@@ -40,46 +40,46 @@ const querySettings = {
   directWordsMax: int(
     "query.direct.words.max",
     400,
-    "Statements of at most so many words are read by the thread that received them, others by one of their own; 0: all of them.",
+    "Statements of at most this many words are parsed on the thread that received them, longer ones on a separate thread; 0: all on the separate thread.",
   ),
   wordsMax: int(
     "query.words.max",
     50_000,
-    "Words and marks of a statement, besides lists of values; longer ones are refused. Reading them takes 10 to 30 us each.",
+    "Maximum number of words and marks of a statement, excluding lists of values. Parsing takes 10 to 30 us for each.",
     { min: 1_000 },
   ),
   expressionsMax: int(
     "query.expressions.max",
     200_000,
-    "Expressions of a statement, counted as often as names of sub-queries, columns and variables repeat them.",
+    "Maximum number of expressions of a statement. Expressions of sub-queries, columns and variables count each time that their name is used.",
     { min: 1_000 },
   ),
   tracesStatements: bool(
     "query.tracing.enabled",
     false,
-    "Keeps time, text, duration and user of each statement of the last day in the table _query_trace.",
+    "Stores time, text, duration and user of each statement of the last day in the table _query_trace.",
     { reloadable: true },
   ),
   logsStatements: bool(
     "log.sql.query.progress.exe",
     false,
-    "Lines in the log when a statement begins and when it ends, with its text.",
+    "Logs the beginning and the end of each statement, with its text.",
   ),
   queryMemoryLimitBytes: size(
     "cairo.query.memory.limit",
     memoryShare(4, 1024 * MIB),
-    "Most memory of one query; a query that needs more fails with an error.",
+    "Maximum memory of one query. A query that needs more fails.",
     { min: MIB, defaultSaid: "a quarter of the machine's memory, at most 1g", aliases: ["query.memory.limit"] },
   ),
   statementCacheSize: int(
     "cairo.statement.cache.size",
     1000,
-    "Compiled statements that are kept, each by its text; 0: none.",
+    "Number of compiled statements to cache, by their text; 0: none.",
   ),
   useStatistics: bool(
     "query.statistics.enabled",
     true,
-    "Answers count, sum, min and max from the segments' statistics where they are exact.",
+    "Answers count, sum, min and max from segment statistics if they are exact.",
   ),
 };
 
@@ -90,17 +90,22 @@ const storageSettings = {
     "cairo.commit.mode",
     ["sync", "async", "nosync"],
     "sync",
-    "`sync`: a change is acknowledged when it is on stable storage. `nosync`: it survives a killed process, but not a lost power supply. `async` is read as `nosync`.",
+    "`sync`: a change is acknowledged when it is on stable storage. `nosync`: acknowledged rows survive a killed process, but can be lost in a power failure. `async` means `nosync`.",
   ),
-  poolSizeBytes: size("cairo.pool.size", memoryShare(4, 2048 * MIB), "Memory that keeps column data between queries.", {
-    min: 16 * MIB,
-    max: 3 * 1024 * MIB,
-    defaultSaid: "a quarter of the machine's memory, at most 2g",
-  }),
+  poolSizeBytes: size(
+    "cairo.pool.size",
+    memoryShare(4, 2048 * MIB),
+    "Memory for caching column data between queries.",
+    {
+      min: 16 * MIB,
+      max: 3 * 1024 * MIB,
+      defaultSaid: "a quarter of the machine's memory, at most 2g",
+    },
+  ),
   heapSizeBytes: size(
     "cairo.memory.size",
     memoryShare(2, 4095 * MIB),
-    "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. Pages are taken when they are first used.",
+    "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. Pages are allocated on first use.",
     { min: 64 * MIB, max: 4095 * MIB, defaultSaid: "half of the machine's memory, at most 4095m" },
   ),
   checkpointLogBytes: size(
@@ -114,24 +119,24 @@ const storageSettings = {
   checkpointIntervalMs: ms(
     "cairo.checkpoint.interval",
     "60s",
-    "A checkpoint begins after this long as well, when there is something to write and no change comes for a second.",
+    "A checkpoint also begins after this time, if there is something to write and no change for a second.",
   ),
   importRoot: path(
     "cairo.sql.copy.root",
     "import",
-    "Directory that read_parquet() and COPY FROM read, relative to the root.",
+    "Directory from which read_parquet() and COPY FROM read, relative to the root.",
     {
       aliases: ["cairo.sql.copy.root.dir"],
     },
   ),
-  backupRoot: path("cairo.backup.root", "backup", "Directory that BACKUP DATABASE writes to, relative to the root.", {
+  backupRoot: path("cairo.backup.root", "backup", "Directory to which BACKUP DATABASE writes, relative to the root.", {
     aliases: ["cairo.sql.backup.root"],
   }),
 };
 
 /** Keys of QuestDB that are ignored here. */
 const storageIgnored = [
-  ignored("cairo.default.symbol.capacity", "256", "symbol tables grow as they need to"),
+  ignored("cairo.default.symbol.capacity", "256", "symbol tables grow as needed"),
   ignored("cairo.default.symbol.cache.flag", "true", "all symbols are in memory"),
   ignored("cairo.sql.copy.export.root", "export", "COPY writes no files"),
   ignored("cairo.snapshot.instance.id", "", "a restored copy starts like any other root"),
@@ -144,12 +149,12 @@ const developmentSettings = {
   hasDevelopmentStatements: bool(
     "dev.mode.enabled",
     false,
-    "Allows statements that exist for tests only, such as simulate_crash().",
+    "Allows statements that exist only for tests, such as simulate_crash().",
   ),
   syncDelayMs: ms(
     "dev.sync.delay",
     "0",
-    "Lets every sync of the writer take so much longer, to measure what slow disks do.",
+    "Delays every sync of the writer by this time, to measure the effect of slow disks.",
   ),
 };
 

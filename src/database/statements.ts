@@ -1,4 +1,4 @@
-/** Statements as they are ready to run, by their text: parsing, binding and planning happen once for each text and schema. */
+/** Compiled statements by their text. Parsing, binding and planning happen once for each text and schema. */
 import { isPacked, type PostedPlan } from "../engine/mod.ts";
 import { type ClientFacts, LongStatement } from "../sql/mod.ts";
 import type { Value } from "../types/mod.ts";
@@ -7,7 +7,7 @@ import { type Planned, plansOf } from "./planning.ts";
 
 export interface Statement extends Planned<PostedPlan> {
   text: string;
-  /** As the client specified them. */
+  /** The types that the client specified. */
   parameterTypes: (string | undefined)[];
   /** The version of all schemas when it was bound. */
   schemaVersion: number;

@@ -1,7 +1,6 @@
 /**
- * An open transaction of a session. The rows that it adds wait here until one of its statements reads them. All other
- * changes are sent to the writer at once, which keeps a private state of the changed tables for this session until
- * COMMIT.
+ * An open transaction of a session. Added rows wait here until one of its statements reads them. All other changes are
+ * sent to the writer immediately, which keeps a private state of the changed tables for this session until COMMIT.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { type AppendBatch, type Catalogue, type Change, checkBatch, type OrderedChange } from "../storage/mod.ts";
@@ -30,7 +29,7 @@ export class Transaction {
   /** Audit lines to be written after the commit. */
   private audits: { ordinal: number; write: () => void }[] = [];
 
-  /** `isBlock`: begun by BEGIN; otherwise it lasts for one request of several statements. */
+  /** `isBlock`: begun by BEGIN. Otherwise the transaction lasts for one request of several statements. */
   constructor(private readonly core: Core, public isBlock: boolean) {}
 
   /** The tables as the transaction sees them. */
@@ -132,7 +131,7 @@ export class Transaction {
   checkSize(bytes: number): void {
     if (bytes <= this.limitBytes) return;
     throw new SqlError(
-      `Cannot hold the changes of the transaction: they take more than ${this.limitBytes} bytes, the limit of a query`,
+      `Cannot buffer the changes of the transaction: they take more than ${this.limitBytes} bytes, the memory limit of a query`,
       0,
       SQLSTATE.outOfMemory,
     );
@@ -151,7 +150,7 @@ export class Transaction {
     return this.storage;
   }
 
-  /** Makes cached statements be bound again. */
+  /** Forces cached statements to be bound again. */
   private redefine(): void {
     const { core } = this;
     this.schemaVersion = { own: core.privateSchemaVersion(), committed: core.schemaVersion() };
@@ -176,7 +175,7 @@ export class Transaction {
 /** SQLSTATE 25001. */
 export function notInTransaction(statement: string): SqlError {
   return new SqlError(
-    `${statement} cannot run in a transaction, nor with other statements in one request`,
+    `${statement} cannot run in a transaction, or with other statements in one request`,
     -1,
     SQLSTATE.activeTransaction,
   );
@@ -185,7 +184,7 @@ export function notInTransaction(statement: string): SqlError {
 /** SQLSTATE 25P01. */
 export function noTransaction(statement: string): SqlError {
   return new SqlError(
-    `${statement} can only be used in a transaction: there is none`,
+    `${statement} can only be used in a transaction: none is open`,
     -1,
     SQLSTATE.noActiveTransaction,
   );

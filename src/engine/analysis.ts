@@ -38,7 +38,7 @@ const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
 const SCAN_WORDS = 2;
 
 export interface NodeStatistics {
-  /** undefined if another operator does this node's work in the same pass over the rows. */
+  /** Undefined if another operator does this node's work in the same pass over the rows. */
   rows?: number;
   /** Rows taken from the scan, if the operator reads it itself. */
   taken?: number;
@@ -76,7 +76,7 @@ function inputs(plan: Plan): Plan[] {
 export class Analysis implements PlanAnalysis {
   private readonly first: number;
 
-  /** `nodes` and `scans`: their numbers. */
+  /** `nodes` and `scans`: the number of each. */
   constructor(
     private readonly heap: SharedHeap,
     readonly address: number,
@@ -95,7 +95,7 @@ export class Analysis implements PlanAnalysis {
     return analysis;
   }
 
-  /** What another thread needs to count in the same place. */
+  /** The data with which another thread counts in the same place. */
   get shape(): AnalysisShape {
     return { address: this.address, nodes: this.nodes, scans: this.scans };
   }

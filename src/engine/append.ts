@@ -96,9 +96,7 @@ function symbolParts(vector: Vector, rowCount: number, heap: SharedHeap): Parts 
   return { values: new Uint8Array(out.buffer), heap: bytes, symbols };
 }
 
-/**
- * Number of cached addresses, so that texts that share their bytes (dictionary entries) are hashed once for each batch.
- */
+/** Number of cached addresses, so that shared texts (dictionary entries) are hashed only once for each batch. */
 const PLACES = 4096;
 
 /** Assigns a code to each distinct text. */

@@ -30,7 +30,7 @@ export function functionContext(context: QueryContext, at: number): FunctionCont
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
-/** Functions poll by rows, but a single row can be long. */
+/** Functions poll after a number of rows, but a single row can be long. */
 const LONG_TEXT_BYTES = 4_096;
 /** Copying such texts is cheaper than counting their bytes first. */
 const SHORT_TEXT_UNITS = 4_096;
@@ -42,7 +42,7 @@ function beforeString(context: QueryContext, length: number): void {
   context.poll();
   if (length > STRING_BYTES_MAX) {
     throw new SqlError(
-      `a text of ${length} bytes is too long for this function: ${STRING_BYTES_MAX} is the most`,
+      `a text of ${length} bytes is too long for this function: at most ${STRING_BYTES_MAX} are allowed`,
       0,
       SQLSTATE.programLimitExceeded,
     );

@@ -1,4 +1,4 @@
-/** Columns of the shared memory, as operators build, grow, gather and read them. */
+/** Columns in shared memory: building, growing, gathering and reading them. */
 export { fillNull, isNullAt } from "../types/mod.ts";
 export { gather } from "./columns/gather.ts";
 export { ColumnStore, NO_DICTIONARY, OutputColumns, sameDictionary } from "./columns/store.ts";

@@ -125,7 +125,7 @@ export class ConstantCalls {
     const { context, space, arena } = this, { heap } = context;
     const { entry, types } = this.functions.resolve(id);
     const { batch } = entry;
-    assert(batch !== undefined, `${id} runs in a kernel or over batches`);
+    assert(batch !== undefined, `${id} has neither a kernel form nor a batch form`);
     const rows = tags.map(() => space.allocate(ROW_BYTES)), result = space.allocate(ROW_BYTES);
     return (call, args) => {
       const columns = args.map(({ value }, k) => {
@@ -166,7 +166,7 @@ export class ConstantCalls {
       limitBytes: 0,
       release: () => {},
     };
-    const absent = () => assert(false, "constants are read from no table");
+    const absent = () => assert(false, "a constant expression reads no columns");
     const nowMicros = () => this.now.nowMicros ?? 0n, user = () => this.now.user ?? "";
     return {
       heap,
@@ -194,6 +194,6 @@ const ROW_BYTES = 64;
 
 class TooLong extends Error {
   constructor() {
-    super("left to the thread that runs the query");
+    super("the call is too expensive to evaluate during planning");
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The interfaces of the engine: batches, operators, and the resources of a query. The engine runs in exec workers and,
+ * The interfaces of the engine: batches, operators, and the resources of a query. The engine runs in query workers and,
  * for small queries, on main.
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
@@ -56,11 +56,11 @@ export interface QueryMemory {
   /** 0: no limit. */
   readonly limitBytes: number;
   /**
-   * Leaves a block to all threads of the query. It stays counted, any thread may free it, and `release` does not: use
-   * `onRelease`.
+   * Leaves a block to all threads of the query. It stays counted, and any thread may free it. `release` does not free
+   * it: use `onRelease`.
    */
   share(address: number): void;
-  /** Calls `free` before `release`, also if the thread fails, unless the returned function is called earlier. */
+  /** Calls `free` before `release`, even if the thread fails, unless the returned function is called earlier. */
   onRelease(free: () => void): () => void;
   /** Frees everything that remains, at the end of the query. */
   release(): void;
@@ -129,7 +129,7 @@ export interface QueryContext {
   chose?(choice: MeasuredChoice): void;
   /** Counts rows that a source has output; undefined if not needed. */
   countRead?(rows: number): void;
-  /** Counts rows that a source has, before it gives any. */
+  /** Counts rows that a source will read, before it returns any. */
   countToRead?(rows: number): void;
   /** Runs morsels on other workers too; undefined on main and with a single worker. */
   readonly parallel?: ParallelRunner;
@@ -160,9 +160,12 @@ export interface ParallelRunner {
 export interface PackedPlan {
   bytes: Uint8Array<ArrayBuffer>;
   scans: ScanReading[];
-  /** Parameter values, clock or metadata rows are still missing, so it must be completed for each execution. */
+  /**
+   * True if parameter values, the clock or metadata rows are missing, so that the plan must be completed for each
+   * execution.
+   */
   isOpen: boolean;
-  /** How many nodes the plan has. */
+  /** Number of nodes in the plan. */
   nodes: number;
   /** Columns of the plan's root. */
   columns: Column[];

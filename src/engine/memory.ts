@@ -101,7 +101,7 @@ export class CountedMemory implements QueryMemory {
     const size = this.blocks.get(address);
     if (size === undefined) return;
     this.blocks.delete(address);
-    // The query's count stays. Without a counter this thread is the only one, and its count is the query's.
+    // The query's count stays. Without a counter, this thread is the only one, and its count is the query's.
     if (this.counter !== undefined) this.units -= SharedHeap.blockBytes(size) / UNIT_BYTES;
   }
 

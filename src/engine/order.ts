@@ -286,7 +286,7 @@ function sourcesOf(words: OrderWords): KeySource[] {
 }
 
 /**
- * True if each value is beyond the previous one, so that rows are already in order. Mostly decided after a few rows.
+ * True if each value is beyond the previous one, so that rows are already in order. Usually decided after a few rows.
  */
 function isAscending(
   heap: SharedHeap,

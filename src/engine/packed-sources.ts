@@ -36,7 +36,7 @@ const CHUNK_NUMBERS = [
 ] as const satisfies readonly (keyof ColumnChunk)[];
 const STATS = ["min", "max", "sum"] as const;
 /**
- * A flag for the existence of the chunk, its numbers, the null count; then kind and value of each of the other
+ * A flag for the existence of the chunk, its numbers and the null count; then the kind and value of each of the other
  * statistics.
  */
 const STATISTIC_WORDS = 3;

@@ -25,7 +25,7 @@ import {
 const ALONE_ROWS = 1 << 18;
 const CHUNK_ROWS = 1 << 17;
 const CHUNKS_MAX = 64;
-/** With more columns, only few fit on a cache line. */
+/** With more columns, too few rows fit in a cache line. */
 const PACKED_COLUMNS_MAX = 32;
 const BUCKETS = 1 << BUCKET_BITS_MAX;
 
@@ -248,7 +248,7 @@ class Sorter {
     return this.table + level * SOURCE_BYTES * this.task.keys;
   }
 
-  /** Sorts few rows at once. */
+  /** Sorts few rows in one step. */
   sortAll(): void {
     const { functions, task: { elements, scratch, order, rowCount } } = this;
     functions.start(elements, order, rowCount, this.table);

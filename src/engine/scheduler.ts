@@ -21,7 +21,7 @@ export interface SchedulerOptions {
   /** URL of the workers' entry module. */
   workerUrl: URL;
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
-  /** Called for an unexpected error, which may turn the health check. */
+  /** Called for an unexpected error, which may make the health check fail. */
   onUnhandledError?: () => void;
   /** For tests: loses wakes. */
   notify?: Notify;
@@ -37,7 +37,7 @@ export interface QueryStatistics {
   /** The worker that leads it, or -1. */
   worker: number;
   rowsRead: number;
-  /** Upper bound; 0 if no source knows it. */
+  /** Upper bound; 0 if no source provides it. */
   rowsToRead: number;
   memoryBytes: number;
 }
@@ -48,7 +48,7 @@ export interface RunningQuery {
   cancel(): void;
   /** After the end, returns the final values. */
   statistics(): QueryStatistics;
-  /** Resolves when no thread works on it any more, so that its data may be freed. */
+  /** Resolves when no thread works on the query any more, so that its data may be freed. */
   ended: Promise<void>;
 }
 

@@ -12,27 +12,27 @@ import { type Files, join } from "./files.ts";
 import { checkFormat, FORMAT_VERSION } from "./format.ts";
 import { readSlots, syncSlot, writeSlot } from "./slots.ts";
 
-/** The records for the readers, or what has changed in them. */
+/** The records for readers, or their changes. */
 export interface AccessPublication {
-  /** All records as the checkpoint has them, after a start: a copy of bytes takes a fraction of the time of many texts. */
+  /** All records in the form of the checkpoint, after a start: copying bytes is much faster than copying many texts. */
   stored?: Uint8Array;
   /** Later changes. */
   changes: RecordChange[];
 }
 
 export class AccessRecords {
-  /** Generation of the newest durable slot; 0: none was written yet. */
+  /** Generation of the newest durable slot; 0 if none has been written. */
   generation = 0;
   private appliedLsn = 0;
   private isChanged = false;
-  /** The loaded slot's payload until the records are needed: many starts need none. */
+  /** The loaded slot's payload, until the records are needed. Many starts do not need them. */
   private stored: Uint8Array | undefined;
   private decoded = new Map<string, string>();
   private unpublished: AccessPublication = { changes: [] };
-  /** What was replaced since the last savepoint. */
+  /** Records replaced since the last savepoint, with their old texts. */
   private replaced: [key: string, text: string | undefined][] | undefined;
 
-  /** LSN of the last block that concerned them. */
+  /** LSN of the last block that changed the records. */
   get lsn(): number {
     return this.appliedLsn;
   }
@@ -58,7 +58,7 @@ export class AccessRecords {
   check(changes: readonly AccessChange[]): void {
     for (const { key, before } of changes) {
       if ((this.records.get(key) ?? null) === before) continue;
-      const message = "Cannot change access control: another statement has changed it meanwhile";
+      const message = "Cannot change access control: another statement has changed it in the meantime";
       throw new SqlError(message, -1, SQLSTATE.serializationFailure);
     }
   }

@@ -13,7 +13,7 @@ import type { AppendBatch, AppendColumn, PartitionMove, TableSchema } from "./co
 import { align } from "./bytes.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 
-/** `access`: what it means for grants. */
+/** `access`: the change of grants that results. */
 export type Definition =
   & { access?: TableEvent }
   & (

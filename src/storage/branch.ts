@@ -325,7 +325,7 @@ export class Branch {
     const addedBytes = this.store.memory.tailBytes - this.tailBytesBefore;
     if (this.entryBytes + this.ownBytes + addedBytes <= this.limitBytes) return;
     throw new SqlError(
-      `Cannot hold the changes of the transaction: they take more than ${this.limitBytes} bytes, the limit of a query`,
+      `Cannot hold the changes of the transaction: they take more than ${this.limitBytes} bytes, the memory limit of a query`,
       0,
       SQLSTATE.outOfMemory,
     );
@@ -456,7 +456,7 @@ export class Branch {
       this.entries.forEach(({ what }, k) => {
         if (what.kind === "definition") store.access.follow(what.definition.access, lsns[k]);
       });
-      // From here on nothing can fail except making a directory.
+      // After this point only the creation of a directory can fail.
       for (const { base, table } of changed) if (base === undefined) store.makeDirectory(table);
       for (const { base, table, start, isDropped } of changed) {
         const { id } = table.schema;
@@ -486,7 +486,7 @@ function reset({ table, start }: Fork): void {
 }
 
 function nameIsTaken(name: string): SqlError {
-  return new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
+  return new SqlError(`Cannot use the name ${name}: a table of that name exists`, 0, SQLSTATE.duplicateTable);
 }
 
 function hasSameRows(a: Segments<Segment>, b: Segments<Segment>): boolean {
@@ -497,7 +497,7 @@ function hasSameRows(a: Segments<Segment>, b: Segments<Segment>): boolean {
 }
 
 /**
- * Leaves out row changes that a later truncate made irrelevant, and all changes of tables that were created and dropped
+ * Omits row changes that a later truncate made irrelevant, and all changes of tables that were both created and dropped
  * here.
  */
 function withoutReplaced(entries: readonly Entry[], isForked: (tableId: number) => boolean): Entry[] {

@@ -13,7 +13,7 @@ import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
 import { TableStore } from "./writer.ts";
 
 const RUNS = 30, STEPS = 150;
-/** Some transactions have a small limit, so that their changes are refused. */
+/** Some transactions have a low memory limit, so that their changes are refused. */
 const LIMITS_BYTES = [1 << 20, 1 << 20, 12_000];
 const COLUMNS = { id: "LONG", sym: "SYMBOL", text: "VARCHAR", ts: "TIMESTAMP" };
 const TYPES = { 0: "LONG", 1: "SYMBOL", 2: "VARCHAR", 3: "TIMESTAMP" };

@@ -105,7 +105,7 @@ export class ByteReader {
   }
 
   end(): void {
-    assert(this.at === this.bytes.length, "no bytes are left over");
+    assert(this.at === this.bytes.length, "all bytes have been read");
   }
 
   private take(count: number): number {

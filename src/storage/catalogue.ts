@@ -163,7 +163,7 @@ class Snapshot implements TableSnapshot {
 
 /** Sources of the segments of a page, the first of which is the segment `ordinal` of the table, by requested columns. */
 const pageSources = new WeakMap<Page<SegmentRecord>, Map<string, { ordinal: number; sources: SegmentSource[] }>>();
-/** Kept for a page. */
+/** Maximum number of cached lists for a page. */
 const PAGE_SOURCES_MAX = 8;
 
 /** Most pages stay when the table changes, and so do their sources. */
@@ -216,7 +216,7 @@ function snapshotAfter(before: Snapshot | undefined, change: TableChange, versio
 /** Another session has dropped a table that a transaction has changed. */
 export function tableLost(name: string): SqlError {
   return new SqlError(
-    `Cannot go on with the transaction: table ${name} was dropped by another session`,
+    `Cannot continue the transaction: table ${name} was dropped by another session`,
     -1,
     SQLSTATE.serializationFailure,
   );
@@ -227,7 +227,7 @@ export function tableLost(name: string): SqlError {
  * ones otherwise.
  */
 class BranchMirror implements Catalogue {
-  /** Undefined: the transaction has dropped the table. */
+  /** Undefined if the transaction has dropped the table. */
   private readonly own = new Map<number, Snapshot | undefined>();
 
   constructor(private readonly committed: CatalogueMirror) {}
@@ -275,7 +275,7 @@ class AccessMirror implements AccessSource {
   private decoded = RecordMap.of();
   private readonly listeners = new Set<(changes: readonly RecordChange[]) => void>();
 
-  /** Without access control nobody asks for them, and they stay undecoded. */
+  /** Without access control the records are not needed, and stay undecoded. */
   get records(): RecordMap {
     if (this.stored !== undefined) {
       this.decoded = RecordMap.of(decodeRecords(this.stored));

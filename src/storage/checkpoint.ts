@@ -1,6 +1,6 @@
 /**
- * Makes a checkpoint. For each table it syncs data, dictionaries and manifest, in this order; then it writes the
- * catalogue and drops the log. Until then the log alone provides durability.
+ * Makes a checkpoint. For each table it syncs data, dictionaries and manifest, in this order. Then it writes the
+ * catalogue and truncates the log. Until then only the log provides durability.
  */
 import { type Files, join } from "./files.ts";
 import { encodeCatalog } from "./manifest.ts";

@@ -14,7 +14,7 @@ export const SEGMENT_ROWS_MAX = 65_536;
 const TEXT_BLOCK_MIN = 4096, TEXT_BLOCK_MAX = 1 << 20;
 
 export interface Chunk {
-  /** The published form. `file` is -1 until the chunk is on disk; `address` is 0 when it is not in memory. */
+  /** The published form. `file` is -1 until the chunk is on disk. `address` is 0 if it is not in memory. */
   readonly plain: ColumnChunk;
   readonly values?: MemoryBlock;
   /** Number of rows that `values` has space for. */
@@ -150,7 +150,7 @@ export class ChunkMaker {
     return { plain: plainOf(values.address, rowCount * width, stats), values, capacity, texts, textBytes };
   }
 
-  /** Writes a chunk to its table's data file. `keep`: the values stay in memory too. */
+  /** Writes a chunk to its table's data file. `keep`: the values also stay in memory. */
   store(tag: string, chunk: Chunk, rowCount: number, keep: boolean, data: DataFiles): Chunk {
     const valueBytes = rowCount * LAYOUT_WIDTH[layoutOf(tag)];
     const { address } = chunk.plain;
@@ -183,7 +183,7 @@ export class ChunkMaker {
     }
     relocateTexts(this.heap, block.address, rowCount, block.address + valueBytes);
     block.used = block.sizeBytes;
-    // The texts stay where they are, so the block must stay too.
+    // The texts stay in place, so the block must stay too.
     return { address: block.address, texts: [block], textBytes: sizeBytes - valueBytes, release() {} };
   }
 

@@ -37,7 +37,7 @@ export interface WriterPort {
 /** Number of batches of a bulk load that may be queued at the writer. */
 const LOADS_UNDERWAY_MAX = 4;
 
-/** Commands that succeed on a full disk, so their success does not show that space was found. */
+/** Commands that also succeed on a full disk, so that their success does not show that there is space again. */
 const CHANGE_NOTHING: ReadonlySet<Command["kind"]> = new Set([
   "open",
   "hold",
@@ -184,7 +184,7 @@ export class WriterClient implements StorageWriter {
 
 const VIEWS = { u8: Uint8Array, i32: Int32Array, i64: BigInt64Array } as const;
 
-/** A view in a buffer of its own, or in the gathered buffer. `length` counts elements. */
+/** A view in a separate buffer, or in the gathered buffer. `length` counts elements. */
 interface PackedView {
   view: keyof typeof VIEWS;
   buffer?: ArrayBuffer;
@@ -196,18 +196,18 @@ interface PackedView {
 export interface Packed {
   value: unknown;
   /**
-   * Contains all views that are small or cover only a part of their buffer: copying them is cheaper than one buffer
-   * each.
+   * Contains all views that are small or cover only a part of their buffer, because copying them is cheaper than
+   * transferring a buffer for each.
    */
   gathered: ArrayBuffer;
 }
 
-/** Views of at least this size keep their buffer, if they cover all of it. */
+/** Views of at least this size keep their buffer if they cover all of it. */
 const OWN_BUFFER_BYTES_MIN = 65_536;
 
 /**
- * Replaces views by offsets in bare buffers, which are transferred. The synchronous receive walks everything that it
- * gets, and it would walk a view value by value.
+ * Replaces views by offsets in bare buffers, which are transferred. The synchronous receive visits everything in a
+ * message, and it would visit a view value by value.
  */
 export function pack(value: unknown, transfer: Set<ArrayBuffer>): Packed {
   const parts: Uint8Array[] = [];

@@ -7,7 +7,7 @@ import { HeapFullError } from "./heap.ts";
 export type Command =
   | Change
   | PartitionChange
-  /** The first of these with a new transaction id begins the transaction. */
+  /** The first change with a new transaction id begins the transaction. */
   | { kind: "change"; transactionId: number; limitBytes: number; changes: OrderedChange[] }
   | { kind: "fork"; transactionId: number; limitBytes: number; tableId: number }
   | { kind: "rollbackTo"; transactionId: number; ordinal: number }

@@ -44,9 +44,12 @@ export interface SegmentRecord {
   chunks: (ColumnChunk | undefined)[];
 }
 
-/** Where the values of one column in one segment are. A missing chunk (undefined) is a column added later: all null. */
+/**
+ * The location of the values of one column in one segment. A missing chunk (undefined) belongs to a column added later:
+ * all null.
+ */
 export interface ColumnChunk {
-  /** Address of the values in shared memory (data not yet stored), or 0: read them from the file. */
+  /** Address of the values in shared memory (data not yet stored), or 0 if they are in the file. */
   address: number;
   /** Index into `ScanSource.files`, offset and stored size; used when `address` is 0. */
   file: number;
@@ -121,7 +124,7 @@ export interface TableSnapshot {
   readonly timestampMin: bigint | null;
   readonly timestampMax: bigint | null;
   partitions(): PartitionInfo[];
-  /** Partitions that were detached, in order. Their rows are in no source. */
+  /** Detached partitions, in order. Their rows are in no source. */
   detachedPartitions(): PartitionInfo[];
   /** Segments in order (oldest first), pruned by `intervals`. A kept segment may contain rows outside the intervals. */
   source(columnIds: readonly number[], intervals?: readonly Interval[]): ScanSource;
@@ -162,10 +165,13 @@ export interface UpdateBatch {
   columns: AppendColumn[];
 }
 
-/** A change that is allowed in a transaction. `creator`: the principal that gets all rights on the new table or columns. */
+/**
+ * A change that is allowed in a transaction. `creator`: the principal that gets all permissions on the new table or
+ * columns.
+ */
 export type Change =
   | { kind: "createTable"; table: NewTable; rows?: AppendBatch[]; creator?: string }
-  /** `permissions`: what was granted on it goes as well. */
+  /** `permissions`: also removes the permissions on the table. */
   | { kind: "dropTable"; tableId: number; permissions?: boolean }
   | { kind: "truncate"; tableId: number }
   | { kind: "rename"; tableId: number; to: string }
@@ -177,7 +183,7 @@ export type Change =
   | { kind: "update"; tableId: number; version: number; batch: UpdateBatch }
   | { kind: "delete"; tableId: number; version: number; rowIds: BigInt64Array };
 
-/** Options of a table that can be changed. Those that are not given stay; `ttl: null` removes it. */
+/** Changeable options of a table. Omitted options stay; `ttl: null` removes the time to live. */
 export interface TableOptions {
   readonly ttl?: TableSchema["ttl"] | null;
   readonly dedupKeys?: readonly number[];
@@ -185,7 +191,7 @@ export interface TableOptions {
   readonly wal?: boolean;
 }
 
-/** Moves the partition that begins at `start`. From nowhere is not possible: rows come by INSERT. */
+/** Moves the partition that begins at `start`. A new partition cannot be created this way, only by INSERT. */
 export interface PartitionMove {
   readonly start: bigint;
   readonly from: "attached" | "detached";
@@ -195,7 +201,7 @@ export interface PartitionMove {
 /** `ordinal`: position among the transaction's changes. */
 export type OrderedChange = Change & { ordinal: number };
 
-/** Moves all of these partitions or none. It is no part of a transaction. */
+/** Moves all of these partitions or none. Not allowed in a transaction. */
 export interface PartitionChange {
   kind: "partitions";
   tableId: number;
@@ -212,7 +218,7 @@ export interface StorageTransaction {
   readonly catalogue: Catalogue;
   /** Applies all changes or none. Returns the new table's id if the last change creates a table. */
   change(changes: OrderedChange[]): Promise<number | undefined>;
-  /** From now on `catalogue` returns the transaction's own state of the table, so that rows can be addressed by id. */
+  /** After this, `catalogue` returns the transaction's own state of the table, so that rows can be addressed by id. */
   fork(tableId: number): Promise<void>;
   /** Undoes the changes after this ordinal. */
   rollbackTo(ordinal: number): Promise<void>;
@@ -228,15 +234,15 @@ export interface StorageTransaction {
  */
 export interface StorageWriter {
   createTable(table: NewTable, rows?: AppendBatch[], creator?: string): Promise<TableSnapshot>;
-  /** Begins a table with more rows than should be held in memory at once. The table is invisible until its `commit`. */
+  /** Begins a table with more rows than memory should hold at once. The table is invisible until its `commit`. */
   beginLoad(table: NewTable, creator?: string): Promise<BulkLoad>;
   /** All batches of one call are committed together and become visible together. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
-  /** Any other change. Returns the new table's id, if the change creates one. */
+  /** Makes any other change. Returns the new table's id, if the change creates one. */
   change(change: Change | PartitionChange): Promise<number | undefined>;
   /**
-   * Changes records of access control, all or none. @throws {SqlError} 40001 if a record is no longer what `before` says: repeat
-   * the change from the current records.
+   * Changes records of access control, all or none. @throws {SqlError} 40001 if a record differs from its `before`:
+   * repeat the change from the current records.
    */
   changeAccess(changes: readonly AccessChange[]): Promise<void>;
   /** Begins a transaction that may hold `limitBytes` of memory for its changes. */
@@ -265,7 +271,7 @@ export interface BulkLoad {
   abort(): Promise<void>;
 }
 
-/** A record of access control that is replaced. Null: there is none. */
+/** A replacement of a record of access control. Null means that there is no record. */
 export interface AccessChange {
   readonly key: string;
   readonly before: string | null;

@@ -2,13 +2,13 @@
 import * as fs from "node:fs/promises";
 import { DIRECTORY_MODE, join } from "./files.ts";
 
-/** The start makes these anew. */
+/** Files that a start creates again. */
 const LEFT_OUT = new Set(["lock", "reserve"]);
 
 /**
  * Copies the database. The copy contains everything that was acknowledged before the call, and it is on stable storage
- * at the end. Data that the writer adds meanwhile lies behind what the manifests list, or in the log, which is copied
- * to its current end. If the last block was copied only in part, opening the copy cuts it off like any torn tail.
+ * at the end. Data that the writer adds meanwhile is after the end of the listed data, or in the log, which is copied
+ * to its current end. If the last block was copied only in part, opening the copy truncates it like any torn tail.
  */
 export async function copyDatabase(
   from: string,
@@ -29,7 +29,7 @@ async function copyDirectory(
 ): Promise<void> {
   await fs.mkdir(to, { recursive: true, mode: DIRECTORY_MODE });
   const entries = await fs.readdir(from, { withFileTypes: true });
-  // The log goes first: its blocks may refer to files that were made before them.
+  // The log is copied first, because its blocks may refer to files that were created before them.
   entries.sort((a, b) => Number(b.name === "log") - Number(a.name === "log"));
   for (const entry of entries) {
     signal?.throwIfAborted();

@@ -27,7 +27,7 @@ export interface DataFile {
   /** Bytes of extents that the current state lists. */
   liveBytes: number;
   removed: boolean;
-  /** Nothing is added to the file any more. */
+  /** True if nothing is added to the file any more. */
   full?: true;
 }
 

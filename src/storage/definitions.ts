@@ -109,14 +109,16 @@ export function creation(schema: TableSchema, creator: string | undefined): Extr
   };
 }
 
-/** @throws {SqlError} if a partition is not where the move begins, or its place is taken. */
+/**
+ * @throws {SqlError} if a partition is not at the move's source, or its destination is occupied.
+ */
 export function partitionMoves(table: Table, moves: readonly PartitionMove[]): Definition {
   for (const { start, from, to } of moves) {
     if (!table.hasPartition(from, start)) {
       throw new SqlError(`Cannot move the partition: it is not ${from}`, 0, SQLSTATE.serializationFailure);
     }
     if (to !== "nowhere" && table.hasPartition(to, start)) {
-      throw new SqlError(`Cannot move the partition: one of its name is ${to}`, 0, SQLSTATE.serializationFailure);
+      throw new SqlError(`Cannot move the partition: one with its name is ${to}`, 0, SQLSTATE.serializationFailure);
     }
   }
   return { op: "partitions", moves };
@@ -147,7 +149,11 @@ function columnOf({ columns }: TableSchema, id: number): TableColumn {
 
 function checkColumnIsNew(columns: readonly TableColumn[], name: string): void {
   if (columns.some((column) => column.name.toLowerCase() === name.toLowerCase())) {
-    throw new SqlError(`Cannot use the name ${name}: the table has such a column`, 0, SQLSTATE.duplicateColumn);
+    throw new SqlError(
+      `Cannot use the name ${name}: the table already has a column of that name`,
+      0,
+      SQLSTATE.duplicateColumn,
+    );
   }
 }
 

@@ -42,7 +42,7 @@ export class SymbolTable {
   }
 
   /**
-   * Appends the entries that are not on disk yet (length u32 and bytes each, behind a header: `format.ts`) and syncs.
+   * Appends the entries that are not on disk yet (length u32 and bytes each, after a header: `format.ts`) and syncs.
    * Bytes beyond `stored` are leftovers and are overwritten.
    */
   store(files: Files, path: string): void {
@@ -109,7 +109,7 @@ export class SymbolTable {
     return u8.subarray(u32[pair], u32[pair] + i32[pair + 1]);
   }
 
-  /** Gives all memory back, as of version `version`. */
+  /** Frees all memory, as of version `version`. */
   retire(version: number): void {
     for (const block of [this.entries, ...this.arenas, ...this.outgrown]) {
       block.refs = 0;

@@ -1,6 +1,6 @@
 /**
- * A test double of `realFiles`: a file system in memory that knows what was synced. On request it dies, loses or reorders writes,
- * fails, or fills up.
+ * A test double of `realFiles`: a file system in memory that tracks what was synced. On request it dies, loses or
+ * reorders writes, fails, or becomes full.
  */
 import { DiskFullError } from "../errors.ts";
 import { type File, type Files, parentOf } from "./files.ts";
@@ -54,7 +54,7 @@ class Inode {
 
 interface NameChange {
   path: string;
-  /** undefined: the name is removed. */
+  /** Undefined if the name is removed. */
   to: Inode | "directory" | undefined;
 }
 

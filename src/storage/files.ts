@@ -26,7 +26,7 @@ export interface Files {
   rename(from: string, to: string): void;
   remove(path: string): void;
   removeDirectory(path: string): void;
-  /** Makes parents too. Durable only after `syncDirectory` of each parent. */
+  /** Creates parent directories too. They are durable only after `syncDirectory` of each parent. */
   makeDirectory(path: string): void;
   /** Names in a directory, sorted. */
   list(path: string): string[];
@@ -48,7 +48,7 @@ export function writeFully(file: File, buffers: readonly Uint8Array[], position:
   while (left.length > 0) {
     const some = left.length > BUFFERS_MAX ? left.slice(0, BUFFERS_MAX) : left;
     let written = file.write(some, position);
-    if (written <= 0) throw new Error(`${file.path}: nothing could be written at ${position}`);
+    if (written <= 0) throw new Error(`${file.path}: no bytes could be written at ${position}`);
     position += written;
     let k = 0;
     while (k < left.length && written >= left[k].length) written -= left[k++].length;
@@ -79,7 +79,7 @@ export class ReadAhead implements ReadableFile {
    */
   take(position: number, size: number): Uint8Array<ArrayBuffer> {
     if (position < this.start || position + size > this.start + this.window.length) {
-      // A new window each time, because views of the last one may be in use.
+      // Allocates a new window each time, because views of the last one may be in use.
       const window = new Uint8Array(Math.max(WINDOW_BYTES, size + 8));
       this.start = position - position % 8;
       this.window = window.subarray(0, readFully(this.file, window, this.start));
@@ -204,7 +204,7 @@ export const realFiles: Files = {
   },
 };
 
-/** The same files on a disk whose syncs take `delayMs` longer. Blocks the thread, as a sync does. */
+/** The same files on a disk whose syncs take `delayMs` longer. Blocks the thread like a sync. */
 export function withSlowSync(files: Files, delayMs: number): Files {
   const never = new Int32Array(new SharedArrayBuffer(4));
   const slowly = (sync: () => void) => {

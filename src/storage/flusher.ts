@@ -49,7 +49,7 @@ export class Flusher {
       if (this.memory.tailBytes > memoryBytes) this.flushTails(this.memory.tailBytes - memoryBytes * 0.75);
       this.unflushableBytes = this.memory.tailBytes;
     } catch (error) {
-      this.options.log("ERROR", `segments could not be stored: ${(error as Error).message}`);
+      this.options.log("ERROR", `segments could not be flushed: ${(error as Error).message}`);
     }
   }
 

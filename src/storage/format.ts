@@ -1,7 +1,7 @@
 /**
- * The format version of all files: catalogue, manifests, log, dictionaries and data files each record it, so that each file can be
- * checked by itself. Raise it for any change that the previous version cannot read, and keep reading the older formats:
- * `tests/roots/` has a root of each.
+ * The format version of all files. Catalogue, manifests, log, dictionaries and data files each record it, so that each
+ * file can be checked by itself. Raise it for any change that the previous version cannot read, and keep reading the
+ * older formats: `tests/roots/` has a root of each.
  *
  *     0   as 1, but catalogue, log and data files do not record it
  *     1   the first recorded version
@@ -21,12 +21,13 @@ export function checkFormat(path: string, version: number): void {
   throw new ConfigError(
     "cairo.root",
     `${path} was written by a newer version (format ${version}; this one reads up to ${FORMAT_VERSION}): ` +
-      "start that version again, or restore a backup of before",
+      "start that version again, or restore an older backup",
   );
 }
 
 /**
- * The first bytes of a file: magic u32, crc u32 of all behind it, version u32, zeros. Extents begin at multiples of 64.
+ * The first bytes of a file: magic u32, crc u32 of all following bytes, version u32, zeros. Extents begin at multiples
+ * of 64.
  */
 export const HEADER_BYTES = 64;
 export const DATA_MAGIC = 0x54414453; // "SDAT"
@@ -41,7 +42,7 @@ export function encodeHeader(magic: number): Uint8Array {
   return bytes;
 }
 
-/** Returns undefined if the bytes are no valid header: the file is of format 0, or damaged. */
+/** Returns undefined if the bytes are not a valid header: the file has format 0, or is damaged. */
 export function headerVersion(bytes: Uint8Array, magic: number): number | undefined {
   if (bytes.length < HEADER_BYTES) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, HEADER_BYTES);

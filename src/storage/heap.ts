@@ -67,7 +67,7 @@ export const SHARED_WORD = {
   neverCancelled: 134,
   /** Number of parallel sections. */
   sections: 135,
-  /** The oldest version of the catalogue that a reader may still look at: an i64 (index 68 of the i64 view). */
+  /** The oldest version of the catalogue that a reader may still use: an i64 (index 68 of the i64 view). */
   oldestVersion: 136,
   /** Number of commands sent to the writer, which sleeps on this word. */
   writerWake: 138,
@@ -181,7 +181,7 @@ export class SharedHeap {
       // Blocks whose pages go back to the system are free again within milliseconds.
       if (Atomics.load(this.i32, GIVING_BACK) > 0) continue;
       throw new HeapFullError(
-        `no block of ${sizeBytes} bytes is left: ${this.usedBytes()} of ${this.sizeBytes()} bytes are in use`,
+        `no free block of ${sizeBytes} bytes: ${this.usedBytes()} of ${this.sizeBytes()} bytes are in use`,
       );
     }
   }
@@ -237,7 +237,7 @@ export class SharedHeap {
     }
   }
 
-  /** Free memory that has pages. An estimate: when a block is split, its pages are assumed to lie at its start. */
+  /** Free memory that has pages. An estimate: when a block is split, its pages are assumed to be at its start. */
   warmFreeBytes(): number {
     return UNIT_BYTES * this.i32[WARM_UNITS];
   }
@@ -290,7 +290,7 @@ export class SharedHeap {
     let left = exactUnits(sizeBytes), unit = this.unitOf(address);
     this.lock();
     this.countUsed(left - (1 << order), tag);
-    // Halve repeatedly: halves that are needed whole are kept, one is halved again, those behind it are freed.
+    // Halve repeatedly: halves that are needed completely are kept, one is halved again, and those after it are freed.
     while (left < 1 << order) {
       const half = 1 << --order;
       if (left > half) {
@@ -385,7 +385,9 @@ export class SharedHeap {
     this.stateOf(unit, order, true);
   }
 
-  /** @returns Its warm units. */
+  /**
+   * @returns the unit's warm units
+   */
   private unlink(unit: number, order: number): number {
     const word = this.addressOf(unit) / 4;
     const previous = this.i32[word], next = this.i32[word + 1];
@@ -414,7 +416,7 @@ function exactUnits(sizeBytes: number): number {
 function orderOf(sizeBytes: number): number {
   const units = Math.max(1, Math.ceil(sizeBytes / UNIT_BYTES));
   const order = 32 - Math.clz32(units - 1);
-  if (order >= ORDER_COUNT) throw new HeapFullError(`a block of ${sizeBytes} bytes is larger than any`);
+  if (order >= ORDER_COUNT) throw new HeapFullError(`a block of ${sizeBytes} bytes exceeds the maximum block size`);
   return units === 1 ? 0 : order;
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHeap, HeapFullError, SharedHeap } from "./heap.ts";
 
-Deno.test("SharedHeap gives blocks that do not overlap and takes all of them back", () => {
+Deno.test("SharedHeap returns blocks that do not overlap, and can free all of them", () => {
   const heap = createHeap(16 << 20);
   const whole = heap.sizeBytes();
   let seed = 7;
@@ -53,7 +53,7 @@ Deno.test("SharedHeap lists free blocks, and take() succeeds only for blocks tha
   assert.equal(heap.usedBytes(), 0);
 });
 
-Deno.test("SharedHeap counts the free memory that has pages, whatever is split and merged", () => {
+Deno.test("SharedHeap counts the free memory that has pages, regardless of splits and merges", () => {
   const heap = createHeap(1 << 26);
   assert.equal(heap.warmFreeBytes(), 0);
   const addresses = Array.from({ length: 16 }, () => heap.allocate(1 << 20, "query"));

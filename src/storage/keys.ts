@@ -1,4 +1,4 @@
-/** Row keys as strings, for tables with deduplication keys. Only rows with equal timestamps get here. */
+/** Row keys as strings, for tables with deduplication keys. Only rows with equal timestamps are compared by them. */
 import { fillNullBytes, typeOf } from "../types/mod.ts";
 import type { TableColumn, TableSchema } from "./contract.ts";
 import { type RowColumn, type Rows, takeRows } from "./rows.ts";
@@ -48,7 +48,7 @@ function latin1(bytes: Uint8Array, from: number, to: number): string {
   return text;
 }
 
-/** The key of a column that is not given: for types without null it is that of false or 0. */
+/** The key of an omitted column. For types without null it is the key of false or 0. */
 export function missingKey(tag: string): KeyReader {
   return typeOf(tag).nullable ? nullKey : () => nullBitsOf(tag);
 }
@@ -57,7 +57,7 @@ export function addedKey(tag: string, column: RowColumn | undefined): KeyReader 
   return column === undefined ? missingKey(tag) : keyReader(tag, column.values, 0, column.heap ?? new Uint8Array(0), 0);
 }
 
-/** Of rows in time order, keeps the last one of each time and key. */
+/** Keeps the last row for each time and key, from rows in time order. */
 export function lastOfSameKeys(schema: TableSchema, keys: readonly TableColumn[], rows: Rows): Rows {
   const { times, rowCount } = rows;
   const readers = keys.map(({ id, type }) => addedKey(type, rows.columns[id]));

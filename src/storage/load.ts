@@ -28,7 +28,9 @@ export class Load {
     this.columnIds = table.schema.columns.map((column) => column.id);
   }
 
-  /** @throws {SqlError} for values that the table cannot take. */
+  /**
+   * @throws {SqlError} for values that the table does not accept.
+   */
   add(packed: Uint8Array): void {
     const { table } = this;
     const batch = unpackAppendBatch(packed, this.columnIds);

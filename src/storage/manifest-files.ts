@@ -27,7 +27,7 @@ import {
 } from "./slots.ts";
 import type { Segment, Table } from "./table.ts";
 
-/** Edits of this size never need a new snapshot, however small theirs is. */
+/** Edits up to this size never need a new snapshot, even if their snapshot is small. */
 const EDITS_BYTES_MIN = 4096;
 
 const baseOf = (directory: string) => join(directory, "manifest");
@@ -36,7 +36,7 @@ function editsPath(directory: string, generation: number): string {
   return join(directory, `edits.${generation % 2}`);
 }
 
-/** Makes the table's current state durable. The caller has synced the files that it names. */
+/** Makes the table's current state durable. The caller has synced the files that it lists. */
 export function writeManifest(files: Files, table: Table): void {
   const { directory, segments, detached, stored } = table;
   const generation = table.generation + 1;
@@ -71,7 +71,7 @@ export function writeManifest(files: Files, table: Table): void {
       return;
     }
   }
-  // Not into the slot that is in use: until the catalogue is written, only that one may be whole.
+  // Not into the slot in use, because until the catalogue is written, only that one may be complete.
   const next = stored !== undefined && stored.generation % 2 === generation % 2 ? generation + 1 : generation;
   const payload = encodeManifest({ ...head, segments: segments.slice().map(renumbered), detached: outside() });
   writeSlot(files, baseOf(directory), next, payload);
@@ -80,7 +80,10 @@ export function writeManifest(files: Files, table: Table): void {
   table.generation = next;
 }
 
-/** `position`: where the last whole edit ends; what lies behind it is left from an interrupted write or an older snapshot. */
+/**
+ * `position`: end of the last complete edit. The bytes after it are left from an interrupted write or an older
+ * snapshot.
+ */
 function appendEdit(files: Files, path: string, position: number, record: Uint8Array[]): void {
   const file = files.open(path, "create");
   try {
@@ -96,11 +99,11 @@ function appendEdit(files: Files, path: string, position: number, record: Uint8A
 export interface ReadManifest {
   /** Its segments refer to its files by index. */
   manifest: Manifest;
-  /** Ids of files that the snapshot or an edit lists, but not the last one. */
+  /** Ids of files that are in the snapshot or an edit, but not in the last one. */
   removed: ReadonlySet<number>;
-  /** Of the snapshot, or of its last edit. */
+  /** Generation of the snapshot, or of its last edit. */
   generation: number;
-  /** Of the snapshot. */
+  /** Slot of the snapshot. */
   slot: Slot;
   editsBytes: number;
 }
@@ -120,7 +123,7 @@ export function readManifest(files: Files, directory: string, generation: number
     new CorruptFileError(path, `generation ${generation} is missing: the edits end with ${found.generation}`);
 }
 
-/** Syncs what was read: the process that wrote it may have died before its sync. */
+/** Syncs a manifest that was read, because the process that wrote it may have died before its sync. */
 export function syncManifest(files: Files, directory: string, { slot, editsBytes }: ReadManifest): void {
   syncSlot(files, slotPath(baseOf(directory), slot.generation));
   if (editsBytes > 0) syncSlot(files, editsPath(directory, slot.generation));

@@ -25,7 +25,7 @@ export interface Manifest extends ManifestHead {
 
 export interface ManifestEdit extends ManifestHead {
   splices: SplicedSegments<StoredSegment>[];
-  /** Undefined: as before. */
+  /** Undefined if unchanged. */
   detached?: StoredSegment[];
 }
 
@@ -171,7 +171,7 @@ export interface CatalogRecord {
   logStart: number;
   nextTableId: number;
   nextFileId: number;
-  /** Generation of the slot with the records of access control, or an earlier one; 0: there is none. */
+  /** Generation of the slot with the records of access control, or an earlier one; 0 if there is none. */
   access?: number;
   tables: CatalogEntry[];
 }

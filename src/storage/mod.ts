@@ -44,7 +44,7 @@ export { type Files, realFiles } from "./files.ts";
 export { copyDatabase, syncDirectory } from "./copy.ts";
 
 export interface StorageOptions {
-  /** The `db` directory. It is made if it does not exist. */
+  /** The `db` directory. It is created if it does not exist. */
   root: string;
   /** Size of the whole shared memory. */
   heapSizeBytes: number;
@@ -213,7 +213,7 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage>
       worker.onerror = (again) => again.preventDefault();
       const reason = event.message || "unknown error";
       options.log?.("CRITICAL", `the writer has failed: ${reason}`);
-      client.fail(new SqlError(`Cannot write: the writer has failed, ${reason}`, 0, SQLSTATE.internal));
+      client.fail(new SqlError(`Cannot write: the writer has failed: ${reason}`, 0, SQLSTATE.internal));
       options.onWriterFailed?.(reason);
       reject(new Error(`the writer has failed: ${reason}`));
     };

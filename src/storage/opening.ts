@@ -16,7 +16,7 @@ import { NOTHING_DETACHED, type Table } from "./table.ts";
 import { BLOCK_KIND, BlockReader } from "./wal.ts";
 import type { Store } from "./store.ts";
 
-/** Rows are applied in groups of up to this many: late rows cost less in large groups. */
+/** Maximum number of rows to apply together. Late rows cost less in large groups. */
 const GROUP_ROWS_MAX = 1_000_000;
 
 /**
@@ -47,7 +47,7 @@ export function setDamage(store: Store, table: Table, error: CorruptFileError): 
   table.detached = NOTHING_DETACHED;
   table.changed = true;
   store.publisher.touch(table);
-  store.options.onDamage(`table ${table.schema.name} cannot be used: ${error.message}`);
+  store.options.onDamage(`table ${table.schema.name} is unusable: ${error.message}`);
 }
 
 function loadManifest(store: Store, table: Table): void {

@@ -63,7 +63,7 @@ class Database {
 
 const withTtl = { ...newTable("t", { ts: "TIMESTAMP" }, "ts"), ttl: { count: 2, unit: "DAY" } };
 
-Deno.test("the time to live counts from the newest row, and from now while that row is in the future", () => {
+Deno.test("the time to live counts from the newest row, or from now if that row is in the future", () => {
   const clock = { days: 10n };
   const db = new Database(new FaultyFiles({}, () => 0.5), clock);
   db.do({ kind: "createTable", table: withTtl });
@@ -76,7 +76,7 @@ Deno.test("the time to live counts from the newest row, and from now while that 
   assert.deepEqual(db.days, [1000]);
 });
 
-Deno.test("replay drops what was dropped, whatever the clock says", () => {
+Deno.test("replay drops the same partitions as before, regardless of the clock", () => {
   const files = new FaultyFiles({}, () => 0.5);
   const db = new Database(files, { days: 10n });
   db.do({ kind: "createTable", table: withTtl });
@@ -85,7 +85,7 @@ Deno.test("replay drops what was dropped, whatever the clock says", () => {
   assert.deepEqual(new Database(files.afterKill(), { days: 2n }).days, [8, 9, 1000]);
 });
 
-Deno.test("a start drops what has expired meanwhile", () => {
+Deno.test("a start drops partitions that have expired in the meantime", () => {
   const files = new FaultyFiles({}, () => 0.5);
   const db = new Database(files, { days: 10n });
   db.do({ kind: "createTable", table: withTtl });
@@ -93,7 +93,7 @@ Deno.test("a start drops what has expired meanwhile", () => {
   assert.deepEqual(new Database(files.afterKill(), { days: 500n }).days, [1000]);
 });
 
-Deno.test("moves of partitions are refused as a whole if one is not possible", () => {
+Deno.test("if one move of partitions is impossible, all are refused", () => {
   const db = new Database(new FaultyFiles({}, () => 0.5), { days: 0n });
   db.do({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP" }, "ts") });
   db.append(1, 2, 3);
@@ -122,7 +122,7 @@ Deno.test("logs of format 2 drop expired partitions with the rows", () => {
   db.do({ kind: "createTable", table: withTtl });
   db.append(1, 2, 3);
   db.append(8);
-  // Format 2 has dropped the days before 6 by now, so that the first row is that of day 8.
+  // Format 2 has already dropped the days before 6, so the first row is that of day 8.
   const { version } = db.catalogue.tableById(1)!;
   db.do({ kind: "delete", tableId: 1, version, rowIds: BigInt64Array.of(0n) });
   const left = files.afterKill();
@@ -140,7 +140,7 @@ Deno.test("logs of format 2 drop expired partitions with the rows", () => {
   assert.deepEqual(left.list("/db/log").length, 2, "later blocks are in a file of the new format");
 });
 
-Deno.test("a checkpoint does not move small extents again and again", () => {
+Deno.test("a checkpoint does not move small extents repeatedly", () => {
   const files = new FaultyFiles({}, () => 0.5);
   const db = new Database(files, { days: 0n });
   db.do({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP" }, "ts") });

@@ -136,7 +136,7 @@ export class SharedPool implements Pool {
         }
         this.unlock();
         if (state === READY || this.waitFor(slot)) return this.hold(held, slot);
-        // The thread that was reading it failed. Try again here to get the error.
+        // The thread that was reading it failed. Read it again here to get the error.
         this.dropPin(slot);
         continue;
       }

@@ -8,7 +8,7 @@ export interface TableChange {
   tableId: number;
   lsn: bigint;
   dropped?: true;
-  /** Not opened since the start: the contents follow when the table is opened. */
+  /** Set if the table has not been opened since the start. Its contents follow when it is opened. */
   unread?: true;
   schema?: TableSchema;
   /** Paths of all data files, if there are new ones. */

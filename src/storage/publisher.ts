@@ -20,7 +20,7 @@ export interface Unpublished {
 export class Publisher {
   /** The last published version. */
   version = 0;
-  /** Number of copies of the files under way. No file is removed while it is positive. */
+  /** Number of file copies in progress. No file is removed while it is positive. */
   holds = 0;
   private readonly touched = new Set<Table>();
   /** Tables dropped since the last publication, and directories to remove after the next checkpoint. */
@@ -86,7 +86,7 @@ export class Publisher {
     this.memory.settle();
   }
 
-  /** Gives up a table that was dropped or whose load failed: its memory, and later its directory. */
+  /** Discards a table that was dropped or whose load failed: its memory, and later its directory. */
   forget(table: Table, version = this.version + 1): void {
     this.touched.delete(table);
     for (const dictionary of table.dictionaries.values()) dictionary.retire(version);
@@ -123,7 +123,7 @@ export class Publisher {
         remove();
       } catch (error) {
         const { message } = error as Error;
-        this.options.log("ERROR", `a file that is not needed any more could not be removed: ${message}`);
+        this.options.log("ERROR", `an unneeded file could not be removed: ${message}`);
       }
     }
   }
@@ -138,7 +138,7 @@ export class Publisher {
     const change = changeOf(table, table.publishedSchema === undefined ? Segments.EMPTY : table.published);
     if (this.dropped.has(table)) change.dropped = true;
     const free = (block: MemoryBlock) => this.memory.retire(block, version);
-    // Segments move between the two lists: what is added counts before what is removed.
+    // Segments move between the two lists, so additions are counted before removals.
     const { detached, publishedDetached } = table;
     const isMoved = detached !== publishedDetached;
     if (isMoved) countDetached(table, detached, 1, free);

@@ -150,7 +150,7 @@ class RowFinder {
 /** Error for conflicting changes by two transactions. SQLSTATE 40001. */
 export function conflict(what: string): SqlError {
   return new SqlError(
-    `Cannot commit the transaction: another session has changed ${what} meanwhile; try it again from the start`,
+    `Cannot commit the transaction: another session has changed ${what} in the meantime; retry the transaction from its start`,
     -1,
     SQLSTATE.serializationFailure,
   );

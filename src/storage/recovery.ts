@@ -65,16 +65,16 @@ function readCatalog(store: Store): CatalogRecord | undefined {
     // Only an interrupted first start leaves a log without blocks and no catalogue.
     const isNew = logs.every(({ path, firstLsn }) => firstLsn === 1 && sizeOf(store, path) <= BLOCK_HEADER_BYTES);
     if (isNew) return undefined;
-    throw damage[0] ?? new CorruptFileError(store.catalogBase, "it is missing, but there is a log");
+    throw damage[0] ?? new CorruptFileError(store.catalogBase, "it is missing, although there is a log");
   }
   const [newest] = slots;
   store.catalogGeneration = newest.generation;
   const catalog = decodeCatalog(newest.path, newest.payload);
   if (damage.length > 0) {
-    // The damaged slot may be the newer one. The log decides: if it still begins where the older slot says, nothing is
-    // missing.
+    // The damaged slot may be the newer one. The log determines that: if it still begins at the position in the older
+    // slot, nothing is missing.
     if (!logs.some((log) => log.firstLsn === catalog.logStart)) throw damage[0];
-    store.report.push(`${damage[0].message}; ${newest.path} was used, and the log is complete from there`);
+    store.report.push(`${damage[0].message}; ${newest.path} is used instead, and the log is complete from there`);
   }
   syncSlot(files, newest.path);
   return catalog;
@@ -116,7 +116,7 @@ function distribute(store: Store, blocks: readonly BlockLocation[]): void {
 
 function addBlock(store: Store, block: BlockLocation): void {
   const table = store.tables.get(block.tableId);
-  // A checkpoint left the table out because it was dropped meanwhile.
+  // The table was dropped, so a checkpoint omitted it.
   if (table === undefined || table.damage !== undefined) return;
   if (table.unread === undefined && block.lsn <= table.lsn) return;
   const unread = table.unread ??= { base: "memory", lsn: 0, blocks: [] };

@@ -94,7 +94,7 @@ function checkTexts(values: Uint8Array, count: number, heapSize: number): void {
   const pairs = new Int32Array(values.buffer, values.byteOffset, 2 * count);
   for (let k = 0; k < pairs.length; k += 2) {
     const length = pairs[k + 1];
-    if (length > 0 && (pairs[k] >>> 0) + length > heapSize) assert(false, "texts lie in the batch's heap");
+    if (length > 0 && (pairs[k] >>> 0) + length > heapSize) assert(false, "texts are in the batch's heap");
   }
 }
 
@@ -102,7 +102,7 @@ function checkCodes(values: Uint8Array, count: number, symbolCount: number): voi
   const codes = new Int32Array(values.buffer, values.byteOffset, count);
   let max = -1;
   for (let k = 0; k < count; k++) if (codes[k] > max) max = codes[k];
-  assert(max < symbolCount, "symbol codes are of the batch's symbols");
+  assert(max < symbolCount, "symbol codes refer to the batch's symbols");
 }
 
 const [NULL_LOW, NULL_HIGH] = typeOf("TIMESTAMP").nullWords;
@@ -117,7 +117,7 @@ function checkTimes(schema: TableSchema, batch: AppendBatch): void {
     if (times[k] >= 0) continue;
     const isNull = times[k] === NULL_HIGH && times[k - 1] === NULL_LOW;
     const what = isNull ? "it is null" : "it lies before 1970-01-01";
-    throw new SqlError(`Cannot take a designated timestamp: ${what}`, 0, SQLSTATE.invalidParameter);
+    throw new SqlError(`Invalid designated timestamp: ${what}`, 0, SQLSTATE.invalidParameter);
   }
 }
 
@@ -148,7 +148,7 @@ export function toCodes(
     const code = codes[row];
     if (code < 0) out[row] = -1;
     else {
-      // Only symbols that rows use get into the dictionary, in row order.
+      // Only symbols that rows use are added to the dictionary, in row order.
       let found = global[code];
       if (found < 0) {
         found = global[code] = dictionary.intern(

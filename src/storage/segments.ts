@@ -4,7 +4,7 @@
  */
 import { assert } from "../errors.ts";
 
-/** Segments of a page. A page that grows beyond it is cut. */
+/** Maximum number of segments of a page. A larger page is split. */
 const PAGE_MAX = 512;
 /** A smaller page is joined with a neighbour when it changes. */
 const PAGE_MIN = 64;
@@ -26,7 +26,9 @@ export interface SplicedSegments<S> {
 }
 
 export class Segments<S extends Sized> implements Iterable<S> {
-  /** By page: the index of its first segment and the number of rows before it; behind the last page, the totals. */
+  /**
+   * For each page, the index of its first segment and the number of rows before it. After the last page, the totals.
+   */
   private readonly starts: Float64Array;
   private readonly firstRows: Float64Array;
 
@@ -53,7 +55,7 @@ export class Segments<S extends Sized> implements Iterable<S> {
     return this.firstRows[this.pages.length];
   }
 
-  /** From the end if negative, as `Array.at`. */
+  /** Negative indices count from the end, as in `Array.at`. */
   at(index: number): S | undefined {
     const from = index < 0 ? index + this.length : index;
     if (from < 0 || from >= this.length) return undefined;
@@ -76,7 +78,7 @@ export class Segments<S extends Sized> implements Iterable<S> {
     return found;
   }
 
-  /** The first index whose segment is not `before`. Those before it must all be. */
+  /** The first index whose segment is not `before`. `before` must hold for all segments before it. */
   search(before: (segment: S) => boolean): number {
     let from = 0, to = this.pages.length;
     while (from < to) {
@@ -126,7 +128,7 @@ export class Segments<S extends Sized> implements Iterable<S> {
     if (count === 0 && added.length === 0) return this;
     assert(start >= 0 && start + count <= this.length, "the segments exist");
     if (this.length === 0) return Segments.of(added);
-    // At the end of a page its tail is extended, so that appending does not make a page each time.
+    // At the end of a page its tail is extended, so that not every append creates a page.
     let first = Math.min(this.pageOf(start), this.pages.length - 1);
     if (first > 0 && start === this.starts[first] && this.pages[first - 1].segments.length < PAGE_MAX) first--;
     let last = Math.min(this.pageOf(start + count), this.pages.length - 1);
@@ -181,7 +183,7 @@ export class Segments<S extends Sized> implements Iterable<S> {
     if (before === this) return [];
     const known = new Map<Page<S>, number>();
     const isSame = (a: number, b: number) => this.pages[a] === before.pages[b];
-    // Pages that both have are skipped from both ends; the others between them are found by identity.
+    // Pages that both sequences share are skipped at both ends. Shared pages between them are found by identity.
     let head = 0;
     const least = Math.min(this.pages.length, before.pages.length);
     while (head < least && isSame(head, head)) head++;
@@ -209,7 +211,7 @@ export class Segments<S extends Sized> implements Iterable<S> {
     return splices;
   }
 
-  /** The page of a segment; behind the last segment, the number of pages. */
+  /** The page of a segment. For the index after the last segment, the number of pages. */
   private pageOf(index: number): number {
     return lastNotAbove(this.starts, this.pages.length, index);
   }
@@ -229,7 +231,7 @@ function lastNotAbove(numbers: Float64Array, count: number, value: number): numb
 function pagesOf<S extends Sized>(segments: readonly S[]): Page<S>[] {
   const count = Math.ceil(segments.length / PAGE_MAX);
   const pages: Page<S>[] = [];
-  // Appending goes on behind full pages; a page that grows in the middle is cut into halves.
+  // Appends continue after full pages. A page that grows in the middle is split into halves.
   const size = count <= 2 ? Math.ceil(segments.length / Math.max(1, count)) : PAGE_MAX;
   for (let from = 0; from < segments.length; from += size) {
     const part = segments.slice(from, from + size);
@@ -238,7 +240,7 @@ function pagesOf<S extends Sized>(segments: readonly S[]): Page<S>[] {
   return pages;
 }
 
-/** The splice between two lists without what they have in common at both ends. */
+/** The splice between two lists, without their common parts at both ends. */
 function trimmed<S>(start: number, before: readonly S[], now: readonly S[]): SplicedSegments<S>[] {
   let head = 0;
   const least = Math.min(before.length, now.length);

@@ -1,15 +1,15 @@
 /**
- * A small record that is replaced as a whole: two files, `NAME.0` and `NAME.1`, written in turn, so that a power cut during a
- * write leaves the other one intact. Each contains
+ * A small record that is replaced as a whole: two files, `NAME.0` and `NAME.1`, written in turn, so that a power cut
+ * during a write leaves the other one intact. Each contains
  *
- *     magic u32 "SLOT"   crc u32 of all behind it   generation f64   payload size u32   payload
+ *     magic u32 "SLOT"   crc u32 of all following bytes   generation f64   payload size u32   payload
  */
 import { CorruptFileError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 import { type Files, parentOf, readAll, writeFully } from "./files.ts";
 
 const MAGIC = 0x544f4c53;
-/** Of edits of a manifest, whose records look alike. "EDIT" */
+/** Magic of edits of a manifest, whose records have the same form. "EDIT" */
 export const EDIT_MAGIC = 0x54494445;
 const HEADER_BYTES = 20;
 
@@ -46,7 +46,7 @@ export function encodeRecord(magic: number, generation: number, payload: Uint8Ar
   return [header, payload];
 }
 
-/** The record that `bytes` begin with; undefined if there is no valid one. */
+/** The record at the start of `bytes`. Undefined if there is no valid one. */
 export function decodeRecord(
   bytes: Uint8Array,
   magic: number,
@@ -57,7 +57,7 @@ export function decodeRecord(
   return { generation, payload, sizeBytes: HEADER_BYTES + payload.length };
 }
 
-/** Syncs a slot that was read: the process that wrote it may have died before its sync. */
+/** Syncs a slot that was read, because the process that wrote it may have died before its sync. */
 export function syncSlot(files: Files, path: string): void {
   const file = files.open(path, "write");
   try {
@@ -85,11 +85,15 @@ export function readSlots(files: Files, base: string): { slots: Slot[]; damage: 
 }
 
 function decode(path: string, bytes: Uint8Array, magic = MAGIC): Slot | CorruptFileError {
-  if (bytes.length < HEADER_BYTES) return new CorruptFileError(path, `${bytes.length} bytes are fewer than its header`);
+  if (bytes.length < HEADER_BYTES) {
+    return new CorruptFileError(path, `it has ${bytes.length} bytes, fewer than a header`);
+  }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const size = view.getUint32(16, true);
-  if (view.getUint32(0, true) !== magic) return new CorruptFileError(path, "it does not begin as a slot does");
-  if (bytes.length < HEADER_BYTES + size) return new CorruptFileError(path, "it ends before its payload does");
+  if (view.getUint32(0, true) !== magic) {
+    return new CorruptFileError(path, "it does not begin with the magic number of a slot");
+  }
+  if (bytes.length < HEADER_BYTES + size) return new CorruptFileError(path, "it ends before the end of its payload");
   const payload = bytes.subarray(HEADER_BYTES, HEADER_BYTES + size);
   if (view.getUint32(4, true) !== crc32(payload, crc32(bytes.subarray(8, HEADER_BYTES)))) {
     return new CorruptFileError(path, "the checksum does not match");

@@ -1,6 +1,7 @@
 /**
- * Exact statistics of a column's values, extended as a tail grows. 64-bit integers are handled as two halves of plain
- * numbers, as a bigint for each row costs 20 times as much. Sums of halves stay below 2^53, because a segment has at most 65,536 rows.
+ * Exact statistics of a column's values, extended as a tail grows. 64-bit integers are processed as two halves in plain
+ * numbers, because a bigint for each row costs 20 times as much. Sums of halves stay below 2^53, because a segment has
+ * at most 65,536 rows.
  */
 import { type ColumnType, type Layout, nullTest, typeOf } from "../types/mod.ts";
 import type { ColumnStats } from "./contract.ts";

@@ -184,7 +184,7 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
     const unpin = storage.catalogue.pin();
     const ordinals = model.map((_, k) => k).filter((k) => k % 1000 === round);
     const rowIds = rowIdsOf(snapshot, ordinals);
-    // An append in between does not matter, as long as it leaves the segments of the update alone.
+    // An append in between does not matter, as long as it does not change the updated segments.
     const newest = make([BigInt(SPAN) + BigInt(round)]);
     await storage.writer.append([{ tableId, batches: [batchOf(types, newest)] }]);
     model.push(...newest);
@@ -344,7 +344,7 @@ Deno.test("a start reads no table: each is opened on first use, and damage is re
   assert.deepEqual(read(logged), [["s2", 2n], ["s3", 3n]]);
   assert.deepEqual(found, []);
   await writer.open(damaged);
-  assert.match(found.join(), /table damaged cannot be used: .*manifest/);
+  assert.match(found.join(), /table damaged is unusable: .*manifest/);
   assert.throws(() => read(damaged), CorruptFileError);
   // A checkpoint does not open closed tables.
   await writer.checkpoint();

@@ -1,6 +1,6 @@
 /**
- * The writer's state, as recovery, opening, checkpoint and transactions see it, each in its own file.
- * `writer.ts` implements it.
+ * The writer's state, as used by recovery, opening, checkpoint and transactions, each in its own file. `writer.ts`
+ * implements it.
  */
 import type { AccessRecords } from "./access.ts";
 import type { Definition } from "./blocks.ts";

@@ -26,7 +26,10 @@ const SEGMENT_TEXT_BYTES_MAX = 16 << 20;
 const SEGMENT_VALUE_BYTES_MAX = 64 << 20;
 const SEGMENT_ROWS_MIN = 256;
 
-/** Tails of tables with late rows leave space for more: the first late row would cut a full segment into halves. */
+/**
+ * Maximum rows of a tail of a table with late rows. It leaves space, because the first late row would split a full
+ * segment.
+ */
 const ROWS_WITH_ROOM = 57_344;
 
 /** Maximum number of bytes that one checkpoint moves within a table. */
@@ -47,14 +50,17 @@ export interface Segment {
   record?: SegmentRecord;
 }
 
-/** Partitions outside of the table's rows, by their start: what DETACH PARTITION took and ATTACH PARTITION gives back. */
+/**
+ * Partitions outside the table's rows, by their start: those taken by DETACH PARTITION, which ATTACH PARTITION puts
+ * back.
+ */
 export type Detached = ReadonlyMap<bigint, readonly Segment[]>;
 
 export const NOTHING_DETACHED: Detached = new Map();
 
-/** What of a manifest is on disk. */
+/** The part of a manifest that is on disk. */
 export interface StoredManifest {
-  /** Of the snapshot. */
+  /** Generation of the snapshot. */
   readonly generation: number;
   readonly sizeBytes: number;
   readonly editsBytes: number;
@@ -64,7 +70,7 @@ export interface StoredManifest {
 
 /** The part of a table that has not been read since the start. */
 export interface Unread {
-  /** The state that the blocks apply to. "nothing": the log creates the table. */
+  /** The state to which the blocks apply. "nothing": the log creates the table. */
   base: "manifest" | "nothing" | "memory";
   /** Blocks of the log, in order. The manifest may cover some of them. */
   blocks: BlockLocation[];
@@ -90,7 +96,7 @@ export class Table {
   changed = false;
   /** Generation of the newest manifest. */
   generation = 0;
-  /** What of the newest manifest is on disk; undefined until the table is read, or if there is none. */
+  /** The part of the newest manifest that is on disk. Undefined until the table is read, or if there is none. */
   stored: StoredManifest | undefined;
   nextColumnId = 0;
   /** Set if the table is damaged: it can be neither read nor written. */

@@ -1,17 +1,18 @@
 /**
- * Slows down password guessing. After several different wrong passwords for a user from one address, each further log-in of that
- * pair must wait before its password is checked. Other users and addresses are not affected, so nobody can lock a user out.
+ * Slows down password guessing. After several different wrong passwords for a user from one address, each further
+ * log-in of that pair must wait before its password is checked. Other users and addresses are not affected, so that
+ * nobody can lock a user out.
  *
  * The wait precedes the check, because a client could skip a wait after a wrong password by closing the connection.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 
-/** This many different wrong passwords cause no wait, as people mistype. */
+/** Number of different wrong passwords without a wait, because people mistype. */
 const FREE_COUNT = 3;
 const FIRST_WAIT_MS = 250;
 const WAIT_MAX_MS = 5_000;
-/** Wrong passwords are forgotten after this long. */
+/** Time after which wrong passwords are forgotten. */
 const FORGET_MS = 600_000;
 /** Maximum number of waiting log-ins for one user and address. */
 const WAITING_MAX = 8;
@@ -67,8 +68,8 @@ export class LogInDelays {
   }
 
   /**
-   * Returns what must precede the password check: nothing, a wait, or a refusal. `user`: "" for unknown users, as their
-   * number is unlimited.
+   * Returns what must precede the password check: nothing, a wait, or a refusal. `user`: "" for unknown users, because
+   * their number is unlimited.
    */
   before(user: string, hostname: string): undefined | Promise<void> | TooManyWait {
     const entry = this.entryOf(keyOf(user, hostname));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { LogInDelays, networkOf, TooManyWait } from "./log-in-delays.ts";
 
-/** Waits end when the test says so. */
+/** Delays whose waits end when the test ends them. */
 function delaysOf(options: { waitingMax?: number } = {}) {
   const clock = { nowMs: 0 };
   const waits: { timeMs: number; end: () => void }[] = [];

@@ -6,7 +6,7 @@ const COMMON: HeaderList = [
   ["x-frame-options", "DENY"],
 ];
 
-/** Answers are data: browsers must not execute them, nor show them in a frame. */
+/** Answers are data, which browsers must not execute or show in a frame. */
 export function securityHeaders(): HeaderList {
   return [...COMMON, ["content-security-policy", "default-src 'none'; frame-ancestors 'none'"]];
 }
@@ -28,6 +28,6 @@ export function pageSecurityHeaders(nonce: string, connectTo: readonly string[] 
     "form-action 'none'",
     "frame-ancestors 'none'",
   ];
-  // Addresses may have statements in them, or the code of a sign-in.
+  // URLs may contain statements, or the code of a sign-in.
   return [...COMMON, ["referrer-policy", "strict-origin"], ["content-security-policy", policy.join("; ")]];
 }

@@ -21,7 +21,7 @@ export function libc(): Libc | undefined {
     try {
       if (Deno.build.os === "linux") opened = Deno.dlopen("libc.so.6", SYMBOLS).symbols;
     } catch {
-      // Not found: the system uses musl.
+      // Not found if the system uses musl.
     }
   }
   return opened ?? undefined;

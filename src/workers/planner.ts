@@ -1,7 +1,7 @@
 /**
- * The entry of the thread that reads, binds and plans long statements, one at a time. It asks main for table metadata
- * and sleeps until main answers. It cannot be interrupted: its work is bounded, and it polls a cancel word in shared
- * memory.
+ * Entry point of the thread that parses, binds and plans long statements, one at a time. It asks main for table
+ * metadata and sleeps until main answers. It cannot be interrupted: its work is bounded, and it polls a cancel word in
+ * shared memory.
  */
 import { receiveMessageOnPort } from "node:worker_threads";
 import { type Planned, planOfRun, plansOf, planText } from "../database/planning.ts";
@@ -37,7 +37,7 @@ let control: Int32Array;
 let answers: Parameters<typeof receiveMessageOnPort>[0];
 let importRoot: string;
 let effort: Effort;
-/** By everything that they depend on, the most recently used one last. */
+/** By everything that they depend on, in order of last use. */
 const kept = new Map<string, Planned>();
 
 const tell = (message: FromPlanner, transfer: Transferable[] = []) => self.postMessage(message, transfer);
@@ -106,7 +106,7 @@ function statementOf(
   // Bound for one execution, so it is not cached.
   if (want === "statement" && values.length > 0) return bindNow(parameterTypes, values);
   const key = JSON.stringify([schemaVersion, user, parameterTypes, text]);
-  // A statement to be prepared is bound anew, as main would do it.
+  // A statement to prepare is bound again, as on main.
   let planned = want === "statement" ? undefined : kept.get(key);
   if (planned === undefined || planned.boundAnew) planned = bindNow(parameterTypes);
   kept.delete(key);
@@ -161,17 +161,17 @@ class AskedCatalogue implements Catalogue {
   }
 
   tableById(): never {
-    throw new Error("tables are asked for by name");
+    throw new Error("the planner looks tables up by name only");
   }
 
   pin(): never {
-    throw new Error("nothing is read here");
+    throw new Error("the planner reads no rows");
   }
 }
 
 function snapshotOf(schema: TableSchema): TableSnapshot {
   const unknown = (): never => {
-    throw new Error("a statement is bound without its tables' rows");
+    throw new Error("binding does not read rows of tables");
   };
   let known: TableFacts | undefined;
   const facts = () => known ??= ask({ kind: "facts", tableId: schema.id });

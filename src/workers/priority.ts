@@ -1,8 +1,8 @@
 import { libc } from "./libc.ts";
 
 /**
- * Nice value of threads that run queries: with it they get a third of a core that another thread of the server also
- * wants.
+ * Nice value of threads that run queries. With it, they get a third of a core for which another thread of the server
+ * competes.
  */
 const NICE = 5;
 

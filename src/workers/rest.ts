@@ -1,4 +1,4 @@
-/** Returns memory to the system: after queries that used much, and all free memory after some time without work. */
+/** Returns memory to the system: after queries that used much memory, and all free memory after some idle time. */
 import v8 from "node:v8";
 import vm from "node:vm";
 import type { CountedMemory } from "../engine/mod.ts";
@@ -40,7 +40,7 @@ function* giveBackAll(heap: SharedHeap, isWanted: () => boolean): Generator<void
   libc()?.malloc_trim(0n);
 }
 
-/** Returns the pages of a block except its first `keptBytes`. The block is allocated meanwhile. */
+/** Returns the pages of a block except its first `keptBytes`. The block stays allocated during this. */
 function giveBackPages(heap: SharedHeap, block: FreeBlock, keptBytes: () => number): void {
   const base = Deno.UnsafePointer.of(heap.u8 as Uint8Array<ArrayBuffer>);
   const system = libc();

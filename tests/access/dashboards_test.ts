@@ -39,7 +39,7 @@ Deno.test("dashboards", async (t) => {
     assert.deepEqual([made.owner, made.version, made.canEdit], ["ada", 1, true]);
     assert.deepEqual([await names(ADA), await names(ADMIN), await names(BOB)], ["prices", "prices", ""]);
     assert.equal((await ask(ADA, "GET", { id })).definition, fields.definition);
-    const unknown = { status: 404, error: `there is no dashboard ${id} that you may see` };
+    const unknown = { status: 404, error: `dashboard ${id} does not exist, or is not shared with you` };
     assert.deepEqual(await ask(BOB, "GET", { id }), unknown);
     assert.deepEqual(await ask(BOB, "POST", { ...fields, id, version: 1 }), unknown);
     assert.deepEqual(await ask(BOB, "DELETE", { id }), unknown);
@@ -50,7 +50,7 @@ Deno.test("dashboards", async (t) => {
     assert.deepEqual([await names(BOB), await names(CLEO)], ["prices", ""]);
     const { canEdit, sharedWith } = await ask(BOB, "GET", { id });
     assert.deepEqual([canEdit, sharedWith], [false, []]);
-    const denied = { status: 403, error: "bob may not change the dashboard prices: it belongs to ada" };
+    const denied = { status: 403, error: "bob may not change the dashboard prices, which belongs to ada" };
     assert.deepEqual(await ask(BOB, "POST", { ...fields, id, version: 2 }), denied);
     assert.deepEqual(await ask(BOB, "DELETE", { id }), denied);
     await ask(ADA, "POST", { ...fields, id, version: 2, sharedWith: ["*"] });
@@ -61,7 +61,7 @@ Deno.test("dashboards", async (t) => {
     const { status, error } = await ask(ADA, "POST", { ...fields, id, version: 1 });
     assert.deepEqual([status, error], [
       409,
-      "the dashboard was changed meanwhile: version 1 was opened, 3 is stored",
+      "the dashboard was changed in the meantime: version 1 was opened, 3 is stored",
     ]);
   });
 
@@ -83,7 +83,7 @@ Deno.test("dashboards", async (t) => {
         "checkpoint create",
       ]
     ) {
-      assert.match(await run(ADMIN, text), /only statements that read are run here/, text);
+      assert.match(await run(ADMIN, text), /only statements that read data are allowed here/, text);
     }
     assert.match(await run(ADMIN, "select count() from secrets"), /\[\[0\]\]/);
   });

@@ -400,7 +400,7 @@ for (const wire of ["HTTP", "PG simple", "PG prepared"] as const) {
     assert.match((await own.ended).error!, /was cancelled by alice/);
 
     const { id, ended } = await start();
-    const cancel = `cancel query ${id}`, unknown = `there is no query ${id} that runs`;
+    const cancel = `cancel query ${id}`, unknown = `query ${id} does not exist or has ended`;
     const manages = "SQL ENGINE ADMIN";
     assert.equal(await send(cancel), unknown, "missing");
     await server.set(`grant ${manages} to alice`, `revoke ${manages} from alice`);

@@ -58,7 +58,7 @@ test("a file that is refused says why, and nothing is kept", async ({ page, serv
   await page.selectOption(".import [name=atomicity]", "abort");
   await page.click(".import button.main");
   await page.waitForSelector(".import [role=alert]");
-  assert.match(await page.innerText(".import [role=alert]"), /cannot find the delimiter/);
+  assert.match(await page.innerText(".import [role=alert]"), /cannot detect the delimiter/);
   assert.equal((await server.exec("select count() from tables()")).dataset?.[0][0], 0);
 });
 

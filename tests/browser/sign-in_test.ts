@@ -88,7 +88,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await run(page, "insert into prices values ('2024-01-02', 1, 1)");
     assert.match(await page.innerText(".results .denied"), /INSERT on prices.*GRANT INSERT ON prices TO bob;/s);
     await page.click("nav button:has-text('bob')");
-    await page.click(".menu button:text-is('Who I am and what I may do')");
+    await page.click(".menu button:text-is('Show my account and permissions')");
     await page.waitForSelector(".account td");
     assert.equal(await page.innerText(".account h2"), "bob");
     await page.waitForSelector(".account dd:has-text('password')");

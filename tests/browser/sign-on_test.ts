@@ -120,7 +120,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.reload();
     await isReady(page);
     await page.click("nav button:has-text('Alice Smith')");
-    await page.click(".menu button:text-is('Who I am and what I may do')");
+    await page.click(".menu button:text-is('Show my account and permissions')");
     await page.waitForSelector(".account td");
     assert.match(await page.innerText(".account dl"), /alice\s+Signs in by\s+identity provider/);
     assert.match(await page.innerText(".account tbody"), /HTTP/);
@@ -215,7 +215,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     assert.match(await error(page), /"state"/);
     assert.equal(new URL(page.url()).search, "");
     await page.goto(`${house.server.http}/?code=x&state=y`);
-    assert.match(await error(page), /not begun here/);
+    assert.match(await error(page), /not started here/);
     await begin(page);
     await page.waitForSelector("[name=login]");
     // A path of the same origin, which is no page of the console.
@@ -284,7 +284,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
       return true;
     };
     await signIn(page);
-    assert.match(await error(page), /cannot be used now: status 500/);
+    assert.match(await error(page), /is unavailable: status 500/);
     house.provider.disturbance = undefined;
     let answer = () => {};
     const asked = new Promise<void>((resolve) => answer = resolve);

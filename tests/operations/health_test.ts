@@ -150,7 +150,7 @@ Deno.test("health: an affinity without its own thread is a warning", async () =>
   await using server = await startServer({
     env: { SVC_HTTP_MIN_WORKER_COUNT: "0", SVC_HTTP_MIN_WORKER_AFFINITY: "0" },
   });
-  await until("the warning", () => server.output().includes("http.min.worker.affinity is not used: "));
+  await until("the warning", () => server.output().includes("http.min.worker.affinity is ignored: "));
 });
 
 const refused: [string, Record<string, string>, RegExp][] = [

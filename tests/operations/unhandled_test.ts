@@ -127,7 +127,7 @@ Deno.test("unhandled: a commit that could not be applied counts; damage found on
   const writer = `
     const tell = (message) => postMessage({ kind: "log", level: "CRITICAL", message });
     self.onmessage = () => {
-      postMessage({ kind: "damage", message: "table t cannot be used: its file is too short" });
+      postMessage({ kind: "damage", message: "table t is unusable: its file is too short" });
       postMessage({ kind: "ready", report: [] });
       setTimeout(() => tell("the database is read-only from now on: the log could not be synced: EIO"), 50);
     };`;

@@ -110,11 +110,14 @@ Deno.test("a token of the provider signs in over HTTP, with the permissions of t
     assert.equal(without.status, 403);
     assert.equal(
       without.body.trim(),
-      'Access denied for carol [HTTP]: signed in, but the identity provider tells no groups of this user (claim "groups")',
+      'Access denied for carol [HTTP]: signed in, but the identity provider returned no groups for this user (claim "groups")',
     );
     const unmapped = await asks(server, await provider.accessToken("dave"));
     assert.equal(unmapped.status, 403);
-    assert.match(unmapped.body, /Access denied for dave \[HTTP\]: signed in, but none of the user's groups .* alias/);
+    assert.match(
+      unmapped.body,
+      /Access denied for dave \[HTTP\]: signed in, but no group here has one of the user's groups .* alias/,
+    );
   });
 
   await test.step("the name of the administrator gives nothing", async () => {
@@ -222,7 +225,7 @@ Deno.test("changes at the provider count when the time of the cache is over", as
     await pause();
     const { status: down, body } = await asks(server, bob);
     assert.equal(down, 503);
-    assert.match(body, /the identity provider cannot tell who asks: try again later/);
+    assert.match(body, /the identity provider is not available: try again later/);
     assert.equal((await server.sql("select 1")).status, 200, "users of the database are not affected");
     await provider.start();
     assert.equal(await status(bob), 200);

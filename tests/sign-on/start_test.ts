@@ -18,8 +18,8 @@ const VALID = {
 
 const refused: { key: string; set: Record<string, string>; why: RegExp }[] = [
   { key: "acl.oidc.enabled", set: { "acl.enabled": "false" }, why: /acl\.enabled=true/ },
-  { key: "acl.oidc.client.id", set: { "acl.oidc.client.id": "" }, why: /found nothing/ },
-  { key: "acl.oidc.host", set: { "acl.oidc.host": "" }, why: /found nothing.*acl\.oidc\.configuration\.url/ },
+  { key: "acl.oidc.client.id", set: { "acl.oidc.client.id": "" }, why: /found an empty value/ },
+  { key: "acl.oidc.host", set: { "acl.oidc.host": "" }, why: /found an empty value.*acl\.oidc\.configuration\.url/ },
   { key: "acl.oidc.host", set: { "acl.oidc.host": "a b" }, why: /expected a host/ },
   { key: "acl.oidc.host", set: { "acl.oidc.host": "id.example.org/x" }, why: /expected a host/ },
   { key: "acl.oidc.scope", set: { "acl.oidc.scope": "profile openidx" }, why: /"profile openidx", expected openid/ },
@@ -110,7 +110,7 @@ Deno.test("a provider that is down does not stop the start; it is asked again la
   await using server = await startSignOn(provider);
   const told = async () => JSON.parse((await server.request("/settings")).text).config["acl.oidc.token.endpoint"];
   assert.equal(await told(), null);
-  await logged(server, / A .*the identity provider does not answer/);
+  await logged(server, / A .*the identity provider is not available/);
   await provider.start();
   for (let tries = 0; tries < 200 && await told() === null; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 25));

@@ -32,7 +32,7 @@ Deno.test("signed tokens are checked by the server", async (test) => {
   await test.step("the groups are those of the token", async () => {
     const reply = await ask(await provider.idToken("bob", { groups: [] }));
     assert.equal(reply.status, 403);
-    assert.match(reply.text, /tells no groups/);
+    assert.match(reply.text, /returned no groups/);
   });
 
   const accepted: [title: string, claims: () => jose.JWTPayload][] = [

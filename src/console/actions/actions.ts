@@ -1,4 +1,4 @@
-/** Everything that a user can do, with name and key. Buttons, the command palette and the keyboard share this list. */
+/** All user actions with their names and keys. Buttons, the command palette and the keyboard share this list. */
 import { ask } from "../app/dialogs.tsx";
 import { editor } from "../editor/editor.tsx";
 import { chooseFile } from "../import/import-panel.tsx";
@@ -15,10 +15,10 @@ import { linkTo } from "./link.ts";
 export interface Action {
   id: string;
   name: string;
-  /** Displayed, and handled unless the editor does that itself: "Mod+K", where Mod is Ctrl or Command. */
+  /** Keys to display, and to handle unless the editor does: "Mod+K", where Mod is Ctrl or Command. */
   keys?: string;
   isOfEditor?: boolean;
-  /** Absent: always. */
+  /** Absent if the action is always offered. */
   isOffered?(): boolean;
   run(): void;
 }
@@ -40,7 +40,7 @@ export const ACTIONS: readonly Action[] = [
     isOffered: isOnQueries,
     run: () => editor.runAll(),
   },
-  { id: "cancel", name: "Cancel what runs", keys: "Mod+Escape", isOffered: isOnQueries, run: cancel },
+  { id: "cancel", name: "Cancel running statements", keys: "Mod+Escape", isOffered: isOnQueries, run: cancel },
   { id: "palette", name: "Show all commands", keys: "Mod+K", run: () => openPanel("palette") },
   { id: "format", name: "Format the text", keys: "Alt+Shift+F", isOffered: isOnQueries, run: () => editor.format() },
   { id: "history", name: "Search the history", keys: "Mod+H", run: () => openPanel("history") },
@@ -68,7 +68,7 @@ export const ACTIONS: readonly Action[] = [
   { id: "dashboards", name: "Go to the dashboards", keys: "Alt+2", run: () => openPage({ name: "dashboards" }) },
   { id: "server", name: "Go to the server page", keys: "Alt+3", run: () => openPage({ name: "server" }) },
   { id: "theme", name: "Switch between light and dark", run: toggleTheme },
-  { id: "account", name: "Who I am and what I may do", isOffered: hasUsers, run: () => openPanel("account") },
+  { id: "account", name: "Show my account and permissions", isOffered: hasUsers, run: () => openPanel("account") },
   { id: "sign-out", name: "Sign out", isOffered: hasUsers, run: signOut },
   { id: "focus", name: "Go to the editor", keys: "Alt+E", isOffered: isOnQueries, run: editor.focus },
 ];
@@ -87,7 +87,7 @@ export function action(id: string): Action {
 
 const isMac = /Mac/.test(navigator.platform);
 
-/** The keys as labelled on the user's keyboard. */
+/** The keys with the labels of the user's keyboard. */
 export function shownKeys(keys: string): string {
   return keys.replace("Mod", isMac ? "⌘" : "Ctrl").replaceAll("+", " + ");
 }

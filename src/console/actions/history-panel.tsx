@@ -11,7 +11,7 @@ export function HistoryPanel() {
       items={history.value}
       textOf={({ statement }) => statement}
       onChoose={({ statement }) => openTab(statement)}
-      empty="Statements that you run are kept here."
+      empty="Statements that you run are listed here."
       show={({ statement, at, durationMs, rows, failed }) => (
         <>
           <code>{statement.slice(0, 300)}</code>

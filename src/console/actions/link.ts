@@ -1,6 +1,6 @@
 /**
- * Links to a text: `?query=…`, and `&executeQuery=true` to run it at once. Anybody can make a link, so it only runs
- * if the server says that it reads.
+ * Links to a text: `?query=…`, and `&executeQuery=true` to run it immediately. Anybody can make a link, so it is only
+ * run if the server confirms that it only reads.
  */
 
 export function linkTo(text: string): string {
@@ -12,7 +12,7 @@ export function linkTo(text: string): string {
 
 export interface Linked {
   text: string;
-  /** The link asks to run it. */
+  /** True if the link asks to run the text. */
   runs: boolean;
 }
 

@@ -53,7 +53,7 @@ export function App() {
       <Away />
       {page.value.name === "dashboards" && <DashboardsPage id={page.value.id} />}
       {page.value.name === "server" && <ServerPage section={page.value.section} />}
-      {/* It stays, with the editor's undo history and what runs. */}
+      {/* Stays mounted, to keep the editor's undo history and running statements. */}
       <main hidden={!isQuery}>
         {isTreeOpen.value && <Tree />}
         <Splitter
@@ -105,5 +105,5 @@ async function openLink(): Promise<void> {
   const runs = linked.runs && (await Promise.all(statements.map(onlyReads))).every(Boolean);
   const isAsBefore = activeTab.value.id === id && activeTab.value.text === linked.text;
   if (runs && isAsBefore) editor.runAll();
-  else notify("The text of the link waits for you to run it.");
+  else notify("The text of the link is in a new tab and was not run.");
 }

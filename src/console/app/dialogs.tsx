@@ -12,10 +12,10 @@ export interface Field {
 
 export interface Question {
   title: string;
-  /** A statement or another text, as it is. */
+  /** A statement or another text, shown unchanged. */
   text?: string;
   fields?: readonly Field[];
-  /** The word on the button that agrees. */
+  /** Label of the confirming button. */
   confirm: string;
   isDangerous?: boolean;
 }
@@ -24,7 +24,7 @@ type Answer = Record<string, string> | undefined;
 
 const asked = signal<{ question: Question; answer(values: Answer): void } | undefined>(undefined);
 
-/** The values of the fields; undefined where the user has cancelled. */
+/** Resolves to the values of the fields, or undefined if the user cancels. */
 export function ask(question: Question): Promise<Answer> {
   asked.value?.answer(undefined);
   return new Promise((resolve) => {
@@ -43,7 +43,7 @@ export function Dialogs() {
 
 function Dialog({ question, answer }: { question: Question; answer(values: Answer): void }) {
   const dialog = useModal();
-  // What is typed takes the place of a given value.
+  // Typing replaces a given value.
   useLayoutEffect(() => dialog.current!.querySelector("input")?.select(), []);
   const { title, text, fields = [], confirm, isDangerous } = question;
   const submit = (event: SubmitEvent) => {

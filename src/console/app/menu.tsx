@@ -1,10 +1,10 @@
-/** A menu beside what it belongs to; used by mouse and by arrow keys. */
+/** A menu next to its element, usable with mouse and arrow keys. */
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface MenuItem {
   name: string;
-  /** Of several that exclude each other, the one that holds. */
+  /** For alternatives: true for the current one. */
   isChosen?: boolean;
   run(): void;
 }
@@ -12,7 +12,7 @@ export interface MenuItem {
 interface Opened {
   anchor: HTMLElement;
   items: readonly MenuItem[];
-  /** Gets the focus afterwards. */
+  /** The element that gets the focus afterwards. */
   back: HTMLElement;
 }
 

@@ -2,12 +2,12 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 /**
- * Shows the dialog with this ref as long as its component is mounted, and gives the focus back afterwards. Its `onClose` is called only
- * if the user closes it.
+ * Shows the dialog with this ref as long as its component is mounted, and returns the focus afterwards. Its `onClose`
+ * is called only if the user closes it.
  */
 export function useModal() {
   const dialog = useRef<HTMLDialogElement>(null);
-  // Not after the next paint: the letters of the next key belong to the dialog.
+  // A layout effect, because keys typed before the next paint already belong to the dialog.
   useLayoutEffect(() => {
     const element = dialog.current!;
     element.showModal();

@@ -1,4 +1,4 @@
-/** Two parts above each other, with a divider that moves by mouse or arrow keys. */
+/** Two parts above each other, with a divider that is moved by mouse or arrow keys. */
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { saved } from "../store/saved.ts";

@@ -19,12 +19,12 @@ interface Zoom {
   drawn: DrawnRows;
 }
 
-/** Buckets of a zoomed chart: about one for each pixel that a screen has. */
+/** Buckets of a zoomed chart: about one for each pixel of a screen. */
 const BUCKETS_MAX = 1_000;
 
 interface Props {
   rows: Rows;
-  /** Asked again for finer samples of a range that the user has chosen. */
+  /** Needed to request finer samples of a range that the user selects. */
   statement: string;
   onExpired(): void;
 }
@@ -43,7 +43,7 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
   useEffect(() => {
     import("./chart.tsx").then((module) => setDrawn(() => module.Chart));
   }, []);
-  // The first rows may not have all series.
+  // The first rows may not contain all series.
   const shape = useMemo(() => rows === undefined ? undefined : shapeOf(rows), [rows]);
   const types = shape === undefined ? [] : typesFor(shape);
   const type = types.find((one) => one === chartType.value) ?? types[0];
@@ -111,8 +111,8 @@ const moved = ([from, to]: XRange, share: number): XRange => {
 };
 
 /**
- * A range is shown at once with the points that are there, then with finer ones: samples that the server computes for a SAMPLE BY, or
- * more of the rows of a result that was reduced.
+ * A range is first shown with the existing points, then with finer ones: samples that the server computes for a SAMPLE
+ * BY, or more of the rows of a result that was reduced.
  */
 function useZoom(
   given: Rows,

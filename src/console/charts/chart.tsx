@@ -1,4 +1,4 @@
-/** A result as a chart. Dragging zooms in, a double click shows all; a click in the legend hides a series. */
+/** A result as a chart. Dragging zooms in, a double click shows all, and a click in the legend hides a series. */
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -29,7 +29,7 @@ const LEGEND_PX = 44, SCALE_PX = 24;
 
 export interface Unit {
   textOf(value: number): string;
-  /** Ticks are at multiples of powers of two. */
+  /** Puts ticks at multiples of powers of two. */
   isBinary?: boolean;
 }
 
@@ -39,17 +39,17 @@ interface ChartProps {
   type: ChartType;
   zone: Zone;
   isDark: boolean;
-  /** Given the picture when it is there, and what makes an SVG document of it. */
+  /** Called with the finished picture, and a function that makes an SVG document of it. */
   onReady?(canvas: HTMLCanvasElement, toSvg: () => string): void;
-  /** The ends of the x axis; otherwise those of the data. */
+  /** The ends of the x axis. Default: those of the data. */
   range?: readonly [number, number];
-  /** Called when the user has chosen a range of x, or all of it (undefined). */
+  /** Called when the user has selected a range of x, or all of it (undefined). */
   onZoom?(range: readonly [number, number] | undefined): void;
-  /** How the values are shown. Otherwise as plain numbers. */
+  /** Unit of the values. Default: plain numbers. */
   unit?: Unit;
   /** Charts of one group show the time under the cursor in all of them. */
   group?: string;
-  /** Nulls interrupt a line. */
+  /** Draws gaps in lines at nulls. */
   showsGaps?: boolean;
 }
 
@@ -78,7 +78,7 @@ export function Chart(props: ChartProps) {
       plot.destroy();
     };
   }, [names, shape, type, zone, isDark]);
-  // New values of the same series are drawn without a new plot, so that cursor and hidden series stay.
+  // New values of the same series are drawn without a new plot, to keep the cursor and hidden series.
   useEffect(() => {
     const { plot, data: before } = shown.current!;
     if (before === data) return;
@@ -112,14 +112,14 @@ function HeatScale({ data, unit }: Pick<ChartProps, "data" | "unit">) {
   );
 }
 
-/** A long legend is scrolled by keys, too. */
+/** Makes a long legend scrollable by keys. */
 function letScroll(legend: HTMLElement | null): void {
   if (legend === null) return;
   legend.tabIndex = 0;
   legend.setAttribute("aria-label", "Legend");
 }
 
-/** The plot itself zooms at once; whoever listens may have better data for the range. */
+/** The plot itself zooms immediately. The listener may provide better data for the range. */
 function listenForZoom(plot: uPlot, onZoom: (range: readonly [number, number] | undefined) => void): void {
   plot.over.addEventListener("dblclick", () => onZoom(undefined));
   (plot.hooks.setSelect ??= []).push(({ select: { left, width } }) => {
@@ -213,7 +213,7 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
   return options;
 }
 
-/** The cursor is at the same time in all charts of the group. What is dragged over stays in its own. */
+/** Synchronizes the cursor time of all charts in the group. Selections are not synchronized. */
 function groupOf(key: string): uPlot.Cursor.Sync {
   return { key, scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } };
 }
@@ -257,7 +257,7 @@ function svgColours(): SvgColours {
   };
 }
 
-/** The value of light-dark(…) for the theme that is shown: canvases do not know it. */
+/** Resolves light-dark(…) for the current theme, because canvases do not support it. */
 function resolved(colour: string): string {
   const probe = document.createElement("span");
   probe.style.color = colour;

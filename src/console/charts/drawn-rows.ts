@@ -1,4 +1,4 @@
-/** The rows that a chart draws. Of a large result they are read from the server page by page and reduced. */
+/** The rows that a chart draws. Those of a large result are read from the server page by page and reduced. */
 import { useEffect, useState } from "preact/hooks";
 import { eachPage, type WholeOptions } from "../results/whole.ts";
 import type { Rows } from "../server/client.ts";
@@ -9,11 +9,11 @@ export type XRange = readonly [from: number, to: number];
 
 export interface DrawnRows {
   rows: Rows;
-  /** Each point stands for so many rows. */
+  /** Number of rows that each point represents. */
   rowsOfPoint: number;
-  /** Further rows are not drawn at all. */
+  /** True if further rows are not drawn at all. */
   isCut: boolean;
-  /** What has been read, to find the rows of a range again. */
+  /** The pages that have been read, to find the rows of a range again. */
   read: readonly ReadPage[];
 }
 
@@ -31,7 +31,7 @@ export async function drawnRows(
   type: ChartType,
   options: WholeOptions = {},
 ): Promise<DrawnRows> {
-  // Bars beyond these would be narrower than a pixel.
+  // Further bars would be narrower than a pixel.
   const isCut = shape.xKind === "category" && rows.count > DRAWN_MAX;
   const reducer = new Reducer(shape, type), read: ReadPage[] = [];
   await eachPage(rows, (dataset, first) => {
@@ -41,7 +41,7 @@ export async function drawnRows(
   return drawnBy(reducer, rows, isCut, read);
 }
 
-/** Those of a range, with more points than the whole had. @throws {ExpiredError} */
+/** The rows of a range, with more points than in the whole. @throws {ExpiredError} */
 export async function drawnRange(
   { read, isCut }: DrawnRows,
   rows: Rows,
@@ -78,7 +78,10 @@ function rangeOf(dataset: readonly unknown[][], shape: Shape): XRange | undefine
   return low > high ? undefined : [low, high];
 }
 
-/** Undefined while the rows are read. A statement that runs is drawn by the rows that have come with it. */
+/**
+ * Undefined while the rows are read. While a statement runs, the chart shows the rows that have arrived with its
+ * outcome.
+ */
 export function useDrawnRows(
   rows: Rows,
   shape: Shape | undefined,

@@ -1,13 +1,13 @@
 /** A heat map for uPlot: a line of cells for each series, coloured by value. */
 import type uPlot from "uplot";
 
-/** Pale to strong, with a lightness that falls evenly, so that the order is seen without colours too. */
+/** From pale to strong, with evenly decreasing lightness, so that the order is also visible without colours. */
 export const HEAT_COLOURS = ["#f3ead7", "#f0cf8e", "#e6ab4b", "#d07f2a", "#a9541f", "#7a2f1c", "#4a1713"];
 
 export function drawHeat(plot: uPlot): void {
   const { ctx, data: [x, ...lines] } = plot;
   const colourOf = heatColours(lines as (number | null)[][]);
-  // Cells meet half-way between two times; the first and the last are as wide as their neighbours.
+  // Cells meet half-way between two times. The first and the last are as wide as their neighbours.
   const edges = edgesOf(x as number[]).map((at) => Math.round(plot.valToPos(at, "x", true)));
   ctx.save();
   ctx.beginPath();
@@ -44,7 +44,7 @@ export function heatRange(lines: readonly (readonly (number | null)[])[]): [low:
   return [low, high];
 }
 
-/** One more than there are values, which are ascending. */
+/** Edges of the cells around ascending values: one more than values. */
 export function edgesOf(x: readonly number[]): number[] {
   if (x.length === 1) return [x[0] - 0.5, x[0] + 0.5];
   const middles = x.slice(1).map((at, index) => (x[index] + at) / 2);

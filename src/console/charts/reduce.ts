@@ -1,13 +1,14 @@
 /**
- * Reduces many rows to as many as a chart can show. Rows that follow each other form a group, of which only those rows stay that a
- * chart of the type needs. Rows come one by one, in any number: groups are merged in pairs when there are too many.
+ * Reduces many rows to as many as a chart can show. Consecutive rows form a group, of which only the rows needed for
+ * the chart type are kept. Rows are added one by one, in any number; groups are merged in pairs when there are too
+ * many.
  */
 import { textOf } from "../results/cells.ts";
 import { type ChartType, SERIES_MAX, type Shape } from "./shape.ts";
 
-/** Fewer rows are drawn as they are. */
+/** Fewer rows are drawn unchanged. */
 export const DRAWN_MAX = 50_000;
-/** Rows that stay, approximately. */
+/** Approximate number of rows to keep. */
 const KEPT = 20_000;
 const GROUPS_MIN = 200;
 
@@ -16,7 +17,7 @@ interface Placed {
   at: number;
 }
 
-/** Of one column of values in one series. */
+/** The extremes of one column of values in one series. */
 interface Extremes {
   column: number;
   low: Placed;
@@ -32,11 +33,11 @@ interface Group {
 
 export class Reducer {
   private groups: Group[] = [];
-  /** Rows of a full group. */
+  /** Number of rows in a full group. */
   private groupRows = 1;
   private rowCount = 0;
   private readonly series = new Set<string>();
-  /** All rows, while they are few. */
+  /** All rows, as long as they are few. */
   private plain: unknown[][] | undefined = [];
 
   constructor(private readonly shape: Shape, private readonly type: ChartType) {}
@@ -56,7 +57,7 @@ export class Reducer {
     for (const column of this.shape.y) this.extend(group, `${column} ${by}`, column, { row, at }, { row, at });
   }
 
-  /** Rows of one point of the result; 1 if all are there. */
+  /** Number of rows that a point represents; 1 if nothing was reduced. */
   get rowsOfPoint(): number {
     return this.plain === undefined ? this.groupRows : 1;
   }
@@ -90,7 +91,7 @@ export class Reducer {
   private extend(group: Group, key: string, column: number, low: Placed, high: Placed): void {
     const known = group.byKey.get(key);
     if (known === undefined) {
-      // Number(null) is 0, which is no value here.
+      // Number(null) is 0, but null is not a value here.
       if (low.row[column] !== null) group.byKey.set(key, { column, low, high });
       return;
     }
@@ -114,7 +115,7 @@ export class Reducer {
     this.groupRows *= 2;
   }
 
-  /** One candle of all of a group. */
+  /** Merges the candles of a group into one. */
   private candle({ first, last, byKey }: Group): unknown[] {
     const [, high, low, close] = this.shape.ohlc!, row = [...first.row];
     row[high] = byKey.get(`${high} `)?.high.row[high] ?? null;
@@ -123,7 +124,7 @@ export class Reducer {
     return row;
   }
 
-  /** One row of each series, with its largest values, at the time of the group's first row. */
+  /** One row for each series, with its largest values, at the time of the group's first row. */
   private cells({ first, byKey }: Group): unknown[][] {
     const { x } = this.shape, bySeries = new Map<string, unknown[]>();
     for (const [key, { column, high }] of byKey) {

@@ -1,4 +1,4 @@
-/** What a result can be drawn as: which column is x, which make series, which are their values. */
+/** The ways to draw a result: which column is x, which columns form series, which contain their values. */
 import { isNumeric, isTime, textOf } from "../results/cells.ts";
 import type { Rows } from "../server/client.ts";
 
@@ -14,16 +14,16 @@ export interface Shape {
   y: number[];
   /** Indices of open, high, low and close. */
   ohlc?: [number, number, number, number];
-  /** The one that is drawn unless the user chooses another. */
+  /** The type that is drawn unless the user selects another. */
   best: ChartType;
 }
 
-/** More would be one colour. */
+/** Further series would have no distinct colours. */
 export const SERIES_MAX = 24;
 
 type Table = Pick<Rows, "columns" | "dataset">;
 
-/** Undefined where nothing can be drawn: no rows, or no column of numbers. */
+/** Undefined if nothing can be drawn: no rows, or no column of numbers. */
 export function shapeOf({ columns, dataset }: Table): Shape | undefined {
   if (dataset.length === 0) return undefined;
   const numeric = indices(columns, ({ type }) => isNumeric(type));
@@ -48,7 +48,7 @@ export function shapeOf({ columns, dataset }: Table): Shape | undefined {
   return undefined;
 }
 
-/** The types that fit, the best one first. */
+/** The suitable types, best first. */
 export function typesFor({ xKind, seriesBy, y, ohlc, best }: Shape): ChartType[] {
   const fitting: ChartType[] = xKind === "category" ? ["bar"] : ["line", "area", "bar", "scatter"];
   if (ohlc !== undefined) fitting.push("candlestick");
@@ -58,7 +58,7 @@ export function typesFor({ xKind, seriesBy, y, ohlc, best }: Shape): ChartType[]
 
 export interface Series {
   name: string;
-  /** A value for each x; null where there is none. */
+  /** A value for each x. Null if there is none. */
   values: (number | null)[];
 }
 
@@ -69,7 +69,7 @@ export interface ChartData {
   series: Series[];
 }
 
-/** The values of a shape; for candlesticks four series: open, high, low and close. */
+/** The values of a shape. For candlesticks there are four series: open, high, low and close. */
 export function dataOf({ dataset, columns }: Table, shape: Shape, type: ChartType): ChartData {
   const { x, xKind, seriesBy } = shape;
   const y = type === "candlestick" ? shape.ohlc! : shape.y;
@@ -96,7 +96,7 @@ export function dataOf({ dataset, columns }: Table, shape: Shape, type: ChartTyp
   return { x: all, categories, series: [...series.values()].slice(0, SERIES_MAX) };
 }
 
-/** Where a row stands on an axis of times or numbers. */
+/** Position of a row on an axis of times or numbers. */
 export function xValueOf(row: readonly unknown[], { x, xKind }: Shape): number | null {
   return xKind === "time" ? timeOf(row[x]) : numberOf(row[x]);
 }

@@ -9,7 +9,7 @@ const table = (columns: [name: string, type: string][], dataset: unknown[][]) =>
 });
 const T = (second: number) => `2026-01-01T00:00:0${second}.000001Z`;
 
-Deno.test("time goes to x, a column of symbols makes series", () => {
+Deno.test("time is x, and a column of symbols forms series", () => {
   const rows = table([["symbol", "SYMBOL"], ["at", "TIMESTAMP"], ["price", "DOUBLE"]], [
     ["a", T(0), 1],
     ["b", T(0), 2],
@@ -34,7 +34,7 @@ Deno.test("open, high, low and close are recognised in any order", () => {
   assert.deepEqual(typesFor(shape), ["candlestick", "line", "area", "bar", "scatter", "heat map"]);
 });
 
-Deno.test("texts and a number make bars, numbers a scatter, other results nothing", () => {
+Deno.test("texts and a number make bars, numbers a scatter plot, other results no chart", () => {
   const bars = table([["side", "VARCHAR"], ["n", "LONG"]], [["buy", "9007199254740993"], ["sell", 1]]);
   assert.equal(shapeOf(bars)!.best, "bar");
   assert.deepEqual(dataOf(bars, shapeOf(bars)!, "bar").categories, ["buy", "sell"]);

@@ -1,4 +1,4 @@
-/** A drawn chart as an SVG document: what the plot shows now, at its size and zoom. */
+/** A drawn chart as an SVG document, with the current contents, size and zoom of the plot. */
 import type uPlot from "uplot";
 import { edgesOf, HEAT_COLOURS, heatColours, heatRange } from "./heat.ts";
 import type { ChartType } from "./shape.ts";
@@ -145,7 +145,7 @@ function scale(lines: readonly Values[], left: number, middle: number, colour: s
   ];
 }
 
-/** The ticks that the plot has chosen. It keeps them in fields that its types leave out. */
+/** The ticks that the plot has chosen, from fields that its types omit. */
 function ticks(
   { axes, valToPos }: DrawnPlot,
   { text: colour, line }: SvgColours,

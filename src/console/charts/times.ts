@@ -1,4 +1,4 @@
-/** Labels of times along an axis: 24 hours, and the date (of days the year) where it changes. */
+/** Labels of times along an axis: in 24 hours, with the date (for days: the year) where it changes. */
 import type { Zone } from "../results/cells.ts";
 
 const MINUTE = 60_000, DAY = 86_400_000;
@@ -18,7 +18,7 @@ export function tickTexts(ticks: readonly number[], step: number, zone: Zone): s
   });
 }
 
-/** With milliseconds only where there are some. */
+/** The time, with milliseconds only if there are any. */
 export function timeText(at: number, zone: Zone): string {
   const [day, time] = partsOf(at, zone);
   return `${day} ${time.replace(/\.000$/, "")}`;

@@ -1,4 +1,4 @@
-/** "Add to a dashboard": makes a panel of a statement. */
+/** "Add to a dashboard": makes a panel from a statement. */
 import { ask } from "../app/dialogs.tsx";
 import { statementsOf } from "../editor/statements.ts";
 import { listDashboards } from "../server/dashboards.ts";

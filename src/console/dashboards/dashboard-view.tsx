@@ -80,7 +80,7 @@ function Board({ id, opened }: { id: string; opened: Opened }) {
     });
   }, [refreshSeconds]);
   const saveAll = async () => {
-    // The present choices become those that others begin with.
+    // The current choices become the defaults for other users.
     changeDefinition(id, (one) => ({ ...one, range, refreshSeconds, variables: withValues(one.variables, values) }));
     setRefusal(await save(id));
   };

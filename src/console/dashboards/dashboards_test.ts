@@ -7,7 +7,7 @@ const text = (name: string, value: string): Variable => ({ name, type: "text", v
 const DAY = { from: "2026-01-01T00:00", to: "2026-01-02T00:00" };
 const full = (statement: string, variables: Variable[] = []) => fullStatement(statement, DAY, variables);
 
-Deno.test("fullStatement() declares what the statement uses, as literals", () => {
+Deno.test("fullStatement() declares the names that the statement uses, as literals", () => {
   assert.equal(
     full("select * from t where ts >= @from and s = @s", [text("s", "it's"), text("other", "x")]),
     "DECLARE @from := '2026-01-01T00:00:00.000Z'::timestamp, @s := 'it''s' select * from t where ts >= @from and s = @s",
@@ -21,7 +21,7 @@ Deno.test("fullStatement() declares what the statement uses, as literals", () =>
   assert.equal(full("select @price", [text("p", "1")]), "select @price");
 });
 
-Deno.test("fullStatement() puts its declarations before the statement's own, which win", () => {
+Deno.test("fullStatement() puts its declarations before the statement's own, which take precedence", () => {
   const own = "declare @s := 'own', @n := 3 select @s, @n, @to";
   assert.equal(
     full(own, [text("s", "given")]),
@@ -41,7 +41,7 @@ Deno.test("fullStatement() writes lists in the place of their names", () => {
   assert.equal(list('["@from"]'), "select '@s' from t where s in ('@from') or r in ('@from')");
 });
 
-Deno.test("fullStatement() takes numbers as they are, and nothing else for a number", () => {
+Deno.test("fullStatement() inserts numbers unchanged, and refuses other values for a number", () => {
   const number = (value: string) => full("select @n", [{ name: "n", type: "number", value }]);
   assert.equal(number(" -1.5e3 "), "DECLARE @n := -1.5e3 select @n");
   assert.equal(number(""), "DECLARE @n := null select @n");
@@ -57,7 +57,7 @@ Deno.test("ranges", () => {
   assert.deepEqual(cases.map(isRange), [true, true, true, false, false, false, false]);
 });
 
-Deno.test("a dashboard is exported and imported as it is; other files say what is wrong", () => {
+Deno.test("a dashboard is unchanged by export and import; other files are refused with a reason", () => {
   const panel = { title: "p", statement: "select 1", kind: "number", width: 6, height: "low", unit: "plain" } as const;
   const definition = { ...withPanel(EMPTY, panel), variables: [text("s", "x")] };
   assert.deepEqual(readFileText(fileTextOf("mine", definition)), { name: "mine", definition });

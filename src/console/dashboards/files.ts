@@ -17,7 +17,7 @@ export function importDashboard(): void {
     const file = input.files?.[0];
     if (file === undefined) return;
     const read = readFileText(await file.text());
-    if (typeof read === "string") return notify(`${file.name} is no dashboard: ${read}`);
+    if (typeof read === "string") return notify(`${file.name} is not a dashboard: ${read}`);
     openNew({ ...read, sharedWith: [], canEdit: true });
   };
   input.click();

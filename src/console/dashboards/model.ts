@@ -1,4 +1,4 @@
-/** What a dashboard is: panels, variables and a time range, as stored and as exported to a file. */
+/** The model of a dashboard: panels, variables and a time range, as stored and as exported to a file. */
 import type { ChartType } from "../charts/shape.ts";
 import { isRange, type Range } from "./range.ts";
 
@@ -9,15 +9,15 @@ export const HEIGHTS = { low: "low", medium: "medium", high: "high" } as const;
 export const UNITS = ["plain", "bytes", "percent", "seconds", "milliseconds"] as const;
 
 export interface Panel {
-  /** Unique in its dashboard. */
+  /** Unique within its dashboard. */
   id: number;
   title: string;
-  /** Variables stand in it as `@name`. */
+  /** Contains variables as `@name`. */
   statement: string;
   kind: typeof KINDS[number];
-  /** Undefined: the one that fits the rows best. */
+  /** Undefined: the type that suits the rows best. */
   chartType?: ChartType;
-  /** Columns of twelve. */
+  /** Width in columns, of twelve. */
   width: number;
   height: keyof typeof HEIGHTS;
   unit: typeof UNITS[number];
@@ -29,10 +29,10 @@ export interface Variable {
   type: "text" | "number";
   /** With `isList` a list as JSON. */
   value: string;
-  /** The values to choose from: given, or the first column of a statement. Otherwise any value can be typed. */
+  /** The values to choose from: a list, or the first column of a statement. Without either, any value can be typed. */
   choices?: string[];
   statement?: string;
-  /** The empty value can be chosen, too. */
+  /** True if the empty value can also be chosen. */
   hasAll?: boolean;
   /** Any number of the choices can be chosen. An empty list stands for all of them. */
   isList?: boolean;
@@ -51,7 +51,7 @@ export function listOf({ value }: Pick<Variable, "value">): string[] {
 export interface Definition {
   version: 1;
   range: Range;
-  /** 0: by hand. */
+  /** Seconds between refreshes; 0 means manual. */
   refreshSeconds: number;
   variables: Variable[];
   panels: Panel[];
@@ -60,18 +60,18 @@ export interface Definition {
 export const EMPTY: Definition = { version: 1, range: { last: "24h" }, refreshSeconds: 0, variables: [], panels: [] };
 
 const NAME = /^[A-Za-z_]\w{0,60}$/;
-/** They are always there. */
+/** Names of variables that every dashboard has. */
 export const OWN_NAMES = ["from", "to", "interval"];
 
-/** What is wrong with the name of a new variable; undefined: nothing. */
+/** Returns the error in the name of a new variable. Undefined if it is valid. */
 export function variableFault(name: string, others: readonly Variable[]): string | undefined {
-  if (!NAME.test(name)) return "A name has letters, digits and _, and begins with no digit.";
+  if (!NAME.test(name)) return "A name must consist of letters, digits and _, and must not begin with a digit.";
   const same = (other: string) => other.toLowerCase() === name.toLowerCase();
-  if (OWN_NAMES.some(same)) return `@${name} is the dashboard's own.`;
-  return others.some((other) => same(other.name)) ? `There is a variable @${name} already.` : undefined;
+  if (OWN_NAMES.some(same)) return `@${name} is defined by the dashboard.`;
+  return others.some((other) => same(other.name)) ? `The variable @${name} already exists.` : undefined;
 }
 
-/** A text tells what is wrong with the value. */
+/** Returns a text with the error if the value is invalid. */
 export function definitionOf(value: unknown): Definition | string {
   const { version, range, refreshSeconds, variables, panels } = (value ?? {}) as Partial<Definition>;
   if (version !== 1) return `version: found ${JSON.stringify(version)}, expected 1`;
@@ -116,7 +116,7 @@ export function fileTextOf(name: string, definition: Definition): string {
   return JSON.stringify({ kind: FILE_KIND, name, ...definition }, null, 2) + "\n";
 }
 
-/** A text tells why the file is no dashboard. */
+/** Returns a text with the error if the file is not a dashboard. */
 export function readFileText(text: string): { name: string; definition: Definition } | string {
   let value: Record<string, unknown>;
   try {
@@ -130,7 +130,7 @@ export function readFileText(text: string): { name: string; definition: Definiti
   return { name: typeof value.name === "string" && value.name.trim() !== "" ? value.name : "Dashboard", definition };
 }
 
-/** The panel with a new id, at the end. */
+/** Returns the definition with the panel, which gets a new id, at the end. */
 export function withPanel(definition: Definition, panel: Omit<Panel, "id">): Definition {
   const id = Math.max(0, ...definition.panels.map((one) => one.id)) + 1;
   return { ...definition, panels: [...definition.panels, { ...panel, id }] };

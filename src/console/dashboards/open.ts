@@ -1,4 +1,4 @@
-/** Dashboards that are open. Changes stay in the browser until they are saved, over reloads too. */
+/** Open dashboards. Changes stay in the browser until they are saved, even over reloads. */
 import { signal } from "@preact/signals";
 import { type DashboardSave, readDashboard, saveDashboard } from "../server/dashboards.ts";
 import { notify } from "../store/notices.ts";
@@ -7,7 +7,7 @@ import { savedOfUser } from "../store/saved.ts";
 import { type Definition, definitionOf, EMPTY, type Panel, withPanel } from "./model.ts";
 
 export interface Opened {
-  /** Undefined: the server has none yet. */
+  /** Undefined if the server does not have it yet. */
   id?: string;
   version?: number;
   name: string;
@@ -47,7 +47,7 @@ export async function load(id: string): Promise<void> {
   }
   const found = await readDashboard(id);
   if ("error" in found) {
-    // What was loaded before stays while the server is away.
+    // The loaded dashboard stays while the server is away.
     if (found.status !== 0 || stored.value[id] === undefined) stored.value = { ...stored.value, [id]: found };
     return;
   }
@@ -80,7 +80,7 @@ export function changePanel(id: string, panelId: number, changed: Partial<Panel>
   }));
 }
 
-/** Back to what the server has. */
+/** Reverts to the dashboard in the server. */
 export function discard(id: string): void {
   const { [id]: _, ...rest } = drafts.value;
   drafts.value = rest;
@@ -88,13 +88,13 @@ export function discard(id: string): void {
   else load(id);
 }
 
-/** Opens a new one that is not saved yet. */
+/** Opens a new dashboard that is not saved yet. */
 export function openNew(opened: Opened): void {
   drafts.value = { ...drafts.value, [NEW]: { ...opened, id: undefined, version: undefined, canEdit: true } };
   openPage({ name: "dashboards", id: NEW });
 }
 
-/** A new dashboard begins with the panel if `id` is undefined. */
+/** Adds the panel, to a new dashboard if `id` is undefined. */
 export async function addPanel(id: string | undefined, panel: Omit<Panel, "id">, name: string): Promise<void> {
   if (id === undefined) {
     const draft = drafts.value[NEW] ?? { ...empty(), name };
@@ -105,7 +105,7 @@ export async function addPanel(id: string | undefined, panel: Omit<Panel, "id">,
   openPage({ name: "dashboards", id });
 }
 
-/** Returns why it was not saved. */
+/** Returns the error if it could not be saved. */
 export async function save(id: string): Promise<{ error: string; status: number } | undefined> {
   const opened = openedOf(id);
   if (opened === undefined || "error" in opened) return undefined;
@@ -113,7 +113,7 @@ export async function save(id: string): Promise<{ error: string; status: number 
   const body: DashboardSave = { name, sharedWith, definition: JSON.stringify(definition) };
   const answer = await saveDashboard(id === NEW ? body : { ...body, id, version });
   if ("error" in answer) return answer;
-  // What was changed while it was being saved waits for the next time.
+  // Changes made while it was being saved stay for the next save.
   const later = drafts.value[id], isCurrent = later === opened;
   const { [id]: _, ...rest } = drafts.value;
   stored.value = { ...stored.value, [answer.id]: { ...answer, definition } };

@@ -1,4 +1,4 @@
-/** Edits a panel. What was typed is kept until it is done or cancelled, even if the page is reloaded. */
+/** Edits a panel. The input is kept until it is confirmed or cancelled, even if the page is reloaded. */
 import { useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
 import { savedOfUser } from "../store/saved.ts";
@@ -6,7 +6,7 @@ import { CHART_TYPES, HEIGHTS, KINDS, type Panel, UNITS, WIDTHS } from "./model.
 
 interface Props {
   panel: Omit<Panel, "id">;
-  /** Names the form among those of all dashboards. */
+  /** Identifies the form among those of all dashboards. */
   formKey: string;
   onDone(panel: Omit<Panel, "id">): void;
   onCancel(): void;
@@ -14,7 +14,7 @@ interface Props {
 
 const BEST = "what fits best";
 
-/** The form that was left last. */
+/** The last unfinished form. */
 const left = savedOfUser<{ key: string; panel: Omit<Panel, "id"> }>("panel", { key: "", panel: {} as Panel }, isLeft);
 
 function isLeft(value: unknown): boolean {

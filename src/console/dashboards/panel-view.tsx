@@ -25,10 +25,10 @@ interface Props {
   range: Range;
   /** Undefined while they are loaded. */
   variables: readonly Variable[] | undefined;
-  /** Counts up to run the statement again. */
+  /** Incremented to run the statement again. */
   tick: number;
   actions: readonly MenuItem[];
-  /** Undefined: the range before. */
+  /** Undefined: the previous range. */
   onZoom(range: Range | undefined): void;
 }
 
@@ -63,7 +63,7 @@ export function PanelView({ panel, range, variables, tick, actions, onZoom }: Pr
   );
 }
 
-/** Nothing while the variables are loaded. `fault`: which of them has a value that cannot be used. */
+/** Empty while the variables are loaded. `fault`: the error of an invalid value. */
 function textFor(
   statement: string,
   range: Range,

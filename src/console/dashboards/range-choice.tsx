@@ -34,6 +34,6 @@ async function askTimes(range: Range, onChange: (range: Range) => void): Promise
   });
   if (answer === undefined) return;
   const next = { from: answer.from.replace(" ", "T"), to: answer.to.replace(" ", "T") };
-  if (!isRange(next)) notify("A time has the form 2026-01-31 or 2026-01-31T12:00.");
+  if (!isRange(next)) notify("Expected a time in the form 2026-01-31 or 2026-01-31T12:00.");
   else onChange(next);
 }

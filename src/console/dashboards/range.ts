@@ -3,7 +3,7 @@
 export type Range =
   /** "15m": up to now. */
   | { last: string }
-  /** As `Date` reads them, in UTC. */
+  /** In a format that `Date` reads, in UTC. */
   | { from: string; to: string }
   | { all: true };
 
@@ -19,7 +19,7 @@ export const LASTS: Readonly<Record<string, string>> = {
   "365d": "365 days",
 };
 
-/** About as many steps are drawn. */
+/** Approximate number of steps in a chart. */
 const STEPS = 200;
 const STEP_UNITS = [
   ...["1s", "5s", "10s", "30s", "1m", "5m", "10m", "30m", "1h", "3h", "6h", "12h", "1d", "7d", "30d"],
@@ -48,7 +48,7 @@ export function rangeText(range: Range): string {
 
 const shortTime = (text: string) => text.replace("T", " ").replace(/(\d\d:\d\d):00(?:\.0+)?Z?$/, "$1");
 
-/** What `@from`, `@to` and `@interval` stand for, as SQL. */
+/** The values of `@from`, `@to` and `@interval` as SQL. */
 export function rangeValues(range: Range): Record<"from" | "to" | "interval", string> {
   if ("all" in range) return { from: time("0001-01-01T00:00:00Z"), to: time("9999-12-31T00:00:00Z"), interval: "'1d'" };
   if ("last" in range) {
@@ -67,7 +67,7 @@ export const rangeEnds = ({ from, to }: { from: string; to: string }): [from: nu
 
 const time = (at: string | number) => `'${new Date(at).toISOString()}'::timestamp`;
 
-/** A round unit for SAMPLE BY. */
+/** Returns a round unit for SAMPLE BY. */
 function stepOf(durationMs: number): string {
   const ms = (unit: string) => parseInt(unit) * (UNIT_MS[unit.at(-1)!] ?? 1000);
   return `'${STEP_UNITS.find((unit) => durationMs / ms(unit) <= STEPS) ?? STEP_UNITS.at(-1)}'`;

@@ -1,6 +1,6 @@
 /**
- * Gives a panel's statement the time range and the variables: by DECLARE in front of it, and lists in the place of their names, as
- * DECLARE has no lists. Values are literals, so no value can change the statement.
+ * Passes the time range and the variables to a panel's statement: with a DECLARE before it, and lists in place of their names,
+ * because DECLARE has no lists. The values are literals, so that no value can change the statement.
  */
 import { literal } from "../store/schema.ts";
 import { listOf, type Variable } from "./model.ts";
@@ -9,7 +9,7 @@ import { type Range, rangeValues } from "./range.ts";
 const SKIPPED = /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|--[^\n]*|\/\*[^]*?(?:\*\/|$)/g;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
-/** The value of a variable cannot be used. */
+/** The value of a variable is invalid. */
 export class VariableError extends Error {}
 
 /** Names that the statement declares itself keep its values. @throws {VariableError} */
@@ -26,7 +26,7 @@ export function fullStatement(given: string, range: Range, variables: readonly V
   if (declared.length === 0) return statement;
   const before = `DECLARE ${declared.join(", ")}`;
   const own = /^\s*declare\b/i.exec(code);
-  // Its own declarations follow in the same list.
+  // The statement's own declarations follow in the same list.
   return own === null ? `${before} ${statement}` : `${before},${statement.slice(own[0].length)}`;
 }
 

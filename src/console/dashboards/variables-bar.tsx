@@ -45,7 +45,7 @@ function Value({ variable: { choices, value, hasAll, type, isLoading }, onChange
     );
   }
   const known = choices ?? [];
-  // A value that is no choice any more stays visible.
+  // A value that is no longer a choice stays visible.
   const all = [...hasAll ? [""] : [], ...known.includes(value) || value === "" && hasAll ? [] : [value], ...known];
   return (
     <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>

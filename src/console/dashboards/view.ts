@@ -1,4 +1,7 @@
-/** How a dashboard is looked at: range, refresh and values of variables, which anybody may choose without changing it. */
+/**
+ * The view of a dashboard: range, refresh and values of variables, which any viewer may choose without changing the
+ * dashboard.
+ */
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import type { Definition, Variable } from "./model.ts";
@@ -11,7 +14,7 @@ export interface View {
   values: Record<string, string>;
 }
 
-/** By id; they stay while another page is shown. */
+/** By id. Kept while another page is shown. */
 const views = signal<Record<string, Partial<View>>>({});
 
 export function useView(id: string, { range, refreshSeconds, variables }: Definition) {

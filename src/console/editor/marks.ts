@@ -33,7 +33,7 @@ export const marks = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** At the end of the statement's last line. */
+/** The mark at the end of the statement's last line. */
 function markOf({ end, outcome }: Run, text: Text): Range<Decoration> {
   const kind = outcome === undefined ? "waiting" : outcome.error === undefined ? "done" : "failed";
   const shown = outcome === undefined ? "…" : outcome.error === undefined ? outcomeText(outcome) : "failed";

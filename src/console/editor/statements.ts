@@ -9,7 +9,7 @@ export interface Statement {
 
 const TOKEN = /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|--[^\n]*|\/\*[^]*?(?:\*\/|$)|;/g;
 
-/** Without empty statements. Comments belong to the following statement. */
+/** Empty statements are omitted. Comments belong to the following statement. */
 export function statementsOf(text: string): Statement[] {
   const found: Statement[] = [];
   let start = 0;

@@ -1,4 +1,7 @@
-/** Import of a file: Parquet in a file of its own, CSV dropped on the page or chosen, with a preview, progress and the server's report. */
+/**
+ * Imports a file: CSV dropped on the page or chosen, with a preview, progress and the server's report. Parquet is in a
+ * separate file.
+ */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
@@ -24,7 +27,7 @@ export function chooseFile(): void {
   input.click();
 }
 
-/** Files that are dropped anywhere on the page. */
+/** Handles files that are dropped anywhere on the page. */
 export function listenForDrops(): () => void {
   const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes("Files") === true;
   const onOver = (event: DragEvent) => {
@@ -42,7 +45,7 @@ export function listenForDrops(): () => void {
     if (mayImport()) chosenFile.value = event.dataTransfer!.files[0];
     else notify("You may not import files: that needs CREATE TABLE, or INSERT on a table.");
   };
-  // Before the editor, which would take the text of the file.
+  // Handled before the editor, which would insert the text of the file.
   const options = { capture: true };
   addEventListener("dragover", onOver, options);
   addEventListener("dragleave", onLeave, options);

@@ -2,24 +2,24 @@
 import { literal } from "../store/schema.ts";
 
 export interface Mapping {
-  /** Name in the file. */
+  /** Name of the column in the file. */
   source: string;
-  /** Type in the file. */
+  /** Type of the column in the file. */
   found: string;
-  /** In the table. */
+  /** Name of the column in the table. */
   name: string;
   type: string;
   isIncluded: boolean;
 }
 
 export interface ParquetTarget {
-  /** For read_parquet(). */
+  /** Name for read_parquet(). */
   file: string;
   table: string;
-  /** The table is made. */
+  /** True if the table is created. */
   isNew: boolean;
   mappings: readonly Mapping[];
-  /** Time column of a new table; "" if it has none. */
+  /** Designated timestamp of a new table; "" if there is none. */
   timestamp: string;
   partitionBy: string;
 }

@@ -21,7 +21,7 @@ const target = {
 };
 const ROWS = `select "ts" as "ts", "sym"::symbol as "symbol" from read_parquet('f.parquet')`;
 
-Deno.test("a new table is made of the included columns, in order of time", () => {
+Deno.test("a new table has the included columns, in order of time", () => {
   assert.equal(
     importStatement({ ...target, isNew: true }),
     `create table "my ""table""" as (${ROWS} order by "ts") timestamp("ts") partition by DAY`,
@@ -32,6 +32,6 @@ Deno.test("a new table is made of the included columns, in order of time", () =>
   );
 });
 
-Deno.test("rows are added to a table by the names of its columns", () => {
+Deno.test("rows are added to a table by its column names", () => {
   assert.equal(importStatement({ ...target, isNew: false }), `insert into "my ""table""" ("ts", "symbol") ${ROWS}`);
 });

@@ -1,4 +1,7 @@
-/** Import of a Parquet file: the server takes it, tells its columns and first rows, and a statement copies them into a table. */
+/**
+ * Imports a Parquet file: the server stores it and returns its columns and first rows, and a statement copies them into
+ * a table.
+ */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
 import { textOf } from "../results/cells.ts";
@@ -93,7 +96,7 @@ export function ParquetImport({ file, onClose }: { file: File; onClose(): void }
   );
 }
 
-/** A string tells why the file cannot be read. */
+/** Returns a text with the error if the file cannot be read. */
 async function contentsOf(file: string): Promise<Contents | string> {
   const source = `read_parquet(${literal(file)})`;
   const [first, count] = await Promise.all([

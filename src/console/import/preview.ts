@@ -21,7 +21,7 @@ export function previewOf(text: string, delimiter: string): string[][] {
   return lines.filter((line) => line.length > 0);
 }
 
-/** A table's name from that of the file. */
+/** Derives a table name from the file name. */
 export function tableNameOf(fileName: string): string {
   const stem = fileName.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}_]+/gu, "_").replace(/^_+|_+$/g, "");
   return stem === "" ? "imported" : stem;

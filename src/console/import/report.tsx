@@ -1,4 +1,4 @@
-/** What an import has done. */
+/** The result of an import. */
 import { countText } from "../results/summary.ts";
 import type { ImportReport } from "../server/client.ts";
 

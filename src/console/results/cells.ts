@@ -13,7 +13,10 @@ export function textOf(value: unknown): string {
   return value === null ? "null" : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Times come in UTC with all their digits, which a Date has not: only the part before the fraction is converted. */
+/**
+ * Times arrive in UTC with all their digits, which Date does not support. So only the part before the fraction is
+ * converted.
+ */
 export function shownText(value: unknown, type: string, zone: Zone): string {
   const parts = zone === "local" && isTime(type) && typeof value === "string" ? ISO.exec(value) : null;
   if (parts === null) return textOf(value);

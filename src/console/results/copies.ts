@@ -1,4 +1,4 @@
-/** Rows as texts: for the clipboard, and CSV for files. */
+/** Rows as text: for the clipboard, and as CSV for files. */
 import type { Column, Rows } from "../server/client.ts";
 import { textOf } from "./cells.ts";
 import { eachPage, type WholeOptions } from "./whole.ts";
@@ -7,7 +7,7 @@ export interface TextForm {
   name: string;
   head(columns: readonly Column[]): string;
   row(values: readonly unknown[], columns: readonly Column[]): string;
-  /** Between two rows, and after the last one. */
+  /** Separator between two rows, and after the last one. */
   between: string;
   end: string;
 }
@@ -34,12 +34,15 @@ const JSON_ROWS: TextForm = {
 export const COPIES: readonly TextForm[] = [TSV, CSV, MARKDOWN, JSON_ROWS];
 
 export interface Written {
-  /** What they are joined to is the text. */
+  /** The joined parts are the text. */
   parts: string[];
   rowCount: number;
 }
 
-/** The rows in a form: all of them, or the first ones with at most `lengthMax` characters. @throws {ExpiredError} */
+/**
+ * Writes the rows in a format: all of them, or the first ones with at most `lengthMax` characters. @throws
+ * {ExpiredError}
+ */
 export async function written(
   rows: Rows,
   form: TextForm,
@@ -76,7 +79,7 @@ function separated(name: string, separator: string, field: (text: string) => str
   };
 }
 
-/** A whole number of a column of doubles stays recognisable as one: 1.0. */
+/** Whole numbers of a column of doubles stay recognisable: 1.0. */
 function numberText(value: unknown, type: string): string | undefined {
   const isFloating = type === "DOUBLE" || type === "FLOAT";
   return isFloating && Number.isSafeInteger(value) ? `${value}.0` : undefined;

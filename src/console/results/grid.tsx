@@ -16,10 +16,10 @@ const COLUMN_MIN_PX = 72, COLUMN_MAX_PX = 420;
 const SAMPLE = 200;
 /** Additional rows above and below the visible ones. */
 const SPARE_ROWS = 10;
-/** Longer texts are shown whole in a view of their own. */
+/** Longer texts are shown completely in a separate view. */
 const SHOWN_CHARACTERS = 300;
 
-/** What the grid shows. Rows that are not there yet are asked for. */
+/** The contents of the grid. Rows that are missing are requested. */
 export interface GridRows {
   count: number;
   /** The first rows, which determine the column widths. */
@@ -33,7 +33,7 @@ interface GridProps {
   rows: GridRows;
   sorting: Sorting | undefined;
   onSort(sorting: Sorting | undefined): void;
-  /** Absent: not offered. */
+  /** Absent if it is not offered. */
   onStatistics?(column: Column): void;
   onOpen(column: Column, value: unknown): void;
 }
@@ -48,7 +48,7 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
   useLayoutEffect(() => watchView(box.current!, setView), []);
   const viewPx = Math.max(ROW_PX, view.height - HEAD_PX);
   const scale = useMemo(() => scaleOf(count, ROW_PX, viewPx), [count, viewPx]);
-  // The exact position that was last set: the scroll bar of many rows is too coarse for it.
+  // The exact position that was last set, because the scroll bar of many rows is too coarse for it.
   const exact = useRef({ scrollTop: 0, rowsTop: 0 });
   const rowsTop = Math.abs(exact.current.scrollTop - view.top) < 1 ? exact.current.rowsTop : scale.toRows(view.top);
   const scrollRowsTo = (top: number) => {
@@ -57,7 +57,7 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
     exact.current = { scrollTop: element.scrollTop, rowsTop: target };
     setView((before) => ({ ...before, top: element.scrollTop }));
   };
-  // In another order, other rows come first.
+  // In another order, other rows are first.
   const isFirstOrder = useRef(true);
   useEffect(() => {
     if (!isFirstOrder.current) scrollRowsTo(0);
@@ -70,7 +70,7 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
   const endRow = Math.min(count, Math.ceil((rowsTop + viewPx) / ROW_PX) + SPARE_ROWS);
   widths.measure(rows, firstRow, endRow);
 
-  // Frozen columns stand first. Of the others, those in view are in the document.
+  // Frozen columns are first. Of the others, only visible columns are in the document.
   const order = [...frozen, ...columns.keys().filter((at) => !frozen.includes(at))];
   const starts = [0];
   for (const at of order) starts.push(starts.at(-1)! + widths.px[at]);
@@ -81,7 +81,7 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
   useEffect(() => rows.want?.(firstRow, endRow), [rows, firstRow, endRow]);
   const totalPx = starts.at(-1)!;
 
-  // Columns that have grown move nothing that is looked at: neither the first column in view nor the cursor.
+  // Columns that grow must not move the first visible column or the cursor.
   const lastStarts = useRef(starts);
   useLayoutEffect(() => {
     const before = lastStarts.current, element = box.current!;
@@ -153,7 +153,7 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
       aria-colcount={columns.length}
       onKeyDown={onKeyDown}
       onContextMenu={(event) => {
-        // By the key: the column of the cursor.
+        // For keys: the column of the cursor.
         if (event.target !== box.current) return;
         event.preventDefault();
         const at = order[cursor.column], head = event.currentTarget.querySelector(`.head [aria-colindex="${at + 1}"]`);
@@ -220,7 +220,8 @@ const classOf = (type: string) => isNumeric(type) ? "number" : "";
 const clamp = (index: number, count: number) => Math.max(0, Math.min(count - 1, index));
 
 /**
- * Widths by the first rows. Columns of numbers grow with the rows that come into view, as digits that are cut off would be misread.
+ * Column widths from the first rows. Columns of numbers grow with rows that become visible, because numbers with
+ * cut-off digits would be misread.
  */
 function useWidths(columns: readonly Column[], sample: GridRows["sample"]) {
   return useMemo(() => {
@@ -257,7 +258,7 @@ interface View {
   height: number;
 }
 
-/** Tells what part of the element is in view, now and when that changes. */
+/** Reports the visible part of the element, now and when it changes. */
 function watchView(element: HTMLElement, onView: (view: View) => void): () => void {
   const measure = () => {
     const { scrollTop, scrollLeft, clientWidth, clientHeight } = element;
@@ -272,7 +273,7 @@ function watchView(element: HTMLElement, onView: (view: View) => void): () => vo
   };
 }
 
-/** Passes vertical turns of the wheel on, in pixels. */
+/** Passes vertical wheel movements on, in pixels. */
 function onWheel(element: HTMLElement, scrollBy: (px: number) => void): () => void {
   const listener = (event: WheelEvent) => {
     const { deltaX, deltaY, deltaMode, ctrlKey, shiftKey } = event;
@@ -289,7 +290,7 @@ function onWheel(element: HTMLElement, scrollBy: (px: number) => void): () => vo
   return () => element.removeEventListener("wheel", listener);
 }
 
-/** Brings a column that is not frozen into view. */
+/** Scrolls a column that is not frozen into view. */
 function scrollAcross(box: HTMLElement, left: number, right: number, frozenPx: number): void {
   if (left - frozenPx < box.scrollLeft) box.scrollLeft = left - frozenPx;
   if (right > box.scrollLeft + box.clientWidth) box.scrollLeft = right - box.clientWidth;

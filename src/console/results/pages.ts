@@ -1,13 +1,16 @@
-/** The rows of a spooled result that the page holds: those around what is shown. Others are asked for when they come into view. */
+/**
+ * The rows of a spooled result that the page holds: those around the visible ones. Others are requested when they
+ * become visible.
+ */
 import type { Rows } from "../server/client.ts";
 import { ExpiredError, fetchRows } from "../server/results.ts";
 
 const PAGE_ROWS = 200;
-/** Rows of one request. */
+/** Number of rows in a request. */
 const REQUEST_ROWS = 1_000;
-/** Pages that are not in view are dropped beyond this. Bytes are those of the replies. */
+/** Limits beyond which pages that are not visible are dropped. Bytes are those of the replies. */
 const PAGES_MAX = 200, BYTES_MAX = 32 << 20;
-/** Time without a further scroll until rows are asked for. */
+/** Time without further scrolling before rows are requested. */
 const PATIENCE_MS = 40;
 
 interface Page {
@@ -16,14 +19,14 @@ interface Page {
 }
 
 export class Pages {
-  /** By the index of the page; the one that was wanted longest ago first. */
+  /** By the index of the page, in order of last use. */
   private readonly pages = new Map<number, Page>();
   private wanted = { first: 0, end: 0 };
   private timer: ReturnType<typeof setTimeout> | undefined;
   private loading: AbortController | undefined;
   private isClosed = false;
 
-  /** `onChange`: called when rows have come. `onFault`: with what the user should know. */
+  /** `onChange`: called when rows have arrived. `onFault`: called with a message for the user. */
   constructor(
     private rows: Rows,
     private readonly onChange: () => void,
@@ -32,7 +35,7 @@ export class Pages {
     this.hold(0, rows.dataset, 0);
   }
 
-  /** The result has more rows than before. */
+  /** Called when the result has more rows than before. */
   grow(rows: Rows): void {
     this.rows = rows;
     if (this.pages.size === 0) this.hold(0, rows.dataset, 0);
@@ -42,7 +45,7 @@ export class Pages {
     return this.pages.get(Math.floor(index / PAGE_ROWS))?.rows[index % PAGE_ROWS];
   }
 
-  /** Tells which rows are in view. */
+  /** Sets which rows are visible. */
   want(first: number, end: number): void {
     this.wanted = { first, end: Math.min(end, this.rows.count) };
     const missing = this.missing();
@@ -57,7 +60,7 @@ export class Pages {
     this.loading?.abort();
   }
 
-  /** The first row in view that is not there. */
+  /** The first visible row that is missing. */
   private missing(): number | undefined {
     for (let row = this.wanted.first; row < this.wanted.end;) {
       const page = Math.floor(row / PAGE_ROWS), held = this.pages.get(page)?.rows.length ?? 0;
@@ -68,7 +71,7 @@ export class Pages {
     return undefined;
   }
 
-  /** One request at a time, always for what is in view then. */
+  /** Sends one request at a time, always for the rows that are visible then. */
   private async load(): Promise<void> {
     if (this.loading !== undefined) return;
     this.loading = new AbortController();

@@ -1,11 +1,11 @@
-/** The plan of EXPLAIN as a tree, and with ANALYZE what each operator did and cost. */
+/** The plan of EXPLAIN as a tree. With ANALYZE, it includes the measurements of each operator. */
 import type { PlanNode, QueryPlan } from "../server/plan.ts";
 import { bytesText, time } from "./summary.ts";
 
 interface Line {
   node: PlanNode;
   depth: number;
-  /** Of the time of all operators; undefined if it was not measured. */
+  /** Share of the time of all operators. Undefined if it was not measured. */
   share?: number;
   isCostliest: boolean;
 }
@@ -84,7 +84,7 @@ function PlanLine({ line: { node, depth, share, isCostliest }, isMeasured }: { l
   );
 }
 
-/** The nodes from the root down. Exported for tests. */
+/** The nodes in pre-order. Exported for tests. */
 export function linesOf(root: PlanNode): Line[] {
   const lines: Line[] = [];
   const visit = (node: PlanNode, depth: number) => {

@@ -11,7 +11,7 @@ const node = (text: string, ownNanos: number | undefined, ...inputs: PlanNode[])
   inputs,
 });
 
-Deno.test("the plan's nodes stand below each other with their share of the time, and one is the costliest", () => {
+Deno.test("the plan's nodes are listed with their share of the time, and one is the costliest", () => {
   const root = node("sort", 10, node("join", 60, node("filter", undefined, node("scan a", 30)), node("scan b", 0)));
   const lines = linesOf(root).map(({ node: { text }, depth, share, isCostliest }) => [text, depth, share, isCostliest]);
   assert.deepEqual(lines, [

@@ -23,7 +23,7 @@ Deno.test("rows are copied as TSV, CSV, Markdown and JSON", async () => {
   assert.deepEqual(JSON.parse(await copy("JSON"))[1], { "a,b": "two\nlines", n: null });
 });
 
-Deno.test("a copy of limited length ends with a whole row, and is still of its form", async () => {
+Deno.test("a copy of limited length ends with a whole row, and is still in its format", async () => {
   for (const { name } of COPIES) {
     const all = await copy(name);
     const { parts, rowCount } = await written(ROWS, form(name), all.length - 1);
@@ -40,7 +40,7 @@ Deno.test("doubles without a fraction stay doubles in CSV", async () => {
   assert.equal(parts.join(""), "d,n\r\n1.0,1\r\n1.5,2\r\n1e+21,3\r\n");
 });
 
-Deno.test("statistics of a column leave nulls out and compare by type", () => {
+Deno.test("statistics of a column ignore nulls and compare by type", () => {
   const of = (type: string, values: unknown[]) => {
     const statistics = new ColumnStatistics(type);
     for (const value of values) statistics.add(value);
@@ -58,11 +58,11 @@ Deno.test("statistics of a column leave nulls out and compare by type", () => {
   assert.deepEqual(of("DOUBLE", [null]), { rows: "1", "not null": "0", distinct: "0" });
 });
 
-Deno.test("rows are sorted by value, numbers as numbers, nulls last both ways", () => {
+Deno.test("rows are sorted by value, numbers as numbers, nulls last in both orders", () => {
   const column = (order: "ascending" | "descending") => sorted(TABLE, { column: 1, order }).map((row) => row[1]);
   assert.deepEqual(column("ascending"), [9, 10, null]);
   assert.deepEqual(column("descending"), [10, 9, null]);
-  // Numbers beyond 2^53 come as texts.
+  // Numbers beyond 2^53 arrive as texts.
   const large = { columns: [{ name: "n", type: "LONG" }], dataset: [["9007199254740993"], ["9007199254740992"], [5]] };
   assert.deepEqual(sorted(large, { column: 0, order: "ascending" }).map(([n]) => n), [
     5,

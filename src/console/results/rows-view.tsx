@@ -1,4 +1,4 @@
-/** The rows of an outcome: the grid and what can be done with it. */
+/** The rows of an outcome: the grid and its actions. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { addToDashboard } from "../dashboards/add-panel.ts";
 import { ask } from "../app/dialogs.tsx";
@@ -52,7 +52,7 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
   const { rows, sorting, sort } = useSorting(given, statement, work.start);
   const { shown, isExpired, expire } = useRows(rows, sorting);
   const { columns } = rows;
-  // As they are ordered in the grid.
+  // In the order of the grid.
   const inOrder = rows.spool === undefined ? { ...rows, dataset: shown.sample as unknown[][] } : rows;
   const tellFault = (error: unknown) => error instanceof ExpiredError ? expire() : notify((error as Error).message);
   return (
@@ -118,7 +118,7 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
   );
 }
 
-/** Rows in the page are sorted here. Of a spooled result the server is asked for the rows in order. */
+/** Rows in the page are sorted here. For a spooled result, the server is asked for the rows in order. */
 function useSorting(given: Rows, statement: string, start: Start) {
   const [sorting, setSorting] = useState<Sorting>();
   const [ordered, setOrdered] = useState<Rows>();
@@ -174,7 +174,7 @@ function useRows(rows: Rows, sorting: Sorting | undefined) {
   return { shown, isExpired: spool !== undefined && spool.id === expired, expire: () => setExpired(spool?.id) };
 }
 
-/** Something that takes a while is told above the rows, and can be stopped. The next one stops it. */
+/** Shows a long operation above the rows, with a button to stop it. The next operation stops it. */
 function useWork() {
   const [text, setText] = useState<string>();
   const running = useRef<AbortController>(undefined);
@@ -203,7 +203,7 @@ function useWork() {
 
 type Start = ReturnType<typeof useWork>["start"];
 
-/** Characters of a copy: browsers hold it several times. */
+/** Maximum number of characters in a copy, because browsers hold it several times. */
 const COPY_MAX = 32 << 20;
 
 async function copyRows(rows: Rows, form: TextForm, start: Start): Promise<void> {
@@ -220,7 +220,10 @@ async function copyRows(rows: Rows, form: TextForm, start: Start): Promise<void>
   });
 }
 
-/** The rows as they are shown. Those that the server has left out are in the file of the statement run again. */
+/**
+ * Writes the rows in their order on the page. Rows that the server has omitted are only in the file of the statement
+ * run again.
+ */
 async function downloadCsv(rows: Rows, statement: string, start: Start): Promise<void> {
   if (!isWhole(rows)) return await download(statement, "csv");
   await start("The rows are read …", async (signal, tell) => {

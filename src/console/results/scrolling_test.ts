@@ -9,7 +9,7 @@ Deno.test("few rows are scrolled pixel by pixel", () => {
   assert.equal(scaleOf(3, ROW_PX, VIEW_PX).toRows(0), 0);
 });
 
-Deno.test("many rows are reached to the last one in an element of limited height", () => {
+Deno.test("the last of many rows can be reached in an element of limited height", () => {
   for (const rowCount of [1_000_000, 50_000_000, 2_000_000_000]) {
     const { heightPx, toRows, toScroll } = scaleOf(rowCount, ROW_PX, VIEW_PX);
     assert.ok(heightPx < 17_000_000);

@@ -1,4 +1,4 @@
-/** Shows a value whole. */
+/** Shows a value completely. */
 import { ask } from "../app/dialogs.tsx";
 import type { Column } from "../server/client.ts";
 import { copyText } from "../store/clipboard.ts";
@@ -20,7 +20,7 @@ const VIEWED_CHARACTERS_MAX = 200_000;
 function shownPart(text: string): string {
   if (text.length <= VIEWED_CHARACTERS_MAX) return text;
   const left = text.length - VIEWED_CHARACTERS_MAX;
-  return `${text.slice(0, VIEWED_CHARACTERS_MAX)}\n… ${left.toLocaleString("en")} more characters: Copy takes all.`;
+  return `${text.slice(0, VIEWED_CHARACTERS_MAX)}\n… ${left.toLocaleString("en")} more characters: Copy includes all.`;
 }
 
 /** JSON is shown with a line for each member. */

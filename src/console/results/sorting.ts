@@ -3,12 +3,12 @@ import type { Rows } from "../server/client.ts";
 import { isNumeric, textOf } from "./cells.ts";
 
 export interface Sorting {
-  /** Its index. */
+  /** Index of the column. */
   column: number;
   order: "ascending" | "descending";
 }
 
-/** A new list. Nulls are last in both orders; equal rows keep their order. */
+/** Returns a new list. Nulls are last in both orders, and equal rows keep their order. */
 export function sorted(
   { columns, dataset }: Pick<Rows, "columns" | "dataset">,
   { column, order }: Sorting,
@@ -22,10 +22,10 @@ export function sorted(
   });
 }
 
-/** The order of values of a type that are not null. */
+/** The order of the values of a type, without nulls. */
 export const compareValues = (type: string) => isNumeric(type) ? compareNumbers : compareTexts;
 
-/** Large integers come as texts: two that are equal as doubles are compared as integers. */
+/** Large integers arrive as texts. If two are equal as doubles, they are compared as integers. */
 function compareNumbers(a: unknown, b: unknown): number {
   const difference = Number(a) - Number(b);
   if (difference !== 0 || typeof a !== "string" && typeof b !== "string") return difference;
@@ -37,7 +37,7 @@ function compareTexts(a: unknown, b: unknown): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** The next one when the head of a column is clicked: ascending, descending, none. */
+/** The sorting after a click on the head of a column: ascending, descending, none. */
 export function nextSorting(current: Sorting | undefined, column: number): Sorting | undefined {
   if (current?.column !== column) return { column, order: "ascending" };
   return current.order === "ascending" ? { column, order: "descending" } : undefined;

@@ -1,8 +1,8 @@
-/** Describes the values of a column: how many, how many different ones, the smallest and the largest. */
+/** Statistics of a column: number of values and of distinct values, minimum and maximum. */
 import { compareValues } from "./sorting.ts";
 import { isNumeric, textOf } from "./cells.ts";
 
-/** More different values are not counted, as the page holds each of them. */
+/** Further distinct values are not counted, because the page holds each of them. */
 const DISTINCT_MAX = 1_000_000;
 
 export class ColumnStatistics {

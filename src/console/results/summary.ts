@@ -8,7 +8,7 @@ export function outcomeText({ rows, changed, durationMs, isLost }: Outcome): str
   return `${count === undefined ? "OK" : countText(count)} · ${time(durationMs)}`;
 }
 
-/** Includes how the time was spent, and what is not shown. */
+/** Includes how the time was spent, and information that is not shown otherwise. */
 export function outcomeDetails(outcome: Outcome): string {
   const { rows, compileMs, executeMs, durationMs } = outcome;
   const inside = compileMs === undefined || executeMs === undefined
@@ -16,7 +16,7 @@ export function outcomeDetails(outcome: Outcome): string {
     : ` (compile ${time(compileMs)}, execute ${time(executeMs)}, transfer ${
       time(Math.max(0, durationMs - compileMs - executeMs))
     })`;
-  const cut = rows?.cutBy === undefined ? "" : ` · further rows are left out, as ${rows.cutBy} says`;
+  const cut = rows?.cutBy === undefined ? "" : ` · further rows are omitted because of ${rows.cutBy}`;
   return outcomeText(outcome) + inside + cut;
 }
 

@@ -2,14 +2,14 @@
 import type { Rows } from "../server/client.ts";
 import { fetchRows } from "../server/results.ts";
 
-/** The server sends fewer if they are large. */
+/** Rows per request. The server sends fewer if they are large. */
 const REQUEST_ROWS = 100_000;
 
 export interface WholeOptions {
   signal?: AbortSignal;
-  /** Rows before it are left out. */
+  /** Rows before this index are skipped. */
   first?: number;
-  /** And those from it on. */
+  /** Rows from this index on are skipped. */
   end?: number;
   /** Called with the number of rows read. */
   onProgress?(count: number): void;

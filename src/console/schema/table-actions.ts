@@ -1,4 +1,4 @@
-/** What can be done with a table and with a column. Changes are confirmed, and show the statement that they run. */
+/** The actions on a table and on a column. Changes must be confirmed, and the confirmation shows the statement. */
 import type { MenuItem } from "../app/menu.tsx";
 import { ask } from "../app/dialogs.tsx";
 import { editor } from "../editor/editor.tsx";
@@ -9,7 +9,7 @@ import { columnsOf, language, literal, quoted, refreshSchema, type Table, type T
 import { may, mayOn, maySomewhere } from "../sign-in/permissions.ts";
 import { openTab } from "../store/tabs.ts";
 
-/** A menu's entry that is offered to those who may use it. */
+/** A menu entry that is only offered to users who may use it. */
 type Offer = MenuItem & { isAllowed?: boolean };
 
 const allowed = (offers: readonly Offer[]): MenuItem[] => offers.filter(({ isAllowed }) => isAllowed !== false);
@@ -67,12 +67,12 @@ export function columnActions({ name: table }: Table, { name, isTimestamp }: Tab
       run: () =>
         openAndRun(`select ${column}, count() from ${quoted(table)} order by 2 desc limit 1000;`, `${table}.${name}`),
     },
-    // A table keeps its time column.
+    // The designated timestamp cannot be dropped.
     ...isTimestamp ? [] : [drop],
   ]);
 }
 
-/** Of the columns that the user may read: `select *` needs all of them. */
+/** Selects the columns that the user may read, because `select *` needs all of them. */
 async function showRows(name: string, timestamp: string | null): Promise<void> {
   const columns = (await columnsOf(name)).map((column) => column.name);
   const readable = may("SELECT", name) ? ["*"] : columns.filter((column) => mayOn("SELECT", name, column)).map(quoted);

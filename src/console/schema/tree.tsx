@@ -1,4 +1,4 @@
-/** The tables of the database with their columns, and what can be done with them. */
+/** The tables of the database with their columns and actions. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { bytesText, countText } from "../results/summary.ts";
@@ -8,7 +8,7 @@ import { may, mayImport } from "../sign-in/permissions.ts";
 import { openMenu } from "../app/menu.tsx";
 import { columnActions, tableActions } from "./table-actions.ts";
 
-/** More are found by the search. */
+/** Further tables are found by the search. */
 const SHOWN_MAX = 500;
 
 export function Tree() {

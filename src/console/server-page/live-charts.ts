@@ -1,14 +1,14 @@
-/** The charts and numbers of the overview: which metrics each shows, and how. */
+/** The charts and numbers of the overview, with their metrics. */
 import type { Unit } from "../charts/chart.tsx";
 import type { ChartData } from "../charts/shape.ts";
 import { bytesText } from "../results/summary.ts";
 import { keyOf, labelsOf, quantileOf, rateOf, type Reading, sumOf } from "./readings.ts";
 
-/** How much of the past is shown. */
+/** Time span of the charts. */
 export const WINDOW_MS = 10 * 60_000;
-/** Between readings that are further apart, the page or the server was away. */
+/** If two readings are further apart, the page or the server was away between them. */
 const GAP_MS = 6000;
-/** Few statements come within one period: quantiles are of several. */
+/** Quantiles are computed over several periods, because few statements arrive within one. */
 const QUANTILE_PERIODS = 5;
 
 export interface LiveChart {
@@ -61,7 +61,7 @@ export const LIVE_CHARTS: readonly LiveChart[] = [
   gauges("Free on disk", [["free", DISK]]),
 ];
 
-/** Series that have never moved are left out, unless none has. */
+/** Series that have never changed are omitted, unless all are. */
 function rates(title: string, seriesOf: (now: Reading) => (readonly [name: string, key: string])[]): LiveChart {
   return {
     title,
@@ -110,7 +110,7 @@ interface Made {
   of(now: Reading, before: Reading | undefined, at: number): number | null;
 }
 
-/** Where readings are missing, a point without values interrupts the lines. */
+/** If readings are missing, a point without values interrupts the lines. */
 function seriesFrom(readings: readonly Reading[], made: readonly Made[]): ChartData {
   const x: number[] = [], series = made.map(({ name }) => ({ name, values: [] as (number | null)[] }));
   readings.forEach((now, at) => {
@@ -125,7 +125,7 @@ function seriesFrom(readings: readonly Reading[], made: readonly Made[]): ChartD
   return { x, series };
 }
 
-/** The last values, in words. */
+/** The latest values as text. */
 export const NUMBERS: readonly { name: string; textOf(readings: readonly Reading[]): string }[] = [
   number("Running for", (now) => durationText(sumOf(now, UPTIME))),
   number("Cores in use", (now, before) => numberText(rateOf(before, now, keyOf(CPU)))),

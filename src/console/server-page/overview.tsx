@@ -1,4 +1,4 @@
-/** Rates, latencies, memory, log and disk as they are now, and the statements that run. */
+/** Current rates, latencies, memory, log and disk, and the running statements. */
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ComponentType } from "preact";
@@ -19,7 +19,7 @@ const STATEMENT = `select name, label, le, value from server_metrics() where nam
   METRICS.map((name) => `'${name}'`).join(", ")
 })`;
 
-/** They stay while another page is shown. */
+/** Kept while another page is shown. */
 const readings = signal<readonly Reading[]>([]);
 
 export function Overview() {
@@ -77,7 +77,7 @@ function Live({ chart, Drawn }: { chart: LiveChart; Drawn: ComponentType<Paramet
   const { value: all } = readings;
   const data = useMemo(() => chart.dataOf(all), [all]);
   const to = all.at(-1)?.at ?? 0;
-  // The first minute is not squeezed into a corner.
+  // In the first minute the range is shorter than the whole window.
   const from = Math.min(Math.max(all[0]?.at ?? 0, to - WINDOW_MS), to - 60_000);
   return (
     <Drawn

@@ -1,12 +1,14 @@
-/** Statements that a page runs again and again while it is shown. */
+/** Statements that a page repeats while it is shown. */
 import { useEffect, useState } from "preact/hooks";
 import { type Outcome, query } from "../server/client.ts";
 import { isServerAway, returns } from "../store/connection.ts";
 
-/** Refused statements are counted and logged by the server, so they are not repeated as often. */
+/**
+ * Interval after an error. Refused statements are counted and logged by the server, so they are repeated less often.
+ */
 const AFTER_ERROR_MS = 30_000;
 
-/** The last outcome. It stays while the server is away. `version`: a new value asks at once. */
+/** The last outcome, which is kept while the server is away. A new `version` runs the statement immediately. */
 export function usePolled(statement: string, everyMs: number, version = 0): Outcome | undefined {
   const [outcome, setOutcome] = useState<Outcome>();
   useEffect(() =>
@@ -18,7 +20,9 @@ export function usePolled(statement: string, everyMs: number, version = 0): Outc
   return outcome;
 }
 
-/** Runs `ask` now and then after the time that it has returned; not while the page is hidden or the server is away. */
+/**
+ * Calls `ask` now and then after the time that it has returned, but not while the page is hidden or the server is away.
+ */
 export function repeat(ask: () => Promise<number>): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined, isEnded = false;
   const next = async () => {

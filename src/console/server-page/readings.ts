@@ -1,4 +1,4 @@
-/** The server's metrics over the last minutes, and what the charts make of them. */
+/** The server's metrics over the last minutes, and values derived from them for the charts. */
 
 export interface Reading {
   /** Milliseconds since 1970. */
@@ -26,13 +26,13 @@ export function labelsOf({ values }: Reading, name: string): string[] {
   return [...values.keys()].filter((key) => key.startsWith(`${name} `)).map((key) => key.split(" ")[1]);
 }
 
-/** Sum over all labels; null if there is none. */
+/** Sum over all labels. Null if there is none. */
 export function sumOf({ values }: Reading, name: string): number | null {
   const found = [...values].filter(([key]) => key.startsWith(`${name} `));
   return found.length === 0 ? null : found.reduce((sum, [, value]) => sum + value, 0);
 }
 
-/** Growth in a second of a counter between two readings. Null after a restart, where counters begin again. */
+/** Growth of a counter per second between two readings. Null after a restart, where counters begin again. */
 export function rateOf(before: Reading | undefined, now: Reading, key: string): number | null {
   const from = before?.values.get(key), to = now.values.get(key);
   if (from === undefined || to === undefined || to < from) return null;
@@ -40,8 +40,8 @@ export function rateOf(before: Reading | undefined, now: Reading, key: string): 
 }
 
 /**
- * The value below which the share of all observations between two readings lies, for instance 0.95. It is interpolated within its
- * bucket, as Prometheus does. Null without observations.
+ * The value below which the given share of all observations between two readings lies, for example 0.95. It is
+ * interpolated within its bucket, as Prometheus does. Null without observations.
  */
 export function quantileOf(before: Reading | undefined, now: Reading, name: string, share: number): number | null {
   if (before === undefined) return null;
@@ -60,7 +60,7 @@ export function quantileOf(before: Reading | undefined, now: Reading, name: stri
   const wanted = share * total;
   const at = bounds.findIndex((bound) => buckets.get(bound)! >= wanted);
   const [low, high] = [at === 0 ? 0 : bounds[at - 1], bounds[at]];
-  // Nothing is known of the largest values but that they are above the last bound.
+  // The largest values are only known to be above the last bound.
   if (high === Infinity) return low;
   const below = at === 0 ? 0 : buckets.get(low)!;
   return low + (high - low) * (wanted - below) / (buckets.get(high)! - below);

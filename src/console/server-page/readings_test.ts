@@ -11,7 +11,7 @@ Deno.test("readingOf() keeps labels and buckets apart", () => {
   assert.deepEqual([sumOf(reading, "in"), sumOf(reading, "none")], [5, null]);
 });
 
-Deno.test("rateOf() is growth in a second, and nothing after a restart", () => {
+Deno.test("rateOf() is growth per second, and null after a restart", () => {
   const at = (ms: number, value: number) => readingOf(ms, [["in", null, null, value]]);
   assert.equal(rateOf(at(1000, 10), at(3000, 30), keyOf("in")), 10);
   assert.equal(rateOf(at(1000, 10), at(3000, 3), keyOf("in")), null);
@@ -19,7 +19,7 @@ Deno.test("rateOf() is growth in a second, and nothing after a restart", () => {
   assert.equal(rateOf(at(1000, 1), at(3000, 3), keyOf("out")), null);
 });
 
-Deno.test("quantileOf() interpolates between the bounds of what has come since the reading before", () => {
+Deno.test("quantileOf() interpolates between the bounds of the observations since the previous reading", () => {
   const before = histogram(0, [100, 100, 100]);
   assert.equal(quantileOf(before, histogram(1, [110, 110, 110]), "seconds", 0.5), 0.5);
   assert.equal(quantileOf(before, histogram(1, [100, 110, 110]), "seconds", 0.5), 1.5);

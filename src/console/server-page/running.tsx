@@ -9,7 +9,7 @@ import { recordsOf, usePolled } from "./polled.ts";
 import { Unavailable } from "./unavailable.tsx";
 
 const EVERY_MS = 1000;
-/** The page's own statement is left out. */
+/** The page's own statement is omitted. */
 const STATEMENT = "select * from query_activity() where query not like '%from query_activity() where query not like%'";
 
 export function Running() {

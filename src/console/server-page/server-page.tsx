@@ -1,4 +1,4 @@
-/** The page about the server: what it does, its tables, errors and settings. */
+/** The page about the server: activity, tables, errors and settings. */
 import type { ComponentType } from "preact";
 import { addressOf } from "../store/pages.ts";
 import { Errors } from "./errors.tsx";

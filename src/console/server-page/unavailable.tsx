@@ -1,7 +1,7 @@
-/** Says why a part of the page has nothing to show. */
+/** Explains why a part of the page has nothing to show. */
 import type { Outcome } from "../server/client.ts";
 
-/** Nothing if there are rows. `what`: the subject of the sentence. */
+/** Shows nothing if there are rows. `what`: the subject of the sentence. */
 export function Unavailable({ what, outcome }: { what: string; outcome: Outcome | undefined }) {
   if (outcome?.rows !== undefined) return null;
   if (outcome === undefined) return <p class="empty" role="status">Loading …</p>;

@@ -14,13 +14,13 @@ export interface Rows {
   dataset: unknown[][];
   /** Number of all rows, or of those so far. */
   count: number;
-  /** The result in the server, if the page has not all of its rows. */
+  /** The result in the server, if the page does not have all of its rows. */
   spool?: { id: string; isRunning: boolean };
-  /** The result in the server, if the page has all rows and it was kept nevertheless. */
+  /** The result in the server, if it was kept although the page has all rows. */
   keptId?: string;
-  /** The setting of the server that has left rows out. */
+  /** The server's setting that limited the rows. */
   cutBy?: string;
-  /** Of EXPLAIN. */
+  /** For EXPLAIN. */
   plan?: QueryPlan;
 }
 
@@ -70,9 +70,9 @@ export interface Language {
 export const UNREACHABLE = "The server cannot be reached.";
 
 export interface QueryOptions {
-  /** The server refuses a statement that does more than read. */
+  /** The server refuses the statement if it does more than read. */
   readOnly?: boolean;
-  /** Further rows are left out. */
+  /** Maximum number of rows. */
   limit?: number;
   signal?: AbortSignal;
 }
@@ -107,7 +107,7 @@ export async function query(text: string, { readOnly, limit, signal }: QueryOpti
   return after({ rows: { columns, dataset, count }, notices });
 }
 
-/** True if the statement changes nothing, as the server says; false if it cannot be compiled. */
+/** True if the server confirms that the statement changes nothing. False if it cannot be compiled. */
 export async function onlyReads(statement: string): Promise<boolean> {
   try {
     const reply = await request(`api/v1/sql/validate?${new URLSearchParams({ query: statement })}`);
@@ -122,7 +122,7 @@ export async function download(statement: string, format: string): Promise<void>
   const url = `exp?${new URLSearchParams({ query: statement, fmt: format })}`;
   const { authorization } = await ownHeaders();
   if (authorization === undefined) return saveAddress(url);
-  // A link has no headers: the browser holds the file until it is complete.
+  // A link cannot have headers, so the browser holds the file until it is complete.
   const reply = await request(url);
   if (!reply.ok) throw new Error(messageOf(await reply.text()));
   const name = /filename="([^"]*)"/.exec(reply.headers.get("content-disposition") ?? "")?.[1];
@@ -138,7 +138,7 @@ function messageOf(body: string): string {
   }
 }
 
-/** Undefined where the server does not answer. */
+/** Undefined if the server does not answer. */
 export async function fetchLanguage(): Promise<Language | undefined> {
   try {
     const reply = await request("language");
@@ -157,7 +157,7 @@ export function errorOf(message: string, position: unknown): QueryError {
 }
 
 export interface ImportReport {
-  /** Why nothing was imported. */
+  /** The error if nothing was imported. */
   error?: string;
   table: string;
   imported: number;
@@ -228,11 +228,11 @@ export async function uploadFile(
 }
 
 export function removeUpload(file: string): void {
-  // What is not removed expires.
+  // If the request fails, the file expires.
   request(`${UPLOADS}?${new URLSearchParams({ file })}`, { method: "DELETE", keepalive: true }).catch(() => {});
 }
 
-/** fetch() does not tell how much of a body has been sent. */
+/** Uses XMLHttpRequest, because fetch() does not report the progress of a body. */
 async function upload(
   path: string,
   body: XMLHttpRequestBodyInit,
@@ -252,7 +252,7 @@ async function upload(
   });
 }
 
-/** Undefined where the text is no report. */
+/** Undefined if the text is not a report. */
 function reportOf(text: string): ImportReport | undefined {
   try {
     const { status, location, rowsImported, rowsRejected, columns } = JSON.parse(text);

@@ -6,7 +6,7 @@ export interface DashboardHead {
   id: string;
   name: string;
   owner: string;
-  /** Users and groups; `*` for everybody. Only those see it who may change it. */
+  /** Users and groups; `*` means everybody. Only visible to users who may change it. */
   sharedWith: string[];
   version: number;
   changed: string;

@@ -1,7 +1,7 @@
-/** What EXPLAIN tells, as data. */
+/** The contents of EXPLAIN as data. */
 export interface QueryPlan {
   root: PlanNode;
-  /** With ANALYZE, of the whole statement. */
+  /** With ANALYZE: execution time of the whole statement. */
   executionNanos?: number;
   memoryPeakBytes?: number;
   changedRows?: number;
@@ -11,12 +11,12 @@ export interface PlanNode {
   text: string;
   details: string[];
   notes: string[];
-  /** The operator above does its work in the same pass. */
+  /** True if the operator above does its work in the same pass. */
   isFused: boolean;
   measured?: {
     rows?: number;
     bytes?: number;
-    /** With its inputs, and without. */
+    /** Including and excluding its inputs. */
     nanos?: number;
     ownNanos?: number;
     memoryPeakBytes?: number;

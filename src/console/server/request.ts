@@ -1,16 +1,19 @@
-/** Sends requests with the user's credentials. A request that is refused for want of them waits for the sign-in. */
+/**
+ * Sends requests with the user's credentials. A request that is refused because of missing credentials waits for the
+ * sign-in.
+ */
 import { serverIsAway } from "../store/connection.ts";
 
 /** The server accepts changes from browsers only with this header: see `src/wire/http/origin.ts`. */
 const OWN_PAGE = { "x-sundial-page": "1" };
 
-/** What proves to the server who sends a request. */
+/** Credentials for requests. */
 export interface Credentials {
-  /** The Authorization header. Undefined: the browser's session cookie is enough. */
+  /** The Authorization header. Undefined if the browser's session cookie is sufficient. */
   header(): Promise<string | undefined>;
   /** Changes with each sign-in. */
   version(): number;
-  /** Asks the user to sign in again. False: the user has cancelled. */
+  /** Asks the user to sign in again. Resolves to false if the user cancels. */
   ask(): Promise<boolean>;
 }
 
@@ -34,7 +37,7 @@ export function request(path: string, options: Options = {}): Promise<Response> 
   return untilSignedIn(send, options.signal ?? undefined);
 }
 
-/** Sends again after the user has signed in, as long as the reply asks for that. */
+/** Repeats the request after the user has signed in, as long as the reply demands that. */
 export async function untilSignedIn<T extends { status: number }>(
   send: () => Promise<T>,
   signal?: AbortSignal,
@@ -43,7 +46,7 @@ export async function untilSignedIn<T extends { status: number }>(
     const version = credentials?.version();
     const reply = await answered(send, signal);
     if (reply.status !== 401 || credentials === undefined) return reply;
-    // The sign-in may have happened while the request was under way.
+    // The user may have signed in while the request was in progress.
     if (credentials.version() === version && !await orAbort(credentials.ask(), signal)) return reply;
   }
 }

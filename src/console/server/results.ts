@@ -1,4 +1,4 @@
-/** Statements of the user. The server spools their rows, and the page asks for those that it shows. */
+/** Runs the user's statements. The server spools their rows, and the page requests those that it shows. */
 import { type Column, errorOf, type Outcome, type Rows, UNREACHABLE } from "./client.ts";
 import type { QueryPlan } from "./plan.ts";
 import { ownHeaders, request } from "./request.ts";
@@ -13,23 +13,23 @@ export interface Progress {
 
 export interface RunOptions {
   signal?: AbortSignal;
-  /** The server refuses a statement that does more than read. */
+  /** The server refuses the statement if it does more than read. */
   readOnly?: boolean;
-  /** The server keeps the rows even if the page has all of them, to be found again after a reload. */
+  /** The server keeps the rows even if the page has all of them, so that they are available after a reload. */
   isKept?: boolean;
-  /** Orders the rows by a column, by its index. The server runs the statement again for that. */
+  /** Orders the rows by a column, given by its index. The server runs the statement again for that. */
   sorting?: { column: number; order: "ascending" | "descending" };
-  /** Finer samples of a range of time, in milliseconds since 1970: the statement needs a SAMPLE BY. */
+  /** Finer samples of a time range, in milliseconds since 1970. The statement needs a SAMPLE BY. */
   samples?: { from: number; to: number; bucketsMax: number };
   /** Called while the statement runs, with the rows so far. */
   onUpdate?(rows: Rows | undefined, progress: Progress | undefined): void;
 }
 
-/** Rows at the start of a large result that the page holds. */
+/** Number of rows at the start of a large result that the page holds. */
 const FIRST_ROWS = 1_000;
-/** A result of at most this many rows is held whole, if the server sends it in one reply. */
+/** A result with at most this many rows is held completely, if the server sends it in one reply. */
 const WHOLE_ROWS_MAX = 10_000;
-/** Time until the first news of a statement, and between further ones. */
+/** Time until the first update of a statement, and between further ones. */
 const FIRST_WAIT_MS = 250, WAIT_MS = 500;
 const PATH = "api/v1/sql/results";
 
@@ -119,14 +119,14 @@ export async function runStatement(text: string, options: RunOptions = {}): Prom
   }
 }
 
-/** What to ask for while the page has not all of the first rows. */
+/** The rows to request while the page does not have all of the first rows. */
 function rowsAfter(dataset: readonly unknown[][]): { first?: number; count?: number } {
   const { length } = dataset;
   return length < FIRST_ROWS ? { first: length, count: FIRST_ROWS - length } : {};
 }
 
 /**
- * Rows of a result, and how many bytes they took. The server may send fewer than asked for.
+ * Fetches rows of a result, and reports their size in bytes. The server may send fewer than requested.
  * @throws {ExpiredError}
  */
 export async function fetchRows(
@@ -146,7 +146,8 @@ const released = new Set<string>();
 export function release(id: string): void {
   if (released.has(id)) return;
   released.add(id);
-  // It goes on while the page is left, and asks nobody to sign in. What is not removed expires.
+  // The request continues while the page is left, and does not wait for a sign-in. A result that is not removed
+  // expires.
   ownHeaders().then((headers) => fetch(pathOf({ id }), { method: "DELETE", keepalive: true, headers })).catch(() => {});
 }
 

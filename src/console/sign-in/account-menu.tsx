@@ -1,4 +1,4 @@
-/** The user's name in the head of the page, with what concerns the user. */
+/** The user's name in the head of the page, with a menu of the account. */
 import { action } from "../actions/actions.ts";
 import { MenuButton } from "../app/menu.tsx";
 import { serverSettings, shownName, user } from "./session.ts";

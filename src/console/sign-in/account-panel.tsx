@@ -48,7 +48,7 @@ function Permissions() {
   );
 }
 
-/** Empty where the server does not say, as with external users. */
+/** Empty if the server does not report it, as for external users. */
 async function signInWays(): Promise<string[]> {
   const { rows } = await query("show user");
   return (rows?.dataset ?? []).filter(([, isEnabled]) => isEnabled === true).map(([way]) => String(way).toLowerCase());

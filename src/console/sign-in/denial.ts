@@ -1,4 +1,4 @@
-/** The server's refusals for want of a permission, and how the user can get it. */
+/** The server's refusals because of a missing permission, and how the user can get it. */
 
 export interface Denial {
   user: string;
@@ -7,19 +7,19 @@ export interface Denial {
   on?: string;
 }
 
-/** Undefined if the message is about something else. */
+/** Undefined if the message has another cause. */
 export function denialOf(message: string): Denial | undefined {
   const found = /^Access denied for (.+) \[([A-Z ]+?)(?: on (.+))?\]$/.exec(message);
   return found === null ? undefined : { user: found[1], permission: found[2], on: found[3] };
 }
 
-/** Who can give the permission. */
+/** Describes who can grant the permission. */
 export function giversOf({ permission, on }: Denial): string {
   const where = on === undefined ? "" : ` on ${on}`;
-  return `An administrator can give it to you, or a user who holds ${permission}${where} with the grant option.`;
+  return `An administrator can grant it to you, or a user who has ${permission}${where} with the grant option.`;
 }
 
-/** The statement that gives the permission. External users have those of groups only. */
+/** The statement that grants the permission. External users get permissions only through groups. */
 export function grantFor({ user, permission, on }: Denial, isExternal: boolean): string {
   const place = on === undefined ? "" : ` ON ${on.replace(/^[^(]+|[^()]+(?=\)$)/g, quotedName)}`;
   return `GRANT ${permission}${place} TO ${isExternal ? "<one of your groups>" : quotedName(user)};`;

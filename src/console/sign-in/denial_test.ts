@@ -12,11 +12,11 @@ for (const { message, grant } of cases) {
   Deno.test(`denialOf() reads: ${message}`, () => assert.equal(grantFor(denialOf(message)!, false), grant));
 }
 
-Deno.test("denialOf() leaves other errors alone", () => {
+Deno.test("denialOf() ignores other errors", () => {
   assert.equal(denialOf("no table t"), undefined);
 });
 
-Deno.test("giversOf() names the permission and its place", () => {
+Deno.test("giversOf() names the permission and its object", () => {
   assert.match(
     giversOf(denialOf("Access denied for bob [INSERT on t]")!),
     /administrator.*INSERT on t with the grant option/,

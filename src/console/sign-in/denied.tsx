@@ -1,10 +1,10 @@
-/** Says what permission is missing, and who can give it. */
+/** Explains which permission is missing, and who can grant it. */
 import { copyText } from "../store/clipboard.ts";
 import { user } from "./session.ts";
 import { heldTokens } from "./tokens.ts";
 import { denialOf, giversOf, grantFor } from "./denial.ts";
 
-/** Nothing if the message is no refusal for want of a permission. */
+/** Shows nothing if the message is not a refusal because of a missing permission. */
 export function Denied({ message }: { message: string }) {
   const denial = denialOf(message);
   if (denial === undefined) return null;

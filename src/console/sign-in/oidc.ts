@@ -1,12 +1,13 @@
 /**
- * OpenID Connect in the browser: Authorization Code with PKCE, refresh, and the address of the sign-out. Loaded only where it is used.
+ * OpenID Connect in the browser: Authorization Code with PKCE, refresh, and the address of the sign-out. Loaded only if
+ * it is used.
  * @see https://openid.net/specs/openid-connect-core-1_0.html
  */
 import * as oauth from "oauth4webapi";
 import { ALGORITHMS } from "../../auth/oidc/algorithms.ts";
 import type { Addresses, Provider } from "./server-settings.ts";
 
-/** A sign-in under way, kept while the browser is at the provider. None of it is of use after the sign-in. */
+/** A pending sign-in, stored while the browser is at the provider. It is useless after the sign-in. */
 export interface Flow {
   state: string;
   nonce: string;
@@ -18,16 +19,16 @@ export interface Tokens {
   accessToken: string;
   idToken: string;
   refreshToken?: string;
-  /** Date.now() at the end of validity. Undefined: the provider does not say. */
+  /** Date.now() at the end of validity. Undefined if the provider does not report it. */
   expiresAtMs?: number;
   subject: string;
-  /** The user's name for people. */
+  /** The user's full name. */
   fullName?: string;
 }
 
-/** What failed, in words for the user. `isFinal`: another attempt with the same tokens will fail too. */
+/** An error, in words for the user. `isFinal`: another attempt with the same tokens will fail too. */
 export class SignInError extends Error {
-  /** The next attempt needs this one: the one before may be used up. */
+  /** The refresh token for the next attempt, because the previous one may be used up. */
   refreshToken?: string;
 
   constructor(message: string, readonly isFinal: boolean, cause?: unknown) {
@@ -37,7 +38,7 @@ export class SignInError extends Error {
 
 const TIMEOUT_MS = 30_000;
 
-/** Where the user signs in. */
+/** The address at which the user signs in. */
 export async function authorizationUrl(provider: Provider, redirectUri: string): Promise<{ url: URL; flow: Flow }> {
   const { clientId, scope } = provider;
   const flow = {
@@ -101,13 +102,16 @@ export function renewed(provider: Provider, before: Tokens): Promise<Tokens> {
       throw Object.assign(explanationOf(error), { refreshToken: answer.refresh_token });
     });
     if (tokens.subject !== before.subject) {
-      throw new SignInError("The provider has renewed the sign-in of somebody else.", true);
+      throw new SignInError("The provider has renewed the sign-in of another user.", true);
     }
     return tokens;
   });
 }
 
-/** Checks the signature of the id token; its claims have been checked. A refresh need not return one, nor a new refresh token. */
+/**
+ * Checks the signature of the id token, whose claims have been checked. A refresh may return no id token, and no new
+ * refresh token.
+ */
 async function checked(
   provider: Provider,
   server: oauth.AuthorizationServer,
@@ -135,7 +139,7 @@ function addressesOf({ addresses }: Provider): Addresses {
   return addresses;
 }
 
-/** A new object each time: by it the library keeps the provider's keys, which may have changed. */
+/** A new object each time, because the library caches the provider's keys by it, which may have changed. */
 function serverOf(provider: Provider): oauth.AuthorizationServer {
   const { issuer, authorization, token, keys } = addressesOf(provider);
   return {
@@ -151,7 +155,7 @@ function clientOf({ clientId, clockToleranceSeconds }: Provider): oauth.Client {
   return { client_id: clientId, [oauth.clockTolerance]: clockToleranceSeconds };
 }
 
-/** The server accepts http addresses only of a provider on its own machine. */
+/** Allows http addresses. The server accepts them only for a provider on its own machine. */
 function optionsFor({ addresses }: Provider) {
   return {
     signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -179,7 +183,7 @@ function explanationOf(error: Error & { code?: string }): SignInError {
   const { cause } = error;
   if (cause instanceof Response && cause.status >= 500) return unavailable(`status ${cause.status}`, error);
   if (error.name === "TimeoutError") return unavailable(`no answer for ${TIMEOUT_MS / 1000} s`, error);
-  // What fetch() throws without a network, or where the provider does not allow this origin.
+  // The error of fetch() without a network, or if the provider does not allow this origin.
   if (error instanceof TypeError && error.code === undefined) {
     return unavailable("no connection, or this page's origin is not allowed there", error);
   }
@@ -199,4 +203,4 @@ function explanationOf(error: Error & { code?: string }): SignInError {
 }
 
 const unavailable = (why: string, error: Error) =>
-  new SignInError(`The identity provider cannot be used now: ${why}.`, false, error);
+  new SignInError(`The identity provider is unavailable: ${why}.`, false, error);

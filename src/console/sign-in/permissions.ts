@@ -1,19 +1,19 @@
-/** What the user may do, so that the page offers nothing that the server would refuse. */
+/** The user's permissions, so that the page offers only what the server would allow. */
 import { signal } from "@preact/signals";
 import { query } from "../server/client.ts";
 import { serverSettings } from "./session.ts";
 
 export interface HeldPermission {
   permission: string;
-  /** Null: on the database, so on all tables. */
+  /** Null for a permission on the database, which includes all tables. */
   table: string | null;
-  /** Null: on all columns of the table. */
+  /** Null for a permission on all columns of the table. */
   column: string | null;
   canGrant: boolean;
   origin: string;
 }
 
-/** Undefined where access control is off: everybody may do everything. */
+/** Undefined if access control is off, so that everything is allowed. */
 export const permissions = signal<readonly HeldPermission[] | undefined>(undefined);
 
 export async function loadPermissions(): Promise<void> {
@@ -29,15 +29,15 @@ export async function loadPermissions(): Promise<void> {
 }
 
 const ADMIN = "DATABASE ADMIN";
-/** The only permissions that read-only mode leaves of any use. */
+/** The only useful permissions in read-only mode. */
 const READING = ["SELECT", "HTTP"];
 
-/** True if the user holds the permission on the whole table, or without `table` on the database. */
+/** True if the user has the permission on the whole table, or without `table` on the database. */
 export function may(permission: string, table?: string): boolean {
   return isHeld(permission, (held) => held.table === null || (held.table === table && held.column === null));
 }
 
-/** True if the user holds the permission on the column. */
+/** True if the user has the permission on the column. */
 export function mayOn(permission: string, table: string, column: string): boolean {
   return isHeld(
     permission,
@@ -45,7 +45,7 @@ export function mayOn(permission: string, table: string, column: string): boolea
   );
 }
 
-/** True if the user holds the permission on any table or column, or on any column of `table`. */
+/** True if the user has the permission on any table or column, or on any column of `table`. */
 export function maySomewhere(permission: string, table?: string): boolean {
   return isHeld(permission, (held) => held.table === null || table === undefined || held.table === table);
 }

@@ -1,19 +1,19 @@
-/** The browser's way to the identity provider and back. */
+/** Sends the browser to the identity provider and handles its return. */
 import type { Flow } from "./oidc.ts";
 import type { Provider } from "./server-settings.ts";
 import { forgetTokens, heldTokens, keepTokens } from "./tokens.ts";
 
-/** Both end with the browser's tab. Neither holds a token. */
+/** Session storage keys, which last as long as the browser's tab. Neither holds a token. */
 const FLOW = "sundial.sign-in";
 const RETURNS = "sundial.sign-in.returns";
 
-/** What the provider has sent the browser back with. `flow`: undefined if this tab did not begin a sign-in. */
+/** The provider's answer in the page's address. `flow`: undefined if this tab did not start a sign-in. */
 export interface Return {
   answer: URLSearchParams;
   flow?: Flow & { search: string; hash: string };
 }
 
-/** Reads the page's address, and removes the answer from it. An answer can be used once. */
+/** Reads the page's address, and removes the answer from it, because an answer can be used only once. */
 export function takeReturn(): Return | undefined {
   const answer = new URLSearchParams(location.search);
   if (!answer.has("state") || !(answer.has("code") || answer.has("error"))) return undefined;
@@ -21,7 +21,7 @@ export function takeReturn(): Return | undefined {
   sessionStorage.removeItem(FLOW);
   const flow = text === null ? undefined : JSON.parse(text) as Return["flow"];
   history.replaceState(null, "", location.pathname + (flow?.search ?? ""));
-  // Unlike replaceState, it is told to the page.
+  // Unlike replaceState, this fires an event.
   if (flow !== undefined) location.hash = flow.hash;
   return { answer, flow };
 }
@@ -29,18 +29,18 @@ export function takeReturn(): Return | undefined {
 /** @throws {SignInError} */
 export async function finishSignIn(provider: Provider, { answer, flow }: Return): Promise<void> {
   const { SignInError, tokensFor } = await import("./oidc.ts");
-  if (flow === undefined) throw new SignInError("This sign-in was not begun here, or it was used before.", true);
+  if (flow === undefined) throw new SignInError("This sign-in was not started here, or it was already used.", true);
   keepTokens(await tokensFor(provider, answer, flow), provider);
   sessionStorage.setItem(RETURNS, "true");
 }
 
-/** Leaves the page. @throws {SignInError} */
+/** Leaves the page for the provider. @throws {SignInError} */
 export async function goToProvider(provider: Provider): Promise<void> {
   const { authorizationUrl, SignInError } = await import("./oidc.ts");
-  // Without it browsers have no cryptography for pages.
+  // Browsers provide cryptography only to secure contexts.
   if (!isSecureContext) {
     throw new SignInError(
-      "Sign-in with the identity provider needs TLS: open this page by https or as localhost.",
+      "Signing in with the identity provider needs TLS: open this page by https or as localhost.",
       true,
     );
   }
@@ -49,21 +49,23 @@ export async function goToProvider(provider: Provider): Promise<void> {
   location.assign(url);
 }
 
-/** True once if this tab was signed in before a reload, so that the provider can do it again without a question. */
+/**
+ * Returns true once if this tab was signed in before a reload, so that the provider can repeat it without a question.
+ */
 export function takeReturns(): boolean {
   const returns = sessionStorage.getItem(RETURNS) !== null;
   sessionStorage.removeItem(RETURNS);
   return returns;
 }
 
-/** Forgets the tokens. Returns true if the page is left for the provider's own sign-out. */
+/** Discards the tokens. Returns true if the page is left for the provider's sign-out. */
 export function leaveProvider(provider: Provider | undefined): boolean {
   const tokens = heldTokens(), endSession = provider?.addresses?.endSession;
   forgetTokens();
   sessionStorage.removeItem(RETURNS);
   if (provider === undefined || tokens === undefined || endSession === undefined) return false;
   const url = new URL(endSession);
-  // Without id_token_hint, as addresses are logged: the provider may ask the user to confirm.
+  // Sent without id_token_hint, because addresses are logged. The provider may ask the user to confirm.
   url.searchParams.set("client_id", provider.clientId);
   url.searchParams.set("post_logout_redirect_uri", pageUrl(provider));
   location.assign(url);

@@ -1,11 +1,11 @@
-/** What the server tells everybody about itself: GET /settings. */
+/** Public information about the server: GET /settings. */
 
 export interface ServerSettings {
-  /** Users sign in. */
+  /** True if users must sign in. */
   isProtected: boolean;
-  /** Not in read-only mode. */
+  /** False in read-only mode. */
   acceptsWrites: boolean;
-  /** The name that the server's operator has given it. */
+  /** The name of the server in its settings. */
   instanceName?: string;
   /** The identity provider, if users can sign in there. */
   provider?: Provider;
@@ -13,10 +13,10 @@ export interface ServerSettings {
 
 export interface Provider {
   clientId: string;
-  /** Where the provider sends the browser back. Undefined: to the page's own address. */
+  /** Where the provider redirects the browser. Undefined: to the page's own address. */
   redirectUri?: string;
   scope: string;
-  /** The id token instead of the access token goes to the server. */
+  /** True if the id token instead of the access token is sent to the server. */
   sendsIdToken: boolean;
   clockToleranceSeconds: number;
   /** Undefined while the server does not know the provider's addresses. */
@@ -28,7 +28,7 @@ export interface Addresses {
   authorization: string;
   token: string;
   keys: string;
-  /** Not all providers have one. */
+  /** Optional, because not all providers have one. */
   endSession?: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Who uses the page. A local user's password is sent once, for a session cookie that scripts cannot read. Tokens of the identity
- * provider are kept in memory only.
+ * The session of the page's user. A local user's password is sent once, for a session cookie that scripts cannot read.
+ * Tokens of the identity provider are kept only in memory.
  */
 import { signal } from "@preact/signals";
 import { useCredentials } from "../server/request.ts";
@@ -9,28 +9,28 @@ import { finishSignIn, goToProvider, leaveProvider, takeReturn, takeReturns } fr
 import { fetchServerSettings, type ServerSettings } from "./server-settings.ts";
 import { bearer, forgetTokens, heldTokens, renewalError, renewRefused } from "./tokens.ts";
 
-/** `expired`: the user must sign in again; the page stays as it is. */
+/** `expired`: the user must sign in again, while the page stays unchanged. */
 export type Phase = "starting" | "signed-out" | "signed-in" | "expired";
 
 export interface User {
-  /** In this database. */
+  /** Name in this database. */
   name: string;
-  /** At the identity provider. */
+  /** Name at the identity provider. */
   fullName?: string;
   isExternal: boolean;
 }
 
 export const shownName = ({ name, fullName }: User) => fullName ?? name;
 
-/** The server does not answer yet. */
+/** True until the server answers. */
 export const isWaiting = signal(false);
-/** The provider has sent the browser back, and its answer is checked. */
+/** True while the provider's answer is checked after its redirect. */
 export const isReturning = signal(false);
 export const phase = signal<Phase>("starting");
 export const serverSettings = signal<ServerSettings>({ isProtected: false, acceptsWrites: true });
-/** Undefined until somebody is signed in. */
+/** Undefined until a user is signed in. */
 export const user = signal<User | undefined>(undefined);
-/** Why the last attempt to sign in has failed. */
+/** Why the last attempt to sign in failed. */
 export const refusal = signal("");
 
 const RETRY_MS = 1_000;
@@ -40,7 +40,7 @@ let leaves = false;
 let settleWaiting: ((isSignedIn: boolean) => void) | undefined;
 let waiting: Promise<boolean> | undefined;
 
-/** Finds out whether the user is signed in already. */
+/** Finds out whether the user is already signed in. */
 export async function startSession(): Promise<void> {
   useCredentials({ header: bearer, version: () => version, ask: askAgain });
   const returned = takeReturn();
@@ -64,7 +64,7 @@ export async function startSession(): Promise<void> {
   }
 }
 
-/** Signs a local user in. Returns false if the server refuses; `refusal` says why. */
+/** Signs a local user in. Returns false if the server refuses, with the reason in `refusal`. */
 export async function signInWithPassword(name: string, password: string): Promise<boolean> {
   const answer = await whoAmI(`Basic ${base64(`${name}:${password}`)}`);
   if ("name" in answer) {
@@ -75,22 +75,22 @@ export async function signInWithPassword(name: string, password: string): Promis
   return false;
 }
 
-/** Leaves the page for the identity provider. If that fails, `refusal` says why. */
+/** Leaves the page for the identity provider. If that fails, the reason is in `refusal`. */
 export async function signInAtProvider(): Promise<void> {
   refusal.value = "";
   refusal.value = await messageOf(goToProvider(serverSettings.value.provider!));
 }
 
-/** The waiting requests fail; the page stays. */
+/** Lets the waiting requests fail. The page stays. */
 export function cancelSignIn(): void {
   settle(false);
   phase.value = "signed-in";
 }
 
-/** The page is left by a sign-out. */
+/** True if the page is left by a sign-out. */
 export const isSigningOut = (): boolean => leaves;
 
-/** Nothing of the session stays in the page. */
+/** Removes everything about the session from the page. */
 export async function signOut(): Promise<void> {
   leaves = true;
   await fetch("exec?session=false", { method: "POST", headers: { "x-sundial-page": "1" }, body: FORM }).catch(() => {});
@@ -101,7 +101,7 @@ type Answer = { name: string } | { status: number; message: string };
 
 const FORM = new URLSearchParams({ query: "select current_user()" });
 
-/** Asks the server. A password opens a session. */
+/** Asks the server for the current user. A password opens a session. */
 async function whoAmI(password?: string): Promise<Answer> {
   try {
     const authorization = password ?? await bearer();
@@ -126,7 +126,7 @@ const isAway = (answer: Answer): boolean => "status" in answer && AWAY.includes(
 function take(answer: Answer): boolean {
   if ("name" in answer) {
     const { name } = answer, tokens = heldTokens();
-    // What the page shows belongs to the user before.
+    // The contents of the page belong to the previous user.
     if (phase.value === "expired" && name !== user.value?.name) {
       location.reload();
       return true;
@@ -140,7 +140,7 @@ function take(answer: Answer): boolean {
     return true;
   }
   const { status, message } = answer, hasToken = heldTokens() !== undefined;
-  // What else is wrong with the server is shown when a statement runs.
+  // Other errors of the server are shown when a statement runs.
   if (status === 401 || status === 403 || hasToken) {
     phase.value = "signed-out";
   } else {
@@ -164,7 +164,7 @@ function settle(isSignedIn: boolean): void {
   settleWaiting = waiting = undefined;
 }
 
-/** Empty if the work succeeds. */
+/** Returns the error message. Empty if the work succeeds. */
 async function messageOf(work: Promise<void>): Promise<string> {
   try {
     await work;

@@ -51,7 +51,7 @@ function ProviderButtons() {
   return (
     <p class="provider">
       <button type="button" class="main" ref={button} onClick={signInAtProvider}>Single sign-on</button>
-      {/* Known at the provider, but of no use here: only after a sign-out there it asks for another user. */}
+      {/* The provider's user has no use here. The provider asks for another user only after a sign-out there. */}
       {heldTokens() !== undefined && phase.value === "signed-out" && (
         <button type="button" onClick={signOut}>Sign out at the provider</button>
       )}

@@ -1,4 +1,4 @@
-/** Shows the page to those who may use it. Others sign in first. */
+/** Shows the page to users who may use it, and the sign-in to others. */
 import type { ComponentChildren } from "preact";
 import { useModal } from "../app/modal.ts";
 import { cancelSignIn, isReturning, isWaiting, phase, serverSettings } from "./session.ts";
@@ -46,7 +46,7 @@ function SignInDialog() {
   const dialog = useModal();
   return (
     <dialog class="dialog" ref={dialog} aria-labelledby="sign-in-title" onClose={cancelSignIn}>
-      <SignInForm title="Your session has ended. Sign in to go on." />
+      <SignInForm title="Your session has ended. Sign in to continue." />
     </dialog>
   );
 }

@@ -1,4 +1,4 @@
-/** The tokens of a user of the identity provider. They are in memory only, so a reload asks the provider anew. */
+/** The tokens of a user of the identity provider. They are only in memory, so a reload asks the provider again. */
 import type { SignInError, Tokens } from "./oidc.ts";
 import type { Provider } from "./server-settings.ts";
 
@@ -7,13 +7,13 @@ let provider: Provider;
 let renewing: Promise<boolean> | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 let renewedAtMs = -Infinity;
-/** Why the last renewal has failed. */
+/** Why the last renewal failed. */
 export let renewalError = "";
 
-/** A token that is refused so soon after its renewal is not renewed again. */
+/** A token that is refused within this time after its renewal is not renewed again. */
 const PAUSE_MS = 10_000;
 const RETRY_MS = 5_000;
-/** Browsers fire longer timers at once. */
+/** Browsers fire longer timers immediately. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export function keepTokens(given: Tokens, of: Provider): void {
@@ -30,14 +30,14 @@ export function forgetTokens(): void {
 
 export const heldTokens = (): Readonly<Tokens> | undefined => tokens;
 
-/** The Authorization header. An expired token is renewed first. */
+/** The Authorization header. Renews an expired token first. */
 export async function bearer(): Promise<string | undefined> {
   if (tokens === undefined) return undefined;
   if (remainingMs(tokens) <= 0) await renew();
   return `Bearer ${provider.sendsIdToken ? tokens.idToken : tokens.accessToken}`;
 }
 
-/** After the server has refused a token. False: the user has to sign in. */
+/** Called after the server has refused a token. Resolves to false if the user has to sign in. */
 export async function renewRefused(): Promise<boolean> {
   return performance.now() - renewedAtMs > PAUSE_MS && await renew();
 }
@@ -52,7 +52,7 @@ async function askForNew(): Promise<boolean> {
   try {
     const { renewed } = await import("./oidc.ts");
     const next = await renewed(provider, before);
-    // Signed out meanwhile.
+    // The user has signed out in the meantime.
     if (tokens !== before) return false;
     keepTokens(next, provider);
     renewedAtMs = performance.now();
@@ -67,7 +67,7 @@ async function askForNew(): Promise<boolean> {
   }
 }
 
-/** Before the token expires, as early as a fifth of its life or a minute. */
+/** Renews the token before it expires, by a fifth of its lifetime but at most a minute. */
 function renewLater(): void {
   clearTimeout(timer);
   if (tokens?.expiresAtMs === undefined || tokens.refreshToken === undefined) return;

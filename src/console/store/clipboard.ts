@@ -1,8 +1,8 @@
-/** Copies texts for the user. */
+/** Copies texts to the clipboard for the user. */
 import { ask } from "../app/dialogs.tsx";
 import { notify } from "./notices.ts";
 
-/** A dialog with a longer text would stop the page. */
+/** A dialog with a longer text would make the page hang. */
 const SHOWN_MAX = 200_000;
 
 /** `what` names the text in the notice: "The name is in the clipboard." */
@@ -11,8 +11,10 @@ export async function copyText(text: string, what: string, verb = "is"): Promise
     await navigator.clipboard.writeText(text);
     notify(`${what} ${verb} in the clipboard.`);
   } catch {
-    // Browsers have a clipboard for pages only over TLS or on loopback.
-    if (text.length > SHOWN_MAX) return notify("The browser gives this page no clipboard. Download has the rows.");
+    // Browsers provide a clipboard only to pages over TLS or on loopback.
+    if (text.length > SHOWN_MAX) {
+      return notify("The browser does not allow this page to copy. Use Download for the rows.");
+    }
     await ask({ title: `${what}: copy it from here`, text, confirm: "Close" });
   }
 }

@@ -1,13 +1,13 @@
-/** Whether the server can be reached. When it cannot, it is asked again and again until it answers. */
+/** Whether the server can be reached. If not, the page polls it until it answers. */
 import { signal } from "@preact/signals";
 
 export const isServerAway = signal(false);
-/** Counts up when the server has come back: what the page shows may be out of date. */
+/** Incremented when the server is available again, because the contents of the page may be outdated. */
 export const returns = signal(0);
 
 const FIRST_MS = 500, LONGEST_MS = 5000;
 
-/** Called when a request has got no answer. */
+/** Called when a request gets no answer. */
 export function serverIsAway(): void {
   if (isServerAway.value) return;
   isServerAway.value = true;

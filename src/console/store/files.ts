@@ -13,7 +13,7 @@ export function saveBlob(name: string, blob: Blob): void {
   setTimeout(() => URL.revokeObjectURL(url), READ_MS);
 }
 
-/** The name that the server gives a file goes before `name`. */
+/** `name` is used if the server names no file. */
 export function saveAddress(url: string, name = ""): void {
   Object.assign(document.createElement("a"), { href: url, download: name }).click();
 }

@@ -1,4 +1,4 @@
-/** Statements that the user has executed in this browser, the latest first. */
+/** Statements that the user has executed in this browser, latest first. */
 import type { Outcome } from "../server/client.ts";
 import { savedOfUser } from "./saved.ts";
 
@@ -12,7 +12,7 @@ export interface Past {
 }
 
 const KEPT_MAX = 500;
-/** Longer statements, such as large INSERTs, would fill the browser's storage. */
+/** Maximum length of a statement. Longer ones, such as large INSERTs, would fill the browser's storage. */
 const LENGTH_MAX = 20_000;
 
 export const history = savedOfUser<Past[]>("history", [], Array.isArray);

@@ -1,4 +1,4 @@
-/** Short messages of the page itself, which disappear by themselves. */
+/** Short messages of the page itself, which disappear after a while. */
 import { signal } from "@preact/signals";
 
 export const notice = signal("");

@@ -1,4 +1,4 @@
-/** Which page is shown. The address has it behind `#`, so that Back, reloads and links keep it. */
+/** The current page. It is in the address after `#`, so that Back, reloads and links keep it. */
 import { computed, signal } from "@preact/signals";
 
 export type Page =
@@ -27,6 +27,6 @@ export function addressOf(page: Page): string {
 
 export function openPage(page: Page): void {
   location.hash = addressOf(page);
-  // The event comes later than what a caller does next.
+  // Update immediately, because the event arrives after the caller's next steps.
   address.value = location.hash;
 }

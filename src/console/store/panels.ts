@@ -1,4 +1,4 @@
-/** The panel that is open over the page. */
+/** The panel that is open above the page. */
 import { signal } from "@preact/signals";
 import { saved } from "./saved.ts";
 
@@ -6,7 +6,7 @@ export type Panel = "palette" | "history" | "account";
 
 export const panel = signal<Panel | undefined>(undefined);
 
-/** On narrow screens the tree covers the editor: there it begins closed. */
+/** On narrow screens the tree covers the editor, so it is closed initially. */
 export const isTreeOpen = saved<boolean>("tree", innerWidth > 900, (value) => typeof value === "boolean");
 
 export function openPanel(name: Panel): void {

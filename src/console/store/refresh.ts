@@ -1,9 +1,9 @@
-/** Runs the chosen statement again and again. */
+/** Runs the chosen statement repeatedly. */
 import { effect, signal } from "@preact/signals";
 import { chosenRun, isRunning, rerun } from "./runs.ts";
 import { activeTab } from "./tabs.ts";
 
-/** Seconds; 0: not. */
+/** Interval in seconds; 0 means off. */
 export const refreshing = signal(0);
 let tab = 0;
 
@@ -16,7 +16,7 @@ effect(() => {
   const seconds = refreshing.value;
   if (seconds === 0) return;
   const timer = setInterval(() => {
-    // It goes on for the tab that it was set for, while that is shown.
+    // Continues only while the tab for which it was set is shown.
     if (activeTab.value.id !== tab || document.hidden || isRunning.value) return;
     if (chosenRun.value?.outcome?.error !== undefined) refreshing.value = 0;
     else rerun();

@@ -57,7 +57,7 @@ export async function runAll(statements: readonly { text: string; start: number;
   if (all.some(({ outcome }) => outcome?.rows === undefined && outcome?.error === undefined)) refreshSchema();
 }
 
-/** Runs the chosen statement again; its rows are replaced when the new ones have come. */
+/** Runs the chosen statement again. Its rows are replaced when the new ones have arrived. */
 export async function rerun(): Promise<void> {
   const run = chosenRun.value, tab = activeTab.value.id;
   if (run === undefined || isRunning.value) return;
@@ -67,7 +67,7 @@ export async function rerun(): Promise<void> {
   setRuns(tab, list.map((one) => one === run ? { ...run, outcome } : one));
 }
 
-/** The results of the runs before are removed from the server. */
+/** Also removes the results of the previous runs from the server. */
 function setRuns(tab: number, next: readonly Run[]): void {
   const before = byTab.value.get(tab) ?? [], kept = new Set(spoolsOf(next));
   byTab.value = new Map(byTab.value).set(tab, next);
@@ -128,7 +128,7 @@ async function outcomeOf(
   }
 }
 
-/** The statement is cancelled in the server. */
+/** Cancels the statement in the server. */
 export function cancel(): void {
   controllers.get(activeTab.value.id)?.abort();
 }

@@ -58,6 +58,6 @@ function write(key: string, text: string): void {
   try {
     localStorage.setItem(`sundial.${key}`, text);
   } catch (error) {
-    console.warn(`${key} is not kept for the next visit: ${error}`);
+    console.warn(`${key} could not be stored for the next visit: ${error}`);
   }
 }

@@ -1,4 +1,4 @@
-/** The contents of the database for completion: the language, its tables, and the columns of requested tables. */
+/** The contents of the database for completion: the language, the tables, and the columns of requested tables. */
 import { signal } from "@preact/signals";
 import { loadPermissions } from "../sign-in/permissions.ts";
 import { type Column, fetchLanguage, type Language, query } from "../server/client.ts";
@@ -10,7 +10,7 @@ export interface Table {
   partitionBy: string;
   rowCount: number;
   diskBytes: number;
-  /** As the server writes times. */
+  /** In the server's time format. */
   lastWrite: string | null;
 }
 
@@ -21,7 +21,7 @@ export interface TableColumn extends Column {
 
 export const language = signal<Language>({ functions: [], keywords: [], reserved: [], types: [] });
 export const tables = signal<readonly Table[]>([]);
-/** Counts up when columns may have changed. */
+/** Incremented when columns may have changed. */
 export const schemaVersion = signal(0);
 const columns = new Map<string, Promise<readonly TableColumn[]>>();
 
@@ -54,7 +54,7 @@ export async function refreshSchema(): Promise<void> {
   schemaVersion.value++;
 }
 
-/** Nothing where there is no such table. */
+/** Empty if the table does not exist. */
 export function columnsOf(table: string): Promise<readonly TableColumn[]> {
   let found = columns.get(table);
   if (found === undefined) {
@@ -73,12 +73,12 @@ export function columnsOf(table: string): Promise<readonly TableColumn[]> {
   return found;
 }
 
-/** A text as SQL writes it. */
+/** A text as an SQL literal. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** A name as SQL writes it. Names that are no plain words need quotes. */
+/** A name in SQL. Names that are not plain words are quoted. */
 export function quoted(name: string): string {
   return /^[A-Za-z_][\w$]*$/.test(name) && !language.value.reserved.includes(name.toLowerCase())
     ? name

@@ -27,7 +27,7 @@ export const tabs = savedOfUser<Tab[]>(
 );
 const chosenId = savedOfUser<number>("tab", tabs.value[0].id, (value) => typeof value === "number");
 export const activeTab = computed(() => tabs.value.find(({ id }) => id === chosenId.value) ?? tabs.value[0]);
-/** Incremented when the page rather than the user has changed a text; the editor then shows the new text. */
+/** Incremented when the page, not the user, has changed a text. The editor then shows the new text. */
 export const replacedTexts = signal(0);
 
 export function selectTab(id: number): void {
@@ -41,7 +41,7 @@ export function openTab(text = "", name?: string): void {
   chosenId.value = id;
 }
 
-/** Closing the last tab empties it instead. */
+/** Closes a tab. The last tab is emptied instead. */
 export function closeTab(id: number): void {
   const index = tabs.value.findIndex((tab) => tab.id === id);
   const rest = tabs.value.filter((tab) => tab.id !== id);

@@ -1,4 +1,4 @@
-/** The administrator's password that the offline command has set. It takes the place of acl.admin.password. */
+/** The administrator's password that the offline command sets. It replaces acl.admin.password. */
 import { randomBytes } from "node:crypto";
 import type { StoredVerifier } from "../../access/mod.ts";
 import { deriveVerifier } from "../../auth/mod.ts";
@@ -10,11 +10,11 @@ const HEAP_BYTES = 256 << 20;
 const SALT_SIZE_BYTES = 16;
 
 export interface AdminVerifier extends StoredVerifier {
-  /** ISO 8601. */
+  /** Time in ISO 8601. */
   setAt: string;
 }
 
-/** Undefined: that of acl.admin.password counts again. @throws {ConfigError} while a server runs on the root. */
+/** Sets the password. Undefined restores acl.admin.password. @throws {ConfigError} while a server runs on the root. */
 export async function setAdminPassword(root: string, password: string | undefined, iterations: number): Promise<void> {
   const verifier = password === undefined
     ? undefined

@@ -53,7 +53,7 @@ export class AccessControl {
 
   constructor(
     private readonly source: AccessSource,
-    /** All of them. */
+    /** All tables. */
     readonly tables: Catalogue,
     private readonly writer: Pick<StorageWriter, "changeAccess">,
     readonly settings: Settings,
@@ -72,7 +72,7 @@ export class AccessControl {
     if (adminName !== undefined && this.snapshot.principal(adminName) !== undefined) {
       const { kind } = this.snapshot.principal(adminName)!;
       const key = "acl.admin.user";
-      throw new ConfigError(key, `${key}: "${adminName}" is the name of a ${kind}: choose another one`);
+      throw new ConfigError(key, `${key}: "${adminName}" is already the name of a ${kind}: choose another name`);
     }
     const reset = this.source.records.get(ADMIN_VERIFIER);
     if (reset !== undefined) {
@@ -105,7 +105,7 @@ export class AccessControl {
     return this.isCurrent(identity) ? this.snapshot.rightsOf(name) : NO_RIGHTS;
   }
 
-  /** The principals that the user has its grants from: itself and its groups. */
+  /** The principals whose grants apply to the user: itself and its groups. */
   sourcesOf(identity: Identity, snapshot = this.snapshot): Principal[] {
     const { name, external } = identity;
     if (external !== undefined) return snapshot.groupsByAlias(external.groups);
@@ -125,8 +125,8 @@ export class AccessControl {
   }
 
   /**
-   * Checks that a statement may run, with the tables in `tables` as the session sees them. @throws {SqlError} 42501, or
-   * 42703 for a column without the right, as if it did not exist.
+   * Checks that a statement may run. `tables`: the tables as the session sees them. @throws {SqlError} 42501, or 42703
+   * for a column without the right, as if it did not exist.
    */
   authorize(identity: Identity, client: Client | undefined, requires: readonly Requirement[], tables: Catalogue): void {
     const rights = this.rightsOf(identity);
@@ -168,7 +168,7 @@ export class AccessControl {
     if (!isHeld) throw this.denied(identity, permission, table?.name, -1);
   }
 
-  /** An external user without any permission is told why it has none. */
+  /** The error for a missing permission. For an external user without any permission, it says why there is none. */
   denied(identity: Identity, what: string, table: string | undefined, at: number): SqlError {
     const denied = accessDenied(identity, what, table, at);
     const why = this.withoutGroups(identity);
@@ -179,11 +179,11 @@ export class AccessControl {
   withoutGroups({ external }: Identity): string | undefined {
     if (external === undefined || this.snapshot.groupsByAlias(external.groups).length > 0) return undefined;
     return external.groups.length === 0
-      ? `signed in, but the identity provider tells no groups of this user (claim "${this.groupsClaim}")`
-      : `signed in, but none of the user's groups at the identity provider is the external alias of a group here`;
+      ? `signed in, but the identity provider returned no groups for this user (claim "${this.groupsClaim}")`
+      : `signed in, but no group here has one of the user's groups at the identity provider as its external alias`;
   }
 
-  /** The principal that is granted the rights on new objects. */
+  /** The principal that gets the rights on new objects. */
   creatorOf({ name, assumed, external }: Identity): string | undefined {
     return assumed ?? (external === undefined ? name : undefined);
   }

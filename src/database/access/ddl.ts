@@ -1,4 +1,4 @@
-/** The statements that make users, groups, service accounts and grants again, without passwords and tokens. */
+/** The statements that re-create users, groups, service accounts and grants, without passwords and tokens. */
 import type { Identity } from "../../api.ts";
 import { type Grant, hasLevel, type Principal, type PrincipalKind } from "../../access/mod.ts";
 import { type AccessCategory, accessIsOff } from "../../sql/mod.ts";
@@ -6,12 +6,14 @@ import type { AccessControl } from "./control.ts";
 
 interface Asked {
   categories: readonly AccessCategory[];
-  /** Otherwise those that the user may not see are left out. */
+  /** If false, those that the user may not see are omitted. */
   required: boolean;
   at: number;
 }
 
-/** @throws {SqlError} 42501, or 55000 without access control, for categories that are required. */
+/**
+ * @throws {SqlError} 42501, or 55000 without access control, for required categories.
+ */
 export function accessTextsFor(
   access: AccessControl | undefined,
   identity: Identity,
@@ -56,7 +58,7 @@ function created(principals: readonly Principal[], kind: PrincipalKind): string[
   });
 }
 
-/** A statement for the permissions on each table, and for those on the same columns of it. */
+/** A statement for the permissions on each table, and one for the permissions on the same columns of a table. */
 function grantTexts({ name, grants }: Principal): string[] {
   const byTarget = Map.groupBy(grants, (grant) => JSON.stringify([targetText(grant), grant.grantOption]));
   return [...byTarget.values()].map((same) => {

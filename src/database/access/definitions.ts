@@ -1,4 +1,6 @@
-/** Changes of grants that come with changes of tables, for the audit. Storage makes them (`storage/definitions.ts`). */
+/**
+ * Changes of grants that result from changes of tables, for the audit. Storage makes them (`storage/definitions.ts`).
+ */
 import { changesOf, type TableEvent } from "../../access/mod.ts";
 import type { Catalogue, Change, PartitionChange } from "../../storage/contract.ts";
 import { tableEventOf } from "../../storage/mod.ts";

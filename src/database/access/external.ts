@@ -1,25 +1,28 @@
 /**
- * Users of the identity provider. What the provider said of a token or password is trusted for `acl.oidc.cache.ttl`; then it is asked
- * again. One question serves all who ask at the same time.
+ * Users of the identity provider. The provider's answer about a token or password is cached for `acl.oidc.cache.ttl`.
+ * Concurrent requests for the same one share one answer.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import { type ExternalUser, type Identity, shownUser } from "../../api.ts";
 import type { IdentityProvider, ProviderUser, Tokens } from "../../auth/oidc/mod.ts";
 import { FewLines, logger } from "../../log/mod.ts";
 
-/** Users of the database have other ids, and the administrator none. */
+/** Users of the database have other ids, and the administrator has none. */
 const EXTERNAL_ID = "external";
 const USERS_MAX = 10_000;
 const REFUSED_MAX = 1_000;
-/** A refused token or password is refused again without a question, so that a client that repeats it does not burden the provider. */
+/**
+ * Time for which a refused token or password is refused again without asking the provider, so that repetitions do not
+ * burden it.
+ */
 const REFUSED_MS = 5_000;
 
 /** The services of the identity provider that are used here. */
 export type Provider = Pick<IdentityProvider, "settings" | "userOf" | "tokensFor" | "renewed">;
 
-/** A user that was found for a token or password. Sessions keep it, also after the cache has forgotten it. */
+/** A user found for a token or password. Sessions keep it even after the cache has dropped it. */
 class SignedOn implements ExternalUser {
-  /** performance.now() until which the provider's last answer is trusted. */
+  /** performance.now() until which the provider's last answer is valid. */
   private validUntilMs = -Infinity;
   private renewing: Promise<boolean> | undefined;
   private user!: ProviderUser;
@@ -53,7 +56,7 @@ class SignedOn implements ExternalUser {
     this.validUntilMs = this.nowMs() + trustedMs(user, this.provider.settings.cacheTtlMs);
   }
 
-  /** Nothing is allowed any more. */
+  /** Ends the sign-on: nothing is allowed any more. */
   end(): void {
     this.groups = [];
     this.validUntilMs = -Infinity;
@@ -72,7 +75,7 @@ class SignedOn implements ExternalUser {
       tokens = await this.provider.renewed(refreshToken);
       user = tokens && await this.provider.userOf(tokens.token);
     }
-    // A session stays with its user.
+    // A session cannot change its user.
     if (user === undefined || tokens === undefined || user.subject !== this.name) {
       this.end();
       return false;
@@ -82,7 +85,7 @@ class SignedOn implements ExternalUser {
   }
 }
 
-/** Not longer than the token itself is valid, if that is known. */
+/** Time for which an answer is valid: at most as long as the token itself, if that is known. */
 function trustedMs({ expiresAtMs }: ProviderUser, ttlMs: number): number {
   return expiresAtMs === undefined ? ttlMs : Math.min(ttlMs, expiresAtMs - Date.now());
 }
@@ -94,7 +97,7 @@ interface Found {
   trustedUntilMs: number;
 }
 
-/** By the metric's key. */
+/** Counters by the metric's key. */
 interface SignOnStatistics {
   signOns: { accepted: number; refused: number; unavailable: number };
   signOnCacheHits: number;
@@ -102,7 +105,7 @@ interface SignOnStatistics {
   signOnCacheAge: number;
 }
 
-/** Without sign-on. */
+/** The counters without sign-on. */
 export const NO_SIGN_ONS: SignOnStatistics = {
   signOns: { accepted: 0, refused: 0, unavailable: 0 },
   signOnCacheHits: 0,
@@ -113,9 +116,9 @@ export const NO_SIGN_ONS: SignOnStatistics = {
 export class ExternalUsers {
   private readonly outcomes = { ...NO_SIGN_ONS.signOns };
   private hitCount = 0;
-  /** By the hash of the token, or of name and password; the one checked last at the end. */
+  /** By the hash of the token, or of name and password, in order of the last check. */
   private readonly found = new Map<string, Found>();
-  /** performance.now() until which they are refused. */
+  /** performance.now() until which each is refused. */
   private readonly refused = new Map<string, number>();
   private readonly asking = new Map<string, Promise<SignedOn | undefined>>();
   private readonly signedIn = new FewLines((line) => logger("sign-on").info(line), "users signed in");
@@ -136,7 +139,7 @@ export class ExternalUsers {
     };
   }
 
-  /** Seconds since the oldest answer that is still trusted. */
+  /** Age in seconds of the oldest answer that is still valid. */
   private oldestSeconds(): number {
     const now = this.nowMs();
     for (const { checkedAtMs, trustedUntilMs } of this.found.values()) {
@@ -145,7 +148,7 @@ export class ExternalUsers {
     return 0;
   }
 
-  /** Synchronously if the answer is known. @throws {ProviderUnavailable} */
+  /** Returns synchronously if the answer is cached. @throws {ProviderUnavailable} */
   withToken(token: string): Identity | undefined | Promise<Identity | undefined> {
     return this.identify(this.hash("token", token), async () => {
       const user = await this.provider.userOf(token);
@@ -153,7 +156,7 @@ export class ExternalUsers {
     });
   }
 
-  /** The password flow. Likewise. */
+  /** The password flow. Otherwise like `withToken`. */
   withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined> {
     return this.identify(this.hash("password", name, password), async () => {
       const tokens = await this.provider.tokensFor(name, password);
@@ -163,8 +166,8 @@ export class ExternalUsers {
   }
 
   /**
-   * True if the token or password itself was accepted within the time of the cache. A session that was renewed by its tokens does not
-   * make a password valid for longer.
+   * True if the token or password itself was accepted within the cache time. Renewing a session by its tokens does not
+   * extend the validity of a password.
    */
   isKnown(hash: string | undefined): boolean {
     const known = this.found.get(hash ?? "");
@@ -221,7 +224,7 @@ export class ExternalUsers {
     return signedOn;
   }
 
-  /** Neither tokens nor passwords are kept in the cache's keys. */
+  /** Hashes tokens and passwords, because the cache must not contain them. */
   private hash(...parts: string[]): string {
     return createHmac("sha256", this.hashKey).update(parts.join("\0")).digest("base64");
   }
@@ -231,7 +234,7 @@ function identityOf(user: SignedOn, hash: string): Identity {
   return { name: user.name, id: EXTERNAL_ID, secret: hash, external: user };
 }
 
-/** Forgets the oldest when there are too many. */
+/** Adds an entry, and removes the oldest if there are too many. */
 function add<V>(map: Map<string, V>, key: string, value: V, sizeMax: number): void {
   map.delete(key);
   map.set(key, value);

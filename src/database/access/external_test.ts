@@ -23,7 +23,7 @@ function setUp(change: Partial<ProviderUser> = {}, cacheTtlMs = TTL_MS) {
   return { state, users };
 }
 
-Deno.test("ExternalUsers: an answer holds for the time of the cache", async () => {
+Deno.test("ExternalUsers: an answer is valid for the cache time", async () => {
   const { state, users } = setUp();
   assert.ok(users.withToken("a") instanceof Promise);
   await users.withToken("a");
@@ -36,14 +36,14 @@ Deno.test("ExternalUsers: an answer holds for the time of the cache", async () =
   assert.equal(state.asked, 2);
 });
 
-Deno.test("ExternalUsers: a token is trusted no longer than it is valid", async () => {
+Deno.test("ExternalUsers: a token is not accepted for longer than it is valid", async () => {
   const { state, users } = setUp({ expiresAtMs: Date.now() - 1 });
   await users.withToken("a");
   await users.withToken("a");
   assert.equal(state.asked, 2);
 });
 
-Deno.test("ExternalUsers: renewing a session does not make its password valid for longer", async () => {
+Deno.test("ExternalUsers: renewing a session does not extend the validity of its password", async () => {
   const { state, users } = setUp();
   const { external, secret } = (await users.withPassword("ann", "p"))!;
   state.now = TTL_MS;
@@ -53,7 +53,7 @@ Deno.test("ExternalUsers: renewing a session does not make its password valid fo
   assert.ok(users.withPassword("ann", "p") instanceof Promise);
 });
 
-Deno.test("ExternalUsers: a session that the provider ends has no groups, for all who share it", async () => {
+Deno.test("ExternalUsers: a session that the provider ends has no groups, in all sessions of the user", async () => {
   const { state, users } = setUp();
   const { external } = (await users.withToken("a"))!;
   state.now = TTL_MS;
@@ -74,7 +74,7 @@ Deno.test("ExternalUsers: the cache is bounded", async () => {
   assert.ok(!(users.withToken("token 10000") instanceof Promise));
 });
 
-Deno.test("ExternalUsers: without a time of the cache, the provider is asked each time", async () => {
+Deno.test("ExternalUsers: with a cache time of 0, the provider is asked each time", async () => {
   const { state, users } = setUp({}, 0);
   const { external } = (await users.withToken("a"))!;
   assert.ok(await users.withToken("a"));

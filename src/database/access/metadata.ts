@@ -1,4 +1,4 @@
-/** Rows about access control: of SHOW USERS and its like, and of all_permissions(). */
+/** Rows about access control, for SHOW USERS and similar statements and for all_permissions(). */
 import type { Identity } from "../../api.ts";
 import {
   type AccessSnapshot,
@@ -18,10 +18,10 @@ import type { AccessControl } from "./control.ts";
 
 interface Question {
   access: AccessControl;
-  /** All of them. */
+  /** All tables. */
   tables: Catalogue;
   identity: Identity;
-  /** Whom it is about, where the statement says that. */
+  /** The principal in the statement, if it names one. */
   of: string | undefined;
   at: number;
 }
@@ -67,7 +67,7 @@ function listed({ access, identity }: Question, kind: PrincipalKind): Value[][] 
   return access.snapshot.principals(kind).map(({ name }) => [name]);
 }
 
-/** Whom the question is about: one's own details need no permission. */
+/** The principal that the question is about. Users need no permission to see their own details. */
 function about({ access, identity, of, at }: Question, kind?: PrincipalKind): Principal {
   const name = of ?? identity.name;
   const isOwn = isUser(identity, name) ||
@@ -78,12 +78,12 @@ function about({ access, identity, of, at }: Question, kind?: PrincipalKind): Pr
   throw new SqlError(`there is no ${kind ?? "user, group or service account"} ${name}`, at, SQLSTATE.undefinedObject);
 }
 
-/** False for an external user who asks about itself: it is no principal of the database. */
+/** False for an external user who asks about itself, because it is not a principal of the database. */
 function isAbout({ identity, of }: Question): boolean {
   return of !== undefined || identity.external === undefined;
 }
 
-/** The identity is this user of the database, not one of the identity provider with the same name. */
+/** True if the identity is this user of the database, and not a user of the identity provider with the same name. */
 function isUser({ name, external }: Identity, user: string): boolean {
   return external === undefined && samePrincipal(user, name);
 }
@@ -101,7 +101,7 @@ function signInRows(question: Question, kind: PrincipalKind): Value[][] {
   ];
 }
 
-/** permission, table_name, column_name, grant_option, origin. What is on tables that do not exist is left out. */
+/** permission, table_name, column_name, grant_option, origin. Grants on tables that do not exist are omitted. */
 function permissionRows(question: Question): Value[][] {
   const { access, access: { snapshot }, tables, identity, of } = question;
   const name = of ?? identity.name;
@@ -125,7 +125,7 @@ function grantsOf(snapshot: AccessSnapshot, principal: Principal): readonly Gran
   return principal.kind === "group" ? principal.grants : snapshot.grantsOf(principal);
 }
 
-/** The designated timestamp, of those who have the permission on another column. */
+/** Rows for the designated timestamp, which is included in a permission on another column. */
 function implicitRows(grants: readonly Grant[], tables: Catalogue): Value[][] {
   const rows: Value[][] = [];
   const seen = new Set<string>();

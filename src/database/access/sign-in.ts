@@ -34,7 +34,10 @@ export class SignIn implements Access {
     private readonly external?: ExternalUsers,
   ) {}
 
-  /** Returns synchronously for a password that was verified before. Users of the database come first. */
+  /**
+   * Returns synchronously for a password that was verified before. Users of the database take precedence over external
+   * ones.
+   */
   withPassword(name: string, password: string): Identity | undefined | Promise<Identity | undefined> {
     if (this.proofOf(name) === "password") return this.external!.withPassword(name, password);
     const mac = createHmac("sha256", this.memoryKey).update(`${name}\0${password}`).digest();
@@ -172,7 +175,10 @@ export class SignIn implements Access {
     return await this.adminDerived;
   }
 
-  /** Deterministic, also for unknown users, so that they cannot be told from existing ones. */
+  /**
+   * The salt of a user. It is deterministic, also for unknown users, so that they cannot be distinguished from existing
+   * ones.
+   */
   private saltOf(name: string): Uint8Array {
     return createHmac("sha256", this.control.mockSecret).update(name).digest().subarray(0, SALT_SIZE_BYTES);
   }
@@ -188,7 +194,7 @@ function decodeVerifier({ salt, iterations, storedKey, serverKey }: StoredVerifi
 
 const base64 = (data: Uint8Array): string => data.toBase64();
 const bytes = (text: string): Uint8Array => Uint8Array.fromBase64(text);
-/** On the PostgreSQL wire, the user who signs in by a token. */
+/** The user name for signing in with a token over the PostgreSQL wire. */
 const TOKEN_USER = "_sso";
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";

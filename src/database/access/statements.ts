@@ -1,4 +1,4 @@
-/** Carries out the statements that change access control. */
+/** Executes the statements that change access control. */
 import { randomBytes } from "node:crypto";
 import {
   type AccessCommand,
@@ -36,7 +36,7 @@ const ID_SIZE_BYTES = 9;
 const MINUTE_MS = 60_000;
 const TTL_MAX_MS = 10 * 365 * 86_400_000;
 
-/** A command, and what was worked out for it before the change begins: it cannot wait in the middle. */
+/** A command and the values computed for it in advance, because the change itself must be synchronous. */
 interface Prepared {
   verifier?: Principal["verifier"];
   token?: Principal["tokens"][number];
@@ -49,7 +49,9 @@ export class AccessStatements {
     private readonly nowMs: () => number,
   ) {}
 
-  /** @throws {SqlError} unless the user may take on the rights of the service account. */
+  /**
+   * @throws {SqlError} unless the user may assume the service account.
+   */
   checkAssume(identity: Actor["identity"], { text, at }: Named): void {
     if (this.control.mayAssume(identity, text)) return;
     throw accessDenied(identity, "ASSUME SERVICE ACCOUNT", text, at);
@@ -62,7 +64,7 @@ export class AccessStatements {
     return name;
   }
 
-  /** Gives the rows that the statement answers with, if it has any. */
+  /** Executes the command and returns its rows, if any. */
   async execute(command: AccessCommand, by: Actor): Promise<Value[][] | undefined> {
     const prepared: Prepared = {};
     let rows: Value[][] | undefined;
@@ -74,7 +76,7 @@ export class AccessStatements {
       const { ttlMs, refreshes } = command;
       if (ttlMs < MINUTE_MS || ttlMs > TTL_MAX_MS) {
         throw new SqlError(
-          "TTL is at least a minute and at most 3650 days",
+          "the TTL must be between a minute and 3650 days",
           command.name.at,
           SQLSTATE.invalidParameter,
         );
@@ -94,7 +96,11 @@ export class AccessStatements {
 
   private async verifierOf({ text, at }: Named): Promise<Principal["verifier"]> {
     if (text === "") {
-      throw new SqlError("a password is not empty: WITH NO PASSWORD removes it", at, SQLSTATE.invalidParameter);
+      throw new SqlError(
+        "a password must not be empty: use WITH NO PASSWORD to remove it",
+        at,
+        SQLSTATE.invalidParameter,
+      );
     }
     try {
       const { iterations } = this.control.settings;
@@ -114,9 +120,9 @@ export class AccessStatements {
 
 function checkName(text: string, at: number, lengthMax: number): void {
   const fault = text === ""
-    ? "a name is not empty"
+    ? "a name must not be empty"
     : text.length > lengthMax
-    ? `a name has at most ${lengthMax} characters (acl.entity.name.max.length): found ${text.length}`
+    ? `a name can have at most ${lengthMax} characters (acl.entity.name.max.length): found ${text.length}`
     : hiddenCharacterFault(text);
   if (fault !== undefined) throw new SqlError(fault, at, SQLSTATE.invalidName);
 }
@@ -179,7 +185,7 @@ class Change {
     if (isTaken) {
       const what = existing?.kind ?? "the built-in administrator";
       throw new SqlError(
-        `the name ${name.text} is in use: it is that of ${article(what)}`,
+        `the name ${name.text} is already used by ${article(what)}`,
         name.at,
         SQLSTATE.duplicateObject,
       );
@@ -199,7 +205,7 @@ class Change {
     return edits;
   }
 
-  /** Who makes a service account may assume it. */
+  /** The creator of a service account may assume it, unless OWNED BY names another principal. */
   private ownership(account: Named, ownedBy: Named | undefined): PrincipalEdit[] {
     const owner = ownedBy?.text ?? this.control.creatorOf(this.by.identity);
     const principal = owner === undefined ? undefined : this.snapshot.principal(owner);
@@ -214,7 +220,7 @@ class Change {
     if (ifExists && this.snapshot.principal(name.text)?.kind !== of) return [];
     const dropped = this.find(of, name);
     const edits: PrincipalEdit[] = [{ name: dropped.name, after: null }];
-    // Another one may get the name later: nothing points to it then.
+    // Remove links to the principal, because another one may get its name later.
     for (const principal of of === "user" ? [] : this.snapshot.linkedTo(dropped.name)) {
       const isOther = (other: string) => !samePrincipal(other, dropped.name);
       const groups = principal.groups.filter(isOther);
@@ -244,13 +250,13 @@ class Change {
     };
   }
 
-  /** Only an administrator changes what is one. @throws {SqlError} */
+  /** Finds a principal. Only an administrator may change an administrator. @throws {SqlError} */
   private find(of: PrincipalKind, { text, at }: Named): Principal {
     const principal = this.snapshot.principal(text);
     if (principal === undefined || principal.kind !== of) {
       if (samePrincipal(text, this.control.settings.adminName)) {
         throw new SqlError(
-          `${text} is the built-in administrator: its settings are acl.admin.user and acl.admin.password`,
+          `${text} is the built-in administrator: use the settings acl.admin.user and acl.admin.password`,
           at,
           SQLSTATE.insufficientPrivilege,
         );
@@ -263,13 +269,13 @@ class Change {
     return principal;
   }
 
-  /** Only an administrator may change a principal with these grants if they make it one. */
+  /** Refuses a change of a principal whose grants make it an administrator, unless the user is one. */
   private checkPower(grants: readonly Grant[], at: number): void {
     const isPowerful = grants.some(({ permission }) => permission === "DATABASE ADMIN");
     if (isPowerful && !this.isAdmin) throw accessDenied(this.by.identity, "DATABASE ADMIN", undefined, at);
   }
 
-  // ---- grants
+  // ---- Grants
 
   private grants(command: Extract<AccessCommand, { kind: "grant" | "revoke" }>): PrincipalEdit[] {
     const { principal: { text, at } } = command;
@@ -306,7 +312,7 @@ class Change {
       return changed;
     };
     let after = principal.grants;
-    // Grants of other permissions do not matter for a target. Going through all of them takes seconds for ALL on many tables.
+    // Only grants of the same permission matter for a target. Visiting all grants takes seconds for ALL on many tables.
     for (const [permission, ofPermission] of Map.groupBy(targets, (target) => target.permission)) {
       const before = after.filter((grant) => grant.permission === permission);
       const changed = ofPermission.reduce(apply, before);
@@ -343,20 +349,23 @@ class Change {
     });
   }
 
-  /** Those on tables are given for the whole database by ON ALL TABLES. */
+  /**
+   * The permissions that are granted on the database. With ON ALL TABLES, permissions on tables are granted for the
+   * whole database.
+   */
   private databasePermissions(text: string, at: number, isOnTables: boolean): Permission[] {
     if (text === "ALL") return isOnTables ? allOf("table") : allOf("database");
     const permission = knownPermission(text, at);
     if (isOnTables === hasLevel(permission, "table")) return [permission];
     throw new SqlError(
       isOnTables
-        ? `${text} is a permission on the database: leave out ON ALL TABLES`
-        : `${text} is a permission on tables: say ON ALL TABLES, or ON and the tables`,
+        ? `${text} is a permission on the database: remove ON ALL TABLES`
+        : `${text} is a permission on tables: add ON ALL TABLES, or ON with the tables`,
       at,
     );
   }
 
-  // ---- service accounts
+  // ---- Service accounts
 
   private assumption(command: Extract<AccessCommand, { kind: "grantAssume" | "revokeAssume" }>): PrincipalEdit[] {
     const { account, principal: { text, at } } = command;
@@ -418,7 +427,7 @@ function columnNames(
   });
   if (!star) return found;
   const left = schema!.columns.map(({ name }) => name).filter((name) => !found.includes(name));
-  if (left.length === 0) throw new SqlError("EXCLUDE leaves no column", names[0].at, SQLSTATE.invalidParameter);
+  if (left.length === 0) throw new SqlError("EXCLUDE removes all columns", names[0].at, SQLSTATE.invalidParameter);
   return left;
 }
 
@@ -434,7 +443,7 @@ function withoutToken(tokens: Principal["tokens"], token: Named | undefined): Pr
   if (token === undefined) return [];
   const hash = tokenHash(token.text);
   const left = tokens.filter((each) => each.hash !== hash);
-  if (left.length === tokens.length) throw unknown("there is no such token", token.at);
+  if (left.length === tokens.length) throw unknown("the token does not exist", token.at);
   return left;
 }
 

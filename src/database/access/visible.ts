@@ -1,4 +1,4 @@
-/** The tables and columns that one may know of. Everything that lists or suggests names looks at these. */
+/** The tables and columns that a user may know of. Everything that lists or suggests names uses these. */
 import type { Columns, Rights } from "../../access/mod.ts";
 import type { Catalogue, TableSchema, TableSnapshot } from "../../storage/contract.ts";
 

@@ -25,7 +25,7 @@ export interface AggregateShape {
   initial?: IrNode[];
 }
 
-/** How a key column is converted to words and back. */
+/** Conversion of a key column to words and back. */
 export interface KeyShape {
   words: IrNode[];
   isText: boolean;
@@ -577,7 +577,7 @@ interface HashCells {
   capacity: number;
   arenaNext: number;
   arenaEnd: number;
-  /** Output: what ran out when the kernel stopped early: 1 records, 2 space for texts. */
+  /** Output: which resource was exhausted when the kernel stopped early: 1 records, 2 space for texts. */
   wants: number;
   numbers: number;
 }

@@ -1,4 +1,4 @@
-/** The kernel behind ORDER BY … LIMIT: row numbers of the rows that may still be among the first. */
+/** The kernel for ORDER BY … LIMIT: numbers of the rows that may still be among the first. */
 import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import type { CompiledKernel } from "./aggregate.ts";
 import { type ColumnForm, FORM_TYPE, type Input } from "./expression.ts";

@@ -30,7 +30,7 @@ export class BoundKernel {
   setConstant(k: number, value: number | bigint): void {
     const { heap } = this.context, input = this.inputs[k];
     const at = this.block + (KERNEL_CELLS.firstInput + 2 * k) * 8;
-    if (input.kind !== "constant") throw new Error("only constants have values");
+    if (input.kind !== "constant") throw new Error("only constants can be set");
     if (input.type === "i32") heap.i32[at >>> 2] = Number(value);
     else if (input.type === "i64") heap.i64[at >>> 3] = BigInt(value);
     else if (input.type === "f32") heap.f32[at >>> 2] = Number(value);
@@ -64,7 +64,7 @@ export class BoundKernel {
     const result = this.kernel(this.block, start, end);
     if (result === CANCELLED) {
       this.context.poll();
-      throw new Error("a kernel saw the cancel word but the query goes on");
+      throw new Error("a kernel was cancelled but the query was not");
     }
     countRows(heap.i64, end - start);
     return result;

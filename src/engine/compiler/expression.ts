@@ -48,7 +48,7 @@ export { FORM_TYPE } from "./ir.ts";
 
 export const FORM_WIDTH: Readonly<Record<Form, number>> = { i8: 1, i16: 2, u16: 2, i32: 4, i64: 8, f32: 4, f64: 8 };
 
-/** Undefined for types of more than 64 bits, which no kernel computes with. */
+/** Undefined for types of more than 64 bits, which kernels cannot process. */
 export function formOf(tag: string): Form | undefined {
   return typeOf(tag).form;
 }
@@ -73,11 +73,11 @@ export class ExpressionCompiler {
 
   constructor(
     readonly inputTypes: readonly string[],
-    /** By column, for SYMBOL. */
+    /** By column, for SYMBOL columns. */
     readonly dictionaries: readonly (Dictionary | undefined)[],
     readonly context: QueryContext,
     readonly space: Workspace,
-    /** Computes an expression over one symbol column for every dictionary entry; undefined if that does not pay off. */
+    /** Computes an expression over one symbol column for every dictionary entry. Undefined if that does not pay off. */
     private readonly perEntry?: (expr: Expr, column: number, dictionary: Dictionary) => number | undefined,
     private readonly rowIdColumn = -1,
   ) {
@@ -151,7 +151,7 @@ export class ExpressionCompiler {
         return this.membership(expr.operand, expr.values);
       case "parameter":
       case "placeholder":
-        throw new Error(`a ${expr.kind} is replaced before its plan runs`);
+        throw new Error(`a ${expr.kind} must be replaced before its plan runs`);
     }
   }
 
@@ -165,7 +165,7 @@ export class ExpressionCompiler {
   textOf(expr: Expr): IrNode {
     if (layoutOf(expr.type) !== "symbol") return this.lower(expr);
     if (expr.kind === "constant") return this.constant(expr.value, "STRING");
-    assert(expr.kind === "column", "what computes a symbol gives text");
+    assert(expr.kind === "column", "an expression that computes a symbol has a text type");
     const dictionary = this.dictionaries[expr.index];
     const entries = dictionary?.entries ?? 0;
     return input(this.add(`t${expr.index}`, () => ({ kind: "symbolText", column: expr.index, entries })), "i64");
@@ -340,7 +340,7 @@ function bindAll(args: readonly IrNode[], body: (bound: IrNode[]) => IrNode): Ir
   return next(0);
 }
 
-/** A branch that may be slow or loop is only evaluated when it is taken. */
+/** A branch that may be slow or contain a loop is only evaluated when it is taken. */
 function choose(condition: IrNode, then: IrNode, otherwise: IrNode): IrNode {
   const cheap = isLaneable(then, () => true) && isLaneable(otherwise, () => true);
   return cheap ? select(condition, then, otherwise) : ifElse(condition, then, otherwise);
@@ -373,7 +373,7 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return a.length - b.length;
 }
 
-/** A constant as the kernel sees it: number for i32, f32, f64, bigint for i64. Texts are written to the arena. */
+/** The form of a constant in kernels: number for i32, f32, f64, bigint for i64. Texts are written to the arena. */
 export function constantBits(value: Value, tag: string, arena: TextArena): number | bigint {
   const type = typeOf(tag);
   assert(type.form !== undefined, "128-bit constants have no kernel form");

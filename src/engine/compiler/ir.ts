@@ -19,7 +19,7 @@ export interface IrNode {
   readonly op: string;
   readonly type: WasmType;
   readonly args: readonly IrNode[];
-  /** Constant's value, input's index, local's identity. */
+  /** The value of a constant, the index of an input, or the identity of a local. */
   readonly value?: number | bigint | object;
 }
 
@@ -177,7 +177,7 @@ export const load = {
 export const text = {
   null: (): IrNode => i64.const(NULL_TEXT),
   address: (a: IrNode): IrNode => i32.wrap(a),
-  /** In bytes; -1 for null. */
+  /** Length in bytes; -1 for null. */
   length: (a: IrNode): IrNode => i32.wrap(i64.shrS(a, i64.const(32n))),
   isNull: (a: IrNode): IrNode => i64.ltS(a, i64.const(0n)),
   /** Library functions of the compiler, over bytes. Null equals null and sorts first. */
@@ -199,7 +199,7 @@ export const FORM_TYPE: Readonly<Record<Form, WasmType>> = {
   f64: "f64",
 };
 
-/** The wasm type of a value; undefined for those of more than 64 bits. SYMBOL: its code. */
+/** The wasm type of a value. Undefined for types of more than 64 bits. A SYMBOL is its code. */
 export function wasmTypeOf(tag: string): WasmType | undefined {
   const { form } = typeOf(tag);
   return form === undefined ? undefined : FORM_TYPE[form];
@@ -235,7 +235,7 @@ export function notNull(x: IrNode, tag: string): IrNode | undefined {
   return isText ? i64.geS(x, i64.const(0n)) : i64.ne(x, i64.const(BigInt(nullValue)));
 }
 
-/** The opposite of `notNull`, which takes no instruction more. */
+/** The opposite of `notNull`, with the same number of instructions. */
 export function isNull(x: IrNode, tag: string): IrNode | undefined {
   const { layout, nullable, nullValue } = typeOf(tag);
   if (!nullable) return undefined;

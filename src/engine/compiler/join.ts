@@ -211,7 +211,7 @@ export interface ProbeMode {
   unique: boolean;
   /** A left row without a match makes a pair with row -1 … */
   keepsLeft: boolean;
-  /** … and every left row does, after its matches: a join condition then decides which pairs are kept. */
+  /** A marker pair ends the matches of every left row. A join condition then determines which pairs are kept. */
   ends: boolean;
   /** Right rows with a match are marked with 1, one byte each. */
   marks: boolean;

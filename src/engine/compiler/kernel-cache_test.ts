@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHeap } from "../../storage/heap.ts";
 import { KernelCache, KernelWriter } from "./kernel.ts";
 
-Deno.test("KernelCache keeps the modules that were used last, bounded in number and in bytes", () => {
+Deno.test("KernelCache keeps the most recently used modules, limited in number and in bytes", () => {
   const { memory } = createHeap(1 << 20);
   const bytesOf = () => {
     const writer = new KernelWriter([]);

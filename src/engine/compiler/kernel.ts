@@ -296,7 +296,7 @@ export class KernelWriter {
     });
   }
 
-  /** Loads the lanes of rows row + 2 * pair and the next one. */
+  /** Loads the lanes of rows `row + 2 * pair` and the next one. */
   loadLanes(nodes: readonly IrNode[], row: number, pair: number, scope: LaneScope): void {
     const { base, derived } = this.baseInputs(nodes);
     for (const k of base) this.loadLane(k, row, pair);
@@ -534,7 +534,7 @@ function compiled(bytes: Uint8Array<ArrayBuffer>): WebAssembly.Module {
   } catch (error) {
     if (!/too large|> maximum|exceeds/.test((error as Error).message)) throw error;
     throw new SqlError(
-      "The statement is too complex: no kernel takes so many expressions",
+      "The statement is too complex: it has too many expressions for a kernel",
       0,
       SQLSTATE.programLimitExceeded,
     );

@@ -58,7 +58,7 @@ export function lowerScalar(node: IrNode, scope: ScalarScope): void {
     }
     case "bound": {
       const local = scope.bound.get(node.value as object);
-      assert(local !== undefined, "a bound value is used inside its bind");
+      assert(local !== undefined, "a bound value is used only inside its bind");
       code.get(local);
       return;
     }
@@ -218,7 +218,7 @@ function lower(node: IrNode, scope: LaneScope): LaneForm {
     }
     case "bound": {
       const bound = scope.bound.get(node.value as object);
-      assert(bound !== undefined, "a bound value is used inside its bind");
+      assert(bound !== undefined, "a bound value is used only inside its bind");
       code.get(bound.local);
       return bound.form;
     }
@@ -377,7 +377,7 @@ function convertI64(code: Code): void {
 function isMask(node: IrNode, scope: LaneScope): boolean {
   if (node.type !== "i32") return false;
   if (node.op === "bound") return scope.bound.get(node.value as object)?.form === "mask";
-  if (node.op === "bind") return false; // not known before it is lowered; lowerMask makes one of it
+  if (node.op === "bind") return false; // not known before it is lowered; lowerMask converts it to a mask
   if (node.op === "select") return isMask(node.args[1], scope) && isMask(node.args[2], scope);
   if (node.op === "i32.and" || node.op === "i32.or" || node.op === "i32.xor") {
     return isMask(node.args[0], scope) && isMask(node.args[1], scope);

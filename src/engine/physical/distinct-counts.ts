@@ -9,10 +9,10 @@ import type { Grouping, GroupWay } from "./plan.ts";
 import { type Below, identity, over, readingOf, typesOf } from "./reading.ts";
 import { BITS_MAX, DISTINCT_ROWS_MIN } from "./thresholds.ts";
 
-/** Groups with aggregates that all have a kernel form. */
+/** Chooses a grouping with aggregates that all have a kernel form. */
 type KernelWay = (node: AggregateNode, below: Below, facts: PlanFacts) => GroupWay;
 
-/** Of one expression, without keys. */
+/** Counts the distinct values of one expression, without keys. */
 export function countDistinct(node: AggregateNode, below: Below, facts: PlanFacts, group: KernelWay): GroupWay {
   const [{ args: [value] }] = node.aggregates;
   const bits = byBits(value, below, facts);

@@ -4,7 +4,7 @@ import type { PlanFacts } from "./facts.ts";
 
 type Functions = Pick<PlanFacts, "functions">;
 
-/** True if each evaluation may give another value. */
+/** True if each evaluation may give a different value. */
 export function isVolatile(expr: Expr, facts: Functions): boolean {
   if (expr.kind === "call" && facts.functions.resolve(expr.function).entry.volatility === "volatile") return true;
   return childrenOf(expr).some((child) => isVolatile(child, facts));

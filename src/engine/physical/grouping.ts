@@ -44,8 +44,8 @@ export function chooseAggregate(
 }
 
 /**
- * The input's rows in one pass with their grouping. The rows of a scan come in the order of the table, also if a sub-query sorts
- * them the other way round: first() and last() are by the order of the table.
+ * The input's rows in one pass with their grouping. The rows of a scan are in the order of the table, even if a
+ * sub-query sorts them in reverse, because first() and last() depend on the table's order.
  */
 function readable(input: PhysicalPlan, id: number, facts: PlanFacts): Below {
   const below = taken(input, id), { reading, fused } = below, { base } = reading;
@@ -177,8 +177,9 @@ export function readsAfter(
   isStaged: boolean,
 ): "parts" | "one range" | "ranges" {
   if (sample.groups < MANY_GROUPS) return "ranges";
-  // Texts would have to be written too, and a join that multiplies rows writes many for each range.
+  // Texts would have to be written too, and a join that multiplies rows writes many of them for each range.
   const fits = !isStaged && !keys.some(({ type }) => isText(type)) && pairsOf(sample) <= PARTITION_PAIRS_MAX;
-  // Tables with many texts would be as large as the rows. One table for all rows is slower, but grows with the groups only.
+  // Tables with many texts would be as large as the rows. One table for all rows is slower, but grows only with the
+  // number of groups.
   return fits ? "parts" : "one range";
 }

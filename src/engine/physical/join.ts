@@ -38,7 +38,7 @@ export function chooseJoin(
       exprs: [...reading.exprs, ...ofRight],
     },
     leftByMorsels,
-    // Right rows without a match are known only after all left rows.
+    // Unmatched right rows are known only after all left rows.
     byMorsels: leftByMorsels && node.type !== "right" && node.type !== "full",
     expectedLeftRows: expectedRows(reading, below.inputs, facts),
     fused: below.fused,

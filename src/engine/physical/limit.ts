@@ -18,7 +18,7 @@ export function limitWay(node: LimitNode): LimitWay {
   if (low >= 0) return { kind: "without ends", skip: low, without: -high };
   if (high > 0) {
     throw new SqlError(
-      "A limit from the end to a row counted from the start is not possible",
+      "A limit from a negative to a positive bound is not supported",
       0,
       SQLSTATE.invalidParameter,
     );

@@ -1,6 +1,6 @@
 /**
- * Choices that depend on measured data: dictionaries, ranges of keys, the groups of the first morsel, sizes of row groups. EXPLAIN
- * shows that they are open, and EXPLAIN ANALYZE what was chosen.
+ * Choices that depend on measured data: dictionaries, ranges of keys, the groups of the first morsel, sizes of row
+ * groups. EXPLAIN shows them as open, and EXPLAIN ANALYZE shows what was chosen.
  */
 export const MEASURED_CHOICES = [
   "dense table",

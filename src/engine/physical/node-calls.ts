@@ -1,4 +1,4 @@
-/** For EXPLAIN: the functions of an operator that its kernels leave to others. */
+/** For EXPLAIN: the functions of an operator that its kernels do not compute. */
 import type { Column, Expr } from "../../sql/plan.ts";
 import { type Calls, callsOf } from "./calls.ts";
 import type { PlanFacts } from "./facts.ts";
@@ -6,7 +6,7 @@ import { exprsOf } from "./grouping.ts";
 import type { Grouping, PhysicalPlan, Reading } from "./plan.ts";
 import { dictionariesOf, expectedRows, typesOf } from "./reading.ts";
 
-/** Undefined for operators that compute no expressions. */
+/** Undefined for operators without expressions. */
 export function nodeCalls(physical: PhysicalPlan, facts: PlanFacts): Calls | undefined {
   const { inputs } = physical;
   const over = (reading: Reading, exprs: readonly Expr[], predicates = reading.predicates) =>
@@ -15,7 +15,7 @@ export function nodeCalls(physical: PhysicalPlan, facts: PlanFacts): Calls | und
       dictionaries: dictionariesOf(reading, facts),
       expectedRows: expectedRows(reading, inputs, facts),
     });
-  /** Over the batches of an input. */
+  /** Calls over the batches of an input. */
   const ofBatches = (columns: readonly Column[], exprs: readonly Expr[]) =>
     callsOf(exprs, [], typesOf(columns), { functions: facts.functions, expectedRows: 0 });
   const ofGrouping = ({ node, way }: Grouping): Calls | undefined => {

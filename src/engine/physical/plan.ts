@@ -1,4 +1,4 @@
-/** The physical plan, as plain data: operators are made from it, and EXPLAIN prints it. */
+/** The physical plan, as plain data. Operators are created from it, and EXPLAIN prints it. */
 import type {
   AggregateNode,
   Column,
@@ -28,8 +28,8 @@ import type {
 } from "../../sql/plan.ts";
 
 /**
- * A node of the logical plan with its id: 0 at the root, then depth first, left before right. Statistics are found by
- * it.
+ * A node of the logical plan with its id: 0 at the root, then depth first, left before right. The id also identifies
+ * its statistics.
  */
 export interface FusedNode {
   id: number;
@@ -50,7 +50,7 @@ export interface Reading {
   baseColumns: readonly Column[];
   /** Over the base's columns; all must be true. */
   predicates: readonly Expr[];
-  /** Over the base's columns: the columns of the reading. */
+  /** The columns of the reading, over the base's columns. */
   exprs: readonly Expr[];
   columns: readonly Column[];
   /** The operator whose statistics count the rows of a scan, and those that pass the predicates. */

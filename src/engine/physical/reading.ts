@@ -18,7 +18,10 @@ import type { FusedNode, PhysicalPipeline, PhysicalPlan, Reading } from "./plan.
 import { FUSED_SIZE_MAX } from "./thresholds.ts";
 import { isVolatile } from "./functions.ts";
 
-/** What an operator above takes over: a reading, the nodes that it executes, and the operators that it reads from. */
+/**
+ * The part of a plan that an operator above takes over: a reading, the nodes that it executes, and the operators that
+ * it reads from.
+ */
 export interface Below {
   reading: Reading;
   fused: FusedNode[];
@@ -56,7 +59,7 @@ function extended(
   const below = taken(input, id), reading = then(below.reading, predicate, exprs, node.columns, facts);
   if (reading !== undefined) return pipeline(id, node, { ...below, reading }, facts);
   const apart = anew(input), ofBatches = then(apart.reading, predicate, exprs, node.columns, facts);
-  assert(ofBatches !== undefined, "columns can always be read");
+  assert(ofBatches !== undefined, "a column can always be read");
   return pipeline(id, node, { ...apart, reading: ofBatches }, facts);
 }
 
@@ -64,7 +67,7 @@ function pipeline(id: number, node: PhysicalPipeline["node"], below: Below, fact
   return { operator: "pipeline", id, node, ...below, rowsAtMost: rowsAtMost(below.reading, facts) };
 }
 
-/** The input's rows, read by operator `id` in one pass if possible. */
+/** The input's rows, which operator `id` reads in one pass if possible. */
 export function taken(input: PhysicalPlan, id: number): Below {
   if (input.operator === "pipeline") {
     const { reading, fused, inputs } = input;

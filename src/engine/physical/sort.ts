@@ -55,7 +55,7 @@ function top(keys: readonly SortKey[], limit: number, { reading }: Below, facts:
   return { kind: "top", limit, skip: skipWay(keys[0]), reading, keys: ofScan, helpFromRows };
 }
 
-/** Nulls that stand apart from the order of values would need a second comparison. */
+/** Nulls that are not in the order of values would need a second comparison. */
 function skipWay({ expression: { type }, nulls }: SortKey): SkipWay {
   if (nulls !== undefined) return "none";
   const form = formOf(type), { order } = typeOf(type);

@@ -1,6 +1,6 @@
 /**
- * Chooses the steps that compute expressions over a batch: which parts one kernel computes, which become columns first, and in
- * which order. Symbols' dictionaries decide it too, which some inputs bring only with their rows.
+ * Chooses the steps that compute expressions over a batch: which parts one kernel computes, which become columns first,
+ * and in which order. The choice also depends on symbols' dictionaries, which some inputs provide only with their rows.
  */
 import type { Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
@@ -63,7 +63,7 @@ class Planner {
   private readonly dictionaries: (Dictionary | undefined)[];
   private readonly steps: StageStep[] = [];
   private readonly made = new Map<string, Slot>();
-  /** As in the options until a filter has moved rows; from then on it is in memory like other columns. */
+  /** The column of row ids. A filter that moves rows turns it into an ordinary column in memory. */
   private rowIdColumn: number | undefined;
   /** Columns with the same value in all rows. */
   private readonly constantSlots = new Set<Slot>();
@@ -149,7 +149,7 @@ class Planner {
       const fused: Expr = { ...expr, operand };
       return this.emittable(fused) ? fused : this.column(this.membership(operand, expr.values));
     }
-    throw new Error("a parameter is replaced before its plan runs");
+    throw new Error("a parameter must be replaced before its plan runs");
   }
 
   private batch(call: Expr & { kind: "call" }): Slot {

@@ -1,29 +1,29 @@
-/** Finds the form of a file from its first lines: delimiter, header, and the types of its columns. */
+/** Detects the format of a file from its first lines: delimiter, header, and the types of its columns. */
 import { columnNameOf } from "./names.ts";
 import { FIELD, type Records, splitRecords, textOf } from "./records.ts";
 import { commonType, isInstant, typeOfValue } from "./types.ts";
 
 export interface AnalysisOptions {
-  /** A byte; undefined: found from the lines. */
+  /** A byte. Undefined: detected from the lines. */
   delimiter?: number;
-  /** The first line is the header, whatever it looks like. */
+  /** Treat the first line as the header, whatever it contains. */
   forceHeader: boolean;
-  /** Lines that are looked at. */
+  /** Maximum number of lines to examine. */
   linesMax: number;
-  /** The bytes are the whole file. */
+  /** True if the bytes are the whole file. */
   isWhole: boolean;
-  /** Columns of the table, if it exists. A first line of such names is a header. */
+  /** Columns of the table, if it exists. A first line with these names is a header. */
   knownNames?: readonly string[];
 }
 
 export interface FoundColumn {
-  /** As in the header. */
+  /** The name in the header. */
   title: string;
   /** From the header; `f0`, `f1` and so on without one. */
   name: string;
   /** VARCHAR if there is no value. */
   type: string;
-  /** All values are dates and times in a form that a TIMESTAMP takes. */
+  /** True if all values are dates and times in a form that TIMESTAMP accepts. */
   isInstant: boolean;
 }
 
@@ -31,18 +31,18 @@ export interface Analysis {
   delimiter: number;
   hasHeader: boolean;
   columns: FoundColumn[];
-  /** Size of what comes before the first row: byte order mark and header. */
+  /** Size of the byte order mark and the header. */
   headBytes: number;
-  /** Number of lines in it. */
+  /** Number of lines of the header. */
   headLines: number;
 }
 
 const DELIMITERS = [",", "\t", "|", ";"].map((character) => character.charCodeAt(0));
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
-/** Of a line; more are taken for a wrong delimiter. */
+/** Maximum number of fields of a line. More indicate a wrong delimiter. */
 const FIELDS_MAX = 10_000;
 
-/** Returns why the file cannot be read as a text instead, if so. */
+/** Returns a text with the reason if the format cannot be detected. */
 export function analyse(file: Uint8Array, options: AnalysisOptions): Analysis | string {
   const markSize = BYTE_ORDER_MARK.every((byte, index) => file[index] === byte) ? BYTE_ORDER_MARK.length : 0;
   const bytes = file.subarray(markSize);
@@ -87,12 +87,12 @@ function split(
 
 interface ColumnTypes {
   type: string;
-  /** Undefined without a value. */
+  /** The type. Undefined if there is no value. */
   found: string | undefined;
   isInstant: boolean;
 }
 
-/** Of a column without the first line. */
+/** The types of a column without the first line. */
 function typesOf(bytes: Uint8Array, records: Records, field: number): ColumnTypes {
   let found: string | undefined, areInstants = true;
   for (let record = 1; record < records.count; record++) {
@@ -106,7 +106,9 @@ function typesOf(bytes: Uint8Array, records: Records, field: number): ColumnType
 
 const isText = (type: string) => type === "VARCHAR" || type === "CHAR";
 
-/** A header is a line of texts over columns that are not all text, or the names of the table's columns. */
+/**
+ * True if the first line is a header: texts above columns that are not all text, or the names of the table's columns.
+ */
 function isHeader(
   first: readonly (string | undefined)[],
   rest: readonly ColumnTypes[],
@@ -128,7 +130,10 @@ function fieldCountOf(bytes: Uint8Array, delimiter: number, options: AnalysisOpt
   return missing < 0 ? FIELDS_MAX : missing;
 }
 
-/** The delimiter that splits all lines into equally many values, and into most; comma if none is in any line. */
+/**
+ * Finds the delimiter that splits all lines into the same number of values, and into the most values. The comma if no
+ * line contains any delimiter.
+ */
 function findDelimiter(bytes: Uint8Array, options: AnalysisOptions): number | string {
   let best: number | undefined, bestCount = 1, lineCount = 0, isAny = false;
   for (const delimiter of DELIMITERS) {
@@ -139,10 +144,10 @@ function findDelimiter(bytes: Uint8Array, options: AnalysisOptions): number | st
     [best, bestCount] = [delimiter, counts[0]];
   }
   if (lineCount === 0) return "the file has no lines";
-  if (lineCount === 1) return "cannot find the delimiter from a single line: give the parameter delimiter";
+  if (lineCount === 1) return "cannot detect the delimiter from a single line: set the parameter delimiter";
   if (best !== undefined) return best;
   if (!isAny) return DELIMITERS[0];
-  return "cannot find the delimiter: no character splits all lines into equally many values; give the parameter delimiter";
+  return "cannot detect the delimiter: no character splits all lines into the same number of values; set the parameter delimiter";
 }
 
 /** Number of fields of each of the first lines. */

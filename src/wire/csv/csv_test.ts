@@ -49,20 +49,20 @@ Deno.test("parseCsv() splits lines by LF and CRLF, and takes quoted values with 
   assert.equal(parsed.nextLine, 6);
 });
 
-Deno.test("parseCsv() gives NULL for values that a short line lacks, and leaves out lines with too many", () => {
+Deno.test("parseCsv() gives NULL for missing values of a short line, and skips lines with too many", () => {
   const parsed = parse("1,2\n3\n4,5,6\n7,8\n", ["INT", "INT"]);
   assert.deepEqual([intsOf(parsed, 0), intsOf(parsed, 1)], [[1, 3, 7], [2, NULL_INT, 8]]);
   assert.equal(parsed.rejected, 1);
 });
 
-Deno.test("parseCsv() takes a part of many short lines for many columns, and the rest in the next call", () => {
+Deno.test("parseCsv() parses a part of many short lines for many columns, and the rest in the next call", () => {
   const fieldCount = 10_000, text = "1\n".repeat(1000);
   const parsed = parse(text, Array(fieldCount).fill("INT"));
   assert.equal(parsed.rowCount, 209);
   assert.deepEqual([parsed.doneBytes, parsed.nextLine], [418, 210]);
 });
 
-Deno.test("parseCsv() treats a value that does not fit as atomicity says", () => {
+Deno.test("parseCsv() treats a value that does not fit according to atomicity", () => {
   const text = "1,2\nx,4\n5,y\n7,8\n";
   const column = parse(text, ["INT", "INT"]);
   assert.deepEqual([intsOf(column, 0), intsOf(column, 1)], [[1, NULL_INT, 5, 7], [2, 4, NULL_INT, 8]]);
@@ -74,7 +74,7 @@ Deno.test("parseCsv() treats a value that does not fit as atomicity says", () =>
   assert.deepEqual(none.fault, { line: 11, message: "column c0: found 'x', expected INT" });
 });
 
-Deno.test("parseCsv() leaves out rows without a valid designated timestamp", () => {
+Deno.test("parseCsv() skips rows without a valid designated timestamp", () => {
   const types = [target("TIMESTAMP", 0, { isDesignated: true }), target("INT", 1)];
   const parsed = parse("2024-01-01T00:00:00Z,1\n,2\nnever,3\n1969-12-31,4\n1970-01-01,5\n", types);
   assert.deepEqual([longsOf(parsed, 0), intsOf(parsed, 1)], [[1_704_067_200_000_000n, 0n], [1, 5]]);
@@ -125,17 +125,17 @@ Deno.test("parseCsv() refuses texts that are not UTF-8, and characters of more t
 
 const badLines: [text: string, line: number, message: string][] = [
   ['1,2\n"3"x,4\n5,6\n', 2, "found text after a quoted value, expected a delimiter or a line end"],
-  ['1,2\n3,"4\n5,6\n', 2, "a quoted value has no end"],
+  ['1,2\n3,"4\n5,6\n', 2, "a quoted value is not closed"],
   ["1,2\n3,4,5\n", 2, "found 3 values, expected 2"],
 ];
 for (const [text, line, message] of badLines) {
-  Deno.test(`parseCsv() tells the line at fault of ${JSON.stringify(text)}`, () => {
+  Deno.test(`parseCsv() reports the line of the error in ${JSON.stringify(text)}`, () => {
     assert.deepEqual(parse(text, ["INT", "INT"], { atomicity: "abort" }).fault, { line, message });
     assert.equal(parse(text, ["INT", "INT"]).rejected, 1);
   });
 }
 
-/** A value, and whether it is written within quotes although it need not be. */
+/** A value, and whether it is quoted although that is not necessary. */
 const cell = fc.tuple(
   fc.oneof(
     fc.string({ unit: fc.constantFrom('"', ",", "\n", "\r", "a", "ä", " ", "😀"), maxLength: 6 }),
@@ -148,7 +148,7 @@ function written([text, isQuoted]: [string, boolean]): string {
   return isQuoted || /["\n\r,]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The bytes in pieces of these sizes, again and again. */
+/** The bytes in pieces of these sizes, repeatedly. */
 async function* inPieces(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
     const size = sizes[turn % sizes.length];
@@ -157,7 +157,7 @@ async function* inPieces(bytes: Uint8Array, sizes: readonly number[]): AsyncGene
   }
 }
 
-Deno.test("a file comes out as it was written, however its bytes are cut", () =>
+Deno.test("a file is read as it was written, however its bytes are split", () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 20 }),
@@ -195,7 +195,7 @@ Deno.test("a file comes out as it was written, however its bytes are cut", () =>
     { numRuns: RUNS },
   ));
 
-Deno.test("parseCsv() takes any bytes", () =>
+Deno.test("parseCsv() accepts any bytes", () =>
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom(0x22, 0x2c, 0x0a, 0x0d, 0x31, 0x61, 0xff), { maxLength: 60 }),
@@ -245,7 +245,7 @@ for (const [text, type] of values) {
   Deno.test(`typeOfValue('${text}') is ${type}`, () => assert.equal(typeOfValue(text), type));
 }
 
-Deno.test("commonType() widens numbers, and mixes others to VARCHAR", () => {
+Deno.test("commonType() widens numbers, and other mixtures to VARCHAR", () => {
   assert.deepEqual([commonType(undefined, "DATE"), commonType("INT", "DOUBLE"), commonType("DOUBLE", "LONG")], [
     "DATE",
     "DOUBLE",
@@ -254,7 +254,7 @@ Deno.test("commonType() widens numbers, and mixes others to VARCHAR", () => {
   assert.deepEqual([commonType("INT", "DATE"), commonType("CHAR", "VARCHAR")], ["VARCHAR", "VARCHAR"]);
 });
 
-Deno.test("columnNameOf() drops what names cannot have", () => {
+Deno.test("columnNameOf() removes characters that are not allowed in names", () => {
   const names = ["a b", "c.d", "a-c", 'q"h', "1x", "", " _x ", "ä", "..."].map(columnNameOf);
   assert.deepEqual(names, ["aB", "cD", "aC", "qH", "_1x", "f5", "_x", "ä", "f8"]);
 });
@@ -283,10 +283,10 @@ const forms: [title: string, text: string, form: string, more?: Partial<Analysis
   [
     "lines of different lengths",
     "a,b\n1,2\n3\n",
-    "cannot find the delimiter: no character splits all lines into equally many values; give the parameter delimiter",
+    "cannot detect the delimiter: no character splits all lines into the same number of values; set the parameter delimiter",
   ],
   ["a given delimiter", "a,b\n1,2\n3\n", ", true a INT, b INT", { delimiter: COMMA }],
-  ["a single line", "1,2\n", "cannot find the delimiter from a single line: give the parameter delimiter"],
+  ["a single line", "1,2\n", "cannot detect the delimiter from a single line: set the parameter delimiter"],
   ["nothing", "\n\n", "the file has no lines"],
 ];
 for (const [title, text, expected, more] of forms) {

@@ -1,5 +1,5 @@
 /**
- * CSV files: bytes → their form (`analyse`: delimiter, header and types, from the first lines) → rows of a table
+ * CSV files: bytes → their format (`analyse`: delimiter, header and types, from the first lines) → rows of a table
  * (`parseCsv`, piece by piece, on any thread).
  */
 export { analyse, type Analysis, type AnalysisOptions, type FoundColumn } from "./analysis.ts";

@@ -1,8 +1,8 @@
 /** Column names from the header of a file. */
 
 /**
- * Drops what is not allowed in a column's name: the letter behind it becomes a capital. `a b` → `aB`, `1x` → `_1x`; an
- * empty name becomes `f` and the column's index.
+ * Removes characters that are not allowed in a column name. The letter after them becomes a capital. `a b` → `aB`, `1x`
+ * → `_1x`. An empty name becomes `f` and the column's index.
  */
 export function columnNameOf(text: string, index: number): string {
   let name = "", isStart = false;

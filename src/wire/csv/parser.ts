@@ -2,7 +2,7 @@
 import { type Column, convert } from "./values.ts";
 import { FIELD, type Records, splitRecords, textOf } from "./records.ts";
 
-/** What happens to a value that does not fit: it becomes null, its row is left out, or nothing is imported. */
+/** Handling of a value that does not fit: it becomes null, its row is skipped, or nothing is imported. */
 export type Atomicity = "skipCol" | "skipRow" | "abort";
 
 /** A column of the table. */
@@ -11,11 +11,11 @@ export interface CsvTarget {
   readonly name: string;
   /** Type tag. */
   readonly type: string;
-  /** Index of its field; -1: the file does not have it. */
+  /** Index of its field, or -1 if the file does not have it. */
   readonly field: number;
-  /** Form of dates and times. */
+  /** Pattern of dates and times. */
   readonly pattern?: string;
-  /** A row without a valid value is left out. */
+  /** Rows without a valid value are skipped. */
   readonly isDesignated: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface ParseOptions {
   atomicity: Atomicity;
   /** Number of the piece's first line. */
   firstLine: number;
-  /** The piece is the end of the file. */
+  /** True if the piece is the end of the file. */
   isLast: boolean;
 }
 
@@ -38,9 +38,9 @@ export interface CsvFault {
 export interface ParsedCsv {
   rowCount: number;
   columns: (Column & { columnId: number })[];
-  /** Lines that were left out. */
+  /** Number of skipped lines. */
   rejected: number;
-  /** By target: values that did not fit. */
+  /** For each target, the number of values that did not fit. */
   errors: number[];
   /** With `abort`: the first value or line that does not fit. */
   fault?: CsvFault;
@@ -52,7 +52,7 @@ export function parseCsv(bytes: Uint8Array, options: ParseOptions): ParsedCsv {
   const { targets, atomicity } = options;
   const records = splitRecords(bytes, options);
   const errors = targets.map(() => 0);
-  /** 1 for rows to be left out. */
+  /** 1 for rows to skip. */
   let dropped: Uint8Array | undefined;
   let fault: CsvFault | undefined = records.bad[0] && { line: records.bad[0].line, message: records.bad[0].problem };
   const refuse = (target: number, row: number) => {

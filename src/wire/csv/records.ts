@@ -1,7 +1,7 @@
 /**
  * Splits bytes into records and fields.
  *
- *     record   field (delimiter field)* (LF | CRLF)         an empty line is no record
+ *     record   field (delimiter field)* (LF | CRLF)         an empty line is skipped
  *     field    bytes without delimiter and LF | "…"         `""` within quotes is one quote
  *
  * @see https://www.rfc-editor.org/rfc/rfc4180
@@ -9,7 +9,7 @@
 
 const QUOTE = 0x22, LF = 0x0a, CR = 0x0d;
 
-/** What is known of a field beside its bytes. */
+/** Kind of a field. */
 export const FIELD = {
   plain: 0,
   quoted: 1,
@@ -35,7 +35,7 @@ export interface Records {
   /** Number of the first line of each record. */
   lines: Int32Array;
   bad: BadRecord[];
-  /** Bytes before the first record that is not complete. */
+  /** Number of bytes before the first incomplete record. */
   doneBytes: number;
   /** Number of the line at `doneBytes`. */
   nextLine: number;
@@ -43,11 +43,11 @@ export interface Records {
 
 export interface SplitOptions {
   delimiter: number;
-  /** A record with more fields is bad; one with fewer has missing ones. */
+  /** Expected number of fields. Records with more are errors, and records with fewer have missing fields. */
   fieldCount: number;
   /** Number of the first line. */
   firstLine: number;
-  /** Nothing follows the bytes: the last record needs no line end. */
+  /** True if no bytes follow, so that the last record needs no line end. */
   isLast: boolean;
   /** Stop after this many records, or earlier if they have many fields. */
   recordsMax?: number;
@@ -55,10 +55,10 @@ export interface SplitOptions {
 
 const FIRST_RECORDS = 1024;
 
-/** Bounds the memory of a call: short lines may stand for records of many missing fields. */
+/** Limits the memory of a call, because short lines may represent records with many missing fields. */
 const CELLS_MAX = 1 << 21;
 
-/** Most records of a call. */
+/** Maximum number of records of a call. */
 export function recordsMaxOf(fieldCount: number): number {
   return Math.max(2, Math.floor(CELLS_MAX / fieldCount));
 }
@@ -98,7 +98,7 @@ export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records 
         end = at;
         if (at === length) {
           if (!isLast) break;
-          problem = "a quoted value has no end";
+          problem = "a quoted value is not closed";
         } else at++;
         if (at < length && bytes[at] === CR && bytes[at + 1] === LF) at++;
         if (at < length && bytes[at] !== delimiter && bytes[at] !== LF) {

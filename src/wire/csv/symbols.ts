@@ -9,7 +9,7 @@ export class SymbolTable {
   private bytes = new Uint8Array(4096);
   private size = 0;
 
-  /** The code of a symbol, which `isValid` is asked for when it is new; -1 if it is not valid. */
+  /** Returns the code of a symbol. `isValid` is called for new symbols. -1 if it is not valid. */
   code(
     from: Uint8Array,
     start: number,

@@ -31,14 +31,14 @@ export function typeOfValue(text: string): string {
 
 const NUMBERS = ["INT", "LONG", "DOUBLE"];
 
-/** The type that takes the values of both; undefined is the type of no values. */
+/** The type for the values of both. Undefined represents the type of no values. */
 export function commonType(a: string | undefined, b: string): string {
   if (a === undefined || a === b) return b;
   const [x, y] = [NUMBERS.indexOf(a), NUMBERS.indexOf(b)];
   return x >= 0 && y >= 0 ? NUMBERS[Math.max(x, y)] : "VARCHAR";
 }
 
-/** True for a text that a TIMESTAMP column takes. */
+/** True if a TIMESTAMP column accepts the text. */
 export function isInstant(text: string): boolean {
   const bytes = encodeAscii(text);
   return bytes !== undefined && /^\d{4}-/.test(text) && parseInstant(bytes, 0, text.length);

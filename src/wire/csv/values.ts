@@ -17,9 +17,9 @@ export interface Fields {
   readonly bytes: Uint8Array;
   readonly records: Records;
   readonly field: number;
-  /** Form of dates and times; undefined: ISO 8601. */
+  /** Pattern of dates and times. Undefined: ISO 8601. */
   readonly pattern: string | undefined;
-  /** The value of this row does not fit; its value is null. */
+  /** Reports that the value of this row does not fit. Its value is null. */
   bad(row: number): void;
 }
 
@@ -30,7 +30,9 @@ export function convert(fields: Fields, tag: string): Column {
 
 const BLANK = 0x20, TAB = 0x09, QUOTE = 0x22;
 
-/** Calls back for each row with a value: blanks around it do not count. `take` returns false if it does not fit. */
+/**
+ * Calls `take` for each row with a value, without surrounding blanks. `take` returns false if the value does not fit.
+ */
 function forEachValue(fields: Fields, take: (row: number, from: number, to: number) => boolean): void {
   const { bytes, records: { starts, ends, kinds, count, fieldCount }, field } = fields;
   for (let row = 0, at = field; row < count; row++, at += fieldCount) {
@@ -105,7 +107,7 @@ const longInto: IntoLong = (words, row, bytes, from, to) => {
   return long !== undefined && writeBigInt(words, row, long);
 };
 
-/** Microseconds, from dates and times, or from a number of them. */
+/** Microseconds, from a date and time or from a number of microseconds. */
 const microsInto: IntoLong = (words, row, bytes, from, to) => {
   if (!parseInstant(bytes, from, to)) return longInto(words, row, bytes, from, to);
   return writeNumber(words, row, instant.second * 1e6 + Math.floor(instant.nano / 1e3));
@@ -160,7 +162,7 @@ function characters(fields: Fields): Column {
   return { values: bytesOf(values) };
 }
 
-/** Calls back for each row with a text, without the doubling of quotes. */
+/** Calls back for each row with a text, with doubled quotes unescaped. */
 function forEachText(
   fields: Fields,
   take: (row: number, bytes: Uint8Array, from: number, to: number) => boolean,
@@ -237,7 +239,7 @@ function symbols(fields: Fields): Column {
   return { values: bytesOf(codes), heap: table.heap, symbols: table.pairs };
 }
 
-/** Types whose values are few in files: each is parsed from its text. */
+/** Types that are rare in files. Each value is parsed from its text. */
 function others(fields: Fields, tag: string): Column {
   const { width, nullValue, layout } = typeOf(tag);
   const { count } = fields.records;

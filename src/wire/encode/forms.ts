@@ -1,4 +1,4 @@
-/** The contents of an entry of `types.ts`: how the values of a column type are written. */
+/** The contents of an entry of `types.ts`: the writers for the values of a column type. */
 import type { Vector } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { ByteSink } from "./sink.ts";

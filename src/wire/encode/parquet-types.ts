@@ -1,6 +1,6 @@
 /**
- * How each column type is written to Parquet: as QuestDB writes it, with the corresponding logical type if Parquet has one. Types
- * without one are recorded in QuestDB's metadata beside the schema, so that both can read them back unchanged.
+ * The form of each column type in Parquet: the same as QuestDB's, with the corresponding logical type if Parquet has
+ * one. Types without one are recorded in QuestDB's metadata of the schema, so that both can read them back unchanged.
  */
 import type { KeyValue, SchemaElement } from "hyparquet";
 import type { ResultColumn } from "../../api.ts";
@@ -78,7 +78,10 @@ const symbol: ParquetType = {
 
 type Integer = "INT_8" | "INT_16" | "INT_32" | "INT_64" | "UINT_16" | "UINT_32";
 
-/** Without the equivalent logical type, whose width the writer encodes in a form that others cannot read. */
+/**
+ * An integer without the equivalent logical type, whose width the writer encodes in a form that other readers cannot
+ * read.
+ */
 function integer(name: Integer): ParquetType["element"] {
   return { type: name === "INT_64" ? "INT64" : "INT32", converted_type: name };
 }
@@ -211,7 +214,7 @@ function asText(type: string): ParquetType {
   };
 }
 
-/** In the smallest storage that fits the digits. */
+/** Uses the smallest storage that fits the digits. */
 function decimalType(precision: number, scale: number): ParquetType {
   const meaning = {
     converted_type: "DECIMAL",
@@ -238,7 +241,7 @@ function decimalType(precision: number, scale: number): ParquetType {
   return { element, optional: true, code, reader: wideReader(width, true) };
 }
 
-/** As a number of the smallest size that fits its bits. */
+/** A number of the smallest size that fits the bits. */
 function geohashType(bits: number): ParquetType {
   const name = bits < 8 ? "INT_8" : bits < 16 ? "INT_16" : bits < 32 ? "INT_32" : "INT_64";
   const code = (bits < 8 ? 14 : bits < 16 ? 15 : bits < 32 ? 16 : 17) | (bits << 8) | (1 << 16);

@@ -96,7 +96,7 @@ Deno.test("the generated loop writes the same bytes as the columns' writers, row
     const decoder = new TextDecoder("utf-8", { fatal: false });
     assert.equal(decoder.decode(whole), parts.map((part) => decoder.decode(part)).join(""));
     if (encoding.name !== "json" || !encoding.isLines) continue;
-    // Whoever spools rows relies on line feeds to be only between them.
+    // Spooled rows rely on line feeds occurring only between rows.
     const lines = decoder.decode(whole).split("\n");
     assert.equal(lines.length, ROWS - 3);
     assert.deepEqual(JSON.parse(`[${lines.join("")}]`).length, ROWS - 3);

@@ -1,10 +1,10 @@
 /**
- * How each column type is written: as text (JSON, CSV, PostgreSQL's text format) and in PostgreSQL's binary format.
- * There is one entry for each type tag; a type without an entry cannot be a result.
+ * Writers for each column type: as text (JSON, CSV, PostgreSQL's text format) and in PostgreSQL's binary format. There
+ * is one entry for each type tag. A type without an entry cannot be a result.
  *
- * A writer is made once for each result column and bound to each batch's vector. It writes the value of a row without quotes
- * and returns the end, or -1 for NULL. Fixed-size values take at most `maxBytes`, which the caller has reserved; text writers
- * reserve space themselves.
+ * A writer is made once for each result column and bound to each batch's vector. It writes the value of a row without
+ * quotes and returns the end, or -1 for NULL. Fixed-size values take at most `maxBytes`, which the caller has reserved.
+ * Text writers reserve space themselves.
  */
 import { LONG_TEXT_BYTES, pollQuery } from "../../engine/mod.ts";
 import { notSupported } from "../../errors.ts";
@@ -145,7 +145,7 @@ function instantText(format: InstantFormat): WriterFactory {
 }
 
 /**
- * `…T10:20:30.123456Z` as PostgreSQL writes it: with a blank and without the zone. `digits`: number of fraction digits.
+ * `…T10:20:30.123456Z` in PostgreSQL's form, with a blank and without the zone. `digits`: number of fraction digits.
  */
 function pgInstant(format: InstantFormat, digits: number): InstantFormat {
   const timeBytes = "T10:20:30.Z".length + digits;

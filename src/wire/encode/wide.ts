@@ -81,7 +81,10 @@ function putHex(bytes: Uint8Array, sink: ByteSink, at: number): number {
   return at;
 }
 
-/** `[1.0,null]`, or with other marks. Arrays can have millions of elements, so they are written in place, and the query is polled. */
+/**
+ * `[1.0,null]`, or with other brackets. Arrays can have millions of elements, so they are written in place, and the
+ * query is polled.
+ */
 const arrayPrinted = (marks?: ArrayMarks) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
   let base = 0;
   const room = (sizeBytes: number) => {

@@ -1,4 +1,4 @@
-/** The minimal HTTP server, on the main thread or on its own one, as the settings `http.min.*` say. */
+/** The minimal HTTP server, on the main thread or on a separate thread, depending on the settings `http.min.*`. */
 import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { type Logger, shownText } from "../../log/mod.ts";
@@ -13,14 +13,14 @@ import { startHealthThread, type ThreadSettings } from "./thread.ts";
 export { probeHealth } from "./probe.ts";
 export { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";
 
-/** On machines with more cores than this, an extra thread that mostly sleeps costs nothing noticeable. */
+/** On machines with more cores than this, an additional thread that mostly sleeps has no noticeable cost. */
 const SHARED_CORES_MAX = 16;
 
 export interface HealthStart {
   hostname: string;
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   port: number;
-  /** Undefined: no TLS. */
+  /** Undefined if TLS is off. */
   certificate?: Certificate;
   config: Config;
   metrics: Metrics;
@@ -65,9 +65,11 @@ export async function startHealth(
   const affinity = config.get(healthSettings.workerAffinity);
   if (affinity !== null) {
     if (workerCount === 0) {
-      log.advisory("http.min.worker.affinity is not used: the server has no thread of its own (http.min.worker.count)");
+      log.advisory(
+        "http.min.worker.affinity is ignored: the minimal server has no separate thread (http.min.worker.count)",
+      );
     } else if (Deno.build.os !== "linux") {
-      log.advisory("http.min.worker.affinity is not used: threads are pinned on Linux only");
+      log.advisory("http.min.worker.affinity is ignored: threads are pinned only on Linux");
     }
   }
   const onError = (error: unknown) => {

@@ -1,7 +1,4 @@
-/**
- * Queries a running server's minimal server as a monitor would. For containers, which contain no other program for
- * that.
- */
+/** Checks the health of a running server as a monitor would. For containers, which contain no other program for it. */
 import { type Address, type Config, formatAddress } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { askDirectly } from "../../log/mod.ts";
@@ -9,19 +6,19 @@ import { httpSettings } from "../http/settings.ts";
 import { tlsSettings } from "../tls/settings.ts";
 import { healthSettings } from "./settings.ts";
 
-/** Shorter than the time-out of containers. */
+/** Must be shorter than the time-out of containers. */
 const PATIENCE_MS = 4000;
 
-/** `config`: as the server was started with. @throws {ConfigError} if the minimal server is off. */
+/** `config`: the settings with which the server was started. @throws {ConfigError} if the minimal server is off. */
 export async function probeHealth(config: Config): Promise<{ isHealthy: boolean; said: string }> {
   const address = config.get(healthSettings.address);
   if (!config.get(healthSettings.enabled)) {
-    throw new ConfigError("http.min.enabled", "http.min.enabled: the minimal server, which tells health, is off");
+    throw new ConfigError("http.min.enabled", "http.min.enabled: the minimal server, which reports health, is off");
   }
   if (address.port === 0) {
     throw new ConfigError(
       "http.min.bind.to",
-      "http.min.bind.to: the server has chosen the port itself: it is in its log",
+      "http.min.bind.to: the system chose the port, which is in the server's log",
     );
   }
   const asked = reachable(address);

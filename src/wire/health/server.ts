@@ -8,7 +8,7 @@ import { basicCredentials, type Credentials, equalInConstantTime } from "../pass
 
 export interface HealthOptions {
   hostname: string;
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   port: number;
   /** Maximum number of connections served at a time; others wait for a slot. */
   connectionLimit: number;
@@ -16,13 +16,13 @@ export interface HealthOptions {
   connectionTimeoutMs: number;
   /** A connection that waits longer for a slot is refused. */
   queueTimeoutMs: number;
-  /** Credentials required of every request; undefined: none. */
+  /** Credentials required of every request. Undefined: none. */
   credentials?: Credentials;
-  /** Undefined: no TLS. */
+  /** Undefined if TLS is off. */
   certificate?: Pick<Certificate, "secure">;
-  /** Returns the body of a 500 answer; undefined: the answer is 200. */
+  /** Returns the body of a 500 answer, or undefined if the answer is 200. */
   fault(): string | undefined;
-  /** Undefined: /metrics is an ordinary path. */
+  /** Undefined if /metrics is an ordinary path. */
   metricsText?: () => Promise<string>;
   onError(error: unknown): void;
   /** Called for each answer. */
@@ -56,7 +56,7 @@ export function serveHealth(options: HealthOptions): HealthServer {
       connectionsMax: options.connectionLimit,
       queueTimeoutMs: options.queueTimeoutMs,
       idleTimeoutMs: options.connectionTimeoutMs,
-      // Load balancers keep their connections open as long as they can.
+      // Load balancers keep their connections open as long as possible.
       spareIdleMs: Infinity,
       headTimeoutMs: REQUEST_TIMEOUT_MS,
       headSizeMax: HEAD_SIZE_MAX,

@@ -148,7 +148,7 @@ Deno.test("health: a connection above the limit waits and is served when a slot 
   });
 });
 
-Deno.test("health: an idle connection is closed, and so is one that waits too long", async () => {
+Deno.test("health: idle connections, and connections that wait too long, are closed", async () => {
   await withServer({ connectionLimit: 1, connectionTimeoutMs: 1500, queueTimeoutMs: 300 }, async (connect) => {
     const [idle, waiting] = [await connect(), await connect()];
     assert.ok(await waiting.ended(1000));
@@ -156,7 +156,7 @@ Deno.test("health: an idle connection is closed, and so is one that waits too lo
   });
 });
 
-Deno.test("health: time-outs beyond a timer's range do not expire at once", async () => {
+Deno.test("health: time-outs beyond a timer's range do not expire immediately", async () => {
   const monthMs = 31 * 86_400_000;
   await withServer({ connectionLimit: 1, connectionTimeoutMs: monthMs, queueTimeoutMs: monthMs }, async (connect) => {
     const [first, waiting] = [await connect(), await connect()];
@@ -171,7 +171,7 @@ Deno.test("health: anything but HTTP is refused", async () => {
   await withServer({}, async (connect) => {
     const client = await connect();
     await client.send("hello\r\n\r\n");
-    assert.match(await client.receive(EMPTY), /^HTTP\/1\.1 400 Bad Request\r\n.*no HTTP request line/s);
+    assert.match(await client.receive(EMPTY), /^HTTP\/1\.1 400 Bad Request\r\n.*invalid HTTP request line/s);
     assert.ok(await client.ended());
   });
 });

@@ -6,13 +6,13 @@ export const healthSettings = {
   address: address(
     "http.min.bind.to",
     "0.0.0.0:9003",
-    "Where the minimal server listens; host 0 binds all adapters, else the address must belong to one.",
+    "Address of the minimal server. Host 0 binds all adapters; any other address must belong to one.",
     { aliases: ["http.min.net.bind.to"] },
   ),
   connectionLimit: int(
     "http.min.net.connection.limit",
     4,
-    "Most connections served at a time; one more waits until a slot is free.",
+    "Maximum number of connections served at a time. Further ones wait for a slot.",
     {
       min: 1,
       aliases: ["http.min.net.active.connection.limit"],
@@ -34,23 +34,23 @@ export const healthSettings = {
   ),
   workerCount: optionalInt(
     "http.min.worker.count",
-    "Empty: on the main thread with 16 cores or fewer, on a thread of its own above. 0: on the main thread. 1: on a thread of its own.",
+    "Empty: on the main thread with up to 16 cores, otherwise on a separate thread. 0: on the main thread. 1: on a separate thread.",
     { max: 1 },
   ),
   workerAffinity: optionalInt(
     "http.min.worker.affinity",
-    "Core that the minimal server's own thread is pinned to, on Linux; empty: any.",
+    "Core to which the minimal server's thread is pinned, on Linux. Empty: any.",
     { max: 4095 },
   ),
   haltOnError: bool(
     "http.min.worker.haltOnError",
     false,
-    "Ends the minimal server's thread at its first unhandled error, instead of going on.",
+    "Ends the minimal server's thread at its first unhandled error, instead of continuing.",
   ),
   requiresAuthentication: bool(
     "http.health.check.authentication.required",
     false,
-    "Asks for http.user and http.password on the minimal server as well.",
+    "Requires http.user and http.password on the minimal server as well.",
   ),
   isPessimistic: bool(
     "http.pessimistic.health.check.enabled",
@@ -61,7 +61,7 @@ export const healthSettings = {
 
 /** Keys of QuestDB without a meaning here. */
 const ignoredKeys = [
-  ignored("http.min.net.connection.hint", "false", "the system holds the connections that are not accepted yet"),
+  ignored("http.min.net.connection.hint", "false", "the system queues connections that are not accepted yet"),
 ];
 
 export const healthSection: Section = {

@@ -1,6 +1,6 @@
 /**
- * Main's side of the minimal server's own thread. The thread answers health requests by itself from a word in shared memory, even
- * while main is blocked; only /metrics asks main.
+ * Main's side of the minimal server's thread. The thread answers health requests by itself from a word in shared
+ * memory, even while main is blocked. Only /metrics asks main.
  */
 import { type Logger, shownText } from "../../log/mod.ts";
 import type { Certificate, Pem } from "../tls/mod.ts";
@@ -14,7 +14,7 @@ export interface ThreadStart {
   certificate?: Certificate;
   healthWords: Int32Array;
   pessimistic: boolean;
-  /** Core to run on; null: any. */
+  /** Core to run on. Null: any. */
   affinity: number | null;
   haltOnError: boolean;
   metricsText?: () => Promise<string>;
@@ -35,7 +35,7 @@ export type ToThread =
     tellsAnswers: boolean;
   }
   | { kind: "metrics"; id: number; text?: string; error?: string }
-  /** There is a new certificate. */
+  /** Sends a new certificate. */
   | { kind: "pem"; pem: Pem }
   | { kind: "close" };
 

@@ -130,7 +130,7 @@ Deno.test("health thread: a port in use is an error of the start", async () => {
 });
 
 for (const halts of [false, true]) {
-  Deno.test(`health thread: haltOnError=${halts}: after an error it ${halts ? "has ended" : "goes on"}`, async () => {
+  Deno.test(`health thread: haltOnError=${halts}: after an error it ${halts ? "has ended" : "continues"}`, async () => {
     const metrics = createMetrics();
     const failing = { ...metrics, text: () => Promise.reject(new Error("no statistics today")) };
     const server = await start({

@@ -1,4 +1,4 @@
-/** The minimal server's own thread. */
+/** The minimal server's thread. */
 import { pinThread } from "./affinity.ts";
 import { faultOf, type HealthServer, serveHealth } from "./server.ts";
 import type { Certificate, Pem } from "../tls/mod.ts";
@@ -29,7 +29,7 @@ async function begin(start: ToThread & { kind: "start" }): Promise<void> {
   if (start.affinity !== null) {
     const fault = pinThread(start.affinity);
     if (fault !== undefined) {
-      scope.postMessage({ kind: "warning", message: `http.min.worker.affinity is not used: ${fault}` });
+      scope.postMessage({ kind: "warning", message: `http.min.worker.affinity is ignored: ${fault}` });
     }
   }
   const onError = (error: unknown) => {

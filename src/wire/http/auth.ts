@@ -1,4 +1,4 @@
-/** Authenticates requests: by password, token or session cookie, or by the configured user where access control is off. */
+/** Authenticates requests by password, token or session cookie, or by the configured user if access control is off. */
 import type { Access, Identity } from "../../api.ts";
 import { ProviderUnavailable, TooManyDerivations } from "../../auth/mod.ts";
 import { isLoopback } from "../../config/mod.ts";
@@ -11,13 +11,13 @@ import type { HttpSettings } from "./settings.ts";
 
 export const ANONYMOUS: Identity = { name: "admin" };
 
-/** `token`: of the request's session. */
+/** `token`: of the request's session, if it has one. */
 export interface Known {
   identity: Identity;
   token?: string;
 }
 
-/** Why a request is refused. */
+/** The reason why a request is refused. */
 export interface Unknown {
   status: 401 | 403 | 429 | 503;
   reason: string;
@@ -30,7 +30,7 @@ type Asker = Pick<HttpRequest, "headers" | "isSecure" | "connection">;
 
 export class Authenticator {
   private readonly delays: LogInDelays;
-  /** What connections sent last, as checking it again would take longer than a small query. */
+  /** The last credentials of each connection, because checking them again would take longer than a small query. */
   private readonly last = new WeakMap<object, { header: string; identity: Identity }>();
 
   constructor(
@@ -133,15 +133,15 @@ export class Authenticator {
 function later(error: unknown): Unknown {
   if (error instanceof TooManyDerivations) return { ...tooManyLogIns(1000), reason: error.message };
   if (!(error instanceof ProviderUnavailable)) throw error;
-  // What the provider answers is for the log.
-  const reason = "the identity provider cannot tell who asks: try again later";
+  // Details of the provider's answer are only logged.
+  const reason = "the identity provider is not available: try again later";
   return { status: 503, reason, headers: [["Retry-After", "1"]] };
 }
 
 function tooManyLogIns(retryAfterMs: number): Unknown {
   return {
     status: 429,
-    reason: "too many log-ins from this address wait, as passwords were wrong: try again later",
+    reason: "too many log-ins from this address are waiting because of wrong passwords: try again later",
     headers: [["Retry-After", String(Math.ceil(retryAfterMs / 1000))]],
   };
 }

@@ -1,4 +1,6 @@
-/** What of a request's address and encryption matters for its credentials. Those of a real server are in `tests/access/`. */
+/**
+ * Only the parts of a request that matter for its credentials. Requests to a real server are tested in `tests/access/`.
+ */
 import assert from "node:assert/strict";
 import type { Access, Identity } from "../../api.ts";
 import { TooManyDerivations } from "../../auth/mod.ts";

@@ -25,13 +25,13 @@ export type HttpMetrics = Pick<Metrics, "wires" | "queryErrors" | "unhandledErro
 
 export interface HttpOptions {
   hostname: string;
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   port: number;
   database: Database;
   config: Config;
   log: HttpLog;
   metrics?: HttpMetrics;
-  /** Undefined: no TLS. */
+  /** Undefined if TLS is off. */
   certificate?: Pick<Certificate, "secure">;
   console: ConsoleFiles;
 }
@@ -70,16 +70,16 @@ export interface Route {
   paths: Setting<readonly string[]> | readonly string[];
   /** The console's prefix does not apply, because clients of the line protocol cannot use one. */
   hasNoPrefix?: boolean;
-  /** All settings that it declares. */
+  /** All settings that the route declares. */
   settings: Group;
-  /** Undefined: always. */
+  /** Undefined: always served. */
   isServed?(config: Config): boolean;
   /** The wire whose metrics include its requests; none for routes about the server. */
   wire?: HttpWire;
   /** Maximum number of requests in flight; further ones are answered 429. -1: no limit. */
   inFlightMax?: Setting<number>;
   methods: Record<string, Handler>;
-  /** Served without credentials, even if other routes need them. */
+  /** Served without credentials, even if other routes require them. */
   open: boolean | "unless access control is on";
   /** Its replies have their own content security policy. */
   ownSecurity?: boolean;

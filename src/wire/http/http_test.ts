@@ -33,7 +33,7 @@ Deno.test("execWindow() and expWindow() read a limit", () => {
   }
 });
 
-Deno.test("Parameters decode, and the last of equal names counts", () => {
+Deno.test("Parameters decode, and the last of equal names is used", () => {
   const parameters = new Parameters("a=1+2%2B&b=%ff&nm=TRUE&a=%C3%A9&c");
   assert.equal(parameters.get("a"), "é");
   assert.equal(parameters.get("c"), "");
@@ -193,7 +193,7 @@ Deno.test("/exp compresses Parquet files as the setting says, unless the request
     assert.deepEqual(codecs, ["SNAPPY", "ZSTD"]);
   }, { "cairo.parquet.export.compression.codec": "snappy" }));
 
-Deno.test("/write passes lines on and reports the bad line", () =>
+Deno.test("/write passes lines on and reports a bad line", () =>
   withServer(async (url, database) => {
     const post = (init: RequestInit, query = "") => body(`${url}/write${query}`, { method: "POST", ...init });
     assert.deepEqual(await post({ body: "t v=1i" }), [204, ""]);
@@ -222,11 +222,11 @@ Deno.test("/write passes lines on and reports the bad line", () =>
       "invalid",
       2,
     ]);
-    // Clients send the lines again after a 503 and a 507.
+    // Clients retry after 503 and 507.
     for (
       const [failure, expected] of [
         [new SqlError("the shared memory is full", 0, SQLSTATE.outOfMemory), 503],
-        [new LineError(1, "rows of other requests take all of line.memory.size", "too busy"), 503],
+        [new LineError(1, "rows of other requests fill line.memory.size", "too busy"), 503],
         [new DiskFullError("db/log"), 507],
       ] as const
     ) {
@@ -337,7 +337,7 @@ Deno.test("wrong passwords delay that user, too many waiting log-ins are refused
   ));
 
 for (const path of ["exec", "exp"]) {
-  Deno.test(`/${path} asks for chunks at the reader's pace and stops when the reader leaves`, async () => {
+  Deno.test(`/${path} requests chunks at the reader's pace and stops when the reader leaves`, async () => {
     let asked = 0;
     await withServer(
       async (url, database) => {
@@ -371,7 +371,7 @@ Deno.test("requests of a kind in flight are limited", async () => {
       assert.equal(refused.headers.get("retry-after"), "1");
       assert.deepEqual([refused.status, await refused.text()], [
         429,
-        "there are 1 requests, the most that http.json.query.connection.limit allows\r\n",
+        "too many requests: 1 are in flight, the maximum of http.json.query.connection.limit\r\n",
       ]);
       assert.equal((await body(`${url}/exp?query=one`))[0], 200);
       blocked.resolve();

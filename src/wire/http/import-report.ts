@@ -42,7 +42,7 @@ export function textReport(table: string, report: ImportReport): string {
   ].join("");
 }
 
-/** With four cells the third takes the room of two. */
+/** In a row of four cells, the third cell has the width of two. */
 function row(cells: readonly string[]): string {
   const widths = cells.length === 4 ? [WIDTHS[0], WIDTHS[1], WIDTHS[2] + WIDTHS[3] + 3, WIDTHS[4]] : WIDTHS;
   return `|${cells.map((cell, index) => cell.padStart(widths[index]) + "  ").join("|")}|\r\n`;

@@ -3,7 +3,7 @@ import type { ImportOptions } from "../../api.ts";
 import { tagOfName, typeOf } from "../../types/mod.ts";
 import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from "../../types/wide.ts";
 
-/** Returns what is wrong as a text. */
+/** Returns the error as a text. */
 export function readSchema(text: string): ImportOptions["schema"] | string {
   let entries: unknown;
   try {
@@ -16,9 +16,9 @@ export function readSchema(text: string): ImportOptions["schema"] | string {
   for (const [index, entry] of entries.entries()) {
     const { name, type, pattern, index: indexed } = (entry ?? {}) as Record<string, unknown>;
     if (typeof name !== "string" || typeof type !== "string") return `entry ${index} has no name or no type`;
-    if (pattern !== undefined && typeof pattern !== "string") return `the pattern of column ${name} is no text`;
+    if (pattern !== undefined && typeof pattern !== "string") return `the pattern of column ${name} is not a text`;
     const tag = tagOfText(type);
-    if (tag === undefined) return `the type of column ${name} is not known: found '${type}'`;
+    if (tag === undefined) return `unknown type '${type}' of column ${name}`;
     schema.push({ name, type: tag, pattern: pattern || undefined, index: indexed === true });
   }
   return schema;

@@ -12,7 +12,7 @@ export class InFlight {
   enter(kind: HttpWire, inFlightMax: Setting<number> | undefined): Reply | undefined {
     const count = this.counts[kind], limit = inFlightMax === undefined ? -1 : this.config.get(inFlightMax);
     if (limit >= 0 && count >= limit) {
-      const reason = `there are ${count} requests, the most that ${inFlightMax!.key} allows`;
+      const reason = `too many requests: ${count} are in flight, the maximum of ${inFlightMax!.key}`;
       return textReply(429, reason, [["Retry-After", "1"]]);
     }
     this.counts[kind]++;

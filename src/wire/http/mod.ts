@@ -37,8 +37,14 @@ export function startHttp(options: HttpOptions): HttpServer {
   const routes = routesOf(config, options.console);
   const inFlight = new InFlight(config);
   const requests = Object.fromEntries(ROUTES.map(({ name }) => [name, 0]));
-  const results = new Results(config, (error) => options.log.error(`a spooled result is left: ${stackOf(error)}`));
-  const uploads = new Uploads(config, (error) => options.log.error(`an uploaded file is left: ${stackOf(error)}`));
+  const results = new Results(
+    config,
+    (error) => options.log.error(`a spooled result could not be removed: ${stackOf(error)}`),
+  );
+  const uploads = new Uploads(
+    config,
+    (error) => options.log.error(`an uploaded file could not be removed: ${stackOf(error)}`),
+  );
   const sessions = new Sessions(settings.sessionTimeoutMs);
   const authenticator = new Authenticator(settings, sessions, options.database.access);
   const security = securityHeaders();
@@ -72,8 +78,8 @@ export function startHttp(options: HttpOptions): HttpServer {
       if (verdict.refusal !== undefined) {
         options.log.turnedAway?.(remoteAddr, `${method} ${path}: ${verdict.refusal}`);
       }
-      if (status === 401) options.log.turnedAway?.(remoteAddr, `${method} ${path}: who asks is not known`);
-      // Only the path: the query may contain a statement.
+      if (status === 401) options.log.turnedAway?.(remoteAddr, `${method} ${path}: authentication failed`);
+      // Log only the path, because the query may contain a statement.
       options.log.debug?.(() => `${status} ${method} ${shownText(path)} [client=${shownAddress(remoteAddr)}]`);
       return reply;
     },
@@ -143,11 +149,12 @@ async function answer(
   { hostname, path, query, route, authenticator, sessions, results, uploads, options }: Arrival,
 ): Promise<Reply> {
   const startedMs = performance.now();
-  // For HEAD no statement is run, as nobody would read its answer.
+  // For HEAD no statement is run, because its answer would be discarded.
   const method = request.method === "HEAD" && route?.wire === undefined ? "GET" : request.method;
   let identity = ANONYMOUS, token: string | undefined;
   let authenticationNs = 0;
-  // With access control an unknown path is answered like the others, so paths tell nothing to strangers.
+  // With access control, an unknown path is answered like known ones, so that unauthenticated clients cannot find out
+  // paths.
   const isFree = route === undefined
     ? options.database.access === undefined
     : isOpen(route, options) && method === "GET";
@@ -190,7 +197,7 @@ async function answer(
   return cookie === undefined ? reply : withCookie(reply, cookie, request);
 }
 
-/** The cookie that opens, continues or ends a session. `token`: of the request's session. */
+/** The Set-Cookie header that opens, continues or ends a session. `token`: of the request's session. */
 function cookieFor(call: Call, { wire }: Route, token: string | undefined, sessions: Sessions): string | undefined {
   if (call.identity === ANONYMOUS) return undefined;
   const asked = wire === "exec" ? call.parameters.get("session")?.toLowerCase() : undefined;

@@ -7,18 +7,18 @@
  * @see https://www.rfc-editor.org/rfc/rfc7578
  */
 
-/** The body is not as the format says. */
+/** The body violates the format. */
 export class MultipartError extends Error {}
 
 export interface Part {
   name: string;
-  /** Undefined: the part is no file. */
+  /** Undefined if the part is not a file. */
   fileName: string | undefined;
-  /** The part's bytes; what is not read is skipped. */
+  /** The part's bytes. Bytes that are not read are skipped. */
   bytes: AsyncIterable<Uint8Array>;
 }
 
-/** The boundary in a Content-Type; undefined if the body is not of several parts. */
+/** The boundary in a Content-Type. Undefined if the body is not multipart. */
 export function boundaryOf(contentType: string | null): string | undefined {
   const match = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(
     contentType ?? "",
@@ -74,7 +74,7 @@ class Reader {
     for await (const _ of this.bytes());
   }
 
-  /** Bytes up to the next boundary, which is passed over. */
+  /** Bytes up to the next boundary, which is skipped. */
   async *bytes(): AsyncGenerator<Uint8Array, undefined> {
     for (;;) {
       const { at, isWhole } = this.findMark();

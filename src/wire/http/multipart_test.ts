@@ -34,7 +34,7 @@ Deno.test("boundaryOf() finds the boundary", () => {
   }
 });
 
-Deno.test("partsOf() gives names, file names and bytes, however the body is cut", () =>
+Deno.test("partsOf() gives names, file names and bytes, however the body is split", () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(fc.string({ unit: fc.constantFrom("\r", "\n", "-", "X", "a", "ä"), maxLength: 30 }), { maxLength: 4 }),

@@ -1,9 +1,9 @@
 /**
- * Protects the server from pages of other sites in the browser of somebody who can reach the server.
+ * Protects the server from pages of other sites in the browser of a user who can reach the server.
  *
- * A request that looks like a browser's must name a known host, because DNS rebinding can point a foreign name at this machine. It may
- * change data only if our own page or an origin in `http.cors.origins` sent it. Scripts and drivers are not affected: an attacker who
- * can run one does not need a browser.
+ * A request that looks like a browser's must name a known host, because DNS rebinding can point a foreign name at this
+ * machine. It may change data only if our own page or an origin in `http.cors.origins` sent it. Scripts and drivers are
+ * not affected: an attacker who can run one does not need a browser.
  * @see https://fetch.spec.whatwg.org/#cors-protocol
  * @see https://www.w3.org/TR/fetch-metadata/
  */
@@ -30,7 +30,7 @@ export interface Asker {
 export interface Verdict {
   /** If set, the reason to answer 403. */
   refusal?: string;
-  /** The request is a preflight: it is answered 204 and not processed further. */
+  /** True for a preflight, which is answered 204 and not processed further. */
   isPreflight?: true;
   /** Headers for the answer. */
   headers: [name: string, value: string][];
@@ -45,7 +45,7 @@ export function judge({ method, header }: Asker, rulesOf: () => OriginRules, cha
   const host = (header("host") ?? "").toLowerCase(), rules = rulesOf();
   if (!isKnownHost(host, rules.hostNames)) {
     return refused(
-      `the host ${JSON.stringify(host)} is not known: browsers may use an address, localhost, ` +
+      `unknown host ${JSON.stringify(host)}: browsers must use an address, localhost, ` +
         "or a name in http.host.names",
     );
   }
@@ -67,8 +67,8 @@ export function judge({ method, header }: Asker, rulesOf: () => OriginRules, cha
 const refused = (refusal: string): Verdict => ({ refusal, headers: [] });
 
 /**
- * Sec-Fetch-Mode alone does not indicate a browser, as Node's fetch() sends it. PowerShell's user agent begins with
- * Mozilla.
+ * Sec-Fetch-Mode alone does not identify a browser, because Node's fetch() sends it. PowerShell's user agent begins
+ * with Mozilla.
  */
 function looksLikeBrowser(header: Asker["header"]): boolean {
   if (header("sec-fetch-dest") !== null || header("referer") !== null) return true;

@@ -24,7 +24,7 @@ export function refuseChange(call: Call, { category, isRead }: Prepared): void {
     throw new SqlError("the server is read-only", 0, SQLSTATE.readOnly);
   }
   if (call.parameters.isTrue("readOnly") && !isRead) {
-    throw new SqlError("only statements that read are run here", 0, SQLSTATE.readOnly);
+    throw new SqlError("only statements that read data are allowed here", 0, SQLSTATE.readOnly);
   }
   const refusal = isRead ? undefined : foreignChange(call);
   if (refusal !== undefined) throw new SqlError(refusal, 0, SQLSTATE.insufficientPrivilege);

@@ -80,7 +80,7 @@ export interface Body {
   ready?: readonly Chunk[];
   /** The end of the document, after `rowCount` rows. */
   tail(rowCount: number): string | Uint8Array<ArrayBuffer>;
-  /** The end of a document that failed midway; undefined: break off the connection. */
+  /** The end of a document that failed midway. Undefined: abort the connection. */
   errorTail(error: unknown, rowCount: number): string | undefined;
   /** The coding that the client accepts. */
   coding: ContentCoding | undefined;
@@ -133,7 +133,9 @@ class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> 
   #hasEnded = false;
   #sent: Uint8Array | undefined;
 
-  /** @param ready chunks that were already produced; the first one is counted already */
+  /**
+   * @param ready chunks that were already produced. The first one is already counted
+   */
   constructor(
     private readonly body: Body,
     private readonly chunks: AsyncIterator<Chunk>,

@@ -10,10 +10,10 @@ export const httpSection: Section = {
     const { user, password } = ownHttpSettings;
     const [name, secret] = [config.get(user), config.get(password)];
     if (name !== "" && secret === "") {
-      refuse([password, user], `found nothing, expected a password, as ${user.key} is set`);
+      refuse([password, user], `found an empty value, expected a password, because ${user.key} is set`);
     }
     if (name === "" && secret !== "") {
-      refuse([user, password], `found nothing, expected a name, as ${password.key} is set`);
+      refuse([user, password], `found an empty value, expected a name, because ${password.key} is set`);
     }
   },
 };

@@ -1,6 +1,6 @@
 /**
- * Browser sessions: after log-in with a password, a cookie identifies the user. Each reply replaces the cookie, so that an
- * intercepted one is useful only briefly. The previous one stays valid a little longer, for requests that are already under way.
+ * Browser sessions: after log-in with a password, a cookie identifies the user. Each reply replaces the cookie, so that
+ * an intercepted one is useful only briefly. The previous one stays valid a little longer, for concurrent requests.
  */
 import type { Identity } from "../../api.ts";
 

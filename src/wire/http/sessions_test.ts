@@ -4,7 +4,7 @@ import { Sessions } from "./sessions.ts";
 const bob = { name: "bob" };
 const cookieOf = (setCookie: string) => setCookie.split(";")[0];
 
-Deno.test("Sessions accept a cookie until it is unused for the time-out, and its predecessor briefly", () => {
+Deno.test("Sessions accept a cookie until it is unused for the time-out, and the previous one briefly", () => {
   let now = 0;
   const sessions = new Sessions(600_000, () => now);
   const first = sessions.give(bob);

@@ -33,15 +33,15 @@ const settings = {
   user: text(
     "http.user",
     "",
-    "User name for basic authentication over HTTP; needs http.password. Empty: no authentication.",
+    "User name for basic authentication over HTTP; requires http.password. Empty: no authentication.",
   ),
-  password: text("http.password", "", "Password for basic authentication over HTTP; needs http.user.", {
+  password: text("http.password", "", "Password for basic authentication over HTTP; requires http.user.", {
     secret: true,
   }),
   hostNames: list(
     "http.host.names",
     namesOf,
-    "Names by which browsers may address the server, as behind a proxy. Addresses and localhost always work.",
+    "Names by which browsers may address the server, for example behind a proxy. Addresses and localhost are always accepted.",
     { defaultSaid: "the machine's names", reloadable: true },
   ),
   corsOrigins: origins(
@@ -53,7 +53,7 @@ const settings = {
     connectionsMax: int(
       "http.net.connection.limit",
       256,
-      "Most HTTP connections served at a time; one more waits for a slot.",
+      "Maximum number of HTTP connections served at a time. Further ones wait for a slot.",
       {
         min: 1,
         reloadable: true,
@@ -63,7 +63,7 @@ const settings = {
     idleTimeoutMs: ms(
       "http.net.connection.timeout",
       "5m",
-      "A connection that neither asks nor reads for this long is closed.",
+      "A connection that neither sends nor reads for this time is closed.",
       {
         reloadable: true,
         aliases: ["http.net.idle.connection.timeout"],
@@ -72,7 +72,7 @@ const settings = {
     queueTimeoutMs: ms(
       "http.net.connection.queue.timeout",
       "5s",
-      "A connection that waits for a slot for longer is refused with 503.",
+      "A connection that waits longer than this for a slot is refused with 503.",
       {
         reloadable: true,
         aliases: ["http.net.queued.connection.timeout"],
@@ -81,7 +81,7 @@ const settings = {
     headSizeMax: size(
       "http.request.header.buffer.size",
       "64k",
-      "Longest head of a request: request line and headers.",
+      "Maximum size of the head of a request: request line and headers.",
       {
         min: 1024,
         reloadable: true,
@@ -90,7 +90,7 @@ const settings = {
     headTimeoutMs: ms(
       "http.request.header.timeout",
       "30s",
-      "A head that has not come whole after this time is refused with 408.",
+      "A head that is incomplete after this time is refused with 408.",
       {
         reloadable: true,
       },
@@ -98,45 +98,50 @@ const settings = {
     bodyTimeoutMs: ms(
       "http.request.body.timeout",
       "30s",
-      "Time for a body, beside a second for each http.request.body.rate.min bytes; it is refused with 408 afterwards.",
+      "Time for a body, plus a second for each http.request.body.rate.min bytes. After that, it is refused with 408.",
       { reloadable: true },
     ),
-    bodyRateMin: size("http.request.body.rate.min", "1k", "Bytes a second that a client must send of a body.", {
+    bodyRateMin: size("http.request.body.rate.min", "1k", "Minimum rate of a body, in bytes per second.", {
       min: 1,
       reloadable: true,
     }),
     /** Also announced to clients. */
-    spareIdleMs: seconds("http.keep-alive.timeout", "5", "Seconds told in the Keep-Alive header."),
+    spareIdleMs: seconds("http.keep-alive.timeout", "5", "Seconds announced in the Keep-Alive header."),
   },
-  statementSizeMax: size("http.request.body.size.max", "16m", "Longest body of a POST with a statement.", {
+  statementSizeMax: size("http.request.body.size.max", "16m", "Maximum size of the body of a POST with a statement.", {
     min: 1024,
     reloadable: true,
   }),
-  keepAliveMax: int("http.keep-alive.max", 10_000, "Requests told in the Keep-Alive header."),
+  keepAliveMax: int("http.keep-alive.max", 10_000, "Number of requests announced in the Keep-Alive header."),
   keepsConnections: bool("http.server.keep.alive", true, "Keeps connections open between requests."),
   compresses: bool(
     "http.allow.deflate.before.send",
     false,
     "Compresses /exec and /exp replies above 4 KiB for clients that accept zstd or gzip.",
   ),
-  readOnly: bool("http.security.readonly", false, "Refuses every change over HTTP."),
-  maxResponseRows: int("http.security.max.response.rows", UNLIMITED, "Most rows of one /exec or /exp reply.", {
-    min: 1,
-    defaultSaid: "no limit",
-  }),
+  readOnly: bool("http.security.readonly", false, "Refuses all changes over HTTP."),
+  maxResponseRows: int(
+    "http.security.max.response.rows",
+    UNLIMITED,
+    "Maximum number of rows of one /exec or /exp reply.",
+    {
+      min: 1,
+      defaultSaid: "no limit",
+    },
+  ),
   sessionTimeoutMs: ms(
     "http.session.timeout",
     "30m",
-    "A session that /exec with session=true has opened ends after this long without use.",
+    "A session opened by /exec with session=true ends after this time without use.",
   ),
   consolePrefix: text(
     "http.context.web.console",
     "/",
-    "Prefix of the console's path and of those below that are not set, but for line protocol and its ping.",
+    "Prefix of the console's path and of all other paths that are not set explicitly, except those of line protocol and its ping.",
   ),
-  redirectCount: int("http.redirect.count", 1, "How many http.redirect.N keys are read.", { max: 4 }),
+  redirectCount: int("http.redirect.count", 1, "Number of http.redirect.N keys that are read.", { max: 4 }),
   redirects: {
-    1: redirect("http.redirect.1", "/ -> /index.html", "A path that is answered 301, and where it leads."),
+    1: redirect("http.redirect.1", "/ -> /index.html", "A path that is answered 301, and its target."),
     2: redirect("http.redirect.2", "", "As http.redirect.1."),
     3: redirect("http.redirect.3", "", "As http.redirect.1."),
     4: redirect("http.redirect.4", "", "As http.redirect.1."),
@@ -145,12 +150,12 @@ const settings = {
 
 /** Keys of QuestDB without a meaning here. */
 export const httpIgnored = [
-  ignored("http.net.connection.hint", "false", "the system holds the connections that are not accepted yet"),
-  ignored("http.send.buffer.size", "2m", "a chunk of a reply is what a batch of rows makes"),
-  ignored("http.receive.buffer.size", "1m", "buffers grow with what they hold", { aliases: ["http.recv.buffer.size"] }),
-  ignored("http.version", "HTTP/1.1", "replies are of HTTP/1.1"),
+  ignored("http.net.connection.hint", "false", "the system queues connections that are not accepted yet"),
+  ignored("http.send.buffer.size", "2m", "the size of a reply's chunk depends on the batch of rows"),
+  ignored("http.receive.buffer.size", "1m", "buffers grow as needed", { aliases: ["http.recv.buffer.size"] }),
+  ignored("http.version", "HTTP/1.1", "replies are always HTTP/1.1"),
   ignored("http.settings.readonly", "false", "the console keeps no preferences on the server"),
-  ignored("http.busy.retry.maximum.wait.before.retry", "1000", "no statement waits for a busy table by trying again"),
+  ignored("http.busy.retry.maximum.wait.before.retry", "1000", "statements do not retry on busy tables"),
   ignored("http.static.public.directory", "public", "no files are served"),
 ];
 

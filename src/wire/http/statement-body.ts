@@ -6,7 +6,7 @@ import { textParameter } from "../text-parameter.ts";
 import type { Call } from "./contract.ts";
 import { Parameters } from "./parameters.ts";
 
-/** The body is no valid statement; it is answered with this status. */
+/** The body is not a valid statement. `status` is the status of the answer. */
 export class StatementBodyError extends Error {
   constructor(readonly status: number, message: string) {
     super(message);
@@ -67,11 +67,11 @@ function readJson(text: string): { args: Argument[]; fields: URLSearchParams } {
     );
   }
   const { parameters = [], ...others } = body as Record<string, unknown>;
-  if (typeof others.query !== "string") throw new StatementBodyError(400, "the body has no text by the name of query");
+  if (typeof others.query !== "string") throw new StatementBodyError(400, "the body has no text named query");
   if (!Array.isArray(parameters)) throw new StatementBodyError(400, "parameters is not an array");
   const fields = new URLSearchParams();
   for (const [name, value] of Object.entries(others)) {
-    if (!isArgument(value)) throw new StatementBodyError(400, `${name} is neither text nor number nor truth value`);
+    if (!isArgument(value)) throw new StatementBodyError(400, `${name} is not a text, number or boolean`);
     if (value !== null) fields.set(name, textOf(value));
   }
   return { args: parameters.map(argumentOf), fields };
@@ -84,7 +84,7 @@ function keepDigits(_key: string, value: unknown, context: { source: string }): 
 const isArgument = (value: unknown): value is Argument =>
   value === null || typeof value === "string" || typeof value === "boolean" || value instanceof JsonNumber;
 
-/** Arrays become texts of arrays. */
+/** Arrays become the texts of arrays. */
 function argumentOf(value: unknown, index: number): Argument {
   if (isArgument(value)) return value;
   if (Array.isArray(value)) return arrayText(value, index);
@@ -95,7 +95,7 @@ function arrayText(array: unknown[], index: number): string {
   const parts = array.map((value) => {
     if (Array.isArray(value)) return arrayText(value, index);
     if (value === null || value instanceof JsonNumber) return value === null ? "null" : value.text;
-    throw new StatementBodyError(400, `parameter $${index + 1} is an array of something else than numbers`);
+    throw new StatementBodyError(400, `parameter $${index + 1} is an array of values other than numbers`);
   });
   return `[${parts.join(",")}]`;
 }

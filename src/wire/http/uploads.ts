@@ -1,6 +1,6 @@
 /**
- * Parquet files that the console has sent, in the directory that read_parquet() reads: a statement then imports them. Each is of one
- * user, and none is kept for long or outlives the process.
+ * Parquet files that the console has sent, in the directory of read_parquet(), so that a statement can import them.
+ * Each belongs to one user, and none is kept for long or outlives the process.
  */
 import { join } from "node:path";
 import type { Identity } from "../../api.ts";
@@ -12,7 +12,7 @@ export const uploadSettings = {
   sizeBytesMax: size(
     "http.uploads.size.max",
     "2g",
-    "Most bytes of a Parquet file that the console sends to import it.",
+    "Maximum size of a Parquet file that the console uploads for import.",
     { min: 1024, reloadable: true },
   ),
 };
@@ -26,16 +26,16 @@ interface Upload {
   atMs: number;
 }
 
-/** Not a name that users give to directories of their own, as its contents are removed. */
+/** A name that users do not give to their own directories, because its contents are removed. */
 const DIRECTORY = ".sundial-uploads";
-/** Of one user. A further one removes the oldest. */
+/** Maximum number of files of one user. A further one replaces the oldest. */
 const FILES_MAX = 3;
 const KEPT_MS = 3_600_000;
 const LOOK_MS = 60_000;
 const PRIVATE_FILE = 0o600, PRIVATE_DIRECTORY = 0o700;
 
 export class Uploads {
-  /** By name, the oldest first. */
+  /** By name, oldest first. */
   private readonly files = new Map<string, Upload>();
   private readonly ready: Promise<void>;
   private readonly timer: ReturnType<typeof setInterval>;
@@ -52,7 +52,7 @@ export class Uploads {
 
   /**
    * Stores a body. Returns its name for read_parquet().
-   * @throws {DiskFullError} {UploadTooLargeError} and what `body` throws. Nothing is kept then.
+   * @throws {DiskFullError} {UploadTooLargeError} and errors of `body`. Nothing is kept then.
    */
   async store(body: AsyncIterable<Uint8Array>, owner: Identity): Promise<{ name: string; sizeBytes: number }> {
     await this.ready;
@@ -116,7 +116,7 @@ export class Uploads {
     }
   }
 
-  /** Also removes what a killed process has left. */
+  /** Removes all files, including those of a process that was killed. */
   private clear(): Promise<void> {
     return this.delete(join(this.root, DIRECTORY));
   }

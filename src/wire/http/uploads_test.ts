@@ -37,7 +37,7 @@ async function inRoot(
   }
 }
 
-Deno.test("an uploaded file is stored whole, and removed by its owner only", () =>
+Deno.test("an uploaded file is stored completely, and removed only by its owner", () =>
   inRoot(async (uploads, names) => {
     const { name, sizeBytes } = await uploads.store(body(1000, 2000), ANN);
     assert.equal(sizeBytes, 3000);
@@ -62,7 +62,7 @@ Deno.test("a file that is too large, or whose disk is full, leaves nothing", () 
     assert.deepEqual(names(), []);
   }));
 
-Deno.test("files of one user are few and are not kept for long", () =>
+Deno.test("the files of one user are limited in number and time", () =>
   inRoot(async (uploads, names, clock) => {
     const { name } = await uploads.store(body(1), ANN);
     for (let k = 0; k < 3; k++) await uploads.store(body(1), ANN);

@@ -3,7 +3,7 @@ import { RequestError } from "./errors.ts";
 import { badField, latin1 } from "./head.ts";
 import type { Input } from "./input.ts";
 
-/** Maximum size of a chunk's size line with its extensions. */
+/** Maximum size of a chunk's size line including its extensions. */
 const CHUNK_LINE_MAX = 256;
 /** Maximum size of all trailers together; they are read and dropped. */
 const TRAILERS_MAX = 8192;
@@ -14,7 +14,7 @@ export class BodyReader {
   /** Number of bytes read so far. */
   size = 0;
   isWhole: boolean;
-  /** Bytes of the body, or of the current chunk, that are still to come. */
+  /** Number of bytes of the body, or of the current chunk, that are still to come. */
   #left: number;
   readonly isChunked: boolean;
   #hasChunk = false;
@@ -57,7 +57,7 @@ export class BodyReader {
 
   async #nextChunk(): Promise<void> {
     if (this.#hasChunk && (await this.input.line(0)).length > 0) {
-      throw new RequestError(400, "a chunk is longer than its size says");
+      throw new RequestError(400, "a chunk is longer than its declared size");
     }
     const line = latin1(await this.input.line(CHUNK_LINE_MAX));
     const match = CHUNK_SIZE.exec(line);

@@ -29,7 +29,7 @@ export class Connection {
   #body: BodyReader | undefined;
   #request: HttpRequest | undefined;
   #isClosed = false;
-  /** No further request is accepted. */
+  /** True if no further request is accepted. */
   #isLast = false;
   #hasServed = false;
   #refusing: Promise<void> | undefined;
@@ -99,7 +99,8 @@ export class Connection {
   }
 
   /**
-   * How long the connection has been idle, or has been waiting for the rest of a head; undefined while a request runs.
+   * Time for which the connection has been idle, or has been waiting for the rest of a head. Undefined while a request
+   * runs.
    */
   unusedMs(nowMs: number): { kind: "idle" | "slow"; ms: number } | undefined {
     if (this.#waits === "request") return { kind: "idle", ms: nowMs - this.#sinceMs };
@@ -181,7 +182,7 @@ export class Connection {
     if (reply.isLast) this.#isLast = true;
     try {
       if (this.#waits === "end" || this.#isClosed) throw new ConnectionLostError();
-      // A client that waits for `100 Continue` may now leave out the body.
+      // A client that waits for `100 Continue` may omit the body now.
       if (!body.isWhole && !this.#isLast && (this.#awaitsContinue || !await this.#dropRest(body))) this.#isLast = true;
       await this.#send(reply, head);
     } catch (error) {
@@ -251,7 +252,7 @@ export class Connection {
     };
   }
 
-  /** Reads ahead while a request runs, because a client that leaves is only noticed by the end of its stream. */
+  /** Reads ahead while a request runs, because a disconnect is only noticed by the end of the stream. */
   async #watch(request: HttpRequest): Promise<void> {
     const input = this.#input;
     while (this.#request === request && input.size < AHEAD_MAX) {
@@ -324,7 +325,7 @@ export class Connection {
         else output.add(piece);
         await this.#flush();
         this.#wait("work");
-        // For a client that reads slowly, this is where its leaving is noticed at the latest.
+        // For a client that reads slowly, its disconnect is noticed here at the latest.
         if (this.#isClosed) throw new ConnectionLostError();
       }
     } catch (error) {
@@ -351,7 +352,7 @@ export class Connection {
         if (this.#waits !== "end") this.#sinceMs = performance.now();
       }
     } catch {
-      throw new ConnectionLostError("the client has gone");
+      throw new ConnectionLostError("the client has disconnected");
     }
   }
 
@@ -368,7 +369,7 @@ export class Connection {
   }
 }
 
-/** Ends the query behind a reply that was not sent completely. */
+/** Ends the query of a reply that was not sent completely. */
 async function discard({ body }: Reply): Promise<void> {
   if (body !== undefined && Symbol.asyncIterator in body) await body[Symbol.asyncIterator]().return?.();
 }

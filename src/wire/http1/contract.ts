@@ -41,7 +41,7 @@ export interface Limits {
 
 export interface ServerOptions {
   hostname: string;
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   port: number;
   limits: Limits;
   /** Answers a request. An error that it throws goes to `onError` and is answered with 500. */

@@ -1,8 +1,8 @@
 /**
  * The head of a request: request line and header fields, parsed strictly according to RFC 9112.
  *
- * Refused: a bare CR or LF, folded lines, blanks before a colon, control characters, two lengths, two Hosts, transfer codings
- * other than `chunked`. Programs interpret these differently, which allows request smuggling.
+ * Refused: a bare CR or LF, folded lines, blanks before a colon, control characters, two lengths, two Hosts, transfer
+ * codings other than `chunked`. Programs interpret these differently, which allows request smuggling.
  */
 import { RequestError } from "./errors.ts";
 
@@ -62,14 +62,14 @@ function isTokenByte(byte: number): boolean {
 }
 
 function notHttp(bytes: Uint8Array): RequestError {
-  if (bytes[0] === 0x16) return new RequestError(400, "a TLS handshake: this port takes HTTP without TLS");
-  return new RequestError(400, "no HTTP request line: expected a method, a target and HTTP/1.1, ended by CR LF");
+  if (bytes[0] === 0x16) return new RequestError(400, "found a TLS handshake: this port expects HTTP without TLS");
+  return new RequestError(400, "invalid HTTP request line: expected a method, a target and HTTP/1.1, ended by CR LF");
 }
 
 function requestLine(line: string): { method: string; target: string; minor: number } {
   const match = REQUEST_LINE.exec(line);
   if (match === null) {
-    throw new RequestError(400, "no HTTP request line: expected a method, a target and HTTP/1.1, ended by CR LF");
+    throw new RequestError(400, "invalid HTTP request line: expected a method, a target and HTTP/1.1, ended by CR LF");
   }
   const [, method, target, major, minor] = match;
   if (major !== "1" || minor > "1") {
@@ -127,7 +127,7 @@ function trimBlanks(value: string): string {
 
 export interface RequestHead {
   method: string;
-  /** As sent, with bytes above ASCII decoded as UTF-8. */
+  /** The target as sent, with bytes above ASCII decoded as UTF-8. */
   target: string;
   /** Minor version: 1 for HTTP/1.1, 0 for HTTP/1.0. */
   minor: number;
@@ -159,7 +159,7 @@ export function parseHead(bytes: Uint8Array): RequestHead {
       keepsAlive: minor === 1,
     };
   }
-  if (headers.count("host") > 1) throw new RequestError(400, "two Host headers: expected one");
+  if (headers.count("host") > 1) throw new RequestError(400, "found two Host headers: expected one");
   return {
     method,
     target: targetOf(target),
@@ -188,21 +188,21 @@ export function badField(fields: string): RequestError {
   for (const line of fields.split("\r\n")) {
     const colon = line.indexOf(":");
     const name = line.slice(0, Math.max(0, colon));
-    if (/[\r\n]/.test(line)) return new RequestError(400, "a header line has a bare CR or LF in it");
+    if (/[\r\n]/.test(line)) return new RequestError(400, "a header line contains a bare CR or LF");
     if (/^[\t ]/.test(line)) {
       return new RequestError(400, "a header line begins with a blank: folded lines are refused");
     }
     if (colon < 0) return new RequestError(400, "a header line has no colon");
     if (!FIELD_NAME.test(name)) return new RequestError(400, "the name of a header is empty or has a bad character");
     if (BAD_VALUE.test(line.slice(colon + 1))) {
-      return new RequestError(400, `the header ${name} has a control character in its value`);
+      return new RequestError(400, `the value of header ${name} contains a control character`);
     }
   }
-  return new RequestError(400, "a header line is not well-formed");
+  return new RequestError(400, "a header line is malformed");
 }
 
 function targetOf(target: string): string {
-  if (target.includes("#")) throw new RequestError(400, "the target has a '#': write it as %23");
+  if (target.includes("#")) throw new RequestError(400, "the target contains a '#': write it as %23");
   // deno-lint-ignore no-control-regex
   if (!/[^\x00-\x7f]/.test(target)) return target;
   try {
@@ -221,10 +221,12 @@ function bodySizeOf(headers: Headers, minor: number): number | "chunked" {
     if (!/^\d{1,15}$/.test(length)) throw new RequestError(400, "Content-Length is not one number of bytes");
     return Number(length);
   }
-  if (length !== null) throw new RequestError(400, "both Content-Length and Transfer-Encoding: expected one of them");
+  if (length !== null) {
+    throw new RequestError(400, "found both Content-Length and Transfer-Encoding: expected one of them");
+  }
   if (minor === 0) throw new RequestError(400, "HTTP/1.0 has no Transfer-Encoding");
   if (coding.toLowerCase() !== "chunked") {
-    throw new RequestError(501, "this Transfer-Encoding is not supported: expected chunked");
+    throw new RequestError(501, "unsupported Transfer-Encoding: expected chunked");
   }
   return "chunked";
 }
@@ -233,7 +235,7 @@ function expectsContinue(headers: Headers, minor: number): boolean {
   const expected = headers.get("expect");
   if (expected === null || minor === 0) return false;
   if (expected.toLowerCase().split(",").some((part) => trimBlanks(part) !== "100-continue")) {
-    throw new RequestError(417, "this expectation is not supported: known is 100-continue");
+    throw new RequestError(417, "unsupported expectation: expected 100-continue");
   }
   return true;
 }

@@ -72,7 +72,7 @@ export class Input {
       if (count !== null) return count;
       this.isOver = true;
     }
-    if (this.size === 0 && !(await this.fill())) throw new ConnectionLostError("the body breaks off");
+    if (this.size === 0 && !(await this.fill())) throw new ConnectionLostError("the body is incomplete");
     const bytes = this.bytes.subarray(0, into.length);
     into.set(bytes);
     this.skip(bytes.length);
@@ -94,7 +94,7 @@ export class Input {
       }
       seen = bytes.length;
       if (seen > sizeMax + 1) throw new RequestError(400, `a line between chunks is longer than ${sizeMax} bytes`);
-      if (!(await this.fill())) throw new ConnectionLostError("the body breaks off");
+      if (!(await this.fill())) throw new ConnectionLostError("the body is incomplete");
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * An HTTP/1.1 server over `Deno.listen`: parses strictly, limits connections, sizes and times, and sends a reply of known size
- * in one write. `docs/architecture.md` says why it is our own and not a library's.
+ * An HTTP/1.1 server over `Deno.listen`: parses strictly, limits connections, sizes and times, and sends a reply of
+ * known size in one write. `docs/architecture.md` explains why no library is used.
  */
 export type { ByteConnection, HeaderList, Limits, Reply, Server, ServerOptions } from "./contract.ts";
 export { BrokenReplyError, ConnectionLostError, RequestError } from "./errors.ts";

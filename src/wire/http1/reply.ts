@@ -44,7 +44,7 @@ export function isBodyless(status: number): boolean {
   return status === 204 || status === 304 || status < 200;
 }
 
-/** How the end of a body is marked. */
+/** How the end of a body is determined. */
 export type Framing = { kind: "length"; size: number } | { kind: "chunked" } | { kind: "none" } | { kind: "close" };
 
 export function headText(
@@ -56,7 +56,9 @@ export function headText(
   if (framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
   else if (framing.kind === "length") text += `Content-Length: ${framing.size}\r\n`;
   for (const [name, value] of headers) {
-    if (BAD_HEADER.test(value)) throw new Error(`the header ${name} has a character that no header may have`);
+    if (BAD_HEADER.test(value)) {
+      throw new Error(`the header ${name} contains a character that is not allowed in headers`);
+    }
     text += `${name}: ${value}\r\n`;
   }
   return `${text}${connection === undefined ? "" : `Connection: ${connection}\r\n`}\r\n`;

@@ -4,7 +4,7 @@ import type { Headers, RequestHead } from "./head.ts";
 
 export class HttpRequest {
   readonly method: string;
-  /** Path and query, as sent. */
+  /** Path and query as sent. */
   readonly target: string;
   readonly headers: Headers;
   readonly hasBody: boolean;
@@ -18,7 +18,7 @@ export class HttpRequest {
     head: RequestHead,
     private readonly reader: BodyReader,
     readonly remoteAddr: Deno.Addr,
-    /** The connection uses TLS. */
+    /** True if the connection uses TLS. */
     readonly isSecure: boolean,
     /** The same object for all requests of a connection. */
     readonly connection: object = {},

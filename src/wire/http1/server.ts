@@ -8,7 +8,9 @@ const WAITING_MAX = 1024;
 const TICK_MS = 250;
 /** While clients wait, a head that is still incomplete after this time loses its slot. */
 const SPARE_HEAD_MS = 1000;
-/** After an accept error such as a lack of descriptors, retrying at once would only waste CPU time. */
+/**
+ * Pause after an accept error such as a lack of descriptors, because retrying immediately would only waste CPU time.
+ */
 const ACCEPT_PAUSE_MS = 100;
 
 interface Waiting {
@@ -88,7 +90,7 @@ class HttpServer implements Server {
   }
 
   #connectionOf(connection: Deno.Conn): Connection {
-    // Replies are written whole, so Nagle's algorithm would only delay them.
+    // Replies are written completely, so Nagle's algorithm would only delay them.
     if ("setNoDelay" in connection) (connection as Deno.TcpConn).setNoDelay(true);
     const { secure } = this.options;
     const bytes: ByteConnection = secure === undefined ? connection : secure(connection);
@@ -117,7 +119,7 @@ class HttpServer implements Server {
     this.#ending.add(refused);
     const { limits: { connectionsMax }, ownHeaders = [] } = this.options;
     const headers: HeaderList = [["Retry-After", "1"], ...ownHeaders];
-    const reply = textReply(503, `there are ${connectionsMax} connections, which is the limit`, headers);
+    const reply = textReply(503, `too many connections: the limit is ${connectionsMax}`, headers);
     this.#track(refused, refused.refuse(reply));
   }
 

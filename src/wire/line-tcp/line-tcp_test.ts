@@ -51,11 +51,11 @@ async function sent(pieces: string[], disconnectOnError: boolean, idleTimeoutMs 
   return database.taken;
 }
 
-Deno.test("lines over TCP are committed once they are complete, wherever the stream was cut", async () => {
+Deno.test("lines over TCP are committed once they are complete, wherever the stream was split", async () => {
   assert.deepEqual(await sent(["a v=1\nb v", "=2\nc", " v=3\n", "never ended"], true), ["a v=1", "b v=2", "c v=3"]);
 });
 
-Deno.test("an idle time-out beyond the timer's range does not expire at once", async () => {
+Deno.test("an idle time-out beyond the timer's range does not expire immediately", async () => {
   assert.deepEqual(await sent(["a v=1\n", "b v=2\n"], true, 40 * 86_400_000), ["a v=1", "b v=2"]);
 });
 
@@ -63,11 +63,11 @@ Deno.test("a bad line closes the connection, and the lines before it are kept", 
   assert.deepEqual(await sent(["a v=1\nb v=2\nbad x=1\nc v=3\n"], true), ["a v=1", "b v=2"]);
 });
 
-Deno.test("with line.tcp.disconnect.on.error=false only the bad line is left out", async () => {
+Deno.test("with line.tcp.disconnect.on.error=false only the bad line is skipped", async () => {
   assert.deepEqual(await sent(["a v=1\nbad x=1\nc v=3\nbad x=1\n", "d v=4\n"], false), ["a v=1", "c v=3", "d v=4"]);
 });
 
-Deno.test("a value with a line feed in it may come in two pieces", async () => {
+Deno.test("a value with a line feed may arrive in two pieces", async () => {
   const double = "\u0010\n\u0001\u0001\u0001\u0001\u0001\u0001\u0001";
   const [first, ...rest] = ["a v=1\nb v==", double.slice(0, 2), `${double.slice(2)} 1\nc v=3\n`];
   assert.deepEqual(

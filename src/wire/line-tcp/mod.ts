@@ -14,10 +14,10 @@ import type { lineTcpSettings } from "./settings.ts";
 export interface LineTcpOptions
   extends Values<Omit<typeof lineTcpSettings, "enabled" | "address" | "authPath" | "asksWho">> {
   hostname: string;
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   port: number;
   database: Database;
-  /** Undefined: no TLS. */
+  /** Undefined if TLS is off. */
   certificate?: Pick<Certificate, "secure">;
   log: { info(message: string): void; error(message: string): void; debug?(message: () => string): void };
   metrics?: Pick<Metrics, "wires">;
@@ -25,7 +25,7 @@ export interface LineTcpOptions
 
 const LF = 0x0a;
 const READ_BYTES = 1 << 18;
-/** Longer timeouts overflow the timer and would fire at once. */
+/** Longer timeouts overflow the timer, which would then fire immediately. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 export interface LineTcpServer {
@@ -40,7 +40,7 @@ export function startLineTcp(options: LineTcpOptions): LineTcpServer {
   let isClosing = false;
   const welcome = (accepted: Deno.Conn) => {
     if (connections.size >= options.connectionLimit) {
-      options.log.error(`connection refused: there are ${connections.size} already, which is the limit`);
+      options.log.error(`connection refused: ${connections.size} are open already, which is the limit`);
       return closeQuietly(accepted);
     }
     const address = shownAddress(accepted.remoteAddr);
@@ -67,7 +67,7 @@ export function startLineTcp(options: LineTcpOptions): LineTcpServer {
       } catch (error) {
         if (isClosing) return;
         options.log.error(`accepting a client failed: ${error}`);
-        // After an error such as a lack of descriptors, retrying at once would only waste CPU time.
+        // After an error such as a lack of descriptors, retrying immediately would only waste CPU time.
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     }
@@ -101,7 +101,9 @@ async function serve(connection: ByteConnection, options: LineTcpOptions): Promi
   for (;;) {
     const read = await readOrTimeOut(connection, buffer.subarray(used), options.idleTimeoutMs);
     if (read === undefined) {
-      if (used > 0) options.log.error(`${peer} left in the middle of a line, of which ${used} bytes are dropped`);
+      if (used > 0) {
+        options.log.error(`${peer} disconnected in the middle of a line, of which ${used} bytes are dropped`);
+      }
       return;
     }
     options.metrics?.wires.line_tcp.bytesIn.inc(read);

@@ -18,20 +18,20 @@ const listener = {
   enabled: bool(
     "line.tcp.enabled",
     true,
-    "Line protocol over TCP, without log-in: whoever reaches its port may write.",
+    "Line protocol over TCP, without authentication: everybody who can reach the port may write.",
   ),
-  address: address("line.tcp.net.bind.to", "0.0.0.0:9009", "Where line protocol over TCP listens."),
+  address: address("line.tcp.net.bind.to", "0.0.0.0:9009", "Address of line protocol over TCP."),
   asksWho: bool(
     "line.tcp.acl.enabled",
     true,
-    "With acl.enabled, closes line protocol over TCP, whose clients cannot say who they are; false leaves it open to all.",
+    "With acl.enabled, closes line protocol over TCP, whose clients cannot authenticate; false leaves it open to everybody.",
   ),
   authPath: text(
     "line.tcp.auth.db.path",
     "",
-    "Keys for log-in over TCP, which is not supported: with a path here the server starts only with line.tcp.enabled=false.",
+    "Keys for authentication over TCP, which is not supported: if a path is set, the server starts only with line.tcp.enabled=false.",
   ),
-  connectionLimit: int("line.tcp.net.connection.limit", 256, "Most line-protocol connections over TCP.", {
+  connectionLimit: int("line.tcp.net.connection.limit", 256, "Maximum number of line-protocol connections over TCP.", {
     min: 1,
     reloadable: true,
     aliases: ["line.tcp.net.active.connection.limit"],
@@ -39,20 +39,20 @@ const listener = {
   idleTimeoutMs: ms(
     "line.tcp.net.connection.timeout",
     "0",
-    "A connection without a line for this long is closed; 0: never.",
+    "A connection without a line for this time is closed; 0: never.",
     {
       aliases: ["line.tcp.net.idle.timeout"],
     },
   ),
-  disconnectOnError: bool("line.tcp.disconnect.on.error", true, "Closes a connection that sent a line at fault."),
+  disconnectOnError: bool("line.tcp.disconnect.on.error", true, "Closes a connection that sent an invalid line."),
   precision: oneOf("line.tcp.timestamp", ["n", "u", "ms", "s", "m", "h"], "n", "Unit of row times over TCP."),
 };
 
 /** Keys of QuestDB without a meaning here. */
 const ignoredKeys = [
   ignored("line.tcp.commit.interval", "1s", "rows are committed as they arrive"),
-  ignored("line.udp.enabled", "false", "line protocol comes over HTTP and TCP only"),
-  ignored("line.udp.bind.to", "0.0.0.0:9009", "line protocol comes over HTTP and TCP only"),
+  ignored("line.udp.enabled", "false", "line protocol is available only over HTTP and TCP"),
+  ignored("line.udp.bind.to", "0.0.0.0:9009", "line protocol is available only over HTTP and TCP"),
 ];
 
 export const lineTcpSettings = {
@@ -75,7 +75,7 @@ export const lineSection: Section = {
     if (config.get(authPath) === "" || !config.get(enabled)) return;
     refuse(
       [authPath, enabled],
-      "line protocol over TCP has no log-in: set line.tcp.enabled=false, or take this key away",
+      "line protocol over TCP has no authentication: set line.tcp.enabled=false, or remove this key",
     );
   },
 };

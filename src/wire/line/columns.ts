@@ -1,9 +1,10 @@
 /**
- * Parsed lines before they are matched to a table: for each table its rows as columns, in plain data that can be posted between
- * threads. A column records the kind of each row's literal, because the table's types decide which kinds fit.
+ * Parsed lines before they are matched to a table: the rows of each table as columns, in plain data that can be posted
+ * between threads. A column records the kind of each row's literal, because the table's types determine which kinds are
+ * valid.
  */
 
-/** The kind of a literal. `none`: the row does not give the column. */
+/** The kind of a literal. `none`: the row has no value for the column. */
 export const KIND = {
   none: 0,
   /** Code into `symbols`. */
@@ -20,7 +21,7 @@ export const KIND = {
   long256: 9,
   /** `1.5d`, as text. */
   decimal: 10,
-  /** Bytes as a column holds them: u32 number of dimensions, their u32 lengths, then f64s. */
+  /** Bytes in the form of a column: u32 number of dimensions, their u32 lengths, then f64s. */
   array: 11,
 } as const;
 
@@ -45,7 +46,7 @@ export interface LineColumn {
   kind: number;
   /** True if rows have values of other kinds. */
   mixed: boolean;
-  /** The first line that names the column gives no value, so a new column would have no type. */
+  /** True if the first line that names the column has no value, so that a new column would have no type. */
   isUntyped: boolean;
   /** First line that names the column, from 1. */
   line: number;
@@ -114,7 +115,10 @@ export function buffersOf(tables: readonly LineTable[]): Set<ArrayBuffer> {
 /** Smaller buffers are left to the garbage collector. */
 const FREED_BYTES_MIN = 1 << 15;
 
-/** Frees a buffer at once: V8 would keep tens of MiB until its next major collection. Nobody may use it afterwards. */
+/**
+ * Frees a buffer immediately. V8 would keep tens of MiB until its next major collection. The buffer must not be used
+ * afterwards.
+ */
 export function free(buffer: ArrayBuffer): void {
   if (buffer.byteLength >= FREED_BYTES_MIN) buffer.transfer(0);
 }
@@ -344,9 +348,9 @@ export class TableBuilder {
   untimedCount = 0;
   lines = new Int32Array(64);
   nanosecondTable = false;
-  /** The columns of the table's last line in order, as the next line mostly has the same ones. */
+  /** The columns of the table's last line in order, because the next line mostly has the same ones. */
   readonly layout: { key: Uint8Array; index: number }[] = [];
-  /** The table that followed a line of this one. */
+  /** The table that last followed a line of this table. */
   follower: TableBuilder | undefined;
 
   /** `key`: the bytes of the name as written in a line. */

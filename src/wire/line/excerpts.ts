@@ -50,7 +50,7 @@ function binarySize(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** The line as printable text, shortened if it is long. */
+/** The line as printable text, truncated if it is long. */
 export function shownLine(bytes: Uint8Array, line: number): string {
   const from = offsetOfLine(bytes, line), to = offsetOfLine(bytes, line + 1);
   const text = new TextDecoder().decode(bytes.subarray(from, Math.min(to, from + SHOWN_BYTES)));

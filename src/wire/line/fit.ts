@@ -43,7 +43,10 @@ function fitColumn(column: LineColumn, lines: LineTable, target: TableColumn): F
   const source = new Source(column, lines, target);
   const fit = fitOf(target.type);
   if (fit === undefined) {
-    throw source.refuse(firstRow(column), `column ${target.name} has type ${target.type}, which lines cannot fill`);
+    throw source.refuse(
+      firstRow(column),
+      `column ${target.name} has type ${target.type}, which is not supported in line protocol`,
+    );
   }
   return fit(source);
 }

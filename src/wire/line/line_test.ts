@@ -77,7 +77,7 @@ const NULL_LONG = -(2n ** 63n);
 
 const TYPES: LineTypes = { float: "DOUBLE", integer: "LONG", decimal: "DECIMAL(38,18)" };
 
-Deno.test("new columns for numbers have the types that the settings name", () => {
+Deno.test("new columns for numbers have the types of the settings", () => {
   const { tables } = parse("t f=1.5,i=2i 1");
   const made = newTable(tables[0], "DAY", { ...TYPES, float: "FLOAT", integer: "SHORT" });
   assert.deepEqual(made.columns.map(({ name, type }) => [name, type]), [
@@ -94,7 +94,7 @@ Deno.test("new columns for numbers have the types that the settings name", () =>
   );
 });
 
-Deno.test("parseLines() finds the type of each literal, and rows without a value get null", () => {
+Deno.test("parseLines() detects the type of each literal, and rows without a value get null", () => {
   assert.deepEqual(
     rowsOf(
       't,site=north i=5i,f=1.5,s="text",b=t,w=1700000000000000t 1700000000000000000\nt f=-2e3 1700000000000001999\n',
@@ -141,7 +141,7 @@ Deno.test("parseLines() reads numbers exactly", () => {
   assert.deepEqual(rowsOf("t v=NaN\nt v=-Infinity\n").v, [NaN, NaN]);
 });
 
-Deno.test("parseLines() takes escapes in names, tags and strings", () => {
+Deno.test("parseLines() accepts escapes in names, tags and strings", () => {
   const { tables } = parse('my\\ table,co\\ l=v\\ a\\,l\\=x s="a\\"b\\\\c, d=e\\\nf\\n" 1000\n');
   assert.equal(tables[0].name, "my table");
   assert.deepEqual(readRows(tables[0], schemaOf([["co l", "SYMBOL"], ["s", "VARCHAR"], ["timestamp", "TIMESTAMP"]])), {
@@ -172,7 +172,7 @@ Deno.test("parseLines() keeps tables, columns and repeated names apart", () => {
   assert.deepEqual(readRows(tables[1], schemaOf([["y", "LONG"], ["timestamp", "TIMESTAMP"]])).timestamp, [2n, NOW]);
 });
 
-Deno.test("parseLines() counts time in the unit asked for", () => {
+Deno.test("parseLines() reads times in the given unit", () => {
   const times: [LinePrecision, string, bigint][] = [
     ["n", "1700000000000000123", 1700000000000000n],
     ["u", "1700000003000000", 1700000003000000n],
@@ -193,7 +193,7 @@ Deno.test("parseLines() counts time in the unit asked for", () => {
   ]);
 });
 
-Deno.test("parseLines() takes binary doubles", () => {
+Deno.test("parseLines() accepts binary doubles", () => {
   const message = [
     ...bytes("t d=="),
     0x10,
@@ -210,7 +210,7 @@ Deno.test("parseLines() takes binary doubles", () => {
   assert.equal(parseBytes(new Uint8Array(message.slice(0, -3))).fault?.line, 2);
 });
 
-Deno.test("parseLines() takes arrays and decimals in binary, and the wide types as text", () => {
+Deno.test("parseLines() accepts arrays and decimals in binary, and the wide types as text", () => {
   const doubles = (...values: number[]) => [...new Uint8Array(new Float64Array(values).buffer)];
   const message = [
     ...bytes("t a=="),
@@ -281,7 +281,7 @@ Deno.test("parseLines() reads unsigned integers as Telegraf sends them", () => {
   ]);
 });
 
-Deno.test("parseLines() returns every text, whatever their total size", () => {
+Deno.test("parseLines() returns all texts, whatever their total size", () => {
   const sizes = [0, 1, 3, 255, 1023, 4095, 65_535, 65_536, 65_537, 524_287, 524_288, 524_289, 1_048_575, 1_048_577];
   for (const size of sizes) {
     for (const more of [0, 1, 2, 7]) {
@@ -327,7 +327,7 @@ for (const [title, text, line] of FAULTS) {
   });
 }
 
-Deno.test("parseLines() handles text that is cut at any byte without an internal error", () => {
+Deno.test("parseLines() handles text that is truncated at any byte without an internal error", () => {
   const whole = bytes('t,site=no\\ rth i=5i,f=1.5e2,s="te\\"xt",b=true,w=17t,x=0xffi,y=1.5d 1700000000000000000\r\n');
   for (let size = 0; size <= whole.length; size++) parseBytes(whole.subarray(0, size));
 });
@@ -399,7 +399,7 @@ Deno.test("offsetOfLine() and shownLine() skip line feeds in binary values and c
   const lines = [`a v==${double},w==${array} 1`, `b v==${decimal}`, 'c s="x\\\ny \\" =="', "d v=1i", ""];
   const text = new TextEncoder().encode(lines.join("\n"));
   let at = 0;
-  // The third row has two lines, as its string contains a line feed.
+  // The third row has two lines, because its string contains a line feed.
   for (const [index, line] of [1, 2, 3, 5].entries()) {
     assert.equal(offsetOfLine(text, line), at, lines[index]);
     at += lines[index].length + 1;
@@ -442,7 +442,7 @@ async function rowsInPieces(text: Uint8Array, chunkBytes: number, pieceBytes: nu
   }
 }
 
-Deno.test("LinePieces: a text gives the same rows wherever it is cut, line feeds within values included", async () => {
+Deno.test("LinePieces: a text gives the same rows wherever it is split, including at line feeds within values", async () => {
   const feeds = String.fromCharCode(0x10, ...new Array(8).fill(0x0a)),
     array = "\u000e\n\u0001\u0001\0\0\0" + "\n".repeat(8);
   const lines = [
@@ -477,7 +477,7 @@ Deno.test("LinePieces: a text gives the same rows wherever it is cut, line feeds
   }
 });
 
-Deno.test("LinePieces: a fault has the same line wherever the text is cut", async () => {
+Deno.test("LinePieces: an error has the same line wherever the text is split", async () => {
   const schema = schemaOf([["a", "LONG"], ["timestamp", "TIMESTAMP"]]);
   const cases: [text: string, line: number][] = [
     ["t a=1i\n\nt a=2i\nt a=x\nt a=3i\n", 4],
@@ -519,7 +519,7 @@ Deno.test("parseLines() stops before rows of many columns take much memory, and 
   assert.ok(parses > 1);
 });
 
-Deno.test("a new column without a value in its first line is refused, whatever follows", () => {
+Deno.test("a new column without a value in its first line is refused, regardless of later lines", () => {
   for (const text of ["t a=,b=1i\nt a=1i\n", "t b=1i\nt a==\u000e!\nt a=5\n"]) {
     assert.throws(() => newTable(parse(text).tables[0], "DAY", TYPES), LineError);
   }

@@ -33,7 +33,7 @@ export interface ParsedLines {
   tables: LineTable[];
   /** The first bad line. */
   fault?: { line: number; message: string };
-  /** The input. If it was transferred to a thread, this returns it. */
+  /** The input. If it was transferred to a thread, it is returned here. */
   body: Uint8Array;
   /** End of the lines in `tables`. After it comes the bad line, or the text for the next parse. */
   doneBytes: number;
@@ -86,7 +86,7 @@ export function parseLines(body: Uint8Array, options: ParseOptions): ParsedLines
   const arena = new Arena();
   const tables = scanner.tables.filter((table) => table.rowCount > 0).map((table) => table.finish(arena));
   const { lineStart: doneBytes, firstLineOfRow: nextLine } = scanner;
-  // Leave out columns that only the bad line names.
+  // Omit columns that occur only in the bad line.
   if (doneBytes < body.length) {
     for (const table of tables) table.columns = table.columns.filter((column) => column.line < nextLine);
   }
@@ -104,7 +104,7 @@ class Scanner {
   /** Bytes of the last unescaped token. */
   private scratch = new Uint8Array(256);
   private readonly view: DataView;
-  // Further results of `number`.
+  // Additional results of `number`.
   private mantissa = 0;
   private readonly precision: LinePrecision;
   private readonly nowMicros: number;
@@ -125,8 +125,8 @@ class Scanner {
     this.line = this.firstLineOfRow - 1;
     this.isContinued = options.isContinued ?? false;
     this.lineSizeMax = options.lineSizeMax ?? Infinity;
-    // A copy with a line feed at the end, so that loops need not check for the end, and shared memory cannot change
-    // meanwhile.
+    // A copy with a line feed at the end, so that loops need not check for the end, and the bytes cannot change as
+    // shared memory could.
     this.bytes = new Uint8Array(body.length + 16);
     this.bytes.set(body);
     this.bytes[body.length] = LF;
@@ -185,7 +185,7 @@ class Scanner {
         micros = this.mantissa;
       }
     }
-    if (isEmpty) throw this.fault("tags or fields are expected after the table's name");
+    if (isEmpty) throw this.fault("expected tags or fields after the table name");
     if (bytes[this.at] === CR && bytes[this.at + 1] === LF) this.at++;
     if (bytes[this.at] !== LF) throw this.unexpected("the end of the line");
     if (this.at >= this.end && this.isContinued) throw this.pause;
@@ -253,7 +253,7 @@ class Scanner {
   private newColumn(table: TableBuilder, name: string): number {
     const fault = columnNameFault(name);
     if (fault !== undefined) throw this.fault(fault);
-    if (table.columns.length >= COLUMNS_MAX) throw this.fault(`more than ${COLUMNS_MAX} columns are named`);
+    if (table.columns.length >= COLUMNS_MAX) throw this.fault(`a line has more than ${COLUMNS_MAX} columns`);
     this.reserve(table.columnBytes);
     return table.addColumn(name, this.line);
   }
@@ -284,7 +284,7 @@ class Scanner {
       }
     }
     if (all >= 0x80) this.checkUtf8(source, start, to);
-    if (table.lastRow[index] === row) return; // the first of two values counts
+    if (table.lastRow[index] === row) return; // the first of two values is used
     table.lastRow[index] = row;
     const column = table.columns[index];
     column.note(row, KIND.tag);
@@ -306,7 +306,7 @@ class Scanner {
 
   private field(table: TableBuilder, row: number, step: number): void {
     const index = this.column(table, step);
-    // The first of two values counts, but the second must be well-formed too.
+    // The first of two values is used, but the second must be well-formed too.
     const isRepeated = table.lastRow[index] === row;
     table.lastRow[index] = row;
     if (isRepeated) this.value(new ColumnBuilder("", -1, this.line, 1), 0);
@@ -365,7 +365,7 @@ class Scanner {
       byte = bytes[++at];
       const isDown = byte === MINUS;
       if (isDown || byte === PLUS) byte = bytes[++at];
-      if (!isDigit(byte)) throw this.fault(`'${excerpt(this.ascii(from, at + 1))}' is no number`);
+      if (!isDigit(byte)) throw this.fault(`'${excerpt(this.ascii(from, at + 1))}' is not a number`);
       while (isDigit(byte)) {
         power = Math.min(9999, power * 10 + (byte - 0x30));
         byte = bytes[++at];
@@ -499,8 +499,8 @@ class Scanner {
     column.heapSize += at - from;
     while (byte !== QUOTE) {
       // A backslash escapes the next byte, including a line feed.
-      if (byte === LF) throw this.fault("a string has no end");
-      if (at + 2 >= this.end) throw this.cut("a string has no end");
+      if (byte === LF) throw this.fault("a string is not closed");
+      if (at + 2 >= this.end) throw this.cut("a string is not closed");
       byte = bytes[++at];
       do {
         if (byte === LF) this.line++;
@@ -517,7 +517,7 @@ class Scanner {
   private binary(column: ColumnBuilder, row: number): void {
     const type = this.bytes[this.at + 1];
     if (type === BINARY_DOUBLE) {
-      if (this.at + 10 > this.end) throw this.cut("a binary double is cut off");
+      if (this.at + 10 > this.end) throw this.cut("a binary double is incomplete");
       const value = this.view.getFloat64(this.at + 2, true);
       column.note(row, KIND.double);
       column.doubles[row] = Number.isFinite(value) ? value : NaN;
@@ -543,12 +543,14 @@ class Scanner {
       this.at = from + 1;
       return;
     }
-    if (from + 2 > this.end) throw this.cut("an array is cut off");
+    if (from + 2 > this.end) throw this.cut("an array is incomplete");
     const dimensions = this.bytes[from + 1];
     if (this.bytes[from] !== ELEMENT_DOUBLE) {
-      throw this.fault(`an array's elements are of the unknown type ${this.bytes[from]}`);
+      throw this.fault(`unknown element type ${this.bytes[from]} of an array`);
     }
-    if (dimensions < 1 || dimensions > DIMENSIONS_MAX) throw this.fault(`an array has ${dimensions} dimensions`);
+    if (dimensions < 1 || dimensions > DIMENSIONS_MAX) {
+      throw this.fault(`invalid number of dimensions of an array: ${dimensions}`);
+    }
     const lengths = from + 2;
     let valueCount = lengths + 4 * dimensions <= this.end ? 1 : Infinity;
     for (let index = 0; index < dimensions && valueCount < Infinity; index++) {
@@ -556,7 +558,7 @@ class Scanner {
     }
     const values = lengths + 4 * dimensions;
     const end = values + 8 * valueCount;
-    if (!(end <= this.end)) throw this.cut("an array is cut off");
+    if (!(end <= this.end)) throw this.cut("an array is incomplete");
     column.note(row, KIND.array);
     if (column.dimensions === 0) column.dimensions = dimensions;
     const size = 4 + end - lengths;
@@ -579,7 +581,7 @@ class Scanner {
   private binaryDecimal(column: ColumnBuilder, row: number): void {
     const scale = this.bytes[this.at + 2], size = this.bytes[this.at + 3];
     const from = this.at + 4;
-    if (from > this.end || from + size > this.end) throw this.cut("a binary decimal is cut off");
+    if (from > this.end || from + size > this.end) throw this.cut("a binary decimal is incomplete");
     if (size > 32 || scale > DECIMAL_PRECISION_MAX) throw this.fault("a binary decimal is too large");
     this.at = from + size;
     if (size === 0) return column.noteNull(KIND.decimal);
@@ -651,7 +653,7 @@ class Scanner {
     try {
       strictDecoder.decode(bytes.subarray(from, to));
     } catch {
-      throw this.fault("a text is no valid UTF-8");
+      throw this.fault("a text is not valid UTF-8");
     }
   }
 
@@ -678,14 +680,14 @@ class Scanner {
   }
 
   private noValue(from: number): LineError {
-    return this.fault(`'${excerpt(this.ascii(from, this.at))}' is no value`);
+    return this.fault(`'${excerpt(this.ascii(from, this.at))}' is not a value`);
   }
 
   private unexpected(expected: string): LineError {
     const byte = this.bytes[this.at];
-    if (this.at >= this.end || byte === LF) return this.fault(`${expected} is expected, but the line ends`);
+    if (this.at >= this.end || byte === LF) return this.fault(`expected ${expected}, found the end of the line`);
     const from = this.at;
-    return this.fault(`${expected} is expected, but '${this.ascii(from, from + 1)}' was found`);
+    return this.fault(`expected ${expected}, found '${this.ascii(from, from + 1)}'`);
   }
 }
 

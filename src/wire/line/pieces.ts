@@ -1,4 +1,4 @@
-/** Cuts a stream of bytes into pieces of whole lines. */
+/** Splits a stream of bytes into pieces of whole lines. */
 import { free } from "./columns.ts";
 import { lineTooLong } from "./parser.ts";
 
@@ -8,15 +8,15 @@ const PIECE_BYTES = 1 << 21;
 const FIRST_BYTES = 1 << 16;
 
 export interface Piece {
-  /** The buffer may be transferred, and must be given back to `done`. */
+  /** The buffer may be transferred, and must be passed back to `done`. */
   bytes: Uint8Array<ArrayBuffer>;
-  /** More follows: the piece ends with a line feed, which may be within a value. */
+  /** True if more bytes follow. The piece ends with a line feed, which may be within a value. */
   isContinued: boolean;
 }
 
 /**
- * Reads no more than a piece needs. `next` returns a piece, and `done` reports how much of it was parsed; the rest is
- * part of the next piece.
+ * Reads only as much as a piece needs. `next` returns a piece, and `done` reports how much of it was parsed. The rest
+ * is part of the next piece.
  */
 export class LinePieces {
   private buffer: Uint8Array<ArrayBuffer>;
@@ -55,11 +55,11 @@ export class LinePieces {
     }
   }
 
-  /** `bytes`: those of the piece. `line`: number of the line after `doneBytes`. @throws {LineError} as `next`. */
+  /** `bytes`: the bytes of the piece. `line`: number of the line after `doneBytes`. @throws {LineError} as `next`. */
   done(bytes: Uint8Array<ArrayBuffer>, doneBytes: number, line: number): void {
     const left = bytes.length - doneBytes;
     if (doneBytes === 0) {
-      // The first line continues behind the piece.
+      // The first line continues after the piece.
       if (left > this.lineSizeMax) throw lineTooLong(line, this.lineSizeMax);
       this.wanted = 2 * (left + this.tail.length);
     } else this.wanted = this.pieceBytes;
@@ -70,7 +70,7 @@ export class LinePieces {
     this.tail = new Uint8Array(0);
   }
 
-  /** Frees the buffer. There must be no piece that is not `done`. */
+  /** Frees the buffer. All pieces must be `done`. */
   close(): void {
     free(this.buffer.buffer);
   }

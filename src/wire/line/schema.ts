@@ -1,4 +1,4 @@
-/** Which tables and columns lines make: their names and types. */
+/** Names and types of the tables and columns that lines create. */
 import type { Values } from "../../config/mod.ts";
 import { LineError } from "../../errors.ts";
 import type { NewColumn, NewTable, PartitionUnit } from "../../sql/plan.ts";
@@ -13,7 +13,7 @@ const TIME_COLUMN = "timestamp";
 /** Types of new columns for numeric literals. */
 export type LineTypes = Values<typeof lineSettings.lineTypes>;
 
-/** Type of a new column by the kind of its first literal, unless a setting decides. */
+/** Type of a new column by the kind of its first literal, unless a setting determines it. */
 const NEW_TYPES: Record<number, string> = {
   [KIND.tag]: "SYMBOL",
   [KIND.boolean]: "BOOLEAN",
@@ -27,7 +27,10 @@ const NEW_TYPES: Record<number, string> = {
 /** @throws {LineError} if the column's first value is missing. */
 function newColumn(column: LineColumn, types: LineTypes): NewColumn {
   if (column.isUntyped) {
-    throw new LineError(column.line, `column ${column.name} is new and has no value to tell its type`);
+    throw new LineError(
+      column.line,
+      `column ${column.name} is new, but its first line has no value to determine its type`,
+    );
   }
   const fault = hiddenCharacterFault(column.name);
   if (fault !== undefined) throw new LineError(column.line, fault);
@@ -65,7 +68,7 @@ export function columnsOf(schema: TableSchema): Map<string, TableColumn> {
 
 const columnsBySchema = new WeakMap<TableSchema, Map<string, TableColumn>>();
 
-/** Columns of the lines that the table lacks. @throws {LineError} */
+/** Columns of the lines that the table does not have. @throws {LineError} */
 export function missingColumns(lines: LineTable, schema: TableSchema, types: LineTypes): NewColumn[] {
   const known = columnsOf(schema);
   const missing = lines.columns.filter((column) => columnOf(known, column.name) === undefined);
@@ -78,7 +81,7 @@ function checkDistinct(columns: readonly LineColumn[]): void {
   const names = new Set<string>();
   for (const { name, line } of columns) {
     const key = nameKey(name);
-    if (names.has(key)) throw new LineError(line, `there are two columns ${name}, in different Unicode forms`);
+    if (names.has(key)) throw new LineError(line, `two columns are called ${name}, in different Unicode forms`);
     names.add(key);
   }
 }

@@ -15,13 +15,13 @@ export interface Accounts {
   warmUp(): void;
   /** For an unknown user, a verifier that no password matches, which takes as long to compute. */
   verifierOf(name: string): Promise<Verifier>;
-  /** How a client proves that it is this user. */
+  /** How a client authenticates as this user. */
   proofOf(name: string): ReturnType<Access["proofOf"]>;
   /** Verifies a token in place of a password. @throws {ProviderUnavailable} */
   withToken(token: string): Promise<Account | undefined>;
   /** Verifies a password in clear text. Undefined if it is wrong. An unknown user takes as long as a wrong password. */
   withPassword(name: string, password: string): Account | undefined | Promise<Account | undefined>;
-  /** The account after a successful proof; undefined if there is no such user any more. */
+  /** The account after a successful proof. Undefined if the user no longer exists. */
   identify(name: string): Account | undefined;
 }
 
@@ -38,7 +38,7 @@ export class AccessAccounts implements Accounts {
 
   async withToken(token: string): Promise<Account | undefined> {
     const identity = await this.access.withToken(token);
-    // REST tokens of this database are for HTTP.
+    // REST tokens of this database are accepted only over HTTP.
     return identity?.external === undefined ? undefined : this.accountOf(identity);
   }
 

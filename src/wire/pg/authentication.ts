@@ -14,8 +14,8 @@ import { MECHANISM, ScramExchange } from "./scram.ts";
 
 const PASSWORD_TYPE = 0x70, TERMINATE_TYPE = 0x58;
 const NONCE_SIZE_BYTES = 18;
-/** What the provider answers is for the log. */
-export const PROVIDER_UNAVAILABLE = "the identity provider cannot tell who asks: try again later";
+/** Details of the provider's answer are only logged. */
+export const PROVIDER_UNAVAILABLE = "the identity provider is not available: try again later";
 
 /** State shared by all log-ins of a server. */
 export interface Gate {
@@ -60,7 +60,7 @@ export async function authenticate(claim: Claim, gate: Gate): Promise<Account | 
   if (before instanceof TooManyWait) {
     metrics?.authenticationsFailed.inc();
     throw new FatalError(
-      `too many log-ins of user "${user}" from this address wait, as passwords were wrong: try again later`,
+      `too many log-ins of user "${user}" from this address are waiting because of wrong passwords: try again later`,
       PG_SQLSTATE.tooManyConnections,
     );
   }
@@ -68,7 +68,7 @@ export async function authenticate(claim: Claim, gate: Gate): Promise<Account | 
   const account = await checked(answer);
   if (account === undefined) {
     metrics?.authenticationsFailed.inc();
-    if (proof === "token") throw new FatalError("the token is not valid: sign in anew", SQLSTATE.invalidPassword);
+    if (proof === "token") throw new FatalError("the token is not valid: sign in again", SQLSTATE.invalidPassword);
     delays.wrong(delayedUser, address.hostname, answer.guess);
     throw new FatalError(`password authentication failed for user "${user}"`, SQLSTATE.invalidPassword);
   }
@@ -122,8 +122,8 @@ async function askForProof({ user, input, output }: Claim, accounts: Accounts): 
   const first = await nextPassword(input);
   if (first === undefined) return undefined;
   const { mechanism, data } = decodeSaslInitialResponse(first);
-  if (mechanism !== MECHANISM) throw new FatalError(`${MECHANISM} is the one mechanism: found ${mechanism}`);
-  if (data === null) throw new FatalError(`${MECHANISM} begins with a message of the client: found none`);
+  if (mechanism !== MECHANISM) throw new FatalError(`only the mechanism ${MECHANISM} is supported: found ${mechanism}`);
+  if (data === null) throw new FatalError(`${MECHANISM} begins with a message of the client, which is missing`);
   const nonce = randomBytes(NONCE_SIZE_BYTES).toString("base64");
   const exchange = new ScramExchange(data, await accounts.verifierOf(user), nonce);
   output.authenticationSaslContinue(exchange.serverFirst);

@@ -1,5 +1,5 @@
 /**
- * Log-ins by SCRAM over a real socket, byte by byte. Those of real drivers are in
+ * Tests log-ins by SCRAM over a real socket, byte by byte. Log-ins by real drivers are tested in
  * `tests/clients/authentication_test.ts`.
  */
 import assert from "node:assert/strict";
@@ -137,7 +137,7 @@ test("signs users in by SCRAM, whether or not they could bind to a channel", asy
   }
 });
 
-test("refuses wrong passwords and unknown users with the same words", async (open) => {
+test("refuses wrong passwords and unknown users with the same message", async (open) => {
   for (const [user, password] of [["admin", "Quest"], ["admin", ""], ["reader", "quest"], ["nobody", "quest"]]) {
     using client = await open(user);
     assert.deepEqual(await client.logIn(password), {
@@ -148,7 +148,7 @@ test("refuses wrong passwords and unknown users with the same words", async (ope
   }
 });
 
-test("has a salt for each name, known or not, that stays the same, and a new nonce each time", async (open) => {
+test("uses a constant salt for each name, known or not, and a new nonce each time", async (open) => {
   const challenge = async (user: string) => {
     using client = await open(user);
     await client.next();
@@ -166,7 +166,7 @@ test("has a salt for each name, known or not, that stays the same, and a new non
   );
 });
 
-test("takes over a changed password, number of rounds and method", async (open, options) => {
+test("applies a changed password, number of iterations and method", async (open, options) => {
   const logIn = async (password: string) => {
     using client = await open();
     return (await client.logIn(password)).tag;
@@ -191,7 +191,7 @@ const refused: { title: string; sent: () => Uint8Array[]; tags: string[] }[] = [
   { title: "channel binding", sent: () => [initial("p=tls-unique,,n=,r=a")], tags: ["E08P01", "end"] },
   { title: "no data", sent: () => [message("p", cstring(SCRAM), int32(-1))], tags: ["E08P01", "end"] },
   {
-    title: "less data than told",
+    title: "less data than declared",
     sent: () => [message("p", cstring(SCRAM), int32(9), Buffer.from("n,,"))],
     tags: ["E08P01", "end"],
   },
@@ -200,18 +200,18 @@ const refused: { title: string; sent: () => Uint8Array[]; tags: string[] }[] = [
     sent: () => [initial(`n,,n=,r=${"a".repeat(70_000)}`)],
     tags: ["E54000", "end"],
   },
-  { title: "a name to act for", sent: () => [initial("n,a=admin,n=,r=a")], tags: ["E0A000", "end"] },
+  { title: "a name to act as", sent: () => [initial("n,a=admin,n=,r=a")], tags: ["E0A000", "end"] },
   {
     title: "a last message without proof",
     sent: () => [initial("n,,n=,r=a"), response("c=biws,r=a")],
     tags: ["R11", "E08P01", "end"],
   },
   {
-    title: "a first message in the place of the last one",
+    title: "a first message in place of the last one",
     sent: () => [initial("n,,n=,r=a"), initial("n,,n=,r=a")],
     tags: ["R11", "E08P01", "end"],
   },
-  { title: "a client that leaves", sent: () => [initial("n,,n=,r=a"), message("X")], tags: ["R11", "end"] },
+  { title: "a client that disconnects", sent: () => [initial("n,,n=,r=a"), message("X")], tags: ["R11", "end"] },
 ];
 for (const { title, sent, tags } of refused) {
   test(`refuses ${title}, and serves others`, async (open) => {

@@ -30,23 +30,22 @@ const finite = (value: number) => Number.isFinite(value) ? String(value) : "null
  * @throws {ProtocolError} 22P03
  */
 export function readArray(view: DataView): string {
-  const broken = (why: string) =>
-    new ProtocolError(`an array's binary form is broken: ${why}`, PG_SQLSTATE.invalidBinary);
-  if (view.byteLength < 12) throw broken("it is cut off");
+  const broken = (why: string) => new ProtocolError(`malformed binary array: ${why}`, PG_SQLSTATE.invalidBinary);
+  if (view.byteLength < 12) throw broken("it is incomplete");
   const dimensions = view.getInt32(0), oid = view.getInt32(8);
   if (dimensions === 0) return "[]";
   if (dimensions < 0 || dimensions > 32) throw broken(`it has ${dimensions} dimensions`);
   const element = ELEMENTS[oid];
-  if (element === undefined && oid !== 1700) throw broken(`its elements are of OID ${oid}`);
+  if (element === undefined && oid !== 1700) throw broken(`unsupported element type, OID ${oid}`);
   let at = 12 + 8 * dimensions;
-  if (at > view.byteLength) throw broken("it is cut off");
+  if (at > view.byteLength) throw broken("it is incomplete");
   const next = (): string => {
-    if (at + 4 > view.byteLength) throw broken("it is cut off");
+    if (at + 4 > view.byteLength) throw broken("it is incomplete");
     const size = view.getInt32(at);
     at += 4;
     if (size === -1) return "null";
-    if (size < 0 || at + size > view.byteLength) throw broken("it is cut off");
-    if (element !== undefined && size !== element.size) throw broken(`an element has ${size} bytes`);
+    if (size < 0 || at + size > view.byteLength) throw broken("it is incomplete");
+    if (element !== undefined && size !== element.size) throw broken(`an element of ${size} bytes`);
     const from = at;
     at += size;
     if (element !== undefined) return element.read(view, from);
@@ -55,27 +54,27 @@ export function readArray(view: DataView): string {
   const level = (dimension: number): string => {
     if (dimension === dimensions) return next();
     const length = view.getInt32(12 + 8 * dimension);
-    if (length < 0 || length > view.byteLength) throw broken(`a dimension has the length ${length}`);
+    if (length < 0 || length > view.byteLength) throw broken(`a dimension of length ${length}`);
     return `[${Array.from({ length }, () => level(dimension + 1)).join(",")}]`;
   };
   const text = level(0);
-  if (at !== view.byteLength) throw broken("bytes are left over");
+  if (at !== view.byteLength) throw broken("it has excess bytes");
   return text;
 }
 
 const POSITIVE = 0x0000, NEGATIVE = 0x4000;
 
 /**
- * Digits of a numeric; null for NaN and the infinities.
+ * Digits of a numeric. Null for NaN and the infinities.
  *
  *     count    int16, of groups of four digits
  *     weight   int16, power of 10000 of the first group
  *     sign     uint16
- *     scale    int16, digits behind the point
+ *     scale    int16, digits after the point
  *     groups   int16 each
  */
 export function numericText(view: DataView): string | null {
-  const broken = () => new ProtocolError("a numeric's binary form is broken", PG_SQLSTATE.invalidBinary);
+  const broken = () => new ProtocolError("malformed binary numeric", PG_SQLSTATE.invalidBinary);
   if (view.byteLength < 8) throw broken();
   const count = view.getInt16(0), weight = view.getInt16(2), sign = view.getUint16(4), scale = view.getInt16(6);
   if (count < 0 || scale < 0 || view.byteLength !== 8 + 2 * count) throw broken();
@@ -95,29 +94,28 @@ export function numericText(view: DataView): string | null {
 
 /**
  * Converts the binary format of a one-dimensional array to its text: `{a,"b c",NULL}`. `read` returns an element's
- * text. @throws {ProtocolError} 22P03 if the bytes are no such array.
+ * text. @throws {ProtocolError} 22P03 if the bytes are not such an array.
  */
 export function readTextArray(view: DataView, read: (bytes: Uint8Array) => string): string {
-  const broken = (why: string) =>
-    new ProtocolError(`an array's binary form is broken: ${why}`, PG_SQLSTATE.invalidBinary);
-  if (view.byteLength < 12) throw broken("it is cut off");
+  const broken = (why: string) => new ProtocolError(`malformed binary array: ${why}`, PG_SQLSTATE.invalidBinary);
+  if (view.byteLength < 12) throw broken("it is incomplete");
   const dimensions = view.getInt32(0);
   if (dimensions === 0) return "{}";
   if (dimensions !== 1) throw notSupported(`an array of texts with ${dimensions} dimensions`, 0);
-  if (view.byteLength < 20) throw broken("it is cut off");
+  if (view.byteLength < 20) throw broken("it is incomplete");
   const length = view.getInt32(12), elements: string[] = [];
   let at = 20;
   for (let i = 0; i < length; i++) {
-    if (at + 4 > view.byteLength) throw broken("it is cut off");
+    if (at + 4 > view.byteLength) throw broken("it is incomplete");
     const size = view.getInt32(at);
     at += 4;
-    if (size < -1 || at + Math.max(0, size) > view.byteLength) throw broken("it is cut off");
+    if (size < -1 || at + Math.max(0, size) > view.byteLength) throw broken("it is incomplete");
     const text = size < 0 ? undefined : read(new Uint8Array(view.buffer, view.byteOffset + at, size));
     elements.push(quotedElement(text));
     at += Math.max(0, size);
   }
   if (length < 0 || at !== view.byteLength) {
-    throw broken(length < 0 ? `it has ${length} elements` : "bytes are left over");
+    throw broken(length < 0 ? `it has ${length} elements` : "it has excess bytes");
   }
   return `{${elements.join(",")}}`;
 }

@@ -37,7 +37,7 @@ export interface ConnectionOptions extends PgOptions {
 export class Connection implements ConnectionState {
   readonly settings: SessionSettings;
   private readonly canWrite: boolean;
-  /** performance.now() of the last answer; undefined while one is being made. */
+  /** performance.now() of the last answer. Undefined while the next one is in progress. */
   idleSince: number | undefined = performance.now();
   private readonly statements = new Map<string, Statement>();
   private readonly portals = new Map<string, Portal>();
@@ -88,7 +88,7 @@ export class Connection implements ConnectionState {
     this.ending = reason;
   }
 
-  /** Serves the client until it disconnects. Before, the output must be ready for the first ReadyForQuery. */
+  /** Serves the client until it disconnects. The output must already be ready for the first ReadyForQuery. */
   async run(): Promise<void> {
     try {
       this.readyForQuery();
@@ -115,7 +115,7 @@ export class Connection implements ConnectionState {
     } catch (error) {
       if (error instanceof ConnectionLost) return;
       if (!(error instanceof ProtocolError)) throw error;
-      // Only errors that end the connection are thrown up to here.
+      // Only errors that end the connection reach this point.
       this.output.errorResponse({ ...errorFields(error), severity: "FATAL" });
       await this.output.flush();
     } finally {
@@ -127,20 +127,20 @@ export class Connection implements ConnectionState {
   private handle(raw: RawMessage): void | Promise<void> {
     const decode = decoderOf(raw.type);
     if (decode === undefined) {
-      // The start of the next message is unknown now.
-      throw new FatalError(`there is no message of type ${raw.type}`);
+      // The start of the next message is unknown after this.
+      throw new FatalError(`unknown message type ${raw.type}`);
     }
     if (this.isSkipping && raw.type !== SYNC && raw.type !== TERMINATE) return;
     if (this.session.identity.external?.isCurrent === false && ASKS.has(raw.type)) return this.handleSignedOn(raw);
     return this.handleNow(raw, decode);
   }
 
-  /** Asks the identity provider first whether the user is still signed in. */
+  /** First asks the identity provider whether the user is still signed in. */
   private async handleSignedOn(raw: RawMessage): Promise<void> {
     try {
       if (!await this.session.identity.external!.renew()) {
         throw new FatalError(
-          "the identity provider does not accept the user any more: sign in anew",
+          "the identity provider no longer accepts the user: sign in again",
           PG_SQLSTATE.invalidAuthorization,
         );
       }
@@ -194,7 +194,7 @@ export class Connection implements ConnectionState {
         case "copy":
           return;
         case "password":
-          throw new FatalError("a password was not asked for");
+          throw new FatalError("found a password message, which was not requested");
       }
     } catch (error) {
       return failed(error);
@@ -220,7 +220,7 @@ export class Connection implements ConnectionState {
     this.endLocalSettings();
   }
 
-  /** Ends what SET LOCAL has set, unless a transaction is open. */
+  /** Restores settings changed by SET LOCAL, unless a transaction is open. */
   private endLocalSettings(): void {
     if (this.session.transaction === "idle") this.settings.endTransaction();
   }
@@ -297,11 +297,11 @@ export class Connection implements ConnectionState {
   private parse({ statement: name, text, oids }: Parse): void | Promise<void> {
     if (name !== "") {
       if (this.statements.has(name)) {
-        throw new SqlError(`there is a prepared statement "${name}" already`, 0, PG_SQLSTATE.duplicateStatement);
+        throw new SqlError(`prepared statement "${name}" already exists`, 0, PG_SQLSTATE.duplicateStatement);
       }
       if (this.statements.size >= this.options.namedStatementLimit) {
         throw new SqlError(
-          `a connection has at most ${this.options.namedStatementLimit} prepared statements`,
+          `a connection can have at most ${this.options.namedStatementLimit} prepared statements`,
           0,
           PG_SQLSTATE.configurationLimit,
         );
@@ -314,7 +314,7 @@ export class Connection implements ConnectionState {
     };
     const go = (parts: { at: number }[]): void | Promise<void> => {
       if (parts.length > 1) {
-        throw new SqlError("a prepared statement is one statement: found more behind ';'", parts[1].at);
+        throw new SqlError("a prepared statement must be a single statement: found more after ';'", parts[1].at);
       }
       const statement = this.statement(text, 0, oids);
       return statement instanceof Promise ? statement.then(keep) : keep(statement);
@@ -329,9 +329,7 @@ export class Connection implements ConnectionState {
     return this.bindTo(statement, message);
   }
 
-  /**
-   * Prepares the statement again for arrays of as many dimensions as the arguments have, because an OID does not tell.
-   */
+  /** Prepares the statement again for arrays with the dimensions of the arguments, which an OID does not specify. */
   private withDimensions(statement: Statement, { args, argFormats }: Bind): Statement | Promise<Statement> {
     const { parameters } = statement.prepared;
     const given = args.map((bytes, index) => arrayTagOf(bytes, formatOf(argFormats, index), statement.oids[index]));
@@ -359,7 +357,7 @@ export class Connection implements ConnectionState {
     });
     const before = this.portals.get(name);
     if (before !== undefined && name !== "") {
-      throw new SqlError(`there is a portal "${name}" already`, 0, PG_SQLSTATE.duplicateCursor);
+      throw new SqlError(`portal "${name}" already exists`, 0, PG_SQLSTATE.duplicateCursor);
     }
     this.portals.set(
       name,
@@ -409,8 +407,8 @@ export class Connection implements ConnectionState {
   }
 
   /**
-   * A single statement before Sync needs no transaction. This waits for the next message, because no client expects an
-   * answer before Sync.
+   * True if no transaction is needed, because a single statement precedes Sync. Waits for the next message: no client
+   * expects an answer before Sync.
    */
   private async isLastOfRequest(): Promise<boolean> {
     if (this.session.transaction !== "idle") return true;
@@ -435,7 +433,7 @@ export class Connection implements ConnectionState {
 
   private statementOfPrepared(prepared: Prepared, text: string, at: number, oids: number[]): Statement {
     if (!this.canWrite && (prepared.category === "dml" || prepared.category === "ddl")) {
-      throw new SqlError("this connection may only read", 0, SQLSTATE.readOnly);
+      throw new SqlError("this connection is read-only", 0, SQLSTATE.readOnly);
     }
     const endsTransaction = prepared.category === "transaction" || prepared.category === "empty";
     if (this.session.transaction === "failed" && !endsTransaction) throw failedTransaction();
@@ -450,7 +448,8 @@ export class Connection implements ConnectionState {
   private prepare(text: string, oids: number[]): Prepared | Promise<Prepared> {
     if (oids.length === 0) return this.session.prepare(text, [], this.waitOptions);
     const again = (error: unknown): Prepared | Promise<Prepared> => {
-      // A "numeric" may be any number that the statement needs, because a DECIMAL parameter would not accept a DOUBLE.
+      // A "numeric" argument may be any number type that the statement needs, because a DECIMAL parameter would not
+      // accept a DOUBLE.
       const isMisfit = error instanceof SqlError && error.sqlState === SQLSTATE.datatypeMismatch;
       if (!isMisfit || !oids.some(isLoose)) throw error;
       return this.session.prepare(text, oids.map((oid) => isLoose(oid) ? undefined : tagOfOid(oid)), this.waitOptions);
@@ -553,7 +552,7 @@ export class Connection implements ConnectionState {
     return portal === undefined ? Promise.resolve() : this.closed(portal);
   }
 
-  /** Errors of a result that is no longer wanted are only logged. */
+  /** Errors of a discarded result are only logged. */
   private closed(portal: Portal): Promise<void> {
     return portal.close().catch((error) => this.options.log.error(`closing a result failed: ${error}`));
   }
@@ -571,7 +570,7 @@ export class Connection implements ConnectionState {
 }
 
 const QUERY = 0x51, PARSE = 0x50, BIND = 0x42, EXECUTE = 0x45, SYNC = 0x53, TERMINATE = 0x58;
-/** Messages that ask the database something. */
+/** Messages that need the database. */
 const ASKS: ReadonlySet<number> = new Set([QUERY, PARSE, BIND, EXECUTE]);
 /** Start of the tag of an INSERT, followed by the number of rows. */
 const INSERTED = "INSERT 0 ";
@@ -582,7 +581,7 @@ function endOf(error: unknown): QueryEnd {
   return isCancelled ? "queriesCancelled" : "queriesFailed";
 }
 
-/** No formats: all are text. One: it applies to all. */
+/** No formats: all are text. One format: it applies to all. */
 function formatOf(formats: Format[], index: number): Format {
   return formats.length === 1 ? formats[0] : formats[index] ?? 0;
 }

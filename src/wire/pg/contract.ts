@@ -24,10 +24,10 @@ type Settings = Values<Omit<typeof pgSettings, "enabled" | "address">>;
 /** The settings, with their declared defaults; user and password are required. */
 export interface PgOptions extends Partial<Omit<Settings, "user" | "password">>, Pick<Settings, "user" | "password"> {
   hostname: string;
-  /** 0: any free port. */
+  /** 0 selects any free port. */
   port: number;
   database: Database;
-  /** Undefined: requests for encryption are declined. */
+  /** Undefined if requests for encryption are declined. */
   certificate?: Pick<Certificate, "secure">;
   /** How long `close` waits for running queries before it cancels them. */
   closeGraceMs?: number;

@@ -6,7 +6,7 @@ import { decodeStartUp } from "./messages.ts";
 
 export interface Agreed {
   connection: ByteConnection;
-  /** Bytes of the first message that were read already. */
+  /** Bytes of the first message that have already been read. */
   first: Uint8Array<ArrayBuffer>;
   isEncrypted: boolean;
 }
@@ -44,7 +44,7 @@ export async function agreeOnEncryption(
       if (size > REQUEST_SIZE) {
         // A third party could have inserted these bytes, which would then be read as the client's (CVE-2021-23214).
         throw new FatalError(
-          `${size - REQUEST_SIZE} bytes came with the request for TLS: expected none before its answer`,
+          `found ${size - REQUEST_SIZE} bytes after the request for TLS: expected none before its answer`,
         );
       }
       await connection.write(YES);
@@ -74,14 +74,14 @@ async function beginWithTls(
 ): Promise<Agreed> {
   if (certificate === undefined) {
     throw new FatalError(
-      "the client began with TLS, which is off here: expected a start-up message, or pg.tls.enabled",
+      "the client started TLS, which is disabled: expected a start-up message; set pg.tls.enabled to enable it",
     );
   }
   const agreed = await withTls(connection, certificate, first);
   // Without ALPN, a page in a browser could send an HTTP request that is read as a start-up message.
   if (agreed.protocol === PROTOCOL) return agreed;
   agreed.connection.close();
-  throw new Error(`TLS: a client that begins with it names its protocol by ALPN: found none, expected "${PROTOCOL}"`);
+  throw new Error(`TLS: a client that starts with TLS must offer "${PROTOCOL}" by ALPN`);
 }
 
 async function withTls(

@@ -6,11 +6,11 @@ export interface ErrorFields {
   severity: "ERROR" | "FATAL";
   code: string;
   message: string;
-  /** From 1. */
+  /** Counted from 1. */
   position?: number;
 }
 
-/** SQLSTATEs used only by this protocol, besides those of `SQLSTATE`. */
+/** SQLSTATEs used only by this protocol, in addition to those of `SQLSTATE`. */
 export const PG_SQLSTATE = {
   tooManyConnections: "53300",
   configurationLimit: "53400",

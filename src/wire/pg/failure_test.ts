@@ -12,7 +12,7 @@ for (const [title, error, position] of cases) {
   Deno.test(`errorFields() ${title}`, () => assert.equal(errorFields(error, text).position, position));
 }
 
-Deno.test("withCaret() leaves errors that have a place as they are", () => {
+Deno.test("withCaret() does not change errors that have a position", () => {
   assert.deepEqual(errorFields(withCaret(new SqlError("m", 0, SQLSTATE.invalidText), 3)).position, 4);
   const placed = new SqlError("m", 5, SQLSTATE.invalidText);
   assert.equal(withCaret(placed, 3), placed);

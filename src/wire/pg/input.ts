@@ -10,7 +10,7 @@ const FREE_MIN = 4_096;
 export interface RawMessage {
   /** 0 for messages of the start-up, which have no type. */
   type: number;
-  /** A view, valid until the next `fill`. */
+  /** A view of the buffer, valid until the next `fill`. */
   body: Uint8Array;
 }
 
@@ -49,7 +49,7 @@ export class Input {
     this.byteCount = this.end = first.length;
   }
 
-  /** From now on messages have a type, and the given maximum size. */
+  /** Starts the phase in which messages have a type and the given maximum size. */
   endStartUp(sizeMax: number): void {
     this.typed = true;
     this.sizeMax = sizeMax;
@@ -111,9 +111,9 @@ export class Input {
     const { buffer } = this;
     const size =
       ((buffer[sizeAt] << 24) | (buffer[sizeAt + 1] << 16) | (buffer[sizeAt + 2] << 8) | buffer[sizeAt + 3]) >>> 0;
-    if (size < 4) throw new ProtocolError(`a message says that its size is ${size}`);
+    if (size < 4) throw new ProtocolError(`invalid message size ${size}`);
     if (size > this.sizeMax) {
-      throw new ProtocolError(`a message of ${size} bytes is longer than the limit of ${this.sizeMax}`, "54000");
+      throw new ProtocolError(`a message of ${size} bytes exceeds the limit of ${this.sizeMax}`, "54000");
     }
     return size + (this.typed ? 1 : 0);
   }

@@ -1,5 +1,5 @@
 /**
- * What clients send: the bodies of their messages as objects.
+ * Messages of clients: decodes their bodies to objects.
  *
  *     message   byte type, int32 size (of itself and the body), body
  *     start-up  int32 size, body                            has no type
@@ -114,7 +114,7 @@ export function decodeQuery(body: Uint8Array): Query {
 }
 
 /**
- * Parse: makes a prepared statement.
+ * Parse: creates a prepared statement.
  *
  *     statement  cstring                                  "" is the unnamed one
  *     text       cstring
@@ -130,7 +130,7 @@ export function decodeParse(body: Uint8Array): Parse {
 }
 
 /**
- * Bind: makes a portal out of a prepared statement and its arguments.
+ * Bind: creates a portal from a prepared statement and its arguments.
  *
  *     portal     cstring                                  "" is the unnamed one
  *     statement  cstring                                  "" is the unnamed one
@@ -175,10 +175,10 @@ export function decodeClose(body: Uint8Array): Close {
 }
 
 /**
- * Execute: runs a portal, or goes on with it.
+ * Execute: runs a portal, or continues it.
  *
  *     portal     cstring
- *     rows       int32                                    most rows of this answer; 0 is all of them
+ *     rows       int32                                    maximum rows of this answer; 0 means all
  */
 export function decodeExecute(body: Uint8Array): Execute {
   const reader = new Reader(body);
@@ -247,12 +247,12 @@ export function decoderOf(type: number): ((body: Uint8Array) => Message) | undef
 }
 
 function format(code: number): Format {
-  if (code !== 0 && code !== 1) throw new ProtocolError(`a format is 0 or 1: found ${code}`);
+  if (code !== 0 && code !== 1) throw new ProtocolError(`invalid format ${code}: expected 0 or 1`);
   return code;
 }
 
 function target(code: number): "statement" | "portal" {
   if (code === 0x53) return "statement";
   if (code === 0x50) return "portal";
-  throw new ProtocolError(`S or P is expected: found byte ${code}`);
+  throw new ProtocolError(`invalid target, byte ${code}: expected S or P`);
 }

@@ -35,7 +35,7 @@ const good: { type: string; body: Uint8Array; message: unknown }[] = [
 
 for (const { type, body, message } of good) {
   const decode = decoderOf(type.charCodeAt(0))!;
-  Deno.test(`decoderOf(${type}) reads its message, and none that is shorter or longer`, () => {
+  Deno.test(`decoderOf(${type}) reads its message, and refuses shorter and longer ones`, () => {
     assert.deepEqual(decode(body), message);
     for (let size = 0; size < body.length; size++) {
       assert.throws(() => decode(body.slice(0, size)), ProtocolError, `cut at ${size}`);
@@ -44,7 +44,7 @@ for (const { type, body, message } of good) {
   });
 }
 
-Deno.test("decodeStartUp() reads versions, parameters and requests, and none that is cut", () => {
+Deno.test("decodeStartUp() reads versions, parameters and requests, and refuses incomplete ones", () => {
   const startUp = bytes([0, 3, 0, 2], "user", 0, "admin", 0, "options", 0, "-c a=b", 0, 0);
   const parameters = new Map([["user", "admin"], ["options", "-c a=b"]]);
   assert.deepEqual(decodeStartUp(startUp), { tag: "startUp", major: 3, minor: 2, parameters });
@@ -75,12 +75,12 @@ for (const { title, type, body } of refused) {
   });
 }
 
-Deno.test("decodeText() refuses what is not UTF-8, and keeps a byte order mark", () => {
+Deno.test("decodeText() refuses invalid UTF-8, and keeps a byte order mark", () => {
   assert.throws(() => decodeText(Uint8Array.of(0xc3, 0x28)), { sqlState: "22021" });
   assert.equal(decodeText(bytes("\ufeffa")), "\ufeffa");
 });
 
-Deno.test("decoderOf() answers bytes of any kind with a message or a ProtocolError", () => {
+Deno.test("decoderOf() returns a message or throws a ProtocolError for any bytes", () => {
   let state = 0x9e3779b9;
   const random = (below: number) => {
     state ^= state << 13;

@@ -21,7 +21,8 @@ import { ConfiguredAccounts } from "./users.ts";
 export type { PgLog, PgMetrics, PgOptions } from "./contract.ts";
 
 /**
- * Limit of connections that have not logged in, besides the limit of those that have. It allows for cancel requests.
+ * Limit of connections that have not logged in, in addition to the limit of those that have. It allows for cancel
+ * requests.
  */
 const NEWCOMERS_MAX = 100;
 const LOOK_AROUND_MS = 1_000;
@@ -115,7 +116,7 @@ class PgServer {
       } catch (error) {
         if (this.isClosing) return;
         this.options.log.error(`accepting a PG client failed: ${error}`);
-        // For example, there are no file descriptors left. Retrying at once would only use the processor.
+        // For example, there are no file descriptors left. Retrying immediately would only use the processor.
         await new Promise((resolve) => setTimeout(resolve, 100));
         continue;
       }
@@ -195,7 +196,7 @@ class PgServer {
     const limit = this.options.connectionLimit ?? DEFAULT_LIMITS.connectionLimit;
     if (this.connectionCount >= limit) {
       throw new FatalError(
-        `there are ${limit} connections already, the most that pg.net.connection.limit allows`,
+        `too many connections: the limit is ${limit} (pg.net.connection.limit)`,
         PG_SQLSTATE.tooManyConnections,
       );
     }
@@ -256,7 +257,7 @@ class PgServer {
       ) {
         this.dismiss(
           client,
-          new FatalError(`nothing was asked for ${idleTimeoutMs} ms`, PG_SQLSTATE.idleSessionTimeout),
+          new FatalError(`idle for ${idleTimeoutMs} ms`, PG_SQLSTATE.idleSessionTimeout),
         );
       }
     }

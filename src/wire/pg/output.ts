@@ -86,7 +86,7 @@ export class Output {
   private async large(bytes: Uint8Array): Promise<void> {
     await this.flush();
     await writeAll(this.writer, bytes);
-    // Released at once, because a fast reader would fill hundreds of megabytes before the next garbage collection.
+    // Released immediately, because a fast reader would fill hundreds of megabytes before the next garbage collection.
     const { buffer } = bytes;
     if (buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength) buffer.transfer(0);
   }

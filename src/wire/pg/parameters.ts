@@ -17,11 +17,11 @@ import type { Format } from "./messages.ts";
 import { decodeText } from "./reader.ts";
 
 interface WireType {
-  /** The type of its binary format; undefined is text. */
+  /** The type of its binary format. Undefined: text. */
   tag: string | undefined;
   /** Bytes of the binary format. */
   size: number;
-  /** Absent if texts are read as the statement's type. */
+  /** Absent if texts are parsed as the statement's type. */
   binary?: (view: DataView) => Value;
 }
 
@@ -41,7 +41,7 @@ const BPCHAR = 1042, VARCHAR = 1043;
 /** int2[], int4[], int8[], float4[], float8[], numeric[] */
 const ARRAYS = [1005, 1007, 1016, 1021, 1022, 1231];
 
-/** Arrays of texts are texts here: `{a,b}`, as in the catalogues. */
+/** Arrays of texts are texts in this database: `{a,b}`, as in the catalogues. */
 const TEXT_ARRAYS: Readonly<Record<string, number>> = {
   char: 1002,
   name: 1003,
@@ -53,7 +53,7 @@ const OID_ARRAY = 1028;
 
 function oidText(bytes: Uint8Array): string {
   if (bytes.length !== 4) {
-    throw new ProtocolError(`an oid has 4 bytes: found ${bytes.length}`, PG_SQLSTATE.invalidBinary);
+    throw new ProtocolError(`found ${bytes.length} bytes, expected 4 for an oid`, PG_SQLSTATE.invalidBinary);
   }
   return String(new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0));
 }
@@ -118,8 +118,8 @@ export function announcedOid(given: number | undefined, tag: string, arrayOf?: s
 }
 
 /**
- * The value of parameter `number` (from 1). @throws {SqlError} 22P02 and 22003 if the bytes are no value of the type;
- * ProtocolError 22P03 if their size is wrong.
+ * The value of parameter `number` (from 1). @throws {SqlError} 22P02 and 22003 if the bytes are not a value of the
+ * type; ProtocolError 22P03 if their size is wrong.
  */
 export function decodeParameter(
   bytes: Uint8Array | null,
@@ -134,7 +134,7 @@ export function decodeParameter(
   if (type?.binary === undefined) throw notSupported(`the binary form of parameter $${number} (type OID ${oid})`, 0);
   if (type.size >= 0 && bytes.length !== type.size) {
     throw new ProtocolError(
-      `parameter $${number} is of ${bytes.length} bytes: its type (OID ${oid}) has ${type.size}`,
+      `parameter $${number} has ${bytes.length} bytes: expected ${type.size} for its type (OID ${oid})`,
       PG_SQLSTATE.invalidBinary,
     );
   }
@@ -179,7 +179,7 @@ function convert(value: Value, from: string | undefined, to: string, number: num
       const whole = Math.round(Number(value));
       if (Math.abs(whole) <= INTEGER_MAX[to] || whole === -INTEGER_MAX[to] - 1) return whole;
       throw new SqlError(
-        `parameter $${number}: ${value} is beyond the range of ${typeOf(to).name}`,
+        `parameter $${number}: ${value} is out of the range of ${typeOf(to).name}`,
         0,
         SQLSTATE.outOfRange,
       );

@@ -33,7 +33,7 @@ const binary: [oid: number, bytes: Uint8Array, tag: string, value: unknown][] = 
   [17, hex("00ff5c27"), "BINARY", "\\x00ff5c27"],
   [17, new Uint8Array(0), "BINARY", "\\x"],
 ];
-Deno.test("decodeParameter() reads binary arguments by the OID and gives what the statement needs", () => {
+Deno.test("decodeParameter() reads binary arguments by the OID and converts them to the statement's type", () => {
   for (const [oid, bytes, tag, value] of binary) {
     assert.deepEqual(decodeParameter(bytes, 1, oid, tag, 1), value, `${oid} → ${tag}`);
   }
@@ -57,7 +57,7 @@ const texts: [oid: number, text: string, tag: string, value: unknown][] = [
   [17, "\\x00FF", "BINARY", "\\x00ff"],
   [17, "a\\000\\\\", "BINARY", "\\x61005c"],
 ];
-Deno.test("decodeParameter() reads arguments of text", () => {
+Deno.test("decodeParameter() reads text arguments", () => {
   for (const [oid, value, tag, expected] of texts) {
     assert.deepEqual(decodeParameter(text(value), 0, oid, tag, 1), expected, `'${value}' → ${tag}`);
   }
@@ -95,7 +95,7 @@ for (const { title, oid, format, bytes, tag, sqlState } of refused) {
   });
 }
 
-Deno.test("tagOfOid() leaves texts and unknown types to the statement, and refuses what has no counterpart", () => {
+Deno.test("tagOfOid() leaves texts and unknown types to the statement, and refuses types without a counterpart", () => {
   assert.deepEqual([23, 1114, 1043, 25, 0, 99999].map(tagOfOid), ["INT", "TIMESTAMP", ...new Array(4).fill(undefined)]);
   assert.throws(() => tagOfOid(2951), { sqlState: "0A000" });
   assert.deepEqual([announcedOid(undefined, "LONG"), announcedOid(0, "DATE"), announcedOid(25, "LONG")], [
@@ -119,7 +119,7 @@ Deno.test("numericText() writes all digits", () => {
   assert.throws(() => numericText(view(0, 1, 0, 0, 0, 0, 0, 0)), { sqlState: "22P03" });
 });
 
-Deno.test("readArray() and arrayOfText() write arrays as SQL does, and refuse what is cut", () => {
+Deno.test("readArray() and arrayOfText() write arrays as SQL does, and refuse incomplete ones", () => {
   const bytes = new Uint8Array(12 + 16 + 3 * 12 + 4);
   const data = new DataView(bytes.buffer);
   [2, 1, 701, 2, 1, 2, 1].forEach((word, index) => data.setInt32(4 * index, word));
@@ -160,7 +160,7 @@ Deno.test("arrayTagOf() counts the dimensions of an argument", () => {
   assert.equal(arrayTagOf(text("{1}"), 0, 1043), undefined);
 });
 
-Deno.test("text[] and oid[] become texts of arrays, and what is cut is refused", () => {
+Deno.test("text[] and oid[] become texts of arrays, and incomplete ones are refused", () => {
   // one dimension, with nulls, of text: ["a", "b c", null]
   const bytes = hex("0000000100000001000000190000000300000001" + "0000000161" + "00000003622063" + "ffffffff");
   assert.equal(decodeParameter(bytes, 1, 1009, "STRING", 1), '{a,"b c",NULL}');

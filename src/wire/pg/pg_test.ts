@@ -72,7 +72,7 @@ class RawClient {
     for (let at = 0; at < bytes.length;) at += await this.conn.write(bytes.subarray(at));
   }
 
-  /** Reads messages up to one of type `last`; "end" if the connection ends. */
+  /** Reads messages up to one of type `last`. Returns "end" if the connection ends. */
   async until(last: string): Promise<string[]> {
     const told: string[] = [];
     for (;;) {
@@ -234,7 +234,7 @@ function test(
   });
 }
 
-test("refuses encryption and goes on with the same connection", async (_open, _database, port) => {
+test("declines encryption and continues with the same connection", async (_open, _database, port) => {
   const client = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
   const answer = new Uint8Array(1);
   for (const code of [80877103, 80877104]) {
@@ -252,7 +252,7 @@ test("refuses encryption and goes on with the same connection", async (_open, _d
   client.conn.close();
 });
 
-test("agrees on 3.0 with a client of 3.2, and not with one of 2.0", async (_open, _database, port) => {
+test("negotiates 3.0 with a client of 3.2, and refuses 2.0", async (_open, _database, port) => {
   const newer = await RawClient.open(port, { "_pq_.option": "x" }, "quest", (3 << 16) | 2);
   assert.equal((await newer.until("Z"))[0], "v");
   newer.conn.close();
@@ -276,7 +276,7 @@ test("refuses wrong passwords and unknown users", async (_open, _database, port)
   }
 });
 
-test("makes log-ins wait after wrong passwords of that user, and of no other", async (_open, _database, port) => {
+test("delays log-ins after wrong passwords of that user, and of no other", async (_open, _database, port) => {
   const guess = (password: string) => RawClient.open(port, {}, password);
   for (let count = 0; count < 5; count++) {
     const client = await guess(`guess ${count}`);
@@ -301,7 +301,7 @@ test("makes log-ins wait after wrong passwords of that user, and of no other", a
   for (const { conn } of [...clients, reader, after]) conn.close();
 }, { readonlyEnabled: true, readonlyUser: "reader", readonlyPassword: "quest" });
 
-test("sends clients away that do not log in, silent ones and slow ones", async (_open, _database, port) => {
+test("disconnects clients that do not log in, silent ones and slow ones", async (_open, _database, port) => {
   const silent = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
   const slow = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
   const asked = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
@@ -318,7 +318,7 @@ test("sends clients away that do not log in, silent ones and slow ones", async (
   for (const { conn } of [silent, slow, asked]) conn.close();
 }, { logInTimeoutMs: 200 });
 
-test("lets the second user only read", async (open) => {
+test("allows the second user only to read", async (open) => {
   const client = await open({ user: "reader" });
   await client.send(query("select"), query("insert"), query("create"), query("set x = 1"));
   assert.deepEqual(await client.until("Z"), ["T", "D", "C:SELECT 1", "Z:I"]);
@@ -353,7 +353,7 @@ for (const { text, told } of simple) {
   });
 }
 
-test("sends notices once, however a statement is run", async (open) => {
+test("sends notices once, regardless of how a statement is run", async (open) => {
   const client = await open();
   await client.send(query("told"));
   assert.deepEqual(await client.until("Z"), ["T", "N:größer", "N:and more", "D", "C:SELECT 1", "Z:I"]);
@@ -392,7 +392,7 @@ test("answers in text and in binary, one format for all columns", async (open) =
   assert.deepEqual(client.rows, [["\0\0\0\0\0\0\0\x01"], ["\0\0\0\0\0\0\0\x02"]]);
 });
 
-test("gives a portal's rows in steps, also after Sync, and none twice", async (open, database) => {
+test("returns a portal's rows in steps, also after Sync, and none twice", async (open, database) => {
   const client = await open();
   await client.send(parse("", "rows 20"), bind("p", ""), execute("p", 5), execute("p", 3), SYNC);
   assert.deepEqual(await client.until("Z"), ["1", "2", ..."DDDDD", "s", ..."DDD", "s", "Z:I"]);
@@ -404,7 +404,7 @@ test("gives a portal's rows in steps, also after Sync, and none twice", async (o
   assert.equal(database.chunksReturned, 2);
 });
 
-test("frees the names of portals at Sync, but for those that have rows to give", async (open) => {
+test("frees the names of portals at Sync, except those that have more rows", async (open) => {
   const client = await open();
   await client.send(
     parse("s", "rows 4"),
@@ -423,7 +423,7 @@ test("frees the names of portals at Sync, but for those that have rows to give",
   assert.deepEqual(await client.until("Z"), ["E:34000", "Z:I"]);
 });
 
-test("passes over everything between an error and Sync", async (open) => {
+test("skips all messages between an error and Sync", async (open) => {
   const client = await open();
   await client.send(parse("", "bad"), bind("", ""), execute(), FLUSH, SYNC, query("select"));
   assert.deepEqual(await client.until("Z"), ["E:42601@5", "Z:I"]);
@@ -435,17 +435,21 @@ test("passes over everything between an error and Sync", async (open) => {
 const refused: { title: string; messages: Uint8Array[]; told: string[] }[] = [
   { title: "an unknown statement", messages: [bind("", "nobody")], told: ["E:26000"] },
   { title: "an unknown portal", messages: [execute("nobody")], told: ["E:34000"] },
-  { title: "a name that is taken", messages: [parse("a", "select"), parse("a", "select")], told: ["1", "E:42P05"] },
+  {
+    title: "a name that is already used",
+    messages: [parse("a", "select"), parse("a", "select")],
+    told: ["1", "E:42P05"],
+  },
   { title: "two statements in one Parse", messages: [parse("", "select; select")], told: ["E:42601@9"] },
   { title: "too few arguments", messages: [parse("", "echo"), bind("", "")], told: ["1", "E:08P01"] },
   { title: "too many arguments", messages: [parse("", "select"), bind("", "", "1")], told: ["1", "E:08P01"] },
   {
-    title: "an argument that is no number",
+    title: "an argument that is not a number",
     messages: [parse("", "echo"), bind("", "", "x")],
     told: ["1", "E:22P02@1"],
   },
   { title: "a parameter type without counterpart", messages: [parse("", "echo", 1186)], told: ["E:0A000@1"] },
-  { title: "a message that is cut", messages: [message("P", "a", 0, "select")], told: ["E:08P01"] },
+  { title: "an incomplete message", messages: [message("P", "a", 0, "select")], told: ["E:08P01"] },
 ];
 for (const { title, messages, told } of refused) {
   test(`refuses ${title}`, async (open) => {
@@ -457,7 +461,7 @@ for (const { title, messages, told } of refused) {
   });
 }
 
-test("delivers at Flush what is ready", async (open) => {
+test("sends at Flush what is ready", async (open) => {
   const client = await open();
   await client.send(parse("s", "echo"), describe("S", "s"), FLUSH);
   assert.deepEqual(await client.until("T"), ["1", "t:20", "T"]);
@@ -487,7 +491,7 @@ test("ends prepared statements and portals for its statements", async (open) => 
   assert.deepEqual(await client.until("Z"), ["E:26000", "Z:I"]);
 });
 
-test("cancels by pid and key, and with a wrong key does not", async (open, _database, port) => {
+test("cancels by pid and key, but not with a wrong key", async (open, _database, port) => {
   const client = await open();
   await client.send(query("slow"));
   for (const key of [client.key ^ 1, client.key]) {
@@ -501,7 +505,7 @@ test("cancels by pid and key, and with a wrong key does not", async (open, _data
   assert.equal((await client.until("Z")).at(-2), "C:SELECT 1");
 });
 
-test("cancels the statement of a client that has gone", async (open, database) => {
+test("cancels the statement of a client that has disconnected", async (open, database) => {
   const client = await open();
   await client.send(query("slow"));
   await new Promise((resolve) => setTimeout(resolve, 50));
@@ -512,7 +516,7 @@ test("cancels the statement of a client that has gone", async (open, database) =
   }
 });
 
-test("hands the time limit of the client to its statements", async (open, database) => {
+test("applies the client's time limit to its statements", async (open, database) => {
   const client = await open({ options: "-c statement_timeout=250" });
   const texts = [
     "select; set timeout; select; reset timeout",
@@ -538,7 +542,7 @@ test("ends the connection at a message of unknown type, or one that is too long"
   assert.deepEqual(await long.until("!"), ["E:54000", "end"]);
 }, { messageSizeMax: 1000 });
 
-test("takes messages in pieces of any size, and longer ones than its buffer", async (open, database) => {
+test("accepts messages in pieces of any size, and longer ones than its buffer", async (open, database) => {
   const client = await open();
   const bytes = join([parse("", "echo"), bind("", "", "5"), execute(), SYNC]);
   for (const byte of bytes) await client.conn.write(Uint8Array.of(byte));
@@ -551,7 +555,7 @@ test("takes messages in pieces of any size, and longer ones than its buffer", as
   assert.equal(database.executed[2].text, text);
 });
 
-test("answers thousands of statements that came at once, in order", async (open) => {
+test("answers thousands of statements that arrived together, in order", async (open) => {
   const client = await open();
   const count = 3000;
   const sending = client.send(
@@ -564,7 +568,7 @@ test("answers thousands of statements that came at once, in order", async (open)
   assert.deepEqual(client.rows.map(([x]) => Number(x)), Array.from({ length: count }, (_, index) => index));
 });
 
-test("holds its rows back while nobody reads them", async (open, database) => {
+test("does not produce more rows while the client does not read", async (open, database) => {
   const client = await open();
   await client.send(query("rows 20000000"));
   await new Promise((resolve) => setTimeout(resolve, 300));
@@ -574,7 +578,7 @@ test("holds its rows back while nobody reads them", async (open, database) => {
   client.conn.close();
 });
 
-test("refuses more connections than it may have", async (open, _database, port) => {
+test("refuses connections above the limit", async (open, _database, port) => {
   const first = await open();
   const second = await RawClient.open(port);
   assert.deepEqual(await second.until("!"), ["R:3", "R:0", "E:53300", "end"]);
@@ -584,12 +588,12 @@ test("refuses more connections than it may have", async (open, _database, port) 
   await open();
 }, { connectionLimit: 1 });
 
-test("tells idle clients why they are sent away", async (open) => {
+test("tells idle clients why they are disconnected", async (open) => {
   const client = await open();
   assert.deepEqual(await client.until("!"), ["E:57P05", "end"]);
 }, { idleTimeoutMs: 50 });
 
-Deno.test("startPg() tells clients that it is closing, and cancels what does not end", async () => {
+Deno.test("startPg() tells clients that it is closing, and cancels statements that do not end", async () => {
   const server = await startPg({
     hostname: "127.0.0.1",
     port: 0,

@@ -13,7 +13,7 @@ export interface Statement {
   readonly text: string;
   /** Offset of `text` in the text that the client sent, in characters. */
   readonly at: number;
-  /** As announced to the client. */
+  /** The OIDs announced to the client. */
   readonly oids: readonly number[];
 }
 
@@ -131,13 +131,13 @@ function split(chunk: Chunk, rowCount: number): [Chunk, Chunk] {
   const { bytes } = chunk;
   let at = 0;
   for (let row = 0; row < rowCount; row++) {
-    assert(bytes[at] === 0x44, "a chunk holds DataRow messages");
+    assert(bytes[at] === 0x44, "a chunk contains DataRow messages");
     at += 1 + ((bytes[at + 1] << 24) | (bytes[at + 2] << 16) | (bytes[at + 3] << 8) | bytes[at + 4]);
   }
   return [{ bytes: bytes.subarray(0, at), rows: rowCount }, { bytes: bytes.subarray(at), rows: chunk.rows - rowCount }];
 }
 
-/** Tags as in the dialect: "OK" for all DDL. */
+/** The command tag as in the dialect: "OK" for all DDL. */
 function commandTag({ category, tag }: Answer & { kind: "done" }): string {
   if (category !== "ddl") return tag;
   return tag.startsWith("SELECT ") ? `OK ${tag.slice("SELECT ".length)}` : "OK";

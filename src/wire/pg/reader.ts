@@ -30,7 +30,7 @@ export class Reader {
   }
 
   bytes(size: number): Uint8Array {
-    if (size < 0) throw new ProtocolError(`a field of a message says that its size is ${size}`);
+    if (size < 0) throw new ProtocolError(`invalid field size ${size} in a message`);
     const from = this.take(size);
     return this.body.subarray(from, from + size);
   }
@@ -44,7 +44,7 @@ export class Reader {
   /** UTF-8 up to a zero byte. */
   cstring(): string {
     const end = this.body.indexOf(0, this.at);
-    if (end < 0) throw new ProtocolError("a string of a message has no end");
+    if (end < 0) throw new ProtocolError("a string in a message has no end");
     const from = this.take(end + 1 - this.at);
     return decodeText(this.body, from, end);
   }
@@ -59,7 +59,7 @@ export class Reader {
 
   end(): void {
     const left = this.body.length - this.at;
-    if (left > 0) throw new ProtocolError(`a message is longer than its fields: ${left} bytes are left over`);
+    if (left > 0) throw new ProtocolError(`a message is longer than its fields: it has ${left} excess bytes`);
   }
 
   private take(size: number): number {

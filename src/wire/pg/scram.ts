@@ -1,12 +1,12 @@
 /**
  * The server's half of SCRAM-SHA-256, without channel binding.
  *
- *     client-first   n,,n=user,r=nonce                      n or y: how the client stands to channel binding
+ *     client-first   n,,n=user,r=nonce                      n or y: the client's support of channel binding
  *     server-first   r=nonce and more,s=salt,i=iterations
  *     client-final   c=biws,r=nonce and more,p=proof        c is the beginning of client-first in base64
  *     server-final   v=signature
  *
- * Messages are held as Latin-1, a character for each byte: what is signed is what came.
+ * Messages are kept as Latin-1, a character for each byte, because the signature covers the exact bytes.
  * @see https://www.rfc-editor.org/rfc/rfc5802#section-7
  */
 import { Buffer } from "node:buffer";
@@ -21,7 +21,7 @@ const CLIENT_FIRST_BARE = /^n=[^,\0]*,r=([\x21-\x2b\x2d-\x7e]+)(?:,[A-Za-z]=[^,\
 const CLIENT_FINAL = /^c=([^,]*),r=([^,]*)(?:,[A-Za-z]=[^,\0]+)*,p=([^,]*)$/;
 
 export class ScramExchange {
-  /** Nothing of it is a secret. */
+  /** The first message of the server. It contains no secret. */
   readonly serverFirst: Uint8Array;
   private readonly gs2Header: string;
   private readonly nonce: string;
@@ -29,20 +29,22 @@ export class ScramExchange {
   private readonly beginning: string;
 
   /**
-   * `serverNonce`: printable, and another one each time. The user's name in `clientFirst` is ignored, as in PostgreSQL: that of
-   * the start-up message counts.
-   * @throws {ProtocolError} 08P01, or 0A000 for what is not supported.
+   * `serverNonce`: printable, and different each time. The user's name in `clientFirst` is ignored, as in PostgreSQL:
+   * the name in the start-up message applies.
+   * @throws {ProtocolError} 08P01, or 0A000 for unsupported features.
    */
   constructor(clientFirst: Uint8Array, private readonly verifier: Verifier, serverNonce: string) {
     const text = latin1(clientFirst);
     const [header, flag, authorizedAs] = GS2_HEADER.exec(text) ?? [];
-    if (header === undefined) throw malformed("the first message begins with n,, or y,,");
-    if (flag.startsWith("p")) throw malformed(`the client asks for channel binding, which ${MECHANISM} does not have`);
+    if (header === undefined) throw malformed("the first message must begin with n,, or y,,");
+    if (flag.startsWith("p")) {
+      throw malformed(`the client requests channel binding, which ${MECHANISM} does not support`);
+    }
     if (authorizedAs !== undefined) throw unsupported("a log-in on behalf of another user");
     const bare = text.slice(header.length);
     if (bare.startsWith("m=")) throw unsupported("a mandatory extension of SCRAM");
     const [, clientNonce] = CLIENT_FIRST_BARE.exec(bare) ?? [];
-    if (clientNonce === undefined) throw malformed("n=USER,r=NONCE is expected in the first message");
+    if (clientNonce === undefined) throw malformed("invalid first message: expected n=USER,r=NONCE");
     this.gs2Header = header;
     this.nonce = clientNonce + serverNonce;
     const salt = Buffer.from(verifier.salt).toString("base64");
@@ -52,13 +54,13 @@ export class ScramExchange {
   }
 
   /**
-   * The client's proof as text, and its check, which gives server-final or undefined for a wrong proof.
+   * Returns the client's proof as text, and its check, which returns server-final or undefined for a wrong proof.
    * @throws {ProtocolError} 08P01
    */
   readFinal(clientFinal: Uint8Array): { text: string; check: () => Uint8Array | undefined } {
     const text = latin1(clientFinal);
     const [, binding, nonce, proofText] = CLIENT_FINAL.exec(text) ?? [];
-    if (proofText === undefined) throw malformed("c=HEADER,r=NONCE,p=PROOF is expected in the last message");
+    if (proofText === undefined) throw malformed("invalid last message: expected c=HEADER,r=NONCE,p=PROOF");
     if (binding !== Buffer.from(this.gs2Header).toString("base64")) {
       throw malformed("c= of the last message is not the beginning of the first one");
     }

@@ -12,26 +12,26 @@ const verifier = await deriveVerifier("pencil", Buffer.from("W22ZaJ0SNY7soEsUEjb
 const begin = (clientFirst: string) => new ScramExchange(Buffer.from(clientFirst, "latin1"), verifier, SERVER_NONCE);
 const text = (bytes: Uint8Array | undefined) => bytes && Buffer.from(bytes).toString("latin1");
 
-Deno.test("ScramExchange holds the conversation of RFC 7677", () => {
+Deno.test("ScramExchange conducts the conversation of RFC 7677", () => {
   const exchange = begin(`n,,n=user,r=${CLIENT_NONCE}`);
   assert.equal(text(exchange.serverFirst), `r=${NONCE},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096`);
   const proof = exchange.readFinal(Buffer.from(`c=biws,r=${NONCE},p=${PROOF}`));
   assert.equal(text(proof.check()), "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
 });
 
-Deno.test("ScramExchange finds a proof wrong that is another's", () => {
+Deno.test("ScramExchange refuses the proof of another conversation", () => {
   const exchange = begin(`n,,n=other,r=${CLIENT_NONCE}`);
   assert.equal(exchange.readFinal(Buffer.from(`c=biws,r=${NONCE},p=${PROOF}`)).check(), undefined);
 });
 
 const taken = [
-  { title: "no name of the user, as libpq sends none", first: `n,,n=,r=${CLIENT_NONCE}`, binding: "biws" },
-  { title: "a client that would bind to a channel, were it offered", first: "y,,n=,r=x", binding: "eSws" },
+  { title: "an empty user name, which libpq sends", first: `n,,n=,r=${CLIENT_NONCE}`, binding: "biws" },
+  { title: "a client that would support channel binding if it were offered", first: "y,,n=,r=x", binding: "eSws" },
   { title: "extensions", first: "n,,n=u,r=x,e=1,f=2=3", binding: "biws" },
   { title: "a name that is not UTF-8", first: "n,,n=\xff,r=x", binding: "biws" },
 ];
 for (const { title, first, binding } of taken) {
-  Deno.test(`ScramExchange takes ${title}`, () => {
+  Deno.test(`ScramExchange accepts ${title}`, () => {
     const exchange = begin(first);
     const nonce = text(exchange.serverFirst)!.slice(2).split(",")[0];
     assert.equal(exchange.readFinal(Buffer.from(`c=${binding},r=${nonce},p=${PROOF}`)).check(), undefined);
@@ -43,15 +43,15 @@ const refusedFirst = [
   { title: "a clear-text password", first: "quest\0" },
   { title: "another flag", first: "x,,n=u,r=x" },
   { title: "channel binding", first: "p=tls-server-end-point,,n=u,r=x" },
-  { title: "another user to act for", first: "n,a=admin,n=u,r=x", sqlState: "0A000" },
+  { title: "another user to act as", first: "n,a=admin,n=u,r=x", sqlState: "0A000" },
   { title: "a mandatory extension", first: "n,,m=x,n=u,r=x", sqlState: "0A000" },
   { title: "no name", first: "n,,r=x" },
   { title: "no nonce", first: "n,,n=u" },
   { title: "an empty nonce", first: "n,,n=u,r=" },
   { title: "a nonce that cannot be printed", first: "n,,n=u,r=a b" },
-  { title: "a nonce of other letters", first: "n,,n=u,r=\xe4" },
+  { title: "a nonce with letters that are not ASCII", first: "n,,n=u,r=\xe4" },
   { title: "a zero byte", first: "n,,n=u\0,r=x" },
-  { title: "what is no attribute behind the nonce", first: "n,,n=u,r=x,yz" },
+  { title: "an invalid attribute after the nonce", first: "n,,n=u,r=x,yz" },
 ];
 for (const { title, first, sqlState = "08P01" } of refusedFirst) {
   Deno.test(`ScramExchange refuses ${title} in the first message`, () =>
@@ -69,7 +69,7 @@ const refusedFinal = [
   { title: "a long proof", final: `c=biws,r=${NONCE},p=AAAA${PROOF}` },
   { title: "a proof without its padding", final: `c=biws,r=${NONCE},p=${PROOF.slice(0, -1)}` },
   { title: "a proof that is not base64", final: `c=biws,r=${NONCE},p=${PROOF.replace("d", "*")}` },
-  { title: "more behind the proof", final: `c=biws,r=${NONCE},p=${PROOF},x=1` },
+  { title: "data after the proof", final: `c=biws,r=${NONCE},p=${PROOF},x=1` },
 ];
 for (const { title, final } of refusedFinal) {
   Deno.test(`ScramExchange refuses ${title} in the last message`, () => {

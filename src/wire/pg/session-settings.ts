@@ -1,7 +1,7 @@
 /** Settings of a session, made by the start-up message and by SET. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 
-/** Parameters of a start-up message that are no settings. */
+/** Parameters of a start-up message that are not settings. */
 const NO_SETTINGS = new Set(["user", "database", "options", "replication"]);
 
 /** Limits, because any name can be set. */
@@ -12,13 +12,16 @@ export class SessionSettings {
   readonly values: Map<string, string>;
   /** From the start-up message. RESET restores them. */
   private readonly start: ReadonlyMap<string, string>;
-  /** What SET LOCAL has replaced, to be restored at the end of the transaction; undefined if it was not set. */
+  /**
+   * Values that SET LOCAL has replaced, to be restored at the end of the transaction. Undefined if the setting was not
+   * set.
+   */
   private readonly replaced = new Map<string, string | undefined>();
   statementTimeoutMs = 0;
   /** True if client_min_messages is info or lower: progress of long statements is sent as notices. */
   tellsProgress = false;
 
-  /** Tells the client a changed setting. */
+  /** Reports a changed setting to the client. */
   report?: (name: string, value: string) => void;
   private reported = "";
 
@@ -39,7 +42,7 @@ export class SessionSettings {
   set(name: string, value: string, { isLocal, at }: { isLocal: boolean; at: number }): void {
     const key = name.toLowerCase();
     if (value.length > VALUE_LENGTH_MAX || (this.values.size >= SETTINGS_MAX && !this.values.has(key))) {
-      const message = `a session has at most ${SETTINGS_MAX} settings of ${VALUE_LENGTH_MAX} characters each`;
+      const message = `a session can have at most ${SETTINGS_MAX} settings of ${VALUE_LENGTH_MAX} characters each`;
       throw new SqlError(message, at, SQLSTATE.programLimitExceeded);
     }
     const before = this.replaced.has(key) ? this.replaced.get(key) : this.values.get(key);
@@ -60,7 +63,7 @@ export class SessionSettings {
     this.follow();
   }
 
-  /** Restores what the session began with; without a name, of all settings. */
+  /** Restores the initial value of a setting, or of all settings without a name. */
   reset(name?: string): void {
     if (name === undefined) return this.resetAll();
     const key = name.toLowerCase(), start = this.start.get(key);
@@ -77,7 +80,10 @@ export class SessionSettings {
     this.follow();
   }
 
-  /** Derives what is used often, and reports a new `application_name` to the client, as PostgreSQL does. */
+  /**
+   * Computes derived values that are used often, and reports a new `application_name` to the client, as PostgreSQL
+   * does.
+   */
   private follow(): void {
     const reported = this.values.get(REPORTED) ?? "";
     if (reported !== this.reported) this.report?.(REPORTED, reported);
@@ -108,7 +114,7 @@ function parseTimeoutMs(text: string, at: number): number {
   const match = /^\s*(\d{1,12}(?:\.\d{1,9})?)\s*(us|ms|s|min|h|d)?\s*$/.exec(text);
   if (match === null) {
     throw new SqlError(
-      `'${text}' is no value for statement_timeout: milliseconds are expected`,
+      `invalid statement_timeout '${text}': expected milliseconds`,
       at,
       SQLSTATE.invalidParameter,
     );

@@ -5,10 +5,12 @@ import { tlsSettings } from "../tls/settings.ts";
 
 const settings = {
   enabled: bool("pg.enabled", true, "PostgreSQL wire protocol."),
-  address: address("pg.net.bind.to", "0.0.0.0:8812", "Where the PostgreSQL wire listens.", { aliases: ["pg.bind.to"] }),
+  address: address("pg.net.bind.to", "0.0.0.0:8812", "Address of the PostgreSQL wire.", { aliases: ["pg.bind.to"] }),
   user: text("pg.user", "admin", "User name.", { reloadable: true }),
   password: text("pg.password", "quest", "Password of pg.user.", { secret: true, reloadable: true }),
-  readonlyEnabled: bool("pg.readonly.user.enabled", false, "A second user who may only read.", { reloadable: true }),
+  readonlyEnabled: bool("pg.readonly.user.enabled", false, "A second user with read-only access.", {
+    reloadable: true,
+  }),
   readonlyUser: text("pg.readonly.user", "user", "Name of the second user.", { reloadable: true }),
   readonlyPassword: text("pg.readonly.password", "quest", "Password of pg.readonly.user.", {
     secret: true,
@@ -18,30 +20,35 @@ const settings = {
     "pg.auth.method",
     ["scram-sha-256", "password"],
     "scram-sha-256",
-    "How clients prove their password: by SCRAM-SHA-256, which never sends it, or password: in clear text, for drivers " +
+    "How clients authenticate: by SCRAM-SHA-256, which never sends the password, or by password in clear text, for drivers " +
       "without SCRAM.",
     { reloadable: true },
   ),
   scramIterations: int(
     "pg.auth.scram.iterations",
     4096,
-    "Rounds of SCRAM-SHA-256: more slow down guessing, and every log-in.",
+    "Iterations of SCRAM-SHA-256. More slow down guessing, and also every log-in.",
     {
       min: 4096,
       max: 1_000_000,
       reloadable: true,
     },
   ),
-  readOnly: bool("pg.security.readonly", false, "Refuses every change over the PostgreSQL wire."),
-  connectionLimit: int("pg.net.connection.limit", 64, "Most connections; one more is refused with an error.", {
-    min: 1,
-    reloadable: true,
-    aliases: ["pg.net.active.connection.limit"],
-  }),
+  readOnly: bool("pg.security.readonly", false, "Refuses all changes over the PostgreSQL wire."),
+  connectionLimit: int(
+    "pg.net.connection.limit",
+    64,
+    "Maximum number of connections. Further ones are refused with an error.",
+    {
+      min: 1,
+      reloadable: true,
+      aliases: ["pg.net.active.connection.limit"],
+    },
+  ),
   idleTimeoutMs: ms(
     "pg.net.connection.timeout",
     "5m",
-    "A connection without a message for this long is closed; 0: never.",
+    "A connection without a message for this time is closed; 0: never.",
     {
       aliases: ["pg.net.idle.timeout"],
     },
@@ -49,19 +56,24 @@ const settings = {
   logInTimeoutMs: ms(
     "pg.login.timeout",
     "10s",
-    "A client that has not logged in after this long is sent away; 0: never.",
+    "A client that has not logged in within this time is disconnected; 0: never.",
     {
       reloadable: true,
     },
   ),
-  namedStatementLimit: int("pg.named.statement.limit", 10_000, "Most named prepared statements of one connection.", {
-    min: 1,
-    reloadable: true,
-  }),
+  namedStatementLimit: int(
+    "pg.named.statement.limit",
+    10_000,
+    "Maximum number of named prepared statements of one connection.",
+    {
+      min: 1,
+      reloadable: true,
+    },
+  ),
   sendSizeBytes: size(
     "pg.send.buffer.size",
     "64k",
-    "Answers to small messages are sent together until they are of this size.",
+    "Answers to small messages are buffered up to this size.",
     {
       min: 1024,
       reloadable: true,
@@ -70,18 +82,18 @@ const settings = {
   receiveSizeBytes: size(
     "pg.recv.buffer.size",
     "64k",
-    "Most bytes of a client that are read at once, but for longer messages.",
+    "Maximum number of bytes that are read from a client at a time, except for longer messages.",
     {
       min: 16_384,
     },
   ),
-  messageSizeMax: size("pg.message.size.max", "64m", "Longest message of a client.", { min: 65_536 }),
+  messageSizeMax: size("pg.message.size.max", "64m", "Maximum size of a client's message.", { min: 65_536 }),
 };
 
 /** Keys of QuestDB that are ignored here. */
 const ignoredKeys = [
-  ignored("pg.net.connection.queue.timeout", "5m", "a connection above the limit is refused at once"),
-  ignored("pg.net.connection.hint", "false", "the system holds the connections that are not accepted yet"),
+  ignored("pg.net.connection.queue.timeout", "5m", "a connection above the limit is refused immediately"),
+  ignored("pg.net.connection.hint", "false", "the system queues connections that are not accepted yet"),
 ];
 
 export const pgSettings = {

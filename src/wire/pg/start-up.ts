@@ -10,7 +10,7 @@ import { SessionSettings } from "./session-settings.ts";
 
 /** Limit of the messages before a password. */
 export const START_UP_SIZE_MAX = 10_000;
-/** Limit of passwords, as in PostgreSQL: tokens with many groups have some KiB. */
+/** Maximum size of passwords, as in PostgreSQL. Tokens with many groups have some KiB. */
 const PASSWORD_SIZE_MAX = 65_535;
 const VERSION_3_0 = 3 << 16;
 
@@ -23,8 +23,8 @@ export interface LogIn {
 type Cancel = Extract<StartUp, { tag: "cancel" }>;
 
 /**
- * Answers until the client is authenticated. The caller sends ParameterStatus and the rest. Undefined if the client has
- * disconnected.
+ * Handles messages until the client is authenticated. The caller sends ParameterStatus and the rest. Undefined if the
+ * client has disconnected.
  * @throws {FatalError} to be sent to the client.
  */
 export async function startUp(
@@ -39,14 +39,14 @@ export async function startUp(
   switch (message.tag) {
     case "sslRequest":
     case "gssRequest":
-      throw new FatalError("encryption has been agreed on already: expected a start-up message");
+      throw new FatalError("the connection is already encrypted: expected a start-up message");
     case "cancel":
       // Allowed without TLS even if it is required, as in PostgreSQL: most clients cancel without it.
       return message;
     case "startUp":
       if (gate.options.requiresTls && !isEncrypted) {
         throw new FatalError(
-          "this server takes only clients with TLS (pg.tls.required): connect with sslmode=require or stricter",
+          "this server requires TLS (pg.tls.required): connect with sslmode=require or stricter",
           PG_SQLSTATE.invalidAuthorization,
         );
       }
@@ -63,7 +63,7 @@ async function logIn(
   isEncrypted: boolean,
 ): Promise<LogIn | undefined> {
   if (major !== 3) {
-    throw new FatalError(`protocol ${major}.${minor} is not spoken here: known is 3.0`, SQLSTATE.featureNotSupported);
+    throw new FatalError(`protocol ${major}.${minor} is not supported: expected 3.0`, SQLSTATE.featureNotSupported);
   }
   input.endStartUp(PASSWORD_SIZE_MAX);
   const unknownOptions = [...parameters.keys()].filter((name) => name.startsWith("_pq_."));

@@ -28,7 +28,10 @@ function usersOf(options: PgOptions): User[] {
 }
 
 export class ConfiguredAccounts implements Accounts {
-  /** Salts are derived from it and the user's name, so that those of unknown users look alike and do not change. */
+  /**
+   * Salts are derived from the secret and the user's name, so that salts of unknown users look like real ones and do
+   * not change.
+   */
   private readonly secret = randomBytes(32);
   private derivedFrom = "";
   private derived = Promise.resolve(new Map<string, Verifier>());
@@ -40,7 +43,7 @@ export class ConfiguredAccounts implements Accounts {
   }
 
   warmUp(): void {
-    // The first log-in waits for it, tries again where it fails, and tells why.
+    // The first log-in waits for the derivation, and repeats and reports a failure.
     if (this.options.authMethod !== "password") this.current().catch(() => {});
   }
 
@@ -72,7 +75,7 @@ export class ConfiguredAccounts implements Accounts {
     return verifiers.get(name) ?? mockVerifier(this.saltOf(name), this.iterations);
   }
 
-  /** By the users' names. Derived once, and again when a setting has changed. */
+  /** Verifiers by user name. Derived once, and again when a setting has changed. */
   private async current(): Promise<Map<string, Verifier>> {
     const users = usersOf(this.options), { iterations } = this;
     const from = JSON.stringify([iterations, users.map(({ name, password }) => [name, password])]);

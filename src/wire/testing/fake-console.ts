@@ -1,4 +1,4 @@
-/** A console of one script, for tests of what serves it. */
+/** A console of one script, for tests of the HTTP server. */
 import { gzipSync } from "node:zlib";
 import type { ConsoleFiles } from "../http/mod.ts";
 

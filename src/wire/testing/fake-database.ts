@@ -1,4 +1,7 @@
-/** A database for tests of the wires: the test says how a statement is answered, and batches are encoded as by the engine. */
+/**
+ * A database for tests of the wires. The test determines the answer of a statement, and batches are encoded as by the
+ * engine.
+ */
 import type {
   Answer,
   Chunk,

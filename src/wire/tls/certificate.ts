@@ -18,7 +18,7 @@ export interface CertificateLog {
   error(message: string): void;
 }
 
-/** The log warns when less time than this is left. */
+/** The log warns when the certificate expires within this time. */
 const WARNING_MS = 14 * 86_400_000;
 
 export interface Pem {
@@ -40,7 +40,7 @@ export class Certificate {
   #loaded: Loaded;
   /** State of both files when they were last checked. */
   #seen: string;
-  /** The files have changed, and the change may be incomplete. */
+  /** True if the files have changed and the change may be incomplete. */
   #isSettling = false;
   readonly #onChange: (() => void)[] = [];
 
@@ -85,7 +85,7 @@ export class Certificate {
       this.#loaded = loaded;
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      this.log.error(`the certificate in use stays: ${error.message}`);
+      this.log.error(`the previous certificate stays in use: ${error.message}`);
       return false;
     }
     for (const tell of this.#onChange) tell();
@@ -137,12 +137,12 @@ function load({ certPath, keyPath, certSetting, keySetting }: CertificateFiles):
   if (!leaf.checkPrivateKey(privateKey)) {
     throw new ConfigError(
       keySetting,
-      `${keySetting}: the key in ${keyPath} is not that of the certificate in ${certPath}`,
+      `${keySetting}: the key in ${keyPath} does not belong to the certificate in ${certPath}`,
     );
   }
   const startsAtMs = Math.max(...certificates.map(({ validFrom }) => Date.parse(validFrom)));
   if (startsAtMs > Date.now()) {
-    throw new ConfigError(certSetting, `${certSetting}: ${certPath} is valid from ${dayOf(startsAtMs)} only`);
+    throw new ConfigError(certSetting, `${certSetting}: ${certPath} is not valid before ${dayOf(startsAtMs)}`);
   }
   return {
     context: contextOf({ cert, key }),
@@ -155,7 +155,7 @@ function readText(setting: string, path: string): string {
   try {
     return Deno.readTextFileSync(path);
   } catch (error) {
-    const reason = error instanceof Deno.errors.NotFound ? "there is no such file" : (error as Error).message;
+    const reason = error instanceof Deno.errors.NotFound ? "the file does not exist" : (error as Error).message;
     throw new ConfigError(setting, `${setting}: ${path} cannot be read: ${reason}`);
   }
 }

@@ -1,4 +1,4 @@
-/** The certificates of all listeners, as the settings name them. */
+/** The certificates of all listeners, according to the settings. */
 import type { Config } from "../../config/mod.ts";
 import { ConfigError } from "../../errors.ts";
 import { healthSettings } from "../health/settings.ts";
@@ -25,7 +25,7 @@ function servesTls(config: Config, listener: TlsListener): boolean {
   return config.get(tlsSettings[listener].enabled) ?? config.get(tlsSettings.shared.enabled);
 }
 
-/** Files of a listener's certificate; undefined: no TLS. @throws {ConfigError} if a file is not set */
+/** Files of a listener's certificate. Undefined if TLS is off. @throws {ConfigError} if a file is not set */
 export function certificateFiles(config: Config, listener: TlsListener): CertificateFiles | undefined {
   if (!servesTls(config, listener)) return undefined;
   const [certPath, certSetting] = pathOf(config, listener, "cert");
@@ -33,11 +33,11 @@ export function certificateFiles(config: Config, listener: TlsListener): Certifi
   return { certPath, certSetting, keyPath, keySetting };
 }
 
-/** Reasons why listeners cannot serve TLS as the settings say. */
+/** Reasons why listeners cannot serve TLS according to the settings. */
 export function certificateFaults(config: Config): ConfigError[] {
   const faults = new Map<string, ConfigError>();
   if (config.get(pgSettings.enabled) && config.get(tlsSettings.pg.required) && !servesTls(config, "pg")) {
-    const message = "pg.tls.required: nobody could connect, as TLS is off: set pg.tls.enabled=true";
+    const message = "pg.tls.required: no client could connect, because TLS is off: set pg.tls.enabled=true";
     faults.set(message, new ConfigError("pg.tls.required", message));
   }
   for (const [listener, isOn] of Object.entries(LISTENERS)) {
@@ -59,7 +59,10 @@ function pathOf(config: Config, listener: TlsListener, name: "cert" | "key"): [p
   const path = config.get(setting);
   if (path !== "") return [path, setting.key];
   const wire = LISTENERS[listener].key.replace(".enabled", "");
-  throw new ConfigError(shared.key, `${shared.key}: found nothing, expected a PEM file, as TLS is on for ${wire}`);
+  throw new ConfigError(
+    shared.key,
+    `${shared.key}: found an empty value, expected a PEM file, because TLS is on for ${wire}`,
+  );
 }
 
 /** Holds one certificate for each pair of files, shared by all listeners that use it. */
@@ -74,7 +77,7 @@ export class Certificates {
     Deno.unrefTimer(this.#timer as unknown as number);
   }
 
-  /** Undefined: this listener has no TLS. @throws {ConfigError} */
+  /** Undefined if the listener has no TLS. @throws {ConfigError} */
   of(listener: TlsListener): Certificate | undefined {
     const files = certificateFiles(this.config, listener);
     if (files === undefined) return undefined;

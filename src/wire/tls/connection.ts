@@ -25,7 +25,7 @@ export interface SecureConnection extends ByteConnection {
 }
 
 const BUFFER_BYTES = 65_536;
-/** For connections with little traffic: the read buffer exists all the time. */
+/** For connections with little traffic, because the read buffer exists all the time. */
 const SMALL_BUFFER_BYTES = 4_096;
 /** A client that has not completed its handshake by then is disconnected. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -80,7 +80,7 @@ class TlsConnection implements SecureConnection {
     }, timeoutMs);
     this.#socket.once("secure", () => resolve(this.#socket.alpnProtocol || undefined));
     for (const source of [this.#socket, this.#raw]) source.once("error", ({ message }) => fail(message));
-    const left = () => fail("the client left before the end of the handshake");
+    const left = () => fail("the client disconnected before the end of the handshake");
     this.#socket.once("end", left);
     this.#socket.once("close", left);
     this.#raw.once("close", left);

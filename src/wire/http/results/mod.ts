@@ -14,19 +14,19 @@ export { SpooledResult } from "./result.ts";
 export { resultSettings } from "./settings.ts";
 export { BLOCK_BYTES } from "./spool.ts";
 
-/** A running statement that nobody asks about for so long is cancelled: its page is gone. */
+/** A running statement is cancelled after this time without a request, because its page has been closed. */
 const ABANDONED_MS = 60_000;
 const LOOK_MS = 5_000;
 
 export class Results {
-  /** The one that was read longest ago first. */
+  /** In order of the last read, oldest first. */
   private readonly byId = new Map<string, SpooledResult>();
   private readonly directory: string;
   private readonly ready: Promise<void>;
   private readonly timer: ReturnType<typeof setInterval>;
   private isClosed = false;
 
-  /** `onError`: for files that cannot be removed. */
+  /** `onError`: called for files that cannot be removed. */
   constructor(
     private readonly config: Config,
     private readonly onError: (error: unknown) => void,
@@ -34,15 +34,15 @@ export class Results {
   ) {
     this.directory = join(config.root, "tmp", "results");
     this.ready = this.clear();
-    // It is awaited, and its failure told, when the first result is made.
+    // It is awaited, and its failure reported, when the first result is created.
     this.ready.catch(() => {});
     this.timer = setInterval(() => this.removeIdle(), LOOK_MS);
     Deno.unrefTimer(this.timer as unknown as number);
   }
 
   /**
-   * Makes an empty result.
-   * @throws {SqlError} if the owner has too many that are running, or the server ends.
+   * Creates an empty result.
+   * @throws {SqlError} if the owner has too many running ones, or the server is closing.
    */
   async begin(owner: Identity): Promise<SpooledResult> {
     await this.ready;
@@ -53,7 +53,7 @@ export class Results {
       const oldest = own.find(({ state }) => state !== "running");
       if (oldest === undefined) {
         throw new SqlError(
-          `${own.length} statements of ${owner.name} run, the most that ${resultSettings.userCountMax.key} allows`,
+          `too many running statements of ${owner.name}: ${own.length}, the maximum of ${resultSettings.userCountMax.key}`,
           0,
           SQLSTATE.programLimitExceeded,
         );
@@ -65,7 +65,7 @@ export class Results {
     return result;
   }
 
-  /** Undefined if there is none, it has expired, or it is of another identity. */
+  /** Undefined if it does not exist, has expired, or belongs to another identity. */
   find(id: string, identity: Identity): SpooledResult | undefined {
     const result = this.byId.get(id);
     if (result === undefined || !result.isOf(identity)) return undefined;
@@ -120,7 +120,7 @@ export class Results {
     return [...this.byId.values()].filter((result) => result.isOf(owner));
   }
 
-  /** Removes what a killed process has left. */
+  /** Removes files of a process that was killed. */
   private async clear(): Promise<void> {
     try {
       await Deno.remove(this.directory, { recursive: true });

@@ -1,4 +1,4 @@
-/** One statement and its rows, which are spooled as fast as they come. */
+/** One statement and its rows, which are spooled as fast as they are produced. */
 import type { Answer, Chunk, ExplainedPlan, Identity, ResultColumn, StatementProgress } from "../../../api.ts";
 import { SqlError, SQLSTATE } from "../../../errors.ts";
 import type { Spool } from "./spool.ts";
@@ -9,13 +9,13 @@ export class SpooledResult {
   readonly controller = new AbortController();
   columns: readonly ResultColumn[] | undefined;
   timestamp = -1;
-  /** Of EXPLAIN. */
+  /** For EXPLAIN. */
   explained: ExplainedPlan | undefined;
   /** The answer of a statement without rows. */
   done: Extract<Answer, { kind: "done" }> | undefined;
-  /** What the statement failed with. */
+  /** The error with which the statement failed. */
   error: unknown;
-  /** Key of the setting that left rows out. */
+  /** Key of the setting that limited the rows. */
   cutBy: string | undefined;
   progress: (() => StatementProgress) | undefined;
   executeNs = 0;
@@ -36,8 +36,8 @@ export class SpooledResult {
   }
 
   /**
-   * Runs the statement to its end. Failures are kept in `error`. `limit`: called after each chunk, tells which setting
-   * forbids more rows.
+   * Runs the statement to its end. Failures are stored in `error`. `limit`: called after each chunk; returns the
+   * setting that forbids more rows.
    */
   async fill(execute: () => Promise<Answer>, limit: (chunk: Chunk) => string | undefined): Promise<void> {
     const startedMs = performance.now();

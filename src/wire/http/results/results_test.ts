@@ -72,7 +72,7 @@ interface ResultReply {
 
 type Ask = (method: string, parameters: Record<string, string>) => Promise<[status: number, body: ResultReply]>;
 
-/** 1 MiB of these rows of one LONG is some 100,000 rows. */
+/** 1 MiB of these rows of one LONG is about 100,000 rows. */
 const STATEMENTS: Record<string, FakeStatement> = {
   few: { rowCount: 3 },
   many: { rowCount: 300_000, chunkRows: 5_000 },
@@ -107,7 +107,7 @@ async function withServer(
   });
 }
 
-Deno.test("a small result comes whole and is not kept", () =>
+Deno.test("a small result is sent completely and is not stored", () =>
   withServer(async (ask, _, root) => {
     const [, { id, state, rows, dataset, columns }] = await ask("POST", { query: "few", wait: "5000" });
     assert.deepEqual([id, state, rows, dataset], [undefined, "done", 3, [["1"], ["2"], ["3"]]]);
@@ -134,7 +134,7 @@ Deno.test("a large result is spooled, read in any order, and removed", () =>
     assert.equal(filesIn(root), 0);
     const [status, { error }] = await ask("GET", { id });
     assert.equal(status, 404);
-    assert.match(error!, /not read for 15 minutes/);
+    assert.match(error!, /removed after 15 minutes without a read/);
   }));
 
 Deno.test("a result can be read while its statement runs, and DELETE cancels that", async () => {
@@ -155,7 +155,7 @@ Deno.test("a result can be read while its statement runs, and DELETE cancels tha
   );
 });
 
-Deno.test("failures are told with their status and position, at once or later", () =>
+Deno.test("failures are reported with their status and position, immediately or later", () =>
   withServer(async (ask, _, root) => {
     const failed = { error: "a row is broken", position: 7 };
     assert.deepEqual(await ask("POST", { query: "broken", wait: "5000" }), [400, { query: "broken", ...failed }]);
@@ -165,7 +165,7 @@ Deno.test("failures are told with their status and position, at once or later", 
     assert.equal(filesIn(root), 0);
   }));
 
-Deno.test("a result is limited in size and says by which setting", () =>
+Deno.test("a result is limited in size and reports the limiting setting", () =>
   withServer(
     async (ask) => {
       const [, { state, rows, cutBy }] = await ask("POST", { query: "many", wait: "20000" });
@@ -176,7 +176,7 @@ Deno.test("a result is limited in size and says by which setting", () =>
     { "http.results.size.max": "1200k" },
   ));
 
-Deno.test("more results than one user may have remove the oldest", () =>
+Deno.test("more results than one user may have replace the oldest", () =>
   withServer(
     async (ask, _, root) => {
       const ids: string[] = [];
@@ -243,7 +243,7 @@ Deno.test("Results belong to one identity, expire when idle, and do not outlive 
     assert.deepEqual(failures, []);
   }));
 
-Deno.test("a failed write is told as what it is", () =>
+Deno.test("a failed write is reported as such", () =>
   inDirectory(async (directory) => {
     const spool = new Spool(join(directory, "spool"));
     const open = Deno.open;

@@ -1,18 +1,19 @@
 /**
- * Encoded rows of one result: the first ones in memory, all of them in a file once they are many. Rows are lines of JSON, `[…]`,
- * joined by a comma and a line feed (`isLines` of the encoding). Files are read and written by asynchronous calls only.
+ * Encoded rows of one result. The first ones are in memory; once there are many, all are in a file. Rows are lines of
+ * JSON, `[…]`, joined by a comma and a line feed (`isLines` of the encoding). Files are read and written only by
+ * asynchronous calls.
  */
 import { dirname } from "node:path";
 import { asDiskFull, assert } from "../../../errors.ts";
 
-/** Rows that follow each other in the file, or in memory while there is none. */
+/** Consecutive rows in the file, or in memory if there is no file yet. */
 interface Block {
   firstRow: number;
   rowCount: number;
-  /** In the file. */
+  /** Position in the file. */
   position: number;
   sizeBytes: number;
-  /** With their separators, until it is written. */
+  /** The rows with their separators, until they are written. */
   parts?: Uint8Array[];
 }
 
@@ -22,9 +23,9 @@ export interface RowRange {
   parts: Uint8Array[];
 }
 
-/** Smaller results make no file. */
+/** Smaller results need no file. */
 export const MEMORY_BYTES = 1 << 20;
-/** Size of a block, approximately: each part of the file that is read as a whole. */
+/** Approximate size of a block, which is the unit of reads from the file. */
 export const BLOCK_BYTES = 256 << 10;
 /** A range ends with the block in which it exceeds this size, but has at least one row. */
 const RANGE_BYTES_MAX = 4 << 20;
@@ -36,7 +37,7 @@ export class Spool {
   rowCount = 0;
   sizeBytes = 0;
   private readonly blocks: Block[] = [];
-  /** The first block that is not written. */
+  /** Index of the first block that is not written. */
   private written = 0;
   private file: Deno.FsFile | undefined;
   private hasFile = false;
@@ -45,12 +46,12 @@ export class Spool {
   constructor(readonly path: string) {}
 
   /**
-   * Adds a chunk of the encoder. Resolves when the next one may come.
+   * Adds a chunk of the encoder. Resolves when the next one can be added.
    * @throws {DiskFullError}
    */
   async add(bytes: Uint8Array, rowCount: number): Promise<void> {
     if (rowCount === 0 || this.isRemoved) return;
-    // A separator precedes all rows but the first. A view of shared memory would change.
+    // A separator precedes all rows except the first. A copy is needed, because shared memory would change.
     const rows = this.rowCount === 0 ? bytes.slice() : bytes.slice(SEPARATOR.length);
     const last = this.blocks.at(-1);
     if (last?.parts !== undefined && last.sizeBytes + rows.length <= BLOCK_BYTES) {
@@ -66,7 +67,7 @@ export class Spool {
     if (this.sizeBytes > MEMORY_BYTES) await this.write(this.blocks.length - 1);
   }
 
-  /** No more rows come. */
+  /** Called after the last row. */
   async end(): Promise<void> {
     try {
       if (this.hasFile && !this.isRemoved) await this.write(this.blocks.length);
@@ -76,12 +77,12 @@ export class Spool {
     }
   }
 
-  /** All rows are in memory. */
+  /** True if all rows are in memory. */
   get isInMemory(): boolean {
     return !this.hasFile;
   }
 
-  /** The rows from `first` on, at most `count` and some megabytes of them: fewer where there are no more yet. */
+  /** Returns the rows from `first` on: at most `count`, at most some megabytes, and only those that already exist. */
   async read(first: number, count: number): Promise<RowRange> {
     const range: RowRange = { rowCount: 0, parts: [] };
     const end = Math.min(this.rowCount, first + count);
@@ -139,13 +140,13 @@ export class Spool {
         block.parts = undefined;
       }
     } catch (error) {
-      // A removal closes the file.
+      // The error is expected if a removal has closed the file.
       if (!this.isRemoved) throw asDiskFull(this.path, error);
     }
   }
 
   private async readBlock({ position, sizeBytes }: Block): Promise<Uint8Array> {
-    // A file of its own, as reading moves the position.
+    // Opens the file separately, because reading moves the position.
     using file = await Deno.open(this.path);
     await file.seek(position, Deno.SeekMode.Start);
     const bytes = new Uint8Array(sizeBytes);
@@ -173,13 +174,13 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return all;
 }
 
-/** Rows [from, to) of a block. Line feeds are only between rows. */
+/** Rows [from, to) of a block. Line feeds occur only between rows. */
 function rowsOf(bytes: Uint8Array, from: number, to: number, rowCount: number): Uint8Array {
   let start = 0;
   for (let row = 0; row < from; row++) start = bytes.indexOf(LINE_FEED, start) + 1;
   if (to === rowCount) return bytes.subarray(start);
   let end = start;
   for (let row = from; row < to; row++) end = bytes.indexOf(LINE_FEED, end) + 1;
-  assert(end > start, "a block has fewer rows than its index says");
+  assert(end > start, "a block has fewer rows than in its index");
   return bytes.subarray(start, end - SEPARATOR.length);
 }

@@ -1,16 +1,16 @@
-/** GET /chk?j=TABLE: tells whether a table exists. */
+/** GET /chk?j=TABLE: reports whether a table exists. */
 import { list } from "../../../config/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import { type Reply, textReply } from "../../http1/mod.ts";
 import { documentReply } from "../reply.ts";
 
 const settings = {
-  paths: list("http.context.table.status", "/chk", "Paths of the endpoint that tells whether a table exists."),
+  paths: list("http.context.table.status", "/chk", "Paths of the endpoint that reports whether a table exists."),
 };
 
 export const chk: Route = {
   name: "chk",
-  summary: "tells whether the table exists",
+  summary: "reports whether a table exists",
   usage: "GET /chk?j=TABLE",
   paths: settings.paths,
   settings,

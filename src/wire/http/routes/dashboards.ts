@@ -17,14 +17,14 @@ export const dashboards: Route = {
   open: false,
 };
 
-/** Some more than the longest definition in JSON. */
+/** Slightly more than the longest definition in JSON. */
 const BODY_SIZE_MAX = 2 << 20;
 const STATUS: Record<string, number> = {
   [SQLSTATE.serializationFailure]: 409,
   [SQLSTATE.undefinedObject]: 404,
 };
 
-/** With `id` one dashboard, otherwise a list without definitions. */
+/** With `id`, returns one dashboard, otherwise a list without definitions. */
 function read(call: Call): Promise<Reply> {
   const { database, identity, parameters } = call;
   return answered(async () => {
@@ -34,13 +34,15 @@ function read(call: Call): Promise<Reply> {
     }
     const found = await database.dashboards.read(identity, id);
     if (found === undefined) {
-      throw new SqlError(`there is no dashboard ${id} that you may see`, -1, SQLSTATE.undefinedObject);
+      throw new SqlError(`dashboard ${id} does not exist, or is not shared with you`, -1, SQLSTATE.undefinedObject);
     }
     return shown(call, found);
   });
 }
 
-/** The body is JSON: `{"name": …, "definition": …, "sharedWith": […]}`, and `id` and `version` of the one that is replaced. */
+/**
+ * The body is JSON: `{"name": …, "definition": …, "sharedWith": […]}`, with `id` and `version` to replace a dashboard.
+ */
 async function save(call: Call): Promise<Reply> {
   const refusal = foreignChange(call);
   if (refusal !== undefined) return textReply(403, refusal);
@@ -73,7 +75,7 @@ const shown = <T extends DashboardHead>({ options }: Call, one: T): T => ({
   canEdit: one.canEdit && !isReadOnly(options.config),
 });
 
-/** A text tells what is wrong with the body. */
+/** Returns a text if the body is invalid. */
 function saveOf(bytes: Uint8Array): DashboardSave | string {
   let body: Partial<Record<keyof DashboardSave, unknown>>;
   try {

@@ -18,14 +18,14 @@ const settings = {
   inFlightMax: int(
     "http.json.query.connection.limit",
     -1,
-    "Most /exec requests in flight; one more is answered 429. -1: no limit of their own.",
+    "Maximum number of /exec requests in flight. Further ones are answered 429. -1: no separate limit.",
     { min: -1, reloadable: true },
   ),
 };
 
 export const exec: Route = {
   name: "exec",
-  summary: "runs a statement, answers in JSON",
+  summary: "runs a statement and answers in JSON",
   paths: settings.paths,
   settings,
   inFlightMax: settings.inFlightMax,
@@ -58,7 +58,7 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
     const options = waitOptions(call, timeoutMs);
     const { prepared, values } = await prepareWith(session, query, args, options);
     if (prepared.category === "empty") {
-      if (query.trim().startsWith(";")) throw new SqlError("a statement is expected before ';'", 0);
+      if (query.trim().startsWith(";")) throw new SqlError("expected a statement before ';'", 0);
       count.end("queriesFailed");
       return emptyQuery(query);
     }
@@ -128,7 +128,7 @@ function emptyQuery(query: string): Reply {
   return jsonReply(JSON.stringify({ error: "empty query", query, position: "0" }));
 }
 
-/** Indices of the columns in `cols`; undefined for all columns; the name of an unknown column. */
+/** Indices of the columns in `cols`, undefined for all columns, or the name of an unknown column. */
 function chooseColumns(prepared: Prepared, cols: string | undefined): number[] | undefined | string {
   if (cols === undefined || cols === "" || prepared.columns === undefined) return undefined;
   const chosen: number[] = [];
@@ -188,7 +188,7 @@ function timings(call: Call, prepared: Prepared, compiledMs: number): string {
   return `,"timings":{"authentication":${call.authenticationNs},"compiler":${compiler},"execute":${execute},"count":0}`;
 }
 
-/** Every query is compiled. */
+/** The reply is the same for every query, because every query is compiled. */
 function explain(call: Call): string {
   return call.parameters.isTrue("explain") ? ',"explain":{"jitCompiled":true}' : "";
 }

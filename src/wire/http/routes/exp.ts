@@ -26,13 +26,13 @@ const settings = {
   inFlightMax: int(
     "http.export.connection.limit",
     -1,
-    "Most /exp requests in flight; one more is answered 429. -1: no limit of their own.",
+    "Maximum number of /exp requests in flight. Further ones are answered 429. -1: no separate limit.",
     { min: -1, reloadable: true },
   ),
   timeoutMs: ms(
     "http.export.timeout",
     "300s",
-    "A Parquet export that takes longer is ended, whatever query.timeout is; 0: query.timeout holds.",
+    "Time limit of a Parquet export, in place of query.timeout; 0: query.timeout applies.",
   ),
   codec: oneOf(
     "cairo.parquet.export.compression.codec",
@@ -66,12 +66,12 @@ async function exportRows(call: Call): Promise<Reply> {
   try {
     const format = (parameters.get("fmt") ?? "csv").toLowerCase();
     if (format !== "csv" && format !== "parquet") {
-      throw new SqlError(`unknown export format '${format}': known are csv and parquet`, 0);
+      throw new SqlError(`unknown export format '${format}': expected csv or parquet`, 0);
     }
-    // Changes are refused before preparation as well as after it: only queries may run here.
+    // Changes are refused both before and after preparation, because only queries may run here.
     const timeoutMs = statementTimeoutMs(call);
     const prepared = await session.prepare(query, [], { signal: call.request.signal, timeoutMs });
-    if (prepared.category !== "query") throw new SqlError("only rows can be exported: a query is expected", 0);
+    if (prepared.category !== "query") throw new SqlError("only rows can be exported: expected a query", 0);
     refuseChange(call, prepared);
     if (format === "parquet") return await parquetReply(call, count, query, prepared);
     const delimiter = oneByteDelimiter(parameters.get("delimiter"));
@@ -81,7 +81,7 @@ async function exportRows(call: Call): Promise<Reply> {
       signal: call.request.signal,
       timeoutMs,
     });
-    if (answer.kind === "done") throw new SqlError("only rows can be exported: a query is expected", 0);
+    if (answer.kind === "done") throw new SqlError("only rows can be exported: expected a query", 0);
     return await rowsReply({
       contentType: "text/csv; charset=utf-8",
       headers: [attachment(call, "csv"), ...noticesHeader(prepared)],
@@ -90,7 +90,7 @@ async function exportRows(call: Call): Promise<Reply> {
       chunks: answer.chunks,
       tail: () => "",
       errorTail(error) {
-        // CSV cannot represent an error: the broken connection tells the client that rows are missing.
+        // CSV cannot represent an error. The broken connection shows the client that rows are missing.
         failed(call, count, error, query);
         return undefined;
       },
@@ -111,7 +111,7 @@ async function parquetReply(call: Call, count: QueryCount, query: string, prepar
     signal: call.request.signal,
     timeoutMs: statementTimeoutMs(call) || call.options.config.get(settings.timeoutMs),
   });
-  if (answer.kind === "done") throw new SqlError("only rows can be exported: a query is expected", 0);
+  if (answer.kind === "done") throw new SqlError("only rows can be exported: expected a query", 0);
   const file = new ParquetAssembler(answer.columns, `Sundial ${VERSION}`);
   return await rowsReply({
     ...rowsOptions(call, count),

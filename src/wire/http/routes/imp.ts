@@ -1,4 +1,4 @@
-/** POST /imp: imports a file of CSV. */
+/** POST /imp: imports a CSV file. */
 import type { ImportOptions, ImportReport } from "../../../api.ts";
 import { type Config, int, list, size } from "../../../config/mod.ts";
 import { DiskFullError, SqlError, SQLSTATE } from "../../../errors.ts";
@@ -17,17 +17,19 @@ import { ReceivedBody } from "./write-body.ts";
 
 const settings = {
   paths: list("http.context.import", "/imp", "Paths of the import endpoint."),
-  headerSizeMax: size("http.multipart.header.buffer.size", "512", "Longest head of a part of an import.", { min: 64 }),
+  headerSizeMax: size("http.multipart.header.buffer.size", "512", "Maximum size of the head of a part of an import.", {
+    min: 64,
+  }),
   linesMax: int(
     "http.text.analysis.max.lines",
     1000,
-    "First lines of an imported file from which delimiter, header and types are found.",
+    "Number of lines of an imported file from which delimiter, header and types are detected.",
     { min: 2, max: 100_000, reloadable: true },
   ),
   lineSizeMax: size(
     "http.text.roll.buffer.limit",
     "4m",
-    "Longest line of an imported file. A longer one ends the import.",
+    "Maximum length of a line of an imported file. A longer line ends the import.",
     {
       min: 1024,
       reloadable: true,
@@ -53,7 +55,7 @@ const UNITS = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"] as const;
 const ATOMICITIES = { skipcol: "skipCol", skiprow: "skipRow", abort: "abort" } as const;
 const UNCOMMITTED_ROWS = 500_000;
 
-/** What is wrong with the request. */
+/** An invalid request. */
 class Refusal extends Error {}
 
 async function importFile(call: Call): Promise<Reply> {
@@ -91,7 +93,7 @@ async function importParts(
   let schema: ImportOptions["schema"] = [];
   let result: { table: string; report: ImportReport } | undefined;
   for await (const part of partsOf(body, boundary, headerSizeMax)) {
-    if (result !== undefined) continue; // what follows the file is read and dropped
+    if (result !== undefined) continue; // data after the file is read and dropped
     if (part.name === "schema") schema = schemaOf(await textOf(part));
     if (part.name !== "data") continue;
     const options = optionsOf(call.parameters, part, { schema, linesMax, lineSizeMax });
@@ -100,7 +102,7 @@ async function importParts(
       report: await database.importCsv(part.bytes, options, identity, call.client, call.request.signal),
     };
   }
-  if (result === undefined) throw new Refusal("the body has no part by the name of data");
+  if (result === undefined) throw new Refusal("the body has no part named data");
   return result;
 }
 
@@ -110,7 +112,7 @@ function optionsOf(
   more: Pick<ImportOptions, "schema" | "linesMax" | "lineSizeMax">,
 ): ImportOptions {
   const table = parameters.get("name") || part.fileName;
-  if (table === undefined) throw new Refusal("there is no table: give the parameter name or the file's name");
+  if (table === undefined) throw new Refusal("the table is missing: set the parameter name or the file's name");
   const fault = tableNameFault(table);
   if (fault !== undefined) throw new Refusal(fault);
   const partitionBy = parameters.get("partitionBy") || undefined;
@@ -138,7 +140,7 @@ function delimiterOf(text: string | undefined): number | undefined {
   const byte = text.charCodeAt(0);
   if (text.length > 1 || byte >= 0x80 || '"\r\n'.includes(text)) {
     throw new Refusal(
-      `delimiter: found ${JSON.stringify(text)}, expected one ASCII character that is no quote or line end`,
+      `delimiter: found ${JSON.stringify(text)}, expected one ASCII character other than a quote or a line end`,
     );
   }
   return byte;
@@ -168,7 +170,7 @@ async function textOf({ bytes }: Part): Promise<string> {
   return text + decoder.decode();
 }
 
-/** Refusals have status 200, as clients of QuestDB expect: the text tells what is wrong. */
+/** Refusals have status 200, as clients of QuestDB expect. The text has the error. */
 function failed(call: Call, error: unknown): Reply {
   const { log, metrics } = call.options;
   if (error instanceof MultipartError) return textReply(400, error.message);

@@ -5,7 +5,7 @@ import type { Route } from "../contract.ts";
 import { documentReply } from "../reply.ts";
 import { pageSecurityHeaders } from "../../security-headers.ts";
 
-/** What the page requests from the identity provider when somebody signs in. */
+/** URLs of the identity provider that the page requests when a user signs in. */
 function urlsToSignIn({ access }: Database): string[] {
   const server = access?.provider?.endpoints;
   return server === undefined ? [] : [server.token_endpoint, server.jwks_uri, server.userinfo_endpoint];

@@ -4,7 +4,7 @@ import type { Route } from "../contract.ts";
 
 const settings = {
   paths: list("http.context.ilp.ping", "/ping", "Paths of the line-protocol ping."),
-  version: text("line.http.ping.version", "v2.7.4", "Version told by /ping."),
+  version: text("line.http.ping.version", "v2.7.4", "Version returned by /ping."),
 };
 
 export const ping: Route = {

@@ -1,4 +1,4 @@
-/** A path that redirects to another one. The query is kept: links to the console carry their text in it. */
+/** A path that redirects to another one. The query is kept, because links to the console contain their text in it. */
 import type { Route } from "../contract.ts";
 
 export function redirect(to: string): Route {

@@ -1,6 +1,6 @@
 /**
- * /api/v1/sql/results: runs a statement and spools its rows, so that a page can show any of them without holding them all. POST
- * makes a result, GET tells its state or gives rows, DELETE cancels and removes it.
+ * /api/v1/sql/results: runs a statement and spools its rows, so that a page can show any of them without holding all.
+ * POST creates a result, GET returns its state or rows, DELETE cancels and removes it.
  */
 import type { Prepared, ResultColumn } from "../../../api.ts";
 import { SqlError } from "../../../errors.ts";
@@ -15,7 +15,7 @@ import { type Argument, prepareWith, readStatement, StatementBodyError } from ".
 
 export const results: Route = {
   name: "results",
-  summary: "runs a statement and spools its rows, to be read in any order; for the console",
+  summary: "runs a statement and spools its rows for reading in any order; for the console",
   usage: "POST, GET and DELETE /api/v1/sql/results",
   paths: ["/api/v1/sql/results"],
   settings: resultSettings,
@@ -80,7 +80,7 @@ async function run(call: Call, args: readonly Argument[]): Promise<Reply> {
     await result.ended(waitOf(parameters), request.signal);
     if (request.signal.aborted) {
       await results.remove(result);
-      return textReply(400, "the client has left");
+      return textReply(400, "the client has disconnected");
     }
     if (result.state === "running") filled.then(() => result.error !== undefined && fail(result.error));
     if (result.state === "failed") {
@@ -95,7 +95,7 @@ async function run(call: Call, args: readonly Argument[]): Promise<Reply> {
   }
 }
 
-/** The statement with finer samples of the range from `from` to `to`, if these are given. */
+/** Returns the statement with finer samples of the range from `from` to `to`, if these are given. */
 function finer(
   query: string,
   parameters: Parameters,
@@ -107,13 +107,15 @@ function finer(
     if (/^-?\d{1,14}$/.test(text)) return Number(text);
     throw new SqlError(`${name}: found '${text}', expected a whole number`, 0);
   });
-  if (toMs <= fromMs || bucketsMax < 1) throw new SqlError("from, to and buckets are no range of buckets", 0);
+  if (toMs <= fromMs || bucketsMax < 1) {
+    throw new SqlError("invalid range: expected from before to, and at least 1 bucket", 0);
+  }
   const narrowed = narrow(query, { fromMs, toMs, bucketsMax });
   if (narrowed === undefined) throw new SqlError("the statement has no SAMPLE BY that can be narrowed", 0);
   return narrowed;
 }
 
-/** The statement ordered by the column in `sort`, counted from one, if it is given. */
+/** Returns the statement ordered by the column in `sort`, counted from 1, if it is given. */
 async function withOrder(
   query: string,
   parameters: Parameters,
@@ -128,7 +130,7 @@ async function withOrder(
   return `select * from (${parts[0].text}\n) order by ${sort}${parameters.isTrue("descending") ? " desc" : ""}`;
 }
 
-/** A result whose rows are all in the reply is not kept: it has no id. */
+/** A result whose rows are all in the reply is not stored and has no id. */
 async function firstReply(call: Call, result: SpooledResult, prepared: Prepared, bucket?: string): Promise<Reply> {
   const { spool, done, explained } = result;
   const fields: Fields = [["compileNs", Math.round(prepared.compileNs)]];
@@ -174,7 +176,7 @@ async function read(call: Call): Promise<Reply> {
     const { parts } = await result.spool.read(first, count);
     return documentOf(result, fields, { first, parts, total: result.spool.rowCount });
   } catch (error) {
-    // It was removed meanwhile.
+    // The result was removed in the meantime.
     if (error instanceof Deno.errors.NotFound) return expired(call);
     throw error;
   }
@@ -191,11 +193,11 @@ async function remove(call: Call): Promise<Reply> {
 
 function expired(call: Call): Reply {
   const minutes = call.options.config.of(resultSettings).idleTimeoutMs / 60_000;
-  const message = `there is no such result: results are removed when they were not read for ${minutes} minutes`;
+  const message = `the result does not exist: results are removed after ${minutes} minutes without a read`;
   return jsonReply(JSON.stringify({ error: message }), 404);
 }
 
-/** `sent`: the rows in the reply, and the number of those that can be asked for. */
+/** `sent`: the rows in the reply, and the number of rows that can be requested. */
 function documentOf(
   result: SpooledResult,
   more: Fields,
@@ -226,7 +228,7 @@ function waitOf(parameters: Parameters): number {
   return /^\d{1,9}$/.test(text) ? Math.min(Number(text), WAIT_MS_MAX) : 0;
 }
 
-/** The number, or what is wrong with it. */
+/** Returns the number, or the error as a text. */
 function wholeNumber(parameters: Parameters, name: string, byDefault: number, max: number): number | string {
   const text = parameters.get(name) ?? String(byDefault), value = Number(text);
   return /^\d{1,15}$/.test(text) && value <= max

@@ -38,7 +38,10 @@ const WIRES = ["http", "tcp", "pgwire"] as const;
 /** Versions of the line protocol that `src/wire/line` reads: text; binary doubles and arrays; binary decimals. */
 const LINE_PROTOCOL_VERSIONS = [1, 2, 3];
 
-/** What a browser needs for signing in with the identity provider. Addresses are null while the provider is down. */
+/**
+ * The settings that a browser needs to sign in with the identity provider. Addresses are null while the provider is
+ * down.
+ */
 function signOn({ access }: Database): Record<string, unknown> {
   if (access?.provider === undefined) return {};
   const { settings, endpoints } = access.provider;

@@ -1,4 +1,4 @@
-/** /api/v1/sql/uploads: takes a Parquet file, so that a statement can read it with read_parquet(). */
+/** /api/v1/sql/uploads: stores a Parquet file, so that a statement can read it with read_parquet(). */
 import { DiskFullError } from "../../../errors.ts";
 import { type Reply, textReply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
@@ -10,7 +10,7 @@ import { ReceivedBody } from "./write-body.ts";
 
 export const uploads: Route = {
   name: "uploads",
-  summary: "takes a Parquet file and names it for `read_parquet()`; for the console",
+  summary: "stores a Parquet file and returns its name for `read_parquet()`; for the console",
   usage: "POST and DELETE /api/v1/sql/uploads",
   paths: ["/api/v1/sql/uploads"],
   settings: uploadSettings,
@@ -42,7 +42,9 @@ async function remove(call: Call): Promise<Reply> {
   const refusal = refusalOf(call);
   if (refusal !== undefined) return refusal;
   const isRemoved = await call.uploads.remove(call.parameters.get("file") ?? "", call.identity);
-  return isRemoved ? { status: 204, headers: [] } : jsonReply(JSON.stringify({ error: "there is no such file" }), 404);
+  return isRemoved
+    ? { status: 204, headers: [] }
+    : jsonReply(JSON.stringify({ error: "the file does not exist" }), 404);
 }
 
 function refusalOf(call: Call): Reply | undefined {

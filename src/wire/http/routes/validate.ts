@@ -8,7 +8,7 @@ import { columnJson, errorFields, isUnhandled, jsonReply, queryError } from "../
 export const validate: Route = {
   name: "validate",
   summary:
-    "compiles a statement without running it: its columns and whether it only reads, or the error with its position",
+    "compiles a statement without running it: returns its columns and whether it only reads, or the error with its position",
   usage: "GET /api/v1/sql/validate?query=SQL",
   paths: ["/api/v1/sql/validate"],
   settings: {},

@@ -7,7 +7,7 @@ const settings = { paths: list("http.context.warnings", "/warnings", "Paths of t
 
 export const warnings: Route = {
   name: "warnings",
-  summary: "warnings for QuestDB's console: none so far",
+  summary: "warnings for QuestDB's console: always empty",
   paths: settings.paths,
   settings,
   methods: { GET: () => jsonReply("[]") },

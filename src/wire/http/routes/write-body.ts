@@ -27,7 +27,7 @@ export class ReceivedBody implements LineBody {
     this.reader = request.body?.getReader();
   }
 
-  /** Without `return`: leaving a loop early does not end the connection. */
+  /** Has no `return`, so that leaving a loop early does not end the connection. */
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
     return { next: () => this.next() };
   }
@@ -37,7 +37,7 @@ export class ReceivedBody implements LineBody {
     try {
       while (!(await this.next()).done);
     } catch {
-      // too long, or the client has left
+      // too long, or the client has disconnected
     }
   }
 
@@ -105,12 +105,12 @@ async function* inflate(body: ReceivedBody, sizeMax: number, ratioMax: number): 
   }
 }
 
-/** Ends with the body, or when inflating has been given up. */
+/** Ends with the body, or when inflating has been abandoned. */
 async function feed(body: ReceivedBody, gunzip: ReturnType<typeof createGunzip>): Promise<void> {
   try {
     for await (const bytes of body) {
       if (gunzip.destroyed) return;
-      // The next piece takes this one's place.
+      // The next piece overwrites this one.
       await new Promise<void>((resolve) => {
         gunzip.once("close", resolve);
         gunzip.write(bytes, () => {

@@ -16,19 +16,19 @@ const own = {
   inFlightMax: int(
     "http.ilp.connection.limit",
     -1,
-    "Most line-protocol requests in flight; one more is answered 429. -1: no limit of their own.",
+    "Maximum number of line-protocol requests in flight. Further ones are answered 429. -1: no separate limit.",
     { min: -1, reloadable: true },
   ),
   bodySizeMax: size(
     "line.http.max.recv.buffer.size",
     "1g",
-    "Longest line-protocol request, also after it is inflated.",
+    "Maximum size of a line-protocol request, also after it is inflated.",
     { min: 1024, reloadable: true },
   ),
   inflateRatioMax: int(
     "line.http.inflate.ratio.max",
     200,
-    "A gzip request that is more than 16 MiB when inflated may be so many times as large as its gzip.",
+    "Maximum ratio of the inflated size to the gzip size, for requests of more than 16 MiB when inflated.",
     { min: 1 },
   ),
 };
@@ -134,7 +134,7 @@ function lineJson(status: number, fields: Record<string, unknown>): Reply {
   return { status, headers: [["Content-Type", "application/json"]], body, isChunked: true };
 }
 
-/** An id by which a client's report can be found in the log. */
+/** An id that identifies a client's error in the log. */
 function nextErrorId(): string {
   return `${crypto.randomUUID().slice(0, 8)}-${++errorCount}`;
 }

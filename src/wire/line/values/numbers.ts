@@ -1,8 +1,8 @@
-/** Numbers, truth values and instants. */
+/** Numbers, booleans and instants. */
 import { KIND } from "../columns.ts";
 import { type Fit, type Fitted, isNull, NULL_LONG, type Source, words } from "./source.ts";
 
-/** BYTE, SHORT, INT: accepts integers in range, and booleans as 1 and 0. */
+/** BYTE, SHORT, INT: accept integers in range, and booleans as 1 and 0. */
 export function integers(
   make: (rowCount: number) => Int8Array | Int16Array | Int32Array,
   low: number,

@@ -1,4 +1,4 @@
-/** The values of a column of lines before conversion: reads them and makes the errors for bad ones. */
+/** The values of a column of lines before conversion. Reads them and creates the errors for invalid ones. */
 import { LineError } from "../../../errors.ts";
 import type { AppendColumn, TableColumn } from "../../../storage/contract.ts";
 import { KIND, KIND_NAMES, type LineColumn, type LineTable } from "../columns.ts";
@@ -51,7 +51,7 @@ export class Source {
   refuse(row: number, why?: string): LineError {
     const { name, type } = this.target;
     const what = KIND_NAMES[this.column.kinds[row]];
-    return new LineError(this.lines.lines[row], why ?? `column ${name} has type ${type} and cannot take ${what}`);
+    return new LineError(this.lines.lines[row], why ?? `column ${name} has type ${type} and does not accept ${what}`);
   }
 }
 

@@ -7,7 +7,7 @@ import { type Fitted, isNull, NULL_LONG, nullPairs, type Source, words } from ".
 export const text = (source: Source): Fitted => {
   const { column } = source;
   if (source.isAll(KIND.text)) return { values: words(column.slots), heap: column.heap };
-  // The bytes of tags go behind those of the texts.
+  // The bytes of tags follow those of the texts.
   const heap = new Uint8Array(column.heap.length + column.symbolHeap.length);
   heap.set(column.heap);
   heap.set(column.symbolHeap, column.heap.length);
@@ -51,7 +51,7 @@ export const symbol = (source: Source): Fitted => {
   return { values: words(codes), heap, symbols };
 };
 
-/** What a value is as a symbol; undefined for NULL. */
+/** The text of a value as a symbol. Undefined for NULL. */
 export function symbolText(source: Source, row: number, kind: number): string | undefined {
   if (kind === KIND.double) return Number.isNaN(source.doubles[row]) ? undefined : String(source.doubles[row]);
   if (kind === KIND.long) return isNull(source, row) ? undefined : String(source.longs[row]);

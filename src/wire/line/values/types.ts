@@ -1,4 +1,4 @@
-/** One entry a column type: which literals of lines it takes, and how they are stored. */
+/** For each column type: which literals of lines it accepts, and how they are stored. */
 import { typeOf } from "../../../types/mod.ts";
 import { parseIPv4, parseUuid } from "../../../types/parse/mod.ts";
 import {
@@ -16,7 +16,7 @@ import { boolean, double, float, instants, integers, long } from "./numbers.ts";
 import { type Fit, type Fitted, nullPairs, type Source, words } from "./source.ts";
 import { readTexts, symbol, symbolText, text, wideNull, writeValue } from "./texts.ts";
 
-/** Undefined for a type that lines cannot fill. */
+/** Undefined for a type that lines do not support. */
 export function fitOf(type: string): Fit | undefined {
   return FITS[type] ?? parametrisedFit(type);
 }
@@ -25,7 +25,7 @@ export function fitOf(type: string): Fit | undefined {
 const long256 = (source: Source): Fitted =>
   readTexts(32, wideNull(32), (bytes) => parseLong256(new TextDecoder().decode(bytes)), KIND.long256)(source);
 
-/** Types with parameters; undefined for a type that lines cannot fill. */
+/** Types with parameters. Undefined for a type that lines do not support. */
 function parametrisedFit(tag: string): Fit | undefined {
   const bits = geohashBits(tag);
   // A text that is not a geohash of enough characters becomes null.
@@ -61,11 +61,11 @@ function decimal(source: Source, width: number, type: DecimalType): Fitted {
 function array(source: Source, dimensions: number): Fitted {
   const { column } = source;
   source.forEach((row, kind) => {
-    const found = kind === KIND.array ? column.heap[column.slots[2 * row]] : 0; // fewer than 256, so one byte tells
+    const found = kind === KIND.array ? column.heap[column.slots[2 * row]] : 0; // fewer than 256, so one byte suffices
     if (found !== dimensions) {
       throw source.refuse(
         row,
-        found === 0 ? undefined : `an array of ${found} dimensions does not fit one of ${dimensions}`,
+        found === 0 ? undefined : `an array of ${found} dimensions does not fit a column of ${dimensions}`,
       );
     }
   });
