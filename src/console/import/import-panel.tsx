@@ -153,6 +153,8 @@ function Form({ file, onSend, onCancel }: FormProps) {
       })));
     });
   }, [isHeaderForced]);
+  const name = useRef<HTMLInputElement>(null), isFound = found !== undefined;
+  useEffect(() => name.current?.focus(), [isFound]);
   if (found === undefined) return <p role="status">The first lines are read …</p>;
   const { form, rows, fault } = found;
   const isNew = isReplaced || !tables.value.some(({ name }) => name.toLowerCase() === table.trim().toLowerCase());
@@ -188,6 +190,7 @@ function Form({ file, onSend, onCancel }: FormProps) {
       <label>
         Table {isNew ? "(is made)" : "(rows are added)"}
         <input
+          ref={name}
           name="name"
           required
           value={table}
