@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { ADMIN, type ProtectedServer, startProtected } from "../access/server.ts";
-import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
-import { run, textsOf, type } from "./visit.ts";
+import { BROWSER_ARGS, browserPath } from "./browser.ts";
+import { run, testSteps, textsOf, type } from "./visit.ts";
 
 interface House {
   server: ProtectedServer;
@@ -162,13 +162,4 @@ const steps: Record<string, (house: House) => Promise<void>> = {
   },
 };
 
-Deno.test({
-  name: "console: sign-in of local users",
-  ignore: browserName === undefined,
-  sanitizeOps: false,
-  sanitizeResources: false,
-  fn: (test) =>
-    withHouse(async (house) => {
-      for (const [name, step] of Object.entries(steps)) await test.step(name, () => step(house));
-    }),
-});
+testSteps("sign-in of local users", withHouse, steps);

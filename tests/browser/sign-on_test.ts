@@ -4,8 +4,8 @@ import { type Browser, chromium, type Page, type Route } from "playwright-core";
 import type { ProtectedServer } from "../access/server.ts";
 import { startProvider, type TestProvider } from "../sign-on/provider.ts";
 import { startSignOn } from "../sign-on/server.ts";
-import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
-import { run, type } from "./visit.ts";
+import { BROWSER_ARGS, browserPath } from "./browser.ts";
+import { run, testSteps, type } from "./visit.ts";
 
 /** Seconds. Renewal is due after four fifths. */
 const TOKEN_TTL = 6;
@@ -312,21 +312,4 @@ const steps: Record<string, (house: House) => Promise<void>> = {
   },
 };
 
-Deno.test({
-  name: "console: sign-in with an identity provider",
-  ignore: browserName === undefined,
-  sanitizeOps: false,
-  sanitizeResources: false,
-  fn: (test) =>
-    withHouse(async (house) => {
-      for (const [name, step] of Object.entries(steps)) {
-        await test.step(name, async () => {
-          try {
-            await step(house);
-          } finally {
-            house.provider.disturbance = undefined;
-          }
-        });
-      }
-    }),
-});
+testSteps("sign-in with an identity provider", withHouse, steps, (house) => house.provider.disturbance = undefined);

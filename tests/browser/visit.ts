@@ -64,3 +64,20 @@ export function test(name: string, use: (visit: Visit) => Promise<void>, path?: 
   const options = { ignore: browserName === undefined, sanitizeOps: false, sanitizeResources: false };
   Deno.test({ name: `console: ${name}`, ...options, fn: () => visit(use, path) });
 }
+
+/** Steps that share a server and a browser. `clean`: called after each. */
+export function testSteps<House>(
+  name: string,
+  withHouse: (use: (house: House) => Promise<void>) => Promise<void>,
+  steps: Record<string, (house: House) => Promise<void>>,
+  clean?: (house: House) => void,
+): void {
+  const options = { ignore: browserName === undefined, sanitizeOps: false, sanitizeResources: false };
+  const all = (test: Deno.TestContext) =>
+    withHouse(async (house) => {
+      for (const [title, step] of Object.entries(steps)) {
+        await test.step(title, () => step(house).finally(() => clean?.(house)));
+      }
+    });
+  Deno.test({ name: `console: ${name}`, ...options, fn: all });
+}
