@@ -150,10 +150,13 @@ export function readLetter(heap: SharedHeap, slot: number): Letter {
 }
 
 const HEADS_MAX = 256;
+/** Longer heads are not cached. */
+const HEAD_LENGTH_MAX = 4_096;
 /** The last head of each plan, the most recently used one last. */
 const heads = new Map<number, { text: string; head: Head }>();
 
 function headOf(planName: number, text: string): Head {
+  if (text.length > HEAD_LENGTH_MAX) return JSON.parse(text);
   let known = heads.get(planName);
   if (known?.text !== text) known = { text, head: JSON.parse(text) };
   heads.delete(planName);

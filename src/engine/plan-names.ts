@@ -59,7 +59,8 @@ export class PlansSent {
 }
 
 const PLANS_MAX = 1_000;
-const PLAN_BYTES_MAX = 4 << 20;
+/** Of serialised plans. As objects they take some ten times as much. */
+const PLAN_BYTES_MAX = 1 << 20;
 
 /** A worker's side: the plans that it has received, up to `plansMax` and `bytesMax` of serialised plans. */
 export class KnownPlans {
