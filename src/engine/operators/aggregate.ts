@@ -72,7 +72,7 @@ class Aggregate implements Operator {
   private out?: Vector[];
   private counts?: number;
   private position = 0;
-  /** Reads the table, if another grouper filled it. */
+  /** Reads the table if another grouper filled it. */
   private finisher?: { grouper: Grouper; close(): void };
 
   constructor(

@@ -18,7 +18,7 @@ export function columnsOfBase(base: PipelineBase): readonly Column[] {
 
 /** The base as a plan that any thread can read; undefined for a join with an empty build side, which has no rows. */
 export function planOf(base: PipelineBase): BasePlan | undefined {
-  assert(base.kind !== "operator", "the physical pass says what is read by morsels");
+  assert(base.kind !== "operator", "the physical pass determines which bases are read by morsels");
   if (base.kind === "join") return base.join.plan();
   return { kind: "scan", node: base.node, reader: base.reader };
 }

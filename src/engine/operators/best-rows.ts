@@ -125,7 +125,7 @@ export class BestRows {
     const { kept, wanted: { skip, limit } } = this, last = limit - 1;
     switch (skip) {
       case "kernel":
-        // A kernel compares numbers, and null is none.
+        // A kernel compares numbers, and null is not a number.
         return isNullAt(this.context.heap, store.type, store.address, last)
           ? this.compare(key, from, to, store, last)
           : this.byKernel(key, from, to, store, last);
@@ -153,7 +153,7 @@ export class BestRows {
     return kernel.run(from, to);
   }
 
-  /** With a single key, rows that equal row `last` are left out: earlier rows come first. */
+  /** With a single key, rows that equal row `last` are skipped, because earlier rows come first. */
   private compare(key: Vector, from: number, to: number, store: Vector, last: number): number {
     const { context: { heap }, kept, keyCount, wanted: { keys: [{ descending }] } } = this;
     let n = 0;

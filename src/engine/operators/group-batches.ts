@@ -206,7 +206,7 @@ class CallState {
     return args.map((arg, k) => {
       let { type, address } = arg;
       if (layoutOf(type) === "symbol") {
-        // A CASE without branches is its ELSE, as text.
+        // A CASE without branches evaluates its ELSE, as text.
         const text: Expr = {
           kind: "case",
           branches: [],
@@ -336,7 +336,7 @@ class CallState {
       return out;
     }
     const { batch } = this;
-    assert(batch !== undefined, "every aggregate has a state when groups come out");
+    assert(batch !== undefined, "every aggregate has a state when groups are output");
     const { width } = typeOf(call.type);
     if (batch.result === undefined) {
       const address = space.allocate(groupCount * width);

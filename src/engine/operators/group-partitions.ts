@@ -41,11 +41,11 @@ export interface RowSource {
 }
 export type OpenRows = (data: unknown, context: QueryContext) => RowSource;
 
-/** What each task of a grouping needs. */
+/** The data for each task of a grouping. */
 interface Rounds {
-  /** From which `OpenRows` opens a participant's input. */
+  /** The data from which `OpenRows` opens a participant's input. */
   data: unknown;
-  /** Rows of a range, at most. */
+  /** Maximum number of rows of a range. */
   rangeRows: number;
   /** The partitions' tables. */
   tables: number;
@@ -255,9 +255,12 @@ function spread<T>(context: QueryContext, task: string, data: unknown, count: nu
   }
 }
 
-/** Bytes of rows that are written before they are grouped: at most, and as a part of the query's limit. */
+/**
+ * Limits of the bytes of rows that are written before they are grouped: absolute, and as a fraction of the query's
+ * limit.
+ */
 const ROUND_BYTES_MAX = 256 << 20, ROUND_SHARE = 4;
-/** So many ranges of a round at least, so that workers finish together. */
+/** Minimum number of ranges of a round, so that workers finish at about the same time. */
 const RANGES_MIN = 8;
 const RANGE_BYTES_MAX = 16 << 20;
 
@@ -275,8 +278,9 @@ function roundsOf(
 }
 
 /**
- * Groups the rows of all morsels. Rows are written and grouped in rounds, so the memory grows with the groups and not with the rows.
- * `data`: from which `OpenRows` opens a participant's input. Returns addresses of records in the order of the groups' first rows.
+ * Groups the rows of all morsels. Rows are written and grouped in rounds, so that memory grows with the groups and not
+ * with the rows. `data`: from which `OpenRows` opens a participant's input. Returns addresses of records in the order
+ * of the groups' first rows.
  */
 export function groupInParts(
   data: unknown,
@@ -346,7 +350,7 @@ function inOrderOfRows(
   const groups = prefix.run(0, wordCount);
   let groupCount = 0;
   for (let part = 0; part < PARTS; part++) groupCount += tables.groupCount(part);
-  assert(groupCount === groups, "each group has a first row of its own");
+  assert(groupCount === groups, "groups have distinct first rows");
   const listBytes = Math.max(8, groups * 4);
   const list = memory.allocate(listBytes, OPERATOR);
   run({ ...place, step: "place", list });

@@ -1,6 +1,7 @@
 /**
- * Groups with aggregates whose states fit into records. One kernel processes the rows, directly from a scan's columns if kernels can
- * compute all keys and arguments. A table is plain numbers, so that one thread can fill it and another take it over.
+ * Groups with aggregates whose states fit into records. One kernel processes the rows, directly from a scan's columns
+ * if kernels can compute all keys and arguments. A table is plain numbers, so that one thread can fill it and another
+ * can take it over.
  */
 import { assert } from "../../errors.ts";
 import type { Column, Expr } from "../../sql/plan.ts";
@@ -71,7 +72,7 @@ export interface FusedShape {
   keyOutputs: KeyOutput[];
 }
 
-/** Completes what depends on the dictionaries of the rows. */
+/** Completes the choices that depend on the dictionaries of the rows. */
 function decidedBy(
   spec: GroupSpec,
   types: readonly string[],
@@ -361,7 +362,7 @@ export class Grouper {
       kernel.run(from, to);
       table.groups = kernel.getI32(kernel.cells.groups);
     } else if (table.kind === "hash") this.runHash(kernel, table, from, to);
-    else throw new Error("the groups of a list are complete");
+    else throw new Error("the groups of a list cannot be extended");
   }
 
   private runHash(kernel: BoundKernel, table: GroupTable & { kind: "hash" }, start: number, end: number): void {
@@ -385,7 +386,7 @@ export class Grouper {
     }
   }
 
-  /** Both blocks or none. The buckets are empty. */
+  /** Allocates both blocks or none. The buckets are empty. */
   private allocateHash(sizeBytes: number, bucketCount: number): { records: number; buckets: number } {
     const { memory, heap } = this.context;
     const records = memory.allocate(sizeBytes, OPERATOR);
@@ -399,7 +400,7 @@ export class Grouper {
     }
   }
 
-  /** Without memory for it, throws and leaves the table as it is. */
+  /** Throws if there is not enough memory, and leaves the table unchanged. */
   private grow(table: GroupTable & { kind: "hash" }): void {
     const { memory, heap } = this.context;
     const capacity = table.capacity * 2, sizeBytes = table.sizeBytes * 2, bucketCount = table.bucketCount * 2;
@@ -426,7 +427,7 @@ export class Grouper {
     table.arenaEnd = address + sizeBytes;
   }
 
-  /** Merges the groups of `later`, whose rows come after the table's. `later` is used up. */
+  /** Merges the groups of `later`, whose rows come after the table's. `later` cannot be used afterwards. */
   merge(table: GroupTable, later: GroupTable): void {
     const { shape, context } = this;
     const { memory } = context.heap;
@@ -449,7 +450,7 @@ export class Grouper {
       // Texts of the merged groups are in the later table's arenas.
       table.arenas.unshift(...later.arenas);
       later.arenas = [];
-    } else throw new Error("tables of one query are of one kind");
+    } else throw new Error("all tables of a query have the same kind");
     this.drop(later);
   }
 

@@ -204,7 +204,7 @@ export class JoinReader implements MorselReader {
       if (batch.rowCount > 0) {
         const keys = probe.keys.map(({ type }, k): Expr => ({ kind: "column", index: places.size + k, type }));
         const isBound = this.bind(types, keys, [], keyColumns);
-        if (!isBound) throw new Error("keys that are columns have kernels");
+        if (!isBound) throw new Error("keys that are columns have a kernel form");
       }
     } else this.passed?.count(rows.columns, rows.start, rows.end);
     this.position = this.rowStart;

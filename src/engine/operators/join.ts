@@ -55,7 +55,7 @@ class Join implements JoinBase {
 
   /** Undefined for a join with an empty build side, which has no rows. */
   plan(): BasePlan | undefined {
-    assert(this.physical.byMorsels, "the physical pass says what is read by morsels");
+    assert(this.physical.byMorsels, "the physical pass determines which bases are read by morsels");
     const left = planOf(this.left);
     if (left === undefined) return undefined;
     const { probe, bounds } = this.build();

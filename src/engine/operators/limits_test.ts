@@ -115,7 +115,7 @@ const planOf = (node: object) => ({ columns: COLUMNS, ...base, ...node });
 
 function drain(operator: Operator): void {
   try {
-    while (operator.next() !== undefined) { /* rows are not looked at */ }
+    while (operator.next() !== undefined) { /* rows are not examined */ }
   } finally {
     operator.close();
   }

@@ -159,6 +159,6 @@ function createSource(node: PhysicalSource["node"], context: QueryContext): Oper
     case "working":
       return createWorking(node, context);
     case "metadata":
-      throw notSupported("Metadata that were not made into rows before the query", node.at);
+      throw notSupported("Metadata that was not replaced by rows before the query", node.at);
   }
 }

@@ -54,7 +54,7 @@ function compareValues(a: Value, b: Value, floats: boolean): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-Deno.test("values are output as they were given", () => {
+Deno.test("values are output unchanged", () => {
   const context = testContext();
   const columns = [
     ...COLUMNS,
@@ -350,7 +350,7 @@ function timeJoinPlan(type: TimeJoinNode["type"], keyed: boolean, tolerance?: bi
   } as unknown as TimeJoinNode;
 }
 
-Deno.test("asof and lt joins find the last row before, by key and within a tolerance", () => {
+Deno.test("asof and lt joins find the last earlier row, by key and within a tolerance", () => {
   const context = testContext();
   const random = randomFrom(7);
   for (const type of ["asof", "lt"] as const) {
@@ -382,7 +382,7 @@ Deno.test("asof and lt joins find the last row before, by key and within a toler
   assert.equal(context.memory.usedBytes, 0);
 });
 
-Deno.test("an asof join with a long right side drops rows that cannot match any more", () => {
+Deno.test("an asof join with a long right side drops rows that can no longer match", () => {
   const context = testContext(1 << 29);
   const right = timedRows(randomFrom(8), 500_000, 1_000_000), left = timedRows(randomFrom(9), 60, 1_000_000);
   const made = rowsOf(

@@ -42,7 +42,7 @@ class Parquet implements Operator {
       plan.fileColumns.map((name, c) => {
         const found = this.file.columns.find((column) => column.name === name);
         if (found?.type !== plan.columns[c].type) {
-          throw new ParquetError(`it has changed: column ${name} is not there, or of another type`);
+          throw new ParquetError(`the file has changed: column ${name} is missing, or has another type`);
         }
         return found;
       }));

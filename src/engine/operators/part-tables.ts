@@ -1,6 +1,6 @@
 /**
- * Hash tables of partitions. The threads of a query fill them in turn, so their blocks belong to all threads, and shared memory says
- * where they are. They are freed even if a thread fails.
+ * Hash tables of partitions. The threads of a query fill them in turn, so their blocks belong to all threads, and their
+ * addresses are in shared memory. They are freed even if a thread fails.
  */
 import type { QueryContext } from "../contract.ts";
 import { BUCKET_BYTES } from "../compiler/aggregate.ts";
@@ -18,7 +18,7 @@ export class PartTables {
     readonly count: number,
   ) {}
 
-  /** For the thread that leads the query. It must close them. */
+  /** Creates the tables for the thread that leads the query, which must close them. */
   static create(context: QueryContext, count: number, operator: string): PartTables & { close(): void } {
     const { memory, heap } = context, sizeBytes = count * WORDS * 4;
     const address = memory.allocate(sizeBytes, operator);
@@ -37,7 +37,7 @@ export class PartTables {
     });
   }
 
-  /** Those at this address, for any thread of the query. */
+  /** Opens the tables at this address, for any thread of the query. */
   static at(context: QueryContext, address: number, count: number): PartTables {
     return new PartTables(context, address, count);
   }

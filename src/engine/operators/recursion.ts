@@ -20,7 +20,7 @@ export function createRecursion(plan: RecursionNode, context: QueryContext, roun
 
 export function createWorking({ id, columns }: WorkingNode, context: QueryContext): Operator {
   const rows = context.working?.get(id);
-  assert(rows !== undefined, "rows of a round are read within their recursion");
+  assert(rows !== undefined, "rows of a round are read only within their recursion");
   const batches = slices(rows);
   return { columns, next: () => batches.next().value ?? undefined, close() {} };
 }

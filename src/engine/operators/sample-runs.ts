@@ -46,7 +46,7 @@ interface RangeRecords {
   count: number;
 }
 
-/** Counts the rows of a bucket, as buckets without rows that pass the filter are not output. */
+/** Counts the rows of a bucket, because buckets without rows that pass the filter are not output. */
 const ROWS: FusedAggregate = {
   kind: "fused",
   state: () => [{ type: "i64", initial: 0n }],

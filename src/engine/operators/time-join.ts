@@ -84,7 +84,7 @@ class AsofJoin implements Operator {
         const { rowCount } = this.leftBatch;
         this.leftTime = time.address >>> 2;
         this.leftRow = 0;
-        // Keys that the right side has not had yet may still come.
+        // The right side may still have keys that it has not had so far.
         this.leftGroups.set(this.table.groups(keys, rowCount, true).subarray(0, rowCount));
         this.growLast();
       }

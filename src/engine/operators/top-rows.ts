@@ -1,7 +1,8 @@
 /**
- * The first rows of ORDER BY … LIMIT over a scan, by their keys alone: one kernel filters, and drops rows whose first key is behind that
- * of the last row wanted so far. Segments are processed in order of promise, by their statistics, and skipped once they cannot contain
- * such a row. Only then the other columns are fetched, for the selected rows.
+ * The first rows of ORDER BY … LIMIT over a scan, by their keys alone. One kernel filters, and drops rows whose first
+ * key is beyond that of the last wanted row so far. The most promising segments by their statistics are processed
+ * first, and segments that cannot contain such a row are skipped. Only then are the other columns of the selected rows
+ * fetched.
  */
 import { assert } from "../../errors.ts";
 import type { Column, Expr, ScanNode, SortKey } from "../../sql/plan.ts";
@@ -35,7 +36,7 @@ interface TopTask {
   /** Over the scan's columns. */
   keys: readonly SortKey[];
   limit: number;
-  /** A first key such that the last wanted row is not behind it; undefined if none is known. */
+  /** A first key that the last wanted row does not exceed. Undefined if none is known. */
   bound: number | bigint | undefined;
   /** Number of morsels that are done. */
   skip: number;
@@ -49,7 +50,7 @@ type RowList = number[];
 /** The scan's rows without those that the sort does not need. */
 export function createTopRows({ reading, keys, limit, helpFromRows }: TopWay, context: QueryContext): Operator {
   const { base, predicates, exprs, reader } = reading;
-  assert(base.kind === "scan", "top rows are those of a scan");
+  assert(base.kind === "scan", "top rows are read from a scan");
   const { node } = base;
   const task: TopTask = { node, reader, predicates, keys, limit, bound: undefined, skip: 0 };
   const needed = new Set<number>();
@@ -57,7 +58,7 @@ export function createTopRows({ reading, keys, limit, helpFromRows }: TopWay, co
   return new TopRows(task, Finder.open(task, context), needed, context, helpFromRows);
 }
 
-/** True for all values not behind `bound`, and for some others: NaN passes, as it is the greatest. */
+/** True for all values not beyond `bound`, and for some others: NaN passes, because it is the greatest. */
 function notBehind(key: IrNode, bound: IrNode, descending: boolean): IrNode {
   switch (key.type) {
     case "i32":
@@ -313,7 +314,7 @@ class TopRows implements Operator {
   private find(): [segment: number, row: number][] {
     const { finder, context, task } = this, { candidates } = finder;
     let next = 0;
-    // The first ones give a bound, which by the statistics often excludes all others.
+    // The first candidates give a bound that often excludes all others by their statistics.
     while (
       next < candidates.length &&
       (finder.bound === undefined ||

@@ -1,12 +1,13 @@
 /**
- * Any aggregate of the catalogue over frames. Arguments are first gathered in the window's order, so that a frame is a range of rows.
+ * Any aggregate of the catalogue over frames. Arguments are first gathered in the window's order, so that a frame is a
+ * range of rows.
  *
- *     fused   a record of states for each row; for sliding frames, rows behind a boundary are merged towards it and those before it
- *             from it, so that each row costs three merges, whatever the length of its frame
+ *     fused   a record of states for each row; for sliding frames, rows after a boundary are merged towards it and those before it
+ *             from it, so that each row costs three merges, regardless of the length of its frame
  *     batch   frames from the partition's start process each row once; sliding frames are recomputed, as groups of one state
  *
- * Source of the boundary: the queue of two stacks, Tangwongsan, Hirzel and Schneider, "Low-Latency Sliding-Window Aggregation
- * in Worst-Case Constant Time", DEBS 2017 (there called Two-Stacks).
+ * Source of the boundary: the queue of two stacks, Tangwongsan, Hirzel and Schneider, "Low-Latency Sliding-Window
+ * Aggregation in Worst-Case Constant Time", DEBS 2017 (there called Two-Stacks).
  */
 import { assert, withCaret } from "../../errors.ts";
 import type { BatchAggregate, BatchAggregateState, FusedAggregate } from "../../sql/functions/entry.ts";
@@ -73,7 +74,7 @@ function inOrder(arg: Vector | undefined, expr: Expr, { rows, rowCount }: Ordere
   const address = own.allocate(rowCount * typeOf(type).width + 16); // lanes may read beyond the last row
   if (arg !== undefined) gather(own.heap, type, arg.address, rows, rowCount, address, false);
   else {
-    assert(expr.kind === "constant", "arguments that are no constants have columns");
+    assert(expr.kind === "constant", "arguments without columns are constants");
     fillConstant(own.heap, type, address, rowCount, expr.value, new TextArena(own));
   }
   return { type, address, dictionary: arg?.dictionary };
@@ -106,7 +107,7 @@ const POLL_MERGES = 4_096;
 function fused(frames: Frames, aggregate: FusedAggregate): Vector {
   const { call, columns, ordered: { rowCount }, frame: { low, high }, own, context } = frames;
   const records = new FusedRecords(frames, aggregate);
-  // A record for each row, initially of this row alone; one for each result; one for the rows behind the boundary; an
+  // A record for each row, initially of this row alone; one for each result; one for the rows after the boundary; an
   // empty one.
   const rows = records.make(rowCount),
     results = records.make(rowCount),
@@ -125,7 +126,7 @@ function fused(frames: Frames, aggregate: FusedAggregate): Vector {
       for (const last = high[place]; next <= last; next++) records.merge(behind, 0, rows, next);
       const from = low[place];
       if (from >= boundary && boundary < next) {
-        // The rows before the boundary have left the frame: merge those behind it towards a new boundary.
+        // The rows before the boundary have left the frame: merge those after it towards a new boundary.
         for (let k = next - 2; k >= from; k--) {
           if ((++merges & (POLL_MERGES - 1)) === 0) context.poll();
           records.merge(rows, k, rows, k + 1);
@@ -387,7 +388,7 @@ class BatchStates {
 
 function asText(column: Vector, rowCount: number, own: Workspace, context: QueryContext): Vector {
   if (layoutOf(column.type) !== "symbol") return column;
-  // A CASE without branches is its ELSE, as text.
+  // A CASE without branches evaluates its ELSE, as text.
   const text: Expr = {
     kind: "case",
     branches: [],

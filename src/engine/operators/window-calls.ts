@@ -194,7 +194,7 @@ function shifted(e: Evaluation, direction: -1 | 1): Vector {
 /** A constant argument as a column. */
 function constantColumn(e: Evaluation, index: number): Vector {
   const expression = e.call.args[index];
-  assert(expression?.kind === "constant", "arguments that are no constants have columns");
+  assert(expression?.kind === "constant", "arguments without columns are constants");
   const { value } = expression, { space, ordered } = e;
   const own = value === null ? e.call.type : expression.type;
   const out = result(e, layoutOf(own) === "symbol" ? "STRING" : own);
@@ -368,7 +368,7 @@ function exponentialAverage(e: Evaluation): Vector {
     const unit = UNIT_MICROS[kind] ?? UNIT_MICROS[kind.replace(/s$/, "")],
       ticks = orderKey && TICKS_PER_MICRO[orderKey.type];
     if (unit === undefined) {
-      throw new SqlError(`There is no exponential average by '${kind}'`, call.at, SQLSTATE.invalidParameter);
+      throw new SqlError(`Unknown exponential average '${kind}'`, call.at, SQLSTATE.invalidParameter);
     }
     if (ticks === undefined) {
       throw new SqlError("An exponential average by time needs an order by time", call.at, SQLSTATE.invalidParameter);

@@ -95,7 +95,7 @@ function rangeBounds(
     orderKey === undefined || layoutOf(orderKey.type) !== "i64" || call.orderBy.length !== 1 ||
     call.orderBy[0].descending
   ) {
-    throw notSupported("RANGE over anything but one ascending 64-bit key", call.at);
+    throw notSupported("RANGE over keys other than one ascending 64-bit key", call.at);
   }
   const { i32 } = context.heap, keys = orderKey.address >>> 2;
   /** Key at position b minus key at position a: exact below 2^53. */

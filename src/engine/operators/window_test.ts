@@ -214,7 +214,7 @@ Deno.test("lag and lead, with defaults and without nulls", () => {
   });
 });
 
-Deno.test("exponential averages as recorded", () => {
+Deno.test("exponential averages equal the recorded ones", () => {
   const second = 1_000_000n;
   const rows: Row[] = [
     [0n, "a", 1.5, 10, null],

@@ -219,7 +219,7 @@ class ArrayReader implements ColumnReader {
       if (counts[k] < 0) return;
       if (lengths[k] < 0) lengths[k] = counts[k];
       else if (lengths[k] !== counts[k]) {
-        throw this.irregular(`lists of ${lengths[k]} and of ${counts[k]} elements lie side by side in it`);
+        throw this.irregular(`it has lists of ${lengths[k]} and of ${counts[k]} elements at the same level`);
       }
       counts[k] = -1;
     }
@@ -227,7 +227,7 @@ class ArrayReader implements ColumnReader {
 
   private irregular(what: string): ParquetError {
     return new ParquetError(
-      `row ${this.rowsRead + 1} of a row group is no ${this.column.type}: ${what}`,
+      `row ${this.rowsRead + 1} of a row group is not a ${this.column.type}: ${what}`,
     );
   }
 

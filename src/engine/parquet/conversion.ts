@@ -207,7 +207,7 @@ function fromBigEndian(
   if (length > width * 4 && out[to + width - 1] >> 31 !== sign) throw tooManyDigits(tag);
 }
 
-const tooManyDigits = (tag: string) => new ParquetError(`a value has more digits than ${tag} holds`);
+const tooManyDigits = (tag: string) => new ParquetError(`a value has too many digits for ${tag}`);
 
 /** Refuses values with more digits than the type has. */
 function digitCheck(tag: string, precision: number, width: number): (out: Int32Array, count: number) => Int32Array {
@@ -276,7 +276,7 @@ function exactNumbers(words: Int32Array, count: number, isSigned: boolean): Floa
     if (!Number.isSafeInteger(value)) {
       const exact = (BigInt(high) << 32n) | BigInt(low);
       if (BigInt(value) !== exact) {
-        throw new ParquetError(`a list holds ${exact}, which DOUBLE, the type of array elements, would round`);
+        throw new ParquetError(`a list contains ${exact}, which DOUBLE, the type of array elements, would round`);
       }
     }
     out[i] = value;

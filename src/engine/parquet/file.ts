@@ -72,7 +72,7 @@ export function atPosition<T>(path: string, at: number, work: () => T): T {
       error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.IsADirectory ||
       error instanceof Deno.errors.NotADirectory;
     if (!expected) throw error;
-    const found = error instanceof Deno.errors.NotFound ? "there is no such file" : error.message;
+    const found = error instanceof Deno.errors.NotFound ? "the file does not exist" : error.message;
     throw new SqlError(`${name} cannot be read as Parquet: ${found}`, at, SQLSTATE.invalidParameter, { cause: error });
   }
 }
@@ -111,7 +111,7 @@ function readFooter(path: string, handle: Deno.FsFile, sizeBytes: number): Parqu
   const tail = new Uint8Array(8);
   readAt(handle, sizeBytes - 8, tail);
   if (new TextDecoder().decode(tail.subarray(4)) !== "PAR1") {
-    throw new ParquetError("it does not end as a Parquet file does");
+    throw new ParquetError("it does not end with the magic number of Parquet");
   }
   const footerSize = new DataView(tail.buffer).getUint32(0, true);
   if (footerSize + 12 > sizeBytes) throw new ParquetError("its footer is longer than the file");
@@ -129,7 +129,7 @@ function readFooter(path: string, handle: Deno.FsFile, sizeBytes: number): Parqu
   const rowGroups = metadata.row_groups.map((group) => rowGroupOf(group, sizeBytes));
   for (const { rowCount, extents } of rowGroups) {
     if (extents.length !== leafCount) {
-      throw new ParquetError("a row group has another number of columns than the schema");
+      throw new ParquetError("a row group and the schema have different numbers of columns");
     }
     for (const { name, leaf, dimensions } of columns) {
       const { valueCount } = extents[leaf];
@@ -157,7 +157,7 @@ function rowGroupOf(group: RowGroup, fileSizeBytes: number): ParquetFile["rowGro
     const offset = Math.min(...starts), sizeBytes = Number(data.total_compressed_size);
     // Empty row groups may have arbitrary offsets.
     if (rowCount > 0 && !(offset >= 4 && sizeBytes >= 0 && offset + sizeBytes <= fileSizeBytes)) {
-      throw new ParquetError("a column lies outside of the file");
+      throw new ParquetError("a column is outside the file");
     }
     return {
       codec: data.codec,

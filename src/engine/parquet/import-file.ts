@@ -15,7 +15,7 @@ export function openImportFile(path: string, root: string): Deno.FsFile {
   return Deno.build.os === "linux" ? openByDescriptor(path, realRoot) : openAndCompare(path, realRoot);
 }
 
-/** /proc tells the path of the open descriptor, and opens it again as a Deno.FsFile. */
+/** /proc shows the path of the open descriptor, which is then opened again as a Deno.FsFile. */
 function openByDescriptor(path: string, realRoot: string): Deno.FsFile {
   // Without O_NONBLOCK, opening a pipe would wait for its writer.
   const descriptor = openDescriptor(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
@@ -51,7 +51,7 @@ function openAndCompare(path: string, realRoot: string): Deno.FsFile {
     const real = Deno.realPathSync(path);
     checkInside(real, realRoot);
     const opened = file.statSync(), found = Deno.lstatSync(real);
-    if (opened.dev !== found.dev || opened.ino !== found.ino) throw new OutsideError("it was exchanged meanwhile");
+    if (opened.dev !== found.dev || opened.ino !== found.ino) throw new OutsideError("it was replaced in the meantime");
     return file;
   } catch (error) {
     file.close();

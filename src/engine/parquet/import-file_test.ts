@@ -58,7 +58,7 @@ for (const [title, make] of links) {
 }
 
 Deno.test(
-  "openImportFile() refuses directories and pipes, and waits for none",
+  "openImportFile() refuses directories and pipes without waiting",
   { ignore: Deno.build.os === "windows" },
   () =>
     withDirectories((inside) => {

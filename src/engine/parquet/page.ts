@@ -176,7 +176,7 @@ export function decompress(codec: string, bytes: Uint8Array, sizeBytes: number):
     else if (codec === "BROTLI") out = brotliDecompressSync(bytes, options);
     else {
       const decode = compressors[codec as keyof typeof compressors];
-      if (decode === undefined) throw new ParquetError(`its codec ${codec} is not known`);
+      if (decode === undefined) throw new ParquetError(`unknown codec ${codec}`);
       out = decode(bytes, sizeBytes);
     }
   } catch (error) {
@@ -185,7 +185,7 @@ export function decompress(codec: string, bytes: Uint8Array, sizeBytes: number):
       cause: error,
     });
   }
-  if (out.length !== sizeBytes) throw new ParquetError("a page has another size than its header says");
+  if (out.length !== sizeBytes) throw new ParquetError("the size of a page differs from that in its header");
   return out instanceof Buffer ? new Uint8Array(out.buffer, out.byteOffset, out.length) : out;
 }
 
@@ -212,7 +212,7 @@ export class Runs {
   private groupAt = GROUP;
 
   constructor(private readonly bytes: Uint8Array, private readonly width: number, private valuesLeft: number) {
-    if (width > 32) throw new ParquetError("a run has too wide values");
+    if (width > 32) throw new ParquetError("the values of a run are too wide");
     this.valueBytes = (width + 7) >>> 3;
   }
 
@@ -333,7 +333,7 @@ export class Deltas {
   private at: number;
   private readonly miniBlocks: number;
   private readonly miniSize: number;
-  /** How many values are still to be read. */
+  /** Number of values still to be read. */
   private left: number;
   /** The last value, and the smallest difference of the current block. */
   private low = 0;
@@ -362,7 +362,7 @@ export class Deltas {
     this.left = total;
     [this.low, this.high] = this.zigzag();
     const first = this.at;
-    // Passes over the blocks, each of some bytes at least.
+    // Skips the blocks, each of at least some bytes.
     for (let left = total - 1; left > 0;) {
       this.beginBlock();
       for (let m = 0; m < miniBlocks && left > 0; m++, left -= miniSize) this.beginMini(Math.min(miniSize, left));
@@ -424,7 +424,7 @@ export class Deltas {
     this.mini = 0;
   }
 
-  /** `count`: how many values of the miniblock are there. */
+  /** `count`: number of values in the miniblock. */
   private beginMini(count: number): void {
     const width = this.width = this.bytes[this.widths + this.mini++];
     if (width > 64) throw new ParquetError("delta-coded values are too wide");

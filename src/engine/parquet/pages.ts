@@ -216,7 +216,7 @@ export class PageReader {
     if (encoding === ENCODING.dictionary || encoding === ENCODING.plainDictionary) {
       if (count === 0) return () => new Int32Array(0);
       if (this.dictionary === undefined || bytes.length === 0) {
-        throw new ParquetError("a page refers to a dictionary that is not there");
+        throw new ParquetError("a page refers to a missing dictionary");
       }
       const indices = new Runs(bytes.subarray(1), bytes[0], count);
       return (count) => this.lookUp(indices, count);
@@ -275,7 +275,7 @@ export class PageReader {
         }
         break;
     }
-    throw new ParquetError(`encoding ${encoding} is not known for this type`);
+    throw new ParquetError(`unknown encoding ${encoding} for this type`);
   }
 
   private lookUp(runs: Runs, count: number): Values {
@@ -284,7 +284,7 @@ export class PageReader {
     const entries = dictionary.length / words;
     for (let i = 0; i < count; i++) {
       if (indices[i] >>> 0 >= entries) {
-        throw new ParquetError("a page refers to an entry that its dictionary has not");
+        throw new ParquetError("a page refers to an entry that its dictionary does not have");
       }
     }
     if (dictionary instanceof Int32Array) {
@@ -337,7 +337,7 @@ export class PageReader {
     const { sizeBytes, convert } = conversion;
     if (sizeBytes > 0) {
       for (let i = 0; i < count; i++) {
-        if (pairs[i * 2 + 1] !== sizeBytes) throw new ParquetError("a value of fixed size has another size");
+        if (pairs[i * 2 + 1] !== sizeBytes) throw new ParquetError("a value of fixed size has a different size");
       }
     }
     return convert === undefined ? pairs : convert(this.space.heap.u8, pairs, count);
@@ -348,7 +348,7 @@ export class PageReader {
     const { u8 } = this.space.heap, out = new Uint8Array(count * sizeBytes);
     for (let i = 0; i < count; i++) {
       const address = pairs[i * 2] >>> 0;
-      if (pairs[i * 2 + 1] !== sizeBytes) throw new ParquetError("a value of fixed size has another size");
+      if (pairs[i * 2 + 1] !== sizeBytes) throw new ParquetError("a value of fixed size has a different size");
       out.set(u8.subarray(address, address + sizeBytes), i * sizeBytes);
     }
     return out;
@@ -397,7 +397,7 @@ export class PageReader {
     };
   }
 
-  /** Each text begins with a prefix of the previous one. Each piece has a block of its own. */
+  /** Each text begins with a prefix of the previous one. Each piece has a separate block. */
   private deltaText(bytes: Uint8Array, count: number): (count: number) => Int32Array {
     const prefixes = new Deltas(bytes, 0, count), suffixes = new Deltas(bytes, prefixes.end, count);
     let from = suffixes.end, previous = new Uint8Array(0);
@@ -447,7 +447,7 @@ const bytesOf = (words: Int32Array): Uint8Array<ArrayBuffer> =>
 
 /** Splits off levels that are preceded by their size (u32). */
 function sizedLevels(body: Uint8Array, encoding: number): [levels: Uint8Array, rest: Uint8Array] {
-  if (encoding !== ENCODING.rle) throw new ParquetError("its levels are in an encoding that nobody writes any more");
+  if (encoding !== ENCODING.rle) throw new ParquetError("its levels have an obsolete encoding");
   if (body.length < 4) throw new ParquetError("a page ends before its levels");
   const size = (body[0] | (body[1] << 8) | (body[2] << 16) | (body[3] << 24)) >>> 0;
   if (size + 4 > body.length) throw new ParquetError("a page ends within its levels");

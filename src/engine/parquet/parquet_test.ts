@@ -109,7 +109,7 @@ Deno.test("columns are read by name, in any order; without columns only rows are
     assert.equal(rowsOf(createParquet({ ...plan, columns: [], fileColumns: [] }, context), context).length, ROWS);
   }));
 
-Deno.test("cut and damaged files are refused at the path, unless the damage is in values", () =>
+Deno.test("truncated and damaged files are refused with the path, unless the damage is in values", () =>
   withFile((path) => {
     write(path, "SNAPPY");
     const whole = Deno.readFileSync(path);

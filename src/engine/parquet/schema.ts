@@ -1,6 +1,6 @@
 /**
- * Maps a file's schema, a tree, to columns: each leaf is one column, fields of structs are `struct.field`, lists of numbers are
- * arrays. Unsupported types are left out, with the reason.
+ * Maps a file's schema, a tree, to columns: each leaf is one column, fields of structs are `struct.field`, lists of
+ * numbers are arrays. Unsupported types are omitted, with the reason.
  * @see https://github.com/apache/parquet-format/blob/master/LogicalTypes.md
  */
 import type { KeyValue, SchemaElement } from "hyparquet";
@@ -203,7 +203,7 @@ function typeOfLeaf(element: SchemaElement): Found | undefined {
   }
 }
 
-/** LONG cannot hold all values of UINT64. */
+/** LONG cannot represent all values of UINT64. */
 const U64_TYPE = decimalTag(20, 0);
 
 function isText({ logical_type: logical, converted_type: converted }: SchemaElement): boolean {

@@ -108,10 +108,10 @@ const refused: [type: string, column: SchemaElement[]][] = [
   ],
 ];
 for (const [type, column] of refused) {
-  Deno.test(`schemaOf() leaves out ${type}: ${JSON.stringify(column.map(({ name }) => name))}`, () => {
+  Deno.test(`schemaOf() omits ${type}: ${JSON.stringify(column.map(({ name }) => name))}`, () => {
     const { columns, leftOut } = schemaOf(root(column, leaf("y", "OPTIONAL")), undefined);
     assert.deepEqual(leftOut, [{ name: "x", type }]);
-    // The next column is found by its ordinal among all leaves.
+    // The next column is identified by its ordinal among all leaves.
     const leafCount = column.filter((element) => element.type !== undefined).length;
     assert.deepEqual(columns.map(({ name, leaf }) => [name, leaf]), [["y", leafCount]]);
   });

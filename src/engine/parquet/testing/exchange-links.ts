@@ -1,4 +1,4 @@
-/** Lets a link lead to one directory and the other in turn, until it is told to end. */
+/** Points a link to one directory and the other in turn, until it is told to end. */
 const scope = self as unknown as {
   onmessage: ((event: MessageEvent<[string, string, string, Int32Array]>) => void) | null;
 };
