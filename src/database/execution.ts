@@ -132,8 +132,13 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value;
 }
 
-export async function* listed(chunks: Chunk[]): AsyncIterable<Chunk> {
+export function listed(chunks: Chunk[]): AsyncIterable<Chunk> {
+  return { [Symbol.asyncIterator]: () => iterated(chunks) };
+}
+
+async function* iterated(chunks: Chunk[]): AsyncGenerator<Chunk, undefined> {
   yield* chunks;
+  return undefined;
 }
 
 /**

@@ -51,7 +51,8 @@ export interface RunSession {
 export class Run implements StatementRun {
   private readonly execution: Execution;
   private madeChanges: RowChanges | undefined;
-  private analyzed: Analyzed | undefined;
+  /** Set while EXPLAIN ANALYZE runs its statement. */
+  analyzed: Analyzed | undefined;
 
   constructor(
     private readonly session: RunSession,
@@ -59,7 +60,7 @@ export class Run implements StatementRun {
     private readonly statement: Statement,
     private readonly values: Value[],
     private readonly options: ExecuteOptions,
-    private readonly running?: RunningStatement,
+    readonly running?: RunningStatement,
   ) {
     this.execution = core.execution;
   }
@@ -187,7 +188,8 @@ export class Run implements StatementRun {
 
   private get waitOptions(): WaitOptions {
     const { identity, client, catalogue } = this.session;
-    return { ...this.options, catalogue, asker: { identity, client } };
+    const { signal, timeoutMs } = this.options;
+    return { signal, timeoutMs, catalogue, asker: { identity, client } };
   }
 
   private order(): StatementOrder {
@@ -223,20 +225,7 @@ export class Run implements StatementRun {
   }
 
   private runOptions(output: OutputOptions, columns: ResultColumn[]): RunOptions {
-    const { session: { identity, catalogue }, options, running, analyzed } = this;
-    return {
-      output,
-      columns,
-      user: identity.name,
-      catalogue,
-      // Queries without a worker ask for none, and making one takes longer than some of them.
-      get signal() {
-        return options.signal;
-      },
-      timeoutMs: options.timeoutMs,
-      running,
-      analyzed,
-    };
+    return new OptionsOfRun(this, this.options, output, columns);
   }
 
   async explain(statement: BoundStatement<PostedPlan>): Promise<ExplainNode[]> {
@@ -282,5 +271,33 @@ export class Run implements StatementRun {
   private async runForNothing(plan: PostedPlan): Promise<void> {
     const run = this.execution.run(plan, this.runOptions({ kind: "nothing" }, plan.columns));
     for await (const _ of run.chunks);
+  }
+}
+
+/** Its signal is made when it is asked for: queries without a worker ask for none. */
+class OptionsOfRun implements RunOptions {
+  readonly user: string;
+  readonly catalogue: Catalogue;
+  readonly running: RunningStatement | undefined;
+  readonly analyzed: Analyzed | undefined;
+
+  constructor(
+    { identity, catalogue, running, analyzed }: Run,
+    private readonly options: ExecuteOptions,
+    readonly output: OutputOptions,
+    readonly columns: ResultColumn[],
+  ) {
+    this.user = identity.name;
+    this.catalogue = catalogue;
+    this.running = running;
+    this.analyzed = analyzed;
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.options.signal;
+  }
+
+  get timeoutMs(): number | undefined {
+    return this.options.timeoutMs;
   }
 }

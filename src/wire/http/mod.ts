@@ -3,7 +3,7 @@ import { type Config, isSetting } from "../../config/mod.ts";
 import { shownAddress, shownText } from "../../log/mod.ts";
 import { ANONYMOUS, Authenticator } from "./auth.ts";
 import type { Call, HttpOptions, HttpWire, Route } from "./contract.ts";
-import { type HttpRequest, type Reply, startServer, textReply } from "../http1/mod.ts";
+import { headerLines, type HttpRequest, type Reply, startServer, textReply } from "../http1/mod.ts";
 import { InFlight } from "./in-flight.ts";
 import { judge, type Verdict } from "./origin.ts";
 import type { ConsoleFiles } from "./console-files.ts";
@@ -47,7 +47,7 @@ export function startHttp(options: HttpOptions): HttpServer {
   );
   const sessions = new Sessions(settings.sessionTimeoutMs);
   const authenticator = new Authenticator(settings, sessions, options.database.access);
-  const security = securityHeaders();
+  const security = securityHeaders(), securityLines = headerLines(security);
   const server = startServer({
     hostname: options.hostname,
     port: options.port,
@@ -72,7 +72,8 @@ export function startHttp(options: HttpOptions): HttpServer {
       const verdict = judge(asker, () => originRules(config), false);
       const reply = refused ?? answerOf(verdict) ??
         await answer(request, { hostname, path, query, route, authenticator, sessions, results, uploads, options });
-      reply.headers.push(...verdict.headers, ...route?.ownSecurity === true ? [] : security);
+      if (verdict.headers.length > 0) reply.headers.push(...verdict.headers);
+      if (route?.ownSecurity !== true) reply.lines = `${reply.lines ?? ""}${securityLines}`;
       if (!settings.keepsConnections) reply.isLast = true;
       const { status } = reply;
       if (verdict.refusal !== undefined) {

@@ -3,7 +3,7 @@ import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../error
 import type { Chunk, ResultColumn } from "../../api.ts";
 import { typeOf } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
-import { BrokenReplyError, type HeaderList, type Reply, textReply } from "../http1/mod.ts";
+import { BrokenReplyError, type HeaderList, headerLines, type Reply, textReply } from "../http1/mod.ts";
 import { compressed, CompressedStream, type ContentCoding } from "./compression.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -102,28 +102,38 @@ export async function rowsReply(body: Body): Promise<Reply> {
   const second = first.done ? first : await chunks.next();
   if (second.done) return wholeReply(body, first.done ? undefined : first.value);
   if (!first.done) body.onChunk(first.value);
-  const { coding } = body;
-  const headers = headersOf(body);
+  const { coding, headers } = body, lines = sharedLines(body);
   const head = bytesOf(body.head);
   const rows = new RowStream(body, chunks, head, [(first as IteratorYieldResult<Chunk>).value, second.value]);
-  if (coding === undefined) return { status: 200, headers, body: rows };
-  return { status: 200, headers: [...headers, ["Content-Encoding", coding]], body: new CompressedStream(rows, coding) };
+  if (coding === undefined) return { status: 200, headers, lines, body: rows };
+  const compressing = new CompressedStream(rows, coding);
+  return { status: 200, headers: [...headers, ["Content-Encoding", coding]], lines, body: compressing };
 }
 
-function headersOf({ contentType, headers, keepAlive }: Body): HeaderList {
-  return [["Content-Type", contentType], ...headers, ["Keep-Alive", keepAlive]];
+/** The headers that most replies of a route share, by their values. */
+const shared = new Map<string, string>();
+const SHARED_MAX = 64;
+
+function sharedLines({ contentType, keepAlive }: Body): string {
+  const key = `${contentType}\n${keepAlive}`;
+  let lines = shared.get(key);
+  if (lines === undefined) {
+    lines = headerLines([["Content-Type", contentType], ["Keep-Alive", keepAlive]]);
+    if (shared.size < SHARED_MAX) shared.set(key, lines);
+  }
+  return lines;
 }
 
 /** A document with all of its rows. */
 function wholeReply(body: Body, chunk: Chunk | undefined): Reply {
-  const { coding } = body, headers = headersOf(body);
+  const { coding, headers } = body, lines = sharedLines(body);
   if (chunk !== undefined) body.onChunk(chunk);
   const bytes = chunk === undefined ? NOTHING : ownBytes(chunk.bytes);
   const parts = [bytesOf(body.head), bytes, bytesOf(body.tail(chunk?.rows ?? 0))];
   body.onEnd("queriesCompleted");
   const small = coding === undefined ? undefined : compressed(parts, coding);
-  if (small === undefined) return { status: 200, headers, body: parts, isChunked: true };
-  return { status: 200, headers: [...headers, ["Content-Encoding", coding!]], body: small, isChunked: true };
+  if (small === undefined) return { status: 200, headers, lines, body: parts, isChunked: true };
+  return { status: 200, headers: [...headers, ["Content-Encoding", coding!]], lines, body: small, isChunked: true };
 }
 
 /** Head, chunks and tail of a document, each produced on request. */

@@ -163,7 +163,7 @@ export class Connection {
       ? new BodyReader(NO_INPUT, 0)
       : new BodyReader(this.#guarded(head), head.bodySize, () => this.#watch(request));
     const request = this.#request = new HttpRequest(head, body, this.connection.remoteAddr, this.isSecure, this);
-    this.#wait("work");
+    this.#waits = "work";
     if (!head.keepsAlive) this.#isLast = true;
     if (body.isWhole) this.#watch(request);
     try {
@@ -203,7 +203,9 @@ export class Connection {
       if (input.bytes[0] !== 13 || input.bytes[1] !== 10) break;
       input.skip(2);
     }
-    this.#wait("head");
+    // The time counts from the first byte. A head that is there as a whole needs no clock.
+    this.#waits = "head";
+    let isTimed = false;
     const end = new HeadEnd();
     const { headSizeMax } = this.options.limits;
     for (;;) {
@@ -218,6 +220,8 @@ export class Connection {
           ? new RequestError(431, `the headers are longer than ${headSizeMax} bytes`)
           : new RequestError(414, `the request line is longer than ${headSizeMax} bytes`);
       }
+      if (!isTimed) this.#wait("head");
+      isTimed = true;
       if (!await input.fill() || this.#waits !== "head") return undefined;
     }
   }
@@ -349,7 +353,7 @@ export class Connection {
     try {
       for (let at = 0; at < bytes.length;) {
         at += await this.connection.write(at === 0 ? bytes : bytes.subarray(at));
-        if (this.#waits !== "end") this.#sinceMs = performance.now();
+        if (this.#waits !== "end" && at < bytes.length) this.#sinceMs = performance.now();
       }
     } catch {
       throw new ConnectionLostError("the client has disconnected");

@@ -5,6 +5,6 @@
 export type { ByteConnection, HeaderList, Limits, Reply, Server, ServerOptions } from "./contract.ts";
 export { BrokenReplyError, ConnectionLostError, RequestError } from "./errors.ts";
 export type { Headers } from "./head.ts";
-export { textReply } from "./reply.ts";
+export { headerLines, textReply } from "./reply.ts";
 export { HttpRequest } from "./request.ts";
 export { startServer } from "./server.ts";

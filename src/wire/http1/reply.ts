@@ -48,32 +48,40 @@ export function isBodyless(status: number): boolean {
 export type Framing = { kind: "length"; size: number } | { kind: "chunked" } | { kind: "none" } | { kind: "close" };
 
 export function headText(
-  { status, headers }: Reply,
+  { status, headers, lines = "" }: Reply,
   framing: Framing,
   connection: "close" | "keep-alive" | undefined,
 ): string {
-  let text = `HTTP/1.1 ${status} ${REASONS[status] ?? "Status"}\r\nServer: Sundial\r\nDate: ${dateText()}\r\n`;
+  let text = `HTTP/1.1 ${status} ${REASONS[status] ?? "Status"}${serverLines()}`;
   if (framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
   else if (framing.kind === "length") text += `Content-Length: ${framing.size}\r\n`;
+  if (headers.length > 0) text += headerLines(headers);
+  return `${text}${lines}${connection === undefined ? "" : `Connection: ${connection}\r\n`}\r\n`;
+}
+
+/** The headers as they are sent. */
+export function headerLines(headers: HeaderList): string {
+  let text = "";
   for (const [name, value] of headers) {
     if (BAD_HEADER.test(value)) {
       throw new Error(`the header ${name} contains a character that is not allowed in headers`);
     }
     text += `${name}: ${value}\r\n`;
   }
-  return `${text}${connection === undefined ? "" : `Connection: ${connection}\r\n`}\r\n`;
+  return text;
 }
 
 let dateSecond = 0;
-let date = "";
+let serverText = "";
 
-function dateText(): string {
+/** The end of the first line, and the headers of all replies. */
+function serverLines(): string {
   const second = Math.floor(Date.now() / 1000);
   if (second !== dateSecond) {
     dateSecond = second;
-    date = new Date(second * 1000).toUTCString();
+    serverText = `\r\nServer: Sundial\r\nDate: ${new Date(second * 1000).toUTCString()}\r\n`;
   }
-  return date;
+  return serverText;
 }
 
 /** Collects bytes for one write. */

@@ -2,7 +2,7 @@
 import type { Answer, ExecuteOptions, Prepared, ResultColumn } from "../../../api.ts";
 import { int, list } from "../../../config/mod.ts";
 import { SqlError } from "../../../errors.ts";
-import type { Reply } from "../../http1/mod.ts";
+import type { HttpRequest, Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
 import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
@@ -54,8 +54,10 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
   const query = parameters.get("query") ?? "";
   const session = call.database.session(call.identity, call.client);
   try {
-    const timeoutMs = statementTimeoutMs(call);
-    const options = waitOptions(call, timeoutMs);
+    const options = new Options(call.request, statementTimeoutMs(call), {
+      name: "json",
+      quoteLargeNumbers: parameters.isTrue("quoteLargeNum") || parameters.get("src") === "con",
+    });
     const { prepared, values } = await prepareWith(session, query, args, options);
     if (prepared.category === "empty") {
       if (query.trim().startsWith(";")) throw new SqlError("expected a statement before ';'", 0);
@@ -70,19 +72,10 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
     }
     const window = capWindow(execWindow(parameters.get("limit")), call.options.config.of(httpSettings).maxResponseRows);
     const countAll = parameters.isTrue("count");
-    const answer = await prepared.execute(values, {
-      encoding: {
-        name: "json",
-        quoteLargeNumbers: parameters.isTrue("quoteLargeNum") || parameters.get("src") === "con",
-        columns,
-      },
-      window,
-      countAll,
-      get signal() {
-        return options.signal;
-      },
-      timeoutMs,
-    });
+    options.window = window;
+    options.countAll = countAll;
+    options.encoding.columns = columns;
+    const answer = await prepared.execute(values, options);
     if (answer.kind === "done") {
       if (answer.tag.startsWith("INSERT")) call.options.metrics?.wires.exec.rowsIn.inc(answer.rows);
       count.end(answer.category === "empty" ? "queriesFailed" : "queriesCompleted");
@@ -114,14 +107,20 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
   }
 }
 
-/** The signal is made when it is asked for: few queries need one, and it takes longer than some of them. */
-function waitOptions({ request }: Call, timeoutMs: number): Pick<ExecuteOptions, "signal" | "timeoutMs"> {
-  return {
-    get signal() {
-      return request.signal;
-    },
-    timeoutMs,
-  };
+/** Makes the signal when it is asked for: few queries need one, and it takes longer than some of them. */
+class Options implements ExecuteOptions {
+  window: ExecuteOptions["window"];
+  countAll = false;
+
+  constructor(
+    private readonly request: HttpRequest,
+    readonly timeoutMs: number,
+    public encoding: Extract<ExecuteOptions["encoding"], { name: "json" }>,
+  ) {}
+
+  get signal(): AbortSignal {
+    return this.request.signal;
+  }
 }
 
 function emptyQuery(query: string): Reply {
