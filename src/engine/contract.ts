@@ -35,8 +35,8 @@ export interface Operator {
   readonly rowsAtMost?: number;
   next(): Batch | undefined;
   /**
-   * After the last batch: prepares another run over the same sources, and keeps kernels and buffers. Returns false if the operator
-   * has to be made anew.
+   * Between batches: prepares another run over the same sources, and keeps kernels and buffers. Returns false if the operator has
+   * to be made anew.
    */
   rewind?(): boolean;
   close(): void;

@@ -28,8 +28,6 @@ export class Portal {
   private chunks: AsyncIterator<Chunk> | undefined;
   /** The rest of a chunk that exceeded the row limit. */
   private rest: Chunk | undefined;
-  /** Rows were taken from `chunks`. */
-  private hasSent = false;
   /** True if it returns no more rows. */
   isOver = false;
 
@@ -53,7 +51,8 @@ export class Portal {
       });
       for (const notice of prepared.notices) output.noticeResponse(notice);
       if (this.answer.kind === "rows") {
-        this.chunks = this.answer.chunks[Symbol.asyncIterator]();
+        // A query that still runs is cancelled by its iterator.
+        if (this.answer.ready === undefined) this.chunks = this.answer.chunks[Symbol.asyncIterator]();
         if (this.answer.columns !== prepared.columns) await this.expectColumns(this.answer.columns);
       }
     }
@@ -79,7 +78,7 @@ export class Portal {
   /** Adds all rows to the output if they are there and few; otherwise undefined. */
   private sendReady(output: Output, rowCountMax: number): number | undefined {
     const { answer } = this;
-    if (answer?.kind !== "rows" || answer.ready === undefined || this.isOver || this.hasSent || rowCountMax > 0) return;
+    if (answer?.kind !== "rows" || answer.ready === undefined || this.isOver || this.chunks || rowCountMax > 0) return;
     const { ready } = answer;
     if (ready.length > 1 || ready.length === 1 && !output.hasRoom(ready[0].bytes)) return;
     this.isOver = true;
@@ -90,7 +89,7 @@ export class Portal {
 
   private async send(output: Output, rowCountMax: number): Promise<number> {
     let left = rowCountMax, rowCount = 0;
-    this.hasSent = true;
+    this.chunks ??= (this.answer as Answer & { kind: "rows" }).chunks[Symbol.asyncIterator]();
     while (left > 0 && !this.isOver) {
       let chunk = this.rest;
       this.rest = undefined;
