@@ -23,7 +23,7 @@ import { KERNEL_ROW, workOf } from "./sources.ts";
 
 /** Few rows can take long too. A query that takes longer is run again in a worker, because it blocks this thread. */
 const DIRECT_MS_MAX = 25;
-/** After that, its plan is run in workers for this time. */
+/** A plan that took longer twice in a row is run in workers for this time. Once may be the fault of a busy machine. */
 const SLOW_MS = 1_000;
 /** Results of more bytes, or of longer texts, may take too long within a single step. */
 const DIRECT_BYTES_MAX = 32 << 20;
@@ -86,6 +86,7 @@ export class DirectRuns {
   private readonly kept = new Map<Plan, DirectRun[]>();
   private keptCount = 0;
   private keptBytes = 0;
+  /** Plans whose last run here took too long, and until when they are run in workers. */
   private readonly slow = new WeakMap<Plan, number>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** How many runs had to make their operators. */
@@ -115,11 +116,12 @@ export class DirectRuns {
       run ??= this.make(answered(), sources, options);
       if (run === undefined) return undefined;
       const answer = run.run();
+      this.slow.delete(plan);
       isReusable = isKept(options) && isImmutable(plan) && run.rewind();
       return answer;
     } catch (error) {
       if (!(error instanceof TakesLong)) throw error;
-      if (!(error instanceof NotInMemory)) this.slow.set(plan, this.nowMs() + SLOW_MS);
+      if (!(error instanceof NotInMemory)) this.slow.set(plan, this.slow.has(plan) ? this.nowMs() + SLOW_MS : 0);
       return undefined;
     } finally {
       if (isReusable) this.keep(plan, run!);

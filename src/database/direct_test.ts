@@ -126,12 +126,12 @@ Deno.test("DirectRuns: a run that fails leaves nothing", () => {
 
 Deno.test("DirectRuns: a run that takes long is for workers, and so is its plan for a while", () => {
   const { node, direct, run, isEmpty } = table(1, 3, 1_000, 30);
-  assert.equal(run(node), undefined);
-  assert.equal(direct.madeCount, 1);
+  for (let k = 0; k < 2; k++) assert.equal(run(node), undefined);
+  assert.equal(direct.madeCount, 2);
   for (let k = 0; k < 10; k++) assert.equal(run(node), undefined);
-  assert.equal(direct.madeCount, 1);
+  assert.equal(direct.madeCount, 2);
   for (let k = 0; k < 40; k++) run(node);
-  assert.ok(direct.madeCount > 1);
+  assert.ok(direct.madeCount > 2);
   assert.ok(isEmpty());
 });
 

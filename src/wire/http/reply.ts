@@ -3,7 +3,7 @@ import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../error
 import type { Chunk, ResultColumn } from "../../api.ts";
 import { typeOf } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
-import { BrokenReplyError, type HeaderList, headerLines, type Reply, textReply } from "../http1/mod.ts";
+import { BrokenReplyError, headerLines, type HeaderList, type Reply, textReply } from "../http1/mod.ts";
 import { compressed, CompressedStream, type ContentCoding } from "./compression.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
