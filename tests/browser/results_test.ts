@@ -83,6 +83,7 @@ test("the tree shows tables with their columns, and changes them when that is co
   await page.waitForSelector(".tree .column:has-text('bid')");
   const columns = (await textsOf(page, ".tree .column")).map((text) => text.replace(/\s+/g, " "));
   assert.deepEqual(columns, ["symbol SYMBOL", "bid DOUBLE", "at TIMESTAMP · time"]);
+  assert.match(await page.innerText(".tree .details"), /on disk · partitioned by day · last write 20/);
   const choose = async (name: string) => {
     await page.click("[aria-label^='Actions of ']");
     await page.click(`.menu >> text=${name}`);
@@ -90,6 +91,8 @@ test("the tree shows tables with their columns, and changes them when that is co
   await choose("Show rows");
   await page.waitForSelector(".grid .row");
   assert.equal(await page.innerText(".grid [role=gridcell]"), "a");
+  await choose("Show partitions");
+  await page.waitForSelector(".grid [role=gridcell]:text-is('2026-01-01')");
   await choose("Add a column");
   await page.fill(".dialog [name=name]", "odd name");
   await page.selectOption(".dialog [name=type]", "INT");

@@ -14,10 +14,15 @@ type Offer = MenuItem & { isAllowed?: boolean };
 
 const allowed = (offers: readonly Offer[]): MenuItem[] => offers.filter(({ isAllowed }) => isAllowed !== false);
 
-export function tableActions({ name, timestamp }: Table): MenuItem[] {
+export function tableActions({ name, timestamp, partitionBy }: Table): MenuItem[] {
   const table = quoted(name);
   return allowed([
     { name: "Show rows", isAllowed: maySomewhere("SELECT", name), run: () => showRows(name, timestamp) },
+    ...partitionBy === "NONE" ? [] : [{
+      name: "Show partitions",
+      isAllowed: maySomewhere("SELECT", name),
+      run: () => openAndRun(`show partitions from ${table};`, `${name} partitions`),
+    }],
     { name: "Write its name", run: () => editor.insert(table) },
     { name: "Copy its name", run: () => copyText(name, "The name") },
     { name: "Show its definition", run: () => openDefinition(name) },

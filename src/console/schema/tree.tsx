@@ -73,14 +73,14 @@ function TableItem({ table }: { table: Table }) {
   }, [isOpen, schemaVersion.value]);
   const { name, rowCount, diskBytes, partitionBy, lastWrite } = table;
   const details = [
-    `${countText(rowCount)}, ${bytesText(diskBytes)} on disk`,
+    `${bytesText(diskBytes)} on disk`,
     partitionBy === "NONE" ? "not partitioned" : `partitioned by ${partitionBy.toLowerCase()}`,
     ...lastWrite === null ? [] : [`last write ${lastWrite}`],
   ];
   const showMenu = (target: HTMLElement) => openMenu(target, tableActions(table));
   return (
     <li role="treeitem" aria-expanded={isOpen}>
-      <div class="item" title={details.join("\n")} onContextMenu={menuOn(showMenu)}>
+      <div class="item" title={[countText(rowCount), ...details].join("\n")} onContextMenu={menuOn(showMenu)}>
         <button type="button" class="name" onClick={() => setOpen(!isOpen)}>
           <span class="arrow" aria-hidden="true">{isOpen ? "▾" : "▸"}</span>
           <span>{name}</span>
@@ -98,6 +98,7 @@ function TableItem({ table }: { table: Table }) {
       </div>
       {isOpen && (
         <ul role="group">
+          <li role="treeitem" class="details">{details.join(" · ")}</li>
           {columns.map((column) => <ColumnItem key={column.name} table={table} column={column} />)}
         </ul>
       )}
