@@ -111,7 +111,7 @@ function groupMarks({ way }: Grouping): string[] {
         ...(way.reads === "one range" ? ["one table"] : []),
       ];
     case "batches":
-      return [];
+      return [...TABLES[way.table]];
     case "bits":
       return ["a bit for each value"];
     case "values":

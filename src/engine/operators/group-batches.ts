@@ -13,6 +13,7 @@ import { argumentClass, ExpressionCompiler, formOf } from "../compiler/expressio
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { batchColumn, batchOut, functionContext } from "../batch-calls.ts";
 import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
+import type { TableKind } from "../physical/plan.ts";
 import { Grouper, type GroupTable } from "./group-table.ts";
 
 const OPERATOR = "GROUP BY";
@@ -29,7 +30,12 @@ export class GroupedBatches implements Operator {
   private out?: Vector[];
   private position = 0;
 
-  constructor(node: AggregateNode, private readonly input: Operator, private readonly context: QueryContext) {
+  constructor(
+    node: AggregateNode,
+    private readonly table: TableKind,
+    private readonly input: Operator,
+    private readonly context: QueryContext,
+  ) {
     this.columns = node.columns;
     this.space = Workspace.of(context, OPERATOR);
     this.keyCount = node.keys.length;
@@ -96,7 +102,7 @@ export class GroupedBatches implements Operator {
   }
 
   private open(keys: readonly Vector[]): { grouper: Grouper; table: GroupTable } {
-    const grouper = numberer(keys, this.context);
+    const grouper = numberer(keys, this.table, this.context);
     return { grouper, table: grouper.create() };
   }
 
@@ -114,10 +120,10 @@ export class GroupedBatches implements Operator {
 }
 
 /** A grouper over whole columns that writes group numbers. */
-function numberer(keys: readonly Vector[], context: QueryContext): Grouper {
+function numberer(keys: readonly Vector[], table: TableKind, context: QueryContext): Grouper {
   const exprs = keys.map(({ type }, index): Expr => ({ kind: "column", index, type }));
   const grouper = new Grouper(
-    { predicates: [], keys: exprs, calls: [], expectedRows: 0, staged: false, table: "measured" },
+    { predicates: [], keys: exprs, calls: [], expectedRows: 0, staged: false, table },
     keys.map((key) => key.type),
     context,
     true,
@@ -245,7 +251,7 @@ class CallState {
     const { context } = this, { heap } = context, picked = this.picked!;
     const keys: Vector[] = numbers === undefined ? [...args] : [{ type: "INT", address: numbers }, ...args];
     if (this.seen === undefined) {
-      const grouper = numberer(keys, context);
+      const grouper = numberer(keys, "measured", context);
       this.seen = { grouper, table: grouper.create() };
     }
     const { grouper, table } = this.seen;

@@ -81,6 +81,7 @@ class Sort implements Operator {
     const kept = keepAll(input, this.keys.map((key) => key.expression), this.space, this.context);
     const payload = new Payload(kept.columns, this.space);
     const order = this.orderOf(kept.computed, kept.rowCount, payload);
+    this.context.chose?.(payload.isPlaced ? "rows in row format" : "rows by number");
     return { rows: kept.columns, order, rowCount: Math.min(limit, kept.rowCount), payload };
   }
 

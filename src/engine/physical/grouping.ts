@@ -70,7 +70,9 @@ function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   }
   const parts = sideBySide(node, below, facts, kernelWay);
   if (parts !== undefined) return parts;
-  return aggregates.every((call) => isFused(call, facts)) ? kernelWay(node, below, facts) : { kind: "batches" };
+  if (aggregates.every((call) => isFused(call, facts))) return kernelWay(node, below, facts);
+  const columns = keys.map(({ type }, index): Expr => ({ kind: "column", index, type }));
+  return { kind: "batches", table: tableOf(columns, [], undefined, facts.functions) };
 }
 
 function kernelWay(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {

@@ -107,7 +107,7 @@ export type GroupReads = "count" | "ranges" | "one range" | "in order";
 export type GroupWay =
   | { kind: "kernel"; reading: Reading; spec: GroupSpec; reads: GroupReads }
   /** Aggregates without a kernel form or over distinct values: over the batches of the input. */
-  | { kind: "batches" }
+  | { kind: "batches"; table: TableKind }
   /** count(DISTINCT x): one bit for each value of a small range, beginning at `low`. */
   | {
     kind: "bits";
