@@ -78,7 +78,7 @@ async function querySuite(): Promise<void> {
   }
 }
 
-/** Not part of `all`, because there are no targets for joins. */
+/** Not part of `all`, because joins have no targets. */
 async function joinSuite(): Promise<void> {
   const root = `${work}/joins`;
   await Deno.mkdir(`${root}/import`, { recursive: true });

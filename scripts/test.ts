@@ -10,7 +10,7 @@ import { join, relative } from "node:path";
 import { deno, DEVELOPMENT_FLAGS } from "./flags.ts";
 
 const root = new URL("../", import.meta.url).pathname;
-// Removing it removes everything that tests leave behind. The path is short, as sockets require.
+// Removing it removes all files that tests leave. The path is short, because sockets require that.
 const temporary = Deno.makeTempDirSync({ prefix: "sundial-test-" });
 for (const name of ["TMPDIR", "TMP", "TEMP"]) Deno.env.set(name, temporary);
 let status = 1;

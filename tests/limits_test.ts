@@ -288,7 +288,7 @@ Deno.test({
 
 Deno.test({
   name: "memory goes back to the system after ingest, too, without a query",
-  // Elsewhere there is no glibc to ask.
+  // Other systems have no glibc.
   ignore: Deno.build.os !== "linux" || Deno.build.target.includes("musl"),
   async fn() {
     await using server = await startServer();

@@ -54,7 +54,7 @@ Deno.test("spooled results of the real server", async (t) => {
     assert.equal((await ask("GET", { id: made.id, first: "0", count: "1" })).dataset.length, 1);
   });
 
-  await t.step("who may not read the table gets no result", async () => {
+  await t.step("a user without permission to read the table gets no result", async () => {
     assert.equal((await ask("POST", { query: "select * from t", wait: "1000" }, BOB)).status, 403);
   });
 

@@ -110,7 +110,7 @@ Deno.test("settings of a session", async (t) => {
     assert.equal(await value(client, "show statement_timeout"), "90s");
   });
 
-  await t.step("refuses too many and too long ones, and goes on", async () => {
+  await t.step("refuses too many and too long ones, and continues", async () => {
     await assert.rejects(client.query(`set a.b = '${"x".repeat(9_000)}'`), { code: "54000" });
     for (let k = 0; k < 200; k++) await client.query(`set x.n${k} = 1`);
     await assert.rejects(async () => {

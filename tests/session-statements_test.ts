@@ -110,7 +110,7 @@ Deno.test("statements about the session", async (t) => {
     assert.equal(await told(client, "explain select 1"), "EXPLAIN");
   });
 
-  await t.step("what there is not", async () => {
+  await t.step("unsupported features", async () => {
     const texts = [
       "declare c cursor for select 1",
       "fetch 10 from c",

@@ -54,10 +54,10 @@ export async function buildConsole(root: string, output: string): Promise<void> 
   }
 }
 
-/** Peers stand behind `_` in the ids of `deno info`. */
+/** Peers follow `_` in the ids of `deno info`. */
 const withoutPeers = (id: string) => /^@?[^@]+@[^_]+/.exec(id)![0];
 
-/** Another process may have built the same files meanwhile. */
+/** Another process may have built the same files in the meantime. */
 function moveInto(files: string, output: string): void {
   try {
     Deno.renameSync(files, output);

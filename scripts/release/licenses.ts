@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { type Package, type PackageCache, readJson, ROOT } from "./packages.ts";
 
-/** A part that is no npm package; its licence text is beside this file. */
+/** A part that is not an npm package. Its licence text is in the file next to this one. */
 export interface RuntimePart {
   readonly name: string;
   readonly version: string;

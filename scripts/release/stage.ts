@@ -39,7 +39,8 @@ const NOT_OF_THE_PROGRAM = /^(?:test|tests|example|examples|benchmark|benchmarks
 const CONSOLE = "build/console";
 
 /**
- * Makes the stage anew, but keeps downloaded base executables. `consoleFiles`: a directory built by `scripts/console/`.
+ * Creates the stage again, but keeps downloaded base executables. `consoleFiles`: a directory built by
+ * `scripts/console/`.
  */
 export function stage(directory: string, packages: PackageCache, consoleFiles: string, time: Date): Stage {
   const [tree, cache] = [join(directory, "tree"), join(directory, "cache")];

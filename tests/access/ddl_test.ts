@@ -58,7 +58,7 @@ Deno.test("SHOW CREATE DATABASE makes the same users, groups and grants on an em
   assert.match(wrong.error!, /^unknown category GROUP: expected TABLES, VIEWS, /);
   assert.equal(wrong.position, 37);
 
-  // One sees what one may see; what is asked for by name takes its permission.
+  // Users see only objects that they may see. Objects requested by name need their permission.
   await server.set("grant HTTP to alice");
   assert.deepEqual((await texts(server, "", ALICE)).length, 1);
   assert.equal(await texts(server, "include (users)", ALICE), "Access denied for alice [LIST USERS]");

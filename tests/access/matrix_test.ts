@@ -12,19 +12,19 @@ const ALICE: Credentials = { name: "alice", password: "alice's" };
 
 interface Row {
   sql: string;
-  /** As GRANT names it. Undefined: everybody who is connected may. */
+  /** The permission as in GRANT. Undefined if every connected user may run it. */
   needs?: string;
   /** On this table; otherwise on the database. */
   on?: string;
   /** It is needed with the grant option. */
   withOption?: true;
-  /** Needed besides, and always there. */
+  /** Permissions that are needed in addition, and always granted. */
   besides?: string[];
   /** Run by the administrator before each attempt; failures do not matter. */
   before?: string[];
 }
 
-/** Of kinds that nobody can run. */
+/** Statements that no user can run. */
 const NOT_RUN: Record<string, string> = {
   unsupportedAlteration: "it is refused for all, as nothing does it yet",
 };
@@ -525,7 +525,7 @@ Deno.test("imports by permission", async () => {
     const { status, text } = await imp(query);
     assert.deepEqual([status, JSON.parse(text).rowsImported], [200, 2], text);
   }
-  // A table belongs to whoever imported it.
+  // A table belongs to the user who imported it.
   for (const table of ["made", "imported"]) {
     assert.deepEqual((await server.sql(`select count() from ${table}`, ALICE)).dataset, [[2]]);
   }

@@ -143,7 +143,7 @@ Deno.test("service accounts are assumed for a session, whose rights they replace
   await client.end();
 });
 
-Deno.test("who makes a table has all rights on it, also by lines, and grants follow a rename", async () => {
+Deno.test("the creator of a table has all rights on it, also through line protocol, and grants follow a rename", async () => {
   await using server = await startProtected();
   const BOB = { name: "bob", password: "b" };
   await server.set(
@@ -166,7 +166,7 @@ Deno.test("who makes a table has all rights on it, also by lines, and grants fol
   assert.equal((await server.sql("drop table mine", ALICE)).error, undefined);
 });
 
-Deno.test("OWNED BY gives the rights on what is made to another one", async () => {
+Deno.test("OWNED BY gives the rights on the created object to another principal", async () => {
   await using server = await startProtected();
   await server.set(
     "create user alice with password 'alice''s'",
@@ -201,7 +201,7 @@ Deno.test("OWNED BY gives the rights on what is made to another one", async () =
   assert.match((await server.sql("select * from e")).error!, /there is no table e/);
 });
 
-Deno.test("only an administrator changes what is one, or will be when it is created", async () => {
+Deno.test("only an administrator may change an administrator, even before it is created", async () => {
   await using server = await startProtected();
   await server.set(
     "create user alice with password 'alice''s'",

@@ -33,7 +33,7 @@ test("a result is drawn as what it looks like, and saved as a picture", async ({
   assert.match(svg, />open</);
 });
 
-test("a chart is as large as its place, and a result without numbers says what is missing", async ({ page }) => {
+test("a chart fills its panel, and a result without numbers shows what is missing", async ({ page }) => {
   await run(page, "select 'only text' t");
   await page.click(".results button:text-is('Chart')");
   await page.waitForSelector("text=A chart needs rows with a column of numbers");

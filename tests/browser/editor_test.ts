@@ -150,7 +150,7 @@ test("everything is reachable by keys: tabs, tables, columns of a result, and th
   assert.equal(await focused(), "SQL");
   await run(page, "select x, -x y from long_sequence(3)");
   await page.keyboard.press("Escape");
-  // In the editor Tab indents, but after Escape it goes on.
+  // In the editor Tab indents, but after Escape it moves the focus.
   await tabTo("Rows");
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("Shift+F10");

@@ -97,7 +97,7 @@ test("a Parquet file is shown with its types, mapped, imported and reported", as
   assert.equal((await server.exec("select count() from trades")).dataset?.[0][0], 200_000);
 });
 
-test("a file that is no Parquet says so", async ({ page }) => {
+test("a file that is not Parquet gets an error that says so", async ({ page }) => {
   const [chooser] = await Promise.all([
     page.waitForEvent("filechooser"),
     page.click("[aria-label='Import a CSV or Parquet file']"),

@@ -94,7 +94,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.waitForSelector(".account dd:has-text('password')");
     assert.ok((await textsOf(page, ".account tbody tr")).some((row) => /ADD COLUMN\s+prices\s+no/.test(row)));
     await page.keyboard.press("Escape");
-    // What is granted meanwhile is offered after the next look.
+    // Permissions granted in the meantime are offered after the next check.
     await house.server.set("grant drop table on prices to bob");
     await page.click("[aria-label='Refresh the tables']");
     await page.click("[aria-label='Actions of prices']");

@@ -166,7 +166,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await type(page, "select 7 * 6 answer");
     const before = tokenRequests(house);
     await until(() => tokenRequests(house) > before);
-    // The server trusts what it has heard for a second.
+    // The server caches the provider's answer for a second.
     await page.waitForTimeout(1_100);
     await page.keyboard.press("Control+Enter");
     await page.waitForSelector("dialog .sign-in");
@@ -218,7 +218,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     assert.match(await error(page), /not started here/);
     await begin(page);
     await page.waitForSelector("[name=login]");
-    // A path of the same origin, which is no page of the console.
+    // A path of the same origin that is not a page of the console.
     await page.goto(`${house.server.http}/settings`);
     const state = String(await page.evaluate("JSON.parse(sessionStorage.getItem('sundial.sign-in')).state"));
     await page.goto(`${house.server.http}/?${new URLSearchParams({ error: "access_denied", state })}`);

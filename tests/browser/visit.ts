@@ -29,7 +29,7 @@ async function visit(use: (visit: Visit) => Promise<void>, path = "/"): Promise<
     await page.goto(`${server.http}${path}`);
     await page.waitForSelector(".cm-content");
     await use({ page, server });
-    // For whoever wants to see what it looked like.
+    // Kept for inspection.
     const directory = await Deno.makeTempDir({ prefix: "sundial-page-" });
     // A hidden caret would be a style that the page's policy refuses.
     await page.screenshot({ path: join(directory, "page.png"), caret: "initial" });

@@ -192,7 +192,7 @@ Deno.test("transactions with pg", async (t) => {
     assert.deepEqual(await run(other, "commit"), ["40001"]);
     assert.deepEqual(await run(other, "select 1"), ["SELECT 1"]);
     assert.deepEqual(await rows(other, CONTENT("t10")), ["a 10 x", "b 2 y", "c 3 null"]);
-    // A waiting transaction blocks nobody.
+    // A waiting transaction blocks no other session.
     await run(client, "begin", "update t10 set celsius = 11 where name = 'a'");
     assert.deepEqual(await run(other, "update t10 set celsius = 12 where name = 'a'"), ["UPDATE 1"]);
     assert.deepEqual(await run(client, "commit"), ["40001"]);

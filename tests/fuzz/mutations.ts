@@ -133,7 +133,7 @@ const operators: Mutation = (random, sql) => {
 
 // Expressions
 
-/** Of an item that is no expression by itself. */
+/** Contents of an item that is not an expression by itself. */
 const NO_EXPRESSION =
   /^(?:as|from|select|order|by|asc|desc|over|values|separator|distinct|within|partition|rows|range|interval|fill|filter)$/i;
 

@@ -1,4 +1,4 @@
-/** A server under attack: records the results and times of statements, and meanwhile health and memory. */
+/** A server under attack. Records the results and times of statements, and at the same time health and memory. */
 import { startServer, type TestServer } from "../server.ts";
 
 /** Bounds that hold whatever the server is asked. */

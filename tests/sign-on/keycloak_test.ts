@@ -70,7 +70,7 @@ Deno.test("Keycloak", { sanitizeOps: false, sanitizeResources: false }, async (t
       }
     },
   });
-  await test.step("a group that is taken away, and a user who is disabled", async () => {
+  await test.step("a removed group, and a disabled user", async () => {
     assert.equal((await ask(token)).status, 200);
     await keycloak.leave(BOB.name, "readers");
     await pause();

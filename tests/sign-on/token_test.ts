@@ -62,7 +62,7 @@ Deno.test("signed tokens are checked by the server", async (test) => {
     });
   }
 
-  await test.step("tokens that nobody, a stranger, or the client itself has signed are refused", async () => {
+  await test.step("tokens without a signature, or signed by a stranger or by the client itself, are refused", async () => {
     const claims = { iss: provider.issuer, aud: "sundial", sub: "bob", exp: now() + 600, groups: ["CN=readers"] };
     const right = await provider.idToken("bob");
     const [head, , signature] = right.split(".");

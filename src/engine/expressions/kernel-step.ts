@@ -1,4 +1,4 @@
-/** A step of one kernel: a filter and what is computed of the rows that pass. */
+/** A step of one kernel: a filter and the values computed for the rows that pass. */
 import { assert } from "../../errors.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { fillConstant, TextArena } from "../columns.ts";
