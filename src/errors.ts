@@ -24,6 +24,7 @@ export const SQLSTATE = {
   invalidPassword: "28P01",
   insufficientPrivilege: "42501",
   outOfMemory: "53200",
+  configurationLimitExceeded: "53400",
   diskFull: "53100",
   serializationFailure: "40001",
   activeTransaction: "25001",

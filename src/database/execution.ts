@@ -1,6 +1,7 @@
 /** Runs plans: small ones on the calling thread, others in a worker, with the same operators and encoders. */
 import type { Chunk, ExecuteOptions, ResultColumn } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
+import type { SpillPlace } from "../engine/contract.ts";
 import {
   Analysis,
   answerFromStatistics,
@@ -21,6 +22,9 @@ export interface ExecutionSettings {
   /** Plans of at most so much work run on the calling thread. */
   directRowsMax: number;
   queryMemoryLimitBytes: number;
+  /** Where queries write what their memory does not hold, and how much of it; 0: nothing. */
+  spillRoot: string;
+  spillLimitBytes: number;
   queryTimeoutMs: number;
   useStatistics: boolean;
 }
@@ -91,6 +95,11 @@ export class Execution {
     this.direct.close();
   }
 
+  private spillPlace(): SpillPlace | undefined {
+    const { spillRoot: root, spillLimitBytes: limitBytes } = this.settings;
+    return limitBytes > 0 ? { root, limitBytes } : undefined;
+  }
+
   private runInWorker(plan: PostedPlan, sources: ScanSource[], options: RunOptions): Run {
     options.signal?.throwIfAborted();
     const analysis = options.analyzed && Analysis.create(this.heap, plan, sources.length);
@@ -102,6 +111,7 @@ export class Execution {
       nowMicros: this.nowMicros(),
       timeoutMs,
       memoryLimitBytes: this.settings.queryMemoryLimitBytes,
+      spill: this.spillPlace(),
       user: options.user,
       analysis: analysis?.shape,
     }, options.output);

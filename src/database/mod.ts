@@ -2,7 +2,7 @@
 import type { Identity, Session } from "../api.ts";
 import { ProviderStatistics } from "../auth/mod.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { createScheduler, parquetSchema } from "../engine/mod.ts";
+import { createScheduler, parquetSchema, removeSpilled } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
 import { answerCall, languageReference, quickEffort } from "../sql/mod.ts";
@@ -11,6 +11,7 @@ import {
   type Catalogue,
   createPool,
   openStorage,
+  realFiles,
   SHARED_WORD,
   type TableSnapshot,
 } from "../storage/mod.ts";
@@ -82,6 +83,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const external = options.provider && new ExternalUsers(options.provider);
   const nowMs = () => Number(nowMicros() / 1000n);
   for (const line of storage.report) options.log("INFO", line);
+  removeSpilled(realFiles, options.spillRoot);
   const pool = createPool(heap);
   const functions = createRegistry();
   const scheduler = createScheduler({

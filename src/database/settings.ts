@@ -71,6 +71,16 @@ const querySettings = {
     "Maximum memory of one query. A query that needs more fails.",
     { min: MIB, defaultSaid: "a quarter of the machine's memory, at most 1g", aliases: ["query.memory.limit"] },
   ),
+  spillRoot: path(
+    "query.spill.root",
+    "tmp/spill",
+    "Directory of the files that queries write when their memory is short, relative to the root. A start removes left-over files.",
+  ),
+  spillLimitBytes: size(
+    "query.spill.limit",
+    "16g",
+    "Maximum size of all files in `query.spill.root`; 0: queries write no files and fail instead.",
+  ),
   statementCacheSize: int(
     "cairo.statement.cache.size",
     1000,

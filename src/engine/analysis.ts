@@ -12,10 +12,13 @@ import {
   isPacked,
   type Operator,
   type ParallelRunner,
+  type Piece,
   type PlanAnalysis,
   type PostedPlan,
   type QueryContext,
   type QueryMemory,
+  type Spill,
+  type SpilledBlock,
 } from "./contract.ts";
 import { MEASURED_CHOICES, type MeasuredChoice } from "./physical/measured.ts";
 
@@ -31,8 +34,11 @@ const WORD = {
   pairs: 7,
   counted: 8,
   chosen: 9,
+  spilled: 10,
+  spilledParts: 11,
+  workers: 12,
 } as const;
-const NODE_WORDS = 10;
+const NODE_WORDS = 13;
 /** Flags: which statistics of a node were counted. */
 const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
 const SCAN_WORDS = 2;
@@ -51,6 +57,11 @@ export interface NodeStatistics {
   /** Time on the leading thread, including the inputs. */
   nanos: number;
   memoryPeakBytes: number;
+  /** Bytes on disk, because the memory did not hold them, and the partitions that they belong to. */
+  spilledBytes: number;
+  spilledParts: number;
+  /** Most threads that have worked on it together. */
+  workers: number;
   /** Outcomes of choices that needed measured data. */
   chosen: MeasuredChoice[];
 }
@@ -125,6 +136,9 @@ export class Analysis implements PlanAnalysis {
           bytes: value(WORD.bytes),
           nanos: value(WORD.nanos),
           memoryPeakBytes: value(WORD.memoryPeak),
+          spilledBytes: value(WORD.spilled),
+          spilledParts: value(WORD.spilledParts),
+          workers: value(WORD.workers),
           chosen: MEASURED_CHOICES.filter((_, bit) => (chosen & (1 << bit)) !== 0),
         };
       }),
@@ -143,10 +157,17 @@ export class Analysis implements PlanAnalysis {
     const { parallel } = context;
     const counted: ParallelRunner | undefined = parallel && {
       workerCount: parallel.workerCount,
-      run: (task, data, morselCount) => parallel.run(task, data, morselCount, node),
+      run: (task, data, morselCount) => {
+        const results = parallel.run(task, data, morselCount, node);
+        this.raise(this.first + node * NODE_WORDS + WORD.workers, BigInt(results.length));
+        return results;
+      },
     };
+    const spill = context.spill && new NodeSpill(context.spill, (word, amount) => {
+      this.add(node * NODE_WORDS + WORD[word], amount);
+    });
     const chose = (choice: MeasuredChoice) => this.chose(node, choice);
-    return { ...context, memory: new NodeMemory(context.memory, this, node), parallel: counted, chose };
+    return { ...context, memory: new NodeMemory(context.memory, this, node), parallel: counted, spill, chose };
   }
 
   /** Returns the operator with its calls counted from now on. */
@@ -203,13 +224,17 @@ export class Analysis implements PlanAnalysis {
     for (const each of [node, this.nodes]) {
       const first = each * NODE_WORDS;
       const held = BigInt(this.add(first + WORD.memory, bytes));
-      const place = this.first + first + WORD.memoryPeak;
-      for (
-        let peak = Atomics.load(this.heap.i64, place);
-        held > peak && Atomics.compareExchange(this.heap.i64, place, peak, held) !== peak;
-        peak = Atomics.load(this.heap.i64, place)
-      );
+      this.raise(this.first + first + WORD.memoryPeak, held);
     }
+  }
+
+  /** Sets a word to `value` unless it is greater. */
+  private raise(place: number, value: bigint): void {
+    for (
+      let peak = Atomics.load(this.heap.i64, place);
+      value > peak && Atomics.compareExchange(this.heap.i64, place, peak, value) !== peak;
+      peak = Atomics.load(this.heap.i64, place)
+    );
   }
 }
 
@@ -269,6 +294,32 @@ class NodeMemory implements QueryMemory {
 
   release(): void {
     this.inner.release();
+  }
+}
+
+/** What one node has on disk. */
+class NodeSpill implements Spill {
+  constructor(
+    private readonly inner: Spill,
+    private readonly count: (word: "spilled" | "spilledParts", amount: number) => void,
+  ) {}
+
+  write(pieces: readonly Piece[]): SpilledBlock {
+    const block = this.inner.write(pieces);
+    this.count("spilled", block.sizeBytes);
+    return block;
+  }
+
+  flush(): void {
+    this.inner.flush();
+  }
+
+  read(block: SpilledBlock, address: number): void {
+    this.inner.read(block, address);
+  }
+
+  countPart(): void {
+    this.count("spilledParts", 1);
   }
 }
 

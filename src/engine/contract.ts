@@ -66,6 +66,35 @@ export interface QueryMemory {
   release(): void;
 }
 
+/** Where the blocks of a query are that its memory does not hold. */
+export interface SpillPlace {
+  /** Each query has a directory there, named by its slot. */
+  root: string;
+  /** Most bytes of all queries together. */
+  limitBytes: number;
+}
+
+export interface SpilledBlock {
+  file: number;
+  offset: number;
+  sizeBytes: number;
+}
+
+/** Bytes in the shared memory. */
+export type Piece = readonly [address: number, sizeBytes: number];
+
+/** Blocks of a query on disk, which every thread of it can read. */
+export interface Spill {
+  /** Writes the pieces as one block. */
+  write(pieces: readonly Piece[]): SpilledBlock;
+  /** Call it before blocks of this thread are read. */
+  flush(): void;
+  /** Reads a block to `address`. */
+  read(block: SpilledBlock, address: number): void;
+  /** For EXPLAIN ANALYZE: counts a partition that is on disk. */
+  countPart?(): void;
+}
+
 /** Resolves a plan's function ids. It is injected, so that the engine does not depend on the SQL room. */
 export interface FunctionRegistry {
   /** The entry and the argument tags for an id. */
@@ -119,6 +148,8 @@ export interface QueryContext {
   readonly nowMicros: bigint;
   readonly random: () => number;
   readonly user: string;
+  /** Undefined if the query must stay within its memory, such as one on the main thread. */
+  readonly spill?: Spill;
   /** Throws SqlError 57014 if cancelled or out of time. */
   poll(): void;
   /** Address of the i32 cancel word in shared memory that kernels poll. */
@@ -186,6 +217,8 @@ export interface QueryRequest {
   nowMicros: bigint;
   timeoutMs: number;
   memoryLimitBytes: number;
+  /** Undefined if nothing may be written to disk. */
+  spill?: SpillPlace;
   /** Set if statistics are kept for the plan's nodes. */
   analysis?: AnalysisShape;
   user: string;

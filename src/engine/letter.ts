@@ -60,7 +60,7 @@ export class Letters {
    * Writes a request into its slot, where another version of it may be.
    * @throws {SqlError} if the shared memory is full.
    */
-  write({ slot, timeoutMs, memoryLimitBytes, user, analysis, nowMicros }: QueryRequest, parts: {
+  write({ slot, timeoutMs, memoryLimitBytes, spill, user, analysis, nowMicros }: QueryRequest, parts: {
     sources: PackedSources;
     planName: number;
     plan?: Uint8Array;
@@ -68,7 +68,7 @@ export class Letters {
     freedPlans: number[];
   }): void {
     const { heap } = this, { sources, planName, plan, output, freedPlans } = parts;
-    const request = { timeoutMs, memoryLimitBytes, user, analysis, sources: sources.sources };
+    const request = { timeoutMs, memoryLimitBytes, spill, user, analysis, sources: sources.sources };
     const head: Head = { request, output, freedPlans };
     const text = encoder.encode(JSON.stringify(head));
     const { wordBytes } = sources, planBytes = plan?.length ?? 0;

@@ -12,6 +12,11 @@ function overLimit(operator: string, sizeBytes: number, limitBytes: number): Sql
   );
 }
 
+/** True if the query's limit is reached, or the shared memory is full. */
+export function isOutOfMemory(error: unknown): boolean {
+  return error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory;
+}
+
 /** Maximum garbage of functions on each thread before a collection. */
 const GARBAGE_BYTES_MAX = 16 << 20;
 

@@ -3,11 +3,11 @@
  * where all previous ones are equal. Many rows are distributed to buckets of the first key's range, chunk by chunk, and the buckets
  * are sorted separately, by all workers.
  */
-import { SqlError, SQLSTATE } from "../errors.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { typeOf } from "../types/mod.ts";
 import { Workspace } from "./columns.ts";
 import type { ParallelRunner, QueryMemory, Vector } from "./contract.ts";
+import { isOutOfMemory } from "./memory.ts";
 import { registerTask } from "./parallel.ts";
 import { rowBytes, rowFunctions } from "./wasm/rows.ts";
 import {
@@ -165,10 +165,6 @@ function elementsFor(n: number, count: number, own: Workspace): { keys: number; 
       own.release();
     }
   }
-}
-
-function isOutOfMemory(error: unknown): boolean {
-  return error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory;
 }
 
 function sortAlone(task: SortTask, heap: SharedHeap, memory: QueryMemory, poll: () => void): void {

@@ -24,6 +24,8 @@ export const SLOT = {
   helpers: 5,
   /** The address of the last result that a helper has left, or 0. */
   results: 6,
+  /** KiB that its threads have written to disk. */
+  spilledUnits: 7,
   /** Rows that sources have output, and their total: each an i64. */
   rowsRead: 8,
   rowsToRead: 10,

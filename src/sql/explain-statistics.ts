@@ -10,7 +10,7 @@ export function operatorMarks(
   calls: Calls | undefined,
   { nodes }: PlanStatistics,
 ): string[] {
-  const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id];
+  const { rows, pairs, bytes, nanos, memoryPeakBytes, spilledBytes, spilledParts, workers } = nodes[physical.id];
   const marks = choiceMarks(physical, calls, { nodes });
   if (rows === undefined) {
     marks.push(`gave ${pairs ?? 0} pairs`, "read by the operator above");
@@ -19,6 +19,8 @@ export function operatorMarks(
     marks.push(`gave ${rows} rows, ${sizeText(bytes)}`, `time ${timeText(nanos)}, own ${timeText(own)}`);
   }
   if (memoryPeakBytes > 0) marks.push(`peak memory ${sizeText(memoryPeakBytes)}`);
+  if (workers > 1) marks.push(`${workers} workers`);
+  if (spilledBytes > 0) marks.push(`spilled ${sizeText(spilledBytes)} of ${spilledParts} partitions`);
   return marks;
 }
 

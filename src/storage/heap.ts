@@ -71,6 +71,8 @@ export const SHARED_WORD = {
   oldestVersion: 136,
   /** Number of commands sent to the writer, which sleeps on this word. */
   writerWake: 138,
+  /** KiB that queries have on disk. */
+  spilledUnits: 150,
   /** The writer's counters: 32 doubles, written only by its thread; see `WRITER_COUNTERS`. Even index. */
   writerCounters: 192,
   /** Scheduler: 64 words for each query slot, from here on. */

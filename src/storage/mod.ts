@@ -40,7 +40,7 @@ export { packAppendBatch, unpackAppendBatch } from "./packed.ts";
 export { checkBatch } from "./rows.ts";
 export { PoolLease, SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
-export { type Files, realFiles } from "./files.ts";
+export { type File, type Files, readFully, realFiles, writeFully } from "./files.ts";
 export { copyDatabase, syncDirectory } from "./copy.ts";
 
 export interface StorageOptions {

@@ -4,7 +4,14 @@ import { createOutput, type Output, type OutputOptions, type Piece } from "../da
 import { Analysis } from "../engine/analysis.ts";
 import type { AnalysisShape } from "../engine/contract.ts";
 import type { Operator, QueryContext } from "../engine/contract.ts";
-import { collectWith, type CountedMemory, createOperator, createQueryMemory, workAt } from "../engine/mod.ts";
+import {
+  collectWith,
+  type CountedMemory,
+  createOperator,
+  createQueryMemory,
+  QuerySpill,
+  workAt,
+} from "../engine/mod.ts";
 import {
   answerError,
   answerResult,
@@ -26,6 +33,7 @@ import {
   createPool,
   packAppendBatch,
   type PoolLease,
+  realFiles,
   SHARED_WORD,
   SharedHeap,
   type SharedPool,
@@ -56,7 +64,7 @@ const parked = new Map<number, Lead>();
 /** Resources of the queries that this thread takes part in. */
 const open = new Set<Context>();
 
-type Context = QueryContext & { memory: CountedMemory; pool: PoolLease };
+type Context = QueryContext & { memory: CountedMemory; pool: PoolLease; spill?: QuerySpill; leads: boolean };
 
 const tell = (message: FromWorker, transfer: Transferable[] = []) => self.postMessage(message, transfer);
 
@@ -76,7 +84,7 @@ self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
     handle,
     help: (onJoin) =>
       runsQueries &&
-      help(heap, () => (onJoin(), countBusy(1)), contextOf, (context) => (release(context), countBusy(-1))),
+      help(heap, () => (onJoin(), countBusy(1)), helperContext, (context) => (release(context), countBusy(-1))),
     chore: doChore,
   });
   self.close();
@@ -123,6 +131,8 @@ function whileBusy(action: () => void): void {
   }
 }
 
+const helperContext = (request: ReadRequest) => contextOf(request, false);
+
 /** Throws if the query was cancelled or has timed out. */
 function pollOf(request: ReadRequest): () => void {
   const word = slotWord(request.slot, SLOT.cancel);
@@ -136,10 +146,12 @@ function analysisOf({ address, nodes, scans }: AnalysisShape): Analysis {
   return new Analysis(heap, address, nodes, scans);
 }
 
-/** The caller must call `release`. */
-function contextOf(request: ReadRequest): Context {
+/** The caller must call `release`. `leads`: the thread that leads the query, and not one that helps. */
+function contextOf(request: ReadRequest, leads: boolean): Context {
   const context = {
     heap,
+    leads,
+    spill: request.spill && new QuerySpill(heap, realFiles, request.spill, request.slot),
     memory: createQueryMemory(heap, request.memoryLimitBytes, slotWord(request.slot, SLOT.memoryUnits)),
     pool: pool.lease(),
     functions,
@@ -162,7 +174,11 @@ function release(context: Context): void {
   try {
     context.pool.release();
   } finally {
-    context.memory.release();
+    try {
+      context.memory.release();
+    } finally {
+      context.spill?.close(context.leads);
+    }
   }
   restAfter(heap, context.memory);
 }
@@ -193,7 +209,7 @@ function begin(slot: number): void {
       answerUnknownPlan(heap, slot);
       return mailboxes.tellMain();
     }
-    const context = own = contextOf(request);
+    const context = own = contextOf(request, true);
     workAt(context);
     const output = createOutput(letter.output as OutputOptions, plan.columns, heap, context.memory);
     const wake = (count: number) => mailboxes.wakeIdle(seat, workerCount, count);

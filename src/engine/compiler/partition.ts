@@ -99,6 +99,38 @@ export function scatterKernel(
   });
 }
 
+/**
+ * Writes the partition of each written row or record, both of which begin with the key's words: `bits` bits of the hash after
+ * the first `skipped`. Cell: out, an i32 column.
+ */
+export function partNumbersKernel(
+  memory: WebAssembly.Memory,
+  width: number,
+  keyWords: number,
+  skipped: number,
+  bits: number,
+): { kernel: CompiledKernel; inputs: Input[] } {
+  const inputs = Array.from({ length: keyWords }, (_, k): Input => ({ kind: "word", column: 0, width, k }));
+  const kernel = kernelCache(memory).get(`partNumbers${width}|${keyWords}|${skipped}|${bits}`, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const cells: Record<string, number> = { out: writer.cell() };
+    cells.count = writer.cellCount;
+    const out = writer.loadCell("i32", cells.out);
+    const words = inputs.map((_, k) => writer.derive(input(k, "i64")));
+    const hash = hashOf(words, words.map(() => false));
+    const part = i64.and(i64.shrU(hash, i64.const(BigInt(64 - skipped - bits))), i64.const((1n << BigInt(bits)) - 1n));
+    writer.scalarRows(undefined, words, (row) => {
+      code.get(out).get(row).i32(2).op("i32.shl").op("i32.add");
+      writer.lower(i32.wrap(part));
+      code.memory("i32.store");
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+  return { kernel, inputs };
+}
+
 /** Not an SQL function: the number of a group's first row, set when the group is created. */
 const FIRST_ROW: FusedAggregate = {
   kind: "fused",

@@ -26,7 +26,7 @@ import {
 import { countPassed, isCounted, withRowCount } from "./counted-spec.ts";
 import { DistinctBits, DistinctValues } from "./distinct-count.ts";
 import { SideBySide } from "./side-by-side.ts";
-import { groupInParts, registerPartTasks } from "./group-partitions.ts";
+import { groupInParts, type PartGroups, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
 import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
 import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
@@ -63,17 +63,19 @@ export function createGrouping(
   }
 }
 
+/** The groups in one table, or in several lists that are valid until the next call. */
+type Groups = Pick<PartGroups, "grouper" | "close"> & { next(): GroupTable | undefined };
+
 class Aggregate implements Operator {
   private readonly baseTypes: string[];
   private readonly grouper: Grouper;
   private readonly spec: GroupSpec;
   private readonly space: Workspace;
+  private groups?: Groups;
+  /** The table that is being output, and the next of its groups. */
   private table?: GroupTable;
-  private out?: Vector[];
-  private counts?: number;
   private position = 0;
-  /** Reads the table if another grouper filled it. */
-  private finisher?: { grouper: Grouper; close(): void };
+  private out?: { columns: Vector[]; counts: number; rowCount: number };
 
   constructor(
     readonly columns: readonly Column[],
@@ -88,23 +90,22 @@ class Aggregate implements Operator {
   }
 
   next(): Batch | undefined {
-    this.table ??= this.fill();
-    const { table, columns } = this, grouper = this.finisher?.grouper ?? this.grouper;
-    const rowCount = Math.min(MORSEL_ROWS, grouper.groupCount(table) - this.position);
-    if (rowCount <= 0) return undefined;
-    this.context.poll();
-    if (this.out === undefined) {
-      const dictionaries = grouper.outputDictionaries(columns);
-      this.out = columns.map(({ type }, k) => ({
-        type,
-        address: this.space.allocate(rowCount * typeOf(type).width),
-        dictionary: dictionaries[k],
-      }));
+    this.groups ??= this.fill();
+    const { grouper } = this.groups;
+    if (this.table === undefined || this.position === grouper.groupCount(this.table)) {
+      this.table = this.groups.next();
+      this.position = 0;
     }
-    const addresses = this.out.map((vector) => vector.address);
+    const { table } = this;
+    if (table === undefined) return undefined;
+    const rowCount = Math.min(MORSEL_ROWS, grouper.groupCount(table) - this.position);
+    if (rowCount === 0) return undefined;
+    this.context.poll();
+    const { columns, counts } = this.output(grouper, rowCount);
+    const addresses = columns.map((vector) => vector.address);
     const { spec: { keys: { length: keyCount } }, way: { reading: { reader } }, context } = this;
     const hasCount = isCounted(reader, context);
-    if (hasCount) addresses.push(this.counts ??= this.space.allocate(rowCount * 8));
+    if (hasCount) addresses.push(counts);
     grouper.finish(
       table,
       this.position,
@@ -114,17 +115,35 @@ class Aggregate implements Operator {
     );
     if (hasCount) countPassed(reader, addresses.at(-1)!, rowCount, context);
     this.position += rowCount;
-    return { rowCount, columns: this.out };
+    return { rowCount, columns };
   }
 
-  private fill(): GroupTable {
+  /** Columns for at least so many groups. */
+  private output(grouper: Grouper, rowCount: number) {
+    const { out, space } = this;
+    if (out !== undefined && out.rowCount >= rowCount) return out;
+    for (const address of out === undefined ? [] : [...out.columns.map((vector) => vector.address), out.counts]) {
+      space.free(address);
+    }
+    const dictionaries = grouper.outputDictionaries(this.columns);
+    const columns = this.columns.map(({ type }, k): Vector => ({
+      type,
+      address: space.allocate(rowCount * typeOf(type).width),
+      dictionary: dictionaries[k],
+    }));
+    return this.out = { columns, counts: space.allocate(rowCount * 8), rowCount };
+  }
+
+  private fill(): Groups {
     const { base, way: { reads }, context, spec } = this;
     // A join with an empty build side has no plan and no rows.
     const plan = reads === "in order" ? undefined : planOf(base);
-    if (plan !== undefined) return reads === "count" ? this.countOf(plan) : this.fillByMorsels(plan, reads);
+    if (plan !== undefined) {
+      return reads === "count" ? this.inTable(this.countOf(plan)) : this.fillByMorsels(plan, reads);
+    }
     const rows = openBase(base, spec.predicates, [], columnsRead(spec), context);
     try {
-      return this.fillInOrder(rows);
+      return this.inTable(this.fillInOrder(rows));
     } finally {
       rows.close();
     }
@@ -145,7 +164,12 @@ class Aggregate implements Operator {
     return table;
   }
 
-  private fillByMorsels(base: BasePlan, reads: GroupReads): GroupTable {
+  private inTable(table: GroupTable): Groups {
+    const { grouper } = this, left = [table];
+    return { grouper, next: () => left.pop(), close: () => grouper.drop(table) };
+  }
+
+  private fillByMorsels(base: BasePlan, reads: GroupReads): Groups {
     const { context, grouper } = this;
     const morsels = morselsOfPlan(base, this.spec.predicates, context);
     grouper.prepare(dictionariesOf(base, context));
@@ -160,8 +184,7 @@ class Aggregate implements Operator {
       const reader = openMorsels(base, columnsRead(spec), context);
       try {
         const rows = { morsels: () => morsels, reader, grouper };
-        const parts = this.finisher = groupInParts(data, rows, pairsOf(sample!), context, this.space);
-        return parts.table;
+        return groupInParts(data, rows, pairsOf(sample!), context, this.space);
       } finally {
         reader.close();
       }
@@ -183,9 +206,9 @@ class Aggregate implements Operator {
       }
       for (const [range, table] of participant.finish()) tables[range] = table;
     }
-    if (tables.length === 0) return grouper.create();
+    if (tables.length === 0) return this.inTable(grouper.create());
     for (const later of tables.slice(1)) grouper.merge(tables[0], later);
-    return tables[0];
+    return this.inTable(tables[0]);
   }
 
   /**
@@ -220,19 +243,19 @@ class Aggregate implements Operator {
   }
 
   rewind(): boolean {
-    const { base } = this;
-    if (this.finisher !== undefined || base.kind === "join") return false;
+    const { base, groups } = this;
+    // Groups of partitions are those of another grouper.
+    if (base.kind === "join" || (groups !== undefined && groups.grouper !== this.grouper)) return false;
     if (base.kind === "operator" && base.input.rewind?.() !== true) return false;
-    if (this.table !== undefined) this.grouper.drop(this.table);
+    groups?.close();
     this.space.release();
-    this.table = this.out = this.counts = undefined;
+    this.groups = this.table = this.out = undefined;
     this.position = 0;
     return true;
   }
 
   close(): void {
-    if (this.table !== undefined) this.grouper.drop(this.table);
-    this.finisher?.close();
+    this.groups?.close();
     this.grouper.close();
     this.space.release();
     closeBase(this.base);

@@ -19,12 +19,24 @@ import {
   scatterKernel,
 } from "../compiler/partition.ts";
 import { Workspace } from "../columns.ts";
-import type { QueryContext } from "../contract.ts";
+import { MORSEL_ROWS, type Piece, type QueryContext, type Spill, type Vector } from "../contract.ts";
+import { SharedHeap } from "../../storage/heap.ts";
+import { isOutOfMemory } from "../memory.ts";
 import { registerTask } from "../parallel.ts";
 import { type FusedShape, Grouper, type GroupTable } from "./group-table.ts";
 import type { MorselReader } from "./base-plan.ts";
 import { type Morsel, rangesOfRows } from "./morsels.ts";
 import { PartTables } from "./part-tables.ts";
+import {
+  BLOCK_BYTES_MAX,
+  type Finished,
+  MergedRuns,
+  type PartBlock,
+  PartFinisher,
+  type Run,
+  type SpilledPart,
+  writeComplete,
+} from "./spilled-parts.ts";
 
 const OPERATOR = "GROUP BY";
 const BITS = 8;
@@ -149,14 +161,23 @@ interface GroupTask extends Rounds {
   written: (WrittenRange & { firstNumber: number })[];
 }
 
-/** Adds the written rows of partitions to their tables. */
+type SpilledParts = [part: number, blocks: PartBlock[]][];
+
+/** Row `row` of the partition's rows in a written range. */
+interface Place {
+  range: number;
+  row: number;
+}
+
+/** Adds the written rows of partitions to their tables, and writes them to disk when the memory is short. */
 class PartGrouper {
   private readonly grouper: Grouper;
   private readonly base: number;
   private readonly width: number;
   private readonly tables: PartTables;
+  private readonly spilled: SpilledParts = [];
 
-  constructor(private readonly task: GroupTask, from: RowSource, context: QueryContext) {
+  constructor(private readonly task: GroupTask, from: RowSource, private readonly context: QueryContext) {
     this.width = rowBytes(rowShapeOf(from.grouper.fusedShape!));
     const parts = groupOfParts(from.grouper, context);
     this.grouper = parts.grouper;
@@ -165,19 +186,84 @@ class PartGrouper {
   }
 
   run(part: number): void {
-    const { grouper, width, task: { written } } = this;
-    this.tables.with(part, grouper, (table) => {
-      for (const { address, offsets, firstNumber } of written) {
-        const rowCount = offsets[part + 1] - offsets[part];
-        if (rowCount === 0) continue;
-        grouper.setConstant(this.base, BigInt(firstNumber));
-        grouper.consume(table, [{ type: "LONG", address: address + offsets[part] * width }], 0, rowCount, 0n);
-      }
-    });
+    const { spill } = this.context;
+    if (spill === undefined) {
+      this.add(part);
+      return;
+    }
+    const rest = this.tables.isSpilled(part) ? { range: 0, row: 0 } : this.add(part);
+    if (rest === undefined) return;
+    const blocks = [...this.spillTable(part, spill), ...this.spillRows(part, rest, spill)];
+    if (blocks.length > 0) this.spilled.push([part, blocks]);
   }
 
-  finish(): null {
-    return null;
+  /** Returns the row to go on with if the memory is short and rows may be spilled. */
+  private add(part: number): Place | undefined {
+    const { grouper, width, task: { written }, context: { spill } } = this;
+    let place: Place = { range: 0, row: 0 };
+    try {
+      this.tables.with(part, grouper, (table) => {
+        for (const [range, { address, offsets, firstNumber }] of written.entries()) {
+          const rowCount = offsets[part + 1] - offsets[part];
+          if (rowCount === 0) continue;
+          grouper.setConstant(this.base, BigInt(firstNumber));
+          const columns: Vector[] = [{ type: "LONG", address: address + offsets[part] * width }];
+          if (spill === undefined) grouper.consume(table, columns, 0, rowCount, 0n);
+          else {
+            const row = grouper.consumeSome(table, columns, rowCount);
+            place = { range, row };
+            if (row < rowCount) return;
+          }
+        }
+        place = { range: written.length, row: 0 };
+      });
+    } catch (error) {
+      if (spill === undefined || !isOutOfMemory(error)) throw error;
+    }
+    return place.range === written.length ? undefined : place;
+  }
+
+  /** Writes the table of a partition and drops it. Its rows go to disk from then on. */
+  spillTable(part: number, spill: Spill): PartBlock[] {
+    const { stride } = this.grouper, table = this.tables.get(part), blocks: PartBlock[] = [];
+    const perBlock = Math.floor(BLOCK_BYTES_MAX / stride);
+    for (let from = 0; table !== undefined && from < table.groups; from += perBlock) {
+      const count = Math.min(perBlock, table.groups - from);
+      blocks.push({ kind: "records", block: spill.write([[table.records + from * stride, count * stride]]), count });
+    }
+    if (!this.tables.isSpilled(part)) spill.countPart?.();
+    this.tables.setSpilled(part);
+    return blocks;
+  }
+
+  private spillRows(part: number, rest: Place, spill: Spill): PartBlock[] {
+    const { width, task: { written } } = this, perBlock = Math.floor(BLOCK_BYTES_MAX / width);
+    const blocks: PartBlock[] = [];
+    let bytes: Piece[] = [], pieces: [number, number][] = [], room = perBlock;
+    const flush = () => {
+      if (pieces.length > 0) blocks.push({ kind: "rows", block: spill.write(bytes), pieces });
+      bytes = [];
+      pieces = [];
+      room = perBlock;
+    };
+    for (let range = rest.range; range < written.length; range++) {
+      const { address, offsets, firstNumber } = written[range];
+      for (let row = offsets[part] + (range === rest.range ? rest.row : 0); row < offsets[part + 1];) {
+        const count = Math.min(room, offsets[part + 1] - row);
+        bytes.push([address + row * width, count * width]);
+        pieces.push([count, firstNumber]);
+        row += count;
+        room -= count;
+        if (room === 0) flush();
+      }
+    }
+    flush();
+    return blocks;
+  }
+
+  finish(): SpilledParts {
+    this.context.spill?.flush();
+    return this.spilled;
   }
 
   close(): void {
@@ -269,18 +355,27 @@ function roundsOf(
   shape: RowShape,
   pairs: number,
   { memory, heap }: QueryContext,
-): { rangeRows: number; ranges: number } {
+): { rangeRows: number; ranges: number; bytes: number } {
   const bytes = Math.min(ROUND_BYTES_MAX, (memory.limitBytes || heap.sizeBytes()) / ROUND_SHARE);
+  const rowSize = rowBytes(shape) * Math.max(1, pairs);
   // The heap's blocks are powers of two.
-  const rangeBytes = 2 ** Math.floor(Math.log2(Math.min(RANGE_BYTES_MAX, bytes / RANGES_MIN)));
-  const rangeRows = Math.floor((rangeBytes - ROW_NUMBER_SLACK) / (rowBytes(shape) * Math.max(1, pairs)));
-  return { rangeRows, ranges: Math.max(1, Math.floor(bytes / rangeBytes)) };
+  const wanted = 2 ** Math.floor(Math.log2(Math.min(RANGE_BYTES_MAX, bytes / RANGES_MIN)));
+  const rangeRows = Math.max(MORSEL_ROWS, Math.floor((wanted - ROW_NUMBER_SLACK) / rowSize));
+  const rangeBytes = SharedHeap.blockBytes(rangeRows * rowSize + ROW_NUMBER_SLACK);
+  const ranges = Math.max(1, Math.floor(bytes / rangeBytes));
+  return { rangeRows, ranges, bytes: ranges * rangeBytes };
+}
+
+/** Groups of all partitions in the order of their first rows, one list after the other. */
+export interface PartGroups {
+  grouper: Grouper;
+  next(): GroupTable & { kind: "list" } | undefined;
+  close(): void;
 }
 
 /**
- * Groups the rows of all morsels. Rows are written and grouped in rounds, so that memory grows with the groups and not
- * with the rows. `data`: from which `OpenRows` opens a participant's input. Returns addresses of records in the order
- * of the groups' first rows.
+ * Groups the rows of all morsels. Rows are written and grouped in rounds, so the memory grows with the groups and not with the rows;
+ * partitions that it does not hold go to disk. `data`: from which `OpenRows` opens a participant's input.
  */
 export function groupInParts(
   data: unknown,
@@ -288,37 +383,28 @@ export function groupInParts(
   pairs: number,
   context: QueryContext,
   space: Workspace,
-): { grouper: Grouper; table: GroupTable; close(): void } {
-  const { memory } = context;
+): PartGroups {
   const tables = PartTables.create(context, PARTS, OPERATOR);
   try {
-    const { rangeRows, ranges } = roundsOf(rowShapeOf(from.grouper.fusedShape!), pairs, context);
+    const { rangeRows, ranges, bytes } = roundsOf(rowShapeOf(from.grouper.fusedShape!), pairs, context);
     const rounds: Rounds = { data, rangeRows, tables: tables.address };
     const rangeCount = rangesOfRows(from.morsels(), rangeRows).length;
+    const spilled = new Map<number, PartBlock[]>();
     let rowLimit = 0;
     for (let first = 0; first < rangeCount; first += ranges) {
-      const write: WriteTask = { ...rounds, first };
-      const written = spread<WrittenRange[]>(
-        context,
-        WRITE,
-        write,
-        Math.min(ranges, rangeCount - first),
-        () => new RangeWriter(write, from, context),
-      ).flat().sort((a, b) => a.range - b.range).map((range) => {
-        const firstNumber = rowLimit;
-        rowLimit += range.numbers;
-        return { ...range, firstNumber };
-      });
-      const group: GroupTask = { ...rounds, written };
-      spread(context, GROUP, group, PARTS, () => new PartGrouper(group, from, context));
-      for (const { address, sizeBytes } of written) memory.free(address, sizeBytes);
+      const task: WriteTask = { ...rounds, first };
+      makeRoom(task, bytes, tables, from, context, spilled);
+      rowLimit = groupRound(task, Math.min(ranges, rangeCount - first), rowLimit, from, context, spilled);
     }
     const { grouper } = groupOfParts(from.grouper, context);
-    const table = inOrderOfRows(tables, grouper.stride, rowLimit, context, space);
+    const output = spilled.size > 0
+      ? mergedOutput(rounds, spilled, grouper.stride, from, context)
+      : wholeOutput(inOrderOfRows(tables, grouper.stride, rowLimit, context, space), context);
     return {
       grouper,
-      table,
+      next: () => output.next(),
       close: () => {
+        output.close();
         grouper.close();
         tables.close();
       },
@@ -329,6 +415,139 @@ export function groupInParts(
   }
 }
 
+/** Writes the largest tables to disk until there is memory for the rows of a round. */
+function makeRoom(
+  task: WriteTask,
+  bytes: number,
+  tables: PartTables,
+  from: RowSource,
+  context: QueryContext,
+  spilled: Map<number, PartBlock[]>,
+): void {
+  const { memory, heap, spill } = context;
+  // Participants need some memory besides.
+  const wanted = bytes + (memory.limitBytes || heap.sizeBytes()) / 16;
+  const hasRoom = () =>
+    (memory.limitBytes === 0 || memory.usedBytes + wanted <= memory.limitBytes) &&
+    heap.usedBytes() + wanted <= heap.sizeBytes();
+  if (spill === undefined || hasRoom()) return;
+  const grouper = new PartGrouper({ ...task, written: [] }, from, context);
+  try {
+    const parts = Array.from({ length: PARTS }, (_, part) => part)
+      .sort((a, b) => tables.groupCount(b) - tables.groupCount(a));
+    for (const part of parts) {
+      if (hasRoom() || tables.groupCount(part) === 0) break;
+      spilled.set(part, grouper.spillTable(part, spill));
+    }
+    spill.flush();
+  } finally {
+    grouper.close();
+  }
+}
+
+/** Writes and groups some ranges, whose rows have numbers from `firstNumber` on. Returns the number after the last. */
+function groupRound(
+  write: WriteTask,
+  ranges: number,
+  firstNumber: number,
+  from: RowSource,
+  context: QueryContext,
+  spilled: Map<number, PartBlock[]>,
+): number {
+  let next = firstNumber;
+  const ofRanges = spread<WrittenRange[]>(context, WRITE, write, ranges, () => new RangeWriter(write, from, context));
+  const written = ofRanges.flat().sort((a, b) => a.range - b.range).map((range) => {
+    const firstNumber = next;
+    next += range.numbers;
+    return { ...range, firstNumber };
+  });
+  const group: GroupTask = { ...write, written };
+  for (const parts of spread<SpilledParts>(context, GROUP, group, PARTS, () => new PartGrouper(group, from, context))) {
+    for (const [part, blocks] of parts) spilled.set(part, [...spilled.get(part) ?? [], ...blocks]);
+  }
+  for (const { address, sizeBytes } of written) context.memory.free(address, sizeBytes);
+  return next;
+}
+
+type Output = Pick<PartGroups, "next" | "close">;
+
+function wholeOutput(table: GroupTable & { kind: "list" }, { memory }: QueryContext): Output {
+  let isOut = false;
+  return {
+    next: () => {
+      if (isOut) return undefined;
+      isOut = true;
+      return table;
+    },
+    close: () => memory.free(table.list, table.listBytes),
+  };
+}
+
+/** Frees all tables, and groups what is on disk. */
+function mergedOutput(
+  rounds: Rounds,
+  spilled: ReadonlyMap<number, PartBlock[]>,
+  stride: number,
+  from: RowSource,
+  context: QueryContext,
+): Output {
+  const runs: Run[] = [];
+  const finish = (parts: FinishTask["parts"]): SpilledPart[] => {
+    const task: FinishTask = { ...rounds, parts };
+    const finished = spread<Finished>(context, FINISH, task, parts.length, () => new Finisher(task, from, context));
+    runs.push(...finished.flatMap((each) => each.runs));
+    return finished.flatMap((each) => each.left);
+  };
+  // Complete tables first: this frees their memory.
+  finish(Array.from({ length: PARTS }, (_, part) => part).filter((part) => !spilled.has(part)));
+  let left = finish([...spilled.values()].map((blocks) => ({ blocks, bits: BITS })));
+  while (left.length > 0) {
+    const here = new Finisher({ ...rounds, parts: [] }, from, context);
+    try {
+      const divided = left.flatMap((part) => here.finisher.divide(part));
+      here.finish();
+      left = finish(divided);
+    } finally {
+      here.close();
+    }
+  }
+  return new MergedRuns(runs, stride, context);
+}
+
+interface FinishTask extends Rounds {
+  /** Numbers of partitions whose tables are in memory, or partitions that are on disk. */
+  parts: (number | SpilledPart)[];
+}
+
+class Finisher {
+  readonly finisher: PartFinisher;
+  private readonly tables: PartTables;
+  private readonly grouper: Grouper;
+
+  constructor(private readonly task: FinishTask, from: RowSource, context: QueryContext) {
+    const { grouper, base } = groupOfParts(from.grouper, context);
+    const rows = rowShapeOf(from.grouper.fusedShape!), keyWords = rows.keys.flatMap((key) => key.words).length;
+    this.grouper = grouper;
+    this.finisher = new PartFinisher({ grouper, base, rowBytes: rowBytes(rows), keyWords }, context);
+    this.tables = PartTables.at(context, task.tables, PARTS);
+  }
+
+  run(k: number): void {
+    const part = this.task.parts[k];
+    if (typeof part === "number") writeComplete(this.tables, part, this.finisher);
+    else this.finisher.group(part);
+  }
+
+  finish(): Finished {
+    return this.finisher.finish();
+  }
+
+  close(): void {
+    this.finisher.close();
+    this.grouper.close();
+  }
+}
+
 /** The groups of all tables by their first rows, which are below `rowLimit`. */
 function inOrderOfRows(
   tables: PartTables,
@@ -336,7 +555,7 @@ function inOrderOfRows(
   rowLimit: number,
   context: QueryContext,
   space: Workspace,
-): GroupTable {
+): GroupTable & { kind: "list" } {
   const { memory, heap } = context;
   const wordCount = Math.ceil((rowLimit + 1) / 64);
   const bitmap = space.allocate(wordCount * 8), before = space.allocate(wordCount * 4);
@@ -360,6 +579,7 @@ function inOrderOfRows(
 }
 
 const WRITE = "GROUP BY: writing parts", GROUP = "GROUP BY: grouping parts", PLACE = "GROUP BY: ordering groups";
+const FINISH = "GROUP BY: grouping spilled parts";
 
 /** Sets how participants open their input. */
 export function registerPartTasks(open: OpenRows): void {
@@ -384,6 +604,10 @@ export function registerPartTasks(open: OpenRows): void {
   registerTask(GROUP, (data, context) => {
     const task = data as GroupTask;
     return opened(task, context, (from) => new PartGrouper(task, from, context));
+  });
+  registerTask(FINISH, (data, context) => {
+    const task = data as FinishTask;
+    return opened(task, context, (from) => new Finisher(task, from, context));
   });
   registerTask(PLACE, (data, context) => new Placer(data as PlaceTask, context));
 }

@@ -32,6 +32,7 @@ import { BoundKernel } from "../compiler/binding.ts";
 import { argumentClass, type ExpressionCompiler, formOf, type Input, isText } from "../compiler/expression.ts";
 import type { IrNode } from "../compiler/ir.ts";
 import type { Batch, QueryContext, Vector } from "../contract.ts";
+import { isOutOfMemory } from "../memory.ts";
 import { type CompiledExpressions, compileExpressions, dictionaryOf, fuse, type ScanBatch } from "../expressions.ts";
 import { stagingOf } from "../physical/calls.ts";
 import { denseRange, tableOf } from "../physical/grouping.ts";
@@ -365,7 +366,47 @@ export class Grouper {
     else throw new Error("the groups of a list cannot be extended");
   }
 
-  private runHash(kernel: BoundKernel, table: GroupTable & { kind: "hash" }, start: number, end: number): void {
+  /**
+   * Adds rows of whole columns to a hash table until the memory is short, and returns how many. Only for keys and
+   * arguments that the kernel reads.
+   */
+  consumeSome(table: GroupTable & { kind: "hash" }, columns: Vector[], rowCount: number): number {
+    this.kernel!.setColumns(columns);
+    return this.runSome(this.kernel!, table, rowCount);
+  }
+
+  /** Adds records of the same shape until the memory is short, and returns how many. */
+  insertSome(table: GroupTable & { kind: "hash" }, records: number, count: number): number {
+    const kernel = this.hashMerger();
+    kernel.setI32(kernel.cells.later, records);
+    return this.runSome(kernel, table, count);
+  }
+
+  private runSome(kernel: BoundKernel, table: GroupTable & { kind: "hash" }, count: number): number {
+    const progress = { at: 0 };
+    try {
+      this.runHash(kernel, table, 0, count, progress);
+      return count;
+    } catch (error) {
+      if (!isOutOfMemory(error)) throw error;
+      return progress.at;
+    }
+  }
+
+  private hashMerger(): BoundKernel {
+    const { keys, aggregates } = this.shape!;
+    const texts = keys.flatMap((key) => key.words.map(() => key.isText));
+    return this.mergeInto ??= this.bind(hashMergeKernel(this.context.heap.memory, texts, aggregates));
+  }
+
+  /** `progress`: the row to go on with, if the memory is short. */
+  private runHash(
+    kernel: BoundKernel,
+    table: GroupTable & { kind: "hash" },
+    start: number,
+    end: number,
+    progress = { at: 0 },
+  ): void {
     for (let at = start; at < end;) {
       const { cells } = kernel;
       kernel.setI32(cells.buckets, table.buckets);
@@ -376,7 +417,7 @@ export class Grouper {
       kernel.setI32(cells.arenaNext, table.arenaNext);
       kernel.setI32(cells.arenaEnd, table.arenaEnd);
       kernel.setI32(cells.wants, 0);
-      at = kernel.run(at, end);
+      at = progress.at = kernel.run(at, end);
       table.groups = kernel.getI32(cells.groups);
       table.arenaNext = kernel.getI32(cells.arenaNext) >>> 0;
       const wants = kernel.getI32(cells.wants);
@@ -443,8 +484,7 @@ export class Grouper {
       kernel.run(0, later.groups);
       table.groups = kernel.getI32(cells.groups);
     } else if (table.kind === "hash" && later.kind === "hash") {
-      const texts = shape!.keys.flatMap((key) => key.words.map(() => key.isText));
-      const kernel = this.mergeInto ??= this.bind(hashMergeKernel(memory, texts, shape!.aggregates));
+      const kernel = this.hashMerger();
       kernel.setI32(kernel.cells.later, later.records);
       this.runHash(kernel, table, 0, later.groups);
       // Texts of the merged groups are in the later table's arenas.

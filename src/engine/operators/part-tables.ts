@@ -8,8 +8,8 @@ import type { Grouper, GroupTable } from "./group-table.ts";
 
 export type HashTable = GroupTable & { kind: "hash" };
 
-/** Words of a table: records, bytes of the records, capacity, buckets, number of buckets, groups. */
-const WORDS = 6;
+/** Words of a table: records, bytes of the records, capacity, buckets, number of buckets, groups; and 1 if it is on disk. */
+const WORDS = 7;
 
 export class PartTables {
   private constructor(
@@ -47,7 +47,13 @@ export class PartTables {
     return this.context.heap.u32.subarray(first, first + WORDS);
   }
 
-  /** Undefined before the first `put`. */
+  /** Groups that a table has memory for at first. There are many tables, and some partitions may have few groups. */
+  private get firstCapacity(): number {
+    const { limitBytes } = this.context.memory;
+    return limitBytes > 0 && limitBytes < SMALL_LIMIT_BYTES ? 128 : 1_024;
+  }
+
+  /** Undefined before the first `with`. */
   get(part: number): HashTable | undefined {
     const [records, sizeBytes, capacity, buckets, bucketCount, groups] = this.wordsOf(part);
     if (records === 0) return undefined;
@@ -61,7 +67,7 @@ export class PartTables {
 
   /** Calls `use` with the table of a partition, which must not be in use by another thread. */
   with(part: number, grouper: Grouper, use: (table: HashTable) => void): void {
-    const table = this.get(part) ?? grouper.create(FIRST_CAPACITY) as HashTable;
+    const table = this.get(part) ?? grouper.create(this.firstCapacity) as HashTable;
     try {
       use(table);
     } finally {
@@ -73,14 +79,24 @@ export class PartTables {
     }
   }
 
+  /** True if the partition's rows go to disk. */
+  isSpilled(part: number): boolean {
+    return this.wordsOf(part)[6] === 1;
+  }
+
+  /** Drops the table. */
+  setSpilled(part: number): void {
+    this.drop(part);
+    this.wordsOf(part)[6] = 1;
+  }
+
   drop(part: number): void {
     const { memory } = this.context, table = this.get(part);
     if (table === undefined) return;
-    this.wordsOf(part).fill(0);
+    this.wordsOf(part).fill(0, 0, 6);
     memory.free(table.records, table.sizeBytes);
     memory.free(table.buckets, table.bucketCount * BUCKET_BYTES);
   }
 }
 
-/** There are many tables, and some partitions may have few groups. */
-const FIRST_CAPACITY = 1_024;
+const SMALL_LIMIT_BYTES = 256 << 20;

@@ -1,0 +1,1 @@
+export { QuerySpill, removeSpilled } from "./query-spill.ts";

@@ -1,0 +1,118 @@
+/** Queries that do not fit into their memory write to disk, give the same answers, and leave nothing there. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { startServer, type TestServer } from "./server.ts";
+
+const ROWS = 700_000;
+const CREATE = `create table t as (
+  select timestamp_sequence('2024-01-01', 1000) ts, rnd_long(0, 500000, 0) k, rnd_int(0, 1000000, 0) i, rnd_double() d, x
+  from long_sequence(${ROWS}, 3, 4)
+) timestamp(ts) partition by day`;
+
+/** Sums of floats depend on the order of the rows, and the last column on that of the groups. */
+const QUERIES: [shape: string, sql: string][] = [
+  [
+    "GROUP BY",
+    `select count(), sum(s), sum(c), sum(f), sum(d * x) from (
+       select s, c, f, d, row_number() over () x from (select k, sum(d) s, count() c, first(x) f, last(d) d from t group by k)
+     )`,
+  ],
+  [
+    "GROUP BY two keys",
+    "select count(), sum(s), min(k), max(i) from (select k, i % 7 j, max(i) i, sum(d) s from t group by k, j)",
+  ],
+  [
+    "GROUP BY and ORDER BY",
+    "select k, sum(d) s, count() c from t where i > 1000 group by k order by s desc, k limit 10",
+  ],
+  ["DISTINCT", "select count(), sum(d), sum(k) from (select distinct k, d from t)"],
+  ["count(DISTINCT)", "select count(distinct d) from t"],
+  ["count(DISTINCT) by key", "select k % 3 m, count(distinct d) from t group by m order by m"],
+];
+
+const spillRoot = (server: TestServer) => join(server.root, "tmp", "spill");
+const leftovers = (server: TestServer) => [...Deno.readDirSync(spillRoot(server))].map(({ name }) => name);
+
+async function answers(server: TestServer): Promise<unknown[]> {
+  const found = [];
+  for (const [shape, sql] of QUERIES) {
+    const { error, dataset } = await server.exec(sql);
+    assert.equal(error, undefined, shape);
+    found.push(dataset);
+  }
+  return found;
+}
+
+Deno.test("queries that outgrow their memory spill, with any number of workers", async (t) => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-spill-" });
+  try {
+    const started = (env: Record<string, string>) => startServer({ root, keepRoot: true, env });
+    const small = { SVC_CAIRO_QUERY_MEMORY_LIMIT: "24m", SVC_DEV_MODE_ENABLED: "true" };
+    let expected: unknown[] = [];
+    await t.step("answers in memory", async () => {
+      await using server = await started({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "1g" });
+      assert.equal((await server.exec(CREATE)).error, undefined);
+      expected = await answers(server);
+    });
+    for (const workers of ["1", "4"]) {
+      await t.step(`the same answers within 24 MiB, ${workers} workers`, async () => {
+        await Deno.mkdir(join(root, "tmp", "spill", "query-7"), { recursive: true });
+        await using server = await started({ ...small, SVC_SHARED_WORKER_COUNT: workers });
+        assert.deepEqual(leftovers(server), [], "a start removes what was left");
+        assert.deepEqual(await answers(server), expected);
+        assert.deepEqual(leftovers(server), []);
+        const lines = (await server.exec(`explain analyze ${QUERIES[2][1]}`)).dataset!.join("\n");
+        assert.match(lines, /Aggregate .*peak memory \d+ MiB; .*spilled \d+ MiB of \d+ partitions/);
+      });
+    }
+    await t.step("a cancelled query and a failed worker leave nothing on disk", async () => {
+      await using server = await started({ ...small, SVC_SHARED_WORKER_COUNT: "2" });
+      const spills = async () => {
+        for (const end = Date.now() + 20_000; Date.now() < end;) {
+          if (leftovers(server).length > 0) return;
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        throw new Error("nothing was spilled");
+      };
+      const isEmpty = async () => {
+        for (const end = Date.now() + 20_000; leftovers(server).length > 0;) {
+          assert.ok(Date.now() < end, `${leftovers(server)} stay`);
+          await new Promise((resolve) => setTimeout(resolve, 10));
+        }
+      };
+      const controller = new AbortController();
+      const query = (sql: string, signal?: AbortSignal) =>
+        fetch(`${server.http}/exp?${new URLSearchParams({ query: sql })}`, { signal });
+      const all = "select k, sum(d) s, count() c, first(x) f from t group by k";
+      const cancelled = query(all, controller.signal).then((reply) => reply.text()).catch(() => "cancelled");
+      await spills();
+      controller.abort();
+      assert.equal(await cancelled, "cancelled");
+      await isEmpty();
+      // Its reader does not read: the query waits, with its groups on disk.
+      const stalled = await query(all);
+      await spills();
+      await server.exec("select simulate_crash('out of luck', 'query')");
+      for (const end = Date.now() + 20_000; !server.output().includes("failed and is replaced");) {
+        assert.ok(Date.now() < end, "the worker fails when it is done with its part of the query");
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      await stalled.body!.cancel();
+      await isEmpty();
+      assert.deepEqual((await server.exec(QUERIES[2][1])).dataset, expected[2], "the others go on");
+    });
+    await t.step("the space of all queries is limited", async () => {
+      await using server = await started({ ...small, SVC_QUERY_SPILL_LIMIT: "2m" });
+      const { error } = await server.exec(QUERIES[0][1]);
+      assert.match(error!, /2097152 bytes \(query\.spill\.limit\)/);
+      assert.deepEqual(leftovers(server), []);
+      assert.equal((await server.exec("select count() from t")).dataset![0][0], ROWS);
+    });
+    await t.step("without space nothing spills", async () => {
+      await using server = await started({ ...small, SVC_QUERY_SPILL_LIMIT: "0" });
+      assert.match((await server.exec(QUERIES[0][1])).error!, /GROUP BY needs \d+ more bytes: .*memory limit/);
+    });
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});
