@@ -6,6 +6,7 @@ import { NULL_I32, NULL_I64, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchColumn, BatchOut, FunctionEntry } from "./entry.ts";
+import { Pace } from "./pace.ts";
 
 /** A step of a path: a field's name or an item's index. */
 type Step = string | number;
@@ -193,10 +194,11 @@ function extracted(put: Put) {
   return ([documents, path]: BatchColumn[], out: BatchOut, rowCount: number, context: { poll: () => void }): void => {
     const written = path.text(0);
     const steps = written === undefined ? undefined : readPath(written);
+    const pace = new Pace(context);
     for (let row = 0; row < rowCount; row++) {
       const text = steps === undefined ? undefined : documents.text(row);
       put(out, row, text === undefined ? undefined : findValue(text, steps!));
-      if ((row & 1023) === 1023) context.poll();
+      pace.spend(64 + (text?.length ?? 0));
     }
   };
 }

@@ -1,5 +1,6 @@
 import { batchEntry } from "./batch-entry.ts";
 import type { FunctionEntry } from "./entry.ts";
+import { Pace } from "./pace.ts";
 
 const MS_A_DAY = 86_400_000;
 
@@ -20,11 +21,12 @@ export const toPgDate: FunctionEntry[] = [
     "DATE",
     "The date of a text in the form yyyy-MM-dd; null for other texts.",
     ([column], out, rowCount, context) => {
+      const pace = new Pace(context);
       for (let row = 0; row < rowCount; row++) {
         const text = column.text(row), ms = text === undefined ? undefined : msOf(text);
         if (ms === undefined) out.setNull(row);
         else out.values[row] = BigInt(ms);
-        if ((row & 1023) === 1023) context.poll();
+        pace.spend(64 + (text?.length ?? 0));
       }
     },
     [["to_pg_date('2024-02-29')", "2024-02-29T00:00:00.000Z"], ["to_pg_date('2023-02-29')", null]],

@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { FUNCTIONS } from "./mod.ts";
+
+const LONG = 1 << 20;
+const ROWS = 8;
+
+for (const name of ["md5", "sha1", "sha256", "json_extract", "to_pg_date"]) {
+  Deno.test(`${name}() polls between long values, however few they are`, () => {
+    const entry = FUNCTIONS.find((entry) => entry.name === name && entry.args[0].type !== "BINARY")!;
+    const documents = { bytes: () => new Uint8Array(LONG), text: () => "x".repeat(LONG) };
+    const path = { text: () => "$.a" };
+    const out = { setText() {}, setNull() {}, makeText() {}, values: [] };
+    let polls = 0;
+    const context = { poll: () => polls++, memory: { need() {}, keep() {} } };
+    // deno-lint-ignore no-explicit-any -- only what these functions use
+    entry.batch!([documents, path] as any, out as any, ROWS, context as any);
+    assert.ok(polls >= ROWS, `${polls} polls`);
+  });
+}
