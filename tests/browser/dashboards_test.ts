@@ -176,7 +176,7 @@ test("a server that goes away and others' changes lose nothing of a dashboard", 
   const body = JSON.stringify({ id, version: 1, name: "theirs", definition: '{"version":0}' });
   await (await fetch(`${again.http}/api/v1/dashboards`, { method: "POST", body })).body?.cancel();
   await page.click("button:text-is('Save')");
-  await page.waitForSelector(".refusal:has-text('changed meanwhile')");
+  await page.waitForSelector(".refusal:has-text('changed in the meantime')");
   await page.click("text=Keep mine as a copy");
   await page.click("button:text-is('Save')");
   await page.waitForSelector(".unsaved", { state: "detached" });
