@@ -13,6 +13,16 @@ const keys = (count: number) => Array.from({ length: count }, (_, k) => `x % 10 
 
 const CASES: Case[] = [
   {
+    title: "CREATE TABLE AS and INSERT take the rows of several small batches",
+    sql: [
+      "create table batches as (select 1 x union all select 2 union all select x from long_sequence(3))",
+      "insert into batches select 10 union all select 20",
+      "update batches set x = x + 100 where x > 5",
+      "select count(), sum(x) from batches",
+    ],
+    rows: [[7, 239]],
+  },
+  {
     title: "UPDATE with a filter before a function over whole columns changes the rows that pass",
     sql: [
       "create table r1 as (select x id, cast(x % 3 as int) z, 0::long l, 'text ' || x v, timestamp_sequence(0, 1000000) ts from long_sequence(100000)) timestamp(ts) partition by hour",
@@ -180,6 +190,14 @@ async function runByTheClock(server: TestServer): Promise<void> {
   }
 }
 
+async function runParquet(server: TestServer): Promise<void> {
+  const query = "select 1 x union all select 2 union all select x from long_sequence(3)";
+  const reply = await fetch(`${server.http}/exp?${new URLSearchParams({ query, fmt: "parquet" })}`);
+  await Deno.writeFile(`${server.root}/import/batches.parquet`, reply.body!);
+  const { dataset, error } = await server.exec("select count(), sum(x) from read_parquet('batches.parquet')");
+  assert.deepEqual([error, dataset], [undefined, [[5, 9]]]);
+}
+
 async function run(server: TestServer, { sql, rows }: Case): Promise<void> {
   for (const [k, text] of sql.entries()) {
     const reply = await server.exec(text);
@@ -197,6 +215,7 @@ for (
   Deno.test(`regressions, ${title}`, async (t) => {
     await using server = await startServer({ env });
     for (const c of CASES) await t.step(c.title, () => run(server, c));
+    await t.step("a Parquet export of several small batches has the rows of all", () => runParquet(server));
     await t.step("statements that read the clock are bound for each run", () => runByTheClock(server));
     await t.step("statements are refused at the right position", async () => {
       await server.exec("create table r5 (ts timestamp, k symbol, x long) timestamp(ts) partition by day");

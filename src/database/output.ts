@@ -30,6 +30,8 @@ export interface Output {
    * texts or many columns may exceed the memory for data in flight. The batch must stay valid until the last piece.
    */
   encode(batch: Batch): Iterator<Piece, undefined>;
+  /** True if pieces that follow each other may be joined to one. Rows for a table and row groups are units of their own. */
+  readonly joinable: boolean;
   /** True if no further batch is needed, so that the query can stop. */
   readonly finished: boolean;
   /** Rows seen so far. */
@@ -77,6 +79,7 @@ function needTexts(heap: SharedHeap, memory: QueryMemory, batch: Batch, from: nu
 }
 
 class NoOutput implements Output {
+  readonly joinable = true;
   readonly finished = false;
   totalRows = 0;
 
@@ -92,6 +95,7 @@ class NoOutput implements Output {
 }
 
 class AppendOutput implements Output {
+  readonly joinable = false;
   readonly finished = false;
   totalRows = 0;
   private readonly columnIds: number[];
@@ -129,6 +133,7 @@ class AppendOutput implements Output {
 }
 
 class RowsOutput implements Output {
+  readonly joinable: boolean;
   totalRows = 0;
   finished = false;
   private encoded = 0;
@@ -150,6 +155,7 @@ class RowsOutput implements Output {
       ? Infinity
       : Math.ceil(this.pieceBytes / VALUE_BYTES / Math.max(1, columns.length));
     this.encoder = createEncoder(options.encoding, [...columns], heap);
+    this.joinable = !this.encoder.framed;
     this.first = options.window?.first ?? 0;
     this.end = options.window ? options.window.first + options.window.count : Infinity;
   }

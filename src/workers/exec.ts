@@ -298,7 +298,8 @@ function send(lead: Lead, piece: Piece): void {
   const { held } = lead, now = performance.now();
   if (held === undefined) return post(lead, piece);
   if (held.bytes === 0) held.since = now;
-  if (held.bytes + piece.bytes.length <= LETTER_BYTES && now - held.since <= HELD_MS) {
+  const canJoin = held.bytes === 0 || lead.output.joinable;
+  if (canJoin && held.bytes + piece.bytes.length <= LETTER_BYTES && now - held.since <= HELD_MS) {
     held.pieces.push(piece.bytes);
     held.bytes += piece.bytes.length;
     held.rows += piece.rows;
