@@ -75,7 +75,8 @@ function scan(names: string[], intervals?: [bigint, bigint][]): { node: ScanNode
       rowCount: count,
       timestampMin: trades.timestamp[first],
       timestampMax: trades.timestamp[first + count - 1],
-      ordinal: segments.length,
+      uid: segments.length,
+      partition: 0n,
       chunks: ids.map((id) => ({
         address: addresses[id] + first * WIDTHS[id],
         file: 0,
@@ -108,7 +109,7 @@ function scan(names: string[], intervals?: [bigint, bigint][]): { node: ScanNode
       version: 1,
       rowCount,
       sorted: true,
-      files: [],
+      directory: "/t1",
       segments,
       dictionaries: ids.map((id) => dictionaries[id]),
     },

@@ -31,7 +31,7 @@ const heap = createHeap(2 ** 30);
 function open(root: string): { store: TableStore; catalogue: CatalogueMirror; run(command: Command): void } {
   heap.format();
   formatPool(heap, 1 << 20);
-  const catalogue = new CatalogueMirror(heap);
+  const catalogue = new CatalogueMirror(heap, files);
   const store = new TableStore({
     files,
     root,

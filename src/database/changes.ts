@@ -215,7 +215,7 @@ export class RowChanges {
         if (rows > 0) {
           const batch = concatAppendBatches(batches);
           const columns = batch.columns.slice(0, -1);
-          const change = changeOf({ tableId, version: table.version, rowIds: rowIdsOf(batch), columns });
+          const change = changeOf({ tableId, rowIds: rowIdsOf(batch), columns });
           if (transaction === undefined) await core.writer.change(change);
           else await transaction.change(inTransaction(change), false);
         }

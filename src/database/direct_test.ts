@@ -75,7 +75,7 @@ Deno.test("DirectRuns: a known plan makes no operators, and no blocks for more c
 Deno.test("DirectRuns: a run reads the rows as they are now", () => {
   const { node, source, direct, run, isEmpty } = table(1, 3);
   assert.equal(run(node), "[0],[1],[2]");
-  const shorter = { ...source, rowCount: 2, segments: [{ ...source.segments[0], rowCount: 2 }] };
+  const shorter = { ...source, rowCount: 2, segments: [{ ...source.segments.at(0)!, rowCount: 2 }] };
   assert.equal(run(node, {}, [shorter]), "[0],[1]");
   assert.equal(run(node), "[0],[1],[2]");
   direct.close();

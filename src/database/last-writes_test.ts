@@ -18,17 +18,17 @@ Deno.test("LastWrites distinguishes writes from opening, from definitions and fr
   const tables = [{ schema: { id: 1 }, lsn: 5n, rowCount: 3 }, closed];
   const catalogue = { tables: () => tables, onChange: (one: Listener) => void (listener = one) };
   const writes = new LastWrites(catalogue as unknown as Catalogue, () => ++now);
-  const splices = [{ start: 0, count: 0, segments: [] }];
+  const pages = [{ start: 0, count: 0, pages: [] }];
   const change = (tableId: number, lsn: bigint, more: Partial<Change> = {}) =>
     listener!({ version: 1, tables: [{ tableId, lsn, ...more }] });
   assert.deepEqual([writes.of(1), writes.of(2)], [null, null]);
-  change(1, 5n, { splices });
+  change(1, 5n, { pages });
   change(1, 6n, {});
-  change(2, 5n, { splices });
+  change(2, 5n, { pages });
   assert.deepEqual([writes.of(1), writes.of(2)], [null, null]);
-  change(1, 7n, { splices });
-  change(2, 8n, { splices });
-  change(3, 9n, { splices });
+  change(1, 7n, { pages });
+  change(2, 8n, { pages });
+  change(3, 9n, { pages });
   assert.deepEqual([writes.of(1), writes.of(2), writes.of(3)], [1n, 2n, 3n]);
   change(1, 10n, { dropped: true });
   assert.equal(writes.of(1), null);

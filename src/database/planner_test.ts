@@ -45,7 +45,7 @@ function answer(question: Question): Answers[keyof Answers] {
           version: 0,
           rowCount: 0,
           sorted: true,
-          files: [],
+          directory: "/t1",
           segments: [],
           dictionaries: [],
         })),

@@ -36,6 +36,11 @@ export function marksOf(
   return { marks, sources };
 }
 
+/** Sources that can be posted to the planner, which reads no data. */
+export function forPlanner({ marks, sources }: { marks: string[][]; sources: ScanSource[] }) {
+  return { marks, sources: sources.map((source) => ({ ...source, segments: [...source.segments] })) };
+}
+
 /** A row counts once for each of this many columns. */
 const COLUMNS_A_ROW = 16;
 /** Work of a row that a kernel reads; one that is sorted, joined, formatted or read by a function of batches counts 1. */

@@ -6,7 +6,7 @@
  * Main owns all of these blocks. It copies a result as soon as it is told of it, whether or not the client is still there, and
  * frees the block of a large request when the query ends in whichever way. So a worker or a client that is gone leaves nothing.
  *
- *     words   descriptions of segments, see `packed-sources.ts`
+ *     words   where the pages of segments are, see `packed-sources.ts`
  *     text    `Head` as JSON
  *     plan    serialised, if the worker does not know it
  */
@@ -14,7 +14,7 @@ import type { SharedHeap } from "../storage/heap.ts";
 import { HeapFullError } from "../storage/heap.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { QueryRequest } from "./contract.ts";
-import { type PackedSource, type PackedSources, unpackSources } from "./packed-sources.ts";
+import { type PackedSource, type PackedSources, type ReadSource, unpackSources } from "./packed-sources.ts";
 import type { PostedError } from "./posted-error.ts";
 import { ANSWER, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
 
@@ -22,7 +22,8 @@ import { ANSWER, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
 export const LETTER_BYTES = 32 << 10;
 
 /** A request as the threads of a query read it. */
-export type ReadRequest = Omit<QueryRequest, "plan"> & {
+export type ReadRequest = Omit<QueryRequest, "plan" | "sources"> & {
+  sources: ReadSource[];
   /** The plan's number, see `plan-names.ts`. */
   planName: number;
 };
@@ -73,7 +74,7 @@ export class Letters {
     const text = encoder.encode(JSON.stringify(head));
     const { wordBytes } = sources, planBytes = plan?.length ?? 0;
     const address = this.room(slot, wordBytes + text.length + planBytes);
-    sources.write(address);
+    sources.write(heap, address);
     heap.u8.set(text, address + wordBytes);
     if (plan !== undefined) heap.u8.set(plan, address + wordBytes + text.length);
     const word = (offset: number) => slotWord(slot, offset);

@@ -5,13 +5,13 @@
  */
 import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
 import { type PostedError, revivedError } from "./posted-error.ts";
-import { HeapFullError, type SharedHeap } from "../storage/heap.ts";
+import type { SharedHeap } from "../storage/heap.ts";
 import { ChunkQueue, type ResultChunk } from "./chunk-queue.ts";
 import type { QueryRequest } from "./contract.ts";
-import { Letters, memoryFull } from "./letter.ts";
+import { Letters } from "./letter.ts";
 import { MAIL, Mailboxes, type Notify } from "./mailbox.ts";
 import { UNIT_BYTES } from "./memory.ts";
-import { type PackedSources, SourcePacker } from "./packed-sources.ts";
+import { type PackedSources, packSources } from "./packed-sources.ts";
 import { PlanNames, PlansSent, serializedPlan } from "./plan-names.ts";
 import { ANSWER, CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
 
@@ -166,7 +166,6 @@ class WorkerScheduler implements Scheduler {
   private closed = false;
   private readonly mailboxes: Mailboxes;
   private readonly letters: Letters;
-  private readonly packer: SourcePacker;
   private readonly planNames = new PlanNames((name) => this.allSeats().forEach(({ plans }) => plans.free(name)));
   /** By slot: takes the answer of the query that has it. */
   private readonly answerTakers: ((answer: number) => void)[] = [];
@@ -176,7 +175,6 @@ class WorkerScheduler implements Scheduler {
   constructor(private readonly options: SchedulerOptions) {
     this.mailboxes = Mailboxes.create(options.workerCount + 1, options.notify);
     this.letters = new Letters(options.heap);
-    this.packer = new SourcePacker(options.heap);
   }
 
   start(): void {
@@ -403,7 +401,6 @@ class WorkerScheduler implements Scheduler {
       clearTimeout(timer);
       last = { ...statistics(), state: "ended", memoryBytes: 0 };
       this.underway.delete(underway);
-      packed?.release();
       if (slot >= 0) this.giveSlot(slot);
       if (whole !== undefined) queue.push(whole);
       if (error === undefined) queue.end();
@@ -434,7 +431,7 @@ class WorkerScheduler implements Scheduler {
     /** `seat` is the worker that leads the query, also if it did not know the plan. */
     const send = (seat: Seat) => {
       const isKnown = seat.plans.has(planName);
-      packed ??= this.packSources(order.sources);
+      packed ??= packSources(order.sources);
       this.letters.write({ ...order, slot }, {
         sources: packed,
         planName,
@@ -526,15 +523,6 @@ class WorkerScheduler implements Scheduler {
 
   private readonly underway = new Set<Underway>();
   private stallTimer: ReturnType<typeof setTimeout> | undefined;
-
-  /** @throws {SqlError} if the shared memory is full. */
-  private packSources(sources: QueryOrder["sources"]): PackedSources {
-    try {
-      return this.packer.pack(sources);
-    } catch (error) {
-      throw error instanceof HeapFullError ? memoryFull(error) : error;
-    }
-  }
 
   private giveSlot(slot: number): void {
     this.letters.free(slot);

@@ -34,7 +34,7 @@ function scanUnder({ keys, input }: AggregateNode): { scan: ScanNode; columns: n
 
 function rowOf(node: AggregateNode, scan: ScanNode, columns: number[], source: ScanSource): ValuesNode | undefined {
   if (scan.predicate || scan.rowId) return undefined;
-  if (scan.intervals && !source.segments.every((segment) => isInside(segment, scan.intervals!))) return undefined;
+  if (scan.intervals && !Iterator.from(source.segments).every((segment) => isInside(segment, scan.intervals!))) return undefined;
   const row: Value[] = [];
   for (const call of node.aggregates) {
     const value = valueOf(call, columns, source);
@@ -60,12 +60,12 @@ function valueOf(
   if (name === "count" && args.length === 0) return BigInt(source.rowCount);
   if (args.length !== 1 || arg.kind !== "column" || columns[arg.index] < 0) return undefined;
   const column = columns[arg.index];
-  const chunks = source.segments.map((segment) => segment.chunks[column]);
+  const segments = [...source.segments], chunks = segments.map((segment) => segment.chunks[column]);
   // A column that an INSERT left out is not stored; for types without null its values are zeros.
   if (chunks.includes(undefined) && !typeOf(arg.type).nullable) return undefined;
   if (name === "count" && (NUMBERS.has(arg.type) || arg.type === "SYMBOL")) {
     return BigInt(
-      source.segments.reduce(
+      segments.reduce(
         (count, { rowCount }, i) => count + rowCount - (chunks[i]?.stats.nullCount ?? rowCount),
         0,
       ),

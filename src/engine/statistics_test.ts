@@ -23,16 +23,16 @@ const source: ScanSource = {
   version: 1,
   rowCount: 30,
   sorted: true,
-  files: [],
+  directory: "/t1",
   segments: [
     {
       rowCount: 10,
       timestampMin: 0n,
       timestampMax: 9n,
-      ordinal: 0,
+      uid: 0, partition: 0n,
       chunks: [chunk(2, 5n, 9n, 40n), chunk(0, -1.5, 2, 7)],
     },
-    { rowCount: 20, timestampMin: 10n, timestampMax: 29n, ordinal: 1, chunks: [undefined, chunk(20)] },
+    { rowCount: 20, timestampMin: 10n, timestampMax: 29n, uid: 1, partition: 0n, chunks: [undefined, chunk(20)] },
   ],
   dictionaries: [undefined, undefined],
 };

@@ -263,14 +263,14 @@ export function storedRows(
       const stats = statistics ? statisticsOf(column.type, part.map((row) => row[k])) : { nullCount: -1 };
       return { address, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats };
     });
-    segments.push({ rowCount: part.length, timestampMin: 0n, timestampMax: 0n, ordinal, chunks });
+    segments.push({ rowCount: part.length, timestampMin: 0n, timestampMax: 0n, uid: ordinal, partition: 0n, chunks });
   }
   const source: ScanSource = {
     tableId: 1,
     version: 1,
     rowCount: rows.length,
     sorted: true,
-    files: [],
+    directory: "/t1",
     segments,
     dictionaries,
   };

@@ -112,7 +112,7 @@ export function scanMarks(
     marks.push(`partitions ${kept.length} of ${all.length}`);
     segments += ` of ${snapshot.source([]).segments.length}`;
   }
-  marks.push(`segments ${segments}`, `rows ${source.segments.reduce((sum, segment) => sum + segment.rowCount, 0)}`);
+  marks.push(`segments ${segments}`, `rows ${source.rowCount}`);
   return marks;
 }
 

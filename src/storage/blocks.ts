@@ -3,14 +3,18 @@
  *
  *     append   row count u32, column count u32, then for each column: id, bytes of values, bytes of heap, number of symbols (u32 each);
  *              then for each column its values, heap and symbols, each part padded to 8 bytes
- *     update   as append, followed by the rows' ordinals in the table, f64 each
- *     delete   ordinals
+ *     update   as append, followed by the places of the rows
+ *     delete   places
+ *     places   number of partitions u32, 0 u32; for each its start i64 and number of rows f64; then, for each row, its place in its
+ *              partition, f64. Before format 5: the ordinals in the table, f64 each
  *     access   JSON: a list of keys with their texts, or null
  *     others   JSON
  */
 import type { TableEvent } from "../access/mod.ts";
 import type { AppendBatch, AppendColumn, PartitionMove, TableSchema } from "./contract.ts";
+import { assert } from "../errors.ts";
 import { align } from "./bytes.ts";
+import type { Segments } from "./segments.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 
 /** `access`: the change of grants that results. */
@@ -36,7 +40,8 @@ function bytesOf(view: ArrayBufferView): Uint8Array {
   return new Uint8Array(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength);
 }
 
-export function encodeBatch(schema: TableSchema, batch: AppendBatch, ordinals?: Float64Array): Uint8Array[] {
+/** `places`: of an update. */
+export function encodeBatch(schema: TableSchema, batch: AppendBatch, places?: Uint8Array): Uint8Array[] {
   const { rowCount, columns } = batch;
   const head = new Uint32Array(2 + 4 * columns.length);
   head[0] = rowCount;
@@ -54,7 +59,7 @@ export function encodeBatch(schema: TableSchema, batch: AppendBatch, ordinals?: 
     if (heap !== undefined) add(heap);
     if (symbols !== undefined) add(bytesOf(symbols));
   });
-  if (ordinals !== undefined) add(bytesOf(ordinals));
+  if (places !== undefined) add(places);
   return parts;
 }
 
@@ -84,10 +89,55 @@ export function decodeBatch(payload: Uint8Array): { batch: AppendBatch; rest: Ui
   return { batch: { rowCount, columns }, rest: payload.subarray(at) };
 }
 
+/** Of formats before 5. */
 export function decodeOrdinals(bytes: Uint8Array): Float64Array {
   return new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length >> 3);
 }
 
-export function encodeOrdinals(ordinals: Float64Array): Uint8Array {
-  return bytesOf(ordinals);
+/** Rows of `segments`, given by ascending ordinals, as places in their partitions. */
+export function encodePlaces(ordinals: Float64Array, segments: Segments): Uint8Array {
+  const starts: bigint[] = [], counts: number[] = [];
+  const places = new Float64Array(ordinals.length);
+  for (let at = 0; at < ordinals.length;) {
+    const { partition } = segments.at(segments.indexOfRow(ordinals[at]).index)!;
+    const { first, end } = rowsOf(segments, partition);
+    const from = at;
+    for (; at < ordinals.length && ordinals[at] < end; at++) places[at] = ordinals[at] - first;
+    starts.push(partition);
+    counts.push(at - from);
+  }
+  const bytes = new Uint8Array(8 + 16 * starts.length + 8 * places.length);
+  new Uint32Array(bytes.buffer)[0] = starts.length;
+  starts.forEach((start, k) => {
+    new BigInt64Array(bytes.buffer)[1 + 2 * k] = start;
+    new Float64Array(bytes.buffer)[2 + 2 * k] = counts[k];
+  });
+  new Float64Array(bytes.buffer).set(places, 1 + 2 * starts.length);
+  return bytes;
+}
+
+/** The inverse of `encodePlaces`, for the same state of the partitions. */
+export function decodePlaces(bytes: Uint8Array, segments: Segments): Float64Array {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const partitions = view.getUint32(0, true);
+  const ordinals: number[] = [];
+  let at = 8 + 16 * partitions;
+  for (let k = 0; k < partitions; k++) {
+    const { first, end } = rowsOf(segments, view.getBigInt64(8 + 16 * k, true));
+    for (let left = view.getFloat64(16 + 16 * k, true); left > 0; left--, at += 8) {
+      const ordinal = first + view.getFloat64(at, true);
+      assert(ordinal < end, "the row is in its partition");
+      ordinals.push(ordinal);
+    }
+  }
+  return Float64Array.from(ordinals);
+}
+
+/** The ordinals of a partition's rows. */
+function rowsOf(segments: Segments, partition: bigint): { first: number; end: number } {
+  const from = segments.search((segment) => segment.partition < partition);
+  return {
+    first: segments.firstRowOf(from),
+    end: segments.firstRowOf(segments.search((segment) => segment.partition <= partition)),
+  };
 }

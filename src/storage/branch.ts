@@ -7,7 +7,7 @@
  *     commit    →  repeated on new forks of tables that others have changed  →  one group of the log  →  the tables become the forks
  */
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
-import { encodeBatch, encodeOrdinals } from "./blocks.ts";
+import { encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { tableLost } from "./catalogue.ts";
 import type { AppendBatch, Change, OrderedChange, TableSchema } from "./contract.ts";
@@ -16,11 +16,12 @@ import type { Entry, What } from "./entries.ts";
 import { HeapFullError } from "./heap.ts";
 import type { MemoryBlock } from "./memory.ts";
 import { type BranchPublication, changeOf } from "./publication.ts";
-import { countSegments } from "./publisher.ts";
+import { countPages, publishedOf } from "./publisher.ts";
 import { applyEntries, conflict, rebase } from "./rebase.ts";
+import { inTableOrder } from "./row-ids.ts";
 import { checkBatch, checkUpdate } from "./rows.ts";
-import { Segments } from "./segments.ts";
-import type { Segment, Table } from "./table.ts";
+import { type Page, type Segment, Segments } from "./segments.ts";
+import type { Table } from "./table.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal.ts";
 import type { Store } from "./store.ts";
 
@@ -30,9 +31,9 @@ export interface Fork {
   /** The table that was forked; undefined if the transaction has created the table. */
   base?: Table;
   /** The state of `base` when it was forked. */
-  start: { segments: Segments<Segment>; schema: TableSchema; nextColumnId: number };
+  start: { segments: Segments; schema: TableSchema; nextColumnId: number };
   /** The segment list whose memory this branch has reference-counted; see `count`. */
-  counted: Segments<Segment>;
+  counted: Segments;
   isDropped: boolean;
   /** The session has been told that the table is dropped. */
   toldDropped: boolean;
@@ -183,13 +184,12 @@ export class Branch {
       case "truncate":
         return { kind: "definition", definition: { op: "truncate" } };
       case "update": {
-        const { columns, rowIds } = change.batch;
-        const ordinals = this.store.ordinalsOf(table, change.version, rowIds);
+        const { ordinals, columns } = inTableOrder(table, change.batch);
         checkUpdate(table.schema, { rowCount: ordinals.length, columns });
         return { kind: "update", ordinals, columns, before: table.segments };
       }
       case "delete": {
-        const ordinals = this.store.ordinalsOf(table, change.version, change.rowIds);
+        const { ordinals } = inTableOrder(table, { rowIds: change.rowIds, columns: [] });
         return { kind: "delete", ordinals, before: table.segments };
       }
       case "rename":
@@ -244,6 +244,7 @@ export class Branch {
       const result = work();
       // Check before counting: memory that counting releases cannot be taken back.
       this.checkLimit();
+      for (const { table } of this.forks.values()) this.store.publisher.prepare(table.segments, publishedOf(table));
       for (const fork of this.forks.values()) this.count(fork);
       return result;
     } catch (error) {
@@ -297,7 +298,7 @@ export class Branch {
       base.moves.read();
       if (!table.moves.isRead) table.moves.read();
     }
-    countSegments(table.data, segments, 1, () => {});
+    countPages(table.data, segments.pages, 1, () => {});
     this.forks.set(schema.id, fork);
     return fork;
   }
@@ -335,19 +336,19 @@ export class Branch {
   private count(fork: Fork): void {
     const { table, counted } = fork;
     const splices = table.segments.differenceFrom(counted);
-    for (const { segments } of splices) {
-      countSegments(table.data, segments, 1, () => {}, (block) => {
+    for (const { pages } of splices) {
+      countPages(table.data, pages, 1, () => {}, (block) => {
         this.ownBlocks.add(block);
         this.ownBytes += block.sizeBytes;
       });
     }
-    for (const { start, count } of splices) this.release(table, counted.slice(start, start + count));
+    for (const { start, count } of splices) this.release(table, counted.pages.slice(start, start + count));
     fork.counted = table.segments;
   }
 
-  private release(table: Table, segments: Iterable<Segment>): void {
+  private release(table: Table, pages: readonly Page[]): void {
     const { memory, publisher } = this.store;
-    countSegments(table.data, segments, -1, (block) => {
+    countPages(table.data, pages, -1, (block) => {
       if (this.ownBlocks.delete(block)) this.ownBytes -= block.sizeBytes;
       memory.retire(block, publisher.version + 1);
     });
@@ -355,8 +356,8 @@ export class Branch {
 
   private giveUp(fork: Fork): void {
     const { table, base, start, counted } = fork;
-    this.release(table, counted);
-    this.release(table, start.segments);
+    this.release(table, counted.pages);
+    this.release(table, start.segments.pages);
     for (const [id, dictionary] of table.dictionaries) {
       if (base?.dictionaries.get(id) !== dictionary) dictionary.retire(this.store.publisher.version + 1);
     }
@@ -388,7 +389,7 @@ export class Branch {
         continue;
       }
       if (table.publishedSchema === table.schema && table.published === table.segments) continue;
-      const change = changeOf(table, table.publishedSchema === undefined ? Segments.EMPTY : table.published);
+      const change = changeOf(table, publishedOf(table));
       change.dictionaries = change.dictionaries?.map((told) => {
         const dictionary = table.dictionaries.get(told.columnId)!;
         if (base?.dictionaries.get(told.columnId) === dictionary) return told;
@@ -399,8 +400,6 @@ export class Branch {
       table.published = table.segments;
       table.publishedSchema = table.schema;
       table.publishedDetached = table.detached;
-      table.publishedFiles = table.data.list.length;
-      table.history = [{ version, segments: table.segments }];
     }
     return publication;
   }
@@ -489,11 +488,13 @@ function nameIsTaken(name: string): SqlError {
   return new SqlError(`Cannot use the name ${name}: a table of that name exists`, 0, SQLSTATE.duplicateTable);
 }
 
-function hasSameRows(a: Segments<Segment>, b: Segments<Segment>): boolean {
-  const isSame = (now: Segment, before: Segment) => now.uid === before.uid && now.rowCount === before.rowCount;
-  return a.differenceFrom(b).every(({ start, count, segments }) =>
-    count === segments.length && segments.every((segment, k) => isSame(segment, b.at(start + k)!))
-  );
+function hasSameRows(a: Segments, b: Segments): boolean {
+  const rowsOf = (pages: readonly Page[]) => pages.flatMap(({ segments }): readonly Segment[] => segments);
+  return a.differenceFrom(b).every(({ start, count, pages }) => {
+    const now = rowsOf(pages), before = rowsOf(b.pages.slice(start, start + count));
+    return now.length === before.length &&
+      now.every(({ uid, rowCount }, k) => uid === before[k].uid && rowCount === before[k].rowCount);
+  });
 }
 
 /**
@@ -544,9 +545,13 @@ function blockOf({ tableId, schema, what }: Entry) {
     case "update":
       return {
         info,
-        payload: encodeBatch(schema, { rowCount: what.ordinals.length, columns: what.columns }, what.ordinals),
+        payload: encodeBatch(
+          schema,
+          { rowCount: what.ordinals.length, columns: what.columns },
+          encodePlaces(what.ordinals, what.before),
+        ),
       };
     case "delete":
-      return { info, payload: [encodeOrdinals(what.ordinals)] };
+      return { info, payload: [encodePlaces(what.ordinals, what.before)] };
   }
 }

@@ -63,7 +63,7 @@ class Life {
     this.random = randomOf(seed);
     const files = new FaultyFiles({}, this.random);
     formatPool(this.heap, 1 << 20);
-    this.catalogue = new CatalogueMirror(this.heap);
+    this.catalogue = new CatalogueMirror(this.heap, files);
     this.pool = new SharedPool(this.heap, files);
     this.store = new TableStore({
       files,
@@ -126,15 +126,14 @@ class Life {
     if (ordinals.length === 0) return undefined;
     const rowIds = rowIdsOf(table, ordinals);
     const touched = ordinals.map((ordinal) => ordered[ordinal][0]);
-    const { version } = table;
     if (kind === "delete") {
       for (const id of touched) rows.delete(id);
-      return { change: { kind, tableId, version, rowIds }, touched };
+      return { change: { kind, tableId, rowIds }, touched };
     }
     const text = `changed ${this.nextId++}`, sym = `new ${this.nextId % 50n}`;
     for (const id of touched) rows.set(id, { ...rows.get(id)!, text, sym });
     const { columns } = batchOf({ 1: "SYMBOL", 2: "VARCHAR" }, touched.map(() => ({ 1: sym, 2: text })));
-    return { change: { kind, tableId, version, batch: { rowIds, columns } }, touched };
+    return { change: { kind, tableId, batch: { rowIds, columns } }, touched };
   }
 
   step(): void {
@@ -242,7 +241,7 @@ class Life {
     for (const { schema } of this.catalogue.tables()) this.done({ kind: "dropTable", tableId: schema.id });
     this.done({ kind: "createTable", table: newTable("c", { n: "LONG" }) });
     this.store.maintain();
-    return this.store.memory.tailBytes + this.heap.usedBytes("dictionary");
+    return this.store.memory.tailBytes + this.heap.usedBytes("dictionary") + this.heap.usedBytes("pages");
   }
 }
 

@@ -7,43 +7,52 @@ import type {
   AccessSource,
   Catalogue,
   Dictionary,
+  PageRef,
   PartitionInfo,
   ScanSource,
-  SegmentRecord,
   SegmentSource,
   TableSchema,
   TableSnapshot,
 } from "./contract.ts";
+import { type Files, realFiles } from "./files.ts";
 import { SHARED_WORD, type SharedHeap } from "./heap.ts";
+import { firstOf, PagedSegments, type PageReader, type Run } from "./paged-segments.ts";
 import { partitionName } from "./partition.ts";
-import { type Page, Segments } from "./segments.ts";
+import { SharedPool } from "./pool.ts";
+import { splicePages } from "./segments.ts";
 import { isAscii, sameName } from "../types/names.ts";
 import { type BranchPublication, infoOf, type Publication, type TableChange } from "./publication.ts";
 
 class Snapshot implements TableSnapshot {
-  /** All segments as sources, by requested columns. */
-  private readonly sources = new Map<string, SegmentSource[]>();
+  /** All segments, by requested columns. */
+  private readonly sources = new Map<string, PagedSegments>();
   /** By the lists of columns, which are those of plans: a plan that runs again gets the same source. */
   private readonly sourceOfColumns = new WeakMap<
     readonly number[],
     { intervals: readonly Interval[] | undefined; source: ScanSource }
   >();
+  private readonly rows: number;
 
   constructor(
+    private readonly reader: PageReader,
     readonly schema: TableSchema,
     readonly version: number,
     readonly lsn: bigint,
-    readonly segments: Segments<SegmentRecord>,
-    readonly files: string[],
+    readonly pages: readonly PageRef[],
+    readonly directory: string,
     readonly dictionaries: ReadonlyMap<number, Dictionary>,
     readonly detached: readonly Omit<PartitionInfo, "name">[],
     /** If set, only the schema can be read; the function returns the reason. */
     private readonly failure: (() => Error) | undefined,
-  ) {}
+  ) {
+    let rows = 0;
+    for (const { rowCount } of pages) rows += rowCount;
+    this.rows = rows;
+  }
 
   get rowCount(): number {
     this.checkReadable();
-    return this.segments.rowCount;
+    return this.rows;
   }
 
   get timestampMin(): bigint | null {
@@ -54,20 +63,26 @@ class Snapshot implements TableSnapshot {
     return this.ends()?.[1].timestampMax ?? null;
   }
 
-  private ends(): [SegmentRecord, SegmentRecord] | undefined {
+  private ends(): [PageRef, PageRef] | undefined {
     this.checkReadable();
-    const { segments, schema } = this;
-    return schema.timestampId < 0 || segments.length === 0 ? undefined : [segments.at(0)!, segments.at(-1)!];
+    const { pages, schema } = this;
+    return schema.timestampId < 0 || pages.length === 0 ? undefined : [pages[0], pages[pages.length - 1]];
   }
 
   partitions(): PartitionInfo[] {
     this.checkReadable();
-    const segments = this.segments.slice();
+    const columnIds = this.schema.columns.map(({ id }) => id);
     const found: Omit<PartitionInfo, "name">[] = [];
-    for (let from = 0, to = 0; from < segments.length; from = to) {
-      const { partition } = segments[from];
-      while (segments[to]?.partition === partition) to++;
-      found.push(infoOf(partition, segments.slice(from, to)));
+    for (const page of this.pages) {
+      for (const segments of partitionsOf(this.reader.read(this.directory, page, columnIds))) {
+        const info = infoOf(segments[0].partition, segments), before = found.at(-1);
+        if (before?.start !== info.start) found.push(info);
+        else {
+          before.rowCount += info.rowCount;
+          before.diskSizeBytes += info.diskSizeBytes;
+          before.timestampMax = info.timestampMax;
+        }
+      }
     }
     return this.named(found);
   }
@@ -94,15 +109,15 @@ class Snapshot implements TableSnapshot {
 
   private newSource(columnIds: readonly number[], intervals: readonly Interval[] | undefined): ScanSource {
     const isWhole = intervals === undefined || this.schema.timestampId < 0;
-    const segments = isWhole ? this.allSources(columnIds) : this.sourcesWithin(columnIds, intervals);
-    let rowCount = 0;
-    for (const segment of segments) rowCount += segment.rowCount;
+    const { segments, rowCount } = isWhole
+      ? { segments: this.allSources(columnIds), rowCount: this.rows }
+      : this.sourcesWithin(columnIds, intervals);
     return {
       tableId: this.schema.id,
       version: this.version,
       rowCount,
       sorted: this.schema.timestampId >= 0,
-      files: this.files,
+      directory: this.directory,
       segments,
       dictionaries: columnIds.map((id) => this.dictionaries.get(id)),
     };
@@ -123,78 +138,76 @@ class Snapshot implements TableSnapshot {
       if (known === undefined || known.own) continue;
       dictionaries.set(dictionary.columnId, { tableId: this.schema.id, ...dictionary });
     }
-    const { schema, version, lsn, segments, files, detached, failure } = this;
-    return new Snapshot(schema, version, lsn, segments, files, dictionaries, detached, failure);
+    const { reader, schema, version, lsn, pages, directory, detached, failure } = this;
+    return new Snapshot(reader, schema, version, lsn, pages, directory, dictionaries, detached, failure);
   }
 
   /** For a transaction's snapshot after another session has dropped the table: reading it fails. */
   lost(): Snapshot {
-    const { schema, version, lsn } = this;
+    const { reader, schema, version, lsn, directory } = this;
     const failure = () => tableLost(schema.name);
-    return new Snapshot(schema, version, lsn, Segments.EMPTY, [], NO_DICTIONARIES, [], failure);
+    return new Snapshot(reader, schema, version, lsn, [], directory, NO_DICTIONARIES, [], failure);
   }
 
-  private allSources(columnIds: readonly number[]): SegmentSource[] {
+  private allSources(columnIds: readonly number[]): PagedSegments {
     const key = columnIds.join();
     let sources = this.sources.get(key);
     if (sources === undefined) {
-      sources = [];
-      for (const page of this.segments.pages) {
-        for (const source of sourcesOfPage(page, sources.length, columnIds, key)) sources.push(source);
-      }
-      this.sources.set(key, sources);
+      const runs = this.pages.map((page) => ({ page, from: 0, to: page.count }));
+      this.sources.set(key, sources = new PagedSegments(this.reader, this.directory, columnIds, runs));
     }
     return sources;
   }
 
-  /** The segments that overlap the intervals. Segments and intervals are both in ascending order. */
-  private sourcesWithin(columnIds: readonly number[], intervals: readonly Interval[]): SegmentSource[] {
-    const { segments } = this;
-    const kept: SegmentSource[] = [];
-    let next = 0;
+  /** The segments that overlap the intervals, and their rows. Segments and intervals are both in ascending order. */
+  private sourcesWithin(
+    columnIds: readonly number[],
+    intervals: readonly Interval[],
+  ): { segments: PagedSegments; rowCount: number } {
+    const { pages, reader, directory } = this;
+    const runs: Run[] = [];
+    let rowCount = 0;
+    // Where the search goes on: page and segment.
+    let next = 0, nextSegment = 0;
     for (const [low, high] of intervals) {
-      const from = Math.max(next, segments.search(({ timestampMax }) => timestampMax < low));
-      next = Math.max(from, segments.search(({ timestampMin }) => timestampMin <= high));
-      segments.slice(from, next).forEach((segment, k) => kept.push(sourceOf(segment, from + k, columnIds)));
+      let k = Math.max(next, firstOf(next, pages.length, (k) => pages[k].timestampMax >= low));
+      for (; k < pages.length && pages[k].timestampMin <= high; k++) {
+        const page = pages[k], begin = k === next ? nextSegment : 0;
+        if (begin === page.count) continue;
+        let from = begin, to = page.count;
+        if (begin > 0 || page.timestampMin < low || page.timestampMax > high) {
+          const found = reader.within(directory, page, [low, high], begin);
+          ({ from, to } = found);
+          rowCount += found.rowCount;
+        } else rowCount += page.rowCount;
+        if (to > from) runs.push({ page, from, to });
+        next = k;
+        nextSegment = to;
+        if (to < page.count) break;
+      }
     }
-    return kept;
+    return { segments: new PagedSegments(reader, directory, columnIds, runs), rowCount };
   }
 }
 
-/** Sources of the segments of a page, the first of which is the segment `ordinal` of the table, by requested columns. */
-const pageSources = new WeakMap<Page<SegmentRecord>, Map<string, { ordinal: number; sources: SegmentSource[] }>>();
-/** Maximum number of cached lists for a page. */
-const PAGE_SOURCES_MAX = 8;
-
-/** Most pages stay when the table changes, and so do their sources. */
-function sourcesOfPage(
-  page: Page<SegmentRecord>,
-  ordinal: number,
-  columnIds: readonly number[],
-  key: string,
-): SegmentSource[] {
-  let byColumns = pageSources.get(page);
-  if (byColumns === undefined) pageSources.set(page, byColumns = new Map());
-  let known = byColumns.get(key);
-  if (known?.ordinal !== ordinal) {
-    known = { ordinal, sources: page.segments.map((segment, k) => sourceOf(segment, ordinal + k, columnIds)) };
-    if (byColumns.size >= PAGE_SOURCES_MAX) byColumns.delete(byColumns.keys().next().value!);
-    byColumns.set(key, known);
+/** The segments by partition. */
+function* partitionsOf(segments: readonly SegmentSource[]): Iterable<SegmentSource[]> {
+  for (let from = 0, to = 0; from < segments.length; from = to) {
+    while (segments[to]?.partition === segments[from].partition) to++;
+    yield segments.slice(from, to);
   }
-  return known.sources;
-}
-
-function sourceOf(segment: SegmentRecord, ordinal: number, columnIds: readonly number[]): SegmentSource {
-  const { rowCount, timestampMin, timestampMax, chunks } = segment;
-  return { rowCount, timestampMin, timestampMax, ordinal, chunks: columnIds.map((id) => chunks[id]) };
 }
 
 const NO_DICTIONARIES: ReadonlyMap<number, Dictionary> = new Map();
 
 /** Returns the state of a table after a change. */
-function snapshotAfter(before: Snapshot | undefined, change: TableChange, version: number): Snapshot {
+function snapshotAfter(
+  reader: PageReader,
+  before: Snapshot | undefined,
+  change: TableChange,
+  version: number,
+): Snapshot {
   const { tableId, damage } = change;
-  const segments = (before?.segments ?? Segments.EMPTY).apply(change.splices ?? []);
   const dictionaries = change.dictionaries === undefined ? before?.dictionaries ?? NO_DICTIONARIES : new Map(
     change.dictionaries.map((dictionary) => [dictionary.columnId, { tableId, ...dictionary }]),
   );
@@ -202,11 +215,12 @@ function snapshotAfter(before: Snapshot | undefined, change: TableChange, versio
     ? () => new TableClosedError(tableId)
     : damage && (() => new CorruptFileError(damage.path, damage.message));
   return new Snapshot(
+    reader,
     change.schema ?? before!.schema,
     version,
     change.lsn,
-    segments,
-    change.files ?? before?.files ?? [],
+    splicePages(before?.pages ?? [], change.pages ?? []),
+    change.directory ?? before!.directory,
     dictionaries,
     change.detached ?? before?.detached ?? [],
     failure,
@@ -258,7 +272,9 @@ class BranchMirror implements Catalogue {
 
   apply({ tables }: BranchPublication, version: number): void {
     for (const change of tables) {
-      const after = change.dropped ? undefined : snapshotAfter(this.own.get(change.tableId), change, version);
+      const after = change.dropped
+        ? undefined
+        : snapshotAfter(this.committed.reader, this.own.get(change.tableId), change, version);
       this.own.set(change.tableId, after);
     }
   }
@@ -306,7 +322,12 @@ export class CatalogueMirror implements Catalogue {
   private readonly branches = new Map<number, BranchMirror>();
   private readonly listeners = new Set<(publication: Publication) => void>();
 
-  constructor(private readonly heap: SharedHeap) {}
+  readonly reader: PageReader;
+
+  /** Over a heap with a pool. */
+  constructor(private readonly heap: SharedHeap, files: Files = realFiles) {
+    this.reader = new SharedPool(heap, files).pages;
+  }
 
   table(name: string): TableSnapshot | undefined {
     const found = this.byName.get(name.toLowerCase());
@@ -380,7 +401,7 @@ export class CatalogueMirror implements Catalogue {
 
   private applyChange(change: TableChange, version: number): void {
     const before = this.byId.get(change.tableId);
-    const snapshot = snapshotAfter(before, change, version);
+    const snapshot = snapshotAfter(this.reader, before, change, version);
     this.byId.set(change.tableId, snapshot);
     if (before !== undefined && before.schema.name !== snapshot.schema.name) this.forgetName(before);
     this.byName.set(snapshot.schema.name.toLowerCase(), snapshot);

@@ -26,6 +26,7 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
     store.publisher.touch(table);
     store.publisher.publish();
     table.compact(compactBytes);
+    table.seal(true);
     storeDictionaries(files, table);
     table.data.sync();
     // With `nosync`: a manifest must not cover more than the durable log, or a restart would reuse LSNs.
@@ -43,7 +44,7 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
   log.dropBefore(logStart);
   let dead = 0;
   for (const { data } of store.tables.values()) {
-    for (const file of data.list) if (!file.removed) dead += file.sizeBytes - file.liveBytes;
+    for (const file of data.list.values()) dead += file.sizeBytes - file.liveBytes;
   }
   store.options.heap.setCounter("deadBytes", dead);
   store.options.heap.setCounter("logBytes", log.sizeBytes);

@@ -169,10 +169,10 @@ export class ChunkMaker {
     rowCount: number,
     data: DataFiles,
   ): { address: number; texts: readonly MemoryBlock[]; textBytes: number; release(): void } {
-    const { address, valueBytes, sizeBytes, file, offset, crc } = chunk.plain;
+    const { address, valueBytes, sizeBytes } = chunk.plain;
     if (address !== 0) return { address, texts: chunk.texts, textBytes: chunk.textBytes, release() {} };
     const block = this.memory.allocate(sizeBytes, "tail");
-    data.read(file, offset, crc, this.heap.u8.subarray(block.address, block.address + sizeBytes));
+    data.read(chunk.plain, this.heap.u8.subarray(block.address, block.address + sizeBytes));
     if (layoutOf(tag) !== "text") {
       return {
         address: block.address,

@@ -34,14 +34,24 @@ export interface TableSchema {
   readonly schemaVersion: number;
 }
 
-/** A segment as the writer publishes it. */
-export interface SegmentRecord {
-  partition: bigint;
+/**
+ * A page of a table as the writer publishes it: segments that lie one after the other, in words (`page-words.ts`) that never
+ * change.
+ */
+export interface PageRef {
+  /** Different for each page since the start. */
+  id: number;
+  /** Address of the words in shared memory, or 0: read them from the file. */
+  address: number;
+  file: number;
+  offset: number;
+  sizeBytes: number;
+  crc: number;
+  /** Number of segments. */
+  count: number;
   rowCount: number;
   timestampMin: bigint;
   timestampMax: bigint;
-  /** By column id. `file` is an index into the table's list of files. */
-  chunks: (ColumnChunk | undefined)[];
 }
 
 /**
@@ -51,7 +61,7 @@ export interface SegmentRecord {
 export interface ColumnChunk {
   /** Address of the values in shared memory (data not yet stored), or 0 if they are in the file. */
   address: number;
-  /** Index into `ScanSource.files`, offset and stored size; used when `address` is 0. */
+  /** Id of the data file in the table's directory (-1: not stored yet), offset and stored size; used when `address` is 0. */
   file: number;
   offset: number;
   sizeBytes: number;
@@ -75,14 +85,34 @@ export interface ColumnStats {
 }
 
 export interface SegmentSource {
+  /** Identifies the segment in its table: the upper part of row ids. */
+  uid: number;
+  /** Start of its partition. */
+  partition: bigint;
   rowCount: number;
   /** Range of the designated timestamp; 0n and 0n without one. */
   timestampMin: bigint;
   timestampMax: bigint;
-  /** Ordinal of the segment in the snapshot: the upper half of row ids. */
-  ordinal: number;
   /** In the order of the scan's `columnIds`. */
   chunks: (ColumnChunk | undefined)[];
+}
+
+/** Bits of a row id that are the row's number in its segment. The others are the segment's uid. */
+export const ROW_BITS = 16;
+
+/** Segments in order. An array is one. */
+export interface SegmentList extends Iterable<SegmentSource> {
+  readonly length: number;
+  at(index: number): SegmentSource | undefined;
+  /** Plain data from which `SharedPool.segments` of another thread makes the list again. Without it, the list itself is posted. */
+  post?(): PostedSegments;
+}
+
+/** `runs`: `RUN_NUMBERS` numbers for each page. */
+export interface PostedSegments {
+  directory: string;
+  columnIds: readonly number[];
+  runs: Float64Array;
 }
 
 /** A dictionary of a SYMBOL column as of a snapshot: `entries` is the address of `count` text pairs in shared memory. */
@@ -106,8 +136,9 @@ export interface ScanSource {
    * that has one.
    */
   sorted: boolean;
-  files: string[];
-  segments: SegmentSource[];
+  /** Of the data files. */
+  directory: string;
+  segments: SegmentList;
   /** By position in `columnIds`; undefined for types other than SYMBOL. */
   dictionaries: (Dictionary | undefined)[];
 }
@@ -148,8 +179,6 @@ export interface PartitionInfo {
 export interface AppendBatch {
   rowCount: number;
   columns: AppendColumn[];
-  /** The buffer of all columns, if it holds nothing else. It is transferred with the batch. */
-  buffer?: ArrayBuffer;
 }
 
 export interface AppendColumn {
@@ -159,7 +188,7 @@ export interface AppendColumn {
   symbols?: Int32Array;
 }
 
-/** New values for the rows with these ids (`segment ordinal << 32 | row`, ascending) of snapshot `version`. */
+/** New values for the rows with these ids. */
 export interface UpdateBatch {
   rowIds: BigInt64Array;
   columns: AppendColumn[];
@@ -180,8 +209,8 @@ export type Change =
   | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
   | { kind: "setOptions"; tableId: number; options: TableOptions }
   | { kind: "append"; changes: { tableId: number; batches: AppendBatch[] }[] }
-  | { kind: "update"; tableId: number; version: number; batch: UpdateBatch }
-  | { kind: "delete"; tableId: number; version: number; rowIds: BigInt64Array };
+  | { kind: "update"; tableId: number; batch: UpdateBatch }
+  | { kind: "delete"; tableId: number; rowIds: BigInt64Array };
 
 /** Changeable options of a table. Omitted options stay; `ttl: null` removes the time to live. */
 export interface TableOptions {

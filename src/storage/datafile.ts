@@ -7,6 +7,7 @@ import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
 import { DATA_MAGIC, encodeHeader, HEADER_BYTES } from "./format.ts";
 import { type File, type Files, join, readFully, writeFully } from "./files.ts";
+import type { Extent } from "./segments.ts";
 
 /** Extents begin at multiples of this, so that pool entries can name them in 32 bits. */
 export const EXTENT_ALIGN = 64;
@@ -26,8 +27,7 @@ export interface DataFile {
   sizeBytes: number;
   /** Bytes of extents that the current state lists. */
   liveBytes: number;
-  removed: boolean;
-  /** True if nothing is added to the file any more. */
+  /** Nothing is added to the file any more. */
   full?: true;
 }
 
@@ -36,11 +36,12 @@ export function dataFilePath(directory: string, id: number): string {
 }
 
 export class DataFiles {
-  /** `file` of a chunk is an index into this list, so the list only grows. */
-  readonly list: DataFile[] = [];
+  /** By id, in order. */
+  readonly list = new Map<number, DataFile>();
   private readonly handles = new Map<number, File>();
   private readonly unsynced = new Set<number>();
   private madeFile = false;
+  private newest: number | undefined;
 
   constructor(
     private readonly files: Files,
@@ -48,31 +49,45 @@ export class DataFiles {
     private readonly nextFileId: () => number,
   ) {}
 
+  /** Adds the files of a manifest, in order of their ids. */
+  adopt(files: readonly DataFile[]): void {
+    for (const file of files) {
+      this.list.set(file.id, file);
+      this.newest = file.id;
+    }
+  }
+
+  /** Reads the words of a page. */
+  readonly readPage = (extent: Extent): Uint8Array => {
+    const bytes = new Uint8Array(extent.sizeBytes);
+    this.read(extent, bytes);
+    return bytes;
+  };
+
   /** Writes an extent. It is durable after `sync`. */
-  append(parts: readonly Uint8Array[]): { file: number; offset: number; sizeBytes: number; crc: number } {
+  append(parts: readonly Uint8Array[]): Extent {
     let sizeBytes = 0, crc = 0;
     for (const part of parts) {
       sizeBytes += part.length;
       crc = crc32(part, crc);
     }
-    const index = this.current(sizeBytes);
-    const file = this.list[index];
+    const file = this.current(sizeBytes);
     const offset = file.sizeBytes;
-    this.unsynced.add(index);
-    writeFully(this.handle(index), [...parts, ZEROS.subarray(0, extentBytes(sizeBytes) - sizeBytes)], offset);
+    this.unsynced.add(file.id);
+    writeFully(this.handle(file.id), [...parts, ZEROS.subarray(0, extentBytes(sizeBytes) - sizeBytes)], offset);
     file.sizeBytes = offset + extentBytes(sizeBytes);
-    return { file: index, offset, sizeBytes, crc };
+    return { file: file.id, offset, sizeBytes, crc };
   }
 
-  read(index: number, offset: number, crc: number, into: Uint8Array): void {
-    const { path } = this.list[index];
-    const got = readFully(this.handle(index), into, offset);
+  read({ file, offset, crc }: Omit<Extent, "sizeBytes">, into: Uint8Array): void {
+    const { path } = this.list.get(file)!;
+    const got = readFully(this.handle(file), into, offset);
     if (got < into.length) throw new CorruptFileError(path, `it ends within the extent at byte ${offset}`);
     if (crc32(into) !== crc) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
   }
 
   sync(): void {
-    for (const index of this.unsynced) this.handle(index).sync();
+    for (const id of this.unsynced) this.handle(id).sync();
     this.unsynced.clear();
     if (this.madeFile) this.files.syncDirectory(this.directory);
     this.madeFile = false;
@@ -84,24 +99,22 @@ export class DataFiles {
     this.handles.clear();
   }
 
-  removeFile(index: number): void {
-    this.handles.get(index)?.close();
-    this.handles.delete(index);
-    this.unsynced.delete(index);
-    this.files.remove(this.list[index].path);
-    this.list[index].removed = true;
+  /** The caller removes the file itself. */
+  forget(id: number): void {
+    this.handles.get(id)?.close();
+    this.handles.delete(id);
+    this.unsynced.delete(id);
+    this.list.delete(id);
   }
 
-  /** Index of the file that new extents go to. */
-  get currentIndex(): number {
-    return this.list.length - 1;
+  /** The file that new extents go to. */
+  get last(): DataFile | undefined {
+    return this.newest === undefined ? undefined : this.list.get(this.newest);
   }
 
-  private current(sizeBytes: number): number {
-    const last = this.list.at(-1);
-    if (last !== undefined && !last.removed && !last.full && last.sizeBytes + sizeBytes <= FILE_BYTES_MAX) {
-      return this.list.length - 1;
-    }
+  private current(sizeBytes: number): DataFile {
+    const { last } = this;
+    if (last !== undefined && !last.full && last.sizeBytes + sizeBytes <= FILE_BYTES_MAX) return last;
     const id = this.nextFileId();
     const path = dataFilePath(this.directory, id);
     const file = this.files.open(path, "create");
@@ -111,13 +124,15 @@ export class DataFiles {
       file.close();
     }
     this.madeFile = true;
-    this.list.push({ id, path, sizeBytes: HEADER_BYTES, liveBytes: 0, removed: false });
-    return this.list.length - 1;
+    const made: DataFile = { id, path, sizeBytes: HEADER_BYTES, liveBytes: 0 };
+    this.list.set(id, made);
+    this.newest = id;
+    return made;
   }
 
-  private handle(index: number): File {
-    let handle = this.handles.get(index);
-    if (handle === undefined) this.handles.set(index, handle = this.files.open(this.list[index].path, "write"));
+  private handle(id: number): File {
+    let handle = this.handles.get(id);
+    if (handle === undefined) this.handles.set(id, handle = this.files.open(this.list.get(id)!.path, "write"));
     return handle;
   }
 }

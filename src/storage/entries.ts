@@ -2,7 +2,6 @@
 import type { Definition } from "./blocks.ts";
 import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
 import type { Segments } from "./segments.ts";
-import type { Segment } from "./table.ts";
 
 /** A change of one table. */
 export interface Entry {
@@ -21,5 +20,5 @@ export type What =
 /** `ordinals` are row ordinals in the segments `before`. */
 export type RowChange = {
   ordinals: Float64Array;
-  before: Segments<Segment>;
+  before: Segments;
 } & ({ kind: "update"; columns: AppendColumn[] } | { kind: "delete" });

@@ -77,7 +77,7 @@ export class Flusher {
     }
     const inUse = new Set<MemoryBlock>();
     for (const used of new Set([table, ...this.publisher.unpublished])) {
-      for (const { chunks } of used.allSegments()) {
+      for (const { chunks } of used.liveSegments()) {
         for (const chunk of chunks) {
           if (chunk?.values !== undefined) inUse.add(chunk.values);
           chunk?.texts.forEach((block) => inUse.add(block));

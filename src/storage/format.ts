@@ -9,11 +9,13 @@
  *     3   definitions that move partitions; manifests list detached partitions; the time to live drops partitions by such
  *         definitions, no longer with the rows
  *     4   edits of manifests
+ *     5   manifests list pages of segments, which are in the data files; blocks of UPDATE and DELETE name rows by partition and
+ *         place
  */
 import { ConfigError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 
-export const FORMAT_VERSION = 4;
+export const FORMAT_VERSION = 5;
 
 /** @throws {ConfigError} for a newer version. This stops the start: reading unknown formats could destroy data. */
 export function checkFormat(path: string, version: number): void {

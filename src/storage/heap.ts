@@ -30,7 +30,7 @@ const GIVING_BACK = 63;
 /** Words 64 … 1023 are shared words of other rooms: see `SHARED_WORD`. */
 const FIRST_RESERVED_WORD = 64;
 
-export const HEAP_TAGS = ["pool", "tail", "dictionary", "query", "batch", "other"] as const;
+export const HEAP_TAGS = ["pool", "tail", "dictionary", "query", "batch", "other", "pages"] as const;
 export type HeapTag = (typeof HEAP_TAGS)[number];
 
 /** A free block, as it was when it was listed. */

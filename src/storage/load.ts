@@ -50,6 +50,7 @@ export class Load {
     this.appendWaiting();
     table.lsn = lsn;
     table.flush(true);
+    table.seal(true);
     storeDictionaries(files, table);
     table.data.sync();
     writeManifest(files, table);
@@ -57,7 +58,7 @@ export class Load {
   }
 
   private isNext({ times }: Rows): boolean {
-    const last = this.table.segments.at(-1);
+    const last = this.table.segments.bounds?.[1];
     return times === undefined || (isSorted(times) && (last === undefined || timeAt(times, 0) >= last.timestampMax));
   }
 

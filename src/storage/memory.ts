@@ -5,12 +5,13 @@
 import { HeapFullError, type HeapTag, SHARED_WORD, SharedHeap } from "./heap.ts";
 
 export class MemoryBlock {
-  /** Number of chunks and dictionaries of the published state that use it. */
+  /** Number of pages, chunks and dictionaries of the published state that use it. */
   refs = 0;
   /** Bytes handed out, for blocks that are filled bit by bit. */
   used = 0;
   /** True if a published version used it. Until then no reader can know it. */
   published = false;
+  isFree = false;
 
   constructor(readonly address: number, readonly sizeBytes: number, readonly tag: HeapTag) {}
 }
@@ -93,6 +94,7 @@ export class WriterMemory {
   }
 
   private free(block: MemoryBlock): void {
+    block.isFree = true;
     this.heap.free(block.address, block.sizeBytes, block.tag);
     if (block.tag === "tail") this.tailBytes -= block.sizeBytes;
   }

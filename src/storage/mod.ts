@@ -132,8 +132,8 @@ function settings(
 }
 
 function openInProcess(options: StorageOptions, heap: SharedHeap): Storage {
-  const catalogue = new CatalogueMirror(heap);
   const files = options.files ?? realFiles;
+  const catalogue = new CatalogueMirror(heap, files);
   const pool = new SharedPool(heap, files);
   const store = new TableStore({
     ...settings(options),

@@ -3,15 +3,16 @@
  * access, so that the duration of a start does not depend on the number of tables.
  */
 import { CorruptFileError } from "../errors.ts";
-import { decodeBatch, decodeOrdinals } from "./blocks.ts";
+import { decodeBatch, decodeOrdinals, decodePlaces } from "./blocks.ts";
 import { dictionaryPath } from "./checkpoint.ts";
 import type { AppendBatch } from "./contract.ts";
-import { dataFilePath } from "./datafile.ts";
+import { type DataFile, dataFilePath } from "./datafile.ts";
 import { join, readFully } from "./files.ts";
 import { checkFormat, DATA_MAGIC, HEADER_BYTES, headerVersion } from "./format.ts";
-import type { Manifest } from "./manifest.ts";
+import type { DecodedManifest } from "./manifest.ts";
+import type { OldSegment } from "./manifest-old.ts";
 import { readManifest, syncManifest } from "./manifest-files.ts";
-import { Segments } from "./segments.ts";
+import { Page, type PageRecord, Segments } from "./segments.ts";
 import { NOTHING_DETACHED, type Table } from "./table.ts";
 import { BLOCK_KIND, BlockReader } from "./wal.ts";
 import type { Store } from "./store.ts";
@@ -58,12 +59,13 @@ function loadManifest(store: Store, table: Table): void {
   if (read.generation > table.generation && store.sealed === undefined) {
     store.makeDurable(() => syncManifest(files, table.directory, read));
   }
-  const list = manifest.files.map(({ id, sizeBytes }) => (
-    { id, path: dataFilePath(table.directory, id), sizeBytes, liveBytes: 0, removed: read.removed.has(id) }
+  const { head } = manifest;
+  const list = head.files.map(({ id, sizeBytes }): DataFile => (
+    { id, path: dataFilePath(table.directory, id), sizeBytes, liveBytes: 0 }
   ));
-  checkFiles(store, list.map(({ path }) => path), manifest);
+  checkFiles(store, list, manifest);
   try {
-    for (const { columnId, ...stored } of manifest.dictionaries) {
+    for (const { columnId, ...stored } of head.dictionaries) {
       table.dictionary(columnId).load(files, dictionaryPath(table.directory, columnId), stored);
     }
   } catch (error) {
@@ -72,42 +74,66 @@ function loadManifest(store: Store, table: Table): void {
     throw error;
   }
   for (const { id } of list) store.nextFileId = Math.max(store.nextFileId, id + 1);
-  table.data.list.push(...list);
+  table.data.adopt(list);
   table.generation = read.generation;
-  table.schema = manifest.schema;
-  table.nextColumnId = manifest.nextColumnId;
-  table.lsn = Math.max(table.lsn, manifest.lsn);
-  table.segments = Segments.of(manifest.segments.map((segment) => ({ ...segment, uid: table.newUid() })));
-  const detached = manifest.detached.map((segment) => ({ ...segment, uid: table.newUid() }));
-  table.detached = Map.groupBy(detached, ({ partition }) => partition);
-  table.stored = {
-    generation: slot.generation,
-    sizeBytes: slot.payload.length,
-    editsBytes,
-    segments: table.segments,
-    detached: table.detached,
-  };
+  table.schema = head.schema;
+  table.nextColumnId = head.nextColumnId;
+  table.lsn = Math.max(table.lsn, head.lsn);
+  if ("pages" in manifest) {
+    const sequence = (pages: readonly PageRecord[]) =>
+      Segments.ofPages(pages.map((page) => Page.stored(page, table.data.readPage)));
+    table.nextUid = head.nextUid!;
+    table.segments = sequence(manifest.pages);
+    table.detached = new Map([...manifest.detached].map(([start, pages]) => [start, sequence(pages)]));
+  } else {
+    const sequence = (segments: readonly OldSegment[]) =>
+      Segments.of(segments.map((segment) => ({ ...segment, uid: table.newUid() })));
+    table.segments = sequence(manifest.segments);
+    const byStart = Map.groupBy(manifest.detached, ({ partition }) => partition);
+    table.detached = new Map([...byStart].map(([start, segments]) => [start, sequence(segments)]));
+    table.changed = true; // The next checkpoint writes it anew.
+  }
+  const { generation, payload } = slot, { segments, detached } = table;
+  table.stored = { generation, sizeBytes: payload.length, editsBytes, segments, detached };
+  if (!("pages" in manifest)) table.stored = { ...table.stored, isOld: true };
   const { unread } = table;
-  unread!.blocks = unread!.blocks.filter(({ lsn }) => lsn > manifest.lsn);
+  unread!.blocks = unread!.blocks.filter(({ lsn }) => lsn > head.lsn);
   removeOrphans(store, table);
 }
 
 /** Checks that files exist and are long enough. The extents are checked when they are read. */
-function checkFiles(store: Store, paths: readonly string[], { segments, detached }: Manifest): void {
-  const ends = paths.map(() => 0);
-  for (const { chunks } of [...segments, ...detached]) {
-    for (const chunk of chunks) {
-      if (chunk !== undefined) {
-        ends[chunk.plain.file] = Math.max(ends[chunk.plain.file], chunk.plain.offset + chunk.plain.sizeBytes);
-      }
-    }
-  }
-  paths.forEach((path, index) => {
-    if (ends[index] === 0) return;
+function checkFiles(store: Store, files: readonly DataFile[], manifest: DecodedManifest): void {
+  const ends = endsOf(manifest);
+  for (const { id, path } of files) {
+    const end = ends.get(id) ?? 0;
+    if (end === 0) continue;
     if (!store.options.files.exists(path)) throw new CorruptFileError(path, "the file is missing");
     const size = checkedSize(store, path);
-    if (size < ends[index]) throw new CorruptFileError(path, `it has ${size} bytes, but ${ends[index]} were written`);
-  });
+    if (size < end) throw new CorruptFileError(path, `it has ${size} bytes, but ${end} were written`);
+  }
+}
+
+/** Where the last extent that the manifest needs ends, by file. Since format 5, each file that is needed is so to its end. */
+function endsOf(manifest: DecodedManifest): Map<number, number> {
+  const ends = new Map<number, number>();
+  if ("pages" in manifest) {
+    const sizes = new Map(manifest.head.files.map(({ id, sizeBytes }) => [id, sizeBytes]));
+    for (const pages of [manifest.pages, ...manifest.detached.values()]) {
+      for (const { file, fileBytes } of pages) {
+        ends.set(file, sizes.get(file)!);
+        for (const [id] of fileBytes) ends.set(id, sizes.get(id)!);
+      }
+    }
+    return ends;
+  }
+  for (const { chunks } of [...manifest.segments, ...manifest.detached]) {
+    for (const chunk of chunks) {
+      if (chunk === undefined) continue;
+      const { file, offset, sizeBytes } = chunk.plain;
+      ends.set(file, Math.max(ends.get(file) ?? 0, offset + sizeBytes));
+    }
+  }
+  return ends;
 }
 
 /** Checks a data file's version and returns its size. A damaged header does not affect the extents. */
@@ -126,7 +152,7 @@ function checkedSize(store: Store, path: string): number {
 /** Removes data files of an interrupted checkpoint, which no manifest lists. */
 function removeOrphans(store: Store, table: Table): void {
   const { files } = store.options;
-  const known = new Set(table.data.list.filter(({ removed }) => !removed).map((file) => file.path));
+  const known = new Set([...table.data.list.values()].map((file) => file.path));
   for (const name of files.list(table.directory)) {
     const path = join(table.directory, name);
     if (/^d\d+\.seg$/.test(name) && !known.has(path)) store.publisher.removeLater(() => files.remove(path));
@@ -176,10 +202,12 @@ function applyGroup(store: Store, table: Table, reader: BlockReader): { count: n
       return { count: batches.length, rows };
     }
     const payload = reader.payload(blocks, 0);
-    if (blocks[0].kind === BLOCK_KIND.delete) table.delete(decodeOrdinals(payload));
+    const ordinals = (bytes: Uint8Array) =>
+      blocks[0].format < 5 ? decodeOrdinals(bytes) : decodePlaces(bytes, table.segments);
+    if (blocks[0].kind === BLOCK_KIND.delete) table.delete(ordinals(payload));
     else {
       const { batch, rest } = decodeBatch(payload);
-      table.update(decodeOrdinals(rest), batch.columns);
+      table.update(ordinals(rest), batch.columns);
     }
     store.publisher.touch(table);
     return { count: 1, rows: 0 };

@@ -7,6 +7,7 @@ import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
 import { formatPool } from "./pool.ts";
 import { batchOf, newTable } from "./test-rows.ts";
+import { BLOCK_KIND, FLAG_LAST } from "./wal.ts";
 import { TableStore } from "./writer.ts";
 
 const DAY = 86_400_000_000n;
@@ -20,7 +21,7 @@ class Database {
     heap.u8.fill(0, 0, 65_536);
     heap.format();
     formatPool(heap, 1 << 20);
-    this.catalogue = new CatalogueMirror(heap);
+    this.catalogue = new CatalogueMirror(heap, files);
     this.store = new TableStore({
       files,
       root: "/db",
@@ -122,9 +123,9 @@ Deno.test("logs of format 2 drop expired partitions with the rows", () => {
   db.do({ kind: "createTable", table: withTtl });
   db.append(1, 2, 3);
   db.append(8);
-  // Format 2 has already dropped the days before 6, so the first row is that of day 8.
-  const { version } = db.catalogue.tableById(1)!;
-  db.do({ kind: "delete", tableId: 1, version, rowIds: BigInt64Array.of(0n) });
+  // Format 2 has dropped the days before 6 by now, so that the first row is that of day 8.
+  const info = { kind: BLOCK_KIND.delete, flags: FLAG_LAST, tableId: 1, schemaVersion: 0 };
+  db.store.commit((log) => [log.add(info, [new Uint8Array(Float64Array.of(0).buffer)])]);
   const left = files.afterKill();
   const log = left.open("/db/log/0000000000000001.wal", "write");
   const header = new Uint8Array(64);

@@ -11,10 +11,12 @@ import { assert, CorruptFileError } from "../errors.ts";
 import type { Pool } from "../engine/contract.ts";
 import { align, crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
-import type { ScanSource } from "./contract.ts";
-import { EXTENT_ALIGN } from "./datafile.ts";
+import type { PostedSegments, ScanSource, SegmentList } from "./contract.ts";
+import { dataFilePath, EXTENT_ALIGN } from "./datafile.ts";
 import { type File, type Files, readFully, realFiles } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
+import { PagedSegments, type PageFrames, type PageLocation, PageReader } from "./paged-segments.ts";
+import type { Extent } from "./segments.ts";
 
 // Words of a directory slot.
 const FILE = 0; // id + 1, or 0 empty, or -1 removed
@@ -58,8 +60,6 @@ export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
   heap.i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
 }
 
-const FILE_ID = /d(\d+)\.seg$/;
-
 /** Pinned slots, and the number of pins of each. */
 type Held = Map<number, number>;
 
@@ -83,12 +83,14 @@ export class PoolLease implements Pool {
   }
 }
 
-export class SharedPool implements Pool {
+export class SharedPool implements Pool, PageFrames {
+  /** Reads pages of tables in this thread. */
+  readonly pages: PageReader;
   private readonly i32: Int32Array;
   private readonly directory: number;
   private readonly mask: number;
-  private readonly handles = new Map<string, { id: number; file: File }>();
-  private readonly ids = new Map<string, number>();
+  /** By id. */
+  private readonly handles = new Map<number, File>();
   /** Pins that belong to no query. */
   private readonly held: Held = new Map();
 
@@ -97,6 +99,12 @@ export class SharedPool implements Pool {
     this.directory = heap.i32[SHARED_WORD.poolDirectory];
     assert(this.directory !== 0, "the pool was laid out");
     this.mask = this.state(CAPACITY) - 1;
+    this.pages = new PageReader(heap, this);
+  }
+
+  /** A list that was posted to this thread. */
+  segments(posted: PostedSegments): SegmentList {
+    return PagedSegments.ofPosted(this.pages, posted);
   }
 
   lease(onMiss?: () => never): PoolLease {
@@ -112,16 +120,42 @@ export class SharedPool implements Pool {
   }
 
   pinFor(held: Held, source: ScanSource, segment: number, column: number, onMiss?: () => never): number {
-    const { rowCount, chunks } = source.segments[segment];
+    const { rowCount, chunks } = source.segments.at(segment)!;
     const chunk = chunks[column];
     assert(chunk !== undefined, "a column added later has no chunk to pin");
     if (chunk.address !== 0) return chunk.address;
-    const path = source.files[chunk.file];
-    const id = this.fileId(path);
-    const extent = chunk.offset / EXTENT_ALIGN;
+    const { valueBytes, sizeBytes } = chunk;
+    return this.pinExtent(held, source.directory, chunk, (address) => {
+      if (valueBytes < sizeBytes) relocateTexts(this.heap, address, rowCount, address + valueBytes);
+    }, onMiss);
+  }
+
+  unpinFor(held: Held, source: ScanSource, segment: number, column: number): void {
+    const chunk = source.segments.at(segment)!.chunks[column];
+    if (chunk !== undefined && chunk.address === 0) this.unpinExtent(held, chunk);
+  }
+
+  withPage<T>(directory: string, page: PageLocation, use: (address: number) => T): T {
+    const address = this.pinExtent(this.held, directory, page, () => {});
+    try {
+      return use(address);
+    } finally {
+      this.unpinExtent(this.held, page);
+    }
+  }
+
+  /** Address of an extent, which is read on a miss. `prepare` changes what was read. */
+  private pinExtent(
+    held: Held,
+    directory: string,
+    from: Extent,
+    prepare: (address: number) => void,
+    onMiss?: () => never,
+  ): number {
+    const { file, sizeBytes } = from, extent = from.offset / EXTENT_ALIGN;
     for (;;) {
       this.lock();
-      let slot = this.find(id, extent);
+      let slot = this.find(file, extent);
       if (onMiss !== undefined && (slot < 0 || this.i32[slot + STATE] !== READY)) {
         this.unlock();
         return onMiss();
@@ -140,15 +174,12 @@ export class SharedPool implements Pool {
         this.dropPin(slot);
         continue;
       }
-      slot = this.insert(id, extent, chunk.sizeBytes);
+      slot = this.insert(file, extent, sizeBytes);
       this.addState(MISSES, 1);
       this.unlock();
       try {
-        this.fill(slot, path, chunk.offset, chunk.sizeBytes, chunk.crc);
-        if (chunk.valueBytes < chunk.sizeBytes) {
-          const address = this.i32[slot + ADDRESS] >>> 0;
-          relocateTexts(this.heap, address, rowCount, address + chunk.valueBytes);
-        }
+        this.fill(slot, dataFilePath(directory, file), from);
+        prepare(this.i32[slot + ADDRESS] >>> 0);
       } catch (error) {
         this.settle(slot, FAILED);
         this.dropPin(slot);
@@ -159,11 +190,9 @@ export class SharedPool implements Pool {
     }
   }
 
-  unpinFor(held: Held, source: ScanSource, segment: number, column: number): void {
-    const chunk = source.segments[segment].chunks[column];
-    if (chunk === undefined || chunk.address !== 0) return;
+  private unpinExtent(held: Held, { file, offset }: Extent): void {
     this.lock();
-    const slot = this.find(this.fileId(source.files[chunk.file]), chunk.offset / EXTENT_ALIGN);
+    const slot = this.find(file, offset / EXTENT_ALIGN);
     this.unlock();
     const count = held.get(slot) ?? 0;
     assert(slot >= 0 && count > 0, "unpin follows pin");
@@ -222,7 +251,7 @@ export class SharedPool implements Pool {
 
   close(): void {
     this.releaseAll(this.held);
-    for (const { file } of this.handles.values()) file.close();
+    for (const file of this.handles.values()) file.close();
     this.handles.clear();
   }
 
@@ -231,31 +260,25 @@ export class SharedPool implements Pool {
     return this.i32[slot + ADDRESS] >>> 0;
   }
 
-  private fileId(path: string): number {
-    let id = this.ids.get(path);
-    if (id === undefined) this.ids.set(path, id = Number(FILE_ID.exec(path)![1]));
-    return id;
-  }
-
-  private fill(slot: number, path: string, offset: number, sizeBytes: number, crc: number): void {
+  private fill(slot: number, path: string, { file, offset, sizeBytes, crc }: Extent): void {
     const address = this.i32[slot + ADDRESS] >>> 0;
     const frame = this.heap.u8.subarray(address, address + sizeBytes);
-    const got = readFully(this.open(path), frame, offset);
+    const got = readFully(this.open(file, path), frame, offset);
     if (got < sizeBytes) throw new CorruptFileError(path, `it ends within the extent at byte ${offset}`);
     if (crc32(frame) !== crc) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
   }
 
-  private open(path: string): File {
-    let handle = this.handles.get(path);
+  private open(id: number, path: string): File {
+    let handle = this.handles.get(id);
     if (handle === undefined) {
       if (this.handles.size >= FILES_OPEN_MAX) {
-        const [oldest, { file }] = this.handles.entries().next().value!;
+        const [oldest, file] = this.handles.entries().next().value!;
         file.close();
         this.handles.delete(oldest);
       }
-      this.handles.set(path, handle = { id: this.fileId(path), file: this.files.open(path, "read") });
+      this.handles.set(id, handle = this.files.open(path, "read"));
     }
-    return handle.file;
+    return handle;
   }
 
   /** Waits until another thread has read the frame; false if that failed. */

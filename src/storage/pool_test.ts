@@ -18,21 +18,21 @@ function sourceOf(files: FaultyFiles, count: number): ScanSource {
     writeFully(file, [bytes], k * FRAME);
     const chunk = {
       address: 0,
-      file: 0,
+      file: 1,
       offset: k * FRAME,
       sizeBytes: FRAME,
       crc: crc32(bytes),
       valueBytes: FRAME,
       stats: { nullCount: 0 },
     };
-    return { rowCount: FRAME / 4, timestampMin: 0n, timestampMax: 0n, firstRow: 0, ordinal: k, chunks: [chunk] };
+    return { rowCount: FRAME / 4, timestampMin: 0n, timestampMax: 0n, uid: k, partition: 0n, chunks: [chunk] };
   });
   return {
     tableId: 1,
     version: 1,
     rowCount: 0,
     sorted: false,
-    files: ["/t1/d1.seg"],
+    directory: "/t1",
     segments,
     dictionaries: [undefined],
   };

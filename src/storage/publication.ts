@@ -1,8 +1,9 @@
 /** The messages from the writer to the readers: changes of tables, as plain data. */
 import type { AccessPublication } from "./access.ts";
-import type { PartitionInfo, SegmentRecord, TableSchema } from "./contract.ts";
-import type { Segments, SplicedSegments } from "./segments.ts";
-import type { Segment, Table } from "./table.ts";
+import type { PageRef, PartitionInfo, SegmentSource, TableSchema } from "./contract.ts";
+import { extentBytes } from "./datafile.ts";
+import type { Page, Segments, SplicedPages } from "./segments.ts";
+import type { Table } from "./table.ts";
 
 export interface TableChange {
   tableId: number;
@@ -11,9 +12,9 @@ export interface TableChange {
   /** Set if the table has not been opened since the start. Its contents follow when it is opened. */
   unread?: true;
   schema?: TableSchema;
-  /** Paths of all data files, if there are new ones. */
-  files?: string[];
-  splices?: SplicedSegments<SegmentRecord>[];
+  /** Of the data files; with the first schema. */
+  directory?: string;
+  pages?: SplicedPages<PageRef>[];
   /** All detached partitions, if one has changed. */
   detached?: Omit<PartitionInfo, "name">[];
   /** All dictionaries, if one has changed. */
@@ -39,7 +40,7 @@ export interface BranchPublication {
 }
 
 /** Returns what has changed since the table's segments were `published`. */
-export function changeOf(table: Table, published: Segments<Segment>): TableChange {
+export function changeOf(table: Table, published: Segments): TableChange {
   const { segments, damage } = table;
   const change: TableChange = { tableId: table.schema.id, lsn: BigInt(table.newestLsn) };
   if (table.unread !== undefined) change.unread = true;
@@ -47,17 +48,14 @@ export function changeOf(table: Table, published: Segments<Segment>): TableChang
     change.damage = { path: damage.path, message: damage.message.slice(damage.path.length + 2) };
   }
   if (table.schema !== table.publishedSchema) change.schema = table.schema;
+  if (table.publishedSchema === undefined) change.directory = table.directory;
   if (segments !== published) {
-    change.splices = segments.differenceFrom(published).map(({ start, count, segments }) => (
-      { start, count, segments: segments.map((segment) => segment.record ??= recordOf(segment)) }
+    change.pages = segments.differenceFrom(published).map(({ start, count, pages }) => (
+      { start, count, pages: pages.map(refOf) }
     ));
   }
-  const { list } = table.data;
-  if (list.length !== table.publishedFiles || table.publishedSchema === undefined) {
-    change.files = list.map((file) => file.path);
-  }
   if (table.detached !== table.publishedDetached) {
-    change.detached = [...table.detached].map(([start, segments]) => infoOf(start, segments.map(recordOf)));
+    change.detached = [...table.detached].map(([start, segments]) => infoOfPages(start, segments));
   }
   if (table.dictionaries.size > 0) {
     change.dictionaries = [...table.dictionaries].map(([columnId, { entries, count }]) => ({
@@ -69,19 +67,38 @@ export function changeOf(table: Table, published: Segments<Segment>): TableChang
   return change;
 }
 
+function refOf({ id, block, extent, count, rowCount, first, last }: Page): PageRef {
+  const { timestampMin } = first, { timestampMax } = last;
+  const { file, offset, sizeBytes, crc } = extent ?? { file: 0, offset: 0, sizeBytes: 0, crc: 0 };
+  return { id, address: block?.address ?? 0, file, offset, sizeBytes, crc, count, rowCount, timestampMin, timestampMax };
+}
+
 /** Describes a partition. */
-export function infoOf(start: bigint, segments: readonly SegmentRecord[]): Omit<PartitionInfo, "name"> {
+export function infoOf(
+  start: bigint,
+  segments: readonly SegmentSource[],
+): Omit<PartitionInfo, "name"> {
   const { timestampMin } = segments[0], { timestampMax } = segments[segments.length - 1];
   let rowCount = 0, diskSizeBytes = 0;
   for (const segment of segments) {
     rowCount += segment.rowCount;
     for (const chunk of segment.chunks) {
-      if (chunk !== undefined) diskSizeBytes += chunk.sizeBytes || chunk.valueBytes;
+      if (chunk !== undefined) diskSizeBytes += extentBytes(chunk.sizeBytes) || chunk.valueBytes;
     }
   }
   return { start, rowCount, timestampMin, timestampMax, diskSizeBytes };
 }
 
-function recordOf({ partition, rowCount, timestampMin, timestampMax, chunks }: Segment): SegmentRecord {
-  return { partition, rowCount, timestampMin, timestampMax, chunks: chunks.map((chunk) => chunk?.plain) };
+/** Describes a detached partition without reading its pages from the disk. */
+function infoOfPages(start: bigint, { pages, rowCount, bounds }: Segments): Omit<PartitionInfo, "name"> {
+  const [{ timestampMin }, { timestampMax }] = bounds!;
+  let diskSizeBytes = 0;
+  for (const page of pages) {
+    for (const [, bytes] of page.fileBytes) diskSizeBytes += bytes;
+    if (!page.isLive) continue;
+    for (const { chunks } of page.segments) {
+      for (const chunk of chunks) if (chunk !== undefined && chunk.plain.file < 0) diskSizeBytes += chunk.plain.valueBytes;
+    }
+  }
+  return { start, rowCount, timestampMin, timestampMax, diskSizeBytes };
 }

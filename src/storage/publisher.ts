@@ -7,8 +7,9 @@ import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import { type DataFiles, extentBytes } from "./datafile.ts";
 import { type BranchPublication, changeOf, type TableChange } from "./publication.ts";
-import { Segments } from "./segments.ts";
-import type { Detached, Segment, Table } from "./table.ts";
+import { pageWords } from "./page-words.ts";
+import { type Page, Segments } from "./segments.ts";
+import type { Detached, Table } from "./table.ts";
 import type { WriterOptions } from "./options.ts";
 
 /** The tables as one transaction sees them. */
@@ -51,17 +52,30 @@ export class Publisher {
     this.touched.add(table);
   }
 
+  /**
+   * Writes the words of pages that readers do not have yet. A change does so before it is final, because memory may run out.
+   * @throws {HeapFullError}
+   */
+  prepare(segments: Segments, before: Segments): void {
+    for (const { pages } of segments.differenceFrom(before)) {
+      for (const page of pages) {
+        if (page.block?.isFree === false || (page.extent !== undefined && !page.isLive)) continue;
+        const words = pageWords(page.segments, page.id, false);
+        const block = this.memory.allocate(words.sizeBytes, "pages");
+        words.write(this.options.heap.u8.subarray(block.address, block.address + words.sizeBytes));
+        if (page.refs > 0) block.refs = 1;
+        page.block = block;
+      }
+    }
+  }
+
   /** Publishes the current state of all touched tables, and a transaction's state to its own session. */
   publish(transaction?: Unpublished): void {
     if (this.touched.size === 0 && transaction === undefined && !this.access.hasUnpublished) return;
+    for (const table of this.touched) this.prepare(table.segments, publishedOf(table));
     const version = this.version + 1;
-    const oldest = this.oldestVersion;
     const tables: TableChange[] = [];
-    for (const table of this.touched) {
-      tables.push(this.publishTable(table, version));
-      table.history.push({ version, segments: table.published });
-      while (table.history.length > 1 && table.history[1].version <= oldest) table.history.shift();
-    }
+    for (const table of this.touched) tables.push(this.publishTable(table, version));
     for (const table of this.dropped) this.forget(table, version);
     this.dropped.clear();
     this.touched.clear();
@@ -135,7 +149,7 @@ export class Publisher {
 
   /** Makes the table's current state the published one and returns the difference. */
   private publishTable(table: Table, version: number): TableChange {
-    const change = changeOf(table, table.publishedSchema === undefined ? Segments.EMPTY : table.published);
+    const change = changeOf(table, publishedOf(table));
     if (this.dropped.has(table)) change.dropped = true;
     const free = (block: MemoryBlock) => this.memory.retire(block, version);
     // Segments move between the two lists, so additions are counted before removals.
@@ -146,7 +160,6 @@ export class Publisher {
     if (isMoved) countDetached(table, publishedDetached, -1, free);
     table.publishedDetached = detached;
     table.publishedSchema = table.schema;
-    table.publishedFiles = table.data.list.length;
     for (const dictionary of table.dictionaries.values()) {
       for (const block of dictionary.outgrown) this.memory.retire(block, version);
       dictionary.outgrown = [];
@@ -155,28 +168,33 @@ export class Publisher {
   }
 }
 
+/** What readers have of the table's segments. */
+export function publishedOf({ published, publishedSchema }: Table): Segments {
+  return publishedSchema === undefined ? Segments.EMPTY : published;
+}
+
 /** Updates reference counts as the current segments replace the published ones. */
 function countUses(table: Table, free: (block: MemoryBlock) => void): void {
   const { published } = table;
   const splices = table.segments.differenceFrom(published);
-  for (const { segments } of splices) countSegments(table.data, segments, 1, free);
+  for (const { pages } of splices) countPages(table.data, pages, 1, free);
   for (const { start, count } of splices) {
-    countSegments(table.data, published.slice(start, start + count), -1, free);
+    countPages(table.data, published.pages.slice(start, start + count), -1, free);
   }
   table.published = table.segments;
 }
 
 function countDetached(table: Table, detached: Detached, by: 1 | -1, free: (block: MemoryBlock) => void): void {
-  for (const segments of detached.values()) countSegments(table.data, segments, by, free);
+  for (const { pages } of detached.values()) countPages(table.data, pages, by, free);
 }
 
 /**
- * Adds or removes segments as a user of memory blocks and data files. `taken` is called for blocks that had
- * no user.
+ * Adds or removes a user of pages. The first one of a page counts as a user of its memory blocks and data files, until the last one
+ * is gone. `taken` is called for blocks that had no user.
  */
-export function countSegments(
+export function countPages(
   data: DataFiles,
-  segments: Iterable<Segment>,
+  pages: readonly Page[],
   by: 1 | -1,
   free: (block: MemoryBlock) => void,
   taken: (block: MemoryBlock) => void = () => {},
@@ -186,12 +204,17 @@ export function countSegments(
     if (b.refs === 0) free(b);
     else if (b.refs === by) taken(b);
   };
-  for (const { chunks } of segments) {
-    for (const chunk of chunks) {
-      if (chunk === undefined) continue;
-      if (chunk.values !== undefined) block(chunk.values);
-      chunk.texts.forEach(block);
-      if (chunk.plain.file >= 0) data.list[chunk.plain.file].liveBytes += by * extentBytes(chunk.plain.sizeBytes);
+  for (const page of pages) {
+    page.refs += by;
+    if (page.refs !== (by === 1 ? 1 : 0)) continue;
+    if (page.block !== undefined) block(page.block);
+    for (const [file, bytes] of page.extents()) data.list.get(file)!.liveBytes += by * bytes;
+    if (!page.isLive) continue;
+    for (const { chunks } of page.segments) {
+      for (const chunk of chunks) {
+        if (chunk?.values !== undefined) block(chunk.values);
+        chunk?.texts.forEach(block);
+      }
     }
   }
 }

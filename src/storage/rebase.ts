@@ -8,7 +8,7 @@ import { applyToTable } from "./definitions.ts";
 import { type AddedRows, type RowLocation, sourceRow } from "./moves.ts";
 import { type Rows, toRows } from "./rows.ts";
 import type { Segments } from "./segments.ts";
-import type { Segment, Table } from "./table.ts";
+import type { Table } from "./table.ts";
 
 /** Changes keep their order within a table. Rows of one group are appended together. */
 export function applyEntries(
@@ -60,7 +60,7 @@ function applyRowChange(table: Table, what: RowChange): void {
  * @throws {SqlError} 40001 when others have changed or deleted one of them.
  */
 export function rebase(
-  { base, old, start, table }: { base: Table; old: Table; start: Segments<Segment>; table: Table },
+  { base, old, start, table }: { base: Table; old: Table; start: Segments; table: Table },
   entries: readonly Entry[],
   onApplied: () => void,
 ): Entry[] {
@@ -90,7 +90,7 @@ class RowFinder {
   private readonly begun;
   private readonly added;
 
-  constructor(private readonly base: Table, old: Table, start: Segments<Segment>, private readonly table: Table) {
+  constructor(private readonly base: Table, old: Table, start: Segments, private readonly table: Table) {
     this.origins = old.moves.origins();
     this.added = old.moves.numbers();
     this.startCounts = new Map(start.slice().map(({ uid, rowCount }) => [uid, rowCount]));

@@ -284,7 +284,8 @@ function timeBits(high: number, low: number): number {
   return high > 0 ? 64 - Math.clz32(high) : 32 - Math.clz32(low);
 }
 
-function gather(values: Uint8Array, width: number, order: Uint32Array): Uint8Array {
+/** The values at these places. `values` begins at a multiple of its width. */
+export function gather(values: Uint8Array, width: number, order: Uint32Array): Uint8Array {
   const out = new Uint8Array(order.length * width);
   const view = (bytes: Uint8Array) =>
     width === 1

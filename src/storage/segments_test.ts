@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
-import { Segments } from "./segments.ts";
-
-interface Item {
-  id: number;
-  rowCount: number;
-}
+import { pageWords } from "./page-words.ts";
+import { type Extent, type Page, type Segment, Segments, splicePages } from "./segments.ts";
 
 function randomOf(seed: number): () => number {
   let state = seed * 2654435761 >>> 0 || 1;
@@ -16,12 +12,30 @@ function randomOf(seed: number): () => number {
   };
 }
 
-Deno.test("Segments equals an array under random splices, and its differences repeat each change", () => {
+const segmentOf = (uid: number, rowCount: number): Segment => (
+  { uid, partition: 0n, rowCount, timestampMin: 0n, timestampMax: 0n, chunks: [] }
+);
+
+const plain = (segments: Iterable<Segment>) => Array.from(segments, ({ uid, rowCount }) => [uid, rowCount]);
+
+/** Data files in memory. */
+class Disk {
+  private readonly extents: Uint8Array[] = [];
+  readonly read = ({ file }: Extent) => this.extents[file].slice();
+
+  sealed(page: Page): Page {
+    if (page.extent !== undefined) return page;
+    const words = pageWords(page.segments, page.id, true), bytes = new Uint8Array(words.sizeBytes);
+    words.write(bytes);
+    return page.sealed({ file: this.extents.push(bytes) - 1, offset: 0, sizeBytes: bytes.length, crc: 0 }, this.read);
+  }
+}
+
+Deno.test("Segments equals an array under random splices, in memory and on disk, and its differences repeat each change", () => {
   for (let seed = 1; seed <= 8; seed++) {
-    const random = randomOf(seed);
-    let id = 0;
-    const items = (count: number): Item[] =>
-      Array.from({ length: count }, () => ({ id: id++, rowCount: 1 + Math.floor(random() * 9) }));
+    const random = randomOf(seed), disk = new Disk();
+    let uid = 0;
+    const items = (count: number) => Array.from({ length: count }, () => segmentOf(++uid, 1 + Math.floor(random() * 9)));
     let list = items(Math.floor(random() * 3000));
     let segments = Segments.of(list);
     for (let round = 0; round < 60; round++) {
@@ -34,31 +48,42 @@ Deno.test("Segments equals an array under random splices, and its differences re
         segments = segments.splice(start, count, added);
       }
       if (random() < 0.1) {
-        const isKept = ({ id }: Item) => id % 7 !== round % 7;
+        const isKept = ({ uid }: Segment) => uid % 7 !== round % 7;
         list = list.filter(isKept);
         segments = segments.map((item) => (isKept(item) ? item : undefined));
       }
-      assert.deepEqual([...segments], list);
+      if (random() < 0.3) segments = segments.mapPages((page) => [random() < 0.8 ? disk.sealed(page) : page]);
+      assert.deepEqual(plain(segments), plain(list));
       assert.equal(segments.length, list.length);
       assert.equal(segments.rowCount, list.reduce((sum, { rowCount }) => sum + rowCount, 0));
-      assert.deepEqual([...before.apply(segments.differenceFrom(before))], list);
+      assert.deepEqual(splicePages(before.pages, segments.differenceFrom(before)), segments.pages);
       const index = Math.floor(random() * list.length), to = Math.floor(random() * (list.length + 5));
-      assert.equal(segments.at(index), list.at(index));
-      assert.equal(segments.at(-1 - index), list.at(-1 - index));
-      assert.deepEqual(segments.slice(index, to), list.slice(index, to));
+      assert.equal(segments.at(index)?.uid, list.at(index)?.uid);
+      assert.equal(segments.at(-1 - index)?.uid, list.at(-1 - index)?.uid);
+      assert.deepEqual(plain(segments.slice(index, to)), plain(list.slice(index, to)));
       const firstRow = list.slice(0, index).reduce((sum, { rowCount }) => sum + rowCount, 0);
       assert.equal(segments.firstRowOf(index), firstRow);
-      if (list.length > 0) assert.deepEqual(segments.indexOfRow(firstRow), { index, firstRow });
-      const places = new Map(list.map((item, place) => [item, place]));
-      assert.equal(segments.search((item) => places.get(item)! < index), index);
+      if (list.length === 0) continue;
+      assert.deepEqual(segments.indexOfRow(firstRow), { index, firstRow });
+      const { uid, rowCount } = list[index];
+      assert.deepEqual(segments.placesOf([-1, uid, 1e9]), new Map([[uid, { firstRow, rowCount }]]));
     }
   }
 });
 
+Deno.test("Segments finds where segments begin to be at or behind a partition", () => {
+  const list = Array.from({ length: 1000 }, (_, k) => ({ ...segmentOf(k, 1), partition: BigInt(Math.floor(k / 3)) }));
+  const segments = Segments.of(list);
+  for (let k = 0; k <= 334; k++) {
+    assert.equal(segments.search(({ partition }) => partition < BigInt(k)), Math.min(3 * k, 1000));
+  }
+});
+
 Deno.test("a change of Segments shares the pages that it does not touch", () => {
-  const before = Segments.of(Array.from({ length: 100_000 }, (_, id) => ({ id, rowCount: 1 })));
-  const after = before.with(50_000, { id: -1, rowCount: 2 }).splice(100_000, 0, [{ id: -2, rowCount: 1 }]);
-  const shared = new Set(before.pages);
-  assert.ok(after.pages.filter((page) => !shared.has(page)).length <= 3);
-  assert.deepEqual(after.differenceFrom(before).map(({ start, count }) => [start, count]), [[50_000, 1], [100_000, 0]]);
+  const before = Segments.of(Array.from({ length: 100_000 }, (_, uid) => segmentOf(uid, 1)));
+  const after = before.with(50_000, segmentOf(0, 2)).splice(100_000, 0, [segmentOf(1, 1)]);
+  assert.deepEqual(
+    after.differenceFrom(before).map(({ count, pages }) => [count, pages.length]),
+    [[1, 1], [1, 1]],
+  );
 });

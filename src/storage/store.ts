@@ -47,5 +47,4 @@ export interface Store {
   checkWritable(): void;
   table(id: number): Table;
   checkNameIsFree(name: string, except?: (tableId: number) => boolean): void;
-  ordinalsOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array;
 }

@@ -5,15 +5,16 @@
 import { CorruptFileError } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { type Chunk, type ChunkMaker, type Run, SEGMENT_ROWS_MAX } from "./chunks.ts";
-import type { AppendColumn, PartitionMove, SegmentRecord, TableColumn, TableSchema } from "./contract.ts";
+import type { AppendColumn, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import type { SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
 import { Moves } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
+import { pageWords } from "./page-words.ts";
 import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
-import { type Page, Segments, type SplicedSegments } from "./segments.ts";
+import { isLive, Page, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import type { BlockLocation } from "./wal.ts";
 
 /** A segment is not extended once one of its columns has this many bytes of text. */
@@ -35,26 +36,8 @@ const ROWS_WITH_ROOM = 57_344;
 /** Maximum number of bytes that one checkpoint moves within a table. */
 const COMPACT_BYTES_MAX = 256 << 20;
 
-export interface Segment {
-  /** Stays the same while rows are only appended: row numbers in the segment stay valid. */
-  readonly uid: number;
-  /** Start of its partition; 0n without partitions. */
-  readonly partition: bigint;
-  readonly rowCount: number;
-  /** 0n without a designated timestamp. */
-  readonly timestampMin: bigint;
-  readonly timestampMax: bigint;
-  /** By column id; undefined: all null. */
-  readonly chunks: readonly (Chunk | undefined)[];
-  /** The published form, once it was made. */
-  record?: SegmentRecord;
-}
-
-/**
- * Partitions outside the table's rows, by their start: those taken by DETACH PARTITION, which ATTACH PARTITION puts
- * back.
- */
-export type Detached = ReadonlyMap<bigint, readonly Segment[]>;
+/** Partitions outside of the table's rows, by their start: what DETACH PARTITION took and ATTACH PARTITION gives back. */
+export type Detached = ReadonlyMap<bigint, Segments>;
 
 export const NOTHING_DETACHED: Detached = new Map();
 
@@ -64,8 +47,10 @@ export interface StoredManifest {
   readonly generation: number;
   readonly sizeBytes: number;
   readonly editsBytes: number;
-  readonly segments: Segments<Segment>;
+  readonly segments: Segments;
   readonly detached: Detached;
+  /** Of an older format, to which no edit can be added. */
+  readonly isOld?: true;
 }
 
 /** The part of a table that has not been read since the start. */
@@ -81,11 +66,9 @@ export interface Unread {
 export class Table {
   /** Undefined once the table is open. */
   unread: Unread | undefined;
-  segments: Segments<Segment> = Segments.EMPTY;
+  segments: Segments = Segments.EMPTY;
   /** The segments that readers see. */
-  published: Segments<Segment> = Segments.EMPTY;
-  /** Number of data files whose paths readers have. */
-  publishedFiles = 0;
+  published: Segments = Segments.EMPTY;
   publishedSchema: TableSchema | undefined;
   detached: Detached = NOTHING_DETACHED;
   publishedDetached: Detached = NOTHING_DETACHED;
@@ -101,8 +84,6 @@ export class Table {
   nextColumnId = 0;
   /** Set if the table is damaged: it can be neither read nor written. */
   damage: CorruptFileError | undefined;
-  /** Segment lists of versions that may still be pinned, to resolve row ids of those versions. */
-  history: { version: number; segments: Segments<Segment> }[] = [];
   /** Called between the steps of a large load. May flush segments and free memory. */
   onStep: () => void = () => {};
   /** Called for each segment that an update or a delete has rewritten. May throw to stop the change. */
@@ -114,8 +95,6 @@ export class Table {
   /** How many more tails leave space for late rows. */
   private tailsWithRoom = 0;
   private range: PartitionRange = { start: 0n, end: 0n };
-  /** Pages of which nothing is in memory. */
-  private readonly storedPages = new WeakSet<Page<Segment>>();
 
   constructor(
     public schema: TableSchema,
@@ -143,6 +122,15 @@ export class Table {
     return this.uids.next++;
   }
 
+  get nextUid(): number {
+    return this.uids.next;
+  }
+
+  /** Only while the table is opened. */
+  set nextUid(uid: number) {
+    this.uids.next = uid;
+  }
+
   /**
    * Returns a fork of the table for a transaction. It shares the immutable segments and the dictionaries, which only
    * grow. It does not append to segments in index: their free space belongs to this table.
@@ -155,7 +143,7 @@ export class Table {
     fork.nextColumnId = this.nextColumnId;
     fork.tailsWithRoom = this.tailsWithRoom;
     fork.uids = this.uids;
-    fork.segments = this.segments.map(withoutRoom);
+    fork.segments = this.segments.map(withoutRoom, (page) => page.isLive);
     fork.detached = this.detached;
     return fork;
   }
@@ -164,10 +152,20 @@ export class Table {
    * Takes over the state of a fork, which began with `before`. Segments that the fork has not changed keep this table's
    * objects.
    */
-  adopt(fork: Table, before: Segments<Segment>): void {
-    const own = new Map(this.segments.slice().map((segment) => [segment.uid, segment]));
-    const untouched = new Set(before);
-    this.segments = fork.segments.map((segment) => untouched.has(segment) ? own.get(segment.uid)! : segment);
+  adopt(fork: Table, before: Segments): void {
+    const own = new Map<number, Segment>();
+    const replaced = fork.segments.differenceFrom(this.segments);
+    for (const { start, count } of replaced) {
+      for (const { segments } of this.segments.pages.slice(start, start + count)) {
+        for (const segment of segments) own.set(segment.uid, segment);
+      }
+    }
+    const untouched = new Set(before.live());
+    const changed = new Set(replaced.flatMap(({ pages }) => pages));
+    this.segments = fork.segments.map(
+      (segment) => untouched.has(segment) ? own.get(segment.uid) ?? segment : segment,
+      (page) => changed.has(page),
+    );
     this.moves.addAll(fork.moves);
     this.schema = fork.schema;
     for (const [id, dictionary] of fork.dictionaries) this.dictionaries.set(id, dictionary);
@@ -208,7 +206,7 @@ export class Table {
       schema.dedupKeys.includes(column.id) && column.id !== schema.timestampId
     );
     const kept = lastOfSameKeys(schema, keys, rows);
-    const last = this.segments.at(-1);
+    const last = this.segments.bounds?.[1];
     if (last === undefined || timeAt(kept.times!, 0) > last.timestampMax) return kept;
     const ordinals: number[] = [];
     const first = timeAt(kept.times!, 0), end = timeAt(kept.times!, kept.rowCount - 1);
@@ -261,7 +259,7 @@ export class Table {
    */
   expired(nowMicros: bigint): PartitionMove[] {
     const { ttl, partitionBy } = this.schema;
-    const last = this.segments.at(-1);
+    const last = this.segments.bounds?.[1];
     if (ttl === undefined || last === undefined) return [];
     const now = nowMicros * this.ticks;
     const cutoff = timeBefore(last.timestampMax < now ? last.timestampMax : now, ttl, this.ticks);
@@ -277,7 +275,7 @@ export class Table {
   hasPartition(place: "attached" | "detached", start: bigint): boolean {
     return place === "detached"
       ? this.detached.has(start)
-      : this.segments.at(this.segmentIndexOf(start))?.partition === start;
+      : this.segmentIndexOf(start) < this.segmentIndexOf(start + 1n);
   }
 
   /** Moves whole partitions. A move from where the partition is not does nothing. */
@@ -285,12 +283,13 @@ export class Table {
     const detached = new Map(this.detached);
     for (const { start, from, to } of moves) {
       const first = this.segmentIndexOf(start), end = this.segmentIndexOf(start + 1n);
-      const moved = from === "attached" ? this.segments.slice(first, end) : detached.get(start) ?? [];
-      if (moved.length === 0) continue;
-      if (from === "attached") this.segments = this.segments.splice(first, end - first, []);
+      if (!this.hasPartition(from, start)) continue;
+      const moved = () => from === "attached" ? this.segments.slice(first, end) : [...detached.get(start)!];
+      const before = this.segments;
+      if (to === "attached") this.segments = before.splice(first, 0, moved().map((s) => this.inSchema(s)));
+      else if (to === "detached") detached.set(start, Segments.of(moved()));
+      if (from === "attached") this.segments = before.splice(first, end - first, []);
       else detached.delete(start);
-      if (to === "attached") this.segments = this.segments.splice(first, 0, moved.map((s) => this.inSchema(s)));
-      else if (to === "detached") detached.set(start, moved);
     }
     this.detached = detached;
     this.changed = true;
@@ -300,7 +299,7 @@ export class Table {
   private inSchema(segment: Segment): Segment {
     const ids = new Set(this.schema.columns.map(({ id }) => id));
     if (segment.chunks.every((chunk, id) => chunk === undefined || ids.has(id))) return segment;
-    return { ...segment, chunks: segment.chunks.map((c, id) => ids.has(id) ? c : undefined), record: undefined };
+    return { ...segment, chunks: segment.chunks.map((c, id) => ids.has(id) ? c : undefined), words: undefined };
   }
 
   /** Sets new values of `columns` in the rows with these ordinals, ascending. */
@@ -328,7 +327,7 @@ export class Table {
       }
       const uid = this.newUid();
       this.moves.add(segment.uid, [{ uid, runs: [{ source: 0, start: 0, count: segment.rowCount }] }], rows);
-      return { ...segment, uid, chunks, record: undefined };
+      return { ...segment, uid, chunks, words: undefined };
     });
   }
 
@@ -360,7 +359,7 @@ export class Table {
       if (segment.chunks[columnId] === undefined) return segment;
       const chunks = segment.chunks.slice();
       chunks[columnId] = undefined;
-      return { ...segment, chunks, record: undefined };
+      return { ...segment, chunks, words: undefined };
     });
   }
 
@@ -369,22 +368,19 @@ export class Table {
    * which stays in memory for further appends unless `keepsTail` is false. Returns the number of bytes written.
    */
   flush(all: boolean, bytesMax = Infinity, keepsTail = true): number {
-    const flushed: SplicedSegments<Segment>[] = [];
+    const flushed: SplicedSegments[] = [];
     let bytes = 0, start = 0;
     const last = this.segments.length - 1;
     for (const page of this.segments.pages) {
-      let isStored = this.storedPages.has(page);
-      for (let k = 0; k < page.segments.length && !isStored && bytes < bytesMax; k++) {
-        if (!page.segments[k].chunks.some(isInMemory)) continue;
+      for (let k = 0; k < page.count && page.isLive && bytes < bytesMax; k++) {
+        if (!isLive(page.segments[k])) continue;
         const isLast = start + k === last;
         if (isLast && !all) continue;
         const { segment, sizeBytes } = this.flushSegment(page.segments[k], isLast, keepsTail);
         bytes += sizeBytes;
         flushed.push({ start: start + k, count: 1, segments: [segment] });
       }
-      isStored ||= !page.segments.some(({ chunks }) => chunks.some(isInMemory));
-      if (isStored) this.storedPages.add(page);
-      start += page.segments.length;
+      start += page.count;
     }
     if (flushed.length > 0) {
       this.segments = this.segments.apply(flushed);
@@ -394,7 +390,35 @@ export class Table {
       if (bytes >= bytesMax) break;
       bytes += this.flushDetached(start, segments);
     }
+    this.seal(false);
     return bytes;
+  }
+
+  /**
+   * Writes the pages that are not on disk to the data files. Unless `all`, those that commits go on changing are left out. All
+   * chunks must be stored then.
+   */
+  seal(all: boolean): void {
+    const newest = this.segments.pages.at(-1);
+    const sealed = (page: Page) => {
+      if (page.extent !== undefined || (!all && (page.isLive || page === newest))) return [page];
+      const words = pageWords(page.segments, page.id, true);
+      const bytes = new Uint8Array(words.sizeBytes);
+      words.write(bytes);
+      return [page.sealed(this.data.append([bytes]), this.data.readPage)];
+    };
+    this.segments = this.segments.mapPages(sealed);
+    if (all) this.mapDetached((segments) => segments.mapPages(sealed));
+  }
+
+  private mapDetached(change: (segments: Segments) => Segments): void {
+    let isChanged = false;
+    const after = [...this.detached].map(([start, segments]) => {
+      const changed = change(segments);
+      isChanged ||= changed !== segments;
+      return [start, changed] as const;
+    });
+    if (isChanged) this.detached = new Map(after);
   }
 
   private flushSegment(
@@ -413,14 +437,13 @@ export class Table {
       sizeBytes += stored.plain.sizeBytes;
       return stored;
     });
-    return { segment: { ...segment, chunks, record: undefined }, sizeBytes };
+    return { segment: { ...segment, chunks, words: undefined }, sizeBytes };
   }
 
-  private flushDetached(start: bigint, segments: readonly Segment[]): number {
-    let bytes = 0, copied = false;
+  private flushDetached(start: bigint, segments: Segments): number {
+    let bytes = 0;
     const flushed = segments.map((segment) => {
-      if (!segment.chunks.some(isInMemory)) return segment;
-      copied = true;
+      if (!isLive(segment)) return segment;
       const known = this.inSchema(segment);
       const chunks = known.chunks.map((chunk, id) => {
         if (!isInMemory(chunk)) return chunk;
@@ -430,9 +453,9 @@ export class Table {
         if (chunk.plain.file < 0) bytes += stored.plain.sizeBytes;
         return stored;
       });
-      return { ...known, chunks, record: undefined };
-    });
-    if (copied) {
+      return { ...known, chunks, words: undefined };
+    }, (page) => page.isLive);
+    if (flushed !== segments) {
       this.detached = new Map(this.detached).set(start, flushed);
       this.changed = true;
     }
@@ -442,7 +465,8 @@ export class Table {
   /** Bytes of memory that the last segment takes. */
   tailBytes(): number {
     let bytes = 0;
-    for (const chunk of this.segments.at(-1)?.chunks ?? []) {
+    if (this.segments.pages.at(-1)?.isLive !== true) return 0;
+    for (const chunk of this.segments.at(-1)!.chunks) {
       if (chunk === undefined) continue;
       bytes += chunk.values?.sizeBytes ?? 0;
       for (const block of chunk.texts) bytes += block.sizeBytes;
@@ -457,16 +481,12 @@ export class Table {
   compact(sizeBytes: number): void {
     const sparse = new Set<number>();
     let moved = 0;
-    this.data.list.forEach((file, index) => {
-      if (
-        file.removed || file.sizeBytes < sizeBytes || 2 * file.liveBytes > file.sizeBytes || moved > COMPACT_BYTES_MAX
-      ) {
-        return;
-      }
-      sparse.add(index);
+    for (const file of this.data.list.values()) {
+      if (file.sizeBytes < sizeBytes || 2 * file.liveBytes > file.sizeBytes || moved > COMPACT_BYTES_MAX) continue;
+      sparse.add(file.id);
       file.full = true;
       moved += file.liveBytes;
-    });
+    }
     if (moved === 0) return;
     const move = (segment: Segment) => {
       if (!segment.chunks.some((chunk) => chunk !== undefined && sparse.has(chunk.plain.file))) return segment;
@@ -474,23 +494,40 @@ export class Table {
         if (chunk === undefined || !sparse.has(chunk.plain.file)) return chunk;
         const bytes = new Uint8Array(chunk.plain.sizeBytes);
         try {
-          this.data.read(chunk.plain.file, chunk.plain.offset, chunk.plain.crc, bytes);
+          this.data.read(chunk.plain, bytes);
         } catch (error) {
           if (error instanceof CorruptFileError) return chunk; // stays where it is: reading it reports the error
           throw error;
         }
         return { ...chunk, plain: { ...chunk.plain, ...this.data.append([bytes]) } };
       });
-      return { ...segment, chunks, record: undefined };
+      return { ...segment, chunks, words: undefined };
     };
-    this.segments = this.segments.map(move);
-    this.detached = new Map([...this.detached].map(([start, segments]) => [start, segments.map(move)]));
+    const movePages = (segments: Segments) =>
+      segments.mapPages((page) => {
+        for (const [file] of page.extents()) {
+          if (sparse.has(file)) return this.movePage(page, move);
+        }
+        return [page];
+      });
+    this.segments = movePages(this.segments);
+    this.mapDetached(movePages);
   }
 
-  /** The segments of the table and of its detached partitions. */
-  *allSegments(): Iterable<Segment> {
-    yield* this.segments;
-    for (const segments of this.detached.values()) yield* segments;
+  /** A page whose words or chunks are in a sparse file. */
+  private movePage(page: Page, move: (segment: Segment) => Segment): Page[] {
+    try {
+      return [Page.of(page.segments.map(move))];
+    } catch (error) {
+      if (error instanceof CorruptFileError) return [page]; // stays where it is: reading it reports the error
+      throw error;
+    }
+  }
+
+  /** The segments of the table and of its detached partitions that are in memory, and others beside them. */
+  *liveSegments(): Iterable<Segment> {
+    yield* this.segments.live();
+    for (const segments of this.detached.values()) yield* segments.live();
   }
 
   private readonly noTime: PartitionRange = { start: 0n, end: 0n };
@@ -528,7 +565,7 @@ export class Table {
   }
 
   private appendToPartition(partition: bigint, rows: Rows, from: number, to: number): void {
-    const last = this.segments.at(-1);
+    const last = this.segments.bounds?.[1];
     let end = this.segments.length;
     if (last !== undefined && last.partition > partition) end = this.segmentIndexOf(partition + 1n);
     const tail = this.tailBefore(end, partition);
@@ -602,7 +639,7 @@ export class Table {
    */
   private mergeLate(first: number, end: number, rows: Rows, from: number, to: number): number {
     const times = rows.times!;
-    const merged: SplicedSegments<Segment>[] = [];
+    const merged: SplicedSegments[] = [];
     const partition = this.segments.slice(first, end);
     let index = 0;
     while (from < to) {
@@ -689,7 +726,7 @@ export class Table {
     ordinals: Float64Array,
     change: (segment: Segment, rows: Uint32Array, from: number) => Segment | undefined,
   ): void {
-    const splices: SplicedSegments<Segment>[] = [];
+    const splices: SplicedSegments[] = [];
     for (let at = 0; at < ordinals.length;) {
       const { index, firstRow } = this.segments.indexOfRow(ordinals[at]);
       const segment = this.segments.at(index)!;

@@ -1,5 +1,12 @@
 /** Test helpers: rows as plain values, in and out. */
-import type { AppendBatch, AppendColumn, Catalogue, StorageWriter, TableSnapshot } from "./contract.ts";
+import {
+  type AppendBatch,
+  type AppendColumn,
+  type Catalogue,
+  ROW_BITS,
+  type StorageWriter,
+  type TableSnapshot,
+} from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { NewTable } from "../sql/plan.ts";
 import type { Pool } from "../engine/contract.ts";
@@ -84,7 +91,7 @@ export function readRows(
   const types = columnIds.map((id) => snapshot.schema.columns.find((column) => column.id === id)!.type);
   const source = snapshot.source(columnIds);
   const rows: Value[][] = [];
-  source.segments.forEach((segment, s) => {
+  [...source.segments].forEach((segment, s) => {
     const first = rows.length;
     for (let row = 0; row < segment.rowCount; row++) rows.push([]);
     columnIds.forEach((_, c) => {
@@ -107,14 +114,14 @@ export function readRows(
 /** The ids of the rows at these ordinals of a snapshot. */
 export function rowIdsOf(snapshot: TableSnapshot, ordinals: readonly number[]): BigInt64Array {
   let first = 0;
-  const segments = snapshot.source([]).segments.map(({ rowCount, ordinal }) => ({
+  const segments = [...snapshot.source([]).segments].map(({ rowCount, uid }) => ({
     first,
     end: first += rowCount,
-    ordinal,
+    uid,
   }));
   return BigInt64Array.from(ordinals, (row) => {
     const segment = segments.find(({ end }) => row < end)!;
-    return (BigInt(segment.ordinal) << 32n) | BigInt(row - segment.first);
+    return (BigInt(segment.uid) << BigInt(ROW_BITS)) | BigInt(row - segment.first);
   });
 }
 

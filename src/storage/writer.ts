@@ -11,7 +11,7 @@ import { assert, ConfigError, CorruptFileError, DiskFullError, SqlError, SQLSTAT
 import type { NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
 import { AccessRecords } from "./access.ts";
-import { type Definition, encodeBatch, encodeOrdinals } from "./blocks.ts";
+import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
@@ -24,16 +24,16 @@ import { join } from "./files.ts";
 import { HeapFullError } from "./heap.ts";
 import { Load } from "./load.ts";
 import { WriterMemory } from "./memory.ts";
-import { Publisher } from "./publisher.ts";
+import { Publisher, publishedOf } from "./publisher.ts";
 import { openTable } from "./opening.ts";
 import type { WriterOptions } from "./options.ts";
 import { recover } from "./recovery.ts";
+import { inTableOrder } from "./row-ids.ts";
 import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
 import type { Store } from "./store.ts";
 import { Flusher } from "./flusher.ts";
-import type { Segments } from "./segments.ts";
-import { NOTHING_DETACHED, type Segment, Table } from "./table.ts";
+import { NOTHING_DETACHED, Table } from "./table.ts";
 import { Transactions } from "./transactions.ts";
 
 const STEP_MS = 10;
@@ -223,9 +223,9 @@ export class TableStore implements Store {
         return this.define(table, partitionMoves(table, command.moves));
       }
       case "update":
-        return this.update(this.table(command.tableId), command.version, command.batch);
+        return this.update(this.table(command.tableId), command.batch);
       case "delete":
-        return this.delete(this.table(command.tableId), command.version, command.rowIds);
+        return this.delete(this.table(command.tableId), command.rowIds);
       case "changeAccess":
         return this.changeAccess(command.changes);
       case "change":
@@ -444,26 +444,26 @@ export class TableStore implements Store {
     return outcomes;
   }
 
-  private update(table: Table, version: number, batch: UpdateBatch): undefined {
+  private update(table: Table, batch: UpdateBatch): undefined {
     this.checkWritable();
-    const ordinals = this.ordinalsOf(table, version, batch.rowIds);
+    const { ordinals, columns } = inTableOrder(table, batch);
     if (ordinals.length === 0) return;
-    const change: AppendBatch = { rowCount: ordinals.length, columns: batch.columns };
+    const change: AppendBatch = { rowCount: ordinals.length, columns };
     checkUpdate(table.schema, change);
     this.changeRows(
       table,
       BLOCK_KIND.update,
-      encodeBatch(table.schema, change, ordinals),
-      () => table.update(ordinals, batch.columns),
+      encodeBatch(table.schema, change, encodePlaces(ordinals, table.segments)),
+      () => table.update(ordinals, columns),
     );
   }
 
-  private delete(table: Table, version: number, rowIds: BigInt64Array): undefined {
+  private delete(table: Table, rowIds: BigInt64Array): undefined {
     this.checkWritable();
-    const ordinals = this.ordinalsOf(table, version, rowIds);
-    if (ordinals.length > 0) {
-      this.changeRows(table, BLOCK_KIND.delete, [encodeOrdinals(ordinals)], () => table.delete(ordinals));
-    }
+    const { ordinals } = inTableOrder(table, { rowIds, columns: [] });
+    if (ordinals.length === 0) return;
+    const payload = [encodePlaces(ordinals, table.segments)];
+    this.changeRows(table, BLOCK_KIND.delete, payload, () => table.delete(ordinals));
   }
 
   private changeRows(table: Table, kind: number, payload: Uint8Array[], apply: () => void): void {
@@ -587,7 +587,6 @@ export class TableStore implements Store {
     this.watch(table);
     table.published = table.segments; // whose memory is already counted
     table.publishedSchema = undefined;
-    table.history = [];
     table.changed = true;
     this.tables.set(table.schema.id, table);
     this.publisher.touch(table);
@@ -682,6 +681,7 @@ export class TableStore implements Store {
     const restoreAccess = this.access.savepoint();
     try {
       apply();
+      for (const table of tables) this.publisher.prepare(table.segments, publishedOf(table));
     } catch (error) {
       restoreAccess();
       for (const { table, state } of before) Object.assign(table, state);
@@ -776,11 +776,11 @@ export class TableStore implements Store {
     this.publisher.touch(table);
     this.publisher.publish();
     table.changed = false;
-    table.data.list.forEach((file, index) => {
-      if (file.removed || file.liveBytes > 0 || index === table.data.currentIndex) return;
-      file.removed = true;
-      this.publisher.removeLater(() => table.data.removeFile(index));
-    });
+    for (const file of table.data.list.values()) {
+      if (file.liveBytes > 0 || file === table.data.last) continue;
+      table.data.forget(file.id);
+      this.publisher.removeLater(() => this.options.files.remove(file.path));
+    }
   }
 
   private close(): undefined {
@@ -826,42 +826,4 @@ export class TableStore implements Store {
       }
     }
   }
-
-  /** The current ordinals of rows that have the ids `segment << 32 | row` in version `version`. */
-  ordinalsOf(table: Table, version: number, rowIds: BigInt64Array): Float64Array {
-    const entry = table.history.findLast((e) => e.version <= version);
-    const firstRowOf = entry && firstRowsIn(table.segments, entry.segments);
-    const halves = new Int32Array(rowIds.buffer, rowIds.byteOffset, 2 * rowIds.length);
-    const ordinals = new Float64Array(rowIds.length);
-    for (let k = 0; k < ordinals.length; k++) {
-      const firstRow = firstRowOf?.(halves[2 * k + 1]);
-      if (firstRow === undefined) {
-        throw new SqlError(
-          "Cannot change the rows: another statement has changed them meanwhile",
-          0,
-          SQLSTATE.serializationFailure,
-        );
-      }
-      ordinals[k] = firstRow + halves[2 * k];
-    }
-    return ordinals;
-  }
-}
-
-/** By the index of a segment in `before`: the number of its first row in `segments`, if it is still there. */
-function firstRowsIn(segments: Segments<Segment>, before: Segments<Segment>): (index: number) => number | undefined {
-  const known = new Map<number, number | undefined>();
-  let indexes: Map<number, number> | undefined;
-  const find = (index: number) => {
-    const { uid } = before.at(index)!;
-    // Most statements find the segments where they were.
-    if (segments.at(index)?.uid === uid) return segments.firstRowOf(index);
-    indexes ??= new Map(segments.slice().map((segment, k) => [segment.uid, k]));
-    const found = indexes.get(uid);
-    return found === undefined ? undefined : segments.firstRowOf(found);
-  };
-  return (index) => {
-    if (!known.has(index)) known.set(index, find(index));
-    return known.get(index);
-  };
 }

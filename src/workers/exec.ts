@@ -155,7 +155,7 @@ function contextOf(request: ReadRequest, leads: boolean): Context {
     memory: createQueryMemory(heap, request.memoryLimitBytes, slotWord(request.slot, SLOT.memoryUnits)),
     pool: pool.lease(),
     functions,
-    sources: request.sources,
+    sources: request.sources.map((source) => ({ ...source, segments: pool.segments(source.segments) })),
     analysis: request.analysis && analysisOf(request.analysis),
     nowMicros: request.nowMicros,
     random: seededRandom(),

@@ -56,13 +56,12 @@ function giveBackPages(heap: SharedHeap, block: FreeBlock, keptBytes: () => numb
 const M_TRIM_THRESHOLD = -1, M_MMAP_THRESHOLD = -3;
 
 /**
- * Makes glibc return each freed block of 768 KiB and more to the system. By default glibc raises this threshold up to 32 MiB when
- * such blocks are freed, and keeps smaller ones: several hundred MiB after queries with large buffers. With 1 MiB, a function that
- * makes texts of a million bytes left 100 MiB. Applies to the process.
+ * Makes glibc return each freed block of 1 MiB and more to the system. By default glibc raises this threshold up to 32 MiB when
+ * such blocks are freed, and keeps smaller ones: several hundred MiB after queries with large buffers. Applies to the process.
  */
 export function returnLargeBlocks(): void {
   const system = libc();
-  system?.mallopt(M_MMAP_THRESHOLD, 768 << 10);
+  system?.mallopt(M_MMAP_THRESHOLD, 1 << 20);
   // Setting one threshold fixes the other one too. Its default of 128 KiB would map and unmap buffers of 512 KiB each time.
   system?.mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
@@ -79,7 +78,7 @@ export function collectGarbage(): void {
 }
 
 /** Smaller amounts of garbage are left to V8. */
-const GARBAGE_BYTES = 16 << 20;
+const GARBAGE_BYTES = 32 << 20;
 /** Amount of free memory that always keeps its pages. */
 const KEPT_BYTES_MIN = 64 << 20;
 let isAsked = false;

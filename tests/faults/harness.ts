@@ -67,7 +67,7 @@ export class Opened<F extends Files = Files> {
   ) {
     resetHeap(heap);
     formatPool(heap, 1 << 20);
-    this.catalogue = new CatalogueMirror(heap);
+    this.catalogue = new CatalogueMirror(heap, files);
     this.pool = new SharedPool(heap, files);
     this.store = new TableStore({
       files,
@@ -329,7 +329,7 @@ export function change(
       const snapshot = db.catalogue.table(name)!;
       const places = placesOf(snapshot.rowCount);
       const rowIds = rowIdsOf(snapshot, places);
-      const base = { tableId: snapshot.schema.id, version: snapshot.version };
+      const base = { tableId: snapshot.schema.id };
       if (columnId === undefined) return { kind: "delete", ...base, rowIds };
       const type = snapshot.schema.columns.find((column) => column.id === columnId)!.type;
       const { columns } = batchOf({ [columnId]: type }, places.map((place) => ({ [columnId]: value(place) })));

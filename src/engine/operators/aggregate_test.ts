@@ -249,7 +249,7 @@ Deno.test("segments excluded by their statistics are not read", () => {
   );
   const context = testContext(1 << 26, { functions });
   const { node, source } = storedTable(rows, context, 100);
-  source.segments.forEach((segment, s) => {
+  [...source.segments].forEach((segment, s) => {
     segment.chunks[at("LONG")]!.stats = { nullCount: 0, min: BigInt(s * 100), max: BigInt(s * 100 + 99) };
     segment.chunks[at("DOUBLE")]!.stats = { nullCount: 0, min: s * 50, max: s * 50 + 49.5 };
   });
@@ -257,19 +257,19 @@ Deno.test("segments excluded by their statistics are not read", () => {
   const countOf = (predicate: Expr, unread: number[]) => {
     const broken = {
       ...source,
-      segments: source.segments.map((segment, s) => (unread.includes(s) ? { ...segment, chunks: [] } : segment)),
+      segments: [...source.segments].map((segment, s) => (unread.includes(s) ? { ...segment, chunks: [] } : segment)),
     };
     const kept = {
       ...broken,
       segments: broken.segments.map((segment, s) => ({
         ...segment,
-        chunks: source.segments[s].chunks.map((chunk) => (unread.includes(s) ? { ...chunk!, address: 8 } : chunk)),
+        chunks: source.segments.at(s)!.chunks.map((chunk) => (unread.includes(s) ? { ...chunk!, address: 8 } : chunk)),
       })),
     };
     const within = { ...context, sources: [kept] };
     return aggregateOf({ ...node, predicate }, [], [agg("count", "LONG")], within)[0][0];
   };
-  const others = (...read: number[]) => source.segments.map((_, s) => s).filter((s) => !read.includes(s));
+  const others = (...read: number[]) => [...source.segments].map((_, s) => s).filter((s) => !read.includes(s));
   assert.equal(countOf(fn("=", "BOOLEAN", c("LONG"), lit(342n, "LONG")), others(3)), 1n);
   assert.equal(countOf(fn("<", "BOOLEAN", c("LONG"), lit(150n, "LONG")), others(0, 1)), 150n);
   assert.equal(countOf(fn("<=", "BOOLEAN", lit(950n, "LONG"), c("LONG")), others(9)), 50n);
@@ -364,7 +364,8 @@ Deno.test("many rows of many groups are partitioned: groups stay in the order of
         rowCount: Math.min(segmentRows, rowCount - firstRow),
         timestampMin: 0n,
         timestampMax: 0n,
-        ordinal,
+        uid: ordinal,
+        partition: 0n,
         chunks,
       };
     });
@@ -373,7 +374,7 @@ Deno.test("many rows of many groups are partitioned: groups stay in the order of
       version: 1,
       rowCount,
       sorted: true,
-      files: [],
+      directory: "/t1",
       segments,
       dictionaries: [undefined, undefined, undefined],
     };

@@ -203,7 +203,7 @@ Deno.test("a filter over a left join sees its nulls, and segments without keys i
   const right = makeRows(30, 11, 9).map((row, n): Row => [...row.slice(0, 8), BigInt(400 + n)]);
   const { context, scan } = withTable(left, 100);
   const read: number[] = [];
-  context.sources[0].segments.forEach((segment, s) =>
+  [...context.sources[0].segments].forEach((segment, s) =>
     segment.chunks.forEach((chunk) => {
       const { address } = chunk!;
       Object.defineProperty(chunk, "address", { get: () => (read.push(s), address) });

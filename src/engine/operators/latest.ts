@@ -93,7 +93,7 @@ class LatestBySymbol extends Latest {
     const foundSegments = space.words(symbolCount + 1), foundRows = space.words(symbolCount + 1);
     let found = 0;
     for (let s = source.segments.length - 1; s >= 0 && found <= symbolCount; s--) {
-      const segment = source.segments[s];
+      const segment = source.segments.at(s)!;
       if (segment.rowCount === 0 || !mayHoldUnseen(segment, key, seen)) continue;
       context.poll();
       if (segment.chunks[key] === undefined) {
@@ -141,7 +141,7 @@ class LatestBySymbol extends Latest {
       try {
         const columns = types.map((type, c): Vector => {
           const dictionary = source.dictionaries[c];
-          if (source.segments[s].chunks[c] !== undefined) {
+          if (source.segments.at(s)!.chunks[c] !== undefined) {
             const address = context.pool.pin(source, s, c);
             pinned.push(c);
             return { type, address, dictionary };

@@ -75,7 +75,8 @@ function stored(
       rowCount: part.length,
       timestampMin: part[0][0] as bigint,
       timestampMax: part.at(-1)![0] as bigint,
-      ordinal,
+      uid: ordinal,
+      partition: 0n,
       chunks,
     });
   }
@@ -85,7 +86,7 @@ function stored(
     version: 1,
     rowCount: rows.length,
     sorted: true,
-    files: ["f"],
+    directory: "/t1",
     segments,
     dictionaries,
   };

@@ -73,10 +73,11 @@ function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: B
 /** Number of rows in the segments that the scan's intervals touch, which is the maximum that it reads. */
 export function rowsWithin({ intervals }: ScanNode, { segments, rowCount }: ScanSource): number {
   if (intervals === undefined) return rowCount;
-  return segments.reduce((sum, { timestampMin, timestampMax, rowCount }) => {
-    const isTouched = intervals.some(([low, high]) => low <= timestampMax && high >= timestampMin);
-    return isTouched ? sum + rowCount : sum;
-  }, 0);
+  let sum = 0;
+  for (const { timestampMin, timestampMax, rowCount } of segments) {
+    if (intervals.some(([low, high]) => low <= timestampMax && high >= timestampMin)) sum += rowCount;
+  }
+  return sum;
 }
 
 /** Sources of more segments are not searched by `rowsLeft`. */
@@ -108,18 +109,20 @@ export function morselsOf(
     boundOf(part, context) ?? []
   ).concat(known);
   const morsels: Morsel[] = [];
-  source.segments.forEach((segment, index) => {
-    if (segment.rowCount === 0 || bounds.some((bound) => isOutside(segment, bound))) return;
+  let next = 0;
+  for (const segment of source.segments) {
+    const index = next++;
+    if (segment.rowCount === 0 || bounds.some((bound) => isOutside(segment, bound))) continue;
     if (intervals === undefined) {
       morsels.push({ segment: index, start: 0, end: segment.rowCount });
-      return;
+      continue;
     }
     const { timestampMin: min, timestampMax: max } = segment;
     const touching = intervals.filter(([low, high]) => low <= max && high >= min);
-    if (touching.length === 0) return;
+    if (touching.length === 0) continue;
     if (touching.length === 1 && touching[0][0] <= min && touching[0][1] >= max) {
       morsels.push({ segment: index, start: 0, end: segment.rowCount });
-      return;
+      continue;
     }
     assert(node.timestamp >= 0 && source.sorted, "a scan with intervals reads the designated timestamp");
     withChunk(context, source, index, node.timestamp, (address) => {
@@ -129,7 +132,7 @@ export function morselsOf(
         if (start < end) morsels.push({ segment: index, start, end });
       }
     });
-  });
+  }
   return morsels;
 }
 
@@ -140,7 +143,7 @@ function withChunk(
   column: number,
   use: (address: number) => void,
 ): void {
-  const chunk = source.segments[segment].chunks[column];
+  const chunk = source.segments.at(segment)!.chunks[column];
   assert(chunk !== undefined, "the designated timestamp is in every segment");
   if (chunk.address !== 0) return use(chunk.address);
   const address = context.pool.pin(source, segment, column);

@@ -143,7 +143,7 @@ class Runs {
     for (const morsel of this.ranges[range]) {
       context.poll();
       const columns = reader.open(morsel.segment);
-      const times = columns[task.node.timestamp].address, { rowCount } = source.segments[morsel.segment];
+      const times = columns[task.node.timestamp].address, { rowCount } = source.segments.at(morsel.segment)!;
       const start = from === undefined
         ? morsel.start
         : Math.max(morsel.start, lowerBound(context, times, rowCount, from));

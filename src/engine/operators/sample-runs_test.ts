@@ -37,7 +37,8 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
       rowCount,
       timestampMin: rows[firstRow][0] as bigint,
       timestampMax: rows[firstRow + rowCount - 1][0] as bigint,
-      ordinal,
+      uid: ordinal,
+      partition: 0n,
       chunks: columns.map((column, k) => ({
         address: column.address + firstRow * widths[k],
         file: 0,
@@ -68,7 +69,7 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
       version: 1,
       rowCount: rows.length,
       sorted: true,
-      files: [],
+      directory: "/t1",
       segments,
       dictionaries: columns.map((column) => column.dictionary),
     },

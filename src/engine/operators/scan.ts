@@ -1,6 +1,6 @@
 /** Reads runs of rows of a stored table's segments, whose chunks are pinned meanwhile. */
 import type { ScanNode } from "../../sql/plan.ts";
-import type { ScanSource } from "../../storage/contract.ts";
+import { ROW_BITS, type ScanSource } from "../../storage/contract.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillNull, NO_DICTIONARY, Workspace } from "../columns.ts";
@@ -52,7 +52,7 @@ export class ScanReader {
   open(segment: number, start = 0): Vector[] {
     this.unpin();
     Atomics.add(this.context.heap.i32, SHARED_WORD.morsels, 1);
-    const { chunks, rowCount } = this.source.segments[segment];
+    const { chunks, rowCount } = this.source.segments.at(segment)!;
     this.context.countRead?.(rowCount);
     this.countScanned(rowCount);
     for (const column of this.needed) {
@@ -87,7 +87,7 @@ export class ScanReader {
 
   /** The base of a segment's row ids. */
   rowBase(segment: number): bigint {
-    return BigInt(this.source.segments[segment].ordinal) << 32n;
+    return BigInt(this.source.segments.at(segment)!.uid) << BigInt(ROW_BITS);
   }
 
   private nullColumn(type: string, rowCount: number): number {

@@ -102,7 +102,7 @@ function candidatesOf({ node, keys }: TopTask, source: ScanSource, context: Quer
   };
   const candidates = morselsOf(node, source, context).map((morsel): Candidate => ({
     ...morsel,
-    best: known ? bestOf(source.segments[morsel.segment].chunks[expression.index]?.stats) : undefined,
+    best: known ? bestOf(source.segments.at(morsel.segment)!.chunks[expression.index]?.stats) : undefined,
   }));
   const sign = descending ? -1 : 1;
   return candidates.sort((a, b) => {

@@ -50,7 +50,8 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
       rowCount: part.length,
       timestampMin: 0n,
       timestampMax: 0n,
-      ordinal,
+      uid: ordinal,
+      partition: 0n,
       chunks: columns.map(({ address, type }, k) => ({
         address: address + firstRow * typeOf(type).width,
         file: 0,
@@ -80,7 +81,7 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
       version: 1,
       rowCount: rows.length,
       sorted: false,
-      files: [],
+      directory: "/t1",
       segments,
       dictionaries: columns.map((column) => column.dictionary),
     },

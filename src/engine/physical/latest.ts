@@ -30,6 +30,6 @@ function symbolKey({ keys }: LatestNode): number | undefined {
 function keysMax({ dictionaries, segments }: ScanSource, key: number): number {
   const dictionary = dictionaries[key];
   if (dictionary === undefined) return Infinity;
-  const hasNulls = segments.some((segment) => (segment.chunks[key]?.stats.nullCount ?? 1) > 0);
+  const hasNulls = Iterator.from(segments).some((segment) => (segment.chunks[key]?.stats.nullCount ?? 1) > 0);
   return dictionary.count + (hasNulls ? 1 : 0);
 }

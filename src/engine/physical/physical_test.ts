@@ -46,7 +46,8 @@ function facts(rowCount: number, { symbols = 5, sorted = true, highest = 999n } 
     rowCount: Math.min(50_000, rowCount - ordinal * 50_000),
     timestampMin: BigInt(ordinal),
     timestampMax: BigInt(ordinal),
-    ordinal,
+    uid: ordinal,
+    partition: 0n,
     chunks: columns.map((_, k) => ({
       address: 0,
       file: 0,
@@ -60,7 +61,7 @@ function facts(rowCount: number, { symbols = 5, sorted = true, highest = 999n } 
   const dictionaries = columns.map(({ type }, columnId) =>
     type === "SYMBOL" ? { tableId: 1, columnId, entries: 8, count: symbols } : undefined
   );
-  return { functions, sources: [{ tableId: 1, version: 1, rowCount, sorted, files: [], segments, dictionaries }] };
+  return { functions, sources: [{ tableId: 1, version: 1, rowCount, sorted, directory: "/t1", segments, dictionaries }] };
 }
 const context = facts(1_000);
 

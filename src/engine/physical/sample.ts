@@ -39,7 +39,7 @@ function byRuns(node: SampleNode, below: Below, facts: PlanFacts): RunsWay | und
   if (spec.staged !== false || spec.table === "hash" || exprsOf(spec).some((expr) => isVolatile(expr, facts))) {
     return undefined;
   }
-  const first = source.segments[0], last = source.segments.at(-1), timeType = node.time.type;
+  const first = source.segments.at(0), last = source.segments.at(-1), timeType = node.time.type;
   const ascends = first === undefined || last === undefined ||
     new TimeBuckets(sampling, timeType, 0n).ascendBetween(first.timestampMin, last.timestampMax);
   return ascends ? { kind: "runs", node: scan, reader: reading.reader, spec, sampling, timeType } : undefined;

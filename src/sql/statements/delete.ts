@@ -50,7 +50,7 @@ export const deleteRows: StatementKind<Delete, BoundDelete> = {
   async execute(bound, run) {
     const rows = await run.changeRows(
       bound,
-      ({ tableId, version, rowIds }) => ({ kind: "delete", tableId, version, rowIds }),
+      ({ tableId, rowIds }) => ({ kind: "delete", tableId, rowIds }),
     );
     return done("dml", `DELETE ${rows}`, rows);
   },

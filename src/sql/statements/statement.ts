@@ -190,8 +190,6 @@ export interface ChangedTable {
 
 export interface ChangedRows {
   tableId: number;
-  /** Version of the table to which the row ids belong. */
-  version: number;
   rowIds: BigInt64Array;
   columns: AppendBatch["columns"];
 }

@@ -75,7 +75,7 @@ export const update: StatementKind<Update, BoundUpdate> = {
   async execute(bound, run) {
     const rows = await run.changeRows(
       bound,
-      ({ tableId, version, rowIds, columns }) => ({ kind: "update", tableId, version, batch: { rowIds, columns } }),
+      ({ tableId, rowIds, columns }) => ({ kind: "update", tableId, batch: { rowIds, columns } }),
     );
     return done("dml", `UPDATE ${rows}`, rows);
   },

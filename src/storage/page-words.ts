@@ -1,0 +1,259 @@
+/**
+ * The words of a page: segments that lie one after the other in a table, in one block of bytes that never changes. The same block is
+ * read from shared memory and from a data file, by every thread.
+ *
+ *     page      id f64 (0 in a file)   count u32   number of columns u32   ids of the columns, u32 each   padding to 8 bytes
+ *               then `count` segments
+ *     segment   uid f64   partition i64   rows f64   least and greatest timestamp, i64 each
+ *               then a chunk for each column of the page
+ *     chunk     kind u32   address u32   file u32 (0: none)   offset / 64 u32   size u32   crc u32   bytes of values u32   nulls u32
+ *               min, max (8 bytes each)   sum (16 bytes)
+ *
+ * The kind of a chunk is 0 if there is none. Otherwise bit 0 is set, and two bits for each of min, max and sum say what it is.
+ */
+import { assert } from "../errors.ts";
+import type { Chunk } from "./chunks.ts";
+import { align } from "./bytes.ts";
+import type { ColumnChunk, ColumnStats, SegmentSource } from "./contract.ts";
+import { EXTENT_ALIGN } from "./datafile.ts";
+import type { Segment } from "./segments.ts";
+
+const HEAD_BYTES = 16;
+const SEGMENT_BYTES = 40;
+const CHUNK_BYTES = 64;
+/** What a statistic is: there is none, a number, an integer of 64 bits, or one of 128. */
+const NONE = 0, NUMBER = 1, INTEGER = 2, WIDE_INTEGER = 3;
+
+/** A segment as it is in the words of a page with these columns. */
+export interface SegmentWords {
+  readonly columnIds: readonly number[];
+  readonly bytes: Uint8Array;
+}
+
+/** Views of the memory that has the words: the shared heap, or a copy of a page of a file. */
+export interface WordViews {
+  readonly u32: Uint32Array;
+  readonly f64: Float64Array;
+  readonly i64: BigInt64Array;
+}
+
+interface Views extends WordViews {
+  readonly u8: Uint8Array;
+}
+
+function viewsOf(bytes: Uint8Array): Views {
+  const { buffer, byteOffset, length } = bytes;
+  assert(byteOffset % 8 === 0 && length % 8 === 0, "the words of a page begin at a multiple of 8");
+  return {
+    u8: bytes,
+    u32: new Uint32Array(buffer, byteOffset, length >> 2),
+    f64: new Float64Array(buffer, byteOffset, length >> 3),
+    i64: new BigInt64Array(buffer, byteOffset, length >> 3),
+  };
+}
+
+/** The words of a page, ready to be written somewhere. */
+export interface PageWords {
+  readonly sizeBytes: number;
+  write(into: Uint8Array): void;
+}
+
+/** `isStored`: for a file, without addresses. */
+export function pageWords(segments: readonly Segment[], id: number, isStored: boolean): PageWords {
+  const all = segments.map((segment) => isStored ? storedWords(segment) : wordsOf(segment));
+  const columnIds = unionOf(all);
+  const stride = SEGMENT_BYTES + CHUNK_BYTES * columnIds.length;
+  const start = align(HEAD_BYTES + 4 * columnIds.length, 8);
+  return {
+    sizeBytes: start + stride * segments.length,
+    write(into) {
+      const head = new ArrayBuffer(start);
+      new Float64Array(head, 0, 1)[0] = isStored ? 0 : id;
+      new Uint32Array(head).set([segments.length, columnIds.length, ...columnIds], 2);
+      into.set(new Uint8Array(head));
+      all.forEach((words, k) => place(words, columnIds, into.subarray(start + k * stride, start + (k + 1) * stride)));
+    },
+  };
+}
+
+function place({ columnIds, bytes }: SegmentWords, all: readonly number[], into: Uint8Array): void {
+  if (isSame(columnIds, all)) return into.set(bytes);
+  into.fill(0);
+  into.set(bytes.subarray(0, SEGMENT_BYTES));
+  columnIds.forEach((id, k) => {
+    const from = SEGMENT_BYTES + CHUNK_BYTES * k, to = SEGMENT_BYTES + CHUNK_BYTES * all.indexOf(id);
+    into.set(bytes.subarray(from, from + CHUNK_BYTES), to);
+  });
+}
+
+function unionOf(all: readonly SegmentWords[]): readonly number[] {
+  const first = all[0].columnIds;
+  if (all.every(({ columnIds }) => isSame(columnIds, first))) return first;
+  return [...new Set(all.flatMap(({ columnIds }) => columnIds))].sort((a, b) => a - b);
+}
+
+function isSame(a: readonly number[], b: readonly number[]): boolean {
+  return a === b || (a.length === b.length && a.every((id, k) => id === b[k]));
+}
+
+function wordsOf(segment: Segment): SegmentWords {
+  return segment.words ??= encodeSegment(segment, (chunk) => chunk.address);
+}
+
+function storedWords(segment: Segment): SegmentWords {
+  assert(segment.chunks.every((chunk) => chunk === undefined || chunk.plain.file > 0), "all chunks are on disk");
+  return segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.address !== 0)
+    ? encodeSegment(segment, () => 0)
+    : wordsOf(segment);
+}
+
+function encodeSegment(
+  { uid, partition, rowCount, timestampMin, timestampMax, chunks }: Segment,
+  addressOf: (chunk: ColumnChunk) => number,
+): SegmentWords {
+  const columnIds: number[] = [];
+  chunks.forEach((chunk, id) => chunk !== undefined && columnIds.push(id));
+  const bytes = new Uint8Array(SEGMENT_BYTES + CHUNK_BYTES * columnIds.length);
+  const { u32, f64, i64 } = viewsOf(bytes);
+  f64[0] = uid;
+  i64[1] = partition;
+  f64[2] = rowCount;
+  i64[3] = timestampMin;
+  i64[4] = timestampMax;
+  columnIds.forEach((id, k) => {
+    const { plain } = chunks[id]!;
+    const at = (SEGMENT_BYTES + CHUNK_BYTES * k) >> 2;
+    assert(plain.offset % EXTENT_ALIGN === 0, "extents begin at multiples");
+    u32[at + 1] = addressOf(plain);
+    u32[at + 2] = Math.max(0, plain.file);
+    u32[at + 3] = plain.offset / EXTENT_ALIGN;
+    u32[at + 4] = plain.sizeBytes;
+    u32[at + 5] = plain.crc;
+    u32[at + 6] = plain.valueBytes;
+    u32[at + 7] = plain.stats.nullCount;
+    u32[at] = 1 | encodeStats(f64, i64, (at >> 1) + 4, plain.stats);
+  });
+  return { columnIds, bytes };
+}
+
+function encodeStats(f64: Float64Array, i64: BigInt64Array, at: number, { min, max, sum }: ColumnStats): number {
+  let kinds = 0;
+  [min, max, sum].forEach((value, k) => {
+    let kind = NONE;
+    if (typeof value === "number") {
+      kind = NUMBER;
+      f64[at + k] = value;
+    } else if (value !== undefined) {
+      i64[at + k] = value;
+      kind = i64[at + k] === value ? INTEGER : WIDE_INTEGER;
+      // The sum of 65,536 64-bit integers needs 80 bits.
+      if (k === 2) i64[at + 3] = value >> 64n;
+    }
+    kinds |= kind << (1 + 2 * k);
+  });
+  return kinds;
+}
+
+/** The segments of a page that was read from a file. */
+export function segmentsOf(bytes: Uint8Array): Segment[] {
+  const views = viewsOf(bytes);
+  const page = new PageView(views, 0);
+  return Array.from({ length: page.count }, (_, k): Segment => {
+    const { partition, uid, rowCount, timestampMin, timestampMax, chunks } = page.segment(k, page.positions);
+    const known: (Chunk | undefined)[] = [];
+    chunks.forEach((plain, c) => {
+      if (plain !== undefined) known[page.columnIds[c]] = { plain, capacity: 0, texts: [], textBytes: 0 };
+    });
+    const words = { columnIds: page.columnIds, bytes: page.bytesOf(k, bytes) };
+    return { uid, partition, rowCount, timestampMin, timestampMax, chunks: known, words };
+  });
+}
+
+/** Reads the words of a page at a byte address of some memory. */
+export class PageView {
+  readonly count: number;
+  readonly columnIds: number[];
+  /** Of all columns. */
+  readonly positions: number[];
+  private readonly start: number;
+  private readonly stride: number;
+
+  constructor(private readonly views: WordViews, private readonly address: number) {
+    this.count = views.u32[(address >>> 2) + 2];
+    const columnCount = views.u32[(address >>> 2) + 3];
+    this.columnIds = Array.from(views.u32.subarray((address >>> 2) + 4, (address >>> 2) + 4 + columnCount));
+    this.positions = this.columnIds.map((_, k) => k);
+    this.start = align(HEAD_BYTES + 4 * columnCount, 8);
+    this.stride = SEGMENT_BYTES + CHUNK_BYTES * columnCount;
+  }
+
+  /** Where the chunks of these columns are in each segment, or -1. */
+  positionsOf(columnIds: readonly number[]): number[] {
+    return columnIds.map((id) => this.columnIds.indexOf(id));
+  }
+
+  timestampMinOf(k: number): bigint {
+    return this.views.i64[this.at(k) + 3];
+  }
+
+  timestampMaxOf(k: number): bigint {
+    return this.views.i64[this.at(k) + 4];
+  }
+
+  rowCountOf(k: number): number {
+    return this.views.f64[this.at(k) + 2];
+  }
+
+  /** Where a segment begins, in words of 8 bytes. */
+  private at(k: number): number {
+    return (this.address + this.start + k * this.stride) / 8;
+  }
+
+  bytesOf(k: number, bytes: Uint8Array): Uint8Array {
+    return bytes.subarray(this.start + k * this.stride, this.start + (k + 1) * this.stride);
+  }
+
+  segment(k: number, positions: readonly number[]): SegmentSource {
+    const { f64, i64 } = this.views;
+    const at = this.at(k), from = 8 * at;
+    return {
+      uid: f64[at],
+      partition: i64[at + 1],
+      rowCount: f64[at + 2],
+      timestampMin: i64[at + 3],
+      timestampMax: i64[at + 4],
+      chunks: positions.map((position) =>
+        position < 0 ? undefined : this.chunkAt(from + SEGMENT_BYTES + CHUNK_BYTES * position)
+      ),
+    };
+  }
+
+  private chunkAt(address: number): ColumnChunk | undefined {
+    const { u32 } = this.views, at = address / 4, kinds = u32[at];
+    if (kinds === 0) return undefined;
+    const file = u32[at + 2];
+    return {
+      address: u32[at + 1],
+      file: file === 0 ? -1 : file,
+      offset: u32[at + 3] * EXTENT_ALIGN,
+      sizeBytes: u32[at + 4],
+      crc: u32[at + 5],
+      valueBytes: u32[at + 6],
+      stats: this.statsAt(address / 8 + 4, kinds >> 1, u32[at + 7]),
+    };
+  }
+
+  private statsAt(at: number, kinds: number, nullCount: number): ColumnStats {
+    if (kinds === 0) return { nullCount };
+    const stats: ColumnStats = { nullCount, min: this.valueAt(at, kinds & 3), max: this.valueAt(at + 1, (kinds >> 2) & 3) };
+    if (kinds >> 4 !== NONE) stats.sum = this.valueAt(at + 2, kinds >> 4);
+    return stats;
+  }
+
+  private valueAt(at: number, kind: number): number | bigint | undefined {
+    const { f64, i64 } = this.views;
+    if (kind === NONE) return undefined;
+    if (kind === NUMBER) return f64[at];
+    return kind === INTEGER ? i64[at] : (i64[at + 1] << 64n) | BigInt.asUintN(64, i64[at]);
+  }
+}

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import type { Chunk } from "./chunks.ts";
+import type { ColumnChunk, ColumnStats } from "./contract.ts";
+import { PageView, pageWords, segmentsOf, type WordViews } from "./page-words.ts";
+import type { Segment } from "./segments.ts";
+
+const STATS: ColumnStats[] = [
+  { nullCount: 3, min: -0.5, max: 7, sum: 1e300 },
+  { nullCount: 0, min: -(1n << 63n), max: (1n << 63n) - 1n, sum: -(10n ** 23n) },
+  { nullCount: 2 ** 32 - 1 },
+  { nullCount: 0, min: 0, max: 255 },
+  { nullCount: 1, min: -5, max: 9, sum: -(2n ** 40n) },
+];
+
+const chunkOf = (k: number, more: Partial<ColumnChunk> = {}): Chunk => ({
+  plain: {
+    address: 0,
+    file: 7 + k,
+    offset: 64 * (2 ** 24 + k),
+    sizeBytes: 2 ** 32 - 1,
+    crc: 2 ** 32 - 1,
+    valueBytes: 11,
+    stats: STATS[k % STATS.length],
+    ...more,
+  },
+  capacity: 0,
+  texts: [],
+  textBytes: 0,
+});
+
+const segmentOf = (uid: number, chunks: (Chunk | undefined)[]): Segment => (
+  { uid, partition: -(2n ** 62n), rowCount: 65_536, timestampMin: -9n, timestampMax: 2n ** 62n, chunks }
+);
+
+function bytesOf(segments: readonly Segment[], isStored: boolean): Uint8Array {
+  const words = pageWords(segments, 42, isStored);
+  const bytes = new Uint8Array(words.sizeBytes).fill(255);
+  words.write(bytes);
+  return bytes;
+}
+
+const viewsOf = ({ buffer }: Uint8Array): WordViews => (
+  { u32: new Uint32Array(buffer), f64: new Float64Array(buffer), i64: new BigInt64Array(buffer) }
+);
+
+Deno.test("a page has the segments that were written to it, also those that lack columns of others", () => {
+  // deno-lint-ignore no-sparse-arrays
+  const segments = [segmentOf(1, [chunkOf(0), , chunkOf(1), chunkOf(2)]), segmentOf(2 ** 40, [, , , chunkOf(3), chunkOf(4)])];
+  const bytes = bytesOf(segments, true);
+  const read = segmentsOf(bytes);
+  assert.deepEqual(read.map(({ uid }) => uid), [1, 2 ** 40]);
+  for (const [k, { chunks, words: _words, ...rest }] of segments.entries()) {
+    for (let id = 0; id < 5; id++) assert.deepEqual(read[k].chunks[id]?.plain, chunks[id]?.plain);
+    const { words: _, chunks: _chunks, ...others } = read[k];
+    assert.deepEqual(others, rest);
+  }
+  assert.deepEqual(bytesOf(read, true), bytes, "what was read is written as it was");
+  const view = new PageView(viewsOf(bytes), 0);
+  assert.deepEqual(view.segment(1, view.positionsOf([4, 9, 0])).chunks, [chunkOf(4).plain, undefined, undefined]);
+});
+
+Deno.test("addresses are in the words of memory, not in those of files", () => {
+  const segments = [segmentOf(1, [chunkOf(0, { address: 2 ** 32 - 8 }), chunkOf(1)])];
+  const addresses = (bytes: Uint8Array) => segmentsOf(bytes)[0].chunks.map((chunk) => chunk!.plain.address);
+  assert.deepEqual(addresses(bytesOf(segments, false)), [2 ** 32 - 8, 0]);
+  assert.deepEqual(addresses(bytesOf(segments, true)), [0, 0]);
+  assert.equal(viewsOf(bytesOf(segments, false)).f64[0], 42);
+  const unstored = [segmentOf(1, [chunkOf(0, { address: 8, file: -1 })])];
+  assert.deepEqual(segmentsOf(bytesOf(unstored, false))[0].chunks[0]!.plain.file, -1);
+  assert.throws(() => bytesOf(unstored, true), /all chunks are on disk/);
+});
