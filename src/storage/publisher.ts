@@ -5,7 +5,7 @@
 import type { AccessRecords } from "./access.ts";
 import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
-import { type DataFiles, extentBytes } from "./datafile.ts";
+import type { DataFiles } from "./datafile.ts";
 import { type BranchPublication, changeOf, type TableChange } from "./publication.ts";
 import { pageWords } from "./page-words.ts";
 import { type Page, Segments } from "./segments.ts";
