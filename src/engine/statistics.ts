@@ -34,7 +34,9 @@ function scanUnder({ keys, input }: AggregateNode): { scan: ScanNode; columns: n
 
 function rowOf(node: AggregateNode, scan: ScanNode, columns: number[], source: ScanSource): ValuesNode | undefined {
   if (scan.predicate || scan.rowId) return undefined;
-  if (scan.intervals && !Iterator.from(source.segments).every((segment) => isInside(segment, scan.intervals!))) return undefined;
+  if (scan.intervals && !Iterator.from(source.segments).every((segment) => isInside(segment, scan.intervals!))) {
+    return undefined;
+  }
   const row: Value[] = [];
   for (const call of node.aggregates) {
     const value = valueOf(call, columns, source);

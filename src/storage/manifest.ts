@@ -6,7 +6,7 @@ import { ByteReader, ByteWriter, fromJson, toJson } from "./bytes.ts";
 import type { TableSchema } from "./contract.ts";
 import { checkFormat, FORMAT_VERSION } from "./format.ts";
 import { applyOldEdit, decodeOldManifest, type OldManifest } from "./manifest-old.ts";
-import { type Bounds, type PageRecord, splicePages, type SplicedPages } from "./segments.ts";
+import { type Bounds, type PageRecord, type SplicedPages, splicePages } from "./segments.ts";
 
 export interface ManifestHead {
   lsn: number;

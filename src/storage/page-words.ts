@@ -245,7 +245,11 @@ export class PageView {
 
   private statsAt(at: number, kinds: number, nullCount: number): ColumnStats {
     if (kinds === 0) return { nullCount };
-    const stats: ColumnStats = { nullCount, min: this.valueAt(at, kinds & 3), max: this.valueAt(at + 1, (kinds >> 2) & 3) };
+    const stats: ColumnStats = {
+      nullCount,
+      min: this.valueAt(at, kinds & 3),
+      max: this.valueAt(at + 1, (kinds >> 2) & 3),
+    };
     if (kinds >> 4 !== NONE) stats.sum = this.valueAt(at + 2, kinds >> 4);
     return stats;
   }

@@ -45,7 +45,10 @@ const viewsOf = ({ buffer }: Uint8Array): WordViews => (
 
 Deno.test("a page has the segments that were written to it, also those that lack columns of others", () => {
   // deno-lint-ignore no-sparse-arrays
-  const segments = [segmentOf(1, [chunkOf(0), , chunkOf(1), chunkOf(2)]), segmentOf(2 ** 40, [, , , chunkOf(3), chunkOf(4)])];
+  const segments = [
+    segmentOf(1, [chunkOf(0), , chunkOf(1), chunkOf(2)]),
+    segmentOf(2 ** 40, [, , , chunkOf(3), chunkOf(4)]),
+  ];
   const bytes = bytesOf(segments, true);
   const read = segmentsOf(bytes);
   assert.deepEqual(read.map(({ uid }) => uid), [1, 2 ** 40]);

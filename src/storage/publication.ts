@@ -70,7 +70,18 @@ export function changeOf(table: Table, published: Segments): TableChange {
 function refOf({ id, block, extent, count, rowCount, first, last }: Page): PageRef {
   const { timestampMin } = first, { timestampMax } = last;
   const { file, offset, sizeBytes, crc } = extent ?? { file: 0, offset: 0, sizeBytes: 0, crc: 0 };
-  return { id, address: block?.address ?? 0, file, offset, sizeBytes, crc, count, rowCount, timestampMin, timestampMax };
+  return {
+    id,
+    address: block?.address ?? 0,
+    file,
+    offset,
+    sizeBytes,
+    crc,
+    count,
+    rowCount,
+    timestampMin,
+    timestampMax,
+  };
 }
 
 /** Describes a partition. */
@@ -97,7 +108,9 @@ function infoOfPages(start: bigint, { pages, rowCount, bounds }: Segments): Omit
     for (const [, bytes] of page.fileBytes) diskSizeBytes += bytes;
     if (!page.isLive) continue;
     for (const { chunks } of page.segments) {
-      for (const chunk of chunks) if (chunk !== undefined && chunk.plain.file < 0) diskSizeBytes += chunk.plain.valueBytes;
+      for (const chunk of chunks) {
+        if (chunk !== undefined && chunk.plain.file < 0) diskSizeBytes += chunk.plain.valueBytes;
+      }
     }
   }
   return { start, rowCount, timestampMin, timestampMax, diskSizeBytes };

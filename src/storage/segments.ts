@@ -6,7 +6,7 @@ import { assert } from "../errors.ts";
 import type { Chunk } from "./chunks.ts";
 import { extentBytes } from "./datafile.ts";
 import type { MemoryBlock } from "./memory.ts";
-import { type SegmentWords, segmentsOf } from "./page-words.ts";
+import { segmentsOf, type SegmentWords } from "./page-words.ts";
 
 /** A page has about this many chunks at most: it is copied for each change of one of its segments. */
 const PAGE_CHUNKS = 640;
@@ -246,7 +246,9 @@ export class Segments implements Iterable<Segment> {
     for (let page = this.pageOf(from); page < this.pages.length && this.starts[page] < end; page++) {
       const start = this.starts[page];
       if (start + this.pages[page].count <= from) continue;
-      for (const segment of this.pages[page].segments.slice(Math.max(0, from - start), end - start)) found.push(segment);
+      for (const segment of this.pages[page].segments.slice(Math.max(0, from - start), end - start)) {
+        found.push(segment);
+      }
     }
     return found;
   }

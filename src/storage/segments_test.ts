@@ -35,7 +35,8 @@ Deno.test("Segments equals an array under random splices, in memory and on disk,
   for (let seed = 1; seed <= 8; seed++) {
     const random = randomOf(seed), disk = new Disk();
     let uid = 0;
-    const items = (count: number) => Array.from({ length: count }, () => segmentOf(++uid, 1 + Math.floor(random() * 9)));
+    const items = (count: number) =>
+      Array.from({ length: count }, () => segmentOf(++uid, 1 + Math.floor(random() * 9)));
     let list = items(Math.floor(random() * 3000));
     let segments = Segments.of(list);
     for (let round = 0; round < 60; round++) {

@@ -24,7 +24,7 @@ import { join } from "./files.ts";
 import { HeapFullError } from "./heap.ts";
 import { Load } from "./load.ts";
 import { WriterMemory } from "./memory.ts";
-import { Publisher, publishedOf } from "./publisher.ts";
+import { publishedOf, Publisher } from "./publisher.ts";
 import { openTable } from "./opening.ts";
 import type { WriterOptions } from "./options.ts";
 import { recover } from "./recovery.ts";

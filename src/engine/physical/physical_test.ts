@@ -61,7 +61,10 @@ function facts(rowCount: number, { symbols = 5, sorted = true, highest = 999n } 
   const dictionaries = columns.map(({ type }, columnId) =>
     type === "SYMBOL" ? { tableId: 1, columnId, entries: 8, count: symbols } : undefined
   );
-  return { functions, sources: [{ tableId: 1, version: 1, rowCount, sorted, directory: "/t1", segments, dictionaries }] };
+  return {
+    functions,
+    sources: [{ tableId: 1, version: 1, rowCount, sorted, directory: "/t1", segments, dictionaries }],
+  };
 }
 const context = facts(1_000);
 

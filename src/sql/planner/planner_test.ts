@@ -62,7 +62,15 @@ function explained(plan: Plan): string[] {
   const ids = (node: Plan): number[] => node.node === "scan" ? [node.id] : inputsOf(node).flatMap(ids);
   const sources: ScanSource[] = [];
   for (const id of ids(plan)) {
-    sources[id] = { tableId: 1, version: 1, rowCount: 0, sorted: true, directory: "/t1", segments: [], dictionaries: [] };
+    sources[id] = {
+      tableId: 1,
+      version: 1,
+      rowCount: 0,
+      sorted: true,
+      directory: "/t1",
+      segments: [],
+      dictionaries: [],
+    };
   }
   return explain(plan, { sources }).map((line) => line.replace("segments 0; rows 0; ", ""));
 }

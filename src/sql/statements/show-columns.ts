@@ -72,6 +72,8 @@ export function columnRows(table: TableSnapshot): Value[][] {
 /** The number of symbols, plus one if there are nulls. */
 function symbolTableSize(table: TableSnapshot, columnId: number): number {
   const { dictionaries: [dictionary], segments } = table.source([columnId]);
-  const hasNulls = Iterator.from(segments).some(({ chunks: [chunk], rowCount }) => rowCount > 0 && chunk?.stats.nullCount !== 0);
+  const hasNulls = Iterator.from(segments).some(({ chunks: [chunk], rowCount }) =>
+    rowCount > 0 && chunk?.stats.nullCount !== 0
+  );
   return (dictionary?.count ?? 0) + (hasNulls ? 1 : 0);
 }
