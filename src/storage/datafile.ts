@@ -7,7 +7,7 @@ import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
 import { DATA_MAGIC, encodeHeader, HEADER_BYTES } from "./format.ts";
 import { type File, type Files, join, readFully, writeFully } from "./files.ts";
-import type { Extent } from "./segments.ts";
+import type { Extent } from "./extent.ts";
 
 /** Extents begin at multiples of this, so that pool entries can name them in 32 bits. */
 export const EXTENT_ALIGN = 64;

@@ -12,8 +12,8 @@ import {
   type DetachedPages,
   encodeEdit,
   encodeManifest,
-  type ManifestHead,
 } from "./manifest.ts";
+import type { ManifestHead } from "./manifest-head.ts";
 import type { PageRecord, Segments } from "./segments.ts";
 import {
   decodeRecord,

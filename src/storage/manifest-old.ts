@@ -5,7 +5,7 @@
 import { ByteReader, fromJson } from "./bytes.ts";
 import type { Chunk } from "./chunks.ts";
 import type { ColumnStats } from "./contract.ts";
-import type { ManifestHead } from "./manifest.ts";
+import type { ManifestHead } from "./manifest-head.ts";
 import type { Segment } from "./segments.ts";
 
 /** Without its uid. */

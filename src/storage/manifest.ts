@@ -4,19 +4,10 @@
  */
 import { ByteReader, ByteWriter, fromJson, toJson } from "./bytes.ts";
 import type { TableSchema } from "./contract.ts";
+import type { ManifestHead } from "./manifest-head.ts";
 import { checkFormat, FORMAT_VERSION } from "./format.ts";
 import { applyOldEdit, decodeOldManifest, type OldManifest } from "./manifest-old.ts";
 import { type Bounds, type PageRecord, type SplicedPages, splicePages } from "./segments.ts";
-
-export interface ManifestHead {
-  lsn: number;
-  schema: TableSchema;
-  nextColumnId: number;
-  /** Since format 5. */
-  nextUid?: number;
-  files: { id: number; sizeBytes: number }[];
-  dictionaries: { columnId: number; count: number; sizeBytes: number; crc: number }[];
-}
 
 /** Pages of detached partitions. */
 export type DetachedPages = ReadonlyMap<bigint, readonly PageRecord[]>;

@@ -16,19 +16,13 @@ import type { Chunk } from "./chunks.ts";
 import { align } from "./bytes.ts";
 import type { ColumnChunk, ColumnStats, SegmentSource } from "./contract.ts";
 import { EXTENT_ALIGN } from "./datafile.ts";
-import type { Segment } from "./segments.ts";
+import type { Segment, SegmentWords } from "./segment.ts";
 
 const HEAD_BYTES = 16;
 const SEGMENT_BYTES = 40;
 const CHUNK_BYTES = 64;
 /** What a statistic is: there is none, a number, an integer of 64 bits, or one of 128. */
 const NONE = 0, NUMBER = 1, INTEGER = 2, WIDE_INTEGER = 3;
-
-/** A segment as it is in the words of a page with these columns. */
-export interface SegmentWords {
-  readonly columnIds: readonly number[];
-  readonly bytes: Uint8Array;
-}
 
 /** Views of the memory that has the words: the shared heap, or a copy of a page of a file. */
 export interface WordViews {

@@ -3,8 +3,8 @@
  * shares the rest, so its cost hardly depends on the number of segments. Two sequences are compared by their pages.
  */
 import { assert } from "../errors.ts";
-import type { Chunk } from "./chunks.ts";
 import { extentBytes } from "./datafile.ts";
+import type { Extent } from "./extent.ts";
 import type { MemoryBlock } from "./memory.ts";
 import { segmentsOf, type SegmentWords } from "./page-words.ts";
 
@@ -14,31 +14,8 @@ const PAGE_MIN = 8, PAGE_MAX = 128;
 /** Pages whose segments are kept as objects although they can be read again: between one and two times as many. */
 const KEPT_PAGES = 16;
 
-export interface Segment {
-  /** Stays the same while rows are only appended: row numbers in the segment stay valid. */
-  readonly uid: number;
-  /** Start of its partition; 0n without partitions. */
-  readonly partition: bigint;
-  readonly rowCount: number;
-  /** 0n without a designated timestamp. */
-  readonly timestampMin: bigint;
-  readonly timestampMax: bigint;
-  /** By column id; undefined: all null. */
-  readonly chunks: readonly (Chunk | undefined)[];
-  /** The published form, once it was made. */
-  words?: SegmentWords;
-}
-
 /** What orders segments. */
 export type Bounds = Pick<Segment, "partition" | "timestampMin" | "timestampMax">;
-
-/** Where the words of a page are in the data files. */
-export interface Extent {
-  readonly file: number;
-  readonly offset: number;
-  readonly sizeBytes: number;
-  readonly crc: number;
-}
 
 /** A page in a manifest. */
 export interface PageRecord extends Extent {

@@ -1,0 +1,23 @@
+/** A segment in the writer. */
+import type { Chunk } from "./chunks.ts";
+
+/** A segment as it is in the words of a page with these columns. */
+export interface SegmentWords {
+  readonly columnIds: readonly number[];
+  readonly bytes: Uint8Array;
+}
+
+export interface Segment {
+  /** Stays the same while rows are only appended: row numbers in the segment stay valid. */
+  readonly uid: number;
+  /** Start of its partition; 0n without partitions. */
+  readonly partition: bigint;
+  readonly rowCount: number;
+  /** 0n without a designated timestamp. */
+  readonly timestampMin: bigint;
+  readonly timestampMax: bigint;
+  /** By column id; undefined: all null. */
+  readonly chunks: readonly (Chunk | undefined)[];
+  /** The published form, once it was made. */
+  words?: SegmentWords;
+}
