@@ -5,8 +5,12 @@
 import { assert } from "../errors.ts";
 import { extentBytes } from "./datafile.ts";
 import type { Extent } from "./extent.ts";
+import type { Segment } from "./segment.ts";
 import type { MemoryBlock } from "./memory.ts";
-import { segmentsOf, type SegmentWords } from "./page-words.ts";
+import { segmentsOf } from "./page-words.ts";
+
+export type { Extent } from "./extent.ts";
+export type { Segment } from "./segment.ts";
 
 /** A page has about this many chunks at most: it is copied for each change of one of its segments. */
 const PAGE_CHUNKS = 640;
