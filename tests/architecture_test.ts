@@ -7,7 +7,7 @@ import { fromFileUrl } from "./paths.ts";
 const SRC = fromFileUrl("../src/");
 
 /** From top to bottom: a room imports only rooms below it. `wire` is at the top. */
-const LAYERS = ["wire", "database", "sql", "engine", "storage", "access", "types"];
+const LAYERS = ["wire", "database", "sql", "engine", "storage", "access", "wasm", "types"];
 /** All rooms may use these. They import no other rooms, except those before them in this list. */
 const SHARED_ROOMS = ["config", "log", "metrics", "service", "auth"];
 
@@ -31,10 +31,10 @@ const CONTRACTS = new Set([
   "engine/compiler/ir.ts",
 ]);
 /**
- * The lowest room: a library of small files that are imported one by one, because a single module would load everything
+ * The lowest rooms: libraries of small files that are imported one by one, because a single module would load everything
  * in every worker.
  */
-const OPEN_ROOMS = new Set(["types"]);
+const OPEN_ROOMS = new Set(["types", "wasm"]);
 /** Codecs run in the threads that have the rows. They are the only part of `wire` that lower rooms use. */
 const CODECS = new Set(["wire/encode/mod.ts", "wire/line/mod.ts", "wire/csv/mod.ts"]);
 /** Rooms within rooms have their own mod.ts. */

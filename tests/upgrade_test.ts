@@ -11,6 +11,8 @@ import { fromFileUrl } from "./paths.ts";
 import { startServer } from "./server.ts";
 
 const ROOTS = fromFileUrl("roots");
+/** The first format with encoded columns, whose root has a table of them. */
+const ENCODES_COLUMNS = 6;
 
 function copyOf(version: number): string {
   const root = Deno.makeTempDirSync({ prefix: "sundial-" });
@@ -41,6 +43,12 @@ for (let version = 0; version <= FORMAT_VERSION; version++) {
         ["2024-01-02T11:00:00.000000Z", "SOL", 3.5, "in the log"],
       ]);
       assert.deepEqual((await server.exec("select sum(x) from plain")).dataset, [[15]]);
+      if (version >= ENCODES_COLUMNS) {
+        const { dataset } = await server.exec(
+          "select count(), sum(unit), sum(value), count(serial), max(ts) from readings",
+        );
+        assert.deepEqual(dataset, [[2000, 99_000, 20_010, 1800, "2024-01-01T00:33:19.000000Z"]]);
+      }
       await server.exec("insert into trades values ('2024-01-02T12:00:00', 'ADA', 4.5, 'new')");
       assert.equal(await server.stop(), 0);
     }

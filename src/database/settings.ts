@@ -131,6 +131,12 @@ const storageSettings = {
     "60s",
     "A checkpoint also begins after this time, if there is something to write and no change for a second.",
   ),
+  encoding: oneOf(
+    "cairo.column.encoding",
+    ["auto", "raw"],
+    "auto",
+    "How columns are stored: encoded where that is smaller, or as they are. Applies to what is stored from then on; both are read.",
+  ),
   importRoot: path(
     "cairo.sql.copy.root",
     "import",

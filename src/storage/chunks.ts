@@ -2,9 +2,10 @@
  * Makes chunks. A chunk holds the values of one column in one segment and never changes. The tail's next version shares its
  * memory and is longer; a late row or an update makes new memory.
  */
-import { fillNull, LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
+import { fillNull, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
 import type { ColumnChunk } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
+import { ChunkCodec, CODEC_BYTES } from "./encoding/chunk.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import { type RowColumn } from "./rows.ts";
@@ -38,9 +39,11 @@ function plainOf(address: number, valueBytes: number, stats: ColumnChunk["stats"
 
 export class ChunkMaker {
   private readonly heap: SharedHeap;
+  private readonly codec: ChunkCodec;
 
-  constructor(private readonly memory: WriterMemory) {
+  constructor(private readonly memory: WriterMemory, private readonly encoding: "auto" | "raw") {
     this.heap = memory.heap;
+    this.codec = new ChunkCodec(this.heap, this.heap.allocateExact(CODEC_BYTES, "other"));
   }
 
   /**
@@ -154,10 +157,16 @@ export class ChunkMaker {
   store(tag: string, chunk: Chunk, rowCount: number, keep: boolean, data: DataFiles): Chunk {
     const valueBytes = rowCount * LAYOUT_WIDTH[layoutOf(tag)];
     const { address } = chunk.plain;
-    const values = this.heap.u8.subarray(address, address + valueBytes);
-    const extent = data.append(layoutOf(tag) === "text" ? this.compactTexts(address, rowCount) : [values]);
+    const extent = data.append(this.storedForm(tag, address, rowCount, valueBytes));
     const plain = { ...extent, address: keep ? address : 0, valueBytes, stats: chunk.plain.stats };
     return keep ? { ...chunk, plain } : { plain, capacity: 0, texts: [], textBytes: 0 };
+  }
+
+  private storedForm(tag: string, address: number, rowCount: number, valueBytes: number): Uint8Array[] {
+    const { layout, nullWords } = typeOf(tag);
+    if (layout === "text") return this.compactTexts(address, rowCount);
+    const encoded = this.encoding === "auto" ? this.codec.encode(layout, nullWords, address, valueBytes) : undefined;
+    return [encoded ?? this.heap.u8.subarray(address, address + valueBytes)];
   }
 
   /**
@@ -171,8 +180,12 @@ export class ChunkMaker {
   ): { address: number; texts: readonly MemoryBlock[]; textBytes: number; release(): void } {
     const { address, valueBytes, sizeBytes } = chunk.plain;
     if (address !== 0) return { address, texts: chunk.texts, textBytes: chunk.textBytes, release() {} };
-    const block = this.memory.allocate(sizeBytes, "tail");
-    data.read(chunk.plain, this.heap.u8.subarray(block.address, block.address + sizeBytes));
+    const block = this.memory.allocate(Math.max(sizeBytes, valueBytes), "tail");
+    if (sizeBytes < valueBytes) {
+      const encoded = new Uint8Array(sizeBytes);
+      data.read(chunk.plain, encoded);
+      this.codec.decode(encoded, block.address, valueBytes);
+    } else data.read(chunk.plain, this.heap.u8.subarray(block.address, block.address + sizeBytes));
     if (layoutOf(tag) !== "text") {
       return {
         address: block.address,

@@ -286,6 +286,7 @@ export interface WriterStart {
   memoryBytes: number;
   reserveBytes: number;
   compactBytes: number;
+  encoding: "auto" | "raw" | undefined;
 }
 
 export type FromWriter =

@@ -61,12 +61,15 @@ export interface PageRef {
 export interface ColumnChunk {
   /** Address of the values in shared memory (data not yet stored), or 0 if they are in the file. */
   address: number;
-  /** Id of the data file in the table's directory (-1: not stored yet), offset and stored size; used when `address` is 0. */
+  /**
+   * Id of the data file in the table's directory (-1: not stored yet), offset and stored size; used when `address` is 0. A stored size
+   * below `valueBytes` says that the values are encoded (`encoding/chunk.ts`).
+   */
   file: number;
   offset: number;
   sizeBytes: number;
   crc: number;
-  /** Bytes of the values without texts; for text, a heap of `sizeBytes - valueBytes` bytes follows them. */
+  /** Bytes of the values in memory without texts; for text, a heap of `sizeBytes - valueBytes` bytes follows them. */
   valueBytes: number;
   stats: ColumnStats;
 }

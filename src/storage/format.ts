@@ -11,11 +11,12 @@
  *     4   edits of manifests
  *     5   manifests list pages of segments, which are in the data files; blocks of UPDATE and DELETE name rows by partition and
  *         place
+ *     6   chunks may be encoded (`encoding/chunk.ts`)
  */
 import { ConfigError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 
-export const FORMAT_VERSION = 5;
+export const FORMAT_VERSION = 6;
 
 /** @throws {ConfigError} for a newer version. This stops the start: reading unknown formats could destroy data. */
 export function checkFormat(path: string, version: number): void {

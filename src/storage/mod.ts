@@ -64,6 +64,8 @@ export interface StorageOptions {
   syncDelayMs?: number;
   /** Disk space kept free for when the disk is full. Default: 16 MiB. */
   reserveBytes?: number;
+  /** How columns are stored: encoded where that is smaller (default), or as they are. */
+  encoding?: "auto" | "raw";
   log?: (level: LogLevel, message: string) => void;
   /** Called when a table was found damaged on opening. The other tables stay usable. */
   onDamage?: (message: string) => void;
@@ -116,6 +118,7 @@ function settings(
     checkpointIntervalMs,
     syncDelayMs,
     reserveBytes,
+    encoding,
   }: StorageOptions,
 ) {
   return {
@@ -127,6 +130,7 @@ function settings(
     syncDelayMs: syncDelayMs ?? 0,
     reserveBytes: reserveBytes ?? 16 << 20,
     compactBytes: 4 << 20,
+    encoding,
     memoryBytes: unstoredSizeBytes ?? heapSizeBytes / 8,
   } as const;
 }

@@ -39,6 +39,8 @@ export interface WriterOptions {
   reserveBytes: number;
   /** Data files of at least this size are rewritten when more than half of them is dead. */
   compactBytes: number;
+  /** How columns are stored: encoded where that is smaller (default), or as they are. */
+  encoding?: "auto" | "raw";
   /** Asks the pool to give back shared memory. */
   evict: (sizeBytes: number) => boolean;
 }

@@ -13,6 +13,7 @@ import { align, crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
 import type { PostedSegments, ScanSource, SegmentList } from "./contract.ts";
 import { dataFilePath, EXTENT_ALIGN } from "./datafile.ts";
+import { ChunkCodec, CODEC_BYTES } from "./encoding/chunk.ts";
 import { type File, type Files, readFully, realFiles } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { PagedSegments, type PageFrames, type PageLocation, PageReader } from "./paged-segments.ts";
@@ -91,6 +92,7 @@ export class SharedPool implements Pool, PageFrames {
   private readonly mask: number;
   /** By id. */
   private readonly handles = new Map<number, File>();
+  private codec: ChunkCodec | undefined;
   /** Pins that belong to no query. */
   private readonly held: Held = new Map();
 
@@ -125,7 +127,7 @@ export class SharedPool implements Pool, PageFrames {
     assert(chunk !== undefined, "a column added later has no chunk to pin");
     if (chunk.address !== 0) return chunk.address;
     const { valueBytes, sizeBytes } = chunk;
-    return this.pinExtent(held, source.directory, chunk, (address) => {
+    return this.pinExtent(held, source.directory, chunk, valueBytes, (address) => {
       if (valueBytes < sizeBytes) relocateTexts(this.heap, address, rowCount, address + valueBytes);
     }, onMiss);
   }
@@ -136,7 +138,7 @@ export class SharedPool implements Pool, PageFrames {
   }
 
   withPage<T>(directory: string, page: PageLocation, use: (address: number) => T): T {
-    const address = this.pinExtent(this.held, directory, page, () => {});
+    const address = this.pinExtent(this.held, directory, page, page.sizeBytes, () => {});
     try {
       return use(address);
     } finally {
@@ -144,11 +146,15 @@ export class SharedPool implements Pool, PageFrames {
     }
   }
 
-  /** Address of an extent, which is read on a miss. `prepare` changes what was read. */
+  /**
+   * Address of an extent in memory, which is read on a miss. `valueBytes`: its size in memory if that is more than in the file; it is
+   * encoded there then. `prepare` changes what was read.
+   */
   private pinExtent(
     held: Held,
     directory: string,
     from: Extent,
+    valueBytes: number,
     prepare: (address: number) => void,
     onMiss?: () => never,
   ): number {
@@ -174,11 +180,11 @@ export class SharedPool implements Pool, PageFrames {
         this.dropPin(slot);
         continue;
       }
-      slot = this.insert(file, extent, sizeBytes);
+      slot = this.insert(file, extent, Math.max(sizeBytes, valueBytes));
       this.addState(MISSES, 1);
       this.unlock();
       try {
-        this.fill(slot, dataFilePath(directory, file), from);
+        this.fill(slot, dataFilePath(directory, file), from, valueBytes);
         prepare(this.i32[slot + ADDRESS] >>> 0);
       } catch (error) {
         this.settle(slot, FAILED);
@@ -253,6 +259,8 @@ export class SharedPool implements Pool, PageFrames {
     this.releaseAll(this.held);
     for (const file of this.handles.values()) file.close();
     this.handles.clear();
+    if (this.codec !== undefined) this.heap.freeExact(this.codec.scratch, CODEC_BYTES, "pool");
+    this.codec = undefined;
   }
 
   private hold(held: Held, slot: number): number {
@@ -260,12 +268,26 @@ export class SharedPool implements Pool, PageFrames {
     return this.i32[slot + ADDRESS] >>> 0;
   }
 
-  private fill(slot: number, path: string, { file, offset, sizeBytes, crc }: Extent): void {
+  private fill(slot: number, path: string, { file, offset, sizeBytes, crc }: Extent, valueBytes: number): void {
+    const isEncoded = sizeBytes < valueBytes;
     const address = this.i32[slot + ADDRESS] >>> 0;
-    const frame = this.heap.u8.subarray(address, address + sizeBytes);
-    const got = readFully(this.open(file, path), frame, offset);
+    const stored = isEncoded ? new Uint8Array(sizeBytes) : this.heap.u8.subarray(address, address + sizeBytes);
+    const got = readFully(this.open(file, path), stored, offset);
     if (got < sizeBytes) throw new CorruptFileError(path, `it ends within the extent at byte ${offset}`);
-    if (crc32(frame) !== crc) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
+    if (crc32(stored) !== crc) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
+    if (isEncoded) this.codecOfThread().decode(stored, address, valueBytes);
+  }
+
+  private codecOfThread(): ChunkCodec {
+    if (this.codec === undefined) {
+      this.lock();
+      try {
+        this.codec = new ChunkCodec(this.heap, this.allocate(CODEC_BYTES));
+      } finally {
+        this.unlock();
+      }
+    }
+    return this.codec;
   }
 
   private open(id: number, path: string): File {

@@ -11,7 +11,7 @@ import { type CompiledKernel, hashOf } from "./aggregate.ts";
 import type { Input } from "./expression.ts";
 import { i32, i64, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
-import type { Code } from "../wasm/assembler.ts";
+import type { Code } from "../../wasm/assembler.ts";
 
 /**
  * One key column. Nodes `low`, `count` (i64) and `step` (i32: number of slots of the following keys) are constants of

@@ -10,7 +10,7 @@
 import { NULL_TEXT } from "../../types/mod.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
-import { type Code, Module, type ValueType } from "../wasm/assembler.ts";
+import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
 import { FORM_TYPE, FORM_WIDTH, type Input } from "./expression.ts";
 import { input, type IrNode, type WasmType } from "./ir.ts";
 import { pollQuery } from "../long-texts.ts";

@@ -3,7 +3,7 @@
  * 32, negative is null.
  */
 import { LONG_TEXT_BYTES } from "../long-texts.ts";
-import type { Code, Module } from "../wasm/assembler.ts";
+import type { Code, Module } from "../../wasm/assembler.ts";
 
 /** Imports of the modules. `poll` throws if the query must end. */
 export const PROCEDURES = ["poll"];

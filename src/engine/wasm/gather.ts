@@ -2,7 +2,7 @@
  * Gathers rows of a column by a list of row numbers: one function for each width, with and without "no row" in the
  * list.
  */
-import { type Code, Module } from "./assembler.ts";
+import { type Code, Module } from "../../wasm/assembler.ts";
 
 /** `none`: eight bytes that represent row -1, repeated for wider values. */
 type Gather = (source: number, rows: number, rowCount: number, target: number, none: bigint) => void;

@@ -2,7 +2,7 @@
  * Row format: packs the values of a row from several columns next to each other. Fetching a row from a random address then costs one
  * cache miss instead of one for each column.
  */
-import { type Code, Module } from "./assembler.ts";
+import { type Code, Module } from "../../wasm/assembler.ts";
 
 export interface RowFunctions {
   /**

@@ -5,7 +5,7 @@
  *
  * Source: McIlroy, Bostic, McIlroy, "Engineering Radix Sort", 1993, for buckets from the most significant digit on.
  */
-import { type Code, Module } from "./assembler.ts";
+import { type Code, Module } from "../../wasm/assembler.ts";
 
 export const BUCKET_BITS_MAX = 11;
 export const KEYS_MAX = 3;

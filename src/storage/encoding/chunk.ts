@@ -1,0 +1,390 @@
+/**
+ * A stored chunk of a column of up to 64 bits a value, encoded. It is divided into vectors of 1,024 values, each with the encoding that
+ * suits it, so that a vector can be decoded without the others:
+ *
+ *     header of the chunk, 32 bytes:
+ *        0  u32 magic     4  u8 bytes a value     5  u8 kind (0 integers, 1 floats)     8  u32 rows     16  NULL as stored, 8 bytes
+ *     header of each vector, 32 bytes:
+ *        0  i64 base           8  i64 slope          16  u32 offset of its data in the chunk
+ *       20  u8 encoding       21  u8 bits a code     22  u8 decimal places      24  u16 exceptions    26  u16 nulls    28  u32 span
+ *     data of the vectors, each aligned to 16 bytes; 16 zeros
+ *
+ * Encodings:
+ *
+ * - *raw*: the values as they are.
+ * - *constant*: all values have the bits of `base`. No data.
+ * - *frame* (integers): value `i` is `base + slope * i + code`, codes as bits (`bits.ts`).
+ * - *decimal* (floats): the value is `(base + code) / 10^places`, which gives back all its bits.
+ *
+ * Code 0 is NULL, so it costs nothing in a comparison with a range of codes or in a sum. The least other code is 1, the greatest is
+ * `span`. Floats that are no decimals of this kind also have code 0; they follow the codes as exceptions: u16 positions, zeros up to a
+ * multiple of 8, and the values.
+ *
+ * @see Afroozeh, Kuffó and Boncz, "ALP: Adaptive Lossless floating-Point Compression", SIGMOD 2023, for decimals
+ * @see Goldstein, Ramakrishnan and Shaft, "Compressing relations and indexes", ICDE 1998, for frames of reference
+ */
+import { assert } from "../../errors.ts";
+import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
+import { align } from "../bytes.ts";
+import type { SharedHeap } from "../heap.ts";
+import { bitsOf, packedBytes, VECTOR_ROWS } from "./bits.ts";
+import { FOUND, FOUND_BYTES, type Kernels, kernelsOf } from "./kernels.ts";
+
+const MAGIC = 0x444b4350; // "PCKD"
+const HEADER_BYTES = 32, VECTOR_HEADER_BYTES = 32, TAIL_BYTES = 16, ALIGN = 16;
+const RAW = 0, CONSTANT = 1, FRAME = 2, DECIMAL = 3;
+const INTEGERS = 0, FLOATS = 1;
+/** A chunk that shrinks by less is stored as it is, which costs no decoding. */
+const SHRINKS_TO = 0.9;
+
+const KINDS: Partial<Record<Layout, number>> = {
+  i8: INTEGERS,
+  i16: INTEGERS,
+  i32: INTEGERS,
+  i64: INTEGERS,
+  symbol: INTEGERS,
+  f32: FLOATS,
+  f64: FLOATS,
+};
+
+/** Codes have 32 bits, and code 0 is NULL. */
+const SPAN_MAX = 2 ** 32 - 1;
+/** Differences of values, as doubles, are exact up to this. */
+const DIFFERENCE_MAX = 2n ** 51n;
+/** 10^22 is the last power that a double has exactly. More places than 15 find no further values. */
+const POWERS = Array.from({ length: 16 }, (_, k) => 10 ** k);
+/** A vector with more stays raw: an exception costs as much time as several codes. */
+const EXCEPTIONS_MAX = VECTOR_ROWS / 32;
+const SAMPLES = 32;
+
+/** What the vectors of a chunk have in common. */
+interface ColumnForm {
+  kind: number;
+  /** Bytes a value. */
+  width: number;
+  /** NULL as one number of `width` bytes; for floats its bits. */
+  nullBits: bigint;
+}
+
+/** A vector's header, but for the offset of its data. */
+interface Vector {
+  encoding: number;
+  base: bigint;
+  slope: bigint;
+  codeBits: number;
+  places: number;
+  exceptions: number;
+  nulls: number;
+  span: number;
+}
+
+const PLAIN: Vector = { encoding: RAW, base: 0n, slope: 0n, codeBits: 0, places: 0, exceptions: 0, nulls: 0, span: 0 };
+
+// Memory for one vector, by offset: its codes, its integers (f64) or bits, positions of exceptions, and what kernels find.
+const CODES = 0;
+const INTEGERS_AT = CODES + 4 * VECTOR_ROWS;
+const POSITIONS = INTEGERS_AT + 8 * VECTOR_ROWS;
+const FOUND_AT = POSITIONS + 2 * EXCEPTIONS_MAX;
+/** Memory that a codec works in. */
+export const CODEC_BYTES = FOUND_AT + FOUND_BYTES;
+
+/** Encodes and decodes chunks. Each thread has its own, with `CODEC_BYTES` of the shared memory at `scratch`. */
+export class ChunkCodec {
+  private readonly kernels: Kernels;
+  private encoded = new Uint8Array(0);
+  private view = new DataView(this.encoded.buffer);
+  /** Decimal places of the last vector. */
+  private places: number | undefined;
+
+  constructor(private readonly heap: SharedHeap, readonly scratch: number) {
+    this.kernels = kernelsOf(heap.memory);
+  }
+
+  /**
+   * Encodes the values of a chunk in the shared memory. `nullWords`: the type's NULL. Returns undefined if they would not become clearly
+   * smaller. The result is valid until the next call.
+   */
+  encode(layout: Layout, nullWords: readonly number[], address: number, valueBytes: number): Uint8Array | undefined {
+    const kind = KINDS[layout], width = LAYOUT_WIDTH[layout];
+    if (kind === undefined || valueBytes === 0) return undefined;
+    const form: ColumnForm = { kind, width, nullBits: nullBitsOf(nullWords, width) };
+    const rowCount = valueBytes / width, vectors = Math.ceil(rowCount / VECTOR_ROWS);
+    this.grow(HEADER_BYTES + vectors * (VECTOR_HEADER_BYTES + ALIGN) + valueBytes + TAIL_BYTES);
+    this.encoded.fill(0, 0, HEADER_BYTES);
+    this.view.setUint32(0, MAGIC, true);
+    this.view.setUint8(4, width);
+    this.view.setUint8(5, kind);
+    this.view.setUint32(8, rowCount, true);
+    this.view.setBigInt64(16, form.nullBits, true);
+    this.places = undefined;
+    let at = HEADER_BYTES + vectors * VECTOR_HEADER_BYTES;
+    for (let k = 0; k < vectors; k++) {
+      const count = Math.min(VECTOR_ROWS, rowCount - k * VECTOR_ROWS);
+      const { vector, sizeBytes } = this.encodeVector(form, address + k * VECTOR_ROWS * width, count, at);
+      this.writeHeader(HEADER_BYTES + k * VECTOR_HEADER_BYTES, at, vector);
+      at += sizeBytes;
+    }
+    this.encoded.fill(0, at, at + TAIL_BYTES);
+    at += TAIL_BYTES;
+    return at < valueBytes * SHRINKS_TO ? this.encoded.subarray(0, at) : undefined;
+  }
+
+  private grow(sizeBytes: number): void {
+    if (this.encoded.length >= sizeBytes) return;
+    this.encoded = new Uint8Array(align(sizeBytes, 65_536));
+    this.view = new DataView(this.encoded.buffer);
+  }
+
+  /** Writes a vector's data to the result, from `at` on. */
+  private encodeVector(
+    form: ColumnForm,
+    address: number,
+    count: number,
+    at: number,
+  ): { vector: Vector; sizeBytes: number } {
+    const rawBytes = align(count * form.width, ALIGN);
+    const vector = this.choose(form, address, count);
+    const codesBytes = vector === undefined ? 0 : packedBytes(vector.codeBits);
+    const sizeBytes = vector === undefined
+      ? rawBytes
+      : align(codesBytes + exceptionBytes(vector.exceptions, form.width), ALIGN);
+    const { u8 } = this.heap;
+    if (vector === undefined || sizeBytes >= rawBytes) {
+      this.encoded.fill(0, at + rawBytes - ALIGN, at + rawBytes);
+      this.encoded.set(u8.subarray(address, address + count * form.width), at);
+      return { vector: PLAIN, sizeBytes: rawBytes };
+    }
+    if (vector.codeBits > 0) {
+      const codes = this.scratch + CODES, bits = this.scratch + INTEGERS_AT;
+      u8.fill(0, codes + 4 * count, codes + 4 * VECTOR_ROWS);
+      this.kernels.pack(vector.codeBits)(codes, bits);
+      this.encoded.set(u8.subarray(bits, bits + codesBytes), at);
+    }
+    if (vector.exceptions > 0) {
+      this.writeExceptions(vector.exceptions, form.width, address, at + codesBytes, at + sizeBytes);
+    }
+    return { vector, sizeBytes };
+  }
+
+  /** Finds the encoding of a vector and makes its codes. Returns undefined if it is to stay raw. */
+  private choose(form: ColumnForm, address: number, count: number): Vector | undefined {
+    if (form.kind === FLOATS) return this.chooseDecimals(form, address, count);
+    return form.width === 8 ? this.chooseWide(form, address, count) : this.chooseNarrow(form, address, count);
+  }
+
+  private chooseNarrow({ width, nullBits }: ColumnForm, address: number, count: number): Vector | undefined {
+    const { kernels, scratch } = this,
+      found = scratch + FOUND_AT,
+      nullValue = Number(BigInt.asIntN(8 * width, nullBits));
+    kernels.range(width)(address, count, nullValue, found);
+    const { min, max, nulls } = this.found();
+    if (nulls === count) return { ...PLAIN, encoding: CONSTANT, base: nullBits, nulls };
+    if (nulls === 0 && min === max) return { ...PLAIN, encoding: CONSTANT, base: min };
+    const base = min - 1n, span = Number(max - base);
+    if (span > SPAN_MAX) return undefined;
+    kernels.codes(width)(address, count, nullValue, Number(base), scratch + CODES);
+    return { ...PLAIN, encoding: FRAME, base, span, codeBits: bitsOf(span), nulls };
+  }
+
+  private chooseWide({ nullBits }: ColumnForm, address: number, count: number): Vector | undefined {
+    const { kernels, scratch } = this, found = scratch + FOUND_AT;
+    kernels.rangeWide(address, count, nullBits, found);
+    let { min, max } = this.found();
+    const { nulls } = this.found();
+    if (nulls === count) return { ...PLAIN, encoding: CONSTANT, base: nullBits, nulls };
+    if (nulls === 0 && min === max) return { ...PLAIN, encoding: CONSTANT, base: min };
+    if (max - min > DIFFERENCE_MAX) return undefined;
+    let slope = this.slope(count - nulls);
+    if (slope !== 0n) {
+      kernels.residualsWide(address, count, nullBits, slope, found);
+      const residuals = this.found();
+      if (spanBits(residuals.max - residuals.min) < spanBits(max - min)) ({ min, max } = residuals);
+      else slope = 0n;
+    }
+    const span = Number(max - min) + 1;
+    if (span > SPAN_MAX) return undefined;
+    const base = BigInt.asIntN(64, min - 1n);
+    kernels.codesWide(address, count, nullBits, base, slope, scratch + CODES);
+    return { ...PLAIN, encoding: FRAME, base, slope, span, codeBits: bitsOf(span), nulls };
+  }
+
+  private chooseDecimals({ width, nullBits }: ColumnForm, address: number, count: number): Vector | undefined {
+    const { kernels, scratch } = this, found = scratch + FOUND_AT;
+    const attempt = (places: number) =>
+      kernels.decimals(width)(
+        address,
+        count,
+        nullBits,
+        POWERS[places],
+        EXCEPTIONS_MAX,
+        scratch + INTEGERS_AT,
+        scratch + POSITIONS,
+        found,
+      ) !== 0;
+    let { places } = this;
+    if (places === undefined || !attempt(places)) {
+      places = this.placesOf(width, address, count);
+      // The samples may have missed values with more places.
+      const last = Math.min((places ?? 0) + 2, POWERS.length - 1);
+      while (places !== undefined && !attempt(places)) places = places < last ? places + 1 : undefined;
+      if (places === undefined) return undefined;
+      this.places = places;
+    }
+    const at = (scratch + FOUND_AT) / 8;
+    const min = this.heap.f64[at + FOUND.min / 8], max = this.heap.f64[at + FOUND.max / 8];
+    const { nulls, exceptions } = this.found();
+    if (nulls === count) return { ...PLAIN, encoding: CONSTANT, base: nullBits, nulls };
+    const base = min > max ? 0 : min - 1, span = min > max ? 0 : max - base;
+    if (span > SPAN_MAX) return undefined;
+    kernels.codesOfDecimals(scratch + INTEGERS_AT, count, base, scratch + CODES);
+    return { ...PLAIN, encoding: DECIMAL, base: BigInt(base), places, exceptions, nulls, span, codeBits: bitsOf(span) };
+  }
+
+  /** The least number of places that gives back nearly all of some values; undefined if there is none. */
+  private placesOf(width: number, address: number, count: number): number | undefined {
+    const values = width === 8 ? this.heap.f64 : this.heap.f32, from = address / width;
+    const round = width === 8 ? (value: number) => value : Math.fround;
+    const step = Math.max(1, Math.floor(count / SAMPLES));
+    let best: number | undefined, fewest = Infinity;
+    for (let places = 0; places < POWERS.length; places++) {
+      const power = POWERS[places];
+      let samples = 0, misses = 0;
+      for (let k = 0; k < count; k += step) {
+        const value = values[from + k];
+        if (value - value !== 0) continue; // NULL, or an exception
+        samples++;
+        if (round(Math.round(value * power) / power) !== value) misses++;
+      }
+      if (misses === 0) return places;
+      if (misses < fewest && misses <= samples / 16) {
+        fewest = misses;
+        best = places;
+      }
+    }
+    return best;
+  }
+
+  private found(): { min: bigint; max: bigint; nulls: number; exceptions: number } {
+    const { i64, i32 } = this.heap, at = this.scratch + FOUND_AT;
+    return {
+      min: i64[(at + FOUND.min) / 8],
+      max: i64[(at + FOUND.max) / 8],
+      nulls: i32[(at + FOUND.nulls) / 4],
+      exceptions: i32[(at + FOUND.exceptions) / 4],
+    };
+  }
+
+  /** Of the line through `known` values, in whole steps. */
+  private slope(known: number): bigint {
+    const { f64 } = this.heap, sum = (offset: number) => f64[(this.scratch + FOUND_AT + offset) / 8];
+    const indexes = sum(FOUND.indexes), spread = known * sum(FOUND.squares) - indexes * indexes;
+    if (spread === 0) return 0n;
+    return BigInt(Math.round((known * sum(FOUND.products) - indexes * sum(FOUND.differences)) / spread));
+  }
+
+  private writeHeader(at: number, offset: number, vector: Vector): void {
+    const { view } = this;
+    view.setBigInt64(at, vector.base, true);
+    view.setBigInt64(at + 8, vector.slope, true);
+    view.setUint32(at + 16, offset, true);
+    view.setUint8(at + 20, vector.encoding);
+    view.setUint8(at + 21, vector.codeBits);
+    view.setUint8(at + 22, vector.places);
+    view.setUint8(at + 23, 0);
+    view.setUint16(at + 24, vector.exceptions, true);
+    view.setUint16(at + 26, vector.nulls, true);
+    view.setUint32(at + 28, vector.span, true);
+  }
+
+  private writeExceptions(count: number, width: number, address: number, at: number, end: number): void {
+    const { u8 } = this.heap, positions = this.scratch + POSITIONS;
+    this.encoded.fill(0, at, end);
+    this.encoded.set(u8.subarray(positions, positions + 2 * count), at);
+    let out = at + align(2 * count, 8);
+    for (let k = 0; k < count; k++, out += width) {
+      const from = address + this.view.getUint16(at + 2 * k, true) * width;
+      this.encoded.set(u8.subarray(from, from + width), out);
+    }
+  }
+
+  /** Decodes a chunk that `encode` has made, to values in the shared memory. */
+  decode(bytes: Uint8Array, address: number, valueBytes: number): void {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    assert(view.getUint32(0, true) === MAGIC, "an encoded chunk begins with its magic");
+    const form: ColumnForm = { width: view.getUint8(4), kind: view.getUint8(5), nullBits: view.getBigInt64(16, true) };
+    const rowCount = view.getUint32(8, true);
+    assert(rowCount * form.width === valueBytes, "an encoded chunk has as many rows as its segment");
+    for (let k = 0, from = 0; from < rowCount; k++, from += VECTOR_ROWS) {
+      const header = HEADER_BYTES + k * VECTOR_HEADER_BYTES, count = Math.min(VECTOR_ROWS, rowCount - from);
+      this.decodeVector(bytes, view, header, form, address + from * form.width, count);
+    }
+  }
+
+  private decodeVector(
+    bytes: Uint8Array,
+    view: DataView,
+    header: number,
+    { width, nullBits }: ColumnForm,
+    address: number,
+    count: number,
+  ): void {
+    const { kernels, scratch } = this, { u8 } = this.heap;
+    const offset = view.getUint32(header + 16, true), encoding = view.getUint8(header + 20);
+    if (encoding === RAW) {
+      u8.set(bytes.subarray(offset, offset + count * width), address);
+      return;
+    }
+    if (encoding === CONSTANT) {
+      u8.set(bytes.subarray(header, header + width), address);
+      // Each copy doubles what is filled.
+      for (let filled = width, end = count * width; filled < end; filled *= 2) {
+        u8.copyWithin(address + filled, address, address + Math.min(filled, end - filled));
+      }
+      return;
+    }
+    const codeBits = view.getUint8(header + 21), codesBytes = packedBytes(codeBits);
+    const codes = scratch + CODES, bits = scratch + INTEGERS_AT;
+    if (codeBits > 0) {
+      u8.set(bytes.subarray(offset, offset + codesBytes), bits);
+      kernels.unpack(codeBits)(bits, codes);
+    } else u8.fill(0, codes, codes + 4 * count);
+    const base = view.getBigInt64(header, true);
+    if (encoding === DECIMAL) {
+      const power = POWERS[view.getUint8(header + 22)];
+      kernels.decodeDecimals(width)(address, count, nullBits, Number(base), power, codes);
+      this.readExceptions(bytes, view, offset + codesBytes, view.getUint16(header + 24, true), address, width);
+      return;
+    }
+    assert(encoding === FRAME, "the encoding of a vector is known");
+    const slope = view.getBigInt64(header + 8, true);
+    if (width === 8) kernels.decodeWide(address, count, nullBits, base, slope, codes);
+    else kernels.decode(width)(address, count, Number(BigInt.asIntN(32, nullBits)), Number(base), codes);
+  }
+
+  private readExceptions(
+    bytes: Uint8Array,
+    view: DataView,
+    at: number,
+    count: number,
+    address: number,
+    width: number,
+  ): void {
+    let from = at + align(2 * count, 8);
+    for (let k = 0; k < count; k++, from += width) {
+      this.heap.u8.set(bytes.subarray(from, from + width), address + view.getUint16(at + 2 * k, true) * width);
+    }
+  }
+}
+
+function nullBitsOf(words: readonly number[], width: number): bigint {
+  return width === 8 ? (BigInt(words[1]) << 32n) + BigInt(words[0] >>> 0) : BigInt.asUintN(8 * width, BigInt(words[0]));
+}
+
+/** Bytes of the positions, aligned to 8, and of the values of exceptions. */
+function exceptionBytes(count: number, width: number): number {
+  return align(2 * count, 8) + width * count;
+}
+
+function spanBits(difference: bigint): number {
+  return difference >= SPAN_MAX ? 64 : bitsOf(Number(difference) + 1);
+}

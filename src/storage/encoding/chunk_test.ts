@@ -1,0 +1,120 @@
+import fc from "fast-check";
+import { equal, ok } from "node:assert/strict";
+import { ARRAY_CONSTRUCTOR, type Layout, LAYOUT_WIDTH, typeOf } from "../../types/mod.ts";
+import { createHeap } from "../heap.ts";
+import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
+
+const TYPES: Partial<Record<Layout, string>> = {
+  i8: "BYTE",
+  i16: "SHORT",
+  i32: "INT",
+  i64: "LONG",
+  symbol: "SYMBOL",
+  f32: "FLOAT",
+  f64: "DOUBLE",
+};
+
+const heap = createHeap(16 << 20);
+const codec = new ChunkCodec(heap, heap.allocate(CODEC_BYTES, "other"));
+const SOURCE = heap.allocate(1 << 20, "other"), TARGET = heap.allocate(1 << 20, "other");
+
+/** Encodes and decodes the bytes. Returns the encoded size, or undefined if they were not encoded. */
+function roundTrip(layout: Layout, values: Uint8Array): number | undefined {
+  heap.u8.set(values, SOURCE);
+  const encoded = codec.encode(layout, typeOf(TYPES[layout]!).nullWords, SOURCE, values.length)?.slice();
+  if (encoded === undefined) return undefined;
+  heap.u8.fill(0xaa, TARGET, TARGET + values.length + 1);
+  codec.decode(encoded, TARGET, values.length);
+  const decoded = heap.u8.subarray(TARGET, TARGET + values.length);
+  for (let k = 0; k < values.length; k++) {
+    if (decoded[k] !== values[k]) throw new Error(`${layout}: byte ${k} is ${decoded[k]} instead of ${values[k]}`);
+  }
+  equal(heap.u8[TARGET + values.length], 0xaa, "nothing behind the values is written");
+  return encoded.length;
+}
+
+function bytesOf(array: ArrayBufferView): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
+
+/** Values of a layout as bits, from a generator of whole numbers and of what else may stand in a column. */
+function valuesOf(layout: Layout): fc.Arbitrary<Uint8Array> {
+  const width = LAYOUT_WIDTH[layout], array = ARRAY_CONSTRUCTOR[layout];
+  const nulls = new Int32Array([...typeOf(TYPES[layout]!).nullWords, 0]);
+  const isFloat = layout === "f32" || layout === "f64", isWide = layout === "i64";
+  const odd = isFloat
+    ? [NaN, -NaN, Infinity, -Infinity, -0, 0, 5e-324, 1.7976931348623157e308, 0.1, 1 / 3, 2 ** 53 + 2]
+    : isWide
+    ? [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n), -(2n ** 63n) + 1n, 2n ** 32n, -(2n ** 32n) - 1n]
+    : [0, -1, 127, -128, 32767, -32768, 2147483647, -2147483648, -2147483647];
+  return fc.record({
+    rows: fc.oneof(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1000, max: 3100 })),
+    seed: fc.nat(),
+    start: fc.integer({ min: -(2 ** 31), max: 2 ** 31 }),
+    range: fc.constantFrom(0, 1, 2, 200, 70_000, 2 ** 31, 2 ** 32, 2 ** 40),
+    slope: fc.constantFrom(0, 1, -7, 1000, 2 ** 33),
+    places: fc.constantFrom(1, 10, 100, 1e5, 1e12),
+    oddShare: fc.constantFrom(0, 0.001, 0.01, 0.2, 1),
+    nullShare: fc.constantFrom(0, 0.01, 0.5, 1),
+  }).map(({ rows, seed, start, range, slope, places, oddShare, nullShare }) => {
+    const bytes = new Uint8Array(rows * width), out = new array(bytes.buffer as ArrayBuffer);
+    const random = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32;
+    for (let row = 0; row < rows; row++) {
+      const whole = start + slope * row + Math.floor(random() * range);
+      const isOdd = random() < oddShare;
+      const plain = isFloat ? whole / places : isWide ? BigInt(whole) : whole;
+      out[row] = isOdd ? odd[Math.floor(random() * odd.length)] : plain;
+      if (random() < nullShare) bytes.set(bytesOf(nulls).subarray(0, width), row * width);
+    }
+    return bytes;
+  });
+}
+
+for (const layout of Object.keys(TYPES) as Layout[]) {
+  Deno.test(`${layout}: any values come back with all their bits`, () => {
+    let encoded = 0;
+    fc.assert(
+      fc.property(valuesOf(layout), (values) => {
+        if (roundTrip(layout, values) !== undefined) encoded++;
+      }),
+      { numRuns: 400 },
+    );
+    ok(encoded > 40, `only ${encoded} of 400 chunks were encoded`);
+  });
+}
+
+Deno.test("floats with other NaNs, negative zero and infinities among decimals keep their bits", () => {
+  const values = Float64Array.from({ length: 65_536 }, (_, k) => k / 100);
+  const bits = new Int32Array(values.buffer);
+  for (let k = 0; k < values.length; k += 500) values[k] = [NaN, Infinity, -Infinity, -0, 1 / 3][(k / 500) % 5];
+  bits[2 * 501 + 1] = 0x7ff80000 | 1; // another NaN
+  bits[2 * 502 + 1] = -0x80000; // a negative NaN
+  ok(roundTrip("f64", bytesOf(values))! < 0.3 * values.byteLength);
+});
+
+Deno.test("columns of trades take the expected number of bits a value", () => {
+  const rows = 65_536;
+  const sizes = {
+    prices: roundTrip("f64", bytesOf(Float64Array.from({ length: rows }, (_, k) => ((k * 7919) % 100_003) / 100))),
+    symbols: roundTrip("symbol", bytesOf(Int32Array.from({ length: rows }, (_, k) => (k * 31) % 100))),
+    times: roundTrip(
+      "i64",
+      bytesOf(
+        BigInt64Array.from({ length: rows }, (_, k) => 1_704_067_200_000_000n + BigInt(k * 1000 + (k * 17) % 900)),
+      ),
+    ),
+    constant: roundTrip("i32", bytesOf(new Int32Array(rows).fill(7))),
+  };
+  const headers = 32 + 64 * 32 + 16;
+  equal(sizes.prices, headers + rows * 17 / 8);
+  equal(sizes.symbols, headers + rows * 7 / 8);
+  equal(sizes.times, headers + rows * 10 / 8);
+  equal(sizes.constant, headers);
+});
+
+Deno.test("values that do not become smaller are not encoded, nor are texts and wide values", () => {
+  const random = crypto.getRandomValues(new Uint8Array(65_536));
+  for (const layout of ["i8", "i16", "i32", "i64", "f32", "f64"] as const) equal(roundTrip(layout, random), undefined);
+  equal(codec.encode("text", [0, -1], SOURCE, 65_536), undefined);
+  equal(codec.encode("i128", [0, 0], SOURCE, 65_536), undefined);
+});
