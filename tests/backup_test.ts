@@ -69,7 +69,7 @@ Deno.test("BACKUP DATABASE during writes: a start on the backup has every row ac
   const backup = await server.exec("backup database to 'nightly'");
   assert.deepEqual([backup.ddl, backup.error], ["OK", undefined]);
   const again = await server.exec("backup database to 'nightly'");
-  assert.match(again.error!, /there is a backup called nightly/);
+  assert.match(again.error!, /a backup called nightly already exists/);
   assert.equal(again.position, "backup database to ".length);
   assert.equal((await server.exec("backup database to '../x'")).position, "backup database to ".length);
   assert.match((await server.exec("backup table w0")).error!, /not supported/);
@@ -90,7 +90,7 @@ Deno.test("CHECKPOINT CREATE holds the files for a plain copy until CHECKPOINT R
   assert.deepEqual((await server.exec("select in_progress from checkpoint_status()")).dataset, [[false]]);
   assert.equal((await server.exec("checkpoint create")).ddl, "OK");
   const second = await server.exec("checkpoint create");
-  assert.match(second.error!, /one is open/);
+  assert.match(second.error!, /one is already open/);
   assert.equal(second.position, 0);
   assert.deepEqual((await server.exec("select in_progress from checkpoint_status()")).dataset, [[true]]);
   // Checkpoints would be due before and during the copy, which is made file by file with pauses.

@@ -109,7 +109,7 @@ Deno.test("the administrator's password is reset on a stopped root, and the audi
     assert.match(await reset(root, "new one"), /^1 sundial: .*in use by another process/);
     await server.stop();
   }
-  assert.match(await reset(root, "new one"), /^0 admin has the new password/);
+  assert.match(await reset(root, "new one"), /^0 from the next start, admin has the new password/);
   {
     await using server = await startProtected({}, { root });
     assert.equal((await server.sql("select 1")).status, 401);
@@ -118,7 +118,7 @@ Deno.test("the administrator's password is reset on a stopped root, and the audi
     assert.match(server.output(), / A audit the password of admin was set by reset-admin-password at 20/);
     await server.stop();
   }
-  assert.match(await reset(root, ""), /^0 the password of admin is that of acl\.admin\.password/);
+  assert.match(await reset(root, ""), /^0 from the next start, the password of admin is acl\.admin\.password/);
   await using server = await startProtected({}, { root });
   assert.equal((await server.sql("select 1")).status, 200);
   await server.stop();

@@ -68,7 +68,7 @@ Deno.test("a dashboard is unchanged by export and import; other files are refuse
     [fileTextOf("x", { ...definition, range: { last: "1'm" } }), /^range/],
     [
       fileTextOf("x", { ...definition, variables: [text("from", "")] }),
-      /^variables\[0\]: @from is the dashboard's own/,
+      /^variables\[0\]: @from is defined by the dashboard/,
     ],
     [fileTextOf("x", { ...definition, panels: [{ ...panel, id: 1, width: 5 }] }), /^panels\[0\]/],
   ];
