@@ -46,7 +46,9 @@ export class Progress {
     };
     try {
       const answer = await execute();
-      if (answer.kind === "rows") return { ...answer, chunks: watched(answer.chunks, end) };
+      if (answer.kind === "rows" && answer.ready === undefined) {
+        return { ...answer, chunks: watched(answer.chunks, end) };
+      }
       end();
       return answer;
     } catch (error) {

@@ -22,7 +22,11 @@ const refused: { key: string; set: Record<string, string>; why: RegExp }[] = [
   { key: "acl.oidc.host", set: { "acl.oidc.host": "" }, why: /found an empty value.*acl\.oidc\.configuration\.url/ },
   { key: "acl.oidc.host", set: { "acl.oidc.host": "a b" }, why: /expected a host/ },
   { key: "acl.oidc.host", set: { "acl.oidc.host": "id.example.org/x" }, why: /expected a host/ },
-  { key: "acl.oidc.scope", set: { "acl.oidc.scope": "profile openidx" }, why: /"profile openidx", expected openid/ },
+  {
+    key: "acl.oidc.scope",
+    set: { "acl.oidc.scope": "profile openidx" },
+    why: /found "profile openidx", expected scopes that include openid/,
+  },
   { key: "acl.oidc.http.timeout", set: { "acl.oidc.http.timeout": "0" }, why: /found 0/ },
   { key: "acl.oidc.tls.enabled", set: { "acl.oidc.tls.enabled": "false" }, why: /https/ },
   {
