@@ -151,8 +151,8 @@ Deno.test("statements about the session", async (t) => {
     const refused: [sql: string, position: number, error: RegExp][] = [
       ["savepoint s", -1, /SAVEPOINT can only be used in a transaction/],
       ["rollback to s", -1, /ROLLBACK TO can only be used in a transaction/],
-      ["deallocate s", 11, /no prepared statement "s"/],
-      ["close c", 6, /no portal "c"/],
+      ["deallocate s", 11, /prepared statement "s" does not exist/],
+      ["close c", 6, /portal "c" does not exist/],
       ["set x 5", 6, /found 5/],
     ];
     for (const [sql, position, error] of refused) {

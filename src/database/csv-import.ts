@@ -94,14 +94,14 @@ export class CsvImport {
     const { delimiter, forceHeader, linesMax, overwrite } = this.options;
     const knownNames = overwrite ? undefined : found?.columns.map(({ name }) => name);
     const options = { delimiter, forceHeader, linesMax, isWhole: !isContinued, knownNames };
-    return await this.core.scheduler.task("csvAnalysis", { body: bytes, options }, [bytes.buffer]) as {
+    return await this.core.scheduler.task("csvAnalysis", options, bytes) as {
       analysis: Analysis | string;
       body: Uint8Array<ArrayBuffer>;
     };
   }
 
   private async parse(body: Uint8Array<ArrayBuffer>, from: number, options: ParseOptions): Promise<ParsedPiece> {
-    return await this.core.scheduler.task("csv", { body, from, options }, [body.buffer]) as ParsedPiece;
+    return await this.core.scheduler.task("csv", { from, options }, body) as ParsedPiece;
   }
 
   /** Chooses the target of the rows, and what the report says about the table. */

@@ -133,7 +133,7 @@ export class Ingest {
 
   private async parse(body: Uint8Array, options: ParseOptions, pending: Pending): Promise<ParsedLines> {
     if (body.length <= DIRECT_TEXT_BYTES_MAX) return parseLines(body, options);
-    const task = this.core.scheduler.task("lines", { body, options }, [body.buffer as ArrayBuffer]);
+    const task = this.core.scheduler.task("lines", options, body);
     const parsed = await task as ParsedLines;
     pending.buffers.push(...buffersOf(parsed.tables));
     return parsed;

@@ -55,10 +55,10 @@ export interface RunningQuery {
 export interface Scheduler {
   run(order: QueryOrder, output: unknown): RunningQuery;
   /**
-   * Runs a named task of the entry module on a worker; `transfer` buffers are moved. Tasks are short and do not wait
+   * Runs a named task of the entry module on a worker. The buffer of `body` is moved. Tasks are short and do not wait
    * for queries.
    */
-  task(name: string, payload: unknown, transfer?: ArrayBuffer[]): Promise<unknown>;
+  task(name: string, payload: unknown, body?: Uint8Array): Promise<unknown>;
   /** For tests: throws an error at the top of a worker that leads a query, or of any worker. */
   crash(text: string): void;
   /** Cancels running queries and ends the workers. */
@@ -80,6 +80,10 @@ export interface WorkerStart {
 export interface PostedTask {
   name: string;
   payload: unknown;
+  /** Bare, with the place of the body in it: the synchronous receive walks through views value by value. */
+  buffer?: ArrayBuffer;
+  at?: number;
+  length?: number;
 }
 
 /** Messages from a worker to main. Whole small results and errors are in shared memory instead. */
@@ -352,12 +356,14 @@ class WorkerScheduler implements Scheduler {
     this.next();
   }
 
-  task(name: string, payload: unknown, transfer: ArrayBuffer[] = []): Promise<unknown> {
+  task(name: string, payload: unknown, body?: Uint8Array): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.enqueue({
         isTask: true,
         start: ({ index, port }) => {
-          port.postMessage({ name, payload } satisfies PostedTask, transfer);
+          const buffer = body?.buffer as ArrayBuffer | undefined;
+          const posted: PostedTask = { name, payload, buffer, at: body?.byteOffset, length: body?.length };
+          port.postMessage(posted, buffer === undefined ? [] : [buffer]);
           this.mailboxes.post(index, MAIL.task);
         },
         onMessage: (message) => {

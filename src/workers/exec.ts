@@ -326,18 +326,19 @@ function post({ request }: Lead, { bytes, rows }: Piece): void {
   tell({ type: "chunk", bytes, rows }, [bytes.buffer as ArrayBuffer]);
 }
 
-const TASKS: Record<string, (payload: unknown) => { value: unknown; transfer: Transferable[] }> = {
-  lines: (payload) => {
-    const { body, options } = payload as { body: Uint8Array; options: ParseOptions };
-    const value = parseLines(body, options);
+const TASKS: Record<string, (payload: unknown, body: Uint8Array) => { value: unknown; transfer: Transferable[] }> = {
+  lines: (options, body) => {
+    const value = parseLines(body, options as ParseOptions);
     return { value, transfer: [body.buffer as ArrayBuffer, ...buffersOf(value.tables)] };
   },
-  csvAnalysis: (payload) => {
-    const { body, options } = payload as { body: Uint8Array; options: AnalysisOptions };
-    return { value: { analysis: analyse(body, options), body }, transfer: [body.buffer as ArrayBuffer] };
+  csvAnalysis: (options, body) => {
+    return {
+      value: { analysis: analyse(body, options as AnalysisOptions), body },
+      transfer: [body.buffer as ArrayBuffer],
+    };
   },
-  csv: (payload) => {
-    const { body, from, options } = payload as { body: Uint8Array; from: number; options: CsvOptions };
+  csv: (payload, body) => {
+    const { from, options } = payload as { from: number; options: CsvOptions };
     const { columns, doneBytes, ...parsed } = parseCsv(body.subarray(from), options);
     const packed = packAppendBatch({ rowCount: parsed.rowCount, columns });
     const value = { ...parsed, packed, doneBytes: doneBytes + from, body };
@@ -345,9 +346,9 @@ const TASKS: Record<string, (payload: unknown) => { value: unknown; transfer: Tr
   },
 };
 
-function runTask({ name, payload }: PostedTask): void {
+function runTask({ name, payload, buffer, at, length }: PostedTask): void {
   try {
-    const { value, transfer } = TASKS[name](payload);
+    const { value, transfer } = TASKS[name](payload, new Uint8Array(buffer!, at, length));
     tell({ type: "result", value }, transfer);
   } catch (error) {
     tell({ type: "failed", error: postedError(error) });
