@@ -36,7 +36,7 @@ import { TableLocks } from "./locks.ts";
 import { Progress } from "./progress.ts";
 import { DatabaseSession } from "./session.ts";
 import { factsOf, type Planning, StatementCache } from "./statements.ts";
-import { forPlanner, marksOf } from "./sources.ts";
+import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";
 
 /** Limit of compiled statements cached for a transaction that has changed definitions. */
@@ -121,7 +121,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
           return { rowCount, timestampMin, timestampMax };
         }
         case "marks":
-          return forPlanner(marksOf(question.scans, tables));
+          return marksOf(question.scans, tables);
         case "metadata":
           return resolveMetadata(question.node, { ...core, catalogue: tables }, asker);
         case "call":

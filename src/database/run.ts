@@ -28,7 +28,7 @@ import type { OutputOptions } from "./output.ts";
 import { resolveMetadata } from "./metadata.ts";
 import type { StatementOrder, WaitOptions } from "./planner.ts";
 import { planOfRun, plansOf } from "./planning.ts";
-import { forPlanner, marksOf, resolveSources, scansOf } from "./sources.ts";
+import { marksOf, resolveSources, scansOf } from "./sources.ts";
 import { factsOf, type Statement, type StatementCache } from "./statements.ts";
 import { notInTransaction, type Transaction } from "./transaction.ts";
 
@@ -264,7 +264,7 @@ export class Run implements StatementRun {
     if (plan === undefined || !isPacked(plan)) {
       return explainNodes(statement as BoundStatement, { sources, catalogue, statistics });
     }
-    const details = { ...forPlanner(marksOf(plan.scans, catalogue, sources)), statistics };
+    const details = { ...marksOf(plan.scans, catalogue, sources), statistics };
     return await planner.analysis(this.statement.text, { statement, details }, this.waitOptions);
   }
 

@@ -25,7 +25,7 @@ function sourcesOf(scans: ScanReading[], catalogue: Catalogue): ScanSource[] {
   return sources;
 }
 
-/** The descriptions of the scans for EXPLAIN, and their sources, by id. */
+/** The descriptions of the scans for EXPLAIN, and their sources, by id, in a form that can be posted to the planner. */
 export function marksOf(
   scans: ScanReading[],
   catalogue: Catalogue,
@@ -33,11 +33,6 @@ export function marksOf(
 ): { marks: string[][]; sources: ScanSource[] } {
   const marks: string[][] = [];
   for (const scan of scans) marks[scan.id] = scanMarks(scan, { sources, catalogue });
-  return { marks, sources };
-}
-
-/** Sources that can be posted to the planner, which reads no data. */
-export function forPlanner({ marks, sources }: { marks: string[][]; sources: ScanSource[] }) {
   return { marks, sources: sources.map((source) => ({ ...source, segments: [...source.segments] })) };
 }
 
