@@ -8,7 +8,7 @@ import pg from "pg";
 import { parseArgs } from "node:util";
 import type { HealthAnswer } from "../tests/fuzz/watched.ts";
 import { startServer } from "../tests/server.ts";
-import { describeMachine, median, percentile, table } from "./report.ts";
+import { describeMachine, median, percentile, residentBytes, table } from "./report.ts";
 
 const { values: options } = parseArgs({
   options: { connections: { type: "string", default: "500" }, seconds: { type: "string", default: "60" } },
@@ -51,11 +51,7 @@ await run(
   "create table trades as (select timestamp_sequence('2024-01-01', 100000) timestamp, rnd_symbol('S1','S2','S3','S4','S5','S6','S7') symbol, rnd_double() price from long_sequence(2000000)) timestamp(timestamp) partition by day",
 );
 await run("create table written (who symbol, n long, timestamp timestamp) timestamp(timestamp) partition by day");
-const resident = (field: string) =>
-  Math.round(
-    Number(new RegExp(`${field}:\\s+(\\d+)`).exec(Deno.readTextFileSync(`/proc/${server.process.pid}/status`))![1]) /
-      1024,
-  );
+const resident = (field: "VmRSS" | "VmHWM") => Math.round(residentBytes(server.process.pid, field) / 2 ** 20);
 const residentBefore = resident("VmRSS");
 const health = new Worker(import.meta.resolve("../tests/fuzz/health-probe.ts"), { type: "module" });
 health.postMessage(`http://127.0.0.1:${server.minPort}/status`);

@@ -8,7 +8,7 @@ import { startServer } from "../tests/server.ts";
 import type { Order, Result } from "./latency-client.ts";
 import { startQuestDb } from "./questdb.ts";
 import { median, table } from "./report.ts";
-import { writeTradesParquet } from "./trades.ts";
+import { CREATE_TRADES, TRADES_FILE, writeTradesParquet } from "./trades.ts";
 
 export interface LatencyOptions {
   rows: number;
@@ -54,7 +54,7 @@ interface Target extends AsyncDisposable {
 }
 
 export async function latencySuite(work: string, options: LatencyOptions): Promise<void> {
-  const file = `${work}/trades10m.parquet`;
+  const file = `${work}/${TRADES_FILE}`;
   await Deno.mkdir(work, { recursive: true });
   if (!await exists(file)) await writeTradesParquet(options.rows, file);
   await using targets = new AsyncDisposableStack();
@@ -130,17 +130,13 @@ async function exists(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
 }
 
-/** QuestDB reads the timestamps of the file as LONG. */
-const CREATE =
-  "create table trades as (select timestamp::timestamp timestamp, symbol::symbol symbol, side::symbol side, price, amount, trader from read_parquet('trades10m.parquet')) timestamp(timestamp) partition by day";
-
 async function sundial(work: string, file: string): Promise<Target> {
   const root = `${work}/sundial`, isNew = !await exists(root);
   await Deno.mkdir(`${root}/import`, { recursive: true });
   const server = await startServer({ root, env: { SVC_PG_AUTH_METHOD: "password" } });
   if (isNew) {
-    await Deno.copyFile(file, `${root}/import/trades10m.parquet`);
-    const { error } = await server.exec(CREATE);
+    await Deno.copyFile(file, `${root}/import/${TRADES_FILE}`);
+    const { error } = await server.exec(CREATE_TRADES);
     if (error) throw new Error(error);
   }
   return {
@@ -163,7 +159,7 @@ async function questdb(work: string, _file: string, { questdb: jar }: LatencyOpt
   const root = `${work}/questdb`, isNew = !await exists(root);
   const server = await startQuestDb({ jar, root, importDirectory: work });
   if (isNew) {
-    const { error } = await server.exec(CREATE);
+    const { error } = await server.exec(CREATE_TRADES);
     if (error) throw new Error(`QuestDB: ${error}`);
   }
   const { pid, httpPort, pgPort } = server;

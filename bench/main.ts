@@ -12,7 +12,7 @@ import { describeMachine, geometricMean, median, table } from "./report.ts";
 import { sameRows } from "./answers.ts";
 import { JOIN_QUERIES, JOIN_TABLES } from "./joins.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";
-import { writeTradesParquet } from "./trades.ts";
+import { CREATE_TRADES, TRADES_FILE, writeTradesParquet } from "./trades.ts";
 import { Duck } from "./duckdb.ts";
 import { boundsSuite } from "./bounds.ts";
 import { ingestSuite } from "./ingest.ts";
@@ -59,7 +59,7 @@ try {
 async function querySuite(): Promise<void> {
   const root = `${work}/queries`;
   await Deno.mkdir(`${root}/import`, { recursive: true });
-  const file = `${root}/import/trades10m.parquet`;
+  const file = `${root}/import/${TRADES_FILE}`;
   await writeTradesParquet(rowCount, file);
   const passes: { title: string; env: Record<string, string> }[] = [
     { title: "pool larger than the data", env: {} },
@@ -82,7 +82,7 @@ async function querySuite(): Promise<void> {
 async function joinSuite(): Promise<void> {
   const root = `${work}/joins`;
   await Deno.mkdir(`${root}/import`, { recursive: true });
-  const file = `${root}/import/trades10m.parquet`;
+  const file = `${root}/import/${TRADES_FILE}`;
   await writeTradesParquet(rowCount, file);
   using duck = await Duck.open(`${work}/duck.db`);
   await using server = await startServer({ root, env: { SVC_QUERY_TIMEOUT: "10m" } });
@@ -97,9 +97,7 @@ async function joinSuite(): Promise<void> {
 
 async function load(server: TestServer, duck: Duck, file: string): Promise<void> {
   let start = performance.now();
-  const created = await server.exec(
-    `create table trades as (select timestamp, symbol::symbol symbol, side::symbol side, price, amount, trader from read_parquet('trades10m.parquet')) timestamp(timestamp) partition by day`,
-  );
+  const created = await server.exec(CREATE_TRADES);
   if (created.error) throw new Error(`CREATE TABLE AS failed: ${created.error}`);
   const ours = performance.now() - start;
   start = performance.now();

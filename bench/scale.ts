@@ -7,8 +7,8 @@ import { sameRows } from "./answers.ts";
 import { Duck } from "./duckdb.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";
 import { startQuestDb } from "./questdb.ts";
-import { geometricMean, median, table } from "./report.ts";
-import { writeTradesParquet } from "./trades.ts";
+import { geometricMean, median, residentBytes, table } from "./report.ts";
+import { CREATE_TRADES, TRADES_FILE, writeTradesParquet } from "./trades.ts";
 
 export interface ScaleOptions {
   /** Numbers of rows, ascending. */
@@ -38,10 +38,6 @@ interface Peer extends AsyncDisposable {
   memory(): { now: number; peak: number };
 }
 
-const FILE = "trades.parquet";
-/** QuestDB reads the timestamps of the file as LONG. */
-const CREATE =
-  `create table trades as (select timestamp::timestamp timestamp, symbol::symbol symbol, side::symbol side, price, amount, trader from read_parquet('${FILE}')) timestamp(timestamp) partition by day`;
 const GIB = 2 ** 30;
 
 export async function scaleSuite(work: string, options: ScaleOptions): Promise<void> {
@@ -50,14 +46,14 @@ export async function scaleSuite(work: string, options: ScaleOptions): Promise<v
     const root = `${work}/${rowCount}`;
     const importDirectory = `${root}/sundial/import`;
     await Deno.mkdir(importDirectory, { recursive: true });
-    await writeTradesParquet(rowCount, `${importDirectory}/${FILE}`);
+    await writeTradesParquet(rowCount, `${importDirectory}/${TRADES_FILE}`);
     await using stack = new AsyncDisposableStack();
     const peers: Peer[] = [];
     for (const start of [sundial, duckdb, questdb]) {
       const peer = await start({ ...options, rowCount, root, importDirectory });
       if (peer !== undefined) peers.push(stack.use(peer));
     }
-    await Deno.remove(`${importDirectory}/${FILE}`);
+    await Deno.remove(`${importDirectory}/${TRADES_FILE}`);
     console.log(`\n${rowCount} trades, ${options.memoryGiB} GiB for each`);
     for (const { name, loadMs } of peers) {
       console.log(`load from Parquet, ${name}: ${(rowCount / loadMs / 1000).toFixed(2)}M rows/s`);
@@ -147,7 +143,7 @@ async function sundial({ root, memoryGiB }: Place): Promise<Peer> {
     if (error) throw new Error(error);
     return dataset ?? [];
   };
-  const loadMs = await timed(() => exec(CREATE));
+  const loadMs = await timed(() => exec(CREATE_TRADES));
   return {
     name: "Sundial",
     loadMs,
@@ -162,7 +158,7 @@ async function duckdb({ root, importDirectory, memoryGiB }: Place): Promise<Peer
   const duck = await Duck.open(`${root}/duck.db`);
   await duck.run(`set memory_limit = '${memoryGiB}GiB'`);
   const loadMs = await timed(async () => {
-    await duck.run(`create table trades as select * from read_parquet('${importDirectory}/${FILE}')`);
+    await duck.run(`create table trades as select * from read_parquet('${importDirectory}/${TRADES_FILE}')`);
     await duck.run("checkpoint");
   });
   return {
@@ -188,7 +184,7 @@ async function questdb({ rowCount, root, importDirectory, memoryGiB, questdb }: 
     return dataset ?? [];
   };
   const loadMs = await timed(async () => {
-    await exec(CREATE);
+    await exec(CREATE_TRADES);
     // The rows are in its log and become visible later.
     while ((await exec("select count() from trades"))[0][0] !== rowCount) {
       await new Promise((done) => setTimeout(done, 50));
@@ -210,11 +206,5 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 function memoryOf(pid: number): { now: number; peak: number } {
-  try {
-    const status = Deno.readTextFileSync(`/proc/${pid}/status`);
-    const bytes = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)![1]) * 1024;
-    return { now: bytes("VmRSS"), peak: bytes("VmHWM") };
-  } catch {
-    return { now: NaN, peak: NaN };
-  }
+  return { now: residentBytes(pid), peak: residentBytes(pid, "VmHWM") };
 }

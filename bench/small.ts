@@ -1,6 +1,6 @@
 /** Measures the throughput of the largest answer, and the start. */
 import { startServer } from "../tests/server.ts";
-import { median } from "./report.ts";
+import { median, residentBytes } from "./report.ts";
 
 export async function exportSuite(work: string): Promise<void> {
   await using server = await startServer({ root: `${work}/export` });
@@ -39,12 +39,4 @@ export async function startSuite(work: string): Promise<void> {
       (rss / 2 ** 20).toFixed(0)
     } MiB`,
   );
-}
-
-function residentBytes(pid: number): number {
-  try {
-    return Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))?.[1] ?? 0) * 1024;
-  } catch {
-    return 0; // not Linux
-  }
 }

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { startServer, type TestServer } from "../tests/server.ts";
-import { describeMachine, median, percentile } from "./report.ts";
+import { describeMachine, median, percentile, residentBytes } from "./report.ts";
 
 const { values: options } = parseArgs({ options: { tables: { type: "string", default: "10000" } } });
 const tableCount = Number(options.tables);
@@ -16,8 +16,7 @@ const REST_MS = 15_000;
 const seconds = (sinceMs: number) => `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
 
 function resident(server: TestServer): string {
-  const status = Deno.readTextFileSync(`/proc/${server.process.pid}/status`);
-  return `${Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024)} MiB resident`;
+  return `${Math.round(residentBytes(server.process.pid) / 2 ** 20)} MiB resident`;
 }
 
 async function exec(server: TestServer, sql: string): Promise<unknown[][]> {

@@ -15,6 +15,11 @@ export interface Trades {
   timestamp: BigInt64Array;
 }
 
+/** The Parquet file in the import directory, and the statement that makes a table of it. QuestDB reads its timestamps as LONG. */
+export const TRADES_FILE = "trades.parquet";
+export const CREATE_TRADES =
+  `create table trades as (select timestamp::timestamp timestamp, symbol::symbol symbol, side::symbol side, price, amount, trader from read_parquet('${TRADES_FILE}')) timestamp(timestamp) partition by day`;
+
 export const SYMBOL_COUNT = 100;
 export const TRADER_COUNT = 1_000_000;
 const START_MICROS = 1_704_067_200_000_000; // 2024-01-01
