@@ -23,6 +23,14 @@ const CASES: Case[] = [
     rows: [[7, 239]],
   },
   {
+    title: "count of a type without null does not read its argument, which may have no lanes",
+    sql: [
+      "create table uncounted as (select cast(case x % 3 when 0 then null when 1 then '7' else 'b' end as symbol) sy, x from long_sequence(100000))",
+      "select count(cast(sy as byte)) a, sum(x) s, count() n from uncounted",
+    ],
+    rows: [[100000, 5_000_050_000, 100000]],
+  },
+  {
     title: "UPDATE with a filter before a function over whole columns changes the rows that pass",
     sql: [
       "create table r1 as (select x id, cast(x % 3 as int) z, 0::long l, 'text ' || x v, timestamp_sequence(0, 1000000) ts from long_sequence(100000)) timestamp(ts) partition by hour",

@@ -104,7 +104,7 @@ export class Records {
 
   /** Inputs that the updates read, without the states. */
   get nodes(): IrNode[] {
-    return [...this.args.flat(), ...this.aggregates.flatMap((aggregate) => aggregate.initial ?? [])];
+    return [...this.updates.flat(), ...this.aggregates.flatMap((aggregate) => aggregate.initial ?? [])];
   }
 
   private offset(aggregate: number, state: number): number {
@@ -233,12 +233,13 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
   const slots = statesOf(aggregates);
   const flat = slots.flat();
   const args = aggregates.map((a) => a.args.map((arg) => writer.derive(arg)));
-  const nodes = args.flat();
 
   const scalars = slots.map((list) => list.map(({ type }) => writer.local(type)));
   const updatesOf = (states: { node: IrNode }[][]) =>
     aggregates.map(({ aggregate, types }, k) => aggregate.update(states[k].map((s) => s.node), args[k], types));
   const scalarUpdates = updatesOf(scalars);
+  // Arguments that no update reads are not loaded: they may have no lanes. An example is count of a type without null.
+  const nodes = scalarUpdates.flat();
   let word = 0;
   const offsets = slots.map((list) => list.map(() => 8 * word++));
   scalars.forEach((list, k) =>
