@@ -6,7 +6,7 @@ import { startServer, type TestServer } from "./server.ts";
 const WRITERS = 3;
 
 /** Writes lines until stopped. The first `acknowledged[w]` rows of writer `w` are acknowledged. */
-function writeOn(server: TestServer): { acknowledged: number[]; stop(): Promise<void> } {
+function writeOn(server: TestServer): { acknowledged: number[]; begun(): Promise<void>; stop(): Promise<void> } {
   const acknowledged = new Array<number>(WRITERS).fill(0);
   let stopped = false;
   const writers = acknowledged.map(async (_, w) => {
@@ -29,6 +29,10 @@ function writeOn(server: TestServer): { acknowledged: number[]; stop(): Promise<
   });
   return {
     acknowledged,
+    /** Resolves when each writer has acknowledged rows. */
+    async begun() {
+      while (acknowledged.some((count) => count === 0)) await pause(100);
+    },
     async stop() {
       stopped = true;
       await Promise.all(writers);
@@ -65,6 +69,7 @@ Deno.test("BACKUP DATABASE during writes: a start on the backup has every row ac
   const server = await startServer({ env: BUSY, keepRoot: true });
   const writing = writeOn(server);
   await pause(1500);
+  await writing.begun();
   const before = [...writing.acknowledged];
   const backup = await server.exec("backup database to 'nightly'");
   assert.deepEqual([backup.ddl, backup.error], ["OK", undefined]);
@@ -75,7 +80,6 @@ Deno.test("BACKUP DATABASE during writes: a start on the backup has every row ac
   assert.match((await server.exec("backup table w0")).error!, /not supported/);
   await pause(300);
   await writing.stop();
-  assert.ok(before.every((count) => count > 0));
   assert.equal(await server.stop(), 0);
   const [entry, ...others] = [...Deno.readDirSync(join(server.root, "backup"))];
   assert.deepEqual([entry.name, others.length], ["nightly", 0]);
@@ -87,6 +91,7 @@ Deno.test("CHECKPOINT CREATE holds the files for a plain copy until CHECKPOINT R
   const server = await startServer({ env: BUSY, keepRoot: true });
   const writing = writeOn(server);
   await pause(1000);
+  await writing.begun();
   assert.deepEqual((await server.exec("select in_progress from checkpoint_status()")).dataset, [[false]]);
   assert.equal((await server.exec("checkpoint create")).ddl, "OK");
   const second = await server.exec("checkpoint create");

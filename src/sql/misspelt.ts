@@ -54,6 +54,11 @@ export function misspeltKeyword(
     for (let tried = 0; tried < KEYWORDS_TRIED_MAX; tried++) {
       const keyword = nearest(wordAt(index), known);
       if (keyword === undefined) break;
+      // Short words have no letter too many: XOR is an alias, not a misspelt OR.
+      if (keyword.length < wordAt(index).length && wordAt(index).length <= 3) {
+        known.delete(keyword);
+        continue;
+      }
       if (getsFurther(characters.slice(0, index), index, keyword, rule)) return { index, keyword };
       known.delete(keyword);
     }

@@ -262,6 +262,11 @@ const explained: [text: string, message: string, position: number][] = [
   ["drop tabel x", "Cannot read the statement: found tabel; did you mean TABLE?", 5],
   ["drop x", "Cannot read the statement: found x, expected for example ALL, GROUP, SERVICE or TABLE", 5],
   ["select * form t", "Cannot read the statement: found form; did you mean FROM?", 9],
+  [
+    "select true xor false",
+    "Cannot read the statement: found false, expected a comma, FROM, another clause or the end of the statement",
+    16,
+  ],
   ["select 1 form t", "Cannot read the statement: found form; did you mean FROM?", 9],
   ["select a from t wehre price > 1", "Cannot read the statement: found wehre; did you mean WHERE?", 16],
   ["t gruop by a", "Cannot read the statement: found gruop; did you mean GROUP?", 2],
