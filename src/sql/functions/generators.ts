@@ -2,10 +2,10 @@
  * Random values and sequences, different in every row. The query provides the seed, so long_sequence(n, a, b) is
  * reproducible.
  */
-import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
+import { NULL_I32, NULL_I64, type Value } from "../../types/mod.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { Pace } from "./pace.ts";
-import { checkTextLength, fail, grownBytes, TEXT_BYTES_MAX } from "./sizes.ts";
+import { fail, TEXT_BYTES_MAX } from "./sizes.ts";
 
 function generator(
   name: string,
@@ -79,20 +79,39 @@ interface Texts {
 }
 
 const TEXTS_MAX = 1_000_000;
+/** Maximum total length of the texts that rows are picked from. Each query makes them anew. */
+const TEXTS_BYTES_MAX = 128 << 20;
+
+type Fault = ReturnType<NonNullable<FunctionEntry["check"]>>;
+
+/** The fault of the arguments for texts of `low` to `high` letters; `at` is the position of `low`. */
+function textRangeFault(low: number, high: number, nullRate: number, at: number): Fault {
+  if (low > high) return { message: `invalid range of lengths: ${low} is above ${high}` };
+  if (high > TEXT_BYTES_MAX) return { argument: at + 1, message: `a text can have at most ${TEXT_BYTES_MAX} letters` };
+  return nullRate < 0 ? { argument: at + 2, message: "the rate of nulls must not be negative" } : undefined;
+}
+
+function nullFault(constants: readonly (Value | undefined)[]): Fault {
+  const argument = constants.indexOf(null);
+  return argument < 0 ? undefined : { argument, message: "it is null" };
+}
+
+/** The fault of the arguments for `count` texts. */
+function textsFault(count: number, high: number): Fault {
+  if (!(count >= 1 && count <= TEXTS_MAX)) return { argument: 0, message: `expected 1 to ${TEXTS_MAX} texts` };
+  if (count * high <= TEXTS_BYTES_MAX) return undefined;
+  const most = Math.floor(TEXTS_BYTES_MAX / count);
+  return { argument: 2, message: `${count} texts can have at most ${most} letters each, found ${high}` };
+}
 
 function randomTexts(count: number, low: number, high: number, context: FunctionContext, pace: Pace): Texts {
-  if (!(count >= 1 && count <= TEXTS_MAX)) {
-    fail(`invalid number of texts ${count}: expected 1 to ${TEXTS_MAX}`, context);
-  }
-  checkTextLength("a random text", high, context);
-  let bytes = new Uint8Array(0);
-  const starts = new Float64Array(count + 1);
-  context.memory.keep(starts.byteLength);
+  const fault = textRangeFault(low, high, 0, 1) ?? textsFault(count, high);
+  if (fault !== undefined) fail(fault.message, context);
+  const sizeBytes = count * Math.max(0, high);
+  context.memory.keep(sizeBytes + (count + 1) * Float64Array.BYTES_PER_ELEMENT);
+  const bytes = new Uint8Array(sizeBytes), starts = new Float64Array(count + 1);
   for (let k = 0, used = 0; k < count; k++, starts[k] = used) {
     const length = lengthBetween(context, low, high);
-    const before = bytes.length;
-    bytes = grownBytes(bytes, used, used + length, context.memory);
-    context.memory.keep(bytes.length - before);
     fillLetters(bytes, used, length, context, pace);
     used += length;
     pace.spend(16);
@@ -107,18 +126,16 @@ const checkRange: FunctionEntry["check"] = ([low, high, rate]) =>
     ? { message: "the rate of nulls must not be negative", argument: 2 }
     : undefined;
 
-const checkTextRange: FunctionEntry["check"] = (constants, types) =>
-  checkRange(constants, types) ??
-    (Number(constants[1] ?? 0) > TEXT_BYTES_MAX
-      ? { message: `a text can have at most ${TEXT_BYTES_MAX} letters`, argument: 1 }
-      : undefined);
+const checkTextRange: FunctionEntry["check"] = (constants) => {
+  const [low, high, rate] = constants.map((value) => Number(value ?? NaN));
+  return nullFault(constants) ?? textRangeFault(low, high, rate, 0);
+};
 
-const checkTexts: FunctionEntry["check"] = ([count, , high]) =>
-  count !== undefined && !(Number(count) >= 1 && Number(count) <= TEXTS_MAX)
-    ? { message: `expected 1 to ${TEXTS_MAX} texts`, argument: 0 }
-    : Number(high ?? 0) > TEXT_BYTES_MAX
-    ? { message: `a text can have at most ${TEXT_BYTES_MAX} letters`, argument: 2 }
-    : undefined;
+const checkTexts: FunctionEntry["check"] = (constants) => {
+  const [count, low, high, rate] = constants.map((value) => Number(value ?? NaN));
+  const fault = nullFault(constants) ?? textRangeFault(low, high, rate, 1);
+  return fault ?? (constants[0] === undefined ? undefined : textsFault(count, Math.max(0, high || 0)));
+};
 
 const entries: FunctionEntry[] = [
   generator(
@@ -278,8 +295,9 @@ for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"]
       "A text of low to high random capital letters, or null.",
       (out, row, context, [low, high, rate], pace) => {
         if (isNull(context, at(rate, row))) return out.setText(row, undefined);
+        const fault = textRangeFault(at(low, row), at(high, row), 0, 0);
+        if (fault !== undefined) fail(fault.message, context);
         const length = lengthBetween(context, at(low, row), at(high, row));
-        checkTextLength(name, length, context);
         fillLetters(out.makeText(row, length), 0, length, context, pace);
       },
       { check: checkTextRange },

@@ -5,14 +5,11 @@
 import { NULL_I32, NULL_I64, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
 import { batchEntry } from "./batch-entry.ts";
-import type { BatchColumn, BatchOut, FunctionEntry } from "./entry.ts";
-import { Pace } from "./pace.ts";
-
-/** A step of a path: a field's name or an item's index. */
-type Step = string | number;
+import type { BatchColumn, BatchFunction, BatchOut, FunctionEntry } from "./entry.ts";
+import { JsonReader, type Step, unquoted } from "./json-text.ts";
 
 /** Parses `$.a[0].b`, also without the dollar. Undefined if the path is invalid. */
-export function readPath(text: string): Step[] | undefined {
+function readPath(text: string): Step[] | undefined {
   const steps: Step[] = [];
   const pattern = /\.([^.[\]]+)|\[(\d+)\]/y;
   pattern.lastIndex = text.startsWith("$") ? 1 : 0;
@@ -22,104 +19,6 @@ export function readPath(text: string): Step[] | undefined {
     steps.push(match[1] ?? Number(match[2]));
   }
   return steps;
-}
-
-const BLANK = /[ \t\r\n]*/y;
-const SCALAR = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
-
-function skipBlanks(text: string, at: number): number {
-  BLANK.lastIndex = at;
-  BLANK.exec(text);
-  return BLANK.lastIndex;
-}
-
-function scalarEnd(text: string, at: number): number {
-  SCALAR.lastIndex = at;
-  return SCALAR.test(text) ? SCALAR.lastIndex : -1;
-}
-
-/**
- * The end of the value at `at`, or -1 if it is incomplete. Counts brackets instead of recursing, so that deep documents
- * need no stack.
- */
-function valueEnd(text: string, at: number): number {
-  const open: string[] = [];
-  for (;;) {
-    at = skipBlanks(text, at);
-    const mark = text[at];
-    if (mark === "{" || mark === "[") {
-      open.push(mark === "{" ? "}" : "]");
-      at++;
-    } else if (mark !== undefined && mark === open.at(-1)) {
-      open.pop();
-      at++;
-    } else if ((mark === "," || mark === ":") && open.length > 0) at++;
-    else {
-      at = scalarEnd(text, at);
-      if (at < 0) return -1;
-    }
-    if (open.length === 0) return at;
-  }
-}
-
-/** The text of the value at `steps`, as written in the document; undefined if there is none. */
-export function findValue(text: string, steps: readonly Step[]): string | undefined {
-  let at = skipBlanks(text, 0);
-  let inside = "";
-  for (const step of steps) {
-    if (text[at] !== (typeof step === "string" ? "{" : "[")) return undefined;
-    const found = typeof step === "string" ? fieldAt(text, at + 1, step) : itemAt(text, at + 1, step);
-    if (found === undefined) return undefined;
-    inside = typeof step === "string" ? "}" : "]";
-    at = found;
-  }
-  const end = valueEnd(text, at);
-  if (end < 0) return undefined;
-  const behind = text[skipBlanks(text, end)];
-  if (behind !== (inside === "" ? undefined : inside) && !(inside !== "" && behind === ",")) return undefined;
-  return text.slice(at, end);
-}
-
-function fieldAt(text: string, at: number, name: string): number | undefined {
-  for (;;) {
-    at = skipBlanks(text, at);
-    if (text[at] !== '"') return undefined;
-    const nameEnd = scalarEnd(text, at);
-    if (nameEnd < 0) return undefined;
-    const colon = skipBlanks(text, nameEnd);
-    if (text[colon] !== ":") return undefined;
-    const value = skipBlanks(text, colon + 1);
-    if (unquoted(text.slice(at, nameEnd)) === name) return value;
-    const next = afterItem(text, value);
-    if (next === undefined) return undefined;
-    at = next;
-  }
-}
-
-function itemAt(text: string, at: number, index: number): number | undefined {
-  at = skipBlanks(text, at);
-  for (let i = 0; i < index; i++) {
-    const next = afterItem(text, at);
-    if (next === undefined) return undefined;
-    at = skipBlanks(text, next);
-  }
-  return text[at] === "]" ? undefined : at;
-}
-
-/** The offset after the comma that follows the value at `at`. */
-function afterItem(text: string, at: number): number | undefined {
-  const end = valueEnd(text, at);
-  if (end < 0) return undefined;
-  const comma = skipBlanks(text, end);
-  return text[comma] === "," ? comma + 1 : undefined;
-}
-
-function unquoted(raw: string): string | undefined {
-  try {
-    return JSON.parse(raw) as string;
-  } catch {
-    return undefined;
-  }
 }
 
 /** A value as text: strings without quotes and escapes, everything else as written. Undefined for null. */
@@ -190,15 +89,14 @@ export const JSON_TYPES: ReadonlySet<string> = new Set(Object.keys(PUT));
 
 const ARGS = [{ name: "document", type: "text" }, { name: "path", type: "STRING", constant: true }];
 
-function extracted(put: Put) {
-  return ([documents, path]: BatchColumn[], out: BatchOut, rowCount: number, context: { poll: () => void }): void => {
+function extracted(put: Put): BatchFunction {
+  return ([documents, path]: BatchColumn[], out, rowCount, context) => {
     const written = path.text(0);
     const steps = written === undefined ? undefined : readPath(written);
-    const pace = new Pace(context);
+    const reader = new JsonReader(context);
     for (let row = 0; row < rowCount; row++) {
       const text = steps === undefined ? undefined : documents.text(row);
-      put(out, row, text === undefined ? undefined : findValue(text, steps!));
-      pace.spend(64 + (text?.length ?? 0));
+      put(out, row, text === undefined ? undefined : reader.find(text, steps!));
     }
   };
 }

@@ -3,6 +3,8 @@ import type { FunctionEntry } from "./entry.ts";
 import { isText } from "./nodes.ts";
 import { setPicked, type WeightedTexts, weightedTexts } from "./weighted-texts.ts";
 
+const encoder = new TextEncoder();
+
 /** rnd_symbol_weighted(): symbols of given frequencies. */
 export const rndSymbolWeighted: FunctionEntry[] = [
   batchEntry(
@@ -13,9 +15,9 @@ export const rndSymbolWeighted: FunctionEntry[] = [
     (columns, out, rowCount, context) => {
       let texts = context.state.get("texts") as WeightedTexts | undefined;
       if (texts === undefined) {
-        const symbols = columns.filter((_, k) => k % 2 === 0).map((column) => String(column.constant));
-        const weights = columns.filter((_, k) => k % 2 === 1).map((column) => Number(column.constant));
-        context.state.set("texts", texts = weightedTexts(symbols, weights));
+        const symbols = columns.filter((_, k) => k % 2 === 0).map((column) => encoder.encode(String(column.constant)));
+        const weightOf = (k: number) => Number(columns[2 * k + 1].constant);
+        context.state.set("texts", texts = weightedTexts(symbols.length, (k) => symbols[k], weightOf, context));
       }
       setPicked(texts, out, rowCount, context);
     },

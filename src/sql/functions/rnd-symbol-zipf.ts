@@ -5,6 +5,8 @@ import { setPicked, type WeightedTexts, weightedTexts } from "./weighted-texts.t
 
 const COUNT_MAX = 1_000_000;
 
+const encoder = new TextEncoder();
+
 /** rnd_symbol_zipf(): symbols whose frequencies fall by Zipf's law. */
 export const rndSymbolZipf: FunctionEntry[] = [
   batchEntry(
@@ -17,11 +19,10 @@ export const rndSymbolZipf: FunctionEntry[] = [
       if (texts === undefined) {
         const alpha = Number(columns.at(-1)!.constant);
         const isCounted = typeof columns[0].constant !== "string";
-        const count = isCounted ? Number(columns[0].constant) : columns.length - 1;
-        context.memory.keep(count * 64);
-        const symbols = Array.from({ length: count }, (_, k) => isCounted ? `sym${k}` : String(columns[k].constant));
-        const weights = symbols.map((_, k) => (k + 1) ** -alpha);
-        context.state.set("texts", texts = weightedTexts(symbols, weights));
+        const symbols = isCounted ? [] : columns.slice(0, -1).map((column) => encoder.encode(String(column.constant)));
+        const count = isCounted ? Number(columns[0].constant) : symbols.length;
+        const textOf = isCounted ? (k: number) => `sym${k}` : (k: number) => symbols[k];
+        context.state.set("texts", texts = weightedTexts(count, textOf, (k) => (k + 1) ** -alpha, context));
       }
       setPicked(texts, out, rowCount, context);
     },

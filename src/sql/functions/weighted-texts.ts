@@ -3,19 +3,30 @@ import type { BatchOut, FunctionContext } from "./entry.ts";
 import { unit } from "./generators.ts";
 
 export interface WeightedTexts {
-  texts: readonly Uint8Array[];
+  textOf: (index: number) => string | Uint8Array;
   /** Sums of the weights up to and including each text. */
   sums: Float64Array;
 }
 
-const encoder = new TextEncoder();
+const POLL_ROWS = 4_096;
 
-export function weightedTexts(texts: readonly string[], weights: readonly number[]): WeightedTexts {
-  let sum = 0;
-  return { texts: texts.map((text) => encoder.encode(text)), sums: Float64Array.from(weights, (each) => sum += each) };
+/** `count` texts; `weightOf` gives the weight of each. */
+export function weightedTexts(
+  count: number,
+  textOf: WeightedTexts["textOf"],
+  weightOf: (index: number) => number,
+  context: FunctionContext,
+): WeightedTexts {
+  context.memory.keep(count * Float64Array.BYTES_PER_ELEMENT);
+  const sums = new Float64Array(count);
+  for (let k = 0, sum = 0; k < count; k++) {
+    sums[k] = sum += weightOf(k);
+    if (k % POLL_ROWS === 0) context.poll();
+  }
+  return { textOf, sums };
 }
 
-export function setPicked({ texts, sums }: WeightedTexts, out: BatchOut, rowCount: number, context: FunctionContext) {
+export function setPicked({ textOf, sums }: WeightedTexts, out: BatchOut, rowCount: number, context: FunctionContext) {
   const total = sums[sums.length - 1];
   for (let row = 0; row < rowCount; row++) {
     const wanted = unit(context) * total;
@@ -25,7 +36,7 @@ export function setPicked({ texts, sums }: WeightedTexts, out: BatchOut, rowCoun
       if (sums[middle] > wanted) high = middle;
       else low = middle + 1;
     }
-    out.setText(row, texts[low]);
-    if ((row & 4095) === 4095) context.poll();
+    out.setText(row, textOf(low));
+    if (row % POLL_ROWS === 0) context.poll();
   }
 }
