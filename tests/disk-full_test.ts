@@ -3,18 +3,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { Client } from "pg";
 import { startServer } from "./server.ts";
+import { smallDisk } from "./small-disk.ts";
 
-const directory = Deno.makeTempDirSync({ prefix: "sundial-small-" });
-const canMount = Deno.build.os === "linux" && run("mount", "-t", "tmpfs", "-o", "size=64m", "none", directory);
-if (!canMount) Deno.removeSync(directory);
-
-function run(program: string, ...args: string[]): boolean {
-  try {
-    return new Deno.Command(program, { args, stderr: "null" }).outputSync().success;
-  } catch {
-    return false;
-  }
-}
+const disk = smallDisk(64);
 
 /** Fills all remaining space. */
 function fill(path: string): void {
@@ -30,8 +21,9 @@ function fill(path: string): void {
 
 Deno.test({
   name: "a full disk: 507 by HTTP, 53100 by PG, 500 with its reason by health, until there is room",
-  ignore: !canMount,
+  ignore: disk === undefined,
   fn: async () => {
+    const { directory } = disk!;
     const root = join(directory, "root");
     const env = { SVC_METRICS_ENABLED: "true", SVC_HTTP_PESSIMISTIC_HEALTH_CHECK_ENABLED: "true" };
     try {
@@ -78,8 +70,7 @@ Deno.test({
         await client.end();
       }
     } finally {
-      run("umount", directory);
-      Deno.removeSync(directory, { recursive: true });
+      disk!.remove();
     }
   },
 });

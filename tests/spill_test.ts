@@ -1,7 +1,9 @@
 /** Queries that do not fit into their memory write to disk, give the same answers, and leave nothing there. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { Client } from "pg";
 import { startServer, type TestServer } from "./server.ts";
+import { smallDisk } from "./small-disk.ts";
 
 const ROWS = 700_000;
 const CREATE = `create table t as (
@@ -33,6 +35,11 @@ const QUERIES: [shape: string, sql: string][] = [
 const spillRoot = (server: TestServer) => join(server.root, "tmp", "spill");
 const leftovers = (server: TestServer) => [...Deno.readDirSync(spillRoot(server))].map(({ name }) => name);
 
+async function metric(server: TestServer, name: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1]);
+}
+
 async function answers(server: TestServer): Promise<unknown[]> {
   const found = [];
   for (const [shape, sql] of QUERIES) {
@@ -47,7 +54,7 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
   const root = await Deno.makeTempDir({ prefix: "sundial-spill-" });
   try {
     const started = (env: Record<string, string>) => startServer({ root, keepRoot: true, env });
-    const small = { SVC_CAIRO_QUERY_MEMORY_LIMIT: "24m", SVC_DEV_MODE_ENABLED: "true" };
+    const small = { SVC_CAIRO_QUERY_MEMORY_LIMIT: "24m", SVC_DEV_MODE_ENABLED: "true", SVC_METRICS_ENABLED: "true" };
     let expected: unknown[] = [];
     await t.step("answers in memory", async () => {
       await using server = await started({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "1g" });
@@ -63,6 +70,9 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
         assert.deepEqual(leftovers(server), []);
         const lines = (await server.exec(`explain analyze ${QUERIES[2][1]}`)).dataset!.join("\n");
         assert.match(lines, /Aggregate .*peak memory \d+ MiB; .*spilled \d+ MiB of \d+ partitions/);
+        assert.ok(await metric(server, "service_query_spilled_bytes_total") > 1_000_000);
+        assert.ok(await metric(server, "service_query_spilled_parts_total") > 1);
+        assert.equal(await metric(server, "service_query_spill_size"), 0);
       });
     }
     await t.step("a cancelled query and a failed worker leave nothing on disk", async () => {
@@ -72,7 +82,7 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
           if (leftovers(server).length > 0) return;
           await new Promise((resolve) => setTimeout(resolve, 5));
         }
-        throw new Error("nothing was spilled");
+        throw new Error(`nothing was spilled: ${server.output()}`);
       };
       const isEmpty = async () => {
         for (const end = Date.now() + 20_000; leftovers(server).length > 0;) {
@@ -83,7 +93,8 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
       const controller = new AbortController();
       const query = (sql: string, signal?: AbortSignal) =>
         fetch(`${server.http}/exp?${new URLSearchParams({ query: sql })}`, { signal });
-      const all = "select k, sum(d) s, count() c, first(x) f from t group by k";
+      // More than sockets buffer.
+      const all = "select k, sum(d) s, count() c, first(x) f, rpad('', 60, 'x') pad from t group by k";
       const cancelled = query(all, controller.signal).then((reply) => reply.text()).catch(() => "cancelled");
       await spills();
       controller.abort();
@@ -107,6 +118,31 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
       assert.match(error!, /2097152 bytes \(query\.spill\.limit\)/);
       assert.deepEqual(leftovers(server), []);
       assert.equal((await server.exec("select count() from t")).dataset![0][0], ROWS);
+    });
+    await t.step("a full disk fails the query with 53100, and nothing else", async () => {
+      const disk = smallDisk(2);
+      if (disk === undefined) return;
+      try {
+        await using server = await started({ ...small, SVC_QUERY_SPILL_ROOT: disk.directory });
+        const reserve = (await Deno.stat(join(root, "db", "reserve"))).size;
+        const reply = await fetch(`${server.http}/exec?${new URLSearchParams({ query: QUERIES[0][1] })}`);
+        assert.equal(reply.status, 507);
+        assert.match(
+          (await reply.json()).error,
+          /memory limit \(cairo\.query\.memory\.limit\) is reached, and the disk is full/,
+        );
+        const client = new Client({ port: server.pgPort, host: "127.0.0.1", user: "admin", password: "quest" });
+        await client.connect();
+        await assert.rejects(client.query(QUERIES[0][1]), { code: "53100" });
+        await client.end();
+        assert.deepEqual([...Deno.readDirSync(disk.directory)], []);
+        assert.equal((await server.exec("select count() from t where i = -1")).dataset![0][0], 0);
+        assert.deepEqual(await server.exec("insert into t select * from t limit 0"), { dml: "OK" });
+        assert.equal((await Deno.stat(join(root, "db", "reserve"))).size, reserve);
+        assert.equal(await metric(server, "service_disk_full"), 0);
+      } finally {
+        disk.remove();
+      }
     });
     await t.step("without space nothing spills", async () => {
       await using server = await started({ ...small, SVC_QUERY_SPILL_LIMIT: "0" });

@@ -2,6 +2,7 @@
 import type { Database } from "../api.ts";
 import type { Planner } from "./planner.ts";
 import type { StatementCache } from "./statements.ts";
+import { SPILL_UNIT_BYTES } from "../engine/mod.ts";
 import { type CatalogueMirror, HEAP_TAGS, SHARED_WORD, type SharedHeap, type SharedPool } from "../storage/mod.ts";
 
 export function statisticsOf(
@@ -31,6 +32,9 @@ export function statisticsOf(
     kernelRows: Number(Atomics.load(heap.i64, SHARED_WORD.kernelRows / 2)),
     kernelsCompiled: word(SHARED_WORD.kernelsCompiled),
     kernelsReused: word(SHARED_WORD.kernelsReused),
+    spillSize: word(SHARED_WORD.spilledUnits) * SPILL_UNIT_BYTES,
+    spilledBytes: Number(Atomics.load(heap.i64, SHARED_WORD.spilledUnitsTotal / 2)) * SPILL_UNIT_BYTES,
+    spilledParts: Number(Atomics.load(heap.i64, SHARED_WORD.spilledPartsTotal / 2)),
     statementsCached: statements.size,
     longStatements: planner.statementCount,
     memoryUsed: heap.usedBytes(),

@@ -319,6 +319,7 @@ class NodeSpill implements Spill {
   }
 
   countPart(): void {
+    this.inner.countPart();
     this.count("spilledParts", 1);
   }
 }

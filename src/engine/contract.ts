@@ -91,8 +91,8 @@ export interface Spill {
   flush(): void;
   /** Reads a block to `address`. */
   read(block: SpilledBlock, address: number): void;
-  /** For EXPLAIN ANALYZE: counts a partition that is on disk. */
-  countPart?(): void;
+  /** Counts a partition or a sorted run that is on disk. */
+  countPart(): void;
 }
 
 /** Resolves a plan's function ids. It is injected, so that the engine does not depend on the SQL room. */

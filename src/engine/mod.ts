@@ -18,7 +18,7 @@ export { rowsLeft } from "./operators/morsels.ts";
 export { type Calls, type Grouping, nodeCalls, type PhysicalPlan, physicalPlan } from "./physical/mod.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";
 export { CANCEL, cancelError } from "./slot.ts";
-export { QuerySpill, removeSpilled } from "./spill/mod.ts";
+export { QuerySpill, removeSpilled, SPILL_UNIT_BYTES } from "./spill/mod.ts";
 export { answerFromStatistics } from "./statistics.ts";
 export { Analysis, type PlanStatistics } from "./analysis.ts";
 export {

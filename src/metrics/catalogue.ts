@@ -161,6 +161,13 @@ export const metricCatalogue = {
   kernelsCompiled: counter("kernels_compiled", "Kernels compiled."),
   kernelsReused: counter("kernels_reused", "Kernels found in a thread's cache."),
 
+  spillSize: gauge("query_spill_size", "Bytes that running queries have in query.spill.root."),
+  spilledBytes: counter("query_spilled_bytes", "Bytes that queries have written to query.spill.root."),
+  spilledParts: counter(
+    "query_spilled_parts",
+    "Partitions and sorted runs that queries have written to query.spill.root.",
+  ),
+
   memoryUsed: gauge("memory_mem_used", "Bytes of the shared memory in use."),
   memoryLimit: gauge("memory_mem_limit", "Size of the shared memory in bytes: cairo.memory.size."),
   memoryTag: gauge("memory_tag_bytes", "Bytes of the shared memory in use, by purpose.", "tag"),

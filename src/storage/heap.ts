@@ -73,6 +73,9 @@ export const SHARED_WORD = {
   writerWake: 138,
   /** KiB that queries have on disk. */
   spilledUnits: 150,
+  /** Number of partitions and of KiB that queries have written to disk since the start: each an i64. */
+  spilledPartsTotal: 152,
+  spilledUnitsTotal: 154,
   /** The writer's counters: 32 doubles, written only by its thread; see `WRITER_COUNTERS`. Even index. */
   writerCounters: 192,
   /** Scheduler: 64 words for each query slot, from here on. */

@@ -231,7 +231,7 @@ class PartGrouper {
       const count = Math.min(perBlock, table.groups - from);
       blocks.push({ kind: "records", block: spill.write([[table.records + from * stride, count * stride]]), count });
     }
-    if (!this.tables.isSpilled(part)) spill.countPart?.();
+    if (!this.tables.isSpilled(part)) spill.countPart();
     this.tables.setSpilled(part);
     return blocks;
   }

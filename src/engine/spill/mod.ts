@@ -1,1 +1,1 @@
-export { QuerySpill, removeSpilled } from "./query-spill.ts";
+export { QuerySpill, removeSpilled, SPILL_UNIT_BYTES } from "./query-spill.ts";

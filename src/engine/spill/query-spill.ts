@@ -17,7 +17,7 @@ const HEADER_BYTES = 8;
 /** Smaller blocks are collected in a buffer of this size, which is not part of the query's memory. */
 const BUFFER_BYTES = 1 << 20;
 /** Unit of the counters in shared memory. */
-const UNIT_BYTES = 1_024;
+export const SPILL_UNIT_BYTES = 1_024;
 
 const DIRECTORY = /^query-\d+$/;
 
@@ -77,6 +77,10 @@ export class QuerySpill implements Spill {
     return block;
   }
 
+  countPart(): void {
+    Atomics.add(this.heap.i64, SHARED_WORD.spilledPartsTotal / 2, 1n);
+  }
+
   flush(): void {
     const { own } = this;
     if (own === undefined || own.used === 0) return;
@@ -87,8 +91,10 @@ export class QuerySpill implements Spill {
 
   private append(buffers: readonly Uint8Array[]): void {
     const own = this.own!, sizeBytes = buffers.reduce((sum, { length }) => sum + length, 0);
-    this.take(Math.ceil(sizeBytes / UNIT_BYTES));
+    const units = Math.ceil(sizeBytes / SPILL_UNIT_BYTES);
+    this.take(units);
     this.guarded(() => writeFully(own.file, buffers, own.written));
+    Atomics.add(this.heap.i64, SHARED_WORD.spilledUnitsTotal / 2, BigInt(units));
     own.written += sizeBytes;
   }
 
@@ -97,7 +103,7 @@ export class QuerySpill implements Spill {
     const { heap: { i32 }, place: { limitBytes } } = this;
     Atomics.add(i32, slotWord(this.slot, SLOT.spilledUnits), units);
     const before = Atomics.add(i32, SHARED_WORD.spilledUnits, units);
-    if ((before + units) * UNIT_BYTES <= limitBytes) return;
+    if ((before + units) * SPILL_UNIT_BYTES <= limitBytes) return;
     throw new SqlError(
       `the query's memory limit (cairo.query.memory.limit) is reached, and so is the space of all queries on disk: ${limitBytes} bytes (query.spill.limit)`,
       0,
