@@ -41,7 +41,11 @@ export class ChunkMaker {
   private readonly heap: SharedHeap;
   private readonly codec: ChunkCodec;
 
-  constructor(private readonly memory: WriterMemory, private readonly encoding: "auto" | "raw") {
+  constructor(
+    private readonly memory: WriterMemory,
+    private readonly encoding: "auto" | "raw",
+    readonly segmentRowsMax = SEGMENT_ROWS_MAX,
+  ) {
     this.heap = memory.heap;
     this.codec = new ChunkCodec(this.heap, this.heap.allocateExact(CODEC_BYTES, "other"));
   }

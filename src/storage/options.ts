@@ -41,6 +41,8 @@ export interface WriterOptions {
   compactBytes: number;
   /** How columns are stored: encoded where that is smaller (default), or as they are. */
   encoding?: "auto" | "raw";
+  /** Rows of a segment at most. Default: 65,536. Tests take fewer, so that small tables have many segments. */
+  segmentRowsMax?: number;
   /** Asks the pool to give back shared memory. */
   evict: (sizeBytes: number) => boolean;
 }

@@ -4,7 +4,7 @@
  */
 import { CorruptFileError } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
-import { type Chunk, type ChunkMaker, type Run, SEGMENT_ROWS_MAX } from "./chunks.ts";
+import type { Chunk, ChunkMaker, Run } from "./chunks.ts";
 import type { AppendColumn, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
@@ -428,7 +428,7 @@ export class Table {
   ): { segment: Segment; sizeBytes: number } {
     let sizeBytes = 0;
     // A tail without new rows since the last flush leaves memory.
-    const keep = keepsTail && isLast && segment.rowCount < SEGMENT_ROWS_MAX &&
+    const keep = keepsTail && isLast && segment.rowCount < this.make.segmentRowsMax &&
       segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
     const chunks = segment.chunks.map((chunk, id) => {
       if (!isInMemory(chunk)) return chunk;
@@ -592,10 +592,7 @@ export class Table {
     inserted: (count: number) => void,
   ): number {
     const before = this.tailBefore(end, partition);
-    const rowsMax = Math.min(
-      this.tailsWithRoom > 0 ? ROWS_WITH_ROOM : SEGMENT_ROWS_MAX,
-      this.rowsOfWidth(before, rows),
-    );
+    const rowsMax = Math.min(this.tailsWithRoom > 0 ? ROWS_WITH_ROOM : Infinity, this.rowsMaxOf(before, rows));
     const isFull = before === undefined || before.rowCount >= rowsMax ||
       before.chunks.some((chunk) => chunk !== undefined && chunk.textBytes >= SEGMENT_TEXT_BYTES_MAX);
     const tail = isFull ? undefined : before;
@@ -625,12 +622,13 @@ export class Table {
   }
 
   /** Maximum number of rows of a segment with the columns of both. */
-  private rowsOfWidth(segment: Segment | undefined, rows: Rows): number {
+  private rowsMaxOf(segment: Segment | undefined, rows: Rows): number {
     let width = 0;
     for (const { id, type } of this.schema.columns) {
       if (segment?.chunks[id] !== undefined || rows.columns[id] !== undefined) width += LAYOUT_WIDTH[layoutOf(type)];
     }
-    return Math.max(SEGMENT_ROWS_MIN, Math.floor(SEGMENT_VALUE_BYTES_MAX / Math.max(1, width)));
+    const fitting = Math.max(SEGMENT_ROWS_MIN, Math.floor(SEGMENT_VALUE_BYTES_MAX / Math.max(1, width)));
+    return Math.min(this.make.segmentRowsMax, fitting);
   }
 
   /**
@@ -688,7 +686,7 @@ export class Table {
     }
     if (at < segment.rowCount) runs.push({ source: 0, start: at, count: segment.rowCount - at });
     loaded.release();
-    const pieces = cut(runs, Math.min(SEGMENT_ROWS_MAX, this.rowsOfWidth(segment, rows)));
+    const pieces = cut(runs, this.rowsMaxOf(segment, rows));
     const segments = pieces.map((piece) => this.segmentOf(segment.partition, segment, rows, piece));
     this.moves.add(segment.uid, segments.map(({ uid }, k) => ({ uid, runs: pieces[k] })));
     segments.forEach(({ uid }, k) => {

@@ -77,7 +77,7 @@ export class TableStore implements Store {
     const { files, root, heap } = options;
     this.memory = new WriterMemory(heap);
     this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
-    this.make = new ChunkMaker(this.memory, options.encoding ?? "auto");
+    this.make = new ChunkMaker(this.memory, options.encoding ?? "auto", options.segmentRowsMax);
     this.publisher = new Publisher(this.memory, this.access, options);
     this.flusher = new Flusher(this.tables, this.memory, this.publisher, options);
     files.makeDirectory(root);

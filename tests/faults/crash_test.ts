@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { Died, FaultyFiles } from "../../src/storage/faulty-files.ts";
 import { History, Opened, randomOf, run, script, testHeap } from "./harness.ts";
 
-const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 200);
+const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 120);
+/** Number of points, evenly spread; `all` for all. */
+const POINTS = Deno.env.get("SUNDIAL_DEATHS") ?? "150";
 
 /** Opens the database; undefined if the process dies meanwhile. */
 function open(files: FaultyFiles, seed: number): Opened | undefined {
@@ -47,17 +49,18 @@ Deno.test("a script without faults equals the model, also after reopening", () =
 });
 
 for (const [how, seed] of [["commanded", 2], ["of their own", 3]] as const) {
-  Deno.test(`killed at every I/O point in turn, with checkpoints ${how}, nothing that was acknowledged is lost`, () => {
+  Deno.test(`killed at I/O points (${POINTS}), with checkpoints ${how}, nothing that was acknowledged is lost`, () => {
     const history = new History(script(seed));
     const whole = new FaultyFiles({}, randomOf(seed));
     live(whole, history, seed);
-    for (let point = 1; point <= whole.points; point++) {
+    const step = POINTS === "all" ? 1 : Math.max(1, Math.floor(whole.points / Number(POINTS)));
+    for (let point = 1; point <= whole.points; point += step) {
       const files = new FaultyFiles({ dieAt: point }, randomOf(point));
       const done = live(files, history, seed);
       try {
         const reopened = open(files.afterKill(), seed);
         const count = history.check(reopened!, done);
-        if (point % 10 === 0) assert.equal(history.play(reopened!, count), history.steps.length);
+        if (point % (10 * step) === 1) assert.equal(history.play(reopened!, count), history.steps.length);
       } catch (error) {
         throw new Error(`killed at I/O point ${point} after ${done} steps`, { cause: error });
       }

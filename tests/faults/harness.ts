@@ -84,6 +84,7 @@ export class Opened<F extends Files = Files> {
       nowMicros: () => 2n ** 60n,
       reserveBytes: 10_000,
       compactBytes: 1000,
+      segmentRowsMax: 8,
       evict: (sizeBytes) => this.pool.evict(sizeBytes),
     });
   }
@@ -360,18 +361,18 @@ export function addColumn(name: string, column: string, type: string): Step {
       const table = model.get(name)!;
       const id = table.nextColumnId++;
       table.columns.push({ name: column, type, id });
-      for (const row of table.rows) row[id] = null;
+      for (const row of [...table.rows, ...table.detached ?? []]) row[id] = null;
     },
   };
 }
 
-export function dropColumn(name: string, columnId: number): Step {
+export function dropColumns(name: string, ...columnIds: number[]): Step {
   return {
-    title: `drop a column of ${name}`,
-    command: (db) => ({ kind: "dropColumns", tableId: idOf(db, name), columnIds: [columnId] }),
+    title: `drop columns of ${name}`,
+    command: (db) => ({ kind: "dropColumns", tableId: idOf(db, name), columnIds }),
     apply(model) {
       const table = model.get(name)!;
-      table.columns = table.columns.filter((column) => column.id !== columnId);
+      table.columns = table.columns.filter(({ id }) => !columnIds.includes(id));
     },
   };
 }
@@ -433,7 +434,7 @@ export function changeAccess(records: Record<string, string | null>): Step {
   };
 }
 
-function setRecords(model: Model, records: Record<string, string | null>): void {
+export function setRecords(model: Model, records: Record<string, string | null>): void {
   const known = Object.fromEntries((model.get(ACCESS)?.rows ?? []).map((row) => [row[0], row[1]]));
   const rows = Object.entries({ ...known, ...records }).filter(([, text]) => text !== null).sort()
     .map(([key, text]) => ({ 0: key, 1: text } as Record<number, Value>));
@@ -510,9 +511,11 @@ export function run(db: Opened, step: Step): Outcome {
 
 /** The models that may be found after `done` of `steps` are acknowledged: after that many steps, or one more. */
 export class History {
-  readonly models: Model[] = [new Map()];
+  readonly models: Model[];
 
-  constructor(readonly steps: readonly Step[]) {
+  /** `start`: what the database has before the first step. */
+  constructor(readonly steps: readonly Step[], start: Model = new Map()) {
+    this.models = [start];
     for (const step of steps) {
       const model = cloneModel(this.models.at(-1)!);
       step.apply(model);
@@ -625,6 +628,10 @@ export function someRows(random: Random, count: number, days: number): Record<nu
   }));
 }
 
+/** High column ids make pages of few segments, so that a small table has several pages. */
+const WIDE_COLUMNS = { ...COLUMNS, ...Object.fromEntries(Array.from({ length: 85 }, (_, k) => [`c${k}`, "LONG"])) };
+const NARROW = Array.from({ length: 84 }, (_, k) => 5 + k);
+
 /** The record of a user with these grants. */
 const alice = (grants: unknown[]) => JSON.stringify({ kind: "user", name: "alice", grants });
 const onTable = (table: string, option = 0) => [["SELECT", option, table], ["INSERT", option, table]];
@@ -641,22 +648,30 @@ export function script(seed: number): Step[] {
       4: BigInt(Math.floor(random() * 6) * DAY / 2),
     }));
   const withoutNote = (all: Record<number, Value>[]) => all.map(({ 1: _, ...row }) => row);
+  const twoColumns = (all: Record<number, Value>[]) => all.map(({ 3: n, 4: ts }) => ({ 3: n, 4: ts }));
   const everyDay = (days: number) => rows(days, 1).map((row, day) => ({ ...row, 4: BigInt(day * DAY) }));
   const plain = (count: number) => rows(count).map(({ 0: sym, 1: note, 3: n }) => ({ 0: note, 1: n, 2: sym }));
   return [
     create("a", COLUMNS, "ts"),
     append({ a: rows(20) }),
+    create("pages", WIDE_COLUMNS, "ts"),
+    dropColumns("pages", ...NARROW),
+    append({ pages: twoColumns(everyDay(30)) }),
     create("b", { text: "STRING", n: "LONG", sym: "SYMBOL" }),
     changeAccess({ "principal/alice": alice(onTable("b")), "principal/bob": "bob", secret: "once" }),
     append({ a: rows(5), b: plain(7) }),
     append({ a: rows(10) }),
     checkpoint,
-    append({ a: rows(30), b: plain(3) }),
+    append({ a: rows(30), b: plain(3), pages: twoColumns(rows(20, 24)) }),
+    movePartitions("pages", "attached", "detached", [2, 9, 10, 17]),
+    append({ pages: twoColumns(everyDay(32)).map((row) => ({ ...row, 89: 7n })) }),
     change("a", (k) => k % 5 === 1, 1, (k) => `changed ${k}`),
     change("a", (k) => k % 7 === 2, undefined, () => null),
     addColumn("a", "extra", "INT"),
     append({ a: rows(4).map((row, k) => ({ ...row, 5: k })) }),
     checkpoint,
+    change("pages", (k) => k % 9 === 4, 1, (k) => `page ${k}`),
+    movePartitions("pages", "attached", "nowhere", [0, 10, 31]),
     change("a", (k) => k % 11 === 0, 5, (k) => k),
     change("b", (k) => k % 2 === 0, 2, (k) => `sym ${k % 3}`),
     create("keys", COLUMNS, "ts", grid(12), { dedupKeys: [0] }),
@@ -672,8 +687,8 @@ export function script(seed: number): Step[] {
     setDedup("keys", undefined),
     append({ keys: grid(5) }),
     setDedup("keys", [0]),
-    dropColumn("parts", 1),
-    dropColumn("a", 2),
+    dropColumns("parts", 1),
+    dropColumns("a", 2),
     append({ a: rows(9).map(({ 2: _, ...row }) => row), b: plain(2) }),
     withAccess(rename("b", "c"), { "principal/alice": alice(onTable("c")) }),
     changeAccess({ "principal/bob": null, secret: "twice" }),
@@ -683,6 +698,9 @@ export function script(seed: number): Step[] {
     movePartitions("parts", "attached", "nowhere", [1, 3]),
     checkpoint,
     movePartitions("parts", "detached", "attached", [3]),
+    movePartitions("pages", "detached", "attached", [10]),
+    change("pages", (k) => k % 4 === 0, undefined, () => null),
+    setTtl("pages", 20),
     change("parts", (k) => k % 4 === 1, 2, (k) => k / 2),
     movePartitions("parts", "attached", "detached", [2]),
     truncate("a"),

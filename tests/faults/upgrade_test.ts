@@ -1,14 +1,29 @@
-/** Roots of older formats survive a kill at each I/O point while they are opened, written and brought to the present format. */
+/** Roots of older formats survive kills and power cuts while they are opened, written and brought to the present format. */
 import assert from "node:assert/strict";
-import type { Command } from "../../src/storage/commands.ts";
+import { Died, type Faults, FaultyFiles } from "../../src/storage/faulty-files.ts";
 import { FORMAT_VERSION } from "../../src/storage/format.ts";
-import { Died, FaultyFiles } from "../../src/storage/faulty-files.ts";
-import { batchOf } from "../../src/storage/test-rows.ts";
 import { fromFileUrl } from "../paths.ts";
-import { Opened, randomOf, testHeap } from "./harness.ts";
+import {
+  addColumn,
+  append,
+  change,
+  checkpoint,
+  History,
+  type Model,
+  movePartitions,
+  Opened,
+  randomOf,
+  setRecords,
+  setTtl,
+  testHeap,
+} from "./harness.ts";
+
+/** Deaths of each root, evenly spread; `all` for each I/O point. */
+const POINTS = Deno.env.get("SUNDIAL_DEATHS") ?? "60";
+const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 60);
 
 /** The files of a root, durable. */
-function rootOf(version: number): FaultyFiles {
+function rootOf(version: number, faults: Faults = {}): FaultyFiles {
   const files = new FaultyFiles({}, randomOf(version));
   const copy = (from: string, to: string) => {
     files.makeDirectory(to);
@@ -24,52 +39,128 @@ function rootOf(version: number): FaultyFiles {
     files.syncDirectory(to);
   };
   copy(fromFileUrl(`roots/${version}/db`), "/db");
+  files.syncDirectory("/");
+  const { dieAt, ...others } = faults;
+  Object.assign(files.faults, others, dieAt === undefined ? {} : { dieAt: files.points + dieAt });
   return files;
 }
 
-/** Opens the root, adds a row, stores all and detaches a partition. Returns the number of acknowledged steps. */
-function live(files: FaultyFiles): number {
-  let done = 0;
-  try {
-    const db = new Opened(files, testHeap(), randomOf(1));
-    const { id } = db.catalogue.table("trades")!.schema;
-    const ts = 1_704_196_800_000_000n; // 2024-01-02T12:00
-    const batches = [batchOf({ 0: "TIMESTAMP", 2: "DOUBLE" }, [{ 0: ts, 2: 4.5 }])];
-    const start = 1_704_067_200_000_000n; // 2024-01-01
-    const commands: Command[] = [
-      { kind: "append", changes: [{ tableId: id, batches }] },
-      { kind: "checkpoint" },
-      { kind: "partitions", tableId: id, moves: [{ start, from: "attached", to: "detached" }] },
-      { kind: "checkpoint" },
-    ];
-    for (const command of commands) {
-      const [{ error }] = db.store.execute([command]);
-      if (error instanceof Died) break;
-      assert.equal(error, undefined);
-      done++;
-    }
-  } catch (error) {
-    if (!(error instanceof Died)) throw error;
-  }
-  return done;
+/** The first format with detached partitions, whose root has one. */
+const DETACHES = 3;
+
+/** What the root of an older format has. Later ones have records of access control. */
+function contentOf(version: number): Model {
+  const trades = { ts: "TIMESTAMP", symbol: "SYMBOL", price: "DOUBLE", note: "VARCHAR" };
+  const columnsOf = (types: Record<string, string>) =>
+    Object.entries(types).map(([name, type], id) => ({ name, type, id }));
+  const start = Date.UTC(2024, 0, 1, 10) * 1000;
+  const model: Model = new Map([
+    ["trades", {
+      columns: columnsOf(trades),
+      nextColumnId: 4,
+      timestamp: "ts",
+      rows: [
+        { 0: BigInt(start), 1: "BTC", 2: 1.5, 3: "first" },
+        { 0: BigInt(start + 24 * HOUR), 1: "ETH", 2: 2.5, 3: null },
+        { 0: BigInt(start + 25 * HOUR), 1: "SOL", 2: 3.5, 3: "in the log" },
+      ],
+      detached: version < DETACHES ? [] : [{ 0: BigInt(start - 24 * HOUR), 1: "BTC", 2: 9.5, 3: "detached" }],
+    }],
+    ["plain", {
+      columns: columnsOf({ x: "LONG" }),
+      nextColumnId: 1,
+      timestamp: undefined,
+      rows: [1n, 2n, 3n, 4n, 5n].map((x) => ({ 0: x })),
+    }],
+  ]);
+  const { records } = open(rootOf(version), 0).catalogue.access;
+  if (records.size > 0) setRecords(model, Object.fromEntries(records));
+  return model;
 }
 
-/** Prices in the table after as many steps. */
-const PRICES = [[1.5, 2.5, 3.5], [1.5, 2.5, 3.5, 4.5], [1.5, 2.5, 3.5, 4.5], [2.5, 3.5, 4.5], [2.5, 3.5, 4.5]];
+const HOUR = 3_600_000_000;
+/** 2024-01-01, in days since 1970. */
+const DAY = 19_723;
+
+/** Late rows, changed and deleted rows, partitions that come and go, a time to live, and new columns. */
+function conversion(version: number): History {
+  const row = (day: number, hour: number, symbol: string) => (
+    { 0: BigInt((DAY * 24 + day * 24 + hour) * HOUR), 1: symbol, 2: day + hour / 24, 3: `${day} ${hour}` }
+  );
+  const days = (count: number, hour: number) => Array.from({ length: count }, (_, day) => row(day, hour, `S${day % 3}`));
+  return new History([
+    append({ trades: [row(1, 10, "ETH"), row(0, 3, "new"), row(1, 2, "BTC")], plain: [{ 0: 6n }] }),
+    change("trades", (k) => k % 2 === 0, 3, (k) => `changed ${k}`),
+    movePartitions("trades", "attached", "detached", [DAY]),
+    append({ trades: days(12, 5) }),
+    checkpoint,
+    ...(version < DETACHES ? [] : [movePartitions("trades", "detached", "attached", [DAY - 1])]),
+    append({ trades: days(12, 4) }),
+    change("plain", (k) => k === 2, undefined, () => null),
+    addColumn("trades", "size", "LONG"),
+    append({ trades: days(3, 23).map((each) => ({ ...each, 4: 7n })) }),
+    movePartitions("trades", "attached", "nowhere", [DAY]),
+    movePartitions("trades", "detached", "attached", [DAY]),
+    checkpoint,
+    setTtl("trades", 8),
+    change("trades", (k) => k % 5 === 1, undefined, () => null),
+    append({ trades: days(14, 6), plain: [{ 0: 7n }] }),
+    checkpoint,
+  ], contentOf(version));
+}
+
+/** Makes the steps from `from` on until the process dies. Returns the number of acknowledged ones. */
+function live(files: FaultyFiles, history: History, seed: number, from = 0): number {
+  try {
+    return history.play(open(files, seed), from);
+  } catch (error) {
+    if (error instanceof Died) return from;
+    throw error;
+  }
+}
+
+function open(files: FaultyFiles, seed: number): Opened {
+  return new Opened(files, testHeap(), randomOf(seed), seed % 2 === 0 ? {} : { checkpointLogBytes: 1000 });
+}
 
 for (let version = 0; version < FORMAT_VERSION; version++) {
-  Deno.test(`a root of format ${version} is killed at each I/O point of its first changes`, () => {
+  Deno.test(`a root of format ${version} is killed at I/O points (${POINTS}) of its first changes`, () => {
+    const history = conversion(version);
     const seeded = rootOf(version).points;
     const whole = rootOf(version);
-    assert.equal(live(whole), 4);
-    for (let point = seeded + 1; point <= whole.points; point++) {
-      const files = rootOf(version);
-      files.faults.dieAt = point;
-      const done = live(files);
-      const db = new Opened(files.afterKill(), testHeap(), randomOf(1));
-      const prices = db.rows(db.catalogue.table("trades")!).map((row) => row[2]);
-      const expected = [PRICES[done], PRICES[Math.min(done + 1, 4)]].map((list) => list.join());
-      assert.ok(expected.includes(prices.join()), `point ${point}, after ${done} steps: ${prices}`);
+    assert.equal(live(whole, history, version), history.steps.length);
+    const count = whole.points - seeded;
+    const step = POINTS === "all" ? 1 : Math.max(1, Math.floor(count / Number(POINTS)));
+    for (let dieAt = 1; dieAt <= count; dieAt += step) {
+      const files = rootOf(version, { dieAt });
+      const done = live(files, history, version);
+      try {
+        const db = open(files.afterKill(), version);
+        const found = history.check(db, done);
+        if (dieAt % (5 * step) === 1) assert.equal(history.play(db, found), history.steps.length);
+      } catch (error) {
+        throw new Error(`killed at I/O point ${dieAt} after ${done} steps`, { cause: error });
+      }
     }
   });
 }
+
+Deno.test(`roots of older formats survive ${CUTS} power cuts at random, also during recovery`, () => {
+  const histories = Array.from({ length: FORMAT_VERSION }, (_, version) => conversion(version));
+  for (let seed = 1; seed <= CUTS; seed++) {
+    const random = randomOf(seed), version = seed % FORMAT_VERSION, history = histories[version];
+    let files = rootOf(version, { dieAt: 1 + Math.floor(random() * 400), shortWrites: seed % 3 === 0 });
+    try {
+      let done = live(files, history, seed);
+      for (let round = 0; round < 3; round++) {
+        files = random() < 0.3 ? files.afterKill() : files.afterPowerCut();
+        done = history.check(open(files.copy(), seed), done);
+        files.faults.dieAt = files.points + 1 + Math.floor(random() * 150);
+        done = live(files, history, seed, done);
+      }
+      history.check(open(files.afterPowerCut(), seed), done);
+    } catch (error) {
+      throw new Error(`seed ${seed}, format ${version}`, { cause: error });
+    }
+  }
+});
