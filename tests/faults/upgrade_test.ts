@@ -87,7 +87,8 @@ function conversion(version: number): History {
   const row = (day: number, hour: number, symbol: string) => (
     { 0: BigInt((DAY * 24 + day * 24 + hour) * HOUR), 1: symbol, 2: day + hour / 24, 3: `${day} ${hour}` }
   );
-  const days = (count: number, hour: number) => Array.from({ length: count }, (_, day) => row(day, hour, `S${day % 3}`));
+  const days = (count: number, hour: number) =>
+    Array.from({ length: count }, (_, day) => row(day, hour, `S${day % 3}`));
   return new History([
     append({ trades: [row(1, 10, "ETH"), row(0, 3, "new"), row(1, 2, "BTC")], plain: [{ 0: 6n }] }),
     change("trades", (k) => k % 2 === 0, 3, (k) => `changed ${k}`),
