@@ -57,6 +57,25 @@ Deno.test("columns are read back as they were, and take less space than with cai
   assert.ok(await rowsOf(server, "u") === before, "rows from raw columns");
   const encoded = await sizeOf(server, "t"), raw = await sizeOf(server, "u");
   assert.ok(encoded < 0.6 * raw, `${encoded} bytes encoded, ${raw} raw`);
+  const { dataset: sizes } = await server.exec(
+    "select column, type, numRows, storedRows, rawSize > diskSize, encodings from table_column_storage('t')",
+  );
+  const all = [ROWS, ROWS];
+  assert.deepEqual(
+    sizes!.filter(([column]) => ["ts", "flag", "extremes", "price", "sym", "t"].includes(column as string)),
+    [
+      ["ts", "TIMESTAMP", ...all, true, "frame"],
+      ["flag", "BOOLEAN", ...all, true, "frame"],
+      ["extremes", "LONG", ...all, false, "raw"],
+      ["price", "DOUBLE", ...all, true, "decimal"],
+      ["sym", "SYMBOL", ...all, true, "frame"],
+      ["t", "STRING", ...all, false, "raw"],
+    ],
+  );
+  const { dataset: ofRaw } = await server.exec(
+    "select sum(case when diskSize = rawSize and encodings = 'raw' then 0 else 1 end) from table_column_storage('u')",
+  );
+  assert.deepEqual(ofRaw, [[0]]);
   // What is encoded is changed like anything else.
   const updated = await server.exec("update t set price = -1 where i is null");
   assert.equal(updated.error, undefined);

@@ -83,6 +83,19 @@ const SOURCES: Record<string, Source> = {
     ),
   table_columns: (_, table) => columnRows(table()),
   table_partitions: (_, table) => partitionRows(table()),
+  table_column_storage: (_, table) =>
+    table().columnStorage().map((
+      { partition, column: { name, type }, rowCount, storedRowCount, rawSizeBytes, diskSizeBytes, encodings },
+    ) => [
+      partition,
+      name,
+      type,
+      BigInt(rowCount),
+      BigInt(storedRowCount),
+      BigInt(rawSizeBytes),
+      BigInt(diskSizeBytes),
+      encodings.join(", ") || null,
+    ]),
   functions: () =>
     FUNCTIONS.map(({ name, args, volatility, aggregate, window, table }) => {
       const signature = `${name}(${

@@ -6,6 +6,7 @@ import type { Interval } from "../sql/plan.ts";
 import type {
   AccessSource,
   Catalogue,
+  ColumnStorage,
   Dictionary,
   PageRef,
   PartitionInfo,
@@ -14,6 +15,7 @@ import type {
   TableSchema,
   TableSnapshot,
 } from "./contract.ts";
+import { columnStorageOf } from "./column-storage.ts";
 import { type Files, realFiles } from "./files.ts";
 import { SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { firstOf, PagedSegments, type PageReader, type Run } from "./paged-segments.ts";
@@ -92,10 +94,25 @@ class Snapshot implements TableSnapshot {
     return this.named(this.detached.toSorted((a, b) => (a.start < b.start ? -1 : 1)));
   }
 
+  columnStorage(): ColumnStorage[] {
+    this.checkReadable();
+    const { columns } = this.schema;
+    return columnStorageOf(columns, this.eachSegment(columns.map(({ id }) => id)), (start) => this.nameOf(start));
+  }
+
+  /** Segments of all pages. They are not kept. */
+  private *eachSegment(columnIds: readonly number[]): Iterable<SegmentSource> {
+    for (const page of this.pages) yield* this.reader.read(this.directory, page, columnIds);
+  }
+
   private named(partitions: readonly Omit<PartitionInfo, "name">[]): PartitionInfo[] {
+    return partitions.map((info) => ({ ...info, name: this.nameOf(info.start) }));
+  }
+
+  private nameOf(partition: bigint): string {
     const { partitionBy, timestampId, columns } = this.schema;
     const ticks = columns.find((column) => column.id === timestampId)?.type === "TIMESTAMP_NS" ? 1000n : 1n;
-    return partitions.map((info) => ({ ...info, name: partitionName(info.start, partitionBy, ticks) }));
+    return partitionName(partition, partitionBy, ticks);
   }
 
   source(columnIds: readonly number[], intervals?: readonly Interval[]): ScanSource {

@@ -161,16 +161,23 @@ export class ChunkMaker {
   store(tag: string, chunk: Chunk, rowCount: number, keep: boolean, data: DataFiles): Chunk {
     const valueBytes = rowCount * LAYOUT_WIDTH[layoutOf(tag)];
     const { address } = chunk.plain;
-    const extent = data.append(this.storedForm(tag, address, rowCount, valueBytes));
-    const plain = { ...extent, address: keep ? address : 0, valueBytes, stats: chunk.plain.stats };
+    const { parts, encodings } = this.storedForm(tag, address, rowCount, valueBytes);
+    const extent = data.append(parts);
+    const plain = { ...extent, address: keep ? address : 0, encodings, valueBytes, stats: chunk.plain.stats };
     return keep ? { ...chunk, plain } : { plain, capacity: 0, texts: [], textBytes: 0 };
   }
 
-  private storedForm(tag: string, address: number, rowCount: number, valueBytes: number): Uint8Array[] {
+  private storedForm(
+    tag: string,
+    address: number,
+    rowCount: number,
+    valueBytes: number,
+  ): { parts: Uint8Array[]; encodings: number } {
     const { layout, nullWords } = typeOf(tag);
-    if (layout === "text") return this.compactTexts(address, rowCount);
+    if (layout === "text") return { parts: this.compactTexts(address, rowCount), encodings: 0 };
     const encoded = this.encoding === "auto" ? this.codec.encode(layout, nullWords, address, valueBytes) : undefined;
-    return [encoded ?? this.heap.u8.subarray(address, address + valueBytes)];
+    if (encoded !== undefined) return { parts: [encoded.bytes], encodings: encoded.encodings };
+    return { parts: [this.heap.u8.subarray(address, address + valueBytes)], encodings: 0 };
   }
 
   /**

@@ -62,14 +62,15 @@ export interface ColumnChunk {
   /** Address of the values in shared memory (data not yet stored), or 0 if they are in the file. */
   address: number;
   /**
-   * Id of the data file in the table's directory (-1: not stored yet), offset and stored size; used when `address` is 0. A stored size
-   * below `valueBytes` says that the values are encoded (`encoding/chunk.ts`).
+   * Id of the data file in the table's directory (-1: not stored yet), offset and stored size; used when `address` is 0.
    */
   file: number;
   offset: number;
   sizeBytes: number;
   crc: number;
-  /** Bytes of the values in memory without texts; for text, a heap of `sizeBytes - valueBytes` bytes follows them. */
+  /** How it is encoded in the file (`encoding/encodings.ts`). 0 or missing: it is not. */
+  encodings?: number;
+  /** Bytes of the values in memory, without texts. */
   valueBytes: number;
   stats: ColumnStats;
 }
@@ -158,6 +159,8 @@ export interface TableSnapshot {
   readonly timestampMin: bigint | null;
   readonly timestampMax: bigint | null;
   partitions(): PartitionInfo[];
+  /** What the columns take in each attached partition, in order of partitions and then of columns. */
+  columnStorage(): ColumnStorage[];
   /** Detached partitions, in order. Their rows are in no source. */
   detachedPartitions(): PartitionInfo[];
   /** Segments in order (oldest first), pruned by `intervals`. A kept segment may contain rows outside the intervals. */
@@ -172,6 +175,21 @@ export interface PartitionInfo {
   timestampMin: bigint;
   timestampMax: bigint;
   diskSizeBytes: number;
+}
+
+/** What a column takes in a partition. */
+export interface ColumnStorage {
+  /** Name of the partition. */
+  partition: string;
+  column: TableColumn;
+  rowCount: number;
+  /** Rows that are in data files. The others are in memory and in the log. */
+  storedRowCount: number;
+  /** Bytes of the stored rows without encoding, and in their file. Dictionaries of symbols belong to no partition. */
+  rawSizeBytes: number;
+  diskSizeBytes: number;
+  /** Encodings of the stored rows. */
+  encodings: readonly string[];
 }
 
 /**

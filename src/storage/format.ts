@@ -12,11 +12,12 @@
  *     5   manifests list pages of segments, which are in the data files; blocks of UPDATE and DELETE name rows by partition and
  *         place
  *     6   chunks may be encoded (`encoding/chunk.ts`)
+ *     7   pages say how chunks are encoded
  */
 import { ConfigError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 
-export const FORMAT_VERSION = 6;
+export const FORMAT_VERSION = 7;
 
 /** @throws {ConfigError} for a newer version. This stops the start: reading unknown formats could destroy data. */
 export function checkFormat(path: string, version: number): void {

@@ -9,18 +9,21 @@
  *     chunk     kind u32   address u32   file u32 (0: none)   offset / 64 u32   size u32   crc u32   bytes of values u32   nulls u32
  *               min, max (8 bytes each)   sum (16 bytes)
  *
- * The kind of a chunk is 0 if there is none. Otherwise bit 0 is set, and two bits for each of min, max and sum say what it is.
+ * The kind of a chunk is 0 if there is none. Otherwise bit 0 is set, two bits for each of min, max and sum say what it is, and from bit
+ * 8 on are its encodings (`encoding/encodings.ts`). Before format 7 there were none; an encoded chunk is smaller than its values there.
  */
 import { assert } from "../errors.ts";
 import type { Chunk } from "./chunks.ts";
 import { align } from "./bytes.ts";
 import type { ColumnChunk, ColumnStats, SegmentSource } from "./contract.ts";
 import { EXTENT_ALIGN } from "./datafile.ts";
+import { UNKNOWN_ENCODING } from "./encoding/encodings.ts";
 import type { Segment, SegmentWords } from "./segment.ts";
 
 const HEAD_BYTES = 16;
 const SEGMENT_BYTES = 40;
 const CHUNK_BYTES = 64;
+const STATS_MASK = 63, ENCODINGS_SHIFT = 8;
 /** What a statistic is: there is none, a number, an integer of 64 bits, or one of 128. */
 const NONE = 0, NUMBER = 1, INTEGER = 2, WIDE_INTEGER = 3;
 
@@ -125,7 +128,7 @@ function encodeSegment(
     u32[at + 5] = plain.crc;
     u32[at + 6] = plain.valueBytes;
     u32[at + 7] = plain.stats.nullCount;
-    u32[at] = 1 | encodeStats(f64, i64, (at >> 1) + 4, plain.stats);
+    u32[at] = 1 | encodeStats(f64, i64, (at >> 1) + 4, plain.stats) | (plain.encodings ?? 0) << ENCODINGS_SHIFT;
   });
   return { columnIds, bytes };
 }
@@ -225,15 +228,18 @@ export class PageView {
   private chunkAt(address: number): ColumnChunk | undefined {
     const { u32 } = this.views, at = address / 4, kinds = u32[at];
     if (kinds === 0) return undefined;
-    const file = u32[at + 2];
+    const file = u32[at + 2], sizeBytes = u32[at + 4], valueBytes = u32[at + 6];
+    let encodings = kinds >>> ENCODINGS_SHIFT;
+    if (encodings === 0 && file !== 0 && sizeBytes < valueBytes) encodings = UNKNOWN_ENCODING;
     return {
       address: u32[at + 1],
       file: file === 0 ? -1 : file,
       offset: u32[at + 3] * EXTENT_ALIGN,
-      sizeBytes: u32[at + 4],
+      sizeBytes,
       crc: u32[at + 5],
-      valueBytes: u32[at + 6],
-      stats: this.statsAt(address / 8 + 4, kinds >> 1, u32[at + 7]),
+      encodings,
+      valueBytes,
+      stats: this.statsAt(address / 8 + 4, (kinds >> 1) & STATS_MASK, u32[at + 7]),
     };
   }
 

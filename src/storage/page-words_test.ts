@@ -19,6 +19,7 @@ const chunkOf = (k: number, more: Partial<ColumnChunk> = {}): Chunk => ({
     offset: 64 * (2 ** 24 + k),
     sizeBytes: 2 ** 32 - 1,
     crc: 2 ** 32 - 1,
+    encodings: 5 * k,
     valueBytes: 11,
     stats: STATS[k % STATS.length],
     ...more,

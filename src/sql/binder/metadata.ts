@@ -86,6 +86,13 @@ const SOURCES = new Map<string, Source>([
     args: 0,
     isFunction: true,
   }],
+  ["table_column_storage", {
+    columns: columns(
+      "partition:STRING column:STRING type:STRING numRows:LONG storedRows:LONG rawSize:LONG diskSize:LONG encodings:STRING",
+    ),
+    args: 1,
+    isFunction: true,
+  }],
   ["views", {
     columns: columns(
       "view_name:STRING view_sql:STRING view_table_dir_name:STRING invalidation_reason:STRING view_status:STRING view_status_update_time:TIMESTAMP",

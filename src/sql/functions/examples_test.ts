@@ -14,6 +14,7 @@ const STORED = new Set([
   "tables",
   "table_columns",
   "table_partitions",
+  "table_column_storage",
   "wal_tables",
   "keywords",
   "functions",

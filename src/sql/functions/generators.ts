@@ -436,6 +436,13 @@ entries.push(
     "A row for each partition of a table.",
     "SELECT * FROM table_partitions('trades')",
   ),
+  source(
+    "table_column_storage",
+    [required("table", "text")],
+    "A row for each column in each partition of a table: its stored rows, their bytes without encoding and in their files, and their " +
+      "encodings. Rows that are not stored yet are in memory and in the log.",
+    "SELECT column, rawSize, diskSize, encodings FROM table_column_storage('trades')",
+  ),
   source("wal_tables", [], "A row for each table with a write-ahead log.", "SELECT name FROM wal_tables()"),
   source("keywords", [], "A row for each keyword.", "SELECT keyword FROM keywords()"),
   source("functions", [], "A row for each function.", "SELECT name FROM functions()"),

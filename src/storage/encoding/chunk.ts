@@ -28,11 +28,13 @@ import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import { align } from "../bytes.ts";
 import type { SharedHeap } from "../heap.ts";
 import { bitsOf, packedBytes, VECTOR_ROWS } from "./bits.ts";
+import { encodingBit } from "./encodings.ts";
 import { FOUND, FOUND_BYTES, type Kernels, kernelsOf } from "./kernels.ts";
 
 const MAGIC = 0x444b4350; // "PCKD"
 const HEADER_BYTES = 32, VECTOR_HEADER_BYTES = 32, TAIL_BYTES = 16, ALIGN = 16;
 const RAW = 0, CONSTANT = 1, FRAME = 2, DECIMAL = 3;
+const ENCODINGS = ["raw", "constant", "frame", "decimal"] as const;
 const INTEGERS = 0, FLOATS = 1;
 /** A chunk that shrinks by less is stored as it is, which costs no decoding. */
 const SHRINKS_TO = 0.9;
@@ -56,6 +58,12 @@ const POWERS = Array.from({ length: 16 }, (_, k) => 10 ** k);
 /** A vector with more stays raw: an exception costs as much time as several codes. */
 const EXCEPTIONS_MAX = VECTOR_ROWS / 32;
 const SAMPLES = 32;
+
+/** `encodings`: bits of `encodings.ts`. */
+export interface EncodedChunk {
+  bytes: Uint8Array;
+  encodings: number;
+}
 
 /** What the vectors of a chunk have in common. */
 interface ColumnForm {
@@ -104,7 +112,7 @@ export class ChunkCodec {
    * Encodes the values of a chunk in the shared memory. `nullWords`: the type's NULL. Returns undefined if they would not become clearly
    * smaller. The result is valid until the next call.
    */
-  encode(layout: Layout, nullWords: readonly number[], address: number, valueBytes: number): Uint8Array | undefined {
+  encode(layout: Layout, nullWords: readonly number[], address: number, valueBytes: number): EncodedChunk | undefined {
     const kind = KINDS[layout], width = LAYOUT_WIDTH[layout];
     if (kind === undefined || valueBytes === 0) return undefined;
     const form: ColumnForm = { kind, width, nullBits: nullBitsOf(nullWords, width) };
@@ -117,16 +125,17 @@ export class ChunkCodec {
     this.view.setUint32(8, rowCount, true);
     this.view.setBigInt64(16, form.nullBits, true);
     this.places = undefined;
-    let at = HEADER_BYTES + vectors * VECTOR_HEADER_BYTES;
+    let at = HEADER_BYTES + vectors * VECTOR_HEADER_BYTES, encodings = 0;
     for (let k = 0; k < vectors; k++) {
       const count = Math.min(VECTOR_ROWS, rowCount - k * VECTOR_ROWS);
       const { vector, sizeBytes } = this.encodeVector(form, address + k * VECTOR_ROWS * width, count, at);
       this.writeHeader(HEADER_BYTES + k * VECTOR_HEADER_BYTES, at, vector);
+      encodings |= encodingBit(ENCODINGS[vector.encoding]);
       at += sizeBytes;
     }
     this.encoded.fill(0, at, at + TAIL_BYTES);
     at += TAIL_BYTES;
-    return at < valueBytes * SHRINKS_TO ? this.encoded.subarray(0, at) : undefined;
+    return at < valueBytes * SHRINKS_TO ? { bytes: this.encoded.subarray(0, at), encodings } : undefined;
   }
 
   private grow(sizeBytes: number): void {

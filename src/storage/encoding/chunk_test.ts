@@ -21,7 +21,7 @@ const SOURCE = heap.allocate(1 << 20, "other"), TARGET = heap.allocate(1 << 20, 
 /** Encodes and decodes the bytes. Returns the encoded size, or undefined if they were not encoded. */
 function roundTrip(layout: Layout, values: Uint8Array): number | undefined {
   heap.u8.set(values, SOURCE);
-  const encoded = codec.encode(layout, typeOf(TYPES[layout]!).nullWords, SOURCE, values.length)?.slice();
+  const encoded = codec.encode(layout, typeOf(TYPES[layout]!).nullWords, SOURCE, values.length)?.bytes.slice();
   if (encoded === undefined) return undefined;
   heap.u8.fill(0xaa, TARGET, TARGET + values.length + 1);
   codec.decode(encoded, TARGET, values.length);

@@ -1,0 +1,16 @@
+/** The encodings of a stored chunk as bits of one number, which is in the words of its page (`page-words.ts`). */
+
+const NAMES = ["raw", "constant", "frame", "decimal"] as const;
+export type Encoding = typeof NAMES[number];
+/** The chunk is encoded, and its page was written before format 7, which records how. */
+export const UNKNOWN_ENCODING = 1 << 15;
+
+export function encodingBit(encoding: Encoding): number {
+  return 1 << NAMES.indexOf(encoding);
+}
+
+/** `bits`: 0 for a chunk that is stored as it is in memory. */
+export function encodingNames(bits: number): string[] {
+  const names: string[] = NAMES.filter((_, k) => (bits & (1 << k)) !== 0);
+  return (bits & UNKNOWN_ENCODING) === 0 ? names : [...names, "unknown"];
+}
