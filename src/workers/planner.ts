@@ -194,6 +194,7 @@ function snapshotOf(schema: TableSchema): TableSnapshot {
     },
     partitions: unknown,
     detachedPartitions: unknown,
+    columnStorage: unknown,
     source: unknown,
   };
 }

@@ -110,6 +110,7 @@ export class FakeCatalogue implements Catalogue {
       timestampMax: null,
       partitions: () => [],
       detachedPartitions: () => [],
+      columnStorage: () => [],
       source: () => {
         throw new Error("a fake table has no rows");
       },
