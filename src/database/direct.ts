@@ -10,11 +10,12 @@ import {
   type Operator,
   type QueryContext,
   rowsLeft,
+  rowsWithin,
   workAt,
 } from "../engine/mod.ts";
 import type { FunctionRegistry } from "../engine/contract.ts";
 import { isImmutable } from "../sql/mod.ts";
-import type { Plan } from "../sql/plan.ts";
+import type { Plan, ScanNode } from "../sql/plan.ts";
 import type { ScanSource } from "../storage/contract.ts";
 import type { PoolLease, SharedHeap, SharedPool } from "../storage/mod.ts";
 import { createOutput, type Output, type OutputOptions, type Piece } from "./output.ts";
@@ -28,6 +29,12 @@ const SLOW_MS = 1_000;
 /** Results of more bytes, or of longer texts, may take too long within a single step. */
 const DIRECT_BYTES_MAX = 32 << 20;
 const DIRECT_TEXT_BYTES_MAX = 64 << 10;
+
+/**
+ * Most work of a query that does not wait for longer ones when all workers are busy: a worker does it in some ten
+ * milliseconds. In rows, as `query.direct.rows.max`.
+ */
+const SMALL_WORK_MAX = 160_000;
 
 /** Runs that are kept, and the shared memory of all of them. */
 const KEPT_MAX = 256;
@@ -126,6 +133,25 @@ export class DirectRuns {
     } finally {
       if (isReusable) this.keep(plan, run!);
       else run?.close();
+    }
+  }
+
+  /** True if a worker needs milliseconds for the plan, as far as can be told without reading files. */
+  isSmall(plan: Plan, sources: readonly ScanSource[]): boolean {
+    const { heap, pool, functions } = this.resources, lease = pool.lease(notInMemory);
+    const search = { heap, pool: lease, functions };
+    const rows = (scan: ScanNode) => {
+      try {
+        return rowsLeft(scan, sources[scan.id], search);
+      } catch (error) {
+        if (error instanceof NotInMemory) return rowsWithin(scan, sources[scan.id]);
+        throw error;
+      }
+    };
+    try {
+      return workOf(plan, sources, functions, rows, SMALL_WORK_MAX) <= SMALL_WORK_MAX;
+    } finally {
+      lease.release();
     }
   }
 

@@ -114,6 +114,7 @@ export class Execution {
       spill: this.spillPlace(),
       user: options.user,
       analysis: analysis?.shape,
+      isSmall: () => !isPacked(plan) && this.direct.isSmall(plan, sources),
     }, options.output);
     if (analysis !== undefined) {
       const statistics = run.ended.then(() => {

@@ -46,7 +46,7 @@ export interface Piece {
 }
 
 /** In bytes of text. A longer value is a piece of its own. */
-const PIECE_BYTES = 4 << 20;
+const PIECE_BYTES = 1 << 20;
 /** Rows for a table are sent in larger pieces. */
 const APPENDED_BYTES = 32 << 20;
 /** Approximate size of a value without text. */

@@ -74,7 +74,8 @@ export class Mailboxes {
     this.words.fill(0, at(seat, 0), at(seat + 1, 0));
   }
 
-  post(seat: number, kind: number, slot = 0): void {
+  /** Returns the number of the entry. */
+  post(seat: number, kind: number, slot = 0): number {
     const { words } = this;
     const written = Atomics.load(words, at(seat, WORD.written));
     assert(written - Atomics.load(words, at(seat, WORD.taken)) < ENTRIES, "a worker gets one piece of work at a time");
@@ -83,6 +84,12 @@ export class Mailboxes {
     words[entry + 1] = slot;
     Atomics.store(words, at(seat, WORD.written), written + 1);
     this.wake(seat);
+    return written;
+  }
+
+  /** True if the worker has taken the entry. */
+  isTaken(seat: number, entry: number): boolean {
+    return Atomics.load(this.words, at(seat, WORD.taken)) > entry;
   }
 
   /** The worker's side: takes the next entry. */

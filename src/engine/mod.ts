@@ -14,7 +14,7 @@ export { type Constant, ConstantCalls, type ConstantContext } from "./constant-c
 export { LONG_TEXT_BYTES, pollQuery, workAt } from "./long-texts.ts";
 export { collectWith, CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
-export { rowsLeft } from "./operators/morsels.ts";
+export { rowsLeft, rowsWithin } from "./operators/morsels.ts";
 export { type Calls, type Grouping, nodeCalls, type PhysicalPlan, physicalPlan } from "./physical/mod.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";
 export { CANCEL, cancelError } from "./slot.ts";

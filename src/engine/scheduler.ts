@@ -27,8 +27,11 @@ export interface SchedulerOptions {
   notify?: Notify;
 }
 
-/** A query without what the scheduler adds. `output`: how batches become bytes, for the entry module. */
-export type QueryOrder = Omit<QueryRequest, "slot">;
+/** A query without what the scheduler adds. */
+export type QueryOrder = Omit<QueryRequest, "slot"> & {
+  /** Asked when all workers are busy: a small query does not wait for long ones. */
+  isSmall?: () => boolean;
+};
 
 /** Progress and memory of a query. */
 export interface QueryStatistics {
@@ -53,6 +56,7 @@ export interface RunningQuery {
 }
 
 export interface Scheduler {
+  /** `output`: how batches become bytes, for the entry module. */
   run(order: QueryOrder, output: unknown): RunningQuery;
   /**
    * Runs a named task of the entry module on a worker. The buffer of `body` is moved. Tasks are short and do not wait
@@ -71,7 +75,7 @@ export interface WorkerStart {
   mailboxes: SharedArrayBuffer;
   /** The number of its mailbox. */
   seat: number;
-  /** Workers that run queries; a further one is for tasks only. */
+  /** Workers that run queries of any length. */
   workerCount: number;
   /** Brings a `PostedTask` before each entry for a task, and the text of a simulated crash. */
   port: MessagePort;
@@ -98,11 +102,15 @@ export type FromWorker =
   | { type: "failed"; error: PostedError };
 
 interface Job {
-  isTask?: boolean;
+  kind: "query" | "task";
+  /** It takes milliseconds. */
+  isSmall: () => boolean;
   /** The worker that has parked it; it can only continue there. */
   only?: Seat;
-  /** Fails only before the worker knows of it. */
-  start: (seat: Seat) => void;
+  /** Fails only before the worker knows of it. Returns the number of its mail. */
+  start: (seat: Seat) => number;
+  /** The worker has failed before it has taken the mail. False if the job cannot be given to another one. */
+  takeBack: () => boolean;
   onMessage: (message: FromWorker) => void;
   /** The job cannot run. */
   onError: (error: unknown) => void;
@@ -120,6 +128,8 @@ interface Seat {
   isReady: boolean;
   /** What it runs. */
   job: Job | undefined;
+  /** The mail that brought it. */
+  mail: number;
   /** Queries that wait for their readers. */
   parked: Set<Job>;
   /** Number of consecutive workers that ended without finishing anything, and the reason of the last one. */
@@ -153,6 +163,21 @@ interface Underway {
   readAtMs: number;
 }
 
+/**
+ * Workers beside those for all queries. They run only what is short, so the system does not put them behind the other threads. The
+ * first one is started by a task that finds all workers with queries. The second one is started when all workers have work, before a
+ * small query has to wait for it: on a busy machine a start takes seconds.
+ */
+const EXTRA_SEATS = [
+  ({ kind }: Job) => kind === "task",
+  ({ kind, isSmall }: Job) => kind === "query" && isSmall(),
+] as const;
+
+function accepts(seat: Seat, job: Job, workerCount: number): boolean {
+  if (job.only !== undefined) return job.only === seat;
+  return seat.index < workerCount || EXTRA_SEATS[seat.index - workerCount](job);
+}
+
 /** Does not wait until the workers have loaded their modules; queries wait for the first worker that is ready. */
 export function createScheduler(options: SchedulerOptions): Scheduler {
   const scheduler = new WorkerScheduler(options);
@@ -162,10 +187,11 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
 
 class WorkerScheduler implements Scheduler {
   private readonly seats: Seat[] = [];
-  /** Created when a task arrives and queries occupy all workers. It receives only tasks. */
-  private taskSeat: Seat | undefined;
+  /** By index in EXTRA_SEATS. */
+  private readonly extraSeats: (Seat | undefined)[] = EXTRA_SEATS.map(() => undefined);
   private readonly waiting: Job[] = [];
-  private readonly freeSlots = Array.from({ length: SLOT_COUNT }, (_, slot) => slot);
+  /** The last one is used next, so that few letters have pages. */
+  private readonly freeSlots = Array.from({ length: SLOT_COUNT }, (_, k) => SLOT_COUNT - 1 - k);
   private readonly waitingForSlot: (() => void)[] = [];
   private closed = false;
   private readonly mailboxes: Mailboxes;
@@ -177,7 +203,7 @@ class WorkerScheduler implements Scheduler {
   private lookTimer: ReturnType<typeof setInterval> | undefined;
 
   constructor(private readonly options: SchedulerOptions) {
-    this.mailboxes = Mailboxes.create(options.workerCount + 1, options.notify);
+    this.mailboxes = Mailboxes.create(options.workerCount + EXTRA_SEATS.length, options.notify);
     this.letters = new Letters(options.heap);
   }
 
@@ -189,7 +215,7 @@ class WorkerScheduler implements Scheduler {
   }
 
   private newSeat(index: number): Seat {
-    const seat = { index, isReady: false, job: undefined, parked: new Set<Job>(), failures: 0, reason: "" };
+    const seat = { index, isReady: false, job: undefined, mail: 0, parked: new Set<Job>(), failures: 0, reason: "" };
     return this.spawn(seat);
   }
 
@@ -263,9 +289,10 @@ class WorkerScheduler implements Scheduler {
   /** After an uncaught error in a worker: its queries fail, and a new worker replaces it. */
   private onFailure(seat: Seat, reason: string): void {
     this.takeAnswers();
-    const lost = [...seat.parked, ...(seat.job ? [seat.job] : [])];
+    const { job } = seat, lost = [...seat.parked, ...(job ? [job] : [])];
+    const returned = job && !this.mailboxes.isTaken(seat.index, seat.mail) && job.takeBack() ? [job] : [];
     // A worker with a job had started successfully; the requester gets the reason of its failure.
-    if (lost.length > 0) seat.failures = 0;
+    if (lost.length > returned.length) seat.failures = 0;
     else seat.failures++;
     const waitMs = seat.failures === 0 ? 0 : Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** (seat.failures - 1));
     this.options.log(
@@ -277,7 +304,8 @@ class WorkerScheduler implements Scheduler {
     seat.port.close();
     Object.assign(seat, { isReady: false, job: undefined, reason });
     seat.parked.clear();
-    for (const job of lost) job.onCrash(reason);
+    for (const job of lost) if (!returned.includes(job)) job.onCrash(reason);
+    this.waiting.unshift(...returned);
     for (let k = this.waiting.length - 1; k >= 0; k--) if (this.waiting[k].only === seat) this.waiting.splice(k, 1);
     seat.retry = setTimeout(() => this.spawn(seat), waitMs);
     this.next();
@@ -285,21 +313,25 @@ class WorkerScheduler implements Scheduler {
 
   private next(): void {
     if (this.closed) return;
-    const free = this.seats.filter((seat) => seat.isReady && !seat.job);
     // Workers with parked queries go last, because a query can only continue where it was started.
-    free.sort((a, b) => a.parked.size - b.parked.size);
-    if (this.taskSeat?.isReady && !this.taskSeat.job) free.unshift(this.taskSeat);
-    for (const seat of free) {
-      const at = this.waiting.findIndex((job) =>
-        seat === this.taskSeat ? job.isTask : job.only === undefined || job.only === seat
-      );
+    const seats = this.seats.toSorted((a, b) => a.parked.size - b.parked.size);
+    const [taskSeat, smallSeat] = this.extraSeats;
+    for (const seat of [taskSeat, ...seats, smallSeat]) {
+      if (this.waiting.length === 0) break;
+      if (!seat?.isReady || seat.job) continue;
+      const at = this.waiting.findIndex((job) => accepts(seat, job, seats.length));
       if (at >= 0) this.give(seat, this.waiting.splice(at, 1)[0]);
     }
-    if (this.waiting.some((job) => job.isTask) && this.taskSeat === undefined && this.seats.every((seat) => seat.job)) {
-      this.taskSeat = this.newSeat(this.seats.length);
-    }
+    if (this.seats.every(({ job }) => job)) this.startExtraSeats();
+    if (this.waiting.length === 0) return;
     const isLost = ({ isReady, failures }: Seat) => !isReady && failures >= FAILURES_MAX;
-    if (this.waiting.length > 0 && this.seats.every(isLost)) this.failWaiting();
+    if (this.seats.every(isLost)) this.failWaiting();
+  }
+
+  private startExtraSeats(): void {
+    const { length } = this.seats;
+    if (this.waiting.some(({ kind }) => kind === "task")) this.extraSeats[0] ??= this.newSeat(length);
+    if (this.seats.some(({ job }) => job!.kind === "query")) this.extraSeats[1] ??= this.newSeat(length + 1);
   }
 
   private restTimer: ReturnType<typeof setInterval> | undefined;
@@ -327,7 +359,7 @@ class WorkerScheduler implements Scheduler {
   }
 
   private allSeats(): Seat[] {
-    return this.taskSeat ? [...this.seats, this.taskSeat] : this.seats;
+    return [...this.seats, ...this.extraSeats.filter((seat) => seat !== undefined)];
   }
 
   private give(seat: Seat, job: Job): void {
@@ -336,7 +368,7 @@ class WorkerScheduler implements Scheduler {
     job.only = undefined;
     seat.job = job;
     try {
-      job.start(seat);
+      seat.mail = job.start(seat);
     } catch (error) {
       seat.job = undefined;
       job.onError(error);
@@ -359,12 +391,15 @@ class WorkerScheduler implements Scheduler {
   task(name: string, payload: unknown, body?: Uint8Array): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.enqueue({
-        isTask: true,
+        kind: "task",
+        isSmall: () => true,
+        // Its body has been moved to the worker.
+        takeBack: () => false,
         start: ({ index, port }) => {
           const buffer = body?.buffer as ArrayBuffer | undefined;
           const posted: PostedTask = { name, payload, buffer, at: body?.byteOffset, length: body?.length };
           port.postMessage(posted, buffer === undefined ? [] : [buffer]);
-          this.mailboxes.post(index, MAIL.task);
+          return this.mailboxes.post(index, MAIL.task);
         },
         onMessage: (message) => {
           if (message.type === "result") resolve(message.value);
@@ -422,20 +457,20 @@ class WorkerScheduler implements Scheduler {
       const rowsToRead = long(SLOT.rowsToRead);
       return {
         state: parkedAt === undefined && job.only === undefined ? "running" : "sending",
-        worker: this.seats.findIndex((seat) => seat.job === job || seat.parked.has(job)),
+        worker: this.allSeats().find((seat) => seat.job === job || seat.parked.has(job))?.index ?? -1,
         // A segment is counted each time that it is opened.
         rowsRead: rowsToRead > 0 ? Math.min(long(SLOT.rowsRead), rowsToRead) : long(SLOT.rowsRead),
         rowsToRead,
         memoryBytes: Atomics.load(heap.i32, word(SLOT.memoryUnits)) * UNIT_BYTES,
       };
     };
-    let parkedAt: Seat | undefined;
+    let parkedAt: Seat | undefined, parkedOnce = false;
     const underway: Underway = { cancel, isParked: () => parkedAt !== undefined, readAtMs: performance.now() };
     this.underway.add(underway);
     const planName = this.planNames.nameOf(order.plan);
     let packed: PackedSources | undefined;
     /** `seat` is the worker that leads the query, also if it did not know the plan. */
-    const send = (seat: Seat) => {
+    const send = (seat: Seat): number => {
       const isKnown = seat.plans.has(planName);
       packed ??= packSources(order.sources);
       this.letters.write({ ...order, slot }, {
@@ -446,15 +481,16 @@ class WorkerScheduler implements Scheduler {
         freedPlans: seat.plans.takeFreed(),
       });
       seat.plans.add(planName);
-      this.mailboxes.post(seat.index, MAIL.query, slot);
+      return this.mailboxes.post(seat.index, MAIL.query, slot);
     };
     const takeAnswer = (answer: number) => {
-      const seat = this.seats.find((seat) => seat.job === job);
+      const seat = this.allSeats().find((seat) => seat.job === job);
       if (seat === undefined) return;
       if (answer === ANSWER.unknownPlan) {
         seat.plans.forget(planName);
         try {
-          return send(seat);
+          seat.mail = send(seat);
+          return;
         } catch (error) {
           this.vacate(seat);
           end(error);
@@ -471,18 +507,24 @@ class WorkerScheduler implements Scheduler {
       this.next();
     };
     const job: Job = {
+      kind: "query",
+      isSmall: once(order.isSmall ?? (() => false)),
       start: (seat) => {
-        send(seat);
+        if (parkedOnce) return this.mailboxes.post(seat.index, MAIL.resume, slot);
+        const mail = send(seat);
         hasStarted = true;
-        if (order.timeoutMs > 0 && order.timeoutMs < 2 ** 31) {
-          timer = setTimeout(() => cancel(CANCEL.timeout), order.timeoutMs);
-        }
-        job.start = ({ index }) => this.mailboxes.post(index, MAIL.resume, slot);
+        return mail;
+      },
+      takeBack: () => {
+        if (parkedOnce || cancelled !== CANCEL.none) return false;
+        hasStarted = false;
+        return true;
       },
       onMessage: (message) => {
         if (message.type === "chunk") queue.push({ bytes: message.bytes, rows: message.rows });
         else if (message.type === "parked") {
-          parkedAt = this.seats.find((seat) => seat.job === job);
+          parkedOnce = true;
+          parkedAt = this.allSeats().find((seat) => seat.job === job);
           goOn();
         } else if (message.type === "done") {
           totalRows = message.totalRows;
@@ -501,11 +543,15 @@ class WorkerScheduler implements Scheduler {
       this.enqueue(job);
     };
     const start = () => {
-      slot = this.freeSlots.shift()!;
+      slot = this.freeSlots.pop()!;
       clearSlot(heap, slot);
       this.answerTakers[slot] = takeAnswer;
       this.enqueue(job);
     };
+    // Waiting counts, so that no query waits for others without end.
+    if (order.timeoutMs > 0 && order.timeoutMs < 2 ** 31) {
+      timer = setTimeout(() => cancel(CANCEL.timeout), order.timeoutMs);
+    }
     if (this.freeSlots.length > 0) start();
     else {
       this.waitingForSlot.push(start);
@@ -559,7 +605,7 @@ class WorkerScheduler implements Scheduler {
   async close(): Promise<void> {
     for (const { cancel } of [...this.underway]) cancel(CANCEL.shutdown);
     const deadline = performance.now() + 2_000;
-    while (this.seats.some(({ job, parked }) => job || parked.size > 0) && performance.now() < deadline) {
+    while (this.allSeats().some(({ job, parked }) => job || parked.size > 0) && performance.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     this.closed = true;
@@ -575,6 +621,11 @@ class WorkerScheduler implements Scheduler {
     }
     this.mailboxes.tellMain();
   }
+}
+
+function once(ask: () => boolean): () => boolean {
+  let answer: boolean | undefined;
+  return () => answer ??= ask();
 }
 
 function remove<T>(list: T[], item: T): void {

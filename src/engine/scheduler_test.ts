@@ -5,13 +5,14 @@ import { createHeap } from "../storage/heap.ts";
 import { createScheduler, type QueryOrder, type RunningQuery } from "./scheduler.ts";
 import type { Notify } from "./mailbox.ts";
 import { SLOT_COUNT } from "./slot.ts";
+import { randomFrom } from "./testing.ts";
 import type { FakePlan } from "./testing/scheduler-worker.ts";
 
 /** A worker whose queries do what their plans say. */
 const FAITHFUL = new URL("./testing/scheduler-worker.ts", import.meta.url);
 
 const scheduler = (worker: string | URL, workerCount: number, notify?: Notify) => {
-  const logged: string[] = [], heap = createHeap(2 << 20);
+  const logged: string[] = [], heap = createHeap(8 << 20);
   const made = createScheduler({
     heap,
     workerCount,
@@ -22,8 +23,16 @@ const scheduler = (worker: string | URL, workerCount: number, notify?: Notify) =
   return Object.assign(made, { logged, heap });
 };
 
-const order = (plan: FakePlan): QueryOrder =>
-  ({ plan, sources: [], nowMicros: 0n, timeoutMs: 0, memoryLimitBytes: 0, user: "" }) as unknown as QueryOrder;
+const order = (plan: FakePlan, options: Partial<QueryOrder> = {}): QueryOrder =>
+  ({
+    plan,
+    sources: [],
+    nowMicros: 0n,
+    timeoutMs: 0,
+    memoryLimitBytes: 0,
+    user: "",
+    ...options,
+  }) as unknown as QueryOrder;
 
 async function count({ chunks }: RunningQuery): Promise<number> {
   let rows = 0;
@@ -76,10 +85,109 @@ Deno.test("Scheduler: a query that is cancelled ends at once, waiting, parked or
   waiting.cancel();
   await waiting.ended;
   await assert.rejects(() => count(waiting), /cancelled by the user/);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await pause(100);
   for (const query of parked) query.cancel();
   await Promise.all(parked.map(({ ended }) => ended));
   assert.equal(await count(made.run(order({ chunks: 5 }), {})), 5);
+  await made.close();
+});
+
+Deno.test("Scheduler: a small query does not wait for long ones that hold all workers, and other queries and tasks do not take its place", async () => {
+  const made = scheduler(FAITHFUL, 2);
+  const long = [1, 2].map(() => made.run(order({ runs: true }), {}));
+  while (long.some((query) => query.statistics().state !== "running")) await pause(1);
+  const other = made.run(order({ answer: "other" }), {});
+  const tasks = [1, 2, 3].map((value) => made.task("any", value));
+  for (let k = 0; k < 3; k++) {
+    assert.equal(await count(made.run(order({ answer: "small" }, { isSmall: () => true }), {})), 5);
+  }
+  // It is parked there, and continues there.
+  assert.equal(await count(made.run(order({ chunks: 100 }, { isSmall: () => true }), {})), 100);
+  assert.deepEqual(await Promise.all(tasks), [1, 2, 3]);
+  assert.deepEqual(long.map((query) => query.statistics().state), ["running", "running"]);
+  assert.equal(other.statistics().state, "waiting");
+  long[0].cancel();
+  assert.equal(await count(other), 5);
+  long[1].cancel();
+  for (const query of long) await assert.rejects(() => count(query), /stopped/);
+  await made.close();
+});
+
+Deno.test("Scheduler: a query that waits for a worker or for a slot fails at its time-out", async () => {
+  const made = scheduler(FAITHFUL, 1);
+  const running = Array.from({ length: SLOT_COUNT }, () => made.run(order({ runs: true }), {}));
+  const inTime = { timeoutMs: 100 };
+  const waiting = [...running.splice(SLOT_COUNT - 1), made.run(order({ answer: "x" }, inTime), {})];
+  waiting[0].cancel();
+  await assert.rejects(() => count(waiting[0]), /cancelled by the user/);
+  await assert.rejects(() => count(waiting[1]), /ran longer than its time-out of 100 ms/);
+  for (const query of running) query.cancel();
+  await Promise.allSettled(running.map(count));
+  assert.equal(await count(made.run(order({ answer: "x" }, { timeoutMs: 60_000 }), {})), 1);
+  await made.close();
+});
+
+Deno.test("Scheduler: a query given to a worker that is just ending is given to another one", async () => {
+  const made = scheduler(FAITHFUL, 1);
+  assert.equal(await count(made.run(order({ answer: "x" }), {})), 1);
+  for (let k = 0; k < 3; k++) {
+    made.crash("on purpose");
+    assert.equal(await count(made.run(order({ answer: "x" }), {})), 1);
+  }
+  await made.close();
+});
+
+Deno.test("Scheduler: with slow readers, cancels, workers that end and lost wakes, every query ends, and nothing is left", async () => {
+  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e6);
+  const random = randomFrom(seed), dice = (below: number) => random() % below;
+  const lossy: Notify = (words, index) => void (dice(50) > 0 && Atomics.notify(words, index));
+  const made = scheduler(FAITHFUL, 2, lossy), before = made.heap.usedBytes();
+  const outcomes = new Map<string, number>();
+  const tell = (what: string) => void outcomes.set(what, 1 + (outcomes.get(what) ?? 0));
+  const ask = async (plan: FakePlan, wanted: number, options: Partial<QueryOrder> = {}) => {
+    const query = made.run(order(plan, options), {});
+    const isCancelled = dice(8) === 0;
+    if (isCancelled) setTimeout(() => query.cancel(), dice(20));
+    try {
+      let rows = 0;
+      const isSlow = dice(3) === 0;
+      for await (const chunk of query.chunks) {
+        rows += chunk.rows;
+        if (isSlow) await pause(dice(10));
+      }
+      assert.equal(rows, wanted);
+      tell("answered");
+    } catch (error) {
+      const { message } = error as Error;
+      assert.match(
+        message,
+        /cancelled by the user|stopped|the worker that ran the query failed|out of luck/,
+        `SEED=${seed}`,
+      );
+      tell(message.slice(0, 20));
+    }
+    await query.ended;
+  };
+  const client = async () => {
+    for (let n = 0; n < 5; n++) {
+      const kind = dice(100);
+      if (kind === 0) await ask({ answer: "xx", dies: dice(2) ? "before the answer" : "after the answer" }, 2);
+      else if (kind < 15) {
+        await made.task("any", 1).catch((error) => assert.match(error.message, /the worker that parsed/));
+      } else if (kind < 50) await ask({ chunks: 30 }, 30);
+      else await ask({ answer: "xyz" }, 3, { isSmall: () => dice(2) === 0 });
+    }
+  };
+  const crashes = async () => {
+    for (let n = 0; n < 3; n++) {
+      await ask({ answer: "xyz" }, 3);
+      made.crash("on purpose");
+    }
+  };
+  await Promise.all([crashes(), ...Array.from({ length: SLOT_COUNT + 16 }, client)]);
+  assert.ok(outcomes.get("answered")! > 100, JSON.stringify([...outcomes]));
+  assert.equal(made.heap.usedBytes(), before);
+  assert.equal(await count(made.run(order({ answer: "x" }), {})), 1);
   await made.close();
 });
 
@@ -108,7 +216,7 @@ Deno.test("Scheduler: requests, results and long requests leave no memory in use
 
 Deno.test("Scheduler: a request that the shared memory has no room for fails alone", async () => {
   const made = scheduler(FAITHFUL, 1);
-  const large = made.run(order({ answer: "x", comment: "y".repeat(3 << 20) }), {});
+  const large = made.run(order({ answer: "x", comment: "y".repeat(9 << 20) }), {});
   await assert.rejects(() => count(large), /the server's shared memory is full/);
   assert.equal(await count(made.run(order({ answer: "x" }), {})), 1);
   await made.close();
@@ -127,7 +235,7 @@ Deno.test("Scheduler: a worker that ends after its answer has answered", async (
   for (let k = 0; k < 3; k++) {
     assert.equal(await count(made.run(order({ answer: "x", dies: "after the answer", tellsNobody: true }), {})), 1);
     // A query that is given to the worker before main hears of its end fails.
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await pause(200);
   }
   await made.close();
 });
@@ -150,6 +258,8 @@ Deno.test("Scheduler: a plan is sent to a worker once, again if the worker has f
   await made.close();
 });
 
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
 /** Collects garbage until the answer is as wanted. */
 async function eventually<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean): Promise<T> {
   v8.setFlagsFromString("--expose-gc");
@@ -157,6 +267,6 @@ async function eventually<T>(ask: () => Promise<T>, isWanted: (answer: T) => boo
   for (let answer = await ask(), k = 0;; answer = await ask(), k++) {
     if (isWanted(answer) || k === 20) return answer;
     collect();
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await pause(10);
   }
 }

@@ -6,7 +6,8 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
 
 export const SLOT_WORDS = 64;
-export const SLOT_COUNT = 12;
+/** Many more than workers, because a query that waits for its reader keeps its slot. */
+export const SLOT_COUNT = 64;
 
 /** Word offsets within a slot. */
 export const SLOT = {

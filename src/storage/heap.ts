@@ -16,7 +16,8 @@ const UNIT_BYTES = 1 << UNIT_SHIFT;
 /** 2^0 … 2^19 units: 4 KiB … 2 GiB. */
 const ORDER_COUNT = 20;
 
-// The control block, at address 0, in i32 words.
+/** The control block, at address 0. Its words are i32. */
+const CONTROL_BYTES = 5 * UNIT_BYTES;
 const LOCK = 0;
 const USED_UNITS = 1;
 const TAG_USED = 2; // 16 words: units in use by tag
@@ -27,7 +28,7 @@ const BASE_UNIT = 61;
 const WARM_UNITS = 62;
 /** Blocks that `take` holds for a moment: see `allocate`. */
 const GIVING_BACK = 63;
-/** Words 64 … 1023 are shared words of other rooms: see `SHARED_WORD`. */
+/** From here on, the words of the control block are shared words of other rooms: see `SHARED_WORD`. */
 const FIRST_RESERVED_WORD = 64;
 
 export const HEAP_TAGS = ["pool", "tail", "dictionary", "query", "batch", "other", "pages"] as const;
@@ -78,8 +79,8 @@ export const SHARED_WORD = {
   spilledUnitsTotal: 154,
   /** The writer's counters: 32 doubles, written only by its thread; see `WRITER_COUNTERS`. Even index. */
   writerCounters: 192,
-  /** Scheduler: 64 words for each query slot, from here on. */
-  querySlots: 256,
+  /** Scheduler: 64 words for each of 64 query slots, up to the end of the control block. */
+  querySlots: 1024,
 } as const;
 
 /**
@@ -335,7 +336,7 @@ export class SharedHeap {
   format(): void {
     const unitsInAll = Math.floor(this.buffer.byteLength / UNIT_BYTES);
     const stateBytes = unitsInAll; // one byte a unit: order + 1 in use, -(order + 1) free, 0 inside a block
-    const baseUnit = 1 + Math.ceil(stateBytes / UNIT_BYTES);
+    const baseUnit = Math.ceil((CONTROL_BYTES + stateBytes) / UNIT_BYTES);
     this.i32[UNIT_COUNT] = unitsInAll - baseUnit;
     this.i32[BASE_UNIT] = baseUnit;
     for (let order = 0; order < ORDER_COUNT; order++) this.i32[FREE_HEAD + order] = -1;
@@ -367,7 +368,7 @@ export class SharedHeap {
   }
 
   private stateAddress(unit: number): number {
-    return UNIT_BYTES + unit;
+    return CONTROL_BYTES + unit;
   }
 
   private stateOf(unit: number, order: number, free: boolean): void {

@@ -55,7 +55,7 @@ let heap: SharedHeap;
 let pool: SharedPool;
 let mailboxes: Mailboxes;
 let seat: number;
-/** Workers that may help with a query that this one leads. */
+/** Most workers that may help with a query that this one leads. */
 let helperCount: number;
 let workerCount: number;
 let port: Parameters<typeof receiveMessageOnPort>[0];
@@ -73,17 +73,18 @@ self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
   pool = createPool(heap);
   mailboxes = Mailboxes.of(data.mailboxes);
   ({ seat, workerCount } = data);
-  const runsQueries = seat < workerCount;
+  // The others run only what is short.
+  const runsLong = seat < workerCount;
   helperCount = Math.max(0, Math.min(workerCount, navigator.hardwareConcurrency) - 1);
   port = data.port as unknown as typeof port;
-  if (runsQueries) yieldToOthers();
+  if (runsLong) yieldToOthers();
   returnLargeBlocks();
   collectWith(collectGarbage);
   tell({ type: "ready" });
   await serve(mailboxes, seat, {
     handle,
     help: (onJoin) =>
-      runsQueries &&
+      runsLong &&
       help(heap, () => (onJoin(), countBusy(1)), helperContext, (context) => (release(context), countBusy(-1))),
     chore: doChore,
   });

@@ -18,6 +18,8 @@ export interface FakePlan {
   tellsPlans?: boolean;
   /** It fails with this message. */
   fails?: string;
+  /** It runs until it is cancelled. */
+  runs?: boolean;
   /** The worker ends. */
   dies?: "before the answer" | "after the answer";
   /** Main is not woken. */
@@ -68,6 +70,13 @@ scope.onmessage = async ({ data: { memory, mailboxes: buffer, seat, port } }) =>
     if (dies === "after the answer") throw new Error("out of luck");
   };
 
+  const run = (slot: number) => {
+    while (Atomics.load(heap.i32, slotWord(slot, SLOT.cancel)) === 0) {
+      Atomics.wait(heap.i32, slotWord(slot, SLOT.cancel), 0, 1);
+    }
+    answer(slot, { fails: "stopped" });
+  };
+
   const begin = (slot: number) => {
     const { request, freedPlans, plan: bytes } = readLetter(heap, slot);
     freedPlans.forEach((name) => plans.forget(name));
@@ -77,6 +86,7 @@ scope.onmessage = async ({ data: { memory, mailboxes: buffer, seat, port } }) =>
       answerUnknownPlan(heap, slot);
       return mailboxes.tellMain();
     }
+    if (plan.runs) return run(slot);
     if (plan.chunks === undefined) return answer(slot, plan);
     advance(slot, { left: plan.chunks, rows: plan.chunks });
   };
@@ -92,7 +102,7 @@ scope.onmessage = async ({ data: { memory, mailboxes: buffer, seat, port } }) =>
       } else if (kind === MAIL.task) {
         const { message } = receiveMessageOnPort(port as unknown as Parameters<typeof receiveMessageOnPort>[0])!;
         scope.postMessage({ type: "result", value: (message as PostedTask).payload });
-      }
+      } else if (kind === MAIL.crash) throw new Error("out of luck");
     },
     help: () => false,
     chore: () => false,
