@@ -1,13 +1,6 @@
 /** Changes of tables and their definitions, immediately or within the session's transaction. */
 import type { Answer, Chunk, Client, Identity } from "../api.ts";
-import {
-  concatAppendBatches,
-  isPacked,
-  packAppendBatch,
-  type PostedPlan,
-  unpackAppendBatch,
-  valuesToAppendBatch,
-} from "../engine/mod.ts";
+import { concatAppendBatches, type PostedPlan, unpackAppendBatch } from "../engine/mod.ts";
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { ChangedRows, ChangedTable } from "../sql/mod.ts";
 import type { NewTable } from "../sql/plan.ts";
@@ -15,7 +8,7 @@ import type { AppendBatch, BulkLoad, Catalogue, Change, PartitionChange, TableSn
 import { auditOf } from "./access/definitions.ts";
 import type { RunningStatement } from "./activity.ts";
 import type { Core } from "./core.ts";
-import { listed, type Run as ExecutionRun } from "./execution.ts";
+import type { Run as ExecutionRun } from "./execution.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** Smaller sets of rows for a new table go through the log together with the table. Larger ones are loaded. */
@@ -33,10 +26,8 @@ export interface ChangeSession {
 export interface ChangeRun {
   readonly signal: AbortSignal | undefined;
   readonly running: RunningStatement | undefined;
-  /** The plan with the values of this execution. */
-  finalPlanOf(plan: PostedPlan): PostedPlan | Promise<PostedPlan>;
-  /** Runs the plan. Its chunks are packed rows for columns of the types `targets`. */
-  run(plan: PostedPlan, targets: string[]): ExecutionRun;
+  /** Runs the plan with the values of this execution. Its chunks are packed rows for columns of the types `targets`. */
+  run(plan: PostedPlan, targets: string[]): Promise<ExecutionRun>;
 }
 
 export class RowChanges {
@@ -87,11 +78,7 @@ export class RowChanges {
   private async createFilled(table: NewTable, query: PostedPlan, creator: string | undefined): Promise<number> {
     const { writer } = this.core;
     const columnIds = newColumnIds(table);
-    const { chunks, totalRows } = this.rowsFor(
-      await this.run.finalPlanOf(query),
-      table.columns.map((column) => column.type),
-      columnIds,
-    );
+    const { chunks, totalRows } = await this.run.run(query, table.columns.map((column) => column.type));
     const held: Chunk[] = [];
     let heldBytes = 0;
     let load: BulkLoad | undefined;
@@ -141,26 +128,13 @@ export class RowChanges {
     return rows;
   }
 
-  /** Runs a plan without parameters, for packed rows of these column types. */
-  private rowsFor(plan: PostedPlan, targets: string[], columnIds: number[]): ExecutionRun {
-    if (
-      !isPacked(plan) && plan.node === "values" && plan.rows.length > 0 &&
-      plan.columns.every((column, i) => column.type === targets[i] || column.type === "NULL")
-    ) {
-      const { rows } = plan;
-      const bytes = packAppendBatch(valuesToAppendBatch(rows, columnIds, targets));
-      return { chunks: listed([{ bytes, rows: rows.length }]), totalRows: () => rows.length };
-    }
-    return this.run.run(plan, targets);
-  }
-
   /** Collects all rows of a query, packed for these column types. */
   private async collect(
     plan: PostedPlan,
     targets: string[],
     columnIds: number[],
   ): Promise<{ batches: AppendBatch[]; rows: number }> {
-    const { chunks, totalRows } = this.rowsFor(await this.run.finalPlanOf(plan), targets, columnIds);
+    const { chunks, totalRows } = await this.run.run(plan, targets);
     const batches: AppendBatch[] = [];
     let bytes = 0;
     for await (const chunk of chunks) {

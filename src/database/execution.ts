@@ -5,10 +5,12 @@ import type { SpillPlace } from "../engine/contract.ts";
 import {
   Analysis,
   answerFromStatistics,
-  isPacked,
+  packAppendBatch,
   type PlanStatistics,
   type PostedPlan,
   type Scheduler,
+  treeOf,
+  valuesToAppendBatch,
 } from "../engine/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
@@ -77,9 +79,12 @@ export class Execution {
 
   run(given: PostedPlan, options: RunOptions): Run {
     const sources = resolveSources(given, options.catalogue);
-    if (isPacked(given)) return this.runInWorker(given, sources, options);
-    const answered = once(() => this.answered(given, sources));
-    const direct = options.analyzed === undefined ? this.direct.run(given, sources, options, answered) : undefined;
+    const tree = treeOf(given);
+    if (tree === undefined) return this.runInWorker(given, sources, options);
+    const values = valuesFor(options.output, tree);
+    if (values !== undefined) return values;
+    const answered = once(() => this.answered(tree, sources));
+    const direct = options.analyzed === undefined ? this.direct.run(tree, sources, options, answered) : undefined;
     if (direct === undefined) return this.runInWorker(answered(), sources, options);
     const { pieces, totalRows } = direct;
     return { chunks: listed(pieces), ready: pieces, totalRows: () => totalRows };
@@ -138,12 +143,21 @@ export class Execution {
   }
 }
 
+/** Literal rows of the types of the table's columns need no operators. */
+function valuesFor(output: OutputOptions, plan: Plan): Run | undefined {
+  if (output.kind !== "append" || plan.node !== "values" || plan.rows.length === 0) return undefined;
+  const { targets } = output, { rows, columns } = plan;
+  if (!columns.every(({ type }, i) => type === targets[i] || type === "NULL")) return undefined;
+  const bytes = packAppendBatch(valuesToAppendBatch(rows, targets.map((_, i) => i), targets));
+  return { chunks: listed([{ bytes, rows: rows.length }]), totalRows: () => rows.length };
+}
+
 function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => (made ??= { value: make() }).value;
 }
 
-export function listed(chunks: Chunk[]): AsyncIterable<Chunk> {
+function listed(chunks: Chunk[]): AsyncIterable<Chunk> {
   return { [Symbol.asyncIterator]: () => iterated(chunks) };
 }
 

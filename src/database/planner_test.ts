@@ -3,8 +3,7 @@ import { SqlError } from "../errors.ts";
 import { mapStatement } from "../sql/planner/nodes.ts";
 import { bind, explainLines, FULL_EFFORT, LongStatement, parse } from "../sql/mod.ts";
 import { FakeCatalogue } from "../sql/binder/fake-catalogue.ts";
-import { isPacked, type PostedPlan } from "../engine/contract.ts";
-import { unpackPlan } from "../engine/packed-plan.ts";
+import { isOpen, type PostedPlan, treeOf, unpackPlan } from "../engine/packed-plan.ts";
 import { type Answers, Planner, type PlannerOptions, type Question, type StatementOrder } from "./planner.ts";
 import { type Planned, planOfRun, planText } from "./planning.ts";
 import { StatementCache } from "./statements.ts";
@@ -154,7 +153,7 @@ Deno.test("the planner fills in values that are known only at run time", async (
     const planned = await planner.want("statement", given);
     assert.deepEqual(planned.parameters, ["LONG"]);
     const { bound } = planned;
-    assert.ok(bound.plan !== undefined && isPacked(bound.plan) && bound.plan.isOpen);
+    assert.ok(bound.plan !== undefined && treeOf(bound.plan) === undefined && isOpen(bound.plan));
     const values = [5n];
     const plan = unpackPlan(await planner.want("plan", { ...given, values }));
     const here = planText(text, { ...context, parameterTypes: ["LONG"] });

@@ -9,7 +9,6 @@ import {
   type BindContext,
   callsServer,
   categoryOf,
-  inputsOf,
   kindOf,
   optimize,
   optimizeStatement,
@@ -18,7 +17,7 @@ import {
   substituteParameters,
   usesClock,
 } from "../sql/mod.ts";
-import type { BoundStatement, Plan } from "../sql/plan.ts";
+import { type BoundStatement, inputsOf, type Plan } from "../sql/plan.ts";
 import type { Value } from "../types/mod.ts";
 
 /** The facts of a statement besides its text. */

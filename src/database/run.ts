@@ -3,20 +3,16 @@ import type { Answer, Client, ConnectionState, ExecuteOptions, Identity, ResultC
 import { assert } from "../errors.ts";
 import {
   type AnalyzedStatement,
-  answerCall,
   type ChangedRows,
   type ChangedTable,
   type ExplainNode,
-  explainNodes,
   kindOf,
-  mapStatement,
   type Savepoints,
   type StatementRun,
   type StatementServices,
-  substituteCalls,
 } from "../sql/mod.ts";
-import { isPacked, type PackedPlan, type PostedPlan } from "../engine/mod.ts";
-import type { BoundStatement, NewTable, Plan } from "../sql/plan.ts";
+import { type PostedPlan, scansOf } from "../engine/mod.ts";
+import type { BoundStatement, NewTable } from "../sql/plan.ts";
 import type { Catalogue, Change, PartitionChange } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
@@ -25,11 +21,9 @@ import type { Core } from "./core.ts";
 import type { Analyzed, Execution, RunOptions } from "./execution.ts";
 import { rowsOutput } from "./execution.ts";
 import type { OutputOptions } from "./output.ts";
-import { resolveMetadata } from "./metadata.ts";
-import type { StatementOrder, WaitOptions } from "./planner.ts";
-import { planOfRun, plansOf } from "./planning.ts";
-import { marksOf, resolveSources, scansOf } from "./sources.ts";
-import { factsOf, type Statement, type StatementCache } from "./statements.ts";
+import { plansOf } from "./planning.ts";
+import { RunPlans } from "./run-plans.ts";
+import type { Statement, StatementCache } from "./statements.ts";
 import { notInTransaction, type Transaction } from "./transaction.ts";
 
 /** The parts of the session that an execution needs. */
@@ -50,6 +44,7 @@ export interface RunSession {
 /** One execution. */
 export class Run implements StatementRun {
   private readonly execution: Execution;
+  private readonly plans: RunPlans;
   private madeChanges: RowChanges | undefined;
   /** Set while EXPLAIN ANALYZE runs its statement. */
   analyzed: Analyzed | undefined;
@@ -63,6 +58,7 @@ export class Run implements StatementRun {
     readonly running?: RunningStatement,
   ) {
     this.execution = core.execution;
+    this.plans = new RunPlans(session, core, statement, values, options);
   }
 
   /** Made when it is needed: most statements only read. */
@@ -70,8 +66,10 @@ export class Run implements StatementRun {
     return this.madeChanges ??= new RowChanges(this.core, this.session, {
       signal: this.options.signal,
       running: this.running,
-      finalPlanOf: (plan) => isPacked(plan) ? this.packedPlanOf(plan) : this.planOf(plan),
-      run: (plan, targets) => this.execution.run(plan, this.runOptions({ kind: "append", targets }, plan.columns)),
+      run: async (plan, targets) => {
+        const options = this.runOptions({ kind: "append", targets }, plan.columns);
+        return this.execution.run(await this.plans.completed(plan), options);
+      },
     });
   }
 
@@ -143,9 +141,8 @@ export class Run implements StatementRun {
   }
 
   query(plan: PostedPlan): Answer | Promise<Answer> {
-    return isPacked(plan)
-      ? this.packedPlanOf(plan).then((packed) => this.rowsOf(packed))
-      : this.rowsOf(this.served(this.planOf(plan)));
+    const completed = this.plans.completed(plan);
+    return completed instanceof Promise ? completed.then((each) => this.rowsOf(each)) : this.rowsOf(completed);
   }
 
   define(change: Change | PartitionChange): Promise<void> {
@@ -168,50 +165,6 @@ export class Run implements StatementRun {
     return this.changes.changeRows(target, changeOf);
   }
 
-  /** The plan with the values of parameters and the rows of metadata. */
-  private planOf(plan: Plan): Plan {
-    const { name } = this.session.identity;
-    const known = planOfRun(plan, this.statement, {
-      values: this.values,
-      nowMicros: () => this.execution.nowMicros(),
-      user: name,
-    });
-    return this.statement.hasMetadata
-      ? resolveMetadata(known, { ...this.core, catalogue: this.session.catalogue }, this.session)
-      : known;
-  }
-
-  /** Like `planOf`, for a long statement: the planner's thread fills in the values. */
-  private async packedPlanOf(plan: PackedPlan): Promise<PostedPlan> {
-    return plan.isOpen ? await this.core.planner.want("plan", this.order(), this.waitOptions) : plan;
-  }
-
-  private get waitOptions(): WaitOptions {
-    const { identity, client, catalogue } = this.session;
-    const { signal, timeoutMs } = this.options;
-    return { signal, timeoutMs, catalogue, asker: { identity, client } };
-  }
-
-  private order(): StatementOrder {
-    const { text, parameterTypes, schemaVersion } = this.statement;
-    const { values, execution, session } = this;
-    return {
-      text,
-      parameterTypes,
-      values,
-      user: session.identity.name,
-      client: factsOf(session.client),
-      nowMicros: execution.nowMicros(),
-      schemaVersion,
-    };
-  }
-
-  /** Replaces functions that the server evaluates by their results. */
-  private served(plan: Plan): Plan {
-    const { server } = this.core;
-    return this.statement.asksServer ? substituteCalls(plan, (call) => answerCall(call, server)) : plan;
-  }
-
   private rowsOf(plan: PostedPlan): Extract<Answer, { kind: "rows" }> {
     const run = this.execution.run(plan, this.runOptions(rowsOutput(this.options), plan.columns));
     return {
@@ -228,15 +181,8 @@ export class Run implements StatementRun {
     return new OptionsOfRun(this, this.options, output, columns);
   }
 
-  async explain(statement: BoundStatement<PostedPlan>): Promise<ExplainNode[]> {
-    const [given] = plansOf(statement);
-    if (given !== undefined && isPacked(given)) {
-      return await this.core.planner.want("explain", this.order(), this.waitOptions);
-    }
-    if (given === undefined) return explainNodes(statement as BoundStatement);
-    const { catalogue } = this.session, known = this.planOf(given);
-    const sources = resolveSources(known, catalogue), plan = this.execution.answered(known, sources);
-    return explainNodes(mapStatement(statement, () => plan), { sources, catalogue });
+  explain(statement: BoundStatement<PostedPlan>): Promise<ExplainNode[]> {
+    return this.plans.explain(statement);
   }
 
   async analyze(statement: BoundStatement<PostedPlan>): Promise<AnalyzedStatement> {
@@ -246,26 +192,12 @@ export class Run implements StatementRun {
     const start = performance.now();
     const { category } = this.statement;
     const changed = category === "query" ? undefined : await kindOf(statement).execute(statement, this);
-    if (category === "query") {
-      await this.runForNothing(isPacked(given) ? await this.packedPlanOf(given) : this.served(this.planOf(given)));
-    }
+    if (category === "query") await this.runForNothing(await this.plans.completed(given));
     const nanos = (performance.now() - start) * 1e6;
     this.analyzed = undefined;
-    const nodes = await this.analysisNodes({ ...statement, plan: analyzed.plan ?? given }, analyzed);
+    const nodes = await this.plans.describe({ ...statement, plan: analyzed.plan ?? given }, analyzed);
     const statistics = await analyzed.statistics;
     return { nodes, nanos, statistics, changedRows: changed?.kind === "done" ? changed.rows : undefined };
-  }
-
-  /** Long plans are described in the planner's thread. */
-  private async analysisNodes(statement: BoundStatement<PostedPlan>, analyzed: Analyzed): Promise<ExplainNode[]> {
-    const { session: { catalogue }, core: { planner } } = this;
-    const { sources } = analyzed, statistics = await analyzed.statistics;
-    const { plan } = statement;
-    if (plan === undefined || !isPacked(plan)) {
-      return explainNodes(statement as BoundStatement, { sources, catalogue, statistics });
-    }
-    const details = { ...marksOf(plan.scans, catalogue, sources), statistics };
-    return await planner.analysis(this.statement.text, { statement, details }, this.waitOptions);
   }
 
   private async runForNothing(plan: PostedPlan): Promise<void> {

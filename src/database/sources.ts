@@ -1,16 +1,9 @@
 /** Finds what a plan reads and estimates its work. */
-import { type FunctionRegistry, isPacked, type PostedPlan } from "../engine/mod.ts";
-import { inputsOf, scanMarks } from "../sql/mod.ts";
+import { type FunctionRegistry, type PostedPlan, scansOf } from "../engine/mod.ts";
+import { scanMarks } from "../sql/mod.ts";
 import { type AggregateNode, childrenOf, type Expr, type LatestNode } from "../sql/plan.ts";
 import type { Plan, ScanNode, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
-
-export function scansOf(plan: PostedPlan): ScanReading[] {
-  if (isPacked(plan)) return plan.scans;
-  if (plan.node !== "scan") return inputsOf(plan).flatMap(scansOf);
-  const { id, tableId, columnIds, intervals } = plan;
-  return [{ id, tableId, columnIds, intervals }];
-}
 
 /** The segments of the current snapshots for every scan, by its id. */
 export function resolveSources(plan: PostedPlan, catalogue: Catalogue): ScanSource[] {

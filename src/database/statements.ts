@@ -1,9 +1,9 @@
 /** Compiled statements by their text. Parsing, binding and planning happen once for each text and schema. */
-import { isPacked, type PostedPlan } from "../engine/mod.ts";
+import type { PostedPlan } from "../engine/mod.ts";
 import { type ClientFacts, LongStatement } from "../sql/mod.ts";
 import type { Value } from "../types/mod.ts";
 import type { Asker, WaitOptions } from "./planner.ts";
-import { type Planned, plansOf } from "./planning.ts";
+import type { Planned } from "./planning.ts";
 
 export interface Statement extends Planned<PostedPlan> {
   text: string;
@@ -86,8 +86,7 @@ export class StatementCache {
     asker: Asker,
     options: WaitOptions,
   ): Statement | Promise<Statement> {
-    // For packed plans, the planner's thread does this at run time.
-    if (!statement.boundByValues || plansOf(statement.bound).some(isPacked)) return statement;
+    if (!statement.boundByValues) return statement;
     const { identity, client } = asker;
     const source = { text: statement.text, parameterTypes: statement.parameters, identity, client, values };
     const ready = (planned: Planned<PostedPlan>): Statement => ({ ...statement, ...planned });

@@ -3,23 +3,21 @@
  * work on one node. Nodes are identified by their ids in the physical plan, scans by their own ids.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
-import type { Plan } from "../sql/plan.ts";
 import { HeapFullError, SharedHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf } from "../types/mod.ts";
 import {
   type AnalysisShape,
   type Batch,
-  isPacked,
   type Operator,
   type ParallelRunner,
   type Piece,
   type PlanAnalysis,
-  type PostedPlan,
   type QueryContext,
   type QueryMemory,
   type Spill,
   type SpilledBlock,
 } from "./contract.ts";
+import { countNodes, type PostedPlan } from "./packed-plan.ts";
 import { MEASURED_CHOICES, type MeasuredChoice } from "./physical/measured.ts";
 
 /** Offsets in words; each is an i64. */
@@ -71,16 +69,6 @@ export interface PlanStatistics {
   /** By scan id: rows and bytes of columns that were read, on all threads. */
   scans: { rows: number; bytes: number }[];
   memoryPeakBytes: number;
-}
-
-export function countNodes(plan: PostedPlan): number {
-  if (isPacked(plan)) return plan.nodes;
-  return 1 + inputs(plan).reduce((sum, input) => sum + countNodes(input), 0);
-}
-
-function inputs(plan: Plan): Plan[] {
-  if ("left" in plan) return [plan.left, plan.right];
-  return "input" in plan ? [plan.input] : [];
 }
 
 /** The statistics of one plan. The owner must free them. */

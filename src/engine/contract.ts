@@ -3,10 +3,13 @@
  * for small queries, on main.
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
-import type { Column, Plan, ScanReading } from "../sql/plan.ts";
+import type { Column } from "../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
+import type { PostedPlan } from "./packed-plan.ts";
 import type { MeasuredChoice } from "./physical/measured.ts";
+
+export type { PostedPlan } from "./packed-plan.ts";
 
 /** A column of a batch: `rowCount` values of the type's layout at `address`. */
 export interface Vector {
@@ -182,32 +185,6 @@ export interface ParallelRunner {
   /** `node`: the node for statistics, if they are kept. */
   run(taskName: string, data: unknown, morselCount: number, node?: number): unknown[];
   readonly workerCount: number;
-}
-
-/**
- * A whole plan as bytes, for transfer from the planning thread to the executing one: a long statement's plan has tens
- * of thousands of objects, which the threads in between need not deserialize.
- */
-export interface PackedPlan {
-  bytes: Uint8Array<ArrayBuffer>;
-  scans: ScanReading[];
-  /**
-   * True if parameter values, the clock or metadata rows are missing, so that the plan must be completed for each
-   * execution.
-   */
-  isOpen: boolean;
-  /** Number of nodes in the plan. */
-  nodes: number;
-  /** Columns of the plan's root. */
-  columns: Column[];
-  timestamp: number;
-}
-
-/** A plan as posted between threads. */
-export type PostedPlan = Plan | PackedPlan;
-
-export function isPacked(plan: PostedPlan): plan is PackedPlan {
-  return "bytes" in plan;
 }
 
 /** Everything needed to run a query. */

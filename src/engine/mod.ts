@@ -1,6 +1,6 @@
 /** The engine room: executes plans. */
 export type * from "./contract.ts";
-export { isPacked, MORSEL_ROWS } from "./contract.ts";
+export { MORSEL_ROWS } from "./contract.ts";
 export {
   concatAppendBatches,
   packAppendBatch,
@@ -16,6 +16,7 @@ export { collectWith, CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
 export { rowsLeft, rowsWithin } from "./operators/morsels.ts";
 export { type Calls, type Grouping, nodeCalls, type PhysicalPlan, physicalPlan } from "./physical/mod.ts";
+export { isOpen, scansOf, treeOf } from "./packed-plan.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";
 export { CANCEL, cancelError } from "./slot.ts";
 export { QuerySpill, removeSpilled, SPILL_UNIT_BYTES } from "./spill/mod.ts";

@@ -2,9 +2,9 @@
  * A plan is sent to a worker once. Later requests name it by a number. Plans are never changed, and a statement that is planned again
  * after a change of its tables has another plan, hence another number.
  */
-import { deserialize, serialize } from "node:v8";
+import { deserialize } from "node:v8";
 import type { Plan } from "../sql/plan.ts";
-import { isPacked, type PostedPlan } from "./contract.ts";
+import type { PostedPlan } from "./contract.ts";
 
 /** Main's side: numbers plans, and tells when their statements are gone. */
 export class PlanNames {
@@ -102,8 +102,4 @@ export class KnownPlans {
     this.plans.delete(name);
     this.bytes -= known.bytes;
   }
-}
-
-export function serializedPlan(plan: PostedPlan): Uint8Array {
-  return isPacked(plan) ? plan.bytes : serialize(plan);
 }

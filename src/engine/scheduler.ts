@@ -11,8 +11,9 @@ import type { QueryRequest } from "./contract.ts";
 import { Letters } from "./letter.ts";
 import { MAIL, Mailboxes, type Notify } from "./mailbox.ts";
 import { UNIT_BYTES } from "./memory.ts";
+import { serializedPlan } from "./packed-plan.ts";
 import { type PackedSources, packSources } from "./packed-sources.ts";
-import { PlanNames, PlansSent, serializedPlan } from "./plan-names.ts";
+import { PlanNames, PlansSent } from "./plan-names.ts";
 import { ANSWER, CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
 
 export interface SchedulerOptions {

@@ -1,7 +1,6 @@
 /** Describes a node of the logical plan for EXPLAIN. */
 import { exprText, intervalsText } from "./explain-text.ts";
-import type { AggregateCall, Expr, Plan, SortKey, WindowFrame } from "./plan.ts";
-import { inputsOf } from "./planner/nodes.ts";
+import { type AggregateCall, type Expr, inputsOf, type Plan, type SortKey, type WindowFrame } from "./plan.ts";
 
 /** Returns the first line and further lines that belong to the node. */
 export function describe(plan: Plan): string[] {

@@ -19,7 +19,7 @@ export {
   substituteParameters,
 } from "./parameters.ts";
 export { isImmutable, optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
-export { inputsOf, mapStatement } from "./planner/nodes.ts";
+export { mapStatement } from "./planner/nodes.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";
 export { accessIsOff } from "./statements/access/access-kind.ts";
 export { categoryOf, kindOf, statementSource } from "./statements/mod.ts";

@@ -353,6 +353,26 @@ export type Plan =
   | RecursionNode
   | WorkingNode;
 
+/** A node's inputs, left before right. */
+export function inputsOf(plan: Plan): Plan[] {
+  switch (plan.node) {
+    case "scan":
+    case "parquet":
+    case "values":
+    case "metadata":
+    case "sequence":
+    case "working":
+      return [];
+    case "join":
+    case "timeJoin":
+    case "set":
+    case "recursion":
+      return [plan.left, plan.right];
+    default:
+      return [plan.input];
+  }
+}
+
 /** A column of a table to be created. `type` is a tag. */
 export interface NewColumn {
   name: string;

@@ -15,9 +15,7 @@ import {
   type TableFacts,
   type ToPlanner,
 } from "../database/planner.ts";
-import { scansOf } from "../database/sources.ts";
-import { isPacked, type PostedPlan } from "../engine/contract.ts";
-import { packPlan, unpackPlan } from "../engine/packed-plan.ts";
+import { packPlan, scansOf, treeOf, unpackPlan } from "../engine/packed-plan.ts";
 import { parquetSchema } from "../engine/parquet/file.ts";
 import { postedError } from "../engine/posted-error.ts";
 import { CANCEL, cancelError } from "../engine/slot.ts";
@@ -67,19 +65,17 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
   }
   const planned = statementOf(order);
   const [plan] = plansOf(planned.bound);
-  const pack = (packable: Plan, isOpen: boolean): PostedPlan => {
-    const packed = packPlan(packable, scansOf(packable), isOpen);
-    if (isPacked(packed)) transfer.push(packed.bytes.buffer);
-    return packed;
-  };
   switch (order.want) {
     case "statement": {
       const { parameters, hasMetadata, asksServer } = planned;
       const isOpen = (given: Plan) => parameters.length > 0 || hasMetadata || asksServer || usesClock(given);
-      return { ...planned, bound: mapStatement(planned.bound, (given) => pack(given, isOpen(given))) };
+      const bound = mapStatement(planned.bound, (given) => packPlan(given, isOpen(given), transfer));
+      // This thread binds packed plans by values, each time that it completes them.
+      const isHere = plansOf(bound).some((each) => treeOf(each) === undefined);
+      return { ...planned, bound, boundByValues: planned.boundByValues && !isHere };
     }
     case "plan":
-      return pack(runPlan(plan, planned, order), false);
+      return packPlan(runPlan(plan, planned, order), false, transfer);
     case "explain": {
       const run = mapStatement(planned.bound.statement!, (given) => runPlan(given, planned, order));
       return explainNodes(run, ask({ kind: "marks", scans: plansOf(run).flatMap(scansOf) }));

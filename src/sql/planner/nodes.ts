@@ -1,25 +1,13 @@
 /** Traversals of plans, which all rules use. */
-import type { AggregateCall, BoundStatement, Expr, Plan, SortKey, WindowCall } from "../plan.ts";
-
-/** A node's inputs, left before right. */
-export function inputsOf(plan: Plan): Plan[] {
-  switch (plan.node) {
-    case "scan":
-    case "parquet":
-    case "values":
-    case "metadata":
-    case "sequence":
-    case "working":
-      return [];
-    case "join":
-    case "timeJoin":
-    case "set":
-    case "recursion":
-      return [plan.left, plan.right];
-    default:
-      return [plan.input];
-  }
-}
+import {
+  type AggregateCall,
+  type BoundStatement,
+  type Expr,
+  inputsOf,
+  type Plan,
+  type SortKey,
+  type WindowCall,
+} from "../plan.ts";
 
 /** Returns the node with other inputs, of the same number. */
 export function withInputs(plan: Plan, inputs: Plan[]): Plan {

@@ -4,13 +4,12 @@ import { bind } from "../bind.ts";
 import { explain } from "../explain.ts";
 import { substituteParameters } from "../parameters.ts";
 import { parse } from "../parser.ts";
-import type { Plan } from "../plan.ts";
+import { inputsOf, type Plan } from "../plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import { evaluate } from "./evaluate.ts";
 import { complement, intersect, normalize } from "./intervals.ts";
 import { optimize } from "./mod.ts";
-import { inputsOf } from "./nodes.ts";
 import { numberScans } from "./number-scans.ts";
 import { verifyPlan, verifyScanIds } from "./verify.ts";
 

@@ -4,9 +4,9 @@
  */
 import { and, columnsRead, conjuncts, remap, rewrite, sizeOf } from "../binder/plans.ts";
 import { createRegistry } from "../functions/mod.ts";
-import { childrenOf, type Expr, type JoinNode, type Plan } from "../plan.ts";
+import { childrenOf, type Expr, inputsOf, type JoinNode, type Plan } from "../plan.ts";
 import { layoutOf } from "../../types/mod.ts";
-import { inputsOf, withInputs } from "./nodes.ts";
+import { withInputs } from "./nodes.ts";
 
 const registry = createRegistry();
 

@@ -1,8 +1,8 @@
 /** Invariants of every plan. Tests check them after binding and after each rule. */
 import { assert } from "../../errors.ts";
 import { walk } from "../binder/plans.ts";
-import type { Column, Expr, Plan } from "../plan.ts";
-import { inputsOf, visitPlan } from "./nodes.ts";
+import { type Column, type Expr, inputsOf, type Plan } from "../plan.ts";
+import { visitPlan } from "./nodes.ts";
 
 /** @throws if a column index is out of range, or a type differs from the input's. */
 export function verifyPlan(plan: Plan): void {
