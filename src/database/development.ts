@@ -8,10 +8,8 @@
  *     select simulate_block(1000)               blocks the main thread for 1000 milliseconds
  */
 import type { Answer, Prepared, Session } from "../api.ts";
+import { parse, QUICK_EFFORT, soleCall } from "../sql/mod.ts";
 import type { OpenedDatabase } from "./core.ts";
-
-const CRASH = /^\s*select\s+simulate_crash\s*\(\s*'((?:[^']|'')*)'\s*(?:,\s*'(promise|query|writer)'\s*)?\)\s*;?\s*$/i;
-const BLOCK = /^\s*select\s+simulate_block\s*\(\s*(\d+)\s*\)\s*;?\s*$/i;
 
 export function withDevelopmentStatements(database: OpenedDatabase): OpenedDatabase {
   return {
@@ -29,24 +27,37 @@ export function withDevelopmentStatements(database: OpenedDatabase): OpenedDatab
 }
 
 function simulation(database: OpenedDatabase, text: string): (() => void) | undefined {
-  const crash = CRASH.exec(text);
-  if (crash !== null) {
-    const message = crash[1].replaceAll("''", "'");
-    const thread = crash[2]?.toLowerCase() as "promise" | "query" | "writer" | undefined;
-    return () => {
-      if (thread === "promise") return void Promise.reject(new Error(`simulated crash: ${message}`));
-      if (thread !== undefined) return database.crash(thread, message);
+  const { name, args: [first, thread] } = callOf(text) ?? { args: [] };
+  if (name === "simulate_crash") return () => crash(database, `${first}`, thread);
+  if (name !== "simulate_block") return undefined;
+  return () => {
+    for (const until = performance.now() + Number(first); performance.now() < until;);
+  };
+}
+
+/** Undefined also for a text that is no statement: the session reports that. */
+function callOf(text: string): ReturnType<typeof soleCall> {
+  try {
+    return soleCall(parse(text, QUICK_EFFORT));
+  } catch {
+    return undefined;
+  }
+}
+
+function crash(database: OpenedDatabase, text: string, thread: number | string | undefined): void {
+  const message = `simulated crash: ${text}`;
+  switch (thread) {
+    case "query":
+    case "writer":
+      return database.crash(thread, text);
+    case "promise":
+      return void Promise.reject(new Error(message));
+    default:
       // In a separate turn, where nothing catches it.
       setTimeout(() => {
-        throw new Error(`simulated crash: ${message}`);
+        throw new Error(message);
       });
-    };
   }
-  const block = BLOCK.exec(text);
-  if (block === null) return undefined;
-  return () => {
-    for (const until = performance.now() + Number(block[1]); performance.now() < until;);
-  };
 }
 
 function statement(action: () => void): Prepared {

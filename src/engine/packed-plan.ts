@@ -8,7 +8,7 @@ import { type Column, inputsOf, type Plan, type ScanReading } from "../sql/plan.
 /** Shorter plans are posted as objects: any thread clones them in less than a millisecond. */
 const PACKED_BYTES_MIN = 32 << 10;
 
-/** A whole plan as bytes, with what the threads in between need to know of it. */
+/** A whole plan as bytes, and what the threads in between need of it. */
 interface PackedPlan {
   bytes: Uint8Array<ArrayBuffer>;
   scans: ScanReading[];

@@ -23,6 +23,7 @@ export { mapStatement } from "./planner/nodes.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";
 export { accessIsOff } from "./statements/access/access-kind.ts";
 export { categoryOf, kindOf, statementSource } from "./statements/mod.ts";
+export { soleCall } from "./statements/query.ts";
 export { columnRows } from "./statements/show-columns.ts";
 export { partitionRows } from "./statements/show-partitions.ts";
 export {

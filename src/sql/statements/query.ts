@@ -21,6 +21,19 @@ export interface BoundQueryStatement<P = PostedPlan> extends BoundStatement<P> {
 /** The rule for statements whose first word does not begin another kind. */
 export const QUERY_RULE = "queryStatement";
 
+/** The call that is all of a statement, `SELECT f(1, 'x')`, if its arguments are numbers and strings. */
+export function soleCall(statement: Statement): { name: string; args: (number | string)[] } | undefined {
+  if (statement.kind !== "query") return undefined;
+  const { query } = statement as QueryStatement;
+  if (query.kind !== "select" || query.bare || query.from !== undefined || query.items.length !== 1) return undefined;
+  const [{ expression: call }] = query.items;
+  if (call.kind !== "call") return undefined;
+  const args = call.args.flatMap((arg): (number | string)[] =>
+    arg.kind === "number" ? [Number(arg.text)] : arg.kind === "string" ? [arg.value] : []
+  );
+  return args.length < call.args.length ? undefined : { name: call.name.toLowerCase(), args };
+}
+
 export const query: StatementKind<QueryStatement, BoundQueryStatement> = {
   kind: "query",
   form: {
