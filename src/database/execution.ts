@@ -85,7 +85,8 @@ export class Execution {
     if (values !== undefined) return values;
     const answered = once(() => this.answered(tree, sources));
     const direct = options.analyzed === undefined ? this.direct.run(tree, sources, options, answered) : undefined;
-    if (direct === undefined) return this.runInWorker(answered(), sources, options);
+    const isSmall = () => this.direct.isSmall(answered(), sources);
+    if (direct === undefined) return this.runInWorker(answered(), sources, options, isSmall);
     const { pieces, totalRows } = direct;
     return { chunks: listed(pieces), ready: pieces, totalRows: () => totalRows };
   }
@@ -105,7 +106,8 @@ export class Execution {
     return limitBytes > 0 ? { root, limitBytes } : undefined;
   }
 
-  private runInWorker(plan: PostedPlan, sources: ScanSource[], options: RunOptions): Run {
+  /** `isSmall`: asked while it waits for a worker. Long plans count as large. */
+  private runInWorker(plan: PostedPlan, sources: ScanSource[], options: RunOptions, isSmall = () => false): Run {
     options.signal?.throwIfAborted();
     const analysis = options.analyzed && Analysis.create(this.heap, plan, sources.length);
     const unpin = options.catalogue.pin();
@@ -119,7 +121,7 @@ export class Execution {
       spill: this.spillPlace(),
       user: options.user,
       analysis: analysis?.shape,
-      isSmall: () => !isPacked(plan) && this.direct.isSmall(plan, sources),
+      isSmall,
     }, options.output);
     if (analysis !== undefined) {
       const statistics = run.ended.then(() => {
