@@ -14,6 +14,10 @@ async function* repeated(text: string, count: number): AsyncGenerator<Uint8Array
   for (let k = 0; k < count; k++) yield piece;
 }
 
+async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (const text of texts) yield new TextEncoder().encode(text);
+}
+
 /** Resident memory. */
 function mebibytes(server: TestServer): number {
   const status = Deno.readTextFileSync(`/proc/${server.process.pid}/status`);
@@ -42,6 +46,12 @@ Deno.test("limits of a line-protocol request are reported with the line, and not
     ["a line without end", ReadableStream.from(repeated("x".repeat(65_536), 300)), "1", /longer than 65536 bytes/],
     ["many tables", "kept a=2i\nn1 a=1\nn2 a=1\nn3 a=1\nn4 a=1\n", "5", /more than 3 tables/],
     ["many columns", `kept a=2i\nkept a=2i\nwide ${columns(21)}\n`, "3", /more than 20 columns/],
+    [
+      "a later piece",
+      ReadableStream.from(pieces("n1 a=1i\n", "kept b=1i,c=2i,a=2i\n".repeat(20_000), "kept a=1q\n")),
+      "20002",
+      /1q/,
+    ],
     ["many rows", ReadableStream.from(repeated("kept a=2i\n".repeat(100_000), 20)), "", /more than 4194304 bytes/],
   ];
   for (const [title, body, line, message] of refused) {
@@ -50,6 +60,10 @@ Deno.test("limits of a line-protocol request are reported with the line, and not
     assert.match(reply.text, message);
     if (line !== "") assert.equal(reply.line, line, title);
   }
+  const tables = (await server.exec("select table_name from tables()")).dataset;
+  assert.deepEqual(tables, [["kept"]], "a refused request creates no table");
+  const kept = (await server.exec("show columns from kept")).dataset!.map(([name]) => name);
+  assert.deepEqual(kept, ["a", "timestamp"], "a refused request creates no column");
   const newlines = gzipSync(new Uint8Array(32 << 20).fill(0x0a));
   const gzip = { "content-encoding": "gzip" };
   assert.equal((await write(server, new Uint8Array(newlines), gzip)).status, 413);
@@ -110,4 +124,21 @@ Deno.test("bodies without lines take no memory and block nobody", { ignore: Deno
   console.log(`resident ${before.toFixed()} → ${most.toFixed()} MiB, health ${waitedMs.toFixed()} ms`);
   assert.ok(most < before + 300, `${before} → ${most} MiB`);
   assert.ok(waitedMs < 5_000, `health took ${waitedMs} ms`);
+});
+
+Deno.test("requests that create the same table at once, with other columns and types, agree on it", async () => {
+  await using server = await startServer();
+  const bodies = Array.from({ length: 12 }, (_, k) => {
+    const types = [`both=${k}i`, `both=${k}.0`][k % 2];
+    return `fresh c${k % 4}=${k}i,${types}\nfresh d${k % 3}="x",both=${k}i\n`;
+  });
+  const replies = await Promise.all(bodies.map((body) => write(server, body)));
+  const accepted = replies.filter(({ status }) => status === 204).length;
+  for (const { status, text } of replies) assert.ok(status === 204 || /column both has type/.test(text), text);
+  const { dataset } = await server.exec(
+    "select count(), count(both), count(c0) + count(c1) + count(c2) + count(c3) from fresh",
+  );
+  assert.deepEqual(dataset, [[2 * accepted, 2 * accepted, accepted]]);
+  const columns = (await server.exec("show columns from fresh")).dataset!.map(([name]) => name);
+  assert.equal(new Set(columns).size, columns.length);
 });

@@ -4,10 +4,9 @@
  */
 import type { LineBody } from "../api.ts";
 import { LineError, SqlError } from "../errors.ts";
-import type { AppendBatch, Change, TableSnapshot } from "../storage/mod.ts";
+import type { AppendBatch, Change, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import {
   buffersOf,
-  fitToTable,
   free,
   LinePieces,
   type LinePrecision,
@@ -20,8 +19,10 @@ import {
   shownLine,
 } from "../wire/line/mod.ts";
 import type { Permission } from "../access/mod.ts";
+import { nameKey } from "../types/names.ts";
 import { auditOf } from "./access/definitions.ts";
 import type { Actor } from "./access/control.ts";
+import { LineRows } from "./line-tables.ts";
 import { LineMemory, type LineShare } from "./line-memory.ts";
 import type { Core } from "./core.ts";
 
@@ -32,38 +33,14 @@ const DIRECT_TEXT_BYTES_MAX = 4_096;
 interface Pending {
   /** Undefined if the sender cannot authenticate. It then has all permissions. */
   by: Actor | undefined;
-  tables: Map<number, PendingRows>;
+  /** By the table's name, or `nameKey` of the name of a new one. */
+  tables: Map<string, LineRows>;
   rows: number;
   newTables: number;
   newColumns: number;
   share: LineShare;
   /** Made by workers for this request, and freed at its end. */
   buffers: ArrayBuffer[];
-}
-
-/** Rows of one table. */
-class PendingRows {
-  readonly batches: AppendBatch[] = [];
-  private rowCount = 0;
-  private rowBytes = 0;
-  private readonly columns = new Set<number>();
-
-  /**
-   * Returns the number of bytes by which the stored rows grow, without their texts. Each row has a value or null in
-   * every column that any row names, so rows with few columns each but many in all take much more memory than the
-   * batches.
-   */
-  add(batch: AppendBatch): number {
-    const before = this.rowCount * this.rowBytes;
-    this.batches.push(batch);
-    this.rowCount += batch.rowCount;
-    for (const { columnId, values } of batch.columns) {
-      if (this.columns.has(columnId)) continue;
-      this.columns.add(columnId);
-      this.rowBytes += values.length / batch.rowCount;
-    }
-    return this.rowCount * this.rowBytes - before;
-  }
 }
 
 export class Ingest {
@@ -89,7 +66,7 @@ export class Ingest {
           { ...options, firstLine, isContinued: piece.isContinued },
           pending,
         );
-        await this.add(parsed, firstLine, pending);
+        this.add(parsed, firstLine, pending);
         firstLine = parsed.nextLine;
         pieces.done(parsed.body as Uint8Array<ArrayBuffer>, parsed.doneBytes, firstLine);
         if (piece.isContinued) await pending.share.wait(firstLine);
@@ -104,7 +81,7 @@ export class Ingest {
     let doneBytes = 0;
     const { rows } = await this.commit(undefined, async (pending) => {
       const parsed = await this.parse(lines, { ...this.optionsOf(precision), isContinued: true }, pending);
-      await this.add(parsed, 1, pending);
+      this.add(parsed, 1, pending);
       doneBytes = parsed.doneBytes;
     });
     return { rows, doneBytes };
@@ -122,7 +99,11 @@ export class Ingest {
     const pending: Pending = { by, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share, buffers: [] };
     try {
       await gather(pending);
-      const changes = [...pending.tables].map(([tableId, { batches }]) => ({ tableId, batches }));
+      const changes: { tableId: number; batches: AppendBatch[] }[] = [];
+      for (const rows of pending.tables.values()) {
+        const schema = await this.completed(rows, pending);
+        changes.push({ tableId: schema.id, batches: rows.batchesFor(schema) });
+      }
       if (changes.length > 0) await this.core.append(changes);
       return { rows: pending.rows };
     } finally {
@@ -139,24 +120,14 @@ export class Ingest {
     return parsed;
   }
 
-  /**
-   * @throws {LineError} for the first invalid line, after the tables and columns of the lines before it were created.
-   */
-  private async add(
-    { tables, fault, body, nextLine }: ParsedLines,
-    firstLine: number,
-    pending: Pending,
-  ): Promise<void> {
+  /** @throws {LineError} for the first invalid line. */
+  private add({ tables, fault, body, nextLine }: ParsedLines, firstLine: number, pending: Pending): void {
     let first = fault && new LineError(fault.line, fault.message);
     let storedBytes = 0;
     for (const lines of tables) {
       if (first !== undefined && lines.line >= first.line) continue;
       try {
-        const table = await this.tableFor(lines, pending);
-        const batch = fitToTable(lines, table.schema);
-        let rows = pending.tables.get(table.schema.id);
-        if (rows === undefined) pending.tables.set(table.schema.id, rows = new PendingRows());
-        storedBytes += rows.add(batch);
+        storedBytes += this.rowsFor(lines, pending).add(lines);
         pending.rows += lines.rowCount;
       } catch (error) {
         if (!(error instanceof LineError)) throw error;
@@ -171,59 +142,75 @@ export class Ingest {
     pending.share.add(Math.max(bufferBytes, storedBytes), nextLine);
   }
 
-  /** Returns the table. Creates it, or adds the columns that the lines need. */
-  private async tableFor(lines: LineTable, pending: Pending): Promise<TableSnapshot> {
-    const { catalogue, options } = this.core;
+  /** The rows of the table that the lines are for, with all columns that they need. @throws {LineError} */
+  private rowsFor(lines: LineTable, pending: Pending): LineRows {
+    const { core: { catalogue, options }, limits } = this;
     const found = catalogue.table(lines.name);
-    if (found) this.authorize(lines, pending, "INSERT", found);
-    if (found && missingColumns(lines, found.schema, options.lineTypes).length === 0) return found;
-    const change = this.schemaChange.then(() => this.complete(lines, pending));
-    this.schemaChange = change.catch(() => {});
-    return await change;
-  }
-
-  private async complete(lines: LineTable, pending: Pending): Promise<TableSnapshot> {
-    const { catalogue, writer, options } = this.core;
-    const found = catalogue.table(lines.name);
-    if (!found) {
+    const key = found?.schema.name ?? nameKey(lines.name);
+    let rows = pending.tables.get(key);
+    if (found !== undefined) this.authorize(lines, pending, "INSERT", found);
+    if (rows === undefined && found !== undefined) rows = LineRows.of(found.schema);
+    if (rows === undefined) {
       if (!options.lineCreatesTables) {
         throw new LineError(lines.line, `table ${lines.name} does not exist, and line.auto.create.new.tables is off`);
       }
       const table = newTable(lines, options.linePartitionBy, options.lineTypes);
       this.countNew(lines, table.columns.length - 1, pending);
-      if (++pending.newTables > this.limits.newTablesMax) {
+      if (++pending.newTables > limits.newTablesMax) {
         throw new LineError(
           lines.line,
-          `the request creates more than ${this.limits.newTablesMax} tables (line.auto.create.new.tables.max)`,
+          `the request creates more than ${limits.newTablesMax} tables (line.auto.create.new.tables.max)`,
         );
       }
       this.authorize(lines, pending, "CREATE TABLE");
-      const creator = this.creatorOf(pending);
+      rows = LineRows.ofNew(table);
+    }
+    pending.tables.set(key, rows);
+    const missing = missingColumns(lines, rows.schema, options.lineTypes);
+    if (missing.length === 0) return rows;
+    if (!options.lineCreatesColumns) {
+      throw new LineError(
+        lines.line,
+        `table ${lines.name} has no column ${missing[0].name}, and line.auto.create.new.columns is off`,
+      );
+    }
+    this.countNew(lines, missing.length, pending);
+    if (found !== undefined) this.authorize(lines, pending, "ADD COLUMN", found);
+    rows.addColumns(missing);
+    return rows;
+  }
+
+  /** Returns the table's schema. Creates the table, or adds the columns that the rows need. */
+  private async completed(rows: LineRows, pending: Pending): Promise<TableSchema> {
+    const found = this.core.catalogue.table(rows.schema.name);
+    if (found ? rows.missingIn(found.schema).length === 0 : !rows.isNew) return found?.schema ?? rows.schema;
+    const change = this.schemaChange.then(() => this.complete(rows, pending));
+    this.schemaChange = change.catch(() => {});
+    return await change;
+  }
+
+  private async complete(rows: LineRows, pending: Pending): Promise<TableSchema> {
+    const { catalogue, writer } = this.core;
+    const found = catalogue.table(rows.schema.name), creator = this.creatorOf(pending);
+    if (!found) {
+      this.authorize(rows.firstLines, pending, "CREATE TABLE");
+      const table = rows.newTable();
       const audit = this.auditOf(pending, { kind: "createTable", table, creator });
-      const made = await writer.createTable(table, undefined, creator);
+      const { schema } = await writer.createTable(table, undefined, creator);
       audit();
       this.core.schemaChanged("CREATE TABLE");
-      return made;
+      return schema;
     }
-    this.authorize(lines, pending, "INSERT", found);
-    const missing = missingColumns(lines, found.schema, options.lineTypes);
-    if (missing.length > 0) {
-      if (!options.lineCreatesColumns) {
-        throw new LineError(
-          lines.line,
-          `table ${lines.name} has no column ${missing[0].name}, and line.auto.create.new.columns is off`,
-        );
-      }
-      this.countNew(lines, missing.length, pending);
-      this.authorize(lines, pending, "ADD COLUMN", found);
-      const creator = this.creatorOf(pending);
-      const change: Change = { kind: "addColumns", tableId: found.schema.id, columns: missing, creator };
-      const audit = this.auditOf(pending, change);
-      await writer.change(change);
-      audit();
-      this.core.schemaChanged("ALTER TABLE");
-    }
-    return catalogue.table(lines.name)!;
+    this.authorize(rows.firstLines, pending, "INSERT", found);
+    const columns = rows.missingIn(found.schema);
+    if (columns.length === 0) return found.schema;
+    this.authorize(rows.firstLines, pending, "ADD COLUMN", found);
+    const change: Change = { kind: "addColumns", tableId: found.schema.id, columns, creator };
+    const audit = this.auditOf(pending, change);
+    await writer.change(change);
+    audit();
+    this.core.schemaChanged("ALTER TABLE");
+    return catalogue.table(rows.schema.name)!.schema;
   }
 
   /** @throws {LineError} */

@@ -6,7 +6,7 @@ export type { LinePrecision } from "../../api.ts";
 export { LineError } from "../../errors.ts";
 export { buffersOf, free, KIND, type LineColumn, type LineTable } from "./columns.ts";
 export { fitToTable } from "./fit.ts";
-export { type LineTypes, missingColumns, newTable } from "./schema.ts";
+export { columnOf, columnsOf, type LineTypes, missingColumns, newTable } from "./schema.ts";
 export { offsetOfLine, shownLine } from "./excerpts.ts";
 export { LinePieces } from "./pieces.ts";
 export { type ParsedLines, parseLines, type ParseOptions } from "./parser.ts";
