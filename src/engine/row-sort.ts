@@ -25,8 +25,6 @@ import {
 const ALONE_ROWS = 1 << 18;
 const CHUNK_ROWS = 1 << 17;
 const CHUNKS_MAX = 64;
-/** With more columns, too few rows fit in a cache line. */
-const PACKED_COLUMNS_MAX = 32;
 const BUCKETS = 1 << BUCKET_BITS_MAX;
 
 interface SortTask {
@@ -70,7 +68,6 @@ export class Payload {
   /** Undefined if there is not enough memory; the original columns are used then. */
   reserve(rowCount: number): SortTask["payload"] {
     const { columns, widths } = this;
-    if (columns.length < 2 || columns.length > PACKED_COLUMNS_MAX) return undefined;
     try {
       this.block = this.space.allocate(rowCount * rowBytes(widths));
     } catch (error) {

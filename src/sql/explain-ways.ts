@@ -38,7 +38,7 @@ function waysOf(physical: PhysicalPlan): string[] {
       const { way } = physical;
       switch (way.kind) {
         case "all":
-          return ["keeps all rows"];
+          return ["keeps all rows", ...(way.inRowFormat ? ["in row format if the memory allows"] : [])];
         case "best":
           return [`keeps the best ${way.limit} rows`, ...SKIPS[way.skip]];
         case "best by morsels":

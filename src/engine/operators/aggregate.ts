@@ -45,7 +45,7 @@ export function createGrouping(
     case "kernel":
       return new Aggregate(node.columns, way, open(way.reading), context);
     case "batches":
-      return new GroupedBatches(node, way.table, input(), context);
+      return new GroupedBatches(node, way, input(), context);
     case "bits":
       return new DistinctBits(node.columns, way, context);
     case "values":

@@ -13,10 +13,12 @@ import { argumentClass, ExpressionCompiler, formOf } from "../compiler/expressio
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { batchColumn, batchOut, functionContext } from "../batch-calls.ts";
 import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
-import type { TableKind } from "../physical/plan.ts";
+import type { GroupWay, TableKind } from "../physical/plan.ts";
 import { Grouper, type GroupTable } from "./group-table.ts";
 
 const OPERATOR = "GROUP BY";
+
+type BatchesWay = Extract<GroupWay, { kind: "batches" }>;
 
 export class GroupedBatches implements Operator {
   readonly columns: readonly Column[];
@@ -32,7 +34,7 @@ export class GroupedBatches implements Operator {
 
   constructor(
     node: AggregateNode,
-    private readonly table: TableKind,
+    private readonly way: BatchesWay,
     private readonly input: Operator,
     private readonly context: QueryContext,
   ) {
@@ -45,10 +47,10 @@ export class GroupedBatches implements Operator {
     });
     this.numbers = this.space.allocate(MORSEL_ROWS * 4);
     let next = this.keyCount;
-    this.calls = node.aggregates.map((call) => {
+    this.calls = node.aggregates.map((call, k) => {
       const first = next;
       next += call.args.length;
-      return new CallState(call, first, context, this.space);
+      return new CallState(call, first, way.distinct[k], context, this.space);
     });
   }
 
@@ -102,7 +104,7 @@ export class GroupedBatches implements Operator {
   }
 
   private open(keys: readonly Vector[]): { grouper: Grouper; table: GroupTable } {
-    const grouper = numberer(keys, this.table, this.context);
+    const grouper = numberer(keys, this.way.table, this.context);
     return { grouper, table: grouper.create() };
   }
 
@@ -156,12 +158,14 @@ class CallState {
   constructor(
     private readonly call: AggregateCall,
     private readonly first: number,
+    /** The table of the arguments, if only distinct ones count. */
+    private readonly distinct: TableKind | undefined,
     private readonly context: QueryContext,
     space: Workspace,
   ) {
     this.space = space;
     this.arena = new TextArena(space);
-    if (call.distinct) {
+    if (distinct !== undefined) {
       this.picked = {
         rows: space.words(MORSEL_ROWS),
         numbers: space.allocate(MORSEL_ROWS * 4),
@@ -251,7 +255,7 @@ class CallState {
     const { context } = this, { heap } = context, picked = this.picked!;
     const keys: Vector[] = numbers === undefined ? [...args] : [{ type: "INT", address: numbers }, ...args];
     if (this.seen === undefined) {
-      const grouper = numberer(keys, "measured", context);
+      const grouper = numberer(keys, this.distinct!, context);
       this.seen = { grouper, table: grouper.create() };
     }
     const { grouper, table } = this.seen;

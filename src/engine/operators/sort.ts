@@ -25,7 +25,7 @@ export function createSort(
 ): Operator {
   switch (way.kind) {
     case "all":
-      return new Sort(keys, { kind: "all", limit: way.limit, input: input() }, context);
+      return new Sort(keys, { ...way, input: input() }, context);
     case "best":
       return new Sort(keys, { ...way, input: input() }, context);
     case "best by morsels":
@@ -41,7 +41,7 @@ export function createSort(
 
 /** The input of the sort. */
 type Rows =
-  | { kind: "all"; limit?: number; input: Operator }
+  | { kind: "all"; limit?: number; inRowFormat: boolean; input: Operator }
   | { kind: "best"; limit: number; skip: SkipWay; input: Operator }
   | { kind: "best by morsels"; limit: number; skip: SkipWay; reading: Reading; base: PipelineBase };
 
@@ -77,11 +77,11 @@ class Sort implements Operator {
     return { rowCount, columns: this.output.vectors };
   }
 
-  private sortAll({ input, limit = Infinity }: Rows & { kind: "all" }) {
+  private sortAll({ input, inRowFormat, limit = Infinity }: Rows & { kind: "all" }) {
     const kept = keepAll(input, this.keys.map((key) => key.expression), this.space, this.context);
-    const payload = new Payload(kept.columns, this.space);
+    const payload = inRowFormat ? new Payload(kept.columns, this.space) : undefined;
     const order = this.orderOf(kept.computed, kept.rowCount, payload);
-    this.context.chose?.(payload.isPlaced ? "rows in row format" : "rows by number");
+    this.context.chose?.(payload?.isPlaced ? "rows in row format" : "rows by number");
     return { rows: kept.columns, order, rowCount: Math.min(limit, kept.rowCount), payload };
   }
 

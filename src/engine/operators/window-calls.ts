@@ -5,6 +5,7 @@ import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillConstant, gather, isNullAt, markNotNull, POLL_ROWS, TextArena, type Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import { freeOrderWords, type OrderWords, orderWords, sameWords } from "../order.ts";
+import type { KeptCall } from "../physical/plan.ts";
 import { seesAhead } from "../physical/window.ts";
 import { aggregateFrames } from "./window-aggregates.ts";
 import type { Frame, OrderedRows } from "./window-frames.ts";
@@ -22,6 +23,7 @@ interface Evaluation {
 /** The result column of a call, by input row. */
 export function evaluateCall(
   call: WindowCall,
+  { mergesStates }: KeptCall,
   args: (Vector | undefined)[],
   ordered: OrderedRows,
   frame: Frame | undefined,
@@ -29,17 +31,12 @@ export function evaluateCall(
   context: QueryContext,
 ): Vector {
   const name = call.function.slice(0, call.function.indexOf("("));
-  const evaluate = SUMS.has(name) && layoutOf(call.type) !== "f64" ? undefined : FUNCTIONS[name];
+  const evaluate = mergesStates ? undefined : FUNCTIONS[name];
   if (evaluate === undefined) return aggregateFrames(call, args, ordered, frame!, space, context);
   return evaluate({ call, args, ordered, frame, space, poll: () => context.poll() });
 }
 
-/**
- * Sums of DOUBLEs are updated from frame to frame by the rows that enter and leave; those of DECIMALs and LONG256 work
- * like other aggregates.
- */
-const SUMS = new Set(["sum", "ksum", "nsum", "avg"]);
-
+/** The functions with an evaluation of their own. */
 const FUNCTIONS: Record<string, (evaluation: Evaluation) => Vector> = {
   row_number: (e) =>
     longs(e, (first, end, put) => {

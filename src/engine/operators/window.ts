@@ -9,7 +9,7 @@ import { Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { orderWords, radixSort } from "../order.ts";
-import type { WindowWay } from "../physical/plan.ts";
+import type { KeptCall, WindowWay } from "../physical/plan.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { evaluateCall } from "./window-calls.ts";
 import { frameBounds, type OrderedRows } from "./window-frames.ts";
@@ -21,8 +21,6 @@ export function createWindow(plan: WindowNode, way: WindowWay, input: Operator, 
     : new Window(plan, way.calls, input, context);
 }
 
-type CallOrder = Extract<WindowWay, { kind: "general" }>["calls"][number];
-
 class Window implements Operator {
   readonly columns;
   private readonly space: Workspace;
@@ -32,7 +30,7 @@ class Window implements Operator {
 
   constructor(
     private readonly plan: WindowNode,
-    private readonly calls: readonly CallOrder[],
+    private readonly calls: readonly KeptCall[],
     private readonly input: Operator,
     private readonly context: QueryContext,
   ) {
@@ -80,6 +78,7 @@ class Window implements Operator {
       const frame = frameBounds(call, ordered, space, context);
       const result = evaluateCall(
         call,
+        this.calls[k],
         args.map((index) => index === undefined ? undefined : kept.computed[index]),
         ordered,
         frame,
@@ -95,7 +94,7 @@ class Window implements Operator {
   private order(
     kept: KeptRows,
     call: WindowCall,
-    { isSorted, hasPeers }: CallOrder,
+    { isSorted, hasPeers }: KeptCall,
     partitionBy: Vector[],
     orderBy: Vector[],
   ): OrderedRows {

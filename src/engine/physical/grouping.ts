@@ -72,7 +72,13 @@ function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   if (parts !== undefined) return parts;
   if (aggregates.every((call) => isFused(call, facts))) return kernelWay(node, below, facts);
   const columns = keys.map(({ type }, index): Expr => ({ kind: "column", index, type }));
-  return { kind: "batches", table: tableOf(columns, [], undefined, facts.functions) };
+  const table = tableOf(columns, [], undefined, facts.functions);
+  // Arguments are distinct in their group, so its number is a key.
+  const group: Expr[] = keys.length > 0 ? [{ kind: "column", index: 0, type: "INT" }] : [];
+  const distinct = aggregates.map((call) =>
+    call.distinct ? tableOf([...group, ...call.args], [], undefined, facts.functions) : undefined
+  );
+  return { kind: "batches", table, distinct };
 }
 
 function kernelWay(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {

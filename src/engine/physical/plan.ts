@@ -106,8 +106,11 @@ export type GroupReads = "count" | "ranges" | "one range" | "in order";
 
 export type GroupWay =
   | { kind: "kernel"; reading: Reading; spec: GroupSpec; reads: GroupReads }
-  /** Aggregates without a kernel form or over distinct values: over the batches of the input. */
-  | { kind: "batches"; table: TableKind }
+  /**
+   * Aggregates without a kernel form or over distinct values: over the batches of the input. `distinct`: for each aggregate over distinct
+   * values, the table of its arguments.
+   */
+  | { kind: "batches"; table: TableKind; distinct: (TableKind | undefined)[] }
   /** count(DISTINCT x): one bit for each value of a small range, beginning at `low`. */
   | {
     kind: "bits";
@@ -163,8 +166,11 @@ export interface PhysicalSample extends PhysicalBase {
 export type SkipWay = "kernel" | "row by row" | "none";
 
 export type SortWay =
-  /** All rows are sorted, and the first `limit` are output. */
-  | { kind: "all"; limit?: number }
+  /**
+   * All rows are sorted, and the first `limit` are output. `inRowFormat`: rows are copied into row format, in parts by the first key,
+   * if the memory allows; otherwise they are found by their numbers.
+   */
+  | { kind: "all"; limit?: number; inRowFormat: boolean }
   /** Only the best rows so far are kept. */
   | { kind: "best"; limit: number; skip: SkipWay }
   /** Like "best", by all workers. */
@@ -259,8 +265,18 @@ export type StreamingCall =
 export type WindowWay =
   /** Rows are output as they arrive. */
   | { kind: "streaming"; calls: StreamingCall[] }
-  /** All rows are kept, and sorted for each call unless they arrive in its order. `hasPeers`: keys are compared to find peers. */
-  | { kind: "general"; calls: { isSorted: boolean; hasPeers: boolean }[] };
+  /** All rows are kept. */
+  | { kind: "general"; calls: KeptCall[] };
+
+/** How a window function is computed over kept rows. */
+export interface KeptCall {
+  /** The rows arrive in its order. Otherwise they are sorted. */
+  isSorted: boolean;
+  /** Keys are compared to find peers. */
+  hasPeers: boolean;
+  /** The states of rows are merged for each frame, even if the function has an evaluation of its own. */
+  mergesStates: boolean;
+}
 
 export interface PhysicalWindow extends PhysicalBase {
   operator: "window";

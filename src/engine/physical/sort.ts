@@ -7,7 +7,14 @@ import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
 import { isVolatile } from "./functions.ts";
 import type { PhysicalPlan, PhysicalSort, SkipWay, SortWay } from "./plan.ts";
 import { anew, type Below, expectedRows, isByMorsels, isRepeatable, over, rowIdColumn, taken } from "./reading.ts";
-import { BEST_LIMIT_MAX, FIRST_CUT_ROWS, HELP_ROWS_MIN, TOP_LIMIT_MAX, TOP_ROWS_MIN } from "./thresholds.ts";
+import {
+  BEST_LIMIT_MAX,
+  FIRST_CUT_ROWS,
+  HELP_ROWS_MIN,
+  ROW_FORMAT_COLUMNS_MAX,
+  TOP_LIMIT_MAX,
+  TOP_ROWS_MIN,
+} from "./thresholds.ts";
 
 export function chooseSort(id: number, node: SortNode, input: PhysicalPlan, facts: PlanFacts): PhysicalSort {
   const apart = (way: SortWay): PhysicalSort => {
@@ -15,13 +22,14 @@ export function chooseSort(id: number, node: SortNode, input: PhysicalPlan, fact
     return { operator: "sort", id, node, way, fused, inputs };
   };
   const { keys, limit } = node;
-  if (limit === undefined) return apart({ kind: "all" });
+  const columns = node.columns.length, inRowFormat = columns > 1 && columns <= ROW_FORMAT_COLUMNS_MAX;
+  if (limit === undefined) return apart({ kind: "all", inRowFormat });
   const skip = skipWay(keys[0]);
   const below = taken(input, id);
   const way = top(keys, limit, below, facts);
   if (way !== undefined) return { operator: "sort", id, node, way, fused: below.fused, inputs: below.inputs };
   const rows = input.operator === "pipeline" ? input.rowsAtMost ?? 0 : 0;
-  if (rows > 0 && rows <= rowsBeforeFirstCut(limit)) return apart({ kind: "all", limit });
+  if (rows > 0 && rows <= rowsBeforeFirstCut(limit)) return apart({ kind: "all", limit, inRowFormat });
   if (!isWorthHelp(keys, limit, below, facts)) return apart({ kind: "best", limit, skip });
   const best: SortWay = { kind: "best by morsels", limit, skip, reading: below.reading };
   return { operator: "sort", id, node, way: best, fused: below.fused, inputs: below.inputs };

@@ -28,6 +28,8 @@ export const DISTINCT_ROWS_MIN = 65_536;
 export const TOP_LIMIT_MAX = 10_000;
 /** With fewer rows, reading them twice costs more than it saves. */
 export const TOP_ROWS_MIN = 16_384;
+/** A sort copies rows of at most this many columns into row format: with more, too few rows fit in a cache line. */
+export const ROW_FORMAT_COLUMNS_MAX = 32;
 /** Number of rows for which other workers' help pays off. */
 export const HELP_ROWS_MIN = 200_000;
 /** Best rows by all workers: each worker keeps this many rows, and the leader all of theirs. */

@@ -9,7 +9,19 @@ export function windowWay(node: WindowNode): WindowWay {
   const streaming = node.calls.map((call, k) => inOrder[k] ? streamingCall(call) : undefined);
   if (streaming.every((call) => call !== undefined)) return { kind: "streaming", calls: streaming };
   const hasRanks = node.calls.some((call) => /rank/.test(call.function));
-  return { kind: "general", calls: inOrder.map((isSorted) => ({ isSorted, hasPeers: !isSorted || hasRanks })) };
+  const calls = node.calls.map((call, k) => ({
+    isSorted: inOrder[k],
+    hasPeers: !inOrder[k] || hasRanks,
+    mergesStates: isExactSum(call),
+  }));
+  return { kind: "general", calls };
+}
+
+const SUMS = new Set(["sum", "ksum", "nsum", "avg"]);
+
+/** Sums of DECIMALs and LONG256. Those of DOUBLEs are updated from frame to frame by the rows that enter and leave. */
+function isExactSum({ function: id, type }: WindowCall): boolean {
+  return SUMS.has(id.slice(0, id.indexOf("("))) && layoutOf(type) !== "f64";
 }
 
 /** True if the rows arrive in this order. */

@@ -161,7 +161,7 @@ for (const [title, sql, plan] of cases) {
 Deno.test("explain() shows what runs in one kernel and what between kernels", () => {
   const text = "select sym, sum(px) s from trades where upper(sym) = 'A' and px::string > 'b' order by s";
   assert.deepEqual(explained(optimize(bound(text))), [
-    "Sort s [keeps all rows]",
+    "Sort s [keeps all rows; in row format if the memory allows]",
     "  Project key 1 as sym, sum(DOUBLE) as s [pipeline 1: fused]",
     "    Aggregate sum(px) [pipeline 2: between kernels cast_STRING; once for each symbol upper; dense table; keys and arguments as columns]",
     "        by sym",
