@@ -4,11 +4,12 @@
  *
  *     deno run -A --lock=dev.lock bench/connections.ts [--connections=500] [--seconds=60]
  */
-import pg from "pg";
 import { parseArgs } from "node:util";
 import type { HealthAnswer } from "../tests/fuzz/watched.ts";
+import { residentBytes } from "../tests/memory.ts";
 import { startServer } from "../tests/server.ts";
-import { describeMachine, median, percentile, residentBytes, table } from "./report.ts";
+import { describeMachine, median, percentile, table } from "./report.ts";
+import { pgClient } from "../tests/pg-client.ts";
 
 const { values: options } = parseArgs({
   options: { connections: { type: "string", default: "500" }, seconds: { type: "string", default: "60" } },
@@ -93,14 +94,8 @@ async function httpClient(k: number): Promise<void> {
   }
 }
 
-async function pgClient(k: number): Promise<void> {
-  const client = new pg.Client({
-    host: "127.0.0.1",
-    port: server.pgPort,
-    user: "admin",
-    password: "quest",
-    database: "qdb",
-  });
+async function pgReader(k: number): Promise<void> {
+  const client = pgClient(server);
   await client.connect();
   for (let n = 0; !isOver(); n++) {
     if (Math.random() < 0.7) await timed("PG query", async () => void await client.query(one(QUERIES)));
@@ -133,7 +128,7 @@ async function slowClient(): Promise<void> {
 
 const isSlow = (k: number) => k % SLOW_OF === 0;
 await Promise.all(
-  Array.from({ length: each }, (_, k) => [isSlow(k) ? slowClient() : httpClient(k), pgClient(k)]).flat(),
+  Array.from({ length: each }, (_, k) => [isSlow(k) ? slowClient() : httpClient(k), pgReader(k)]).flat(),
 );
 const { promise, resolve } = Promise.withResolvers<HealthAnswer[]>();
 health.onmessage = ({ data }: MessageEvent<HealthAnswer[]>) => resolve(data);

@@ -17,15 +17,6 @@ export function geometricMean(values: number[]): number {
   return Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
 }
 
-/** Resident bytes of a process: now, or the most ever (VmHWM). NaN where the system does not tell. */
-export function residentBytes(pid: number, field: "VmRSS" | "VmHWM" = "VmRSS"): number {
-  try {
-    return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(Deno.readTextFileSync(`/proc/${pid}/status`))![1]) * 1024;
-  } catch {
-    return NaN;
-  }
-}
-
 export function table(head: string[], rows: string[][]): string {
   const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i].length)));
   const line = (row: string[]) =>

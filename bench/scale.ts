@@ -2,12 +2,13 @@
  * The scale suite: the queries of the benchmark over 50M and 200M trades, in Sundial, DuckDB and, if its jar is given, QuestDB, in turn.
  * Each may use as much memory as the others. Prints times, their growth with the rows, load rates and memory.
  */
+import { residentBytes } from "../tests/memory.ts";
 import { startServer } from "../tests/server.ts";
 import { sameRows } from "./answers.ts";
 import { Duck } from "./duckdb.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";
 import { startQuestDb } from "./questdb.ts";
-import { geometricMean, median, residentBytes, table } from "./report.ts";
+import { geometricMean, median, table } from "./report.ts";
 import { CREATE_TRADES, TRADES_FILE, writeTradesParquet } from "./trades.ts";
 
 export interface ScaleOptions {

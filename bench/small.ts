@@ -1,6 +1,7 @@
 /** Measures the throughput of the largest answer, and the start. */
+import { residentBytes } from "../tests/memory.ts";
 import { startServer } from "../tests/server.ts";
-import { median, residentBytes } from "./report.ts";
+import { median } from "./report.ts";
 
 export async function exportSuite(work: string): Promise<void> {
   await using server = await startServer({ root: `${work}/export` });

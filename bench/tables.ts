@@ -4,8 +4,9 @@
  *     deno run -A --lock=dev.lock bench/tables.ts [--tables=10000]
  */
 import { parseArgs } from "node:util";
+import { residentBytes } from "../tests/memory.ts";
 import { startServer, type TestServer } from "../tests/server.ts";
-import { describeMachine, median, percentile, residentBytes } from "./report.ts";
+import { describeMachine, median, percentile } from "./report.ts";
 
 const { values: options } = parseArgs({ options: { tables: { type: "string", default: "10000" } } });
 const tableCount = Number(options.tables);

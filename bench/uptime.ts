@@ -4,10 +4,11 @@
  *
  *     deno run -A --lock=dev.lock bench/uptime.ts [--cycles=20]
  */
-import pg from "pg";
 import { parseArgs } from "node:util";
+import { residentBytes } from "../tests/memory.ts";
 import { startServer } from "../tests/server.ts";
 import { describeMachine } from "./report.ts";
+import { pgClient } from "../tests/pg-client.ts";
 
 const { values: options } = parseArgs({ options: { cycles: { type: "string", default: "20" } } });
 /** Memory is given back after five to ten seconds without work. */
@@ -27,13 +28,7 @@ const openFiles = () => [...Deno.readDirSync(`/proc/${server.process.pid}/fd`)].
 await run("create table kept (who symbol, n long, timestamp timestamp) timestamp(timestamp) partition by hour");
 
 async function connectAndLeave(cycle: number, k: number): Promise<void> {
-  const client = new pg.Client({
-    host: "127.0.0.1",
-    port: server.pgPort,
-    user: "admin",
-    password: "quest",
-    database: "qdb",
-  });
+  const client = pgClient(server);
   client.on("error", () => {}); // of those that leave without a word
   await client.connect();
   await client.query({ name: "one", text: "insert into kept values ($1, $2, now())", values: [`p${k}`, cycle] });
@@ -67,7 +62,7 @@ for (let cycle = 1; cycle <= Number(options.cycles); cycle++) {
   );
   await new Promise((resolve) => setTimeout(resolve, REST_MS));
   console.log(
-    `cycle ${cycle}: ${Math.round(status("VmRSS") / 1024)} MiB resident, ${
+    `cycle ${cycle}: ${Math.round(residentBytes(server.process.pid) / 2 ** 20)} MiB resident, ${
       status("Threads")
     } threads, ${openFiles()} open files`,
   );

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import pg from "pg";
 import { until } from "./programs.ts";
 import { startServer, type TestServer } from "./server.ts";
+import { pgClient } from "./pg-client.ts";
 
 /** Takes longer than any test waits. */
 const ENDLESS = "select count() from long_sequence(3000000) a cross join long_sequence(3000000) b where a.x + b.x = -1";
@@ -11,7 +12,7 @@ const COLUMNS =
   "application_name phase rows_read rows_to_read rows_written memory_bytes seconds full_name";
 
 async function connected(server: TestServer, user = "admin", password = "quest"): Promise<pg.Client> {
-  const client = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user, password, database: "qdb" });
+  const client = pgClient(server, { user, password });
   await client.connect();
   return client;
 }

@@ -1,7 +1,7 @@
 /** Concurrency: schema changes during long reads, and writers on all wires with readers. */
 import assert from "node:assert/strict";
-import pg from "pg";
 import { startServer, type TestServer } from "./server.ts";
+import { pgClient } from "./pg-client.ts";
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -79,13 +79,7 @@ Deno.test("writers over HTTP, PG and line protocol on one table, with readers an
     }
   };
   const overPg = async (client: string) => {
-    const connection = new pg.Client({
-      host: "127.0.0.1",
-      port: server.pgPort,
-      user: "admin",
-      password: "quest",
-      database: "qdb",
-    });
+    const connection = pgClient(server);
     await connection.connect();
     for (let n = 0; n < COUNT; n++) {
       await connection.query("begin");

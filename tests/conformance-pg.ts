@@ -1,6 +1,7 @@
 /** Runs recorded cases over the PostgreSQL wire and converts its text format to that of /exec. */
 import { Client } from "pg";
 import type { Case, Reply } from "./conformance.ts";
+import { pgClient } from "./pg-client.ts";
 
 interface Rows {
   fields: { name: string }[];
@@ -12,7 +13,7 @@ export class PgRunner {
 
   /** `isExtended`: uses Parse, Bind and Execute instead of simple queries. */
   static async connect(port: number, isExtended: boolean): Promise<PgRunner> {
-    const client = new Client({ host: "127.0.0.1", port, user: "admin", password: "quest", database: "qdb" });
+    const client = pgClient({ pgPort: port });
     await client.connect();
     return new PgRunner(client, isExtended);
   }

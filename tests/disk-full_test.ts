@@ -1,9 +1,9 @@
 /** A full disk is reported as such on every wire and by health, and the server recovers when there is space. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { Client } from "pg";
 import { startServer } from "./server.ts";
 import { smallDisk } from "./small-disk.ts";
+import { pgClient } from "./pg-client.ts";
 
 const disk = smallDisk(64);
 
@@ -28,7 +28,7 @@ Deno.test({
     const env = { SVC_METRICS_ENABLED: "true", SVC_HTTP_PESSIMISTIC_HEALTH_CHECK_ENABLED: "true" };
     try {
       await using server = await startServer({ root, env });
-      const client = new Client({ port: server.pgPort, host: "127.0.0.1", user: "admin", password: "quest" });
+      const client = pgClient(server);
       await client.connect();
       try {
         await server.exec("create table t (x long, s varchar)");

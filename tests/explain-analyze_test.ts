@@ -1,7 +1,7 @@
 /** EXPLAIN ANALYZE executes the statement and shows measurements of each operator. */
 import assert from "node:assert/strict";
-import pg from "pg";
 import { startServer } from "./server.ts";
+import { pgClient } from "./pg-client.ts";
 
 const ROWS = 300_000;
 const GAVE = (rows: number) => `gave ${rows} rows, \\d+ \\w+; time [\\d.]+ ms, own [\\d.]+ ms`;
@@ -26,7 +26,11 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
   const plans: [statement: string, ...lines: (string | RegExp)[]][] = [
     [
       "select s, max(d) from t where x <= 1000 group by s order by s",
-      new RegExp(`^Sort s \\[keeps all rows; in row format if the memory allows; chose rows by number; ${GAVE(2)}; peak memory \\d+ KiB\\]`),
+      new RegExp(
+        `^Sort s \\[keeps all rows; in row format if the memory allows; chose rows by number; ${
+          GAVE(2)
+        }; peak memory \\d+ KiB\\]`,
+      ),
       new RegExp(`Aggregate max\\(d\\) \\[.*${GAVE(2)}; peak memory`),
       new RegExp(
         `Scan t: .*rows ${ROWS};.*read \\d+ rows, \\d+ KiB; in pipeline 2; gave 1000 rows; done by the operator above`,
@@ -72,7 +76,10 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
       new RegExp(`Scan t: x, d .*in pipeline 1; gave ${ROWS - 10} rows`),
     ],
     ["select * from long_sequence(1000000) limit 3", /gave 3 rows/],
-    ["select * from t order by d desc", /^Sort d desc \[keeps all rows; in row format if the memory allows; chose rows in row format; /],
+    [
+      "select * from t order by d desc",
+      /^Sort d desc \[keeps all rows; in row format if the memory allows; chose rows in row format; /,
+    ],
     ["select x from u order by x", /^Sort x \[keeps all rows; chose rows by number; /],
     [
       "select s, string_agg(t, ',') from t where x < 10 group by s",
@@ -127,13 +134,7 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
 
   await t.step("counts as the kind of change that it makes", async () => {
     const connect = async (user: string) => {
-      const client = new pg.Client({
-        host: "127.0.0.1",
-        port: server.pgPort,
-        user,
-        password: "quest",
-        database: "qdb",
-      });
+      const client = pgClient(server, { user });
       await client.connect();
       return client;
     };

@@ -1,5 +1,6 @@
 /** Every heavy kind of query ends at `query.timeout`, when its client leaves, and at its memory limit. */
 import assert from "node:assert/strict";
+import { residentBytes } from "./memory.ts";
 import { startServer, type TestServer } from "./server.ts";
 
 /** Far more rows than any machine can process. */
@@ -226,7 +227,7 @@ const MADE: [sql: string, answer: unknown | RegExp][] = [
 Deno.test("the memory of a function's results is charged before it is allocated", async (t) => {
   const limitBytes = 256 << 20;
   await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: `${limitBytes}`, SVC_QUERY_TIMEOUT: "5s" });
-  const resident = residentBytes(server);
+  const resident = residentBytes(server.process.pid);
   for (const [sql, answer] of MADE) {
     await t.step(sql.slice(0, 100), async () => {
       const { error, dataset } = await exec(server, sql);
@@ -235,7 +236,7 @@ Deno.test("the memory of a function's results is charged before it is allocated"
     });
   }
   // Allow twice the limit, because garbage collection is slow on a busy machine.
-  const grown = residentBytes(server, "VmHWM") - resident;
+  const grown = residentBytes(server.process.pid, "VmHWM") - resident;
   assert.ok(grown < 2 * (limitBytes + (200 << 20)), `${grown >> 20} MiB`);
 });
 
@@ -249,24 +250,17 @@ Deno.test({
       SVC_CAIRO_QUERY_MEMORY_LIMIT: `${limitBytes}`,
       SVC_SHARED_WORKER_COUNT: "2",
     });
-    const start = residentBytes(server);
+    const start = residentBytes(server.process.pid);
     let most = 0;
     for (let k = 0; k < 12; k++) {
       const text = ["repeat('a b,', 300000)", "repeat('x', 16000000)", "repeat('[', 1000000)"][k % 3];
       const { error } = await exec(server, `select x % 1000 k, first(${text}) from long_sequence(10000)`);
       assert.match(error ?? "no error", TOO_MUCH);
-      most = Math.max(most, residentBytes(server) - start);
+      most = Math.max(most, residentBytes(server.process.pid) - start);
     }
     assert.ok(most < limitBytes + (200 << 20), `${most >> 20} MiB`);
   },
 });
-
-/** 0 if the system does not provide it. */
-function residentBytes(server: TestServer, field = "VmRSS"): number {
-  if (Deno.build.os !== "linux") return 0;
-  const status = Deno.readTextFileSync(`/proc/${server.process.pid}/status`);
-  return 1024 * Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)![1]);
-}
 
 Deno.test({
   name: "memory is returned to the system when no query runs",
@@ -274,14 +268,17 @@ Deno.test({
   ignore: Deno.build.os !== "linux" || Deno.build.target.includes("musl"),
   async fn() {
     await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "256m" });
-    const start = residentBytes(server);
+    const start = residentBytes(server.process.pid);
     for (const [, , sql] of LARGE.slice(0, 3)) await exec(server, sql);
-    assert.ok(residentBytes(server, "VmHWM") > start + (200 << 20), "the queries have used it");
+    assert.ok(residentBytes(server.process.pid, "VmHWM") > start + (200 << 20), "the queries have used it");
     const deadline = Date.now() + 60_000;
-    while (residentBytes(server) > start + (100 << 20) && Date.now() < deadline) {
+    while (residentBytes(server.process.pid) > start + (100 << 20) && Date.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
-    assert.ok(residentBytes(server) <= start + (100 << 20), `${(residentBytes(server) - start) >> 20} MiB are kept`);
+    assert.ok(
+      residentBytes(server.process.pid) <= start + (100 << 20),
+      `${(residentBytes(server.process.pid) - start) >> 20} MiB are kept`,
+    );
     assert.deepEqual((await exec(server, "select sum(x) from long_sequence(1000000)")).dataset, [[500_000_500_000]]);
   },
 });
@@ -299,12 +296,12 @@ Deno.test({
       const reply = await fetch(`${server.http}/write`, { method: "POST", body });
       assert.equal(reply.status, 204, await reply.text());
     }
-    const most = residentBytes(server);
+    const most = residentBytes(server.process.pid);
     const deadline = Date.now() + 60_000;
-    while (residentBytes(server) > most - (25 << 20) && Date.now() < deadline) {
+    while (residentBytes(server.process.pid) > most - (25 << 20) && Date.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
-    assert.ok(residentBytes(server) <= most - (25 << 20), `${most >> 20} MiB are kept`);
+    assert.ok(residentBytes(server.process.pid) <= most - (25 << 20), `${most >> 20} MiB are kept`);
   },
 });
 

@@ -1,6 +1,7 @@
 /** Limits on the cost of a line-protocol request: the error names the line, and nothing of the request is stored. */
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
+import { residentBytes } from "./memory.ts";
 import { startServer, type TestServer } from "./server.ts";
 
 async function write(server: TestServer, body: BodyInit, headers: HeadersInit = {}) {
@@ -20,8 +21,7 @@ async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array<ArrayBuffe
 
 /** Resident memory. */
 function mebibytes(server: TestServer): number {
-  const status = Deno.readTextFileSync(`/proc/${server.process.pid}/status`);
-  return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
+  return residentBytes(server.process.pid) / 2 ** 20;
 }
 
 async function countOf(server: TestServer, table: string): Promise<unknown> {

@@ -2,20 +2,13 @@
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startServer, type TestServer } from "./server.ts";
-
-const { Client } = pg;
+import { pgClient } from "./pg-client.ts";
 
 const list = (count: number, item: (k: number) => string, separator = ", ") =>
   Array.from({ length: count }, (_, k) => item(k)).join(separator);
 
 async function connect(server: TestServer): Promise<pg.Client> {
-  const client = new Client({
-    host: "127.0.0.1",
-    port: server.pgPort,
-    user: "admin",
-    password: "quest",
-    database: "qdb",
-  });
+  const client = pgClient(server);
   client.on("error", () => {});
   await client.connect();
   return client;

@@ -1,9 +1,9 @@
 /** `select reload_config()`: which settings change at once, which do not, and that secrets are not shown. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import pg from "pg";
 import { until } from "./programs.ts";
 import { startServer } from "./server.ts";
+import { pgClient } from "./pg-client.ts";
 
 Deno.test("reload_config() applies reloadable keys, names the others, and changes nothing if a key is bad", async () => {
   await using server = await startServer();
@@ -12,7 +12,7 @@ Deno.test("reload_config() applies reloadable keys, names the others, and change
   const write = (lines: string) => Deno.writeTextFileSync(conf, `${shipped}\n${lines}\n`);
   const reload = async () => (await server.exec("select reload_config()")).dataset;
   const login = async (user: string, password: string) => {
-    const client = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user, password, database: "qdb" });
+    const client = pgClient(server, { user, password });
     try {
       await client.connect();
       await client.end();
@@ -43,13 +43,7 @@ Deno.test("reload_config() applies reloadable keys, names the others, and change
   write("http.user=a\nhttp.password=b\npg.password=s3cret-word\npg.net.connection.limit=1");
   assert.deepEqual(await reload(), [[true]]);
   assert.deepEqual(await pending(), [["http.user", "", "a"], ["http.password", "", "****"]]);
-  const only = new pg.Client({
-    host: "127.0.0.1",
-    port: server.pgPort,
-    user: "admin",
-    password: "s3cret-word",
-    database: "qdb",
-  });
+  const only = pgClient(server, { password: "s3cret-word" });
   await only.connect();
   assert.equal(await login("admin", "s3cret-word"), false);
   await only.end();

@@ -1,9 +1,8 @@
 /** Heavy queries and a bulk insert delay neither small queries nor health. Reports times, asserts answers. */
 import assert from "node:assert/strict";
-import pg from "pg";
+import { residentBytes } from "./memory.ts";
 import { startServer } from "./server.ts";
-
-const { Client } = pg;
+import { pgClient } from "./pg-client.ts";
 
 /** Duration of the heavy queries: SUNDIAL_HEAVY_SECONDS=10 for a thorough run. */
 const HEAVY_SECONDS = Number(Deno.env.get("SUNDIAL_HEAVY_SECONDS") ?? 3);
@@ -59,7 +58,7 @@ Deno.test("select 1 and health answer while heavy queries and a bulk insert run"
     console.log(`  ${title}: ${times.length} times; p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms`);
     assert.ok(times.length >= timesMin);
   };
-  const pg = new Client({ host: "127.0.0.1", port: server.pgPort, user: "admin", password: "quest", database: "qdb" });
+  const pg = pgClient(server);
   await pg.connect();
   await Promise.all([
     probe("select 1 over HTTP", async () => assert.deepEqual((await server.exec("select 1")).dataset, [[1]])),
@@ -127,11 +126,3 @@ Deno.test("a large result to a slow reader takes little memory", async () => {
     assert.ok(peak - before < 200 * 2 ** 20, `the server grew by ${((peak - before) / 2 ** 20).toFixed(0)} MiB`);
   }
 });
-
-function residentBytes(pid: number): number {
-  try {
-    return Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))?.[1] ?? 0) * 1024;
-  } catch {
-    return 0; // not Linux
-  }
-}

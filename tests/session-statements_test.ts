@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startServer, type TestServer } from "./server.ts";
+import { pgClient } from "./pg-client.ts";
 
 async function connected(server: TestServer): Promise<pg.Client> {
-  const account = { user: "admin", password: "quest", database: "qdb" };
-  const client = new pg.Client({ host: "127.0.0.1", port: server.pgPort, ...account });
+  const client = pgClient(server);
   await client.connect();
   return client;
 }

@@ -1,9 +1,9 @@
 /** Queries that do not fit into their memory write to disk, give the same answers, and leave nothing there. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { Client } from "pg";
 import { startServer, type TestServer } from "./server.ts";
 import { smallDisk } from "./small-disk.ts";
+import { pgClient } from "./pg-client.ts";
 
 const ROWS = 700_000;
 const CREATE = `create table t as (
@@ -131,7 +131,7 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
           (await reply.json()).error,
           /memory limit \(cairo\.query\.memory\.limit\) is reached, and the disk is full/,
         );
-        const client = new Client({ port: server.pgPort, host: "127.0.0.1", user: "admin", password: "quest" });
+        const client = pgClient(server);
         await client.connect();
         await assert.rejects(client.query(QUERIES[0][1]), { code: "53100" });
         await client.end();

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { residentBytes } from "./memory.ts";
 import { startServer, type TestServer } from "./server.ts";
 
 const RUNS = Number(Deno.env.get("SUNDIAL_RUNS") ?? 40);
@@ -253,10 +254,6 @@ async function drain(connection: Deno.Conn): Promise<number> {
   return size;
 }
 
-function residentBytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))?.[1] ?? 0) * 1024;
-}
-
 /** Rows for each reader; SUNDIAL_ROWS=10000000 for a thorough run. */
 const ROWS = Number(Deno.env.get("SUNDIAL_ROWS") ?? 1_000_000);
 
@@ -266,7 +263,7 @@ Deno.test(`readers that pause in ${ROWS} rows stall nobody, cost little, and get
   });
   const query = `select x, x * 0.5 d, 'some text' t, x::timestamp ts from long_sequence(${ROWS})`;
   await server.exec("select count() from long_sequence(2000000) where x % 7 = 3"); // warm up the memory
-  const before = Deno.build.os === "linux" ? residentBytes(server.process.pid) : 0;
+  const before = residentBytes(server.process.pid);
   const target = (path: string) => `${path}?query=${encodeURIComponent(query)}`;
   const slow: Deno.Conn[] = [], slowPg: PgClient[] = [];
   for (let round = 0; round < 10; round++) {

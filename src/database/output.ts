@@ -155,7 +155,7 @@ class RowsOutput implements Output {
       ? Infinity
       : Math.ceil(this.pieceBytes / VALUE_BYTES / Math.max(1, columns.length));
     this.encoder = createEncoder(options.encoding, [...columns], heap);
-    this.joinable = !this.encoder.framed;
+    this.joinable = this.encoder.joinable;
     this.first = options.window?.first ?? 0;
     this.end = options.window ? options.window.first + options.window.count : Infinity;
   }

@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import pg from "pg";
 import { type ExecReply, startServer, type TestServer } from "../server.ts";
+import { pgClient } from "../pg-client.ts";
 
 export const ADMIN = { name: "admin", password: "root's password" };
 
@@ -71,14 +72,7 @@ export async function startProtected(
     },
     lines: (text: string, as: Credentials) => request("/write", basic(as), { method: "POST", body: text }),
     async pg({ name, password }: Credentials, more: pg.ClientConfig = {}) {
-      const client = new pg.Client({
-        host: "127.0.0.1",
-        port: server.pgPort,
-        user: name,
-        password,
-        database: "qdb",
-        ...more,
-      });
+      const client = pgClient(server, { user: name, password, ...more });
       client.on("error", () => {});
       await client.connect();
       return client;

@@ -1,10 +1,10 @@
 /** How drivers authenticate to the real server: by SCRAM-SHA-256, the default, and in clear text. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import pg from "pg";
 import postgres from "postgres";
 import { installed, pythonWithDriver } from "../programs.ts";
 import { startServer } from "../server.ts";
+import { pgClient } from "../pg-client.ts";
 
 /** Returns "ok" or the driver's error. */
 type SignIn = (port: number, user: string, password: string) => Promise<string>;
@@ -27,7 +27,7 @@ const run = async (program: string, args: string[], password: string) => {
 const clients: Record<string, SignIn> = {
   "node-postgres": (port, user, password) =>
     attempt(async () => {
-      const client = new pg.Client({ host: "127.0.0.1", port, user, password, database: "qdb" });
+      const client = pgClient({ pgPort: port }, { user, password });
       await client.connect();
       await client.end();
     }),

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startServer, type TestServer } from "../server.ts";
+import { pgClient } from "../pg-client.ts";
 
 type Client = pg.Client;
 
@@ -52,14 +53,7 @@ const textTimes = {
 };
 
 async function connected(server: TestServer, more: pg.ClientConfig = {}): Promise<Client> {
-  const client = new pg.Client({
-    host: "127.0.0.1",
-    port: server.pgPort,
-    user: "admin",
-    password: "quest",
-    database: "qdb",
-    ...more,
-  });
+  const client = pgClient(server, more);
   await client.connect();
   return client;
 }

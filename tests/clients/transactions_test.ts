@@ -3,17 +3,12 @@ import assert from "node:assert/strict";
 import pg from "pg";
 import postgres from "postgres";
 import { startServer, type TestServer } from "../server.ts";
+import { pgClient } from "../pg-client.ts";
 
 type Client = pg.Client;
 
 async function connected(server: TestServer): Promise<Client & AsyncDisposable> {
-  const client = new pg.Client({
-    host: "127.0.0.1",
-    port: server.pgPort,
-    user: "admin",
-    password: "quest",
-    database: "qdb",
-  });
+  const client = pgClient(server);
   await client.connect();
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }

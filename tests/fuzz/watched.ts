@@ -1,4 +1,5 @@
 /** A server under attack. Records the results and times of statements, and at the same time health and memory. */
+import { residentBytes } from "../memory.ts";
 import { startServer, type TestServer } from "../server.ts";
 
 /** Bounds that hold whatever the server is asked. */
@@ -73,7 +74,7 @@ export class Watched {
   private readonly health: Worker;
 
   private constructor(readonly server: TestServer) {
-    this.startBytes = this.resident();
+    this.startBytes = residentBytes(server.process.pid);
     this.health = new Worker(import.meta.resolve("./health-probe.ts"), { type: "module" });
     this.health.postMessage(`http://127.0.0.1:${server.minPort}/status`);
   }
@@ -90,16 +91,9 @@ export class Watched {
     return new Watched(server);
   }
 
-  /** In bytes; 0 if the system does not provide it. */
-  private resident(field = "VmRSS"): number {
-    if (Deno.build.os !== "linux") return 0;
-    const status = Deno.readTextFileSync(`/proc/${this.server.process.pid}/status`);
-    return 1024 * Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? 0);
-  }
-
   /** Peak resident memory since the last call. */
   private takePeak(): number {
-    const peak = this.resident("VmHWM") - this.startBytes;
+    const peak = residentBytes(this.server.process.pid, "VmHWM") - this.startBytes;
     if (Deno.build.os === "linux") Deno.writeTextFileSync(`/proc/${this.server.process.pid}/clear_refs`, "5");
     return peak;
   }

@@ -6,6 +6,7 @@ import { until } from "../programs.ts";
 import { START_FLAGS } from "../../scripts/flags.ts";
 import { fromFileUrl } from "../paths.ts";
 import { freePorts, startServer, type TestServer } from "../server.ts";
+import { pgClient } from "../pg-client.ts";
 
 const ROLLING = {
   SVC_LOG_WRITERS: "file",
@@ -122,13 +123,7 @@ Deno.test("log: each wire logs refused statements with their position, in one li
   await server.exec("select nothing\nfrom long_sequence(1)");
   await server.exec("alter user ann with password 'hunter2'");
   await fetch(`${server.http}/exp?${new URLSearchParams({ query: "select x from no_table" })}`).then((r) => r.text());
-  const client = new pg.Client({
-    host: "127.0.0.1",
-    port: server.pgPort,
-    user: "admin",
-    password: "quest",
-    database: "qdb",
-  });
+  const client = pgClient(server);
   await client.connect();
   await assert.rejects(client.query("select 1; select broken"));
   await assert.rejects(client.query("select $1::int + nowhere", ["secret value"]));
@@ -151,13 +146,7 @@ Deno.test("log: -Debug logs connections, requests and statements; without it the
     await fetch(`http://127.0.0.1:${minPort}/health?secret`).then((reply) => reply.text());
     await exec("select 42");
     await fetch(`${http}/nothing?secret`).then((reply) => reply.text());
-    const client = new pg.Client({
-      host: "127.0.0.1",
-      port: pgPort,
-      user: "admin",
-      password: "quest",
-      database: "qdb",
-    });
+    const client = pgClient({ pgPort: pgPort });
     await client.connect();
     await client.end();
     (await Deno.connect({ hostname: "127.0.0.1", port: linePort })).close();

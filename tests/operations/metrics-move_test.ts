@@ -4,6 +4,7 @@ import { Client } from "pg";
 import { metricCatalogue, type MetricEntry, type MetricKey } from "../../src/metrics/mod.ts";
 import { until } from "../programs.ts";
 import { startServer, type TestServer } from "../server.ts";
+import { pgClient } from "../pg-client.ts";
 
 const USER = "someone", PASSWORD = "secret";
 const POOL_BYTES = 16 << 20;
@@ -280,7 +281,7 @@ const CASES: Case[] = [
 ];
 
 function clientOf(server: TestServer, password = "quest"): Client {
-  return new Client({ host: "127.0.0.1", port: server.pgPort, user: "admin", password, database: "qdb" });
+  return pgClient(server, { password });
 }
 
 async function scrape(server: TestServer): Promise<Map<string, number>> {

@@ -11,6 +11,7 @@ import { startPg } from "../../src/wire/pg/mod.ts";
 import { FakeDatabase } from "../../src/wire/testing/fake-database.ts";
 import { until } from "../programs.ts";
 import { startServer, type TestServer } from "../server.ts";
+import { pgClient } from "../pg-client.ts";
 
 async function count(server: TestServer): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
@@ -111,7 +112,7 @@ for (const [statement, status, unhandled] of outcomes) {
       const reply = await fetch(`http://127.0.0.1:${http.port}/exec?${query}`);
       await reply.body?.cancel();
       assert.deepEqual([reply.status, metrics.unhandledErrors.value], [status, unhandled]);
-      const client = new pg.Client({ host: "127.0.0.1", port: wire.port, user: "admin", password: "quest" });
+      const client = pgClient({ pgPort: wire.port });
       await client.connect();
       await assert.rejects(client.query(statement));
       await client.end();

@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
-import pg from "pg";
 import { startServer, type TestServer } from "../server.ts";
+import { pgClient } from "../pg-client.ts";
 
 const SECONDS = Number(Deno.env.get("SUNDIAL_INGEST_SECONDS") ?? 12);
 const LINE_BYTES_MAX = 16 << 20;
@@ -276,7 +276,7 @@ function literalOf(value: Inserted[number]): string {
 
 Deno.test("random rows are read back as they were inserted, over HTTP and PG, with parameters and without", async () => {
   await using server = await startServer();
-  const client = new pg.Client({ host: "127.0.0.1", port: server.pgPort, user: "admin", password: "quest" });
+  const client = pgClient(server);
   await client.connect();
   try {
     await forSeeds(async (random, name) => {

@@ -2,8 +2,8 @@
 import type { Batch } from "../../engine/contract.ts";
 
 export interface Encoder {
-  /** The reader takes what each call returns as a unit, so it must not be joined with what follows. */
-  readonly framed?: true;
+  /** False if the reader takes what each call returns as a unit, so that it must not be joined with what follows. */
+  readonly joinable: boolean;
   /**
    * Encodes rows `firstRow` … `firstRow + rowCount - 1` of `batch`. `isFirst`: nothing of the result was encoded
    * before. The caller owns the bytes: their buffer has exactly their size and is not shared, so that it can be

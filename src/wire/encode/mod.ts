@@ -49,6 +49,7 @@ export function createEncoder(
   let loop: RowLoop | undefined;
   const writeRow = ROW_WRITERS[encoding.name](encoding as never, fields, sink);
   return {
+    joinable: true,
     encode(batch, firstRow, rowCount, isFirst) {
       let at = 0;
       if (rowCount >= LOOP_ROWS_MIN && encoding.name !== "pg") {

@@ -45,7 +45,7 @@ export function createParquetEncoder(
   const compressor = COMPRESSORS[encoding.codec]?.(encoding.level);
   const compressors = compressor && { [encoding.codec]: compressor };
   return {
-    framed: true,
+    joinable: false,
     encode(batch, firstRow, rowCount) {
       const writer = new ByteWriter(rowCount * columns.length * 8 + 1024);
       const file = new ParquetWriter({ writer, schema, codec: encoding.codec, compressors, statistics: false });
