@@ -1,7 +1,7 @@
 /** Conversion of values to the types of columns: which ones INSERT and UPDATE do implicitly, and which they refuse. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
-import { readValue } from "../../types/parse/mod.ts";
+import { notOf, readValue } from "../../types/parse/mod.ts";
 import { decimalOf, formatDecimal, geohashBits, parseDecimal } from "../../types/wide.ts";
 import { findOverload } from "../functions/mod.ts";
 import type { Expr } from "../plan.ts";
@@ -120,7 +120,7 @@ export function fromText(value: string, to: string, at: number, isInstant = fals
   if (isText(to)) return constant(value, to);
   if (to === "CHAR") {
     if (value.length > 1) {
-      throw new SqlError(`'${value}' is no CHAR`, 0, SQLSTATE.invalidText, { caret: at });
+      throw new SqlError(notOf(value, "CHAR"), 0, SQLSTATE.invalidText, { caret: at });
     }
     return constant(value === "" ? null : value, to);
   }

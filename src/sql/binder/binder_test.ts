@@ -178,8 +178,8 @@ const carets: [sql: string, message: string, position: number, caret: number][] 
     36,
   ],
   ["select 1 + 'abc'", "'abc' is not an INT", 0, 11],
-  ["select * from plain where b > 'ten'", "'ten' is no LONG", 0, 30],
-  ["select * from trades where ts > '2020-13-01'", "'2020-13-01' is no TIMESTAMP", 32, 32],
+  ["select * from plain where b > 'ten'", "'ten' is not a LONG", 0, 30],
+  ["select * from trades where ts > '2020-13-01'", "'2020-13-01' is not a TIMESTAMP", 32, 32],
   ["insert into plain valeus (1, 2)", "Cannot read the statement: found valeus; did you mean VALUES?", 18, 18],
 ];
 for (const [sql, message, position, caret] of carets) {

@@ -6,6 +6,7 @@ import { convertConstant } from "./convert.ts";
 import type { ExpressionBinder } from "./expression-binder.ts";
 import { constant, FALSE, TRUE } from "./literals.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime } from "./types.ts";
+import { notOf } from "../../types/parse/values.ts";
 
 const TURNED: Record<string, string> = { "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
 
@@ -66,7 +67,7 @@ function textConstant(
       const isNarrow = isInteger(side.type) && (side.type !== "LONG" || other.type === "CHAR");
       if (isNarrow && operator === "!=") return TRUE;
       if (isNarrow && operator === "=") return FALSE;
-      throw new SqlError(`'${other.value}' is no ${displayName(side.type)}`, 0, SQLSTATE.invalidText, {
+      throw new SqlError(notOf(other.value, displayName(side.type)), 0, SQLSTATE.invalidText, {
         caret: position,
       });
     }
@@ -77,7 +78,7 @@ function textConstant(
   if (bits !== undefined && (operator === "=" || operator === "!=")) {
     const value = parseGeohash(String(other.value), bits);
     if (value === undefined) {
-      throw new SqlError(`'${other.value}' is no ${displayName(side.type)}`, at, SQLSTATE.invalidText);
+      throw new SqlError(notOf(other.value, displayName(side.type)), at, SQLSTATE.invalidText);
     }
     return expressions.operator(operator, [side, expressions.binding.at(constant(value, side.type), position)], at);
   }
@@ -85,11 +86,11 @@ function textConstant(
     const value = convertConstant(other.value, other.type, side.type);
     // A text that is not a UUID matches nothing. A text that is not a time or an address is an error.
     if (value === undefined && side.type === "IPv4" && other.type !== "CHAR") {
-      throw new SqlError(`'${other.value}' is no IPv4`, 0, SQLSTATE.invalidText, { caret: position });
+      throw new SqlError(notOf(other.value, "IPv4"), 0, SQLSTATE.invalidText, { caret: position });
     }
     if (value === undefined && !isTime(side.type)) return operator === "!=" ? TRUE : FALSE;
     if (value === undefined) {
-      throw new SqlError(`'${other.value}' is no ${displayName(side.type)}`, position, SQLSTATE.invalidText);
+      throw new SqlError(notOf(other.value, displayName(side.type)), position, SQLSTATE.invalidText);
     }
     return expressions.operator(operator, [side, expressions.binding.at(constant(value, side.type), position)], at);
   }

@@ -43,6 +43,7 @@ import {
   isTime,
   tagOfType,
 } from "./types.ts";
+import { notOf } from "../../types/parse/values.ts";
 
 const INT_MAX = 2147483647;
 
@@ -137,7 +138,7 @@ export class Expressions implements ExpressionBinder {
         if (isBytea && operand.kind === "constant" && operand.value !== null) {
           const value = convertConstant(operand.value, operand.type, tag);
           if (value === undefined) {
-            throw new SqlError(`'${operand.value}' is not a bytea`, e.operand.at, SQLSTATE.invalidText);
+            throw new SqlError(notOf(operand.value, "bytea"), e.operand.at, SQLSTATE.invalidText);
           }
           return constant(value, tag);
         }
@@ -363,7 +364,7 @@ export class Expressions implements ExpressionBinder {
     if (bits !== undefined) {
       const value = expr.kind === "constant" ? expr.value : undefined;
       if (typeof value === "string" && value !== "" && parseGeohash(value, bits) === undefined) {
-        throw new SqlError(`'${value}' is no ${displayName(tag)}`, this.binding.positionOf(expr), SQLSTATE.invalidText);
+        throw new SqlError(notOf(value, displayName(tag)), this.binding.positionOf(expr), SQLSTATE.invalidText);
       }
       const isLonger = (geohashBits(type) ?? 0) >= bits;
       if (!isLonger && !isText(type) && type !== "CHAR") return undefined;
@@ -480,7 +481,7 @@ export class Expressions implements ExpressionBinder {
     if (bound.kind !== "constant" || bound.value === null || isTime(bound.type)) return bound;
     const converted = convertConstant(bound.value, bound.type, type);
     if (converted === undefined || converted === null) {
-      throw new SqlError(`'${bound.value}' is no ${displayName(type)}`, at, SQLSTATE.invalidText);
+      throw new SqlError(notOf(bound.value, displayName(type)), at, SQLSTATE.invalidText);
     }
     return constant(converted, type);
   }

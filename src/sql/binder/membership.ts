@@ -12,6 +12,7 @@ import { type Constant, constant, FALSE } from "./literals.ts";
 import { or, sizeOf } from "./plans.ts";
 import { candidates, type Relation } from "./scope.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime, isTimestamp } from "./types.ts";
+import { notOf } from "../../types/parse/values.ts";
 
 type InExpression = Extract<Expression, { kind: "in" }>;
 
@@ -161,7 +162,7 @@ function inList(expressions: ExpressionBinder, operand: Expr, items: Expr[], e: 
   });
   if (unreadable >= 0) {
     const { at } = e.items[unreadable], { value } = items[unreadable] as Constant;
-    throw new SqlError(`'${value}' is no ${displayName(typed.type)}`, at, SQLSTATE.invalidText);
+    throw new SqlError(notOf(value, displayName(typed.type)), at, SQLSTATE.invalidText);
   }
   if (operand.kind === "constant" && others.length === 0) {
     return constant(values.includes(operand.value), "BOOLEAN");

@@ -6,6 +6,7 @@ import { tableNames, unknownTable } from "./context.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Catalogue } from "../../storage/contract.ts";
 import { tagOfName, typeOf } from "../../types/mod.ts";
+import { notOf } from "../../types/parse/values.ts";
 
 const OID_TYPES = new Set(["oid", "regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole"]);
 
@@ -62,5 +63,5 @@ export function oidOfText(
     const tag = tagOfName(name.toLowerCase());
     if (tag !== undefined) return typeOf(tag).pgOid;
   }
-  throw new SqlError(`'${text}' is no ${type}`, at, SQLSTATE.invalidText);
+  throw new SqlError(notOf(text, type), at, SQLSTATE.invalidText);
 }

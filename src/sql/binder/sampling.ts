@@ -12,6 +12,7 @@ import { columnOf, columnsRead, hasParameter, placed, rewrite, sameExpr, walk } 
 import { markTimestampUsed, type Relation } from "./scope.ts";
 import type { OrderKey, OutputItem } from "./query.ts";
 import { displayName, isInteger, isNumber, isTextOrChar } from "./types.ts";
+import { notOf } from "../../types/parse/values.ts";
 
 export function samplePlan(
   expressions: Expressions,
@@ -283,7 +284,7 @@ function valueFill(
     BigInt.asIntN(32, BigInt(given as number | bigint)) !== BigInt(given as number | bigint);
   if (isCut) throw new SqlError(`${given} is out of the range of INT`, unfit, SQLSTATE.outOfRange);
   if (isTextOrChar(bound.type) && isNumber(type) && value?.value === null) {
-    throw new SqlError(`'${given}' is no ${displayName(type)}`, unfit, SQLSTATE.invalidText);
+    throw new SqlError(notOf(given, displayName(type)), unfit, SQLSTATE.invalidText);
   }
   if (value === undefined) throw typeMismatch(`FILL needs a constant of type ${displayName(type)}`, unfit);
   return { kind: "value", value: value.value };

@@ -176,7 +176,7 @@ export function withTimestamp(relation: Relation, name: Name | undefined): Relat
   if (name === undefined) return relation;
   const column = relation.columns.find((candidate) => sameName(candidate.name, name.text));
   if (column === undefined) throw unknownColumn(name.text, name.at, relation.columns);
-  if (!isTimestamp(column.type)) throw typeMismatch(`${name.text} is no TIMESTAMP`, name.at);
+  if (!isTimestamp(column.type)) throw typeMismatch(`column ${name.text} is not a TIMESTAMP`, name.at);
   markUsed(column, name.at, name.text);
   const { plan } = relation;
   // The rows may not be in the order of this column. Nodes that need the order sort them or use a slower algorithm.

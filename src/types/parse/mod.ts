@@ -3,4 +3,4 @@ export * from "./numbers.ts";
 export * from "./time.ts";
 export { parseIntervals } from "./interval.ts";
 export { readParameter } from "./parameter.ts";
-export { type ReadFailure, readValue } from "./values.ts";
+export { notOf, type ReadFailure, readValue } from "./values.ts";

@@ -13,5 +13,10 @@ export function readValue(text: string, tag: string): Value | ReadFailure {
   const type = typeOf(tag);
   const value = type.text.parse(text);
   if (value !== undefined) return value;
-  return { problem: `'${text}' is not ${/^[AEIOU]/.test(tag) ? "an" : "a"} ${type.name}` };
+  return { problem: notOf(text, type.name) };
+}
+
+/** The message for a text that is not a value of the type. */
+export function notOf(text: unknown, typeName: string): string {
+  return `'${text}' is not ${/^[AEIOU]/i.test(typeName) ? "an" : "a"} ${typeName}`;
 }
