@@ -81,6 +81,16 @@ export type Encoding =
   /** DataRow messages. Formats by column: 0 text, 1 binary. */
   | { name: "pg"; formats: number[] };
 
+/** Rows of an earlier answer as lines of JSON (`isLines`) in a file. */
+export interface SpooledRows {
+  path: string;
+  sizeBytes: number;
+  rowCount: number;
+  columns: readonly ResultColumn[];
+  /** The statement that they answered, for the list of running statements. */
+  statement: string;
+}
+
 export interface ExecuteOptions {
   encoding: Encoding;
   /** Rows first+1 … first+count of the result; other rows are not encoded. */
@@ -233,6 +243,15 @@ export interface Session {
     text: string,
     range: { fromMs: number; toMs: number; bucketsMax: number },
   ): { text: string; bucket: string } | undefined;
+  /**
+   * Reads the rows of an earlier answer again, in the order of a column if one is given by its index. Nulls are last. No
+   * statement is run. Columns of BINARY have no bytes.
+   */
+  readSpooled(
+    rows: SpooledRows,
+    order: { column: number; descending: boolean } | undefined,
+    options: ExecuteOptions,
+  ): Promise<Extract<Answer, { kind: "rows" }>>;
   /**
    * "idle", "open" (inside BEGIN) or "failed", for ReadyForQuery. Transactions of requests with several statements are
    * ignored.

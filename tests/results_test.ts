@@ -11,6 +11,7 @@ interface Reply {
   id: string;
   state: string;
   rows: number;
+  columns: { name: string; type: string }[];
   dataset: unknown[][];
   progress?: { rowsRead: number; rowsToRead?: number; seconds: number };
   error?: string;
@@ -58,12 +59,102 @@ Deno.test("spooled results of the real server", async (t) => {
     assert.equal((await ask("POST", { query: "select * from t", wait: "1000" }, BOB)).status, 403);
   });
 
-  await t.step("rows are sorted by the server", async () => {
-    const query = "select x, -x y from long_sequence(200000) -- note";
-    const { dataset } = await ask("POST", { query, sort: "2", wait: "30000" });
-    assert.deepEqual(dataset.slice(0, 2), [["200000", "-200000"], ["199999", "-199999"]]);
-    assert.match((await ask("POST", { query: "explain select 1", sort: "1" })).error!, /./);
-    assert.match((await ask("POST", { query: "select 1; select 2", sort: "1" })).error!, /one statement: found 2/);
+  await t.step("the rows that are there are ordered, and the statement does not run again", async () => {
+    const query =
+      "select x, rnd_double() y, case when x % 3 = 0 then null else rnd_str(3, 9, 0) end s from long_sequence(200000)";
+    const { id } = await ask("POST", { query, wait: "30000" });
+    const first = (await ask("GET", { id, first: "0", count: "100000" })).dataset;
+    const ordered = await ask("POST", { of: id, sort: "2", descending: "true", wait: "30000" });
+    assert.deepEqual([ordered.state, ordered.rows, ordered.columns.map(({ type }) => type)], ["done", 200_000, [
+      "LONG",
+      "DOUBLE",
+      "STRING",
+    ]]);
+    const byX = new Map(
+      (await ask("GET", { id: ordered.id, first: "0", count: "100000" })).dataset.map((row) => [row[0], row]),
+    );
+    const common = first.filter(([x]) => byX.has(x));
+    assert.ok(common.length > 10_000);
+    for (const row of common) assert.deepEqual(byX.get(row[0]), row);
+    const values = ordered.dataset.map((row) => row[1] as number);
+    assert.deepEqual(values, values.toSorted((a, b) => b - a));
+    for (const descending of ["true", "false"]) {
+      const texts = await ask("POST", { of: id, sort: "3", descending, wait: "30000" });
+      assert.ok(texts.dataset.every((row) => row[2] !== null), "nulls are last");
+    }
+    assert.equal((await ask("POST", { of: id, sort: "4" })).status, 400);
+    assert.equal((await ask("POST", { of: id, sort: "1" }, BOB)).status, 404);
+    await ask("DELETE", { id });
+    assert.equal((await ask("POST", { of: id, sort: "1" })).status, 404);
+  });
+
+  await t.step("values of every type are read again as they were", async () => {
+    const values = [
+      "x",
+      "x % 2 = 0",
+      ...["byte", "short", "int", "float", "double", "date", "timestamp", "timestamp_ns", "symbol", "varchar", "string"]
+        .map((type) => `(x * 1001)::${type}`),
+      "(x / 7.0)::float",
+      "x * 1e300",
+      "(-0.0) / x",
+      "-9007199254740993 - x",
+      `case when x = 1 then '' else 'a "b" \\ \n ä€😀' end`,
+      "case when x = 1 then 'c'::char else null::char end",
+      "'2262-01-01T00:00:00.123456Z'::timestamp",
+      "'1900-01-01T00:00:00.123456Z'::timestamp",
+      "'11111111-1111-1111-2222-222222222222'::uuid",
+      "'255.1.2.3'::ipv4",
+      "'0x01ff'::long256",
+      "null::long256",
+      "(x * 1.25)::decimal(20, 2)",
+      "cast('u33d8' as geohash(5c))",
+      "cast('u33d8' as geohash(7b))",
+      "array[x, null, 2.5]",
+      "array[[1.0, x], [3.0, 4.0]]",
+      "rnd_bin(2, 4, 0)",
+      "interval(x::timestamp, (x * 1000000)::timestamp)",
+      ...["int", "long", "double", "float", "timestamp", "date", "symbol", "varchar", "uuid", "ipv4", "binary"].map((
+        type,
+      ) => `null::${type}`),
+    ];
+    const query = `select ${values.map((value, k) => `${value} c${k}`).join(", ")} from long_sequence(5)`;
+    const made = await ask("POST", { query, keep: "true", wait: "10000" });
+    assert.deepEqual([made.error, made.dataset?.length], [undefined, 5]);
+    const ordered = await ask("POST", { of: made.id, sort: "1", descending: "true", wait: "10000" });
+    assert.deepEqual(ordered.columns, made.columns);
+    assert.deepEqual(ordered.dataset, made.dataset.toReversed());
+    for (let column = 1; column <= values.length; column++) {
+      const { error } = await ask("POST", { of: made.id, sort: String(column), wait: "10000" });
+      if (error !== undefined) assert.match(error, /values of (?:ARRAY|BINARY) have no order/);
+    }
+  });
+
+  await t.step("a Parquet file has the rows that are there", async () => {
+    const query = "select x, rnd_double() y, rnd_symbol('a', 'b') s, x::timestamp ts from long_sequence(100000)";
+    for (const more of [{}, { limit: "few" }]) {
+      const text = "limit" in more ? `${query} limit 10` : query;
+      const { id } = await ask("POST", { query: text, keep: "true", wait: "30000" });
+      const { dataset } = await ask("GET", { id, first: "0", count: "100000" });
+      const reply = await fetch(`${server.http}${PATH}?${new URLSearchParams({ id, fmt: "parquet" })}`, {
+        headers: { authorization: basic(ANN) },
+      });
+      assert.equal(reply.headers.get("content-type"), "application/vnd.apache.parquet");
+      await Deno.writeFile(`${server.root}/import/again.parquet`, await reply.bytes());
+      const { dataset: read } = await ask("POST", {
+        query: "select x, y, s, ts from read_parquet('again.parquet') limit 50000",
+        wait: "20000",
+      });
+      assert.deepEqual(read, dataset.slice(0, read.length));
+      assert.equal(read.length, Math.min(1_000, dataset.length));
+      await ask("DELETE", { id });
+      assert.equal((await ask("GET", { id, fmt: "parquet" })).status, 404);
+    }
+    const { id } = await ask("POST", {
+      query: "select rnd_bin() b from long_sequence(3)",
+      keep: "true",
+      wait: "20000",
+    });
+    assert.match((await ask("GET", { id, fmt: "parquet" })).error!, /no bytes of BINARY/);
   });
 
   await t.step("SAMPLE BY is narrowed to a range with finer buckets", async () => {

@@ -1,5 +1,5 @@
 /** The session of a client: statements, prepared once and executed often, and its transaction. */
-import type { Client, Identity, Prepared, Session } from "../api.ts";
+import type { Answer, Client, ExecuteOptions, Identity, Prepared, Session, SpooledRows } from "../api.ts";
 import { failedTransaction, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { finerSamples, type SampleRange, type Savepoints, splitScript } from "../sql/mod.ts";
 import type { Catalogue } from "../storage/contract.ts";
@@ -7,6 +7,7 @@ import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
 import type { WaitOptions } from "./planner.ts";
 import { PreparedStatement } from "./prepared.ts";
+import { readSpooled, type SpooledOrder } from "./spooled.ts";
 import { QUICK_TEXT_LENGTH_MAX, type Statement, type StatementCache } from "./statements.ts";
 import { noTransaction, Transaction } from "./transaction.ts";
 
@@ -114,6 +115,14 @@ export class DatabaseSession implements Session {
     options: WaitOptions = {},
   ): { text: string; at: number }[] | Promise<{ text: string; at: number }[]> {
     return text.length <= QUICK_TEXT_LENGTH_MAX ? splitScript(text) : this.core.planner.parts(text, options);
+  }
+
+  readSpooled(
+    rows: SpooledRows,
+    order: SpooledOrder | undefined,
+    options: ExecuteOptions,
+  ): Promise<Extract<Answer, { kind: "rows" }>> {
+    return readSpooled(this.core, this, rows, order, options);
   }
 
   finerSamples(text: string, range: SampleRange): { text: string; bucket: string } | undefined {

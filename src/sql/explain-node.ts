@@ -18,6 +18,8 @@ export function describe(plan: Plan): string[] {
     }
     case "parquet":
       return [`Parquet ${plan.path.split(/[\\/]/).at(-1)}: ${names.join(", ")}`];
+    case "spooled":
+      return [`Spooled rows: ${names.join(", ")}`];
     case "values":
       if (plan.ofStatistics) return [`From statistics: ${names.join(", ")}`];
       return [`Rows: ${plan.rows.length}`];

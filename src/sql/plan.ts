@@ -109,6 +109,18 @@ export interface ParquetNode extends NodeBase {
   at: number;
 }
 
+/**
+ * Rows that a wire has spooled as lines of JSON: see `isLines` of the encoding. No statement has it. Symbols are read as
+ * texts.
+ */
+export interface SpooledNode extends NodeBase {
+  node: "spooled";
+  path: string;
+  /** Number of the file's first bytes that are read. */
+  sizeBytes: number;
+  rowCount: number;
+}
+
 /** Known rows: VALUES, metadata, SELECT without FROM (one row without columns: `rows` is [[]]). */
 export interface ValuesNode extends NodeBase {
   node: "values";
@@ -334,6 +346,7 @@ export interface WorkingNode extends NodeBase {
 export type Plan =
   | ScanNode
   | ParquetNode
+  | SpooledNode
   | ValuesNode
   | MetadataNode
   | SequenceNode
@@ -358,6 +371,7 @@ export function inputsOf(plan: Plan): Plan[] {
   switch (plan.node) {
     case "scan":
     case "parquet":
+    case "spooled":
     case "values":
     case "metadata":
     case "sequence":

@@ -158,12 +158,47 @@ test("a million rows are scrolled to the last one, without holding them", async 
   const files = () => [...Deno.readDirSync(`${server.root}/tmp/results`)].length;
   assert.equal(files(), 1);
   await page.click(head(2));
-  await page.waitForSelector(`${head(2)}[aria-sort=ascending]`);
+  await page.waitForSelector(`${head(2)}[aria-sort=ascending]`, { timeout: 120_000 });
   await page.waitForSelector(`.grid .row[aria-rowindex="2"] [aria-colindex="2"]:text-is("0")`);
   await run(page, "select 1");
   for (let k = 0; k < 50 && files() > 0; k++) await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(files(), 0);
 });
+
+test("sorted rows and a Parquet file are those of the result, not of another run; an expired one says so", async ({ page, server }) => {
+  const random = "select x, rnd_double() y from long_sequence(50000)";
+  for (const [statement, rows] of [[random, 50_000], [`${random} limit 20`, 20]] as const) {
+    await run(page, statement);
+    await page.click(head(2));
+    await page.waitForSelector(`${head(2)}[aria-sort=ascending]`, { timeout: 60_000 });
+    await page.waitForSelector(`.grid .row[aria-rowindex="2"]:not(.loading)`);
+    const [x, y] = await textsOf(page, `.grid .row[aria-rowindex="2"] [role=gridcell]`);
+    await page.click("text=Download ▾");
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=All rows as Parquet")]);
+    await Deno.copyFile(await download.path(), `${server.root}/import/result.parquet`);
+    const { dataset } = await server.exec(
+      "select count(), first(x), first(y) from (read_parquet('result.parquet') order by y)",
+    );
+    assert.deepEqual(dataset?.[0].map(String), [String(rows), x, y]);
+  }
+  const id = await resultOf(page, random);
+  await fetch(`${server.http}/api/v1/sql/results?id=${id}`, { method: "DELETE" });
+  await page.click(head(2));
+  await page.click("text=Run again");
+  await page.waitForSelector(".grid .row:not(.loading)");
+  await page.click("text=Download ▾");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=All rows as Parquet")]);
+  assert.match(download.suggestedFilename(), /\.parquet$/);
+});
+
+/** Runs a statement, and gives the name of its result in the server. */
+async function resultOf(page: Page, sql: string): Promise<string> {
+  const reply = page.waitForResponse((response) =>
+    response.request().method() === "POST" && response.url().endsWith("/sql/results")
+  );
+  await run(page, sql);
+  return (await (await reply).json()).id;
+}
 
 test("results outlive a reload, small and large ones", async ({ page, server }) => {
   await run(page, "select 6 * 7 answer; select x, 'row ' || x text from long_sequence(300000)", "Control+Shift+Enter");

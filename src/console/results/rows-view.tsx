@@ -5,7 +5,7 @@ import { ask } from "../app/dialogs.tsx";
 import { MenuButton } from "../app/menu.tsx";
 import { ChartView } from "../charts/chart-view.tsx";
 import { type Column, download, type Rows } from "../server/client.ts";
-import { ExpiredError, release, runStatement } from "../server/results.ts";
+import { ExpiredError, release, saveParquet, sortedResult } from "../server/results.ts";
 import { copyText } from "../store/clipboard.ts";
 import { saveFile } from "../store/files.ts";
 import { refreshing, setRefreshing } from "../store/refresh.ts";
@@ -49,7 +49,7 @@ export function RowsView({ rows, statement }: { rows: Rows; statement: string })
 
 function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }) {
   const work = useWork();
-  const { rows, sorting, sort } = useSorting(given, statement, work.start);
+  const { rows, sorting, sort } = useSorting(given, work.start, (error) => tellFault(error));
   const { shown, isExpired, expire } = useRows(rows, sorting);
   const { columns } = rows;
   // In the order of the grid.
@@ -71,7 +71,7 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
           text="Download"
           items={[
             { name: "All rows as CSV", run: () => downloadCsv(inOrder, statement, work.start).catch(tellFault) },
-            { name: "All rows as Parquet (runs again)", run: () => download(statement, "parquet").catch(tellFault) },
+            { name: "All rows as Parquet", run: () => downloadParquet(rows, statement).catch(tellFault) },
           ]}
         />
         <MenuButton
@@ -118,8 +118,8 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
   );
 }
 
-/** Rows in the page are sorted here. For a spooled result, the server is asked for the rows in order. */
-function useSorting(given: Rows, statement: string, start: Start) {
+/** Rows in the page are sorted here, those of a spooled result by the server. */
+function useSorting(given: Rows, start: Start, onFault: (error: unknown) => void) {
   const [sorting, setSorting] = useState<Sorting>();
   const [ordered, setOrdered] = useState<Rows>();
   // The order belongs to the rows that were sorted.
@@ -135,19 +135,20 @@ function useSorting(given: Rows, statement: string, start: Start) {
       return setOrdered(undefined);
     }
     if (given.spool.isRunning) return notify("The rows can be sorted when all have come.");
+    const { id } = given.spool;
     await start("The server sorts …", async (signal) => {
-      const { rows, error } = await runStatement(statement, { signal, sorting: next });
+      const { rows, error } = await sortedResult(id, next, signal);
       if (rows === undefined) return notify(`The server cannot sort these rows: ${error?.message}`);
       setSorting(next);
       setOrdered(rows);
-    });
+    }).catch(onFault);
   };
   return { rows: ordered ?? given, sorting, sort };
 }
 
 /** The rows for the grid: those in the page, or pages of a spooled result. */
 function useRows(rows: Rows, sorting: Sorting | undefined) {
-  const { spool, dataset, count } = rows;
+  const { spool, keptId, dataset, count } = rows, id = spool?.id ?? keptId;
   const [version, setVersion] = useState(0);
   const [expired, setExpired] = useState<string>();
   const pages = useMemo(() => {
@@ -171,7 +172,7 @@ function useRows(rows: Rows, sorting: Sorting | undefined) {
     const list = sorting === undefined ? dataset : sorted(rows, sorting);
     return { count: list.length, sample: list, row: (index) => list[index] };
   }, [pages, rows, sorting, version]);
-  return { shown, isExpired: spool !== undefined && spool.id === expired, expire: () => setExpired(spool?.id) };
+  return { shown, isExpired: id !== undefined && id === expired, expire: () => setExpired(id) };
 }
 
 /** Shows a long operation above the rows, with a button to stop it. The next operation stops it. */
@@ -231,6 +232,14 @@ async function downloadCsv(rows: Rows, statement: string, start: Start): Promise
     const { parts } = await written(rows, CSV_FILE, Infinity, { signal, onProgress });
     saveFile(`sundial-query-${Date.now()}.csv`, parts, "text/csv");
   });
+}
+
+/** The rows that are there, in the order of the statement if the page has sorted them. */
+async function downloadParquet(rows: Rows, statement: string): Promise<void> {
+  const id = rows.spool?.id ?? rows.keptId;
+  // Spooled rows have no bytes of BINARY columns.
+  const hasAll = isWhole(rows) && id !== undefined && rows.columns.every(({ type }) => type !== "BINARY");
+  await (hasAll ? saveParquet(id) : download(statement, "parquet"));
 }
 
 async function showStatistics(rows: Rows, { name, type }: Column, start: Start): Promise<void> {

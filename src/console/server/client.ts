@@ -119,7 +119,11 @@ export async function onlyReads(statement: string): Promise<boolean> {
 
 /** Runs a statement and saves all of its rows as a file. `format`: "csv" or "parquet". Throws if the server refuses. */
 export async function download(statement: string, format: string): Promise<void> {
-  const url = `exp?${new URLSearchParams({ query: statement, fmt: format })}`;
+  await saveReply(`exp?${new URLSearchParams({ query: statement, fmt: format })}`, format);
+}
+
+/** Saves what the server replies as a file. Throws if it refuses. */
+export async function saveReply(url: string, format: string): Promise<void> {
   const { authorization } = await ownHeaders();
   if (authorization === undefined) return saveAddress(url);
   // A link cannot have headers, so the browser holds the file until it is complete.

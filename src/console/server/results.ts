@@ -1,5 +1,5 @@
 /** Runs the user's statements. The server spools their rows, and the page requests those that it shows. */
-import { type Column, errorOf, type Outcome, type Rows, UNREACHABLE } from "./client.ts";
+import { type Column, errorOf, type Outcome, type Rows, saveReply, UNREACHABLE } from "./client.ts";
 import type { QueryPlan } from "./plan.ts";
 import { ownHeaders, request } from "./request.ts";
 
@@ -17,8 +17,6 @@ export interface RunOptions {
   readOnly?: boolean;
   /** The server keeps the rows even if the page has all of them, so that they are available after a reload. */
   isKept?: boolean;
-  /** Orders the rows by a column, given by its index. The server runs the statement again for that. */
-  sorting?: { column: number; order: "ascending" | "descending" };
   /** Finer samples of a time range, in milliseconds since 1970. The statement needs a SAMPLE BY. */
   samples?: { from: number; to: number; bucketsMax: number };
   /** Called while the statement runs, with the rows so far. */
@@ -61,21 +59,40 @@ class RefusedError extends Error {
 /** Runs one statement. Errors of the statement and of the network are outcomes; only an abort throws. */
 export async function runStatement(text: string, options: RunOptions = {}): Promise<Outcome> {
   const started = performance.now();
+  const { readOnly, samples } = options;
+  const body = new URLSearchParams({ query: text });
+  if (readOnly) body.set("readOnly", "true");
+  if (samples !== undefined) {
+    body.set("from", String(Math.floor(samples.from)));
+    body.set("to", String(Math.ceil(samples.to)));
+    body.set("buckets", String(samples.bucketsMax));
+  }
+  try {
+    return await outcomeOf(body, options);
+  } catch (error) {
+    if (!(error instanceof ExpiredError)) throw error;
+    return { error: { message: error.message }, durationMs: performance.now() - started };
+  }
+}
+
+/** Orders the rows of a spooled result by a column. They become another result. @throws {ExpiredError}, and on an abort */
+export function sortedResult(
+  id: string,
+  { column, order }: { column: number; order: "ascending" | "descending" },
+  signal?: AbortSignal,
+): Promise<Outcome> {
+  const body = new URLSearchParams({ of: id, sort: String(column + 1), descending: String(order === "descending") });
+  return outcomeOf(body, { signal });
+}
+
+/** @throws {ExpiredError}, and on an abort */
+async function outcomeOf(body: URLSearchParams, { signal, isKept, onUpdate }: RunOptions): Promise<Outcome> {
+  const started = performance.now();
   const after = (outcome: Omit<Outcome, "durationMs">) => ({ ...outcome, durationMs: performance.now() - started });
-  const { signal, readOnly, isKept, sorting, samples, onUpdate } = options;
+  body.set("wait", String(FIRST_WAIT_MS));
+  if (isKept) body.set("keep", "true");
   let id: string | undefined;
   try {
-    const body = new URLSearchParams({ query: text, wait: String(FIRST_WAIT_MS) });
-    if (readOnly) body.set("readOnly", "true");
-    if (sorting !== undefined) {
-      body.set("sort", String(sorting.column + 1));
-      body.set("descending", String(sorting.order === "descending"));
-    }
-    if (samples !== undefined) {
-      body.set("from", String(Math.floor(samples.from)));
-      body.set("to", String(Math.ceil(samples.to)));
-      body.set("buckets", String(samples.bucketsMax));
-    }
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const first: Reply = await ask(PATH, { method: "POST", headers, body, signal });
     id = first.id;
@@ -112,9 +129,8 @@ export async function runStatement(text: string, options: RunOptions = {}): Prom
     return after({ rows, ...more });
   } catch (error) {
     if (id !== undefined) release(id);
-    if (signal?.aborted) throw error;
+    if (signal?.aborted || error instanceof ExpiredError) throw error;
     if (error instanceof RefusedError) return after({ error: errorOf(error.message, error.position) });
-    if (error instanceof ExpiredError) return after({ error: { message: error.message } });
     return after({ error: { message: UNREACHABLE } });
   }
 }
@@ -151,14 +167,25 @@ export function release(id: string): void {
   ownHeaders().then((headers) => fetch(pathOf({ id }), { method: "DELETE", keepalive: true, headers })).catch(() => {});
 }
 
+/** Saves the rows of a result as a Parquet file. @throws {ExpiredError} */
+export async function saveParquet(id: string): Promise<void> {
+  // A link cannot tell that the result has expired.
+  readReply(...await replyOf(pathOf({ id })));
+  await saveReply(pathOf({ id, fmt: "parquet" }), "parquet");
+}
+
 const pathOf = (parameters: Record<string, string | number | undefined>) =>
   `${PATH}?${new URLSearchParams(
     Object.entries(parameters).flatMap(([name, value]) => value === undefined ? [] : [[name, String(value)]]),
   )}`;
 
 async function ask(path: string, options: Parameters<typeof request>[1]): Promise<Reply> {
+  return readReply(...await replyOf(path, options));
+}
+
+async function replyOf(path: string, options?: Parameters<typeof request>[1]): Promise<[Response, string]> {
   const reply = await request(path, options);
-  return readReply(reply, await reply.text());
+  return [reply, await reply.text()];
 }
 
 function readReply(reply: Response, text: string): Reply {

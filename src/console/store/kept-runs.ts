@@ -15,6 +15,8 @@ export interface KeptRuns {
 const KEY = "sundial.results";
 /** Characters of all. Browsers keep some five million for a page. */
 const LENGTH_MAX = 2_000_000;
+/** Characters of a result that is kept whole although the server has it. */
+const SMALL_LENGTH_MAX = 100_000;
 /** Rows of a result in the server that are shown at once. */
 const FIRST_ROWS = 200;
 
@@ -47,7 +49,9 @@ function keptRun({ rowsSoFar: _, progress: __, ...run }: Run, room: { left: numb
   return kept;
 }
 
-function keptRows({ keptId, ...rows }: Rows): Rows {
-  const spool = rows.spool ?? (keptId === undefined ? undefined : { id: keptId, isRunning: false });
-  return spool === undefined ? rows : { ...rows, spool, dataset: rows.dataset.slice(0, FIRST_ROWS) };
+function keptRows(rows: Rows): Rows {
+  const { keptId } = rows;
+  const isSmall = keptId !== undefined && JSON.stringify(rows.dataset).length <= SMALL_LENGTH_MAX;
+  const spool = rows.spool ?? (keptId === undefined || isSmall ? undefined : { id: keptId, isRunning: false });
+  return spool === undefined ? rows : { ...rows, keptId: undefined, spool, dataset: rows.dataset.slice(0, FIRST_ROWS) };
 }

@@ -18,6 +18,7 @@ import { createSample } from "./sample.ts";
 import { createSequence } from "./sequence.ts";
 import { createSet } from "./set.ts";
 import { createSort } from "./sort.ts";
+import { createSpooled } from "./spooled.ts";
 import { createTimeJoin } from "./time-join.ts";
 import { createUnnest } from "./unnest.ts";
 import { createValues } from "./values.ts";
@@ -152,6 +153,8 @@ function createSource(node: PhysicalSource["node"], context: QueryContext): Oper
   switch (node.node) {
     case "parquet":
       return createParquet(node, context);
+    case "spooled":
+      return createSpooled(node, context);
     case "values":
       return createValues(node, context);
     case "sequence":

@@ -72,6 +72,7 @@ export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
       }
       case "working":
       case "parquet":
+      case "spooled":
       case "values":
       case "sequence":
       case "metadata":

@@ -20,6 +20,7 @@ import type {
   SetNode,
   SortKey,
   SortNode,
+  SpooledNode,
   TimeJoinNode,
   UnnestNode,
   ValuesNode,
@@ -298,7 +299,7 @@ export interface PhysicalRecursion extends PhysicalBase {
 /** An operator without inputs and without alternatives. */
 export interface PhysicalSource extends PhysicalBase {
   operator: "source";
-  node: ParquetNode | ValuesNode | SequenceNode | MetadataNode | WorkingNode;
+  node: ParquetNode | SpooledNode | ValuesNode | SequenceNode | MetadataNode | WorkingNode;
 }
 
 export type PhysicalPlan =

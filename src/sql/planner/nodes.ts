@@ -14,6 +14,7 @@ export function withInputs(plan: Plan, inputs: Plan[]): Plan {
   switch (plan.node) {
     case "scan":
     case "parquet":
+    case "spooled":
     case "values":
     case "metadata":
     case "sequence":

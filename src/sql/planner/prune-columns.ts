@@ -46,6 +46,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
         },
       };
     }
+    case "spooled":
     case "values":
     case "metadata":
     case "sequence":

@@ -137,6 +137,10 @@ class FakeSession implements Session {
     return parts;
   }
 
+  readSpooled(): Promise<never> {
+    return Promise.reject(new SqlError("nothing is read again", 0));
+  }
+
   finerSamples(): undefined {
     return undefined;
   }

@@ -44,7 +44,7 @@ export class Results {
    * Creates an empty result.
    * @throws {SqlError} if the owner has too many running ones, or the server is closing.
    */
-  async begin(owner: Identity): Promise<SpooledResult> {
+  async begin(owner: Identity, statement: string): Promise<SpooledResult> {
     await this.ready;
     if (this.isClosed) throw new SqlError("the server ends", 0, SQLSTATE.queryCanceled);
     const { userCountMax } = this.config.of(resultSettings);
@@ -60,7 +60,12 @@ export class Results {
       }
       this.remove(oldest);
     }
-    const result = new SpooledResult(owner, new Spool(join(this.directory, crypto.randomUUID())), this.nowMs());
+    const result = new SpooledResult(
+      owner,
+      statement,
+      new Spool(join(this.directory, crypto.randomUUID())),
+      this.nowMs(),
+    );
     this.byId.set(result.id, result);
     return result;
   }

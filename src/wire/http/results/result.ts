@@ -1,5 +1,13 @@
 /** One statement and its rows, which are spooled as fast as they are produced. */
-import type { Answer, Chunk, ExplainedPlan, Identity, ResultColumn, StatementProgress } from "../../../api.ts";
+import type {
+  Answer,
+  Chunk,
+  ExplainedPlan,
+  Identity,
+  ResultColumn,
+  SpooledRows,
+  StatementProgress,
+} from "../../../api.ts";
 import { SqlError, SQLSTATE } from "../../../errors.ts";
 import type { Spool } from "./spool.ts";
 
@@ -23,7 +31,7 @@ export class SpooledResult {
   private readonly end = Promise.withResolvers<void>();
   private isOver = false;
 
-  constructor(readonly owner: Identity, readonly spool: Spool, nowMs: number) {
+  constructor(readonly owner: Identity, readonly statement: string, readonly spool: Spool, nowMs: number) {
     this.lastReadMs = nowMs;
   }
 
@@ -66,11 +74,27 @@ export class SpooledResult {
     for await (const chunk of chunks) {
       await this.spool.add(chunk.bytes, chunk.rows);
       if (this.controller.signal.aborted) break;
-      this.cutBy = limit(chunk);
+      const limitedBy = limit(chunk);
+      if (limitedBy === undefined) continue;
+      this.cutBy = limitedBy;
       // The end of the loop cancels the query.
-      if (this.cutBy !== undefined) break;
+      break;
     }
     await this.spool.end();
+  }
+
+  /**
+   * All rows, for the database to read them again.
+   * @throws {SqlError} while the statement runs, and if it has no rows.
+   */
+  async rows(): Promise<SpooledRows> {
+    const { state, columns, spool, statement } = this;
+    if (state !== "done" || columns === undefined) {
+      const why = state === "done" ? "it has no rows" : state === "running" ? "its rows are still coming" : "it failed";
+      throw new SqlError(`the result cannot be read as a whole: ${why}`, 0, SQLSTATE.objectNotInState);
+    }
+    const sizeBytes = await spool.store();
+    return { path: spool.path, sizeBytes, rowCount: spool.rowCount, columns, statement };
   }
 
   /** Resolves at the end of the statement, after a time, or when `signal` aborts. */

@@ -42,6 +42,7 @@ export class Spool {
   private file: Deno.FsFile | undefined;
   private hasFile = false;
   private isRemoved = false;
+  private storing: Promise<void> | undefined;
 
   constructor(readonly path: string) {}
 
@@ -59,7 +60,7 @@ export class Spool {
       last.sizeBytes += SEPARATOR.length + rows.length;
       last.rowCount += rowCount;
     } else {
-      const position = last === undefined ? 0 : last.position + last.sizeBytes;
+      const position = last === undefined ? 0 : endOf(last) + SEPARATOR.length;
       this.blocks.push({ firstRow: this.rowCount, rowCount, position, sizeBytes: rows.length, parts: [rows] });
     }
     this.rowCount += rowCount;
@@ -69,8 +70,22 @@ export class Spool {
 
   /** Called after the last row. */
   async end(): Promise<void> {
+    if (this.hasFile) await this.store();
+  }
+
+  /**
+   * Writes all rows to the file, joined by a comma and a line feed. Called after the last row. Returns the file's size.
+   * @throws {DiskFullError}
+   */
+  async store(): Promise<number> {
+    await (this.storing ??= this.writeRest());
+    const last = this.blocks.at(-1);
+    return last === undefined ? 0 : endOf(last);
+  }
+
+  private async writeRest(): Promise<void> {
     try {
-      if (this.hasFile && !this.isRemoved) await this.write(this.blocks.length);
+      if (!this.isRemoved) await this.write(this.blocks.length);
     } finally {
       this.file?.close();
       this.file = undefined;
@@ -136,7 +151,8 @@ export class Spool {
       }
       for (; this.written < end && !this.isRemoved; this.written++) {
         const block = this.blocks[this.written];
-        await writeAll(this.file!, joined(block.parts!));
+        const bytes = joined(block.parts!);
+        await writeAll(this.file!, this.written === 0 ? bytes : joined([SEPARATOR, bytes]));
         block.parts = undefined;
       }
     } catch (error) {
@@ -158,6 +174,8 @@ export class Spool {
     return bytes;
   }
 }
+
+const endOf = ({ position, sizeBytes }: Block): number => position + sizeBytes;
 
 async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));

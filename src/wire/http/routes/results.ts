@@ -2,11 +2,12 @@
  * /api/v1/sql/results: runs a statement and spools its rows, so that a page can show any of them without holding all.
  * POST creates a result, GET returns its state or rows, DELETE cancels and removes it.
  */
-import type { Prepared, ResultColumn } from "../../../api.ts";
+import type { Answer, ExecuteOptions, ResultColumn, Session } from "../../../api.ts";
 import { SqlError } from "../../../errors.ts";
 import { type Reply, textReply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import type { Parameters } from "../parameters.ts";
+import { parquetReply } from "../parquet-file.ts";
 import { beginQuery, failed, foreignChange, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { columnJson, errorFields, jsonReply, queryError } from "../reply.ts";
 import { BLOCK_BYTES, resultSettings, type SpooledResult } from "../results/mod.ts";
@@ -29,55 +30,106 @@ type SampleRange = { fromMs: number; toMs: number; bucketsMax: number };
 const ROWS_DEFAULT = 1_000;
 const ROWS_MAX = 100_000;
 const WAIT_MS_MAX = 30_000;
+/** A larger result that is kept although the client has all rows is only in its file. */
+const KEPT_IN_MEMORY_BYTES = 64 << 10;
 
 async function create(call: Call): Promise<Reply> {
   try {
     const { parameters, args } = await readStatement(call, call.options.config.of(httpSettings).statementSizeMax);
-    return await run({ ...call, parameters }, args);
+    const source = parameters.get("of"), given = { ...call, parameters };
+    return source === undefined ? await run(given, args) : await orderRows(given, source);
   } catch (error) {
     if (error instanceof StatementBodyError) return queryError("", error.message, 0, error.status);
     throw error;
   }
 }
 
+interface Execution {
+  execute(options: ExecuteOptions): Promise<Answer>;
+  /** Fields of the reply that are known before the rows. */
+  fields: Fields;
+  /** The setting that has already limited the rows. */
+  cutBy?: string;
+}
+
+/** Runs the statement of the request. */
 async function run(call: Call, args: readonly Argument[]): Promise<Reply> {
-  const { parameters, request, results } = call;
+  const { parameters, request } = call;
+  const given = parameters.get("query") ?? "", timeoutMs = statementTimeoutMs(call);
+  return await spooled(call, given, async (session) => {
+    const samples = finer(given, parameters, (text, range) => session.finerSamples(text, range));
+    const { prepared, values } = await prepareWith(session, samples.text, args, { signal: request.signal, timeoutMs });
+    if (prepared.category === "empty") throw new SqlError("a statement is expected", 0);
+    refuseChange(call, prepared);
+    const { notices, compileNs } = prepared;
+    return {
+      execute: (options) => prepared.execute(values, options),
+      fields: [
+        ["compileNs", Math.round(compileNs)],
+        ["notices", notices.length > 0 ? notices : undefined],
+        ["bucket", samples.bucket],
+      ],
+    };
+  });
+}
+
+/** Orders the rows of a result, which become another result. */
+async function orderRows(call: Call, id: string): Promise<Reply> {
+  const source = call.results.find(id, call.identity);
+  if (source === undefined) return expired(call);
+  return await spooled(call, source.statement, async (session) => {
+    const rows = await source.rows();
+    const order = orderOf(call.parameters, rows.columns.length);
+    return { execute: (options) => session.readSpooled(rows, order, options), fields: [], cutBy: source.cutBy };
+  });
+}
+
+function orderOf(parameters: Parameters, columnCount: number): { column: number; descending: boolean } {
+  const sort = parameters.get("sort") ?? "", column = Number(sort);
+  if (!/^\d{1,5}$/.test(sort) || column < 1 || column > columnCount) {
+    throw new SqlError(`sort: found '${sort}', expected a column's number from 1 to ${columnCount}`, 0);
+  }
+  return { column: column - 1, descending: parameters.isTrue("descending") };
+}
+
+/** Spools the rows of an execution, and replies with the first ones. */
+async function spooled(
+  call: Call,
+  text: string,
+  prepare: (session: Session) => Promise<Execution>,
+): Promise<Reply> {
+  const { request, results } = call;
   const count = beginQuery(call, "exec");
-  const given = parameters.get("query") ?? "";
   const session = call.database.session(call.identity, call.client);
   const fail = (error: unknown): Reply => {
-    const { status, message, position } = failed(call, count, error, given);
-    return queryError(given, message, position, status);
+    const { status, message, position } = failed(call, count, error, text);
+    return queryError(text, message, position, status);
   };
   let isRunning = false;
   try {
-    const timeoutMs = statementTimeoutMs(call);
-    const samples = finer(given, parameters, (text, range) => session.finerSamples(text, range));
-    const query = await withOrder(samples.text, parameters, (text) => session.split(text, { timeoutMs }));
-    const { prepared, values } = await prepareWith(session, query, args, { signal: request.signal, timeoutMs });
-    if (prepared.category === "empty") throw new SqlError("a statement is expected", 0);
-    refuseChange(call, prepared);
-    const result = await results.begin(call.identity);
+    const { execute, fields, cutBy } = await prepare(session);
+    const result = await results.begin(call.identity, text);
+    result.cutBy = cutBy;
     const rowsMax = call.options.config.of(httpSettings).maxResponseRows;
-    const execute = () =>
-      prepared.execute(values, {
+    const start = () =>
+      execute({
         encoding: { name: "json", quoteLargeNumbers: true, isLines: true },
         chunkBytes: BLOCK_BYTES,
         window: { first: 0, count: rowsMax },
         signal: result.controller.signal,
-        timeoutMs,
+        timeoutMs: statementTimeoutMs(call),
         onBegin: (progress) => result.progress = progress,
       });
     const { onChunk } = rowsOptions(call, count);
     isRunning = true;
-    const filled = result.fill(execute, (chunk) => {
+    const filled = result.fill(start, (chunk) => {
       onChunk(chunk);
       return result.spool.rowCount >= rowsMax ? httpSettings.maxResponseRows.key : results.limitOf(result);
     }).finally(() => session.close());
     filled.then(() => {
       if (result.error === undefined) count.end("queriesCompleted");
     });
-    await result.ended(waitOf(parameters), request.signal);
+    await result.ended(waitOf(call.parameters), request.signal);
     if (request.signal.aborted) {
       await results.remove(result);
       return textReply(400, "the client has disconnected");
@@ -87,7 +139,7 @@ async function run(call: Call, args: readonly Argument[]): Promise<Reply> {
       await results.remove(result);
       return fail(result.error);
     }
-    return await firstReply(call, result, prepared, samples.bucket);
+    return await firstReply(call, result, fields);
   } catch (error) {
     return fail(error);
   } finally {
@@ -115,38 +167,21 @@ function finer(
   return narrowed;
 }
 
-/** Returns the statement ordered by the column in `sort`, counted from 1, if it is given. */
-async function withOrder(
-  query: string,
-  parameters: Parameters,
-  split: (text: string) => { text: string }[] | Promise<{ text: string }[]>,
-): Promise<string> {
-  const sort = parameters.get("sort");
-  if (sort === undefined) return query;
-  if (!/^[1-9]\d{0,4}$/.test(sort)) throw new SqlError(`sort: found '${sort}', expected a column's number from 1`, 0);
-  const parts = await split(query);
-  if (parts.length !== 1) throw new SqlError(`sort needs one statement: found ${parts.length}`, 0);
-  // The line feed ends a comment.
-  return `select * from (${parts[0].text}\n) order by ${sort}${parameters.isTrue("descending") ? " desc" : ""}`;
-}
-
-/** A result whose rows are all in the reply is not stored and has no id. */
-async function firstReply(call: Call, result: SpooledResult, prepared: Prepared, bucket?: string): Promise<Reply> {
+/** A result whose rows are all in the reply is not stored and has no id, unless `keep=true`. */
+async function firstReply(call: Call, result: SpooledResult, before: Fields): Promise<Reply> {
   const { spool, done, explained } = result;
-  const fields: Fields = [["compileNs", Math.round(prepared.compileNs)]];
-  if (prepared.notices.length > 0) fields.push(["notices", prepared.notices]);
-  if (bucket !== undefined) fields.push(["bucket", bucket]);
-  if (explained !== undefined) fields.push(["plan", explained]);
+  const fields: Fields = [...before, ["plan", explained]];
   if (done !== undefined) {
     await call.results.remove(result);
     if (done.tag.startsWith("INSERT")) call.options.metrics?.wires.exec.rowsIn.inc(done.rows);
     const { category, tag, rows } = done;
     return documentOf(result, [...fields, ["category", category], ["tag", tag], ["changed", rows]]);
   }
-  const isWhole = result.state === "done" && spool.isInMemory;
+  const isWhole = result.state === "done" && spool.isInMemory, isKept = call.parameters.isTrue("keep");
   const rows = await spool.read(0, isWhole ? spool.rowCount : ROWS_DEFAULT);
-  if (isWhole) await call.results.remove(result);
-  return documentOf(result, [...isWhole ? [] : [["id", result.id]] as Fields, ...fields], {
+  if (isWhole && !isKept) await call.results.remove(result);
+  else if (isWhole && spool.sizeBytes > KEPT_IN_MEMORY_BYTES) await spool.store();
+  return documentOf(result, [["id", isWhole && !isKept ? undefined : result.id], ...fields], {
     first: 0,
     parts: rows.parts,
     total: isWhole ? rows.rowCount : spool.rowCount,
@@ -158,6 +193,7 @@ async function read(call: Call): Promise<Reply> {
   const result = call.results.find(parameters.get("id") ?? "", call.identity);
   if (result === undefined) return expired(call);
   await result.ended(waitOf(parameters), request.signal);
+  if (parameters.get("fmt") === "parquet") return await parquetOf(call, result);
   if (result.state === "failed") {
     const { status, message, position } = errorFields(result.error);
     return queryError("", message, position, status);
@@ -179,6 +215,26 @@ async function read(call: Call): Promise<Reply> {
     // The result was removed in the meantime.
     if (error instanceof Deno.errors.NotFound) return expired(call);
     throw error;
+  }
+}
+
+/** The rows as a Parquet file. */
+async function parquetOf(call: Call, result: SpooledResult): Promise<Reply> {
+  const query = result.statement, count = beginQuery(call, "exp");
+  const session = call.database.session(call.identity, call.client);
+  try {
+    const rows = await result.rows();
+    const binary = rows.columns.find(({ type }) => type === "BINARY");
+    if (binary !== undefined) {
+      throw new SqlError(`column ${binary.name}: spooled rows have no bytes of BINARY columns: export the query`, 0);
+    }
+    const execute = (options: ExecuteOptions) => session.readSpooled(rows, undefined, options);
+    return await parquetReply(call, count, { query, execute, headers: [] });
+  } catch (error) {
+    const { status, message, position } = failed(call, count, error, query);
+    return queryError("", message, position, status);
+  } finally {
+    await session.close();
   }
 }
 
