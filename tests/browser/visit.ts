@@ -20,7 +20,7 @@ async function visit(use: (visit: Visit) => Promise<void>, path = "/"): Promise<
     page.on("console", (message) => {
       // Refused requests are 400s, 403s and 409s, and expired results 404s, which the browser tells too.
       const isExpected = /40[039]|ERR_CONNECTION/.test(message.text()) ||
-        message.location().url.includes("/sql/results?");
+        message.location().url.includes("/sql/results");
       if (message.type() === "error" && !isExpected) faults.push(message.text());
     });
     page.on("request", (request) => {
