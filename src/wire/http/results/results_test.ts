@@ -216,7 +216,7 @@ Deno.test("Results belong to one identity, expire when idle, and do not outlive 
       () => nowMs,
     );
     const ann = { name: "ann", groups: [], id: "1" };
-    const result = await results.begin(ann);
+    const result = await results.begin(ann, "select 1");
     assert.equal(filesIn(root), 0);
     assert.equal(results.find(result.id, ann), result);
     for (const other of [{ name: "bob", groups: [], id: "2" }, { ...ann, id: "3" }, { ...ann, assumed: "svc" }]) {
@@ -235,7 +235,7 @@ Deno.test("Results belong to one identity, expire when idle, and do not outlive 
     nowMs = 299_000;
     results.removeIdle();
     assert.equal(results.find(result.id, ann), undefined);
-    const abandoned = await results.begin(ann);
+    const abandoned = await results.begin(ann, "select 1");
     nowMs += 61_000;
     results.removeIdle();
     assert.ok(abandoned.controller.signal.aborted, "nobody asks for a running statement");
