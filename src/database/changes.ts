@@ -1,4 +1,5 @@
 /** Changes of tables and their definitions, immediately or within the session's transaction. */
+import { setImmediate } from "node:timers";
 import type { Answer, Chunk, Client, Identity } from "../api.ts";
 import { concatAppendBatches, type PostedPlan, unpackAppendBatch } from "../engine/mod.ts";
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
@@ -187,7 +188,7 @@ export class RowChanges {
         const types = [...this.typesOf(table, columnIds), "LONG"];
         const { batches, rows } = await this.collect(plan, types, [...columnIds, -1]);
         if (rows > 0) {
-          const batch = concatAppendBatches(batches);
+          const batch = await concatAppendBatches(batches, turn);
           const columns = batch.columns.slice(0, -1);
           const change = changeOf({ tableId, rowIds: rowIdsOf(batch), columns });
           if (transaction === undefined) await core.writer.change(change);
@@ -209,6 +210,9 @@ function inTransaction(change: Change | PartitionChange): Change {
   assert(change.kind !== "partitions", "partitions are not moved in a transaction");
   return change;
 }
+
+/** Lets other clients be served. */
+const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
 /** The row ids, which are the last column of a plan. */
 function rowIdsOf(batch: AppendBatch): BigInt64Array {

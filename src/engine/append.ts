@@ -191,58 +191,89 @@ function grown<T extends Int32Array | Uint8Array>(old: T, make: new (length: num
   return next;
 }
 
-/** Concatenates batches with the same columns: rows in order, heaps and dictionaries appended. */
-export function concatAppendBatches(batches: readonly AppendBatch[]): AppendBatch {
+/** Work between two pauses: about a millisecond. */
+const STEP_BYTES = 1 << 20;
+
+/** Joins batches of the same columns. `pause` is awaited about every millisecond of work. */
+export async function concatAppendBatches(
+  batches: readonly AppendBatch[],
+  pause: () => Promise<void>,
+): Promise<AppendBatch> {
   if (batches.length === 1) return batches[0];
-  const rowCount = batches.reduce((sum, batch) => sum + batch.rowCount, 0);
-  return {
-    rowCount,
-    columns: batches[0].columns.map((first, i) => concatColumns(first, batches.map((batch) => batch.columns[i]))),
-  };
+  const steps = new Steps(pause), columns: AppendColumn[] = [];
+  for (const i of batches[0].columns.keys()) {
+    columns.push(await concatColumns(batches.map((batch) => batch.columns[i]), steps));
+  }
+  return { rowCount: batches.reduce((sum, batch) => sum + batch.rowCount, 0), columns };
 }
 
-function concatColumns(first: AppendColumn, all: AppendColumn[]): AppendColumn {
-  const joined = (parts: Uint8Array[]): Uint8Array => {
-    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
-    parts.reduce((at, part) => (bytes.set(part, at), at + part.byteLength), 0);
-    return bytes;
-  };
-  const values = joined(all.map((column) => column.values));
-  if (!first.heap) return { columnId: first.columnId, values };
-  const heap = joined(all.map((column) => column.heap!));
-  const words = new Int32Array(values.buffer);
-  if (!first.symbols) {
-    shiftEach(
-      words,
-      2,
-      all.map((column) => column.values.byteLength / 8),
-      all.map((column) => column.heap!.byteLength),
-    );
-    return { columnId: first.columnId, values, heap };
+class Steps {
+  private left = STEP_BYTES;
+
+  constructor(private readonly pause: () => Promise<void>) {}
+
+  async spend(bytes: number): Promise<void> {
+    this.left -= bytes;
+    if (this.left > 0) return;
+    this.left = STEP_BYTES;
+    await this.pause();
   }
-  const symbols = new Int32Array(
-    joined(all.map(({ symbols }) => new Uint8Array(symbols!.buffer, symbols!.byteOffset, symbols!.byteLength))).buffer,
-  );
-  shiftEach(
-    words,
-    1,
-    all.map((column) => column.values.byteLength / 4),
-    all.map((column) => column.symbols!.length / 2),
-  );
-  shiftEach(symbols, 2, all.map((column) => column.symbols!.length / 2), all.map((column) => column.heap!.byteLength));
-  return { columnId: first.columnId, values, heap, symbols };
+}
+
+async function concatColumns(all: readonly AppendColumn[], steps: Steps): Promise<AppendColumn> {
+  const [{ columnId, heap, symbols }] = all;
+  const values = await joined(all.map((column) => column.values), steps);
+  if (!heap) return { columnId, values };
+  const heaps = all.map((column) => column.heap!);
+  const heapSizes = heaps.map(({ byteLength }) => byteLength), joinedHeap = await joined(heaps, steps);
+  const words = new Int32Array(values.buffer), valueSizes = all.map((column) => column.values.byteLength);
+  if (!symbols) {
+    await shiftEach(words, 2, valueSizes.map((size) => size / 8), heapSizes, steps);
+    return { columnId, values, heap: joinedHeap };
+  }
+  const parts = all.map(({ symbols }) => new Uint8Array(symbols!.buffer, symbols!.byteOffset, symbols!.byteLength));
+  const counts = parts.map(({ byteLength }) => byteLength / 8);
+  const joinedSymbols = new Int32Array((await joined(parts, steps)).buffer);
+  await shiftEach(words, 1, valueSizes.map((size) => size / 4), counts, steps);
+  await shiftEach(joinedSymbols, 2, counts, heapSizes, steps);
+  return { columnId, values, heap: joinedHeap, symbols: joinedSymbols };
+}
+
+async function joined(parts: readonly Uint8Array[], steps: Steps): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
+  let at = 0;
+  for (const part of parts) {
+    for (let from = 0; from < part.byteLength; from += STEP_BYTES) {
+      const piece = part.subarray(from, from + STEP_BYTES);
+      bytes.set(piece, at);
+      at += piece.byteLength;
+      await steps.spend(piece.byteLength);
+    }
+  }
+  return bytes;
 }
 
 /**
  * Adds to every `stride`-th word of part k the total size of the previous parts; nulls (-1 with stride 1) stay
  * unchanged.
  */
-function shiftEach(words: Int32Array, stride: number, counts: number[], sizes: number[]): void {
+async function shiftEach(
+  words: Int32Array,
+  stride: number,
+  counts: readonly number[],
+  sizes: readonly number[],
+  steps: Steps,
+): Promise<void> {
   let at = 0, base = 0;
-  counts.forEach((count, k) => {
-    for (let i = 0; i < count; i++, at += stride) if (stride === 2 || words[at] >= 0) words[at] += base;
+  for (const [k, count] of counts.entries()) {
+    for (let left = count; left > 0;) {
+      const many = Math.min(left, STEP_BYTES / 8);
+      for (let i = 0; i < many; i++, at += stride) if (stride === 2 || words[at] >= 0) words[at] += base;
+      left -= many;
+      await steps.spend(8 * many);
+    }
     base += sizes[k];
-  });
+  }
 }
 
 /** Literal rows as a batch. `types` are the table columns' tags; the values already have these types. */

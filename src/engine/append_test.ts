@@ -30,12 +30,28 @@ Deno.test("Interner gives equal texts equal codes, in order of first appearance,
   assert.equal(interner.finish().symbols.length, expected.size * 2);
 });
 
-Deno.test("concatAppendBatches() shifts offsets and codes", () => {
+const noPause = () => Promise.resolve();
+
+Deno.test("concatAppendBatches() pauses while it joins much", async () => {
+  const length = 300_000;
+  const batchOf = (letter: string) =>
+    valuesToAppendBatch(Array(10).fill([letter.repeat(length), 1]), [0, 1], ["VARCHAR", "LONG"]);
+  let pauses = 0;
+  const joined = await concatAppendBatches([batchOf("a"), batchOf("b")], () => Promise.resolve(void pauses++));
+  assert.ok(pauses >= 4, `${pauses} pauses`);
+  const pairs = new Int32Array(joined.columns[0].values.buffer), heap = joined.columns[0].heap!;
+  assert.deepEqual(Array.from({ length: 20 }, (_, row) => [heap[pairs[2 * row]], pairs[2 * row + 1]]), [
+    ...Array(10).fill([0x61, length]),
+    ...Array(10).fill([0x62, length]),
+  ]);
+});
+
+Deno.test("concatAppendBatches() shifts offsets and codes", async () => {
   const types = ["SYMBOL", "VARCHAR", "INT"];
-  const joined = concatAppendBatches([
+  const joined = await concatAppendBatches([
     valuesToAppendBatch([["a", "one", 1], [null, null, null]], [0, 1, 2], types),
     valuesToAppendBatch([["b", "two", 2], ["b", "", 3]], [0, 1, 2], types),
-  ]);
+  ], noPause);
   const text = ({ heap }: { heap?: Uint8Array }, at: number, length: number) =>
     length < 0 ? null : new TextDecoder().decode(heap!.slice(at, at + length));
   const pairs = new Int32Array(joined.columns[1].values.buffer);
