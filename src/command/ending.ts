@@ -53,11 +53,11 @@ export class Stopper {
   readonly signal: Promise<string>;
   constructor({ ignoreHangup, root }: CommandLine, log: Log) {
     this.signal = new Promise((resolve) => {
-      let asked = false;
+      let isStopping = false;
       const on = (signal: Deno.Signal) =>
         Deno.addSignalListener(signal, () => {
-          if (asked) return endWithoutWaiting(signal, log);
-          asked = true;
+          if (isStopping) return endWithoutWaiting(signal, log);
+          isStopping = true;
           resolve(signal);
         });
       on("SIGINT");

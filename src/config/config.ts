@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { ConfigError, throwFaults } from "../errors.ts";
 import { Catalogue, envName, type Section } from "./catalogue.ts";
-import { FOREIGN_KEYS } from "./foreign.ts";
+import { IGNORED_KEYS } from "./ignored-keys.ts";
 import { didYouMean } from "../nearest.ts";
 import { parseProperties } from "./properties.ts";
 import { type Group, isSetting, type Machine, type Setting, type Values } from "./setting.ts";
@@ -150,7 +150,7 @@ export class Config {
   }
 }
 
-const FOREIGN_ENV_NAMES = new Set([...FOREIGN_KEYS].map(envName));
+const IGNORED_ENV_NAMES = new Set([...IGNORED_KEYS].map(envName));
 
 /** Environment names that begin with SVC_ but belong to the log (see `src/log/`). */
 const LOG_ENV_NAMES = [
@@ -174,7 +174,7 @@ function readEntries(
   const unknown: ConfigError[] = [], foreign: string[] = [];
   for (const { key: spelling, value, line } of parseProperties(readServerConf(sources, path, faults))) {
     const key = byKey.get(spelling);
-    if (key === undefined && FOREIGN_KEYS.has(spelling)) {
+    if (key === undefined && IGNORED_KEYS.has(spelling)) {
       foreign.push(spelling);
       continue;
     }
@@ -198,7 +198,7 @@ function readEntries(
       if (sources.env[name.slice(0, -5)] !== undefined) continue;
       const text = readValueFile(sources, fileKey, name, faults);
       if (text !== undefined) texts.set(fileKey, { text, source: "env", where: name, spelling: fileKey });
-    } else if (FOREIGN_ENV_NAMES.has(name)) foreign.push(name);
+    } else if (IGNORED_ENV_NAMES.has(name)) foreign.push(name);
     else warnings.push(unknownKey("the environment", name, byEnvName.keys()));
   }
   if (foreign.length > 0) warnings.push(`keys of QuestDB that have no effect here: ${foreign.join(", ")}`);

@@ -83,7 +83,7 @@ export class CsvImport {
       errors: report.errors[index],
     }));
     const { rowsImported, rowsRejected } = report;
-    return { rowsImported, rowsRejected, hasHeader: analysis.hasHeader, columns, ...plan.told };
+    return { rowsImported, rowsRejected, hasHeader: analysis.hasHeader, columns, ...plan.settings };
   }
 
   private async analyse(
@@ -109,7 +109,7 @@ export class CsvImport {
     sink: ImportSink;
     targets: CsvTarget[];
     requires: { permission: Permission; table?: TableSchema }[];
-    told: Pick<ImportReport, "partitionBy" | "timestamp" | "warnings">;
+    settings: Pick<ImportReport, "partitionBy" | "timestamp" | "warnings">;
   } {
     const { core, options } = this;
     if (found !== undefined && !options.overwrite) {
@@ -118,7 +118,7 @@ export class CsvImport {
         sink: new TableSink(core, found, options),
         targets,
         requires: [{ permission: "INSERT", table: found }],
-        told: this.toldOf(found),
+        settings: this.settingsOf(found),
       };
     }
     if (found === undefined && !options.create) {
@@ -136,12 +136,12 @@ export class CsvImport {
     const requires: { permission: Permission; table?: TableSchema }[] = [{ permission: "CREATE TABLE" }];
     if (found !== undefined) requires.push({ permission: "DROP TABLE", table: found });
     const timestamp = table.timestamp < 0 ? undefined : table.columns[table.timestamp].name;
-    const told = { partitionBy: table.partitionBy, timestamp, warnings: [] };
+    const settings = { partitionBy: table.partitionBy, timestamp, warnings: [] };
     return {
       sink: new NewTableSink(core, table, found?.id, this.by),
       targets,
       requires,
-      told,
+      settings,
     };
   }
 
@@ -172,7 +172,7 @@ export class CsvImport {
     return this.options.schema.find((entry) => entry.name.toLowerCase() === name.toLowerCase())?.pattern;
   }
 
-  private toldOf(schema: TableSchema): Pick<ImportReport, "partitionBy" | "timestamp" | "warnings"> {
+  private settingsOf(schema: TableSchema): Pick<ImportReport, "partitionBy" | "timestamp" | "warnings"> {
     const { partitionBy, timestamp } = this.options;
     const designated = schema.columns.find(({ id }) => id === schema.timestampId)?.name;
     const warnings: string[] = [];

@@ -49,7 +49,7 @@ export class LineMemory {
   remove(share: Share, bytes: number): void {
     this.usedBytes -= bytes;
     this.holders.delete(share);
-    for (const goOn of this.waiting) goOn();
+    for (const resume of this.waiting) resume();
   }
 }
 

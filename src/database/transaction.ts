@@ -61,7 +61,7 @@ export class Transaction {
   async change(change: Change, definesTable: boolean, audit?: () => void): Promise<number | undefined> {
     const ordinal = ++this.ordinal;
     if ("tableId" in change) this.tableIds.add(change.tableId);
-    const newTableId = await this.tell([...this.taken(), { ...change, ordinal }]);
+    const newTableId = await this.send([...this.taken(), { ...change, ordinal }]);
     this.toldOrdinal = ordinal;
     if (audit !== undefined) this.audits.push({ ordinal, write: audit });
     if (definesTable) {
@@ -76,7 +76,7 @@ export class Transaction {
     const isSeen = ({ changes }: Append) => tableIds === "all" || tableIds.includes(changes[0].tableId);
     if (!this.pending.some(isSeen)) return;
     this.toldOrdinal = this.ordinal;
-    await this.tell(this.taken());
+    await this.send(this.taken());
   }
 
   /**
@@ -161,7 +161,7 @@ export class Transaction {
     return this.pending.splice(0);
   }
 
-  private async tell(changes: OrderedChange[]): Promise<number | undefined> {
+  private async send(changes: OrderedChange[]): Promise<number | undefined> {
     return await this.opened().change(changes);
   }
 

@@ -73,8 +73,8 @@ export class TimeBuckets {
     // Assumes the zone's offset at `time`; a change of it may put later instants of this range into another bucket.
     const unchanged = time + (end - local);
     // In skipped hours a start is converted by the offset at `time`, so that it is never after `time`.
-    const utc = this.toUtc(start), told = time - (local - start);
-    return { start: utc > time ? told : utc, end: this.changeBetween(time, unchanged) ?? unchanged };
+    const utc = this.toUtc(start), atOffset = time - (local - start);
+    return { start: utc > time ? atOffset : utc, end: this.changeBetween(time, unchanged) ?? unchanged };
   }
 
   /** The start of the bucket after the one that begins at `start`. */

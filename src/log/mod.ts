@@ -9,7 +9,7 @@ export { askDirectly } from "./direct.ts";
 export { Log, type LogOptions, openLog } from "./log.ts";
 export { type Logger, logger } from "./logger.ts";
 export {
-  FewLines,
+  LimitedLines,
   type RefusedStatement,
   shownAddress,
   shownMessage,

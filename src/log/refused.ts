@@ -14,17 +14,17 @@ export interface RefusedStatement {
 export interface WireLogger extends Logger {
   refused(statement: RefusedStatement): void;
   /** Logs a client that is refused or disconnected. */
-  turnedAway(address: Deno.Addr, reason: string): void;
+  clientRefused(address: Deno.Addr, reason: string): void;
 }
 
 export function wireLogger(name: string): WireLogger {
   const log = logger(name);
-  const statements = new FewLines((line) => log.info(line), "statements were refused");
-  const clients = new FewLines((line) => log.info(line), "clients were disconnected or refused");
+  const statements = new LimitedLines((line) => log.info(line), "statements were refused");
+  const clients = new LimitedLines((line) => log.info(line), "clients were disconnected or refused");
   return Object.assign(log, {
-    refused: (statement: RefusedStatement) => statements.tell(() => refusedLine(statement)),
-    turnedAway: (address: Deno.Addr, reason: string) =>
-      clients.tell(() => `turned away [client=${shownAddress(address)}, msg=${shownText(reason)}]`),
+    refused: (statement: RefusedStatement) => statements.add(() => refusedLine(statement)),
+    clientRefused: (address: Deno.Addr, reason: string) =>
+      clients.add(() => `turned away [client=${shownAddress(address)}, msg=${shownText(reason)}]`),
   });
 }
 
@@ -47,10 +47,10 @@ export function shownAddress(address: Deno.Addr): string {
 const LINES_MAX = 10;
 const SECOND_MS = 1000;
 
-export class FewLines {
+export class LimitedLines {
   #sinceMs = -Infinity;
-  #told = 0;
-  #untold = 0;
+  #written = 0;
+  #skipped = 0;
 
   constructor(
     private readonly write: (line: string) => void,
@@ -59,22 +59,22 @@ export class FewLines {
     private readonly nowMs = () => performance.now(),
   ) {}
 
-  tell(line: () => string): void {
+  add(line: () => string): void {
     if (this.nowMs() - this.#sinceMs >= SECOND_MS) {
-      this.#tellUntold();
-      [this.#sinceMs, this.#told] = [this.nowMs(), 0];
+      this.#writeSkipped();
+      [this.#sinceMs, this.#written] = [this.nowMs(), 0];
     }
-    if (this.#told === LINES_MAX) {
-      if (this.#untold++ === 0) Deno.unrefTimer(setTimeout(() => this.#tellUntold(), SECOND_MS));
+    if (this.#written === LINES_MAX) {
+      if (this.#skipped++ === 0) Deno.unrefTimer(setTimeout(() => this.#writeSkipped(), SECOND_MS));
       return;
     }
-    this.#told++;
+    this.#written++;
     this.write(line());
   }
 
-  #tellUntold(): void {
-    if (this.#untold > 0) this.write(`${this.#untold} more ${this.what} in a second`);
-    this.#untold = 0;
+  #writeSkipped(): void {
+    if (this.#skipped > 0) this.write(`${this.#skipped} more ${this.what} in a second`);
+    this.#skipped = 0;
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { SqlError } from "../errors.ts";
-import { FewLines, refusedLine, shownText } from "./refused.ts";
+import { LimitedLines, refusedLine, shownText } from "./refused.ts";
 
 Deno.test("refused statements: one line with text, user, message and position, without line ends and secrets", () => {
   const statements = [
@@ -15,12 +15,12 @@ Deno.test("refused statements: one line with text, user, message and position, w
   ]);
 });
 
-Deno.test("FewLines: ten per second are written, the others are counted", () => {
+Deno.test("LimitedLines: ten per second are written, the others are counted", () => {
   const lines: string[] = [];
   let now = 0;
-  const few = new FewLines((line) => lines.push(line), "statements were refused", () => now);
+  const few = new LimitedLines((line) => lines.push(line), "statements were refused", () => now);
   const tell = (count: number) => {
-    for (let n = 0; n < count; n++) few.tell(() => "err");
+    for (let n = 0; n < count; n++) few.add(() => "err");
   };
   tell(25);
   assert.equal(lines.length, 10);

@@ -7,9 +7,9 @@ import { didYouMean } from "../nearest.ts";
 import { typeSpellings } from "../types/mod.ts";
 import { expectations, found, unexpected } from "./expectations.ts";
 import { characterOf, MARKS } from "./grammar.ts";
-import { foreignPhrase, foreignStatement } from "./foreign.ts";
+import { phraseHint, statementHint } from "./other-dialects.ts";
 import { isMark, isWord, type Token } from "./lexer.ts";
-import { type FirstWords, misspeltKeyword } from "./misspelt.ts";
+import { type FirstWords, misspelledKeyword } from "./misspelled-keywords.ts";
 import { QUERY_RULE } from "./statements/query.ts";
 import { CLASS_CHARACTERS } from "./token-classes.ts";
 
@@ -33,11 +33,11 @@ export function errorOf(mistake: Mistake, statements: FirstWords): SqlError {
   const expected = expectations(mistake.expected);
   const place = blamed(mistake, expected);
   const tokenAt = (index: number) => tokens[map[index]];
-  const foreign = foreignPhrase(tokens, map[at]);
+  const foreign = phraseHint(tokens, map[at]);
   if (foreign !== undefined) return new SqlError(`Cannot read the statement: ${foreign.message}`, foreign.at);
-  const misspelt = misspeltKeyword(mistake, (index) => tokenAt(index).text, statements);
-  if (misspelt !== undefined) {
-    const { index, keyword } = misspelt;
+  const misspelled = misspelledKeyword(mistake, (index) => tokenAt(index).text, statements);
+  if (misspelled !== undefined) {
+    const { index, keyword } = misspelled;
     const word = tokenAt(index);
     if (index === 0) return new SqlError(`unknown statement ${word.text}; did you mean ${keyword}?`, word.at);
     const message = `Cannot read the statement: ${found(word)}; did you mean ${keyword}?`;
@@ -45,7 +45,7 @@ export function errorOf(mistake: Mistake, statements: FirstWords): SqlError {
   }
   if (isUnknownStatement(mistake) && !statements.words.includes(tokenAt(0).text.toUpperCase())) {
     const { text, at } = tokenAt(0);
-    const known = foreignStatement(text) ?? "expected SELECT, INSERT, CREATE or another statement, or a table's name";
+    const known = statementHint(text) ?? "expected SELECT, INSERT, CREATE or another statement, or a table's name";
     const message = `unknown statement ${text}: ${known}`;
     return new SqlError(message, at);
   }

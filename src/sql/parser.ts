@@ -7,7 +7,7 @@ import { type Effort, FULL_EFFORT } from "./effort.ts";
 import { unexpected } from "./expectations.ts";
 import { characterOf, grammar, isNameCharacter, KEYWORDS, readable } from "./grammar.ts";
 import { isMark, isWord, type Token, tokenize } from "./lexer.ts";
-import { bareDate } from "./foreign.ts";
+import { bareDate } from "./other-dialects.ts";
 import { errorOf } from "./mistakes.ts";
 import { READERS, STATEMENT_RULES } from "./statements/mod.ts";
 import { QUERY_RULE } from "./statements/query.ts";

@@ -38,7 +38,7 @@ let effort: Effort;
 /** By everything that they depend on, in order of last use. */
 const kept = new Map<string, Planned>();
 
-const tell = (message: FromPlanner, transfer: Transferable[] = []) => self.postMessage(message, transfer);
+const post = (message: FromPlanner, transfer: Transferable[] = []) => self.postMessage(message, transfer);
 
 self.onmessage = ({ data }: MessageEvent<ToPlanner>) => {
   if (data.kind === "start") {
@@ -51,9 +51,9 @@ self.onmessage = ({ data }: MessageEvent<ToPlanner>) => {
   }
   try {
     const transfer: Transferable[] = [];
-    tell({ kind: "done", value: carryOut(data.order, transfer) }, transfer);
+    post({ kind: "done", value: carryOut(data.order, transfer) }, transfer);
   } catch (error) {
-    tell({ kind: "failed", error: postedError(error) });
+    post({ kind: "failed", error: postedError(error) });
   }
 };
 
@@ -126,7 +126,7 @@ function poll(): void {
 }
 
 function ask<K extends keyof Answers>(question: Question & { kind: K }): Answers[K] {
-  tell({ kind: "question", question });
+  post({ kind: "question", question });
   for (;;) {
     const seen = Atomics.load(control, CONTROL.answers);
     const got = receiveMessageOnPort(answers);

@@ -14,7 +14,7 @@ import { TableStore } from "../storage/writer.ts";
 /** Housekeeping runs at least this often. */
 const IDLE_MS = 1000;
 
-const tell = (message: FromWriter) => self.postMessage(message);
+const post = (message: FromWriter) => self.postMessage(message);
 
 self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
   const { memory, port, syncDelayMs, ...settings } = data;
@@ -26,19 +26,19 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
       ...settings,
       heap,
       files: syncDelayMs > 0 ? withSlowSync(realFiles, syncDelayMs) : realFiles,
-      log: (level, message) => tell({ kind: "log", level, message }),
-      onDamage: (message) => tell({ kind: "damage", message }),
-      publish: (publication) => tell({ kind: "publication", publication }),
+      log: (level, message) => post({ kind: "log", level, message }),
+      onDamage: (message) => post({ kind: "damage", message }),
+      publish: (publication) => post({ kind: "publication", publication }),
       random: Math.random,
       nowMicros: () => BigInt(Date.now()) * 1000n,
       evict: (sizeBytes) => pool.evict(sizeBytes),
     });
   } catch (error) {
-    tell({ kind: "failed", error: toPlainError(error), key: error instanceof ConfigError ? error.key : undefined });
+    post({ kind: "failed", error: toPlainError(error), key: error instanceof ConfigError ? error.key : undefined });
     self.close();
     return;
   }
-  tell({ kind: "ready", report: store.report });
+  post({ kind: "ready", report: store.report });
   run(store, heap, port);
 };
 
@@ -55,7 +55,7 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
     for (const { command } of envelopes) {
       if (command.kind === "crash") throw new Error(`simulated crash: ${command.text}`);
     }
-    tell({ kind: "answers", answers: answer(store, envelopes) });
+    post({ kind: "answers", answers: answer(store, envelopes) });
     if (envelopes.some(({ command }) => command.kind === "close")) {
       self.close();
       return;

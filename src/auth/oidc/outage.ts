@@ -10,7 +10,7 @@ const PROBE_MS = 10_000;
 export class Outage {
   /** performance.now() of the first failure since the last success. */
   private since: number | undefined;
-  private isTold = false;
+  private isReported = false;
   private timer: ReturnType<typeof setInterval> | undefined;
 
   /** `what`: the endpoint. `probe`: sends it a request, whose result is reported by `answered` or `failed`. */
@@ -23,7 +23,7 @@ export class Outage {
   ) {}
 
   answered(): void {
-    if (this.isTold) {
+    if (this.isReported) {
       this.log.advisory(`the identity provider (${this.what}) is available again after ${this.seconds()} s`);
     }
     this.close();
@@ -35,15 +35,15 @@ export class Outage {
       this.timer = setInterval(() => this.probe(), this.probeMs);
       Deno.unrefTimer(this.timer as unknown as number);
     }
-    if (this.isTold || this.nowMs() - this.since < ALERT_MS) return;
-    this.isTold = true;
+    if (this.isReported || this.nowMs() - this.since < ALERT_MS) return;
+    this.isReported = true;
     this.log.critical(`the identity provider (${this.what}) has been down for ${this.seconds()} s: ${reason}`);
   }
 
   close(): void {
     clearInterval(this.timer);
     this.timer = this.since = undefined;
-    this.isTold = false;
+    this.isReported = false;
   }
 
   private seconds(): number {

@@ -1,7 +1,7 @@
 /** The identity provider: its endpoints, the users of tokens, and tokens for passwords. */
 import * as oauth from "oauth4webapi";
 import { ConfigError } from "../../errors.ts";
-import { FewLines, type Logger, logger } from "../../log/mod.ts";
+import { LimitedLines, type Logger, logger } from "../../log/mod.ts";
 import { type Claims, claimsUser, type ProviderUser } from "./claims.ts";
 import { configuredServer, discoveredServer, type ProviderServer, UnfitDocument } from "./endpoints.ts";
 import { ProviderHttp, type Request } from "./http.ts";
@@ -29,8 +29,8 @@ export class IdentityProvider {
   readonly statistics = new ProviderStatistics();
   private readonly http: ProviderHttp;
   private readonly outages: Record<Request, Outage>;
-  private readonly errors: FewLines;
-  private readonly refusals: FewLines;
+  private readonly errors: LimitedLines;
+  private readonly refusals: LimitedLines;
   private readonly client: oauth.Client;
   private readonly keys: TokenKeys;
   private known: ProviderServer | undefined;
@@ -44,8 +44,8 @@ export class IdentityProvider {
     private readonly nowMs: () => number = () => performance.now(),
   ) {
     this.client = { client_id: settings.clientId, [oauth.clockTolerance]: Math.ceil(settings.clockToleranceMs / 1000) };
-    this.errors = new FewLines((line) => log.error(line), "failures of the identity provider");
-    this.refusals = new FewLines((line) => log.info(line), "tokens and passwords were refused");
+    this.errors = new LimitedLines((line) => log.error(line), "failures of the identity provider");
+    this.refusals = new LimitedLines((line) => log.info(line), "tokens and passwords were refused");
     const outageOf = (kind: Request) => new Outage(kind, () => this.probe(kind), log, nowMs);
     this.outages = {
       discovery: outageOf("discovery"),
@@ -57,7 +57,7 @@ export class IdentityProvider {
       onRequest: (kind, seconds, failure) => {
         this.statistics.request(seconds, failure === undefined);
         if (failure === undefined) return this.outages[kind].answered();
-        this.errors.tell(() => `the identity provider did not answer (${kind}): ${failure}`);
+        this.errors.add(() => `the identity provider did not answer (${kind}): ${failure}`);
         this.outages[kind].failed(failure);
       },
     });
@@ -172,11 +172,11 @@ export class IdentityProvider {
   }
 
   private refused(what: string, reason: string): undefined {
-    this.refusals.tell(() => `${what} refused: ${reason}`);
+    this.refusals.add(() => `${what} refused: ${reason}`);
   }
 
   private failed(what: string, reason: string): ProviderUnavailable {
-    this.errors.tell(() => `the identity provider's ${what} is unusable: ${reason}`);
+    this.errors.add(() => `the identity provider's ${what} is unusable: ${reason}`);
     return new ProviderUnavailable(`${what}: ${reason}`);
   }
 

@@ -194,11 +194,11 @@ export class AccessControl {
    */
   async change(by: Actor, what: string, make: (snapshot: AccessSnapshot) => PrincipalEdit[]): Promise<void> {
     const hasChanged = await this.apply(make);
-    if (hasChanged) this.tell(by, what);
+    if (hasChanged) this.record(by, what);
   }
 
   /** Writes an audit line. `what`: without secrets. */
-  tell(by: Actor, what: string): void {
+  record(by: Actor, what: string): void {
     this.audit(auditLine(by, what));
   }
 

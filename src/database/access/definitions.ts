@@ -16,7 +16,7 @@ export function auditOf(
   const schema = "tableId" in change ? tables.tableById(change.tableId)?.schema : undefined;
   const event = access && tableEventOf(change, schema);
   if (event === undefined || changesOf(access!.snapshot.records, event).length === 0) return () => {};
-  return () => access!.tell(by, described(event));
+  return () => access!.record(by, described(event));
 }
 
 function described(event: TableEvent): string {

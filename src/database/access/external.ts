@@ -5,7 +5,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { type ExternalUser, type Identity, shownUser } from "../../api.ts";
 import type { IdentityProvider, ProviderUser, Tokens } from "../../auth/oidc/mod.ts";
-import { FewLines, logger } from "../../log/mod.ts";
+import { LimitedLines, logger } from "../../log/mod.ts";
 
 /** Users of the database have other ids, and the administrator has none. */
 const EXTERNAL_ID = "external";
@@ -121,7 +121,7 @@ export class ExternalUsers {
   /** performance.now() until which each is refused. */
   private readonly refused = new Map<string, number>();
   private readonly asking = new Map<string, Promise<SignedOn | undefined>>();
-  private readonly signedIn = new FewLines((line) => logger("sign-on").info(line), "users signed in");
+  private readonly signedIn = new LimitedLines((line) => logger("sign-on").info(line), "users signed in");
   /** Random for each process. */
   private readonly hashKey = randomBytes(32);
 
@@ -185,12 +185,12 @@ export class ExternalUsers {
       this.hitCount++;
       return undefined;
     }
-    let asked = this.asking.get(hash);
-    if (asked === undefined) {
-      asked = this.check(hash, ask).finally(() => this.asking.delete(hash));
-      this.asking.set(hash, asked);
+    let pending = this.asking.get(hash);
+    if (pending === undefined) {
+      pending = this.check(hash, ask).finally(() => this.asking.delete(hash));
+      this.asking.set(hash, pending);
     }
-    return asked.then((user) => user && identityOf(user, hash));
+    return pending.then((user) => user && identityOf(user, hash));
   }
 
   private async check(hash: string, ask: Parameters<ExternalUsers["identify"]>[1]): Promise<SignedOn | undefined> {
@@ -217,7 +217,7 @@ export class ExternalUsers {
     else {
       signedOn = new SignedOn(user, tokens, this.provider, this.nowMs);
       const name = shownUser({ name: signedOn.name, external: signedOn });
-      this.signedIn.tell(() => `signed in by the identity provider: ${name}`);
+      this.signedIn.add(() => `signed in by the identity provider: ${name}`);
     }
     const trustedUntilMs = now + trustedMs(user, this.provider.settings.cacheTtlMs);
     add(this.found, hash, { user: signedOn, checkedAtMs: now, trustedUntilMs }, USERS_MAX);

@@ -182,7 +182,7 @@ class ArrayReader implements ColumnReader {
       }
       const definition = pages.definition === undefined ? definitionMax : pages.definition[this.entry];
       this.entry++;
-      if (!isFirst) this.goOn(repetition);
+      if (!isFirst) this.addElement(repetition);
       else if (definition < dimensions[0] - 1) {
         isNull = true;
         continue;
@@ -197,7 +197,7 @@ class ArrayReader implements ColumnReader {
   }
 
   /** Adds an element to the list of dimension `repetition - 1`; the lists within the previous element are complete. */
-  private goOn(repetition: number): void {
+  private addElement(repetition: number): void {
     this.closeFrom(repetition);
     if (this.counts[repetition - 1] < 1) throw new ParquetError("an empty list has elements");
     this.counts[repetition - 1]++;

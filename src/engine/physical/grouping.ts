@@ -14,16 +14,16 @@ import type { PlanFacts } from "./facts.ts";
 import { isDistinctCount, isFused, isVolatile } from "./functions.ts";
 import type { Grouping, GroupReads, GroupSpec, GroupWay, PhysicalAggregate, PhysicalPlan, TableKind } from "./plan.ts";
 import {
-  anew,
+  batchesOf,
   type Below,
   dictionariesOf,
   expectedRows,
+  fusedWith,
   identity,
   isByMorsels,
   isRepeatable,
   over,
   rowIdColumn,
-  taken,
   typesOf,
 } from "./reading.ts";
 import { DENSE_BYTES_MAX, DENSE_GROUPS_MAX, MANY_GROUPS, PARTITION_PAIRS_MAX, SAMPLED_ROWS_MIN } from "./thresholds.ts";
@@ -37,7 +37,7 @@ export function chooseAggregate(
   const groups: AggregateNode = node.node === "aggregate"
     ? node
     : { ...node, node: "aggregate", keys: identity(input.node.columns), aggregates: [] };
-  const below = readable(input, id, facts), apart = anew(input);
+  const below = readable(input, id, facts), apart = batchesOf(input);
   const grouping = groupingOf(groups, below, facts);
   const { fused, inputs } = grouping.way.kind === "batches" ? apart : below;
   return { operator: "aggregate", id, node, grouping, fused, inputs };
@@ -48,8 +48,8 @@ export function chooseAggregate(
  * sub-query sorts them in reverse, because first() and last() depend on the table's order.
  */
 function readable(input: PhysicalPlan, id: number, facts: PlanFacts): Below {
-  const below = taken(input, id), { reading, fused } = below, { base } = reading;
-  if (!isRepeatable(reading, facts)) return anew(input);
+  const below = fusedWith(input, id), { reading, fused } = below, { base } = reading;
+  if (!isRepeatable(reading, facts)) return batchesOf(input);
   if (base.kind !== "scan" || !base.node.reverse) return below;
   const forwards: ScanNode = { ...base.node, reverse: false, order: "asc" };
   return {

@@ -5,7 +5,7 @@ import { formOf, mapColumns } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
 import { isVolatile } from "./functions.ts";
 import type { JoinKeyKind, PhysicalJoin, PhysicalPlan } from "./plan.ts";
-import { anew, type Below, expectedRows, isByMorsels, isRepeatable, over, taken } from "./reading.ts";
+import { batchesOf, type Below, expectedRows, fusedWith, isByMorsels, isRepeatable, over } from "./reading.ts";
 import { JOIN_SLOTS, JOIN_SLOTS_PER_ROW, TRANSLATED_ENTRIES, TRANSLATED_ENTRIES_PER_ROW } from "./thresholds.ts";
 
 export function chooseJoin(
@@ -48,7 +48,7 @@ export function chooseJoin(
 
 /** The left side; its base may be read directly. */
 function leftSide(id: number, node: JoinNode, left: PhysicalPlan, facts: PlanFacts): Below {
-  const below = taken(left, id), { reading } = below, { base } = reading;
+  const below = fusedWith(left, id), { reading } = below, { base } = reading;
   const isReadable = isRepeatable(reading, facts) &&
     ![...reading.predicates, ...node.leftKeys].some((expr) => isVolatile(expr, facts));
   // Unmatched right rows have no left columns to compute expressions from.
@@ -56,7 +56,7 @@ function leftSide(id: number, node: JoinNode, left: PhysicalPlan, facts: PlanFac
   if (
     !isReadable || (base.kind === "scan" && (base.node.reverse || base.node.rowId)) ||
     (!isPlain && (node.type === "right" || node.type === "full"))
-  ) return anew(left);
+  ) return batchesOf(left);
   return below;
 }
 

@@ -9,7 +9,7 @@ import { chooseJoin } from "./join.ts";
 import { latestWay, newestFirst } from "./latest.ts";
 import { limitOver } from "./limit.ts";
 import type { PhysicalLatest, PhysicalPlan } from "./plan.ts";
-import { anew, chooseFilter, chooseProject, chooseScan, taken } from "./reading.ts";
+import { batchesOf, chooseFilter, chooseProject, chooseScan, fusedWith } from "./reading.ts";
 import { chooseSample } from "./sample.ts";
 import { chooseSort } from "./sort.ts";
 import { windowWay } from "./window.ts";
@@ -40,7 +40,7 @@ export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
       case "latest": {
         const way = latestWay(id, node, facts), { input } = node;
         const below = choose(way.kind === "newest first" && input.node === "scan" ? newestFirst(input) : input);
-        const { fused, inputs } = way.kind === "by symbol" ? taken(below, id) : anew(below);
+        const { fused, inputs } = way.kind === "by symbol" ? fusedWith(below, id) : batchesOf(below);
         return { operator: "latest", id, node, way, fused, inputs } satisfies PhysicalLatest;
       }
       case "limit": {

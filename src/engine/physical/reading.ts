@@ -56,9 +56,9 @@ function extended(
   exprs: readonly Expr[] | undefined,
   facts: PlanFacts,
 ): PhysicalPipeline {
-  const below = taken(input, id), reading = then(below.reading, predicate, exprs, node.columns, facts);
+  const below = fusedWith(input, id), reading = then(below.reading, predicate, exprs, node.columns, facts);
   if (reading !== undefined) return pipeline(id, node, { ...below, reading }, facts);
-  const apart = anew(input), ofBatches = then(apart.reading, predicate, exprs, node.columns, facts);
+  const apart = batchesOf(input), ofBatches = then(apart.reading, predicate, exprs, node.columns, facts);
   assert(ofBatches !== undefined, "a column can always be read");
   return pipeline(id, node, { ...apart, reading: ofBatches }, facts);
 }
@@ -68,18 +68,18 @@ function pipeline(id: number, node: PhysicalPipeline["node"], below: Below, fact
 }
 
 /** The input's rows, which operator `id` reads in one pass if possible. */
-export function taken(input: PhysicalPlan, id: number): Below {
+export function fusedWith(input: PhysicalPlan, id: number): Below {
   if (input.operator === "pipeline") {
     const { reading, fused, inputs } = input;
     return { reading: { ...reading, reader: id }, fused: [{ id: input.id, node: input.node }, ...fused], inputs };
   }
-  if (input.operator !== "join") return anew(input);
+  if (input.operator !== "join") return batchesOf(input);
   const reading = { base: { kind: "join" }, baseColumns: input.columns, ...input.over } as const;
   return { reading: { ...reading, columns: input.node.columns, reader: id }, fused: [], inputs: [input] };
 }
 
 /** The input's rows as it outputs them. */
-export function anew(input: PhysicalPlan): Below {
+export function batchesOf(input: PhysicalPlan): Below {
   return { reading: readingOf(input.node.columns), fused: [], inputs: [input] };
 }
 

@@ -5,10 +5,10 @@ import { type PlanFacts, sourceOf } from "./facts.ts";
 import { isFused, isVolatile } from "./functions.ts";
 import { exprsOf, groupingOf, specOf } from "./grouping.ts";
 import type { PhysicalPlan, PhysicalSample, RunsWay } from "./plan.ts";
-import { anew, type Below, isRepeatable, over, readingOf, taken } from "./reading.ts";
+import { batchesOf, type Below, fusedWith, isRepeatable, over, readingOf } from "./reading.ts";
 
 export function chooseSample(id: number, node: SampleNode, input: PhysicalPlan, facts: PlanFacts): PhysicalSample {
-  const below = taken(input, id), runs = byRuns(node, below, facts);
+  const below = fusedWith(input, id), runs = byRuns(node, below, facts);
   if (runs !== undefined) return { operator: "sample", id, node, way: runs, fused: below.fused, inputs: [] };
   const bucket = { name: "bucket", type: node.time.type }, columns = [...input.node.columns, bucket];
   const groups: AggregateNode = {
@@ -21,7 +21,7 @@ export function chooseSample(id: number, node: SampleNode, input: PhysicalPlan, 
     order: "none",
   };
   const grouping = groupingOf(groups, { reading: readingOf(columns), fused: [], inputs: [] }, facts);
-  return { operator: "sample", id, node, way: { kind: "buckets", groups: grouping }, ...anew(input) };
+  return { operator: "sample", id, node, way: { kind: "buckets", groups: grouping }, ...batchesOf(input) };
 }
 
 /** Undefined if the bucket must be computed for each row. */

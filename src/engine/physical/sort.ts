@@ -6,7 +6,16 @@ import { stagingOf } from "./calls.ts";
 import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
 import { isVolatile } from "./functions.ts";
 import type { PhysicalPlan, PhysicalSort, SkipWay, SortWay } from "./plan.ts";
-import { anew, type Below, expectedRows, isByMorsels, isRepeatable, over, rowIdColumn, taken } from "./reading.ts";
+import {
+  batchesOf,
+  type Below,
+  expectedRows,
+  fusedWith,
+  isByMorsels,
+  isRepeatable,
+  over,
+  rowIdColumn,
+} from "./reading.ts";
 import {
   BEST_LIMIT_MAX,
   FIRST_CUT_ROWS,
@@ -18,14 +27,14 @@ import {
 
 export function chooseSort(id: number, node: SortNode, input: PhysicalPlan, facts: PlanFacts): PhysicalSort {
   const apart = (way: SortWay): PhysicalSort => {
-    const { fused, inputs } = anew(input);
+    const { fused, inputs } = batchesOf(input);
     return { operator: "sort", id, node, way, fused, inputs };
   };
   const { keys, limit } = node;
   const columns = node.columns.length, inRowFormat = columns > 1 && columns <= ROW_FORMAT_COLUMNS_MAX;
   if (limit === undefined) return apart({ kind: "all", inRowFormat });
   const skip = skipWay(keys[0]);
-  const below = taken(input, id);
+  const below = fusedWith(input, id);
   const way = top(keys, limit, below, facts);
   if (way !== undefined) return { operator: "sort", id, node, way, fused: below.fused, inputs: below.inputs };
   const rows = input.operator === "pipeline" ? input.rowsAtMost ?? 0 : 0;

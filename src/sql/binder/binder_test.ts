@@ -85,7 +85,7 @@ for (const [sql, columns] of headers) {
   });
 }
 
-const misspelt: [sql: string, message: string][] = [
+const misspelled: [sql: string, message: string][] = [
   ["select * from tradse", "there is no table tradse; did you mean trades?"],
   ["with recent as (select 1) select * from recnet", "there is no table recnet; did you mean recent?"],
   ["select * from something", "there is no table something"],
@@ -106,7 +106,7 @@ const misspelt: [sql: string, message: string][] = [
   ["declare @low := 1 select @lwo", "the variable @lwo is not declared; did you mean @low?"],
   ["show tabels", "SHOW does not know tabels; did you mean tables?"],
 ];
-for (const [sql, message] of misspelt) {
+for (const [sql, message] of misspelled) {
   Deno.test(`bind() suggests: ${sql}`, () => assert.throws(() => run(sql), { message }));
 }
 

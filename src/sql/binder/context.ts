@@ -6,7 +6,7 @@ import type { Value } from "../../types/mod.ts";
 import type { CommonTable, Expression, Name, Query } from "../ast.ts";
 import type { ClientFacts, SessionValues } from "../client-settings.ts";
 import { type Effort, FULL_EFFORT } from "../effort.ts";
-import { foreignFunction } from "../foreign.ts";
+import { functionHint } from "../other-dialects.ts";
 import type { Expr, WorkingNode } from "../plan.ts";
 import { Requirements } from "./requirements.ts";
 
@@ -203,7 +203,7 @@ export function unknownColumn(
   isQuoted = false,
 ): SqlError {
   const similar = didYouMean(name, known.map((column) => column.name));
-  const hint = similar !== "" ? similar : isQuoted ? `; a text is written '${name}'` : foreignFunction(name) ?? "";
+  const hint = similar !== "" ? similar : isQuoted ? `; a text is written '${name}'` : functionHint(name) ?? "";
   return new UnknownColumn(name, `there is no column ${name}${hint}`, at);
 }
 
@@ -215,7 +215,7 @@ export class UnknownColumn extends SqlError {
 }
 
 export function unknownFunction(name: string, at: number, known: Iterable<string>, what = ""): SqlError {
-  const hint = foreignFunction(name) ?? didYouMean(name, known);
+  const hint = functionHint(name) ?? didYouMean(name, known);
   return new SqlError(`there is no function ${name}${what}${hint}`, at, SQLSTATE.undefinedFunction);
 }
 

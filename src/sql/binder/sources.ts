@@ -14,7 +14,7 @@ import {
   unknownTable,
   unknownVariable,
 } from "./context.ts";
-import { foreignStatement } from "../foreign.ts";
+import { statementHint } from "../other-dialects.ts";
 import { joinRelation } from "./joins.ts";
 import { constantOfColumn, isEmptyTable, TABLE_OID } from "./catalog-tables.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
@@ -120,7 +120,7 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
   const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);
   // A statement that begins with a name reads a table, so `selct` is taken for a table.
   const isFirst = source.at === binding.statementAt;
-  const foreign = isFirst ? foreignStatement(full) : undefined;
+  const foreign = isFirst ? statementHint(full) : undefined;
   if (foreign !== undefined) {
     throw new SqlError(
       `there is no table ${full}, and no such statement: ${foreign}`,

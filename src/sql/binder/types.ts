@@ -1,7 +1,7 @@
 /** Common types of two expressions, and names of types in statements. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
-import { foreignType } from "../foreign.ts";
+import { typeHint } from "../other-dialects.ts";
 import { tagOfName, typeOf, typeSpellings } from "../../types/mod.ts";
 import {
   commonDecimal,
@@ -118,7 +118,7 @@ export function tagOfType(type: TypeName, inCast = false): string {
   if (tag === undefined || type.dimensions > 0) {
     throw new SqlError(
       `there is no type ${type.name}${"[]".repeat(type.dimensions)}${
-        foreignType(type.name) ?? didYouMean(type.name, typeSpellings())
+        typeHint(type.name) ?? didYouMean(type.name, typeSpellings())
       }`,
       type.at,
       SQLSTATE.undefinedFunction,

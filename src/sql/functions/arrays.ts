@@ -228,7 +228,7 @@ const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
 );
 
 /** Index from 0; the argument counts from 1, or negative from the end. undefined if out of range. */
-function placeOf(index: bigint, length: number): number | undefined {
+function elementIndex(index: bigint, length: number): number | undefined {
   const place = index < 0n ? length + Number(index) : Number(index) - 1;
   return index === NULL_I64 || place < 0 || place >= length ? undefined : place;
 }
@@ -254,7 +254,7 @@ const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
         const length = array.shape[i];
         const [kind, from, to] = [0, 1, 2].map((k) => i < count ? numbers[3 * i + k].values[row] as bigint : NULL_I64);
         if (kind === 0n) {
-          const place = placeOf(from, length);
+          const place = elementIndex(from, length);
           cuts.push(place === undefined ? undefined : { from: place, to: place + 1 });
         } else {
           const start = from === NULL_I64 ? 0 : from < 0n ? length + Number(from) : Number(from) - 1;

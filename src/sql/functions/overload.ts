@@ -4,7 +4,7 @@ import { type ReadFailure, readValue } from "../../types/parse/mod.ts";
 import type { Arg, FunctionEntry, Rewritten } from "./entry.ts";
 import { functionId } from "./entry.ts";
 import { arrayDimensions, commonDecimal, decimalOf } from "../../types/wide.ts";
-import { NO_DURATION } from "../foreign.ts";
+import { NO_DURATION } from "../other-dialects.ts";
 import { isText, isWide, NUMBERS, TIMES } from "./nodes.ts";
 
 /** A matching overload. Each argument that does not have type `types[i]` must be cast to it (by `cast_<TYPE>`). */

@@ -4,7 +4,7 @@ import type { Name, TypeName } from "../ast.ts";
 import { typeMismatch } from "../binder/context.ts";
 import { tagOfType } from "../binder/types.ts";
 import { tagOfName } from "../../types/mod.ts";
-import { foreignDefinition, foreignType } from "../foreign.ts";
+import { definitionHint, typeHint } from "../other-dialects.ts";
 import type { NewColumn } from "../plan.ts";
 import { at, given, many, name, wholeNumber } from "../tree-nodes.ts";
 import { checkColumnName } from "./names.ts";
@@ -73,12 +73,12 @@ export function newColumn(definition: ColumnDefinition): NewColumn {
   checkColumnName(definition.name);
   if (CAST_ONLY.has(definition.type.name)) {
     throw new SqlError(
-      `there is no type ${definition.type.name} for a column${foreignType(definition.type.name) ?? ""}`,
+      `there is no type ${definition.type.name} for a column${typeHint(definition.type.name) ?? ""}`,
       definition.type.at,
       SQLSTATE.undefinedFunction,
     );
   }
-  const foreign = foreignDefinition(definition.name.text, definition.type.name);
+  const foreign = definitionHint(definition.name.text, definition.type.name);
   if (foreign !== undefined && tagOfName(definition.type.name) === undefined) {
     throw new SqlError(foreign, definition.name.at, SQLSTATE.syntax);
   }

@@ -66,14 +66,14 @@ export const showCreateDatabase = showKind<ShowCreateDatabase>({
     columns: COLUMNS,
     rows(services, { args: [isNamed, ...categories], at }) {
       const tables = categories.includes("TABLES") ? tableTexts(services) : [];
-      const asked = ACL.filter((category) => categories.includes(category));
-      return [...tables, ...services.accessTexts(asked, isNamed === true, at)].map((text) => [text]);
+      const shown = ACL.filter((category) => categories.includes(category));
+      return [...tables, ...services.accessTexts(shown, isNamed === true, at)].map((text) => [text]);
     },
   },
   plan({ selection, at }) {
     const { isExclusion, categories } = selection ?? { isExclusion: true, categories: [] };
-    const asked = ALL.filter((category) => categories.includes(category) !== isExclusion);
-    return sourcePlan("showCreateDatabase", COLUMNS, [!isExclusion, ...asked], at);
+    const shown = ALL.filter((category) => categories.includes(category) !== isExclusion);
+    return sourcePlan("showCreateDatabase", COLUMNS, [!isExclusion, ...shown], at);
   },
 });
 

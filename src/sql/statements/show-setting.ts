@@ -1,7 +1,7 @@
 /** SHOW of one setting of the session, or of all. */
 import { SqlError } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
-import { foreignShow } from "../foreign.ts";
+import { showHint } from "../other-dialects.ts";
 import type { Statement } from "../ast.ts";
 import { settingNames, settingOf, settingsOf } from "../client-settings.ts";
 import { at, endOf, matched, word } from "../tree-nodes.ts";
@@ -46,7 +46,7 @@ SHOW ALL`,
     }
     const setting = settingOf(shown, session);
     if (setting === undefined) {
-      const foreign = foreignShow(shown);
+      const foreign = showHint(shown);
       const hint = foreign !== undefined
         ? `: ${foreign}`
         : didYouMean(shown, [...language.showForms, "all", ...settingNames(session)]);

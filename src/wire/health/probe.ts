@@ -21,16 +21,16 @@ export async function probeHealth(config: Config): Promise<{ isHealthy: boolean;
       "http.min.bind.to: the system chose the port, which is in the server's log",
     );
   }
-  const asked = reachable(address);
+  const target = reachable(address);
   const isSecure = config.get(tlsSettings.health.enabled) ?? config.get(tlsSettings.shared.enabled);
-  const url = `${isSecure ? "https" : "http"}://${formatAddress(asked)}/`;
-  const headers: Record<string, string> = { host: formatAddress(asked), connection: "close" };
+  const url = `${isSecure ? "https" : "http"}://${formatAddress(target)}/`;
+  const headers: Record<string, string> = { host: formatAddress(target), connection: "close" };
   if (config.get(healthSettings.requiresAuthentication) && config.get(httpSettings.user) !== "") {
     const bytes = new TextEncoder().encode(`${config.get(httpSettings.user)}:${config.get(httpSettings.password)}`);
     headers.authorization = `Basic ${bytes.toBase64()}`;
   }
   try {
-    const status = await askDirectly(asked, { method: "GET", path: "/", headers, timeoutMs: PATIENCE_MS, isSecure });
+    const status = await askDirectly(target, { method: "GET", path: "/", headers, timeoutMs: PATIENCE_MS, isSecure });
     const isHealthy = status >= 200 && status < 300;
     return { isHealthy, said: `${isHealthy ? "healthy" : "not healthy"}: ${status} from ${url}` };
   } catch (error) {

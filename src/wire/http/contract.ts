@@ -17,7 +17,7 @@ export interface HttpLog {
   /** Called for statements that are refused because of a client's error. */
   refused?(statement: RefusedStatement): void;
   /** Called for clients that are refused. */
-  turnedAway?(address: Deno.Addr, reason: string): void;
+  clientRefused?(address: Deno.Addr, reason: string): void;
 }
 
 /** The metrics of this room. */

@@ -77,9 +77,9 @@ export function startHttp(options: HttpOptions): HttpServer {
       if (!settings.keepsConnections) reply.isLast = true;
       const { status } = reply;
       if (verdict.refusal !== undefined) {
-        options.log.turnedAway?.(remoteAddr, `${method} ${path}: ${verdict.refusal}`);
+        options.log.clientRefused?.(remoteAddr, `${method} ${path}: ${verdict.refusal}`);
       }
-      if (status === 401) options.log.turnedAway?.(remoteAddr, `${method} ${path}: authentication failed`);
+      if (status === 401) options.log.clientRefused?.(remoteAddr, `${method} ${path}: authentication failed`);
       // Log only the path, because the query may contain a statement.
       options.log.debug?.(() => `${status} ${method} ${shownText(path)} [client=${shownAddress(remoteAddr)}]`);
       return reply;
@@ -161,12 +161,12 @@ async function answer(
     : isOpen(route, options) && method === "GET";
   if (!isFree) {
     const metrics = route?.wire === undefined ? undefined : options.metrics?.wires[route.wire];
-    const asked = authenticator.authenticate(
+    const answer = authenticator.authenticate(
       request,
       hostname,
       () => metrics?.authenticationsDelayed.inc(),
     );
-    const who = asked instanceof Promise ? await asked : asked;
+    const who = answer instanceof Promise ? await answer : answer;
     const refused = "status" in who ? who : authenticator.refusalOf(who.identity);
     if (refused !== undefined) metrics?.authenticationsFailed.inc();
     if (refused !== undefined || "status" in who) return textReply(refused!.status, refused!.reason, refused!.headers);
@@ -201,9 +201,9 @@ async function answer(
 /** The Set-Cookie header that opens, continues or ends a session. `token`: of the request's session. */
 function cookieFor(call: Call, { wire }: Route, token: string | undefined, sessions: Sessions): string | undefined {
   if (call.identity === ANONYMOUS) return undefined;
-  const asked = wire === "exec" ? call.parameters.get("session")?.toLowerCase() : undefined;
-  if (token !== undefined) return asked === "false" ? sessions.end(token) : sessions.give(call.identity, token);
-  return asked === "true" ? sessions.give(call.identity) : undefined;
+  const wanted = wire === "exec" ? call.parameters.get("session")?.toLowerCase() : undefined;
+  if (token !== undefined) return wanted === "false" ? sessions.end(token) : sessions.give(call.identity, token);
+  return wanted === "true" ? sessions.give(call.identity) : undefined;
 }
 
 function isOpen({ open }: Route, { database }: HttpOptions): boolean {

@@ -53,8 +53,8 @@ export function judge({ method, header }: Asker, rulesOf: () => OriginRules, cha
   const headers = rules.corsOrigins.length === 0 ? [] : corsHeaders(isListed ? origin : undefined);
   if (isListed && method === "OPTIONS" && header("access-control-request-method") !== null) {
     headers.push(["access-control-allow-methods", METHODS], ["access-control-max-age", PREFLIGHT_SECONDS]);
-    const asked = header("access-control-request-headers");
-    if (asked !== null) headers.push(["access-control-allow-headers", asked]);
+    const requested = header("access-control-request-headers");
+    if (requested !== null) headers.push(["access-control-allow-headers", requested]);
     return { isPreflight: true, headers };
   }
   if (!changes || isListed || isOwn(header, origin, site, host)) return { headers };

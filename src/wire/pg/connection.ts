@@ -471,7 +471,7 @@ export class Connection implements ConnectionState {
       const step = await portal.step(this.output, rowCountMax, {
         signal: this.abort.signal,
         timeoutMs: this.settings.statementTimeoutMs,
-        progress: this.settings.tellsProgress ? this.progress : undefined,
+        progress: this.settings.sendsProgress ? this.progress : undefined,
         connection: this,
       });
       if (!this.hasRequest) this.endLocalSettings();

@@ -13,7 +13,7 @@ export interface PgLog {
   /** Called for invalid statements. */
   refused?(statement: RefusedStatement): void;
   /** Called for clients that are refused. */
-  turnedAway?(address: Deno.Addr, reason: string): void;
+  clientRefused?(address: Deno.Addr, reason: string): void;
 }
 
 /** The metrics of this room. */

@@ -156,7 +156,7 @@ class PgServer {
     } catch (error) {
       if (error instanceof ConnectionLost) return;
       if (!(error instanceof ProtocolError)) throw error;
-      this.options.log.turnedAway?.(client.conn.remoteAddr, error.message);
+      this.options.log.clientRefused?.(client.conn.remoteAddr, error.message);
       output.errorResponse({ ...errorFields(error), severity: "FATAL" });
       await output.flush().catch(() => {});
     }
@@ -168,7 +168,7 @@ class PgServer {
       return await agreeOnEncryption(conn, this.options.certificate);
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
-      this.options.log.turnedAway?.(conn.remoteAddr, (error as Error).message);
+      this.options.log.clientRefused?.(conn.remoteAddr, (error as Error).message);
     }
   }
 
@@ -250,7 +250,7 @@ class PgServer {
       } else if (connection === undefined) {
         const logInTimeoutMs = this.options.logInTimeoutMs ?? DEFAULT_LIMITS.logInTimeoutMs;
         if (logInTimeoutMs === 0 || now - client.since <= logInTimeoutMs) continue;
-        this.options.log.turnedAway?.(client.conn.remoteAddr, `no log-in within ${logInTimeoutMs} ms`);
+        this.options.log.clientRefused?.(client.conn.remoteAddr, `no log-in within ${logInTimeoutMs} ms`);
         closeQuietly(client.conn);
       } else if (
         idleTimeoutMs > 0 && connection.idleSince !== undefined && now - connection.idleSince > idleTimeoutMs

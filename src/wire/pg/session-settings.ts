@@ -19,7 +19,7 @@ export class SessionSettings {
   private readonly replaced = new Map<string, string | undefined>();
   statementTimeoutMs = 0;
   /** True if client_min_messages is info or lower: progress of long statements is sent as notices. */
-  tellsProgress = false;
+  sendsProgress = false;
 
   /** Reports a changed setting to the client. */
   report?: (name: string, value: string) => void;
@@ -89,7 +89,7 @@ export class SessionSettings {
     if (reported !== this.reported) this.report?.(REPORTED, reported);
     this.reported = reported;
     this.statementTimeoutMs = parseTimeoutMs(this.values.get(TIMEOUT) ?? "0", 0);
-    this.tellsProgress = /^(?:debug[1-5]?|log|info)$/i.test(this.values.get("client_min_messages") ?? "");
+    this.sendsProgress = /^(?:debug[1-5]?|log|info)$/i.test(this.values.get("client_min_messages") ?? "");
   }
 }
 

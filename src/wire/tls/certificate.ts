@@ -51,7 +51,7 @@ export class Certificate {
     const { endsAtMs } = this.#loaded;
     // An expired certificate does not prevent the start, as not every client checks it.
     if (endsAtMs < Date.now()) log.error(`${files.certSetting}: ${files.certPath} ${expired(endsAtMs)}`);
-    else this.#tell();
+    else this.#log();
   }
 
   /** Starts TLS on an accepted connection. */
@@ -64,9 +64,9 @@ export class Certificate {
     return this.#loaded.pem;
   }
 
-  /** Calls `tell` whenever there is a new certificate. */
-  onChange(tell: () => void): void {
-    this.#onChange.push(tell);
+  /** Calls `listener` whenever there is a new certificate. */
+  onChange(listener: () => void): void {
+    this.#onChange.push(listener);
   }
 
   /**
@@ -88,8 +88,8 @@ export class Certificate {
       this.log.error(`the previous certificate stays in use: ${error.message}`);
       return false;
     }
-    for (const tell of this.#onChange) tell();
-    this.#tell();
+    for (const listener of this.#onChange) listener();
+    this.#log();
     return true;
   }
 
@@ -109,7 +109,7 @@ export class Certificate {
     return [this.files.certPath, this.files.keyPath].map(stateOf).join();
   }
 
-  #tell(): void {
+  #log(): void {
     const { endsAtMs } = this.#loaded;
     const soon = endsAtMs - Date.now() < WARNING_MS ? ", which is soon" : "";
     this.log.advisory(`certificate ${shownText(this.files.certPath)} is valid until ${dayOf(endsAtMs)}${soon}`);

@@ -91,8 +91,8 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
       ready: answer.ready,
       tail(rowCount) {
         const lastRow = rowCount === 0 ? 0 : (window?.first ?? 0) + rowCount;
-        const told = countAll ? answer.totalRows() : lastRow;
-        return `],"count":${told}${noticesField(prepared)}${timings(call, prepared, compiledMs)}${explain(call)}}`;
+        const rows = countAll ? answer.totalRows() : lastRow;
+        return `],"count":${rows}${noticesField(prepared)}${timings(call, prepared, compiledMs)}${explain(call)}}`;
       },
       errorTail(error, rowCount) {
         const { message, position } = failed(call, count, error, query);

@@ -13,7 +13,7 @@ import { writeSettings } from "./write.ts";
 const own = { paths: list("http.context.settings", "/settings", "Paths of the settings endpoint.") };
 
 /** The settings that it reports. */
-const told = {
+const reported = {
   user: httpSettings.user,
   password: httpSettings.password,
   asksBrowsers: httpSettings.asksBrowsers,
@@ -63,7 +63,7 @@ function signOn({ access }: Database): Record<string, unknown> {
 }
 
 function readSettings(call: Call): Reply {
-  const { user, password, asksBrowsers, instanceName, maxNameLength, ...served } = call.options.config.of(told);
+  const { user, password, asksBrowsers, instanceName, maxNameLength, ...served } = call.options.config.of(reported);
   const isProtected = call.database.access !== undefined || (user !== "" && password !== "");
   const hasTcp = servesLineTcp(call.options.config);
   const wires = WIRES.filter((wire) => wire === "tcp" ? hasTcp : served[wire]);

@@ -22,8 +22,8 @@ export class ReceivedBody implements LineBody {
   private readonly reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
   constructor(request: HttpRequest, private readonly sizeMax: number) {
-    const told = request.headers.get("content-length");
-    this.sizeBytes = told === null ? undefined : Number(told);
+    const declared = request.headers.get("content-length");
+    this.sizeBytes = declared === null ? undefined : Number(declared);
     this.reader = request.body?.getReader();
   }
 

@@ -3,7 +3,7 @@
  * queues and workers of its own threads. They are accepted without effect, also with config.validation.strict, and one
  * line in the log lists those that were found. A key that a room declares does not belong here.
  */
-export const FOREIGN_KEYS: ReadonlySet<string> = new Set(
+export const IGNORED_KEYS: ReadonlySet<string> = new Set(
   `
 binarydata.encoding.maxlength cairo.attach.partition.copy cairo.attach.partition.suffix
 cairo.auto.scale.symbol.capacity cairo.auto.scale.symbol.capacity.threshold cairo.character.store.capacity

@@ -1,4 +1,4 @@
-/** Finds misspelt keywords: `selekt 1`, `select * form t`. */
+/** Finds misspelled keywords: `selekt 1`, `select * form t`. */
 import { nearest } from "../nearest.ts";
 import { grammar, KEYWORDS } from "./grammar.ts";
 import { QUERY_RULE } from "./statements/query.ts";
@@ -25,11 +25,11 @@ export interface Stop {
 }
 
 /**
- * Returns the index of a misspelt word and the intended keyword: one with which the grammar gets further. Candidates
+ * Returns the index of a misspelled word and the intended keyword: one with which the grammar gets further. Candidates
  * are the word where it stopped, the two words before it, which may have been taken for aliases, and the first word of
  * the statement.
  */
-export function misspeltKeyword(
+export function misspelledKeyword(
   { rule, characters, at }: Stop,
   wordAt: (index: number) => string,
   { words, rules }: FirstWords,
@@ -54,7 +54,7 @@ export function misspeltKeyword(
     for (let tried = 0; tried < KEYWORDS_TRIED_MAX; tried++) {
       const keyword = nearest(wordAt(index), known);
       if (keyword === undefined) break;
-      // Short words have no letter too many: XOR is an alias, not a misspelt OR.
+      // Short words have no letter too many: XOR is an alias, not a misspelled OR.
       if (keyword.length < wordAt(index).length && wordAt(index).length <= 3) {
         known.delete(keyword);
         continue;

@@ -35,7 +35,7 @@ const FUNCTIONS: ReadonlyMap<string, string> = new Map(
 );
 
 /** Text appended to the error about an unknown function, or column for functions without parentheses. */
-export function foreignFunction(name: string): string | undefined {
+export function functionHint(name: string): string | undefined {
   const hint = FUNCTIONS.get(name.toLowerCase());
   return hint === undefined ? undefined : `; here: ${hint}`;
 }
@@ -64,7 +64,7 @@ const TYPES: ReadonlyMap<string, string> = new Map(
 );
 
 /** Text appended to the error about an unknown type. */
-export function foreignType(name: string): string | undefined {
+export function typeHint(name: string): string | undefined {
   const hint = TYPES.get(name.toLowerCase());
   return hint === undefined ? undefined : `; here: ${hint}`;
 }
@@ -76,7 +76,7 @@ const NO_CONSTRAINTS = "columns cannot have defaults or constraints";
 const INDEX_OF_COLUMN = "indexes are declared with their column: CREATE TABLE t (c SYMBOL INDEX, …)";
 
 /** The message for `PRIMARY KEY (…)` and the like, which the grammar reads as a column and its unknown type. */
-export function foreignDefinition(column: string, type: string): string | undefined {
+export function definitionHint(column: string, type: string): string | undefined {
   const words = `${column} ${type}`.toLowerCase();
   if (words === "primary key" || words === "unique key") return DEDUP("this kind of key");
   if (words === "foreign key") return NO_CONSTRAINTS;
@@ -177,7 +177,7 @@ function DEDUP(what: string): string {
 }
 
 /** Returns the suggestion for the position where the grammar stopped. */
-export function foreignPhrase(tokens: readonly Token[], index: number): { at: number; message: string } | undefined {
+export function phraseHint(tokens: readonly Token[], index: number): { at: number; message: string } | undefined {
   const word = (place: number) => {
     const token = tokens[place];
     if (token === undefined) return "";
@@ -208,7 +208,7 @@ const STATEMENTS: Readonly<Record<string, string>> = {
 };
 
 /** Text for an unknown table, or for an unknown statement. */
-export function foreignStatement(firstWord: string): string | undefined {
+export function statementHint(firstWord: string): string | undefined {
   const key = firstWord.toLowerCase();
   return Object.hasOwn(STATEMENTS, key) ? STATEMENTS[key] : undefined;
 }
@@ -223,7 +223,7 @@ const SHOWN: Readonly<Record<string, string>> = {
   users: "SHOW USERS is there with acl.enabled=true",
 };
 
-export function foreignShow(what: string): string | undefined {
+export function showHint(what: string): string | undefined {
   const key = what.toLowerCase();
   return Object.hasOwn(SHOWN, key) ? SHOWN[key] : undefined;
 }
