@@ -212,7 +212,8 @@ export interface Prepared {
   isRead: boolean;
   /** Nanoseconds of parsing, binding and planning. */
   compileNs: number;
-  execute(values: Value[], options: ExecuteOptions): Promise<Answer>;
+  /** Small queries are answered synchronously. */
+  execute(values: Value[], options: ExecuteOptions): Answer | Promise<Answer>;
 }
 
 export interface Session {

@@ -33,19 +33,20 @@ export class PreparedStatement implements Prepared {
     this.isRead = prepared.category === "empty" || prepared.category === "query" && !prepared.asksServer;
   }
 
-  async execute(values: Value[], options: ExecuteOptions): Promise<Answer> {
+  execute(values: Value[], options: ExecuteOptions): Answer | Promise<Answer> {
     const { progress, activity } = this.core;
     const { identity, client, transaction } = this.session;
     if (transaction === "failed" && this.category !== "transaction" && this.category !== "empty") {
       throw failedTransaction();
     }
-    if (identity === SERVER) return await this.answer(values, options);
+    if (identity === SERVER) return this.answer(values, options);
     const running = activity.begin(this.prepared.text, identity, client, options);
     try {
-      const execute = () => this.answer(values, options, running);
-      const answer = await (progress.isWatched ? progress.watch(running, execute) : execute());
-      if (answer.kind === "rows") running.endWithQuery();
-      else running.end();
+      const answer = progress.isWatched
+        ? progress.watch(running, () => this.answer(values, options, running))
+        : this.answer(values, options, running);
+      if (answer instanceof Promise) return ended(answer, running);
+      endStatement(answer, running);
       return answer;
     } catch (error) {
       running.end();
@@ -57,25 +58,53 @@ export class PreparedStatement implements Prepared {
    * Executes the statement after opening tables that have not been opened since the start. A closed table is detected
    * before the statement has any effect.
    */
-  private async answer(values: Value[], options: ExecuteOptions, running?: RunningStatement): Promise<Answer> {
-    for (;;) {
-      // Another statement may have changed a table since this one was bound. Then it is bound again, as a new one.
-      const { session } = this, { statements } = session;
-      const refreshed = statements.refreshed(this.prepared, session, options);
-      const known = refreshed instanceof Promise ? await refreshed : refreshed;
-      try {
-        const valued = statements.withValues(known, values, session, options);
-        const statement = valued instanceof Promise ? await valued : valued;
-        // All executions pass here, except those of line protocol.
-        if (session.identity !== SERVER) {
-          this.core.access?.authorize(session.identity, session.client, statement.requires, session.catalogue);
-        }
-        return await new Run(session, this.core, statement, values, options, running).answer();
-      } catch (error) {
-        if (!(error instanceof TableClosedError)) throw error;
-        await this.core.writer.open(error.tableId);
-        options.signal?.throwIfAborted();
-      }
+  private answer(values: Value[], options: ExecuteOptions, running?: RunningStatement): Answer | Promise<Answer> {
+    const reopened = async (error: unknown): Promise<Answer> => {
+      if (!(error instanceof TableClosedError)) throw error;
+      await this.core.writer.open(error.tableId);
+      options.signal?.throwIfAborted();
+      return await this.answer(values, options, running);
+    };
+    try {
+      const answer = this.answerOnce(values, options, running);
+      return answer instanceof Promise ? answer.catch(reopened) : answer;
+    } catch (error) {
+      if (!(error instanceof TableClosedError)) throw error;
+      return reopened(error);
     }
+  }
+
+  private answerOnce(values: Value[], options: ExecuteOptions, running?: RunningStatement): Answer | Promise<Answer> {
+    const { session, core } = this, { statements } = session;
+    const run = (statement: Statement): Answer | Promise<Answer> => {
+      // All executions pass here, except those of line protocol.
+      if (session.identity !== SERVER) {
+        core.access?.authorize(session.identity, session.client, statement.requires, session.catalogue);
+      }
+      return new Run(session, core, statement, values, options, running).answer();
+    };
+    const withValues = (statement: Statement): Answer | Promise<Answer> => {
+      const valued = statements.withValues(statement, values, session, options);
+      return valued instanceof Promise ? valued.then(run) : run(valued);
+    };
+    // Another statement may have changed a table since this one was bound. Then it is bound again, as a new one.
+    const refreshed = statements.refreshed(this.prepared, session, options);
+    return refreshed instanceof Promise ? refreshed.then(withValues) : withValues(refreshed);
+  }
+}
+
+function endStatement(answer: Answer, running: RunningStatement): void {
+  if (answer.kind === "rows") running.endWithQuery();
+  else running.end();
+}
+
+async function ended(answering: Promise<Answer>, running: RunningStatement): Promise<Answer> {
+  try {
+    const answer = await answering;
+    endStatement(answer, running);
+    return answer;
+  } catch (error) {
+    running.end();
+    throw asClientFault(error);
   }
 }

@@ -29,8 +29,8 @@ function prepared(identity: Identity, isAllowed: () => boolean) {
   return { statement: new PreparedStatement(session, core, statement as unknown as Statement, 0), asked };
 }
 
-const execute = (statement: PreparedStatement) =>
-  statement.execute([], { encoding: { name: "json", quoteLargeNumbers: false } });
+const execute = async (statement: PreparedStatement) =>
+  await statement.execute([], { encoding: { name: "json", quoteLargeNumbers: false } });
 
 Deno.test("a prepared statement is authorized at each execution", async () => {
   let isAllowed = true;

@@ -24,7 +24,7 @@ export interface Unknown {
   headers: [name: string, value: string][];
 }
 
-type Answer = Known | Unknown;
+export type Answer = Known | Unknown;
 
 type Asker = Pick<HttpRequest, "headers" | "isSecure" | "connection">;
 

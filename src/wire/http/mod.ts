@@ -1,7 +1,8 @@
 /** The HTTP interface: selects the route of a request, authenticates the client, and maps failures to status codes. */
 import { type Config, isSetting } from "../../config/mod.ts";
 import { shownAddress, shownText } from "../../log/mod.ts";
-import { ANONYMOUS, Authenticator } from "./auth.ts";
+import type { Identity } from "../../api.ts";
+import { ANONYMOUS, type Answer as Authenticated, Authenticator } from "./auth.ts";
 import type { Call, HttpOptions, HttpWire, Route } from "./contract.ts";
 import { headerLines, type HttpRequest, type Reply, startServer, textReply } from "../http1/mod.ts";
 import { InFlight } from "./in-flight.ts";
@@ -58,7 +59,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
       options.metrics?.unhandledErrors.inc();
     },
-    async handle(request) {
+    handle(request) {
       const { path, query } = splitTarget(request.target);
       const { method, remoteAddr } = request;
       const { hostname } = remoteAddr as Deno.NetAddr;
@@ -71,18 +72,21 @@ export function startHttp(options: HttpOptions): HttpServer {
       const asker = { method, header: (name: string) => request.headers.get(name) };
       const verdict = judge(asker, () => originRules(config), false);
       const reply = refused ?? answerOf(verdict) ??
-        await answer(request, { hostname, path, query, route, authenticator, sessions, results, uploads, options });
-      if (verdict.headers.length > 0) reply.headers.push(...verdict.headers);
-      if (route?.ownSecurity !== true) reply.lines = `${reply.lines ?? ""}${securityLines}`;
-      if (!settings.keepsConnections) reply.isLast = true;
-      const { status } = reply;
-      if (verdict.refusal !== undefined) {
-        options.log.clientRefused?.(remoteAddr, `${method} ${path}: ${verdict.refusal}`);
-      }
-      if (status === 401) options.log.clientRefused?.(remoteAddr, `${method} ${path}: authentication failed`);
-      // Log only the path, because the query may contain a statement.
-      options.log.debug?.(() => `${status} ${method} ${shownText(path)} [client=${shownAddress(remoteAddr)}]`);
-      return reply;
+        answer(request, { hostname, path, query, route, authenticator, sessions, results, uploads, options });
+      const completed = (reply: Reply) => {
+        if (verdict.headers.length > 0) reply.headers.push(...verdict.headers);
+        if (route?.ownSecurity !== true) reply.lines = `${reply.lines ?? ""}${securityLines}`;
+        if (!settings.keepsConnections) reply.isLast = true;
+        const { status } = reply;
+        if (verdict.refusal !== undefined) {
+          options.log.clientRefused?.(remoteAddr, `${method} ${path}: ${verdict.refusal}`);
+        }
+        if (status === 401) options.log.clientRefused?.(remoteAddr, `${method} ${path}: authentication failed`);
+        // Log only the path, because the query may contain a statement.
+        options.log.debug?.(() => `${status} ${method} ${shownText(path)} [client=${shownAddress(remoteAddr)}]`);
+        return reply;
+      };
+      return reply instanceof Promise ? reply.then(completed) : completed(reply);
     },
   });
   return {
@@ -145,36 +149,44 @@ interface Arrival {
   options: HttpOptions;
 }
 
-async function answer(
-  request: HttpRequest,
-  { hostname, path, query, route, authenticator, sessions, results, uploads, options }: Arrival,
-): Promise<Reply> {
+function answer(request: HttpRequest, arrival: Arrival): Reply | Promise<Reply> {
+  const { hostname, route, authenticator, options } = arrival;
   const startedMs = performance.now();
   // For HEAD no statement is run, because its answer would be discarded.
   const method = request.method === "HEAD" && route?.wire === undefined ? "GET" : request.method;
-  let identity = ANONYMOUS, token: string | undefined;
-  let authenticationNs = 0;
   // With access control, an unknown path is answered like known ones, so that unauthenticated clients cannot find out
   // paths.
   const isFree = route === undefined
     ? options.database.access === undefined
     : isOpen(route, options) && method === "GET";
-  if (!isFree) {
-    const metrics = route?.wire === undefined ? undefined : options.metrics?.wires[route.wire];
-    const answer = authenticator.authenticate(
-      request,
-      hostname,
-      () => metrics?.authenticationsDelayed.inc(),
-    );
-    const who = answer instanceof Promise ? await answer : answer;
+  if (isFree) return answerTo(request, arrival, { method, identity: ANONYMOUS, startedMs, authenticationNs: 0 });
+  const metrics = route?.wire === undefined ? undefined : options.metrics?.wires[route.wire];
+  const known = (who: Authenticated): Reply | Promise<Reply> => {
     const refused = "status" in who ? who : authenticator.refusalOf(who.identity);
     if (refused !== undefined) metrics?.authenticationsFailed.inc();
     if (refused !== undefined || "status" in who) return textReply(refused!.status, refused!.reason, refused!.headers);
     if (who.identity !== ANONYMOUS) metrics?.authenticationsSucceeded.inc();
-    identity = who.identity;
-    token = who.token;
-    authenticationNs = Math.round((performance.now() - startedMs) * 1e6);
-  }
+    const authenticationNs = Math.round((performance.now() - startedMs) * 1e6);
+    return answerTo(request, arrival, { method, ...who, startedMs, authenticationNs });
+  };
+  const who = authenticator.authenticate(request, hostname, () => metrics?.authenticationsDelayed.inc());
+  return who instanceof Promise ? who.then(known) : known(who);
+}
+
+/** What is known when the client is authenticated. `token`: of the request's session. */
+interface Asker {
+  method: string;
+  identity: Identity;
+  token?: string;
+  startedMs: number;
+  authenticationNs: number;
+}
+
+function answerTo(
+  request: HttpRequest,
+  { path, query, route, sessions, results, uploads, options }: Arrival,
+  { method, identity, token, startedMs, authenticationNs }: Asker,
+): Reply | Promise<Reply> {
   if ((method === "POST" || method === "PUT") && !hasBodySize(request)) {
     return textReply(400, "Content-length not specified for POST/PUT request");
   }
@@ -193,17 +205,20 @@ async function answer(
     startedMs,
     authenticationNs,
   };
-  const reply = await route.methods[method](call);
-  const cookie = cookieFor(call, route, token, sessions);
-  return cookie === undefined ? reply : withCookie(reply, cookie, request);
+  const completed = (reply: Reply): Reply => {
+    const cookie = cookieFor(call, route, token, sessions);
+    return cookie === undefined ? reply : withCookie(reply, cookie, request);
+  };
+  const reply = route.methods[method](call);
+  return reply instanceof Promise ? reply.then(completed) : completed(reply);
 }
 
 /** The Set-Cookie header that opens, continues or ends a session. `token`: of the request's session. */
 function cookieFor(call: Call, { wire }: Route, token: string | undefined, sessions: Sessions): string | undefined {
   if (call.identity === ANONYMOUS) return undefined;
-  const wanted = wire === "exec" ? call.parameters.get("session")?.toLowerCase() : undefined;
-  if (token !== undefined) return wanted === "false" ? sessions.end(token) : sessions.give(call.identity, token);
-  return wanted === "true" ? sessions.give(call.identity) : undefined;
+  const asked = wire === "exec" ? call.parameters.get("session")?.toLowerCase() : undefined;
+  if (token !== undefined) return asked === "false" ? sessions.end(token) : sessions.give(call.identity, token);
+  return asked === "true" ? sessions.give(call.identity) : undefined;
 }
 
 function isOpen({ open }: Route, { database }: HttpOptions): boolean {

@@ -37,7 +37,7 @@ export const parquetSettings = {
 interface FileSource {
   /** The text, for the log of failures. */
   query: string;
-  execute(options: ExecuteOptions): Promise<Answer>;
+  execute(options: ExecuteOptions): Answer | Promise<Answer>;
   headers: [name: string, value: string][];
 }
 

@@ -95,8 +95,12 @@ export interface Body {
  * A reply whose rows come from a running query. A failure before anything is sent is thrown. A result of at most one
  * chunk is sent at once. Otherwise each chunk is requested when the client has taken the previous one.
  */
-export async function rowsReply(body: Body): Promise<Reply> {
-  if (body.ready !== undefined && body.ready.length <= 1) return wholeReply(body, body.ready[0]);
+export function rowsReply(body: Body): Reply | Promise<Reply> {
+  const { ready } = body;
+  return ready !== undefined && ready.length <= 1 ? wholeReply(body, ready[0]) : begunReply(body);
+}
+
+async function begunReply(body: Body): Promise<Reply> {
   const chunks = body.chunks[Symbol.asyncIterator]();
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();

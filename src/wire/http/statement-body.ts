@@ -113,18 +113,32 @@ export interface PreparedArguments {
  * numbers and booleans keep their own.
  * @throws {SqlError}
  */
-export async function prepareWith(
+export function prepareWith(
   session: Session,
   query: string,
   args: readonly Argument[],
   options: Pick<ExecuteOptions, "signal" | "timeoutMs">,
-): Promise<PreparedArguments> {
-  let prepared = await session.prepare(query, [], options);
-  if (prepared.parameters.length !== args.length) {
-    const message = `the statement has ${prepared.parameters.length} parameters: found ${args.length} values`;
-    throw new SqlError(message, 0, SQLSTATE.protocolViolation);
-  }
-  if (args.length === 0) return { prepared, values: [] };
+): PreparedArguments | Promise<PreparedArguments> {
+  const prepared = session.prepare(query, [], options);
+  if (prepared instanceof Promise || args.length > 0) return withArguments(prepared, { session, query, args, options });
+  expectCount(prepared, 0);
+  return { prepared, values: [] };
+}
+
+function expectCount({ parameters }: Prepared, count: number): void {
+  if (parameters.length === count) return;
+  const message = `the statement has ${parameters.length} parameters: found ${count} values`;
+  throw new SqlError(message, 0, SQLSTATE.protocolViolation);
+}
+
+async function withArguments(preparing: Prepared | Promise<Prepared>, { session, query, args, options }: {
+  session: Session;
+  query: string;
+  args: readonly Argument[];
+  options: Pick<ExecuteOptions, "signal" | "timeoutMs">;
+}): Promise<PreparedArguments> {
+  let prepared = await preparing;
+  expectCount(prepared, args.length);
   const types = prepared.parameters.map((tag, index) => OPEN_TYPES.has(tag) ? ownType(args[index]) ?? tag : tag);
   if (types.some((tag, index) => tag !== prepared.parameters[index])) {
     prepared = await session.prepare(query, types, options);

@@ -165,9 +165,11 @@ export class Connection {
     const request = this.#request = new HttpRequest(head, body, this.connection.remoteAddr, this.isSecure, this);
     this.#waits = "work";
     if (!head.keepsAlive) this.#isLast = true;
-    if (body.isWhole) this.#watch(request);
     try {
-      await this.#reply(request, head, body);
+      const answer = this.#answer(request);
+      if (answer instanceof Promise && body.isWhole) this.#watch(request);
+      // The await lets other connections handle their requests first: replies that are written together wake a client once.
+      await this.#reply(await answer, head, body);
     } finally {
       request.onEnd?.();
       this.#output.shrink();
@@ -177,8 +179,7 @@ export class Connection {
     return true;
   }
 
-  async #reply(request: HttpRequest, head: RequestHead, body: BodyReader): Promise<void> {
-    const reply = await this.#answer(request);
+  async #reply(reply: Reply, head: RequestHead, body: BodyReader): Promise<void> {
     if (reply.isLast) this.#isLast = true;
     try {
       if (this.#waits === "end" || this.#isClosed) throw new ConnectionLostError();
@@ -266,19 +267,25 @@ export class Connection {
     }
   }
 
-  async #answer(request: HttpRequest): Promise<Reply> {
+  #answer(request: HttpRequest): Reply | Promise<Reply> {
     try {
-      return await this.options.handle(request);
+      const reply = this.options.handle(request);
+      return reply instanceof Promise ? reply.catch(this.#failed) : reply;
     } catch (error) {
-      if (error instanceof RequestError) {
-        this.#isLast = true;
-        return this.#failure(error.status, error.message);
-      }
-      if (error instanceof ConnectionLostError) throw error;
-      this.options.onError(error);
-      return this.#failure(500, "internal server error");
+      return this.#failed(error);
     }
   }
+
+  /** The reply for an error of a handler. */
+  readonly #failed = (error: unknown): Reply => {
+    if (error instanceof RequestError) {
+      this.#isLast = true;
+      return this.#failure(error.status, error.message);
+    }
+    if (error instanceof ConnectionLostError) throw error;
+    this.options.onError(error);
+    return this.#failure(500, "internal server error");
+  };
 
   /** Reads and drops the rest of a body that no handler read. Returns false if it is too long. */
   async #dropRest(body: BodyReader): Promise<boolean> {
@@ -297,7 +304,7 @@ export class Connection {
   }
 
   /** @param head undefined if the request could not be read */
-  async #send(reply: Reply, head: RequestHead | undefined): Promise<void> {
+  #send(reply: Reply, head: RequestHead | undefined): Promise<void> {
     const { body = [] } = reply;
     const output = this.#output;
     const parts = body instanceof Uint8Array ? [body] : Array.isArray(body) ? body : undefined;
@@ -306,19 +313,16 @@ export class Connection {
     if (framing.kind === "close") this.#isLast = true;
     output.text(headText(reply, framing, this.#isLast ? "close" : isOld ? "keep-alive" : undefined));
     if (head?.method === "HEAD" || framing.kind === "none") {
-      await this.#flush();
-      await discard(reply);
-    } else if (parts === undefined) {
-      await this.#stream(body as AsyncIterable<Uint8Array>, framing.kind === "chunked");
-    } else {
-      if (framing.kind === "chunked") {
-        output.chunk(parts);
-        output.add(LAST_CHUNK);
-      } else {
-        for (const part of parts) output.add(part);
-      }
-      await this.#flush();
+      return this.#flush().then(() => discard(reply));
     }
+    if (parts === undefined) return this.#stream(body as AsyncIterable<Uint8Array>, framing.kind === "chunked");
+    if (framing.kind === "chunked") {
+      output.chunk(parts);
+      output.add(LAST_CHUNK);
+    } else {
+      for (const part of parts) output.add(part);
+    }
+    return this.#flush();
   }
 
   async #stream(body: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<void> {
@@ -342,10 +346,11 @@ export class Connection {
     if (output.size > 0) await this.#flush();
   }
 
-  async #flush(): Promise<void> {
+  #flush(): Promise<void> {
     const { bytes } = this.#output;
-    await this.#write(bytes);
+    // It is written before anything is added again.
     this.#output.clear();
+    return this.#write(bytes);
   }
 
   async #write(bytes: Uint8Array): Promise<void> {

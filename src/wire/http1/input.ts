@@ -35,20 +35,17 @@ export class Input {
     if (this.#reading !== undefined) return this.#reading;
     if (this.isOver) return Promise.resolve(false);
     this.#makeRoom();
-    return this.#reading = this.#fillOnce();
+    return this.#reading = this.connection.read(this.#buffer.subarray(this.#end)).then(this.#filled, this.#broken);
   }
 
-  async #fillOnce(): Promise<boolean> {
-    try {
-      const count = await this.connection.read(this.#buffer.subarray(this.#end));
-      if (count === null) this.isOver = true;
-      else this.#end += count;
-    } catch {
-      this.isOver = true;
-    }
+  readonly #filled = (count: number | null): boolean => {
+    if (count === null) this.isOver = true;
+    else this.#end += count;
     this.#reading = undefined;
     return !this.isOver;
-  }
+  };
+
+  readonly #broken = (): boolean => this.#filled(null);
 
   #makeRoom(): void {
     if (this.#start === this.#end) {

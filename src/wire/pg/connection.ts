@@ -108,6 +108,8 @@ export class Connection implements ConnectionState {
             turn = performance.now();
           }
         }
+        // Other connections handle their messages first: answers that are written together wake a client once.
+        await undefined;
         await this.output.flush();
         if (this.ending !== undefined) throw this.ending;
         this.idleSince = turn = performance.now();
@@ -332,6 +334,7 @@ export class Connection implements ConnectionState {
   /** Prepares the statement again for arrays with the dimensions of the arguments, which an OID does not specify. */
   private withDimensions(statement: Statement, { args, argFormats }: Bind): Statement | Promise<Statement> {
     const { parameters } = statement.prepared;
+    if (args.length === 0) return statement;
     const given = args.map((bytes, index) => arrayTagOf(bytes, formatOf(argFormats, index), statement.oids[index]));
     // If a column or a cast determines the dimensions, the argument is wrong.
     const isOther = (tag: string | undefined, index: number) =>
@@ -387,23 +390,35 @@ export class Connection implements ConnectionState {
     else this.output.rowDescription(columns, formats);
   }
 
-  private async execute({ portal: name, rowCountMax }: Execute): Promise<void> {
+  private execute({ portal: name, rowCountMax }: Execute): void | Promise<void> {
     const count = this.begin();
     let statement: Statement | undefined;
+    const completed = (step: Step): void => {
+      this.complete(step);
+      count.end("queriesCompleted");
+    };
+    const failed = async (error: unknown): Promise<void> => {
+      count.end(endOf(error));
+      await this.fail(error, statement?.text, statement?.at);
+      this.isSkipping = true;
+      await this.closePortal(name);
+    };
     try {
       const portal = this.portalOf(name);
       statement = portal.statement;
       const { category } = statement.prepared;
       const isChange = category === "dml" || category === "ddl";
-      if (isChange && (this.hasRequest || !await this.isLastOfRequest())) this.beginRequest();
-      this.complete(await this.step(portal, rowCountMax));
-      count.end("queriesCompleted");
+      const step = isChange ? this.change(portal, rowCountMax) : this.step(portal, rowCountMax);
+      if (step instanceof Promise) return step.then(completed).catch(failed);
+      completed(step);
     } catch (error) {
-      count.end(endOf(error));
-      await this.fail(error, statement?.text, statement?.at);
-      this.isSkipping = true;
-      await this.closePortal(name);
+      return failed(error);
     }
+  }
+
+  private async change(portal: Portal, rowCountMax: number): Promise<Step> {
+    if (this.hasRequest || !await this.isLastOfRequest()) this.beginRequest();
+    return await this.step(portal, rowCountMax);
   }
 
   /**
@@ -462,20 +477,32 @@ export class Connection implements ConnectionState {
     }
   }
 
-  private async step(portal: Portal, rowCountMax: number): Promise<Step> {
-    const { category } = portal.statement.prepared;
-    const { session } = this;
-    const rowBytes = this.output.rowBytes;
+  private step(portal: Portal, rowCountMax: number): Step | Promise<Step> {
+    const { rowBytes } = this.output;
     this.isRunning = true;
+    let step: Step | Promise<Step> | undefined;
     try {
-      const step = await portal.step(this.output, rowCountMax, {
+      step = portal.step(this.output, rowCountMax, {
         signal: this.abort.signal,
         timeoutMs: this.settings.statementTimeoutMs,
         progress: this.settings.sendsProgress ? this.progress : undefined,
         connection: this,
       });
+      if (!(step instanceof Promise) && portal.statement.prepared.category === "query") {
+        if (!this.hasRequest) this.endLocalSettings();
+        return step;
+      }
+      return step = this.stepped(step, portal, rowBytes);
+    } finally {
+      if (!(step instanceof Promise)) this.endStep(rowBytes);
+    }
+  }
+
+  private async stepped(stepping: Step | Promise<Step>, portal: Portal, rowBytes: number): Promise<Step> {
+    try {
+      const step = await stepping;
       if (!this.hasRequest) this.endLocalSettings();
-      if (category === "transaction" && session.transaction === "idle") {
+      if (portal.statement.prepared.category === "transaction" && this.session.transaction === "idle") {
         this.endLocalSettings();
         for (const [name, other] of this.portals) {
           if (other !== portal && other.isSuspended) await this.closePortal(name);
@@ -483,10 +510,15 @@ export class Connection implements ConnectionState {
       }
       return step;
     } finally {
-      this.isRunning = false;
-      this.metrics?.bytesOut.inc(this.output.rowBytes - rowBytes);
-      if (this.abort.signal.aborted) this.abort = new AbortController();
+      this.endStep(rowBytes);
     }
+  }
+
+  /** `rowBytes`: of the output before it. */
+  private endStep(rowBytes: number): void {
+    this.isRunning = false;
+    this.metrics?.bytesOut.inc(this.output.rowBytes - rowBytes);
+    if (this.abort.signal.aborted) this.abort = new AbortController();
   }
 
   private complete(step: Step): void {

@@ -23,6 +23,24 @@ export type Step =
   | { kind: "complete"; tag: string; rowCount?: number }
   | { kind: "empty" };
 
+export type StepOptions = Pick<ExecuteOptions, "signal" | "timeoutMs" | "progress" | "connection">;
+
+class PgOptions implements ExecuteOptions {
+  readonly encoding: ExecuteOptions["encoding"];
+  readonly signal: ExecuteOptions["signal"];
+  readonly timeoutMs: ExecuteOptions["timeoutMs"];
+  readonly progress: ExecuteOptions["progress"];
+  readonly connection: ExecuteOptions["connection"];
+
+  constructor(formats: Format[], { signal, timeoutMs, progress, connection }: StepOptions) {
+    this.encoding = { name: "pg", formats };
+    this.signal = signal;
+    this.timeoutMs = timeoutMs;
+    this.progress = progress;
+    this.connection = connection;
+  }
+}
+
 export class Portal {
   private answer: Answer | undefined;
   private chunks: AsyncIterator<Chunk> | undefined;
@@ -38,34 +56,41 @@ export class Portal {
   }
 
   /** Sends up to `rowCountMax` rows; 0 means all. */
-  async step(
-    output: Output,
-    rowCountMax: number,
-    options: Pick<ExecuteOptions, "signal" | "timeoutMs" | "progress" | "connection">,
-  ): Promise<Step> {
+  step(output: Output, rowCountMax: number, options: StepOptions): Step | Promise<Step> {
+    if (this.answer !== undefined) return this.advance(this.answer, output, rowCountMax);
+    const answer = this.statement.prepared.execute(this.values, new PgOptions(this.formats, options));
+    const begin = (answer: Answer) => this.begin(answer, output, rowCountMax);
+    return answer instanceof Promise ? answer.then(begin) : begin(answer);
+  }
+
+  private begin(answer: Answer, output: Output, rowCountMax: number): Step | Promise<Step> {
     const { prepared } = this.statement;
-    if (this.answer === undefined) {
-      this.answer = await prepared.execute(this.values, {
-        encoding: { name: "pg", formats: this.formats },
-        ...options,
-      });
-      for (const notice of prepared.notices) output.noticeResponse(notice);
-      if (this.answer.kind === "rows") {
-        // A query that still runs is cancelled by its iterator.
-        if (this.answer.ready === undefined) this.chunks = this.answer.chunks[Symbol.asyncIterator]();
-        if (this.answer.columns !== prepared.columns) await this.expectColumns(this.answer.columns);
-      }
+    this.answer = answer;
+    for (const notice of prepared.notices) output.noticeResponse(notice);
+    if (answer.kind === "rows") {
+      // A query that still runs is cancelled by its iterator.
+      if (answer.ready === undefined) this.chunks = answer.chunks[Symbol.asyncIterator]();
+      if (answer.columns !== prepared.columns && !isSame(answer.columns, prepared.columns)) return this.refuse();
     }
-    if (this.answer.kind === "done") {
+    return this.advance(answer, output, rowCountMax);
+  }
+
+  private advance(answer: Answer, output: Output, rowCountMax: number): Step | Promise<Step> {
+    if (answer.kind === "done") {
       const isAgain = this.isOver;
       this.isOver = true;
-      if (this.answer.category === "empty") return { kind: "empty" };
-      if (isAgain) return { kind: "complete", tag: commandTag(this.answer).replace(/\d+$/, "0") };
-      return { kind: "complete", tag: commandTag(this.answer) };
+      if (answer.category === "empty") return { kind: "empty" };
+      if (isAgain) return { kind: "complete", tag: commandTag(answer).replace(/\d+$/, "0") };
+      return { kind: "complete", tag: commandTag(answer) };
     }
-    const rowCount = this.sendReady(output, rowCountMax) ?? await this.send(output, rowCountMax || Infinity);
+    const rowCount = this.sendReady(output, rowCountMax);
+    if (rowCount !== undefined) return this.sent(rowCount, rowCountMax);
+    return this.send(output, rowCountMax || Infinity).then((rowCount) => this.sent(rowCount, rowCountMax));
+  }
+
+  private sent(rowCount: number, rowCountMax: number): Step {
     if (rowCountMax > 0 && rowCount === rowCountMax) return { kind: "suspended", rowCount };
-    return { kind: "complete", tag: `${prepared.rowsTag ?? "SELECT"} ${rowCount}`, rowCount };
+    return { kind: "complete", tag: `${this.statement.prepared.rowsTag ?? "SELECT"} ${rowCount}`, rowCount };
   }
 
   async close(): Promise<void> {
@@ -114,15 +139,15 @@ export class Portal {
    * A table may have changed since the columns were announced. Drivers recognise exactly this message and prepare
    * again.
    */
-  private async expectColumns(columns: ResultColumn[]): Promise<void> {
-    const known = this.statement.prepared.columns ?? [];
-    if (
-      columns.length === known.length &&
-      columns.every(({ name, type }, i) => name === known[i].name && type === known[i].type)
-    ) return;
+  private async refuse(): Promise<never> {
     await this.close();
     throw new SqlError("cached plan must not change result type", 0, SQLSTATE.featureNotSupported);
   }
+}
+
+function isSame(columns: ResultColumn[], known: ResultColumn[] = []): boolean {
+  return columns.length === known.length &&
+    columns.every(({ name, type }, i) => name === known[i].name && type === known[i].type);
 }
 
 /** Splits a chunk after `rowCount` rows. */

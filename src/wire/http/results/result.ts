@@ -47,7 +47,7 @@ export class SpooledResult {
    * Runs the statement to its end. Failures are stored in `error`. `limit`: called after each chunk; returns the
    * setting that forbids more rows.
    */
-  async fill(execute: () => Promise<Answer>, limit: (chunk: Chunk) => string | undefined): Promise<void> {
+  async fill(execute: () => Answer | Promise<Answer>, limit: (chunk: Chunk) => string | undefined): Promise<void> {
     const startedMs = performance.now();
     try {
       const answer = await execute();

@@ -2,13 +2,20 @@
 import type { Answer, ExecuteOptions, Prepared, ResultColumn } from "../../../api.ts";
 import { int, list } from "../../../config/mod.ts";
 import { SqlError } from "../../../errors.ts";
+import type { QueryCount } from "../../../metrics/mod.ts";
 import type { HttpRequest, Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
 import { capWindow, execWindow } from "../parameters.ts";
 import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { columnJson, jsonReply, queryError, rowsReply } from "../reply.ts";
 import { httpSettings } from "../settings.ts";
-import { type Argument, prepareWith, readStatement, StatementBodyError } from "../statement-body.ts";
+import {
+  type Argument,
+  type PreparedArguments,
+  prepareWith,
+  readStatement,
+  StatementBodyError,
+} from "../statement-body.ts";
 
 /** Longer statements are not repeated. */
 const KEPT_QUERY_LENGTH_MAX = 4_096;
@@ -44,7 +51,7 @@ async function executeBody(call: Call): Promise<Reply> {
   }
 }
 
-async function execute(call: Call, args: readonly Argument[] = []): Promise<Reply> {
+function execute(call: Call, args: readonly Argument[] = []): Reply | Promise<Reply> {
   const { parameters } = call;
   const count = beginQuery(call, "exec");
   if (parameters.isBroken("query")) {
@@ -53,58 +60,88 @@ async function execute(call: Call, args: readonly Argument[] = []): Promise<Repl
   }
   const query = parameters.get("query") ?? "";
   const session = call.database.session(call.identity, call.client);
+  const failure = (error: unknown): Reply => {
+    const { status, message, position } = failed(call, count, error, query);
+    return queryError(query, message, position, status);
+  };
+  let reply: Reply | Promise<Reply>;
   try {
     const options = new Options(call.request, statementTimeoutMs(call), {
       name: "json",
       quoteLargeNumbers: parameters.isTrue("quoteLargeNum") || parameters.get("src") === "con",
     });
-    const { prepared, values } = await prepareWith(session, query, args, options);
-    if (prepared.category === "empty") {
-      if (query.trim().startsWith(";")) throw new SqlError("expected a statement before ';'", 0);
-      count.end("queriesFailed");
-      return emptyQuery(query);
-    }
-    refuseChange(call, prepared);
-    const columns = chooseColumns(prepared, parameters.get("cols"));
-    if (typeof columns === "string") {
-      count.end("queriesFailed");
-      return jsonReply(JSON.stringify({ query, error: `column '${columns}' is not in the result` }), 400);
-    }
-    const window = capWindow(execWindow(parameters.get("limit")), call.options.config.of(httpSettings).maxResponseRows);
-    const countAll = parameters.isTrue("count");
-    options.window = window;
-    options.countAll = countAll;
-    options.encoding.columns = columns;
-    const answer = await prepared.execute(values, options);
-    if (answer.kind === "done") {
-      if (answer.tag.startsWith("INSERT")) call.options.metrics?.wires.exec.rowsIn.inc(answer.rows);
-      count.end(answer.category === "empty" ? "queriesFailed" : "queriesCompleted");
-      return doneReply(answer, query, noticesField(prepared));
-    }
-    const compiledMs = performance.now();
-    return await rowsReply({
-      contentType: "application/json; charset=utf-8",
-      headers: [],
-      ...rowsOptions(call, count),
-      head: documentHead(call, query, answer, columns),
-      chunks: answer.chunks,
-      ready: answer.ready,
-      tail(rowCount) {
-        const lastRow = rowCount === 0 ? 0 : (window?.first ?? 0) + rowCount;
-        const rows = countAll ? answer.totalRows() : lastRow;
-        return `],"count":${rows}${noticesField(prepared)}${timings(call, prepared, compiledMs)}${explain(call)}}`;
-      },
-      errorTail(error, rowCount) {
-        const { message, position } = failed(call, count, error, query);
-        return `],"count":${rowCount},"error":${JSON.stringify(message)}, "errorPos":${position}}`;
-      },
-    });
+    const prepared = prepareWith(session, query, args, options);
+    const statement: Statement = { call, count, query, options };
+    reply = prepared instanceof Promise
+      ? prepared.then((prepared) => run(statement, prepared))
+      : run(statement, prepared);
   } catch (error) {
-    const { status, message, position } = failed(call, count, error, query);
-    return queryError(query, message, position, status);
-  } finally {
-    session.close();
+    reply = failure(error);
   }
+  if (reply instanceof Promise) return reply.catch(failure).finally(() => session.close());
+  session.close();
+  return reply;
+}
+
+interface Statement {
+  call: Call;
+  count: QueryCount;
+  query: string;
+  options: Options;
+}
+
+function run(statement: Statement, { prepared, values }: PreparedArguments): Reply | Promise<Reply> {
+  const { call, count, query, options } = statement, { parameters } = call;
+  if (prepared.category === "empty") {
+    if (query.trim().startsWith(";")) throw new SqlError("expected a statement before ';'", 0);
+    count.end("queriesFailed");
+    return emptyQuery(query);
+  }
+  refuseChange(call, prepared);
+  const columns = chooseColumns(prepared, parameters.get("cols"));
+  if (typeof columns === "string") {
+    count.end("queriesFailed");
+    return jsonReply(JSON.stringify({ query, error: `column '${columns}' is not in the result` }), 400);
+  }
+  const window = capWindow(execWindow(parameters.get("limit")), call.options.config.of(httpSettings).maxResponseRows);
+  options.window = window;
+  options.countAll = parameters.isTrue("count");
+  options.encoding.columns = columns;
+  const answer = prepared.execute(values, options);
+  return answer instanceof Promise
+    ? answer.then((answer) => replyOf(statement, prepared, answer))
+    : replyOf(statement, prepared, answer);
+}
+
+function replyOf(
+  { call, count, query, options }: Statement,
+  prepared: Prepared,
+  answer: Answer,
+): Reply | Promise<Reply> {
+  const { countAll, window, encoding: { columns } } = options;
+  if (answer.kind === "done") {
+    if (answer.tag.startsWith("INSERT")) call.options.metrics?.wires.exec.rowsIn.inc(answer.rows);
+    count.end(answer.category === "empty" ? "queriesFailed" : "queriesCompleted");
+    return doneReply(answer, query, noticesField(prepared));
+  }
+  const compiledMs = performance.now();
+  return rowsReply({
+    contentType: "application/json; charset=utf-8",
+    headers: [],
+    ...rowsOptions(call, count),
+    head: documentHead(call, query, answer, columns),
+    chunks: answer.chunks,
+    ready: answer.ready,
+    tail(rowCount) {
+      const lastRow = rowCount === 0 ? 0 : (window?.first ?? 0) + rowCount;
+      const rows = countAll ? answer.totalRows() : lastRow;
+      return `],"count":${rows}${noticesField(prepared)}${timings(call, prepared, compiledMs)}${explain(call)}}`;
+    },
+    errorTail(error, rowCount) {
+      const { message, position } = failed(call, count, error, query);
+      return `],"count":${rowCount},"error":${JSON.stringify(message)}, "errorPos":${position}}`;
+    },
+  });
 }
 
 /** Makes the signal when it is asked for: few queries need one, and it takes longer than some of them. */

@@ -45,7 +45,7 @@ async function create(call: Call): Promise<Reply> {
 }
 
 interface Execution {
-  execute(options: ExecuteOptions): Promise<Answer>;
+  execute(options: ExecuteOptions): Answer | Promise<Answer>;
   /** Fields of the reply that are known before the rows. */
   fields: Fields;
   /** The setting that has already limited the rows. */
