@@ -4,7 +4,7 @@ import vm from "node:vm";
 import { createHeap } from "../storage/heap.ts";
 import { createScheduler, type QueryOrder, type RunningQuery } from "./scheduler.ts";
 import type { Notify } from "./mailbox.ts";
-import { SLOT_COUNT } from "./slot.ts";
+import { SLOT, SLOT_COUNT, slotWord } from "./slot.ts";
 import { randomFrom } from "./testing.ts";
 import type { FakePlan } from "./testing/scheduler-worker.ts";
 
@@ -259,6 +259,25 @@ Deno.test("Scheduler: a plan is sent to a worker once, again if the worker has f
 });
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+Deno.test("Scheduler: a request whose plan is known serialises neither the plan nor more for a longer one", async () => {
+  const made = scheduler(FAITHFUL, 1);
+  const bytes = async (plan: FakePlan) => {
+    const { i32 } = made.heap, word = (offset: number) => i32[slotWord(0, offset)];
+    const sizes: number[][] = [];
+    for (let k = 0; k < 2; k++) {
+      assert.equal(await count(made.run(order(plan), {})), 1);
+      sizes.push([word(SLOT.requestText), word(SLOT.requestPlan)]);
+    }
+    return sizes;
+  };
+  const [[text, plan], again] = await bytes({ answer: "x" });
+  assert.ok(plan > 0 && text < 300, `${text} bytes of text`);
+  assert.deepEqual(again, [text, 0]);
+  const [, longer] = await bytes({ answer: "x", comment: "y".repeat(20_000) });
+  assert.deepEqual(longer, [text, 0]);
+  await made.close();
+});
 
 /** Collects garbage until the answer is as wanted. */
 async function eventually<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean): Promise<T> {
