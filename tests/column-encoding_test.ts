@@ -23,6 +23,10 @@ const COLUMNS = [
   "('10.0.' || x % 256 || '.' || x % 100)::ipv4 ip",
   "case when x % 6 = 0 then null else (x % 100000 / 100.0)::decimal(18, 2) end amount",
   "'text ' || x % 1000 t",
+  "case when x % 8 = 0 then null when x % 8 = 1 then '' else 'message ' || x || ' of äöü' end message",
+  "rnd_str(20, 30, 1) noise",
+  "('host-' || x % 50)::varchar host",
+  "rnd_uuid4() id",
 ];
 
 async function rowsOf(server: TestServer, table: string): Promise<string> {
@@ -62,14 +66,18 @@ Deno.test("columns are read back as they were, and take less space than with cai
   );
   const all = [ROWS, ROWS];
   assert.deepEqual(
-    sizes!.filter(([column]) => ["ts", "flag", "extremes", "price", "sym", "t"].includes(column as string)),
+    sizes!.filter(([column]) =>
+      ["ts", "flag", "extremes", "price", "sym", "t", "message", "id"].includes(column as string)
+    ),
     [
       ["ts", "TIMESTAMP", ...all, true, "frame"],
       ["flag", "BOOLEAN", ...all, true, "frame"],
       ["extremes", "LONG", ...all, false, "raw"],
       ["price", "DOUBLE", ...all, true, "decimal"],
       ["sym", "SYMBOL", ...all, true, "frame"],
-      ["t", "STRING", ...all, false, "raw"],
+      ["t", "STRING", ...all, true, "dictionary, zstd"],
+      ["message", "STRING", ...all, true, "zstd"],
+      ["id", "UUID", ...all, false, "raw"],
     ],
   );
   const { dataset: ofRaw } = await server.exec(
@@ -77,14 +85,14 @@ Deno.test("columns are read back as they were, and take less space than with cai
   );
   assert.deepEqual(ofRaw, [[0]]);
   // What is encoded is changed like anything else.
-  const updated = await server.exec("update t set price = -1 where i is null");
+  const updated = await server.exec("update t set price = -1, message = 'no number' where i is null");
   assert.equal(updated.error, undefined);
   const late = await server.exec("insert into t(ts, price) values ('2024-01-01T00:00:10', 5.25)");
   assert.equal(late.error, undefined);
   const { dataset } = await server.exec(
-    "select count(), sum(case when price = -1 then 1 else 0 end), sum(case when price = 5.25 and l is null and i is null then 1 else 0 end) from t",
+    "select count(), sum(case when price = -1 then 1 else 0 end), sum(case when price = 5.25 and l is null and i is null then 1 else 0 end), sum(case when message = 'no number' then 1 else 0 end), count_distinct(host) from t",
   );
-  assert.deepEqual(dataset, [[ROWS + 1, ROWS / 5, 1]]);
+  assert.deepEqual(dataset, [[ROWS + 1, ROWS / 5, 1, ROWS / 5, 50]]);
   await server.stop();
   await Deno.remove(root, { recursive: true });
 });

@@ -13,6 +13,8 @@ import { startServer } from "./server.ts";
 const ROOTS = fromFileUrl("roots");
 /** The first format with encoded columns, whose root has a table of them. */
 const ENCODES_COLUMNS = 6;
+/** The first one with encoded texts. */
+const ENCODES_TEXTS = 7;
 
 function copyOf(version: number): string {
   const root = Deno.makeTempDirSync({ prefix: "sundial-" });
@@ -48,6 +50,12 @@ for (let version = 0; version <= FORMAT_VERSION; version++) {
           "select count(), sum(unit), sum(value), count(serial), max(ts) from readings",
         );
         assert.deepEqual(dataset, [[2000, 99_000, 20_010, 1800, "2024-01-01T00:33:19.000000Z"]]);
+      }
+      if (version >= ENCODES_TEXTS) {
+        const { dataset } = await server.exec(
+          "select count(), count_distinct(service), count(message), sum(length(message)), count_distinct(id) from logs where service like 'service-%'",
+        );
+        assert.deepEqual(dataset, [[3000, 10, 2667, 59_678, 3000]]);
       }
       await server.exec("insert into trades values ('2024-01-02T12:00:00', 'ADA', 4.5, 'new')");
       assert.equal(await server.stop(), 0);

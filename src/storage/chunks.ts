@@ -5,7 +5,7 @@
 import { fillNull, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
 import type { ColumnChunk } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
-import { ChunkCodec, CODEC_BYTES } from "./encoding/chunk.ts";
+import { CODEC_BYTES, Codecs, hasOffsets, isEncoded, memoryBytes, rawBytes, type Stored } from "./encoding/codecs.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import { type RowColumn } from "./rows.ts";
@@ -39,7 +39,7 @@ function plainOf(address: number, valueBytes: number, stats: ColumnChunk["stats"
 
 export class ChunkMaker {
   private readonly heap: SharedHeap;
-  private readonly codec: ChunkCodec;
+  private readonly codecs: Codecs;
 
   constructor(
     private readonly memory: WriterMemory,
@@ -47,7 +47,7 @@ export class ChunkMaker {
     readonly segmentRowsMax = SEGMENT_ROWS_MAX,
   ) {
     this.heap = memory.heap;
-    this.codec = new ChunkCodec(this.heap, this.heap.allocateExact(CODEC_BYTES, "other"));
+    this.codecs = new Codecs(this.heap, this.heap.allocateExact(CODEC_BYTES, "other"));
   }
 
   /**
@@ -161,23 +161,18 @@ export class ChunkMaker {
   store(tag: string, chunk: Chunk, rowCount: number, keep: boolean, data: DataFiles): Chunk {
     const valueBytes = rowCount * LAYOUT_WIDTH[layoutOf(tag)];
     const { address } = chunk.plain;
-    const { parts, encodings } = this.storedForm(tag, address, rowCount, valueBytes);
+    const { parts, ...form } = this.storedForm(tag, address, rowCount, valueBytes);
     const extent = data.append(parts);
-    const plain = { ...extent, address: keep ? address : 0, encodings, valueBytes, stats: chunk.plain.stats };
+    const plain = { ...extent, ...form, address: keep ? address : 0, valueBytes, stats: chunk.plain.stats };
     return keep ? { ...chunk, plain } : { plain, capacity: 0, texts: [], textBytes: 0 };
   }
 
-  private storedForm(
-    tag: string,
-    address: number,
-    rowCount: number,
-    valueBytes: number,
-  ): { parts: Uint8Array[]; encodings: number } {
+  private storedForm(tag: string, address: number, rowCount: number, valueBytes: number): Stored {
     const { layout, nullWords } = typeOf(tag);
-    if (layout === "text") return { parts: this.compactTexts(address, rowCount), encodings: 0 };
-    const encoded = this.encoding === "auto" ? this.codec.encode(layout, nullWords, address, valueBytes) : undefined;
-    if (encoded !== undefined) return { parts: [encoded.bytes], encodings: encoded.encodings };
-    return { parts: [this.heap.u8.subarray(address, address + valueBytes)], encodings: 0 };
+    const encoded = this.encoding === "auto" ? this.codecs.encode(layout, nullWords, address, rowCount) : undefined;
+    if (encoded !== undefined) return encoded;
+    if (layout === "text") return { parts: this.compactTexts(address, rowCount) };
+    return { parts: [this.heap.u8.subarray(address, address + valueBytes)] };
   }
 
   /**
@@ -189,14 +184,14 @@ export class ChunkMaker {
     rowCount: number,
     data: DataFiles,
   ): { address: number; texts: readonly MemoryBlock[]; textBytes: number; release(): void } {
-    const { address, valueBytes, sizeBytes } = chunk.plain;
+    const { plain } = chunk, { address, valueBytes, sizeBytes } = plain;
     if (address !== 0) return { address, texts: chunk.texts, textBytes: chunk.textBytes, release() {} };
-    const block = this.memory.allocate(Math.max(sizeBytes, valueBytes), "tail");
-    if (sizeBytes < valueBytes) {
-      const encoded = new Uint8Array(sizeBytes);
-      data.read(chunk.plain, encoded);
-      this.codec.decode(encoded, block.address, valueBytes);
-    } else data.read(chunk.plain, this.heap.u8.subarray(block.address, block.address + sizeBytes));
+    const block = this.memory.allocate(memoryBytes(plain), "tail");
+    if (isEncoded(plain)) {
+      const stored = new Uint8Array(sizeBytes);
+      data.read(plain, stored);
+      this.codecs.decode(plain, stored, block.address, rowCount);
+    } else data.read(plain, this.heap.u8.subarray(block.address, block.address + sizeBytes));
     if (layoutOf(tag) !== "text") {
       return {
         address: block.address,
@@ -205,10 +200,10 @@ export class ChunkMaker {
         release: () => this.memory.discard(block),
       };
     }
-    relocateTexts(this.heap, block.address, rowCount, block.address + valueBytes);
+    if (hasOffsets(plain)) relocateTexts(this.heap, block.address, rowCount, block.address + valueBytes);
     block.used = block.sizeBytes;
     // The texts stay in place, so the block must stay too.
-    return { address: block.address, texts: [block], textBytes: sizeBytes - valueBytes, release() {} };
+    return { address: block.address, texts: [block], textBytes: rawBytes(plain) - valueBytes, release() {} };
   }
 
   private fillNulls(tag: string, address: number, count: number): void {

@@ -1,5 +1,6 @@
 /** What columns take in partitions, from the words of a table's pages. */
 import type { ColumnStorage, SegmentSource, TableColumn } from "./contract.ts";
+import { rawBytes } from "./encoding/codecs.ts";
 import { encodingNames } from "./encoding/encodings.ts";
 
 interface Sums extends Omit<ColumnStorage, "partition" | "encodings"> {
@@ -22,7 +23,7 @@ export function columnStorageOf(
       if (chunk === undefined || chunk.file < 0) return;
       sums.storedRowCount += rowCount;
       const encodings = chunk.encodings ?? 0;
-      sums.rawSizeBytes += encodings === 0 ? chunk.sizeBytes : chunk.valueBytes;
+      sums.rawSizeBytes += rawBytes(chunk);
       sums.diskSizeBytes += chunk.sizeBytes;
       for (const name of encodings === 0 ? ["raw"] : encodingNames(encodings)) sums.encodings.add(name);
     });

@@ -72,6 +72,9 @@ export interface ColumnChunk {
   encodings?: number;
   /** Bytes of the values in memory, without texts. */
   valueBytes: number;
+  /** For encoded texts: bytes of the texts that follow the values in memory, where equal ones can be one, and of all rows' texts. */
+  entryBytes?: number;
+  textBytes?: number;
   stats: ColumnStats;
 }
 

@@ -9,8 +9,8 @@
  *     chunk     kind u32   address u32   file u32 (0: none)   offset / 64 u32   size u32   crc u32   bytes of values u32   nulls u32
  *               min, max (8 bytes each)   sum (16 bytes)
  *
- * The kind of a chunk is 0 if there is none. Otherwise bit 0 is set, two bits for each of min, max and sum say what it is, and from bit
- * 8 on are its encodings (`encoding/encodings.ts`). Before format 7 there were none; an encoded chunk is smaller than its values there.
+ * The kind of a chunk is 0 if there is none. Otherwise bit 0 is set, two bits for each of min, max and sum say what it is, bit 7 says
+ * that instead of min and max there are the bytes of the entries and of the texts (encoded texts; f64 each), and from bit 8 on are its encodings (`encoding/encodings.ts`). Before format 7 there were none; an encoded chunk is smaller than its values there.
  */
 import { assert } from "../errors.ts";
 import type { Chunk } from "./chunks.ts";
@@ -23,7 +23,7 @@ import type { Segment, SegmentWords } from "./segment.ts";
 const HEAD_BYTES = 16;
 const SEGMENT_BYTES = 40;
 const CHUNK_BYTES = 64;
-const STATS_MASK = 63, ENCODINGS_SHIFT = 8;
+const STATS_MASK = 63, HAS_TEXT_SIZES = 128, ENCODINGS_SHIFT = 8;
 /** What a statistic is: there is none, a number, an integer of 64 bits, or one of 128. */
 const NONE = 0, NUMBER = 1, INTEGER = 2, WIDE_INTEGER = 3;
 
@@ -129,6 +129,9 @@ function encodeSegment(
     u32[at + 6] = plain.valueBytes;
     u32[at + 7] = plain.stats.nullCount;
     u32[at] = 1 | encodeStats(f64, i64, (at >> 1) + 4, plain.stats) | (plain.encodings ?? 0) << ENCODINGS_SHIFT;
+    if (plain.entryBytes === undefined) return;
+    u32[at] |= HAS_TEXT_SIZES;
+    f64.set([plain.entryBytes, plain.textBytes ?? 0], (at >> 1) + 4);
   });
   return { columnIds, bytes };
 }
@@ -231,6 +234,7 @@ export class PageView {
     const file = u32[at + 2], sizeBytes = u32[at + 4], valueBytes = u32[at + 6];
     let encodings = kinds >>> ENCODINGS_SHIFT;
     if (encodings === 0 && file !== 0 && sizeBytes < valueBytes) encodings = UNKNOWN_ENCODING;
+    const hasTextSizes = (kinds & HAS_TEXT_SIZES) !== 0, statsAt = address / 8 + 4;
     return {
       address: u32[at + 1],
       file: file === 0 ? -1 : file,
@@ -239,7 +243,9 @@ export class PageView {
       crc: u32[at + 5],
       encodings,
       valueBytes,
-      stats: this.statsAt(address / 8 + 4, (kinds >> 1) & STATS_MASK, u32[at + 7]),
+      entryBytes: hasTextSizes ? this.views.f64[statsAt] : undefined,
+      textBytes: hasTextSizes ? this.views.f64[statsAt + 1] : undefined,
+      stats: this.statsAt(statsAt, (kinds >> 1) & STATS_MASK, u32[at + 7]),
     };
   }
 

@@ -21,6 +21,8 @@ const chunkOf = (k: number, more: Partial<ColumnChunk> = {}): Chunk => ({
     crc: 2 ** 32 - 1,
     encodings: 5 * k,
     valueBytes: 11,
+    entryBytes: undefined,
+    textBytes: undefined,
     stats: STATS[k % STATS.length],
     ...more,
   },

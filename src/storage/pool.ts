@@ -13,7 +13,7 @@ import { align, crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
 import type { PostedSegments, ScanSource, SegmentList } from "./contract.ts";
 import { dataFilePath, EXTENT_ALIGN } from "./datafile.ts";
-import { ChunkCodec, CODEC_BYTES } from "./encoding/chunk.ts";
+import { CODEC_BYTES, Codecs, hasOffsets, isEncoded, memoryBytes } from "./encoding/codecs.ts";
 import { type File, type Files, readFully, realFiles } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { PagedSegments, type PageFrames, type PageLocation, PageReader } from "./paged-segments.ts";
@@ -61,6 +61,14 @@ export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
   heap.i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
 }
 
+/** What is done with an extent that was read. */
+interface Loading {
+  /** Decodes what was read to the frame. Without it the frame is what was read. */
+  decode?: (stored: Uint8Array, address: number) => void;
+  /** Changes the frame. */
+  prepare?: (address: number) => void;
+}
+
 /** Pinned slots, and the number of pins of each. */
 type Held = Map<number, number>;
 
@@ -92,7 +100,7 @@ export class SharedPool implements Pool, PageFrames {
   private readonly mask: number;
   /** By id. */
   private readonly handles = new Map<number, File>();
-  private codec: ChunkCodec | undefined;
+  private codecsOfThread: Codecs | undefined;
   /** Pins that belong to no query. */
   private readonly held: Held = new Map();
 
@@ -126,10 +134,14 @@ export class SharedPool implements Pool, PageFrames {
     const chunk = chunks[column];
     assert(chunk !== undefined, "a column added later has no chunk to pin");
     if (chunk.address !== 0) return chunk.address;
-    const { valueBytes, sizeBytes } = chunk;
-    return this.pinExtent(held, source.directory, chunk, valueBytes, (address) => {
-      if (valueBytes < sizeBytes) relocateTexts(this.heap, address, rowCount, address + valueBytes);
-    }, onMiss);
+    return this.pinExtent(held, source.directory, chunk, memoryBytes(chunk), onMiss, {
+      decode: isEncoded(chunk)
+        ? (stored, address) => this.codecs().decode(chunk, stored, address, rowCount)
+        : undefined,
+      prepare: (address) => {
+        if (hasOffsets(chunk)) relocateTexts(this.heap, address, rowCount, address + chunk.valueBytes);
+      },
+    });
   }
 
   unpinFor(held: Held, source: ScanSource, segment: number, column: number): void {
@@ -138,7 +150,7 @@ export class SharedPool implements Pool, PageFrames {
   }
 
   withPage<T>(directory: string, page: PageLocation, use: (address: number) => T): T {
-    const address = this.pinExtent(this.held, directory, page, page.sizeBytes, () => {});
+    const address = this.pinExtent(this.held, directory, page, page.sizeBytes);
     try {
       return use(address);
     } finally {
@@ -147,18 +159,17 @@ export class SharedPool implements Pool, PageFrames {
   }
 
   /**
-   * Address of an extent in memory, which is read on a miss. `valueBytes`: its size in memory if that is more than in the file; it is
-   * encoded there then. `prepare` changes what was read.
+   * Address of an extent in memory, which is read on a miss. `sizeInMemory`: its bytes there.
    */
   private pinExtent(
     held: Held,
     directory: string,
     from: Extent,
-    valueBytes: number,
-    prepare: (address: number) => void,
+    sizeInMemory: number,
     onMiss?: () => never,
+    loading: Loading = {},
   ): number {
-    const { file, sizeBytes } = from, extent = from.offset / EXTENT_ALIGN;
+    const { file } = from, extent = from.offset / EXTENT_ALIGN;
     for (;;) {
       this.lock();
       let slot = this.find(file, extent);
@@ -180,12 +191,11 @@ export class SharedPool implements Pool, PageFrames {
         this.dropPin(slot);
         continue;
       }
-      slot = this.insert(file, extent, Math.max(sizeBytes, valueBytes));
+      slot = this.insert(file, extent, sizeInMemory);
       this.addState(MISSES, 1);
       this.unlock();
       try {
-        this.fill(slot, dataFilePath(directory, file), from, valueBytes);
-        prepare(this.i32[slot + ADDRESS] >>> 0);
+        this.fill(slot, dataFilePath(directory, file), from, loading);
       } catch (error) {
         this.settle(slot, FAILED);
         this.dropPin(slot);
@@ -259,8 +269,8 @@ export class SharedPool implements Pool, PageFrames {
     this.releaseAll(this.held);
     for (const file of this.handles.values()) file.close();
     this.handles.clear();
-    if (this.codec !== undefined) this.heap.freeExact(this.codec.scratch, CODEC_BYTES, "pool");
-    this.codec = undefined;
+    if (this.codecsOfThread !== undefined) this.heap.freeExact(this.codecsOfThread.scratch, CODEC_BYTES, "pool");
+    this.codecsOfThread = undefined;
   }
 
   private hold(held: Held, slot: number): number {
@@ -268,26 +278,28 @@ export class SharedPool implements Pool, PageFrames {
     return this.i32[slot + ADDRESS] >>> 0;
   }
 
-  private fill(slot: number, path: string, { file, offset, sizeBytes, crc }: Extent, valueBytes: number): void {
-    const isEncoded = sizeBytes < valueBytes;
+  private fill(slot: number, path: string, extent: Extent, { decode, prepare }: Loading): void {
+    const { file, offset, sizeBytes, crc } = extent;
     const address = this.i32[slot + ADDRESS] >>> 0;
+    const isEncoded = decode !== undefined;
     const stored = isEncoded ? new Uint8Array(sizeBytes) : this.heap.u8.subarray(address, address + sizeBytes);
     const got = readFully(this.open(file, path), stored, offset);
     if (got < sizeBytes) throw new CorruptFileError(path, `it ends within the extent at byte ${offset}`);
     if (crc32(stored) !== crc) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
-    if (isEncoded) this.codecOfThread().decode(stored, address, valueBytes);
+    if (isEncoded) decode(stored, address);
+    prepare?.(address);
   }
 
-  private codecOfThread(): ChunkCodec {
-    if (this.codec === undefined) {
+  private codecs(): Codecs {
+    if (this.codecsOfThread === undefined) {
       this.lock();
       try {
-        this.codec = new ChunkCodec(this.heap, this.allocate(CODEC_BYTES));
+        this.codecsOfThread = new Codecs(this.heap, this.allocate(CODEC_BYTES));
       } finally {
         this.unlock();
       }
     }
-    return this.codec;
+    return this.codecsOfThread;
   }
 
   private open(id: number, path: string): File {

@@ -88,13 +88,17 @@ interface Vector {
 
 const PLAIN: Vector = { encoding: RAW, base: 0n, slope: 0n, codeBits: 0, places: 0, exceptions: 0, nulls: 0, span: 0 };
 
-// Memory for one vector, by offset: its codes, its integers (f64) or bits, positions of exceptions, and what kernels find.
+// Memory for one vector, by offset: its codes, its integers (f64) or bits, positions of exceptions, what kernels find, and its values if
+// they come from elsewhere.
 const CODES = 0;
 const INTEGERS_AT = CODES + 4 * VECTOR_ROWS;
 const POSITIONS = INTEGERS_AT + 8 * VECTOR_ROWS;
 const FOUND_AT = POSITIONS + 2 * EXCEPTIONS_MAX;
 /** Memory that a codec works in. */
-export const CODEC_BYTES = FOUND_AT + FOUND_BYTES;
+export const CODEC_BYTES = FOUND_AT + FOUND_BYTES + 4 * VECTOR_ROWS;
+const VALUES = FOUND_AT + FOUND_BYTES;
+/** Integers that are no column: lengths and codes of texts. */
+const INTEGERS_FORM: ColumnForm = { kind: INTEGERS, width: 4, nullBits: 0xffff_ffffn };
 
 /** Encodes and decodes chunks. Each thread has its own, with `CODEC_BYTES` of the shared memory at `scratch`. */
 export class ChunkCodec {
@@ -116,8 +120,34 @@ export class ChunkCodec {
     const kind = KINDS[layout], width = LAYOUT_WIDTH[layout];
     if (kind === undefined || valueBytes === 0) return undefined;
     const form: ColumnForm = { kind, width, nullBits: nullBitsOf(nullWords, width) };
-    const rowCount = valueBytes / width, vectors = Math.ceil(rowCount / VECTOR_ROWS);
-    this.grow(HEADER_BYTES + vectors * (VECTOR_HEADER_BYTES + ALIGN) + valueBytes + TAIL_BYTES);
+    const encoded = this.encodeVectors(form, valueBytes / width, (k) => address + k * VECTOR_ROWS * width);
+    return encoded.bytes.length < valueBytes * SHRINKS_TO ? encoded : undefined;
+  }
+
+  /** Encodes integers that are not in the shared memory; -1 is their NULL. */
+  encodeIntegers(values: Int32Array): Uint8Array {
+    const at = this.scratch + VALUES;
+    return this.encodeVectors(INTEGERS_FORM, values.length, (k) => {
+      this.heap.i32.set(values.subarray(k * VECTOR_ROWS, (k + 1) * VECTOR_ROWS), at / 4);
+      return at;
+    }).bytes.slice();
+  }
+
+  /** The inverse of `encodeIntegers`. */
+  decodeIntegers(bytes: Uint8Array): Int32Array {
+    const at = this.scratch + VALUES;
+    const view = viewOf(bytes), rowCount = view.getUint32(8, true), values = new Int32Array(rowCount);
+    for (let k = 0, from = 0; from < rowCount; k++, from += VECTOR_ROWS) {
+      const count = Math.min(VECTOR_ROWS, rowCount - from);
+      this.decodeVector(bytes, view, HEADER_BYTES + k * VECTOR_HEADER_BYTES, INTEGERS_FORM, at, count);
+      values.set(this.heap.i32.subarray(at / 4, at / 4 + count), from);
+    }
+    return values;
+  }
+
+  private encodeVectors(form: ColumnForm, rowCount: number, addressOf: (vector: number) => number): EncodedChunk {
+    const { kind, width } = form, vectors = Math.ceil(rowCount / VECTOR_ROWS);
+    this.grow(HEADER_BYTES + vectors * (VECTOR_HEADER_BYTES + ALIGN) + rowCount * width + TAIL_BYTES);
     this.encoded.fill(0, 0, HEADER_BYTES);
     this.view.setUint32(0, MAGIC, true);
     this.view.setUint8(4, width);
@@ -128,14 +158,14 @@ export class ChunkCodec {
     let at = HEADER_BYTES + vectors * VECTOR_HEADER_BYTES, encodings = 0;
     for (let k = 0; k < vectors; k++) {
       const count = Math.min(VECTOR_ROWS, rowCount - k * VECTOR_ROWS);
-      const { vector, sizeBytes } = this.encodeVector(form, address + k * VECTOR_ROWS * width, count, at);
+      const { vector, sizeBytes } = this.encodeVector(form, addressOf(k), count, at);
       this.writeHeader(HEADER_BYTES + k * VECTOR_HEADER_BYTES, at, vector);
       encodings |= encodingBit(ENCODINGS[vector.encoding]);
       at += sizeBytes;
     }
     this.encoded.fill(0, at, at + TAIL_BYTES);
     at += TAIL_BYTES;
-    return at < valueBytes * SHRINKS_TO ? { bytes: this.encoded.subarray(0, at), encodings } : undefined;
+    return { bytes: this.encoded.subarray(0, at), encodings };
   }
 
   private grow(sizeBytes: number): void {
@@ -318,7 +348,7 @@ export class ChunkCodec {
 
   /** Decodes a chunk that `encode` has made, to values in the shared memory. */
   decode(bytes: Uint8Array, address: number, valueBytes: number): void {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const view = viewOf(bytes);
     assert(view.getUint32(0, true) === MAGIC, "an encoded chunk begins with its magic");
     const form: ColumnForm = { width: view.getUint8(4), kind: view.getUint8(5), nullBits: view.getBigInt64(16, true) };
     const rowCount = view.getUint32(8, true);
@@ -383,6 +413,10 @@ export class ChunkCodec {
       this.heap.u8.set(bytes.subarray(from, from + width), address + view.getUint16(at + 2 * k, true) * width);
     }
   }
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 function nullBitsOf(words: readonly number[], width: number): bigint {

@@ -1,6 +1,6 @@
 /** The encodings of a stored chunk as bits of one number, which is in the words of its page (`page-words.ts`). */
 
-const NAMES = ["raw", "constant", "frame", "decimal"] as const;
+const NAMES = ["raw", "constant", "frame", "decimal", "dictionary", "zstd"] as const;
 export type Encoding = typeof NAMES[number];
 /** The chunk is encoded, and its page was written before format 7, which records how. */
 export const UNKNOWN_ENCODING = 1 << 15;

@@ -1,0 +1,59 @@
+/** How chunks of all layouts are stored, and loaded again. */
+import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
+import type { ColumnChunk } from "../contract.ts";
+import type { SharedHeap } from "../heap.ts";
+import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
+import { TextCodec } from "./texts.ts";
+
+export { CODEC_BYTES };
+
+/** The stored form of a chunk. */
+export interface Stored extends Pick<ColumnChunk, "encodings" | "entryBytes" | "textBytes"> {
+  parts: Uint8Array[];
+}
+
+type Form = Pick<ColumnChunk, "sizeBytes" | "encodings" | "valueBytes" | "entryBytes" | "textBytes">;
+
+/** False: the file has the same bytes as the memory, except that text pairs have offsets. */
+export function isEncoded({ encodings = 0 }: Form): boolean {
+  return encodings !== 0;
+}
+
+/** Bytes of the values and their texts in memory. */
+export function memoryBytes(chunk: Form): number {
+  return isEncoded(chunk) ? chunk.valueBytes + (chunk.entryBytes ?? 0) : chunk.sizeBytes;
+}
+
+/** Bytes of the values and of the texts of all rows. */
+export function rawBytes(chunk: Form): number {
+  return isEncoded(chunk) ? chunk.valueBytes + (chunk.textBytes ?? 0) : chunk.sizeBytes;
+}
+
+/** The texts are not encoded: pairs have offsets, which become addresses when they are loaded. */
+export function hasOffsets(chunk: Form): boolean {
+  return !isEncoded(chunk) && chunk.valueBytes < chunk.sizeBytes;
+}
+
+/** Encodes and decodes chunks. Each thread has its own, with `CODEC_BYTES` of the shared memory at `scratch`. */
+export class Codecs {
+  private readonly chunks: ChunkCodec;
+  private readonly texts: TextCodec;
+
+  constructor(heap: SharedHeap, readonly scratch: number) {
+    this.chunks = new ChunkCodec(heap, scratch);
+    this.texts = new TextCodec(heap, this.chunks);
+  }
+
+  /** Encodes a chunk in the shared memory. Undefined if it would not become clearly smaller. Valid until the next call. */
+  encode(layout: Layout, nullWords: readonly number[], address: number, rowCount: number): Stored | undefined {
+    if (layout === "text") return this.texts.encode(address, rowCount);
+    const encoded = this.chunks.encode(layout, nullWords, address, rowCount * LAYOUT_WIDTH[layout]);
+    return encoded && { parts: [encoded.bytes], encodings: encoded.encodings };
+  }
+
+  /** Decodes a chunk to `memoryBytes(chunk)` at `address`. */
+  decode(chunk: Form, stored: Uint8Array, address: number, rowCount: number): void {
+    if (chunk.entryBytes === undefined) this.chunks.decode(stored, address, chunk.valueBytes);
+    else this.texts.decode(stored, address, rowCount);
+  }
+}
