@@ -29,6 +29,8 @@ const PINS = 5;
 const USES = 6; // 0 on probation, up to USES_MAX
 const SLOT_WORDS = 8;
 
+/** A thread keeps a buffer of this size for reading. */
+const BUFFER_BYTES_MAX = 1 << 20;
 const LOADING = 1, READY = 2, FAILED = 3;
 const USES_MAX = 3;
 /** A removed file occupies disk space as long as it is open. */
@@ -101,6 +103,7 @@ export class SharedPool implements Pool, PageFrames {
   /** By id. */
   private readonly handles = new Map<number, File>();
   private codecsOfThread: Codecs | undefined;
+  private buffer = new Uint8Array(0);
   /** Pins that belong to no query. */
   private readonly held: Held = new Map();
 
@@ -282,12 +285,19 @@ export class SharedPool implements Pool, PageFrames {
     const { file, offset, sizeBytes, crc } = extent;
     const address = this.i32[slot + ADDRESS] >>> 0;
     const isEncoded = decode !== undefined;
-    const stored = isEncoded ? new Uint8Array(sizeBytes) : this.heap.u8.subarray(address, address + sizeBytes);
+    const stored = isEncoded ? this.bufferFor(sizeBytes) : this.heap.u8.subarray(address, address + sizeBytes);
     const got = readFully(this.open(file, path), stored, offset);
     if (got < sizeBytes) throw new CorruptFileError(path, `it ends within the extent at byte ${offset}`);
     if (crc32(stored) !== crc) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
     if (isEncoded) decode(stored, address);
     prepare?.(address);
+  }
+
+  /** Memory for what is read and then decoded, until the next call. */
+  private bufferFor(sizeBytes: number): Uint8Array {
+    if (sizeBytes > BUFFER_BYTES_MAX) return new Uint8Array(sizeBytes);
+    if (this.buffer.length < sizeBytes) this.buffer = new Uint8Array(align(sizeBytes, 65_536));
+    return this.buffer.subarray(0, sizeBytes);
   }
 
   private codecs(): Codecs {

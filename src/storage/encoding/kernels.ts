@@ -112,7 +112,7 @@ function assemble(): Uint8Array<ArrayBuffer> {
   return module.finish();
 }
 
-/** Runs `body` for indexes 0 … count-1. `steps`: locals that grow by so many bytes a round. */
+/** Runs `body` for indexes from `index` (0 at first) to count-1. `steps`: locals that grow by so many bytes a round. */
 function each(
   code: Code,
   count: number,
@@ -120,13 +120,26 @@ function each(
   steps: [local: number, bytes: number][],
   body: () => void,
 ): void {
-  code.i32(0).set(index);
+  eachGroup(code, count, index, 1, steps, body);
+}
+
+/** The same for groups of `rows` indexes, as long as whole ones are left. */
+function eachGroup(
+  code: Code,
+  count: number,
+  index: number,
+  rows: number,
+  steps: [local: number, bytes: number][],
+  body: () => void,
+): void {
   code.block((done) =>
     code.loop((again) => {
-      code.get(index).get(count).op("i32.ge_u").brIf(done);
+      code.get(index);
+      if (rows > 1) code.i32(rows).op("i32.add");
+      code.get(count).op(rows > 1 ? "i32.gt_u" : "i32.ge_u").brIf(done);
       body();
-      for (const [local, bytes] of steps) code.get(local).i32(bytes).op("i32.add").set(local);
-      code.get(index).i32(1).op("i32.add").set(index).br(again);
+      for (const [local, bytes] of steps) code.get(local).i32(rows * bytes).op("i32.add").set(local);
+      code.get(index).i32(rows).op("i32.add").set(index).br(again);
     })
   );
 }
@@ -211,6 +224,8 @@ function decode(code: Code, width: number): void {
   const isWide = width === 8;
   const [values, count, nullValue, base, slope, source] = isWide ? [0, 1, 2, 3, 4, 5] : [0, 1, 2, 3, -1, 4];
   const index = code.local("i32"), known = code.local("i32");
+  if (isWide) decodeWideGroups(code, index);
+  else if (width === 4) decodeGroups(code, index);
   each(code, count, index, [[values, width], [source, 4]], () => {
     code.get(values);
     code.get(base).get(source).memory("i32.load").tee(known);
@@ -219,6 +234,50 @@ function decode(code: Code, width: number): void {
       code.get(slope).get(index).op("i64.extend_i32_u").op("i64.mul").op("i64.add");
     } else code.op("i32.add");
     code.get(nullValue).get(known).op("select").memory(STORE[width]);
+  });
+}
+
+/** Four values of 32 bits at a time. */
+function decodeGroups(code: Code, index: number): void {
+  const [values, count, nullValue, base, source] = [0, 1, 2, 3, 4];
+  const bases = code.local("v128"), nulls = code.local("v128"), known = code.local("v128");
+  code.get(base).op("i32x4.splat").set(bases).get(nullValue).op("i32x4.splat").set(nulls);
+  eachGroup(code, count, index, 4, [[values, 4], [source, 4]], () => {
+    code.get(values).get(source).memory("v128.load").tee(known).get(bases).op("i32x4.add").get(nulls);
+    code.get(known).splat64(0n).op("i32x4.ne").op("v128.bitselect").memory("v128.store");
+  });
+}
+
+/** Two values of 64 bits at a time, twice a round. */
+function decodeWideGroups(code: Code, index: number): void {
+  const [values, count, nullValue, base, slope, source] = [0, 1, 2, 3, 4, 5];
+  const bases = code.local("v128"), nulls = code.local("v128"), slopes = code.local("v128"), known = code.local("v128");
+  // The bases of two neighbours: base, and base + slope.
+  code.get(base).op("i64x2.splat").get(base).get(slope).op("i64.add").lane("i64x2.replace_lane", 1).set(bases);
+  code.get(slope).get(slope).op("i64.add").op("i64x2.splat").set(slopes);
+  code.get(nullValue).op("i64x2.splat").set(nulls);
+  eachGroup(code, count, index, 4, [[values, 8], [source, 4]], () => {
+    for (const half of [0, 1]) {
+      code.get(values).get(source).memory("v128.load64_splat", 8 * half).op("i64x2.extend_low_i32x4_u").tee(known);
+      code.get(bases).op("i64x2.add").get(nulls).get(known).splat64(0n).op("i64x2.ne").op("v128.bitselect");
+      code.memory("v128.store", 16 * half).get(bases).get(slopes).op("i64x2.add").set(bases);
+    }
+  });
+}
+
+/** Two values of 64 bits at a time, twice a round. */
+function decodeDecimalGroups(code: Code, index: number): void {
+  const [values, count, nullBits, base, power, source] = [0, 1, 2, 3, 4, 5];
+  const bases = code.local("v128"), nulls = code.local("v128"), powers = code.local("v128"), known = code.local("v128");
+  code.get(base).op("f64x2.splat").set(bases).get(power).op("f64x2.splat").set(powers);
+  code.get(nullBits).op("i64x2.splat").set(nulls);
+  eachGroup(code, count, index, 4, [[values, 8], [source, 4]], () => {
+    for (const half of [0, 1]) {
+      code.get(values).get(source).memory("v128.load64_splat", 8 * half).tee(known).op("f64x2.convert_low_i32x4_u");
+      code.get(bases).op("f64x2.add").get(powers).op("f64x2.div").get(nulls);
+      code.get(known).op("i64x2.extend_low_i32x4_u").splat64(0n).op("i64x2.ne").op("v128.bitselect");
+      code.memory("v128.store", 16 * half);
+    }
   });
 }
 
@@ -270,6 +329,7 @@ function codesOfDecimals(code: Code): void {
 function decodeDecimals(code: Code, width: number): void {
   const [values, count, nullBits, base, power, source] = [0, 1, 2, 3, 4, 5];
   const index = code.local("i32"), known = code.local("i32");
+  if (width === 8) decodeDecimalGroups(code, index);
   each(code, count, index, [[values, width], [source, 4]], () => {
     code.get(values);
     code.get(source).memory("i32.load").tee(known).op("f64.convert_i32_u").get(base).op("f64.add").get(power).op(
