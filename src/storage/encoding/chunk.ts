@@ -16,8 +16,8 @@
  * - *frame* (integers): value `i` is `base + slope * i + code`, codes as bits (`bits.ts`).
  * - *decimal* (floats): the value is `(base + code) / 10^places`, which gives back all its bits.
  *
- * Code 0 is NULL, so it costs nothing in a comparison with a range of codes or in a sum. The least other code is 1, the greatest is
- * `span`. Floats that are no decimals of this kind also have code 0; they follow the codes as exceptions: u16 positions, zeros up to a
+ * In a vector with NULLs or exceptions code 0 is NULL, so it costs nothing in a comparison with a range of codes or in a sum, and the
+ * least other code is 1. In other vectors without a slope it is 0 (before format 7: 1). The greatest is `span`. Floats that are no decimals of this kind also have code 0; they follow the codes as exceptions: u16 positions, zeros up to a
  * multiple of 8, and the values.
  *
  * @see Afroozeh, Kuffó and Boncz, "ALP: Adaptive Lossless floating-Point Compression", SIGMOD 2023, for decimals
@@ -219,7 +219,7 @@ export class ChunkCodec {
     const { min, max, nulls } = this.found();
     if (nulls === count) return { ...PLAIN, encoding: CONSTANT, base: nullBits, nulls };
     if (nulls === 0 && min === max) return { ...PLAIN, encoding: CONSTANT, base: min };
-    const base = min - 1n, span = Number(max - base);
+    const base = nulls === 0 ? min : min - 1n, span = Number(max - base);
     if (span > SPAN_MAX) return undefined;
     kernels.codes(width)(address, count, nullValue, Number(base), scratch + CODES);
     return { ...PLAIN, encoding: FRAME, base, span, codeBits: bitsOf(span), nulls };
@@ -240,9 +240,9 @@ export class ChunkCodec {
       if (spanBits(residuals.max - residuals.min) < spanBits(max - min)) ({ min, max } = residuals);
       else slope = 0n;
     }
-    const span = Number(max - min) + 1;
+    const reserved = nulls === 0 && slope === 0n ? 0 : 1, span = Number(max - min) + reserved;
     if (span > SPAN_MAX) return undefined;
-    const base = BigInt.asIntN(64, min - 1n);
+    const base = BigInt.asIntN(64, min - BigInt(reserved));
     kernels.codesWide(address, count, nullBits, base, slope, scratch + CODES);
     return { ...PLAIN, encoding: FRAME, base, slope, span, codeBits: bitsOf(span), nulls };
   }
@@ -273,7 +273,8 @@ export class ChunkCodec {
     const min = this.heap.f64[at + FOUND.min / 8], max = this.heap.f64[at + FOUND.max / 8];
     const { nulls, exceptions } = this.found();
     if (nulls === count) return { ...PLAIN, encoding: CONSTANT, base: nullBits, nulls };
-    const base = min > max ? 0 : min - 1, span = min > max ? 0 : max - base;
+    const reserved = nulls + exceptions === 0 ? 0 : 1;
+    const base = min > max ? 0 : min - reserved, span = min > max ? 0 : max - base;
     if (span > SPAN_MAX) return undefined;
     kernels.codesOfDecimals(scratch + INTEGERS_AT, count, base, scratch + CODES);
     return { ...PLAIN, encoding: DECIMAL, base: BigInt(base), places, exceptions, nulls, span, codeBits: bitsOf(span) };
@@ -388,16 +389,20 @@ export class ChunkCodec {
       kernels.unpack(codeBits)(bits, codes);
     } else u8.fill(0, codes, codes + 4 * count);
     const base = view.getBigInt64(header, true);
+    const exceptions = view.getUint16(header + 24, true), nulls = view.getUint16(header + 26, true);
+    // What code 0 is: NULL, or a value like others.
+    const isReserved = nulls + exceptions > 0;
     if (encoding === DECIMAL) {
       const power = POWERS[view.getUint8(header + 22)];
-      kernels.decodeDecimals(width)(address, count, nullBits, Number(base), power, codes);
-      this.readExceptions(bytes, view, offset + codesBytes, view.getUint16(header + 24, true), address, width);
+      const first = isReserved ? nullBits : floatBits(Number(base) / power, width);
+      kernels.decodeDecimals(width)(address, count, first, Number(base), power, codes);
+      this.readExceptions(bytes, view, offset + codesBytes, exceptions, address, width);
       return;
     }
     assert(encoding === FRAME, "the encoding of a vector is known");
-    const slope = view.getBigInt64(header + 8, true);
-    if (width === 8) kernels.decodeWide(address, count, nullBits, base, slope, codes);
-    else kernels.decode(width)(address, count, Number(BigInt.asIntN(32, nullBits)), Number(base), codes);
+    const slope = view.getBigInt64(header + 8, true), first = isReserved ? nullBits : base;
+    if (width === 8) kernels.decodeWide(address, count, first, base, slope, codes);
+    else kernels.decode(width)(address, count, Number(BigInt.asIntN(32, first)), Number(base), codes);
   }
 
   private readExceptions(
@@ -417,6 +422,18 @@ export class ChunkCodec {
 
 function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+const ONE_F64 = new Float64Array(1), ONE_F64_BITS = new BigInt64Array(ONE_F64.buffer);
+const ONE_F32 = new Float32Array(1), ONE_F32_BITS = new Uint32Array(ONE_F32.buffer);
+
+function floatBits(value: number, width: number): bigint {
+  if (width === 8) {
+    ONE_F64[0] = value;
+    return ONE_F64_BITS[0];
+  }
+  ONE_F32[0] = value;
+  return BigInt(ONE_F32_BITS[0]);
 }
 
 function nullBitsOf(words: readonly number[], width: number): bigint {

@@ -104,12 +104,16 @@ Deno.test("columns of trades take the expected number of bits a value", () => {
       ),
     ),
     constant: roundTrip("i32", bytesOf(new Int32Array(rows).fill(7))),
+    booleans: roundTrip("i8", Uint8Array.from({ length: rows }, (_, k) => k * 31 % 7 < 3 ? 1 : 0)),
+    gaps: roundTrip("i32", bytesOf(Int32Array.from({ length: rows }, (_, k) => k % 9 === 0 ? -(2 ** 31) : k % 2))),
   };
   const headers = 32 + 64 * 32 + 16;
   equal(sizes.prices, headers + rows * 17 / 8);
   equal(sizes.symbols, headers + rows * 7 / 8);
   equal(sizes.times, headers + rows * 10 / 8);
   equal(sizes.constant, headers);
+  equal(sizes.booleans, headers + rows / 8);
+  equal(sizes.gaps, headers + rows * 2 / 8);
 });
 
 Deno.test("values that do not become smaller are not encoded, nor are texts and wide values", () => {
