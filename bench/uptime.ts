@@ -1,5 +1,5 @@
 /**
- * A long time of service in little: cycles of connecting, ingesting, changing, querying and resting. Resident memory after each rest shows
+ * Simulates a long time of service: cycles of connecting, ingesting, changing, querying and resting. Resident memory after each rest shows
  * whether anything is left behind.
  *
  *     deno run -A --lock=dev.lock bench/uptime.ts [--cycles=20]
@@ -33,7 +33,7 @@ async function connectAndLeave(cycle: number, k: number): Promise<void> {
   await client.connect();
   await client.query({ name: "one", text: "insert into kept values ($1, $2, now())", values: [`p${k}`, cycle] });
   await client.query(`begin; set local statement_timeout = ${1_000 + k}; select count() from kept; rollback`);
-  // Some leave without a word.
+  // Some close the connection without a Terminate message.
   if (k % 4 === 0) (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
   else await client.end();
 }

@@ -59,7 +59,7 @@ Deno.test({
           await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text(),
           /\nservice_disk_full 1\n/,
         );
-        // Queries are answered all the time.
+        // Queries are answered throughout.
         const { dataset } = await server.exec("select count() from t");
         Deno.removeSync(filler);
         assert.deepEqual(await server.exec(insert), { dml: "OK" });

@@ -1,4 +1,4 @@
-/** Spooled results of the real server: their owner, their progress, and what they hold of storage. */
+/** Spooled results of the real server: their owner, their progress, and the storage that they keep in use. */
 import assert from "node:assert/strict";
 import { basic, type Credentials, startProtected } from "./access/server.ts";
 

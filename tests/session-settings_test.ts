@@ -1,4 +1,4 @@
-/** What a client sets holds for its session, and SHOW, current_setting() and pg_settings tell it. */
+/** A client's settings apply to its session; SHOW, current_setting() and pg_settings show them. */
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startServer, type TestServer } from "./server.ts";
@@ -154,7 +154,7 @@ Deno.test("pg_stat_activity lists connections", async () => {
   assert.equal((await watched()).state, "idle in transaction (aborted)");
   await client.query("rollback");
   assert.deepEqual([(await watched()).state, (await watched()).xact_start], ["idle", null]);
-  // Itself is active while it asks.
+  // The asking session itself is active.
   assert.equal(await value(watcher, "select state from pg_stat_activity where pid = pg_backend_pid()"), "active");
   await client.end();
   assert.equal(await watched(), undefined);

@@ -1,4 +1,4 @@
-/** Statements about the session over both wires: they are recognised like all others, whatever stands between their words. */
+/** Statements about the session over both wires: they are recognised like all others, also with comments between their words. */
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startServer, type TestServer } from "./server.ts";

@@ -114,7 +114,7 @@ const ROWS: Record<string, Row[]> = {
   showPartitions: [{ sql: "show partitions from t", needs: "SELECT", on: "t" }],
   showCreateTable: [{ sql: "show create table t", needs: "SELECT", on: "t" }],
   showCreateDatabase: [
-    // It tells of what one may know of.
+    // It lists only what the user may see.
     { sql: "show create database" },
     { sql: "show create database include (groups)", needs: "LIST USERS" },
     { sql: "show create database include (permissions)", needs: "USER DETAILS", besides: ["LIST USERS"] },
@@ -268,7 +268,7 @@ const grantOf = ({ needs, on, withOption }: Row, to: string, table = on) => {
 const revokeOf = ({ needs, on }: Row, from: string, table = on) =>
   `revoke ${table === undefined ? needs : `${needs} on ${table}`} from ${from}`;
 
-/** Ways of having the permission: what the administrator does, what undoes it, and what comes of it. */
+/** Ways of having the permission: what the administrator does, what undoes it, and the expected result. */
 function statesOf(row: Row): { title: string; by: string[]; undo: string[]; expected: Outcome }[] {
   if (row.needs === undefined) return [{ title: "without any permission", by: [], undo: [], expected: "allowed" }];
   const granted = { by: [grantOf(row, "alice")], undo: [revokeOf(row, "alice")] };

@@ -1,4 +1,4 @@
-/** Secrets are told nowhere; changes are told in the audit; a lost password of the administrator is reset. */
+/** Secrets are never shown; the audit records changes; a lost password of the administrator is reset. */
 import assert from "node:assert/strict";
 import { DEVELOPMENT_FLAGS } from "../../scripts/flags.ts";
 import { fromFileUrl } from "../paths.ts";

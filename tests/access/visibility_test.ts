@@ -1,4 +1,4 @@
-/** Tables and columns that a user may not read: what statements, lists, plans and errors tell, in short and in long statements. */
+/** Tables and columns that a user may not read: what statements, lists, plans and errors reveal, in short and in long statements. */
 import assert from "node:assert/strict";
 import { startProtected } from "./server.ts";
 

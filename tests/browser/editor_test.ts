@@ -1,4 +1,4 @@
-/** The editor of the console: what its users do. */
+/** The editor of the console, as users use it. */
 import assert from "node:assert/strict";
 import { run, test, textsOf, type } from "./visit.ts";
 

@@ -2,7 +2,7 @@
 import { residentBytes } from "../memory.ts";
 import { startServer, type TestServer } from "../server.ts";
 
-/** Bounds that hold whatever the server is asked. */
+/** Bounds for any statement. */
 export const BOUNDS = { timeoutMs: 1_000, answerMs: 2_000, healthMs: 20, extraBytes: 200 << 20 };
 /** CI machines are shared, so tests allow this multiple of each bound and report the measured values. */
 export const SLACK = 5;
@@ -41,7 +41,7 @@ export interface HealthAnswer {
 /** Number of worst statements to report by time, memory and health. */
 const WORST = Number(Deno.env.get("SUNDIAL_WORST") ?? 0);
 
-/** So many of the commonest errors are told. */
+/** Number of the most frequent errors to report. */
 const ERRORS = Number(Deno.env.get("SUNDIAL_ERRORS") ?? 0);
 
 /** What a run of statements showed. */

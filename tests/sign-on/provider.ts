@@ -33,7 +33,7 @@ export interface TestProvider {
   accessToken(subject: string): Promise<string>;
   /** An ID token of the present key. `claims`: in place of the right ones. */
   idToken(subject: string, claims?: jose.JWTPayload, headers?: { alg?: string }): Promise<string>;
-  /** New keys; tokens of the old ones are not right any more. */
+  /** Makes new keys; tokens of the old ones are no longer valid. */
   rotateKeys(): Promise<void>;
   /** Ends the server; connections are refused. */
   stop(): Promise<void>;

@@ -1,4 +1,4 @@
-/** Values of rows, one at a time: for constants, the edges and tests; and which rows have one. */
+/** Reads and writes values one row at a time, for constants, boundaries and tests, and marks the rows that are not null. */
 import { assert } from "../../errors.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import { fillNull, isNullAt, layoutOf, putValue, typeOf, type Value, valueIn } from "../../types/mod.ts";
