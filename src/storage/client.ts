@@ -211,11 +211,14 @@ const OWN_BUFFER_BYTES_MIN = 65_536;
  */
 export function pack(value: unknown, transfer: Set<ArrayBuffer>): Packed {
   const parts: Uint8Array[] = [];
+  /** Buffers that are transferred with the batches in them. */
+  const owned = new Set<ArrayBufferLike>();
   let size = 0;
   const packView = (bytes: ArrayBufferView): PackedView => {
     const { buffer, byteOffset, byteLength } = bytes;
     const view = bytes instanceof Int32Array ? "i32" : bytes instanceof BigInt64Array ? "i64" : "u8";
     const length = byteLength / VIEWS[view].BYTES_PER_ELEMENT;
+    if (owned.has(buffer)) return { view, buffer: buffer as ArrayBuffer, at: byteOffset, length };
     const isWhole = buffer instanceof ArrayBuffer && byteLength === buffer.byteLength && !transfer.has(buffer);
     if (isWhole && byteLength >= OWN_BUFFER_BYTES_MIN) {
       transfer.add(buffer);
@@ -230,8 +233,13 @@ export function pack(value: unknown, transfer: Set<ArrayBuffer>): Packed {
     if (item === null || typeof item !== "object") return item;
     if (ArrayBuffer.isView(item)) return packView(item);
     if (Array.isArray(item)) return item.map(walk);
+    const { buffer } = item as Partial<AppendBatch>;
+    if (buffer instanceof ArrayBuffer && buffer.byteLength >= OWN_BUFFER_BYTES_MIN) {
+      transfer.add(buffer);
+      owned.add(buffer);
+    }
     const copy: Record<string, unknown> = {};
-    for (const key of Object.keys(item)) copy[key] = walk((item as Record<string, unknown>)[key]);
+    for (const key of Object.keys(item)) if (key !== "buffer") copy[key] = walk((item as Record<string, unknown>)[key]);
     return copy;
   };
   const packed = walk(value);

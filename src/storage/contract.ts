@@ -203,6 +203,8 @@ export interface ColumnStorage {
 export interface AppendBatch {
   rowCount: number;
   columns: AppendColumn[];
+  /** The buffer of all columns, if it holds nothing else. It is transferred with the batch. */
+  buffer?: ArrayBuffer;
 }
 
 export interface AppendColumn {

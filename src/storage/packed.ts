@@ -56,5 +56,7 @@ export function unpackAppendBatch(bytes: Uint8Array, columnIds: readonly number[
       symbols: symbols && new Int32Array(symbols.buffer, symbols.byteOffset, symbols.byteLength / 4),
     });
   }
-  return { rowCount, columns };
+  const { buffer } = bytes;
+  const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;
+  return isWhole ? { rowCount, columns, buffer } : { rowCount, columns };
 }
