@@ -336,10 +336,27 @@ export interface ImportOptions {
   maxUncommittedRows: number;
   /** Types and formats of columns that are given instead of detected. `type`: type tag. */
   schema: readonly { name: string; type: string; pattern?: string; index?: boolean }[];
+  /** Names of columns of the file, or their indices, that are left out. */
+  omit: readonly string[];
+  /** Maximum number of faults that `onFaults` gets. */
+  faultsMax: number;
+  /** Called in the order of the lines. The import goes on when it resolves. */
+  onFaults?(faults: readonly ImportFault[]): Promise<void>;
   /** Number of lines from which the file's format is detected. */
   linesMax: number;
   /** Maximum size of a line in bytes. */
   lineSizeMax: number;
+}
+
+/** A line that was left out, or a value that did not fit its column. */
+export interface ImportFault {
+  /** From 1, which is the header if there is one. */
+  line: number;
+  /** Name of the column. Undefined if the line as a whole is at fault. */
+  column?: string;
+  /** The start of the value, or of the line. Undefined if there is no value. */
+  value?: string;
+  reason: string;
 }
 
 export interface ImportColumn {

@@ -14,6 +14,9 @@ interface Report {
   timestamp?: string;
   warnings?: string[];
   columns: { name: string; type: string; size: number; errors: number }[];
+  faults?: { line: number; column?: string; value?: string; reason: string }[];
+  faultCount?: number;
+  faultsResult?: string;
 }
 
 interface Sent {
@@ -116,6 +119,38 @@ Deno.test("/imp", async (t) => {
       [1, "2024-02-03T00:00:00.000000Z", "a", "u33", "1.25"],
       [2, "2024-02-04T00:00:00.000000Z", "b", null, "2.00"],
     ]);
+  });
+
+  await t.step("reports the lines that did not fit, if it is asked, and keeps all of them for a while", async () => {
+    const lines = Array.from({ length: 300 }, (_, k) => `${k},${k % 3 === 0 ? `bad ${k}` : k}`);
+    const csv = `a,b\n${lines.join("\n")}\n1,2,3\n`;
+    const form = { name: "t9", forceHeader: "true", delimiter: ",", faults: "2" };
+    const schema = [{ name: "b", type: "INT" }];
+    assert.equal((await imp(server, { ...form, faults: "" }, csv, { schema })).faults, undefined);
+    const report = await imp(server, form, csv, { schema });
+    assert.equal(report.status, "OK");
+    const first = { line: 2, column: "b", value: "bad 0", reason: "expected INT" };
+    assert.deepEqual(report.faults, [first, { ...first, line: 5, value: "bad 3" }]);
+    assert.equal(report.faultCount, 101);
+    const all = await fetch(`${server.http}/api/v1/sql/results?id=${report.faultsResult}&first=0`);
+    const { columns, dataset } = await all.json();
+    assert.deepEqual(columns.map(({ name }: { name: string }) => name), ["line", "column", "value", "reason"]);
+    assert.deepEqual([dataset.length, dataset[0]], [101, ["2", "b", "bad 0", "expected INT"]]);
+    assert.deepEqual(dataset.at(-1), ["302", null, "1,2,3", "found 3 values, expected 2"]);
+    const few = await imp(server, { ...form, faults: "1000" }, csv, { schema });
+    assert.deepEqual([few.faults?.length, few.faultCount, few.faultsResult], [101, 101, undefined]);
+  });
+
+  await t.step("leaves out columns by name and by number", async () => {
+    const csv = "a,b,c,b\n1,x,2,z\n3,y,4,z\n";
+    const refused = await imp(server, { name: "t10", forceHeader: "true" }, csv);
+    assert.match(refused.status, /two columns called b/);
+    await imp(server, { name: "t10", forceHeader: "true", omit: "c, 3" }, csv);
+    assert.deepEqual(await rowsOf(server, "select * from t10"), [[1, "x"], [3, "y"]]);
+    await imp(server, { name: "t10", omit: "0" }, "9,5,v\n9,6,w\n");
+    assert.deepEqual(await rowsOf(server, "select * from t10"), [[1, "x"], [3, "y"], [5, "v"], [6, "w"]]);
+    assert.match((await imp(server, { name: "t10", omit: "d" }, csv)).status, /no column d/);
+    assert.match((await imp(server, { name: "t10", omit: "a,b,c" }, csv)).status, /no column of the file is left/);
   });
 
   await t.step("names the table as the file", async () => {

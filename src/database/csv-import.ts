@@ -2,12 +2,12 @@
  * Imports CSV files: they are analysed and parsed piece by piece in query workers, then added to a table or loaded as a
  * new one.
  */
-import type { ImportColumn, ImportOptions, ImportReport } from "../api.ts";
+import type { ImportColumn, ImportFault, ImportOptions, ImportReport } from "../api.ts";
 import { LineError } from "../errors.ts";
 import type { Permission } from "../requirement.ts";
 import type { TableSchema } from "../storage/mod.ts";
 import { typeOf } from "../types/mod.ts";
-import type { Analysis, CsvTarget, ParsedCsv, ParseOptions } from "../wire/csv/mod.ts";
+import type { Analysis, CsvTarget, FoundColumn, ParsedCsv, ParseOptions } from "../wire/csv/mod.ts";
 import { LinePieces } from "../wire/line/mod.ts";
 import type { Actor } from "./access/control.ts";
 import type { Core } from "./core.ts";
@@ -38,30 +38,38 @@ export class CsvImport {
     let piece = await nextPiece(1);
     if (piece === undefined) throw refusal("the file is empty");
     const found = this.core.catalogue.table(this.options.table)?.schema;
-    const { analysis, body: whole } = await this.analyse(piece.bytes, piece.isContinued, found);
-    if (typeof analysis === "string") throw refusal(analysis);
+    const { analysis: detected, body: whole } = await this.analyse(piece.bytes, piece.isContinued, found);
+    if (typeof detected === "string") throw refusal(detected);
+    const analysis = withoutOmitted(detected, this.options.omit);
     let bytes = whole;
     const plan = this.planOf(analysis, found);
     for (const { permission, table } of plan.requires) this.core.access?.require(this.by.identity, permission, table);
     const { sink, targets } = plan;
     const report = { rowsImported: 0, rowsRejected: 0, errors: targets.map(() => 0) };
-    const parse: Omit<ParseOptions, "firstLine" | "isLast"> = {
+    const { atomicity, onFaults } = this.options;
+    let faultsLeft = atomicity === "abort" ? 1 : onFaults === undefined ? 0 : this.options.faultsMax;
+    const parse: Omit<ParseOptions, "firstLine" | "isLast" | "faultsMax"> = {
       delimiter: analysis.delimiter,
-      fieldCount: analysis.columns.length,
+      fieldCount: detected.columns.length,
       targets,
-      atomicity: this.options.atomicity,
+      atomicity,
     };
     try {
       // Parsing may stop before the end of a piece. The rest is part of the next one.
       let from = analysis.headBytes, firstLine = 1 + analysis.headLines;
       while (piece !== undefined) {
         if (signal?.aborted) throw refusal("the client has disconnected");
-        const parsed: ParsedPiece = await this.parse(bytes, from, { ...parse, firstLine, isLast: !piece.isContinued });
-        if (parsed.fault !== undefined) {
-          throw refusal(
-            `line ${parsed.fault.line}: ${parsed.fault.message}; no row is imported, because atomicity=abort`,
-          );
+        const isLast = !piece.isContinued;
+        const parsed: ParsedPiece = await this.parse(bytes, from, {
+          ...{ ...parse, firstLine, isLast },
+          faultsMax: faultsLeft,
+        });
+        const { faults } = parsed;
+        if (atomicity === "abort" && faults.length > 0) {
+          throw refusal(`${faultText(faults[0])}; no row is imported, because atomicity=abort`);
         }
+        faultsLeft -= faults.length;
+        if (faults.length > 0) await onFaults?.(faults);
         report.rowsImported += parsed.rowCount;
         report.rowsRejected += parsed.rejected;
         parsed.errors.forEach((count, index) => report.errors[index] += count);
@@ -105,7 +113,7 @@ export class CsvImport {
   }
 
   /** Chooses the target of the rows, and what the report says about the table. */
-  private planOf(analysis: Analysis, found: TableSchema | undefined): {
+  private planOf(analysis: ImportedColumns, found: TableSchema | undefined): {
     sink: ImportSink;
     targets: CsvTarget[];
     requires: { permission: Permission; table?: TableSchema }[];
@@ -125,13 +133,13 @@ export class CsvImport {
       throw refusal(`table ${options.table} does not exist, and create=false`);
     }
     const table = newTableOf(analysis, options);
-    const targets = table.columns.map(({ name, type }, field): CsvTarget => ({
-      columnId: field,
+    const targets = table.columns.map(({ name, type }, columnId): CsvTarget => ({
+      columnId,
       name,
       type,
-      field,
+      field: analysis.columns[columnId].field,
       pattern: this.patternOf(name),
-      isDesignated: field === table.timestamp,
+      isDesignated: columnId === table.timestamp,
     }));
     const requires: { permission: Permission; table?: TableSchema }[] = [{ permission: "CREATE TABLE" }];
     if (found !== undefined) requires.push({ permission: "DROP TABLE", table: found });
@@ -146,14 +154,14 @@ export class CsvImport {
   }
 
   /** The columns of an existing table: by the header's names, or by their order without a header. */
-  private targetsOf({ columns, hasHeader }: Analysis, schema: TableSchema): CsvTarget[] {
+  private targetsOf({ columns, hasHeader }: ImportedColumns, schema: TableSchema): CsvTarget[] {
     if (columns.length > schema.columns.length) {
       throw refusal(`the file has ${columns.length} columns, but table ${schema.name} has ${schema.columns.length}`);
     }
     const names = schema.columns.map(({ name }) => name.toLowerCase());
     const fieldOf = new Map<number, number>();
-    columns.forEach(({ title, name }, field) => {
-      const byTitle = hasHeader ? names.indexOf(title.toLowerCase()) : field;
+    columns.forEach(({ title, name, field }, position) => {
+      const byTitle = hasHeader ? names.indexOf(title.toLowerCase()) : position;
       const column = byTitle >= 0 ? byTitle : names.indexOf(name.toLowerCase());
       if (column < 0) {
         throw refusal(`the file's header has a column ${title}, which table ${schema.name} does not have`);
@@ -193,4 +201,25 @@ async function notTooLong<T>(read: () => T | Promise<T>, sizeMax: number): Promi
     if (!(error instanceof LineError)) throw error;
     throw refusal(`line ${error.line}: it is longer than ${sizeMax} bytes (http.text.roll.buffer.limit)`);
   }
+}
+
+/** The columns of a file that are imported, with their indices in the file. */
+type ImportedColumns = Omit<Analysis, "columns"> & { columns: (FoundColumn & { field: number })[] };
+
+/** @throws {SqlError} if the file does not have an omitted column, or no column is left. */
+function withoutOmitted(analysis: Analysis, omit: readonly string[]): ImportedColumns {
+  const all = analysis.columns.map((column, field) => ({ ...column, field }));
+  const isNamed = ({ title, name, field }: typeof all[number], text: string) =>
+    [title, name].some((one) => one.toLowerCase() === text.toLowerCase()) || text === String(field);
+  for (const text of omit) {
+    if (!all.some((column) => isNamed(column, text))) throw refusal(`omit: the file has no column ${text}`);
+  }
+  const columns = all.filter((column) => !omit.some((text) => isNamed(column, text)));
+  if (columns.length === 0) throw refusal("omit: no column of the file is left");
+  return { ...analysis, columns };
+}
+
+function faultText({ line, column, value, reason }: ImportFault): string {
+  if (column === undefined) return `line ${line}: ${reason}`;
+  return `line ${line}: column ${column}: found ${value === undefined ? "nothing" : `'${value}'`}, ${reason}`;
 }

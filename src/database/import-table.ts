@@ -5,7 +5,7 @@ import type { Analysis } from "../wire/csv/mod.ts";
 import { refusal } from "./import-sinks.ts";
 
 /** @throws {SqlError} if the file's columns and the options do not fit. */
-export function newTableOf({ columns }: Analysis, options: ImportOptions): NewTable {
+export function newTableOf({ columns }: Pick<Analysis, "columns">, options: ImportOptions): NewTable {
   const { table: name, timestamp, partitionBy = "NONE", schema } = options;
   if (partitionBy !== "NONE" && timestamp === undefined) {
     throw refusal(`partitionBy=${partitionBy} needs a designated timestamp: set the parameter timestamp`);

@@ -22,6 +22,7 @@ function parse(text: string, types: (string | CsvTarget)[], more: Partial<ParseO
     firstLine: 1,
     isLast: true,
     atomicity: "skipCol",
+    faultsMax: 0,
   } as const;
   return parseCsv(encode(text), { ...form, targets, ...more });
 }
@@ -70,8 +71,23 @@ Deno.test("parseCsv() treats a value that does not fit according to atomicity", 
   const row = parse(text, ["INT", "INT"], { atomicity: "skipRow" });
   assert.deepEqual([intsOf(row, 0), intsOf(row, 1), row.rowCount], [[1, 7], [2, 8], 2]);
   assert.deepEqual([row.errors, row.rejected], [[1, 1], 2]);
-  const none = parse(text, ["INT", "INT"], { atomicity: "abort", firstLine: 10 });
-  assert.deepEqual(none.fault, { line: 11, message: "column c0: found 'x', expected INT" });
+  const none = parse(text, ["INT", "INT"], { atomicity: "abort", firstLine: 10, faultsMax: 1 });
+  assert.deepEqual(none.faults, [{ line: 11, column: "c0", value: "x", reason: "expected INT" }]);
+});
+
+Deno.test("parseCsv() lists values and lines that do not fit in the order of the lines, with their line, value and reason", () => {
+  const types = [target("TIMESTAMP", 0, { isDesignated: true }), target("INT", 1)];
+  const text = '2024-01-01,x\n\n"2024-01-01\n",1\n2024-01-01,1,2\r\n,y\n2024-01-01,2\n';
+  const faults = [
+    { line: 1, column: "c1", value: "x", reason: "expected INT" },
+    { line: 3, column: "c0", value: "2024-01-01\n", reason: "expected TIMESTAMP from 1970 on" },
+    { line: 5, value: "2024-01-01,1,2\r", reason: "found 3 values, expected 2" },
+    { line: 6, column: "c1", value: "y", reason: "expected INT" },
+    { line: 6, column: "c0", value: undefined, reason: "expected TIMESTAMP from 1970 on" },
+  ];
+  for (const faultsMax of [0, 2, 10]) {
+    assert.deepEqual(parse(text, types, { faultsMax }).faults, faults.slice(0, faultsMax));
+  }
 });
 
 Deno.test("parseCsv() skips rows without a valid designated timestamp", () => {
@@ -118,19 +134,21 @@ Deno.test("parseCsv() refuses texts that are not UTF-8, and characters of more t
     firstLine: 1,
     isLast: true,
     atomicity: "skipCol",
+    faultsMax: 0,
     targets,
   });
   assert.deepEqual([textsOf(parsed, 0), parsed.errors], [[null, "b"], [1, 1]]);
 });
 
-const badLines: [text: string, line: number, message: string][] = [
+const badLines: [text: string, line: number, reason: string][] = [
   ['1,2\n"3"x,4\n5,6\n', 2, "found text after a quoted value, expected a delimiter or a line end"],
   ['1,2\n3,"4\n5,6\n', 2, "a quoted value is not closed"],
   ["1,2\n3,4,5\n", 2, "found 3 values, expected 2"],
 ];
-for (const [text, line, message] of badLines) {
+for (const [text, line, reason] of badLines) {
   Deno.test(`parseCsv() reports the line of the error in ${JSON.stringify(text)}`, () => {
-    assert.deepEqual(parse(text, ["INT", "INT"], { atomicity: "abort" }).fault, { line, message });
+    const { faults: [fault] } = parse(text, ["INT", "INT"], { faultsMax: 1 });
+    assert.deepEqual([fault.line, fault.reason], [line, reason]);
     assert.equal(parse(text, ["INT", "INT"]).rejected, 1);
   });
 }
@@ -180,9 +198,10 @@ Deno.test("a file is read as it was written, however its bytes are split", () =>
             firstLine: line,
             isLast: !piece.isContinued,
             atomicity: "abort",
+            faultsMax: 1,
             targets,
           });
-          assert.equal(parsed.fault, undefined);
+          assert.deepEqual(parsed.faults, []);
           const [a, b] = [textsOf(parsed, 0), textsOf(parsed, 1)];
           for (let row = 0; row < parsed.rowCount; row++) found.push([a[row], b[row]]);
           line = parsed.nextLine;
@@ -209,6 +228,7 @@ Deno.test("parseCsv() accepts any bytes", () =>
           firstLine: 1,
           isLast,
           atomicity: "skipRow",
+          faultsMax: 0,
           targets,
         });
         assert.ok(parsed.doneBytes <= bytes.length && (!isLast || parsed.doneBytes === bytes.length));

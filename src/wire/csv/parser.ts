@@ -1,6 +1,6 @@
 /** Converts a piece of a file to rows of a table. */
 import { type Column, convert } from "./values.ts";
-import { FIELD, type Records, splitRecords, textOf } from "./records.ts";
+import { bytesText, FIELD, type Records, splitRecords, textOf } from "./records.ts";
 
 /** Handling of a value that does not fit: it becomes null, its row is skipped, or nothing is imported. */
 export type Atomicity = "skipCol" | "skipRow" | "abort";
@@ -28,11 +28,18 @@ export interface ParseOptions {
   firstLine: number;
   /** True if the piece is the end of the file. */
   isLast: boolean;
+  /** Maximum number of faults to return. */
+  faultsMax: number;
 }
 
+/** A line that was skipped, or a value that became NULL or made its row be skipped. */
 export interface CsvFault {
   line: number;
-  message: string;
+  /** Name of the column. Undefined if the line as a whole is at fault. */
+  column?: string;
+  /** The start of the value, or of the line. Undefined if there is no value. */
+  value?: string;
+  reason: string;
 }
 
 export interface ParsedCsv {
@@ -42,27 +49,31 @@ export interface ParsedCsv {
   rejected: number;
   /** For each target, the number of values that did not fit. */
   errors: number[];
-  /** With `abort`: the first value or line that does not fit. */
-  fault?: CsvFault;
+  /** The first values and lines that do not fit, by line. */
+  faults: CsvFault[];
   doneBytes: number;
   nextLine: number;
 }
 
 export function parseCsv(bytes: Uint8Array, options: ParseOptions): ParsedCsv {
-  const { targets, atomicity } = options;
+  const { targets, atomicity, faultsMax } = options;
   const records = splitRecords(bytes, options);
   const errors = targets.map(() => 0);
   /** 1 for rows to skip. */
   let dropped: Uint8Array | undefined;
-  let fault: CsvFault | undefined = records.bad[0] && { line: records.bad[0].line, message: records.bad[0].problem };
+  const faults = records.bad.slice(0, faultsMax).map(({ line, from, to, problem }): CsvFault => ({
+    line,
+    value: excerpt(bytesText(bytes, from, to)),
+    reason: problem,
+  }));
   const refuse = (target: number, row: number) => {
     errors[target]++;
     const { isDesignated, field, name, type } = targets[target];
     if (isDesignated || atomicity === "skipRow") (dropped ??= new Uint8Array(records.count))[row] = 1;
-    const line = records.lines[row];
-    if (atomicity !== "abort" || fault !== undefined && fault.line <= line) return;
-    const found = excerpt(field < 0 ? undefined : textOf(bytes, records, row, field));
-    fault = { line, message: `column ${name}: found ${found}, expected ${type}` };
+    if (errors[target] > faultsMax) return;
+    const text = field < 0 ? undefined : textOf(bytes, records, row, field);
+    const reason = `expected ${type}${isDesignated ? " from 1970 on" : ""}`;
+    faults.push({ line: records.lines[row], column: name, value: text && excerpt(text), reason });
   };
   const convertAll = (from: Records, bad: (target: number, row: number) => void) =>
     targets.map(({ columnId, type, field, pattern }, index) => ({
@@ -86,8 +97,9 @@ export function parseCsv(bytes: Uint8Array, options: ParseOptions): ParsedCsv {
     rowCount = kept.count;
     columns = convertAll(kept, () => {});
   }
-  if (atomicity !== "abort") fault = undefined;
-  return { rowCount, columns, rejected, errors, fault, doneBytes: records.doneBytes, nextLine: records.nextLine };
+  faults.sort((a, b) => a.line - b.line);
+  const { doneBytes, nextLine } = records;
+  return { rowCount, columns, rejected, errors, faults: faults.slice(0, faultsMax), doneBytes, nextLine };
 }
 
 /** Records of one field without a value. */
@@ -114,12 +126,9 @@ function without(records: Records, dropped: Uint8Array): Records {
   return { ...records, count, starts, ends, kinds };
 }
 
-const EXCERPT_MAX = 40;
+const EXCERPT_MAX = 100;
 
-function excerpt(text: string | undefined): string {
-  if (text === undefined) return "nothing";
-  return text.length <= EXCERPT_MAX ? `'${text}'` : `'${text.slice(0, EXCERPT_MAX)}…'`;
-}
+const excerpt = (text: string): string => text.length <= EXCERPT_MAX ? text : `${text.slice(0, EXCERPT_MAX)}…`;
 
 /** Calls back for each timestamp that cannot be designated: NULL, and times before 1970. */
 function forEachUnfit(values: Uint8Array, take: (row: number) => void): void {

@@ -22,6 +22,9 @@ export const FIELD = {
 /** A record that cannot be split into the expected fields. */
 export interface BadRecord {
   line: number;
+  /** Its bytes, without the line end. */
+  from: number;
+  to: number;
   problem: string;
 }
 
@@ -78,7 +81,7 @@ export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records 
       [starts, ends] = [grown(starts, capacity * fieldCount), grown(ends, capacity * fieldCount)];
       [kinds, lines] = [grownBytes(kinds, capacity * fieldCount), grown(lines, capacity)];
     }
-    const base = count * fieldCount;
+    const base = count * fieldCount, recordStart = at;
     lines[count] = line;
     let field = 0, problem: string | undefined, isBlank = false, isComplete = false;
     for (;;) {
@@ -134,7 +137,7 @@ export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records 
     if (isBlank && field === 1) continue;
     if (field > fieldCount) problem ??= `found ${field} values, expected ${fieldCount}`;
     if (problem !== undefined) {
-      bad.push({ line: lines[count], problem });
+      bad.push({ line: lines[count], from: recordStart, to: bytes[at - 1] === LF ? at - 1 : at, problem });
       continue;
     }
     for (; field < fieldCount; field++) {
@@ -160,12 +163,15 @@ function grownBytes(values: Uint8Array<ArrayBuffer>, length: number): Uint8Array
 
 const utf8 = new TextDecoder();
 
+export const bytesText = (bytes: Uint8Array, from: number, to: number): string =>
+  utf8.decode(bytes.subarray(from, to));
+
 /** The text of a field; undefined if it has no value. */
 export function textOf(bytes: Uint8Array, records: Records, record: number, field: number): string | undefined {
   const at = record * records.fieldCount + field;
   const kind = records.kinds[at];
   if (kind === FIELD.missing) return undefined;
-  const text = utf8.decode(bytes.subarray(records.starts[at], records.ends[at]));
+  const text = bytesText(bytes, records.starts[at], records.ends[at]);
   if (kind === FIELD.plain && text === "") return undefined;
   return kind === FIELD.escaped ? text.replaceAll('""', '"') : text;
 }

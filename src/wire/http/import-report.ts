@@ -1,8 +1,16 @@
 /** The report of an import, as JSON and as text. */
-import type { ImportReport } from "../../api.ts";
+import type { ImportFault, ImportReport } from "../../api.ts";
 import { typeOf } from "../../types/mod.ts";
 
-export function jsonReport(table: string, report: ImportReport): string {
+/** What a report says about lines and values that did not fit, if the client has asked for it. */
+export interface ReportedFaults {
+  first: readonly ImportFault[];
+  count: number;
+  /** The spooled result with all of them. */
+  result?: string;
+}
+
+export function jsonReport(table: string, report: ImportReport, faults?: ReportedFaults): string {
   const { rowsRejected, rowsImported, hasHeader, partitionBy, timestamp, warnings, columns } = report;
   return JSON.stringify({
     status: "OK",
@@ -19,13 +27,16 @@ export function jsonReport(table: string, report: ImportReport): string {
       size: sizeBytes,
       errors,
     })),
+    faults: faults?.first,
+    faultCount: faults?.count,
+    faultsResult: faults?.result,
   });
 }
 
 const RULE = `+${"-".repeat(113)}+\r\n`;
 const WIDTHS = [15, 50, 15, 7, 12];
 
-export function textReport(table: string, report: ImportReport): string {
+export function textReport(table: string, report: ImportReport, faults?: ReportedFaults): string {
   const { rowsRejected, rowsImported, partitionBy, timestamp, warnings, columns } = report;
   return [
     RULE,
@@ -39,7 +50,18 @@ export function textReport(table: string, report: ImportReport): string {
     ...columns.map(({ name, type, errors }, index) => row([String(index), name, typeOf(type).name, String(errors)])),
     RULE,
     ...warnings.map((warning) => `warning: ${warning}\r\n`),
+    ...faultLines(faults),
   ].join("");
+}
+
+function faultLines(faults: ReportedFaults | undefined): string[] {
+  if (faults === undefined) return [];
+  const { first, count } = faults;
+  const lines = first.map(({ line, column, value, reason }) => {
+    const found = value === undefined ? "nothing" : JSON.stringify(value);
+    return `line ${line}${column === undefined ? "" : `, ${column}`}: found ${found}, ${reason}\r\n`;
+  });
+  return count > first.length ? [...lines, `and ${count - first.length} more\r\n`] : lines;
 }
 
 /** In a row of four cells, the third cell has the width of two. */

@@ -6,6 +6,7 @@ import { shownText } from "../../../log/mod.ts";
 import { ConnectionLostError, type Reply, RequestError, textReply } from "../../http1/mod.ts";
 import { tableNameFault } from "../../line/names.ts";
 import type { Call, Route } from "../contract.ts";
+import { FAULTS_MAX, ImportFaults } from "../import-faults.ts";
 import { jsonReport, textReport } from "../import-report.ts";
 import { readSchema } from "../import-schema.ts";
 import { boundaryOf, MultipartError, type Part, partsOf } from "../multipart.ts";
@@ -54,6 +55,8 @@ const SCHEMA_SIZE_MAX = 1 << 20;
 const UNITS = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"] as const;
 const ATOMICITIES = { skipcol: "skipCol", skiprow: "skipRow", abort: "abort" } as const;
 const UNCOMMITTED_ROWS = 500_000;
+/** Faults in a report. All of them are in a result. */
+const SHOWN_FAULTS_MAX = 10_000;
 
 /** An invalid request. */
 class Refusal extends Error {}
@@ -65,15 +68,19 @@ async function importFile(call: Call): Promise<Reply> {
   const boundary = boundaryOf(request.headers.get("content-type"));
   if (boundary === undefined) return textReply(400, "Non-multipart POST not supported");
   const received = new ReceivedBody(request, Infinity);
+  let faults: ImportFaults | undefined;
   try {
     if (isReadOnly(call.options.config)) throw new Refusal("the server is read-only");
-    const { table, report } = await importParts(call, received, boundary);
+    faults = faultsOf(call);
+    const { table, report } = await importParts(call, received, boundary, faults);
     metrics?.wires.imp.rowsIn.inc(report.rowsImported);
     const isJson = call.parameters.get("fmt") === "json";
+    const told = faults && { first: faults.first, count: faults.count, result: await faults.end() };
     return isJson
-      ? documentReply(jsonReport(table, report), "application/json; charset=utf-8")
-      : documentReply(textReport(table, report), "text/plain; charset=utf-8");
+      ? documentReply(jsonReport(table, report, told), "application/json; charset=utf-8")
+      : documentReply(textReport(table, report, told), "text/plain; charset=utf-8");
   } catch (error) {
+    await faults?.drop();
     if (error instanceof RequestError || error instanceof ConnectionLostError) throw error;
     // A client that is still sending would not see the reply.
     await received.drain();
@@ -87,6 +94,7 @@ async function importParts(
   call: Call,
   body: AsyncIterable<Uint8Array>,
   boundary: string,
+  faults: ImportFaults | undefined,
 ): Promise<{ table: string; report: ImportReport }> {
   const { database, identity, options: { config } } = call;
   const { headerSizeMax, linesMax, lineSizeMax } = config.of(settings);
@@ -96,7 +104,11 @@ async function importParts(
     if (result !== undefined) continue; // data after the file is read and dropped
     if (part.name === "schema") schema = schemaOf(await textOf(part));
     if (part.name !== "data") continue;
-    const options = optionsOf(call.parameters, part, { schema, linesMax, lineSizeMax });
+    const options = optionsOf(call.parameters, part, {
+      ...{ schema, linesMax, lineSizeMax },
+      faultsMax: FAULTS_MAX,
+      onFaults: faults && ((list) => faults.add(list)),
+    });
     result = {
       table: options.table,
       report: await database.importCsv(part.bytes, options, identity, call.client, call.request.signal),
@@ -109,7 +121,7 @@ async function importParts(
 function optionsOf(
   parameters: Parameters,
   part: Part,
-  more: Pick<ImportOptions, "schema" | "linesMax" | "lineSizeMax">,
+  more: Pick<ImportOptions, "schema" | "linesMax" | "lineSizeMax" | "faultsMax" | "onFaults">,
 ): ImportOptions {
   const table = parameters.get("name") || part.fileName;
   if (table === undefined) throw new Refusal("the table is missing: set the parameter name or the file's name");
@@ -130,6 +142,7 @@ function optionsOf(
     atomicity: Object.hasOwn(ATOMICITIES, atomicity) ? ATOMICITIES[atomicity as keyof typeof ATOMICITIES] : "skipCol",
     forceHeader: parameters.isTrue("forceHeader"),
     delimiter: delimiterOf(parameters.get("delimiter")),
+    omit: (parameters.get("omit") ?? "").split(",").map((name) => name.trim()).filter((name) => name !== ""),
     maxUncommittedRows: countOf(parameters, "maxUncommittedRows") ?? UNCOMMITTED_ROWS,
     ...more,
   };
@@ -152,6 +165,14 @@ function countOf(parameters: Parameters, name: string): number | undefined {
   const value = Number(text);
   if (!/^\d{1,9}$/.test(text) || value === 0) throw new Refusal(`${name}: found '${text}', expected a number from 1`);
   return value;
+}
+
+/** Undefined if the report has none. */
+function faultsOf({ parameters, results, identity }: Call): ImportFaults | undefined {
+  const shownMax = countOf(parameters, "faults");
+  if (shownMax === undefined) return undefined;
+  if (shownMax > SHOWN_FAULTS_MAX) throw new Refusal(`faults: found ${shownMax}, expected at most ${SHOWN_FAULTS_MAX}`);
+  return new ImportFaults(shownMax, results, identity);
 }
 
 function schemaOf(text: string): ImportOptions["schema"] {
