@@ -46,7 +46,32 @@ test("a CSV file that is dropped on the page is shown, imported and reported", a
   await page.waitForSelector(".tree .name:has-text('my_prices')");
   const { dataset } = await server.exec("select count(), max(paid) from my_prices");
   assert.deepEqual(dataset?.[0], [2, 97000.5]);
+  await importBadLines(page, server.root);
+  const bad = await server.exec("select * from bad order by n limit 2");
+  assert.deepEqual(bad.columns?.map(({ name }) => name), ["n", "price"]);
+  assert.deepEqual(bad.dataset, [[0, null], [1, 1.5]]);
 });
+
+/** Values and lines that do not fit are listed, and all of them are in a file. A column is left out. */
+async function importBadLines(page: Page, root: string): Promise<void> {
+  const path = join(root, "bad.csv");
+  // The form of a file is found from its first 1,000 lines.
+  const lines = Array.from({ length: 1_200 }, (_, k) => `${k},note ${k},${k % 2 === 0 ? `bad ${k}` : 1.5}`);
+  await Deno.writeTextFile(path, `n,note,price\n${lines.join("\n")}\n1,2,3,4\n`);
+  await drop(page, path);
+  await page.waitForSelector(".import td:has-text('bad 0')");
+  await page.uncheck(".import .mapping tr:has-text('note') [type=checkbox]");
+  await page.selectOption("[aria-label='Type of price in the table']", "DOUBLE");
+  await page.click(".import button.main");
+  await page.waitForSelector(".import h3:has-text('The first 100 of 601 values and lines that did not fit')");
+  const first = await page.locator(".import .faults tbody tr >> nth=1").allInnerTexts();
+  assert.deepEqual(first[0].split("\t"), ["4", "price", "bad 2", "expected DOUBLE"]);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Download the list")]);
+  const text = await Deno.readTextFile(await download.path());
+  assert.ok(text.startsWith("line,column,value,reason\r\n2,price,bad 0,expected DOUBLE\r\n"), text.slice(0, 100));
+  assert.ok(text.endsWith('\r\n1202,,"1,2,3,4","found 4 values, expected 3"\r\n'), text.slice(-100));
+  await page.click(".import button.main");
+}
 
 test("a file that is refused says why, and nothing is kept", async ({ page, server }) => {
   const [chooser] = await Promise.all([

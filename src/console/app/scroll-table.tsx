@@ -5,13 +5,15 @@ interface Props {
   /** For people who do not see it. */
   label: string;
   columns: readonly string[];
+  /** Class of its frame, besides `scroll`. */
+  kind?: string;
   /** The rows. */
   children: ComponentChildren;
 }
 
-export function ScrollTable({ label, columns, children }: Props) {
+export function ScrollTable({ label, columns, kind = "", children }: Props) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+    <div class={`scroll ${kind}`} tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>{columns.map((name) => <th key={name} scope="col">{name}</th>)}</tr>

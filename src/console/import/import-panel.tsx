@@ -8,12 +8,13 @@ import { useModal } from "../app/modal.ts";
 import { type CsvForm, csvFormOf, importFile, type ImportReport } from "../server/client.ts";
 import { mayImport } from "../sign-in/permissions.ts";
 import { notify } from "../store/notices.ts";
-import { refreshSchema, tables } from "../store/schema.ts";
+import { refreshSchema } from "../store/schema.ts";
 import { type MappedCsv, mappedCsv } from "./mapped-csv.ts";
 import type { Mapping } from "./mapping.ts";
 import { MappingTable } from "./mapping-table.tsx";
 import { ParquetImport } from "./parquet-import.tsx";
 import { Report } from "./report.tsx";
+import { exists, type Target, TargetFields } from "./target-fields.tsx";
 import { PREVIEW_BYTES, previewOf, tableNameOf } from "./preview.ts";
 
 const chosenFile = signal<File | undefined>(undefined);
@@ -141,8 +142,7 @@ function Form({ file, onSend, onCancel }: FormProps) {
   const [isHeaderForced, forceHeader] = useState(false);
   const [found, setFound] = useState<Found>();
   const [mappings, setMappings] = useState<readonly Mapping[]>([]);
-  const [table, setTable] = useState(tableNameOf(file.name));
-  const [timestamp, setTimestamp] = useState("");
+  const [target, setTarget] = useState<Target>({ table: tableNameOf(file.name), timestamp: "", partitionBy: "DAY" });
   const [isReplaced, setReplaced] = useState(false);
   useEffect(() => {
     foundIn(file, isHeaderForced).then((next) => {
@@ -153,11 +153,9 @@ function Form({ file, onSend, onCancel }: FormProps) {
       })));
     });
   }, [isHeaderForced]);
-  const name = useRef<HTMLInputElement>(null), isFound = found !== undefined;
-  useEffect(() => name.current?.focus(), [isFound]);
   if (found === undefined) return <p role="status">The first lines are read …</p>;
   const { form, rows, fault } = found;
-  const isNew = isReplaced || !tables.value.some(({ name }) => name.toLowerCase() === table.trim().toLowerCase());
+  const isNew = isReplaced || !exists(target.table), included = mappings.filter(({ isIncluded }) => isIncluded);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const entries = [...new FormData(event.currentTarget as HTMLFormElement)];
@@ -187,34 +185,7 @@ function Form({ file, onSend, onCancel }: FormProps) {
           The first line has the names
         </label>
       )}
-      <label>
-        Table {isNew ? "(is made)" : "(rows are added)"}
-        <input
-          ref={name}
-          name="name"
-          required
-          value={table}
-          onInput={(event) => setTable(event.currentTarget.value)}
-          autocomplete="off"
-        />
-      </label>
-      {isNew && (
-        <label>
-          Time column
-          <select name="timestamp" value={timestamp} onChange={(event) => setTimestamp(event.currentTarget.value)}>
-            <option value="">none</option>
-            {mappings.map(({ name }, at) => <option key={at} value={name}>{name}</option>)}
-          </select>
-        </label>
-      )}
-      {isNew && timestamp !== "" && (
-        <label>
-          Partitions
-          <select name="partitionBy">
-            {["DAY", "HOUR", "WEEK", "MONTH", "YEAR", "NONE"].map((unit) => <option key={unit}>{unit}</option>)}
-          </select>
-        </label>
-      )}
+      <TargetFields target={target} isNew={isNew} times={included.map(({ name }) => name)} onChange={setTarget} />
       <label>
         A value that does not fit its column
         <select name="atomicity">
@@ -235,7 +206,7 @@ function Form({ file, onSend, onCancel }: FormProps) {
       </label>
       <p class="buttons">
         <button type="button" onClick={onCancel}>Cancel</button>
-        <button type="submit" class="main">Import</button>
+        <button type="submit" class="main" disabled={fault === undefined && included.length === 0}>Import</button>
       </p>
     </form>
   );

@@ -11,8 +11,11 @@ export interface MappedCsv {
 }
 
 export function mappedCsv(file: Blob, form: CsvForm, mappings: readonly Mapping[]): MappedCsv {
-  const schema = mappings.filter(({ found, type }) => type !== found).map(({ name, type }) => ({ name, type }));
-  if (mappings.every(({ source, name }) => source === name)) return { file, schema, parameters: {} };
+  const included = mappings.filter(({ isIncluded }) => isIncluded);
+  const schema = included.filter(({ found, type }) => type !== found).map(({ name, type }) => ({ name, type }));
+  const omitted = mappings.flatMap(({ isIncluded }, at) => isIncluded ? [] : [at]);
+  const omit: Record<string, string> = omitted.length === 0 ? {} : { omit: omitted.join(",") };
+  if (included.every(({ source, name }) => source === name)) return { file, schema, parameters: omit };
   const { delimiter, headBytes } = form;
   const field = (text: string) => `"${text.replaceAll('"', '""')}"`;
   const isPlain = (text: string) => !/["\r\n]/.test(text) && !text.includes(delimiter);
@@ -20,6 +23,6 @@ export function mappedCsv(file: Blob, form: CsvForm, mappings: readonly Mapping[
   return {
     file: new Blob([`${header}\n`, file.slice(headBytes)]),
     schema,
-    parameters: { forceHeader: "true", delimiter },
+    parameters: { ...omit, forceHeader: "true", delimiter },
   };
 }

@@ -2,17 +2,18 @@
  * Imports a Parquet file: the server stores it and returns its columns and first rows, and a statement copies them into
  * a table.
  */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
 import { textOf } from "../results/cells.ts";
 import { countText } from "../results/summary.ts";
 import { type Column, type ImportReport, query, removeUpload, uploadFile } from "../server/client.ts";
 import { runStatement } from "../server/results.ts";
-import { literal, refreshSchema, tables } from "../store/schema.ts";
+import { literal, refreshSchema } from "../store/schema.ts";
 import { importStatement, type Mapping } from "./mapping.ts";
 import { MappingTable } from "./mapping-table.tsx";
 import { tableNameOf } from "./preview.ts";
 import { Report } from "./report.tsx";
+import { exists, type Target, TargetFields } from "./target-fields.tsx";
 
 interface Contents {
   /** Its name for read_parquet(). */
@@ -134,21 +135,21 @@ interface FormProps {
 
 function Form({ fileName, contents, onStore, onCancel }: FormProps) {
   const { columns, firstRows, rowCount, notices, file } = contents;
-  const [table, setTable] = useState(tableNameOf(fileName));
   const [mappings, setMappings] = useState<readonly Mapping[]>(() =>
     columns.map(({ name, type }) => ({ source: name, found: type, name, type, isIncluded: true }))
   );
   const times = mappings.filter(({ type, isIncluded }) => isIncluded && /^TIMESTAMP/.test(type));
-  const [timestamp, setTimestamp] = useState(times[0]?.name ?? "");
-  const [partitionBy, setPartitionBy] = useState("DAY");
-  const isNew = !tables.value.some(({ name }) => name.toLowerCase() === table.trim().toLowerCase());
-  const statement = useMemo(
-    () => importStatement({ file, table: table.trim(), isNew, mappings, timestamp, partitionBy }),
-    [table, isNew, mappings, timestamp, partitionBy],
-  );
+  const [target, setTarget] = useState<Target>({
+    table: tableNameOf(fileName),
+    timestamp: times[0]?.name ?? "",
+    partitionBy: "DAY",
+  });
+  const isNew = !exists(target.table);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    onStore(table.trim(), statement, mappings.filter(({ isIncluded }) => isIncluded), rowCount);
+    const table = target.table.trim();
+    const statement = importStatement({ ...target, file, table, isNew, mappings });
+    onStore(table, statement, mappings.filter(({ isIncluded }) => isIncluded), rowCount);
   };
   return (
     <form onSubmit={submit}>
@@ -156,38 +157,9 @@ function Form({ fileName, contents, onStore, onCancel }: FormProps) {
       <MappingTable
         mappings={mappings}
         firstValues={(at) => firstRows.map((row) => textOf(row[at]))}
-        canLeaveOut
         onChange={setMappings}
       />
-      <label>
-        Table {isNew ? "(is made)" : "(rows are added)"}
-        <input
-          name="name"
-          required
-          value={table}
-          onInput={(event) => setTable(event.currentTarget.value)}
-          autocomplete="off"
-        />
-      </label>
-      {isNew && (
-        <label>
-          Time column
-          <select name="timestamp" onChange={(event) => setTimestamp(event.currentTarget.value)}>
-            <option value="">none</option>
-            {times.map(({ name }) => <option key={name} selected={name === timestamp}>{name}</option>)}
-          </select>
-        </label>
-      )}
-      {isNew && timestamp !== "" && (
-        <label>
-          Partitions
-          <select name="partitionBy" onChange={(event) => setPartitionBy(event.currentTarget.value)}>
-            {["DAY", "HOUR", "WEEK", "MONTH", "YEAR", "NONE"].map((unit) => (
-              <option key={unit} selected={unit === partitionBy}>{unit}</option>
-            ))}
-          </select>
-        </label>
-      )}
+      <TargetFields target={target} isNew={isNew} times={times.map(({ name }) => name)} onChange={setTarget} />
       <p class="buttons">
         <button type="button" onClick={onCancel}>Cancel</button>
         <button type="submit" class="main" disabled={!mappings.some(({ isIncluded }) => isIncluded)}>Import</button>

@@ -31,6 +31,8 @@ Deno.test("a CSV file gets a header of the names in the table, if they are not i
   const other = mappedCsv(file, form, [column("ts", "at"), column("price", 'the "price", paid')]);
   assert.equal(await other.file.text(), 'at,"the ""price"", paid"\n2026-01-01,1.5\n');
   assert.deepEqual(other.parameters, { forceHeader: "true", delimiter: "," });
+  const fewer = mappedCsv(file, form, [{ ...column("ts", "ts"), isIncluded: false }, column("price", "price")]);
+  assert.deepEqual([fewer.file, fewer.parameters], [file, { omit: "0" }]);
   const bare = mappedCsv(new Blob(["1,2\n"]), { ...form, hasHeader: false, headBytes: 0 }, [
     column("f0", "a"),
     column("f1", "f1"),

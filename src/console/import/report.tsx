@@ -1,8 +1,13 @@
-/** The result of an import. */
+/** The result of an import: what was stored, and the lines and values that did not fit. */
+import { ScrollTable } from "../app/scroll-table.tsx";
+import { CSV_FILE, written } from "../results/copies.ts";
 import { countText } from "../results/summary.ts";
-import type { ImportReport } from "../server/client.ts";
+import type { ImportFaults, ImportReport } from "../server/client.ts";
+import { spooledRows } from "../server/results.ts";
+import { saveFile } from "../store/files.ts";
+import { notify } from "../store/notices.ts";
 
-export function Report({ report: { error, table, imported, rejected, columns }, onClose }: {
+export function Report({ report: { error, table, imported, rejected, columns, faults }, onClose }: {
   report: ImportReport;
   onClose(): void;
 }) {
@@ -15,30 +20,67 @@ export function Report({ report: { error, table, imported, rejected, columns }, 
         </p>
       )}
       {columns.length > 0 && (
-        <div class="preview" tabIndex={0} aria-label="Columns">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Column</th>
-                <th scope="col">Type</th>
-                <th scope="col">Values that did not fit</th>
-              </tr>
-            </thead>
-            <tbody>
-              {columns.map(({ name, type, errors }) => (
-                <tr key={name} class={errors > 0 ? "error" : ""}>
-                  <td>{name}</td>
-                  <td>{type}</td>
-                  <td>{errors}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ScrollTable label="Columns" kind="preview" columns={["Column", "Type", "Values that did not fit"]}>
+          {columns.map(({ name, type, errors }) => (
+            <tr key={name} class={errors > 0 ? "error" : ""}>
+              <td>{name}</td>
+              <td>{type}</td>
+              <td>{errors.toLocaleString("en")}</td>
+            </tr>
+          ))}
+        </ScrollTable>
       )}
+      {faults !== undefined && faults.count > 0 && <Faults table={table} {...faults} />}
       <p class="buttons">
+        {faults !== undefined && faults.count > 0 && (
+          <button type="button" onClick={() => saveFaults(table, faults)}>Download the list</button>
+        )}
         <button type="button" class="main" onClick={onClose}>Close</button>
       </p>
     </>
   );
+}
+
+function Faults({ first, count }: ImportFaults & { table: string }) {
+  return (
+    <>
+      <h3>
+        {first.length < count
+          ? `The first ${first.length} of ${countText(count, "value")} and lines that did not fit`
+          : "Values and lines that did not fit"}
+      </h3>
+      <ScrollTable
+        label="Values and lines that did not fit"
+        kind="preview faults"
+        columns={["Line", "Column", "Found", "Reason"]}
+      >
+        {first.map(({ line, column, value, reason }, at) => (
+          <tr key={at}>
+            <td>{line.toLocaleString("en")}</td>
+            <td>{column ?? "the line"}</td>
+            <td class="values">{value === undefined ? "nothing" : value}</td>
+            <td>{reason}</td>
+          </tr>
+        ))}
+      </ScrollTable>
+    </>
+  );
+}
+
+const COLUMNS = [["line", "LONG"], ["column", "VARCHAR"], ["value", "VARCHAR"], ["reason", "VARCHAR"]].map((
+  [name, type],
+) => ({ name, type }));
+
+/** All of them: the server keeps those that are not in the report for a while. */
+async function saveFaults(table: string, { first, result }: ImportFaults): Promise<void> {
+  try {
+    const dataset = first.map(({ line, column, value, reason }) => [line, column ?? null, value ?? null, reason]);
+    const rows = result === undefined
+      ? { columns: COLUMNS, dataset, count: dataset.length }
+      : await spooledRows(result);
+    const { parts } = await written(rows, CSV_FILE);
+    saveFile(`${table}-import.csv`, parts, "text/csv");
+  } catch (error) {
+    notify((error as Error).message);
+  }
 }

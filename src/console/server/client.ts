@@ -167,7 +167,19 @@ export interface ImportReport {
   imported: number;
   rejected: number;
   columns: { name: string; type: string; errors: number }[];
+  faults?: ImportFaults;
 }
+
+/** Lines and values that did not fit. */
+export interface ImportFaults {
+  first: { line: number; column?: string; value?: string; reason: string }[];
+  count: number;
+  /** The spooled result with all of them, if there are more than the first ones. */
+  result?: string;
+}
+
+/** Faults in a report. */
+const FAULTS_MAX = 100;
 
 /** How a CSV file is read. */
 export interface CsvForm {
@@ -199,7 +211,13 @@ export async function importFile(
   signal: AbortSignal,
 ): Promise<ImportReport> {
   const { name, timestamp, ...more } = parameters;
-  const query = new URLSearchParams({ name, fmt: "json", ...timestamp ? { timestamp } : {}, ...more });
+  const query = new URLSearchParams({
+    name,
+    fmt: "json",
+    faults: String(FAULTS_MAX),
+    ...timestamp ? { timestamp } : {},
+    ...more,
+  });
   const failed = (error: string): ImportReport => ({ error, table: name, imported: 0, rejected: 0, columns: [] });
   try {
     const { text } = await untilSignedIn(() => {
@@ -259,13 +277,16 @@ async function upload(
 /** Undefined if the text is not a report. */
 function reportOf(text: string): ImportReport | undefined {
   try {
-    const { status, location, rowsImported, rowsRejected, columns } = JSON.parse(text);
+    const { status, location, rowsImported, rowsRejected, columns, faults, faultCount, faultsResult } = JSON.parse(
+      text,
+    );
     return {
       error: status === "OK" ? undefined : String(status),
       table: location,
       imported: rowsImported ?? 0,
       rejected: rowsRejected ?? 0,
       columns: columns ?? [],
+      faults: faults && { first: faults, count: faultCount, result: faultsResult },
     };
   } catch {
     return undefined;

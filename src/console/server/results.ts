@@ -156,6 +156,12 @@ export async function fetchRows(
   return { dataset: readReply(reply, text).dataset ?? [], sizeBytes: text.length };
 }
 
+/** A result that the server has made besides its reply. @throws {ExpiredError} */
+export async function spooledRows(id: string): Promise<Rows> {
+  const { columns = [], rows } = await ask(pathOf({ id }), {});
+  return { columns, dataset: [], count: rows, spool: { id, isRunning: false } };
+}
+
 const released = new Set<string>();
 
 /** Removes a result from the server and cancels its statement. */
