@@ -172,7 +172,7 @@ test("the text is formatted in the dialect", async ({ page }) => {
   assert.ok((await textsOf(page, ".cm-line")).includes("sample by"));
 });
 
-const linked = (query: string) => `/?${new URLSearchParams({ query, executeQuery: "true" })}`;
+const linked = (query: string) => ({ path: `/?${new URLSearchParams({ query, executeQuery: "true" })}` });
 
 test("a link runs what only reads", async ({ page }) => {
   await page.waitForSelector(".grid .row");

@@ -10,8 +10,14 @@ export interface Visit {
   server: TestServer;
 }
 
-async function visit(use: (visit: Visit) => Promise<void>, path = "/"): Promise<void> {
-  await using server = await startServer();
+interface Options {
+  path?: string;
+  /** The server's environment. */
+  env?: Record<string, string>;
+}
+
+async function visit(use: (visit: Visit) => Promise<void>, { path = "/", env }: Options): Promise<void> {
+  await using server = await startServer({ env });
   const browser: Browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
   try {
     const page = await browser.newPage({ viewport: { width: 1100, height: 720 } });
@@ -59,10 +65,10 @@ export async function run(page: Page, sql: string, keys = "Control+Enter"): Prom
 
 export const textsOf = (page: Page, selector: string) => page.locator(selector).allInnerTexts();
 
-export function test(name: string, use: (visit: Visit) => Promise<void>, path?: string): void {
+export function test(name: string, use: (visit: Visit) => Promise<void>, visited: Options = {}): void {
   // Connections of the browser outlive a test case here and there.
   const options = { ignore: browserName === undefined, sanitizeOps: false, sanitizeResources: false };
-  Deno.test({ name: `console: ${name}`, ...options, fn: () => visit(use, path) });
+  Deno.test({ name: `console: ${name}`, ...options, fn: () => visit(use, visited) });
 }
 
 /** Steps that share a server and a browser. `clean`: called after each. */

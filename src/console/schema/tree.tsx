@@ -2,7 +2,16 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { bytesText, countText } from "../results/summary.ts";
-import { columnsOf, refreshSchema, schemaVersion, type Table, type TableColumn, tables } from "../store/schema.ts";
+import {
+  columnsOf,
+  type ColumnStorage,
+  refreshSchema,
+  schemaVersion,
+  storageOf,
+  type Table,
+  type TableColumn,
+  tables,
+} from "../store/schema.ts";
 import { chooseFile } from "../import/import-panel.tsx";
 import { may, mayImport } from "../sign-in/permissions.ts";
 import { openMenu } from "../app/menu.tsx";
@@ -68,8 +77,11 @@ export function Tree() {
 function TableItem({ table }: { table: Table }) {
   const [isOpen, setOpen] = useState(false);
   const [columns, setColumns] = useState<readonly TableColumn[]>([]);
+  const [storage, setStorage] = useState<ReadonlyMap<string, ColumnStorage>>(new Map());
   useEffect(() => {
-    if (isOpen) columnsOf(table.name).then(setColumns);
+    if (!isOpen) return;
+    columnsOf(table.name).then(setColumns);
+    storageOf(table.name).then(setStorage);
   }, [isOpen, schemaVersion.value]);
   const { name, rowCount, diskBytes, partitionBy, lastWrite } = table;
   const details = [
@@ -99,14 +111,23 @@ function TableItem({ table }: { table: Table }) {
       {isOpen && (
         <ul role="group">
           <li role="treeitem" class="details">{details.join(" · ")}</li>
-          {columns.map((column) => <ColumnItem key={column.name} table={table} column={column} />)}
+          {columns.map((column) => (
+            <ColumnItem key={column.name} table={table} column={column} storage={storage.get(column.name)} />
+          ))}
         </ul>
       )}
     </li>
   );
 }
 
-function ColumnItem({ table, column }: { table: Table; column: TableColumn }) {
+interface ColumnProps {
+  table: Table;
+  column: TableColumn;
+  /** Undefined if no row is stored. */
+  storage?: ColumnStorage;
+}
+
+function ColumnItem({ table, column, storage }: ColumnProps) {
   const { name, type, isTimestamp, isKey } = column;
   const showMenu = (target: HTMLElement) => openMenu(target, columnActions(table, column));
   return (
@@ -114,9 +135,16 @@ function ColumnItem({ table, column }: { table: Table; column: TableColumn }) {
       <button type="button" class="name" aria-haspopup="menu" onClick={(event) => showMenu(event.currentTarget)}>
         <span>{name}</span>
         <small>{type}{isTimestamp ? " · time" : ""}{isKey ? " · key" : ""}</small>
+        {storage !== undefined && <small class="storage">{storageText(storage)}</small>}
       </button>
     </li>
   );
+}
+
+/** "1.2 MiB of 8.0 MiB · frame" */
+function storageText({ bytes, rawBytes, encodings }: ColumnStorage): string {
+  const size = bytes < rawBytes ? `${bytesText(bytes)} of ${bytesText(rawBytes)}` : bytesText(bytes);
+  return [size, ...encodings.filter((name) => name !== "raw")].join(" · ");
 }
 
 function menuOn(show: (target: HTMLElement) => void): (event: MouseEvent) => void {

@@ -19,6 +19,14 @@ export interface TableColumn extends Column {
   isKey: boolean;
 }
 
+/** What the stored rows of a column take. */
+export interface ColumnStorage {
+  bytes: number;
+  /** Their size without encoding. */
+  rawBytes: number;
+  encodings: readonly string[];
+}
+
 export const language = signal<Language>({ functions: [], keywords: [], reserved: [], types: [] });
 export const tables = signal<readonly Table[]>([]);
 /** Incremented when columns may have changed. */
@@ -71,6 +79,18 @@ export function columnsOf(table: string): Promise<readonly TableColumn[]> {
     columns.set(table, found);
   }
   return found;
+}
+
+/** By column, for those with stored rows. Rows that are not stored yet are in memory and in the log. */
+export async function storageOf(table: string): Promise<ReadonlyMap<string, ColumnStorage>> {
+  const { rows } = await query(`
+    select "column", sum(diskSize), sum(rawSize), string_distinct_agg(encodings, ', ')
+    from table_column_storage(${literal(table)}) where storedRows > 0 group by 1`);
+  return new Map((rows?.dataset ?? []).map(([name, bytes, rawBytes, encodings]) => [String(name), {
+    bytes: Number(bytes),
+    rawBytes: Number(rawBytes),
+    encodings: [...new Set(String(encodings ?? "").split(", "))].sort(),
+  }]));
 }
 
 /** A text as an SQL literal. */
