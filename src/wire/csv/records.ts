@@ -163,8 +163,7 @@ function grownBytes(values: Uint8Array<ArrayBuffer>, length: number): Uint8Array
 
 const utf8 = new TextDecoder();
 
-export const bytesText = (bytes: Uint8Array, from: number, to: number): string =>
-  utf8.decode(bytes.subarray(from, to));
+export const bytesText = (bytes: Uint8Array, from: number, to: number): string => utf8.decode(bytes.subarray(from, to));
 
 /** The text of a field; undefined if it has no value. */
 export function textOf(bytes: Uint8Array, records: Records, record: number, field: number): string | undefined {
