@@ -1,6 +1,7 @@
 /** Columns that an operator keeps: rows that are added to the end, and the columns of one batch. Symbols stay codes. */
 import { assert } from "../../errors.ts";
 import type { Dictionary } from "../../storage/contract.ts";
+import { SharedHeap } from "../../storage/heap.ts";
 import { fillNull, type Layout, layoutOf, typeOf } from "../../types/mod.ts";
 import { type Batch, MORSEL_ROWS, type Vector } from "../contract.ts";
 import { gather } from "./gather.ts";
@@ -49,6 +50,19 @@ export class ColumnStore {
       this.vectors[c].address = address;
     }
     this.capacity = capacity;
+  }
+
+  /** Bytes of the texts. */
+  get textBytes(): number {
+    return this.arena.usedBytes;
+  }
+
+  /** Bytes of the blocks that it needs to take this many rows in total, besides those of texts; 0 if it has them. */
+  bytesToReserve(rowCount: number): number {
+    if (rowCount <= this.capacity) return 0;
+    let capacity = Math.max(64, this.capacity === 0 ? rowCount : this.capacity);
+    while (capacity < rowCount) capacity *= 2;
+    return this.widths.reduce((sum, width) => sum + SharedHeap.blockBytes(capacity * width), 0);
   }
 
   private learnDictionary(c: number, vector: Vector): void {

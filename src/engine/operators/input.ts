@@ -3,7 +3,9 @@ import type { Expr } from "../../sql/plan.ts";
 import { ColumnStore, type Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
 import { compileExpressions } from "../expressions.ts";
+import { isOutOfMemory } from "../memory.ts";
 import { typesOf } from "../physical/reading.ts";
+import { roomOf } from "./spilled-rows.ts";
 
 /** Expressions over batches of one input. Plain columns are used directly. */
 export class Expressions {
@@ -41,22 +43,39 @@ export interface KeptRows {
   computed: Vector[];
 }
 
-/** Reads `input` to its end. */
+/** What to do when the memory does not hold all rows. */
+export interface Overflow {
+  /** Bytes that each row needs later, besides its columns. */
+  bytesPerRow: number;
+  /** Bytes that it needs then, whatever the number of rows. */
+  bytesBesides: number;
+  /** Takes the rows of the store, which is empty afterwards. */
+  take(store: ColumnStore): void;
+}
+
+/** With an overflow, so many rows are appended at a time. */
+const SLICE_ROWS = 8_192;
+
+/** Reads `input` to its end. With `overflow`, the result has only the rows that it has not taken. */
 export function keepAll(
   input: Operator,
   expressions: readonly Expr[],
   space: Workspace,
   context: QueryContext,
+  overflow?: Overflow,
 ): KeptRows {
   const types = typesOf(input.columns);
   const extra = expressions.filter((expression) => expression.kind !== "column");
   const store = new ColumnStore([...types, ...extra.map((expression) => expression.type)], space);
-  store.reserve(input.rowsAtMost ?? 0);
+  const rowsAtMost = input.rowsAtMost ?? 0;
+  if (overflow === undefined || hasRoom(store, rowsAtMost, overflow, context)) store.reserve(rowsAtMost);
   const evaluated = new Expressions(extra, types, context);
   try {
     for (let batch = input.next(); batch !== undefined; batch = input.next()) {
       context.poll();
-      store.append([...batch.columns, ...evaluated.run(batch)], batch.rowCount);
+      const columns = [...batch.columns, ...evaluated.run(batch)];
+      if (overflow === undefined) store.append(columns, batch.rowCount);
+      else appendWithin(store, columns, batch.rowCount, overflow, context);
     }
   } finally {
     evaluated.close();
@@ -68,4 +87,29 @@ export function keepAll(
     columns: store.vectors.slice(0, types.length),
     computed: expressions.map((expression) => store.vectors[expression.kind === "column" ? expression.index : next++]),
   };
+}
+
+function hasRoom(store: ColumnStore, rowCount: number, overflow: Overflow, context: QueryContext): boolean {
+  const later = overflow.bytesBesides + rowCount * overflow.bytesPerRow;
+  return store.bytesToReserve(rowCount) + later <= roomOf(context);
+}
+
+function appendWithin(
+  store: ColumnStore,
+  columns: readonly Vector[],
+  rowCount: number,
+  overflow: Overflow,
+  context: QueryContext,
+): void {
+  for (let from = 0; from < rowCount; from += SLICE_ROWS) {
+    const n = Math.min(SLICE_ROWS, rowCount - from);
+    if (store.rowCount > 0 && !hasRoom(store, store.rowCount + n, overflow, context)) overflow.take(store);
+    try {
+      store.append(columns, n, from);
+    } catch (error) {
+      if (!isOutOfMemory(error) || store.rowCount === 0) throw error;
+      overflow.take(store);
+      store.append(columns, n, from);
+    }
+  }
 }

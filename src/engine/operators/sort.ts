@@ -7,13 +7,16 @@ import { OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { sortedRows } from "../order.ts";
 import type { Reading, SkipWay, SortWay } from "../physical/plan.ts";
+import { isOutOfMemory } from "../memory.ts";
 import { typesOf } from "../physical/reading.ts";
 import { Payload } from "../row-sort.ts";
 import type { OpenBase, PipelineBase } from "./base-plan.ts";
 import { closeBase, planOf } from "./base.ts";
 import { BestRows, gatherBestRows } from "./best-rows.ts";
-import { keepAll } from "./input.ts";
+import { keepAll, type KeptRows } from "./input.ts";
+import type { MergedRows } from "./merged-rows.ts";
 import { Pipeline } from "./pipeline.ts";
+import { SortedRuns } from "./sorted-runs.ts";
 import { createTopRows } from "./top-rows.ts";
 
 export function createSort(
@@ -45,10 +48,18 @@ type Rows =
   | { kind: "best"; limit: number; skip: SkipWay; input: Operator }
   | { kind: "best by morsels"; limit: number; skip: SkipWay; reading: Reading; base: PipelineBase };
 
+interface SortedInMemory {
+  rows: readonly Vector[];
+  order: Int32Array;
+  rowCount: number;
+  payload?: Payload;
+}
+
 class Sort implements Operator {
   readonly columns: readonly Column[];
   private readonly space: Workspace;
-  private sorted?: { rows: readonly Vector[]; order: Int32Array; rowCount: number; payload?: Payload };
+  private sorted?: SortedInMemory | MergedRows;
+  private sortSpace?: Workspace;
   private output?: OutputColumns;
   private position = 0;
   private best?: BestRows;
@@ -65,6 +76,7 @@ class Sort implements Operator {
   next(): Batch | undefined {
     if (this.rows.limit === 0) return undefined;
     this.sorted ??= this.rows.kind === "all" ? this.sortAll(this.rows) : this.sortBest(this.rows);
+    if ("next" in this.sorted) return this.nextMerged(this.sorted);
     const { rows, order, payload } = this.sorted;
     const rowCount = Math.min(MORSEL_ROWS, this.sorted.rowCount - this.position);
     if (rowCount <= 0) return undefined;
@@ -77,15 +89,46 @@ class Sort implements Operator {
     return { rowCount, columns: this.output.vectors };
   }
 
-  private sortAll({ input, inRowFormat, limit = Infinity }: Rows & { kind: "all" }) {
-    const kept = keepAll(input, this.keys.map((key) => key.expression), this.space, this.context);
-    const payload = inRowFormat ? new Payload(kept.columns, this.space) : undefined;
-    const order = this.orderOf(kept.computed, kept.rowCount, payload);
-    this.context.chose?.(payload?.isPlaced ? "rows in row format" : "rows by number");
-    return { rows: kept.columns, order, rowCount: Math.min(limit, kept.rowCount), payload };
+  private nextMerged(merged: MergedRows): Batch | undefined {
+    const { limit = Infinity } = this.rows, batch = this.position < limit ? merged.next() : undefined;
+    if (batch === undefined) return undefined;
+    const rowCount = Math.min(batch.rowCount, limit - this.position);
+    this.position += rowCount;
+    return { rowCount, columns: batch.columns };
   }
 
-  private sortBest(rows: Exclude<Rows, { kind: "all" }>) {
+  private sortAll(rows: Rows & { kind: "all" }): SortedInMemory | MergedRows {
+    const { input } = rows;
+    const { keys, space, context } = this;
+    const runs = context.spill && new SortedRuns(this.columns, keys, context, "sort");
+    const kept = keepAll(input, keys.map((key) => key.expression), space, context, runs);
+    const sorted = runs?.isEmpty === false ? undefined : this.sortKept(kept, rows, runs !== undefined);
+    if (sorted !== undefined) return sorted;
+    runs!.take(kept.store);
+    kept.store.release();
+    return runs!.merged();
+  }
+
+  /** Undefined if there is not enough memory and the rows can be written to disk. */
+  private sortKept(
+    kept: KeptRows,
+    { limit = Infinity, inRowFormat }: Rows & { kind: "all" },
+    canSpill: boolean,
+  ): SortedInMemory | undefined {
+    const { context } = this, space = this.sortSpace = Workspace.of(context, "sort");
+    const payload = inRowFormat ? new Payload(kept.columns, space) : undefined, poll = () => context.poll();
+    try {
+      const order = sortedRows(kept.computed, this.keys, kept.rowCount, space, poll, context.parallel, payload);
+      context.chose?.(payload?.isPlaced ? "rows in row format" : "rows by number");
+      return { rows: kept.columns, order, rowCount: Math.min(limit, kept.rowCount), payload };
+    } catch (error) {
+      if (!canSpill || !isOutOfMemory(error)) throw error;
+      space.release();
+      return undefined;
+    }
+  }
+
+  private sortBest(rows: Exclude<Rows, { kind: "all" }>): SortedInMemory {
     const { space, context, keys } = this, { limit, skip } = rows;
     const isParallel = rows.kind === "best by morsels", types = typesOf(this.columns);
     const best = this.best = new BestRows(types, { keys, limit, skip }, space, context, isParallel, context.parallel);
@@ -103,13 +146,10 @@ class Sort implements Operator {
     return { rows: store.vectors, order: best.order(), rowCount: Math.min(limit, store.rowCount) };
   }
 
-  private orderOf(keys: readonly Vector[], rowCount: number, payload?: Payload): Int32Array {
-    const { space, context } = this, poll = () => context.poll();
-    return sortedRows(keys, this.keys, rowCount, space, poll, context.parallel, payload);
-  }
-
   close(): void {
     this.best?.close();
+    if (this.sorted !== undefined && "next" in this.sorted) this.sorted.close();
+    this.sortSpace?.release();
     this.space.release();
     if (this.rows.kind === "best by morsels") closeBase(this.rows.base);
     else this.rows.input.close();

@@ -1,0 +1,51 @@
+/** Tables, and queries that need more than 24 MiB for them. */
+
+const ROWS = 700_000;
+export const CREATE = [
+  `create table t as (
+    select timestamp_sequence('2024-01-01', 1000) ts, rnd_long(0, 500000, 0) k, rnd_int(0, 1000000, 0) i, rnd_double() d, x,
+      rnd_symbol('a', 'bb', 'ccc', null) sym
+    from long_sequence(${ROWS}, 3, 4)
+  ) timestamp(ts) partition by day`,
+];
+
+/** A number that depends on all values of a column and their order. */
+const inOrder = (column: string) => `sum((${column} % 1000003) * (row_number % 10007))`;
+const numbered = (query: string) => `(select *, row_number() over () row_number from (${query}))`;
+
+/** Sums of floats depend on the order of the rows, and the last column on that of the groups. */
+export const QUERIES: [shape: string, sql: string][] = [
+  [
+    "GROUP BY",
+    `select count(), sum(s), sum(c), sum(f), sum(d * x) from (
+       select s, c, f, d, row_number() over () x from (select k, sum(d) s, count() c, first(x) f, last(d) d from t group by k)
+     )`,
+  ],
+  [
+    "GROUP BY two keys",
+    "select count(), sum(s), min(k), max(i) from (select k, i % 7 j, max(i) i, sum(d) s from t group by k, j)",
+  ],
+  [
+    "GROUP BY and ORDER BY",
+    "select k, sum(d) s, count() c from t where i > 1000 group by k order by s desc, k limit 10",
+  ],
+  ["DISTINCT", "select count(), sum(d), sum(k) from (select distinct k, d from t)"],
+  ["count(DISTINCT)", "select count(distinct d) from t"],
+  ["count(DISTINCT) by key", "select k % 3 m, count(distinct d) from t group by m order by m"],
+  [
+    "ORDER BY",
+    `select count(), ${inOrder("x")}, ${inOrder("i")}, sum(d) from ${numbered("select * from t order by i desc, d")}`,
+  ],
+  [
+    "ORDER BY text",
+    `select count(), ${inOrder("x")}, first(s), last(s) from ${
+      numbered("select x, k || '-' || i s, sym from t where x <= 300000 order by sym desc, s, x desc")
+    }`,
+  ],
+  [
+    "ORDER BY few values and a computed key",
+    `select count(), ${inOrder("x")} from ${
+      numbered("select *, rpad('', 30, 'z') pad from t order by sym, k % 3 desc")
+    }`,
+  ],
+];
