@@ -33,6 +33,32 @@ export const QUERIES: [shape: string, sql: string][] = [
   ["count(DISTINCT)", "select count(distinct d) from t"],
   ["count(DISTINCT) by key", "select k % 3 m, count(distinct d) from t group by m order by m"],
   [
+    "GROUP BY text",
+    `select count(), ${inOrder("f")}, sum(c), sum(s) from ${
+      numbered("select k || '-key' t, count() c, sum(d) s, first(x) f from t where x < 400000 group by t")
+    }`,
+  ],
+  [
+    "GROUP BY text and symbol with other aggregates",
+    `select count(), ${inOrder("f")}, sum(length(l)), last(l) from ${
+      numbered(
+        "select k || '' t, sym, string_agg(cast(i as string), ',') l, min(x) f from t where x < 150000 group by t, sym",
+      )
+    }`,
+  ],
+  [
+    "GROUP BY over a sub-query",
+    `select count(), ${inOrder("f")}, sum(s) from ${
+      numbered("select k, sum(d) s, min(x) f from (select k, d, x from t order by ts desc limit 600000) group by k")
+    }`,
+  ],
+  [
+    "DISTINCT over texts of a sub-query",
+    `select count(), sum(length(a)), last(a), last(k) from (
+       select distinct k, a from (select k, rpad('a', cast(k % 11 as int), 'b') a from t where x < 250000)
+     )`,
+  ],
+  [
     "ORDER BY",
     `select count(), ${inOrder("x")}, ${inOrder("i")}, sum(d) from ${numbered("select * from t order by i desc, d")}`,
   ],

@@ -280,6 +280,14 @@ class NodeMemory implements QueryMemory {
     return this.inner.onRelease(free);
   }
 
+  mark(): ReadonlySet<number> {
+    return this.inner.mark();
+  }
+
+  freeSince(mark: ReadonlySet<number>): void {
+    this.inner.freeSince(mark);
+  }
+
   release(): void {
     this.inner.release();
   }

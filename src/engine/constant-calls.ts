@@ -162,6 +162,8 @@ export class ConstantCalls {
       },
       share: () => {},
       onRelease: () => () => {},
+      mark: () => new Set(),
+      freeSince() {},
       usedBytes: 0,
       limitBytes: 0,
       release: () => {},

@@ -65,6 +65,13 @@ export interface QueryMemory {
   share(address: number): void;
   /** Calls `free` before `release`, even if the thread fails, unless the returned function is called earlier. */
   onRelease(free: () => void): () => void;
+  /** The blocks of this thread, for `freeSince`. */
+  mark(): ReadonlySet<number>;
+  /**
+   * Frees the blocks that this thread has got since the mark: what is left of an operator that failed, which only an operator that can go
+   * on without it calls.
+   */
+  freeSince(mark: ReadonlySet<number>): void;
   /** Frees everything that remains, at the end of the query. */
   release(): void;
 }

@@ -158,6 +158,14 @@ export class CountedMemory implements QueryMemory {
     return given;
   }
 
+  mark(): ReadonlySet<number> {
+    return new Set(this.blocks.keys());
+  }
+
+  freeSince(mark: ReadonlySet<number>): void {
+    for (const [address, size] of [...this.blocks]) if (!mark.has(address)) this.free(address, size);
+  }
+
   release(): void {
     for (const free of this.atRelease) free();
     this.atRelease.clear();

@@ -33,6 +33,10 @@ export class TestMemory implements QueryMemory {
   onRelease(): () => void {
     return () => {};
   }
+  mark(): ReadonlySet<number> {
+    return new Set();
+  }
+  freeSince(): void {}
   release(): void {}
 }
 
@@ -111,6 +115,8 @@ export class RowsInput implements Operator {
       need() {},
       share() {},
       onRelease: () => () => {},
+      mark: () => new Set(),
+      freeSince() {},
       usedBytes: 0,
       limitBytes: 0,
       release() {},
@@ -232,6 +238,8 @@ export function storedRows(
     need() {},
     share() {},
     onRelease: () => () => {},
+    mark: () => new Set(),
+    freeSince() {},
     usedBytes: 0,
     limitBytes: 0,
     release() {},

@@ -3,7 +3,7 @@
  * Each range has its own table, and the tables are merged in order. So sums of floats are the same in every run, and groups are in
  * the order of their first rows.
  */
-import type { Column } from "../../sql/plan.ts";
+import type { Column, Expr } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { NO_DICTIONARY, Workspace } from "../columns.ts";
 import { columnsOf } from "../compiler/expression.ts";
@@ -12,7 +12,7 @@ import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector 
 import { registerTask } from "../parallel.ts";
 import { exprsOf, type GroupSample, isSampled, pairsOf, readsAfter } from "../physical/grouping.ts";
 import type { Grouping, GroupReads, GroupSpec, GroupWay } from "../physical/plan.ts";
-import { typesOf } from "../physical/reading.ts";
+import { readingOf, typesOf } from "../physical/reading.ts";
 import {
   closeBase,
   dictionariesOf,
@@ -28,6 +28,8 @@ import { DistinctBits, DistinctValues } from "./distinct-count.ts";
 import { SideBySide } from "./side-by-side.ts";
 import { groupInParts, type PartGroups, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
+import { Pipeline } from "./pipeline.ts";
+import { type ApartGroups, columnsFor, SpillingGroups } from "./spilled-groups.ts";
 import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
 import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
 import { type Morsel, rangesOf } from "./morsels.ts";
@@ -43,9 +45,45 @@ export function createGrouping(
 ): Operator {
   switch (way.kind) {
     case "kernel":
-      return new Aggregate(node.columns, way, open(way.reading), context);
+      return spilling(new Aggregate(node.columns, way, open(way.reading), context), {
+        node: {
+          ...node,
+          keys: [...way.spec.keys],
+          aggregates: node.aggregates.map((call, k) => ({ ...call, args: way.spec.calls[k].args })),
+        },
+        open: () => {
+          const exprs = columnsFor(way.spec.keys, way.spec.calls);
+          const reading = { ...way.reading, exprs, columns: columnsOfExprs(exprs), reader: undefined };
+          return new Pipeline(open(way.reading), reading, context);
+        },
+        group: (node, input) => {
+          const calls = node.aggregates.map((call) => ({
+            function: call.function,
+            args: [...call.args],
+            type: call.type,
+          }));
+          const spec: GroupSpec = {
+            predicates: [],
+            keys: node.keys,
+            calls,
+            expectedRows: input.rowsAtMost ?? 0,
+            staged: true,
+            table: "hash",
+          };
+          const overRows = { kind: "kernel", reading: readingOf(input.columns), spec, reads: "in order" } as const;
+          return new Aggregate(node.columns, overRows, { kind: "operator", input }, context);
+        },
+      }, context);
     case "batches":
-      return new GroupedBatches(node, way, input(), context);
+      return spilling(new GroupedBatches(node, way, input(), context), {
+        node,
+        open: () => {
+          const rows = input(), exprs = columnsFor(node.keys, node.aggregates);
+          const reading = { ...readingOf(rows.columns), exprs, columns: columnsOfExprs(exprs) };
+          return new Pipeline({ kind: "operator", input: rows }, reading, context);
+        },
+        group: (node, input) => new GroupedBatches(node, { ...way, table: "hash" }, input, context),
+      }, context);
     case "bits":
       return new DistinctBits(node.columns, way, context);
     case "values":
@@ -61,6 +99,16 @@ export function createGrouping(
         way.columns,
       );
   }
+}
+
+/** Only groups by keys can be divided. */
+function spilling(inMemory: Operator, apart: ApartGroups, context: QueryContext): Operator {
+  if (context.spill === undefined || apart.node.keys.length === 0) return inMemory;
+  return new SpillingGroups(inMemory, apart, context);
+}
+
+function columnsOfExprs(exprs: readonly Expr[]): Column[] {
+  return exprs.map(({ type }, k) => ({ name: `c${k}`, type }));
 }
 
 /** The groups in one table, or in several lists that are valid until the next call. */
