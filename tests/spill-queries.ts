@@ -7,6 +7,12 @@ export const CREATE = [
       rnd_symbol('a', 'bb', 'ccc', null) sym
     from long_sequence(${ROWS}, 3, 4)
   ) timestamp(ts) partition by day`,
+  // Keys 1 … 1,000 have several rows, and half of the others have no match.
+  `create table r as (
+    select cast(case when x <= 20000 then x % 1000 else x * 2 end as long) k, x y, rnd_double() e, rnd_varchar(8, 16, 2) v,
+      rnd_symbol('a', 'bb', 'zz', null) sym
+    from long_sequence(300000, 5, 6)
+  )`,
 ];
 
 /** A number that depends on all values of a column and their order. */
@@ -72,6 +78,52 @@ export const QUERIES: [shape: string, sql: string][] = [
     "ORDER BY few values and a computed key",
     `select count(), ${inOrder("x")} from ${
       numbered("select *, rpad('', 30, 'z') pad from t order by sym, k % 3 desc")
+    }`,
+  ],
+  ...["inner", "left", "right", "full"].map((type): [string, string] => [
+    `${type} join`,
+    `select count(), ${inOrder("x")}, ${inOrder("y")}, count(v), sum(length(v)) from ${
+      numbered(`select t.x, r.y, r.v, t.sym, r.sym s2 from t ${type} join r on t.k = r.k`)
+    }`,
+  ]),
+  [
+    "join by two keys and a condition",
+    `select count(), ${inOrder("x")}, ${inOrder("y")}, last(v) from ${
+      numbered("select t.x, r.y, r.v from t left join r on t.k = r.k and t.sym = r.sym and r.e > t.d where t.i > 1000")
+    }`,
+  ],
+  [
+    "join by text",
+    `select count(), ${inOrder("x")}, ${inOrder("y")} from ${
+      numbered(
+        "select a.x, b.y from (select x, k || '' s from t where x <= 300000) a join (select y, v, k || '' s from r) b on a.s = b.s",
+      )
+    }`,
+  ],
+  [
+    "join, GROUP BY and ORDER BY with a limit",
+    "select t.sym, count(), sum(r.y) y, max(r.e) e from t join r on t.k = r.k group by t.sym order by t.sym",
+  ],
+  ["join and ORDER BY with a limit", "select t.x, r.y, r.v from t join r on t.k = r.k order by r.e desc, t.x limit 20"],
+  [
+    "joins of joins",
+    `select count(), sum(x), sum(y), sum(z) from (
+       select t.x, r.y, s.y z from t join r on t.k = r.k join (select * from r where y % 3 = 0) s on s.y = t.x
+     )`,
+  ],
+  ...["union", "except", "intersect", "except all", "intersect all"].map((operator): [string, string] => [
+    operator,
+    `select count(), ${inOrder("k")}, last(k), last(i) from ${
+      numbered(`select k, i % 3 i from t ${operator} select y * 2, cast(y % 3 as int) from r`)
+    }`,
+  ]),
+  [
+    "window functions by partition",
+    `select count(), ${inOrder("x")}, ${inOrder("n")}, ${inOrder("before")}, max(s) from ${
+      numbered(
+        `select x, k, rank() over (partition by k order by d) n, lag(x) over (partition by k order by i, x) before,
+         sum(i) over (partition by k, sym order by d rows between 3 preceding and current row) s from t`,
+      )
     }`,
   ],
 ];

@@ -6,7 +6,7 @@ import type { QueryMemory } from "./contract.ts";
 /** The error for exceeding the query's limit. SQLSTATE 53200. */
 function overLimit(operator: string, sizeBytes: number, limitBytes: number): SqlError {
   return new SqlError(
-    `${operator} needs ${sizeBytes} more bytes: the query's memory limit of ${limitBytes} bytes is reached`,
+    `${operator} needs ${sizeBytes} more bytes: the query's memory limit of ${limitBytes} bytes is reached (cairo.query.memory.limit)`,
     0,
     SQLSTATE.outOfMemory,
   );
@@ -88,7 +88,7 @@ export class CountedMemory implements QueryMemory {
       this.give(units);
       if (!(error instanceof HeapFullError)) throw error;
       throw new SqlError(
-        `${operator} needs ${sizeBytes} more bytes: the server's shared memory is full (${error.message})`,
+        `${operator} needs ${sizeBytes} more bytes: the server's shared memory is full (cairo.memory.size; ${error.message})`,
         0,
         SQLSTATE.outOfMemory,
       );

@@ -29,7 +29,7 @@ import { SideBySide } from "./side-by-side.ts";
 import { groupInParts, type PartGroups, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
 import { Pipeline } from "./pipeline.ts";
-import { type ApartGroups, columnsFor, SpillingGroups } from "./spilled-groups.ts";
+import { columnsFor, spillingGroups } from "./spilled-groups.ts";
 import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
 import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
 import { type Morsel, rangesOf } from "./morsels.ts";
@@ -45,7 +45,7 @@ export function createGrouping(
 ): Operator {
   switch (way.kind) {
     case "kernel":
-      return spilling(new Aggregate(node.columns, way, open(way.reading), context), {
+      return spillingGroups(new Aggregate(node.columns, way, open(way.reading), context), {
         node: {
           ...node,
           keys: [...way.spec.keys],
@@ -75,7 +75,7 @@ export function createGrouping(
         },
       }, context);
     case "batches":
-      return spilling(new GroupedBatches(node, way, input(), context), {
+      return spillingGroups(new GroupedBatches(node, way, input(), context), {
         node,
         open: () => {
           const rows = input(), exprs = columnsFor(node.keys, node.aggregates);
@@ -99,12 +99,6 @@ export function createGrouping(
         way.columns,
       );
   }
-}
-
-/** Only groups by keys can be divided. */
-function spilling(inMemory: Operator, apart: ApartGroups, context: QueryContext): Operator {
-  if (context.spill === undefined || apart.node.keys.length === 0) return inMemory;
-  return new SpillingGroups(inMemory, apart, context);
 }
 
 function columnsOfExprs(exprs: readonly Expr[]): Column[] {

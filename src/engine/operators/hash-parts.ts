@@ -158,6 +158,29 @@ function divided(
   }
 }
 
+/** Divides all rows of an input by columns of it, and closes it. The rows' numbers become the last column. */
+export function dividedInput(
+  input: Operator,
+  keys: readonly number[],
+  context: QueryContext,
+  operator: string,
+): SpilledRows[] {
+  const numbers = new RowNumbers(context, operator);
+  const parts = new HashParts([...typesOf(input.columns), "LONG"], 0, context, operator);
+  try {
+    for (let batch = input.next(); batch !== undefined; batch = input.next()) {
+      context.poll();
+      const { rowCount, columns } = batch;
+      parts.append([...columns, numbers.take(rowCount)], keys.map((key) => columns[key]), rowCount);
+    }
+    return parts.finish();
+  } finally {
+    parts.close();
+    numbers.close();
+    input.close();
+  }
+}
+
 /** A column of row numbers, for batches of an input. */
 export class RowNumbers {
   private readonly space: Workspace;

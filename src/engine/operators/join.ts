@@ -18,6 +18,8 @@ import { denseSlots, isByCodes } from "../physical/join.ts";
 import type { JoinKeyKind, PhysicalJoin } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import { closeBase, dictionariesOf, openBase, planOf } from "./base.ts";
+import { ApartJoin, BuildParts, type BuiltApart, type JoinInMemory } from "./apart-join.ts";
+import { isOutOfMemory } from "../memory.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { joinKeyOf, JoinReader, keepsLeftRows, noneOf, translate } from "./join-probe.ts";
 import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, PipelineBase, RowReader, Rows } from "./base-plan.ts";
@@ -37,9 +39,10 @@ interface Built {
 class Join implements JoinBase {
   readonly columns: readonly Column[];
   private readonly space: Workspace;
+  private readonly keptSpace: Workspace;
   private readonly operator: string;
   private readonly node: JoinNode;
-  private built?: Built;
+  private built?: Built | BuiltApart;
 
   constructor(
     private readonly physical: PhysicalJoin,
@@ -51,20 +54,25 @@ class Join implements JoinBase {
     this.node = physical.node;
     this.operator = this.node.type === "cross" ? "cross join" : "join";
     this.space = Workspace.of(context, this.operator);
+    this.keptSpace = Workspace.of(context, this.operator);
   }
 
-  /** Undefined for a join with an empty build side, which has no rows. */
+  /** Undefined for a join with an empty build side, which has no rows, and for one whose build side is on disk. */
   plan(): BasePlan | undefined {
     assert(this.physical.byMorsels, "the physical pass determines which bases are read by morsels");
     const left = planOf(this.left);
     if (left === undefined) return undefined;
-    const { probe, bounds } = this.build();
+    const built = this.build();
+    if ("parts" in built) return undefined;
+    const { probe, bounds } = built;
     if (probe.rowCount === 0 && !keepsLeftRows(this.node.type)) return undefined;
     return { kind: "join", left, predicates: this.physical.left.predicates, bounds, probe };
   }
 
   open(needed: ReadonlySet<number>): RowReader {
-    const { left, node, context, physical: { left: { predicates } } } = this, { probe, bounds } = this.build();
+    const { left, node, context, physical: { left: { predicates } } } = this, built = this.build();
+    if ("parts" in built) return this.openApart(built, needed);
+    const { probe, bounds } = built;
     // Nothing can match, so the left side need not be read.
     if (probe.rowCount === 0 && !keepsLeftRows(node.type)) return { next: () => undefined, close: () => {} };
     const ofLeft = JoinReader.leftColumns(probe, predicates, needed);
@@ -73,13 +81,43 @@ class Join implements JoinBase {
     return probe.marks === 0 ? reader : new WithUnmatched(reader, probe, context);
   }
 
-  private build(): Built {
+  private build(): Built | BuiltApart {
     return this.built ??= this.buildNow();
   }
 
-  private buildNow(): Built {
-    const { node, left, right, space, context, physical } = this, { leftKeys: keys } = physical;
-    const kept = keepAll(right, node.rightKeys, space, context), { rowCount } = kept;
+  private buildNow(): Built | BuiltApart {
+    const { node, right, keptSpace, context } = this;
+    // Without keys each left row may match every right row.
+    const canDivide = context.spill !== undefined && node.rightKeys.length > 0;
+    const apart = canDivide ? new BuildParts(right.columns, node.rightKeys, context, this.operator) : undefined;
+    try {
+      const kept = keepAll(right, node.rightKeys, keptSpace, context, apart);
+      if (apart?.hasRows !== true) {
+        try {
+          return this.buildOver(kept);
+        } catch (error) {
+          if (apart === undefined || !isOutOfMemory(error)) throw error;
+          this.space.release();
+        }
+      }
+      apart!.take(kept.store);
+      keptSpace.release();
+      return apart!.finish();
+    } finally {
+      apart?.close();
+    }
+  }
+
+  private openApart(built: BuiltApart, needed: ReadonlySet<number>): RowReader {
+    const { physical, left, context } = this;
+    const read = (columns: ReadonlySet<number>) => openBase(left, physical.left.predicates, [], columns, context);
+    const inMemory: JoinInMemory = (plan, left, right) =>
+      new Join(plan, { kind: "operator", input: left }, right, { ...context, spill: undefined });
+    return new ApartJoin(physical, built, needed, read, inMemory, context);
+  }
+
+  private buildOver(kept: KeptRows): Built {
+    const { node, left, space, context, physical } = this, { leftKeys: keys } = physical, { rowCount } = kept;
     // If the left side is not read by morsels, its dictionaries are only known with its rows.
     const leftPlan = physical.leftByMorsels ? planOf(left) : undefined;
     const dictionaries = leftPlan && dictionariesOf(leftPlan, context);
@@ -205,6 +243,7 @@ class Join implements JoinBase {
 
   close(): void {
     this.space.release();
+    this.keptSpace.release();
     closeBase(this.left);
     this.right.close();
     flushKernelRows(this.context.heap.i64);

@@ -88,11 +88,11 @@ class Builder {
       case "limit":
         return createLimit(plan.way, input(), context);
       case "window":
-        return createWindow(plan.node, plan.way, input(), context);
+        return createWindow(plan.node, plan.way, input(), context, input);
       case "time join":
         return createTimeJoin(plan.node, plan.way, input(0), input(1), context);
       case "set":
-        return createSet(plan.node, plan.way, input(0), input(1), context);
+        return createSet(plan.node, plan.way, input(0), input(1), context, () => [input(0), input(1)]);
       case "unnest":
         return createUnnest(plan.node, input(), context);
       case "recursion":

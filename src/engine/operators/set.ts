@@ -7,10 +7,41 @@ import type { SetNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
+import { dividedInput } from "./hash-parts.ts";
+import { SpillingSet } from "./spilled-set.ts";
 import type { PhysicalSet } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 
+/** `again` makes both inputs anew. */
 export function createSet(
+  plan: SetNode,
+  way: PhysicalSet["way"],
+  left: Operator,
+  right: Operator,
+  context: QueryContext,
+  again: () => [left: Operator, right: Operator],
+): Operator {
+  const inMemory = createInMemory(plan, way, left, right, context);
+  if (way === "chain" || context.spill === undefined) return inMemory;
+  return new SpillingSet(plan, inMemory, {
+    divide: () => {
+      const [left, right] = again(), keys = left.columns.map((_, c) => c), operator = operatorOf(plan);
+      if (way === "new rows") return [dividedInput(new Chain(plan, [left, right]), keys, context, operator)];
+      return [left, right].map((input) => dividedInput(input, keys, context, operator));
+    },
+    make: (inputs) => {
+      const numbered = { ...plan, columns: [...inputs[0].columns] };
+      if (way === "new rows") return new Union(numbered, inputs[0], context, plan.columns.length);
+      return new AgainstRight(numbered, inputs[0], inputs[1], context, plan.columns.length);
+    },
+  }, context);
+}
+
+function operatorOf({ operator }: SetNode): string {
+  return operator.split(" ")[0];
+}
+
+function createInMemory(
   plan: SetNode,
   way: PhysicalSet["way"],
   left: Operator,
@@ -62,14 +93,25 @@ abstract class Hashed implements Operator {
   private output?: OutputColumns;
   private picked?: Int32Array;
 
-  constructor(plan: SetNode, protected readonly left: Operator, protected readonly context: QueryContext) {
+  /** `keyCount`: number of columns that are compared; the others go with them. */
+  constructor(
+    plan: SetNode,
+    protected readonly left: Operator,
+    protected readonly context: QueryContext,
+    protected readonly keyCount = left.columns.length,
+  ) {
     this.columns = plan.columns;
     this.types = typesOf(left.columns);
-    this.space = Workspace.of(context, plan.operator.split(" ")[0]);
+    this.space = Workspace.of(context, operatorOf(plan));
   }
 
   protected table(): KeyTable {
-    return new KeyTable(this.types, this.space, () => this.context.poll());
+    return new KeyTable(this.types.slice(0, this.keyCount), this.space, () => this.context.poll());
+  }
+
+  /** The columns that are compared. */
+  protected keysOf({ rowCount, columns }: Batch): Batch {
+    return { rowCount, columns: columns.slice(0, this.keyCount) };
   }
 
   /** Writes the numbers of the selected rows to `out` and returns their count. */
@@ -113,7 +155,7 @@ class Union extends Hashed {
   private readonly seen = this.table();
 
   protected pick(batch: Batch, out: Int32Array): number {
-    return pickNew(this.seen, batch, out);
+    return pickNew(this.seen, this.keysOf(batch), out);
   }
 }
 
@@ -122,18 +164,25 @@ class AgainstRight extends Hashed {
   private readonly seen?: KeyTable;
   private readonly wanted: boolean;
 
-  constructor(plan: SetNode, left: Operator, private readonly right: Operator, context: QueryContext) {
-    super(plan, left, context);
+  constructor(
+    plan: SetNode,
+    left: Operator,
+    private readonly right: Operator,
+    context: QueryContext,
+    keyCount?: number,
+  ) {
+    super(plan, left, context, keyCount);
     this.wanted = plan.operator.startsWith("intersect");
     if (!plan.operator.endsWith("all")) this.seen = this.table();
   }
 
-  protected pick(batch: Batch, out: Int32Array): number {
+  protected pick(all: Batch, out: Int32Array): number {
+    const batch = this.keysOf(all);
     if (this.onRight === undefined) {
       // `batch` stays valid, because the right side has its own batches.
       this.onRight = this.table();
       for (let right = this.right.next(); right !== undefined; right = this.right.next()) {
-        this.onRight.groups(right.columns, right.rowCount, true);
+        this.onRight.groups(this.keysOf(right).columns, right.rowCount, true);
       }
     }
     const found = this.onRight.groups(batch.columns, batch.rowCount, false);

@@ -63,6 +63,8 @@ class Sort implements Operator {
   private output?: OutputColumns;
   private position = 0;
   private best?: BestRows;
+  /** Over the base of "best by morsels", which it closes. */
+  private inOrder?: Pipeline;
 
   constructor(
     private readonly keys: readonly SortKey[],
@@ -133,9 +135,10 @@ class Sort implements Operator {
     const isParallel = rows.kind === "best by morsels", types = typesOf(this.columns);
     const best = this.best = new BestRows(types, { keys, limit, skip }, space, context, isParallel, context.parallel);
     if (rows.kind === "best by morsels") {
-      // A join with an empty build side has no plan and no rows.
+      // A join has no plan if it has no rows, or if its build side is on disk.
       const plan = planOf(rows.base);
       if (plan !== undefined) gatherBestRows(best, plan, rows.reading, context);
+      else this.takeInOrder(best, rows);
     } else {
       for (let batch = rows.input.next(); batch !== undefined; batch = rows.input.next()) {
         context.poll();
@@ -146,12 +149,22 @@ class Sort implements Operator {
     return { rows: store.vectors, order: best.order(), rowCount: Math.min(limit, store.rowCount) };
   }
 
+  private takeInOrder(best: BestRows, { base, reading }: Rows & { kind: "best by morsels" }): void {
+    const input = this.inOrder = new Pipeline(base, reading, this.context);
+    let row = 0;
+    for (let batch = input.next(); batch !== undefined; batch = input.next()) {
+      best.take(batch, 0, row);
+      row += batch.rowCount;
+    }
+  }
+
   close(): void {
     this.best?.close();
     if (this.sorted !== undefined && "next" in this.sorted) this.sorted.close();
     this.sortSpace?.release();
     this.space.release();
-    if (this.rows.kind === "best by morsels") closeBase(this.rows.base);
+    if (this.inOrder !== undefined) this.inOrder.close();
+    else if (this.rows.kind === "best by morsels") closeBase(this.rows.base);
     else this.rows.input.close();
   }
 }

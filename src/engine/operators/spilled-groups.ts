@@ -4,11 +4,9 @@
  * values. With the rows are their numbers; the least number of a group tells its place in the output.
  */
 import type { AggregateCall, AggregateNode, Column, Expr } from "../../sql/plan.ts";
-import type { Batch, Operator, QueryContext } from "../contract.ts";
-import { isOutOfMemory } from "../memory.ts";
-import { typesOf } from "../physical/reading.ts";
-import { HashParts, RowNumbers, runParts } from "./hash-parts.ts";
-import type { MergedRows } from "./merged-rows.ts";
+import type { Operator, QueryContext } from "../contract.ts";
+import { dividedInput, runParts } from "./hash-parts.ts";
+import { orApart } from "./or-apart.ts";
 
 const OPERATOR = "GROUP BY";
 const FIRST_ROW = "min(LONG)";
@@ -48,75 +46,19 @@ function overColumns(node: AggregateNode): AggregateNode {
 }
 
 /** Groups in memory, and if that is short, apart. */
-export class SpillingGroups implements Operator {
-  readonly columns: readonly Column[];
-  private merged?: MergedRows;
-  private hasStarted = false;
-
-  constructor(
-    /** Outputs nothing before it has all groups. */
-    private inMemory: Operator | undefined,
-    private readonly apart: ApartGroups,
-    private readonly context: QueryContext,
-  ) {
-    this.columns = apart.node.columns;
-  }
-
-  next(): Batch | undefined {
-    if (this.merged !== undefined) return this.merged.next();
-    if (this.hasStarted) return this.inMemory!.next();
-    const { memory } = this.context, blocks = memory.mark();
-    try {
-      const batch = this.inMemory!.next();
-      this.hasStarted = true;
-      return batch;
-    } catch (error) {
-      if (!isOutOfMemory(error)) throw error;
-    }
-    const { inMemory } = this;
-    this.inMemory = undefined;
-    inMemory!.close();
-    memory.freeSince(blocks);
-    this.merged = this.groupApart();
-    return this.merged.next();
-  }
-
-  private groupApart(): MergedRows {
-    const { apart, context } = this, { node } = apart, keyCount = node.keys.length;
+export function spillingGroups(inMemory: Operator, apart: ApartGroups, context: QueryContext): Operator {
+  const { node } = apart;
+  // Only groups by keys can be divided.
+  if (context.spill === undefined || node.keys.length === 0) return inMemory;
+  return orApart(inMemory, () => {
     const grouped = overColumns(node), keys = grouped.keys.map((_, k) => k), number = node.columns.length;
     return runParts({
-      inputs: [this.divide(keyCount)],
+      inputs: [dividedInput(apart.open(), keys, context, OPERATOR)],
       keys: [keys],
       make: ([input]) => apart.group(grouped, input),
       order: [{ column: number, descending: false }],
       columnCount: number,
       operator: OPERATOR,
     }, context);
-  }
-
-  private divide(keyCount: number) {
-    const { apart, context } = this, input = apart.open(), numbers = new RowNumbers(context, OPERATOR);
-    const parts = new HashParts([...typesOf(input.columns), "LONG"], 0, context, OPERATOR);
-    try {
-      for (let batch = input.next(); batch !== undefined; batch = input.next()) {
-        context.poll();
-        const columns = [...batch.columns, numbers.take(batch.rowCount)];
-        parts.append(columns, batch.columns.slice(0, keyCount), batch.rowCount);
-      }
-      return parts.finish();
-    } finally {
-      parts.close();
-      numbers.close();
-      input.close();
-    }
-  }
-
-  rewind(): boolean {
-    return this.inMemory?.rewind?.() === true;
-  }
-
-  close(): void {
-    this.inMemory?.close();
-    this.merged?.close();
-  }
+  }, context);
 }

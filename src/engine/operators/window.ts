@@ -13,12 +13,20 @@ import type { KeptCall, WindowWay } from "../physical/plan.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { evaluateCall } from "./window-calls.ts";
 import { frameBounds, type OrderedRows } from "./window-frames.ts";
+import { spillingWindow } from "./spilled-window.ts";
 import { createStreamingWindow } from "./window-streaming.ts";
 
-export function createWindow(plan: WindowNode, way: WindowWay, input: Operator, context: QueryContext): Operator {
-  return way.kind === "streaming"
-    ? createStreamingWindow(plan, way.calls, input, context)
-    : new Window(plan, way.calls, input, context);
+/** `again` makes the input anew. */
+export function createWindow(
+  plan: WindowNode,
+  way: WindowWay,
+  input: Operator,
+  context: QueryContext,
+  again: () => Operator,
+): Operator {
+  if (way.kind === "streaming") return createStreamingWindow(plan, way.calls, input, context);
+  const make = (plan: WindowNode, input: Operator) => new Window(plan, way.calls, input, context);
+  return spillingWindow(plan, make(plan, input), make, again, context);
 }
 
 class Window implements Operator {

@@ -10,6 +10,13 @@ export function isVolatile(expr: Expr, facts: Functions): boolean {
   return childrenOf(expr).some((child) => isVolatile(child, facts));
 }
 
+/** True if a plan has a volatile function anywhere. */
+export function hasVolatile(plan: unknown, facts: Functions): boolean {
+  if (typeof plan !== "object" || plan === null) return false;
+  if ("kind" in plan && plan.kind === "call" && isVolatile(plan as Expr, facts)) return true;
+  return Object.values(plan).some((value) => hasVolatile(value, facts));
+}
+
 /** True if the aggregate has a kernel form and is not DISTINCT. */
 export function isFused({ function: id, distinct }: AggregateCall, { functions }: Functions): boolean {
   return !distinct && functions.resolve(id).entry.aggregate?.kind === "fused";
