@@ -44,6 +44,8 @@ function stored(
     need() {},
     share() {},
     onRelease: () => () => {},
+    mark: () => new Set(),
+    freeSince() {},
     usedBytes: 0,
     limitBytes: 0,
     release() {},
