@@ -4,7 +4,7 @@
  * memory: by left row, then by right row, and right rows without a match at the end.
  */
 import type { Column, Expr } from "../../sql/plan.ts";
-import { type ColumnStore, NO_DICTIONARY, Workspace } from "../columns.ts";
+import { type ColumnStore, NO_DICTIONARY } from "../columns.ts";
 import { columnsOf, mapColumns } from "../compiler/expression.ts";
 import { bucketBytes } from "../compiler/join.ts";
 import type { Operator, QueryContext, Vector } from "../contract.ts";
