@@ -5,7 +5,7 @@
  * The whole size is reserved at the start (`initial` = `maximum`), so views never go stale; the system provides pages on first
  * touch. Blocks come from a buddy allocator over 4 KiB units. Its state is in the memory itself, guarded by a lock word, so any
  * thread can allocate and free. Freed blocks keep their pages, to avoid repeated first touches. The heap counts such pages, and
- * `workers/rest.ts` returns those beyond a limit to the system.
+ * `workers/memory-release.ts` returns those beyond a limit to the system.
  * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965.
  */
 import { assert } from "../errors.ts";

@@ -39,7 +39,7 @@ import {
   type SharedPool,
 } from "../storage/mod.ts";
 import { yieldToOthers } from "./priority.ts";
-import { collectGarbage, doChore, rest, restAfter, returnLargeBlocks } from "./rest.ts";
+import { collectGarbage, doChore, releaseAfterQuery, releaseWhenIdle, returnLargeBlocks } from "./memory-release.ts";
 import { analyse, type AnalysisOptions, parseCsv, type ParseOptions as CsvOptions } from "../wire/csv/mod.ts";
 import { buffersOf, parseLines, type ParseOptions } from "../wire/line/mod.ts";
 
@@ -100,7 +100,7 @@ function handle({ kind, slot }: Mail): void {
     case MAIL.task:
       return runTask(receive() as PostedTask);
     case MAIL.rest:
-      return rest(heap, seat === 0, () => open.size > 0);
+      return releaseWhenIdle(heap, seat === 0, () => open.size > 0);
     case MAIL.crash:
       throw new Error(`simulated crash: ${receive()}`);
   }
@@ -181,7 +181,7 @@ function release(context: Context): void {
       context.spill?.close(context.leads);
     }
   }
-  restAfter(heap, context.memory);
+  releaseAfterQuery(heap, context.memory);
 }
 
 /** A query that this worker leads. */

@@ -1,10 +1,10 @@
 /**
  * Translates regular expressions from Java's syntax to JavaScript's. Features without a counterpart (possessive quantifiers, atomic
- * groups, class intersections, \G) are refused, and so are patterns that could block a thread indefinitely (`patient-regex.ts`).
+ * groups, class intersections, \G) are refused, and so are patterns that could block a thread indefinitely (`linear-regex.ts`).
  * @see https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/regex/Pattern.html
  */
 
-import { type Groups, type Names, patientRegex } from "./patient-regex.ts";
+import { type Groups, linearRegex, type Names } from "./linear-regex.ts";
 import { PATTERN_UNITS_MAX } from "./sizes.ts";
 
 export type Translated = { source: string; flags: string } | {
@@ -45,7 +45,7 @@ export function translateRegex(pattern: string, keepsGroups: boolean): Translate
   try {
     const { source, flags } = translate(pattern);
     try {
-      patientRegex(source, flags, keepsGroups);
+      linearRegex(source, flags, keepsGroups);
     } catch (error) {
       const { message } = error as Error;
       return { problem: error instanceof SyntaxError ? message.replace(/^.*: /, "") : message, offset: 0 };

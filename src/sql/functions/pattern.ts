@@ -6,7 +6,7 @@ import { type Replacement, translateRegex, translateReplacement } from "./java-r
 import { Pace } from "./pace.ts";
 import { TextPieces } from "./text-pieces.ts";
 import { checkTextLength, fail, PATTERN_UNITS_MAX, shown } from "./sizes.ts";
-import { type PatientRegex, patientRegex } from "./patient-regex.ts";
+import { type LinearRegex, linearRegex } from "./linear-regex.ts";
 
 const TEXT = { name: "text", type: "text" };
 const PATTERN = { name: "pattern", type: "text" };
@@ -156,7 +156,7 @@ function regexMatching(whenMatches: boolean): BatchFunction {
   return ([column, patterns], out, rowCount, context) => {
     const views = viewsOf(context.heap.u8);
     const pace = new Pace(context);
-    let regex: PatientRegex | undefined;
+    let regex: LinearRegex | undefined;
     for (let row = 0; row < rowCount; row++) {
       if (row === 0 || !patterns.isConstant) {
         const pattern = patterns.text(row);
@@ -188,14 +188,14 @@ function shortText(views: MemoryViews, column: BatchColumn, row: number): string
   return String.fromCharCode.apply(null, units);
 }
 
-function javaRegex(pattern: string, keepsGroups: boolean): PatientRegex {
+function javaRegex(pattern: string, keepsGroups: boolean): LinearRegex {
   const translated = translateRegex(pattern, keepsGroups);
   // Constants were checked when the call was bound.
   if ("problem" in translated) {
     const message = `the pattern ${shown(pattern)} is invalid: ${translated.problem}`;
     throw new SqlError(message, 0, SQLSTATE.invalidParameter);
   }
-  return patientRegex(translated.source, translated.flags, keepsGroups);
+  return linearRegex(translated.source, translated.flags, keepsGroups);
 }
 
 /** The position is within the pattern's text, after the opening quote. */
@@ -209,7 +209,7 @@ const checkRegex = (keepsGroups: boolean): FunctionEntry["check"] => ([, pattern
 
 const regexpReplace: BatchFunction = ([column, patterns, replacements], out, rowCount, context) => {
   const pace = new Pace(context);
-  let regex: PatientRegex | undefined;
+  let regex: LinearRegex | undefined;
   let by: Replacement | undefined;
   for (let row = 0; row < rowCount; row++) {
     const text = column.text(row), pattern = patterns.text(row), replacement = replacements.text(row);
@@ -243,7 +243,7 @@ const regexpReplace: BatchFunction = ([column, patterns, replacements], out, row
 };
 
 /** `*`, `?` and `[a-c]`, matched against the whole text. */
-function globRegex(pattern: string): PatientRegex {
+function globRegex(pattern: string): LinearRegex {
   let source = "";
   for (let i = 0; i < pattern.length; i++) {
     const character = pattern[i];
@@ -259,7 +259,7 @@ function globRegex(pattern: string): PatientRegex {
       }
     } else source += character.replace(/[\\^$.|?*+()[\]{}/]/g, "\\$&");
   }
-  return patientRegex(`^${source}$`, "u", false);
+  return linearRegex(`^${source}$`, "u", false);
 }
 
 const globMatching: BatchFunction = ([column, patterns]: BatchColumn[], out, rowCount, context) => {

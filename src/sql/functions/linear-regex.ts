@@ -7,7 +7,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { hasNestedRepetitions, repetitionsWritten, Unbounded } from "./repetitions.ts";
 
-export interface PatientRegex {
+export interface LinearRegex {
   test(text: string): boolean;
   /**
    * Visits every match in order. V8's own `replace` would list millions of matches before it calls the replacement
@@ -38,10 +38,10 @@ const SURROGATE = /[\ud800-\udfff]/;
  * works without.
  * @throws {SyntaxError | Unbounded}
  */
-export function patientRegex(source: string, flags: string, keepsGroups: boolean): PatientRegex {
+export function linearRegex(source: string, flags: string, keepsGroups: boolean): LinearRegex {
   const exact = new RegExp(source, keepsGroups ? `${flags}g` : flags);
   const isDangerous = hasNestedRepetitions(source);
-  const exactly: PatientRegex = isDangerous
+  const exactly: LinearRegex = isDangerous
     ? { test: refuseText, each: refuseText }
     : { test: (text) => exact.test(text), each: (text, use) => eachMatch(exact, text, use) };
   const quick = withoutUnicode(source, flags, keepsGroups);

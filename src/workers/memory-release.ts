@@ -25,23 +25,23 @@ export function doChore(): boolean {
  * Returns what this thread holds, and if it is the first one also all pages of free blocks of the shared memory and what the C
  * allocator keeps. Stops when `isWanted` reports work.
  */
-export function rest(heap: SharedHeap, isFirst: boolean, isWanted: () => boolean): void {
+export function releaseWhenIdle(heap: SharedHeap, isFirst: boolean, isWanted: () => boolean): void {
   if (isWanted()) return;
   collectGarbage();
-  if (isFirst) chores.push(giveBackAll(heap, isWanted));
+  if (isFirst) chores.push(releaseAll(heap, isWanted));
 }
 
-function* giveBackAll(heap: SharedHeap, isWanted: () => boolean): Generator<void> {
+function* releaseAll(heap: SharedHeap, isWanted: () => boolean): Generator<void> {
   for (const block of heap.freeBlocks(BLOCK_BYTES_MIN)) {
     if (isWanted()) return;
-    giveBackPages(heap, block, () => 0);
+    releasePages(heap, block, () => 0);
     yield;
   }
   libc()?.malloc_trim(0n);
 }
 
 /** Returns the pages of a block except its first `keptBytes`. The block stays allocated during this. */
-function giveBackPages(heap: SharedHeap, block: FreeBlock, keptBytes: () => number): void {
+function releasePages(heap: SharedHeap, block: FreeBlock, keptBytes: () => number): void {
   const base = Deno.UnsafePointer.of(heap.u8 as Uint8Array<ArrayBuffer>);
   const system = libc();
   if (system === undefined || base === null || !heap.take(block)) return;
@@ -81,23 +81,23 @@ export function collectGarbage(): void {
 const GARBAGE_BYTES = 32 << 20;
 /** Amount of free memory that always keeps its pages. */
 const KEPT_BYTES_MIN = 64 << 20;
-let isAsked = false;
+let isQueued = false;
 
 /**
  * Runs after a query. Free pages up to a quarter of a query's limit are kept, so that most queries reuse touched pages.
  * Buffers outside of the shared memory are collected at once. V8 would collect them only under pressure, so several such queries
  * would hold several times the limit of one.
  */
-export function restAfter(heap: SharedHeap, { madeBytes, limitBytes }: CountedMemory): void {
+export function releaseAfterQuery(heap: SharedHeap, { madeBytes, limitBytes }: CountedMemory): void {
   const keptBytes = Math.max(KEPT_BYTES_MIN, (limitBytes || heap.sizeBytes()) / 4);
   const hasMade = madeBytes >= GARBAGE_BYTES;
-  if (isAsked || (!hasMade && heap.warmFreeBytes() <= keptBytes)) return;
-  isAsked = true;
-  chores.push(giveBack(heap, keptBytes, hasMade));
+  if (isQueued || (!hasMade && heap.warmFreeBytes() <= keptBytes)) return;
+  isQueued = true;
+  chores.push(releaseDownTo(heap, keptBytes, hasMade));
 }
 
-function* giveBack(heap: SharedHeap, keptBytes: number, hasMade: boolean): Generator<void> {
-  isAsked = false;
+function* releaseDownTo(heap: SharedHeap, keptBytes: number, hasMade: boolean): Generator<void> {
+  isQueued = false;
   if (hasMade) {
     collectGarbage();
     libc()?.malloc_trim(0n);
@@ -106,7 +106,7 @@ function* giveBack(heap: SharedHeap, keptBytes: number, hasMade: boolean): Gener
   for (const block of heap.freeBlocks(BLOCK_BYTES_MIN).sort((a, b) => b.warmBytes - a.warmBytes)) {
     if (heap.warmFreeBytes() <= keptBytes) return;
     // The block itself is not counted while it is taken.
-    giveBackPages(heap, block, () => keptBytes - heap.warmFreeBytes());
+    releasePages(heap, block, () => keptBytes - heap.warmFreeBytes());
     yield;
   }
 }
