@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import v8 from "node:v8";
+import vm from "node:vm";
 import { col, fn, lit, over, type Row, storedRows, testContext } from "../engine/testing.ts";
 import type { Column, Plan } from "../sql/plan.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
@@ -70,6 +72,32 @@ Deno.test("DirectRuns: a known plan makes no operators, and no blocks for more c
     assert.equal(direct.madeCount, made);
     assert.equal(allocations(), blocks);
   }
+});
+
+/** Bytes that a call takes of the JavaScript heap, at the median, because a collection may fall into a measurement. */
+function heapBytes(call: () => void): number {
+  v8.setFlagsFromString("--expose-gc");
+  const collect = vm.runInNewContext("gc") as () => void, calls = 50;
+  for (let k = 0; k < 1_500; k++) call();
+  const measured = Array.from({ length: 5 }, () => {
+    collect();
+    const before = Deno.memoryUsage().heapUsed;
+    for (let k = 0; k < calls; k++) call();
+    return (Deno.memoryUsage().heapUsed - before) / calls;
+  });
+  return measured.sort((a, b) => a - b)[measured.length >> 1];
+}
+
+Deno.test("DirectRuns: a run of a known plan takes little of the JavaScript heap, and hardly more for more columns", () => {
+  const [few, many] = [2, 40].map((columnCount) => {
+    const { node, source, direct } = table(columnCount);
+    const plan = above6(node, node.columns), { columns } = plan, user = "ann", sources = [source];
+    const bytes = heapBytes(() => void direct.run(plan, sources, { output: JSON_ROWS, columns, user }, () => plan));
+    direct.close();
+    return bytes;
+  });
+  assert.ok(few < 4_000, `${few} bytes`);
+  assert.ok(many < few + 38 * 32, `${many} bytes for 40 columns, ${few} for 2`);
 });
 
 Deno.test("DirectRuns: a run reads the rows as they are now", () => {

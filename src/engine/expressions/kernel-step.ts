@@ -42,15 +42,16 @@ export function kernelStep(stage: Stage, { predicates, outputs, rowIdColumn }: K
     bound = new BoundKernel(kernel.run, kernel.cells, compiler.inputs, context, space, kernel.cells.count);
   }
   const filled = new Map<Slot, number>();
+  const outBuffers = kernelOutputs.map(({ slot }) => buffers.get(slot)!);
+  const outCells = kernelOutputs.map((_, k) => bound!.cells[`out${k}`]);
+  const copyCells = wide.map(({ k }) => bound!.cells[`copy${k}`]);
   return {
     run: (state) => {
       const inputRows = state.rowCount;
       if (bound !== undefined) {
         bound.setColumns(state.vectors as Vector[], state.rowBase);
-        kernelOutputs.forEach(({ slot }, k) =>
-          bound.setI32(bound.cells[`out${k}`], buffers.get(slot)!.reserve(inputRows))
-        );
-        for (const { source, k } of wide) bound.setI32(bound.cells[`copy${k}`], state.vectors[source]!.address);
+        for (let k = 0; k < outCells.length; k++) bound.setI32(outCells[k], outBuffers[k].reserve(inputRows));
+        for (let k = 0; k < wide.length; k++) bound.setI32(copyCells[k], state.vectors[wide[k].source]!.address);
         state.rowCount = bound.run(0, inputRows);
       }
       for (const { slot, value } of constants) {

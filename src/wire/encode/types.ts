@@ -35,9 +35,9 @@ const EPOCH_2000_MICROS = 946_684_800_000_000;
 /** A writer over one typed array of the heap: `shift` is log2 of the bytes for each row. */
 function scalar(shift: number, write: (index: number, at: number) => number): ValueWriter {
   let base = 0;
-  const scale = 2 ** shift;
   return {
-    bind: (vector) => base = vector.address / scale,
+    // By a shift, because a quotient would be a number on the heap.
+    bind: (vector) => base = vector.address >>> shift,
     write: (row, at) => write(base + row, at),
   };
 }
