@@ -19,6 +19,7 @@ const COLUMNS = [
   "case when x % 13 = 0 then null else (x * 7919 % 100003) / 100.0 end price",
   "case when x % 500 = 0 then 1 / 3.0 else x / 100000.0 end mostly",
   "sin(x) full",
+  "round(x % 1000 / 7.0, 2) rounded",
   "case when x % 4 = 0 then null else ('S' || x % 100)::symbol end sym",
   "('10.0.' || x % 256 || '.' || x % 100)::ipv4 ip",
   "case when x % 6 = 0 then null else (x % 100000 / 100.0)::decimal(18, 2) end amount",
@@ -67,13 +68,14 @@ Deno.test("columns are read back as they were, and take less space than with cai
   const all = [ROWS, ROWS];
   assert.deepEqual(
     sizes!.filter(([column]) =>
-      ["ts", "flag", "extremes", "price", "sym", "t", "message", "id"].includes(column as string)
+      ["ts", "flag", "extremes", "price", "rounded", "sym", "t", "message", "id"].includes(column as string)
     ),
     [
       ["ts", "TIMESTAMP", ...all, true, "frame"],
       ["flag", "BOOLEAN", ...all, true, "frame"],
       ["extremes", "LONG", ...all, false, "raw"],
       ["price", "DOUBLE", ...all, true, "decimal"],
+      ["rounded", "DOUBLE", ...all, true, "decimal"],
       ["sym", "SYMBOL", ...all, true, "frame"],
       ["t", "STRING", ...all, true, "dictionary, zstd"],
       ["message", "STRING", ...all, true, "zstd"],

@@ -12,7 +12,8 @@
  *     5   manifests list pages of segments, which are in the data files; blocks of UPDATE and DELETE name rows by partition and
  *         place
  *     6   chunks may be encoded (`encoding/chunk.ts`)
- *     7   pages say how chunks are encoded
+ *     7   pages say how chunks are encoded; texts may be encoded (`encoding/texts.ts`), floats as products; vectors without NULL
+ *         reserve no code
  */
 import { ConfigError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";

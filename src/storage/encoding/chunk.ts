@@ -14,7 +14,8 @@
  * - *raw*: the values as they are.
  * - *constant*: all values have the bits of `base`. No data.
  * - *frame* (integers): value `i` is `base + slope * i + code`, codes as bits (`bits.ts`).
- * - *decimal* (floats): the value is `(base + code) / 10^places`, which gives back all its bits.
+ * - *decimal* (floats): the value is `(base + code) / 10^places`, which gives back all its bits, as for decimals that were read from text.
+ * - *product* (floats): the value is `(base + code) * (1 / 10^places)`, as `round()` makes them. (A decimal, for users.)
  *
  * In a vector with NULLs or exceptions code 0 is NULL, so it costs nothing in a comparison with a range of codes or in a sum, and the
  * least other code is 1. In other vectors without a slope it is 0 (before format 7: 1). The greatest is `span`. Floats that are no decimals of this kind also have code 0; they follow the codes as exceptions: u16 positions, zeros up to a
@@ -33,8 +34,8 @@ import { FOUND, FOUND_BYTES, type Kernels, kernelsOf } from "./kernels.ts";
 
 const MAGIC = 0x444b4350; // "PCKD"
 const HEADER_BYTES = 32, VECTOR_HEADER_BYTES = 32, TAIL_BYTES = 16, ALIGN = 16;
-const RAW = 0, CONSTANT = 1, FRAME = 2, DECIMAL = 3;
-const ENCODINGS = ["raw", "constant", "frame", "decimal"] as const;
+const RAW = 0, CONSTANT = 1, FRAME = 2, DECIMAL = 3, PRODUCT = 4;
+const ENCODINGS = ["raw", "constant", "frame", "decimal", "decimal"] as const;
 const INTEGERS = 0, FLOATS = 1;
 /** A chunk that shrinks by less is stored as it is, which costs no decoding. */
 const SHRINKS_TO = 0.9;
@@ -63,6 +64,11 @@ const SAMPLES = 32;
 export interface EncodedChunk {
   bytes: Uint8Array;
   encodings: number;
+}
+
+interface Decimals {
+  places: number;
+  encoding: typeof DECIMAL | typeof PRODUCT;
 }
 
 /** What the vectors of a chunk have in common. */
@@ -105,8 +111,8 @@ export class ChunkCodec {
   private readonly kernels: Kernels;
   private encoded = new Uint8Array(0);
   private view = new DataView(this.encoded.buffer);
-  /** Decimal places of the last vector. */
-  private places: number | undefined;
+  /** Of the last vector. */
+  private decimals: Decimals | undefined;
 
   constructor(private readonly heap: SharedHeap, readonly scratch: number) {
     this.kernels = kernelsOf(heap.memory);
@@ -154,7 +160,7 @@ export class ChunkCodec {
     this.view.setUint8(5, kind);
     this.view.setUint32(8, rowCount, true);
     this.view.setBigInt64(16, form.nullBits, true);
-    this.places = undefined;
+    this.decimals = undefined;
     let at = HEADER_BYTES + vectors * VECTOR_HEADER_BYTES, encodings = 0;
     for (let k = 0; k < vectors; k++) {
       const count = Math.min(VECTOR_ROWS, rowCount - k * VECTOR_ROWS);
@@ -249,25 +255,29 @@ export class ChunkCodec {
 
   private chooseDecimals({ width, nullBits }: ColumnForm, address: number, count: number): Vector | undefined {
     const { kernels, scratch } = this, found = scratch + FOUND_AT;
-    const attempt = (places: number) =>
-      kernels.decimals(width)(
+    const attempt = ({ places, encoding }: Decimals) =>
+      (encoding === DECIMAL ? kernels.decimals : kernels.products)(width)(
         address,
         count,
         nullBits,
         POWERS[places],
+        backOf(places, encoding),
         EXCEPTIONS_MAX,
         scratch + INTEGERS_AT,
         scratch + POSITIONS,
         found,
       ) !== 0;
-    let { places } = this;
-    if (places === undefined || !attempt(places)) {
-      places = this.placesOf(width, address, count);
+    let { decimals } = this;
+    if (decimals === undefined || !attempt(decimals)) {
+      decimals = this.decimalsOf(width, address, count);
       // The samples may have missed values with more places.
-      const last = Math.min((places ?? 0) + 2, POWERS.length - 1);
-      while (places !== undefined && !attempt(places)) places = places < last ? places + 1 : undefined;
-      if (places === undefined) return undefined;
-      this.places = places;
+      const last = Math.min((decimals?.places ?? 0) + 2, POWERS.length - 1);
+      while (decimals !== undefined && !attempt(decimals)) {
+        const { places, encoding } = decimals;
+        decimals = places < last ? { places: places + 1, encoding } : undefined;
+      }
+      if (decimals === undefined) return undefined;
+      this.decimals = decimals;
     }
     const at = (scratch + FOUND_AT) / 8;
     const min = this.heap.f64[at + FOUND.min / 8], max = this.heap.f64[at + FOUND.max / 8];
@@ -277,28 +287,32 @@ export class ChunkCodec {
     const base = min > max ? 0 : min - reserved, span = min > max ? 0 : max - base;
     if (span > SPAN_MAX) return undefined;
     kernels.codesOfDecimals(scratch + INTEGERS_AT, count, base, scratch + CODES);
-    return { ...PLAIN, encoding: DECIMAL, base: BigInt(base), places, exceptions, nulls, span, codeBits: bitsOf(span) };
+    return { ...PLAIN, ...decimals, base: BigInt(base), exceptions, nulls, span, codeBits: bitsOf(span) };
   }
 
-  /** The least number of places that gives back nearly all of some values; undefined if there is none. */
-  private placesOf(width: number, address: number, count: number): number | undefined {
+  /** The decimals with the fewest places that give back nearly all of some values; undefined if there are none. */
+  private decimalsOf(width: number, address: number, count: number): Decimals | undefined {
     const values = width === 8 ? this.heap.f64 : this.heap.f32, from = address / width;
     const round = width === 8 ? (value: number) => value : Math.fround;
     const step = Math.max(1, Math.floor(count / SAMPLES));
-    let best: number | undefined, fewest = Infinity;
+    let best: Decimals | undefined, fewest = Infinity;
     for (let places = 0; places < POWERS.length; places++) {
       const power = POWERS[places];
-      let samples = 0, misses = 0;
+      const inverse = backOf(places, PRODUCT);
+      let samples = 0, misses = 0, missedProducts = 0;
       for (let k = 0; k < count; k += step) {
         const value = values[from + k];
         if (value - value !== 0) continue; // NULL, or an exception
         samples++;
-        if (round(Math.round(value * power) / power) !== value) misses++;
+        const integer = Math.round(value * power);
+        if (round(integer / power) !== value) misses++;
+        if (round(integer * inverse) !== value) missedProducts++;
       }
-      if (misses === 0) return places;
-      if (misses < fewest && misses <= samples / 16) {
-        fewest = misses;
-        best = places;
+      const encoding = missedProducts < misses ? PRODUCT : DECIMAL, least = Math.min(misses, missedProducts);
+      if (least === 0) return { places, encoding };
+      if (least < fewest && least <= samples / 16) {
+        fewest = least;
+        best = { places, encoding };
       }
     }
     return best;
@@ -392,10 +406,12 @@ export class ChunkCodec {
     const exceptions = view.getUint16(header + 24, true), nulls = view.getUint16(header + 26, true);
     // What code 0 is: NULL, or a value like others.
     const isReserved = nulls + exceptions > 0;
-    if (encoding === DECIMAL) {
-      const power = POWERS[view.getUint8(header + 22)];
-      const first = isReserved ? nullBits : floatBits(Number(base) / power, width);
-      kernels.decodeDecimals(width)(address, count, first, Number(base), power, codes);
+    if (encoding === DECIMAL || encoding === PRODUCT) {
+      const back = backOf(view.getUint8(header + 22), encoding), integer = Number(base);
+      const value = encoding === DECIMAL ? integer / back : integer * back;
+      const first = isReserved ? nullBits : floatBits(value, width);
+      const decode = encoding === DECIMAL ? kernels.decodeDecimals : kernels.decodeProducts;
+      decode(width)(address, count, first, integer, back, codes);
       this.readExceptions(bytes, view, offset + codesBytes, exceptions, address, width);
       return;
     }
@@ -422,6 +438,11 @@ export class ChunkCodec {
 
 function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** What an integer is divided by (DECIMAL) or multiplied with. */
+function backOf(places: number, encoding: number): number {
+  return encoding === DECIMAL ? POWERS[places] : 1 / POWERS[places];
 }
 
 const ONE_F64 = new Float64Array(1), ONE_F64_BITS = new BigInt64Array(ONE_F64.buffer);

@@ -53,7 +53,7 @@ function valuesOf(layout: Layout): fc.Arbitrary<Uint8Array> {
     start: fc.integer({ min: -(2 ** 31), max: 2 ** 31 }),
     range: fc.constantFrom(0, 1, 2, 200, 70_000, 2 ** 31, 2 ** 32, 2 ** 40),
     slope: fc.constantFrom(0, 1, -7, 1000, 2 ** 33),
-    places: fc.constantFrom(1, 10, 100, 1e5, 1e12),
+    places: fc.constantFrom(1, 10, 100, 1e5, 1e12, 0.1, 0.01, 1e-5),
     oddShare: fc.constantFrom(0, 0.001, 0.01, 0.2, 1),
     nullShare: fc.constantFrom(0, 0.01, 0.5, 1),
   }).map(({ rows, seed, start, range, slope, places, oddShare, nullShare }) => {
@@ -62,7 +62,7 @@ function valuesOf(layout: Layout): fc.Arbitrary<Uint8Array> {
     for (let row = 0; row < rows; row++) {
       const whole = start + slope * row + Math.floor(random() * range);
       const isOdd = random() < oddShare;
-      const plain = isFloat ? whole / places : isWide ? BigInt(whole) : whole;
+      const plain = isFloat ? (places < 1 ? whole * places : whole / places) : isWide ? BigInt(whole) : whole;
       out[row] = isOdd ? odd[Math.floor(random() * odd.length)] : plain;
       if (random() < nullShare) bytes.set(bytesOf(nulls).subarray(0, width), row * width);
     }
@@ -90,6 +90,14 @@ Deno.test("floats with other NaNs, negative zero and infinities among decimals k
   bits[2 * 501 + 1] = 0x7ff80000 | 1; // another NaN
   bits[2 * 502 + 1] = -0x80000; // a negative NaN
   ok(roundTrip("f64", bytesOf(values))! < 0.3 * values.byteLength);
+});
+
+Deno.test("decimals that round() made are encoded, also with exceptions and NULLs among them", () => {
+  const values = Float64Array.from({ length: 65_536 }, (_, k) => (k * 7919 % 100_003) * (1 / 100));
+  ok(values.some((value) => Math.round(value * 100) / 100 !== value), "other values than those of division");
+  ok(roundTrip("f64", bytesOf(values))! < 0.3 * values.byteLength);
+  for (let k = 0; k < values.length; k += 100) values[k] = [NaN, 1 / 3, -0, Infinity][(k / 100) % 4];
+  ok(roundTrip("f64", bytesOf(values))! < 0.35 * values.byteLength);
 });
 
 Deno.test("columns of trades take the expected number of bits a value", () => {

@@ -31,31 +31,42 @@ export interface Kernels {
   codes(width: number): (values: number, count: number, nullValue: number, base: number, codes: number) => void;
   codesWide(values: number, count: number, nullValue: bigint, base: bigint, slope: bigint, codes: number): void;
   /**
-   * Writes `value * power`, rounded, to `integers` (f64) for each value that is this decimal, with all its bits, and NaN for others.
+   * Writes `value * power`, rounded, to `integers` (f64) for each value that `integer / back` (`products`: `integer * back`) gives back
+   * with all its bits, and NaN for others.
    * Finds the least and greatest (f64), the number of NULLs, and the positions (u16) of values that are neither. Ends with
    * 0 if there are more than `exceptionsMax`, otherwise with 1.
    */
-  decimals(width: number): (
-    values: number,
-    count: number,
-    nullBits: bigint,
-    power: number,
-    exceptionsMax: number,
-    integers: number,
-    positions: number,
-    found: number,
-  ) => number;
+  decimals(width: number): FindDecimals;
+  products(width: number): FindDecimals;
   /** Makes the codes `integer - base`, and 0 for NaN. */
   codesOfDecimals(integers: number, count: number, base: number, codes: number): void;
   decode(width: number): (values: number, count: number, nullValue: number, base: number, codes: number) => void;
   decodeWide(values: number, count: number, nullValue: bigint, base: bigint, slope: bigint, codes: number): void;
-  decodeDecimals(
-    width: number,
-  ): (values: number, count: number, nullBits: bigint, base: number, power: number, codes: number) => void;
+  decodeDecimals(width: number): DecodeDecimals;
+  decodeProducts(width: number): DecodeDecimals;
   pack(codeBits: number): (codes: number, bits: number) => void;
   unpack(codeBits: number): (bits: number, codes: number) => void;
 }
 
+type FindDecimals = (
+  values: number,
+  count: number,
+  nullBits: bigint,
+  power: number,
+  back: number,
+  exceptionsMax: number,
+  integers: number,
+  positions: number,
+  found: number,
+) => number;
+type DecodeDecimals = (
+  values: number,
+  count: number,
+  nullBits: bigint,
+  base: number,
+  back: number,
+  codes: number,
+) => void;
 type Kernel = (...parameters: (number | bigint)[]) => number;
 
 let compiled: WebAssembly.Module | undefined;
@@ -73,10 +84,12 @@ export function kernelsOf(memory: WebAssembly.Memory): Kernels {
     codes: byWidth("codes"),
     codesWide: all.codes8,
     decimals: byWidth("decimals"),
+    products: byWidth("products"),
     codesOfDecimals: all.codesOfDecimals,
     decode: byWidth("decode"),
     decodeWide: all.decode8,
     decodeDecimals: byWidth("decodeDecimals"),
+    decodeProducts: byWidth("decodeProducts"),
     pack: byWidth("pack"),
     unpack: byWidth("unpack"),
   } as Kernels;
@@ -98,15 +111,13 @@ function assemble(): Uint8Array<ArrayBuffer> {
     decode(module.function(["i32", "i32", type, type, ...slopes, "i32"], [], `decode${width}`).code, width);
   }
   residuals(module.function(["i32", "i32", "i64", "i64", "i32"], [], "residuals8").code);
+  const found: ValueType[] = ["i32", "i32", "i64", "f64", "f64", "i32", "i32", "i32", "i32"];
+  const decoded: ValueType[] = ["i32", "i32", "i64", "f64", "f64", "i32"];
   for (const width of [4, 8]) {
-    decimals(
-      module.function(["i32", "i32", "i64", "f64", "i32", "i32", "i32", "i32"], ["i32"], `decimals${width}`).code,
-      width,
-    );
-    decodeDecimals(
-      module.function(["i32", "i32", "i64", "f64", "f64", "i32"], [], `decodeDecimals${width}`).code,
-      width,
-    );
+    decimals(module.function(found, ["i32"], `decimals${width}`).code, width, "f64.div");
+    decimals(module.function(found, ["i32"], `products${width}`).code, width, "f64.mul");
+    decodeDecimals(module.function(decoded, [], `decodeDecimals${width}`).code, width, "div");
+    decodeDecimals(module.function(decoded, [], `decodeProducts${width}`).code, width, "mul");
   }
   codesOfDecimals(module.function(["i32", "i32", "f64", "i32"], [], "codesOfDecimals").code);
   return module.finish();
@@ -266,23 +277,23 @@ function decodeWideGroups(code: Code, index: number): void {
 }
 
 /** Two values of 64 bits at a time, twice a round. */
-function decodeDecimalGroups(code: Code, index: number): void {
-  const [values, count, nullBits, base, power, source] = [0, 1, 2, 3, 4, 5];
-  const bases = code.local("v128"), nulls = code.local("v128"), powers = code.local("v128"), known = code.local("v128");
-  code.get(base).op("f64x2.splat").set(bases).get(power).op("f64x2.splat").set(powers);
+function decodeDecimalGroups(code: Code, index: number, giveBack: "div" | "mul"): void {
+  const [values, count, nullBits, base, back, source] = [0, 1, 2, 3, 4, 5];
+  const bases = code.local("v128"), nulls = code.local("v128"), backs = code.local("v128"), known = code.local("v128");
+  code.get(base).op("f64x2.splat").set(bases).get(back).op("f64x2.splat").set(backs);
   code.get(nullBits).op("i64x2.splat").set(nulls);
   eachGroup(code, count, index, 4, [[values, 8], [source, 4]], () => {
     for (const half of [0, 1]) {
       code.get(values).get(source).memory("v128.load64_splat", 8 * half).tee(known).op("f64x2.convert_low_i32x4_u");
-      code.get(bases).op("f64x2.add").get(powers).op("f64x2.div").get(nulls);
+      code.get(bases).op("f64x2.add").get(backs).op(`f64x2.${giveBack}`).get(nulls);
       code.get(known).op("i64x2.extend_low_i32x4_u").splat64(0n).op("i64x2.ne").op("v128.bitselect");
       code.memory("v128.store", 16 * half);
     }
   });
 }
 
-function decimals(code: Code, width: number): void {
-  const [values, count, nullBits, power, exceptionsMax, integers, positions, found] = [0, 1, 2, 3, 4, 5, 6, 7];
+function decimals(code: Code, width: number, giveBack: "f64.div" | "f64.mul"): void {
+  const [values, count, nullBits, power, back, exceptionsMax, integers, positions, found] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
   const index = code.local("i32"), bits = code.local("i64"), integer = code.local("f64");
   const min = code.local("f64"), max = code.local("f64"), nulls = code.local("i32"), exceptions = code.local("i32");
   const negativeZero = width === 8 ? -(2n ** 63n) : 2n ** 31n;
@@ -291,7 +302,7 @@ function decimals(code: Code, width: number): void {
     code.get(values).memory(width === 8 ? "i64.load" : "i64.load32_u").tee(bits);
     if (width === 8) code.op("f64.reinterpret_i64");
     else code.op("i32.wrap_i64").op("f32.reinterpret_i32").op("f64.promote_f32");
-    code.get(power).op("f64.mul").op("f64.nearest").tee(integer).get(power).op("f64.div");
+    code.get(power).op("f64.mul").op("f64.nearest").tee(integer).get(back).op(giveBack);
     if (width === 8) code.op("i64.reinterpret_f64");
     else code.op("f32.demote_f64").op("i32.reinterpret_f32").op("i64.extend_i32_u");
     code.get(bits).op("i64.eq");
@@ -326,14 +337,14 @@ function codesOfDecimals(code: Code): void {
   });
 }
 
-function decodeDecimals(code: Code, width: number): void {
-  const [values, count, nullBits, base, power, source] = [0, 1, 2, 3, 4, 5];
+function decodeDecimals(code: Code, width: number, giveBack: "div" | "mul"): void {
+  const [values, count, nullBits, base, back, source] = [0, 1, 2, 3, 4, 5];
   const index = code.local("i32"), known = code.local("i32");
-  if (width === 8) decodeDecimalGroups(code, index);
+  if (width === 8) decodeDecimalGroups(code, index, giveBack);
   each(code, count, index, [[values, width], [source, 4]], () => {
     code.get(values);
-    code.get(source).memory("i32.load").tee(known).op("f64.convert_i32_u").get(base).op("f64.add").get(power).op(
-      "f64.div",
+    code.get(source).memory("i32.load").tee(known).op("f64.convert_i32_u").get(base).op("f64.add").get(back).op(
+      `f64.${giveBack}`,
     );
     if (width === 8) code.op("i64.reinterpret_f64").get(nullBits).get(known).op("select").memory("i64.store");
     else {
