@@ -52,6 +52,11 @@ export class ByteWriter {
     this.bytes.set(bytes, at);
   }
 
+  raw(bytes: Uint8Array): void {
+    const at = this.room(bytes.length);
+    this.bytes.set(bytes, at);
+  }
+
   done(): Uint8Array {
     return this.bytes.slice(0, this.at);
   }
@@ -102,6 +107,11 @@ export class ByteReader {
     const length = this.u32();
     const at = this.take(length);
     return utf8Decoder.decode(this.bytes.subarray(at, at + length));
+  }
+
+  /** Where the next `count` bytes are. */
+  skip(count: number): { view: DataView; at: number } {
+    return { view: this.view, at: this.take(count) };
   }
 
   end(): void {

@@ -19,6 +19,7 @@ import { columnStorageOf } from "./column-storage.ts";
 import { type Files, realFiles } from "./files.ts";
 import { SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { firstOf, PagedSegments, type PageReader, type Run } from "./paged-segments.ts";
+import { refsOf } from "./page-refs.ts";
 import { partitionName } from "./partition.ts";
 import { SharedPool } from "./pool.ts";
 import { splicePages } from "./segments.ts";
@@ -236,7 +237,10 @@ function snapshotAfter(
     change.schema ?? before!.schema,
     version,
     change.lsn,
-    splicePages(before?.pages ?? [], change.pages ?? []),
+    splicePages(
+      before?.pages ?? [],
+      (change.pages ?? []).map(({ start, count, refs }) => ({ start, count, pages: refsOf(refs) })),
+    ),
     change.directory ?? before!.directory,
     dictionaries,
     change.detached ?? before?.detached ?? [],

@@ -40,18 +40,18 @@ export interface TableSchema {
  */
 export interface PageRef {
   /** Different for each page since the start. */
-  id: number;
+  readonly id: number;
   /** Address of the words in shared memory, or 0: read them from the file. */
-  address: number;
-  file: number;
-  offset: number;
-  sizeBytes: number;
-  crc: number;
+  readonly address: number;
+  readonly file: number;
+  readonly offset: number;
+  readonly sizeBytes: number;
+  readonly crc: number;
   /** Number of segments. */
-  count: number;
-  rowCount: number;
-  timestampMin: bigint;
-  timestampMax: bigint;
+  readonly count: number;
+  readonly rowCount: number;
+  readonly timestampMin: bigint;
+  readonly timestampMax: bigint;
 }
 
 /**

@@ -7,7 +7,8 @@ import type { TableSchema } from "./contract.ts";
 import type { ManifestHead } from "./manifest-head.ts";
 import { checkFormat, FORMAT_VERSION } from "./format.ts";
 import { applyOldEdit, decodeOldManifest, type OldManifest } from "./manifest-old.ts";
-import { type Bounds, type PageRecord, type SplicedPages, splicePages } from "./segments.ts";
+import { decodePages, encodePages } from "./page-records.ts";
+import { type PageRecord, type SplicedPages, splicePages } from "./segments.ts";
 
 /** Pages of detached partitions. */
 export type DetachedPages = ReadonlyMap<bigint, readonly PageRecord[]>;
@@ -84,57 +85,6 @@ export function applyEdit(path: string, bytes: Uint8Array, before: DecodedManife
 
 function decodeHead(reader: ByteReader): ManifestHead {
   return fromJson<ManifestHead>(new TextEncoder().encode(reader.text()));
-}
-
-function encodePages(out: ByteWriter, pages: readonly PageRecord[]): void {
-  out.u32(pages.length);
-  for (const page of pages) {
-    out.u32(page.file);
-    out.size(page.offset);
-    out.u32(page.sizeBytes);
-    out.u32(page.crc);
-    out.u32(page.count);
-    out.size(page.rowCount);
-    encodeBounds(out, page.first);
-    encodeBounds(out, page.last);
-    out.size(page.uidMin);
-    out.size(page.uidMax);
-    out.u32(page.fileBytes.length);
-    for (const [file, bytes] of page.fileBytes) {
-      out.u32(file);
-      out.size(bytes);
-    }
-  }
-}
-
-function decodePages(reader: ByteReader): PageRecord[] {
-  const pages: PageRecord[] = [];
-  for (let left = reader.u32(); left > 0; left--) {
-    pages.push({
-      file: reader.u32(),
-      offset: reader.size(),
-      sizeBytes: reader.u32(),
-      crc: reader.u32(),
-      count: reader.u32(),
-      rowCount: reader.size(),
-      first: decodeBounds(reader),
-      last: decodeBounds(reader),
-      uidMin: reader.size(),
-      uidMax: reader.size(),
-      fileBytes: Array.from({ length: reader.u32() }, () => [reader.u32(), reader.size()] as const),
-    });
-  }
-  return pages;
-}
-
-function encodeBounds(out: ByteWriter, { partition, timestampMin, timestampMax }: Bounds): void {
-  out.i64(partition);
-  out.i64(timestampMin);
-  out.i64(timestampMax);
-}
-
-function decodeBounds(reader: ByteReader): Bounds {
-  return { partition: reader.i64(), timestampMin: reader.i64(), timestampMax: reader.i64() };
 }
 
 function encodeDetached(out: ByteWriter, detached: DetachedPages): void {

@@ -1,8 +1,9 @@
 /** The messages from the writer to the readers: changes of tables, as plain data. */
 import type { AccessPublication } from "./access.ts";
-import type { PageRef, PartitionInfo, SegmentSource, TableSchema } from "./contract.ts";
+import type { PartitionInfo, SegmentSource, TableSchema } from "./contract.ts";
 import { extentBytes } from "./datafile.ts";
-import type { Page, Segments, SplicedPages } from "./segments.ts";
+import { packRefs } from "./page-refs.ts";
+import type { Segments } from "./segments.ts";
 import type { Table } from "./table.ts";
 
 export interface TableChange {
@@ -14,7 +15,8 @@ export interface TableChange {
   schema?: TableSchema;
   /** Of the data files; with the first schema. */
   directory?: string;
-  pages?: SplicedPages<PageRef>[];
+  /** Splices of pages. `refs`: `packRefs` of the added ones. */
+  pages?: { start: number; count: number; refs: Float64Array }[];
   /** All detached partitions, if one has changed. */
   detached?: Omit<PartitionInfo, "name">[];
   /** All dictionaries, if one has changed. */
@@ -51,7 +53,7 @@ export function changeOf(table: Table, published: Segments): TableChange {
   if (table.publishedSchema === undefined) change.directory = table.directory;
   if (segments !== published) {
     change.pages = segments.differenceFrom(published).map(({ start, count, pages }) => (
-      { start, count, pages: pages.map(refOf) }
+      { start, count, refs: packRefs(pages) }
     ));
   }
   if (table.detached !== table.publishedDetached) {
@@ -65,23 +67,6 @@ export function changeOf(table: Table, published: Segments): TableChange {
     }));
   }
   return change;
-}
-
-function refOf({ id, block, extent, count, rowCount, first, last }: Page): PageRef {
-  const { timestampMin } = first, { timestampMax } = last;
-  const { file, offset, sizeBytes, crc } = extent ?? { file: 0, offset: 0, sizeBytes: 0, crc: 0 };
-  return {
-    id,
-    address: block?.address ?? 0,
-    file,
-    offset,
-    sizeBytes,
-    crc,
-    count,
-    rowCount,
-    timestampMin,
-    timestampMax,
-  };
 }
 
 /** Describes a partition. */

@@ -50,7 +50,8 @@ export class Page {
     private readonly record: Omit<PageRecord, keyof Extent>,
     /** Set if a chunk is in memory, or if the page is not on disk. */
     private readonly own: readonly Segment[] | undefined,
-    readonly extent: Extent | undefined,
+    /** The record of a page that is on disk. */
+    private readonly onDisk: PageRecord | undefined,
     private readonly read: ReadExtent | undefined,
     /** A chunk is in memory. */
     readonly isLive: boolean,
@@ -62,13 +63,16 @@ export class Page {
 
   /** A page of a manifest. */
   static stored(record: PageRecord, read: ReadExtent): Page {
-    const { file, offset, sizeBytes, crc } = record;
-    return new Page(record, undefined, { file, offset, sizeBytes, crc }, read, false);
+    return new Page(record, undefined, record, read, false);
   }
 
   /** The same page, whose words are on disk now. */
   sealed(extent: Extent, read: ReadExtent): Page {
-    return new Page(this.record, this.isLive ? this.own : undefined, extent, read, this.isLive);
+    return new Page(this.record, this.isLive ? this.own : undefined, { ...this.record, ...extent }, read, this.isLive);
+  }
+
+  get extent(): Extent | undefined {
+    return this.onDisk;
   }
 
   get count(): number {
@@ -92,8 +96,8 @@ export class Page {
   }
 
   get stored(): PageRecord {
-    assert(this.extent !== undefined, "the page is on disk");
-    return { ...this.record, ...this.extent };
+    assert(this.onDisk !== undefined, "the page is on disk");
+    return this.onDisk;
   }
 
   /** @throws {CorruptFileError} if the page is read from a damaged file. */
@@ -113,9 +117,9 @@ export class Page {
   }
 
   /** The bytes that the page and its chunks take in each data file. */
-  *extents(): Iterable<readonly [file: number, bytes: number]> {
-    yield* this.fileBytes;
-    if (this.extent !== undefined) yield [this.extent.file, extentBytes(this.extent.sizeBytes)];
+  extents(): readonly (readonly [file: number, bytes: number])[] {
+    const { fileBytes, extent } = this;
+    return extent === undefined ? fileBytes : [...fileBytes, [extent.file, extentBytes(extent.sizeBytes)]];
   }
 }
 
@@ -171,6 +175,7 @@ export class Segments implements Iterable<Segment> {
   /** By page: the index of its first segment and the number of rows before it; behind the last page, the totals. */
   private readonly starts: Float64Array;
   private readonly firstRows: Float64Array;
+  private difference: { before: WeakRef<Segments>; splices: readonly SplicedPages[] } | undefined;
 
   private constructor(readonly pages: readonly Page[]) {
     this.starts = new Float64Array(pages.length + 1);
@@ -354,8 +359,15 @@ export class Segments implements Iterable<Segment> {
     return isChanged ? Segments.ofPages(pages) : this;
   }
 
-  /** The splices of pages that make this sequence from `before`. */
-  differenceFrom(before: Segments): SplicedPages[] {
+  /** The splices of pages that make this sequence from `before`. Publishing a change asks several times. */
+  differenceFrom(before: Segments): readonly SplicedPages[] {
+    if (this.difference?.before.deref() !== before) {
+      this.difference = { before: new WeakRef(before), splices: this.splicesFrom(before) };
+    }
+    return this.difference.splices;
+  }
+
+  private splicesFrom(before: Segments): SplicedPages[] {
     if (before === this) return [];
     const isSame = (a: number, b: number) => this.pages[a] === before.pages[b];
     // Pages that both sequences share are skipped at both ends. Shared pages between them are found by identity.
@@ -367,6 +379,9 @@ export class Segments implements Iterable<Segment> {
       tail < least - head && isSame(this.pages.length - 1 - tail, before.pages.length - 1 - tail)
     ) tail++;
     const end = this.pages.length - tail, endBefore = before.pages.length - tail;
+    if (head === end || head === endBefore) {
+      return end === endBefore ? [] : [{ start: head, count: endBefore - head, pages: this.pages.slice(head, end) }];
+    }
     const known = new Map<Page, number>();
     for (let k = head; k < endBefore; k++) known.set(before.pages[k], k);
     const splices: SplicedPages[] = [];
