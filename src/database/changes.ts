@@ -104,6 +104,7 @@ export class RowChanges {
           creator,
         );
       } else {
+        await load.added();
         // An external copy may have passed the table's directory before it copies the log that names the table.
         await this.core.backups.released(this.run.signal);
         await load.commit();
@@ -164,12 +165,56 @@ export class RowChanges {
 
   async append({ tableId, columnIds, plan, at }: ChangedTable): Promise<number> {
     const table = this.tableOf(tableId, at);
-    const { batches, rows } = await this.collect(plan, this.typesOf(table, columnIds), columnIds);
-    if (rows > 0) {
-      if (this.transaction === undefined) await this.core.append([{ tableId, batches }]);
-      else await this.transaction.append(tableId, batches);
-    }
+    const types = this.typesOf(table, columnIds);
+    if (this.transaction === undefined) return await this.appendStream(tableId, columnIds, plan, types);
+    const { batches, rows } = await this.collect(plan, types, columnIds);
+    if (rows > 0) await this.transaction.append(tableId, batches);
     return rows;
+  }
+
+  /** Few rows go through the log. Many are sent to the writer while the query runs. */
+  private async appendStream(
+    tableId: number,
+    columnIds: number[],
+    plan: PostedPlan,
+    types: string[],
+  ): Promise<number> {
+    const { core } = this;
+    const { chunks, totalRows } = this.rowsFor(await this.run.finalPlanOf(plan), types, columnIds);
+    const held: Uint8Array[] = [];
+    let heldBytes = 0;
+    let load: BulkLoad | undefined;
+    try {
+      for await (const chunk of chunks) {
+        this.countWritten(chunk);
+        if (load !== undefined) {
+          await load.add(chunk.bytes);
+          continue;
+        }
+        held.push(chunk.bytes);
+        heldBytes += chunk.bytes.length;
+        if (heldBytes < LOAD_BYTES_MIN) continue;
+        load = await core.writer.beginAppend(tableId, columnIds);
+        for (const bytes of held.splice(0)) await load.add(bytes);
+      }
+      if (load !== undefined) await this.commitAppend(tableId, load);
+      else if (totalRows() > 0) {
+        await core.append([{ tableId, batches: held.map((bytes) => unpackAppendBatch(bytes, columnIds)) }]);
+      }
+    } catch (error) {
+      await load?.abort();
+      throw error;
+    }
+    return totalRows();
+  }
+
+  /** Not while the files are copied, because the rows change files that a copy may have passed. */
+  private async commitAppend(tableId: number, load: BulkLoad): Promise<void> {
+    await load.added();
+    await this.core.locks.shared([tableId], async () => {
+      await this.core.backups.released(this.run.signal);
+      await load.commit();
+    });
   }
 
   /**

@@ -113,6 +113,7 @@ export class NewTableSink implements ImportSink {
     const audit = auditOf(core.access, this.by, { kind: "createTable", table, creator }, core.catalogue);
     if (load === undefined) await this.create();
     else {
+      await load.added();
       // An external copy may have passed the table's directory before it copies the log that names the table.
       await core.backups.released();
       const { schema } = await load.commit();

@@ -26,12 +26,7 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
     store.publisher.touch(table);
     store.publisher.publish();
     table.compact(compactBytes);
-    table.seal(true);
-    storeDictionaries(files, table);
-    table.data.sync();
-    // With `nosync`: a manifest must not cover more than the durable log, or a restart would reuse LSNs.
-    log.syncPending();
-    writeManifest(files, table);
+    storeState(files, table, log);
     store.stored(table);
     yield;
   }
@@ -50,7 +45,17 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
   store.options.heap.setCounter("logBytes", log.sizeBytes);
 }
 
-export function storeDictionaries(files: Files, table: Table): void {
+/** Makes the state of a table durable, whose segments have been flushed. */
+export function storeState(files: Files, table: Table, log: Log): void {
+  table.seal(true);
+  storeDictionaries(files, table);
+  table.data.sync();
+  // With `nosync`: a manifest must not cover more than the durable log, or a restart would reuse LSNs.
+  log.syncPending();
+  writeManifest(files, table);
+}
+
+function storeDictionaries(files: Files, table: Table): void {
   for (const [columnId, dictionary] of table.dictionaries) {
     dictionary.store(files, dictionaryPath(table.directory, columnId));
   }
@@ -74,6 +79,7 @@ export function writeCatalog(store: Store, logStart: number): void {
   );
   store.options.files.syncDirectory(store.options.root);
   store.catalogGeneration++;
+  for (const table of listed) table.isListed = true;
 }
 
 export function dictionaryPath(directory: string, columnId: number): string {

@@ -206,6 +206,24 @@ export class ChunkMaker {
     return { address: block.address, texts: [block], textBytes: rawBytes(plain) - valueBytes, release() {} };
   }
 
+  /** A copy of the values of a chunk that is on disk, in the form of rows to be added. */
+  rowsOf(tag: string, chunk: Chunk, rowCount: number, data: DataFiles): RowColumn {
+    const { u8 } = this.heap;
+    const valueBytes = rowCount * LAYOUT_WIDTH[layoutOf(tag)];
+    const { address, texts, release } = this.resident(tag, chunk, rowCount, data);
+    const values = u8.slice(address, address + valueBytes);
+    if (layoutOf(tag) !== "text") {
+      release();
+      return { values };
+    }
+    const [block] = texts, start = address + valueBytes;
+    const heap = u8.slice(start, block.address + block.sizeBytes);
+    const pairs = new Int32Array(values.buffer);
+    for (let k = 0; k < pairs.length; k += 2) if (pairs[k + 1] > 0) pairs[k] -= start;
+    this.memory.discard(block);
+    return { values, heap };
+  }
+
   private fillNulls(tag: string, address: number, count: number): void {
     if (count > 0) fillNull(this.heap, tag, address, 0, count);
   }

@@ -45,6 +45,7 @@ const CHANGE_NOTHING: ReadonlySet<Command["kind"]> = new Set([
   "close",
   "abortLoad",
   "beginLoad",
+  "beginAppend",
 ]);
 
 export class WriterClient implements StorageWriter {
@@ -98,7 +99,14 @@ export class WriterClient implements StorageWriter {
   }
 
   async beginLoad(table: NewTable, creator?: string): Promise<BulkLoad> {
-    const loadId = (await this.send({ kind: "beginLoad", table, creator }))!;
+    return this.loadOf((await this.send({ kind: "beginLoad", table, creator }))!);
+  }
+
+  async beginAppend(tableId: number, columnIds: readonly number[]): Promise<BulkLoad> {
+    return this.loadOf((await this.send({ kind: "beginAppend", tableId, columnIds }))!);
+  }
+
+  private loadOf(loadId: number): BulkLoad {
     const underway: Promise<unknown>[] = [];
     return {
       add: async (packed) => {
@@ -107,8 +115,8 @@ export class WriterClient implements StorageWriter {
         underway.push(done);
         if (underway.length >= LOADS_UNDERWAY_MAX) await underway.shift();
       },
+      added: async () => void await Promise.all(underway.splice(0)),
       commit: async () => {
-        await Promise.all(underway);
         const id = await this.send({ kind: "endLoad", loadId });
         return this.catalogue.tableById(id!)!;
       },

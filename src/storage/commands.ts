@@ -15,7 +15,8 @@ export type Command =
   | { kind: "rollback"; transactionId: number }
   | { kind: "changeAccess"; changes: readonly AccessChange[] }
   | { kind: "beginLoad"; table: NewTable; creator?: string }
-  /** `packed`: see `packed.ts`. Its columns are those of the new table, in order. */
+  | { kind: "beginAppend"; tableId: number; columnIds: readonly number[] }
+  /** `packed`: see `packed.ts`. Its columns are those of the new table or of `beginAppend`, in order. */
   | { kind: "load"; loadId: number; packed: Uint8Array }
   | { kind: "endLoad"; loadId: number }
   | { kind: "abortLoad"; loadId: number }
@@ -27,7 +28,7 @@ export type Command =
   /** For tests: throws an error at the top of the writer's thread. */
   | { kind: "crash"; text: string };
 
-/** `value` is the new table's id for createTable and endLoad, and the load's id for beginLoad. */
+/** `value` is the table's id for createTable and endLoad, and the load's id for beginLoad and beginAppend. */
 export interface Outcome {
   value?: number;
   error?: unknown;

@@ -291,6 +291,11 @@ export interface StorageWriter {
   createTable(table: NewTable, rows?: AppendBatch[], creator?: string): Promise<TableSnapshot>;
   /** Begins a table with more rows than memory should hold at once. The table is invisible until its `commit`. */
   beginLoad(table: NewTable, creator?: string): Promise<BulkLoad>;
+  /**
+   * Begins to add more rows to a table than memory should hold at once. They are invisible until `commit`. `columnIds`: of the
+   * batches, in order.
+   */
+  beginAppend(tableId: number, columnIds: readonly number[]): Promise<BulkLoad>;
   /** All batches of one call are committed together and become visible together. */
   append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
   /** Makes any other change. Returns the new table's id, if the change creates one. */
@@ -316,12 +321,14 @@ export interface StorageWriter {
 }
 
 /**
- * The rows of a table that is being created. If the load fails or is aborted, or the process ends, nothing remains of
- * it.
+ * The rows of a table that is being created, or many rows for one that exists. If the load fails or is aborted, or the process ends,
+ * nothing remains of it.
  */
 export interface BulkLoad {
   /** Adds a packed batch of all columns in order and takes over its buffer. Waits while too many batches are queued. */
   add(packed: Uint8Array): Promise<void>;
+  /** Waits until all batches are in storage, so that `commit` begins at once. */
+  added(): Promise<void>;
   commit(): Promise<TableSnapshot>;
   abort(): Promise<void>;
 }

@@ -1,10 +1,7 @@
 /**
- * A bulk load: the rows of a new table arrive in batches and go directly into segments on disk, not through the log. The table
- * stays invisible until its manifest is durable and a log block names it.
+ * Rows that arrive in batches and go directly into segments on disk, not through the log. They stay invisible until a manifest that
+ * lists them is durable.
  */
-import { storeDictionaries } from "./checkpoint.ts";
-import type { Files } from "./files.ts";
-import { writeManifest } from "./manifest-files.ts";
 import { unpackAppendBatch } from "./packed.ts";
 import { checkBatch, isSorted, type Rows, timeAt, toRows } from "./rows.ts";
 import type { Table } from "./table.ts";
@@ -22,11 +19,9 @@ export class Load {
   private waitingRows = 0;
   private waitingBytes = 0;
   private rowsInMemory = 0;
-  private readonly columnIds: number[];
 
-  constructor(readonly table: Table, private readonly files: Files, readonly creator: string | undefined) {
-    this.columnIds = table.schema.columns.map((column) => column.id);
-  }
+  /** `columnIds`: of the batches, in order. */
+  constructor(readonly table: Table, private readonly columnIds: readonly number[]) {}
 
   /**
    * @throws {SqlError} for values that the table does not accept.
@@ -44,17 +39,11 @@ export class Load {
     if (this.waitingRows >= WAITING_ROWS_MAX || this.waitingBytes >= WAITING_BYTES_MAX) this.appendWaiting();
   }
 
-  /** Makes all rows durable, with a manifest that records block `lsn`. */
-  finish(lsn: number): void {
-    const { table, files } = this;
+  /** Writes all rows to the data files. */
+  finish(): void {
     this.appendWaiting();
-    table.lsn = lsn;
-    table.flush(true);
-    table.seal(true);
-    storeDictionaries(files, table);
-    table.data.sync();
-    writeManifest(files, table);
-    table.changed = false;
+    this.table.flush(true, Infinity, false);
+    this.table.seal(true);
   }
 
   private isNext({ times }: Rows): boolean {

@@ -100,6 +100,15 @@ export class Publisher {
     this.memory.settle();
   }
 
+  /** The same for rows that will be added to `table`. They may have enlarged its dictionaries, which readers use. */
+  holdStaged(stage: Table, table: Table): void {
+    countUses(stage, (block) => this.memory.discard(block));
+    const hasGrown = [...table.dictionaries.values()].some(({ outgrown }) => outgrown.length > 0);
+    if (!hasGrown) return this.memory.settle();
+    this.touch(table);
+    this.publish();
+  }
+
   /** Discards a table that was dropped or whose load failed: its memory, and later its directory. */
   forget(table: Table, version = this.version + 1): void {
     this.touched.delete(table);

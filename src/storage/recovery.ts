@@ -25,6 +25,7 @@ export function recover(store: Store): Log {
   for (const { schema, generation, lsn, damage } of catalog.tables) {
     const table = store.newTable(schema);
     table.generation = generation;
+    table.isListed = true;
     store.tables.set(schema.id, table);
     store.publisher.touch(table);
     if (damage !== undefined) table.damage = new CorruptFileError(damage.path, damage.message);
@@ -137,6 +138,7 @@ function define(store: Store, { tableId, lsn }: BlockLocation, payload: () => Ui
     return;
   }
   store.access.follow(definition.access, lsn);
+  if (definition.op === "rows") return;
   if (definition.op === "create") {
     if (table !== undefined) return; // the catalogue already has it
     const { schema, generation } = definition;
@@ -145,6 +147,7 @@ function define(store: Store, { tableId, lsn }: BlockLocation, payload: () => Ui
     // A table created with rows has a manifest, which was durable before this block.
     table.generation = generation ?? 0;
     table.changed = generation === undefined;
+    table.isListed = generation !== undefined;
     table.unread = { base: generation === undefined ? "nothing" : "manifest", lsn, blocks: [] };
     store.tables.set(tableId, table);
     store.publisher.touch(table);

@@ -32,6 +32,8 @@ export interface Store {
   readonly catalogBase: string;
   /** If set, nothing can be written: the reason. */
   readonly sealed: string | undefined;
+  /** Makes the database read-only. */
+  seal(why: string): void;
   open(table: Table): undefined;
   makeDurable(sync: () => void): void;
   makeDirectory(table: Table): void;

@@ -13,8 +13,8 @@ import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
 import { Moves } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
-import { firstNotBelow, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
-import { isLive, Page, type Segment, Segments, type SplicedSegments } from "./segments.ts";
+import { firstNotBelow, halvesOf, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
+import { type Bounds, isLive, Page, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import type { BlockLocation } from "./wal.ts";
 
 /** A segment is not extended once one of its columns has this many bytes of text. */
@@ -79,6 +79,8 @@ export class Table {
   changed = false;
   /** Generation of the newest manifest. */
   generation = 0;
+  /** A start would read the manifest: the catalogue, or the block of the log that creates the table, names it. */
+  isListed = false;
   /** The part of the newest manifest that is on disk. Undefined until the table is read, or if there is none. */
   stored: StoredManifest | undefined;
   nextColumnId = 0;
@@ -129,6 +131,53 @@ export class Table {
   /** Only while the table is opened. */
   set nextUid(uid: number) {
     this.uids.next = uid;
+  }
+
+  /** An empty table for rows that will be added to this one. It shares files, dictionaries and the numbering of segments. */
+  stage(): Table {
+    const { schema, directory, data, make, heap, newDictionary } = this;
+    const stage = new Table(schema, directory, data, make, heap, newDictionary);
+    for (const { id, type } of schema.columns) if (type === "SYMBOL") stage.dictionaries.set(id, this.dictionary(id));
+    stage.uids = this.uids;
+    return stage;
+  }
+
+  /** Adds the rows of a stage, all of which are on disk: whole segments where no stored row is later, otherwise row by row. */
+  appendStaged(stage: Table): void {
+    this.changed = true;
+    const staged = stage.segments;
+    const last = this.segments.bounds?.[1], first = staged.bounds?.[0];
+    if (first === undefined) return;
+    // Columns may have been dropped, or keys set.
+    const isSameSchema = stage.schema.schemaVersion === this.schema.schemaVersion;
+    if (isSameSchema && (last === undefined || this.isBehind(first, last))) {
+      this.segments = Segments.ofPages([...this.segments.pages, ...staged.pages]);
+      return;
+    }
+    for (const { partition, segments } of byPartition(staged)) {
+      const end = this.segmentIndexOf(partition + 1n), tail = this.tailBefore(end, partition);
+      if (isSameSchema && (tail === undefined || this.isBehind(segments[0], tail))) {
+        this.segments = this.segments.splice(end, 0, segments);
+      } else {
+        for (const segment of segments) this.append([this.rowsOf(this.inSchema(segment))]);
+      }
+    }
+  }
+
+  private isBehind(staged: Bounds, last: Bounds): boolean {
+    if (this.schema.timestampId < 0) return true;
+    const { timestampMin: time } = staged;
+    // A row with the same time may have the same keys.
+    return this.schema.dedupKeys.length > 0 ? time > last.timestampMax : time >= last.timestampMax;
+  }
+
+  /** A copy of the rows of a segment that is on disk. */
+  private rowsOf({ chunks, rowCount }: Segment): Rows {
+    const columns = chunks.map((chunk, id) =>
+      chunk && this.make.rowsOf(this.typeOf(id), chunk, rowCount, this.data)
+    );
+    const time = columns[this.schema.timestampId];
+    return { rowCount, columns, times: time && halvesOf(time.values, rowCount) };
   }
 
   /**
@@ -753,6 +802,19 @@ function isInMemory(chunk: Chunk | undefined): chunk is Chunk {
 /** The stored chunk without its copy in memory. */
 function outOfMemory({ plain }: Chunk): Chunk {
   return { plain: { ...plain, address: 0 }, capacity: 0, texts: [], textBytes: 0 };
+}
+
+/** The segments of each partition, in order. */
+function* byPartition(segments: Segments): Iterable<{ partition: bigint; segments: Segment[] }> {
+  let group: Segment[] = [];
+  for (const segment of segments) {
+    if (group.length > 0 && group[0].partition !== segment.partition) {
+      yield { partition: group[0].partition, segments: group };
+      group = [];
+    }
+    group.push(segment);
+  }
+  if (group.length > 0) yield { partition: group[0].partition, segments: group };
 }
 
 function halves(value: bigint): [high: number, low: number] {

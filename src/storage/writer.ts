@@ -19,7 +19,7 @@ import type { AccessChange, AppendBatch, TableSchema, UpdateBatch } from "./cont
 import { DataFiles } from "./datafile.ts";
 import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
-import { checkpointSteps } from "./checkpoint.ts";
+import { checkpointSteps, storeState } from "./checkpoint.ts";
 import { join } from "./files.ts";
 import { HeapFullError } from "./heap.ts";
 import { Load } from "./load.ts";
@@ -31,6 +31,7 @@ import { recover } from "./recovery.ts";
 import { inTableOrder } from "./row-ids.ts";
 import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
+import { StagedRows } from "./staged.ts";
 import type { Store } from "./store.ts";
 import { Flusher } from "./flusher.ts";
 import { NOTHING_DETACHED, Table } from "./table.ts";
@@ -60,7 +61,10 @@ export class TableStore implements Store {
   private log!: Log;
   private readonly make: ChunkMaker;
   /** Tables that are being loaded, by their id. */
-  private readonly loads = new Map<number, Load>();
+  private readonly loads = new Map<number, { rows: Load; creator: string | undefined }>();
+  /** Rows that are being added to tables, by negative numbers. */
+  private readonly stages = new Map<number, StagedRows>();
+  nextStageId = -1;
   private sealedBy: string | undefined;
   readonly reserve: DiskReserve;
   private closed = false;
@@ -236,12 +240,16 @@ export class TableStore implements Store {
         return this.transactions.execute(command);
       case "beginLoad":
         return this.beginLoad(command.table, command.creator);
+      case "beginAppend":
+        return this.beginAppend(this.table(command.tableId), command.columnIds);
       case "load":
-        return this.load(command.loadId, (load) => load.add(command.packed));
+        return command.loadId < 0
+          ? void this.staged(command.loadId, (stage) => stage.add(command.packed))
+          : this.load(command.loadId, ({ rows }) => rows.add(command.packed));
       case "endLoad":
-        return this.endLoad(command.loadId);
+        return command.loadId < 0 ? this.endAppend(command.loadId) : this.endLoad(command.loadId);
       case "abortLoad":
-        return this.abortLoad(command.loadId);
+        return command.loadId < 0 ? this.abortAppend(command.loadId) : this.abortLoad(command.loadId);
       case "open": {
         const table = this.tables.get(command.tableId);
         return table && this.open(table);
@@ -315,32 +323,75 @@ export class TableStore implements Store {
     const schema = this.newSchema(newTable);
     const table = this.newTable(schema);
     this.makeDirectory(table);
-    this.loads.set(schema.id, new Load(table, this.options.files, creator));
+    this.loads.set(schema.id, { rows: new Load(table, schema.columns.map((column) => column.id)), creator });
     return this.nextTableId++;
   }
 
+  private beginAppend(table: Table, columnIds: readonly number[]): number {
+    this.checkWritable();
+    this.stages.set(this.nextStageId, new StagedRows(this, table, columnIds));
+    return this.nextStageId--;
+  }
+
+  /** Runs a step of adding rows; a failed step ends it. */
+  private staged<T>(id: number, step: (stage: StagedRows) => T): T {
+    const stage = this.stages.get(id);
+    if (stage === undefined) throw new Error(`load ${id} has ended`);
+    try {
+      this.checkWritable();
+      return step(stage);
+    } catch (error) {
+      this.abortAppend(id);
+      throw asSqlError(error);
+    }
+  }
+
+  private endAppend(id: number): number {
+    return this.staged(id, (stage) => {
+      const table = this.table(stage.tableId);
+      // Recovery begins a table that it finds in the log alone without its manifest.
+      if (!table.isListed) this.checkpoint();
+      if (!table.isListed || this.publisher.holds > 0) {
+        throw new SqlError("Cannot add the rows: the files are being copied", 0, SQLSTATE.objectNotInState);
+      }
+      const { id: tableId, schemaVersion } = table.schema;
+      const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId, schemaVersion };
+      const [lsn] = this.commit((log) => [log.add(info, [toJson({ op: "rows" } satisfies Definition)])]);
+      const rowCount = stage.commit(this.log, lsn);
+      this.stages.delete(id);
+      this.count(1, [{ rowCount }]);
+      this.dropExpired([table]);
+      return stage.tableId;
+    });
+  }
+
+  private abortAppend(id: number): undefined {
+    this.stages.get(id)?.discard();
+    this.stages.delete(id);
+  }
+
   /** Runs a step of a load; a failed step ends it. */
-  private load(id: number, step: (load: Load) => void): undefined {
+  private load(id: number, step: (load: { rows: Load }) => void): undefined {
     const load = this.loads.get(id);
     if (load === undefined) throw new Error(`load ${id} has ended`);
     try {
       this.checkWritable();
       step(load);
-      this.publisher.holdUnpublished(load.table);
+      this.publisher.holdUnpublished(load.rows.table);
     } catch (error) {
       this.abortLoad(id);
-      if (error instanceof HeapFullError) {
-        throw new SqlError(`Cannot take the rows: ${error.message}`, 0, SQLSTATE.outOfMemory, { cause: error });
-      }
-      throw error;
+      throw asSqlError(error);
     }
   }
 
   private endLoad(id: number): number {
-    this.load(id, (load) => {
-      this.checkNameIsFree(load.table.schema.name);
+    this.load(id, ({ rows }) => {
+      this.checkNameIsFree(rows.table.schema.name);
       try {
-        load.finish(this.log.lastLsn);
+        rows.finish();
+        rows.table.lsn = this.log.lastLsn;
+        storeState(this.options.files, rows.table, this.log);
+        rows.table.changed = false;
         this.options.files.syncDirectory(this.options.root);
       } catch (error) {
         // Failures outside the load: the root directory is shared, and nothing is known after a failed sync (see
@@ -352,7 +403,7 @@ export class TableStore implements Store {
         throw error;
       }
     });
-    const { table, creator } = this.loads.get(id)!;
+    const { rows: { table }, creator } = this.loads.get(id)!;
     const { schema, generation } = table;
     const definition: Definition = { ...creation(schema, creator), generation };
     const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId: id, schemaVersion: 0 };
@@ -364,6 +415,7 @@ export class TableStore implements Store {
       throw error;
     }
     this.loads.delete(id);
+    table.isListed = true;
     this.tables.set(id, table);
     this.access.follow(definition.access, table.lsn);
     this.publisher.touch(table);
@@ -377,7 +429,7 @@ export class TableStore implements Store {
     const load = this.loads.get(id);
     if (load === undefined) return;
     this.loads.delete(id);
-    const { table } = load;
+    const { table } = load.rows;
     table.truncate();
     this.publisher.holdUnpublished(table);
     for (const dictionary of table.dictionaries.values()) dictionary.retire(this.publisher.version);
@@ -662,7 +714,7 @@ export class TableStore implements Store {
     }
   }
 
-  private seal(why: string): void {
+  seal(why: string): void {
     this.sealedBy ??= why;
     this.options.log("CRITICAL", `the database is read-only from now on: ${why}`);
   }
@@ -697,10 +749,7 @@ export class TableStore implements Store {
       } catch {
         this.seal("a change that could not be applied could not be taken back in the log");
       }
-      if (error instanceof HeapFullError) {
-        throw new SqlError(`Cannot take the rows: ${error.message}`, 0, SQLSTATE.outOfMemory, { cause: error });
-      }
-      throw error;
+      throw asSqlError(error);
     }
     for (const table of tables) this.publisher.touch(table);
     this.publisher.publish();
@@ -786,6 +835,7 @@ export class TableStore implements Store {
   private close(): undefined {
     this.closed = true;
     for (const id of [...this.loads.keys()]) this.abortLoad(id);
+    for (const id of [...this.stages.keys()]) this.abortAppend(id);
     try {
       if (this.sealedBy === undefined) this.checkpoint();
     } finally {
@@ -826,4 +876,10 @@ export class TableStore implements Store {
       }
     }
   }
+}
+
+/** What the client gets for an error: a lack of memory is an error of its statement. */
+function asSqlError(error: unknown): unknown {
+  if (!(error instanceof HeapFullError)) return error;
+  return new SqlError(`Cannot take the rows: ${error.message}`, 0, SQLSTATE.outOfMemory, { cause: error });
 }

@@ -9,6 +9,7 @@ import {
   change,
   checkpoint,
   History,
+  loadInto,
   type Model,
   movePartitions,
   Opened,
@@ -103,6 +104,10 @@ function conversion(version: number): History {
     movePartitions("trades", "attached", "nowhere", [DAY]),
     movePartitions("trades", "detached", "attached", [DAY]),
     checkpoint,
+    loadInto("trades", [
+      days(13, 7).map((each) => ({ ...each, 4: 8n })),
+      days(2, 22).map((each) => ({ ...each, 4: null })),
+    ]),
     setTtl("trades", 8),
     change("trades", (k) => k % 5 === 1, undefined, () => null),
     append({ trades: days(14, 6), plain: [{ 0: 7n }] }),
