@@ -713,7 +713,7 @@ export function script(seed: number): Step[] {
     changeAccess({ "principal/bob": null, secret: "twice" }),
     create("d", COLUMNS, "ts", rows(40, 1)),
     loadInto("d", [rows(10, 1), rows(10, 2)]),
-    loadInto("pages", [twoColumns(everyDay(40)), twoColumns(rows(8, 9))]),
+    loadInto("pages", [twoColumns(everyDay(40)).filter((_, day) => day !== 10), twoColumns(rows(8, 9))]),
     drop("c"),
     setTtl("parts", undefined),
     movePartitions("parts", "attached", "nowhere", [1, 3]),
