@@ -489,7 +489,7 @@ export function transaction({ forks, undone = [], steps, isRolledBack }: Transac
   return {
     title: `${isRolledBack ? "roll back" : "commit"}: ${steps.map(({ title }) => title).join(", ")}`,
     *command(db) {
-      const id = { transactionId: ++transactionCount, limitBytes: 1 << 20 };
+      const id = { transactionId: ++transactionCount, limitBytes: 4 << 20 };
       const own = Object.create(db, { catalogue: { value: db.catalogue.branch(id.transactionId) } }) as Opened;
       for (const name of forks) yield { kind: "fork", ...id, tableId: idOf(own, name) };
       let ordinal = 0;
