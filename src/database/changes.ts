@@ -79,11 +79,35 @@ export class RowChanges {
   private async createFilled(table: NewTable, query: PostedPlan, creator: string | undefined): Promise<number> {
     const { writer } = this.core;
     const columnIds = newColumnIds(table);
-    const { chunks, totalRows } = await this.run.run(query, table.columns.map((column) => column.type));
-    const held: Chunk[] = [];
+    const audit = this.auditOf({ kind: "createTable", table, creator });
+    return await this.stream(
+      await this.run.run(query, table.columns.map((column) => column.type)),
+      () => writer.beginLoad(table, creator),
+      async (held, load) => {
+        if (load === undefined) {
+          await writer.createTable(table, held.map((bytes) => unpackAppendBatch(bytes, columnIds)), creator);
+        } else {
+          // An external copy may have passed the table's directory before it copies the log that names the table.
+          await this.core.backups.released(this.run.signal);
+          await load.commit();
+        }
+        audit();
+      },
+    );
+  }
+
+  /**
+   * Hands the rows of a query on: few of them to `finish`, many to the load that `begin` begins, while the query runs. Returns the
+   * number of rows.
+   */
+  private async stream(
+    { chunks, totalRows }: ExecutionRun,
+    begin: () => Promise<BulkLoad>,
+    finish: (held: readonly Uint8Array[], load: BulkLoad | undefined) => Promise<void>,
+  ): Promise<number> {
+    const held: Uint8Array[] = [];
     let heldBytes = 0;
     let load: BulkLoad | undefined;
-    const audit = this.auditOf({ kind: "createTable", table, creator });
     try {
       for await (const chunk of chunks) {
         this.countWritten(chunk);
@@ -91,25 +115,14 @@ export class RowChanges {
           await load.add(chunk.bytes);
           continue;
         }
-        held.push(chunk);
+        held.push(chunk.bytes);
         heldBytes += chunk.bytes.length;
         if (heldBytes < LOAD_BYTES_MIN) continue;
-        load = await writer.beginLoad(table, creator);
-        for (const { bytes } of held.splice(0)) await load.add(bytes);
+        load = await begin();
+        for (const bytes of held.splice(0)) await load.add(bytes);
       }
-      if (load === undefined) {
-        await writer.createTable(
-          table,
-          held.map(({ bytes }) => unpackAppendBatch(bytes, columnIds)),
-          creator,
-        );
-      } else {
-        await load.added();
-        // An external copy may have passed the table's directory before it copies the log that names the table.
-        await this.core.backups.released(this.run.signal);
-        await load.commit();
-      }
-      audit();
+      await load?.added();
+      await finish(held, load);
     } catch (error) {
       await load?.abort();
       throw error;
@@ -166,55 +179,25 @@ export class RowChanges {
   async append({ tableId, columnIds, plan, at }: ChangedTable): Promise<number> {
     const table = this.tableOf(tableId, at);
     const types = this.typesOf(table, columnIds);
-    if (this.transaction === undefined) return await this.appendStream(tableId, columnIds, plan, types);
-    const { batches, rows } = await this.collect(plan, types, columnIds);
-    if (rows > 0) await this.transaction.append(tableId, batches);
-    return rows;
-  }
-
-  /** Few rows go through the log. Many are sent to the writer while the query runs. */
-  private async appendStream(
-    tableId: number,
-    columnIds: number[],
-    plan: PostedPlan,
-    types: string[],
-  ): Promise<number> {
-    const { core } = this;
-    const { chunks, totalRows } = this.rowsFor(await this.run.finalPlanOf(plan), types, columnIds);
-    const held: Uint8Array[] = [];
-    let heldBytes = 0;
-    let load: BulkLoad | undefined;
-    try {
-      for await (const chunk of chunks) {
-        this.countWritten(chunk);
-        if (load !== undefined) {
-          await load.add(chunk.bytes);
-          continue;
-        }
-        held.push(chunk.bytes);
-        heldBytes += chunk.bytes.length;
-        if (heldBytes < LOAD_BYTES_MIN) continue;
-        load = await core.writer.beginAppend(tableId, columnIds);
-        for (const bytes of held.splice(0)) await load.add(bytes);
-      }
-      if (load !== undefined) await this.commitAppend(tableId, load);
-      else if (totalRows() > 0) {
-        await core.append([{ tableId, batches: held.map((bytes) => unpackAppendBatch(bytes, columnIds)) }]);
-      }
-    } catch (error) {
-      await load?.abort();
-      throw error;
+    if (this.transaction !== undefined) {
+      const { batches, rows } = await this.collect(plan, types, columnIds);
+      if (rows > 0) await this.transaction.append(tableId, batches);
+      return rows;
     }
-    return totalRows();
-  }
-
-  /** Not while the files are copied, because the rows change files that a copy may have passed. */
-  private async commitAppend(tableId: number, load: BulkLoad): Promise<void> {
-    await load.added();
-    await this.core.locks.shared([tableId], async () => {
-      await this.core.backups.released(this.run.signal);
-      await load.commit();
-    });
+    const { core } = this;
+    return await this.stream(
+      await this.run.run(plan, types),
+      () => core.writer.beginAppend(tableId, columnIds),
+      async (held, load) => {
+        const batches = held.map((bytes) => unpackAppendBatch(bytes, columnIds)).filter(({ rowCount }) => rowCount > 0);
+        if (load === undefined) return batches.length === 0 ? undefined : await core.append([{ tableId, batches }]);
+        await core.locks.shared([tableId], async () => {
+          // The rows change files that an external copy may have passed.
+          await core.backups.released(this.run.signal);
+          await load.commit();
+        });
+      },
+    );
   }
 
   /**

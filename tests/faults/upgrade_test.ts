@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { Died, type Faults, FaultyFiles } from "../../src/storage/faulty-files.ts";
 import { FORMAT_VERSION } from "../../src/storage/format.ts";
+import type { Value } from "../../src/types/mod.ts";
 import { fromFileUrl } from "../paths.ts";
 import {
   addColumn,
@@ -46,35 +47,30 @@ function rootOf(version: number, faults: Faults = {}): FaultyFiles {
   return files;
 }
 
-/** The first format with detached partitions, whose root has one. */
-const DETACHES = 3;
-
-/** What the root of an older format has. Later ones have records of access control. */
+/** What the root has. `tests/upgrade_test.ts` compares it with what was written. */
 function contentOf(version: number): Model {
-  const trades = { ts: "TIMESTAMP", symbol: "SYMBOL", price: "DOUBLE", note: "VARCHAR" };
-  const columnsOf = (types: Record<string, string>) =>
-    Object.entries(types).map(([name, type], id) => ({ name, type, id }));
-  const start = Date.UTC(2024, 0, 1, 10) * 1000;
-  const model: Model = new Map([
-    ["trades", {
-      columns: columnsOf(trades),
-      nextColumnId: 4,
-      timestamp: "ts",
-      rows: [
-        { 0: BigInt(start), 1: "BTC", 2: 1.5, 3: "first" },
-        { 0: BigInt(start + 24 * HOUR), 1: "ETH", 2: 2.5, 3: null },
-        { 0: BigInt(start + 25 * HOUR), 1: "SOL", 2: 3.5, 3: "in the log" },
-      ],
-      detached: version < DETACHES ? [] : [{ 0: BigInt(start - 24 * HOUR), 1: "BTC", 2: 9.5, 3: "detached" }],
-    }],
-    ["plain", {
-      columns: columnsOf({ x: "LONG" }),
-      nextColumnId: 1,
-      timestamp: undefined,
-      rows: [1n, 2n, 3n, 4n, 5n].map((x) => ({ 0: x })),
-    }],
-  ]);
-  const { records } = open(rootOf(version), 0).catalogue.access;
+  const db = open(rootOf(version), 0);
+  const rowsOf = (name: string) => db.rows(db.catalogue.table(name)!);
+  const model: Model = new Map();
+  for (const { schema: { id: tableId, name, columns, timestampId } } of db.catalogue.tables()) {
+    const asRows = (lists: Value[][]) => lists.map((row) => Object.fromEntries(row.map((v, k) => [columns[k].id, v])));
+    const rows = rowsOf(name);
+    const moves = db.catalogue.table(name)!.detachedPartitions().map(({ start }) => (
+      { start, from: "detached", to: "attached" } as const
+    ));
+    if (moves.length > 0) {
+      assert.deepEqual(db.store.execute([{ kind: "partitions", tableId, moves }]), [{ value: undefined }]);
+    }
+    const known = new Set(rows.map((row) => row.join()));
+    model.set(name, {
+      columns: columns.map(({ id, name, type }) => ({ id, name, type })),
+      nextColumnId: columns.length,
+      timestamp: columns.find(({ id }) => id === timestampId)?.name,
+      rows: asRows(rows),
+      detached: asRows(rowsOf(name).filter((row) => !known.has(row.join()))),
+    });
+  }
+  const { records } = db.catalogue.access;
   if (records.size > 0) setRecords(model, Object.fromEntries(records));
   return model;
 }
@@ -88,15 +84,18 @@ function conversion(version: number): History {
   const row = (day: number, hour: number, symbol: string) => (
     { 0: BigInt((DAY * 24 + day * 24 + hour) * HOUR), 1: symbol, 2: day + hour / 24, 3: `${day} ${hour}` }
   );
+  const start = contentOf(version);
+  const x = (value: number) => ({ 0: start.get("plain")!.columns[0].type === "LONG" ? BigInt(value) : value });
+  const wasDetached = start.get("trades")!.detached!.length > 0;
   const days = (count: number, hour: number) =>
     Array.from({ length: count }, (_, day) => row(day, hour, `S${day % 3}`));
   return new History([
-    append({ trades: [row(1, 10, "ETH"), row(0, 3, "new"), row(1, 2, "BTC")], plain: [{ 0: 6n }] }),
+    append({ trades: [row(1, 10, "ETH"), row(0, 3, "new"), row(1, 2, "BTC")], plain: [x(6)] }),
     change("trades", (k) => k % 2 === 0, 3, (k) => `changed ${k}`),
     movePartitions("trades", "attached", "detached", [DAY]),
     append({ trades: days(12, 5) }),
     checkpoint,
-    ...(version < DETACHES ? [] : [movePartitions("trades", "detached", "attached", [DAY - 1])]),
+    ...(wasDetached ? [movePartitions("trades", "detached", "attached", [DAY - 1])] : []),
     append({ trades: days(12, 4) }),
     change("plain", (k) => k === 2, undefined, () => null),
     addColumn("trades", "size", "LONG"),
@@ -110,9 +109,9 @@ function conversion(version: number): History {
     ]),
     setTtl("trades", 8),
     change("trades", (k) => k % 5 === 1, undefined, () => null),
-    append({ trades: days(14, 6), plain: [{ 0: 7n }] }),
+    append({ trades: days(14, 6), plain: [x(7)] }),
     checkpoint,
-  ], contentOf(version));
+  ], start);
 }
 
 /** Makes the steps from `from` on until the process dies. Returns the number of acknowledged ones. */
