@@ -1,0 +1,52 @@
+/** INSERT ... SELECT of more rows than go through the log. */
+import assert from "node:assert/strict";
+import { startServer } from "./server.ts";
+
+Deno.test("many rows of an INSERT appear at once, in order, with a table that is written meanwhile, and survive SIGKILL", async () => {
+  const root = Deno.makeTempDirSync({ prefix: "sundial-" });
+  const rows = 400_000;
+  // 16 MiB are reached at about 370,000 rows.
+  const select =
+    `select timestamp_sequence('2024-01-01', 1000000) ts, ('s' || x % 5)::symbol s, 'text of row ' || x note, x` +
+    ` from long_sequence(${rows})`;
+  const totals = "select count(), sum(x), count_distinct(s), min(note), max(ts) from t";
+  const late = "select count() from (select ts, lag(ts) over () before from t) where ts < before";
+  {
+    const server = await startServer({ root });
+    const exec = async (sql: string) => {
+      const reply = await server.exec(sql);
+      assert.equal(reply.error, undefined, sql);
+      return reply.dataset;
+    };
+    await exec("create table t (ts timestamp, s symbol, note varchar, x long) timestamp(ts) partition by day wal");
+    await exec("insert into t values ('2024-01-02T00:00:00.500000Z', 'own', 'before', 1)");
+    let over = false;
+    const inserted = exec(`insert into t ${select}`).then(() => over = true);
+    const seen = new Set<unknown>();
+    for (let k = 0; !over; k++) {
+      await exec(`insert into t values ('2024-03-01T00:00:00Z', 'own', 'meanwhile', 0)`);
+      const [[count, own]] = (await exec("select count(), sum(case when s = 'own' then 1 else 0 end) from t"))!;
+      seen.add(Number(count) - Number(own));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await inserted;
+    for (const count of seen) assert.ok(count === 0 || count === rows, `${count} rows were visible`);
+    await exec("delete from t where note = 'meanwhile'");
+    assert.deepEqual(await exec(late), [[0]]);
+    // Late rows lie between stored ones.
+    await exec(`insert into t ${select.replace("2024-01-01", "2024-01-01T00:00:00.300000Z")}`);
+    assert.deepEqual(await exec(late), [[0]]);
+    const { error } = await server.exec(`insert into t (x) select x from long_sequence(3000000)`);
+    assert.match(error!, /timestamp/);
+    const sum = rows * (rows + 1) + 1;
+    assert.deepEqual((await exec(totals))![0].slice(0, 4), [2 * rows + 1, sum, 6, "before"]);
+    server.process.kill("SIGKILL");
+    await server.process.status;
+  }
+  await using server = await startServer({ root });
+  const { dataset } = await server.exec(totals);
+  assert.deepEqual(dataset![0].slice(0, 2), [2 * rows + 1, rows * (rows + 1) + 1]);
+  assert.deepEqual((await server.exec(late)).dataset, [[0]]);
+  await server.stop();
+  Deno.removeSync(root, { recursive: true });
+});
