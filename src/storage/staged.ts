@@ -49,7 +49,9 @@ export class StagedRows {
     } catch (error) {
       Object.assign(table, { segments, detached, changed, lsn: lsnBefore });
       store.memory.settle();
-      const isHarmless = [DiskFullError, HeapFullError, SqlError, CorruptFileError].some((kind) => error instanceof kind);
+      const isHarmless = [DiskFullError, HeapFullError, SqlError, CorruptFileError].some((kind) =>
+        error instanceof kind
+      );
       if (!isHarmless) store.seal(`added rows could not be made durable: ${(error as Error).message}`);
       throw error;
     }

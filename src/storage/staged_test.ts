@@ -27,10 +27,11 @@ function opened() {
   const packed = (times: number[], text: string) => packAppendBatch(batchOf(TYPES, rowsOf(times, text)));
   const load = (loadId: number, times: number[], text: string) =>
     done({ kind: "load", loadId, packed: packed(times, text) });
-  const notes = () => db.rows(db.catalogue.table("t")!).map(([sym, note]) => {
-    assert.equal((sym as string).slice(3), (note as string).split(" ")[0]);
-    return note;
-  });
+  const notes = () =>
+    db.rows(db.catalogue.table("t")!).map(([sym, note]) => {
+      assert.equal((sym as string).slice(3), (note as string).split(" ")[0]);
+      return note;
+    });
   return { db, run, done, tableId, append, begin, packed, load, notes };
 }
 
@@ -45,10 +46,21 @@ Deno.test("staged rows are invisible until their commit, and lie in order with r
   const times = (...list: number[]) => list;
   assert.equal(notes().length, 5);
   done({ kind: "endLoad", loadId });
-  const order = [["b", 0], ["a", DAY], ["b", DAY + 5], ["c", DAY + 6], ["a", DAY + 10], ["b", DAY + 20], ["a", 2 * DAY], [
-    "b",
-    3 * DAY,
-  ], ["c", 4 * DAY], ["b", 5 * DAY]];
+  const order = [
+    ["b", 0],
+    ["a", DAY],
+    ["b", DAY + 5],
+    ["c", DAY + 6],
+    ["a", DAY + 10],
+    ["b", DAY + 20],
+    ["a", 2 * DAY],
+    [
+      "b",
+      3 * DAY,
+    ],
+    ["c", 4 * DAY],
+    ["b", 5 * DAY],
+  ];
   const expected = order.map(([text, time]) => `${text} ${time}`);
   assert.deepEqual(notes(), expected);
   append(times(6 * DAY), "d");

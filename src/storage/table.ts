@@ -173,9 +173,7 @@ export class Table {
 
   /** A copy of the rows of a segment that is on disk. */
   private rowsOf({ chunks, rowCount }: Segment): Rows {
-    const columns = chunks.map((chunk, id) =>
-      chunk && this.make.rowsOf(this.typeOf(id), chunk, rowCount, this.data)
-    );
+    const columns = chunks.map((chunk, id) => chunk && this.make.rowsOf(this.typeOf(id), chunk, rowCount, this.data));
     const time = columns[this.schema.timestampId];
     return { rowCount, columns, times: time && halvesOf(time.values, rowCount) };
   }
