@@ -18,7 +18,7 @@ Deno.test("LastWrites distinguishes writes from opening, from definitions and fr
   const tables = [{ schema: { id: 1 }, lsn: 5n, rowCount: 3 }, closed];
   const catalogue = { tables: () => tables, onChange: (one: Listener) => void (listener = one) };
   const writes = new LastWrites(catalogue as unknown as Catalogue, () => ++now);
-  const pages = [{ start: 0, count: 0, pages: [] }];
+  const pages = [{ start: 0, count: 0, refs: new Float64Array() }];
   const change = (tableId: number, lsn: bigint, more: Partial<Change> = {}) =>
     listener!({ version: 1, tables: [{ tableId, lsn, ...more }] });
   assert.deepEqual([writes.of(1), writes.of(2)], [null, null]);
