@@ -17,3 +17,15 @@ for (const name of ["md5", "sha1", "sha256", "json_extract", "to_pg_date"]) {
     assert.ok(polls >= ROWS, `${polls} polls`);
   });
 }
+
+Deno.test("from_base64() polls within a long text", () => {
+  const entry = FUNCTIONS.find(({ name }) => name === "from_base64")!;
+  const u8 = new Uint8Array(LONG).fill(65);
+  const column = { type: "STRING", values: Int32Array.of(0, LONG), bytes: () => u8 };
+  const out = { makeText: (_row: number, size: number) => new Uint8Array(size), setNull() {} };
+  let polls = 0;
+  const context = { heap: { u8 }, poll: () => polls++, memory: { need() {}, keep() {} } };
+  // deno-lint-ignore no-explicit-any -- only what the function uses
+  entry.batch!([column] as any, out as any, 1, context as any);
+  assert.ok(polls >= 20, `${polls} polls`);
+});

@@ -294,21 +294,38 @@ BASE64[95] = 63; // _
 const EQUALS = 61;
 
 /** Decodes up to the first `=`, skipping other characters. `make` allocates the result. */
-function fromBase64(memory: Uint8Array, from: number, to: number, make: (size: number) => Uint8Array): void {
+function fromBase64(
+  memory: Uint8Array,
+  from: number,
+  to: number,
+  pace: Pace,
+  make: (size: number) => Uint8Array,
+): void {
   let digits = 0, end = from;
-  for (; end < to && memory[end] !== EQUALS; end++) if (BASE64[memory[end]] !== 255) digits++;
+  for (let until = from; end === until && end < to;) {
+    until = Math.min(to, end + BASE64_PIECE);
+    pace.spend(16 + until - end);
+    for (; end < until && memory[end] !== EQUALS; end++) if (BASE64[memory[end]] !== 255) digits++;
+  }
   const bytes = make(Math.floor(digits * 6 / 8));
   let bits = 0, value = 0, at = 0;
-  for (let i = from; i < end; i++) {
-    const digit = BASE64[memory[i]];
-    if (digit === 255) continue;
-    value = (value << 6 | digit) & 0xffff;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes[at++] = value >> bits;
+  for (let i = from; i < end;) {
+    const until = Math.min(end, i + BASE64_PIECE);
+    pace.spend(16 + until - i);
+    for (; i < until; i++) {
+      const digit = BASE64[memory[i]];
+      if (digit === 255) continue;
+      value = (value << 6 | digit) & 0xffff;
+      bits += 6;
+      if (bits < 8) continue;
+      bits -= 8;
+      bytes[at++] = value >> bits;
+    }
   }
 }
+
+/** Characters that are read between two polls. */
+const BASE64_PIECE = 65_536;
 
 const binaryFunctions: FunctionEntry[] = [
   {
@@ -367,8 +384,7 @@ const binaryFunctions: FunctionEntry[] = [
           continue;
         }
         const from = offsetOf(column, row);
-        fromBase64(viewOf(views, column, row), from, from + length, (size) => out.makeText(row, size));
-        pace.spend(16 + 2 * length);
+        fromBase64(viewOf(views, column, row), from, from + length, pace, (size) => out.makeText(row, size));
       }
     },
   },
