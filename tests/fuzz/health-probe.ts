@@ -1,6 +1,7 @@
 /** Queries health every few milliseconds on its own thread, and reports how long each answer took. */
 import type { HealthAnswer } from "./watched.ts";
 
+const PAUSE_MS = 10;
 const answers: HealthAnswer[] = [];
 let isOver = false;
 
@@ -9,16 +10,19 @@ self.onmessage = async ({ data }: MessageEvent<string>) => {
     isOver = true;
     return;
   }
+  let lateMs = 0;
   while (!isOver) {
     const start = Date.now(), startMs = performance.now();
     try {
       await (await fetch(data)).text();
     } catch {
-      answers.push({ start, ms: Infinity });
+      answers.push({ start, ms: Infinity, lateMs });
       break;
     }
-    answers.push({ start, ms: performance.now() - startMs });
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    answers.push({ start, ms: performance.now() - startMs, lateMs });
+    const pausedAtMs = performance.now();
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    lateMs = performance.now() - pausedAtMs - PAUSE_MS;
   }
   while (!isOver) await new Promise((resolve) => setTimeout(resolve, 10));
   self.postMessage(answers);

@@ -36,6 +36,8 @@ interface Run {
 export interface HealthAnswer {
   start: number;
   ms: number;
+  /** How late the timer before the request was: the time that the machine took to give the probe a core. */
+  lateMs: number;
 }
 
 /** Number of worst statements to report by time, memory and health. */
@@ -53,15 +55,20 @@ export interface Measured {
   healthP99Ms: number;
   healthMostMs: number;
   healthCount: number;
+  /** p99 of the probe's timers being late. Above the bound of health, other programs keep the machine busy, and times say little. */
+  lateP99Ms: number;
   /** Peak resident memory, above that at the start. */
   grownBytes: number;
 }
 
-export function summary({ timesMs, healthP99Ms, healthMostMs, healthCount, grownBytes }: Measured): string {
+export function summary(measured: Measured): string {
+  const { timesMs, healthP99Ms, healthMostMs, healthCount, lateP99Ms, grownBytes } = measured;
   return `${timesMs.length} statements, p50 ${at(timesMs, 0.5)} ms, p99 ${at(timesMs, 0.99)} ms, most ${
     at(timesMs, 1)
   } ms, ${timesMs.filter((ms) => ms > BOUNDS.answerMs).length} above ${BOUNDS.answerMs} ms; ` +
-    `health p99 ${healthP99Ms.toFixed(1)} ms, most ${healthMostMs.toFixed(0)} ms of ${healthCount}; ` +
+    `health p99 ${healthP99Ms.toFixed(1)} ms, most ${healthMostMs.toFixed(0)} ms of ${healthCount}, timers late by ${
+      lateP99Ms.toFixed(1)
+    } ms (p99); ` +
     `resident memory grew by ${mebibytes(grownBytes)} MiB at most, of ${mebibytes(GROWN_BYTES_MAX)}`;
 }
 
@@ -130,7 +137,6 @@ export class Watched {
     if (status >= 500 || /internal error|worker that|thread that planned/.test(error ?? "")) {
       this.findings.push({ sql, what: `${status} ${error ?? head.slice(0, 200)}` });
     }
-    if (ms > BOUNDS.answerMs * SLACK) this.findings.push({ sql, what: `${Math.round(ms)} ms` });
     return { ms, status, error };
   }
 
@@ -162,9 +168,14 @@ export class Watched {
     const failure = /.*(?:query worker \d+ failed|unhandled).*/i.exec(this.server.output());
     if (failure !== null) this.findings.push({ sql: "", what: failure[0] });
     const healthP99Ms = at(health, 0.99);
+    const lateP99Ms = at(answers.map(({ lateMs }) => lateMs).sort((a, b) => a - b), 0.99);
+    const late = this.runs.filter(({ start, end }) => end - start > BOUNDS.answerMs * SLACK)
+      .map(({ sql, start, end }) => ({ sql, what: `${end - start} ms` }));
     if (holdsHealth && healthP99Ms > BOUNDS.healthMs * SLACK) {
-      this.findings.push({ sql: "", what: `p99 of health: ${healthP99Ms.toFixed(1)} ms` });
+      late.push({ sql: "", what: `p99 of health: ${healthP99Ms.toFixed(1)} ms` });
     }
+    if (lateP99Ms <= BOUNDS.healthMs) this.findings.push(...late);
+    else if (late.length > 0) console.log(`  on a busy machine, and so not held against the bounds:\n${told(late)}`);
     if (grownBytes > GROWN_BYTES_MAX * SLACK) {
       this.findings.push({ sql: "", what: `resident memory grew by ${mebibytes(grownBytes)} MiB` });
     }
@@ -179,6 +190,7 @@ export class Watched {
       healthP99Ms,
       healthMostMs: at(health, 1),
       healthCount: health.length,
+      lateP99Ms,
       grownBytes,
     };
   }
