@@ -11,25 +11,10 @@ import {
 
 /** Returns the node with other inputs, of the same number. */
 export function withInputs(plan: Plan, inputs: Plan[]): Plan {
-  switch (plan.node) {
-    case "scan":
-    case "parquet":
-    case "spooled":
-    case "values":
-    case "metadata":
-    case "sequence":
-    case "working":
-      return plan;
-    case "join":
-    case "timeJoin":
-    case "set":
-    case "recursion":
-      return inputs[0] === plan.left && inputs[1] === plan.right
-        ? plan
-        : { ...plan, left: inputs[0], right: inputs[1] };
-    default:
-      return inputs[0] === plan.input ? plan : { ...plan, input: inputs[0] };
-  }
+  const before = inputsOf(plan);
+  if (before.every((input, k) => input === inputs[k])) return plan;
+  const [first, second] = inputs;
+  return { ...plan, ...(before.length === 2 ? { left: first, right: second } : { input: first }) } as Plan;
 }
 
 /** Rebuilds a plan bottom-up. */
