@@ -113,6 +113,21 @@ Deno.test("Scheduler: a small query does not wait for long ones that hold all wo
   await made.close();
 });
 
+Deno.test("Scheduler: the reader of a parked query hears of its cancel while its worker runs a long query", async () => {
+  const made = scheduler(FAITHFUL, 1);
+  const parked = made.run(order({ chunks: 100 }), {});
+  while (parked.statistics().state !== "sending") await pause(1);
+  const long = made.run(order({ runs: true }), {});
+  while (long.statistics().state !== "running") await pause(1);
+  parked.cancel();
+  await assert.rejects(() => count(parked), /cancelled by the user/);
+  assert.equal(long.statistics().state, "running");
+  long.cancel();
+  await assert.rejects(() => count(long), /stopped/);
+  await parked.ended;
+  await made.close();
+});
+
 Deno.test("Scheduler: a query that waits for a worker or for a slot fails at its time-out", async () => {
   const made = scheduler(FAITHFUL, 1);
   const running = Array.from({ length: SLOT_COUNT }, () => made.run(order({ runs: true }), {}));
