@@ -200,7 +200,8 @@ async function resultOf(page: Page, sql: string): Promise<string> {
   return (await (await reply).json()).id;
 }
 
-test("results outlive a reload, small and large ones", async ({ page, server }) => {
+test("results outlive a reload, small and large ones; stored columns tell their sizes", async ({ page, server }) => {
+  await server.exec("create table stored as (select x % 7 small, x::varchar text from long_sequence(50000))");
   await run(page, "select 6 * 7 answer; select x, 'row ' || x text from long_sequence(300000)", "Control+Shift+Enter");
   const reload = async () => {
     await page.reload();
@@ -217,6 +218,8 @@ test("results outlive a reload, small and large ones", async ({ page, server }) 
   await using _again = await startServer({ root: server.root, httpPort: server.httpPort, keepRoot: true });
   await page.waitForSelector(".away", { state: "hidden" });
   await reload();
+  await page.click(".tree .name:has-text('stored')");
+  await page.waitForSelector(".tree .column:has-text('small') .storage:text-matches('KiB of .* · frame')");
   await page.focus(".grid");
   await page.keyboard.press("Control+End");
   await page.click("text=Run again");

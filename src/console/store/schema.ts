@@ -84,12 +84,12 @@ export function columnsOf(table: string): Promise<readonly TableColumn[]> {
 /** By column, for those with stored rows. Rows that are not stored yet are in memory and in the log. */
 export async function storageOf(table: string): Promise<ReadonlyMap<string, ColumnStorage>> {
   const { rows } = await query(`
-    select "column", sum(diskSize), sum(rawSize), string_distinct_agg(encodings, ', ')
+    select "column", sum(diskSize), sum(rawSize), string_distinct_agg(encodings, ',')
     from table_column_storage(${literal(table)}) where storedRows > 0 group by 1`);
   return new Map((rows?.dataset ?? []).map(([name, bytes, rawBytes, encodings]) => [String(name), {
     bytes: Number(bytes),
     rawBytes: Number(rawBytes),
-    encodings: [...new Set(String(encodings ?? "").split(", "))].sort(),
+    encodings: [...new Set(String(encodings ?? "").split(/, */))].sort(),
   }]));
 }
 
