@@ -1,8 +1,23 @@
 /** The console with much of everything: columns, text in one value, tables. */
 import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
 import { run, test, type Visit } from "./visit.ts";
 
+/** Compressed size of the page and its files. */
+async function loadedBytes(page: Page): Promise<number> {
+  const sizes = await page.evaluate(() =>
+    [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+      .map((entry) => entry as unknown as { name: string; encodedBodySize: number; initiatorType: string })
+      .filter(({ initiatorType }) => initiatorType !== "fetch" && initiatorType !== "xmlhttprequest")
+      .map(({ encodedBodySize }) => encodedBodySize)
+  );
+  const sum = sizes.reduce((sum, size) => sum + size, 0);
+  assert.ok(sum > 50_000, `${sum} bytes of ${sizes.length} files`);
+  return sum;
+}
+
 test("500 columns are scrolled across, and only those in view are in the page", async ({ page }) => {
+  assert.ok(await loadedBytes(page) < 400_000);
   const columns = Array.from({ length: 500 }, (_, k) => `x * ${k + 1} c${k + 1}`).join(", ");
   assert.match(await run(page, `select ${columns} from long_sequence(5000)`), /^5,000 rows/);
   assert.ok(await page.locator(".grid [role=columnheader]").count() < 40);
