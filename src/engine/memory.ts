@@ -18,7 +18,7 @@ export function isOutOfMemory(error: unknown): boolean {
 }
 
 /** Maximum garbage of functions on each thread before a collection. */
-const GARBAGE_BYTES_MAX = 32 << 20;
+const GARBAGE_BYTES_MAX = 16 << 20;
 
 let collect: (() => void) | undefined;
 let madeSinceCollection = 0;
