@@ -4,22 +4,35 @@ import { join } from "node:path";
 import { startServer, type TestServer } from "./server.ts";
 import { smallDisk } from "./small-disk.ts";
 import { pgClient } from "./pg-client.ts";
-import { CREATE, QUERIES } from "./spill-queries.ts";
+import { CREATE, QUERIES, REFUSED, ROWS } from "./spill-queries.ts";
 
 const spillRoot = (server: TestServer) => join(server.root, "tmp", "spill");
 const leftovers = (server: TestServer) => [...Deno.readDirSync(spillRoot(server))].map(({ name }) => name);
+
+/** Names of operators in EXPLAIN, and queries in which they spill. */
+const SPILLING = [
+  ["Aggregate", "GROUP BY two keys"],
+  ["Aggregate", "GROUP BY text"],
+  ["Sort", "ORDER BY"],
+  ["Left join", "left join"],
+  ["Union", "union"],
+  ["Window", "window functions by partition"],
+];
 
 async function metric(server: TestServer, name: string): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
   return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1]);
 }
 
-async function answers(server: TestServer): Promise<unknown[]> {
+/** `spills`: whether each query must write to disk. */
+async function answers(server: TestServer, spills: boolean): Promise<unknown[]> {
   const found = [];
   for (const [shape, sql] of QUERIES) {
+    const before = await metric(server, "service_query_spilled_bytes_total");
     const { error, dataset } = await server.exec(sql);
     assert.equal(error, undefined, shape);
-    found.push(dataset);
+    assert.equal(await metric(server, "service_query_spilled_bytes_total") > before, spills, `${shape} spills`);
+    found.push([shape, dataset]);
   }
   return found;
 }
@@ -31,19 +44,24 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
     const small = { SVC_CAIRO_QUERY_MEMORY_LIMIT: "24m", SVC_DEV_MODE_ENABLED: "true", SVC_METRICS_ENABLED: "true" };
     let expected: unknown[] = [];
     await t.step("answers in memory", async () => {
-      await using server = await started({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "1g" });
+      await using server = await started({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "1g", SVC_METRICS_ENABLED: "true" });
       for (const create of CREATE) assert.equal((await server.exec(create)).error, undefined);
-      expected = await answers(server);
+      expected = await answers(server, false);
     });
     for (const workers of ["1", "4"]) {
       await t.step(`the same answers within 24 MiB, ${workers} workers`, async () => {
         await Deno.mkdir(join(root, "tmp", "spill", "query-7"), { recursive: true });
         await using server = await started({ ...small, SVC_SHARED_WORKER_COUNT: workers });
         assert.deepEqual(leftovers(server), [], "a start removes what was left");
-        assert.deepEqual(await answers(server), expected);
+        assert.deepEqual(await answers(server, true), expected);
         assert.deepEqual(leftovers(server), []);
-        const lines = (await server.exec(`explain analyze ${QUERIES[2][1]}`)).dataset!.join("\n");
-        assert.match(lines, /Aggregate .*peak memory \d+ MiB; .*spilled \d+ MiB of \d+ partitions/);
+        for (const [operator, shape] of SPILLING) {
+          const sql = QUERIES.find(([name]) => name === shape)![1];
+          const lines = (await server.exec(`explain analyze ${sql}`)).dataset!.join("\n");
+          assert.match(lines, new RegExp(`${operator}.*; spilled \\d+ (K|M)iB of \\d+ partitions`), shape);
+        }
+        for (const [sql, error] of REFUSED) assert.match((await server.exec(sql)).error!, error, sql);
+        assert.deepEqual(leftovers(server), []);
         assert.ok(await metric(server, "service_query_spilled_bytes_total") > 1_000_000);
         assert.ok(await metric(server, "service_query_spilled_parts_total") > 1);
         assert.equal(await metric(server, "service_query_spill_size"), 0);
@@ -84,14 +102,14 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
       }
       await stalled.body!.cancel();
       await isEmpty();
-      assert.deepEqual((await server.exec(QUERIES[2][1])).dataset, expected[2], "the others go on");
+      assert.deepEqual((await server.exec(QUERIES[2][1])).dataset, (expected[2] as unknown[])[1], "the others go on");
     });
     await t.step("the space of all queries is limited", async () => {
       await using server = await started({ ...small, SVC_QUERY_SPILL_LIMIT: "2m" });
       const { error } = await server.exec(QUERIES[0][1]);
       assert.match(error!, /2097152 bytes \(query\.spill\.limit\)/);
       assert.deepEqual(leftovers(server), []);
-      assert.equal((await server.exec("select count() from t")).dataset![0][0], 700_000);
+      assert.equal((await server.exec("select count() from t")).dataset![0][0], ROWS);
     });
     await t.step("a full disk fails the query with 53100, and nothing else", async () => {
       const disk = smallDisk(2);

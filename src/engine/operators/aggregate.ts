@@ -54,7 +54,7 @@ export function createGrouping(
         open: () => {
           const exprs = columnsFor(way.spec.keys, way.spec.calls);
           const reading = { ...way.reading, exprs, columns: columnsOfExprs(exprs), reader: undefined };
-          return new Pipeline(open(way.reading), reading, context);
+          return countingPassed(new Pipeline(open(way.reading), reading, context), way.reading.reader, context);
         },
         group: (node, input) => {
           const calls = node.aggregates.map((call) => ({
@@ -99,6 +99,22 @@ export function createGrouping(
         way.columns,
       );
   }
+}
+
+/** Counts the rows that pass the conditions of a reading; in memory, the groups count them. */
+function countingPassed(rows: Operator, reader: number | undefined, context: QueryContext): Operator {
+  const { analysis } = context;
+  if (reader === undefined || analysis === undefined) return rows;
+  analysis.countPassed(reader, 0);
+  return {
+    columns: rows.columns,
+    next: () => {
+      const batch = rows.next();
+      if (batch !== undefined) analysis.countPassed(reader, batch.rowCount);
+      return batch;
+    },
+    close: () => rows.close(),
+  };
 }
 
 function columnsOfExprs(exprs: readonly Expr[]): Column[] {
