@@ -116,7 +116,7 @@ test("a Parquet file is shown with its types, mapped, imported and reported", as
   await page.waitForSelector(".import .mapping tbody tr");
   await page.fill("[aria-label='Name of price in the table']", "paid");
   await page.uncheck(".import .mapping tr:has-text('side') [type=checkbox]");
-  await page.waitForSelector(".import label:has-text('(rows are added)')");
+  await page.waitForSelector(".import label:has-text('(rows will be added)')");
   await page.click(".import button.main");
   await page.waitForSelector(".import [role=status]:has-text('100,000 rows imported into trades')");
   assert.equal((await server.exec("select count() from trades")).dataset?.[0][0], 200_000);

@@ -29,7 +29,7 @@ export function TargetFields({ target, isNew, times, onChange }: Props) {
   return (
     <>
       <label>
-        Table {isNew ? "(is made)" : "(rows are added)"}
+        Table {isNew ? "(will be created)" : "(rows will be added)"}
         <input
           ref={name}
           name="name"
