@@ -184,8 +184,11 @@ test("sorted rows and a Parquet file are those of the result, not of another run
   const id = await resultOf(page, random);
   await fetch(`${server.http}/api/v1/sql/results?id=${id}`, { method: "DELETE" });
   await page.click(head(2));
+  const reply = page.waitForResponse((response) => response.request().method() === "POST" && response.ok());
   await page.click("text=Run again");
-  await page.waitForSelector(".grid .row:not(.loading)");
+  const again = (await (await reply).json()).id;
+  assert.notEqual(again, id);
+  await page.waitForSelector(".results[aria-busy=false] .grid .row:not(.loading)");
   await page.click("text=Download ▾");
   const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=All rows as Parquet")]);
   assert.match(download.suggestedFilename(), /\.parquet$/);

@@ -25,7 +25,7 @@ async function visit(use: (visit: Visit) => Promise<void>, { path = "/", env }: 
     page.on("pageerror", (error) => faults.push(error.message));
     page.on("console", (message) => {
       // Refused requests are 400s, 403s and 409s, and expired results 404s, which the browser logs too.
-      const isExpected = /40[039]|ERR_CONNECTION/.test(message.text()) ||
+      const isExpected = /40[039]|ERR_CONNECTION|ERR_EMPTY_RESPONSE/.test(message.text()) ||
         message.location().url.includes("/sql/results");
       if (message.type() === "error" && !isExpected) faults.push(message.text());
     });

@@ -47,9 +47,14 @@ export async function loadSchema(): Promise<void> {
   ]);
 }
 
+let refreshes = 0, shown = 0;
+
 export async function refreshSchema(): Promise<void> {
+  const refresh = ++refreshes;
   const [{ rows }] = await Promise.all([query(TABLES), loadPermissions()]);
-  if (rows === undefined) return;
+  // An answer that comes after that of a later request is older than what is shown.
+  if (rows === undefined || refresh < shown) return;
+  shown = refresh;
   columns.clear();
   tables.value = rows.dataset.map(([name, timestamp, partitionBy, rowCount, diskBytes, lastWrite]) => ({
     name: String(name),
