@@ -41,7 +41,12 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
   const root = await Deno.makeTempDir({ prefix: "sundial-spill-" });
   try {
     const started = (env: Record<string, string>) => startServer({ root, keepRoot: true, env });
-    const small = { SVC_CAIRO_QUERY_MEMORY_LIMIT: "24m", SVC_DEV_MODE_ENABLED: "true", SVC_METRICS_ENABLED: "true" };
+    const small = {
+      SVC_CAIRO_QUERY_MEMORY_LIMIT: "24m",
+      SVC_QUERY_SPILL_ROWS: "true",
+      SVC_DEV_MODE_ENABLED: "true",
+      SVC_METRICS_ENABLED: "true",
+    };
     let expected: unknown[] = [];
     await t.step("answers in memory", async () => {
       await using server = await started({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "1g", SVC_METRICS_ENABLED: "true" });

@@ -81,6 +81,11 @@ const querySettings = {
     "16g",
     "Maximum size of all files in `query.spill.root`; 0: queries write no files and fail instead.",
   ),
+  spillsRows: bool(
+    "query.spill.rows",
+    false,
+    "Lets sorts, joins, set operations, windows and groups over texts and sub-queries write rows to disk too. Experimental: a query that fails on its memory limit can damage the shared memory of others, so that the server must be started anew. Without it these fail at the limit.",
+  ),
   statementCacheSize: int(
     "cairo.statement.cache.size",
     1000,

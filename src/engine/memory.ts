@@ -146,9 +146,15 @@ export class CountedMemory implements QueryMemory {
     this.give(SharedHeap.blockBytes(size) / UNIT_BYTES);
   }
 
+  /** Throws if the block exceeds the limit, but has adopted and counted it: its owner frees it. */
   adopt(address: number, sizeBytes: number, operator: string): void {
+    const units = SharedHeap.blockBytes(sizeBytes) / UNIT_BYTES;
     this.blocks.set(address, sizeBytes);
-    this.take(SharedHeap.blockBytes(sizeBytes) / UNIT_BYTES, operator);
+    this.units += units;
+    const before = this.counter === undefined ? this.units - units : Atomics.add(this.heap.i32, this.counter, units);
+    if (this.limitBytes > 0 && (before + units) * UNIT_BYTES > this.limitBytes) {
+      throw overLimit(operator, units * UNIT_BYTES, this.limitBytes);
+    }
   }
 
   /** Passes all blocks to another thread, which adopts them. Returns addresses and sizes. */

@@ -55,6 +55,10 @@ const SLOW = "select sum(rnd_double()) from long_sequence(1000000000)";
 /** The answer is larger than socket buffers, so the query runs until its reader reads. */
 const LONG = "select * from big";
 
+/** The groups exceed the memory of a query. */
+const MANY_GROUPS =
+  "select count(s), max(m) from (select x, count() c, sum(x) s, max(ts) m, min(ts) l from big group by x)";
+
 type Action = (driver: Driver) => Promise<unknown>;
 /** For gauges: started before the metric is read, ended afterwards. */
 type Held = (driver: Driver) => Promise<{ end(): Promise<unknown> }>;
@@ -265,6 +269,10 @@ const CASES: Case[] = [
   { key: "memoryUsed", during: slowly },
   { key: "memoryTag", labels: { tag: "tail" }, by: (d) => d.write(Array.from({ length: 20_000 }, line).join("")) },
   { key: "memoryLimit", holds: (bytes) => bytes > 16 << 20 },
+  // tests/spill_test.ts reads it while a query runs.
+  { key: "spillSize", holds: (bytes) => bytes === 0 },
+  { key: "spilledBytes", by: (d) => d.exec(MANY_GROUPS) },
+  { key: "spilledParts", by: (d) => d.exec(MANY_GROUPS) },
   { key: "memoryRss", holds: (bytes) => bytes > 10e6 },
   { key: "memoryJsHeap", holds: (bytes) => bytes > 1e6 },
   // tests/disk-full_test.ts fills a disk.
@@ -308,6 +316,7 @@ Deno.test("each metric changes when its event happens", async (test) => {
       SVC_HTTP_USER: USER,
       SVC_HTTP_PASSWORD: PASSWORD,
       SVC_CAIRO_POOL_SIZE: String(POOL_BYTES),
+      SVC_CAIRO_QUERY_MEMORY_LIMIT: "80m",
     },
   });
   const pg = clientOf(server);

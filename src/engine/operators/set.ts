@@ -22,7 +22,7 @@ export function createSet(
   again: () => [left: Operator, right: Operator],
 ): Operator {
   const inMemory = createInMemory(plan, way, left, right, context);
-  if (way === "chain" || context.spill === undefined) return inMemory;
+  if (way === "chain" || !context.spill?.takesRows) return inMemory;
   return new SpillingSet(plan, inMemory, {
     divide: () => {
       const [left, right] = again(), keys = left.columns.map((_, c) => c), operator = operatorOf(plan);

@@ -42,6 +42,10 @@ export class QuerySpill implements Spill {
     this.directory = `${place.root}/query-${slot}`;
   }
 
+  get takesRows(): boolean {
+    return this.place.takesRows;
+  }
+
   private pathOf(number: number): string {
     return `${this.directory}/${number}`;
   }
