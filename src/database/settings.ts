@@ -84,7 +84,7 @@ const querySettings = {
   spillsRows: bool(
     "query.spill.rows",
     false,
-    "Lets sorts, joins, set operations, windows and groups over texts and sub-queries write rows to disk too. Experimental: a query that fails on its memory limit can damage the shared memory of others, so that the server must be started anew. Without it these fail at the limit.",
+    "Lets sorts, joins, set operations, windows and groups over texts and sub-queries write rows to disk too. Experimental: such queries run on one thread for the most part, and may take minutes. Without it these fail at the limit.",
   ),
   statementCacheSize: int(
     "cairo.statement.cache.size",

@@ -89,8 +89,8 @@ export function createGrouping(
     case "values":
       return new DistinctValues(node.columns, createGrouping(way.groups, open, input, context), context);
     case "pairs": {
-      const pairs = createGrouping(way.pairs, open, input, context);
-      return createGrouping(way.counts, () => ({ kind: "operator", input: pairs }), () => pairs, context);
+      const pairs = () => createGrouping(way.pairs, open, input, context);
+      return createGrouping(way.counts, () => ({ kind: "operator", input: pairs() }), pairs, context);
     }
     case "side by side":
       return new SideBySide(

@@ -22,11 +22,13 @@ export function createSample(
 ): Operator {
   if (way.kind === "runs") {
     const runs = createSampleRuns(node.columns, way, context);
-    return new SampleOutput(node, runs.groups, runs, context);
+    return new SampleOutput(node, runs.groups, () => runs.buckets, context);
   }
-  const buckets = new BucketInput(node, input(), context);
-  const groups = createGrouping(way.groups, () => ({ kind: "operator", input: buckets }), () => buckets, context);
-  return new SampleOutput(node, groups, buckets, context);
+  let rows: BucketInput | undefined;
+  // Groups that exceed the memory close their input and open it again.
+  const open = () => rows = new BucketInput(node, input(), context);
+  const groups = createGrouping(way.groups, () => ({ kind: "operator", input: open() }), open, context);
+  return new SampleOutput(node, groups, () => rows?.buckets, context);
 }
 
 /** The input's rows inside FROM … TO, with their bucket as an additional column. */
@@ -141,7 +143,7 @@ class SampleOutput implements Operator {
   constructor(
     private readonly node: SampleNode,
     private readonly groups: Operator,
-    private readonly input: { readonly buckets: TimeBuckets | undefined },
+    private readonly buckets: () => TimeBuckets | undefined,
     private readonly context: QueryContext,
   ) {
     this.columns = node.columns;
@@ -153,7 +155,7 @@ class SampleOutput implements Operator {
       this.kept = keepAll(this.groups, [], this.space, this.context);
       this.ordered = orderByBucket(this.kept, this.context);
       if (this.node.fills.length > 0) {
-        this.filler = Filler.of(this.node, this.kept, this.ordered, this.input.buckets, this.space, this.context);
+        this.filler = Filler.of(this.node, this.kept, this.ordered, this.buckets(), this.space, this.context);
       }
     }
     if (this.node.fills.length > 0) return this.filler?.next();
