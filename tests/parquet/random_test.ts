@@ -19,7 +19,8 @@ Deno.test({
   fn: async () => {
     const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
     console.log(`SEED=${seed}`);
-    await using server = await startServer();
+    // Many row groups of many columns take up to a minute on a busy machine.
+    await using server = await startServer({ env: { SVC_QUERY_TIMEOUT: "300s" } });
     const directory = `${server.root}/import`;
     await Deno.mkdir(directory, { recursive: true });
     const files: RandomFile[] = JSON.parse(await python("write_random.py", directory, String(seed), String(FILES)));
