@@ -63,13 +63,17 @@ export class CountedMemory implements QueryMemory {
     return (this.counter === undefined ? this.units : Atomics.load(this.heap.i32, this.counter)) * UNIT_BYTES;
   }
 
-  private take(units: number, operator: string): void {
+  /** Counts units of the query, and returns whether they are within its limit. */
+  private count(units: number): boolean {
     const before = this.counter === undefined ? this.units : Atomics.add(this.heap.i32, this.counter, units);
     this.units += units;
-    if (units > 0 && this.limitBytes > 0 && (before + units) * UNIT_BYTES > this.limitBytes) {
-      this.give(units);
-      throw overLimit(operator, units * UNIT_BYTES, this.limitBytes);
-    }
+    return this.limitBytes === 0 || (before + units) * UNIT_BYTES <= this.limitBytes;
+  }
+
+  private take(units: number, operator: string): void {
+    if (this.count(units) || units === 0) return;
+    this.give(units);
+    throw overLimit(operator, units * UNIT_BYTES, this.limitBytes);
   }
 
   private give(units: number): void {
@@ -150,11 +154,7 @@ export class CountedMemory implements QueryMemory {
   adopt(address: number, sizeBytes: number, operator: string): void {
     const units = SharedHeap.blockBytes(sizeBytes) / UNIT_BYTES;
     this.blocks.set(address, sizeBytes);
-    this.units += units;
-    const before = this.counter === undefined ? this.units - units : Atomics.add(this.heap.i32, this.counter, units);
-    if (this.limitBytes > 0 && (before + units) * UNIT_BYTES > this.limitBytes) {
-      throw overLimit(operator, units * UNIT_BYTES, this.limitBytes);
-    }
+    if (!this.count(units)) throw overLimit(operator, units * UNIT_BYTES, this.limitBytes);
   }
 
   /** Passes all blocks to another thread, which adopts them. Returns addresses and sizes. */
