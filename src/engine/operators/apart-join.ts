@@ -10,7 +10,7 @@ import { bucketBytes } from "../compiler/join.ts";
 import type { Operator, QueryContext, Vector } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
 import type { PhysicalJoin } from "../physical/plan.ts";
-import { identity, readingOf, typesOf } from "../physical/reading.ts";
+import { columnAt, identity, readingOf, typesOf } from "../physical/reading.ts";
 import type { JoinBase, RowReader, Rows } from "./base-plan.ts";
 import { HashParts, RowNumbers, runParts } from "./hash-parts.ts";
 import type { Overflow } from "./input.ts";
@@ -80,8 +80,6 @@ export class BuildParts implements Overflow {
 
 const NUMBERED_ROWS = 8_192;
 
-const column = (index: number, type: string): Expr => ({ kind: "column", index, type });
-
 /** The pairs of such a join, in order. */
 export class ApartJoin implements RowReader {
   /** The columns of the left side's base that are needed, in the order in which they are on disk. */
@@ -137,9 +135,9 @@ export class ApartJoin implements RowReader {
           ...physical,
           left: readingOf(left.columns),
           columns: all,
-          leftKeys: leftKeyColumns.map((index, k) => column(index, leftKeys[k].type)),
-          node: { ...node, rightKeys: built.keys.map((index, k) => column(index, node.rightKeys[k].type)) },
-          residual: physical.residual && mapColumns(physical.residual, (index, type) => column(moved(index), type)),
+          leftKeys: leftKeyColumns.map((index, k) => columnAt(index, leftKeys[k].type)),
+          node: { ...node, rightKeys: built.keys.map((index, k) => columnAt(index, node.rightKeys[k].type)) },
+          residual: physical.residual && mapColumns(physical.residual, (index, type) => columnAt(moved(index), type)),
           over: { predicates: [], exprs: identity(all) },
           leftByMorsels: false,
           byMorsels: false,
@@ -147,7 +145,7 @@ export class ApartJoin implements RowReader {
         };
         const places = [...output.map(moved), leftWidth - 1, all.length - 1];
         const columns = places.map((place) => all[place]);
-        const exprs = places.map((place) => column(place, all[place].type));
+        const exprs = places.map((place) => columnAt(place, all[place].type));
         const join = this.inMemory(plan, left, right);
         const reading = { base: { kind: "join" }, baseColumns: all, predicates: [], exprs, columns } as const;
         return new Pipeline({ kind: "join", join }, reading, context);
@@ -163,7 +161,7 @@ export class ApartJoin implements RowReader {
     const { physical: { left, leftKeys }, leftColumns, context } = this, { baseColumns, predicates } = left;
     const read = new Set(leftColumns);
     for (const expr of [...predicates, ...leftKeys]) columnsOf(expr, read);
-    const exprs = [...leftColumns.map((index) => column(index, baseColumns[index].type)), ...leftKeys];
+    const exprs = [...leftColumns.map((index) => columnAt(index, baseColumns[index].type)), ...leftKeys];
     const compiled: CompiledExpressions = compileExpressions(exprs, predicates, typesOf(baseColumns), context, {
       operator,
     });

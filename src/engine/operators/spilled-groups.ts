@@ -5,6 +5,7 @@
  */
 import type { AggregateCall, AggregateNode, Column, Expr } from "../../sql/plan.ts";
 import type { Operator, QueryContext } from "../contract.ts";
+import { columnAt } from "../physical/reading.ts";
 import { dividedInput, runParts } from "./hash-parts.ts";
 import { orApart } from "./or-apart.ts";
 
@@ -27,17 +28,16 @@ export function columnsFor(keys: readonly Expr[], calls: readonly { args: readon
 
 /** The same grouping over the columns of `columnsFor`, and with the least row number, which is the column after these. */
 function overColumns(node: AggregateNode): AggregateNode {
-  const column = (index: number, type: string): Expr => ({ kind: "column", index, type });
   let next = node.keys.length;
-  const keys = node.keys.map(({ type }, k) => column(k, type));
+  const keys = node.keys.map(({ type }, k) => columnAt(k, type));
   const aggregates = node.aggregates.map((call): AggregateCall => ({
     ...call,
-    args: call.args.map((arg) => arg.kind === "constant" ? arg : column(next++, arg.type)),
+    args: call.args.map((arg) => arg.kind === "constant" ? arg : columnAt(next++, arg.type)),
   }));
   const number: Column = { name: "row number", type: "LONG" };
   const first: AggregateCall = {
     function: FIRST_ROW,
-    args: [column(next, "LONG")],
+    args: [columnAt(next, "LONG")],
     distinct: false,
     type: "LONG",
     at: 0,

@@ -4,7 +4,7 @@
  */
 import type { Expr, WindowNode } from "../../sql/plan.ts";
 import type { Operator, QueryContext } from "../contract.ts";
-import { readingOf } from "../physical/reading.ts";
+import { columnAt, readingOf } from "../physical/reading.ts";
 import { dividedInput, runParts } from "./hash-parts.ts";
 import { orApart } from "./or-apart.ts";
 import { Pipeline } from "./pipeline.ts";
@@ -24,8 +24,7 @@ export function spillingWindow(
   return orApart(inMemory, () => {
     const input = again(), { length: inputCount } = input.columns;
     const columns = [...input.columns, ...keys.map(({ type }, k) => ({ name: `key ${k}`, type }))];
-    const column = (index: number, type: string): Expr => ({ kind: "column", index, type });
-    const exprs = [...input.columns.map(({ type }, c) => column(c, type)), ...keys];
+    const exprs = [...input.columns.map(({ type }, c) => columnAt(c, type)), ...keys];
     const withKeys = new Pipeline(
       { kind: "operator", input },
       { ...readingOf(input.columns), exprs, columns },
@@ -41,8 +40,8 @@ export function spillingWindow(
         const over = make({ ...plan, columns: [...rows.columns, ...results] }, rows);
         const picked = [
           ...exprs.slice(0, inputCount),
-          ...results.map(({ type }, k) => column(number + 1 + k, type)),
-          column(number, "LONG"),
+          ...results.map(({ type }, k) => columnAt(number + 1 + k, type)),
+          columnAt(number, "LONG"),
         ];
         const named = picked.map(({ type }, k) => ({ name: `c${k}`, type }));
         return new Pipeline(

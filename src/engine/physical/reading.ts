@@ -137,6 +137,11 @@ export function expectedRows({ base }: Reading, inputs: readonly PhysicalPlan[],
   return base.kind === "join" && inputs[0].operator === "join" ? inputs[0].expectedLeftRows : 0;
 }
 
+/** The expression that reads a column. */
+export function columnAt(index: number, type: string): Expr {
+  return { kind: "column", index, type };
+}
+
 /** Dictionaries of the base's columns, if known before its rows. */
 export function dictionariesOf({ base }: Reading, facts: PlanFacts): (Dictionary | undefined)[] | undefined {
   return base.kind === "scan" ? scanDictionaries(base.node, sourceOf(base.node, facts)) : undefined;
@@ -148,7 +153,7 @@ function rowsAtMost({ base, predicates }: Reading, facts: PlanFacts): number | u
 }
 
 export function identity(columns: readonly Column[]): Expr[] {
-  return columns.map(({ type }, index) => ({ kind: "column", index, type }));
+  return columns.map(({ type }, index) => columnAt(index, type));
 }
 
 export function typesOf(columns: readonly Column[]): string[] {
