@@ -9,7 +9,7 @@ import axe from "axe-core";
 import { chromium, type Page } from "playwright-core";
 import { ADMIN, startProtected } from "../access/server.ts";
 import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
-import { run, type } from "./visit.ts";
+import { endSession, run, type } from "./visit.ts";
 
 const screenshots = Deno.env.get("SUNDIAL_SCREENSHOTS");
 const WIDE = { width: 1440, height: 900 }, NARROW = { width: 375, height: 700 };
@@ -111,7 +111,7 @@ const states: State[] = [
   ]),
   ["dashboards", (page) => page.click("nav[aria-label=Pages] a:text-is('Dashboards')")],
   ["expired session", async (page) => {
-    await page.context().clearCookies();
+    await endSession(page);
     await page.click("nav[aria-label=Pages] a:text-is('Query')");
     await type(page, "select 1");
     await page.keyboard.press("Control+Enter");

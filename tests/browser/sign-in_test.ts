@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { ADMIN, type ProtectedServer, startProtected } from "../access/server.ts";
 import { BROWSER_ARGS, browserPath } from "./browser.ts";
-import { run, testSteps, textsOf, type } from "./visit.ts";
+import { endSession, run, testSteps, textsOf, type } from "./visit.ts";
 
 interface House {
   server: ProtectedServer;
@@ -117,7 +117,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.waitForSelector(".grid [role=gridcell]:text-is('42')");
     assert.equal(await page.locator("dialog .sign-in").count(), 0);
     // Cancelled, the statement fails and its text stays.
-    await page.context().clearCookies();
+    await endSession(page);
     await type(page, "select 43");
     await page.keyboard.press("Control+Enter");
     await page.click("dialog .sign-in button:text-is('Not now')");
@@ -134,7 +134,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     assert.doesNotMatch(await page.innerText(".chooser"), /answer/);
     await page.keyboard.press("Escape");
     // The user before finds the texts again.
-    await page.context().clearCookies();
+    await endSession(page);
     await type(page, "select 44");
     await page.keyboard.press("Control+Enter");
     await signIn(page, "bob", "new one");

@@ -217,8 +217,8 @@ function answerTo(
 function cookieFor(call: Call, { wire }: Route, token: string | undefined, sessions: Sessions): string | undefined {
   if (call.identity === ANONYMOUS) return undefined;
   const asked = wire === "exec" ? call.parameters.get("session")?.toLowerCase() : undefined;
-  if (token !== undefined) return asked === "false" ? sessions.end(token) : sessions.give(call.identity, token);
-  return asked === "true" ? sessions.give(call.identity) : undefined;
+  if (token !== undefined) return asked === "false" ? sessions.end(token) : sessions.continue(token);
+  return asked === "true" ? sessions.open(call.identity, call.request.headers.get("cookie") ?? undefined) : undefined;
 }
 
 function isOpen({ open }: Route, { database }: HttpOptions): boolean {

@@ -37,17 +37,32 @@ export class Sessions {
     return undefined;
   }
 
-  /** Returns the value of Set-Cookie for a new token, which replaces `before`. */
-  give(identity: Identity, before?: string): string {
+  /**
+   * Opens a session and returns the value of Set-Cookie. `header`: Cookie of the request, whose session ends: replies to its
+   * requests that still run must not bring its cookie back.
+   */
+  open(identity: Identity, header?: string): string {
+    const before = this.identify(header);
+    if (before !== undefined) this.end(before.token);
+    return this.add(identity, ++this.lastId);
+  }
+
+  /** Returns the value of Set-Cookie for a new token, which replaces `token`. Undefined if the session has ended meanwhile. */
+  continue(token: string): string | undefined {
+    const session = this.byToken.get(token);
+    if (session === undefined) return undefined;
+    session.endsAtMs = Math.min(session.endsAtMs, this.nowMs() + GRACE_MS);
+    return this.add(session.identity, session.id);
+  }
+
+  private add(identity: Identity, id: number): string {
     const now = this.nowMs();
-    const old = before === undefined ? undefined : this.byToken.get(before);
-    if (old !== undefined) old.endsAtMs = Math.min(old.endsAtMs, now + GRACE_MS);
     for (const [token, { endsAtMs }] of this.byToken) {
       if (endsAtMs > now && this.byToken.size < SESSIONS_MAX) break;
       this.byToken.delete(token);
     }
     const token = `s1${base64Url(crypto.getRandomValues(new Uint8Array(32)))}`;
-    this.byToken.set(token, { identity, endsAtMs: now + this.timeoutMs, id: old?.id ?? ++this.lastId });
+    this.byToken.set(token, { identity, endsAtMs: now + this.timeoutMs, id });
     return cookieOf(token, this.timeoutMs);
   }
 
