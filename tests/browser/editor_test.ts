@@ -51,7 +51,15 @@ test("an error is underlined at its place, and the server's suggestion is a fix 
   assert.equal(await page.innerText(".cm-lintRange-error"), "x");
   assert.match(await run(page, "select\n  pricee from read_parquet('trades.parquet')"), /line 2, column 3$/);
   await page.hover(".cm-lintRange-error");
-  await page.click("text=Replace by price");
+  await page.click(".cm-tooltip >> text=Replace by price");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForSelector(".run-mark.done");
+  assert.match(await page.innerText(".results [role=status]"), /^100,000 rows/);
+  // The same by keys: the fix is a button below the message, too.
+  await run(page, "select pricee from read_parquet('trades.parquet')");
+  await page.focus(".results button:text-is('Replace by price')");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.locator(".cm-lintRange-error, .run-mark, .fix").count(), 0);
   await page.keyboard.press("Control+Enter");
   await page.waitForSelector(".run-mark.done");
   assert.match(await page.innerText(".results [role=status]"), /^100,000 rows/);
@@ -69,6 +77,25 @@ test("several statements: rows and time beside each, the first that fails ends t
   assert.match(await page.innerText(".results [role=status]"), /^OK · /);
   await run(page, "select 1;\nselect nothing;\nselect 2;", "Control+Shift+Enter");
   assert.deepEqual((await textsOf(page, ".run-mark")).map((mark) => mark.split(" ")[0]), ["1", "failed"]);
+});
+
+test("marks move with the text, and go when their statement is edited", async ({ page }) => {
+  await run(page, "select 1;\nselect nothing;", "Control+Shift+Enter");
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.insertText("-- first\n");
+  assert.deepEqual(
+    (await textsOf(page, ".cm-line")).map((line) => line.trim().replace(/1 row.*/, "1 row")),
+    ["-- first", "select 1;1 row", "select nothing;failed"],
+  );
+  assert.equal(await page.innerText(".cm-lintRange-error"), "nothing");
+  await page.click("[aria-label='New tab']");
+  await page.click(".tab button:text-is('Query 1')");
+  assert.equal(await page.locator(".run-mark").count(), 2);
+  await page.keyboard.press("Control+End");
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.insertText(" yet");
+  assert.equal(await page.locator(".run-mark").count(), 1);
+  assert.equal(await page.locator(".cm-lintRange-error").count(), 0);
 });
 
 test("completion knows tables, their columns and functions with their documentation", async ({ page, server }) => {

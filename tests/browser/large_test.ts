@@ -39,7 +39,7 @@ test("a text of 10 MB is shown in part, and copied whole", async ({ page }) => {
   await run(page, "select x, repeat('0123456789', 1000000) || x long from long_sequence(3)");
   await page.waitForSelector(".grid .row:nth-child(3) [aria-colindex='2']:has-text('0123456789')");
   await page.dblclick(".grid .row:nth-child(3) [aria-colindex='2']");
-  await page.waitForSelector(".dialog h2:has-text('10000001 characters')");
+  await page.waitForSelector(".dialog h2:has-text('10,000,001 characters')");
   assert.ok((await page.innerText(".dialog pre")).length < 300_000);
   await page.click(".dialog button.main");
   await page.waitForSelector(".notice:not([hidden])");

@@ -71,6 +71,8 @@ export const ACTIONS: readonly Action[] = [
   { id: "account", name: "Show my account and permissions", isOffered: hasUsers, run: () => openPanel("account") },
   { id: "sign-out", name: "Sign out", isOffered: hasUsers, run: signOut },
   { id: "focus", name: "Go to the editor", keys: "Alt+E", isOffered: isOnQueries, run: editor.focus },
+  { id: "focus-results", name: "Go to the results", keys: "Alt+R", isOffered: isOnQueries, run: focusResults },
+  { id: "focus-tables", name: "Go to the tables", keys: "Alt+S", isOffered: isOnQueries, run: focusTables },
 ];
 
 function isOnQueries(): boolean {
@@ -109,6 +111,18 @@ function keysOf(event: KeyboardEvent): string {
   const mod = isMac ? event.metaKey : event.ctrlKey;
   const key = event.key.length === 1 ? event.code.replace(/^(Key|Digit)/, "") : event.key;
   return [...mod ? ["Mod"] : [], ...event.altKey ? ["Alt"] : [], ...event.shiftKey ? ["Shift"] : [], key].join("+");
+}
+
+function focusResults(): void {
+  const results = document.querySelector(".results")!;
+  const main = results.querySelector<HTMLElement>(".grid, .chart, .plan");
+  (main ?? results.querySelector<HTMLElement>("button"))?.focus();
+}
+
+function focusTables(): void {
+  isTreeOpen.value = true;
+  // The tree is drawn before the next frame.
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(".tree input")?.focus());
 }
 
 function moveTab(by: number): void {

@@ -21,6 +21,7 @@ import { DashboardsPage } from "../dashboards/dashboards-page.tsx";
 import { ServerPage } from "../server-page/server-page.tsx";
 import { page } from "../store/pages.ts";
 import { Away } from "./away.tsx";
+import { keepFocus } from "./kept-focus.ts";
 import { Dialogs } from "./dialogs.tsx";
 import { Menu } from "./menu.tsx";
 import { PageLinks } from "./page-links.tsx";
@@ -32,7 +33,7 @@ export function App() {
     restoreRuns();
     loadSchema();
     openLink();
-    const stops = [listenForKeys(), listenForDrops()];
+    const stops = [listenForKeys(), listenForDrops(), keepFocus()];
     return () => stops.forEach((stop) => stop());
   }, []);
   const isQuery = page.value.name === "query";

@@ -17,6 +17,8 @@ export interface Question {
   fields?: readonly Field[];
   /** Label of the confirming button. */
   confirm: string;
+  /** Label of the other button. Default: Cancel; "": there is none. */
+  cancel?: string;
   isDangerous?: boolean;
 }
 
@@ -45,7 +47,7 @@ function Dialog({ question, answer }: { question: Question; answer(values: Answe
   const dialog = useModal();
   // Typing replaces a given value.
   useLayoutEffect(() => dialog.current!.querySelector("input")?.select(), []);
-  const { title, text, fields = [], confirm, isDangerous } = question;
+  const { title, text, fields = [], confirm, cancel = "Cancel", isDangerous } = question;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -69,7 +71,7 @@ function Dialog({ question, answer }: { question: Question; answer(values: Answe
           </label>
         ))}
         <p class="buttons">
-          <button type="button" onClick={() => answer(undefined)}>Cancel</button>
+          {cancel !== "" && <button type="button" onClick={() => answer(undefined)}>{cancel}</button>}
           <button type="submit" class={isDangerous ? "main danger" : "main"}>{confirm}</button>
         </p>
       </form>

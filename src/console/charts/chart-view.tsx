@@ -9,7 +9,7 @@ import { ExpiredError, release, runStatement } from "../server/results.ts";
 import { saveAddress, saveFile } from "../store/files.ts";
 import { notify } from "../store/notices.ts";
 import { isDark } from "../store/theme.ts";
-import type { Chart } from "./chart.tsx";
+import type { Chart, DrawnChart } from "./chart.tsx";
 import { noteOf } from "./chart-note.ts";
 import { drawnRange, type DrawnRows, useDrawnRows, type XRange } from "./drawn-rows.ts";
 import { type ChartType, dataOf, type Shape, shapeOf, typesFor } from "./shape.ts";
@@ -38,8 +38,7 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
   const { zoom, zoomTo } = useZoom(given, statement, whole, firstShape, firstType, tellFault);
   const drawn = zoom?.drawn ?? whole, rows = drawn?.rows;
   const [Drawn, setDrawn] = useState<ComponentType<Parameters<typeof Chart>[0]>>();
-  const canvas = useRef<HTMLCanvasElement>(undefined);
-  const toSvg = useRef<() => string>(undefined);
+  const [picture, setPicture] = useState<DrawnChart>();
   useEffect(() => {
     import("./chart.tsx").then((module) => setDrawn(() => module.Chart));
   }, []);
@@ -67,10 +66,16 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
           text={nameOf(type)}
           items={types.map((one) => ({ name: nameOf(one), isChosen: one === type, run: () => chartType.value = one }))}
         />
-        <button type="button" onClick={() => saveAddress(canvas.current!.toDataURL("image/png"), "chart.png")}>
+        {data.categories === undefined && (
+          <>
+            <button type="button" onClick={() => picture?.zooming?.zoomBy(0.5)}>Zoom in</button>
+            <button type="button" onClick={() => picture?.zooming?.zoomBy(2)}>Zoom out</button>
+          </>
+        )}
+        <button type="button" onClick={() => saveAddress(picture!.canvas.toDataURL("image/png"), "chart.png")}>
           Save as PNG
         </button>
-        <button type="button" onClick={() => saveFile("chart.svg", [toSvg.current!()], "image/svg+xml")}>
+        <button type="button" onClick={() => saveFile("chart.svg", [picture!.toSvg()], "image/svg+xml")}>
           Save as SVG
         </button>
         {zoom !== undefined && (
@@ -80,9 +85,8 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
             <button type="button" onClick={() => zoomTo(undefined)}>Show all</button>
           </>
         )}
-        <span class="hint">
-          {[zoom === undefined && ZOOM_HINT, noteOf(drawn!, given, type)].filter(Boolean).join(" ")}
-        </span>
+        {zoom === undefined && <span class="hint ways">{ZOOM_HINT}</span>}
+        <span class="hint">{noteOf(drawn!, given, type)}</span>
       </div>
       {Drawn !== undefined && (
         <Drawn
@@ -93,17 +97,14 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
           isDark={isDark.value}
           range={zoom?.range}
           onZoom={shape.xKind === "time" ? zoomTo : undefined}
-          onReady={(drawn, drawnAsSvg) => {
-            canvas.current = drawn;
-            toSvg.current = drawnAsSvg;
-          }}
+          onReady={setPicture}
         />
       )}
     </>
   );
 }
 
-const ZOOM_HINT = "Drag zooms in, a double click shows all.";
+const ZOOM_HINT = "Drag zooms in, a double click shows all. Keys: ← → + − 0.";
 
 const moved = ([from, to]: XRange, share: number): XRange => {
   const by = (to - from) * share;

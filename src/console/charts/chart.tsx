@@ -1,10 +1,11 @@
-/** A result as a chart. Dragging zooms in, a double click shows all, and a click in the legend hides a series. */
+/** A result as a chart. Dragging zooms in, a double click shows all, and a click in the legend hides a series. Keys do so too. */
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Zone } from "../results/cells.ts";
 import { drawCandles } from "./candles.ts";
 import { drawHeat, HEAT_COLOURS, heatRange } from "./heat.ts";
+import { listenForKeys, makeLegendButtons, type Zooming, zoomingOf } from "./keys.ts";
 import type { ChartData, ChartType, Shape } from "./shape.ts";
 import { type SvgColours, svgOf } from "./svg.ts";
 import { tickTexts, timeText } from "./times.ts";
@@ -19,18 +20,34 @@ const COLOURS = [
   "#b8893b",
   "#d0569a",
   "#6f7f2c",
-  "#5f6b7a",
+  "#7d8896",
+  "#5560d6",
+  "#a3533a",
+  "#6b9e1f",
+  "#b07fb8",
 ];
+/** Series that have the colour of another one are dashed. */
+const DASH = [6, 4];
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, power) => 2 ** power);
 /** Height of a series' name beside a heat map. */
 const NAME_PX = 13;
-/** Room for the legend below the plot, and above it for the colours of a heat map. */
-const LEGEND_PX = 44, SCALE_PX = 24;
+/** Room below the plot for each line of the legend, and for its margin; above it for the colours of a heat map. */
+const LEGEND_LINE_PX = 17, LEGEND_MARGIN_PX = 12, SCALE_PX = 24;
+/** In the legend, about: a character, and a value with its marker. */
+const CHARACTER_PX = 7, VALUE_PX = 80, TIME_PX = 150;
 
 export interface Unit {
   textOf(value: number): string;
   /** Puts ticks at multiples of powers of two. */
   isBinary?: boolean;
+}
+
+/** A finished chart, for the page's buttons. */
+export interface DrawnChart {
+  canvas: HTMLCanvasElement;
+  toSvg(): string;
+  /** Undefined if the x axis has no range. */
+  zooming?: Zooming;
 }
 
 interface ChartProps {
@@ -39,8 +56,7 @@ interface ChartProps {
   type: ChartType;
   zone: Zone;
   isDark: boolean;
-  /** Called with the finished picture, and a function that makes an SVG document of it. */
-  onReady?(canvas: HTMLCanvasElement, toSvg: () => string): void;
+  onReady?(drawn: DrawnChart): void;
   /** The ends of the x axis. Default: those of the data. */
   range?: readonly [number, number];
   /** Called when the user has selected a range of x, or all of it (undefined). */
@@ -49,6 +65,8 @@ interface ChartProps {
   unit?: Unit;
   /** Charts of one group show the time under the cursor in all of them. */
   group?: string;
+  /** Lines of the legend, of charts beside each other. Default: those that its texts need. */
+  legendLines?: number;
   /** Draws gaps in lines at nulls. */
   showsGaps?: boolean;
 }
@@ -62,18 +80,28 @@ export function Chart(props: ChartProps) {
   const names = JSON.stringify([data.series.map(({ name }) => name), data.categories]);
   useEffect(() => {
     const element = host.current!;
-    const size = () => ({
-      width: element.clientWidth - 12,
-      height: Math.max(120, element.clientHeight - LEGEND_PX - (type === "heat map" ? SCALE_PX : 0)),
-    });
+    const size = () => {
+      const width = element.clientWidth - 12;
+      return { width, height: Math.max(120, element.clientHeight - roomAround(props, width)) };
+    };
     const plot = new uPlot({ ...optionsOf(props), ...size() }, alignedOf(data), element);
     shown.current = { plot, data };
-    listenForZoom(plot, (chosen) => onZoom.current?.(chosen));
-    props.onReady?.(plot.ctx.canvas, () => svgOf(plot, type, svgColours(), devicePixelRatio));
-    letScroll(plot.root.querySelector<HTMLElement>(".u-legend"));
+    const zoomed: ChartProps["onZoom"] = (chosen) => onZoom.current?.(chosen);
+    listenForZoom(plot, zoomed);
+    // A live chart has the range that it is given.
+    const hasRange = data.categories === undefined && (range === undefined || props.onZoom !== undefined);
+    const zooming = hasRange ? zoomingOf(plot, zoomed) : undefined;
+    const stopKeys = listenForKeys(element, plot, zooming);
+    makeLegendButtons(plot);
+    props.onReady?.({
+      canvas: plot.ctx.canvas,
+      toSvg: () => svgOf(plot, type, svgColours(), devicePixelRatio),
+      zooming,
+    });
     const observer = new ResizeObserver(() => element.clientWidth > 0 && plot.setSize(size()));
     observer.observe(element);
     return () => {
+      stopKeys();
       observer.disconnect();
       plot.destroy();
     };
@@ -91,6 +119,7 @@ export function Chart(props: ChartProps) {
       class={type === "heat map" ? "chart heat" : "chart"}
       ref={host}
       role="figure"
+      tabIndex={0}
       aria-label={`Chart of ${data.series.map(({ name }) => name).join(", ")}`}
     >
       {type === "heat map" && <HeatScale data={data} unit={props.unit} />}
@@ -112,11 +141,11 @@ function HeatScale({ data, unit }: Pick<ChartProps, "data" | "unit">) {
   );
 }
 
-/** Makes a long legend scrollable by keys. */
-function letScroll(legend: HTMLElement | null): void {
-  if (legend === null) return;
-  legend.tabIndex = 0;
-  legend.setAttribute("aria-label", "Legend");
+/** Pixels beside the plot, of which the legend may have two lines. */
+function roomAround({ data: { series }, type, legendLines }: ChartProps, width: number): number {
+  const legendPx = series.reduce((sum, { name }) => sum + CHARACTER_PX * name.length + VALUE_PX, TIME_PX);
+  const lines = legendLines ?? (legendPx > width ? 2 : 1);
+  return lines * LEGEND_LINE_PX + LEGEND_MARGIN_PX + (type === "heat map" ? SCALE_PX : 0);
 }
 
 /** The plot itself zooms immediately. The listener may provide better data for the range. */
@@ -163,6 +192,7 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
   };
   const options: Omit<uPlot.Options, "width" | "height"> = {
     ms: 1,
+    padding: [10, null, null, null],
     tzDate: (at) => zone === "UTC" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at),
     scales: {
       x: {
@@ -205,6 +235,7 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
       },
       ...series.map(({ name }, at) => ({
         ...seriesOf(name, COLOURS[at % COLOURS.length], type),
+        ...at >= COLOURS.length && { dash: DASH },
         ...props.showsGaps && { spanGaps: false },
         ...unit && { value: (_plot: uPlot, value: number | null) => value === null ? "–" : unit.textOf(value) },
       })),
@@ -226,9 +257,9 @@ function labelOf(categories: string[] | undefined, xKind: Shape["xKind"], zone: 
 function seriesOf(label: string, stroke: string, type: ChartType): uPlot.Series {
   switch (type) {
     case "line":
-      return { label, stroke, width: 1.5, spanGaps: true };
+      return { label, stroke, width: 1.5, spanGaps: true, points: { size: 4, fill: stroke } };
     case "area":
-      return { label, stroke, width: 1.5, fill: `${stroke}40`, spanGaps: true };
+      return { label, stroke, width: 1.5, fill: `${stroke}40`, spanGaps: true, points: { size: 4, fill: stroke } };
     case "bar":
       return {
         label,

@@ -56,7 +56,9 @@ export function svgOf(plot: DrawnPlot, type: ChartType, colours: SvgColours, pix
             const area = `M${n(first)} ${n(baseline)}L${path}L${n(last)} ${n(baseline)}Z`;
             marks.push(`<path d="${area}" fill="${stroke}" fill-opacity="0.25"/>`);
           }
-          marks.push(`<path d="M${path}" fill="none" stroke="${stroke}" stroke-width="1.5"/>`);
+          marks.push(
+            `<path d="M${path}" fill="none" stroke="${stroke}" stroke-width="1.5"${dashOf(plot.series[index + 1])}/>`,
+          );
         }
       });
   }
@@ -176,6 +178,8 @@ function strokeOf({ stroke }: uPlot.Series): string {
   const colour = typeof stroke === "function" ? (stroke as unknown as () => unknown)() : stroke;
   return typeof colour === "string" ? colour : "none";
 }
+
+const dashOf = ({ dash }: uPlot.Series) => dash === undefined ? "" : ` stroke-dasharray="${dash.join(" ")}"`;
 
 const n = (value: number) => String(Math.round(value * 100) / 100);
 

@@ -94,7 +94,7 @@ function Board({ id, opened }: { id: string; opened: Opened }) {
         <span class="space" />
         <RangeChoice range={range} onChange={(next) => choose({ range: next })} />
         <MenuButton
-          text={refreshSeconds === 0 ? "Refresh by hand" : `Every ${durationOf(refreshSeconds)}`}
+          text={refreshSeconds === 0 ? "Refresh" : `Every ${durationOf(refreshSeconds)}`}
           items={REFRESH_SECONDS.map((seconds) => ({
             name: seconds === 0 ? "By hand" : `Every ${durationOf(seconds)}`,
             isChosen: seconds === refreshSeconds,

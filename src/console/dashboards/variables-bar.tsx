@@ -60,7 +60,9 @@ function List({ variable, onChange }: ValueProps) {
   const box = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     const close = ({ target }: Event) => {
-      if (!box.current!.contains(target as Node)) box.current!.open = false;
+      // Null while the page removes it.
+      const { current } = box;
+      if (current !== null && !current.contains(target as Node)) current.open = false;
     };
     addEventListener("pointerdown", close);
     addEventListener("focusin", close);
@@ -83,7 +85,7 @@ function List({ variable, onChange }: ValueProps) {
         {name} <span>{shown} ▾</span>
       </summary>
       <div role="group" aria-label={`Values of ${name}`}>
-        <button type="button" disabled={chosen.length === 0} onClick={() => onChange("[]")}>All</button>
+        <button type="button" onClick={() => onChange("[]")}>All</button>
         {all.map((choice) => (
           <label key={choice}>
             <input

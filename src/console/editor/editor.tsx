@@ -9,14 +9,15 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } f
 import { effect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { formatted } from "./format.ts";
+import type { Run } from "../store/run.ts";
 import { runs } from "../store/runs.ts";
 import { language } from "../store/schema.ts";
-import { activeTab, keepText, replacedTexts, tabs } from "../store/tabs.ts";
+import { activeTab, keepText, replacedTexts, type Tab, tabs } from "../store/tabs.ts";
 import { notify } from "../store/notices.ts";
 import { complete } from "./completion.ts";
 import { highlighting } from "./dialect.ts";
-import { showErrors } from "./errors.ts";
-import { marks, setMarks } from "./marks.ts";
+import { applySuggestion, showErrors } from "./errors.ts";
+import { marks, setRuns } from "./marks.ts";
 import { runAtCursor, runWhole } from "./running.ts";
 
 const nonce = document.querySelector<HTMLMetaElement>("meta[name=csp-nonce]")!.content;
@@ -40,6 +41,12 @@ export const editor = {
       notify(`The text cannot be formatted: ${(error as Error).message.split("\n")[0]}`);
     }
   },
+  /** Writes the word that the server suggests in the place of the wrong one. */
+  applySuggestion() {
+    if (view === undefined) return;
+    applySuggestion(view);
+    view.focus();
+  },
   /** Inserts a text at the cursor. */
   insert(text: string) {
     view?.dispatch(view.state.replaceSelection(text));
@@ -51,26 +58,29 @@ export function Editor() {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const states = new Map<number, EditorState>();
-    let shownTab = activeTab.peek().id, shownReplacements = replacedTexts.peek();
+    let shownTab = activeTab.peek().id, shownReplacements = replacedTexts.peek(), shownRuns: readonly Run[] | undefined;
     const own = view = new EditorView({ parent: host.current!, state: stateOf(activeTab.peek().text) });
+    const showTab = ({ id, text }: Tab) => {
+      if (id !== shownTab) states.set(shownTab, own.state);
+      const kept = states.get(id);
+      shownTab = id;
+      shownRuns = undefined;
+      own.setState(kept !== undefined && kept.doc.toString() === text ? kept : stateOf(text));
+      own.dispatch({ effects: dialect.reconfigure(highlighting(language.peek())) });
+      own.focus();
+    };
     const stops = [
+      // One effect, because runs belong to the text of their tab.
       effect(() => {
-        const { id, text } = activeTab.value, replaced = replacedTexts.value !== shownReplacements;
+        const replaced = replacedTexts.value !== shownReplacements;
         shownReplacements = replacedTexts.value;
-        if (id === shownTab && !replaced) return;
-        if (id !== shownTab) states.set(shownTab, own.state);
-        const kept = states.get(id);
-        shownTab = id;
-        own.setState(kept !== undefined && kept.doc.toString() === text ? kept : stateOf(text));
-        own.dispatch({ effects: dialect.reconfigure(highlighting(language.peek())) });
-        own.focus();
+        if (activeTab.value.id !== shownTab || replaced) showTab(activeTab.value);
+        if (runs.value === shownRuns) return;
+        shownRuns = runs.value;
+        own.dispatch({ effects: setRuns.of(shownRuns) });
+        showErrors(own);
       }),
       effect(() => own.dispatch({ effects: dialect.reconfigure(highlighting(language.value)) })),
-      effect(() => {
-        void activeTab.value.id;
-        own.dispatch({ effects: setMarks.of(runs.value) });
-        showErrors(own, runs.value);
-      }),
       effect(() => {
         const open = new Set(tabs.value.map(({ id }) => id));
         for (const id of states.keys()) if (!open.has(id)) states.delete(id);
@@ -87,7 +97,9 @@ export function Editor() {
 }
 
 function stateOf(text: string): EditorState {
-  return EditorState.create({ doc: text, extensions: EXTENSIONS });
+  // Lines of a narrow screen would be scrolled across word by word.
+  const wrapping = matchMedia("(max-width: 640px)").matches ? EditorView.lineWrapping : [];
+  return EditorState.create({ doc: text, extensions: [EXTENSIONS, wrapping] });
 }
 
 const EXTENSIONS: Extension = [
@@ -116,7 +128,9 @@ const EXTENSIONS: Extension = [
     ...defaultKeymap,
     indentWithTab,
   ]),
-  EditorView.updateListener.of(({ docChanged, state }) => {
-    if (docChanged) keepText(activeTab.peek().id, state.doc.toString());
+  EditorView.updateListener.of(({ docChanged, state, view }) => {
+    if (!docChanged) return;
+    keepText(activeTab.peek().id, state.doc.toString());
+    showErrors(view);
   }),
 ];

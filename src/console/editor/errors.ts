@@ -1,15 +1,31 @@
 /**
  * Underlines errors of executed statements at their position. A suggestion from the server can be applied by a click.
  */
-import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
+import { type Diagnostic, forEachDiagnostic, setDiagnostics } from "@codemirror/lint";
 import type { EditorView } from "@codemirror/view";
-import type { Run } from "../store/run.ts";
+import { signal } from "@preact/signals";
+import { type PlacedRun, placedRuns } from "./marks.ts";
 
-export function showErrors(view: EditorView, runs: readonly Run[]): void {
-  view.dispatch(setDiagnostics(view.state, runs.flatMap((run) => diagnosticOf(view, run))));
+/** The suggestion that can be applied: undefined if there is none, or if its statement was edited since. */
+export const suggestion = signal<string | undefined>(undefined);
+
+export function showErrors(view: EditorView): void {
+  const found = placedRuns(view).flatMap((one) => diagnosticOf(view, one));
+  suggestion.value = placedRuns(view).find(({ run }) => run.outcome?.error?.suggestion !== undefined)
+    ?.run.outcome?.error?.suggestion;
+  view.dispatch(setDiagnostics(view.state, found));
 }
 
-function diagnosticOf({ state }: EditorView, { start, outcome }: Run): Diagnostic[] {
+/** Writes the suggestion in the place of the underlined word. */
+export function applySuggestion(view: EditorView): void {
+  let apply: (() => void) | undefined;
+  forEachDiagnostic(view.state, ({ actions }, from, to) => {
+    if (actions?.[0] !== undefined) apply ??= () => actions[0].apply(view, from, to);
+  });
+  apply?.();
+}
+
+function diagnosticOf({ state }: EditorView, { run: { outcome }, from: start }: PlacedRun): Diagnostic[] {
   const error = outcome?.error;
   if (error?.position === undefined) return [];
   const from = Math.min(start + error.position, state.doc.length);

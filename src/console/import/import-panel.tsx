@@ -5,12 +5,13 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
-import { type CsvForm, csvFormOf, importFile, type ImportReport } from "../server/client.ts";
+import { type CsvForm, csvFormOf, importFile, type ImportReport, UNREACHABLE } from "../server/client.ts";
 import { mayImport } from "../sign-in/permissions.ts";
+import { returns } from "../store/connection.ts";
 import { notify } from "../store/notices.ts";
 import { refreshSchema } from "../store/schema.ts";
 import { type MappedCsv, mappedCsv } from "./mapped-csv.ts";
-import type { Mapping } from "./mapping.ts";
+import { type Mapping, renamed } from "./mapping.ts";
 import { MappingTable } from "./mapping-table.tsx";
 import { ParquetImport } from "./parquet-import.tsx";
 import { Report } from "./report.tsx";
@@ -74,7 +75,11 @@ const keyOf = ({ name, lastModified }: File) => `${name}${lastModified}`;
 const isParquet = ({ name }: File) => /\.(?:parquet|parq|pq)$/i.test(name);
 const close = () => chosenFile.value = undefined;
 
-type State = { phase: "asking" } | { phase: "sending"; share: number } | { phase: "done"; report: ImportReport };
+/** `error`: why the last attempt was refused. What was chosen for it stays. */
+type State = { phase: "asking"; error?: string } | { phase: "sending"; share: number } | {
+  phase: "done";
+  report: ImportReport;
+};
 
 function ImportDialog({ file }: { file: File }) {
   const dialog = useModal();
@@ -91,13 +96,22 @@ function ImportDialog({ file }: { file: File }) {
     const onProgress = (share: number) => setState({ phase: "sending", share });
     const report = await importFile(file, schema, parameters, onProgress, sending.current.signal);
     sending.current = undefined;
-    setState({ phase: "done", report });
+    setState(report.error === undefined ? { phase: "done", report } : { phase: "asking", error: report.error });
     await refreshSchema();
   };
   return (
     <dialog class="dialog import" ref={dialog} aria-labelledby="import-title" onClose={close}>
       <h2 id="import-title">Import {file.name}</h2>
-      {state.phase === "asking" && <Form file={file} onSend={send} onCancel={close} />}
+      {state.phase !== "done" && (
+        <div hidden={state.phase !== "asking"}>
+          <Form
+            file={file}
+            error={state.phase === "asking" ? state.error : undefined}
+            onSend={send}
+            onCancel={close}
+          />
+        </div>
+      )}
       {state.phase === "sending" && (
         <>
           <progress max={1} value={state.share} aria-label="Sent" />
@@ -116,6 +130,7 @@ function ImportDialog({ file }: { file: File }) {
 
 interface FormProps {
   file: File;
+  error: string | undefined;
   onSend(mapped: MappedCsv, parameters: Record<string, string>): void;
   onCancel(): void;
 }
@@ -127,6 +142,7 @@ interface Found {
   fault?: string;
 }
 
+const isTime = (type: string) => /^TIMESTAMP/.test(type);
 const UNKNOWN: CsvForm = { delimiter: ",", hasHeader: true, headBytes: 0, columns: [] };
 
 /** What the server finds in the first lines. */
@@ -138,7 +154,7 @@ async function foundIn(file: File, isHeaderForced: boolean): Promise<Found> {
   return { form, rows: form.hasHeader ? lines.slice(1) : lines };
 }
 
-function Form({ file, onSend, onCancel }: FormProps) {
+function Form({ file, error, onSend, onCancel }: FormProps) {
   const [isHeaderForced, forceHeader] = useState(false);
   const [found, setFound] = useState<Found>();
   const [mappings, setMappings] = useState<readonly Mapping[]>([]);
@@ -147,15 +163,24 @@ function Form({ file, onSend, onCancel }: FormProps) {
   useEffect(() => {
     foundIn(file, isHeaderForced).then((next) => {
       setFound(next);
+      const time = next.form.columns.find(({ type, isInstant }) => isInstant || isTime(type));
+      setTarget((before) => ({ ...before, timestamp: time?.name ?? "" }));
       setMappings(next.form.columns.map(({ name, type }) => ({
         ...{ source: name, found: type, name, type },
         isIncluded: true,
       })));
     });
-  }, [isHeaderForced]);
+  }, [isHeaderForced, found?.fault === UNREACHABLE ? returns.value : undefined]);
   if (found === undefined) return <p role="status">The first lines are read …</p>;
   const { form, rows, fault } = found;
   const isNew = isReplaced || !exists(target.table), included = mappings.filter(({ isIncluded }) => isIncluded);
+  const times = mappings.filter(({ type, isIncluded }, at) =>
+    isIncluded && (isTime(type) || form.columns[at].isInstant)
+  );
+  const changeMappings = (next: readonly Mapping[]) => {
+    setMappings(next);
+    setTarget({ ...target, timestamp: renamed(target.timestamp, mappings, next) });
+  };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const entries = [...new FormData(event.currentTarget as HTMLFormElement)];
@@ -171,7 +196,7 @@ function Form({ file, onSend, onCancel }: FormProps) {
             mappings={mappings}
             firstValues={(at) => rows.map((row) => row[at] ?? "")}
             hasTypes={!isNew}
-            onChange={setMappings}
+            onChange={changeMappings}
           />
         )
         : <p class="error" role="alert">{fault}</p>}
@@ -185,7 +210,7 @@ function Form({ file, onSend, onCancel }: FormProps) {
           The first line has the names
         </label>
       )}
-      <TargetFields target={target} isNew={isNew} times={included.map(({ name }) => name)} onChange={setTarget} />
+      <TargetFields target={target} isNew={isNew} times={times.map(({ name }) => name)} onChange={setTarget} />
       <label>
         A value that does not fit its column
         <select name="atomicity">
@@ -204,6 +229,7 @@ function Form({ file, onSend, onCancel }: FormProps) {
         />
         A new table takes the place of the existing one
       </label>
+      {error !== undefined && <p class="error" role="alert">{error}</p>}
       <p class="buttons">
         <button type="button" onClick={onCancel}>Cancel</button>
         <button type="submit" class="main" disabled={fault === undefined && included.length === 0}>Import</button>

@@ -12,6 +12,11 @@ export interface Mapping {
   isIncluded: boolean;
 }
 
+/** The name of the time column after a change of names. */
+export function renamed(name: string, before: readonly Mapping[], after: readonly Mapping[]): string {
+  return after[before.findIndex((mapping) => mapping.name === name)]?.name ?? name;
+}
+
 export interface ParquetTarget {
   /** Name for read_parquet(). */
   file: string;

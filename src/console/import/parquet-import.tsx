@@ -9,7 +9,7 @@ import { countText } from "../results/summary.ts";
 import { type Column, type ImportReport, query, removeUpload, uploadFile } from "../server/client.ts";
 import { runStatement } from "../server/results.ts";
 import { literal, refreshSchema } from "../store/schema.ts";
-import { importStatement, type Mapping } from "./mapping.ts";
+import { importStatement, type Mapping, renamed } from "./mapping.ts";
 import { MappingTable } from "./mapping-table.tsx";
 import { tableNameOf } from "./preview.ts";
 import { Report } from "./report.tsx";
@@ -26,8 +26,10 @@ interface Contents {
 
 type State =
   | { phase: "sending"; share: number }
-  | { phase: "asking"; contents: Contents }
-  | { phase: "storing"; share?: number; text: string }
+  /** `error`: why the last attempt was refused. What was chosen for it stays. */
+  | { phase: "asking"; contents: Contents; error?: string }
+  /** The form stays below, for another attempt. */
+  | { phase: "storing"; contents: Contents; share?: number; text: string }
   | { phase: "done"; report: ImportReport };
 
 const PREVIEW_ROWS = 5;
@@ -37,8 +39,8 @@ export function ParquetImport({ file, onClose }: { file: File; onClose(): void }
   const running = useRef(new AbortController());
   const uploaded = useRef<string>(undefined);
   const [state, setState] = useState<State>({ phase: "sending", share: 0 });
-  const fail = (error: string, table = "") =>
-    setState({ phase: "done", report: { error, table, imported: 0, rejected: 0, columns: [] } });
+  const fail = (error: string) =>
+    setState({ phase: "done", report: { error, table: "", imported: 0, rejected: 0, columns: [] } });
   useEffect(() => {
     const send = async () => {
       const { signal } = running.current;
@@ -56,8 +58,9 @@ export function ParquetImport({ file, onClose }: { file: File; onClose(): void }
       if (uploaded.current !== undefined) removeUpload(uploaded.current);
     };
   }, []);
-  const store = async (table: string, statement: string, columns: readonly Column[], rowCount: number) => {
-    setState({ phase: "storing", text: "The server stores the rows …" });
+  const store = async (contents: Contents, table: string, statement: string, columns: readonly Column[]) => {
+    const { rowCount } = contents;
+    setState({ phase: "storing", contents, text: "The server stores the rows …" });
     try {
       const { error, changed } = await runStatement(statement, {
         signal: running.current.signal,
@@ -65,12 +68,13 @@ export function ParquetImport({ file, onClose }: { file: File; onClose(): void }
           const read = progress?.rowsRead ?? 0;
           setState({
             phase: "storing",
+            contents,
             share: read / rowCount,
             text: `${countText(read)} of ${countText(rowCount)} read`,
           });
         },
       });
-      if (error !== undefined) return fail(error.message, table);
+      if (error !== undefined) return setState({ phase: "asking", contents, error: error.message });
       const stored = columns.map(({ name, type }) => ({ name, type, errors: 0 }));
       setState({
         phase: "done",
@@ -88,8 +92,16 @@ export function ParquetImport({ file, onClose }: { file: File; onClose(): void }
       {state.phase === "sending" && (
         <Waiting share={state.share} text={`${Math.floor(state.share * 100)} % sent`} onCancel={onClose} />
       )}
-      {state.phase === "asking" && (
-        <Form fileName={file.name} contents={state.contents} onStore={store} onCancel={onClose} />
+      {(state.phase === "asking" || state.phase === "storing") && (
+        <div hidden={state.phase !== "asking"}>
+          <Form
+            fileName={file.name}
+            contents={state.contents}
+            error={state.phase === "asking" ? state.error : undefined}
+            onStore={(...chosen) => store(state.contents, ...chosen)}
+            onCancel={onClose}
+          />
+        </div>
       )}
       {state.phase === "storing" && <Waiting share={state.share} text={state.text} onCancel={onClose} />}
       {state.phase === "done" && <Report report={state.report} onClose={onClose} />}
@@ -129,11 +141,12 @@ function Waiting({ share, text, onCancel }: { share?: number; text: string; onCa
 interface FormProps {
   fileName: string;
   contents: Contents;
-  onStore(table: string, statement: string, columns: readonly Column[], rowCount: number): void;
+  error: string | undefined;
+  onStore(table: string, statement: string, columns: readonly Column[]): void;
   onCancel(): void;
 }
 
-function Form({ fileName, contents, onStore, onCancel }: FormProps) {
+function Form({ fileName, contents, error, onStore, onCancel }: FormProps) {
   const { columns, firstRows, rowCount, notices, file } = contents;
   const [mappings, setMappings] = useState<readonly Mapping[]>(() =>
     columns.map(({ name, type }) => ({ source: name, found: type, name, type, isIncluded: true }))
@@ -145,11 +158,15 @@ function Form({ fileName, contents, onStore, onCancel }: FormProps) {
     partitionBy: "DAY",
   });
   const isNew = !exists(target.table);
+  const changeMappings = (next: readonly Mapping[]) => {
+    setMappings(next);
+    setTarget({ ...target, timestamp: renamed(target.timestamp, mappings, next) });
+  };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const table = target.table.trim();
     const statement = importStatement({ ...target, file, table, isNew, mappings });
-    onStore(table, statement, mappings.filter(({ isIncluded }) => isIncluded), rowCount);
+    onStore(table, statement, mappings.filter(({ isIncluded }) => isIncluded));
   };
   return (
     <form onSubmit={submit}>
@@ -157,9 +174,10 @@ function Form({ fileName, contents, onStore, onCancel }: FormProps) {
       <MappingTable
         mappings={mappings}
         firstValues={(at) => firstRows.map((row) => textOf(row[at]))}
-        onChange={setMappings}
+        onChange={changeMappings}
       />
       <TargetFields target={target} isNew={isNew} times={times.map(({ name }) => name)} onChange={setTarget} />
+      {error !== undefined && <p class="error" role="alert">{error}</p>}
       <p class="buttons">
         <button type="button" onClick={onCancel}>Cancel</button>
         <button type="submit" class="main" disabled={!mappings.some(({ isIncluded }) => isIncluded)}>Import</button>

@@ -31,6 +31,8 @@ export interface GridRows {
 interface GridProps {
   columns: readonly Column[];
   rows: GridRows;
+  /** Shown if there are none. */
+  emptyText?: string;
   sorting: Sorting | undefined;
   onSort(sorting: Sorting | undefined): void;
   /** Absent if it is not offered. */
@@ -38,7 +40,7 @@ interface GridProps {
   onOpen(column: Column, value: unknown): void;
 }
 
-export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: GridProps) {
+export function Grid({ columns, rows, emptyText, sorting, onSort, onStatistics, onOpen }: GridProps) {
   const { count, sample } = rows;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, left: 0, width: 1200, height: 600 });
@@ -212,6 +214,7 @@ export function Grid({ columns, rows, sorting, onSort, onStatistics, onOpen }: G
           );
         })}
       </div>
+      {count === 0 && <p class="empty">{emptyText}</p>}
     </div>
   );
 }

@@ -5,7 +5,10 @@ import type { Progress } from "../server/results.ts";
 import { activeTab } from "../store/tabs.ts";
 import { RowsView } from "./rows-view.tsx";
 import { Denied } from "../sign-in/denied.tsx";
+import { editor } from "../editor/editor.tsx";
+import { suggestion } from "../editor/errors.ts";
 import { bytesText, countText, outcomeDetails, outcomeText } from "./summary.ts";
+import { Welcome } from "./welcome.tsx";
 
 export function Results() {
   const run = chosenRun.value;
@@ -15,7 +18,13 @@ export function Results() {
     <section class="results" aria-label="Results" aria-busy={isRunning.value} data-run={run?.id}>
       {runs.value.length > 1 && <RunList />}
       <p class={error === undefined ? "summary" : "summary error"} role="status">{summaryOf(run)}</p>
+      {error?.suggestion !== undefined && suggestion.value !== undefined && (
+        <p class="fix">
+          <button type="button" onClick={editor.applySuggestion}>Replace by {suggestion}</button>
+        </p>
+      )}
       {error !== undefined && <Denied message={error.message} />}
+      {run === undefined && <Welcome />}
       {run?.outcome?.notices?.map((text, at) => <p key={at} class="summary">{text}</p>)}
       {run?.outcome?.isLost && (
         <p class="summary">
@@ -55,7 +64,7 @@ function titleOf(statement: string): string {
 }
 
 function summaryOf(run: Run | undefined): string {
-  if (run === undefined) return "Ctrl + Enter runs the statement at the cursor.";
+  if (run === undefined) return "Run or Ctrl + Enter runs the statement at the cursor.";
   const { outcome, progress, rowsSoFar } = run;
   if (outcome === undefined) return `Running …${progressText(progress)}${soFar(rowsSoFar?.count)}`;
   if (outcome.isLost) return "This result was not kept when the page was left.";

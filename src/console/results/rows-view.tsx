@@ -108,6 +108,7 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
         <Grid
           columns={columns}
           rows={shown}
+          emptyText={rows.spool?.isRunning ? "" : "No rows."}
           sorting={sorting}
           onSort={sort}
           onStatistics={(column) => showStatistics(rows, column, work.start).catch(tellFault)}
@@ -250,5 +251,8 @@ async function showStatistics(rows: Rows, { name, type }: Column, start: Start):
   });
   const text = statistics.lines().map(([what, value]) => `${what.padEnd(20)}${value}`).join("\n");
   const left = isWhole(rows) ? "" : `, of the first ${countText(rows.count)}`;
-  await ask({ title: `${name} (${type})${left}`, text, confirm: "Close" });
+  const title = `${name} (${type})${left}`;
+  if (await ask({ title, text, confirm: "Copy", cancel: "Close" }) !== undefined) {
+    await copyText(text, "The statistics", "are");
+  }
 }

@@ -7,9 +7,10 @@ import { textOf } from "./cells.ts";
 export async function showValue({ name, type }: Column, value: unknown): Promise<void> {
   const text = textOf(value);
   const isCopied = await ask({
-    title: `${name} (${type}, ${text.length} characters)`,
+    title: `${name} (${type}, ${text.length.toLocaleString("en")} characters)`,
     text: shownPart(readable(text)),
     confirm: "Copy",
+    cancel: "Close",
   });
   if (isCopied !== undefined) await copyText(text, "The value");
 }

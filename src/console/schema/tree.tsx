@@ -1,6 +1,8 @@
 /** The tables of the database with their columns and actions. */
 import { useSignal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { shownText } from "../results/cells.ts";
+import { zone } from "../results/view-settings.ts";
 import { bytesText, countText } from "../results/summary.ts";
 import {
   columnsOf,
@@ -15,6 +17,7 @@ import {
 import { chooseFile } from "../import/import-panel.tsx";
 import { may, mayImport } from "../sign-in/permissions.ts";
 import { openMenu } from "../app/menu.tsx";
+import { useRoving } from "../app/roving.ts";
 import { columnActions, tableActions } from "./table-actions.ts";
 
 /** Further tables are found by the search. */
@@ -24,6 +27,8 @@ export function Tree() {
   const search = useSignal("");
   const words = search.value.trim().toLowerCase();
   const found = tables.value.filter(({ name }) => name.toLowerCase().includes(words));
+  const list = useRef<HTMLUListElement>(null);
+  useRoving(list, { entry: ".name", row: ".item", onKey: openByArrows });
   return (
     <nav class="tree" aria-label="Tables">
       <div class="tree-head">
@@ -33,6 +38,11 @@ export function Tree() {
           aria-label="Search tables"
           value={search.value}
           onInput={(event) => search.value = event.currentTarget.value}
+          onKeyDown={(event) => {
+            if (event.key !== "ArrowDown") return;
+            event.preventDefault();
+            list.current!.querySelector<HTMLElement>(".name")?.focus();
+          }}
         />
         {mayImport() && (
           <button
@@ -49,7 +59,7 @@ export function Tree() {
           ↻
         </button>
       </div>
-      <ul role="tree" aria-label="Tables">
+      <ul role="tree" aria-label="Tables" ref={list}>
         {found.slice(0, SHOWN_MAX).map((table) => <TableItem key={table.name} table={table} />)}
       </ul>
       {tables.value.length === 0 && (
@@ -87,13 +97,13 @@ function TableItem({ table }: { table: Table }) {
   const details = [
     `${bytesText(diskBytes)} on disk`,
     partitionBy === "NONE" ? "not partitioned" : `partitioned by ${partitionBy.toLowerCase()}`,
-    ...lastWrite === null ? [] : [`last write ${lastWrite}`],
+    ...lastWrite === null ? [] : [`last write ${shownText(lastWrite, "TIMESTAMP", zone.value).replace(/\.\d+/, "")}`],
   ];
   const showMenu = (target: HTMLElement) => openMenu(target, tableActions(table));
   return (
     <li role="treeitem" aria-expanded={isOpen}>
       <div class="item" title={[countText(rowCount), ...details].join("\n")} onContextMenu={menuOn(showMenu)}>
-        <button type="button" class="name" onClick={() => setOpen(!isOpen)}>
+        <button type="button" class="name" tabIndex={-1} onClick={() => setOpen(!isOpen)}>
           <span class="arrow" aria-hidden="true">{isOpen ? "▾" : "▸"}</span>
           <span>{name}</span>
           <small>{countText(rowCount)}</small>
@@ -101,6 +111,7 @@ function TableItem({ table }: { table: Table }) {
         <button
           type="button"
           class="icon"
+          tabIndex={-1}
           aria-label={`Actions of ${name}`}
           aria-haspopup="menu"
           onClick={(event) => showMenu(event.currentTarget)}
@@ -120,6 +131,16 @@ function TableItem({ table }: { table: Table }) {
   );
 }
 
+/** The right arrow opens a table, the left one closes it, and leads from a column to its table. */
+function openByArrows(event: KeyboardEvent, entry: HTMLElement): void {
+  if (event.key !== "ArrowRight" && event.key !== "ArrowLeft") return;
+  event.preventDefault();
+  const item = entry.closest<HTMLElement>("[role=treeitem]")!, isOpen = item.getAttribute("aria-expanded");
+  if (isOpen === null) {
+    if (event.key === "ArrowLeft") item.parentElement!.closest("li")!.querySelector<HTMLElement>(".name")!.focus();
+  } else if ((isOpen === "true") !== (event.key === "ArrowRight")) entry.click();
+}
+
 interface ColumnProps {
   table: Table;
   column: TableColumn;
@@ -132,7 +153,13 @@ function ColumnItem({ table, column, storage }: ColumnProps) {
   const showMenu = (target: HTMLElement) => openMenu(target, columnActions(table, column));
   return (
     <li role="treeitem" class="item column" onContextMenu={menuOn(showMenu)}>
-      <button type="button" class="name" aria-haspopup="menu" onClick={(event) => showMenu(event.currentTarget)}>
+      <button
+        type="button"
+        class="name"
+        tabIndex={-1}
+        aria-haspopup="menu"
+        onClick={(event) => showMenu(event.currentTarget)}
+      >
         <span>{name}</span>
         <small>{type}{isTimestamp ? " · time" : ""}{isKey ? " · key" : ""}</small>
         {storage !== undefined && <small class="storage">{storageText(storage)}</small>}

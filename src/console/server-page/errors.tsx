@@ -1,6 +1,7 @@
 /** The last errors of the server, and the statements that it has refused. */
 import { ScrollTable } from "../app/scroll-table.tsx";
 import { useState } from "preact/hooks";
+import { countText } from "../results/summary.ts";
 import { shownText } from "../results/cells.ts";
 import { zone } from "../results/view-settings.ts";
 import { recordsOf, usePolled } from "./polled.ts";
@@ -24,7 +25,7 @@ export function Errors() {
       )}
       {all.length > 0 && (
         <>
-          <Search label={`Search the last ${all.length}`} value={search} onChange={setSearch} />
+          <Search label={`Search ${countText(all.length, "error")}`} value={search} onChange={setSearch} />
           <ScrollTable label="Table of errors" columns={["Time", "Kind", "Where", "Message"]}>
             {found.map(({ timestamp, level, logger, message }, at) => (
               <tr key={`${timestamp} ${at}`} class={level === "INFO" ? "" : "error"}>

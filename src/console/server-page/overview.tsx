@@ -89,6 +89,7 @@ function Live({ chart, Drawn }: { chart: LiveChart; Drawn: ComponentType<Paramet
       range={[from, to]}
       unit={chart.unit}
       group="server"
+      legendLines={2}
       showsGaps
     />
   );

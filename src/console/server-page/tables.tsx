@@ -43,6 +43,7 @@ export function Tables() {
               "Last write",
               "Last row",
             ]}
+            numbers={["Rows", "On disk", "Partitions"]}
           >
             {found.slice(0, SHOWN_MAX).map((one) => <TableRow key={String(one.name)} {...one} />)}
           </ScrollTable>

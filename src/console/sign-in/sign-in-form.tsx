@@ -92,7 +92,7 @@ function PasswordForm() {
       </label>
       <p class="buttons">
         {serverSettings.value.provider === undefined && <NotNow />}
-        <button type="submit" class="main" disabled={isBusy.value}>{isBusy.value ? "Signing in …" : "Sign in"}</button>
+        <button type="submit" class="main">{isBusy.value ? "Signing in …" : "Sign in"}</button>
       </p>
     </form>
   );

@@ -15,6 +15,6 @@ export async function copyText(text: string, what: string, verb = "is"): Promise
     if (text.length > SHOWN_MAX) {
       return notify("The browser does not allow this page to copy. Use Download for the rows.");
     }
-    await ask({ title: `${what}: copy it from here`, text, confirm: "Close" });
+    await ask({ title: `${what}: copy it from here`, text, confirm: "Close", cancel: "" });
   }
 }

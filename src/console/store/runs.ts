@@ -6,16 +6,17 @@ import { isSigningOut, user } from "../sign-in/session.ts";
 import { addToHistory } from "./history.ts";
 import { keepRuns, takeRuns } from "./kept-runs.ts";
 import type { Run } from "./run.ts";
-import { activeTab, tabs } from "./tabs.ts";
+import { activeTab, activeTabId, tabs } from "./tabs.ts";
 import { refreshSchema } from "./schema.ts";
 
 /** The statements of the last run of each tab. */
 const byTab = signal<ReadonlyMap<number, readonly Run[]>>(new Map());
 const chosen = signal<ReadonlyMap<number, number>>(new Map());
 
-export const runs = computed(() => byTab.value.get(activeTab.value.id) ?? []);
+const NONE: readonly Run[] = [];
+export const runs = computed(() => byTab.value.get(activeTabId.value) ?? NONE);
 export const chosenRun = computed(() => {
-  const id = chosen.value.get(activeTab.value.id);
+  const id = chosen.value.get(activeTabId.value);
   return runs.value.find((run) => run.id === id) ?? runs.value.at(-1);
 });
 export const isRunning = computed(() => runs.value.some(({ outcome }) => outcome === undefined));

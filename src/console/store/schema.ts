@@ -47,6 +47,9 @@ export async function loadSchema(): Promise<void> {
   ]);
 }
 
+/** The server's own tables come last. */
+const isInternal = ({ name }: Table) => name.startsWith("_");
+
 let refreshes = 0, shown = 0;
 
 export async function refreshSchema(): Promise<void> {
@@ -63,7 +66,7 @@ export async function refreshSchema(): Promise<void> {
     rowCount: Number(rowCount),
     diskBytes: Number(diskBytes),
     lastWrite: lastWrite as string | null,
-  }));
+  })).sort((a, b) => Number(isInternal(a)) - Number(isInternal(b)));
   schemaVersion.value++;
 }
 

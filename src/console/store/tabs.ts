@@ -27,6 +27,7 @@ export const tabs = savedOfUser<Tab[]>(
 );
 const chosenId = savedOfUser<number>("tab", tabs.value[0].id, (value) => typeof value === "number");
 export const activeTab = computed(() => tabs.value.find(({ id }) => id === chosenId.value) ?? tabs.value[0]);
+export const activeTabId = computed(() => activeTab.value.id);
 /** Incremented when the page, not the user, has changed a text. The editor then shows the new text. */
 export const replacedTexts = signal(0);
 

@@ -39,6 +39,8 @@ export interface Analysis {
 
 const DELIMITERS = [",", "\t", "|", ";"].map((character) => character.charCodeAt(0));
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
+/** Share of the lines that a detected delimiter splits into as many values as the first one. The others are bad lines. */
+const FITTING_MIN = 0.75;
 /** Maximum number of fields of a line. More indicate a wrong delimiter. */
 const FIELDS_MAX = 10_000;
 
@@ -131,23 +133,26 @@ function fieldCountOf(bytes: Uint8Array, delimiter: number, options: AnalysisOpt
 }
 
 /**
- * Finds the delimiter that splits all lines into the same number of values, and into the most values. The comma if no
- * line contains any delimiter.
+ * Finds the delimiter that splits most lines into as many values as the first one: the one with the most such lines, then
+ * the one with the most values. The comma if no line contains any delimiter.
  */
 function findDelimiter(bytes: Uint8Array, options: AnalysisOptions): number | string {
-  let best: number | undefined, bestCount = 1, lineCount = 0, isAny = false;
+  let best: number | undefined, bestFits = 0, bestCount = 1, lineCount = 0, isAny = false;
   for (const delimiter of DELIMITERS) {
-    const counts = fieldCounts(bytes, delimiter, options);
+    const counts = fieldCounts(bytes, delimiter, options), [first] = counts;
     lineCount = Math.max(lineCount, counts.length);
     isAny ||= counts.some((count) => count > 1);
-    if (counts.length === 0 || counts[0] <= bestCount || counts.some((count) => count !== counts[0])) continue;
-    [best, bestCount] = [delimiter, counts[0]];
+    const fits = counts.filter((count) => count === first).length;
+    if (first === 1 || fits < counts.length * FITTING_MIN) continue;
+    if (fits > bestFits || fits === bestFits && first > bestCount) {
+      [best, bestFits, bestCount] = [delimiter, fits, first];
+    }
   }
   if (lineCount === 0) return "the file has no lines";
   if (lineCount === 1) return "cannot detect the delimiter from a single line: set the parameter delimiter";
   if (best !== undefined) return best;
   if (!isAny) return DELIMITERS[0];
-  return "cannot detect the delimiter: no character splits all lines into the same number of values; set the parameter delimiter";
+  return "cannot detect the delimiter: no character splits most lines into as many values as the first one; set the parameter delimiter";
 }
 
 /** Number of fields of each of the first lines. */

@@ -303,8 +303,10 @@ const forms: [title: string, text: string, form: string, more?: Partial<Analysis
   [
     "lines of different lengths",
     "a,b\n1,2\n3\n",
-    "cannot detect the delimiter: no character splits all lines into the same number of values; set the parameter delimiter",
+    "cannot detect the delimiter: no character splits most lines into as many values as the first one; set the parameter delimiter",
   ],
+  ["lines of which a few are ragged", "a;b\n1;2\n3;4;5,5\n6;7,1\n8\n9;1\n2;3\n4;5\n", "; true a INT, b VARCHAR"],
+  ["a comma in a text and another delimiter", "a;b\n1;x,y\n2;z\n3;u,v\n", "; true a INT, b VARCHAR"],
   ["a given delimiter", "a,b\n1,2\n3\n", ", true a INT, b INT", { delimiter: COMMA }],
   ["a single line", "1,2\n", "cannot detect the delimiter from a single line: set the parameter delimiter"],
   ["nothing", "\n\n", "the file has no lines"],
