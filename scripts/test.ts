@@ -7,6 +7,7 @@
  * time (`TEST_JOBS`; default: the number of cores, at most 4). Many tests wait for servers and clients, so this takes half as long.
  */
 import { join, relative } from "node:path";
+import { checkIndexes } from "./check-indexes.ts";
 import { deno, DEVELOPMENT_FLAGS } from "./flags.ts";
 
 const root = new URL("../", import.meta.url).pathname;
@@ -31,8 +32,11 @@ Deno.exit(status);
 async function everything(options: readonly string[]): Promise<number> {
   const started = performance.now();
   const rest = [rooms(), ...testFiles()];
-  const checked = await deno("test", ...DEVELOPMENT_FLAGS, "--no-run", ...rest.flat());
-  if (checked !== 0) return checked;
+  const [checked, indexesAreChecked] = await Promise.all([
+    deno("test", ...DEVELOPMENT_FLAGS, "--no-run", ...rest.flat()),
+    checkIndexes(),
+  ]);
+  if (checked !== 0 || !indexesAreChecked) return 1;
   const total = { passed: 0, steps: 0, failed: 0, ignored: 0 };
   const failures: string[] = [];
   const lane = async () => {

@@ -148,7 +148,7 @@ export class ConfigError extends Error {
 /** Several errors, one per line. */
 class ConfigErrors extends ConfigError {
   constructor(faults: readonly ConfigError[]) {
-    super(faults[0].key, faults.map((fault) => fault.message).join("\n"));
+    super(faults[0]!.key, faults.map((fault) => fault.message).join("\n"));
   }
 }
 

@@ -32,12 +32,12 @@ function editCount(from: string, to: string, limit: number): number {
   for (let i = 1; i <= from.length; i++) {
     const row = [i];
     for (let j = 1; j <= to.length; j++) {
-      row[j] = Math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (from[i - 1] === to[j - 1] ? 0 : 1));
+      row[j] = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1));
       const isSwap = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
-      if (isSwap) row[j] = Math.min(row[j], beforeLast[j - 2] + 1);
+      if (isSwap) row[j] = Math.min(row[j]!, beforeLast[j - 2]! + 1);
     }
     if (Math.min(...row) >= limit) return limit;
     [beforeLast, last] = [last, row];
   }
-  return Math.min(last[to.length], limit);
+  return Math.min(last[to.length]!, limit);
 }

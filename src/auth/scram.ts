@@ -55,7 +55,7 @@ export function mockVerifier(salt: Uint8Array, iterations: number): Verifier {
 export function serverSignature(verifier: Verifier, authMessage: Uint8Array, clientProof: Uint8Array) {
   if (clientProof.length !== HASH_SIZE_BYTES) return undefined;
   const clientSignature = hmac(verifier.storedKey, authMessage);
-  const clientKey = clientSignature.map((byte, index) => byte ^ clientProof[index]);
+  const clientKey = clientSignature.map((byte, index) => byte ^ clientProof[index]!);
   const isRight = timingSafeEqual(createHash(HASH).update(clientKey).digest(), verifier.storedKey);
   const signature = hmac(verifier.serverKey, authMessage);
   return isRight ? signature : undefined;

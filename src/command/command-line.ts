@@ -44,11 +44,12 @@ export function parseCommandLine(args: string[], commands: Readonly<Record<strin
     print: false,
     rest: [],
   };
-  for (let at = 0; at < args.length; at++) {
-    const arg = args[at];
+  const left = args.values();
+  for (const arg of left) {
     const value = () => {
-      if (args[at + 1] === undefined) throw new ConfigError(arg, `${arg} needs a value; see --help`);
-      return args[++at];
+      const next = left.next().value;
+      if (next === undefined) throw new ConfigError(arg, `${arg} needs a value; see --help`);
+      return next;
     };
     if (arg === "-d") [line.root, line.isRootGiven] = [value(), true];
     else if (arg === "-t") checkTag(line.tag = value());
@@ -69,8 +70,9 @@ export function parseCommandLine(args: string[], commands: Readonly<Record<strin
   if (!Object.hasOwn(commands, line.command)) {
     throw new ConfigError(line.command, `unknown command ${line.command}; see --help`);
   }
-  if (line.rest.length > 0 && !commands[line.command].takesWords) {
-    throw new ConfigError(line.rest[0], `${line.command} does not accept "${line.rest[0]}"; see --help`);
+  const [word] = line.rest;
+  if (word !== undefined && commands[line.command]?.takesWords !== true) {
+    throw new ConfigError(word, `${line.command} does not accept "${word}"; see --help`);
   }
   const isService = line.command === "service";
   const [stray] = args.filter((arg) => isService ? NOT_OF_SERVICES.includes(arg) : OF_SERVICES.includes(arg));

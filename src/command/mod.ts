@@ -7,7 +7,7 @@ import { COMMANDS } from "./commands.ts";
 export async function run(args: string[]): Promise<number> {
   try {
     const line = parseCommandLine(args, COMMANDS);
-    return await COMMANDS[line.command].run(line);
+    return await COMMANDS[line.command]!.run(line);
   } catch (error) {
     // Errors that the user can correct are printed as one line each; internal errors keep their stack.
     if (error instanceof ConfigError) {

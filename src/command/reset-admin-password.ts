@@ -38,5 +38,5 @@ async function firstLine(): Promise<string> {
   }
   const text = new TextDecoder().decode(bytes.subarray(0, used));
   if (used === BYTES_MAX) throw new ConfigError("-", `the password is longer than ${BYTES_MAX} bytes`);
-  return text.split("\n")[0].replace(/\r$/, "");
+  return text.split("\n")[0]!.replace(/\r$/, "");
 }

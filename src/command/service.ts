@@ -6,6 +6,7 @@ import {
   defaultServiceRoot,
   defaultServiceUser,
   isServiceAction,
+  type Service,
   serviceCommand,
   serviceName,
   thisSystem,
@@ -36,7 +37,7 @@ function runService({ rest, tag, root, isRootGiven, user, print, logConf, debug 
 }
 
 /** The command that starts this program from any directory. */
-function program(): string[] {
+function program(): Service["program"] {
   if (Deno.build.standalone) return [Deno.execPath()];
   const top = join(import.meta.dirname!, "../..");
   const words = about.tasks.start.replace(/^deno /, "").replace(/ main\.ts.*$/, "").split(" ");

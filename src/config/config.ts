@@ -192,7 +192,7 @@ function readEntries(
     const key = byEnvName.get(name);
     const fileKey = key === undefined && name.endsWith("_FILE") ? byEnvName.get(name.slice(0, -5)) : undefined;
     if (key !== undefined) {
-      texts.set(key, { text: sources.env[name].trim(), source: "env", where: name, spelling: key });
+      texts.set(key, { text: sources.env[name]!.trim(), source: "env", where: name, spelling: key });
     } else if (fileKey !== undefined) {
       // A value in the environment takes precedence over one in a file.
       if (sources.env[name.slice(0, -5)] !== undefined) continue;
@@ -235,7 +235,7 @@ function readServerConf(sources: ConfigSources, path: string, faults: ConfigErro
 
 /** Returns undefined after a fault. */
 function readValueFile(sources: ConfigSources, key: string, name: string, faults: ConfigError[]): string | undefined {
-  const path = sources.env[name];
+  const path = sources.env[name]!;
   let text: string | undefined;
   try {
     text = sources.readFile(path);
@@ -257,7 +257,7 @@ function checkTogether(config: Config, sections: readonly Section[], faults: Con
   const faulty = new Set(faults.map(({ key }) => key));
   for (const { check } of sections) {
     check?.(config, (settings, message) => {
-      const [{ key }] = settings;
+      const { key } = settings[0]!;
       if (!settings.some((setting) => faulty.has(setting.key))) faults.push(new ConfigError(key, `${key}: ${message}`));
     });
   }

@@ -17,13 +17,13 @@ export function parseProperties(text: string): Property[] {
   const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/);
   for (let at = 0; at < lines.length; at++) {
     const line = at + 1;
-    let logical = lines[at].trimStart();
+    let logical = lines[at]!.trimStart();
     if (logical === "" || logical[0] === "#" || logical[0] === "!") continue;
     while (/(?<!\\)(\\\\)*\\$/.test(logical) && at + 1 < lines.length) {
-      logical = logical.slice(0, -1) + lines[++at].trimStart();
+      logical = logical.slice(0, -1) + lines[++at]!.trimStart();
     }
     const match = /^((?:[^\\=:\s]|\\.)*)\s*[=:]?\s*(.*)$/s.exec(logical)!;
-    properties.push({ key: unescape(match[1]), value: unescape(match[2]).trimEnd(), line });
+    properties.push({ key: unescape(match[1]!), value: unescape(match[2]!).trimEnd(), line });
   }
   return properties;
 }

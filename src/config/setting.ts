@@ -267,7 +267,7 @@ export const redirect = (
     if (value.trim() === "") return null;
     const [from, to, ...more] = value.split("->").map((path) => path.trim());
     // A path in a Location header must not contain control characters and blanks.
-    const isPath = (path: string | undefined) => path !== undefined && /^\/[\x21-\x7e]*$/.test(path);
+    const isPath = (path: string | undefined): path is string => path !== undefined && /^\/[\x21-\x7e]*$/.test(path);
     return isPath(from) && isPath(to) && more.length === 0 ? Object.freeze({ from, to }) : undefined;
   });
 

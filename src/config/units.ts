@@ -6,14 +6,15 @@ const SIZE_UNITS: Record<string, number> = { "": 1, b: 1, k: 2 ** 10, m: 2 ** 20
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+)\s*([bkmgt]?)(?<=[\dkmgt]|b)b?$/i.exec(text.trim());
   if (!match) return undefined;
-  const bytes = Number(match[1]) * SIZE_UNITS[match[2].toLowerCase()];
+  const bytes = Number(match[1]) * SIZE_UNITS[match[2]!.toLowerCase()]!;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
 /** Formats in the largest whole unit: `64k`. */
 export function formatSize(bytes: number): string {
   for (const unit of ["t", "g", "m", "k"]) {
-    if (bytes > 0 && bytes % SIZE_UNITS[unit] === 0) return bytes / SIZE_UNITS[unit] + unit;
+    const unitBytes = SIZE_UNITS[unit]!;
+    if (bytes > 0 && bytes % unitBytes === 0) return bytes / unitBytes + unit;
   }
   return String(bytes);
 }
@@ -28,8 +29,8 @@ const MICROS: Record<string, number> = { us: 1, ms: 1e3, s: 1e6, m: 60e6, h: 360
 export function parseDuration(text: string, unit: TimeUnit): number | undefined {
   const match = /^(\d+)\s*(us|ms|s|m|h|d|w|)$/i.exec(text.trim());
   if (!match) return undefined;
-  const micros = Number(match[1]) * MICROS[match[2].toLowerCase() || unit];
-  const value = Math.ceil(micros / MICROS[unit]);
+  const micros = Number(match[1]) * MICROS[match[2]!.toLowerCase() || unit]!;
+  const value = Math.ceil(micros / MICROS[unit]!);
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
@@ -47,7 +48,7 @@ export function parseAddress(text: string): Address | undefined {
   if (!match) return undefined;
   const port = Number(match[3]);
   if (port > 65_535) return undefined;
-  const host = match[1] ?? match[2];
+  const host = match[1] ?? match[2]!;
   return { hostname: host === "0" || host === "*" ? "0.0.0.0" : host, port };
 }
 

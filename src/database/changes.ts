@@ -244,7 +244,7 @@ const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
 /** The row ids, which are the last column of a plan. */
 function rowIdsOf(batch: AppendBatch): BigInt64Array {
-  const { values } = batch.columns[batch.columns.length - 1];
+  const { values } = batch.columns.at(-1)!;
   return new BigInt64Array(values.buffer, values.byteOffset, batch.rowCount);
 }
 

@@ -65,14 +65,15 @@ export class CsvImport {
           faultsMax: faultsLeft,
         });
         const { faults } = parsed;
-        if (atomicity === "abort" && faults.length > 0) {
-          throw refusal(`${faultText(faults[0])}; no row is imported, because atomicity=abort`);
+        const [fault] = faults;
+        if (atomicity === "abort" && fault !== undefined) {
+          throw refusal(`${faultText(fault)}; no row is imported, because atomicity=abort`);
         }
         faultsLeft -= faults.length;
         if (faults.length > 0) await onFaults?.(faults);
         report.rowsImported += parsed.rowCount;
         report.rowsRejected += parsed.rejected;
-        parsed.errors.forEach((count, index) => report.errors[index] += count);
+        parsed.errors.forEach((count, index) => report.errors[index]! += count);
         await notTooLong(() => pieces.done(parsed.body, parsed.doneBytes, parsed.nextLine), lineSizeMax);
         if (parsed.rowCount > 0) await sink.add(parsed.packed, parsed.rowCount);
         [from, firstLine] = [0, parsed.nextLine];
@@ -88,7 +89,7 @@ export class CsvImport {
       name,
       type,
       sizeBytes: typeOf(type).layout === "text" ? 0 : typeOf(type).width,
-      errors: report.errors[index],
+      errors: report.errors[index]!,
     }));
     const { rowsImported, rowsRejected } = report;
     return { rowsImported, rowsRejected, hasHeader: analysis.hasHeader, columns, ...plan.settings };
@@ -137,13 +138,13 @@ export class CsvImport {
       columnId,
       name,
       type,
-      field: analysis.columns[columnId].field,
+      field: analysis.columns[columnId]!.field,
       pattern: this.patternOf(name),
       isDesignated: columnId === table.timestamp,
     }));
     const requires: { permission: Permission; table?: TableSchema }[] = [{ permission: "CREATE TABLE" }];
     if (found !== undefined) requires.push({ permission: "DROP TABLE", table: found });
-    const timestamp = table.timestamp < 0 ? undefined : table.columns[table.timestamp].name;
+    const timestamp = table.timestamp < 0 ? undefined : table.columns[table.timestamp]!.name;
     const settings = { partitionBy: table.partitionBy, timestamp, warnings: [] };
     return {
       sink: new NewTableSink(core, table, found?.id, this.by),
@@ -166,7 +167,7 @@ export class CsvImport {
       if (column < 0) {
         throw refusal(`the file's header has a column ${title}, which table ${schema.name} does not have`);
       }
-      if (fieldOf.has(column)) throw refusal(`the file has two columns called ${schema.columns[column].name}`);
+      if (fieldOf.has(column)) throw refusal(`the file has two columns called ${schema.columns[column]!.name}`);
       fieldOf.set(column, field);
     });
     return schema.columns.map(({ id, name, type }, index) => {

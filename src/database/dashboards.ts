@@ -51,8 +51,9 @@ export class StoredDashboards implements Dashboards {
   async read(identity: Identity, id: string): Promise<Dashboard | undefined> {
     const found = await this.find(identity, id);
     if (found === undefined) return undefined;
-    const [[definition]] = await this.rows(`select definition from ${TABLE} where id = $1`, [id]);
-    return { ...this.shown(identity, found), definition: String(definition) };
+    const [row] = await this.rows(`select definition from ${TABLE} where id = $1`, [id]);
+    // Another session may have deleted it meanwhile.
+    return row && { ...this.shown(identity, found), definition: String(row[0]) };
   }
 
   save(identity: Identity, save: DashboardSave): Promise<DashboardHead> {

@@ -142,9 +142,9 @@ export class DirectRuns {
     const search = { heap, pool: lease, functions };
     const rows = (scan: ScanNode) => {
       try {
-        return rowsLeft(scan, sources[scan.id], search);
+        return rowsLeft(scan, sources[scan.id]!, search);
       } catch (error) {
-        if (error instanceof NotInMemory) return rowsWithin(scan, sources[scan.id]);
+        if (error instanceof NotInMemory) return rowsWithin(scan, sources[scan.id]!);
         throw error;
       }
     };
@@ -167,7 +167,7 @@ export class DirectRuns {
     const lease = pool.lease(notInMemory);
     try {
       const search = { heap, pool: lease, functions };
-      const work = workOf(plan, sources, functions, (scan) => rowsLeft(scan, sources[scan.id], search), directRowsMax);
+      const work = workOf(plan, sources, functions, (scan) => rowsLeft(scan, sources[scan.id]!, search), directRowsMax);
       if (work > directRowsMax) return undefined;
     } finally {
       lease.release();
@@ -180,12 +180,11 @@ export class DirectRuns {
   private take(plan: Plan, sources: readonly ScanSource[], options: DirectOptions): DirectRun | undefined {
     const runs = this.kept.get(plan);
     if (runs === undefined) return undefined;
-    if (!runs[0].reads(sources)) {
+    if (!runs[0]!.reads(sources)) {
       this.forget(plan);
       return undefined;
     }
-    for (let k = 0; k < runs.length; k++) {
-      const run = runs[k];
+    for (const [k, run] of runs.entries()) {
       if (!run.isFor(options)) continue;
       if (runs.length === 1) this.kept.delete(plan);
       else runs.splice(k, 1);

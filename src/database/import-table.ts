@@ -26,7 +26,7 @@ export function newTableOf({ columns }: Pick<Analysis, "columns">, options: Impo
   if (timestamp !== undefined) {
     designated = made.findIndex(({ name }) => name.toLowerCase() === timestamp.toLowerCase());
     if (designated < 0) throw refusal(`the file has no column ${timestamp} for the designated timestamp`);
-    const { type } = made[designated];
+    const { type } = made[designated]!;
     if (type !== "TIMESTAMP" && type !== "TIMESTAMP_NS") {
       throw refusal(`column ${timestamp} cannot be the designated timestamp: found ${type}, expected TIMESTAMP`);
     }

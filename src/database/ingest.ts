@@ -171,7 +171,7 @@ export class Ingest {
     if (!options.lineCreatesColumns) {
       throw new LineError(
         lines.line,
-        `table ${lines.name} has no column ${missing[0].name}, and line.auto.create.new.columns is off`,
+        `table ${lines.name} has no column ${missing[0]!.name}, and line.auto.create.new.columns is off`,
       );
     }
     this.countNew(lines, missing.length, pending);

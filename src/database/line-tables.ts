@@ -68,7 +68,7 @@ export class LineRows {
 
   /** Lines of the first rows. The commit reports its errors there. */
   get firstLines(): LineTable {
-    return this.parts[0].lines;
+    return this.parts[0]!.lines;
   }
 
   /** Definition of the table, if it is new. */

@@ -23,8 +23,8 @@ export class TableLocks {
       return await result;
     } finally {
       tableIds.forEach((id, i) => {
-        locks[i].shared.delete(settled);
-        this.forget(id, locks[i]);
+        locks[i]!.shared.delete(settled);
+        this.forget(id, locks[i]!);
       });
     }
   }

@@ -62,7 +62,7 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
 function accessRows({ source, args: [of], at }: MetadataNode, { access }: Core, asker: Asker): Value[][] {
   if (access === undefined) throw accessIsOff(at);
   const { identity } = asker;
-  return ACCESS_SOURCES[source]({
+  return ACCESS_SOURCES[source]!({
     access,
     tables: access.tables,
     identity,

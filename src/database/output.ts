@@ -73,7 +73,7 @@ function needTexts(heap: SharedHeap, memory: QueryMemory, batch: Batch, from: nu
   let bytes = 0;
   for (const { type, address } of batch.columns) {
     if (layoutOf(type) !== "text") continue;
-    for (let row = from, at = (address >>> 2) + 1; row < to; row++) bytes += Math.max(0, heap.i32[at + 2 * row]);
+    for (let row = from, at = (address >>> 2) + 1; row < to; row++) bytes += Math.max(0, heap.i32[at + 2 * row]!);
   }
   if (bytes > PIECE_BYTES) memory.need(ENCODED_BYTES_A_BYTE * bytes, OPERATOR);
 }

@@ -225,7 +225,7 @@ export function catalogRows(
   const rows = Object.hasOwn(SOURCES, source) ? SOURCES[source as keyof typeof SOURCES](tables, asker) : [];
   const [, table] = source.split(".");
   return rows.map((given) => {
-    const row: Record<string, Value> = { tableoid: systemClassOid(table) ?? 0, ...given };
-    return columns.map(({ name, type }) => Object.hasOwn(row, name) ? row[name] : emptyValue(type));
+    const row: Record<string, Value> = { tableoid: systemClassOid(table!) ?? 0, ...given };
+    return columns.map(({ name, type }) => Object.hasOwn(row, name) ? row[name]! : emptyValue(type));
   });
 }

@@ -229,7 +229,7 @@ export class Planner {
     }
     // Short statements go first, so that long ones delay other clients less.
     const lengths = this.waiting.map(({ order }) => order.text.length);
-    const [job] = this.waiting.splice(lengths.indexOf(Math.min(...lengths)), 1);
+    const job = this.waiting.splice(lengths.indexOf(Math.min(...lengths)), 1)[0]!;
     this.current = job;
     try {
       this.thread ??= this.start();

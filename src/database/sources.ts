@@ -61,7 +61,7 @@ export function workOf(
     if (work > max) return 0;
     switch (node.node) {
       case "scan":
-        return passed(sources[node.id].rowCount === 0 ? 0 : rowsLeft(node), costOf([node.predicate]), node);
+        return passed(sources[node.id]!.rowCount === 0 ? 0 : rowsLeft(node), costOf([node.predicate]), node);
       case "filter":
         return passed(rows(node.input), costOf([node.predicate]), node);
       case "project":
@@ -102,8 +102,8 @@ export function workOf(
         if (input.node !== "scan" || input.predicate !== undefined || input.intervals !== undefined) {
           return passed(rows(input), 1, node);
         }
-        work += Math.min(LATEST_ROWS, sources[input.id].rowCount) * KERNEL_ROW;
-        return Math.min(keysOf(node, sources[input.id]), sources[input.id].rowCount);
+        work += Math.min(LATEST_ROWS, sources[input.id]!.rowCount) * KERNEL_ROW;
+        return Math.min(keysOf(node, sources[input.id]!), sources[input.id]!.rowCount);
       }
       default:
         return passed(rows(node.input), 1, node);
@@ -121,7 +121,7 @@ export function workOf(
 /** The most keys of a LATEST ON, if they are symbols of the table. */
 function keysOf({ keys }: LatestNode, { dictionaries }: ScanSource): number {
   const [key] = keys;
-  const dictionary = keys.length === 1 && key.kind === "column" ? dictionaries[key.index] : undefined;
+  const dictionary = keys.length === 1 && key?.kind === "column" ? dictionaries[key.index] : undefined;
   return dictionary === undefined ? Infinity : dictionary.count + 1;
 }
 

@@ -49,11 +49,11 @@ function planOf({ path, sizeBytes, rowCount, columns }: SpooledRows, order: Spoo
   } as const;
   const input: Plan = { ...base, node: "spooled", path, sizeBytes, rowCount };
   if (order === undefined) return input;
-  const { name, type } = columns[order.column];
+  const { name, type } = columns[order.column]!;
   if (typeOf(type).order === "none" && AS_TEXT[type] === undefined) {
     throw new SqlError(`column ${name}: values of ${typeOf(type).name} have no order`, 0, SQLSTATE.datatypeMismatch);
   }
-  const expression = { kind: "column", index: order.column, type: base.columns[order.column].type } as const;
+  const expression = { kind: "column", index: order.column, type: base.columns[order.column]!.type } as const;
   return {
     ...base,
     node: "sort",

@@ -73,7 +73,7 @@ export class Transaction {
 
   /** Sends the added rows of the tables that will be read to the writer. */
   async show(tableIds: readonly number[] | "all"): Promise<void> {
-    const isSeen = ({ changes }: Append) => tableIds === "all" || tableIds.includes(changes[0].tableId);
+    const isSeen = ({ changes }: Append) => tableIds === "all" || tableIds.includes(changes[0]!.tableId);
     if (!this.pending.some(isSeen)) return;
     this.toldOrdinal = this.ordinal;
     await this.send(this.taken());
@@ -98,7 +98,7 @@ export class Transaction {
   async rollbackTo(name: string, at: number): Promise<void> {
     const index = this.indexOf(name, at);
     this.savepoints.length = index + 1;
-    const { ordinal } = this.savepoints[index];
+    const { ordinal } = this.savepoints[index]!;
     this.pending = this.pending.filter((change) => change.ordinal <= ordinal);
     this.audits = this.audits.filter((audit) => audit.ordinal <= ordinal);
     if (this.toldOrdinal > ordinal) {

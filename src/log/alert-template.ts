@@ -25,7 +25,7 @@ export function parseAlertTemplate(
   const parts: Part[] = [];
   let at = 0;
   for (const match of text.matchAll(/\$\{\s*(?:date:([^}]*)|(\w+))\s*\}/g)) {
-    const part = partOf(match[1], match[2]);
+    const part = partOf(match[1], match[2]!);
     if (part === undefined) continue;
     parts.push(text.slice(at, match.index), part);
     at = match.index + match[0].length;

@@ -111,7 +111,7 @@ export class AlertOutput implements Output {
     const { targets } = this.settings;
     let refused = false;
     for (let attempt = 0; attempt < targets.length; attempt++) {
-      const target = targets[this.#target];
+      const target = targets[this.#target]!;
       let fault: string;
       try {
         const status = await (this.settings.post ?? post)(target, body);
@@ -123,7 +123,7 @@ export class AlertOutput implements Output {
       }
       const next = (this.#target + 1) % targets.length;
       if (tells && targets.length > 1) {
-        this.#log.info(`failing over from ${formatAddress(target)} to ${formatAddress(targets[next])}: ${fault}`);
+        this.#log.info(`failing over from ${formatAddress(target)} to ${formatAddress(targets[next]!)}: ${fault}`);
       } else if (tells) this.#log.info(`${formatAddress(target)} did not accept an alert: ${fault}`);
       this.#target = next;
     }

@@ -31,11 +31,11 @@ export function dateFormat(pattern: string, zone = "Z", locale = "en", zoneText 
       case "y":
         return width === 2 ? (p) => pad(p.year % 100, 2) : (p) => pad(p.year, Math.min(width, 4));
       case "M":
-        return width > 2 ? (p) => months[p.month - 1] : (p) => pad(p.month, width);
+        return width > 2 ? (p) => months[p.month - 1]! : (p) => pad(p.month, width);
       case "d":
         return (p) => pad(p.day, width);
       case "E":
-        return (p) => weekdays[p.weekday];
+        return (p) => weekdays[p.weekday]!;
       case "H":
         return (p) => pad(p.hour, width);
       case "h":
@@ -106,8 +106,9 @@ function zoneOffset(zone: string): (timeMicros: number) => number {
     const quarter = Math.floor(timeMicros / 1000 / QUARTER_MS);
     if (quarter === knownQuarter) return known;
     const at = quarter * QUARTER_MS;
-    const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
-    known = Date.UTC(part.year, part.month - 1, part.day, part.hour, part.minute, part.second) - at;
+    const parts = format.formatToParts(at);
+    const part = (name: string) => Number(parts.find(({ type }) => type === name)?.value);
+    known = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second")) - at;
     knownQuarter = quarter;
     return known;
   };

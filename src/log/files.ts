@@ -36,8 +36,9 @@ export function parseLocation(
   for (const match of text.matchAll(/\$\{\s*(?:date:([^}]*)|([^}]*?))\s*\}/g)) {
     parts.push(text.slice(at, match.index));
     at = match.index + match[0].length;
-    const value = match[1] === undefined ? variables[match[2]] : dateFormat(match[1].trim());
-    if (value === undefined) return { unknown: match[2] };
+    const [, dates, name = ""] = match;
+    const value = dates === undefined ? variables[name] : dateFormat(dates.trim());
+    if (value === undefined) return { unknown: name };
     parts.push(value);
   }
   parts.push(text.slice(at));
@@ -99,8 +100,7 @@ export class RollingOutput implements Output {
   async write(lines: QueuedLine[]): Promise<void> {
     let from = 0;
     let pendingBytes = 0;
-    for (let at = 0; at < lines.length; at++) {
-      const line = lines[at];
+    for (const [at, line] of lines.entries()) {
       const lineBytes = encoder.encode(line.text).length;
       const full = this.rolling.rollSize > 0 && this.#sizeBytes + pendingBytes > 0 &&
         this.#sizeBytes + pendingBytes + lineBytes > this.rolling.rollSize;

@@ -79,7 +79,7 @@ export class Log {
   constructor(options: LogOptions, check?: ConfigError[]) {
     const faults: ConfigError[] = [];
     this.#time = timeFormat(options, faults);
-    this.#levelText = options.verbose ? (level) => level : (level) => level[0];
+    this.#levelText = options.verbose ? (level) => level : (level) => level.charAt(0);
     const { text, origin } = readLogConf(options, faults);
     this.origin = origin;
     const debug = isDebugOn(options.env, faults) || options.debug === true;

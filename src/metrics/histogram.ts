@@ -21,8 +21,8 @@ export class Histogram implements HistogramReading {
 
   observe(value: number): void {
     let range = 0;
-    while (range < this.bounds.length && value > this.bounds[range]) range++;
-    this.counts[range]++;
+    while (range < this.bounds.length && value > this.bounds[range]!) range++;
+    this.counts[range]!++;
     this.sum += value;
   }
 }
@@ -38,7 +38,7 @@ export function histogramSamples(name: string, labels: Record<string, string>, r
   const samples: Sample[] = [];
   let count = 0;
   for (let range = 0; range <= reading.bounds.length; range++) {
-    count += reading.counts[range];
+    count += reading.counts[range]!;
     const le = range < reading.bounds.length ? String(reading.bounds[range]) : "+Inf";
     samples.push({ metricName: `${name}_bucket`, labels: { le, ...labels }, value: count });
   }

@@ -32,13 +32,13 @@ export function createMetrics(): Metrics {
   for (const [key, entry] of ENTRIES) {
     if (entry.same !== undefined) {
       const { key: of, wire } = entry.same;
-      readers.set(key, () => [[{}, (wires[wire][of] as Counter).value]]);
+      readers.set(key, () => [[{}, (wires[wire]![of] as Counter).value]]);
     } else if (entry.wires !== undefined) {
       for (const wire of entry.wires) {
-        wires[wire][key] = entry.kind === "histogram" ? new Histogram(LATENCY_BOUNDS) : plainCounter();
+        wires[wire]![key] = entry.kind === "histogram" ? new Histogram(LATENCY_BOUNDS) : plainCounter();
       }
       const valueOf = (one: Counter | Histogram) => one instanceof Histogram ? one : one.value;
-      readers.set(key, () => entry.wires!.map((wire) => [{ wire }, valueOf(wires[wire][key])]));
+      readers.set(key, () => entry.wires!.map((wire) => [{ wire }, valueOf(wires[wire]![key]!)]));
     } else if (entry.kind === "counter" && entry.label === undefined) {
       const counter = key === "unhandledErrors" ? sharedCounter(healthWords) : plainCounter();
       counters[key] = counter;
@@ -61,7 +61,7 @@ export function createMetrics(): Metrics {
       let statistics = source();
       refreshers.push(() => statistics = source());
       for (const key of Object.keys(statistics)) {
-        if (Object.hasOwn(metricCatalogue, key)) read(key as MetricKey, () => statistics[key]);
+        if (Object.hasOwn(metricCatalogue, key)) read(key as MetricKey, () => statistics[key]!);
       }
     },
     healthWords,

@@ -26,6 +26,6 @@ export function metricsPage(): string {
 
 function helpOf({ same, help }: MetricEntry): string {
   if (same === undefined) return help;
-  const { name } = (metricCatalogue as Record<string, MetricEntry>)[same.key];
+  const { name } = (metricCatalogue as Record<string, MetricEntry>)[same.key]!;
   return `\`${METRIC_PREFIX}${name}{wire="${same.wire}"}\` under its QuestDB name.`;
 }

@@ -26,7 +26,7 @@ export function launchdPlist(service: Service): string {
   const { tag, root, user } = service;
   const entries: [string, Value][] = [
     ["Label", label(tag)],
-    ["ProgramArguments", startCommand(service)],
+    ["ProgramArguments", [...startCommand(service)]],
     ["UserName", user],
     ["WorkingDirectory", root],
     ["RunAtLoad", true],

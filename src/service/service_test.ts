@@ -102,7 +102,7 @@ Deno.test("service reports what is missing before it changes anything", () => {
   assert.equal(serviceCommand("remove", service, true, system), 0);
 });
 
-const words: [string, string[], RegExp][] = [
+const words: [string, Service["program"], RegExp][] = [
   [
     "the program of several words, in somebody's home",
     ["/home/a/deno", "run", "-A", "/home/a/main.ts"],
@@ -146,7 +146,7 @@ for (const [title, change, key] of refused) {
 }
 
 Deno.test("the Windows service names the wrapper that is missing", () => {
-  const windows = { ...service, root: "C:\\data\\sundial", program: ["C:\\sundial.exe"] };
+  const windows: Service = { ...service, root: "C:\\data\\sundial", program: ["C:\\sundial.exe"] };
   assert.throws(
     () => serviceCommand("install", windows, false, new FakeSystem("windows")),
     /C:\\data\\sundial\\service\\sundial\.exe is missing: download WinSW-x64\.exe/,

@@ -1,5 +1,6 @@
 /** Effects on the machine, injected so that tests can record them. */
 import { dirname } from "node:path";
+import type { Command } from "./service.ts";
 
 export interface System {
   os: typeof Deno.build.os;
@@ -9,7 +10,7 @@ export interface System {
   write(path: string, text: string): void;
   remove(path: string): void;
   /** Returns the exit status. Output goes to the terminal unless `quiet`. */
-  run(command: readonly string[], quiet: boolean): number;
+  run(command: Command, quiet: boolean): number;
   print(line: string): void;
 }
 

@@ -24,7 +24,8 @@ export const winsw: ServiceManager = {
     {
       kind: "run",
       command: [
-        ...["eventcreate", "/L", "APPLICATION", "/SO", serviceName(service.tag), "/T", "INFORMATION", "/ID", "1"],
+        "eventcreate",
+        ...["/L", "APPLICATION", "/SO", serviceName(service.tag), "/T", "INFORMATION", "/ID", "1"],
         ...["/D", "the service is installed"],
       ],
     },

@@ -26,5 +26,5 @@ export function explainTree(nodes: readonly ExplainNode[]): ExplainedNode {
     above[depth - 1]?.inputs.push(node);
     above[depth] = node;
   }
-  return above[0];
+  return above[0]!;
 }

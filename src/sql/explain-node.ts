@@ -30,7 +30,7 @@ export function describe(plan: Plan): string[] {
     case "filter":
       return [`Filter ${text(plan.predicate)}`];
     case "project":
-      return [`Project ${plan.expressions.map((e, i) => named(text(e), names[i])).join(", ")}`];
+      return [`Project ${plan.expressions.map((e, i) => named(text(e), names[i]!)).join(", ")}`];
     case "aggregate":
       return [`Aggregate ${aggregatesText(plan.aggregates, text)}`, ...keysLine("by", plan.keys, text)];
     case "sample": {
@@ -56,7 +56,7 @@ export function describe(plan: Plan): string[] {
       const leftNames = plan.left.columns.map((column) => column.name);
       const rightNames = plan.right.columns.map((column) => column.name);
       const keys = plan.leftKeys.map((key, i) =>
-        `${exprText(key, leftNames)} = ${exprText(plan.rightKeys[i], rightNames)}`
+        `${exprText(key, leftNames)} = ${exprText(plan.rightKeys[i]!, rightNames)}`
       );
       const lines = [
         `${
@@ -99,7 +99,7 @@ function inputNames(plan: Plan): string[] {
 }
 
 function capital(text: string): string {
-  return text[0].toUpperCase() + text.slice(1);
+  return text[0]!.toUpperCase() + text.slice(1);
 }
 
 function named(text: string, name: string): string {
@@ -137,5 +137,5 @@ function frameText(frame: WindowFrame): string {
 }
 
 function timeType(plan: Plan): string {
-  return plan.timestamp < 0 ? "TIMESTAMP" : plan.columns[plan.timestamp].type;
+  return plan.timestamp < 0 ? "TIMESTAMP" : plan.columns[plan.timestamp]!.type;
 }

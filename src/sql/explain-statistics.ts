@@ -10,7 +10,7 @@ export function operatorMarks(
   calls: Calls | undefined,
   { nodes }: PlanStatistics,
 ): string[] {
-  const { rows, pairs, bytes, nanos, memoryPeakBytes, spilledBytes, spilledParts, workers } = nodes[physical.id];
+  const { rows, pairs, bytes, nanos, memoryPeakBytes, spilledBytes, spilledParts, workers } = nodes[physical.id]!;
   const marks = choiceMarks(physical, calls, { nodes });
   if (rows === undefined) {
     marks.push(`gave ${pairs ?? 0} pairs`, "read by the operator above");
@@ -31,7 +31,7 @@ export function choiceMarks(
   { nodes }: Pick<PlanStatistics, "nodes">,
 ): string[] {
   // Functions without alternatives are shown with the plan.
-  const choices = nodes[physical.id].chosen.filter((choice) =>
+  const choices = nodes[physical.id]!.chosen.filter((choice) =>
     !choice.startsWith("functions ") || (calls?.measured.length ?? 0) > 0
   );
   return choices.length === 0 ? [] : [`chose ${choices.join(", ")}`];
@@ -39,13 +39,13 @@ export function choiceMarks(
 
 /** The measurements of an operator as data. */
 export function operatorMeasured(physical: PhysicalPlan, { nodes }: PlanStatistics): Measured {
-  const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id];
+  const { rows, pairs, bytes, nanos, memoryPeakBytes } = nodes[physical.id]!;
   if (rows === undefined) return { rows: pairs ?? 0, memoryPeakBytes };
   return { rows, bytes, nanos, ownNanos: ownTimeOf(physical, nodes), memoryPeakBytes };
 }
 
 function ownTimeOf(physical: PhysicalPlan, nodes: PlanStatistics["nodes"]): number {
-  return Math.max(0, nodes[physical.id].nanos - physical.inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0));
+  return Math.max(0, nodes[physical.id]!.nanos - physical.inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0));
 }
 
 /** Measurements of the `k`-th node that an operator has fused. */
@@ -59,10 +59,10 @@ export function rowsOfFused(
   k: number,
   { nodes }: PlanStatistics,
 ): number {
-  const own = nodes[id], isScan = fused.at(-1)?.node.node === "scan";
+  const own = nodes[id]!, isScan = fused.at(-1)?.node.node === "scan";
   // The first input is the one that is read with the fused nodes, unless a scan ends them.
   const input = isScan ? undefined : inputs[0], isJoined = input?.operator === "join";
-  const read = input === undefined ? own.taken : isJoined ? nodes[input.id].pairs : nodes[input.id].rows;
+  const read = input === undefined ? own.taken : isJoined ? nodes[input.id]!.pairs : nodes[input.id]!.rows;
   // Not counted: nothing was read.
   if (read === undefined) return 0;
   const isAfterConditions = fused.slice(k).some(({ node }) => hasConditions(node)) ||
@@ -79,17 +79,17 @@ function hasConditions(plan: Plan): boolean {
 
 /** Marks for a scan. Some operators find their result without reading the whole scan. */
 export function readMarks({ id }: ScanNode, { scans }: PlanStatistics): string[] {
-  return scans[id].rows > 0 ? [`read ${scans[id].rows} rows, ${sizeText(scans[id].bytes)}`] : [];
+  return scans[id]!.rows > 0 ? [`read ${scans[id]!.rows} rows, ${sizeText(scans[id]!.bytes)}`] : [];
 }
 
 /** The measurements of a scan as data. */
 export function scanMeasured({ id }: ScanNode, { scans }: PlanStatistics): Measured {
-  return { rowsRead: scans[id].rows, bytesRead: scans[id].bytes };
+  return { rowsRead: scans[id]!.rows, bytesRead: scans[id]!.bytes };
 }
 
 /** Time of the operator including its inputs. If another operator did its work: the time of the inputs. */
 function timeOf(nodes: PlanStatistics["nodes"], { id, inputs }: PhysicalPlan): number {
-  if (nodes[id].nanos > 0) return nodes[id].nanos;
+  if (nodes[id]!.nanos > 0) return nodes[id]!.nanos;
   return inputs.reduce((sum, input) => sum + timeOf(nodes, input), 0);
 }
 

@@ -49,7 +49,7 @@ function explainPlan(plan: Plan, details: ExplainDetails): ExplainNode[] {
   const nodes: ExplainNode[] = [];
   let pipelines = 0;
   const show = (node: Plan, more: Pick<ExplainNode, "depth" | "marks" | "notes" | "isFused" | "measured">) => {
-    const [text, ...details] = describe(node);
+    const [text = "", ...details] = describe(node);
     nodes.push({ text, details, ...more });
   };
   const ofScan = (node: Plan) => {
@@ -98,7 +98,7 @@ export function scanMarks(
   { id, tableId, intervals }: Omit<ScanReading, "columnIds">,
   { sources, catalogue, marks: known }: ExplainDetails,
 ): string[] {
-  if (known !== undefined) return known[id];
+  if (known !== undefined) return known[id]!;
   const source = sources?.[id];
   if (source === undefined) return [];
   const marks: string[] = [];

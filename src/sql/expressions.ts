@@ -61,7 +61,7 @@ export const CHAIN_MAX = 1000;
 
 export function buildExpression(items: FlatItem[]): Expression {
   const first = items[0];
-  if (items.length === 1 && first.part === "operand") return first.expression;
+  if (items.length === 1 && first?.part === "operand") return first.expression;
   return new Precedence(items).expression(0);
 }
 
@@ -98,7 +98,7 @@ class Precedence {
   }
 
   #prefixed(levelMin: number): Expression {
-    const item = this.#items[this.#next++];
+    const item = this.#items[this.#next++]!;
     if (item.part === "operand") return item.expression;
     if (item.part !== "prefix") throw new Error("an expression begins with an infix operator");
     // NOT after a tighter operator (1 + NOT x) accepts operands of its own level; the binder checks types.
@@ -154,9 +154,15 @@ class Precedence {
       operands.push(this.expression(level + 1));
     }
     const balance = (from: number, to: number): Expression => {
-      if (to - from === 1) return operands[from];
+      if (to - from === 1) return operands[from]!;
       const middle = operands.length <= 64 ? to - 1 : (from + to) >> 1;
-      return { kind: "binary", at: ats[middle - 1], operator, left: balance(from, middle), right: balance(middle, to) };
+      return {
+        kind: "binary",
+        at: ats[middle - 1]!,
+        operator,
+        left: balance(from, middle),
+        right: balance(middle, to),
+      };
     };
     return balance(0, operands.length);
   }

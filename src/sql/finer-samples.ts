@@ -59,7 +59,7 @@ export function finerSamples(
   }
   const written = /^(\d*)(\w)$/.exec(interval.text);
   if (written === null) return undefined;
-  const ownMs = Number(written[1] || 1) * UNIT_MS[written[2]];
+  const ownMs = Number(written[1] || 1) * UNIT_MS[written[2]!]!;
   const wanted = BUCKETS.find(([, ms]) => (toMs - fromMs) / ms <= bucketsMax);
   const bucket = wanted !== undefined && wanted[1] < ownMs ? wanted[0] : interval.text;
   const end = interval.at + interval.text.length;

@@ -251,7 +251,7 @@ export function isNameCharacter(character: string): boolean {
 const READABLE = new Map<string, string>();
 
 function load(): ohm.Grammar {
-  const words = [...TEXT.matchAll(/"([A-Z][A-Z0-9_]*)"/g)].map((match) => match[1]);
+  const words = [...TEXT.matchAll(/"([A-Z][A-Z0-9_]*)"/g)].map((match) => match[1]!);
   const reserved = new Set(RESERVED.split(" "));
   const clause = new Set(CLAUSE.split(" "));
   const loose = new Set(LOOSE.split(" "));

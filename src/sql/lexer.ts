@@ -161,7 +161,7 @@ export function tokenize(text: string): Token[] {
 }
 
 function quoted(text: string, at: number, escapes: boolean): { value: string; end: number } {
-  const quote = text[at];
+  const quote = text[at]!;
   let end = at + 1;
   let value = "";
   for (;;) {
@@ -170,7 +170,7 @@ function quoted(text: string, at: number, escapes: boolean): { value: string; en
     if (escapes) {
       const backslash = text.indexOf("\\", end);
       if (backslash >= 0 && backslash < close && backslash + 1 < text.length) {
-        const escaped = text[backslash + 1];
+        const escaped = text[backslash + 1]!;
         value += text.slice(end, backslash) + (ESCAPES[escaped] ?? escaped);
         end = backslash + 2;
         continue;

@@ -45,7 +45,7 @@ export function misspelledKeyword(
   if (isName(0) && rule === QUERY_RULE) {
     const keyword = nearest(wordAt(0), words);
     if (keyword !== undefined && keyword !== wordAt(0).toUpperCase()) {
-      if (!(keyword in rules) || getsFurther("", 0, keyword, rules[keyword])) return { index: 0, keyword };
+      if (!(keyword in rules) || getsFurther("", 0, keyword, rules[keyword]!)) return { index: 0, keyword };
     }
   }
   for (const index of [at - 2, at - 1, at]) {

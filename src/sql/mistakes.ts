@@ -29,11 +29,11 @@ export interface Mistake {
 
 export function errorOf(mistake: Mistake, statements: FirstWords): SqlError {
   const { tokens, map, at } = mistake;
-  const token = tokens[map[at]];
+  const token = tokens[map[at]!]!;
   const expected = expectations(mistake.expected);
   const place = blamed(mistake, expected);
-  const tokenAt = (index: number) => tokens[map[index]];
-  const foreign = phraseHint(tokens, map[at]);
+  const tokenAt = (index: number) => tokens[map[index]!]!;
+  const foreign = phraseHint(tokens, map[at]!);
   if (foreign !== undefined) return new SqlError(`Cannot read the statement: ${foreign.message}`, foreign.at);
   const misspelled = misspelledKeyword(mistake, (index) => tokenAt(index).text, statements);
   if (misspelled !== undefined) {
@@ -64,49 +64,49 @@ function isUnknownStatement({ rule, characters, at }: Mistake): boolean {
  */
 function blamed(mistake: Mistake, expected: readonly string[]): { at: number; message?: string } | undefined {
   const { tokens, partners, map, at } = mistake;
-  const index = map[at];
+  const index = map[at]!, first = map[0]!;
   const previous = at > 0 ? tokens[index - 1] : undefined;
   if (previous === undefined) return undefined;
-  const token = tokens[index];
+  const token = tokens[index]!;
   const isAtEnd = at === map.length - 1;
   const is = (place: number, mark: string) => isMark(tokens[place], mark);
   const lastOpen = (holds: (open: number) => boolean) => map.findLast((open) => is(open, "(") && holds(open));
   if (isWord(token, "UNION", "EXCEPT", "INTERSECT")) {
-    const tail = tailBefore(tokens, index, map[0]);
+    const tail = tailBefore(tokens, index, first);
     if (tail === undefined) return undefined;
     const message = `${tail.text.toUpperCase()} before ${token.text.toUpperCase()}: put the query in parentheses`;
     return { at: tail.at, message };
   }
-  const openCase = caseBefore(tokens, index, map[0]);
+  const openCase = caseBefore(tokens, index, first);
   const isClause = isWord(token, ...CLAUSES);
   if (expected.includes("an expression")) {
     if (isClause && openCase !== undefined) return { at: openCase, message: CASE_OPEN };
     if (isClause && isOperator(previous) && !isWord(previous, "WHERE", "HAVING")) return { at: token.at };
     if (isWord(previous, "WHERE") && (isOperator(token) || isWord(token, "BETWEEN"))) return { at: token.at };
     if (is(index - 1, "(") && isWord(tokens[index - 2], "CAST")) {
-      return { at: tokens[index - 2].at, message: CAST_FORM };
+      return { at: tokens[index - 2]!.at, message: CAST_FORM };
     }
-    const between = betweenBefore(tokens, index, map[0]);
+    const between = betweenBefore(tokens, index, first);
     if (isWord(previous, "AND") && between !== undefined) return { at: between, message: BETWEEN_FORM };
     if (isOperator(previous) || (isAtEnd && isWord(previous, "NOT", "ON"))) {
       return { at: previous.at, message: `expected an expression after ${previous.text}` };
     }
   }
   if (is(index - 1, "(") && isWord(token, "SELECT") && isWord(tokens[index - 3], "WITH", "RECURSIVE")) {
-    return { at: previous.at, message: `expected AS after ${tokens[index - 2].text}` };
+    return { at: previous.at, message: `expected AS after ${tokens[index - 2]!.text}` };
   }
-  if (is(index, ",") && mistake.expected.has(")") && isWord(tokens[map[0]], "DECLARE")) {
+  if (is(index, ",") && mistake.expected.has(")") && isWord(tokens[first], "DECLARE")) {
     const open = lastOpen((place) => place < index);
     if (open !== undefined && is(open - 1, ":=")) {
       const close = partners.get(open)!; // the end of the statement, if the list is not closed
       return {
-        at: (tokens[close + 1] ?? tokens[close]).at,
+        at: (tokens[close + 1] ?? tokens[close]!).at,
         message: "a variable has one value: a list is not allowed",
       };
     }
   }
   if (mistake.expected.has("AND") && is(index, ",")) {
-    const between = betweenBefore(tokens, index, map[0]);
+    const between = betweenBefore(tokens, index, first);
     if (between !== undefined) return { at: between, message: BETWEEN_FORM };
   }
   if (is(index - 1, ".") && mistake.expected.has("a name")) return { at: previous.at + 1 };
@@ -118,18 +118,18 @@ function blamed(mistake: Mistake, expected: readonly string[]): { at: number; me
   }
   if (isWord(previous, "AS") && is(index, ")")) {
     const open = lastOpen((place) => partners.get(place) === index);
-    if (open !== undefined && isWord(tokens[open - 1], "CAST")) return { at: tokens[open - 1].at, message: CAST_FORM };
+    if (open !== undefined && isWord(tokens[open - 1], "CAST")) return { at: tokens[open - 1]!.at, message: CAST_FORM };
   }
   if (mistake.expected.has("END") && isClause && openCase !== undefined) return { at: openCase, message: CASE_OPEN };
   if (mistake.expected.has("NULL") && mistake.expected.has("TRUE") && !expected.includes("an expression")) {
-    const word = isWord(previous, "NOT") ? tokens[index - 2] : previous;
+    const word = isWord(previous, "NOT") ? tokens[index - 2]! : previous;
     if (isWord(word, "IS")) return { at: word.at };
   }
   const typed = typeBefore(tokens, index);
   if (typed !== undefined) {
     return { at: typed.at, message: typedMessage(typed.text) };
   }
-  if (at > 1 && mistake.expected.has("AS") && isWord(tokens[index - 2], "WINDOW")) return { at: tokens[index - 2].at };
+  if (at > 1 && mistake.expected.has("AS") && isWord(tokens[index - 2], "WINDOW")) return { at: tokens[index - 2]!.at };
   return isAtEnd ? blamedAtEnd(mistake, expected, previous, openCase) : undefined;
 }
 
@@ -150,8 +150,8 @@ function blamedAtEnd(
     // A sub-query may continue; an expression should have ended.
     if (open !== undefined && isWord(tokens[open + 1], "SELECT", "WITH", "DECLARE")) return undefined;
     // In a list of column definitions, the error is at the end.
-    if (open === first && isWord(tokens[map[0]], "CREATE")) return undefined;
-    if (open !== undefined) return { at: tokens[open].at, message: "The parenthesis is not closed: ) is missing" };
+    if (open === first && isWord(tokens[map[0]!], "CREATE")) return undefined;
+    if (open !== undefined) return { at: tokens[open]!.at, message: "The parenthesis is not closed: ) is missing" };
   }
   if (isWord(previous, "IN")) return { at: previous.at };
   if (exact.has("END") && openCase !== undefined) return { at: openCase, message: CASE_OPEN };
@@ -174,9 +174,9 @@ function typedMessage(type: string): string {
 
 /** Returns the word before a string at `index` or before it, if the word looks like an unknown type. */
 function typeBefore(tokens: readonly Token[], index: number): Token | undefined {
-  const string = tokens[index].kind === "string" ? index : index - 1;
+  const string = tokens[index]!.kind === "string" ? index : index - 1;
   const type = tokens[string - 1];
-  const isTyped = tokens[string].kind === "string" && type?.kind === "word" &&
+  const isTyped = tokens[string]!.kind === "string" && type?.kind === "word" &&
     (characterOf(type) === CLASS_CHARACTERS.name || isWord(type, "TIME", "INTERVAL"));
   return isTyped ? type : undefined;
 }
@@ -186,7 +186,7 @@ function caseBefore(tokens: readonly Token[], index: number, first: number): num
   let closed = 0;
   for (let i = index - 1; i >= first; i--) {
     if (isWord(tokens[i], "END")) closed++;
-    else if (isWord(tokens[i], "CASE") && closed-- === 0) return tokens[i].at;
+    else if (isWord(tokens[i], "CASE") && closed-- === 0) return tokens[i]!.at;
   }
   return undefined;
 }
@@ -196,7 +196,7 @@ function betweenBefore(tokens: readonly Token[], index: number, first: number): 
   for (let i = index - 1, ands = 0; i >= first; i--) {
     if (isWord(tokens[i], "AND") && ++ands > 1) return undefined;
     if (!isWord(tokens[i], "BETWEEN")) continue;
-    return isWord(tokens[i - 1], "ROWS", "RANGE", "GROUPS") ? undefined : tokens[i].at;
+    return isWord(tokens[i - 1], "ROWS", "RANGE", "GROUPS") ? undefined : tokens[i]!.at;
   }
   return undefined;
 }

@@ -188,7 +188,7 @@ export function phraseHint(tokens: readonly Token[], index: number): { at: numbe
   } `;
   const phrase = PHRASES.find(({ words }) => words.test(around));
   if (phrase === undefined) return undefined;
-  return { at: tokens[index - (phrase.back ?? 0)].at, message: phrase.message };
+  return { at: tokens[index - (phrase.back ?? 0)]!.at, message: phrase.message };
 }
 
 /** First words of statements of other databases, which parse as table names here. */

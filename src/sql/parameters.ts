@@ -18,7 +18,7 @@ export function substituteParameters(plan: Plan, values: readonly Value[]): Plan
       if (e.index >= values.length) {
         throw new SqlError(`there is no value for $${e.index + 1}`, e.at, SQLSTATE.invalidParameter);
       }
-      return { kind: "constant", value: valueAs(values[e.index], e.type), type: e.type };
+      return { kind: "constant", value: valueAs(values[e.index]!, e.type), type: e.type };
     }));
 }
 

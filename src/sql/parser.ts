@@ -30,10 +30,10 @@ export function parse(text: string, effort: Effort = FULL_EFFORT): Statement {
   if (ranges.length > 1) {
     throw new SqlError(
       "Only one statement can be run at a time: found another one after the semicolon",
-      source.tokens[ranges[1].from].at,
+      source.tokens[ranges[1]!.from]!.at,
     );
   }
-  return parseRange(source, ranges[0]);
+  return parseRange(source, ranges[0]!);
 }
 
 /** Parses the statements between semicolons and omits empty ones. `at` of each is its offset in `text`. */
@@ -63,7 +63,7 @@ function split(text: string, effort: Effort): { source: Source; ranges: Range[] 
 /** First words of statements that the grammar does not start with. They may also be table names. */
 const PLAIN_WORDS = [
   ...READERS.flatMap(({ words }) => words),
-  ...Object.keys(STATEMENT_RULES).filter((words) => words.includes(" ")).map((words) => words.split(" ")[0]),
+  ...Object.keys(STATEMENT_RULES).filter((words) => words.includes(" ")).map((words) => words.split(" ")[0]!),
 ];
 
 /** Rules by first word, for words that begin a statement in the grammar. */
@@ -86,22 +86,22 @@ function parseRange(source: Source, range: Range): Statement {
 
 /** Rules of two words take precedence. For example, CANCEL without QUERY is a table. */
 function ruleOf(tokens: Token[], { from, to }: Range): string {
-  const word = (index: number) => index < to && tokens[index].kind === "word" ? tokens[index].text.toUpperCase() : "";
+  const word = (index: number) => index < to && tokens[index]!.kind === "word" ? tokens[index]!.text.toUpperCase() : "";
   const first = word(from);
   return STATEMENT_RULES[`${first} ${word(from + 1)}`] ?? STATEMENT_RULES[first] ?? QUERY_RULE;
 }
 
 function refuseUnsupported({ text, tokens }: Source, range: Range): void {
   const unsupported = unsupportedStatement(tokens, range.from, range.to);
-  if (unsupported !== undefined) throw notSupported(unsupported, tokens[range.from].at);
+  if (unsupported !== undefined) throw notSupported(unsupported, tokens[range.from]!.at);
   for (let index = range.from; index < range.to; index++) {
-    const token = tokens[index];
+    const token = tokens[index]!;
     if (token.kind === "number") {
       const mistake = bareDate(text, token);
       if (mistake !== undefined) throw mistake;
     }
     if (token.kind !== "word") continue;
-    const next = tokens[index + 1];
+    const next = tokens[index + 1]!;
     switch (token.text.length) {
       case 5:
         if (isWord(token, "PIVOT") && next.text === "(") throw notSupported("PIVOT", token.at);
@@ -165,7 +165,7 @@ export class Source {
       if (error instanceof RangeError) {
         throw new SqlError(
           "The statement is nested too deeply",
-          this.tokens[range.from].at,
+          this.tokens[range.from]!.at,
           SQLSTATE.programLimitExceeded,
           { cause: error },
         );
@@ -205,7 +205,7 @@ export class Source {
     const sum = before + map.length - 1;
     const max = isKnown ? knownWords : words;
     if (sum > max) {
-      throw beyond(`${sum} words and marks excluding lists of values`, this.tokens[map[max - before]].at, max);
+      throw beyond(`${sum} words and marks excluding lists of values`, this.tokens[map[max - before]!]!.at, max);
     }
     if (isKnown) this.#knownWords = sum;
     else this.#words = sum;
@@ -217,34 +217,34 @@ export class Source {
    */
   items(open: number): { items: Expression[]; next: number } {
     const close = this.#partners.get(open)!;
-    const isArray = this.tokens[open].text === "[";
+    const isArray = this.tokens[open]!.text === "[";
     if (isArray && !this.#is(close, "]")) {
-      throw new SqlError("The array is not closed: ] is missing", this.tokens[open].at);
+      throw new SqlError("The array is not closed: ] is missing", this.tokens[open]!.at);
     }
     if (!isArray && isWord(this.tokens[open - 1], "IN") && !this.#is(close, ")")) {
-      throw new SqlError("The list is not closed: ) is missing", this.tokens[open].at);
+      throw new SqlError("The list is not closed: ) is missing", this.tokens[open]!.at);
     }
     if (close === open + 1) {
       const blamed = isWord(this.tokens[open - 1], "VALUES") ? close : open - 1;
-      throw new SqlError("The list is empty: expected at least one expression", this.tokens[blamed].at);
+      throw new SqlError("The list is empty: expected at least one expression", this.tokens[blamed]!.at);
     }
     const items: Expression[] = [];
     let from = open + 1;
     for (;;) {
       let to = from;
       for (; to < close; to++) {
-        const { kind, text } = this.tokens[to];
+        const { kind, text } = this.tokens[to]!;
         if (kind !== "operator") continue;
         if (text === ",") break;
         if (text === "(" || text === "[") to = this.#partners.get(to)!;
       }
       to = Math.min(to, close);
-      if (from === to) throw unexpected(this.tokens[to], ["an expression"]);
+      if (from === to) throw unexpected(this.tokens[to]!, ["an expression"]);
       items.push(this.#item(from, to));
       if (to === close) break;
       from = to + 1;
     }
-    if (!this.#is(close, isArray ? "]" : ")")) throw unexpected(this.tokens[close], ["a comma", isArray ? "]" : ")"]);
+    if (!this.#is(close, isArray ? "]" : ")")) throw unexpected(this.tokens[close]!, ["a comma", isArray ? "]" : ")"]);
     return { items, next: close + 1 };
   }
 
@@ -253,17 +253,17 @@ export class Source {
     const rows: Expression[][] = [];
     const rowsAt: number[] = [], rowEnds: number[] = [];
     for (let from = open;;) {
-      rowsAt.push(this.tokens[from].at);
+      rowsAt.push(this.tokens[from]!.at);
       const { items, next } = this.items(from);
       rows.push(items);
-      rowEnds.push(this.tokens[next - 1].at);
+      rowEnds.push(this.tokens[next - 1]!.at);
       if (!this.#is(next, ",") || !this.#is(next + 1, "(")) return { rows, rowsAt, rowEnds };
       from = next + 1;
     }
   }
 
   #item(from: number, to: number): Expression {
-    const first = this.tokens[from];
+    const first = this.tokens[from]!;
     const { at } = first;
     if (to - from === 1) {
       switch (first.kind) {
@@ -280,23 +280,23 @@ export class Source {
           if (isWord(first, "TRUE")) return { kind: "boolean", at, value: true, ...spelling(first) };
           if (isWord(first, "FALSE")) return { kind: "boolean", at, value: false, ...spelling(first) };
       }
-    } else if (to - from === 2 && this.#is(from, "-") && this.tokens[from + 1].kind === "number") {
-      const operand: Expression = { kind: "number", at: this.tokens[from + 1].at, text: this.tokens[from + 1].text };
+    } else if (to - from === 2 && this.#is(from, "-") && this.tokens[from + 1]!.kind === "number") {
+      const operand: Expression = { kind: "number", at: this.tokens[from + 1]!.at, text: this.tokens[from + 1]!.text };
       return { kind: "unary", at, operator: "-", operand };
     } else if (this.#is(from, "[") && this.#partners.get(from) === to - 1) {
       // An array within an array literal.
       return { kind: "array", at, items: this.arrayItems(from) };
     } else if (isWord(first, "ARRAY") && this.#is(from + 1, "[") && this.#partners.get(from + 1) === to - 1) {
-      return { kind: "array", at: this.tokens[from + 1].at, items: this.arrayItems(from + 1) };
+      return { kind: "array", at: this.tokens[from + 1]!.at, items: this.arrayItems(from + 1) };
     } else if (this.#isPlainCall(from, to)) {
       const args = to - from === 3 ? [] : this.items(from + 1).items;
       return { kind: "call", at, name: first.text, args, distinct: false, ignoreNulls: false };
     } else if (
       to - from === 3 && this.#is(from + 1, "::") && LITERALS.has(first.kind) &&
-      isNameCharacter(characterOf(this.tokens[from + 2]))
+      isNameCharacter(characterOf(this.tokens[from + 2]!))
     ) {
-      const colons = this.tokens[from + 1];
-      const word = this.tokens[from + 2];
+      const colons = this.tokens[from + 1]!;
+      const word = this.tokens[from + 2]!;
       const type = { at: word.at, name: word.text.toLowerCase(), ...spelling(word), parameters: [], dimensions: 0 };
       return { kind: "cast", at: colons.at, operand: this.#item(from, from + 1), type, style: "::" };
     }
@@ -306,7 +306,7 @@ export class Source {
   /** `now()`, `to_timestamp('…')`: a name that is not a keyword, and arguments without keywords. */
   #isPlainCall(from: number, to: number): boolean {
     if (!this.#is(from + 1, "(") || this.#partners.get(from + 1) !== to - 1) return false;
-    if (characterOf(this.tokens[from]) !== CLASS_CHARACTERS.name) return false;
+    if (characterOf(this.tokens[from]!) !== CLASS_CHARACTERS.name) return false;
     return !this.#is(from + 2, "*") && !isWord(this.tokens[from + 2], "DISTINCT", "SELECT", "WITH", "DECLARE");
   }
 
@@ -329,7 +329,7 @@ export class Source {
       map.push(index);
     };
     for (let index = range.from; index < range.to; index++) {
-      const character = this.#characters[index] ??= characterOf(tokens[index]);
+      const character = this.#characters[index] ??= characterOf(tokens[index]!);
       if (character === KEYWORDS.get("IN") && this.#is(index + 1, "(") && !this.#holdsQuery(index + 1)) {
         push(character, index);
         push(CLASS_CHARACTERS.items, index + 1);
@@ -371,7 +371,7 @@ export class Source {
   #failure(rule: string, characters: string, map: number[], lists: number[], stopped: Failed): SqlError {
     const at = stopped.getRightmostFailurePosition();
     // An error in an earlier list comes first in the text.
-    for (const open of lists) if (open < map[at]) this.items(open);
+    for (const open of lists) if (open < map[at]!) this.items(open);
     const expected = new Set(stopped.getRightmostFailures().flatMap((failure) => readable(failure) ?? []));
     const mistake = { tokens: this.tokens, partners: this.#partners, rule, characters, map, at, expected };
     return errorOf(mistake, { rules: RULES, words: STATEMENT_WORDS });
@@ -398,7 +398,7 @@ function partners(tokens: Token[], nameAt: (index: number) => void): Map<number,
   let prefixes = 0;
   let inUpdate = isWord(tokens[0], "UPDATE");
   for (let index = 0; index < tokens.length; index++) {
-    const { kind, text, at } = tokens[index];
+    const { kind, text, at } = tokens[index]!;
     let prefix = false;
     if (kind === "operator") {
       if (text === "(" || text === "[") {

@@ -95,7 +95,7 @@ function formOf({ name, args, table, window }: FunctionEntry): string {
 function shortened(types: readonly [takes: string, gives: string][]): string[] {
   const lines = new Map<string, Set<string>>();
   for (const [takes, gives] of types) {
-    const [first, ...rest] = takes.split(", ");
+    const [first = "", ...rest] = takes.split(", ");
     const isOneType = rest.every((part) => part === first);
     // Except if another type has the same result.
     const isSame = types.length > 1 && types.every((each) => each[1] !== gives || each[0].split(", ")[0] === gives);
@@ -120,7 +120,7 @@ function typesOf({ args, returns }: FunctionEntry): [takes: string, gives: strin
   if (args.some((arg) => arg.type === "decimal")) return [takes, "DECIMAL"];
   if (args.some((arg) => arg.type === "array") || args[0]?.name === "arrays") return [takes, "DOUBLE[]"];
   const isFirst = returns(args.map((_, index) => `${index}`)) === "0";
-  return [takes, isFirst ? plain(args[0].type) : args.some((arg) => arg.type === "time") ? "time" : "text"];
+  return [takes, isFirst ? plain(args[0]!.type) : args.some((arg) => arg.type === "time") ? "time" : "text"];
 }
 
 function exampleOf({ examples }: FunctionEntry): string | undefined {
@@ -210,7 +210,8 @@ export function typesPage(): string {
   const casts = new Map<string, Set<string>>();
   for (const { name, args } of FUNCTIONS) {
     if (!name.startsWith("cast_")) continue;
-    const [from, to] = [args[0].type, name.slice("cast_".length)].map((type) => SHOWN[type] ?? type);
+    const shown = (type: string) => SHOWN[type] ?? type;
+    const from = shown(args[0]!.type), to = shown(name.slice("cast_".length));
     if (from === "NULL") continue;
     for (const each of from === "text" ? TEXTS : from === "wide" ? WIDE : [from]) {
       if (!casts.has(each)) casts.set(each, new Set());

@@ -27,8 +27,8 @@ export const expressionActions: ohm.ActionDict<unknown> = {
       const operators = infixes.children;
       const operands = units.children;
       for (let index = 0; index < operators.length; index++) {
-        flat.push(operators[index].tree());
-        for (const item of operands[index].tree() as FlatItem[]) flat.push(item);
+        flat.push(operators[index]!.tree());
+        for (const item of operands[index]!.tree() as FlatItem[]) flat.push(item);
       }
     }
     return buildExpression(flat);
@@ -175,7 +175,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   operand_array(array): Expression {
     // The value begins at the bracket, not at the word ARRAY.
     const open = tokenIndex(array) + 1;
-    return { kind: "array", at: matched.source.tokens[open].at, items: matched.source.arrayItems(open) };
+    return { kind: "array", at: matched.source.tokens[open]!.at, items: matched.source.arrayItems(open) };
   },
   operand_cast(cast, _open, expr, _as, type, _close): Expression {
     return { kind: "cast", at: at(cast), operand: expr.tree(), type: type.tree(), style: "cast" };

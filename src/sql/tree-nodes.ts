@@ -36,21 +36,21 @@ export function during<T>(of: Matched, build: () => T): T {
 }
 
 export function tokenIndex(node: Node): number {
-  return matched.map[node.source.startIdx];
+  return matched.map[node.source.startIdx]!;
 }
 export function token(node: Node): Token {
-  return matched.source.tokens[tokenIndex(node)];
+  return matched.source.tokens[tokenIndex(node)]!;
 }
 export function at(node: Node): number {
   return token(node).at;
 }
 /** End of the last token of a non-empty node. */
 export function endOf(node: Node): number {
-  return matched.source.tokens[matched.map[node.source.endIdx] - 1].end;
+  return matched.source.tokens[matched.map[node.source.endIdx]! - 1]!.end;
 }
 /** Position of the token after a non-empty node; undefined at the end of the statement. */
 export function nextAt(node: Node): number | undefined {
-  const { kind, at } = matched.source.tokens[matched.map[node.source.endIdx]];
+  const { kind, at } = matched.source.tokens[matched.map[node.source.endIdx]!]!;
   return kind === "end" || kind === "semicolon" ? undefined : at;
 }
 export function written(node: Node): string {
@@ -111,7 +111,7 @@ export interface Path {
 export function call(path: Name[], args: Expression[], more: Partial<FunctionCall> = {}): FunctionCall {
   const called: FunctionCall = {
     kind: "call",
-    at: path[0].at,
+    at: path[0]!.at,
     name: path.at(-1)!.text,
     args,
     distinct: false,

@@ -216,7 +216,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     if (clauses.sampleBy !== undefined && clauses.groupBy !== undefined) {
       throw new SqlError(
         "GROUP BY cannot be combined with SAMPLE BY: plain columns are its keys",
-        clauses.groupBy.items[0].at,
+        clauses.groupBy.items[0]!.at,
       );
     }
     return clauses;
@@ -402,8 +402,8 @@ export const queryActions: ohm.ActionDict<unknown> = {
     const designated = [before, behind].filter(given);
     if (designated.length > 1) throw new SqlError("The designated timestamp is given twice", at(behind));
     if (designated.length === 1) {
-      if (source.kind === "show") throw notSupported("A designated timestamp of SHOW", at(designated[0]));
-      source.timestamp = designated[0].child(0).tree();
+      if (source.kind === "show") throw notSupported("A designated timestamp of SHOW", at(designated[0]!));
+      source.timestamp = designated[0]!.child(0).tree();
     }
     return source;
   },

@@ -24,7 +24,7 @@ export function isNameHere(
   word: string,
   { inCase, inUpdate }: Surroundings,
 ): boolean {
-  const before = tokens[index - 1], next = tokens[index + 1];
+  const before = tokens[index - 1], next = tokens[index + 1]!;
   const isAssigned = isMark(next, "=") && (isWord(before, "SET") || inUpdate && isMark(before, ","));
   // GRANT ADD COLUMN ON t
   const namesColumn = isWord(before, "COLUMN") && next.kind === "word" && !isWord(tokens[0], "GRANT", "REVOKE");

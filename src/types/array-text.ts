@@ -51,7 +51,7 @@ export function writeArray(
   let bytes = room(limit);
   const write = (depth: number) => {
     bytes[at++] = marks.open;
-    for (let i = 0; i < lengths[depth]; i++) {
+    for (let i = 0; i < lengths[depth]!; i++) {
       if (at + ELEMENT_BYTES_MAX > limit) bytes = room(limit = at + PIECE_BYTES);
       if (i > 0) bytes[at++] = COMMA;
       if (depth < innermost) write(depth + 1);
@@ -136,7 +136,7 @@ export function parseArray(text: string, dimensions: number, work: ArrayWork = F
       }
       const value = found === "null" ? NaN : Number(found);
       values[count++] = Number.isFinite(value) ? value : NaN;
-      counts[depth - 1]++;
+      counts[depth - 1]!++;
       space();
     }
     // After an item: ends of lists, then a comma before the next item, or the end of the text.
@@ -151,7 +151,7 @@ export function parseArray(text: string, dimensions: number, work: ArrayWork = F
         work.need(8 * count);
         return encodeArray(lengths.map((length) => length ?? 0), values.subarray(0, count));
       }
-      counts[depth - 1]++;
+      counts[depth - 1]!++;
     }
     if (text[at++] !== ",") return undefined;
     space();

@@ -63,8 +63,8 @@ const NULL_TESTS: Record<Layout, NullTest> = {
   i256: wideNull,
   f32: ({ f32 }, address, row) => !Number.isFinite(f32[(address >>> 2) + row]),
   f64: ({ f64 }, address, row) => !Number.isFinite(f64[(address >>> 3) + row]),
-  symbol: ({ i32 }, address, row) => i32[(address >>> 2) + row] < 0,
-  text: ({ i32 }, address, row) => i32[(address >>> 2) + 2 * row + 1] < 0,
+  symbol: ({ i32 }, address, row) => i32[(address >>> 2) + row]! < 0,
+  text: ({ i32 }, address, row) => i32[(address >>> 2) + 2 * row + 1]! < 0,
 };
 
 /** Writes the type's null to rows from … from+rowCount-1. */
@@ -76,13 +76,13 @@ export function fillNull(
   rowCount: number,
 ): void {
   const { nullWords, width } = typeOf(tag);
-  if (width === 1) memory.u8.fill(nullWords[0], address + from, address + from + rowCount);
-  else if (width === 2) memory.u16.fill(nullWords[0], (address >>> 1) + from, (address >>> 1) + from + rowCount);
+  if (width === 1) memory.u8.fill(nullWords[0]!, address + from, address + from + rowCount);
+  else if (width === 2) memory.u16.fill(nullWords[0]!, (address >>> 1) + from, (address >>> 1) + from + rowCount);
   else {
     const { i32 } = memory, n = nullWords.length;
     let at = (address >>> 2) + from * n;
-    if (n === 1) i32.fill(nullWords[0], at, at + rowCount);
-    else for (let row = 0; row < rowCount; row++) for (let k = 0; k < n; k++) i32[at++] = nullWords[k];
+    if (n === 1) i32.fill(nullWords[0]!, at, at + rowCount);
+    else for (let row = 0; row < rowCount; row++) for (let k = 0; k < n; k++) i32[at++] = nullWords[k]!;
   }
 }
 
@@ -101,13 +101,13 @@ export function valueIn(memory: Views, tag: string, address: number, row: number
   if (isNullAt(memory, tag, address, row)) return null;
   if (type.layout === "i128" || type.layout === "i256") return wordsIn(memory, type, address, row);
   const view = memory[type.layout as "i64"];
-  return type.fromBits(view[address / type.width + row]);
+  return type.fromBits(view[address / type.width + row]!);
 }
 
 function wordsIn({ u64 }: Views, { width, order }: ColumnType, address: number, row: number): bigint {
   const words = width >>> 3, at = (address >>> 3) + row * words;
   let value = 0n;
-  for (let word = words - 1; word >= 0; word--) value = value << 64n | u64[at + word];
+  for (let word = words - 1; word >= 0; word--) value = value << 64n | u64[at + word]!;
   return order === "signed" ? BigInt.asIntN(64 * words, value) : value;
 }
 

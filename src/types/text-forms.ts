@@ -99,7 +99,7 @@ function instant(
   return {
     format: (value) => {
       wordsOf(value);
-      return ascii(format(words[0], words[1], scratch, 0));
+      return ascii(format(words[0]!, words[1]!, scratch, 0));
     },
     parse: (text) => fromAscii(text, (bytes, length) => parseInstant(bytes, 0, length) ? instantAs(unit) : undefined),
   };

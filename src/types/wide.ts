@@ -60,7 +60,7 @@ export function geohashBits(tag: string): number | undefined {
 /** Number of dimensions of an array's tag: 2 for DOUBLE[][]; 0 for other types. */
 export function arrayDimensions(tag: string): number {
   const match = /^DOUBLE((?:\[\])+)$/.exec(tag);
-  return match ? match[1].length / 2 : 0;
+  return match ? match[1]!.length / 2 : 0;
 }
 
 /** Parses `0x` and up to 64 hexadecimal digits. Undefined for other texts. */
@@ -83,7 +83,7 @@ export function parseGeohash(text: string, bits: number): bigint | undefined {
   if (text.length < characters) return undefined;
   let value = 0n;
   for (let i = 0; i < text.length; i++) {
-    const digit = BASE32.indexOf(text[i].toLowerCase());
+    const digit = BASE32.indexOf(text[i]!.toLowerCase());
     if (digit < 0) return undefined;
     if (i < characters) value = (value << 5n) | BigInt(digit);
   }
@@ -102,12 +102,12 @@ export function formatGeohash(value: bigint, bits: number): string {
 export function parseDecimal(text: string, { precision, scale }: DecimalType): bigint | undefined {
   const match = /^([+-]?)(\d*)\.?(\d*)m?$/i.exec(text.replaceAll("_", ""));
   if (!match || (match[2] === "" && match[3] === "")) return undefined;
-  const whole = match[2].replace(/^0+/, "");
-  let end = match[3].length;
-  while (end > 0 && match[3][end - 1] === "0") end--;
+  const whole = match[2]!.replace(/^0+/, "");
+  let end = match[3]!.length;
+  while (end > 0 && match[3]![end - 1] === "0") end--;
   // Checked first, because converting a number of millions of digits takes minutes.
   if (end > scale || whole.length > precision - scale) return undefined;
-  const value = BigInt(whole + match[3].slice(0, end).padEnd(scale, "0") || "0");
+  const value = BigInt(whole + match[3]!.slice(0, end).padEnd(scale, "0") || "0");
   return match[1] === "-" ? -value : value;
 }
 

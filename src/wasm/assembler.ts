@@ -34,7 +34,7 @@ class Bytes {
   }
 
   bytes(values: ArrayLike<number>): this {
-    for (let k = 0; k < values.length; k++) this.byte(values[k]);
+    for (let k = 0; k < values.length; k++) this.byte(values[k]!);
     return this;
   }
 

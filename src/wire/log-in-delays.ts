@@ -125,9 +125,9 @@ function keyOf(user: string, hostname: string): string {
 /** The /64 network of an IPv6 address, because the holder of one address has the whole network. */
 export function networkOf(hostname: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(hostname);
-  if (mapped !== null) return mapped[1];
+  if (mapped !== null) return mapped[1]!;
   if (!hostname.includes(":")) return hostname;
-  const [head, tail] = hostname.split("%")[0].split("::").map((half) =>
+  const [head = [], tail] = hostname.split("%")[0]!.split("::").map((half) =>
     half.split(":").filter((group) => group !== "")
   );
   const zeros = tail === undefined ? 0 : 8 - head.length - tail.length;

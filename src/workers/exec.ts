@@ -312,7 +312,7 @@ function send(lead: Lead, piece: Piece): void {
 }
 
 function joined(pieces: Uint8Array[], sizeBytes: number): Uint8Array {
-  if (pieces.length === 1) return pieces[0];
+  if (pieces.length === 1) return pieces[0]!;
   const bytes = new Uint8Array(sizeBytes);
   let at = 0;
   for (const piece of pieces) {
@@ -349,7 +349,7 @@ const TASKS: Record<string, (payload: unknown, body: Uint8Array) => { value: unk
 
 function runTask({ name, payload, buffer, at, length }: PostedTask): void {
   try {
-    const { value, transfer } = TASKS[name](payload, new Uint8Array(buffer!, at, length));
+    const { value, transfer } = TASKS[name]!(payload, new Uint8Array(buffer!, at, length));
     tell({ type: "result", value }, transfer);
   } catch (error) {
     tell({ type: "failed", error: postedError(error) });

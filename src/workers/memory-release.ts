@@ -16,8 +16,9 @@ const chores: Iterator<void>[] = [];
 
 /** Does a step of a chore. Returns false if there is none. */
 export function doChore(): boolean {
-  if (chores.length === 0) return false;
-  if (chores[0].next().done) chores.shift();
+  const [chore] = chores;
+  if (chore === undefined) return false;
+  if (chore.next().done) chores.shift();
   return true;
 }
 

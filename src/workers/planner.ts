@@ -75,7 +75,7 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
       return { ...planned, bound, boundByValues: planned.boundByValues && !isHere };
     }
     case "plan":
-      return packPlan(runPlan(plan, planned, order), false, transfer);
+      return packPlan(runPlan(plan!, planned, order), false, transfer);
     case "explain": {
       const run = mapStatement(planned.bound.statement!, (given) => runPlan(given, planned, order));
       return explainNodes(run, ask({ kind: "marks", scans: plansOf(run).flatMap(scansOf) }));

@@ -63,8 +63,8 @@ function grantTexts({ name, grants }: Principal): string[] {
   const byTarget = Map.groupBy(grants, (grant) => JSON.stringify([targetText(grant), grant.grantOption]));
   return [...byTarget.values()].map((same) => {
     const permissions = same.map(({ permission }) => permission).join(", ");
-    const option = same[0].grantOption ? " WITH GRANT OPTION" : "";
-    return `GRANT ${permissions}${targetText(same[0])} TO ${text(name)}${option};`;
+    const first = same[0]!, option = first.grantOption ? " WITH GRANT OPTION" : "";
+    return `GRANT ${permissions}${targetText(first)} TO ${text(name)}${option};`;
   });
 }
 

@@ -427,7 +427,7 @@ function columnNames(
   });
   if (!star) return found;
   const left = schema!.columns.map(({ name }) => name).filter((name) => !found.includes(name));
-  if (left.length === 0) throw new SqlError("EXCLUDE removes all columns", names[0].at, SQLSTATE.invalidParameter);
+  if (left.length === 0) throw new SqlError("EXCLUDE removes all columns", names[0]!.at, SQLSTATE.invalidParameter);
   return left;
 }
 

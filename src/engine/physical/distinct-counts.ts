@@ -14,7 +14,7 @@ type KernelWay = (node: AggregateNode, below: Below, facts: PlanFacts) => GroupW
 
 /** Counts the distinct values of one expression, without keys. */
 export function countDistinct(node: AggregateNode, below: Below, facts: PlanFacts, group: KernelWay): GroupWay {
-  const [{ args: [value] }] = node.aggregates;
+  const value = node.aggregates[0]!.args[0]!;
   const bits = byBits(value, below, facts);
   if (bits !== undefined) return bits;
   const columns = [{ name: "value", type: value.type }];
@@ -74,7 +74,7 @@ export function sideBySide(
   group: KernelWay,
 ): GroupWay | undefined {
   const { base, predicates } = below.reading, { keys, aggregates } = node;
-  const isCount = aggregates.map((call) => isDistinctCount(call, facts) && COUNTED.has(call.args[0].type));
+  const isCount = aggregates.map((call) => isDistinctCount(call, facts) && COUNTED.has(call.args[0]!.type));
   if (!isCount.includes(true) || base.kind !== "scan") return undefined;
   const rowsMin = facts.thresholds?.distinctRowsMin ?? DISTINCT_ROWS_MIN;
   if (sourceOf(base.node, facts).rowCount < rowsMin) return undefined;
@@ -103,14 +103,14 @@ export function sideBySide(
 
 /** Groups rows by the keys and the value, and then these groups by the keys. */
 function byPairs(node: AggregateNode, below: Below, facts: PlanFacts, group: KernelWay): GroupWay {
-  const { keys, aggregates: [call] } = node, [value] = call.args;
+  const { keys } = node, call = node.aggregates[0]!, value = call.args[0]!;
   const both = [...keys, value], columns = columnsOf(both, []);
   const pairs: AggregateNode = { ...node, keys: both, aggregates: [], columns };
   const [count, ...rest] = identity(columns).reverse();
   const counts: AggregateNode = {
     ...node,
     keys: rest.reverse(),
-    aggregates: [{ function: `count(${value.type})`, args: [count], distinct: false, type: "LONG", at: call.at }],
+    aggregates: [{ function: `count(${value.type})`, args: [count!], distinct: false, type: "LONG", at: call.at }],
   };
   return {
     kind: "pairs",

@@ -65,7 +65,7 @@ export function groupingOf(node: AggregateNode, below: Below, facts: PlanFacts):
 
 function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   const { keys, aggregates } = node;
-  if (keys.length === 0 && aggregates.length === 1 && isDistinctCount(aggregates[0], facts)) {
+  if (keys.length === 0 && aggregates.length === 1 && isDistinctCount(aggregates[0]!, facts)) {
     return countDistinct(node, below, facts, kernelWay);
   }
   const parts = sideBySide(node, below, facts, kernelWay);

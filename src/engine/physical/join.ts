@@ -20,7 +20,7 @@ export function chooseJoin(
   const leftCount = left.node.columns.length, offset = reading.baseColumns.length;
   const ofRight = right.node.columns.map(({ type }, k): Expr => ({ kind: "column", index: offset + k, type }));
   const residual = node.residual &&
-    mapColumns(node.residual, (index) => index < leftCount ? reading.exprs[index] : ofRight[index - leftCount]);
+    mapColumns(node.residual, (index) => index < leftCount ? reading.exprs[index]! : ofRight[index - leftCount]!);
   const isInner = node.type === "inner" || node.type === "cross";
   const leftByMorsels = isByMorsels(reading, below.inputs);
   const leftKeys = node.leftKeys.map((key) => over(reading, key));
@@ -31,7 +31,7 @@ export function chooseJoin(
     left: reading,
     columns,
     leftKeys,
-    keyKinds: leftKeys.map((key, k) => kindOf(key, node.rightKeys[k])),
+    keyKinds: leftKeys.map((key, k) => kindOf(key, node.rightKeys[k]!)),
     residual: isInner ? undefined : residual,
     over: {
       predicates: isInner && residual !== undefined ? [residual] : [],

@@ -24,7 +24,7 @@ export function newestFirst(scan: ScanNode): ScanNode {
 
 function symbolKey({ keys }: LatestNode): number | undefined {
   const [key] = keys;
-  return keys.length === 1 && key.kind === "column" && layoutOf(key.type) === "symbol" ? key.index : undefined;
+  return keys.length === 1 && key?.kind === "column" && layoutOf(key.type) === "symbol" ? key.index : undefined;
 }
 
 function keysMax({ dictionaries, segments }: ScanSource, key: number): number {

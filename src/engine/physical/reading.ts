@@ -112,7 +112,7 @@ function then(
 
 /** Rewrites an expression over the reading's columns to the base's columns. */
 export function over({ exprs }: Reading, expr: Expr): Expr {
-  return mapColumns(expr, (index) => exprs[index]);
+  return mapColumns(expr, (index) => exprs[index]!);
 }
 
 /** True if expressions over the columns may be computed from the base; not if they are volatile. */
@@ -128,13 +128,13 @@ export function rowIdColumn({ base }: Reading): number | undefined {
 /** True if its base can be read by morsels, on any thread. */
 export function isByMorsels({ base }: Reading, inputs: readonly PhysicalPlan[]): boolean {
   if (base.kind === "scan") return true;
-  return base.kind === "join" && inputs[0].operator === "join" && inputs[0].byMorsels;
+  return base.kind === "join" && inputs[0]!.operator === "join" && inputs[0].byMorsels;
 }
 
 /** Approximate number of rows of the base; 0 if unknown. */
 export function expectedRows({ base }: Reading, inputs: readonly PhysicalPlan[], facts: PlanFacts): number {
   if (base.kind === "scan") return sourceOf(base.node, facts).rowCount;
-  return base.kind === "join" && inputs[0].operator === "join" ? inputs[0].expectedLeftRows : 0;
+  return base.kind === "join" && inputs[0]!.operator === "join" ? inputs[0].expectedLeftRows : 0;
 }
 
 /** The expression that reads a column. */

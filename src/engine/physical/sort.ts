@@ -33,7 +33,7 @@ export function chooseSort(id: number, node: SortNode, input: PhysicalPlan, fact
   const { keys, limit } = node;
   const columns = node.columns.length, inRowFormat = columns > 1 && columns <= ROW_FORMAT_COLUMNS_MAX;
   if (limit === undefined) return apart({ kind: "all", inRowFormat });
-  const skip = skipWay(keys[0]);
+  const skip = skipWay(keys[0]!);
   const below = fusedWith(input, id);
   const way = top(keys, limit, below, facts);
   if (way !== undefined) return { operator: "sort", id, node, way, fused: below.fused, inputs: below.inputs };
@@ -59,7 +59,7 @@ function top(keys: readonly SortKey[], limit: number, { reading }: Below, facts:
   }
   const ofScan = keys.map((key) => ({ ...key, expression: over(reading, key.expression) }));
   const exprs = ofScan.map((key) => key.expression);
-  if (!hasBound(exprs[0].type) || !ofScan.every(isNatural)) return undefined;
+  if (!hasBound(exprs[0]!.type) || !ofScan.every(isNatural)) return undefined;
   if (exprs.some((expr) => formOf(expr.type) === undefined)) return undefined;
   const types = node.columns.map((column) => column.type), dictionaries = scanDictionaries(node, source);
   const staged = stagingOf(exprs, reading.predicates, types, {
@@ -69,7 +69,7 @@ function top(keys: readonly SortKey[], limit: number, { reading }: Below, facts:
   });
   if (staged) return undefined;
   const helpFromRows = facts.thresholds?.helpFromRows ?? HELP_ROWS_MIN;
-  return { kind: "top", limit, skip: skipWay(keys[0]), reading, keys: ofScan, helpFromRows };
+  return { kind: "top", limit, skip: skipWay(keys[0]!), reading, keys: ofScan, helpFromRows };
 }
 
 /** Nulls that are not in the order of values would need a second comparison. */

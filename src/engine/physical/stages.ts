@@ -110,7 +110,7 @@ class Planner {
   }
 
   private column(slot: Slot): Expr {
-    return { kind: "column", index: slot, type: this.types[slot] };
+    return { kind: "column", index: slot, type: this.types[slot]! };
   }
 
   /** Replaces every part without a kernel form by a column that a step makes. */

@@ -10,7 +10,7 @@ export function windowWay(node: WindowNode): WindowWay {
   if (streaming.every((call) => call !== undefined)) return { kind: "streaming", calls: streaming };
   const hasRanks = node.calls.some((call) => /rank/.test(call.function));
   const calls = node.calls.map((call, k) => ({
-    isSorted: inOrder[k],
+    isSorted: inOrder[k]!,
     hasPeers: !inOrder[k] || hasRanks,
     mergesStates: isExactSum(call),
   }));
@@ -29,7 +29,7 @@ function isInInputOrder(orderBy: readonly SortKey[], node: WindowNode): boolean 
   if (orderBy.length === 0) return true;
   const { timestamp, order } = node.input;
   if (orderBy.length > 1 || timestamp < 0 || order === "none") return false;
-  const [{ expression, descending, nulls }] = orderBy;
+  const { expression, descending, nulls } = orderBy[0]!;
   return expression.kind === "column" && expression.index === timestamp && descending === (order === "desc") &&
     nulls === undefined;
 }
@@ -75,7 +75,8 @@ function isPlain({ args: [arg], type }: WindowCall): boolean {
 
 function isSummed(call: WindowCall): boolean {
   const { args, type } = call, [arg] = args;
-  return isRunning(call) && args.length === 1 && layoutOf(type) === "f64" && arg.kind !== "constant" &&
+  return isRunning(call) && args.length === 1 && layoutOf(type) === "f64" && arg !== undefined &&
+    arg.kind !== "constant" &&
     ["i8", "i16", "i32", "i64", "f32", "f64"].includes(layoutOf(arg.type));
 }
 

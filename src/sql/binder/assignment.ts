@@ -151,8 +151,8 @@ function wholeValue(value: number | bigint, to: string, bits: number, at: number
 const TIME_SCALE: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1000n, TIMESTAMP_NS: 1n };
 
 function scaleTime(value: bigint, from: string, to: string): bigint {
-  const nanos = value * TIME_SCALE[from];
-  const scale = TIME_SCALE[to];
+  const nanos = value * TIME_SCALE[from]!;
+  const scale = TIME_SCALE[to]!;
   return nanos >= 0n ? nanos / scale : -((-nanos + scale - 1n) / scale);
 }
 

@@ -48,12 +48,12 @@ function settleParameters(expressions: ExpressionBinder, name: string, given: Ex
   for (const entry of functionsNamed(name)) {
     const specs = given.map((_, i) => entry.args[Math.min(i, entry.args.length - 1)]?.type ?? "any");
     const alike = given.find((arg, i) => specs[i] === "same" && arg.type !== UNTYPED)?.type;
-    if (given.some((arg, i) => arg.type === UNTYPED && SHAPED_CLASSES.has(specs[i]))) continue;
+    if (given.some((arg, i) => arg.type === UNTYPED && SHAPED_CLASSES.has(specs[i]!))) continue;
     const types = given.map((arg, i) => {
       if (arg.type !== UNTYPED) return arg.type;
       if (specs[i] === "same" && alike !== undefined) return alike === "NULL" ? "STRING" : alike;
-      return CLASS_TYPES[specs[i]] ??
-        (specs[i] === "any" || specs[i] === "same" || specs[i] === "text" ? "STRING" : specs[i]);
+      return CLASS_TYPES[specs[i]!] ??
+        (specs[i] === "any" || specs[i] === "same" || specs[i] === "text" ? "STRING" : specs[i]!);
     });
     const found = findOverload(name, types);
     chosen ??= types;
@@ -84,11 +84,11 @@ export function resolveOverload(
   if (found.entry.permission !== undefined) expressions.binding.requires.add(found.entry.permission, at);
   const indices = found.arguments ?? args.map((_, i) => i);
   const cast = indices.map((index, i) => {
-    if (typeof index !== "number") return expressions.coerce({ kind: "constant", ...index }, found.types[i], at);
+    if (typeof index !== "number") return expressions.coerce({ kind: "constant", ...index }, found.types[i]!, at);
     // A constant argument written as an expression is replaced by its value.
-    const spec = found.entry.args[Math.min(i, found.entry.args.length - 1)];
-    const source = spec.constant && folded[index] !== undefined ? folded[index]! : args[index];
-    return expressions.coerce(source, found.types[i], expressions.binding.positionOf(args[index]));
+    const spec = found.entry.args[Math.min(i, found.entry.args.length - 1)]!;
+    const source = (spec.constant ? folded[index] : undefined) ?? args[index]!;
+    return expressions.coerce(source, found.types[i]!, expressions.binding.positionOf(args[index]!));
   });
   return { id: found.id, args: cast, type: found.returns, isWindow: found.entry.window === true };
 }
@@ -109,7 +109,7 @@ function withStandIns(
   const found = find();
   if (!("failure" in found) || found.failure !== "constant") return found;
   const open = found.argument!;
-  if (!hasParameter(args[open])) return found;
+  if (!hasParameter(args[open]!)) return found;
   for (const standIn of STAND_INS) {
     constants[open] = standIn;
     const next = withStandIns(expressions, args, constants, find);
@@ -145,7 +145,7 @@ function overloadError(
 }
 
 function isTimeComparison(name: string, args: Expr[]): boolean {
-  return /^[!<>=]/.test(name) && (args[0].type.startsWith("TIMESTAMP") || args[0].type === "DATE");
+  return /^[!<>=]/.test(name) && (args[0]!.type.startsWith("TIMESTAMP") || args[0]!.type === "DATE");
 }
 
 export function bindFunction(

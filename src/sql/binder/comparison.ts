@@ -23,7 +23,7 @@ export function bindComparison(
   const nullSide = isNull(left) ? right : isNull(right) ? left : undefined;
   if (nullSide !== undefined) return withNull(expressions, operator, nullSide, at);
   const byText = textConstant(expressions, operator, left, right, at) ??
-    textConstant(expressions, TURNED[operator], right, left, at);
+    textConstant(expressions, TURNED[operator]!, right, left, at);
   if (byText !== undefined) return byText;
   // A DATE that is compared with a number counts as its milliseconds since 1970.
   const sides = [left, right].map((side, i) =>

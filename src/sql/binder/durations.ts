@@ -17,14 +17,14 @@ export function parseSampling(text: string): { count: number; unit: string } | u
   const match = /^(\d*)([nUTsmhdwMy])$/.exec(text);
   if (match === null) return undefined;
   const count = match[1] === "" ? 1 : Number(match[1]);
-  return count > 0 && count <= 2147483647 ? { count, unit: match[2] } : undefined;
+  return count > 0 && count <= 2147483647 ? { count, unit: match[2]! } : undefined;
 }
 
 /** A fixed duration in the unit of `type`. Returns undefined for months, years and texts that are not durations. */
 export function fixedDuration(text: string, type: string): bigint | undefined {
   const sampling = /^(\d+)([nUTsmhdw])$/.exec(text);
   if (sampling === null) return undefined;
-  const nanos = BigInt(sampling[1]) * UNIT_NANOS[sampling[2]];
+  const nanos = BigInt(sampling[1]!) * UNIT_NANOS[sampling[2]!]!;
   return type === "TIMESTAMP_NS" ? nanos : nanos / 1000n;
 }
 
@@ -50,7 +50,7 @@ export function wordDuration(word: string, type: string): bigint | undefined {
 export function parseOffset(text: string, type: string): bigint | undefined {
   const match = /^([+-]?)(\d\d):(\d\d)$/.exec(text);
   if (match === null || Number(match[2]) > 23 || Number(match[3]) > 59) return undefined;
-  const minutes = BigInt(match[2]) * 60n + BigInt(match[3]);
+  const minutes = BigInt(match[2]!) * 60n + BigInt(match[3]!);
   const micros = (match[1] === "-" ? -minutes : minutes) * 60_000_000n;
   return type === "TIMESTAMP_NS" ? micros * 1000n : micros;
 }

@@ -61,6 +61,9 @@ export interface UnnestSink {
 }
 
 /** Passed to the files that bind calls, comparisons and memberships, to bind their operands. */
+/** As many expressions. */
+export type Alike<T extends readonly Expr[]> = { -readonly [K in keyof T]: Expr };
+
 export interface ExpressionBinder {
   readonly binding: Binding;
   bind(e: Expression, scope: Scope): Expr;
@@ -70,7 +73,7 @@ export interface ExpressionBinder {
   /** Gives `type` to a parameter without a type. */
   settle(expr: Expr, type: string): Expr;
   /** Gives parameters without a type the type of the other operands. */
-  settleAlike(operands: Expr[]): Expr[];
+  settleAlike<T extends readonly Expr[]>(operands: readonly [...T]): Alike<T>;
   /** An explicit or implicit cast. */
   cast(expr: Expr, target: string, at: number): Expr;
   /** Puts `expr` into type `target` for an overload that takes it. */

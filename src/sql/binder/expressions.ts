@@ -14,7 +14,7 @@ import { settingNames, settingOf } from "../client-settings.ts";
 import { bindComparison } from "./comparison.ts";
 import { type Binding, findVariable, typeMismatch, unknownFunction, unknownVariable, UNTYPED } from "./context.ts";
 import { convertConstant, fold } from "./convert.ts";
-import { type ExpressionBinder, NO_CALLS_OF_ROWS, type Scope } from "./expression-binder.ts";
+import { type Alike, type ExpressionBinder, NO_CALLS_OF_ROWS, type Scope } from "./expression-binder.ts";
 import { bindIn } from "./membership.ts";
 import {
   arrayLiteral,
@@ -202,11 +202,11 @@ export class Expressions implements ExpressionBinder {
     const [only] = e.subscripts;
     if (
       e.operand.kind === "call" && TEXT_ARRAYS.has(e.operand.name.toLowerCase()) && e.subscripts.length === 1 &&
-      "index" in only
+      only !== undefined && "index" in only
     ) return this.function("array_element", [operand, this.bind(only.index, scope)], e.at);
     if (dimensions === 0) throw typeMismatch(`${displayName(operand.type)} has no elements`, e.at);
     if (e.subscripts.length > dimensions) {
-      const [first] = e.subscripts;
+      const first = e.subscripts[0]!;
       const at = "index" in first ? first.index.at : first.from?.at ?? e.at;
       throw typeMismatch(`too many subscripts: the array has ${dimensions} dimensions`, at);
     }
@@ -221,7 +221,7 @@ export class Expressions implements ExpressionBinder {
   }
 
   private column(e: Extract<Expression, { kind: "column" }>, scope: Scope): Expr {
-    const single = e.path.length === 1 ? e.path[0].text.toLowerCase() : undefined;
+    const single = e.path.length === 1 ? e.path[0]!.text.toLowerCase() : undefined;
     const alias = single === undefined ? undefined : scope.aliases?.get(single);
     if (alias !== undefined && (scope.aliasesFirst || candidates(scope.columns, e.path).length === 0)) {
       this.binding.spend(sizeOf(alias), e.at);
@@ -233,7 +233,7 @@ export class Expressions implements ExpressionBinder {
         scope,
       );
     }
-    if (single === "nan" && !e.path[0].quoted && candidates(scope.columns, e.path).length === 0) return NULL_CONSTANT;
+    if (single === "nan" && !e.path[0]!.quoted && candidates(scope.columns, e.path).length === 0) return NULL_CONSTANT;
     const column = lookUp(scope.columns, e.path, e.at);
     return { kind: "column", index: column.index, type: column.type };
   }
@@ -324,8 +324,8 @@ export class Expressions implements ExpressionBinder {
     const shifts = (name === "+" || name === "-") && operands.some((x) => isTime(x.type));
     let args = shifts ? operands.map((x) => this.settle(x, "LONG")) : this.settleAlike(operands);
     // A number before a date gives a number: the date counts as its milliseconds.
-    if (shifts && isInteger(args[0].type) && args[1]?.type === "DATE") {
-      args = [args[0], this.cast(args[1], "LONG", at)];
+    if (shifts && isInteger(args[0]!.type) && args[1]?.type === "DATE") {
+      args = [args[0]!, this.cast(args[1], "LONG", at)];
     }
     if (name === "*") args = this.wideFactors(args, at);
     if (DECIMAL_OPERATORS.has(name) && args.some(({ type }) => decimalOf(type) !== undefined)) {
@@ -398,9 +398,9 @@ export class Expressions implements ExpressionBinder {
   }
 
   /** Gives untyped parameters the type of the other operands. */
-  settleAlike(operands: Expr[]): Expr[] {
+  settleAlike<T extends readonly Expr[]>(operands: readonly [...T]): Alike<T> {
     const other = operands.find((x) => x.type !== UNTYPED && x.type !== "NULL");
-    return operands.map((x) => this.settle(x, other?.type ?? "STRING"));
+    return operands.map((x) => this.settle(x, other?.type ?? "STRING")) as Alike<T>;
   }
 
   /** Gives an untyped parameter its type. */
@@ -432,7 +432,7 @@ export class Expressions implements ExpressionBinder {
     if (opposite !== undefined) {
       return this.binding.at({ ...condition, function: opposite + condition.function.slice(open) }, at);
     }
-    if (name === "not") return condition.args[0];
+    if (name === "not") return condition.args[0]!;
     if (name === "and" || name === "or") {
       const args = condition.args.map((arg) => this.negateFilter(arg, at));
       return this.binding.at({
@@ -453,18 +453,18 @@ export class Expressions implements ExpressionBinder {
     // BETWEEN with a null bound is false, even for a null.
     if (settled.some((bound, i) => i > 0 && isNullConstant(bound))) return e.negated ? TRUE : FALSE;
     // Texts between times are parsed as times.
-    if (isText(settled[0].type) && settled.slice(1).some((bound) => isText(bound.type))) {
-      settled[0] = this.cast(settled[0], "TIMESTAMP", e.at);
+    let [of, from, to] = settled;
+    if (isText(of.type) && (isText(from.type) || isText(to.type))) of = this.cast(of, "TIMESTAMP", e.at);
+    if (isTime(of.type)) {
+      from = this.instant(from, of.type, e.low.at);
+      to = this.instant(to, of.type, e.high.at);
     }
-    const typed = isTime(settled[0].type)
-      ? [settled[0], ...settled.slice(1).map((bound, i) => this.instant(bound, settled[0].type, [e.low, e.high][i].at))]
-      : settled;
-    const test = this.operator("between", typed, e.at);
+    const test = this.operator("between", [of, from, to], e.at);
     return e.negated ? not(test, e.at) : test;
   }
 
   /** Accepts integers, times, texts and addresses as bounds of BETWEEN. @throws at the last bound, like the dialect. */
-  private refuseBounds(operands: Expr[], at: number): void {
+  private refuseBounds(operands: [operand: Expr, ...bounds: Expr[]], at: number): void {
     const wrong = operands.find(({ type }, i) =>
       type === "FLOAT" || type === "DOUBLE" || type === "BOOLEAN" || type === "UUID" || (type === "CHAR" && i === 0)
     );
@@ -501,7 +501,7 @@ export class Expressions implements ExpressionBinder {
     const values = [...e.branches.map((branch) => branch.then), ...(e.otherwise === undefined ? [] : [e.otherwise])];
     const bound = this.settleAlike(values.map((value, i) => this.branch(value, whens[i], scope)));
     const type = this.branchesType(bound, values, choice !== undefined && e.otherwise !== undefined);
-    const branches = e.branches.map((_, i) => ({ when: whens[i], then: this.cast(bound[i], type, values[i].at) }));
+    const branches = e.branches.map((_, i) => ({ when: whens[i]!, then: this.cast(bound[i]!, type, values[i]!.at) }));
     const otherwise = e.otherwise === undefined ? this.nullOf(type) : this.cast(bound.at(-1)!, type, e.otherwise.at);
     return { kind: "case", branches, otherwise, type };
   }
@@ -534,13 +534,13 @@ export class Expressions implements ExpressionBinder {
   private branchesType(bound: Expr[], values: Expression[], elseFirst: boolean): string {
     const indices = bound.map((_, i) => i);
     if (elseFirst) indices.unshift(indices.pop()!);
-    let type = bound[indices[0]].type;
+    let type = bound[indices[0]!]!.type;
     for (const i of indices) {
-      const common = branchType(type, bound[i].type);
+      const common = branchType(type, bound[i]!.type);
       if (common === undefined) {
         throw typeMismatch(
-          `the branches of CASE differ: ${displayName(type)} and ${displayName(bound[i].type)}`,
-          values[i].at,
+          `the branches of CASE differ: ${displayName(type)} and ${displayName(bound[i]!.type)}`,
+          values[i]!.at,
         );
       }
       type = common;
@@ -625,13 +625,13 @@ export class Expressions implements ExpressionBinder {
   private call(e: FunctionCall, scope: Scope): Expr {
     const name = e.name.toLowerCase();
     const [only] = e.args;
-    if (name === "array" && e.args.length === 1 && only.kind === "query") {
+    if (name === "array" && e.args.length === 1 && only?.kind === "query") {
       if (scope.subqueries === undefined) throw notSupported("ARRAY over a sub-query here", e.at);
       return scope.subqueries.array(only.query, scope.names, e.at);
     }
     const kind = aggregateKind(name);
     if (e.over !== undefined) {
-      if (e.orderBy !== undefined) throw notSupported("ORDER BY in a window function's arguments", e.orderBy[0].at);
+      if (e.orderBy !== undefined) throw notSupported("ORDER BY in a window function's arguments", e.orderBy[0]!.at);
       if (kind !== "window" && kind !== "aggregate") {
         throw new SqlError(`${e.name} is not a window function: OVER is not allowed`, e.at, SQLSTATE.undefinedFunction);
       }
@@ -651,7 +651,7 @@ export class Expressions implements ExpressionBinder {
     }
     if (kind === "none") throw unknownFunction(e.name, e.at, callableNames());
     if (e.orderBy !== undefined) {
-      throw new SqlError(`${e.name} is not an aggregate: ORDER BY is not allowed in its arguments`, e.orderBy[0].at);
+      throw new SqlError(`${e.name} is not an aggregate: ORDER BY is not allowed in its arguments`, e.orderBy[0]!.at);
     }
     if (e.distinct) {
       throw new SqlError(
@@ -673,7 +673,7 @@ export class Expressions implements ExpressionBinder {
   private currentSetting(e: FunctionCall, args: Expr[]): Expr {
     const call = this.function("current_setting", args, e.at);
     const [named, ...others] = args;
-    const name = this.constantOf(named, constant(null, "STRING"))?.value;
+    const name = this.constantOf(named!, constant(null, "STRING"))?.value;
     const [missingOk] = others.map((arg) => fold(arg, this.binding)?.value);
     if (typeof name !== "string") return call;
     const session = this.binding.sessionValues();
@@ -682,13 +682,13 @@ export class Expressions implements ExpressionBinder {
     if (missingOk === undefined) return call;
     if (missingOk === true) return this.nullOf("STRING");
     const hint = didYouMean(name, settingNames(session));
-    throw new SqlError(`there is no setting ${name}${hint}`, e.args[0].at, SQLSTATE.undefinedObject);
+    throw new SqlError(`there is no setting ${name}${hint}`, e.args[0]!.at, SQLSTATE.undefinedObject);
   }
 
   /** There is no kernel for decimals, so coalesce is rewritten as a CASE. */
   private coalesceDecimals(args: Expr[], e: FunctionCall): Expr {
     const type = this.branchesType(args, e.args, false);
-    const values = args.map((arg, i) => this.cast(arg, type, e.args[i].at));
+    const values = args.map((arg, i) => this.cast(arg, type, e.args[i]!.at));
     const branches = values.slice(0, -1).map((then) => ({ when: not(this.isNull(then, e.at), e.at), then }));
     return { kind: "case", branches, otherwise: values.at(-1)!, type };
   }
@@ -704,7 +704,7 @@ export class Expressions implements ExpressionBinder {
     }
     const call = this.aggregateCall(e, name, scope);
     if (e.orderBy !== undefined) {
-      if (scope.aggregateOrder === undefined) throw notSupported("ORDER BY in an aggregate here", e.orderBy[0].at);
+      if (scope.aggregateOrder === undefined) throw notSupported("ORDER BY in an aggregate here", e.orderBy[0]!.at);
       const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, aliases: undefined };
       scope.aggregateOrder(e.orderBy.map((item) => this.sortKey(item, inner)), call);
     }
@@ -722,9 +722,9 @@ export class Expressions implements ExpressionBinder {
       actual = "count_distinct";
     }
     const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, aliases: undefined };
-    const star = e.args.length === 1 && e.args[0].kind === "star";
+    const star = e.args.length === 1 && e.args[0]!.kind === "star";
     if (star && name !== "count") {
-      throw new SqlError(`${e.name} takes no star`, e.args[0].at, SQLSTATE.undefinedFunction);
+      throw new SqlError(`${e.name} takes no star`, e.args[0]!.at, SQLSTATE.undefinedFunction);
     }
     const args = star ? [] : this.args(e, inner).map((arg) => this.typedNull(actual, arg));
     const resolved = resolveOverload(this, actual, args, e.at, "function");
@@ -795,7 +795,7 @@ export function nullValue(type: string): Value {
 /** The array in `x = any(…)`, in PostgreSQL's text form. */
 function arrayOfAny({ operator, right }: Binary): Expression | undefined {
   if (operator !== "=" || right.kind !== "call" || right.name.toLowerCase() !== "any") return undefined;
-  return right.args.length === 1 && right.args[0].kind !== "query" ? right.args[0] : undefined;
+  return right.args.length === 1 && right.args[0]!.kind !== "query" ? right.args[0] : undefined;
 }
 
 /** The array in `x <> all(…)`. */
@@ -816,6 +816,6 @@ const TEXT_ARRAYS = new Set(["current_schemas"]);
 function asList({ operator, at, left, right }: Binary): Extract<Expression, { kind: "in" }> | undefined {
   if (operator !== "=" || right.kind !== "call" || right.name.toLowerCase() !== "any") return undefined;
   const [list] = right.args;
-  if (right.args.length !== 1 || list.kind !== "array") return undefined;
+  if (right.args.length !== 1 || list?.kind !== "array") return undefined;
   return { kind: "in", at, operand: left, items: list.items, bare: false, negated: false };
 }

@@ -35,10 +35,10 @@ export class FakeCatalogue implements Catalogue {
       id: this.nextId++,
       name: table.name,
       columns,
-      timestampId: table.timestamp < 0 ? -1 : columns[table.timestamp].id,
+      timestampId: table.timestamp < 0 ? -1 : columns[table.timestamp]!.id,
       partitionBy: table.partitionBy,
       wal: table.wal,
-      dedupKeys: table.dedupKeys.map((index) => columns[index].id),
+      dedupKeys: table.dedupKeys.map((index) => columns[index]!.id),
       ttl: table.ttl,
       schemaVersion: 1,
     });

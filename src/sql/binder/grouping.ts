@@ -34,7 +34,7 @@ export class Grouping {
   }
 
   private find(e: Expr): number | undefined {
-    return this.ordinals.get(hashExpr(e))?.find((index) => sameExpr(this.keys[index], e));
+    return this.ordinals.get(hashExpr(e))?.find((index) => sameExpr(this.keys[index]!, e));
   }
 
   /**

@@ -112,7 +112,7 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
 function merged(columns: ScopeColumn[], join: Join, leftCount: number): ScopeColumn[] {
   if (join.type === "right" || join.type === "full") throw notSupported("USING of RIGHT and FULL joins", join.on!.at);
   const names = new Set(
-    join.on!.kind === "list" ? join.on!.items.map((e) => e.kind === "column" ? nameKey(e.path[0].text) : "") : [],
+    join.on!.kind === "list" ? join.on!.items.map((e) => e.kind === "column" ? nameKey(e.path[0]!.text) : "") : [],
   );
   return columns.map((column, i) =>
     i >= leftCount && names.has(nameKey(column.name)) ? { ...column, isMerged: true } : column

@@ -64,7 +64,7 @@ export function numberLiteral(text: string, at: number): Constant {
 function decimalLiteral(digits: string, text: string, at: number): Constant {
   const match = /^(\d*)\.?(\d*)$/.exec(digits);
   if (!match || (match[1] === "" && match[2] === "")) throw new SqlError(`${text} is not a number`, at);
-  const whole = match[1].replace(/^0+(?=\d)/, "") || "0", scale = match[2].length;
+  const whole = match[1]!.replace(/^0+(?=\d)/, "") || "0", scale = match[2]!.length;
   const precision = whole.length + scale;
   if (precision > DECIMAL_PRECISION_MAX) {
     throw new SqlError(`${text} has too many digits for DECIMAL: at most ${DECIMAL_PRECISION_MAX} are possible`, at);
@@ -120,13 +120,13 @@ export function geohashLiteral(text: string, at: number): Constant {
     ? 0
     : match[3] !== undefined
     ? Number(match[3])
-    : match[2].length * (match[1] === "#" ? 5 : 1);
+    : match[2]!.length * (match[1] === "#" ? 5 : 1);
   const isBits = match !== null && match[1] === "##";
   const value = bits < 1 || bits > GEOHASH_BITS_MAX
     ? undefined
     : isBits
-    ? (/^[01]+$/.test(match![2]) ? BigInt(`0b${match![2]}`) : undefined)
-    : parseGeohash(match![2], bits);
+    ? (/^[01]+$/.test(match![2]!) ? BigInt(`0b${match![2]}`) : undefined)
+    : parseGeohash(match![2]!, bits);
   if (value === undefined) throw new SqlError(`${text} is not a geohash`, at);
   return constant(value, geohashTag(bits));
 }

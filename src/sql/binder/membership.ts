@@ -26,17 +26,17 @@ function positive(expressions: ExpressionBinder, e: InExpression, scope: Scope):
   const operand = expressions.bind(e.operand, scope);
   const items = e.items.map((item) => expressions.bind(item, scope));
   if (isTimestamp(operand.type) && items.length === 1) {
-    const item = items[0];
+    const item = items[0]!;
     if (item.kind === "constant" && isTextOrChar(item.type) && typeof item.value === "string") {
-      return inIntervals(expressions, operand, item.value, e.items[0].at);
+      return inIntervals(expressions, operand, item.value, e.items[0]!.at);
     }
     if (isOpen(item)) return openInterval(expressions, item);
     if (item.type === "INTERVAL") return expressions.operator("in", [operand, item], e.at);
   }
   if (operand.type === "DATE" && e.bare) {
-    const [item] = items;
+    const item = items[0]!;
     if (item.kind === "constant" && isText(item.type) && typeof item.value === "string") {
-      return inIntervals(expressions, expressions.cast(operand, "TIMESTAMP", e.at), item.value, e.items[0].at);
+      return inIntervals(expressions, expressions.cast(operand, "TIMESTAMP", e.at), item.value, e.items[0]!.at);
     }
     if (isOpen(item)) return openInterval(expressions, item);
   }
@@ -128,7 +128,7 @@ function refuseOtherKinds(operand: Expr, items: Expr[], e: InExpression): void {
     const isLong = type === "CHAR" && item.kind === "constant" && String(item.value ?? "").length > 1;
     if (item.type === "NULL" || (fits(item.type) && !isLong)) return;
     const refuse = (): never => {
-      throw typeMismatch(`IN: ${displayName(item.type)} cannot be combined with ${displayName(type)}`, e.items[i].at);
+      throw typeMismatch(`IN: ${displayName(item.type)} cannot be combined with ${displayName(type)}`, e.items[i]!.at);
     };
     if (!isNumber(type) || !isText(item.type)) refuse();
     if (item.kind !== "constant" || typeof item.value !== "string") return;
@@ -161,7 +161,7 @@ function inList(expressions: ExpressionBinder, operand: Expr, items: Expr[], e: 
     }
   });
   if (unreadable >= 0) {
-    const { at } = e.items[unreadable], { value } = items[unreadable] as Constant;
+    const { at } = e.items[unreadable]!, { value } = items[unreadable] as Constant;
     throw new SqlError(notOf(value, displayName(typed.type)), at, SQLSTATE.invalidText);
   }
   if (operand.kind === "constant" && others.length === 0) {
@@ -171,7 +171,7 @@ function inList(expressions: ExpressionBinder, operand: Expr, items: Expr[], e: 
   expressions.binding.spend(sizeOf(operand) * others.length, e.at);
   const tests = [...others];
   if (values.length === 1 && values[0] !== null) {
-    tests.unshift(expressions.operator("=", [typed, constant(values[0], constantType(typed.type))], e.at));
+    tests.unshift(expressions.operator("=", [typed, constant(values[0]!, constantType(typed.type))], e.at));
   } else if (values.length > 0) tests.unshift({ kind: "in", operand: typed, values, type: "BOOLEAN" });
   return or(tests) ?? FALSE;
 }
@@ -186,5 +186,5 @@ const NUMBER_ORDER = ["BYTE", "SHORT", "INT", "LONG", "DOUBLE"];
 function wider(a: string, b: string): string {
   if (a === "FLOAT" && isNumber(b) && b !== "FLOAT") return "DOUBLE";
   if (!isNumber(a) || !isNumber(b) || b === "FLOAT") return a;
-  return NUMBER_ORDER[Math.max(NUMBER_ORDER.indexOf(a), NUMBER_ORDER.indexOf(b))];
+  return NUMBER_ORDER[Math.max(NUMBER_ORDER.indexOf(a), NUMBER_ORDER.indexOf(b))]!;
 }

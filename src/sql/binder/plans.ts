@@ -13,7 +13,7 @@ import {
 } from "../plan.ts";
 
 export function columnOf(plan: Plan, index: number): Expr {
-  return { kind: "column", index, type: plan.columns[index].type };
+  return { kind: "column", index, type: plan.columns[index]!.type };
 }
 
 export function columnsOf(plan: Plan): Expr[] {
@@ -22,7 +22,7 @@ export function columnsOf(plan: Plan): Expr[] {
 
 /** The designated timestamp is kept if it is among the expressions. */
 export function project(input: Plan, expressions: Expr[], names: string[]): ProjectNode {
-  const columns: Column[] = expressions.map((expression, i) => ({ name: names[i], type: expression.type }));
+  const columns: Column[] = expressions.map((expression, i) => ({ name: names[i]!, type: expression.type }));
   const timestamp = input.timestamp < 0
     ? -1
     : expressions.findIndex((e) => e.kind === "column" && e.index === input.timestamp);
@@ -58,7 +58,7 @@ export function sort(input: Plan, keys: SortKey[]): SortNode {
     keys,
     columns: input.columns,
     timestamp: byTime ? input.timestamp : -1,
-    order: byTime ? (keys[0].descending ? "desc" : "asc") : "none",
+    order: byTime ? (keys[0]!.descending ? "desc" : "asc") : "none",
   };
 }
 
@@ -191,13 +191,13 @@ export function sameExpr(a: Expr, b: Expr): boolean {
     case "call": {
       const other = b as typeof a;
       return a.function === other.function && a.args.length === other.args.length &&
-        a.args.every((arg, i) => sameExpr(arg, other.args[i]));
+        a.args.every((arg, i) => sameExpr(arg, other.args[i]!));
     }
     case "case": {
       const other = b as typeof a;
       return a.branches.length === other.branches.length && sameExpr(a.otherwise, other.otherwise) &&
         a.branches.every((x, i) =>
-          sameExpr(x.when, other.branches[i].when) && sameExpr(x.then, other.branches[i].then)
+          sameExpr(x.when, other.branches[i]!.when) && sameExpr(x.then, other.branches[i]!.then)
         );
     }
     case "in": {

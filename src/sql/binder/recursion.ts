@@ -24,7 +24,7 @@ export function bindCommon(queries: Queries, common: CommonQuery, options: { kee
 /** Renames columns by the list after the query's name, as in `n(a, b)`. */
 export function renamed<C extends { name: string }>(columns: readonly C[], names: readonly Name[] | undefined): C[] {
   if (names !== undefined && names.length > columns.length) {
-    const { at } = names[columns.length];
+    const { at } = names[columns.length]!;
     throw new SqlError(`expected names for ${columns.length} columns: found ${names.length}`, at);
   }
   return columns.map((column, i) => ({ ...column, name: names?.[i]?.text ?? column.name }));
@@ -46,7 +46,7 @@ function bindRecursion(queries: Queries, table: CommonTable, names: Names, posit
     const working: WorkingNode = {
       node: "working",
       id,
-      columns: columns.map(({ name }, i) => ({ name, type: types[i] })),
+      columns: columns.map(({ name }, i) => ({ name, type: types[i]! })),
       timestamp: -1,
       order: "none",
     };
@@ -62,7 +62,7 @@ function bindRecursion(queries: Queries, table: CommonTable, names: Names, posit
         SQLSTATE.datatypeMismatch,
       );
     }
-    const common = types.map((type, i) => commonType(type, step.plan.columns[i].type, set.right.at));
+    const common = types.map((type, i) => commonType(type, step.plan.columns[i]!.type, set.right.at));
     if (common.every((type, i) => type === types[i])) {
       const cast = (plan: Plan): Plan => castColumns(queries, plan, types, set.at);
       const plan: Plan = {

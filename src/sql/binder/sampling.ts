@@ -65,7 +65,7 @@ export function samplePlan(
     aggregates,
     fills: fillOf,
     columns: [
-      { name: input.columns[relation.timestamp].name, type: time.type },
+      { name: input.columns[relation.timestamp]!.name, type: time.type },
       ...outputColumns(grouping.keys, aggregates),
     ],
     timestamp: 0,
@@ -212,7 +212,7 @@ function bindFill(
   const { fill } = sample;
   if (fill === undefined) return [];
   const [only] = fill.items;
-  if (fill.items.length === 1 && only.kind !== "value") {
+  if (fill.items.length === 1 && only !== undefined && only.kind !== "value") {
     const { kind } = only;
     if (kind === "none") return [];
     return aggregates.map((call) => wordFill(kind, call));
@@ -220,12 +220,12 @@ function bindFill(
   // A repeated aggregate counts once.
   const indices: number[] = [];
   const isSame = (a: AggregateCall, b: AggregateCall) =>
-    a.function === b.function && a.distinct === b.distinct && a.args.every((arg, i) => sameExpr(arg, b.args[i]));
+    a.function === b.function && a.distinct === b.distinct && a.args.every((arg, i) => sameExpr(arg, b.args[i]!));
   for (const { expr } of items) {
     walk(expr, (e) => {
       if (e.kind !== "placeholder" || e.of !== "aggregate") return;
-      const call = aggregates[e.index];
-      if (!indices.some((index) => isSame(aggregates[index], call))) indices.push(e.index);
+      const call = aggregates[e.index]!;
+      if (!indices.some((index) => isSame(aggregates[index]!, call))) indices.push(e.index);
     });
   }
   // The dialect finds the error of a single value only at run time.
@@ -243,16 +243,16 @@ function bindFill(
     );
   }
   const given = indices.map((index, i): Fill => {
-    const item = fill.items[i];
+    const item = fill.items[i]!;
     if (item.kind === "none") {
       throw new SqlError("FILL(NONE) cannot be combined with other values", item.at, SQLSTATE.grouping);
     }
     return item.kind === "value"
-      ? valueFill(expressions, item.value, aggregates[index].type, item.at, isPlain ? 0 : item.at, names)
-      : wordFill(item.kind, aggregates[index]);
+      ? valueFill(expressions, item.value, aggregates[index]!.type, item.at, isPlain ? 0 : item.at, names)
+      : wordFill(item.kind, aggregates[index]!);
   });
   return aggregates.map((call) =>
-    given[indices.findIndex((index) => isSame(aggregates[index], call))] ?? { kind: "null" }
+    given[indices.findIndex((index) => isSame(aggregates[index]!, call))] ?? { kind: "null" }
   );
 }
 

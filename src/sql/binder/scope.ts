@@ -59,7 +59,7 @@ const SCHEMAS = new Set(["public", "pg_catalog", "information_schema"]);
  * without them.
  */
 export function candidates(columns: readonly ScopeColumn[], path: readonly Name[]): ScopeColumn[] {
-  const name = nameKey(path[path.length - 1].text);
+  const name = nameKey(path[path.length - 1]!.text);
   const quoted = `"${name}"`;
   const qualifier = path.length === 1 ? undefined : path.slice(0, -1).map((part) => part.text).join(".").toLowerCase();
   const called = byName(columns);
@@ -69,9 +69,9 @@ export function candidates(columns: readonly ScopeColumn[], path: readonly Name[
     : named.filter((column) => column.qualifier === qualifier);
   // Columns of the sub-query hide those of the enclosing query.
   const own = everywhere.filter(({ outer }) => outer === undefined);
-  const found = spelled(own.length > 0 ? own : everywhere, path[path.length - 1].text);
+  const found = spelled(own.length > 0 ? own : everywhere, path[path.length - 1]!.text);
   // `pg_catalog.pg_class.oid`: the qualifier of a source does not include the schema.
-  const isOfSchema = found.length === 0 && path.length === 3 && SCHEMAS.has(path[0].text.toLowerCase());
+  const isOfSchema = found.length === 0 && path.length === 3 && SCHEMAS.has(path[0]!.text.toLowerCase());
   if (isOfSchema) return candidates(columns, path.slice(1));
   return found.length === 0 && path.length > 1 ? fields(columns, path) : found;
 }
@@ -107,10 +107,10 @@ function byName(columns: readonly ScopeColumn[]): Map<string, ScopeColumn[]> {
 export function lookUp(columns: readonly ScopeColumn[], path: readonly Name[], at: number): ScopeColumn {
   const found = candidates(columns, path);
   const text = path.map((part) => part.text).join(".");
-  if (found.length === 0) throw unknownColumn(text, at, known(columns, path), path.length === 1 && path[0].quoted);
+  if (found.length === 0) throw unknownColumn(text, at, known(columns, path), path.length === 1 && path[0]!.quoted);
   if (found.length > 1) throw ambiguousColumn(text, at);
-  markUsed(found[0], at, text);
-  return found[0];
+  markUsed(found[0]!, at, text);
+  return found[0]!;
 }
 
 /** Records that the statement uses the column. */

@@ -245,7 +245,7 @@ class SelectBinder {
     listed.forEach(({ item, column }, i) => {
       if (column !== undefined) {
         const expr: Expr = this.binding.at({ kind: "column", index: column.index, type: column.type }, item.at);
-        output.push({ item, expr, name: names[i], aliased: false });
+        output.push({ item, expr, name: names[i]!, aliased: false });
         return;
       }
       const scope = this.listScope(this.aliases);
@@ -254,7 +254,7 @@ class SelectBinder {
         ? tolerant(bind) ?? this.expressions.nullOf("STRING")
         : bind();
       if (item.alias !== undefined) this.aliases.set(item.alias.text.toLowerCase(), expr);
-      output.push({ item, expr, name: names[i], aliased: item.alias !== undefined });
+      output.push({ item, expr, name: names[i]!, aliased: item.alias !== undefined });
     });
     if (output.length === 0) throw new SqlError("the select list is empty", select.items[0]?.at ?? select.at);
     return output;
@@ -262,7 +262,7 @@ class SelectBinder {
 
   /** Treats the single word `count` as count(*), unless there is a column of that name. */
   private countOf(e: Expression): Expression {
-    if (e.kind !== "column" || e.path.length > 1 || e.path[0].quoted || e.path[0].text.toLowerCase() !== "count") {
+    if (e.kind !== "column" || e.path.length > 1 || e.path[0]!.quoted || e.path[0]!.text.toLowerCase() !== "count") {
       return e;
     }
     if (this.select.from === undefined || candidates(this.relation.columns, e.path).length > 0) return e;
@@ -314,7 +314,7 @@ class SelectBinder {
       throw new SqlError("ORDER BY needs a column: a constant has no effect", e.at, SQLSTATE.grouping);
     }
     if (e.kind !== "column" || e.path.length !== 1) return undefined;
-    const name = e.path[0].text;
+    const name = e.path[0]!.text;
     const found = items.findIndex((item) => sameName(item.name, name) || item.name === `"${name}"`);
     return found >= 0 ? found : undefined;
   }
@@ -327,7 +327,7 @@ class SelectBinder {
         throw new SqlError("SAMPLE BY cannot be combined with GROUP BY", select.groupBy.at, SQLSTATE.grouping);
       }
       if (this.aggregateOrders.length > 0) {
-        throw notSupported("ORDER BY in an aggregate beside SAMPLE BY", this.aggregateOrders[0].call.at);
+        throw notSupported("ORDER BY in an aggregate beside SAMPLE BY", this.aggregateOrders[0]!.call.at);
       }
       if (select.having !== undefined) {
         throw new SqlError(
@@ -384,7 +384,7 @@ class SelectBinder {
     const { at } = first.call;
     const isSame = (keys: SortKey[]): boolean =>
       keys.length === first.keys.length && keys.every((key, i) => {
-        const { expression, descending, nulls } = first.keys[i];
+        const { expression, descending, nulls } = first.keys[i]!;
         return key.descending === descending && key.nulls === nulls && sameExpr(key.expression, expression);
       });
     if (!others.every(({ keys }) => isSame(keys))) throw notSupported("aggregates of several orders in one query", at);
@@ -401,7 +401,7 @@ class SelectBinder {
       if (position < 1 || position > items.length) {
         throw new SqlError(`there is no column ${e.text} in the select list`, e.at, SQLSTATE.grouping);
       }
-      const { expr } = items[position - 1];
+      const { expr } = items[position - 1]!;
       if (isAggregated(expr)) {
         throw new SqlError(`column ${e.text} is an aggregate: it cannot be a key of GROUP BY`, e.at, SQLSTATE.grouping);
       }
@@ -492,7 +492,7 @@ class SelectBinder {
         index = expressions.push(order.expr!) - 1;
         names.push(`order key ${index}`);
       }
-      return { expression: { kind: "column", index, type: expressions[index].type }, descending, nulls };
+      return { expression: { kind: "column", index, type: expressions[index]!.type }, descending, nulls };
     });
     const timestamp = this.plan.timestamp;
     const hidesTime = timestamp >= 0 && !grouped && !distinct &&
@@ -500,16 +500,16 @@ class SelectBinder {
     const keepsTime = hidesTime && (this.options.keepTimestamp === true || keys.length > 0);
     if (keepsTime) {
       expressions.push(columnOf(this.plan, timestamp));
-      names.push(this.plan.columns[timestamp].name);
+      names.push(this.plan.columns[timestamp]!.name);
     }
     let plan: Plan = isWhole(this.plan, expressions, names) ? this.plan : project(this.plan, expressions, names);
     if (distinct) plan = { node: "distinct", input: plan, columns: plan.columns, timestamp: -1, order: "none" };
     let orderedBy = -1;
     if (keys.length > 0) {
-      const first = keys[0].expression;
+      const first = keys[0]!.expression;
       // A query ordered by another timestamp keeps that order for enclosing joins by time.
       if (
-        first.kind === "column" && !keys[0].descending &&
+        first.kind === "column" && !keys[0]!.descending &&
         (first.type === "TIMESTAMP" || first.type === "TIMESTAMP_NS") && first.index < visible
       ) orderedBy = first.index;
       plan = sort(plan, keys);
@@ -518,7 +518,7 @@ class SelectBinder {
     const width = keptTime ? visible + 1 : visible;
     if (expressions.length > width) {
       const kept = [...Array(visible).keys(), ...(keptTime ? [plan.timestamp] : [])];
-      plan = project(plan, kept.map((index) => columnOf(plan, index)), kept.map((index) => names[index]));
+      plan = project(plan, kept.map((index) => columnOf(plan, index)), kept.map((index) => names[index]!));
     }
     if (select.limit !== undefined) {
       plan = bindLimit(this.expressions, plan, select.limit, this.names);
@@ -562,7 +562,7 @@ function overOutput(expr: Expr, items: readonly OutputItem[], at: number): Expr 
 /** True if the projection returns its input unchanged. */
 function isWhole(plan: Plan, expressions: Expr[], names: string[]): boolean {
   return expressions.length === plan.columns.length &&
-    expressions.every((e, i) => e.kind === "column" && e.index === i && plan.columns[i].name === names[i]);
+    expressions.every((e, i) => e.kind === "column" && e.index === i && plan.columns[i]!.name === names[i]);
 }
 
 /** True for tables listed with commas, which only WHERE can join. */

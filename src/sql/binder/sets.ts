@@ -26,7 +26,7 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
   }
   const keepsLeft = !query.operator.startsWith("union");
   const types = left.plan.columns.map((column, i) => {
-    const other = right.plan.columns[i].type;
+    const other = right.plan.columns[i]!.type;
     const common = setType(column.type, other);
     if (common === undefined) {
       // Report the error at the query whose column would have to be converted.
@@ -47,7 +47,7 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
     operator: query.operator,
     left: cast(left.plan),
     right: cast(right.plan),
-    columns: types.map((type, i) => ({ name: left.plan.columns[i].name, type })),
+    columns: types.map((type, i) => ({ name: left.plan.columns[i]!.name, type })),
     timestamp: -1,
     order: "none",
   };
@@ -59,7 +59,7 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
 /** Casts the plan's columns to `types`. */
 export function castColumns(queries: Queries, plan: Plan, types: string[], at: number): Plan {
   if (plan.columns.every((column, i) => column.type === types[i])) return plan;
-  const expressions: Expr[] = plan.columns.map((_, i) => queries.expressions.cast(columnOf(plan, i), types[i], at));
+  const expressions: Expr[] = plan.columns.map((_, i) => queries.expressions.cast(columnOf(plan, i), types[i]!, at));
   return project(plan, expressions, plan.columns.map((column) => column.name));
 }
 
@@ -75,8 +75,8 @@ function orderSet(queries: Queries, plan: Plan, orderBy: OrderItem[], names: Nam
       }
       expression = columnOf(plan, position - 1);
     } else if (e.kind === "column" && e.path.length === 1) {
-      const index = columns.findIndex((column) => sameName(column.name, e.path[0].text));
-      if (index < 0) throw unknownColumn(e.path[0].text, e.at, columns);
+      const index = columns.findIndex((column) => sameName(column.name, e.path[0]!.text));
+      if (index < 0) throw unknownColumn(e.path[0]!.text, e.at, columns);
       expression = columnOf(plan, index);
     } else {
       expression = queries.expressions.bind(e, { columns, names });

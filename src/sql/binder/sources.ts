@@ -62,7 +62,7 @@ function bindPlain(queries: Queries, source: Source, names: Names, outer: readon
       if (value.kind === "column" && value.path.length === 1) {
         return bindSource(
           queries,
-          { kind: "table", at: source.at, name: value.path[0], alias, timestamp },
+          { kind: "table", at: source.at, name: value.path[0]!, alias, timestamp },
           found.names,
         );
       }
@@ -162,7 +162,7 @@ function tableRelation(queries: Queries, snapshot: TableSnapshot, alias: Name, a
 export function storedColumns({ binding }: Queries, scan: ScanNode, alias: Name, at: number): ScopeColumn[] {
   const table = binding.requires.ofColumns("SELECT", at, { id: scan.tableId, name: scan.tableName });
   const qualifier = alias.text.toLowerCase();
-  return scan.columnIds.map((id, index) => ({ ...scan.columns[index], qualifier, index, stored: { id, table } }));
+  return scan.columnIds.map((id, index) => ({ ...scan.columns[index]!, qualifier, index, stored: { id, table } }));
 }
 
 /** The rows of a table that UPDATE and DELETE can change. */

@@ -106,7 +106,7 @@ export class Subqueries implements SubqueryHost {
     const plan = firstRow(project(rows.plan, [rows.value], ["value"]));
     const left = this.input();
     this.replaceInput(crossJoin(left, plan));
-    return { kind: "column", index: left.columns.length, type: plan.columns[0].type };
+    return { kind: "column", index: left.columns.length, type: plan.columns[0]!.type };
   }
 
   /** In a select list: NULL if there is no row. */
@@ -179,7 +179,7 @@ export class Subqueries implements SubqueryHost {
       timestamp: left.timestamp,
       order: left.order,
     });
-    return { kind: "column", index: left.columns.length + at, type: marked.columns[at].type };
+    return { kind: "column", index: left.columns.length + at, type: marked.columns[at]!.type };
   }
 
   private aggregate(name: string, args: Expr[], at: number): AggregateCall {
@@ -258,7 +258,7 @@ function usedColumns(query: Query, columns: readonly ScopeColumn[]): ScopeColumn
     const { kind, path } = node as Partial<Extract<Expression, { kind: "column" }>>;
     if (kind === "column" && path !== undefined) {
       const found = candidates(columns, path);
-      if (found.length === 1) used.add(found[0]);
+      if (found.length === 1) used.add(found[0]!);
       return;
     }
     Object.values(node).forEach(visit);
@@ -269,7 +269,7 @@ function usedColumns(query: Query, columns: readonly ScopeColumn[]): ScopeColumn
 
 function isCount(query: Query): boolean {
   if (query.kind === "set" || query.groupBy !== undefined || query.items.length !== 1) return false;
-  const { expression } = query.items[0];
+  const { expression } = query.items[0]!;
   return expression.kind === "call" && expression.name.toLowerCase() === "count";
 }
 

@@ -108,7 +108,7 @@ function sequence(name: string, type: string, start: bigint, step: bigint, count
 function longSequence(queries: Queries, call: FunctionCall, names: Names): Plan {
   checkCount(call, 1, 3);
   if (call.args.length === 2) throw new SqlError(`${call.name} takes two seeds`, call.at, SQLSTATE.undefinedFunction);
-  const given = constantOf(queries, call.args[0], names, constant(1n, "LONG"));
+  const given = constantOf(queries, call.args[0]!, names, constant(1n, "LONG"));
   if (given.type === "DOUBLE" || given.type === "FLOAT") {
     throw typeMismatch(`${call.name} needs a whole number`, call.at);
   }
@@ -116,14 +116,14 @@ function longSequence(queries: Queries, call: FunctionCall, names: Names): Plan 
     ? convertConstant(given.value, given.type, "LONG")
     : given.value;
   if (whole === undefined || typeof whole === "string" || typeof whole === "boolean") {
-    throw typeMismatch("expected a whole number", call.args[0].at);
+    throw typeMismatch("expected a whole number", call.args[0]!.at);
   }
   const count = whole === null ? 0n : BigInt(whole);
-  const plan = sequence("x", "LONG", 1n, 1n, count, call.args[0].at);
+  const plan = sequence("x", "LONG", 1n, 1n, count, call.args[0]!.at);
   if (call.args.length < 3) return plan;
   return {
     ...plan,
-    seeds: [wholeNumber(queries, call.args[1], names), wholeNumber(queries, call.args[2], names)],
+    seeds: [wholeNumber(queries, call.args[1]!, names), wholeNumber(queries, call.args[2]!, names)],
   } as Plan;
 }
 
@@ -133,11 +133,12 @@ const CALENDAR_ROWS_MAX = 100_000;
 function generateSeries(queries: Queries, call: FunctionCall, names: Names): Plan {
   checkCount(call, 2, 3);
   const name = "generate_series";
-  const [from, to, step] = call.args.map((arg) => {
+  const values = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
     if (value.value === null) throw typeMismatch(`${call.name} does not accept null`, arg.at);
     return value;
   });
+  const from = values[0]!, to = values[1]!, step = values[2];
   const stepAt = call.args[2]?.at ?? call.at;
   const timeType = [from, to].some((bound) => bound.type === "TIMESTAMP_NS")
     ? "TIMESTAMP_NS"
@@ -146,29 +147,27 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
     : undefined;
   // Without a step, texts are parsed as numbers.
   if (step === undefined && [from, to].every((bound) => isTextOrChar(bound.type))) {
-    throw new SqlError(`'${from.value}' is not a DOUBLE`, 0, SQLSTATE.invalidText, { caret: call.args[0].at });
+    throw new SqlError(`'${from.value}' is not a DOUBLE`, 0, SQLSTATE.invalidText, { caret: call.args[0]!.at });
   }
   if (timeType !== undefined) {
-    const [a, b] = [from, to].map((bound, i) => instantBound(queries, bound, timeType, call.args[i].at));
+    const instant = (bound: Constant, i: number) => instantBound(queries, bound, timeType, call.args[i]!.at);
     if (step === undefined) {
       throw new SqlError(`${call.name} of times needs a step`, call.at, SQLSTATE.undefinedFunction);
     }
-    const series = timeSeries(name, a, b, step, timeType, stepAt);
+    const series = timeSeries(name, instant(from, 0), instant(to, 1), step, timeType, stepAt);
     const falls = typeof step.value === "string" ? step.value.startsWith("-") : Number(step.value) < 0;
     return { ...series, timestamp: 0, order: falls ? "desc" : "asc" };
   }
   const types = [from.type, to.type, step?.type ?? "INT"];
   if (types.every(isInteger)) {
-    const [a, b] = [from, to].map((bound) => BigInt(bound.value as number | bigint));
-    const size = step === undefined ? 1n : BigInt(step.value as number | bigint);
-    return longSeries(name, "LONG", a, b, size, stepAt);
+    const whole = ({ value }: Constant) => BigInt(value as number | bigint);
+    return longSeries(name, "LONG", whole(from), whole(to), step === undefined ? 1n : whole(step), stepAt);
   }
   if (!types.every((type) => isInteger(type) || type === "FLOAT" || type === "DOUBLE")) {
     throw typeMismatch(`${call.name} needs numbers or times`, call.at);
   }
-  const [a, b] = [from, to].map((bound) => Number(bound.value));
   const size = step === undefined ? 1 : Number(step.value);
-  return doubleSeries(queries, name, a, b, size, stepAt);
+  return doubleSeries(queries, name, Number(from.value), Number(to.value), size, stepAt);
 }
 
 function instantBound(queries: Queries, bound: Constant, type: string, at: number): bigint {
@@ -224,7 +223,7 @@ function timeSeries(name: string, a: bigint, b: bigint, step: Constant, type: st
       SQLSTATE.invalidParameter,
     );
   }
-  const count = BigInt(/\d/.test(match[1]) ? match[1] : `${match[1]}1`), unit = match[2];
+  const digits = match[1]!, unit = match[2]!, count = BigInt(/\d/.test(digits) ? digits : `${digits}1`);
   if (unit === "M" || unit === "y") {
     return calendarSeries(name, a, b, Number(count) * (unit === "y" ? 12 : 1), type, at);
   }
@@ -233,7 +232,7 @@ function timeSeries(name: string, a: bigint, b: bigint, step: Constant, type: st
     return longSeries(name, type, a, b, count, at);
   }
   const scale = type === "TIMESTAMP_NS" ? 1000n : 1n;
-  return longSeries(name, type, a, b, count * PERIOD_MICROS[unit] * scale, at);
+  return longSeries(name, type, a, b, count * PERIOD_MICROS[unit]! * scale, at);
 }
 
 /** Steps by months: the day is clamped to the month's length, and the next step starts from the clamped day. */
@@ -261,7 +260,7 @@ function calendarSeries(name: string, a: bigint, b: bigint, months: number, type
 
 function readParquet(queries: Queries, call: FunctionCall, names: Names): { plan: Plan; notice?: string } {
   checkCount(call, 1, 1);
-  const [arg] = call.args;
+  const arg = call.args[0]!;
   const value = constantOf(queries, arg, names);
   if (typeof value.value !== "string" || value.value === "") throw typeMismatch("expected the name of a file", arg.at);
   const path = importPath(queries.binding.context.importRoot, value.value, arg.at);

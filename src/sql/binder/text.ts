@@ -96,7 +96,7 @@ export function expressionText(e: Expression, variable?: (name: string) => Expre
       return e.negated ? `not(${plain})` : plain;
     }
     case "in": {
-      const items = e.items.length === 1 ? text(e.items[0]) : `(${list(e.items)})`;
+      const items = e.items.length === 1 ? text(e.items[0]!) : `(${list(e.items)})`;
       const plain = `${inside(e.operand, 6)} in ${items}`;
       return e.negated ? `not(${plain})` : plain;
     }
@@ -142,7 +142,7 @@ function concatenated(e: Expression): Expression[] {
 function callText(call: FunctionCall, list: (items: Expression[]) => string): string {
   const { name } = call;
   const isCount = name.toLowerCase() === "count";
-  if (isCount && call.args.length === 1 && call.args[0].kind === "star") return `${name}()`;
+  if (isCount && call.args.length === 1 && call.args[0]!.kind === "star") return `${name}()`;
   if (isCount && call.distinct) return `count_distinct(${list(call.args)})`;
   return `${name}(${list(call.args)})`;
 }
@@ -156,7 +156,7 @@ type Case = Extract<Expression, { kind: "case" }>;
 function choiceText(e: Case, text: (e: Expression) => string): string | undefined {
   const choice = choiceOf(e);
   if (choice === undefined) return undefined;
-  const parts = [choice.value, ...e.branches.flatMap((branch, i) => [choice.whens[i], branch.then])].map(text);
+  const parts = [choice.value, ...e.branches.flatMap((branch, i) => [choice.whens[i]!, branch.then])].map(text);
   if (e.otherwise !== undefined) parts.push(text(e.otherwise));
   else if (e.operand === undefined) parts.push("null");
   return `switch(${parts.join(", ")})`;

@@ -27,7 +27,7 @@ export const isTimestamp = (type: string): boolean => type === "TIMESTAMP" || ty
 export const isText = (type: string): boolean => type !== "CHAR" && TEXTS.includes(type);
 export const isTextOrChar = (type: string): boolean => TEXTS.includes(type);
 
-const wider = (order: string[], a: string, b: string): string => order[Math.max(order.indexOf(a), order.indexOf(b))];
+const wider = (order: string[], a: string, b: string): string => order[Math.max(order.indexOf(a), order.indexOf(b))]!;
 
 /** The common type of two branches of a CASE; undefined if there is none. */
 export function branchType(a: string, b: string): string | undefined {
@@ -91,7 +91,7 @@ function decimalType({ parameters, at, name }: TypeName, inCast: boolean): strin
 /** `geohash(4c)`, `geohash(20b)`: 1 to 60 bits. */
 function geohashType({ parameters, at, name }: TypeName): string {
   const size = /^(\d+)([cb])$/i.exec(parameters[0] ?? "");
-  const bits = size === null ? 0 : Number(size[1]) * (size[2].toLowerCase() === "c" ? 5 : 1);
+  const bits = size === null ? 0 : Number(size[1]) * (size[2]!.toLowerCase() === "c" ? 5 : 1);
   if (parameters.length !== 1 || bits < 1 || bits > GEOHASH_BITS_MAX) {
     throw new SqlError(
       "GEOHASH needs a size from 1c to 12c or from 1b to 60b",

@@ -84,9 +84,9 @@ function arraysOf(expressions: Expressions, call: FunctionCall, scope: Scope): E
     throw new SqlError("unnest takes an array: found no argument", call.at, SQLSTATE.undefinedFunction);
   }
   const bound = call.args.map((arg) => expressions.bind(arg, scope));
-  const [{ type }] = bound;
+  const { type } = bound[0]!;
   if (bound.length === 1 && (isText(type) || type === UNTYPED || type === "NULL")) return undefined;
-  return bound.map((array, i) => asArray(expressions, array, call.args[i].at));
+  return bound.map((array, i) => asArray(expressions, array, call.args[i]!.at));
 }
 
 function asArray(expressions: Expressions, given: Expr, at: number): Expr {
@@ -101,7 +101,7 @@ function texts(queries: Queries, source: FunctionSource, names: Names, outer: re
   const { call, alias, ordinality } = source;
   if (ordinality !== undefined) throw notSupported("WITH ORDINALITY of a text", ordinality.at);
   const { expressions, binding } = queries;
-  const array = expressions.settle(expressions.bind(call.args[0], { columns: outer, names }), "STRING");
+  const array = expressions.settle(expressions.bind(call.args[0]!, { columns: outer, names }), "STRING");
   const column = { name: alias?.text ?? "unnest", type: "STRING" };
   const named = alias ?? { text: "unnest", at: call.at, quoted: false };
   if (array.kind === "column" && outer.find(({ index }) => index === array.index)?.known === null) {
@@ -131,7 +131,7 @@ export class UnnestCollector {
       const message = `unnest in a select list expects one array: found ${call.args.length} arguments`;
       throw new SqlError(message, call.at, SQLSTATE.undefinedFunction);
     }
-    const [arg] = call.args;
+    const arg = call.args[0]!;
     const array = asArray(this.expressions, this.expressions.bind(arg, { ...scope, ...NO_CALLS_OF_ROWS }), arg.at);
     if (this.at < 0) this.at = call.at;
     return { kind: "placeholder", of: "unnest", index: this.arrays.push(array) - 1, type: "DOUBLE" };

@@ -52,17 +52,17 @@ export class WindowCollector implements WindowSink {
     );
     const orderBy = window.orderBy.map((item): SortKey => this.expressions.sortKey(item, inner));
     if (call.distinct) throw notSupported("DISTINCT in a window function", call.at);
-    const star = call.args.length === 1 && call.args[0].kind === "star";
+    const star = call.args.length === 1 && call.args[0]!.kind === "star";
     const args = star ? [] : this.expressions.args(call, inner);
     if ((name === "lag" || name === "lead") && args.length > 3) {
-      throw new SqlError(`${call.name} expects at most three arguments`, call.args[3].at, SQLSTATE.undefinedFunction);
+      throw new SqlError(`${call.name} expects at most three arguments`, call.args[3]!.at, SQLSTATE.undefinedFunction);
     }
     const takesOffset = name === "lag" || name === "lead";
     if (takesOffset && args[1] !== undefined && args[1].kind !== "parameter") {
       const offset = fold(args[1], this.expressions.binding);
-      if (offset === undefined) throw typeMismatch("the offset must be a constant", call.args[1].at);
+      if (offset === undefined) throw typeMismatch("the offset must be a constant", call.args[1]!.at);
     }
-    if (takesOffset && args[2] !== undefined) refuseDefault(args[0], args[2], call.args[2].at);
+    if (takesOffset && args[2] !== undefined) refuseDefault(args[0]!, args[2], call.args[2]!.at);
     const resolved = resolveOverload(this.expressions, name, this.widened(name, args, call), call.at, "function");
     if (takesOffset) this.checkOffset(resolved.args[1], call);
     if (call.ignoreNulls && !NULL_SKIPPING.has(name)) {
@@ -90,7 +90,7 @@ export class WindowCollector implements WindowSink {
   private widened(name: string, args: Expr[], call: FunctionCall): Expr[] {
     const [first, ...rest] = args;
     if (first === undefined) return args;
-    const cast = (type: string): Expr[] => [this.expressions.cast(first, type, call.args[0].at), ...rest];
+    const cast = (type: string): Expr[] => [this.expressions.cast(first, type, call.args[0]!.at), ...rest];
     if (["sum", "avg", "ksum"].includes(name) && (isInteger(first.type) || ["FLOAT", "NULL"].includes(first.type))) {
       return cast("DOUBLE");
     }
@@ -109,7 +109,7 @@ export class WindowCollector implements WindowSink {
 
   private checkOffset(offset: Expr | undefined, call: FunctionCall): void {
     if (offset === undefined) return;
-    const at = call.args[1].at;
+    const at = call.args[1]!.at;
     const value = fold(offset, this.expressions.binding);
     if (value === undefined && offset.kind === "parameter") return;
     if (value === undefined || value.value === null) throw typeMismatch("the offset must be a constant", at);
@@ -121,7 +121,7 @@ export class WindowCollector implements WindowSink {
   /** Resolves a named window. It may only refer to earlier ones. */
   private named_(reference: Name, before: number): ResolvedWindow {
     for (let i = before - 1; i >= 0; i--) {
-      const { name, window } = this.named[i];
+      const { name, window } = this.named[i]!;
       if (sameName(name.text, reference.text)) return this.resolve(window, i);
     }
     throw new SqlError(`there is no window ${reference.text}`, reference.at, SQLSTATE.undefinedColumn);
@@ -156,7 +156,7 @@ export class WindowCollector implements WindowSink {
     const key = orderBy[0]?.expression;
     let timeType: string | undefined;
     if (frame.unit === "range") {
-      const byTime = orderBy.length === 1 && !orderBy[0].descending && key.kind === "column" &&
+      const byTime = orderBy.length === 1 && !orderBy[0]!.descending && key?.kind === "column" &&
         key.index === this.timestamp;
       const bounded = [frame.start, frame.end].some((bound) =>
         bound.kind === "preceding" || bound.kind === "following"

@@ -21,7 +21,7 @@ function foldExpr(e: Expr, context: EvaluationContext): Expr {
         .filter((branch) => !(branch.when.kind === "constant" && branch.when.value !== true));
       const otherwise = foldExpr(e.otherwise, context);
       if (branches.length === 0) return otherwise;
-      const [first] = branches;
+      const first = branches[0]!;
       if (first.when.kind === "constant") return first.then;
       return { ...e, branches, otherwise };
     }
@@ -39,5 +39,5 @@ function simplified(e: Extract<Expr, { kind: "call" }>): Expr {
   const known = e.args.findIndex((arg) => arg.kind === "constant");
   if (known < 0) return e;
   const constant = e.args[known] as Extract<Expr, { kind: "constant" }>;
-  return constant.value === isAnd ? e.args[1 - known] : constant;
+  return constant.value === isAnd ? e.args[1 - known]! : constant;
 }

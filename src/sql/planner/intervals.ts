@@ -46,12 +46,12 @@ export function intervalsOf(e: Expr, timestamp: number): Interval[] | undefined 
       return name === "and" ? intersect(a, b) : normalize([...a, ...b]);
     }
     case "not": {
-      const inner = intervalsOf(e.args[0], timestamp);
+      const inner = intervalsOf(e.args[0]!, timestamp);
       return inner === undefined ? undefined : complement(inner);
     }
     case "in": {
       // `t in today()`: the halves of an INTERVAL are its first and last instant (inclusive), in microseconds.
-      const [operand, interval] = e.args;
+      const [operand, interval] = e.args as [Expr, Expr];
       const value = valueOf(interval);
       if (
         !isTimestamp(operand, timestamp) || value === undefined || interval.type !== "INTERVAL" ||
@@ -61,8 +61,8 @@ export function intervalsOf(e: Expr, timestamp: number): Interval[] | undefined 
       return low <= high ? [[low, high]] : [];
     }
     case "between": {
-      const [low, high] = [valueOf(e.args[1]), valueOf(e.args[2])];
-      if (!isTimestamp(e.args[0], timestamp) || low === undefined || high === undefined) return undefined;
+      const [low, high] = [valueOf(e.args[1]!), valueOf(e.args[2]!)];
+      if (!isTimestamp(e.args[0]!, timestamp) || low === undefined || high === undefined) return undefined;
       return [low <= high ? [low, high] : [high, low]];
     }
     case "=":
@@ -71,16 +71,16 @@ export function intervalsOf(e: Expr, timestamp: number): Interval[] | undefined 
     case "<=":
     case ">":
     case ">=":
-      return comparison(name, e.args, timestamp);
+      return comparison(name, e.args as [Expr, Expr], timestamp);
   }
   return undefined;
 }
 
 const TURNED: Record<string, string> = { "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
 
-function comparison(operator: string, [a, b]: Expr[], timestamp: number): Interval[] | undefined {
+function comparison(operator: string, [a, b]: [Expr, Expr], timestamp: number): Interval[] | undefined {
   if (isTimestamp(b, timestamp)) {
-    return isTimestamp(a, timestamp) ? undefined : comparison(TURNED[operator], [b, a], timestamp);
+    return isTimestamp(a, timestamp) ? undefined : comparison(TURNED[operator]!, [b, a], timestamp);
   }
   const value = valueOf(b);
   if (!isTimestamp(a, timestamp) || value === undefined) return undefined;
@@ -124,10 +124,10 @@ export function normalize(intervals: readonly Interval[]): Interval[] {
 export function intersect(a: readonly Interval[], b: readonly Interval[]): Interval[] {
   const result: Interval[] = [];
   for (let i = 0, j = 0; i < a.length && j < b.length;) {
-    const low = a[i][0] > b[j][0] ? a[i][0] : b[j][0];
-    const high = a[i][1] < b[j][1] ? a[i][1] : b[j][1];
+    const low = a[i]![0] > b[j]![0] ? a[i]![0] : b[j]![0];
+    const high = a[i]![1] < b[j]![1] ? a[i]![1] : b[j]![1];
     if (low <= high) result.push([low, high]);
-    if (a[i][1] < b[j][1]) i++;
+    if (a[i]![1] < b[j]![1]) i++;
     else j++;
   }
   return result;

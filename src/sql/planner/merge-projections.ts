@@ -18,7 +18,7 @@ function isIdentity(node: ProjectNode): boolean {
   return node.expressions.length === node.input.columns.length &&
     node.expressions.every((e, i) => e.kind === "column" && e.index === i) &&
     // Only the answer uses the names of the input's columns; nodes that name their own columns keep them.
-    node.columns.every((column, i) => column.name === node.input.columns[i].name);
+    node.columns.every((column, i) => column.name === node.input.columns[i]!.name);
 }
 
 /** Expressions that would then be evaluated more than once are not merged. */
@@ -30,7 +30,7 @@ function merge(outer: ProjectNode, inner: ProjectNode): ProjectNode {
   };
   outer.expressions.forEach(count);
   for (const [index, times] of uses) {
-    const e = inner.expressions[index];
+    const e = inner.expressions[index]!;
     if (isVolatile(e) || (times > 1 && e.kind !== "column" && e.kind !== "constant")) return outer;
   }
   // An unused volatile expression might advance a generator; it is removed nevertheless.

@@ -26,8 +26,8 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
         moves,
         plan: {
           ...plan,
-          columns: kept.map((index) => plan.columns[index]),
-          columnIds: kept.filter((index) => !plan.rowId || index !== last).map((index) => plan.columnIds[index]),
+          columns: kept.map((index) => plan.columns[index]!),
+          columnIds: kept.filter((index) => !plan.rowId || index !== last).map((index) => plan.columnIds[index]!),
           predicate: plan.predicate === undefined ? undefined : moved(plan.predicate, moves),
           ...timestampOf(plan, moves),
         },
@@ -40,8 +40,8 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
         moves,
         plan: {
           ...plan,
-          columns: kept.map((index) => plan.columns[index]),
-          fileColumns: kept.map((index) => plan.fileColumns[index]),
+          columns: kept.map((index) => plan.columns[index]!),
+          fileColumns: kept.map((index) => plan.fileColumns[index]!),
           ...timestampOf(plan, moves),
         },
       };
@@ -55,7 +55,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "project": {
       const kept = order(wanted);
       const moves = movesOf(kept);
-      const expressions = kept.map((index) => plan.expressions[index]);
+      const expressions = kept.map((index) => plan.expressions[index]!);
       const input = prune(plan.input, reads(expressions));
       return {
         moves,
@@ -63,7 +63,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
           ...plan,
           input: input.plan,
           expressions: expressions.map((e) => moved(e, input.moves)),
-          columns: kept.map((index) => plan.columns[index]),
+          columns: kept.map((index) => plan.columns[index]!),
           ...timestampOf(plan, moves),
         },
       };
@@ -93,7 +93,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
       // With FILL, every aggregate affects the rows too.
       const fills = plan.node === "sample" && plan.fills.length > 0;
       const kept = plan.aggregates.map((_, i) => i).filter((i) => fills || wanted.has(first + i));
-      const aggregates = kept.map((i) => plan.aggregates[i]);
+      const aggregates = kept.map((i) => plan.aggregates[i]!);
       const own = [
         ...plan.keys,
         ...aggregates.flatMap((call) => call.args),
@@ -103,13 +103,13 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
       const moves: Moves = new Map();
       for (let i = 0; i < first; i++) moves.set(i, i);
       kept.forEach((i, ordinal) => moves.set(first + i, first + ordinal));
-      const columns = [...plan.columns.slice(0, first), ...kept.map((i) => plan.columns[first + i])];
+      const columns = [...plan.columns.slice(0, first), ...kept.map((i) => plan.columns[first + i]!)];
       const narrowed = plan.node === "sample"
         ? {
           ...plan,
           aggregates,
           columns,
-          fills: plan.fills.length === 0 ? [] : kept.map((i) => plan.fills[i]),
+          fills: plan.fills.length === 0 ? [] : kept.map((i) => plan.fills[i]!),
           input: input.plan,
         }
         : { ...plan, aggregates, columns, input: input.plan };
@@ -121,7 +121,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "window": {
       const width = plan.input.columns.length;
       const kept = plan.calls.map((_, i) => i).filter((i) => wanted.has(width + i));
-      const calls = kept.map((i) => plan.calls[i]);
+      const calls = kept.map((i) => plan.calls[i]!);
       const own = calls.flatMap((
         call,
       ) => [...call.args, ...call.partitionBy, ...call.orderBy.map((key) => key.expression)]);
@@ -133,7 +133,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
       const newWidth = input.plan.columns.length;
       kept.forEach((i, ordinal) => moves.set(width + i, newWidth + ordinal));
       if (calls.length === 0) return { plan: input.plan, moves };
-      const columns = [...input.plan.columns, ...kept.map((i) => plan.columns[width + i])];
+      const columns = [...input.plan.columns, ...kept.map((i) => plan.columns[width + i]!)];
       const narrowed: Plan = { ...plan, input: input.plan, calls, columns, ...timestampOf(plan, moves) };
       return { moves, plan: mapNodeExpressions(narrowed, (e) => moved(e, input.moves)) };
     }
@@ -160,7 +160,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
           ...plan,
           left: exactly(plan.left, kept),
           right: exactly(plan.right, kept),
-          columns: kept.map((index) => plan.columns[index]),
+          columns: kept.map((index) => plan.columns[index]!),
           timestamp: -1,
         },
       };
@@ -176,10 +176,10 @@ function pruneJoin(
   const residual = plan.node === "join" && plan.residual !== undefined ? columnsRead(plan.residual) : new Set<number>();
   const all = [...wanted, ...residual];
   const times = plan.node === "timeJoin" ? [[plan.leftTime], [plan.rightTime]] : [[], []];
-  const left = prune(plan.left, reads([...plan.leftKeys, ...times[0]], all.filter((index) => index < width)));
+  const left = prune(plan.left, reads([...plan.leftKeys, ...times[0]!], all.filter((index) => index < width)));
   const right = prune(
     plan.right,
-    reads([...plan.rightKeys, ...times[1]], all.filter((index) => index >= width).map((index) => index - width)),
+    reads([...plan.rightKeys, ...times[1]!], all.filter((index) => index >= width).map((index) => index - width)),
   );
   const newWidth = left.plan.columns.length;
   const moves: Moves = new Map(left.moves);
@@ -233,8 +233,8 @@ function exactly(plan: Plan, kept: number[]): Plan {
   return {
     node: "project",
     input: pruned.plan,
-    expressions: ordinals.map((index) => ({ kind: "column", index, type: columns[index].type })),
-    columns: ordinals.map((index) => columns[index]),
+    expressions: ordinals.map((index) => ({ kind: "column", index, type: columns[index]!.type })),
+    columns: ordinals.map((index) => columns[index]!),
     timestamp: -1,
     order: "none",
   };

@@ -31,7 +31,7 @@ class Growth {
   substitutes(e: Expr, expressions: readonly Expr[]): boolean {
     let size = 0;
     const walked = (inner: Expr): void => {
-      if (inner.kind === "column") size += sizeOf(expressions[inner.index]) - 1;
+      if (inner.kind === "column") size += sizeOf(expressions[inner.index]!) - 1;
       else childrenOf(inner).forEach(walked);
     };
     walked(e);
@@ -60,7 +60,7 @@ function push(plan: Plan, given: Expr[], growth: Growth): Plan {
       const [below, here] = split(
         predicates,
         (e) =>
-          ![...columnsRead(e)].some((index) => isVolatile(plan.expressions[index])) && !isVolatile(e) &&
+          ![...columnsRead(e)].some((index) => isVolatile(plan.expressions[index]!)) && !isVolatile(e) &&
           growth.substitutes(e, plan.expressions),
       );
       const input = push(plan.input, below.map((e) => substitute(e, plan.expressions)), growth);
@@ -78,7 +78,7 @@ function push(plan: Plan, given: Expr[], growth: Growth): Plan {
         ? [[], predicates]
         : split(predicates, (e) =>
           [...columnsRead(e)].every((index) =>
-            index < plan.keys.length && !isVolatile(plan.keys[index])
+            index < plan.keys.length && !isVolatile(plan.keys[index]!)
           ) &&
           growth.substitutes(e, plan.keys));
       return above(withInputs(plan, [push(plan.input, below.map((e) => substitute(e, plan.keys)), growth)]), here);
@@ -212,8 +212,8 @@ function equation(e: Expr, width: number): { left: Expr; right: Expr } | undefin
     return read.every((index) => index >= width) ? "right" : "both";
   });
   let left: Expr, right: Expr;
-  if (sides[0] === "left" && sides[1] === "right") [left, right] = e.args;
-  else if (sides[0] === "right" && sides[1] === "left") [right, left] = e.args;
+  if (sides[0] === "left" && sides[1] === "right") [left, right] = e.args as [Expr, Expr];
+  else if (sides[0] === "right" && sides[1] === "left") [right, left] = e.args as [Expr, Expr];
   else return undefined;
   right = remap(right, (index) => index - width);
   if (left.type !== right.type) {

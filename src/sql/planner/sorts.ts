@@ -8,7 +8,7 @@ import { mapPlan, withInputs } from "./nodes.ts";
 export function dropSorts(plan: Plan): Plan {
   return mapPlan(plan, (node) => {
     if (node.node !== "sort" || node.keys.length !== 1) return node;
-    const [key] = node.keys;
+    const key = node.keys[0]!;
     const { input } = node;
     if (key.expression.kind !== "column" || input.timestamp < 0 || key.expression.index !== input.timestamp) {
       return node;

@@ -123,6 +123,6 @@ function verifyExpr(expr: Expr, columns: readonly Column[], node: string): void 
     assert(e.kind !== "placeholder", `${node}: contains a placeholder of the binder`);
     if (e.kind !== "column") return;
     assert(e.index >= 0 && e.index < columns.length, `${node}: no column ${e.index} of ${columns.length}`);
-    assert(e.type === columns[e.index].type, `${node}: column ${e.index} is ${columns[e.index].type}, not ${e.type}`);
+    assert(e.type === columns[e.index]!.type, `${node}: column ${e.index} is ${columns[e.index]!.type}, not ${e.type}`);
   });
 }

@@ -118,7 +118,7 @@ function optionsOf(change: Option, schema: TableSchema, table: Name): TableOptio
       const timestamp = schema.columns.findIndex(({ id }) => id === schema.timestampId);
       const at = schema.wal ? keysAt : table.at;
       const indexes = dedupKeys({ keys, at, wal: schema.wal }, schema.columns, timestamp);
-      return { dedupKeys: indexes.map((index) => schema.columns[index].id) };
+      return { dedupKeys: indexes.map((index) => schema.columns[index]!.id) };
     }
     case "param":
       return { params: tableParams([change.setting], "at") };

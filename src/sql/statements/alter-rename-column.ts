@@ -46,8 +46,9 @@ export const renameColumn: StatementKind<RenameColumn, BoundRenameColumn> = {
 
   bind({ table, renames }, { binding }) {
     const { schema } = binding.table(table);
-    if (renames.length > 1) throw notSupported("a list of columns to rename", renames[1].from.at);
-    const [{ from, to }] = renames;
+    const [first, second] = renames;
+    if (second !== undefined) throw notSupported("a list of columns to rename", second.from.at);
+    const { from, to } = first!;
     const column = findColumn(schema, from);
     binding.requires.ofColumns("RENAME COLUMN", table.at, schema).use(column.id, from.text, from.at);
     if (column.id === schema.timestampId) {

@@ -225,9 +225,9 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
     const name = create.timestamp;
     timestamp = columns.findIndex((column) => sameName(column.name, name.text));
     if (timestamp < 0) throw unknownColumn(name.text, name.at, columns);
-    if (!isTimestamp(columns[timestamp].type)) {
+    if (!isTimestamp(columns[timestamp]!.type)) {
       throw typeMismatch(
-        `the designated timestamp must be a TIMESTAMP: ${name.text} is ${displayName(columns[timestamp].type)}`,
+        `the designated timestamp must be a TIMESTAMP: ${name.text} is ${displayName(columns[timestamp]!.type)}`,
         name.at,
       );
     }
@@ -341,12 +341,12 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
   const columns: NewColumn[] = [];
   const expressions: Expr[] = [];
   for (let i = 0; i < visible; i++) {
-    const { name } = plan.columns[i];
+    const { name } = plan.columns[i]!;
     checkColumnName({ text: name, at: create.name.at, quoted: false });
     if (columns.some((column) => sameName(column.name, name))) {
       throw new SqlError(`the query has two columns called ${name}`, 0, SQLSTATE.duplicateColumn);
     }
-    let type = plan.columns[i].type;
+    let type = plan.columns[i]!.type;
     let expr = columnOf(plan, i);
     const wanted = casts.get(i);
     if (wanted !== undefined && wanted.type !== type) {
@@ -370,7 +370,7 @@ function queryColumns(queries: Queries, create: CreateTable): { columns: NewColu
     expressions.push(expr);
   }
   const changed = expressions.some((e, i) => e.kind !== "column" || e.index !== i) || visible < plan.columns.length;
-  const inherited = plan.timestamp >= 0 && plan.timestamp < visible && isTimestamp(columns[plan.timestamp].type)
+  const inherited = plan.timestamp >= 0 && plan.timestamp < visible && isTimestamp(columns[plan.timestamp]!.type)
     ? plan.timestamp
     : -1;
   return {

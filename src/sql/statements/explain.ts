@@ -32,8 +32,8 @@ export const explain: StatementKind<Explain, BoundExplain> = {
       read(tokens, from, to, inner): Explain {
         const words = analyzeWords(tokens, from, to);
         const begin = from + 1 + words;
-        if (begin === to || isWord(tokens[begin], "EXPLAIN")) throw unexpected(tokens[begin], ["a statement"]);
-        return { kind: "explain", at: tokens[from].at, analyze: words > 0, statement: inner(begin) };
+        if (begin === to || isWord(tokens[begin], "EXPLAIN")) throw unexpected(tokens[begin]!, ["a statement"]);
+        return { kind: "explain", at: tokens[from]!.at, analyze: words > 0, statement: inner(begin) };
       },
     },
   },
@@ -64,7 +64,7 @@ async function analyzed(statement: BoundStatement<PostedPlan>, run: StatementRun
   const { nodes, nanos, statistics, changedRows } = await run.analyze(statement);
   const lines: string[] = [];
   if (changedRows !== undefined) {
-    const writing = nanos - (statistics?.nodes[0].nanos ?? 0);
+    const writing = nanos - (statistics?.nodes[0]?.nanos ?? 0);
     lines.push(`Changed ${changedRows} rows, time excluding reads ${timeText(writing)}`);
   }
   const memoryPeakBytes = statistics?.memoryPeakBytes;

@@ -147,15 +147,15 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sn
   insert.rows!.forEach((row, r) => {
     if (row.length !== columns.length) {
       const message = `expected ${columns.length} values: found ${row.length}`;
-      throw new SqlError(message, insert.rowEnds[r], SQLSTATE.syntax);
+      throw new SqlError(message, insert.rowEnds[r]!, SQLSTATE.syntax);
     }
     const values: Value[] = new Array(row.length);
     let expressions: Expr[] | undefined;
     for (let i = 0; i < row.length; i++) {
-      const isDesignated = columns[i].id === snapshot.schema.timestampId;
-      const cell = inCell(() => bindCell(queries, row[i], columns[i], isDesignated), columns[i].name, r);
+      const isDesignated = columns[i]!.id === snapshot.schema.timestampId;
+      const cell = inCell(() => bindCell(queries, row[i]!, columns[i]!, isDesignated), columns[i]!.name, r);
       if (cell.kind === "constant") {
-        if (isDesignated) checkTime(cell.value, row[i].at);
+        if (isDesignated) checkTime(cell.value, row[i]!.at);
         values[i] = cell.value;
       } else {
         expressions ??= [];
@@ -167,8 +167,8 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sn
       return;
     }
     flush();
-    const all = values.map((value, i) => expressions![i] ?? constant(value, output[i].type));
-    for (let i = 0; i < row.length; i++) all[i] ??= expressions[i];
+    const all = values.map((value, i) => expressions![i] ?? constant(value, output[i]!.type));
+    for (let i = 0; i < row.length; i++) all[i] ??= expressions[i]!;
     parts.push(project(nothing().plan, all, output.map((column) => column.name)));
   });
   flush();
@@ -190,7 +190,7 @@ function inCell(bindValue: () => Expr, column: string, row: number): Expr {
 
 /** A balanced tree of unions. A chain would be as deep as the number of rows. */
 function unionOf(parts: Plan[], columns: Column[]): Plan {
-  if (parts.length === 1) return parts[0];
+  if (parts.length === 1) return parts[0]!;
   const middle = parts.length >> 1;
   return {
     node: "set",
@@ -273,9 +273,9 @@ function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], 
   }
   const expressions = columns.map((column, i): Expr => {
     const target = storedTag(column.type);
-    const at = insert.columns?.[i].at ?? insert.table.at;
+    const at = insert.columns?.[i]?.at ?? insert.table.at;
     const source = columnOf(plan, i);
-    const constantValue = plan.node === "project" ? fold(plan.expressions[i], queries.binding) : undefined;
+    const constantValue = plan.node === "project" ? fold(plan.expressions[i]!, queries.binding) : undefined;
     if (constantValue !== undefined && !isText(target)) {
       const value = assigned(constantValue.value, constantValue.type, target, at);
       // This is found when the row is written, so there is no position.

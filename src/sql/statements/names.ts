@@ -66,7 +66,7 @@ export function checkOneColumn(schema: TableSchema, columns: readonly Name[]): v
   if (schema.wal && columns.length > 1) {
     throw new SqlError(
       "on a table with WAL a statement can change only one column",
-      columns[1].at,
+      columns[1]!.at,
       SQLSTATE.featureNotSupported,
     );
   }

@@ -26,7 +26,7 @@ export function soleCall(statement: Statement): { name: string; args: (number | 
   if (statement.kind !== "query") return undefined;
   const { query } = statement as QueryStatement;
   if (query.kind !== "select" || query.bare || query.from !== undefined || query.items.length !== 1) return undefined;
-  const [{ expression: call }] = query.items;
+  const { expression: call } = query.items[0]!;
   if (call.kind !== "call") return undefined;
   const args = call.args.flatMap((arg): (number | string)[] =>
     arg.kind === "number" ? [Number(arg.text)] : arg.kind === "string" ? [arg.value] : []
@@ -48,7 +48,7 @@ export const query: StatementKind<QueryStatement, BoundQueryStatement> = {
       },
       withStatement_change(prelude, body, _end): Statement {
         const { declares, with: ctes } = prelude.tree() as Prelude;
-        if (declares.length > 0) throw notSupported("DECLARE before INSERT or UPDATE", declares[0].at);
+        if (declares.length > 0) throw notSupported("DECLARE before INSERT or UPDATE", declares[0]!.at);
         return { ...body.tree() as Statement, at: at(prelude), ...{ with: ctes } };
       },
       withStatement_query(query, _end): QueryStatement {

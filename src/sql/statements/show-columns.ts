@@ -19,14 +19,14 @@ export const showColumns = showOfTable({
       let at = isWord(tokens[from + 1], "TABLE") ? from + 2 : from + 1;
       if (at + 2 < to && isWord(tokens[at], "PUBLIC") && isMark(tokens[at + 1], ".")) at += 2;
       const name = tokens[at];
-      if (at + 1 !== to || !isName(name)) {
+      if (at + 1 !== to || name === undefined || !isName(name)) {
         const isQuery = isWord(tokens[at], "SELECT", "WITH", "DECLARE") || isMark(tokens[at], "(");
         if (isQuery || (at + 1 < to && isMark(tokens[at + 1], "("))) {
-          throw new SqlError("DESCRIBE takes the name of a table", tokens[at].at);
+          throw new SqlError("DESCRIBE takes the name of a table", tokens[at]!.at);
         }
         return undefined;
       }
-      return { kind, at: tokens[from].at, table: { text: name.text, at: name.at, quoted: name.kind !== "word" } };
+      return { kind, at: tokens[from]!.at, table: { text: name.text, at: name.at, quoted: name.kind !== "word" } };
     },
   },
   reference: {

@@ -48,7 +48,7 @@ export const showCreateDatabase = showKind<ShowCreateDatabase>({
       }),
       ddlCategory(node): readonly string[] {
         const { text, at } = token(node), name = text.toUpperCase();
-        if (Object.hasOwn(CATEGORIES, name)) return CATEGORIES[name];
+        if (Object.hasOwn(CATEGORIES, name)) return CATEGORIES[name]!;
         throw new SqlError(`unknown category ${text}: expected ${Object.keys(CATEGORIES).join(", ")}`, at);
       },
     },

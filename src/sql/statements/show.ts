@@ -82,7 +82,7 @@ export function showOfTable(
     reference,
     source: {
       columns,
-      rows: ({ catalogue }, { args: [name], at }) => rows(tableOf(catalogue.table(`${name}`), name, at)),
+      rows: ({ catalogue }, { args: [name], at }) => rows(tableOf(catalogue.table(`${name}`), name!, at)),
     },
     plan({ table }, { binding }) {
       const { schema } = binding.table(table);

@@ -16,7 +16,7 @@ export function dedupKeys(
   for (const name of written.keys) {
     const index = columns.findIndex((column) => sameName(column.name, name.text));
     if (index < 0) throw unknownColumn(name.text, name.at, columns);
-    if (columns[index].type.endsWith("[]")) {
+    if (columns[index]!.type.endsWith("[]")) {
       throw typeMismatch(`${name.text} is an array, which cannot be a key`, name.at);
     }
     if (keys.includes(index)) throw new SqlError(`${name.text} is a key twice`, name.at, SQLSTATE.duplicateColumn);
@@ -24,7 +24,7 @@ export function dedupKeys(
   }
   if (!written.wal) throw new SqlError("DEDUP needs a table with WAL", written.at);
   if (!keys.includes(timestamp)) {
-    throw new SqlError("the keys of DEDUP must include the designated timestamp", written.keys[0].at);
+    throw new SqlError("the keys of DEDUP must include the designated timestamp", written.keys[0]!.at);
   }
   return keys.sort((a, b) => a - b);
 }
@@ -50,7 +50,7 @@ const TTL_UNITS: Record<string, [size: number, calendar: boolean]> = {
 
 /** Returns undefined if the table has no time to live. */
 export function parseTtl(ttl: WrittenTtl, partitionBy: PartitionUnit): { count: number; unit: string } | undefined {
-  const [, digits, blank, rest] = /^(\d*)(\s*)(.*)$/.exec(ttl.text)!;
+  const [, digits = "", blank = "", rest = ""] = /^(\d*)(\s*)(.*)$/.exec(ttl.text)!;
   const singular = rest.toLowerCase().replace(/s$/, "");
   const unit = TTL_UNITS[rest === "M" ? "m" : singular];
   if (unit === undefined || digits === "") {
@@ -64,7 +64,7 @@ export function parseTtl(ttl: WrittenTtl, partitionBy: PartitionUnit): { count: 
   const count = Number(digits) * unit[0];
   if (count === 0) return undefined;
   if (partitionBy === "NONE") throw new SqlError("TTL needs partitions", ttl.at);
-  const partition = TTL_UNITS[partitionBy.toLowerCase()];
+  const partition = TTL_UNITS[partitionBy.toLowerCase()]!;
   const fits = partition[1] ? unit[1] && count % partition[0] === 0 : unit[1] || count % partition[0] === 0;
   if (!fits) {
     throw new SqlError(
@@ -107,7 +107,7 @@ function paramOf(setting: Setting, unknownAt: "at" | "end"): TableParams {
       );
     }
     case "o3maxlag": {
-      const [, digits, unit] = /^(\d*)(.*)$/s.exec(value)!;
+      const [, digits = "", unit = ""] = /^(\d*)(.*)$/s.exec(value)!;
       const size = LAG_UNITS[unit];
       if (digits !== "" && size !== undefined) return { o3MaxLagMicros: Number(digits) * size };
       throw new SqlError(

@@ -34,7 +34,7 @@ const AFTER_TABLE = ["WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "GROUP", "UN
 
 /** The name of the unsupported statement in this range of tokens. */
 export function unsupportedStatement(tokens: readonly Token[], from: number, to: number): string | undefined {
-  const first = tokens[from], next = from + 1 < to ? tokens[from + 1] : undefined;
+  const first = tokens[from]!, next = from + 1 < to ? tokens[from + 1] : undefined;
   if (first.kind !== "word") return undefined;
   const word = first.text.toUpperCase();
   // Any other DECLARE is one of variables.

@@ -131,7 +131,7 @@ function refuseNarrowing(queries: Queries, bound: Expr, target: string, at: numb
   if (value === null) return;
   if (isInteger(bound.type) && value !== undefined) {
     const whole = BigInt(value as number | bigint);
-    if (BigInt.asIntN(INTEGER_BITS[target], whole) === whole) return;
+    if (BigInt.asIntN(INTEGER_BITS[target]!, whole) === whole) return;
   }
   if (target === "FLOAT" && typeof value === "number") return;
   throw notAssignable(bound.type, target, at);
@@ -173,12 +173,12 @@ function firstMatches(queries: Queries, plan: Plan, at: number): Plan {
     aggregates,
     columns: [
       { name: "row id", type: "LONG" },
-      ...aggregates.map((call, i) => ({ name: plan.columns[i].name, type: call.type })),
+      ...aggregates.map((call, i) => ({ name: plan.columns[i]!.name, type: call.type })),
     ],
     timestamp: -1,
     order: "none",
   };
   const sorted = sort(grouped, [{ expression: columnOf(grouped, 0), descending: false }]);
-  const values = aggregates.map((_, i) => queries.expressions.cast(columnOf(sorted, i + 1), plan.columns[i].type, at));
+  const values = aggregates.map((_, i) => queries.expressions.cast(columnOf(sorted, i + 1), plan.columns[i]!.type, at));
   return project(sorted, [...values, columnOf(sorted, 0)], plan.columns.map((column) => column.name));
 }

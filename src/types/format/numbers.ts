@@ -26,8 +26,8 @@ for (let i = 0; i < 256; i++) {
 
 /** Two digits. */
 export function formatPair(value: number, bytes: Uint8Array, at: number): number {
-  bytes[at] = PAIRS[2 * value];
-  bytes[at + 1] = PAIRS[2 * value + 1];
+  bytes[at] = PAIRS[2 * value]!;
+  bytes[at + 1] = PAIRS[2 * value + 1]!;
   return at + 2;
 }
 
@@ -66,13 +66,13 @@ function formatSmall(value: number, bytes: Uint8Array, at: number): number {
   while (value >= 100) {
     const hundredth = (value / 100) | 0;
     const pair = 2 * (value - hundredth * 100);
-    bytes[--i] = PAIRS[pair + 1];
-    bytes[--i] = PAIRS[pair];
+    bytes[--i] = PAIRS[pair + 1]!;
+    bytes[--i] = PAIRS[pair]!;
     value = hundredth;
   }
   if (value >= 10) {
-    bytes[--i] = PAIRS[2 * value + 1];
-    bytes[--i] = PAIRS[2 * value];
+    bytes[--i] = PAIRS[2 * value + 1]!;
+    bytes[--i] = PAIRS[2 * value]!;
   } else {
     bytes[--i] = ZERO + value;
   }
@@ -136,7 +136,7 @@ export function formatDouble(value: number, bytes: Uint8Array, at: number): numb
   // digits.
   if (value < 1e7 && value >= 1e-3) {
     for (let k = 0; k <= 6; k++) {
-      const power = POWERS[k];
+      const power = POWERS[k]!;
       const scaled = Math.floor(value * power + 0.5);
       if (scaled / power === value) return formatDecimals(value, scaled, k, bytes, at);
     }
@@ -145,9 +145,9 @@ export function formatDouble(value: number, bytes: Uint8Array, at: number): numb
   if (value === 0) return formatDecimals(0, 0, 0, bytes, at);
   if (value < 1e15 && value >= 1e7) {
     for (let k = 0; k <= 6; k++) {
-      const scaled = Math.floor(value * POWERS[k] + 0.5);
+      const scaled = Math.floor(value * POWERS[k]! + 0.5);
       if (scaled >= 1e15) break;
-      if (scaled / POWERS[k] === value) return formatScientific(String(scaled), k, bytes, at);
+      if (scaled / POWERS[k]! === value) return formatScientific(String(scaled), k, bytes, at);
     }
   }
   return formatDigits(value.toExponential(), bytes, at);
@@ -162,7 +162,7 @@ function formatDecimals(value: number, scaled: number, k: number, bytes: Uint8Ar
     bytes[at++] = ZERO;
     return at;
   }
-  return formatPadded(scaled - whole * POWERS[k], k, bytes, at);
+  return formatPadded(scaled - whole * POWERS[k]!, k, bytes, at);
 }
 
 /** digits × 10^-k as d.dddEn. */
@@ -201,7 +201,7 @@ export function formatFloat(value: number, bytes: Uint8Array, at: number): numbe
   if (value === 0) return formatDecimals(0, 0, 0, bytes, at);
   if (value < 1e7 && value >= 1e-3) {
     for (let k = 0; k <= 6; k++) {
-      const power = POWERS[k];
+      const power = POWERS[k]!;
       const scaled = Math.floor(value * power + 0.5);
       if (Math.fround(scaled / power) === value) return formatDecimals(scaled / power, scaled, k, bytes, at);
     }
@@ -216,9 +216,9 @@ export function formatFloat(value: number, bytes: Uint8Array, at: number): numbe
 /** Formats `words[index …]`: the two words of the low half, then those of the high half. */
 export function formatUuid(words: Int32Array | Uint32Array, index: number, bytes: Uint8Array, at: number): number {
   for (let byte = 15; byte >= 0; byte--) {
-    const pair = 2 * ((words[index + (byte >> 2)] >>> (8 * (byte & 3))) & 255);
-    bytes[at++] = HEX[pair];
-    bytes[at++] = HEX[pair + 1];
+    const pair = 2 * ((words[index + (byte >> 2)]! >>> (8 * (byte & 3))) & 255);
+    bytes[at++] = HEX[pair]!;
+    bytes[at++] = HEX[pair + 1]!;
     if (byte === 12 || byte === 10 || byte === 8 || byte === 6) bytes[at++] = MINUS;
   }
   return at;

@@ -54,7 +54,7 @@ function compile(pattern: string): Compiled {
     else tokens.push(text);
   };
   for (let i = 0; i < pattern.length;) {
-    const letter = pattern[i];
+    const letter = pattern[i]!;
     if (letter === "'") {
       const close = pattern.indexOf("'", i + 1);
       if (close === i + 1) literal("'");
@@ -63,8 +63,8 @@ function compile(pattern: string): Compiled {
     } else if ((letter === "U" || letter === "N") && pattern[i + 1] === "+") {
       tokens.push({ letter, count: WHOLE });
       i += 2;
-    } else if (letter in COUNTS && COUNTS[letter].some((count) => pattern.startsWith(letter.repeat(count), i))) {
-      const count = COUNTS[letter].find((count) => pattern.startsWith(letter.repeat(count), i))!;
+    } else if (letter in COUNTS && COUNTS[letter]!.some((count) => pattern.startsWith(letter.repeat(count), i))) {
+      const count = COUNTS[letter]!.find((count) => pattern.startsWith(letter.repeat(count), i))!;
       tokens.push({ letter, count });
       i += count;
     } else {
@@ -115,7 +115,7 @@ export function formatPattern(pattern: string, second: number, nano: number, sec
         text += count === 2 ? digits(isoWeek(day).week, 2) : String(Math.floor((day - dayOfCivil(year, 1, 1)) / 7) + 1);
         break;
       case "M":
-        text += count === 3 ? MONTH_NAMES[month - 1].slice(0, 3) : count >= 4 ? MONTH_NAMES[month - 1] : padded(month);
+        text += count === 3 ? MONTH_NAMES[month - 1]!.slice(0, 3) : count >= 4 ? MONTH_NAMES[month - 1] : padded(month);
         break;
       case "d":
         text += padded(dayOfMonth);
@@ -130,7 +130,7 @@ export function formatPattern(pattern: string, second: number, nano: number, sec
           ? String((weekday + 1) % 7 + 1)
           : count >= 2
           ? DAY_NAMES[weekday]
-          : DAY_NAMES[weekday].slice(0, 3);
+          : DAY_NAMES[weekday]!.slice(0, 3);
         break;
       }
       case "H":
@@ -246,7 +246,7 @@ export function parsePattern(pattern: string, text: string): boolean {
             ? found
             : MONTH_NAMES.findIndex((name) => rest.startsWith(name.slice(0, 3).toLowerCase()));
           if (short < 0) return false;
-          at += found >= 0 ? MONTH_NAMES[found].length : 3;
+          at += found >= 0 ? MONTH_NAMES[found]!.length : 3;
           value = month = short + 1;
         } else value = month = number(width);
         break;

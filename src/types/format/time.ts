@@ -53,7 +53,7 @@ function keepDay(day: number): void {
 function formatSecond(second: number, bytes: Uint8Array, at: number): number {
   const day = Math.floor(second / 86400);
   if (day !== dayKept) keepDay(day);
-  for (let i = 0; i < dayKeptLength; i++) bytes[at + i] = dayKeptBytes[i];
+  for (let i = 0; i < dayKeptLength; i++) bytes[at + i] = dayKeptBytes[i]!;
   at += dayKeptLength;
   const ofDay = second - day * 86400;
   const hour = (ofDay / 3600) | 0;

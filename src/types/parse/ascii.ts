@@ -5,7 +5,7 @@
 
 export function decodeAscii(bytes: Uint8Array, from: number, to: number): string {
   let text = "";
-  for (let i = from; i < to; i++) text += String.fromCharCode(bytes[i]);
+  for (let i = from; i < to; i++) text += String.fromCharCode(bytes[i]!);
   return text;
 }
 

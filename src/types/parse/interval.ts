@@ -16,7 +16,7 @@ import { encodeAscii } from "./ascii.ts";
 import { dayOfCivil, instant, parseInstant, type Precision } from "./time.ts";
 import type { ReadFailure } from "./values.ts";
 
-const DAY = UNIT_NANOS.d;
+const DAY = UNIT_NANOS.d!;
 /** Maximum number of intervals. A text that expands to more is certainly a mistake. */
 const INTERVAL_COUNT_MAX = 100_000;
 
@@ -74,7 +74,7 @@ export function parseIntervals(
 }
 
 function read(text: string, now: Clock, count: Count): Span[] {
-  const [head, ...tail] = text.split(";");
+  const [head = "", ...tail] = text.split(";");
   if (tail.length > 3 || tail.length === 2) {
     throw new Refusal("expected a duration, optionally followed by a period and a count");
   }
@@ -87,8 +87,8 @@ function read(text: string, now: Clock, count: Count): Span[] {
   }
   let spans = bodySpans(body, now, count);
   if (days !== undefined) spans = onDays(spans, days, count);
-  if (tail.length > 0) spans = spans.map(({ start }) => ({ start, end: addDuration(start, tail[0]), coarse: false }));
-  if (tail.length === 3) spans = spans.flatMap((span) => repeat(span, tail[1], tail[2], count));
+  if (tail.length > 0) spans = spans.map(({ start }) => ({ start, end: addDuration(start, tail[0]!), coarse: false }));
+  if (tail.length === 3) spans = spans.flatMap((span) => repeat(span, tail[1]!, tail[2]!, count));
   if (zone !== undefined) spans = spans.map((span) => inZone(span, zone));
   return spans;
 }
@@ -99,7 +99,7 @@ function topLevel(text: string, pattern: RegExp): number {
   for (let i = 0; i < text.length; i++) {
     if (text[i] === "[") depth++;
     else if (text[i] === "]") depth--;
-    else if (depth === 0 && pattern.test(text[i])) return i;
+    else if (depth === 0 && pattern.test(text[i]!)) return i;
   }
   return -1;
 }
@@ -148,13 +148,13 @@ function itemsOf(item: string, count: Count): string[] {
     count(high - low + 1);
     return Array.from(
       { length: high - low + 1 },
-      (_, i) => String(low + i).padStart(Math.max(2, range[1].length), "0"),
+      (_, i) => String(low + i).padStart(Math.max(2, range[1]!.length), "0"),
     );
   }
   if (/^\d$/.test(item)) return [`0${item}`];
   const dates = /^(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})$/.exec(item);
   if (dates !== null) {
-    const low = dateSpan(dates[1]).start, high = dateSpan(dates[2]).start;
+    const low = dateSpan(dates[1]!).start, high = dateSpan(dates[2]!).start;
     if (high < low) throw new Refusal(`the range ${item} falls`);
     const length = Number((high - low) / DAY) + 1;
     count(length);
@@ -211,9 +211,9 @@ function dateSpan(date: string): Span {
 function variableRange(text: string, now: Clock): Span {
   const ends = text.split("..");
   if (ends.length > 2) throw new Refusal("expected a range of two ends");
-  const first = variable(ends[0].trim(), now);
+  const first = variable(ends[0]!.trim(), now);
   if (ends.length === 1) return first;
-  const last = ends[1].trim().startsWith("$") ? variable(ends[1].trim(), now) : dateSpan(ends[1].trim());
+  const last = ends[1]!.trim().startsWith("$") ? variable(ends[1]!.trim(), now) : dateSpan(ends[1]!.trim());
   if (last.end <= first.start) throw new Refusal(`the range ${text} falls`);
   return { start: first.start, end: last.end, coarse: true };
 }
@@ -221,11 +221,11 @@ function variableRange(text: string, now: Clock): Span {
 function variable(text: string, clock: Clock): Span {
   const match = /^\$(now|today|yesterday|tomorrow)((?:\s*[+-]\s*\d*[a-zA-Z])*)$/i.exec(text);
   if (match === null) throw new Refusal(`unknown variable '${text}': expected $now, $today, $yesterday or $tomorrow`);
-  const name = match[1].toLowerCase();
+  const name = match[1]!.toLowerCase();
   const now = clock(), today = floorDivide(now, DAY) * DAY;
   let start = name === "now" ? now : name === "today" ? today : name === "yesterday" ? today - DAY : today + DAY;
-  for (const [, sign, count, unit] of match[2].matchAll(/([+-])\s*(\d*)([a-zA-Z])/g)) {
-    const moved = addUnits(start, (sign === "-" ? -1 : 1) * Number(count || 1), unit, 1n);
+  for (const [, sign, count, unit] of match[2]!.matchAll(/([+-])\s*(\d*)([a-zA-Z])/g)) {
+    const moved = addUnits(start, (sign === "-" ? -1 : 1) * Number(count || 1), unit!, 1n);
     if (moved === undefined) throw new Refusal(`unknown unit of time '${unit}'`);
     start = moved;
   }
@@ -265,7 +265,7 @@ function addDuration(start: bigint, duration: string): bigint {
   let end = start;
   for (const [, count, unit] of duration.matchAll(/(\d+)([a-zA-Z])/g)) {
     if (Number(count) > DURATION_MAX) throw new Refusal(`'${count}' is too many`);
-    const moved = addUnits(end, Number(count), unit, 1n);
+    const moved = addUnits(end, Number(count), unit!, 1n);
     if (moved === undefined) throw new Refusal(`unknown unit of time '${unit}'`);
     end = moved;
   }
@@ -284,8 +284,8 @@ function repeat(span: Span, period: string, times: string, count: Count): Span[]
   let { start, end } = span;
   for (let i = 0; i < Number(times); i++) {
     spans.push({ start, end, coarse: false });
-    start = addUnits(start, Number(match[1]), match[2], 1n)!;
-    end = addUnits(end - 1n, Number(match[1]), match[2], 1n)! + 1n;
+    start = addUnits(start, Number(match[1]), match[2]!, 1n)!;
+    end = addUnits(end - 1n, Number(match[1]), match[2]!, 1n)! + 1n;
   }
   return spans;
 }

@@ -13,7 +13,7 @@ export function parseInteger(bytes: Uint8Array, from: number, to: number, limit:
   if (from >= to) return NaN;
   let value = 0;
   for (let i = from; i < to; i++) {
-    const byte = bytes[i];
+    const byte = bytes[i]!;
     if (byte === UNDERSCORE && i > from && i < to - 1 && bytes[i - 1] !== UNDERSCORE) continue;
     if (byte < ZERO || byte > NINE) return NaN;
     value = value * 10 + (byte - ZERO);
@@ -32,7 +32,7 @@ export function parseLong(bytes: Uint8Array, from: number, to: number): bigint |
   const start = bytes[from] === MINUS || bytes[from] === PLUS ? from + 1 : from;
   let digits = "";
   for (let i = start; i < to; i++) {
-    const byte = bytes[i];
+    const byte = bytes[i]!;
     if (byte === UNDERSCORE && i > start && i < to - 1 && bytes[i - 1] !== UNDERSCORE) continue;
     if (byte < ZERO || byte > NINE || digits.length === LONG_DIGITS) return undefined;
     if (byte !== ZERO || digits !== "") digits += byte - ZERO;
@@ -57,7 +57,7 @@ export function parseDouble(bytes: Uint8Array, from: number, to: number): number
   let digits = 0, value = 0, decimals = 0;
   let pointSeen = false;
   for (; i < to; i++) {
-    const byte = bytes[i];
+    const byte = bytes[i]!;
     if (byte >= ZERO && byte <= NINE) {
       value = value * 10 + (byte - ZERO);
       if (value !== 0) digits++;
@@ -67,7 +67,7 @@ export function parseDouble(bytes: Uint8Array, from: number, to: number): number
   }
   const anyDigit = i - from - (negative || bytes[from] === PLUS ? 1 : 0) - (pointSeen ? 1 : 0) > 0;
   if (i === to && anyDigit && digits <= 15 && decimals <= 22) {
-    const scaled = decimals === 0 ? value : value / POWERS[decimals];
+    const scaled = decimals === 0 ? value : value / POWERS[decimals]!;
     return negative ? -scaled : scaled;
   }
   if (to - from > 400) return undefined;
@@ -83,7 +83,7 @@ export function parseDouble(bytes: Uint8Array, from: number, to: number): number
 export function parseIPv4(bytes: Uint8Array, from: number, to: number): number | undefined {
   let value = 0, parts = 0, part = -1, width = 0;
   for (let i = from; i <= to; i++) {
-    const byte = i < to ? bytes[i] : POINT;
+    const byte = i < to ? bytes[i]! : POINT;
     if (byte === POINT) {
       if (part < 0 || part > 255 || width > 3 || ++parts > 4) return undefined;
       value = (value << 8) | part;

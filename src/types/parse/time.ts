@@ -30,20 +30,21 @@ export function isLeapYear(year: number): boolean {
 
 /** `month` is 1 … 12. */
 export function daysInMonth(year: number, month: number): number {
-  return month === 2 && isLeapYear(year) ? 29 : DAYS_IN_MONTH[month - 1];
+  return month === 2 && isLeapYear(year) ? 29 : DAYS_IN_MONTH[month - 1]!;
 }
 
 /** Days since 1970 of a date in the (proleptic) Gregorian calendar. `month` is 1 … 12. */
 export function dayOfCivil(year: number, month: number, day: number): number {
   const before = year - 1;
   const leapDays = Math.floor(before / 4) - Math.floor(before / 100) + Math.floor(before / 400) - 477;
-  return (year - 1970) * 365 + leapDays + DAYS_BEFORE_MONTH[month - 1] + (month > 2 && isLeapYear(year) ? 1 : 0) + day -
+  return (year - 1970) * 365 + leapDays + DAYS_BEFORE_MONTH[month - 1]! + (month > 2 && isLeapYear(year) ? 1 : 0) +
+    day -
     1;
 }
 
 /** Two digits at `at`, or -1. */
 function pair(bytes: Uint8Array, at: number): number {
-  const tens = bytes[at] - 48, ones = bytes[at + 1] - 48;
+  const tens = bytes[at]! - 48, ones = bytes[at + 1]! - 48;
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : -1;
 }
 
@@ -95,7 +96,7 @@ export function parseInstant(bytes: Uint8Array, from: number, to: number): boole
     precision = "second";
     if (at === to || bytes[at] !== POINT) break parts;
     const start = ++at;
-    while (at < to && bytes[at] >= 48 && bytes[at] <= 57) nano = nano * 10 + bytes[at++] - 48;
+    while (at < to && bytes[at]! >= 48 && bytes[at]! <= 57) nano = nano * 10 + bytes[at++]! - 48;
     const digits = at - start;
     if (digits === 0 || digits > 9) return false;
     for (let i = digits; i < 9; i++) nano *= 10;

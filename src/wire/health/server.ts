@@ -86,7 +86,7 @@ function clientOf({ remoteAddr }: HttpRequest): string {
 }
 
 function pathOf({ target }: HttpRequest): string {
-  return target.split("?", 1)[0];
+  return target.split("?", 1)[0]!;
 }
 
 async function answer(request: HttpRequest, delays: LogInDelays, options: HealthOptions): Promise<Reply> {

@@ -34,7 +34,7 @@ export function jsonReport(table: string, report: ImportReport, faults?: Reporte
 }
 
 const RULE = `+${"-".repeat(113)}+\r\n`;
-const WIDTHS = [15, 50, 15, 7, 12];
+const WIDTHS = [15, 50, 15, 7, 12] as const, [FIRST, SECOND, THIRD, FOURTH, FIFTH] = WIDTHS;
 
 export function textReport(table: string, report: ImportReport, faults?: ReportedFaults): string {
   const { rowsRejected, rowsImported, partitionBy, timestamp, warnings, columns } = report;
@@ -66,6 +66,6 @@ function faultLines(faults: ReportedFaults | undefined): string[] {
 
 /** In a row of four cells, the third cell has the width of two. */
 function row(cells: readonly string[]): string {
-  const widths = cells.length === 4 ? [WIDTHS[0], WIDTHS[1], WIDTHS[2] + WIDTHS[3] + 3, WIDTHS[4]] : WIDTHS;
-  return `|${cells.map((cell, index) => cell.padStart(widths[index]) + "  ").join("|")}|\r\n`;
+  const widths: readonly number[] = cells.length === 4 ? [FIRST, SECOND, THIRD + FOURTH + 3, FIFTH] : WIDTHS;
+  return `|${cells.map((cell, index) => cell.padStart(widths[index]!) + "  ").join("|")}|\r\n`;
 }

@@ -65,7 +65,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       const { hostname } = remoteAddr as Deno.NetAddr;
       const route = routes.get(path);
       const kind = route?.wire;
-      if (route !== undefined && route.name in requests) requests[route.name]++;
+      if (route !== undefined && route.name in requests) requests[route.name]!++;
       const refused = kind === undefined ? undefined : inFlight.enter(kind, route?.inFlightMax);
       // A streaming reply is in flight until its end.
       if (kind !== undefined && refused === undefined) request.onEnd = () => inFlight.leave(kind);
@@ -120,7 +120,7 @@ function routesOf(config: Config, files: ConsoleFiles): Map<string, Route> {
   for (const [index, redirection] of Object.values(redirects).slice(0, redirectCount).entries()) {
     if (redirection === null) continue;
     const { from, to } = redirection;
-    const isDefault = config.source(Object.values(httpSettings.redirects)[index]) === "default";
+    const isDefault = config.source(Object.values(httpSettings.redirects)[index]!) === "default";
     if (isDefault) routes.set(prefix + from, redirect(prefix + to));
     else routes.set(from, redirect(to));
   }
@@ -209,7 +209,7 @@ function answerTo(
     const cookie = cookieFor(call, route, token, sessions);
     return cookie === undefined ? reply : withCookie(reply, cookie, request);
   };
-  const reply = route.methods[method](call);
+  const reply = route.methods[method]!(call);
   return reply instanceof Promise ? reply.then(completed) : completed(reply);
 }
 

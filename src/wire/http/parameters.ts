@@ -59,11 +59,11 @@ function limitNumber(text: string): number | undefined {
 
 /** The two parts of `limit`: `high` is undefined for `N`, and infinite for `L,` and `L,x`. */
 function limitParts(text: string): { low: number; high: number | undefined } | undefined {
-  const parts = text.split(",").map((part) => part.trim());
-  if (parts.length > 2) return undefined;
-  const low = limitNumber(parts[0]);
+  const [first, second, ...more] = text.split(",").map((part) => part.trim());
+  if (more.length > 0) return undefined;
+  const low = limitNumber(first!);
   if (low === undefined) return undefined;
-  return { low, high: parts.length === 1 ? undefined : limitNumber(parts[1]) ?? ALL_ROWS };
+  return { low, high: second === undefined ? undefined : limitNumber(second) ?? ALL_ROWS };
 }
 
 /** /exec: `N` means rows 1 to N, `L,H` rows L to H, counted from one and inclusive; at least one row. */

@@ -146,6 +146,7 @@ class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> 
   #hasHead = false;
   #hasEnded = false;
   #sent: Uint8Array | undefined;
+  private readonly ready: Chunk[];
 
   /**
    * @param ready chunks that were already produced. The first one is already counted
@@ -154,11 +155,10 @@ class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> 
     private readonly body: Body,
     private readonly chunks: AsyncIterator<Chunk>,
     private readonly head: Uint8Array,
-    private readonly ready: Chunk[],
+    ready: readonly [Chunk, Chunk],
   ) {
     this.#rowCount = ready[0].rows;
-    this.ready[1] = { ...ready[1], bytes: ownBytes(ready[1].bytes) };
-    this.ready[0] = { ...ready[0], bytes: ownBytes(ready[0].bytes) };
+    this.ready = ready.map((chunk) => ({ ...chunk, bytes: ownBytes(chunk.bytes) }));
   }
 
   [Symbol.asyncIterator](): this {

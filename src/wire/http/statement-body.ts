@@ -32,7 +32,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** @throws {StatementBodyError} */
 export async function readStatement({ request }: Call, sizeMax: number): Promise<StatementBody> {
-  const type = (request.headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
+  const type = (request.headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
   if (type !== FORM && type !== JSON_TYPE) {
     throw new StatementBodyError(415, `found the content type '${type}', expected ${FORM} or ${JSON_TYPE}`);
   }
@@ -139,12 +139,12 @@ async function withArguments(preparing: Prepared | Promise<Prepared>, { session,
 }): Promise<PreparedArguments> {
   let prepared = await preparing;
   expectCount(prepared, args.length);
-  const types = prepared.parameters.map((tag, index) => OPEN_TYPES.has(tag) ? ownType(args[index]) ?? tag : tag);
+  const types = prepared.parameters.map((tag, index) => OPEN_TYPES.has(tag) ? ownType(args[index]!) ?? tag : tag);
   if (types.some((tag, index) => tag !== prepared.parameters[index])) {
     prepared = await session.prepare(query, types, options);
   }
   const values = args.map((arg, index) =>
-    arg === null ? null : textParameter(textOf(arg), prepared.parameters[index], index + 1)
+    arg === null ? null : textParameter(textOf(arg), prepared.parameters[index]!, index + 1)
   );
   return { prepared, values };
 }

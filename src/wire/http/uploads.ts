@@ -76,7 +76,8 @@ export class Uploads {
       throw asDiskFull(path, error);
     }
     const own = [...this.files].filter(([, upload]) => upload.owner === ownerOf(owner));
-    if (own.length >= FILES_MAX) await this.drop(own[0][0]);
+    const [oldest] = own;
+    if (oldest !== undefined && own.length >= FILES_MAX) await this.drop(oldest[0]);
     this.files.set(name, { path, owner: ownerOf(owner), atMs: this.nowMs() });
     return { name, sizeBytes };
   }

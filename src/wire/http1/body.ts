@@ -62,7 +62,7 @@ export class BodyReader {
     const line = latin1(await this.input.line(CHUNK_LINE_MAX));
     const match = CHUNK_SIZE.exec(line);
     if (match === null) throw new RequestError(400, "the size of a chunk is not a hexadecimal number");
-    this.#left = parseInt(match[1], 16);
+    this.#left = parseInt(match[1]!, 16);
     this.#hasChunk = true;
     if (this.#left > 0) return;
     for (let size = 0;;) {

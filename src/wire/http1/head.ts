@@ -29,7 +29,7 @@ export class HeadEnd {
 
   /** Returns the size of the head including the empty line; undefined while it is incomplete. @throws {RequestError} */
   find(bytes: Uint8Array): number | undefined {
-    if (this.#seen === 0 && bytes.length > 0 && !isTokenByte(bytes[0])) throw notHttp(bytes);
+    if (this.#seen === 0 && bytes.length > 0 && !isTokenByte(bytes[0]!)) throw notHttp(bytes);
     // A loop, because indexOf() costs more for such short lines.
     for (let at = this.#seen; at < bytes.length; at++) {
       if (bytes[at] !== LF) continue;
@@ -72,10 +72,10 @@ function requestLine(line: string): { method: string; target: string; minor: num
     throw new RequestError(400, "invalid HTTP request line: expected a method, a target and HTTP/1.1, ended by CR LF");
   }
   const [, method, target, major, minor] = match;
-  if (major !== "1" || minor > "1") {
+  if (major !== "1" || minor! > "1") {
     throw new RequestError(505, `HTTP/${major}.${minor} is not supported: expected HTTP/1.1 or HTTP/1.0`);
   }
-  return { method, target, minor: Number(minor) };
+  return { method: method!, target: target!, minor: Number(minor) };
 }
 
 /** The header fields of a request. Names are case-insensitive. */
@@ -112,12 +112,12 @@ export class Headers {
   }
 
   #isNamed(at: number, name: string): boolean {
-    const start = this.offsets[at], colon = this.offsets[at + 1];
+    const start = this.offsets[at]!, colon = this.offsets[at + 1]!;
     return colon - start === name.length && this.text.slice(start, colon).toLowerCase() === name;
   }
 
   #value(at: number): string {
-    return trimBlanks(this.text.slice(this.offsets[at + 1] + 1, this.offsets[at + 2]));
+    return trimBlanks(this.text.slice(this.offsets[at + 1]! + 1, this.offsets[at + 2]));
   }
 }
 

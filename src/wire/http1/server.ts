@@ -146,7 +146,7 @@ class HttpServer implements Server {
       size = this.#waiting.length;
       this.#makeRoom(nowMs);
     }
-    while (this.#waiting.length > 0 && this.#waiting[0].untilMs <= nowMs) {
+    while (this.#waiting[0] !== undefined && this.#waiting[0].untilMs <= nowMs) {
       this.#refuse(this.#waiting.shift()!.connection);
     }
   }

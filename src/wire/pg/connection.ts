@@ -315,8 +315,9 @@ export class Connection implements ConnectionState {
       this.output.parseComplete();
     };
     const go = (parts: { at: number }[]): void | Promise<void> => {
-      if (parts.length > 1) {
-        throw new SqlError("a prepared statement must be a single statement: found more after ';'", parts[1].at);
+      const [, second] = parts;
+      if (second !== undefined) {
+        throw new SqlError("a prepared statement must be a single statement: found more after ';'", second.at);
       }
       const statement = this.statement(text, 0, oids);
       return statement instanceof Promise ? statement.then(keep) : keep(statement);
@@ -335,10 +336,10 @@ export class Connection implements ConnectionState {
   private withDimensions(statement: Statement, { args, argFormats }: Bind): Statement | Promise<Statement> {
     const { parameters } = statement.prepared;
     if (args.length === 0) return statement;
-    const given = args.map((bytes, index) => arrayTagOf(bytes, formatOf(argFormats, index), statement.oids[index]));
+    const given = args.map((bytes, index) => arrayTagOf(bytes, formatOf(argFormats, index), statement.oids[index]!));
     // If a column or a cast determines the dimensions, the argument is wrong.
     const isOther = (tag: string | undefined, index: number) =>
-      tag !== undefined && tag !== parameters[index] && parameters[index] === tagOfOid(statement.oids[index]);
+      tag !== undefined && tag !== parameters[index] && parameters[index] === tagOfOid(statement.oids[index]!);
     if (!given.some(isOther)) return statement;
     const types = parameters.map((tag, index) => isOther(given[index], index) ? given[index] : tag);
     const ready = (prepared: Prepared): Statement => ({ ...statement, prepared });
@@ -356,7 +357,7 @@ export class Connection implements ConnectionState {
       throw new ProtocolError(`Bind has ${argFormats.length} formats for ${args.length} arguments`);
     }
     const values = args.map((bytes, index) => {
-      return decodeParameter(bytes, formatOf(argFormats, index), statement.oids[index], parameters[index], index + 1);
+      return decodeParameter(bytes, formatOf(argFormats, index), statement.oids[index]!, parameters[index]!, index + 1);
     });
     const before = this.portals.get(name);
     if (before !== undefined && name !== "") {
@@ -615,7 +616,7 @@ function endOf(error: unknown): QueryEnd {
 
 /** No formats: all are text. One format: it applies to all. */
 function formatOf(formats: Format[], index: number): Format {
-  return formats.length === 1 ? formats[0] : formats[index] ?? 0;
+  return (formats.length === 1 ? formats[0] : formats[index]) ?? 0;
 }
 
 function noValueFor(number: number): SqlError {

@@ -82,7 +82,7 @@ export class Input {
     if (this.start === this.complete) return undefined;
     const size = this.sizeAt(this.start);
     const from = this.start + (this.typed ? 5 : 4);
-    const type = this.typed ? this.buffer[this.start] : 0;
+    const type = this.typed ? this.buffer[this.start]! : 0;
     this.start += size;
     return { type, body: this.buffer.subarray(from, this.start) };
   }
@@ -110,7 +110,7 @@ export class Input {
     if (sizeAt + 4 > this.end) return 0;
     const { buffer } = this;
     const size =
-      ((buffer[sizeAt] << 24) | (buffer[sizeAt + 1] << 16) | (buffer[sizeAt + 2] << 8) | buffer[sizeAt + 3]) >>> 0;
+      ((buffer[sizeAt]! << 24) | (buffer[sizeAt + 1]! << 16) | (buffer[sizeAt + 2]! << 8) | buffer[sizeAt + 3]!) >>> 0;
     if (size < 4) throw new ProtocolError(`invalid message size ${size}`);
     if (size > this.sizeMax) {
       throw new ProtocolError(`a message of ${size} bytes exceeds the limit of ${this.sizeMax}`, "54000");

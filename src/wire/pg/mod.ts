@@ -132,7 +132,7 @@ class PgServer {
   private welcome(conn: Deno.TcpConn): void {
     const pid = this.nextPid;
     this.nextPid = this.nextPid === 0x7fffffff ? 1 : this.nextPid + 1;
-    const key = crypto.getRandomValues(new Int32Array(1))[0];
+    const key = crypto.getRandomValues(new Int32Array(1))[0]!;
     const client: Client = { conn, since: performance.now(), key, done: Promise.resolve() };
     this.clients.set(pid, client);
     // Without this, a small answer would wait for the acknowledgement of the previous one.

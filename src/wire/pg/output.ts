@@ -195,9 +195,9 @@ export class Output {
   rowDescription(columns: readonly ResultColumn[], formats: readonly Format[]): void {
     this.begin("T");
     this.int16(columns.length);
-    for (let index = 0; index < columns.length; index++) {
-      const type = typeOf(columns[index].type);
-      this.cstring(columns[index].name);
+    for (const [index, column] of columns.entries()) {
+      const type = typeOf(column.type);
+      this.cstring(column.name);
       this.int32(0); // no table
       this.int16(index + 1);
       this.int32(type.pgOid);

@@ -114,7 +114,7 @@ export function tagOfOid(oid: number): string | undefined {
 export function announcedOid(given: number | undefined, tag: string, arrayOf?: string): number {
   if (given) return given;
   if (arrayOf === undefined) return typeOf(tag).pgOid;
-  return arrayOf === "oid" ? OID_ARRAY : TEXT_ARRAYS[arrayOf];
+  return arrayOf === "oid" ? OID_ARRAY : TEXT_ARRAYS[arrayOf]!;
 }
 
 /**
@@ -173,11 +173,13 @@ function convert(value: Value, from: string | undefined, to: string, number: num
   if (from === to) return value;
   const { layout } = typeOf(to);
   if (layout === "text" || layout === "symbol") return formatValue(value, from);
-  if (from in STEP_NANOS && to in STEP_NANOS) return rescale(value as bigint, STEP_NANOS[from], STEP_NANOS[to]);
+  const fromNanos = STEP_NANOS[from], toNanos = STEP_NANOS[to];
+  if (fromNanos !== undefined && toNanos !== undefined) return rescale(value as bigint, fromNanos, toNanos);
   if (typeof value !== "boolean" && from !== "UUID") {
-    if (to in INTEGER_MAX) {
+    const max = INTEGER_MAX[to];
+    if (max !== undefined) {
       const whole = Math.round(Number(value));
-      if (Math.abs(whole) <= INTEGER_MAX[to] || whole === -INTEGER_MAX[to] - 1) return whole;
+      if (Math.abs(whole) <= max || whole === -max - 1) return whole;
       throw new SqlError(
         `parameter $${number}: ${value} is out of the range of ${typeOf(to).name}`,
         0,

@@ -105,11 +105,12 @@ export class Portal {
     const { answer } = this;
     if (answer?.kind !== "rows" || answer.ready === undefined || this.isOver || this.chunks || rowCountMax > 0) return;
     const { ready } = answer;
-    if (ready.length > 1 || ready.length === 1 && !output.hasRoom(ready[0].bytes)) return;
+    const [chunk] = ready;
+    if (ready.length > 1 || chunk !== undefined && !output.hasRoom(chunk.bytes)) return;
     this.isOver = true;
-    if (ready.length === 0) return 0;
-    output.rows(ready[0].bytes);
-    return ready[0].rows;
+    if (chunk === undefined) return 0;
+    output.rows(chunk.bytes);
+    return chunk.rows;
   }
 
   private async send(output: Output, rowCountMax: number): Promise<number> {
@@ -147,7 +148,7 @@ export class Portal {
 
 function isSame(columns: ResultColumn[], known: ResultColumn[] = []): boolean {
   return columns.length === known.length &&
-    columns.every(({ name, type }, i) => name === known[i].name && type === known[i].type);
+    columns.every(({ name, type }, i) => name === known[i]?.name && type === known[i]?.type);
 }
 
 /** Splits a chunk after `rowCount` rows. */
@@ -156,7 +157,7 @@ function split(chunk: Chunk, rowCount: number): [Chunk, Chunk] {
   let at = 0;
   for (let row = 0; row < rowCount; row++) {
     assert(bytes[at] === 0x44, "a chunk contains DataRow messages");
-    at += 1 + ((bytes[at + 1] << 24) | (bytes[at + 2] << 16) | (bytes[at + 3] << 8) | bytes[at + 4]);
+    at += 1 + ((bytes[at + 1]! << 24) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 8) | bytes[at + 4]!);
   }
   return [{ bytes: bytes.subarray(0, at), rows: rowCount }, { bytes: bytes.subarray(at), rows: chunk.rows - rowCount }];
 }

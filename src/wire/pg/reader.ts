@@ -74,7 +74,7 @@ export class Reader {
 export function decodeText(bytes: Uint8Array, from = 0, to: number = bytes.length): string {
   if (to - from <= SHORT_LENGTH) {
     let text = "", at = from;
-    while (at < to && bytes[at] < 0x80) text += String.fromCharCode(bytes[at++]);
+    while (at < to && bytes[at]! < 0x80) text += String.fromCharCode(bytes[at++]!);
     if (at === to) return text;
   }
   try {

@@ -37,7 +37,7 @@ export class ScramExchange {
     const text = latin1(clientFirst);
     const [header, flag, authorizedAs] = GS2_HEADER.exec(text) ?? [];
     if (header === undefined) throw malformed("the first message must begin with n,, or y,,");
-    if (flag.startsWith("p")) {
+    if (flag?.startsWith("p")) {
       throw malformed(`the client requests channel binding, which ${MECHANISM} does not support`);
     }
     if (authorizedAs !== undefined) throw unsupported("a log-in on behalf of another user");

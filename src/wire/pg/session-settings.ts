@@ -98,7 +98,7 @@ const TIMEOUT = "statement_timeout", REPORTED = "application_name";
 /** `-c name=value` and `--name=value`; a backslash escapes a blank. */
 function optionsOf(options: string): [name: string, value: string][] {
   return [...options.matchAll(/(?:-c\s*|--)([\w.-]+)=((?:\\.|[^\s\\])*)/g)].map(
-    ([, name, value]) => [name.replaceAll("-", "_"), value.replaceAll(/\\(.)/g, "$1")],
+    ([, name, value]) => [name!.replaceAll("-", "_"), value!.replaceAll(/\\(.)/g, "$1")],
   );
 }
 
@@ -119,12 +119,12 @@ function parseTimeoutMs(text: string, at: number): number {
       SQLSTATE.invalidParameter,
     );
   }
-  return Math.ceil(Number(match[1]) * UNIT_MS[match[2] ?? "ms"]);
+  return Math.ceil(Number(match[1]) * UNIT_MS[match[2] ?? "ms"]!);
 }
 
 /** In the largest unit without a fraction, like PostgreSQL. */
 function timeoutText(ms: number): string {
   if (ms === 0) return "0";
-  const unit = ["d", "h", "min", "s"].find((unit) => ms % UNIT_MS[unit] === 0) ?? "ms";
-  return `${ms / UNIT_MS[unit]}${unit}`;
+  const unit = ["d", "h", "min", "s"].find((unit) => ms % UNIT_MS[unit]! === 0) ?? "ms";
+  return `${ms / UNIT_MS[unit]!}${unit}`;
 }

@@ -134,7 +134,7 @@ function load({ certPath, keyPath, certSetting, keySetting }: CertificateFiles):
   const certificates = certificatesOf(cert, certSetting, certPath);
   const privateKey = privateKeyOf(key, keySetting, keyPath);
   const [leaf] = certificates;
-  if (!leaf.checkPrivateKey(privateKey)) {
+  if (!leaf!.checkPrivateKey(privateKey)) {
     throw new ConfigError(
       keySetting,
       `${keySetting}: the key in ${keyPath} does not belong to the certificate in ${certPath}`,

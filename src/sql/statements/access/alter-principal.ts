@@ -100,5 +100,5 @@ function ttlMsOf(node: Node): number {
   if (count === undefined) {
     throw new SqlError(`invalid TTL ${text}: expected a number and one of s, m, h, d`, at, SQLSTATE.invalidParameter);
   }
-  return Number(count) * UNIT_MS[unit];
+  return Number(count) * UNIT_MS[unit!]!;
 }

@@ -103,7 +103,7 @@ export class Spool {
     const end = Math.min(this.rowCount, first + count);
     let sizeBytes = 0;
     for (let row = first, at = this.blockOf(first); row < end && sizeBytes < RANGE_BYTES_MAX; at++) {
-      const block = this.blocks[at];
+      const block = this.blocks[at]!;
       const bytes = block.parts === undefined ? await this.readBlock(block) : joined(block.parts);
       const rows = rowsOf(bytes, row - block.firstRow, Math.min(end - block.firstRow, block.rowCount), block.rowCount);
       if (range.parts.length > 0) range.parts.push(SEPARATOR);
@@ -135,7 +135,7 @@ export class Spool {
     let low = 0, high = this.blocks.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.blocks[middle].firstRow <= row) low = middle;
+      if (this.blocks[middle]!.firstRow <= row) low = middle;
       else high = middle - 1;
     }
     return low;
@@ -150,7 +150,7 @@ export class Spool {
         this.file = await Deno.open(this.path, { write: true, createNew: true, mode: PRIVATE_FILE });
       }
       for (; this.written < end && !this.isRemoved; this.written++) {
-        const block = this.blocks[this.written];
+        const block = this.blocks[this.written]!;
         const bytes = joined(block.parts!);
         await writeAll(this.file!, this.written === 0 ? bytes : joined([SEPARATOR, bytes]));
         block.parts = undefined;
@@ -182,7 +182,7 @@ async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {
-  if (parts.length === 1) return parts[0];
+  if (parts.length === 1) return parts[0]!;
   const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

@@ -196,7 +196,7 @@ function documentHead(
 ): string | Uint8Array {
   if (call.parameters.isTrue("nm")) return '{"dataset":[';
   if (chosen === undefined) return wholeHead(query, answer);
-  const columns = chosen.map((index) => answer.columns[index]);
+  const columns = chosen.map((index) => answer.columns[index]!);
   return headOf(query, columns, chosen.indexOf(answer.timestamp));
 }
 

@@ -154,11 +154,12 @@ function finer(
   narrow: (text: string, range: SampleRange) => { text: string; bucket: string } | undefined,
 ): { text: string; bucket?: string } {
   if (parameters.get("from") === undefined) return { text: query };
-  const [fromMs, toMs, bucketsMax] = ["from", "to", "buckets"].map((name) => {
+  const number = (name: string) => {
     const text = parameters.get(name) ?? "";
     if (/^-?\d{1,14}$/.test(text)) return Number(text);
     throw new SqlError(`${name}: found '${text}', expected a whole number`, 0);
-  });
+  };
+  const fromMs = number("from"), toMs = number("to"), bucketsMax = number("buckets");
   if (toMs <= fromMs || bucketsMax < 1) {
     throw new SqlError("invalid range: expected from before to, and at least 1 bucket", 0);
   }
