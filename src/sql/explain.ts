@@ -16,7 +16,7 @@ import {
   scanMeasured,
 } from "./explain-statistics.ts";
 import { wayMarks } from "./explain-ways.ts";
-import { createRegistry } from "./functions/mod.ts";
+import { registry } from "./functions/mod.ts";
 import type { BoundStatement, Plan, ScanReading } from "./plan.ts";
 import { kindOf } from "./statements/mod.ts";
 
@@ -90,8 +90,6 @@ function explainPlan(plan: Plan, details: ExplainDetails): ExplainNode[] {
   visit(physicalPlan(plan, facts), 0);
   return nodes;
 }
-
-const registry = createRegistry();
 
 /** The part of its table that a scan reads. */
 export function scanMarks(

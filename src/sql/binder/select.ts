@@ -7,6 +7,7 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import type { Expression, OrderItem, Query, Select, SelectItem, Source } from "../ast.ts";
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
+import { registry } from "../functions/mod.ts";
 import { isVolatile } from "../planner/push-filters.ts";
 import { type Binding, findVariable, innerNames, type Names, typeMismatch } from "./context.ts";
 import type { Scope } from "./expression-binder.ts";
@@ -389,7 +390,8 @@ class SelectBinder {
       });
     if (!others.every(({ keys }) => isSame(keys))) throw notSupported("aggregates of several orders in one query", at);
     const other = this.aggregates.find((aggregate) =>
-      /^(first|last|string_)/.test(aggregate.function) && !this.aggregateOrders.some(({ call }) => call === aggregate)
+      registry.resolve(aggregate.function).entry.aggregate?.ordered &&
+      !this.aggregateOrders.some(({ call }) => call === aggregate)
     );
     if (other !== undefined) throw notSupported("an aggregate of another order beside one with ORDER BY", other.at);
     this.plan = sort(this.plan, first.keys);

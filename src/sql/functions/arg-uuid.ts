@@ -82,7 +82,7 @@ export const argUuid: FunctionEntry[] = [false, true].flatMap((greatest) =>
           `00000000-0000-0000-0000-00000000000${greatest ? 3 : 1}`,
         ]]
         : [],
-      { aggregate: { kind: "batch", create: () => new ArgState(greatest) } },
+      { aggregate: { kind: "batch", ordered: true, create: () => new ArgState(greatest) } },
     )
   )
 );

@@ -31,6 +31,11 @@ function distinctAggregate(...parts: Parameters<typeof aggregate>): FunctionEntr
   return { ...made, aggregate: { ...made.aggregate as BatchAggregate, codes: true } };
 }
 
+/** The aggregate, if its result depends on the order of rows. */
+function inOrder(made: FunctionEntry): FunctionEntry {
+  return { ...made, aggregate: { ...made.aggregate as BatchAggregate, ordered: true } };
+}
+
 const groupOf = (groups: Int32Array | undefined, row: number): number => (groups === undefined ? 0 : groups[row]);
 
 /**
@@ -122,16 +127,21 @@ const WORDS: [name: string, mode: "first" | "last" | "min" | "max", skipNulls: b
 ];
 for (const [name, mode, skipNulls, summary] of WORDS) {
   const extreme = mode === "min" || mode === "max";
+  const orderedOrNot = extreme ? (made: FunctionEntry) => made : inOrder;
   for (const type of TEXTS) {
     if (type === "SYMBOL" && !extreme) continue; // the fused aggregates keep codes
     const returns = extreme && type !== "VARCHAR" ? "STRING" : type;
     entries.push(
-      aggregate(name, [{ name: "value", type }], returns, summary, () => new KeptState(0, mode, skipNulls)),
+      orderedOrNot(
+        aggregate(name, [{ name: "value", type }], returns, summary, () => new KeptState(0, mode, skipNulls)),
+      ),
     );
   }
   if (!extreme) {
     entries.push(
-      aggregate(name, [{ name: "value", type: "UUID" }], "UUID", summary, () => new KeptState(16, mode, skipNulls)),
+      inOrder(
+        aggregate(name, [{ name: "value", type: "UUID" }], "UUID", summary, () => new KeptState(16, mode, skipNulls)),
+      ),
     );
   }
 }
@@ -139,13 +149,13 @@ for (const [name, mode, skipNulls, summary] of WORDS) {
 for (const [name, mode, skipNulls, summary] of WORDS) {
   if (mode === "min" || mode === "max") continue;
   entries.push(
-    aggregate(
+    inOrder(aggregate(
       name,
       [{ name: "value", type: "wide" }],
       (types) => types[0],
       summary,
       ([type]) => new KeptState(layoutOf(type) === "text" ? 0 : LAYOUT_WIDTH[layoutOf(type)], mode, skipNulls),
-    ),
+    )),
   );
 }
 
@@ -271,13 +281,13 @@ const WIDENED = new Set(["BYTE", "SHORT", "INT", "FLOAT", "CHAR"]);
 for (const type of [...DISTINCT, "BOOLEAN"]) {
   if (WIDENED.has(type)) continue;
   entries.push(
-    distinctAggregate(
+    inOrder(distinctAggregate(
       "mode",
       [{ name: "value", type }],
       type === "SYMBOL" ? "SYMBOL_TEXT" : isTime(type) ? "LONG" : type,
       isTime(type) ? "The most frequent value, as a number of its unit." : "The most frequent value.",
       ([type], _, context) => new DistinctState(type, context, writeModes, true),
-    ),
+    )),
   );
 }
 
@@ -337,15 +347,15 @@ const checkDelimiter: FunctionEntry["check"] = ([, delimiter]) =>
 const bytesOf = (constant: unknown) => new TextEncoder().encode(String(constant ?? ""));
 const joined = (types: string[]) => (types[0] === "VARCHAR" ? "VARCHAR" : "STRING");
 entries.push(
-  aggregate(
+  inOrder(aggregate(
     "string_agg",
     [...textArgs, delimiterArg],
     joined,
     "The texts that are not null, joined by a delimiter.",
     (_, constants, { memory }) => new JoinState(bytesOf(constants[1]), memory),
     { check: checkDelimiter },
-  ),
-  distinctAggregate(
+  )),
+  inOrder(distinctAggregate(
     "string_distinct_agg",
     [...textArgs, delimiterArg],
     joined,
@@ -357,7 +367,7 @@ entries.push(
         join.finish(out, groupCount);
       }),
     { check: checkDelimiter },
-  ),
+  )),
 );
 
 /** Sum of ln x, the count, and whether any value was not positive. */
@@ -446,13 +456,13 @@ function haversineKilometres(latitude: number, longitude: number, latitude2: num
   return 2 * EARTH_RADIUS_KM * Math.asin(Math.sqrt(h));
 }
 entries.push(
-  aggregate(
+  inOrder(aggregate(
     "haversine_dist_deg",
     [{ name: "latitude", type: "DOUBLE" }, { name: "longitude", type: "DOUBLE" }, { name: "time", type: "TIMESTAMP" }],
     "DOUBLE",
     "The distance travelled along the points in row order, in kilometres.",
     () => new DistanceState(),
-  ),
+  )),
 );
 
 export const batchAggregateFunctions = withExamples(entries, {

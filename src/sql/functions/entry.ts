@@ -178,10 +178,7 @@ export type AggregateImplementation = FusedAggregate | BatchAggregate;
 
 export interface FusedAggregate {
   kind: "fused";
-  /**
-   * True if the result depends on the order of rows by more than rounding (first, last). Rows are then never spread
-   * over lanes.
-   */
+  /** See `BatchAggregate.ordered`. Rows are then never spread over lanes. */
   ordered?: boolean;
   /** State slots: wasm type and start value. */
   state: (types: string[]) => { type: "i32" | "i64" | "f32" | "f64"; initial: number | bigint }[];
@@ -196,6 +193,8 @@ export interface FusedAggregate {
 
 export interface BatchAggregate {
   kind: "batch";
+  /** True if the result depends on the order of rows by more than rounding, as that of `first`. */
+  ordered?: boolean;
   /** SYMBOL arguments are codes in `values`, with their dictionary, instead of texts. */
   codes?: boolean;
   /** Makes the state for one run of rows. */

@@ -135,6 +135,9 @@ export function createRegistry(): FunctionRegistry {
   };
 }
 
+/** For binder and planner. */
+export const registry = createRegistry();
+
 /** Splits "INT,GEOHASH(4c)" into its tags. */
 function splitTypes(list: string): string[] {
   return list === "" ? [] : list.split(/,(?![^(]*\))/);

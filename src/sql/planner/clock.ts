@@ -2,11 +2,10 @@
  * Plans with now() and similar functions. Their values are known only at execution, but constant during it. Such plans
  * are optimized again at execution with the clock, so that scans are pruned by it.
  */
-import { createRegistry } from "../functions/mod.ts";
+import { registry } from "../functions/mod.ts";
 import { childrenOf, type Expr, type Plan } from "../plan.ts";
 import { mapNodeExpressions, visitPlan } from "./nodes.ts";
 
-const registry = createRegistry();
 /** Cached, because each execution of a prepared statement asks for it. */
 const known = new WeakMap<Plan, boolean>();
 

@@ -3,13 +3,12 @@
  */
 import { type Constant, ConstantCalls, type ConstantContext } from "../../engine/mod.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
-import { createRegistry } from "../functions/mod.ts";
+import { registry } from "../functions/mod.ts";
 import type { Expr } from "../plan.ts";
 
 export type { Constant };
 export type EvaluationContext = ConstantContext;
 
-const registry = createRegistry();
 let calls: ConstantCalls | undefined;
 
 /**

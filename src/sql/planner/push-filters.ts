@@ -3,12 +3,10 @@
  * its keys.
  */
 import { and, columnsRead, conjuncts, remap, rewrite, sizeOf } from "../binder/plans.ts";
-import { createRegistry } from "../functions/mod.ts";
+import { registry } from "../functions/mod.ts";
 import { childrenOf, type Expr, inputsOf, type JoinNode, type Plan } from "../plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { withInputs } from "./nodes.ts";
-
-const registry = createRegistry();
 
 /** Maximum growth of a plan, in expressions, by duplicating filters below projections and into several queries. */
 const GROWTH_MAX = 10_000;
