@@ -30,7 +30,7 @@ export const MORSEL_ROWS = 65_536;
 /**
  * A pull-based operator. `next` returns undefined at the end; it does not return empty batches repeatedly without
  * progress. It calls `context.poll()` often enough that a cancel stops it within 50 ms. `close` frees its memory and is
- * called exactly once, also after a failure.
+ * called exactly once, also after a failure; no call follows it (`operators/contract.ts` asserts both).
  */
 export interface Operator {
   readonly columns: readonly Column[];

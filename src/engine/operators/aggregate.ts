@@ -12,7 +12,7 @@ import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector 
 import { registerTask } from "../parallel.ts";
 import { exprsOf, type GroupSample, isSampled, pairsOf, readsAfter } from "../physical/grouping.ts";
 import type { Grouping, GroupReads, GroupSpec, GroupWay } from "../physical/plan.ts";
-import { readingOf, typesOf } from "../physical/reading.ts";
+import { readingOf, typesOf, unnamedColumns } from "../physical/reading.ts";
 import {
   closeBase,
   dictionariesOf,
@@ -24,6 +24,7 @@ import {
   typesOfPlan,
 } from "./base.ts";
 import { countPassed, isCounted, withRowCount } from "./counted-spec.ts";
+import { assertingContract } from "./contract.ts";
 import { DistinctBits, DistinctValues } from "./distinct-count.ts";
 import { SideBySide } from "./side-by-side.ts";
 import { groupInParts, type PartGroups, registerPartTasks } from "./group-partitions.ts";
@@ -43,6 +44,7 @@ export function createGrouping(
   input: () => Operator,
   context: QueryContext,
 ): Operator {
+  const inner = (grouping: Grouping) => assertingContract(createGrouping(grouping, open, input, context));
   switch (way.kind) {
     case "kernel":
       return spillingGroups(new Aggregate(node.columns, way, open(way.reading), context), {
@@ -53,7 +55,7 @@ export function createGrouping(
         },
         open: () => {
           const exprs = columnsFor(way.spec.keys, way.spec.calls);
-          const reading = { ...way.reading, exprs, columns: columnsOfExprs(exprs), reader: undefined };
+          const reading = { ...way.reading, exprs, columns: unnamedColumns(typesOf(exprs)), reader: undefined };
           return countingPassed(new Pipeline(open(way.reading), reading, context), way.reading.reader, context);
         },
         group: (node, input) => {
@@ -79,7 +81,7 @@ export function createGrouping(
         node,
         open: () => {
           const rows = input(), exprs = columnsFor(node.keys, node.aggregates);
-          const reading = { ...readingOf(rows.columns), exprs, columns: columnsOfExprs(exprs) };
+          const reading = { ...readingOf(rows.columns), exprs, columns: unnamedColumns(typesOf(exprs)) };
           return new Pipeline({ kind: "operator", input: rows }, reading, context);
         },
         group: (node, input) => new GroupedBatches(node, { ...way, table: "hash" }, input, context),
@@ -87,15 +89,15 @@ export function createGrouping(
     case "bits":
       return new DistinctBits(node.columns, way, context);
     case "values":
-      return new DistinctValues(node.columns, createGrouping(way.groups, open, input, context), context);
+      return new DistinctValues(node.columns, inner(way.groups), context);
     case "pairs": {
-      const pairs = () => createGrouping(way.pairs, open, input, context);
+      const pairs = () => inner(way.pairs);
       return createGrouping(way.counts, () => ({ kind: "operator", input: pairs() }), pairs, context);
     }
     case "side by side":
       return new SideBySide(
         node.columns,
-        way.parts.map((part) => createGrouping(part, open, input, context)),
+        way.parts.map(inner),
         way.columns,
       );
   }
@@ -115,10 +117,6 @@ function countingPassed(rows: Operator, reader: number | undefined, context: Que
     },
     close: () => rows.close(),
   };
-}
-
-function columnsOfExprs(exprs: readonly Expr[]): Column[] {
-  return exprs.map(({ type }, k) => ({ name: `c${k}`, type }));
 }
 
 /** The groups in one table, or in several lists that are valid until the next call. */

@@ -7,6 +7,7 @@ import { type PhysicalPlan, physicalPlan, type PlanFacts } from "../physical/mod
 import type { PhysicalJoin, PhysicalSource, Reading } from "../physical/plan.ts";
 import { createGrouping } from "./aggregate.ts";
 import type { PipelineBase } from "./base-plan.ts";
+import { assertingContract } from "./contract.ts";
 import { createJoin } from "./join.ts";
 import { createLatest } from "./latest.ts";
 import { createLimit } from "./limit.ts";
@@ -39,7 +40,7 @@ class Builder {
 
   create(plan: PhysicalPlan): Operator {
     const { analysis } = this.context;
-    const operator = this.closing((opened) => this.createNode(plan, opened));
+    const operator = assertingContract(this.closing((opened) => this.createNode(plan, opened)));
     return analysis?.measured(plan.id, operator) ?? operator;
   }
 

@@ -11,6 +11,7 @@ import { type Bucket, TimeBuckets } from "../time-buckets.ts";
 import type { PhysicalSample } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import { createGrouping } from "./aggregate.ts";
+import { assertingContract } from "./contract.ts";
 import { createSampleRuns } from "./sample-runs.ts";
 import { Expressions, keepAll, type KeptRows } from "./input.ts";
 
@@ -26,7 +27,7 @@ export function createSample(
   }
   let rows: BucketInput | undefined;
   // Groups that exceed the memory close their input and open it again.
-  const open = () => rows = new BucketInput(node, input(), context);
+  const open = () => rows = assertingContract(new BucketInput(node, input(), context));
   const groups = createGrouping(way.groups, () => ({ kind: "operator", input: open() }), open, context);
   return new SampleOutput(node, groups, () => rows?.buckets, context);
 }

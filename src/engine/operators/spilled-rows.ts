@@ -8,6 +8,7 @@ import { assert } from "../../errors.ts";
 import type { Column } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
+import { unnamedColumns } from "../physical/reading.ts";
 import { ColumnStore, endOfTexts, NO_DICTIONARY, PairCache, Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext, Spill, SpilledBlock, Vector } from "../contract.ts";
 
@@ -230,7 +231,7 @@ export class SpilledInput implements Operator {
   private readonly reader: RowsReader;
 
   constructor(rows: SpilledRows, context: QueryContext, operator: string) {
-    this.columns = rows.types.map((type, c) => ({ name: `c${c}`, type }));
+    this.columns = unnamedColumns(rows.types);
     this.rowsAtMost = rows.rowCount;
     this.reader = new RowsReader(rows, context, operator);
   }

@@ -4,7 +4,7 @@
  */
 import type { Expr, WindowNode } from "../../sql/plan.ts";
 import type { Operator, QueryContext } from "../contract.ts";
-import { columnAt, readingOf } from "../physical/reading.ts";
+import { columnAt, readingOf, typesOf, unnamedColumns } from "../physical/reading.ts";
 import { dividedInput, runParts } from "./hash-parts.ts";
 import { orApart } from "./or-apart.ts";
 import { Pipeline } from "./pipeline.ts";
@@ -43,7 +43,7 @@ export function spillingWindow(
           ...results.map(({ type }, k) => columnAt(number + 1 + k, type)),
           columnAt(number, "LONG"),
         ];
-        const named = picked.map(({ type }, k) => ({ name: `c${k}`, type }));
+        const named = unnamedColumns(typesOf(picked));
         return new Pipeline(
           { kind: "operator", input: over },
           { ...readingOf(over.columns), exprs: picked, columns: named },

@@ -6,7 +6,7 @@ import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
 import { isDistinctCount, isFused, isVolatile } from "./functions.ts";
 import { stagingOf } from "./calls.ts";
 import type { Grouping, GroupWay } from "./plan.ts";
-import { type Below, identity, over, readingOf, typesOf } from "./reading.ts";
+import { type Below, identity, over, readingOf, typesOf, unnamedColumns } from "./reading.ts";
 import { BITS_MAX, DISTINCT_ROWS_MIN } from "./thresholds.ts";
 
 /** Chooses a grouping with aggregates that all have a kernel form. */
@@ -120,5 +120,5 @@ function byPairs(node: AggregateNode, below: Below, facts: PlanFacts, group: Ker
 }
 
 function columnsOf(keys: readonly Expr[], calls: readonly AggregateCall[]): Column[] {
-  return [...keys, ...calls].map(({ type }, k) => ({ name: `c${k}`, type }));
+  return unnamedColumns(typesOf([...keys, ...calls]));
 }

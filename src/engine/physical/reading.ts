@@ -156,8 +156,13 @@ export function identity(columns: readonly Column[]): Expr[] {
   return columns.map(({ type }, index) => columnAt(index, type));
 }
 
-export function typesOf(columns: readonly Column[]): string[] {
+export function typesOf(columns: readonly { type: string }[]): string[] {
   return columns.map((column) => column.type);
+}
+
+/** Columns between operators, whose names nothing reads. */
+export function unnamedColumns(types: readonly string[]): Column[] {
+  return types.map((type, c) => ({ name: `c${c}`, type }));
 }
 
 function sizeOf(expr: Expr): number {
