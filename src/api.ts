@@ -103,7 +103,7 @@ export interface ExecuteOptions {
   /** 0 or undefined: the configured timeout. */
   timeoutMs?: number;
   /** Called repeatedly with the progress of the statement, as text for users. */
-  progress?: { everyMs: number; tell(text: string): void };
+  progress?: { everyMs: number; report(text: string): void };
   /** State of the client's connection that statements such as SET change. Undefined over HTTP. */
   connection?: ConnectionState;
   /** Called when the statement begins, with a function that returns its progress. */

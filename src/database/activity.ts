@@ -51,7 +51,7 @@ export class Activity {
     });
     this.running.set(id, statement);
     connection?.begins(statement);
-    if (options.progress !== undefined) statement.tellProgress(options.progress);
+    if (options.progress !== undefined) statement.reportProgress(options.progress);
     options.onBegin?.(() => statement.progress);
     return statement;
   }
@@ -292,8 +292,8 @@ export class RunningStatement {
     return new SqlError(message, 0, SQLSTATE.queryCanceled, { cause: error });
   }
 
-  tellProgress({ everyMs, tell }: NonNullable<ExecuteOptions["progress"]>): void {
-    this.timer = setInterval(() => tell(this.progressText()), everyMs);
+  reportProgress({ everyMs, report }: NonNullable<ExecuteOptions["progress"]>): void {
+    this.timer = setInterval(() => report(this.progressText()), everyMs);
   }
 
   /** Progress for the log: `query 7: 5,000,000 of 20,000,000 rows read (25 %), …`. */

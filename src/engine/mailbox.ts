@@ -17,7 +17,7 @@ export const MAIL = {
   /** Run the task that the port has. */
   task: 3,
   /** No query has run for a while: release cached memory. */
-  rest: 4,
+  releaseMemory: 4,
   /** End the thread. */
   close: 5,
   /** For tests: throw the error that the port has. */

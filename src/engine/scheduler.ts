@@ -210,7 +210,7 @@ class WorkerScheduler implements Scheduler {
 
   start(): void {
     for (let index = 0; index < this.options.workerCount; index++) this.seats.push(this.newSeat(index));
-    this.restAfterWork();
+    this.releaseMemoryWhenIdle();
     this.lookTimer = setInterval(() => this.takeAnswers(), LOOK_MS);
     Deno.unrefTimer(this.lookTimer as unknown as number);
   }
@@ -335,23 +335,23 @@ class WorkerScheduler implements Scheduler {
     if (this.seats.some(({ job }) => job!.kind === "query")) this.extraSeats[1] ??= this.newSeat(length + 1);
   }
 
-  private restTimer: ReturnType<typeof setInterval> | undefined;
+  private idleTimer: ReturnType<typeof setInterval> | undefined;
   private jobsGiven = 0;
 
-  /** Rests once after each time of work. Commits count as work, because many are made without the workers. */
-  private restAfterWork(): void {
-    let seen = this.work(), isRested = true;
-    this.restTimer = setInterval(() => {
+  /** Releases memory once after each time of work. Commits count as work, because many are made without the workers. */
+  private releaseMemoryWhenIdle(): void {
+    let seen = this.work(), isReleased = true;
+    this.idleTimer = setInterval(() => {
       const isBusy = ({ job, parked }: Seat) => job !== undefined || parked.size > 0;
       const work = this.work();
-      if (work !== seen || this.allSeats().some(isBusy)) isRested = false;
-      else if (!isRested) {
-        isRested = true;
-        for (const { index } of this.allSeats()) this.mailboxes.post(index, MAIL.rest);
+      if (work !== seen || this.allSeats().some(isBusy)) isReleased = false;
+      else if (!isReleased) {
+        isReleased = true;
+        for (const { index } of this.allSeats()) this.mailboxes.post(index, MAIL.releaseMemory);
       }
       seen = work;
     }, REST_MS);
-    Deno.unrefTimer(this.restTimer as unknown as number);
+    Deno.unrefTimer(this.idleTimer as unknown as number);
   }
 
   /** Changes with each piece of work. */
@@ -437,7 +437,7 @@ class WorkerScheduler implements Scheduler {
       if (parkedAt !== undefined || job.only !== undefined) queue.fail(cancelError(reason, order.timeoutMs));
       Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, reason);
       Atomics.notify(heap.i32, word(SLOT.chunksUnderway));
-      goOn();
+      resumeIfWanted();
     };
     const end = (error?: unknown, whole?: ResultChunk) => {
       if (ended) return;
@@ -528,7 +528,7 @@ class WorkerScheduler implements Scheduler {
         else if (message.type === "parked") {
           parkedOnce = true;
           parkedAt = this.allSeats().find((seat) => seat.job === job);
-          goOn();
+          resumeIfWanted();
         } else if (message.type === "done") {
           totalRows = message.totalRows;
           end();
@@ -538,7 +538,7 @@ class WorkerScheduler implements Scheduler {
       onCrash: (reason) => end(workerFailed("ran the query", reason)),
     };
     /** Continues a parked query once its reader has caught up, or to cancel it. */
-    const goOn = () => {
+    const resumeIfWanted = () => {
       if (parkedAt === undefined) return;
       if (cancelled === CANCEL.none && Atomics.load(heap.i32, word(SLOT.chunksUnderway)) > CHUNKS_LEFT_MAX) return;
       job.only = parkedAt;
@@ -565,7 +565,7 @@ class WorkerScheduler implements Scheduler {
       underway.readAtMs = performance.now();
       Atomics.sub(heap.i32, word(SLOT.chunksUnderway), 1);
       Atomics.notify(heap.i32, word(SLOT.chunksUnderway));
-      goOn();
+      resumeIfWanted();
     };
     return {
       chunks: queue,
@@ -613,7 +613,7 @@ class WorkerScheduler implements Scheduler {
     }
     this.closed = true;
     clearTimeout(this.stallTimer);
-    clearInterval(this.restTimer);
+    clearInterval(this.idleTimer);
     clearInterval(this.lookTimer);
     for (const { index, worker, port, retry } of this.allSeats()) {
       clearTimeout(retry);

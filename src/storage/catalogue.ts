@@ -185,7 +185,7 @@ class Snapshot implements TableSnapshot {
     const { pages, reader, directory } = this;
     const runs: Run[] = [];
     let rowCount = 0;
-    // Where the search goes on: page and segment.
+    // Where the search continues: page and segment.
     let next = 0, nextSegment = 0;
     for (const [low, high] of intervals) {
       let k = Math.max(next, firstOf(next, pages.length, (k) => pages[k].timestampMax >= low));

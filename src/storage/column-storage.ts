@@ -1,4 +1,4 @@
-/** What columns take in partitions, from the words of a table's pages. */
+/** The storage size of columns in partitions, read from the words of a table's pages. */
 import type { ColumnStorage, SegmentSource, TableColumn } from "./contract.ts";
 import { rawBytes } from "./encoding/codecs.ts";
 import { encodingNames } from "./encoding/encodings.ts";

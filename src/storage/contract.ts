@@ -72,7 +72,7 @@ export interface ColumnChunk {
   encodings?: number;
   /** Bytes of the values in memory, without texts. */
   valueBytes: number;
-  /** For encoded texts: bytes of the texts that follow the values in memory, where equal ones can be one, and of all rows' texts. */
+  /** For encoded texts: bytes of the entries that follow the values in memory (equal texts can share one), and of all rows' texts. */
   entryBytes?: number;
   textBytes?: number;
   stats: ColumnStats;
@@ -162,7 +162,7 @@ export interface TableSnapshot {
   readonly timestampMin: bigint | null;
   readonly timestampMax: bigint | null;
   partitions(): PartitionInfo[];
-  /** What the columns take in each attached partition, in order of partitions and then of columns. */
+  /** The storage of columns in each attached partition, in order of partitions and then of columns. */
   columnStorage(): ColumnStorage[];
   /** Detached partitions, in order. Their rows are in no source. */
   detachedPartitions(): PartitionInfo[];
@@ -180,7 +180,7 @@ export interface PartitionInfo {
   diskSizeBytes: number;
 }
 
-/** What a column takes in a partition. */
+/** The storage of a column in a partition. */
 export interface ColumnStorage {
   /** Name of the partition. */
   partition: string;

@@ -1,4 +1,4 @@
-/** What a manifest has beside its segments. */
+/** The contents of a manifest except its segments. */
 import type { TableSchema } from "./contract.ts";
 
 export interface ManifestHead {

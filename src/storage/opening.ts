@@ -113,7 +113,7 @@ function checkFiles(store: Store, files: readonly DataFile[], manifest: DecodedM
   }
 }
 
-/** Where the last extent that the manifest needs ends, by file. Since format 5, each file that is needed is so to its end. */
+/** By file, the end of the last extent that the manifest needs. Since format 5 a manifest needs its files up to their ends. */
 function endsOf(manifest: DecodedManifest): Map<number, number> {
   const ends = new Map<number, number>();
   if ("pages" in manifest) {

@@ -24,7 +24,7 @@ const HEAD_BYTES = 16;
 const SEGMENT_BYTES = 40;
 const CHUNK_BYTES = 64;
 const STATS_MASK = 63, HAS_TEXT_SIZES = 128, ENCODINGS_SHIFT = 8;
-/** What a statistic is: there is none, a number, an integer of 64 bits, or one of 128. */
+/** Kinds of a statistic: none, a number, an integer of 64 bits, an integer of 128 bits. */
 const NONE = 0, NUMBER = 1, INTEGER = 2, WIDE_INTEGER = 3;
 
 /** Views of the memory that has the words: the shared heap, or a copy of a page of a file. */

@@ -26,7 +26,7 @@ export interface PageFrames {
   withPage<T>(directory: string, page: PageLocation, use: (address: number) => T): T;
 }
 
-/** The first index in [from, to) for which `holds` is true, as it is for all behind it; `to` if there is none. */
+/** Binary search: the first index in [from, to) for which `holds` is true, or `to`. It must hold for all later ones, too. */
 export function firstOf(from: number, to: number, holds: (index: number) => boolean): number {
   while (from < to) {
     const middle = (from + to) >>> 1;

@@ -63,9 +63,9 @@ export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
   heap.i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
 }
 
-/** What is done with an extent that was read. */
+/** The processing of an extent after it has been read. */
 interface Loading {
-  /** Decodes what was read to the frame. Without it the frame is what was read. */
+  /** Decodes the extent into the frame. Without it the frame has the bytes of the extent. */
   decode?: (stored: Uint8Array, address: number) => void;
   /** Changes the frame. */
   prepare?: (address: number) => void;
@@ -293,7 +293,7 @@ export class SharedPool implements Pool, PageFrames {
     prepare?.(address);
   }
 
-  /** Memory for what is read and then decoded, until the next call. */
+  /** Memory for an extent that is read and then decoded. Valid until the next call. */
   private bufferFor(sizeBytes: number): Uint8Array {
     if (sizeBytes > BUFFER_BYTES_MAX) return new Uint8Array(sizeBytes);
     if (this.buffer.length < sizeBytes) this.buffer = new Uint8Array(align(sizeBytes, 65_536));

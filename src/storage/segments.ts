@@ -18,7 +18,7 @@ const PAGE_MIN = 8, PAGE_MAX = 128;
 /** Pages whose segments are kept as objects although they can be read again: between one and two times as many. */
 const KEPT_PAGES = 16;
 
-/** What orders segments. */
+/** The order of segments. */
 export type Bounds = Pick<Segment, "partition" | "timestampMin" | "timestampMax">;
 
 /** A page in a manifest. */
@@ -221,7 +221,7 @@ export class Segments implements Iterable<Segment> {
     for (const { segments } of this.pages) yield* segments;
   }
 
-  /** The segments that have a chunk in memory, and others beside them. */
+  /** The segments of all pages with a chunk in memory. */
   *live(): Iterable<Segment> {
     for (const page of this.pages) if (page.isLive) yield* page.segments;
   }
@@ -239,7 +239,7 @@ export class Segments implements Iterable<Segment> {
     return found;
   }
 
-  /** The first index whose segment is not `before`. Those before it must all be. */
+  /** Index of the first segment that is not `before`. All segments in front of it must be. */
   search(before: (bounds: Bounds) => boolean): number {
     let from = 0, to = this.pages.length;
     while (from < to) {
@@ -425,7 +425,7 @@ function lastNotAbove(numbers: Float64Array, count: number, value: number): numb
   return from;
 }
 
-/** The number of segments of a page that has ones like this. */
+/** Maximum number of segments like this one in a page. */
 function pageMaxOf({ chunks }: Segment): number {
   return Math.max(PAGE_MIN, Math.min(PAGE_MAX, Math.floor(PAGE_CHUNKS / Math.max(1, chunks.length))));
 }
@@ -438,7 +438,7 @@ function pagesOf(segments: readonly Segment[]): Page[] {
   if (segments.length === 0) return [];
   const max = pageMaxOf(segments[0]), count = Math.ceil(segments.length / max);
   const pages: Page[] = [];
-  // Appending goes on behind full pages; a page that grows in the middle is cut into halves.
+  // Appended segments go into a new page when the last one is full. A page that grows in the middle is cut into halves.
   const size = count <= 2 ? Math.ceil(segments.length / count) : max;
   for (let from = 0; from < segments.length; from += size) pages.push(Page.of(segments.slice(from, from + size)));
   return pages;

@@ -60,7 +60,7 @@ export class StagedRows {
     return rowCount;
   }
 
-  /** Gives up the stage. The files keep what they have; compaction removes it. */
+  /** Discards the stage. Its extents stay in the data files until compaction removes them. */
   discard(): void {
     this.stage.truncate();
     this.hold();

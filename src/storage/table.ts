@@ -36,7 +36,7 @@ const ROWS_WITH_ROOM = 57_344;
 /** Maximum number of bytes that one checkpoint moves within a table. */
 const COMPACT_BYTES_MAX = 256 << 20;
 
-/** Partitions outside of the table's rows, by their start: what DETACH PARTITION took and ATTACH PARTITION gives back. */
+/** Detached partitions, by their start. Their rows are not rows of the table until ATTACH PARTITION. */
 export type Detached = ReadonlyMap<bigint, Segments>;
 
 export const NOTHING_DETACHED: Detached = new Map();
@@ -571,7 +571,7 @@ export class Table {
     }
   }
 
-  /** The segments of the table and of its detached partitions that are in memory, and others beside them. */
+  /** The segments of all pages with a chunk in memory, of the table and of its detached partitions. */
   *liveSegments(): Iterable<Segment> {
     yield* this.segments.live();
     for (const segments of this.detached.values()) yield* segments.live();

@@ -157,7 +157,7 @@ export class TableStore implements Store {
       if (this.underway === undefined) return this.storeAhead();
       // If the log has outgrown its limit by this much, the checkpoint runs to its end and commands wait.
       const isLate = this.log.sizeBytes > 2 * this.options.checkpointLogBytes;
-      this.goOn(isLate ? Infinity : this.options.checkpointStepMs ?? STEP_MS);
+      this.continueCheckpoint(isLate ? Infinity : this.options.checkpointStepMs ?? STEP_MS);
       if (this.underway === undefined) this.reserve.keep();
     } catch (error) {
       this.options.log("ERROR", `the checkpoint failed: ${(error as Error).message}`);
@@ -762,7 +762,7 @@ export class TableStore implements Store {
     if (this.publisher.holds > 0) return;
     this.underway = undefined;
     if (!this.beginCheckpoint()) return;
-    this.goOn(Infinity);
+    this.continueCheckpoint(Infinity);
   }
 
   /** Returns false when there is nothing to write. */
@@ -775,7 +775,7 @@ export class TableStore implements Store {
   }
 
   /** Continues the checkpoint for this long, by at least one step. */
-  private goOn(ms: number): void {
+  private continueCheckpoint(ms: number): void {
     const deadline = performance.now() + ms;
     try {
       while (!this.underway!.next().done) if (performance.now() >= deadline) return;

@@ -66,21 +66,21 @@ const open = new Set<Context>();
 
 type Context = QueryContext & { memory: CountedMemory; pool: PoolLease; spill?: QuerySpill; leads: boolean };
 
-const tell = (message: FromWorker, transfer: Transferable[] = []) => self.postMessage(message, transfer);
+const postToMain = (message: FromWorker, transfer: Transferable[] = []) => self.postMessage(message, transfer);
 
 self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
   heap = new SharedHeap(data.memory);
   pool = createPool(heap);
   mailboxes = Mailboxes.of(data.mailboxes);
   ({ seat, workerCount } = data);
-  // The others run only what is short.
+  // The other workers run only short work.
   const runsLong = seat < workerCount;
   helperCount = Math.max(0, Math.min(workerCount, navigator.hardwareConcurrency) - 1);
   port = data.port as unknown as typeof port;
   if (runsLong) yieldToOthers();
   returnLargeBlocks();
   collectWith(collectGarbage);
-  tell({ type: "ready" });
+  postToMain({ type: "ready" });
   await serve(mailboxes, seat, {
     handle,
     help: (onJoin) =>
@@ -99,14 +99,14 @@ function handle({ kind, slot }: Mail): void {
       return whileBusy(() => resume(slot));
     case MAIL.task:
       return runTask(receive() as PostedTask);
-    case MAIL.rest:
+    case MAIL.releaseMemory:
       return releaseWhenIdle(heap, seat === 0, () => open.size > 0);
     case MAIL.crash:
       throw new Error(`simulated crash: ${receive()}`);
   }
 }
 
-/** What main has posted with an entry. */
+/** The message that main has posted with a mailbox entry. */
 function receive(): unknown {
   return receiveMessageOnPort(port)!.message;
 }
@@ -248,7 +248,7 @@ function advance(lead: Lead): void {
         context.poll();
         if (lead.held === undefined && !hasRoom(lead)) {
           parked.set(slot, lead);
-          return tell({ type: "parked" });
+          return postToMain({ type: "parked" });
         }
         const piece = lead.pieces?.next().value;
         if (piece !== undefined) {
@@ -268,8 +268,10 @@ function advance(lead: Lead): void {
   }
   release(context);
   const { held } = lead, { totalRows } = output;
-  if (failure !== undefined) return held === undefined ? tell({ type: "failed", error: failure }) : fail(slot, failure);
-  if (held === undefined) return tell({ type: "done", totalRows });
+  if (failure !== undefined) {
+    return held === undefined ? postToMain({ type: "failed", error: failure }) : fail(slot, failure);
+  }
+  if (held === undefined) return postToMain({ type: "done", totalRows });
   answerResult(heap, slot, held.pieces, held.rows, totalRows);
   mailboxes.tellMain();
 }
@@ -277,7 +279,7 @@ function advance(lead: Lead): void {
 /** Only before anything was posted: messages and answers may overtake each other. */
 function fail(slot: number, error: PostedError): void {
   if (answerError(heap, slot, error)) mailboxes.tellMain();
-  else tell({ type: "failed", error });
+  else postToMain({ type: "failed", error });
 }
 
 /** Waits briefly for the reader. */
@@ -324,7 +326,7 @@ function joined(pieces: Uint8Array[], sizeBytes: number): Uint8Array {
 
 function post({ request }: Lead, { bytes, rows }: Piece): void {
   Atomics.add(heap.i32, slotWord(request.slot, SLOT.chunksUnderway), 1);
-  tell({ type: "chunk", bytes, rows }, [bytes.buffer as ArrayBuffer]);
+  postToMain({ type: "chunk", bytes, rows }, [bytes.buffer as ArrayBuffer]);
 }
 
 const TASKS: Record<string, (payload: unknown, body: Uint8Array) => { value: unknown; transfer: Transferable[] }> = {
@@ -350,8 +352,8 @@ const TASKS: Record<string, (payload: unknown, body: Uint8Array) => { value: unk
 function runTask({ name, payload, buffer, at, length }: PostedTask): void {
   try {
     const { value, transfer } = TASKS[name]!(payload, new Uint8Array(buffer!, at, length));
-    tell({ type: "result", value }, transfer);
+    postToMain({ type: "result", value }, transfer);
   } catch (error) {
-    tell({ type: "failed", error: postedError(error) });
+    postToMain({ type: "failed", error: postedError(error) });
   }
 }

@@ -23,7 +23,7 @@ export function doChore(): boolean {
 }
 
 /**
- * Returns what this thread holds, and if it is the first one also all pages of free blocks of the shared memory and what the C
+ * Returns the memory that this thread holds. The first worker also returns all pages of free blocks of the shared memory and what the C
  * allocator keeps. Stops when `isWanted` reports work.
  */
 export function releaseWhenIdle(heap: SharedHeap, isFirst: boolean, isWanted: () => boolean): void {

@@ -37,7 +37,7 @@ const HEADER_BYTES = 32, VECTOR_HEADER_BYTES = 32, TAIL_BYTES = 16, ALIGN = 16;
 const RAW = 0, CONSTANT = 1, FRAME = 2, DECIMAL = 3, PRODUCT = 4;
 const ENCODINGS = ["raw", "constant", "frame", "decimal", "decimal"] as const;
 const INTEGERS = 0, FLOATS = 1;
-/** A chunk that shrinks by less is stored as it is, which costs no decoding. */
+/** A chunk that shrinks by less is stored without encoding, and loading it decodes nothing. */
 const SHRINKS_TO = 0.9;
 
 const KINDS: Partial<Record<Layout, number>> = {
@@ -71,7 +71,7 @@ interface Decimals {
   encoding: typeof DECIMAL | typeof PRODUCT;
 }
 
-/** What the vectors of a chunk have in common. */
+/** Properties that all vectors of a chunk share. */
 interface ColumnForm {
   kind: number;
   /** Bytes a value. */
@@ -103,7 +103,7 @@ const FOUND_AT = POSITIONS + 2 * EXCEPTIONS_MAX;
 /** Memory that a codec works in. */
 export const CODEC_BYTES = FOUND_AT + FOUND_BYTES + 4 * VECTOR_ROWS;
 const VALUES = FOUND_AT + FOUND_BYTES;
-/** Integers that are no column: lengths and codes of texts. */
+/** Integers that are not a column: lengths and codes of texts. */
 const INTEGERS_FORM: ColumnForm = { kind: INTEGERS, width: 4, nullBits: 0xffff_ffffn };
 
 /** Encodes and decodes chunks. Each thread has its own, with `CODEC_BYTES` of the shared memory at `scratch`. */
@@ -404,7 +404,7 @@ export class ChunkCodec {
     } else u8.fill(0, codes, codes + 4 * count);
     const base = view.getBigInt64(header, true);
     const exceptions = view.getUint16(header + 24, true), nulls = view.getUint16(header + 26, true);
-    // What code 0 is: NULL, or a value like others.
+    // The meaning of code 0: NULL, or a value like others.
     const isReserved = nulls + exceptions > 0;
     if (encoding === DECIMAL || encoding === PRODUCT) {
       const back = backOf(view.getUint8(header + 22), encoding), integer = Number(base);
@@ -440,7 +440,7 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** What an integer is divided by (DECIMAL) or multiplied with. */
+/** The number by which integers are divided (DECIMAL) or multiplied. */
 function backOf(places: number, encoding: number): number {
   return encoding === DECIMAL ? POWERS[places] : 1 / POWERS[places];
 }

@@ -5,7 +5,7 @@
 import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
 import { addBitKernels } from "./bits.ts";
 
-/** What `range…` and `decimals…` write to `found`, each at this offset. */
+/** Offsets of the results of `range…` and `decimals…` in `found`. */
 export const FOUND = {
   min: 0,
   max: 8,

@@ -25,9 +25,9 @@ const BLOCK_BYTES = 65_536;
 /** Higher levels take several times as long and save a few percent. By default zlib would return a block in several pieces. */
 const COMPRESSION = { chunkSize: BLOCK_BYTES, params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const DECOMPRESSION = { chunkSize: BLOCK_BYTES };
-/** What shrinks by less is stored as it is, which costs no decoding. */
+/** Texts that shrink by less are stored without encoding, and loading them decodes nothing. */
 const SHRINKS_TO = 0.9;
-/** After a block that did not shrink, so many are not tried. */
+/** After a block that does not shrink, this many blocks are stored without a try. */
 const UNTRIED = 7;
 /** A dictionary has at most half as many entries as rows. Above that it is given up early, from this row on. */
 const DICTIONARY_CHECKED_FROM = 2048;
@@ -121,7 +121,7 @@ export class TextCodec {
     }
   }
 
-  /** Undefined if too few texts repeat. */
+  /** Returns undefined if too few texts repeat. */
   private dictionaryOf(pairs: Int32Array, rowCount: number): Dictionary | undefined {
     const codes = new Int32Array(rowCount), rows: number[] = [], hashes: number[] = [];
     const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * rowCount + 2))), mask = slots.length - 1;

@@ -2,7 +2,7 @@
 import type { ImportFault, ImportReport } from "../../api.ts";
 import { typeOf } from "../../types/mod.ts";
 
-/** What a report says about lines and values that did not fit, if the client has asked for it. */
+/** The part of a report about lines and values that did not fit, if the client has asked for it. */
 export interface ReportedFaults {
   first: readonly ImportFault[];
   count: number;

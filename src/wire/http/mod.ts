@@ -173,7 +173,7 @@ function answer(request: HttpRequest, arrival: Arrival): Reply | Promise<Reply> 
   return who instanceof Promise ? who.then(known) : known(who);
 }
 
-/** What is known when the client is authenticated. `token`: of the request's session. */
+/** Data of a request after authentication. `token`: of the request's session. */
 interface Asker {
   method: string;
   identity: Identity;

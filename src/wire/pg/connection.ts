@@ -254,7 +254,7 @@ export class Connection implements ConnectionState {
 
   private readonly progress = {
     everyMs: PROGRESS_MS,
-    tell: (text: string): void => {
+    report: (text: string): void => {
       if (this.isRunning) this.output.noticeMeanwhile(text);
     },
   };

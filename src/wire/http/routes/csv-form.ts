@@ -15,7 +15,7 @@ export const csvForm: Route = {
   open: false,
 };
 
-/** All of it is looked at on the main thread. */
+/** The main thread analyses all of it. */
 const BODY_SIZE_MAX = 256 << 10;
 
 async function tellForm({ request, parameters, options: { config } }: Call): Promise<Reply> {
