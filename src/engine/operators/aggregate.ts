@@ -3,7 +3,7 @@
  * Each range has its own table, and the tables are merged in order. So sums of floats are the same in every run, and groups are in
  * the order of their first rows.
  */
-import type { Column, Expr } from "../../sql/plan.ts";
+import type { Column } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { NO_DICTIONARY, Workspace } from "../columns.ts";
 import { columnsOf } from "../compiler/expression.ts";
