@@ -134,12 +134,13 @@ export function Grid({ columns, rows, emptyText, sorting, onSort, onStatistics, 
       ArrowRight: () => move(row, column + 1),
       PageDown: () => move(row + page, column),
       PageUp: () => move(row - page, column),
-      Home: () => isMod ? move(0, column) : move(row, 0),
-      End: () => isMod ? move(count - 1, column) : move(row, order.length - 1),
+      Home: () => move(isMod ? 0 : row, 0),
+      End: () => move(isMod ? count - 1 : row, order.length - 1),
       Enter: () => value !== undefined && onOpen(columns[at], value),
     };
-    if (isMod && event.key === "c" && getSelection()?.isCollapsed !== false) copyText(textOf(value), "The value");
-    else if (keys[event.key] !== undefined) keys[event.key]();
+    if (isMod && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed !== false) {
+      copyText(textOf(value), "The value");
+    } else if (keys[event.key] !== undefined) keys[event.key]();
     else return;
     event.preventDefault();
   };
