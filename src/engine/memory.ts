@@ -122,7 +122,8 @@ export class CountedMemory implements QueryMemory {
   }
 
   account(sizeBytes: number, operator: string): void {
-    if (sizeBytes > 0) this.made(sizeBytes);
+    // What is held is not collected, and V8 collects buffers that were held only briefly.
+    if (sizeBytes > 0) this.madeBytes += sizeBytes;
     const bytes = (this.accounted.get(operator) ?? 0) + sizeBytes;
     const units = Math.ceil(bytes / UNIT_BYTES) - Math.ceil((bytes - sizeBytes) / UNIT_BYTES);
     this.accounted.set(operator, bytes);
@@ -134,10 +135,6 @@ export class CountedMemory implements QueryMemory {
     if (this.limitBytes > 0 && this.usedBytes + sizeBytes > this.limitBytes) {
       throw overLimit(operator, sizeBytes, this.limitBytes);
     }
-    this.made(sizeBytes);
-  }
-
-  private made(sizeBytes: number): void {
     this.madeBytes += sizeBytes;
     beforeMaking(sizeBytes);
   }

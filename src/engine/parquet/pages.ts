@@ -26,8 +26,8 @@ import type { ParquetColumn } from "./schema.ts";
 const READ_BYTES = 1 << 18;
 /** Number of values in a piece, including nulls. */
 const PIECE_VALUES = 65_536;
-/** Size of its levels, indices and values of the widest type. */
-const PIECE_BYTES = PIECE_VALUES * (8 + 4 + 32);
+/** Size of the levels, indices and values of the widest type in the largest piece of a page. */
+const pieceBytes = (valueCount: number): number => Math.min(valueCount, PIECE_VALUES) * (8 + 4 + 32);
 
 export class PageReader {
   /** Bytes of the file from `windowOffset` on. */
@@ -148,7 +148,7 @@ export class PageReader {
     const { type, valueCount } = header;
     // The size that a page claims is charged before memory is allocated.
     if (type === PAGE.dictionary) this.account(header.sizeBytes + 4 * valueCount * (this.words + 2));
-    else if (type !== PAGE.index) this.account(header.sizeBytes + PIECE_BYTES);
+    else if (type !== PAGE.index) this.account(header.sizeBytes + pieceBytes(valueCount));
     const page = this.bytes(this.offset + header.headerBytes, header.compressedSizeBytes);
     this.offset += header.headerBytes + header.compressedSizeBytes;
     checkCrc(header, page);
@@ -211,7 +211,11 @@ export class PageReader {
   }
 
   /** Returns a function that returns the next values of a page, out of `count`. */
-  private valuesOf({ encoding, sizeBytes }: PageHeader, bytes: Uint8Array, count: number): (count: number) => Values {
+  private valuesOf(
+    { encoding, sizeBytes, valueCount }: PageHeader,
+    bytes: Uint8Array,
+    count: number,
+  ): (count: number) => Values {
     const { words } = this;
     if (encoding === ENCODING.dictionary || encoding === ENCODING.plainDictionary) {
       if (count === 0) return () => new Int32Array(0);
@@ -228,7 +232,7 @@ export class PageReader {
     }
     const deltas = this.deltasOf(encoding, bytes, count);
     if (deltas !== undefined) return deltas;
-    this.account(sizeBytes + PIECE_BYTES + 4 * count * (words + 2));
+    this.account(sizeBytes + pieceBytes(valueCount) + 4 * count * (words + 2));
     const values = this.decode(encoding, bytes, count);
     let at = 0;
     return (count) => values.subarray(at * words, (at += count) * words);

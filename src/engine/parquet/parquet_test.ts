@@ -238,6 +238,29 @@ Deno.test("runs are read in pieces of any size", () => {
   }
 });
 
+Deno.test("a small row group is charged for its rows", () =>
+  withFile((path) => {
+    const columns = Array.from({ length: 30 }, (_, k) => `c${k}`), data = Array.from({ length: 100 }, (_, i) => i / 8);
+    const columnData = columns.map((name) => ({ name, data, type: "DOUBLE" as const, nullable: true }));
+    Deno.writeFileSync(path, new Uint8Array(parquetWriteBuffer({ columnData })));
+    const context = testContext(1 << 26), root = dirname(path), { columns: found } = parquetSchema(path, root, 0);
+    const plan: ParquetNode = {
+      node: "parquet",
+      columns: found,
+      fileColumns: columns,
+      path,
+      root,
+      at: 0,
+      timestamp: -1,
+      order: "none",
+    };
+    const operator = createParquet(plan, context), before = context.memory.usedBytes;
+    assert.equal(operator.next()?.rowCount, data.length);
+    const taken = context.memory.usedBytes - before;
+    operator.close();
+    assert.ok(taken < columns.length * (16 << 10), `${taken} bytes`);
+  }));
+
 Deno.test("a small page that claims many values takes memory only for one piece of them", () => {
   const claimed = 200_000_000;
   // All values null, all values equal to a dictionary's only entry, and one block of differences of 0 from 7.
