@@ -140,7 +140,12 @@ async function prepared(env: Record<string, string>): Promise<TestServer> {
       "create table sink (t timestamp, x long) timestamp(t) partition by day",
       "create table few as (select timestamp_sequence('2000-01-01', 31536000000000) t, x, x % 10 k from long_sequence(20)) timestamp(t) partition by year",
     ]
-  ) assert.equal((await server.exec(sql)).error, undefined);
+  ) {
+    // On a busy machine even these can reach a short time-out.
+    for (let error: string | undefined = ""; error !== undefined; error = (await server.exec(sql)).error) {
+      assert.match(error, /^$|longer than its time-out/);
+    }
+  }
   return server;
 }
 
@@ -226,7 +231,7 @@ const MADE: [sql: string, answer: unknown | RegExp][] = [
 
 Deno.test("the memory of a function's results is charged before it is allocated", async (t) => {
   const limitBytes = 256 << 20;
-  await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: `${limitBytes}`, SVC_QUERY_TIMEOUT: "5s" });
+  await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: `${limitBytes}`, SVC_QUERY_TIMEOUT: "25s" });
   const resident = residentBytes(server.process.pid);
   for (const [sql, answer] of MADE) {
     await t.step(sql.slice(0, 100), async () => {
