@@ -1,7 +1,8 @@
 /** Reports the bounds of the fuzz suite over the functions' catalogue as they are; the suite itself asserts five times the bounds. */
 import { shuffledStatements, TABLE } from "../tests/fuzz/catalogue.ts";
 import { randomOf } from "../tests/fuzz/random.ts";
-import { BOUNDS, GROWN_BYTES_MAX, mebibytes, told, Watched } from "../tests/fuzz/watched.ts";
+import { BOUNDS } from "../tests/fuzz/times.ts";
+import { GROWN_BYTES_MAX, mebibytes, told, Watched } from "../tests/fuzz/watched.ts";
 import { percentile, table } from "./report.ts";
 
 /** The same statements in each run, so that runs can be compared. */

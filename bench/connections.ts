@@ -5,7 +5,7 @@
  *     deno run -A --lock=dev.lock bench/connections.ts [--connections=500] [--seconds=60]
  */
 import { parseArgs } from "node:util";
-import type { HealthAnswer } from "../tests/fuzz/watched.ts";
+import type { HealthAnswer } from "../tests/fuzz/times.ts";
 import { residentBytes } from "../tests/memory.ts";
 import { startServer } from "../tests/server.ts";
 import { describeMachine, median, percentile, table } from "./report.ts";

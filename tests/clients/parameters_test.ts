@@ -90,6 +90,9 @@ Deno.test("parameters that determine the shape of a statement", options, async (
       values: ["{1,NULL}", "{{1,2},{3,4}}"],
     });
     assert.deepEqual(arrays.rows, [{ a: "{1.0,NULL}", b: "{{1.0,2.0},{3.0,4.0}}", c: "\\x0aff" }]);
+    for (const type of ["bytea", "binary"]) {
+      assert.deepEqual((await client.query(`select $1::${type} b`, [bytes])).rows, [{ b: bytes }]);
+    }
     await assert.rejects(client.query("select '\\x0'::bytea"), { code: "22P02", position: "8" });
   });
   await client.end();

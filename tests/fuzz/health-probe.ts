@@ -1,7 +1,6 @@
 /** Queries health every few milliseconds on its own thread, and reports how long each answer took. */
-import type { HealthAnswer } from "./watched.ts";
+import { type HealthAnswer, PROBE_PAUSE_MS } from "./times.ts";
 
-const PAUSE_MS = 10;
 const answers: HealthAnswer[] = [];
 let isOver = false;
 
@@ -21,8 +20,8 @@ self.onmessage = async ({ data }: MessageEvent<string>) => {
     }
     answers.push({ start, ms: performance.now() - startMs, lateMs });
     const pausedAtMs = performance.now();
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-    lateMs = performance.now() - pausedAtMs - PAUSE_MS;
+    await new Promise((resolve) => setTimeout(resolve, PROBE_PAUSE_MS));
+    lateMs = performance.now() - pausedAtMs - PROBE_PAUSE_MS;
   }
   while (!isOver) await new Promise((resolve) => setTimeout(resolve, 10));
   self.postMessage(answers);

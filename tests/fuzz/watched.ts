@@ -1,20 +1,21 @@
 /** A server under attack. Records the results and times of statements, and at the same time health and memory. */
 import { residentBytes } from "../memory.ts";
 import { startServer, type TestServer } from "../server.ts";
-
-/** Bounds for any statement. */
-export const BOUNDS = { timeoutMs: 1_000, answerMs: 2_000, healthMs: 20, extraBytes: 200 << 20 };
-/** CI machines are shared, so tests allow this multiple of each bound and report the measured values. */
-export const SLACK = 5;
+import {
+  at,
+  BOUNDS,
+  type Finding,
+  type HealthAnswer,
+  type HealthTimes,
+  healthTimes,
+  SLACK,
+  type Span,
+  timeFindings,
+} from "./times.ts";
 
 const MEMORY_LIMIT_BYTES = 256 << 20;
 /** Bound on the growth of resident memory. */
 export const GROWN_BYTES_MAX = MEMORY_LIMIT_BYTES + BOUNDS.extraBytes;
-
-export interface Finding {
-  sql: string;
-  what: string;
-}
 
 export interface Reply {
   ms: number;
@@ -24,20 +25,9 @@ export interface Reply {
 }
 
 /** A completed statement with measurements. Others may have run at the same time. */
-interface Run {
-  sql: string;
-  start: number;
-  end: number;
+interface Run extends Span {
   /** Peak resident memory, above that at the start. */
   peakBytes: number;
-}
-
-/** An answer of health: time of the request by `Date.now`, and its duration. */
-export interface HealthAnswer {
-  start: number;
-  ms: number;
-  /** How late the timer before the request was: the time that the machine took to give the probe a core. */
-  lateMs: number;
 }
 
 /** Number of worst statements to report by time, memory and health. */
@@ -47,16 +37,12 @@ const WORST = Number(Deno.env.get("SUNDIAL_WORST") ?? 0);
 const ERRORS = Number(Deno.env.get("SUNDIAL_ERRORS") ?? 0);
 
 /** What a run of statements showed. */
-export interface Measured {
+export interface Measured extends HealthTimes {
   /** Ascending. */
   timesMs: number[];
   /** The statement that took longest. */
   slowest: string;
-  healthP99Ms: number;
-  healthMostMs: number;
   healthCount: number;
-  /** p99 of the probe's timers being late. Above the bound of health, other programs keep the machine busy, and times say little. */
-  lateP99Ms: number;
   /** Peak resident memory, above that at the start. */
   grownBytes: number;
 }
@@ -125,7 +111,7 @@ export class Watched {
       status = reply.status;
       head = await headOf(reply);
     } catch (error) {
-      this.findings.push({ sql, what: `no answer: ${(error as Error).message}` });
+      this.findings.push({ sql, what: `no answer: ${reasonOf(error as Error)}` });
     }
     const end = Date.now(), ms = end - start;
     this.runs.push({ sql, start, end, peakBytes: this.takePeak() });
@@ -160,22 +146,13 @@ export class Watched {
     this.health.onmessage = ({ data }: MessageEvent<HealthAnswer[]>) => resolve(data);
     this.health.postMessage("end");
     const answers = await promise;
-    const health = answers.map(({ ms }) => ms).sort((a, b) => a - b);
     this.health.terminate();
     const grownBytes = this.runs.reduce((most, { peakBytes }) => Math.max(most, peakBytes), this.takePeak());
     const status = await this.server.stop();
     if (status !== 0) this.findings.push({ sql: "", what: `the server ended with status ${status}` });
     const failure = /.*(?:query worker \d+ failed|unhandled).*/i.exec(this.server.output());
     if (failure !== null) this.findings.push({ sql: "", what: failure[0] });
-    const healthP99Ms = at(health, 0.99);
-    const lateP99Ms = at(answers.map(({ lateMs }) => lateMs).sort((a, b) => a - b), 0.99);
-    const late = this.runs.filter(({ start, end }) => end - start > BOUNDS.answerMs * SLACK)
-      .map(({ sql, start, end }) => ({ sql, what: `${end - start} ms` }));
-    if (holdsHealth && healthP99Ms > BOUNDS.healthMs * SLACK) {
-      late.push({ sql: "", what: `p99 of health: ${healthP99Ms.toFixed(1)} ms` });
-    }
-    if (lateP99Ms <= BOUNDS.healthMs) this.findings.push(...late);
-    else if (late.length > 0) console.log(`  on a busy machine, and so not held against the bounds:\n${told(late)}`);
+    this.findings.push(...timeFindings(this.runs, answers, { holdsHealth }));
     if (grownBytes > GROWN_BYTES_MAX * SLACK) {
       this.findings.push({ sql: "", what: `resident memory grew by ${mebibytes(grownBytes)} MiB` });
     }
@@ -187,10 +164,8 @@ export class Watched {
     return {
       timesMs: this.runs.map(({ start, end }) => end - start).sort((a, b) => a - b),
       slowest: slowest?.sql ?? "",
-      healthP99Ms,
-      healthMostMs: at(health, 1),
-      healthCount: health.length,
-      lateP99Ms,
+      ...healthTimes(answers),
+      healthCount: answers.length,
       grownBytes,
     };
   }
@@ -216,10 +191,11 @@ export class Watched {
   }
 }
 
-export const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
+/** fetch() itself says no more than "fetch failed". */
+const reasonOf = ({ message, cause }: Error): string =>
+  cause instanceof Error ? `${message}: ${cause.message}` : message;
 
-const at = (sorted: readonly number[], share: number): number =>
-  sorted.length === 0 ? 0 : sorted[Math.floor((sorted.length - 1) * share)];
+export const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
 /** Returns the first bytes, and the last ones, which contain errors of partial answers; discards the rest. */
 async function headOf(reply: Response): Promise<string> {
