@@ -6,14 +6,15 @@ export function didYouMean(text: string, known: Iterable<string>): string {
   return near === undefined ? "" : `; did you mean ${near}?`;
 }
 
-/** The spelling in `known` with the fewest edits from `text`, if it is similar enough. */
+/** The spelling in `known` with the fewest edits from `text`, if it is similar enough; of several the longest, as letters get lost. */
 export function nearest(text: string, known: Iterable<string>): string | undefined {
   const lower = text.toLowerCase();
   let best: string | undefined;
-  let bestEdits = editsMax(text.length) + 1;
+  let bestEdits = editsMax(text.length);
   for (const candidate of known) {
-    const edits = editCount(lower, candidate.toLowerCase(), bestEdits);
-    if (edits < bestEdits) [best, bestEdits] = [candidate, edits];
+    const edits = editCount(lower, candidate.toLowerCase(), bestEdits + 1);
+    const isBetter = edits < bestEdits || (edits === bestEdits && candidate.length > (best?.length ?? 0));
+    if (isBetter) [best, bestEdits] = [candidate, edits];
   }
   return best;
 }

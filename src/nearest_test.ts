@@ -7,6 +7,7 @@ const cases: [text: string, known: string[], found: string | undefined][] = [
   ["pirce", ["price"], "price"],
   ["selekt", ["SELECT", "SET"], "SELECT"],
   ["coutn", ["cot", "count", "acos"], "count"],
+  ["cont", ["cot", "count", "cos"], "count"],
   ["ad", ["ADD", "ALTER"], "ADD"],
   // Short names are not similar just because they are short.
   ["x", ["ts", "v"], undefined],

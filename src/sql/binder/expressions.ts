@@ -130,8 +130,9 @@ export class Expressions implements ExpressionBinder {
         }
         const operand = this.bind(e.operand, scope);
         // Clients write literals this way: '\\x00ff'::bytea.
-        const isBytea = e.type.name === "bytea" && (isText(operand.type) || operand.type === UNTYPED);
-        if (operand.type === "BINARY" !== (tag === "BINARY") && operand.type !== "NULL" && !isBytea) {
+        const isBytea = e.type.name === "bytea" && isText(operand.type);
+        const takesAnyType = operand.type === "NULL" || operand.type === UNTYPED;
+        if (operand.type === "BINARY" !== (tag === "BINARY") && !takesAnyType && !isBytea) {
           const at = tag === "BINARY" ? e.type.at : e.at;
           throw typeMismatch(`${displayName(operand.type)} cannot be cast to ${displayName(tag)}`, at);
         }
