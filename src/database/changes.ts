@@ -1,11 +1,10 @@
 /** Changes of tables and their definitions, immediately or within the session's transaction. */
-import { setImmediate } from "node:timers";
 import type { Answer, Chunk, Client, Identity } from "../api.ts";
-import { concatAppendBatches, type PostedPlan, unpackAppendBatch } from "../engine/mod.ts";
+import { type PostedPlan, unpackAppendBatch } from "../engine/mod.ts";
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { ChangedRows, ChangedTable } from "../sql/mod.ts";
 import type { NewTable } from "../sql/plan.ts";
-import type { AppendBatch, BulkLoad, Catalogue, Change, PartitionChange, TableSnapshot } from "../storage/contract.ts";
+import type { AppendBatch, BulkLoad, Catalogue, Change, ChangedBatch, PartitionChange, TableSnapshot } from "../storage/contract.ts";
 import { auditOf } from "./access/definitions.ts";
 import type { RunningStatement } from "./activity.ts";
 import type { Core } from "./core.ts";
@@ -216,9 +215,7 @@ export class RowChanges {
         const types = [...this.typesOf(table, columnIds), "LONG"];
         const { batches, rows } = await this.collect(plan, types, [...columnIds, -1]);
         if (rows > 0) {
-          const batch = await concatAppendBatches(batches, turn);
-          const columns = batch.columns.slice(0, -1);
-          const change = changeOf({ tableId, rowIds: rowIdsOf(batch), columns });
+          const change = changeOf({ tableId, batches: batches.map(changedBatch) });
           if (transaction === undefined) await core.writer.change(change);
           else await transaction.change(inTransaction(change), false);
         }
@@ -239,13 +236,11 @@ function inTransaction(change: Change | PartitionChange): Change {
   return change;
 }
 
-/** Lets other clients be served. */
-const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
-
-/** The row ids, which are the last column of a plan. */
-function rowIdsOf(batch: AppendBatch): BigInt64Array {
-  const { values } = batch.columns.at(-1)!;
-  return new BigInt64Array(values.buffer, values.byteOffset, batch.rowCount);
+/** The last column of the plan has the row ids. */
+function changedBatch({ rowCount, columns, buffer }: AppendBatch): ChangedBatch {
+  const { values } = columns.at(-1)!;
+  const rowIds = new BigInt64Array(values.buffer, values.byteOffset, rowCount);
+  return { rowIds, columns: columns.slice(0, -1), buffer };
 }
 
 /** Columns of a new table are numbered from 0. */

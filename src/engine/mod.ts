@@ -2,7 +2,6 @@
 export type * from "./contract.ts";
 export { MORSEL_ROWS } from "./contract.ts";
 export {
-  concatAppendBatches,
   packAppendBatch,
   toAppendBatch,
   unpackAppendBatch,

@@ -184,12 +184,12 @@ export class Branch {
       case "truncate":
         return { kind: "definition", definition: { op: "truncate" } };
       case "update": {
-        const { ordinals, columns } = inTableOrder(table, change.batch);
+        const { ordinals, columns } = inTableOrder(table, change.batches);
         checkUpdate(table.schema, { rowCount: ordinals.length, columns });
         return { kind: "update", ordinals, columns, before: table.segments };
       }
       case "delete": {
-        const { ordinals } = inTableOrder(table, { rowIds: change.rowIds, columns: [] });
+        const { ordinals } = inTableOrder(table, change.batches);
         return { kind: "delete", ordinals, before: table.segments };
       }
       case "rename":

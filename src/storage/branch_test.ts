@@ -128,12 +128,12 @@ class Life {
     const touched = ordinals.map((ordinal) => ordered[ordinal][0]);
     if (kind === "delete") {
       for (const id of touched) rows.delete(id);
-      return { change: { kind, tableId, rowIds }, touched };
+      return { change: { kind, tableId, batches: [{ rowIds, columns: [] }] }, touched };
     }
     const text = `changed ${this.nextId++}`, sym = `new ${this.nextId % 50n}`;
     for (const id of touched) rows.set(id, { ...rows.get(id)!, text, sym });
     const { columns } = batchOf({ 1: "SYMBOL", 2: "VARCHAR" }, touched.map(() => ({ 1: sym, 2: text })));
-    return { change: { kind, tableId, batch: { rowIds, columns } }, touched };
+    return { change: { kind, tableId, batches: [{ rowIds, columns }] }, touched };
   }
 
   step(): void {

@@ -214,10 +214,12 @@ export interface AppendColumn {
   symbols?: Int32Array;
 }
 
-/** New values for the rows with these ids. */
-export interface UpdateBatch {
+/** The rows with these ids, and their new values if it is an update. */
+export interface ChangedBatch {
   rowIds: BigInt64Array;
   columns: AppendColumn[];
+  /** As in `AppendBatch`. */
+  buffer?: ArrayBuffer;
 }
 
 /**
@@ -235,8 +237,7 @@ export type Change =
   | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
   | { kind: "setOptions"; tableId: number; options: TableOptions }
   | { kind: "append"; changes: { tableId: number; batches: AppendBatch[] }[] }
-  | { kind: "update"; tableId: number; batch: UpdateBatch }
-  | { kind: "delete"; tableId: number; rowIds: BigInt64Array };
+  | { kind: "update" | "delete"; tableId: number; batches: readonly ChangedBatch[] };
 
 /** Changeable options of a table. Omitted options stay; `ttl: null` removes the time to live. */
 export interface TableOptions {

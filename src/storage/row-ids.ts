@@ -4,7 +4,8 @@
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
-import { type AppendColumn, ROW_BITS, type UpdateBatch } from "./contract.ts";
+import { type AppendColumn, type ChangedBatch, ROW_BITS } from "./contract.ts";
+import { joined } from "./joined.ts";
 import { gather } from "./rows.ts";
 import type { Table } from "./table.ts";
 
@@ -16,8 +17,9 @@ const ROWS = 1 << ROW_BITS;
  */
 export function inTableOrder(
   table: Table,
-  { rowIds, columns }: UpdateBatch,
+  batches: readonly ChangedBatch[],
 ): { ordinals: Float64Array; columns: AppendColumn[] } {
+  const { rowIds, columns } = joined(batches);
   const ordinals = ordinalsOf(table, rowIds);
   if (isAscending(ordinals)) return { ordinals, columns };
   const order = Uint32Array.from(ordinals, (_, k) => k).sort((a, b) => ordinals[a] - ordinals[b]);

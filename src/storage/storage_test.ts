@@ -196,14 +196,14 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
       await storage.writer.change({
         kind: "update",
         tableId,
-        batch: { rowIds, columns: changed },
+        batches: [{ rowIds, columns: changed }],
       });
       for (const ordinal of ordinals) model[ordinal] = { ...model[ordinal], 1: `new ${ordinal}`, 3: null };
-      await assert.rejects(storage.writer.change({ kind: "delete", tableId, rowIds }), {
+      await assert.rejects(storage.writer.change({ kind: "delete", tableId, batches: [{ rowIds, columns: [] }] }), {
         sqlState: "40001",
       });
     } else {
-      await storage.writer.change({ kind: "delete", tableId, rowIds });
+      await storage.writer.change({ kind: "delete", tableId, batches: [{ rowIds, columns: [] }] });
       const gone = new Set(ordinals);
       model = model.filter((_, k) => !gone.has(k));
     }

@@ -15,7 +15,7 @@ import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
-import type { AccessChange, AppendBatch, TableSchema, UpdateBatch } from "./contract.ts";
+import type { AccessChange, AppendBatch, TableSchema, ChangedBatch } from "./contract.ts";
 import { DataFiles } from "./datafile.ts";
 import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
@@ -227,9 +227,9 @@ export class TableStore implements Store {
         return this.define(table, partitionMoves(table, command.moves));
       }
       case "update":
-        return this.update(this.table(command.tableId), command.batch);
+        return this.update(this.table(command.tableId), command.batches);
       case "delete":
-        return this.delete(this.table(command.tableId), command.rowIds);
+        return this.delete(this.table(command.tableId), command.batches);
       case "changeAccess":
         return this.changeAccess(command.changes);
       case "change":
@@ -496,9 +496,9 @@ export class TableStore implements Store {
     return outcomes;
   }
 
-  private update(table: Table, batch: UpdateBatch): undefined {
+  private update(table: Table, batches: readonly ChangedBatch[]): undefined {
     this.checkWritable();
-    const { ordinals, columns } = inTableOrder(table, batch);
+    const { ordinals, columns } = inTableOrder(table, batches);
     if (ordinals.length === 0) return;
     const change: AppendBatch = { rowCount: ordinals.length, columns };
     checkUpdate(table.schema, change);
@@ -510,9 +510,9 @@ export class TableStore implements Store {
     );
   }
 
-  private delete(table: Table, rowIds: BigInt64Array): undefined {
+  private delete(table: Table, batches: readonly ChangedBatch[]): undefined {
     this.checkWritable();
-    const { ordinals } = inTableOrder(table, { rowIds, columns: [] });
+    const { ordinals } = inTableOrder(table, batches);
     if (ordinals.length === 0) return;
     const payload = [encodePlaces(ordinals, table.segments)];
     this.changeRows(table, BLOCK_KIND.delete, payload, () => table.delete(ordinals));

@@ -348,10 +348,10 @@ export function change(
       const places = placesOf(snapshot.rowCount);
       const rowIds = rowIdsOf(snapshot, places);
       const base = { tableId: snapshot.schema.id };
-      if (columnId === undefined) return { kind: "delete", ...base, rowIds };
+      if (columnId === undefined) return { kind: "delete", ...base, batches: [{ rowIds, columns: [] }] };
       const type = snapshot.schema.columns.find((column) => column.id === columnId)!.type;
       const { columns } = batchOf({ [columnId]: type }, places.map((place) => ({ [columnId]: value(place) })));
-      return { kind: "update", ...base, batch: { rowIds, columns } };
+      return { kind: "update", ...base, batches: [{ rowIds, columns }] };
     },
     apply(model) {
       const table = model.get(name)!;

@@ -122,10 +122,10 @@ ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
     const moves = listed.flatMap((item) => moveOf(table, action, item) ?? []);
     if (moves.length > 0) await run.define({ kind: "partitions", tableId, moves: distinct(moves) });
     if (plan !== undefined) {
-      const count = await run.changeRows({ ...bound, plan }, ({ rowIds }) => ({
+      const count = await run.changeRows({ ...bound, plan }, ({ batches }) => ({
         kind: "partitions",
         tableId,
-        moves: Array.from(rowIds, (start) => move(table, action, { start, at })),
+        moves: batches.flatMap(({ rowIds }) => Array.from(rowIds, (start) => move(table, action, { start, at }))),
       }));
       if (count === 0 && !(action === "drop" && table.schema.wal)) {
         throw new SqlError("no partition satisfies the condition", at, SQLSTATE.invalidParameter);

@@ -50,7 +50,7 @@ export const deleteRows: StatementKind<Delete, BoundDelete> = {
   async execute(bound, run) {
     const rows = await run.changeRows(
       bound,
-      ({ tableId, rowIds }) => ({ kind: "delete", tableId, rowIds }),
+      (rows) => ({ kind: "delete", ...rows }),
     );
     return done("dml", `DELETE ${rows}`, rows);
   },

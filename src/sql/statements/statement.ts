@@ -7,7 +7,7 @@ import type { Answer, Client, ConnectionState, Identity, Prepared, ResultColumn 
 import type { PostedPlan } from "../../engine/contract.ts";
 import type { PlanStatistics } from "../../engine/mod.ts";
 import type { AccessCommand, Named, Permission } from "../../access/mod.ts";
-import type { AppendBatch, Catalogue, Change, PartitionChange } from "../../storage/contract.ts";
+import type { Catalogue, Change, ChangedBatch, PartitionChange } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
@@ -190,8 +190,7 @@ export interface ChangedTable {
 
 export interface ChangedRows {
   tableId: number;
-  rowIds: BigInt64Array;
-  columns: AppendBatch["columns"];
+  batches: ChangedBatch[];
 }
 
 /** Services of the database that statements use. */

@@ -75,7 +75,7 @@ export const update: StatementKind<Update, BoundUpdate> = {
   async execute(bound, run) {
     const rows = await run.changeRows(
       bound,
-      ({ tableId, rowIds, columns }) => ({ kind: "update", tableId, batch: { rowIds, columns } }),
+      (rows) => ({ kind: "update", ...rows }),
     );
     return done("dml", `UPDATE ${rows}`, rows);
   },
