@@ -4,7 +4,15 @@ import { type PostedPlan, unpackAppendBatch } from "../engine/mod.ts";
 import { assert, SqlError, SQLSTATE } from "../errors.ts";
 import type { ChangedRows, ChangedTable } from "../sql/mod.ts";
 import type { NewTable } from "../sql/plan.ts";
-import type { AppendBatch, BulkLoad, Catalogue, Change, ChangedBatch, PartitionChange, TableSnapshot } from "../storage/contract.ts";
+import type {
+  AppendBatch,
+  BulkLoad,
+  Catalogue,
+  Change,
+  ChangedBatch,
+  PartitionChange,
+  TableSnapshot,
+} from "../storage/contract.ts";
 import { auditOf } from "./access/definitions.ts";
 import type { RunningStatement } from "./activity.ts";
 import type { Core } from "./core.ts";

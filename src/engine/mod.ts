@@ -1,12 +1,7 @@
 /** The engine room: executes plans. */
 export type * from "./contract.ts";
 export { MORSEL_ROWS } from "./contract.ts";
-export {
-  packAppendBatch,
-  toAppendBatch,
-  unpackAppendBatch,
-  valuesToAppendBatch,
-} from "./append.ts";
+export { packAppendBatch, toAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "./append.ts";
 export { endOfTexts } from "./columns.ts";
 export { flushKernelRows } from "./compiler/binding.ts";
 export { type Constant, ConstantCalls, type ConstantContext } from "./constant-calls.ts";

@@ -15,7 +15,7 @@ import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
-import type { AccessChange, AppendBatch, TableSchema, ChangedBatch } from "./contract.ts";
+import type { AccessChange, AppendBatch, ChangedBatch, TableSchema } from "./contract.ts";
 import { DataFiles } from "./datafile.ts";
 import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";

@@ -55,20 +55,24 @@ export function timeFindings(
   return findings;
 }
 
-/**
- * A late answer stands for all requests that would have been late with it: one of 10 s among a thousand quick ones is half of the
- * time, not a thousandth.
- */
 export function healthTimes(answers: readonly HealthAnswer[]): HealthTimes {
-  const health = answers.flatMap(({ ms }) => {
-    const missed = Number.isFinite(ms) ? Math.max(0, Math.ceil(ms / PROBE_PAUSE_MS) - 1) : 0;
-    return [ms, ...Array.from({ length: missed }, (_, k) => ms - (k + 1) * PROBE_PAUSE_MS)];
-  }).sort((a, b) => a - b);
+  const health = byTime(answers.map(({ ms }) => ms));
   return {
     healthP99Ms: at(health, 0.99),
     healthMostMs: at(health, 1),
-    lateP99Ms: at(answers.map(({ lateMs }) => lateMs).sort((a, b) => a - b), 0.99),
+    lateP99Ms: at(byTime(answers.map(({ lateMs }) => lateMs)), 0.99),
   };
+}
+
+/**
+ * The delays in ascending order. A delay stands for all requests that would have waited with it: one of 10 s among a thousand quick
+ * answers is half of the time, not a thousandth.
+ */
+function byTime(delaysMs: readonly number[]): number[] {
+  return delaysMs.flatMap((ms) => {
+    const missed = Number.isFinite(ms) ? Math.max(0, Math.ceil(ms / PROBE_PAUSE_MS) - 1) : 0;
+    return [ms, ...Array.from({ length: missed }, (_, k) => ms - (k + 1) * PROBE_PAUSE_MS)];
+  }).sort((a, b) => a - b);
 }
 
 /** The value below which `share` of the values are. */
