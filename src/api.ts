@@ -110,7 +110,7 @@ export interface ExecuteOptions {
   onBegin?(progress: () => StatementProgress): void;
 }
 
-/** What a connection keeps for its client besides the transaction. */
+/** State of a client's connection besides the transaction. */
 export interface ConnectionState {
   readonly settings: {
     /** `isLocal`: until the end of the transaction. @throws {SqlError} at `at` if the value is not allowed. */

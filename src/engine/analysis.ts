@@ -293,7 +293,7 @@ class NodeMemory implements QueryMemory {
   }
 }
 
-/** What one node has on disk. */
+/** Blocks of one node on disk. */
 class NodeSpill implements Spill {
   constructor(
     private readonly inner: Spill,

@@ -28,7 +28,7 @@ export type ReadRequest = Omit<QueryRequest, "plan" | "sources"> & {
   planName: number;
 };
 
-/** What executions of a statement have in common while its tables do not change. The rest is in words of the slot. */
+/** The part of a request that is the same for all executions of a statement while its tables do not change. The rest is in words of the slot. */
 interface Head {
   request: Omit<ReadRequest, "sources" | "nowMicros" | "slot" | "planName"> & { sources: PackedSource[] };
   output: unknown;
@@ -36,7 +36,7 @@ interface Head {
   freedPlans: number[];
 }
 
-/** What the leader gets beside the request. */
+/** Data for the leader in addition to the request. */
 export interface Letter {
   request: ReadRequest;
   output: unknown;

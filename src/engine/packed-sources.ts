@@ -10,7 +10,7 @@ import type { SharedHeap } from "../storage/heap.ts";
 export type PackedSource = Omit<ScanSource, "segments" | "dictionaries"> & {
   dictionaries: (ScanSource["dictionaries"][number] | null)[];
   columnIds: readonly number[];
-  /** Where the numbers of `PostedSegments` begin in the request's words, in bytes, and how many they are. */
+  /** Offset in bytes of the numbers of `PostedSegments` in the request's words, and their count. */
   at: number;
   count: number;
 };

@@ -37,7 +37,7 @@ export function openTask(name: string, data: unknown, context: QueryContext): Pa
   return task(data, context);
 }
 
-/** What a helper needs beside the query's request. The leader leaves it in shared memory while the section is open. */
+/** Data for a helper in addition to the query's request. The leader leaves it in shared memory while the section is open. */
 interface Invitation {
   task: string;
   data: unknown;

@@ -27,7 +27,7 @@ export class PlanNames {
   }
 }
 
-/** What main believes a worker to know. Main asks again if the worker has forgotten a plan. */
+/** The plans that main assumes a worker to have. If the worker has dropped one, it asks for it. */
 export class PlansSent {
   private readonly sent = new Set<number>();
   private freed: number[] = [];
@@ -59,7 +59,7 @@ export class PlansSent {
 }
 
 const PLANS_MAX = 1_000;
-/** Of serialised plans. As objects they take some ten times as much. */
+/** Size of serialised plans. As objects they take some ten times as much. */
 const PLAN_BYTES_MAX = 1 << 20;
 
 /** A worker's side: the plans that it has received, up to `plansMax` and `bytesMax` of serialised plans. */

@@ -13,7 +13,7 @@ export class PairCache {
   private readonly lengths = new Int32Array(1024);
   readonly values = new Int32Array(1024);
 
-  /** Where the pair would be. */
+  /** The slot in which the pair would be. */
   slot(address: number, length: number): number {
     return (Math.imul(address ^ length, 0x9e3779b1) >>> 22) & 1023;
   }

@@ -1,4 +1,4 @@
-/** What operators tell the expressions that they compile, and the batches that these take. */
+/** Options for compiling the expressions of an operator, and the batches that these take. */
 import type { Batch } from "../contract.ts";
 
 export interface CompiledExpressions {

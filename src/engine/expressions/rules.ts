@@ -1,4 +1,4 @@
-/** What is known of expressions before they are compiled: their operands, their dictionaries, and how they can be computed. */
+/** Properties of expressions before they are compiled: their operands, their dictionaries, and how they can be computed. */
 import { childrenOf, type Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";

@@ -15,7 +15,7 @@ export interface State {
   rowBase: bigint;
 }
 
-/** What the steps are made for. */
+/** The context that the steps of one compilation share. */
 export interface Stage {
   readonly context: QueryContext;
   readonly space: Workspace;

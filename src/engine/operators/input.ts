@@ -43,7 +43,7 @@ export interface KeptRows {
   computed: Vector[];
 }
 
-/** What to do when the memory does not hold all rows. */
+/** Handles rows that the memory does not hold. */
 export interface Overflow {
   /** Bytes that each row needs later, besides its columns. */
   bytesPerRow: number;

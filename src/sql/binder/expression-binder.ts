@@ -20,7 +20,7 @@ export interface SubqueryHost {
   array(query: Query, names: Names, at: number): Expr;
 }
 
-/** What is visible to an expression and allowed in it. */
+/** The columns and names that an expression can use, and the calls that are allowed in it. */
 export interface Scope {
   columns: readonly ScopeColumn[];
   names: Names;

@@ -116,7 +116,7 @@ interface Group {
   readonly form: string;
   readonly statement: string;
   readonly kinds: readonly StatementKind[];
-  /** What is none of these statements is a query of a table by this name. */
+  /** If none of the kinds matches, the statement is a query of a table by this name. */
   readonly mayBeTable: boolean;
 }
 
