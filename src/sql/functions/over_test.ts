@@ -208,6 +208,41 @@ for (const entry of FUNCTIONS.filter(({ aggregate }) => aggregate !== undefined)
   }
 }
 
+/** True if `a` and `b` differ by more than rounding. */
+function differ(a: Value, b: Value): boolean {
+  try {
+    assertAlike(a, b, 1e-9, () => "");
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Beside an aggregate with ORDER BY such aggregates are refused, and their rows are never spread over lanes. */
+Deno.test("the entry of an aggregate says whether its result depends on the order of rows", () => {
+  const random = randomFrom(7);
+  for (const entry of FUNCTIONS.filter(({ aggregate }) => aggregate !== undefined)) {
+    const known = signatures(entry).filter((types) =>
+      types.every((type, k) => FEW[type] !== undefined || entry.args[k].constant)
+    );
+    for (const types of known) {
+      const reference = AGGREGATES[entry.name];
+      const rowOf = () =>
+        types.map((type, k): Value => {
+          if (entry.args[k].constant) return CONSTANTS[entry.args[k].name].value;
+          return FEW[type][random() % FEW[type].length];
+        });
+      const depends = Array.from({ length: 60 }).some(() => {
+        const rows = Array.from({ length: 2 + random() % 9 }, rowOf),
+          type = typeof entry.returns === "string" ? entry.returns : entry.returns([...types]);
+        const others = rows.map((row) => ({ row, at: random() })).sort((a, b) => a.at - b.at).map(({ row }) => row);
+        return differ(reference(rows, types, type), reference(others, types, type));
+      });
+      assert.equal(entry.aggregate!.ordered ?? false, depends, `${entry.name}(${types})`);
+    }
+  }
+});
+
 /** The values of an expression over rows of `ts` and `c0`. */
 function overTimes(rows: Value[][], type: string, sql: string): Value[] {
   const catalogue = new FakeCatalogue();
