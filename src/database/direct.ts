@@ -184,7 +184,8 @@ export class DirectRuns {
       this.forget(plan);
       return undefined;
     }
-    for (const [k, run] of runs.entries()) {
+    for (let k = 0; k < runs.length; k++) {
+      const run = runs[k]!;
       if (!run.isFor(options)) continue;
       if (runs.length === 1) this.kept.delete(plan);
       else runs.splice(k, 1);

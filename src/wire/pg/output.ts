@@ -195,7 +195,8 @@ export class Output {
   rowDescription(columns: readonly ResultColumn[], formats: readonly Format[]): void {
     this.begin("T");
     this.int16(columns.length);
-    for (const [index, column] of columns.entries()) {
+    for (let index = 0; index < columns.length; index++) {
+      const column = columns[index]!;
       const type = typeOf(column.type);
       this.cstring(column.name);
       this.int32(0); // no table
