@@ -7,8 +7,10 @@ export type ContentCoding = "gzip" | "zstd";
 /** Smaller replies are sent uncompressed. */
 const WORTH_BYTES = 4096;
 
-/** Compression runs on the main thread, in slices of this size so that it does not block others. */
+/** Compression runs on the main thread. Larger documents are compressed in slices, between which others are served. */
 const SLICE_BYTES = 65_536;
+/** Work between two turns of the event loop. */
+const TURN_MS = 4;
 
 const ALL: readonly ContentCoding[] = ["zstd", "gzip"];
 
@@ -28,11 +30,12 @@ function weightOf(parameters: string[]): number {
   return weight === undefined ? 1 : Number(weight);
 }
 
-/** Returns undefined if the parts are too small. */
-export function compressed(parts: Uint8Array[], coding: ContentCoding): Uint8Array | undefined {
+/** The body of a document that is there as a whole. Returns undefined if the parts are too small. */
+export function compressed(parts: Uint8Array[], coding: ContentCoding): Uint8Array | CompressedStream | undefined {
   let size = 0;
   for (const part of parts) size += part.length;
   if (size <= WORTH_BYTES) return undefined;
+  if (size > SLICE_BYTES) return new CompressedStream(parts.values(), coding);
   const whole = new Uint8Array(size);
   let at = 0;
   for (const part of parts) {
@@ -48,7 +51,7 @@ export class CompressedStream implements AsyncIterable<Uint8Array>, AsyncIterato
   readonly #output: AsyncIterator<Uint8Array>;
   #feeding: Promise<void> | undefined;
 
-  constructor(private readonly pieces: AsyncIterator<Uint8Array>, coding: ContentCoding) {
+  constructor(private readonly pieces: AsyncIterator<Uint8Array> | Iterator<Uint8Array>, coding: ContentCoding) {
     this.#compressor = coding === "gzip" ? createGzip() : createZstdCompress();
     this.#output = this.#compressor[Symbol.asyncIterator]();
   }
@@ -63,6 +66,7 @@ export class CompressedStream implements AsyncIterable<Uint8Array>, AsyncIterato
   }
 
   async #feed(): Promise<void> {
+    let turnEndsMs = performance.now() + TURN_MS;
     for (;;) {
       const piece = await this.pieces.next();
       if (piece.done) break;
@@ -70,6 +74,10 @@ export class CompressedStream implements AsyncIterable<Uint8Array>, AsyncIterato
         // The compressor reads the slice after this returns, when the buffer may already hold the next piece.
         const slice = piece.value.slice(at, at + SLICE_BYTES);
         if (!this.#compressor.write(slice)) await once(this.#compressor, "drain");
+        if (performance.now() < turnEndsMs) continue;
+        // "drain" comes without a turn of the event loop.
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        turnEndsMs = performance.now() + TURN_MS;
       }
     }
     this.#compressor.end();
