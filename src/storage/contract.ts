@@ -111,6 +111,8 @@ export const ROW_BITS = 16;
 export interface SegmentList extends Iterable<SegmentSource> {
   readonly length: number;
   at(index: number): SegmentSource | undefined;
+  /** By the statistics of the segments, and of their neighbours: true if the column may have nulls. Without it, all segments are read. */
+  hasNulls?(column: number): boolean;
   /** Plain data from which `SharedPool.segments` of another thread makes the list again. Without it, the list itself is posted. */
   post?(): PostedSegments;
 }

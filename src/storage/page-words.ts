@@ -209,6 +209,17 @@ export class PageView {
     return (this.address + this.start + k * this.stride) / 8;
   }
 
+  /** True if a segment has nulls in the column, or has it not at all. */
+  hasNulls(columnId: number): boolean {
+    const position = this.columnIds.indexOf(columnId), { u32 } = this.views;
+    for (let k = 0; k < this.count; k++) {
+      if (position < 0) return true;
+      const chunk = 2 * this.at(k) + (SEGMENT_BYTES + CHUNK_BYTES * position) / 4;
+      if (u32[chunk] === 0 || u32[chunk + 7] > 0) return true;
+    }
+    return false;
+  }
+
   bytesOf(k: number, bytes: Uint8Array): Uint8Array {
     return bytes.subarray(this.start + k * this.stride, this.start + (k + 1) * this.stride);
   }

@@ -65,6 +65,13 @@ Deno.test("a page has the segments that were written to it, also those that lack
   assert.deepEqual(view.segment(1, view.positionsOf([4, 9, 0])).chunks, [chunkOf(4).plain, undefined, undefined]);
 });
 
+Deno.test("a page knows which columns have nulls", () => {
+  const segments = [segmentOf(1, [chunkOf(1), chunkOf(1), chunkOf(1)]), segmentOf(2, [chunkOf(3), chunkOf(0)])];
+  const view = new PageView(viewsOf(bytesOf(segments, true)), 0);
+  // Column 2 is not in the second segment, and column 3 in none.
+  assert.deepEqual([0, 1, 2, 3].map((id) => view.hasNulls(id)), [false, true, true, true]);
+});
+
 Deno.test("addresses are in the words of memory, not in those of files", () => {
   const segments = [segmentOf(1, [chunkOf(0, { address: 2 ** 32 - 8 }), chunkOf(1)])];
   const addresses = (bytes: Uint8Array) => segmentsOf(bytes)[0].chunks.map((chunk) => chunk!.plain.address);

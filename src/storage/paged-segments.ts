@@ -101,6 +101,11 @@ export class PageReader {
     });
   }
 
+  /** True if the column has nulls in the page. */
+  hasNulls(directory: string, page: PageLocation, columnId: number): boolean {
+    return this.with(directory, page, (view) => view.hasNulls(columnId));
+  }
+
   private kept(page: PageLocation, key: string): Kept {
     const name = `${page.id} ${key}`;
     let kept = this.young.get(name);
@@ -135,6 +140,8 @@ export class PagedSegments implements SegmentList {
   private readonly starts: Float64Array;
   private readonly key: string;
   private posted: PostedSegments | undefined;
+  /** By column. */
+  private readonly withNulls: (boolean | undefined)[] = [];
 
   constructor(
     private readonly reader: PageReader,
@@ -180,6 +187,11 @@ export class PagedSegments implements SegmentList {
     const run = this.runs[low];
     const { directory, columnIds, key } = this;
     return this.reader.segment(directory, run.page, run.from + wanted - this.starts[low], columnIds, key);
+  }
+
+  hasNulls(column: number): boolean {
+    const { reader, directory, columnIds } = this;
+    return this.withNulls[column] ??= this.runs.some(({ page }) => reader.hasNulls(directory, page, columnIds[column]));
   }
 
   *[Symbol.iterator](): Iterator<SegmentSource> {

@@ -6,7 +6,7 @@ import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
 import { ColumnStore, fillNull, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import { sourceOf } from "../physical/facts.ts";
+import { hasNulls, sourceOf } from "../physical/facts.ts";
 import type { LatestWay } from "../physical/plan.ts";
 import { freeOrderWords, orderWords, radixSort } from "../order.ts";
 import { typesOf } from "../physical/reading.ts";
@@ -28,11 +28,18 @@ export function createLatest(
   }
 }
 
-/** Outputs kept rows in an order. */
+/** The found rows. Without an order, they are output as they are. */
+interface Found {
+  store: ColumnStore;
+  order?: Int32Array;
+  rowCount: number;
+}
+
+/** Outputs found rows in an order. */
 abstract class Latest implements Operator {
   readonly columns;
   protected readonly space: Workspace;
-  private found?: { rows: readonly Vector[]; order: Int32Array; rowCount: number };
+  private found?: Found;
   private output?: OutputColumns;
   private position = 0;
 
@@ -41,22 +48,23 @@ abstract class Latest implements Operator {
     this.space = Workspace.of(context, "latest on");
   }
 
-  protected abstract find(): { rows: readonly Vector[]; order: Int32Array; rowCount: number };
+  protected abstract find(): Found;
 
   next(): Batch | undefined {
-    const found = this.found ??= this.find();
-    const n = Math.min(MORSEL_ROWS, found.rowCount - this.position);
+    const { store, order, rowCount } = this.found ??= this.find(), { position } = this;
+    const n = Math.min(MORSEL_ROWS, rowCount - position);
     if (n <= 0) return undefined;
-    this.output ??= new OutputColumns(typesOf(this.columns), this.space, n);
-    const indices = found.order.subarray(this.position, this.position + n);
-    for (let c = 0; c < this.columns.length; c++) this.output.gather(c, found.rows[c], indices, n, false);
     this.position += n;
+    if (order === undefined) return store.slice(position, n);
+    this.output ??= new OutputColumns(typesOf(this.columns), this.space, n);
+    const indices = order.subarray(position, position + n);
+    for (let c = 0; c < this.columns.length; c++) this.output.gather(c, store.vectors[c], indices, n, false);
     return { rowCount: n, columns: this.output.vectors };
   }
 
-  protected forget(): void {
-    this.space.release();
-    this.found = this.output = undefined;
+  /** Finds the rows again at the next call. */
+  protected findAgain(): void {
+    this.found = undefined;
     this.position = 0;
   }
 
@@ -71,8 +79,11 @@ type BySymbol = Extract<LatestWay, { kind: "by symbol" }>;
  * Reads codes from the newest segment backwards until each symbol is found, then the other columns of the found rows.
  */
 class LatestBySymbol extends Latest {
+  private buffers?: { seen: Uint8Array; segments: Int32Array; rows: Int32Array; taken: Int32Array; store: ColumnStore };
+
   rewind(): boolean {
-    this.forget();
+    this.findAgain();
+    this.buffers?.store.clear();
     return true;
   }
 
@@ -85,16 +96,32 @@ class LatestBySymbol extends Latest {
     super(plan, context);
   }
 
+  private get symbolCount(): number {
+    return this.source.dictionaries[this.way.key]?.count ?? 0;
+  }
+
+  private makeBuffers() {
+    const { space, symbolCount } = this, count = symbolCount + 1;
+    return {
+      seen: space.bytes(count),
+      segments: space.words(count),
+      rows: space.words(count),
+      taken: space.words(count),
+      store: new ColumnStore(typesOf(this.columns), space),
+    };
+  }
+
   protected find() {
-    const { space, context, source, way: { key, reader } } = this, { i32 } = context.heap;
-    const symbolCount = source.dictionaries[key]?.count ?? 0;
+    const { context, source, symbolCount, way: { key, reader } } = this, { i32 } = context.heap;
     // Code c is at c + 1, null at 0. Rows are found newest first: index in `segments`, and row.
-    const seen = space.bytes(symbolCount + 1).fill(0);
-    const foundSegments = space.words(symbolCount + 1), foundRows = space.words(symbolCount + 1);
+    const { seen, segments: foundSegments, rows: foundRows } = this.buffers ??= this.makeBuffers();
+    seen.fill(0);
     let found = 0;
-    for (let s = source.segments.length - 1; s >= 0 && found <= symbolCount; s--) {
+    const wanted = () => found < symbolCount + seen[0] || (seen[0] === 0 && hasNulls(source.segments, key));
+    for (let s = source.segments.length - 1; s >= 0 && wanted(); s--) {
       const segment = source.segments.at(s)!;
-      if (segment.rowCount === 0 || !mayHoldUnseen(segment, key, seen)) continue;
+      let unseen = segment.rowCount === 0 ? 0 : unseenIn(segment, key, seen);
+      if (unseen === 0) continue;
       context.poll();
       if (segment.chunks[key] === undefined) {
         seen[0] = 1;
@@ -111,7 +138,7 @@ class LatestBySymbol extends Latest {
           seen[code + 1] = 1;
           foundSegments[found] = s;
           foundRows[found++] = row;
-          if (found > symbolCount) break;
+          if (--unseen === 0) break;
         }
         const rowsRead = segment.rowCount - Math.max(0, row);
         context.countRead?.(rowsRead);
@@ -120,26 +147,22 @@ class LatestBySymbol extends Latest {
         context.pool.unpin(source, s, key);
       }
     }
-    const store = this.fetch(foundSegments, foundRows, found);
-    const order = space.words(Math.max(1, found));
-    for (let i = 0; i < found; i++) order[i] = i;
-    return { rows: store.vectors, order, rowCount: found };
+    return { store: this.fetch(found), rowCount: found };
   }
 
   /** Whole rows, oldest first. */
-  private fetch(foundSegments: Int32Array, foundRows: Int32Array, found: number): ColumnStore {
-    const { space, context, source } = this, types = typesOf(this.columns);
-    const store = new ColumnStore(types, space);
-    const indices = space.words(Math.max(1, found));
+  private fetch(found: number): ColumnStore {
+    const { space, context, source } = this, { segments: foundSegments, rows, taken, store } = this.buffers!;
     const nulls = new Map<string, number>();
+    store.reserve(found);
     for (let last = found; last > 0;) {
       const s = foundSegments[last - 1];
       let n = 0;
-      while (last > 0 && foundSegments[last - 1] === s) indices[n++] = foundRows[--last];
+      while (last > 0 && foundSegments[last - 1] === s) taken[n++] = rows[--last];
       context.poll();
       const pinned: number[] = [];
       try {
-        const columns = types.map((type, c): Vector => {
+        const columns = store.types.map((type, c): Vector => {
           const dictionary = source.dictionaries[c];
           if (source.segments.at(s)!.chunks[c] !== undefined) {
             const address = context.pool.pin(source, s, c);
@@ -152,24 +175,27 @@ class LatestBySymbol extends Latest {
           }
           return { type, address: nulls.get(type)!, dictionary };
         });
-        store.appendRows(columns, indices, n);
+        store.appendRows(columns, taken, n);
       } finally {
         for (const c of pinned) context.pool.unpin(source, s, c);
       }
     }
+    for (const address of nulls.values()) space.free(address);
     return store;
   }
 }
 
-/** By the chunk's statistics: true if it may contain unseen codes (or nulls). */
-function mayHoldUnseen(segment: SegmentSource, key: number, seen: Uint8Array): boolean {
-  const chunk = segment.chunks[key];
-  if (chunk === undefined) return seen[0] === 0;
+/** By the statistics of the segment: the most unseen codes, and null, that its rows can have. */
+function unseenIn({ rowCount, chunks }: SegmentSource, key: number, seen: Uint8Array): number {
+  const chunk = chunks[key];
+  if (chunk === undefined) return seen[0] === 0 ? 1 : 0;
   const { nullCount, min, max } = chunk.stats;
-  if (nullCount > 0 && seen[0] === 0) return true;
-  if (min === undefined || max === undefined) return nullCount < segment.rowCount;
-  for (let code = Number(min), end = Number(max); code <= end; code++) if (seen[code + 1] === 0) return true;
-  return false;
+  let count = nullCount > 0 && seen[0] === 0 ? 1 : 0;
+  if (min === undefined || max === undefined) return nullCount < rowCount ? rowCount : count;
+  for (let code = Number(min), end = Number(max); code <= end && count < rowCount; code++) {
+    if (seen[code + 1] === 0) count++;
+  }
+  return count;
 }
 
 /** In reverse order, the first row of a key is its last one. */
@@ -208,7 +234,7 @@ class LatestOfReversed extends Latest {
     }
     const order = space.words(Math.max(1, store.rowCount));
     for (let i = 0; i < store.rowCount; i++) order[i] = store.rowCount - 1 - i;
-    return { rows: store.vectors, order, rowCount: store.rowCount };
+    return { store, order, rowCount: store.rowCount };
   }
 
   override close(): void {
@@ -295,7 +321,7 @@ class LatestOfAll extends Latest {
     const words = orderWords([store.vectors[types.length]], [{ descending: false }], store.rowCount, space, poll);
     radixSort(order, words, groupCount, space, poll);
     freeOrderWords(words, space);
-    return { rows: store.vectors, order, rowCount: groupCount };
+    return { store, order, rowCount: groupCount };
   }
 
   override close(): void {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import type { Column, LatestNode, ScanNode } from "../../sql/plan.ts";
 import type { ColumnChunk, ScanSource } from "../../storage/contract.ts";
-import { setValue, TextArena, Workspace } from "../columns.ts";
+import { setValue, TextArena, valueAt, Workspace } from "../columns.ts";
 import type { Pool, QueryContext } from "../contract.ts";
 import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
+import { createOperator } from "./mod.ts";
 
 const COLUMNS: Column[] = [
   { name: "t", type: "TIMESTAMP" },
@@ -119,8 +120,8 @@ const scan = {
   ...base,
 } as ScanNode;
 
-function run(table: ReturnType<typeof stored>, key: number): Row[] {
-  const plan: LatestNode = {
+function planOf(key: number): LatestNode {
+  return {
     node: "latest",
     input: scan,
     columns: COLUMNS,
@@ -128,7 +129,10 @@ function run(table: ReturnType<typeof stored>, key: number): Row[] {
     keys: [{ kind: "column", index: key, type: COLUMNS[key].type }],
     ...base,
   };
-  const rows = rowsOf(plan, table.context);
+}
+
+function run(table: ReturnType<typeof stored>, key: number): Row[] {
+  const rows = rowsOf(planOf(key), table.context);
   assert.equal(table.open.size, 0);
   assert.equal(table.context.memory.usedBytes, 0);
   return rows;
@@ -161,6 +165,32 @@ Deno.test("latest by symbol equals the last rows, and reads only the necessary s
   const longer = stored(old, 500, [...symbols, "only here", "nowhere"]);
   assert.deepEqual(run(longer, 1), latestOf(old, 1));
   assert.deepEqual(longer.pins.slice(0, 4), ["22.1", "21.1", "0.1", "0.0"]);
+});
+
+Deno.test("latest by symbol stops at the row with the last of the symbols, and runs again with its buffers", () => {
+  const symbols = ["a", "b", "c"];
+  const rows = Array.from({ length: 1_000 }, (_, n): Row => [BigInt(n), symbols[n % 3], BigInt(n), `row ${n}`]);
+  const table = stored(rows, 500, symbols);
+  let rowsRead = 0;
+  const operator = createOperator(planOf(1), { ...table.context, countRead: (count) => rowsRead += count });
+  const times = () => {
+    const found: unknown[] = [];
+    for (let batch = operator.next(); batch !== undefined; batch = operator.next()) {
+      for (let row = 0; row < batch.rowCount; row++) found.push(valueAt(table.context.heap, batch.columns[0], row));
+    }
+    return found;
+  };
+  assert.deepEqual(times(), [997n, 998n, 999n]);
+  const used = table.context.memory.usedBytes;
+  for (let k = 0; k < 3; k++) {
+    assert.ok(operator.rewind!());
+    assert.deepEqual(times(), [997n, 998n, 999n]);
+  }
+  assert.equal(table.context.memory.usedBytes, used);
+  assert.equal(rowsRead, 4 * 3);
+  operator.close();
+  assert.equal(table.open.size, 0);
+  assert.equal(table.context.memory.usedBytes, 0);
 });
 
 Deno.test("latest by other columns scans backwards", () => {

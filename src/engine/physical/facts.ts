@@ -1,6 +1,6 @@
 /** The input of the physical pass besides the plan. */
 import type { ScanNode } from "../../sql/plan.ts";
-import type { Dictionary, ScanSource } from "../../storage/contract.ts";
+import type { Dictionary, ScanSource, SegmentList } from "../../storage/contract.ts";
 import { assert } from "../../errors.ts";
 import { NO_DICTIONARY } from "../columns.ts";
 import type { FunctionRegistry } from "../contract.ts";
@@ -22,4 +22,10 @@ export function sourceOf({ id }: ScanNode, { sources }: Pick<PlanFacts, "sources
 /** By the scan's columns. */
 export function scanDictionaries(node: ScanNode, source: ScanSource): (Dictionary | undefined)[] {
   return node.columns.map(({ type }, k) => type === "SYMBOL" ? source.dictionaries[k] ?? NO_DICTIONARY : undefined);
+}
+
+/** By the statistics: true if the column may have nulls. */
+export function hasNulls(segments: SegmentList, column: number): boolean {
+  return segments.hasNulls?.(column) ??
+    Iterator.from(segments).some(({ chunks }) => (chunks[column]?.stats.nullCount ?? 1) > 0);
 }

@@ -2,7 +2,7 @@
 import type { LatestNode, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
-import { type PlanFacts, sourceOf } from "./facts.ts";
+import { hasNulls, type PlanFacts, sourceOf } from "./facts.ts";
 import type { LatestWay } from "./plan.ts";
 
 /** Uses the scan below if its rows are in order of the relevant time. */
@@ -30,6 +30,5 @@ function symbolKey({ keys }: LatestNode): number | undefined {
 function keysMax({ dictionaries, segments }: ScanSource, key: number): number {
   const dictionary = dictionaries[key];
   if (dictionary === undefined) return Infinity;
-  const hasNulls = Iterator.from(segments).some((segment) => (segment.chunks[key]?.stats.nullCount ?? 1) > 0);
-  return dictionary.count + (hasNulls ? 1 : 0);
+  return dictionary.count + (hasNulls(segments, key) ? 1 : 0);
 }
