@@ -15,6 +15,9 @@ const DROPPED_MAX = 65_536;
 /** Maximum number of bytes to read ahead of the current request; more stays in the system's buffers. */
 const AHEAD_MAX = 65_536;
 const LINGER_MS = 1000;
+/** Replies to pipelined requests are written together, up to this size and for this time. */
+const HELD_BYTES_MAX = 65_536;
+const HELD_MS_MAX = 5;
 
 /** What the connection waits for. `work`: for a handler, which has its own limits. */
 type Waits = "request" | "head" | "body" | "work" | "write" | "end";
@@ -34,6 +37,8 @@ export class Connection {
   #hasServed = false;
   #refusing: Promise<void> | undefined;
   #awaitsContinue = false;
+  /** When the first of the replies was added that are still to be written. */
+  #heldSinceMs = 0;
   /** Called when the last reply is sent and the connection's slot is free, before the client has closed. */
   onSlotFree: () => void = () => {};
 
@@ -48,6 +53,7 @@ export class Connection {
   async run(): Promise<void> {
     try {
       while (!this.#isLast && await this.#serveOne());
+      await this.#flushHeld();
       if (this.#waits !== "end" && !this.#isClosed) await this.#linger();
     } catch (error) {
       if (!(error instanceof ConnectionLostError)) this.options.onError(error);
@@ -73,7 +79,8 @@ export class Connection {
   /** Closes the connection now if no request is running, otherwise after the reply. */
   finish(): void {
     this.#isLast = true;
-    if (this.#waits === "request" || this.#waits === "head" || this.#waits === "end") this.close();
+    const isWaiting = this.#waits === "request" || this.#waits === "head" || this.#waits === "end";
+    if (isWaiting && this.#output.size === 0) this.close();
   }
 
   /** Closes the connection if its client is too slow. */
@@ -163,11 +170,14 @@ export class Connection {
       ? new BodyReader(NO_INPUT, 0)
       : new BodyReader(this.#guarded(head), head.bodySize, () => this.#watch(request));
     const request = this.#request = new HttpRequest(head, body, this.connection.remoteAddr, this.isSecure, this);
-    this.#waits = "work";
     if (!head.keepsAlive) this.#isLast = true;
     try {
+      // The client may send the body only after the earlier replies.
+      if (!body.isWhole) await this.#flushHeld();
+      this.#waits = "work";
       const answer = this.#answer(request);
       if (answer instanceof Promise && body.isWhole) this.#watch(request);
+      if (answer instanceof Promise && this.#output.size > 0) await this.#flushBefore(answer);
       // The await lets other connections handle their requests first: replies that are written together wake a client once.
       await this.#reply(await answer, head, body);
     } finally {
@@ -177,6 +187,17 @@ export class Connection {
     this.#request = undefined;
     this.#hasServed = true;
     return true;
+  }
+
+  /** Writes earlier replies while the answer is made. */
+  async #flushBefore(answer: Promise<Reply>): Promise<void> {
+    try {
+      await this.#flush();
+      if (this.#waits === "write") this.#wait("work");
+    } catch (error) {
+      answer.then(discard, () => {});
+      throw error;
+    }
   }
 
   async #reply(reply: Reply, head: RequestHead, body: BodyReader): Promise<void> {
@@ -199,7 +220,7 @@ export class Connection {
     // Empty lines before a request are skipped: some clients send one after a body.
     for (let lines = 0; lines < 4; lines++) {
       while (input.size === 0 || input.size === 1 && input.bytes[0] === 13) {
-        if (!await input.fill()) return undefined;
+        if (!await this.#fill()) return undefined;
       }
       if (input.bytes[0] !== 13 || input.bytes[1] !== 10) break;
       input.skip(2);
@@ -223,8 +244,18 @@ export class Connection {
       }
       if (!isTimed) this.#wait("head");
       isTimed = true;
-      if (!await input.fill() || this.#waits !== "head") return undefined;
+      if (!await this.#fill() || this.#waits !== "head") return undefined;
     }
+  }
+
+  /** Waits for more of the client's bytes. False if there are none, or if it need not send them any more. */
+  async #fill(): Promise<boolean> {
+    const waits = this.#waits;
+    if (this.#output.size > 0) {
+      await this.#flush();
+      if (this.#waits === "write") this.#wait(waits);
+    }
+    return !this.#isLast && await this.#input.fill();
   }
 
   /** The input for a body. Its reads are timed, and the first one sends `100 Continue` if the client expects that. */
@@ -304,30 +335,47 @@ export class Connection {
   }
 
   /** @param head undefined if the request could not be read */
-  #send(reply: Reply, head: RequestHead | undefined): Promise<void> {
+  #send(reply: Reply, head: RequestHead | undefined): Promise<void> | undefined {
     const { body = [] } = reply;
     const output = this.#output;
     const parts = body instanceof Uint8Array ? [body] : Array.isArray(body) ? body : undefined;
     const isOld = head?.minor === 0;
     const framing = framingOf(reply, parts && sizeOf(parts), isOld);
     if (framing.kind === "close") this.#isLast = true;
-    output.text(headText(reply, framing, this.#isLast ? "close" : isOld ? "keep-alive" : undefined));
-    if (head?.method === "HEAD" || framing.kind === "none") {
-      return this.#flush().then(() => discard(reply));
+    const text = headText(reply, framing, this.#isLast ? "close" : isOld ? "keep-alive" : undefined);
+    const isEmpty = head?.method === "HEAD" || framing.kind === "none";
+    if (parts === undefined && !isEmpty) {
+      return this.#stream(text, body as AsyncIterable<Uint8Array>, framing.kind === "chunked");
     }
-    if (parts === undefined) return this.#stream(body as AsyncIterable<Uint8Array>, framing.kind === "chunked");
+    const isFirst = output.size === 0;
+    output.text(text);
+    if (isEmpty) return this.#flush().then(() => discard(reply));
     if (framing.kind === "chunked") {
-      output.chunk(parts);
+      output.chunk(parts!);
       output.add(LAST_CHUNK);
     } else {
-      for (const part of parts) output.add(part);
+      for (const part of parts!) output.add(part);
     }
-    return this.#flush();
+    return this.#isHeld(isFirst) ? undefined : this.#flush();
   }
 
-  async #stream(body: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<void> {
+  /** True if the next request is there, whose reply can be written together with those in the output. */
+  #isHeld(isFirst: boolean): boolean {
+    if (this.#input.size === 0 || this.#isLast || this.#output.size > HELD_BYTES_MAX) return false;
+    if (!isFirst) return performance.now() - this.#heldSinceMs < HELD_MS_MAX;
+    this.#heldSinceMs = performance.now();
+    return true;
+  }
+
+  async #flushHeld(): Promise<void> {
+    if (this.#output.size > 0) await this.#flush();
+  }
+
+  async #stream(head: string, body: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<void> {
     const output = this.#output;
     try {
+      await this.#flushHeld();
+      output.text(head);
       for await (const piece of body) {
         if (isChunked) output.chunk([piece]);
         else output.add(piece);

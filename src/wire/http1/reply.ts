@@ -119,9 +119,9 @@ export class Output {
     this.size = 0;
   }
 
-  /** Keeps only a small buffer, because most connections are idle. */
+  /** Keeps only a small buffer when it is empty, because most connections are idle. */
   shrink(): void {
-    if (this.#bytes.length > KEPT_BYTES) this.#bytes = new Uint8Array(2048);
+    if (this.size === 0 && this.#bytes.length > KEPT_BYTES) this.#bytes = new Uint8Array(2048);
   }
 
   #reserve(size: number): void {

@@ -8,7 +8,7 @@ export class HttpRequest {
   readonly target: string;
   readonly headers: Headers;
   readonly hasBody: boolean;
-  /** Called once, after the last byte of the reply is sent or the client has left. */
+  /** Called once, after the last byte of the reply is written, or will be with the next replies, or the client has left. */
   onEnd: (() => void) | undefined;
   #controller: AbortController | undefined;
   #isAborted = false;

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { Connection } from "./connection.ts";
+import type { ByteConnection } from "./contract.ts";
 import { type HttpRequest, type Limits, type Reply, type Server, startServer, textReply } from "./mod.ts";
 
 const LIMITS: Limits = {
@@ -211,6 +213,75 @@ Deno.test("HTTP/1.1 answers pipelined requests in order, and those of HTTP/1.0 w
     const kept = await say(server, "GET /unread HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /a HTTP/1.0\r\n\r\n");
     assert.match(kept, /Content-Length: 10\r\n.*Connection: keep-alive\r\n.*Connection: close\r\n.*GET \/a $/s);
   }));
+
+/**
+ * Runs a connection over these requests, while each look at the clock takes `msALook`. The handler's replies have `size` bytes,
+ * after a while for /slow.
+ */
+async function writesOf(
+  requests: string,
+  { size = 2, msALook = 0 } = {},
+): Promise<{ sizes: number[]; text: string }> {
+  let nowMs = 0;
+  using _clock = mocked(performance, "now", () => nowMs += msALook);
+  const writes: Uint8Array[] = [];
+  let rest: Uint8Array | null = encoder.encode(requests);
+  const connection: ByteConnection = {
+    remoteAddr: { transport: "tcp", hostname: "127.0.0.1", port: 1 },
+    read(into) {
+      if (rest === null) return Promise.resolve(null);
+      const count = Math.min(into.length, rest.length);
+      into.set(rest.subarray(0, count));
+      rest = count === rest.length ? null : rest.subarray(count);
+      return Promise.resolve(count);
+    },
+    write(bytes) {
+      writes.push(bytes.slice());
+      return Promise.resolve(bytes.length);
+    },
+    closeWrite: () => Promise.resolve(),
+    close() {},
+  };
+  const body = encoder.encode("x".repeat(size));
+  const handle = ({ target }: HttpRequest): Reply | Promise<Reply> => {
+    const reply: Reply = { status: 200, headers: [["Target", target]], body: target === "/pieces" ? pieces(2) : body };
+    return target === "/slow" ? wait(20).then(() => reply) : reply;
+  };
+  const onError = (error: unknown) => assert.fail(String(error));
+  await new Connection(connection, { hostname: "", port: 0, limits: LIMITS, handle, onError }, false).run();
+  return {
+    sizes: writes.map(({ length }) => length),
+    text: writes.map((bytes) => new TextDecoder().decode(bytes)).join(""),
+  };
+}
+
+function mocked<T, K extends keyof T>(object: T, name: K, value: T[K]): Disposable {
+  const original = object[name];
+  object[name] = value;
+  return { [Symbol.dispose]: () => void (object[name] = original) };
+}
+
+const get = (...targets: string[]) => targets.map((target) => `GET ${target} HTTP/1.1\r\n\r\n`).join("");
+
+Deno.test("HTTP/1.1 writes replies to pipelined requests together, but not after ones that take long", async () => {
+  const together = await writesOf(get("/1", "/2", "/3"));
+  assert.equal(together.sizes.length, 1);
+  assert.deepEqual([...together.text.matchAll(/Target: (.*?)\r/g)].map(([, target]) => target), ["/1", "/2", "/3"]);
+  // Earlier replies do not wait for a slow one, for the pieces of a stream, for a body, or for the rest of a request.
+  assert.equal((await writesOf(get("/1", "/2", "/slow", "/4"))).sizes.length, 2);
+  assert.equal((await writesOf(get("/1", "/pieces"))).sizes.length, 4);
+  assert.equal((await writesOf(`${get("/1")}POST /2 HTTP/1.1\r\nContent-Length: 1\r\n\r\na`)).sizes.length, 2);
+  assert.equal((await writesOf(`${get("/1", "/2")}GET /3`)).sizes.length, 1);
+  assert.match((await writesOf(`${get("/1")}GET nothing\r\n\r\n`)).text, /Target: \/1\r.*400 Bad Request/s);
+  const large = await writesOf(get("/1", "/2", "/3"), { size: 50_000 });
+  assert.deepEqual(large.sizes.length, 2);
+  assert.equal(large.text.match(/x{50000}/g)!.length, 3);
+  assert.equal(
+    (await writesOf(get("/1", "/2", "/3", "/4"), { msALook: 10 })).sizes.length,
+    2,
+    "others have their turn",
+  );
+});
 
 Deno.test("HTTP/1.1 sends 100 Continue only for a body that the handler reads", () =>
   withServer(async (server) => {
