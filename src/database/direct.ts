@@ -1,6 +1,7 @@
 /**
- * Runs small queries on the main thread, from first to last within one call. A run of a known plan over the same rows uses the
- * operators, kernels, buffers and encoder of an earlier one. The values that a run reads are never kept.
+ * Runs small queries on the main thread, from first to last within one call. A run of a known plan uses the operators, kernels,
+ * buffers and encoder of an earlier one, also if the rows of its tables have changed, or the intervals of time that it reads: by
+ * parameters or by now(). The values that a run reads are never kept.
  */
 import type { Encoding, ResultColumn } from "../api.ts";
 import {
@@ -11,6 +12,7 @@ import {
   type QueryContext,
   rowsLeft,
   rowsWithin,
+  scansOf,
   workAt,
 } from "../engine/mod.ts";
 import type { FunctionRegistry } from "../engine/contract.ts";
@@ -20,6 +22,7 @@ import type { ScanSource } from "../storage/contract.ts";
 import type { PoolLease, SharedHeap, SharedPool } from "../storage/mod.ts";
 import { createOutput, type Output, type OutputOptions, type Piece } from "./output.ts";
 import { seededRandom } from "./random.ts";
+import { isSameBesideIntervals } from "./same-plan.ts";
 import { KERNEL_ROW, workOf } from "./sources.ts";
 
 /** Few rows can take long too. A query that takes longer is run again in a worker, because it blocks this thread. */
@@ -88,13 +91,16 @@ export interface DirectResources {
   settings: { directRowsMax: number; queryMemoryLimitBytes: number };
 }
 
+/** The plan of a statement before the values of its parameters are known, and the clock. The same object in each execution. */
+export type PlanKey = object;
+
 export class DirectRuns {
-  /** By the plan as it was bound, the most recently used one last. */
-  private readonly kept = new Map<Plan, DirectRun[]>();
+  /** The most recently used one last. */
+  private readonly kept = new Map<PlanKey, DirectRun[]>();
   private keptCount = 0;
   private keptBytes = 0;
   /** Plans whose last run here took too long, and until when they are run in workers. */
-  private readonly slow = new WeakMap<Plan, number>();
+  private readonly slow = new WeakMap<PlanKey, number>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** How many runs had to make their operators. */
   madeCount = 0;
@@ -114,24 +120,29 @@ export class DirectRuns {
     sources: readonly ScanSource[],
     options: DirectOptions,
     answered: () => Plan,
+    key: PlanKey = plan,
   ): DirectAnswer | undefined {
     if (this.resources.settings.directRowsMax < 0) return undefined;
-    const kept = this.take(plan, sources, options);
-    if (kept === undefined && (this.slow.get(plan) ?? 0) > this.nowMs()) return undefined;
-    let run = kept, isReusable = false;
+    let run = this.take(key, options, (kept) => kept.isOf(plan, sources));
+    if (run === undefined && (this.slow.get(key) ?? 0) > this.nowMs()) return undefined;
+    let isReusable = false;
     try {
-      run ??= this.make(answered(), sources, options);
-      if (run === undefined) return undefined;
+      if (run === undefined) {
+        const complete = answered();
+        if (!this.isDirect(complete, sources)) return undefined;
+        run = this.rebound(key, complete, sources, options) ?? this.make(complete, sources, options);
+        run.given = plan;
+      }
       const answer = run.run();
-      this.slow.delete(plan);
-      isReusable = isKept(options) && isImmutable(plan) && run.rewind();
+      this.slow.delete(key);
+      isReusable = isKept(options) && run.isImmutable && run.rewind();
       return answer;
     } catch (error) {
       if (!(error instanceof TakesLong)) throw error;
-      if (!(error instanceof NotInMemory)) this.slow.set(plan, this.slow.has(plan) ? this.nowMs() + SLOW_MS : 0);
+      if (!(error instanceof NotInMemory)) this.slow.set(key, this.slow.has(key) ? this.nowMs() + SLOW_MS : 0);
       return undefined;
     } finally {
-      if (isReusable) this.keep(plan, run!);
+      if (isReusable) this.keep(key, run!);
       else run?.close();
     }
   }
@@ -142,9 +153,9 @@ export class DirectRuns {
     const search = { heap, pool: lease, functions };
     const rows = (scan: ScanNode) => {
       try {
-        return rowsLeft(scan, sources[scan.id]!, search);
+        return rowsLeft(scan, sources[scan.id], search);
       } catch (error) {
-        if (error instanceof NotInMemory) return rowsWithin(scan, sources[scan.id]!);
+        if (error instanceof NotInMemory) return rowsWithin(scan, sources[scan.id]);
         throw error;
       }
     };
@@ -159,35 +170,47 @@ export class DirectRuns {
   close(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    for (const plan of [...this.kept.keys()]) this.forget(plan);
+    for (const key of [...this.kept.keys()]) this.forget(key);
   }
 
-  private make(plan: Plan, sources: readonly ScanSource[], options: DirectOptions): DirectRun | undefined {
+  /** True if the work is little. @throws {NotInMemory} */
+  private isDirect(plan: Plan, sources: readonly ScanSource[]): boolean {
     const { heap, pool, functions, settings: { directRowsMax } } = this.resources;
     const lease = pool.lease(notInMemory);
     try {
       const search = { heap, pool: lease, functions };
-      const work = workOf(plan, sources, functions, (scan) => rowsLeft(scan, sources[scan.id]!, search), directRowsMax);
-      if (work > directRowsMax) return undefined;
+      const rows = (scan: ScanNode) => rowsLeft(scan, sources[scan.id], search);
+      return workOf(plan, sources, functions, rows, directRowsMax) <= directRowsMax;
     } finally {
       lease.release();
     }
+  }
+
+  private make(plan: Plan, sources: readonly ScanSource[], options: DirectOptions): DirectRun {
     this.madeCount++;
     return new DirectRun(plan, sources, options, this.resources);
   }
 
+  /** A kept run of the same plan, over other intervals or sources. */
+  private rebound(
+    key: PlanKey,
+    plan: Plan,
+    sources: readonly ScanSource[],
+    options: DirectOptions,
+  ): DirectRun | undefined {
+    const run = this.take(key, options, (kept) => kept.resembles(plan, sources));
+    if (run?.rebind(plan, sources) === false) run.close();
+    else return run;
+  }
+
   /** Nobody else has the run until it is kept again. */
-  private take(plan: Plan, sources: readonly ScanSource[], options: DirectOptions): DirectRun | undefined {
-    const runs = this.kept.get(plan);
+  private take(key: PlanKey, options: DirectOptions, fits: (run: DirectRun) => boolean): DirectRun | undefined {
+    const runs = this.kept.get(key);
     if (runs === undefined) return undefined;
-    if (!runs[0]!.reads(sources)) {
-      this.forget(plan);
-      return undefined;
-    }
     for (let k = 0; k < runs.length; k++) {
-      const run = runs[k]!;
-      if (!run.isFor(options)) continue;
-      if (runs.length === 1) this.kept.delete(plan);
+      const run = runs[k];
+      if (!run.isFor(options) || !fits(run)) continue;
+      if (runs.length === 1) this.kept.delete(key);
       else runs.splice(k, 1);
       this.keptCount--;
       this.keptBytes -= run.usedBytes;
@@ -195,14 +218,14 @@ export class DirectRuns {
     }
   }
 
-  private keep(plan: Plan, run: DirectRun): void {
-    const runs = this.kept.get(plan);
-    if (runs === undefined) this.kept.set(plan, [run]);
+  private keep(key: PlanKey, run: DirectRun): void {
+    const runs = this.kept.get(key);
+    if (runs === undefined) this.kept.set(key, [run]);
     else {
       if (runs.length === VARIANTS_MAX) this.end(runs.shift()!);
       runs.push(run);
-      this.kept.delete(plan);
-      this.kept.set(plan, runs);
+      this.kept.delete(key);
+      this.kept.set(key, runs);
     }
     this.keptCount++;
     this.keptBytes += run.usedBytes;
@@ -212,9 +235,9 @@ export class DirectRuns {
     Deno.unrefTimer(this.timer as unknown as number);
   }
 
-  private forget(plan: Plan): void {
-    for (const run of this.kept.get(plan) ?? []) this.end(run);
-    this.kept.delete(plan);
+  private forget(key: PlanKey): void {
+    for (const run of this.kept.get(key) ?? []) this.end(run);
+    this.kept.delete(key);
   }
 
   private end(run: DirectRun): void {
@@ -226,7 +249,7 @@ export class DirectRuns {
   private closeUnused(): void {
     this.timer = undefined;
     const before = this.nowMs() - KEPT_IDLE_MS;
-    for (const [plan, runs] of [...this.kept]) if (runs.every((run) => run.usedMs < before)) this.forget(plan);
+    for (const [key, runs] of [...this.kept]) if (runs.every((run) => run.usedMs < before)) this.forget(key);
     if (this.kept.size === 0) return;
     this.timer = setTimeout(() => this.closeUnused(), KEPT_IDLE_MS);
     Deno.unrefTimer(this.timer as unknown as number);
@@ -251,15 +274,21 @@ class DirectRun {
   private rowsLeft = 0;
   /** Start of the last run. */
   usedMs = 0;
+  /** The plan of the execution. `plan` is what statistics have left of it. */
+  given: Plan;
+  /** Its functions give the same values in each run. */
+  readonly isImmutable: boolean;
 
   /** @throws {TakesLong} */
   constructor(
-    plan: Plan,
-    private readonly sources: readonly ScanSource[],
+    private plan: Plan,
+    private sources: readonly ScanSource[],
     private readonly options: DirectOptions,
     private readonly resources: DirectResources,
   ) {
     const { heap, pool, functions, nowMicros, neverCancelled, settings } = resources;
+    this.given = plan;
+    this.isImmutable = isImmutable(plan);
     this.nowMs = resources.nowMs ?? (() => performance.now());
     this.memory = new DirectMemory(heap, settings.queryMemoryLimitBytes);
     this.pool = pool.lease(notInMemory);
@@ -295,10 +324,24 @@ class DirectRun {
     return this.memory.usedBytes;
   }
 
-  reads(sources: readonly ScanSource[]): boolean {
-    if (sources.length !== this.sources.length) return false;
-    for (let k = 0; k < sources.length; k++) if (sources[k] !== this.sources[k]) return false;
-    return true;
+  /** True if it can run as it is. */
+  isOf(plan: Plan, sources: readonly ScanSource[]): boolean {
+    return plan === this.given && everyPair(sources, this.sources, (a, b) => a === b);
+  }
+
+  /** True if it can run after `rebind`. */
+  resembles(plan: Plan, sources: readonly ScanSource[]): boolean {
+    return everyPair(sources, this.sources, hasSameDictionaries) && isSameBesideIntervals(plan, this.plan);
+  }
+
+  /** Prepares a run of a plan that it resembles. If it returns false, the run has to be closed. */
+  rebind(plan: Plan, sources: readonly ScanSource[]): boolean {
+    const scans = scansOf(plan);
+    for (let k = 0; k < sources.length; k++) this.context.sources[k] = sources[k];
+    this.plan = plan;
+    this.sources = sources;
+    const scanOf = (scan: ScanNode) => ({ ...scan, intervals: scans.find(({ id }) => id === scan.id)!.intervals });
+    return this.operator.rebind?.(scanOf) === true;
   }
 
   /** True if it answers a request of these options. */
@@ -348,6 +391,22 @@ class DirectRun {
     this.pool.release();
     this.memory.release();
   }
+}
+
+function everyPair<T>(a: readonly T[], b: readonly T[], holds: (a: T, b: T) => boolean): boolean {
+  if (a.length !== b.length) return false;
+  for (let k = 0; k < a.length; k++) if (a[k] !== b[k] && !holds(a[k], b[k])) return false;
+  return true;
+}
+
+function hasSameDictionaries(a: ScanSource, b: ScanSource): boolean {
+  return everyPair(
+    a.dictionaries,
+    b.dictionaries,
+    (one, other) =>
+      one?.entries === other?.entries && one?.count === other?.count &&
+      one?.tableId === other?.tableId && one?.columnId === other?.columnId,
+  );
 }
 
 /** Rows for tables and files are not asked for again and again. */

@@ -14,6 +14,8 @@ const JSON_ROWS: DirectOptions["output"] = {
   encoding: { name: "json", quoteLargeNumbers: false },
 };
 
+const COLUMNS: Column[] = [{ name: "c0", type: "LONG" }, { name: "c1", type: "LONG" }];
+
 /** A table of these columns with `rowCount` rows, each value its row number, and what runs plans over it. */
 function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecondsACall = 0) {
   let nowMs = 0;
@@ -110,6 +112,61 @@ Deno.test("DirectRuns: a run reads the rows as they are now", () => {
   const shorter = { ...source, rowCount: 2, segments: [{ ...source.segments.at(0)!, rowCount: 2 }] };
   assert.equal(run(node, {}, [shorter]), "[0],[1]");
   assert.equal(run(node), "[0],[1],[2]");
+  direct.close();
+  assert.ok(isEmpty());
+});
+
+/** A table of times 0 … 9, and plans over a range of them. */
+function timed() {
+  const made = table(2), { node, source } = made;
+  const [segment] = source.segments;
+  const sorted: ScanSource = {
+    ...source,
+    sorted: true,
+    segments: [{ ...segment, timestampMin: 0n, timestampMax: 9n }],
+  };
+  const within = (low: bigint, high: bigint): Plan => ({
+    ...node,
+    timestamp: 0,
+    order: "asc",
+    intervals: [[low, high]],
+  });
+  const sum = (plan: Plan, column: number): Plan =>
+    over({
+      node: "aggregate",
+      keys: [],
+      aggregates: [{ function: "sum(LONG)", args: [col(column, "LONG")], distinct: false, type: "LONG", at: 0 }],
+      columns: [{ name: "sum", type: "LONG" }],
+    }, plan);
+  return { ...made, source: sorted, within, sum };
+}
+
+Deno.test("DirectRuns: other intervals and newer rows take the operators of an earlier run of the statement", () => {
+  const { direct, source, within, sum, isEmpty } = timed();
+  const run = (key: object, plan: Plan, sources = [source]) =>
+    decoder.decode(
+      direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)?.pieces[0]
+        ?.bytes,
+    );
+  const rows = {}, sums = {};
+  assert.equal(run(rows, within(1n, 2n)), "[1,1],[2,2]");
+  assert.equal(run(sums, sum(within(1n, 2n), 1)), "[3]");
+  const fewer: ScanSource = { ...source, rowCount: 6, segments: [{ ...source.segments.at(0)!, rowCount: 6 }] };
+  for (let k = 0; k < 3; k++) {
+    assert.equal(run(rows, within(7n, 8n)), "[7,7],[8,8]");
+    assert.equal(run(rows, within(5n, 7n), [fewer]), "[5,5]");
+    assert.equal(run(sums, sum(within(2n, 20n), 1)), "[44]");
+    assert.equal(run(sums, sum(within(5n, 7n), 1), [fewer]), "[5]");
+    assert.equal(run(rows, within(4n, 3n)), "");
+  }
+  assert.equal(direct.madeCount, 2);
+  // Other plans of the statement have runs of their own.
+  for (let k = 0; k < 3; k++) {
+    assert.equal(run(rows, above6(within(0n, 7n), COLUMNS)), "[7,7]");
+    assert.equal(run(sums, sum(within(1n, 3n), 0)), "[6]");
+    assert.equal(run(sums, sum(within(1n, 2n), 1)), "[3]");
+  }
+  assert.equal(direct.madeCount, 4);
   direct.close();
   assert.ok(isEmpty());
 });

@@ -16,7 +16,7 @@ import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/mod.ts";
 import type { RunningStatement } from "./activity.ts";
-import { type DirectResources, DirectRuns } from "./direct.ts";
+import { type DirectResources, DirectRuns, type PlanKey } from "./direct.ts";
 import type { OutputOptions } from "./output.ts";
 import { resolveSources } from "./sources.ts";
 
@@ -48,6 +48,8 @@ export interface RunOptions {
   catalogue: Catalogue;
   signal?: AbortSignal;
   timeoutMs?: number;
+  /** What executions of the same statement share. Undefined: the plan itself. */
+  key?: PlanKey;
   /** The statement that the plan belongs to. */
   running?: RunningStatement;
   /** For EXPLAIN ANALYZE: receives the plan and its statistics. */
@@ -85,7 +87,9 @@ export class Execution {
     const values = valuesFor(options.output, tree);
     if (values !== undefined) return values;
     const answered = once(() => this.answered(tree, sources));
-    const direct = options.analyzed === undefined ? this.direct.run(tree, sources, options, answered) : undefined;
+    const direct = options.analyzed === undefined
+      ? this.direct.run(tree, sources, options, answered, options.key)
+      : undefined;
     const isSmall = () => this.direct.isSmall(answered(), sources);
     if (direct === undefined) return this.runInWorker(answered(), sources, options, isSmall);
     const { pieces, totalRows } = direct;

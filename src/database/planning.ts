@@ -85,7 +85,7 @@ export function planOfRun(plan: Plan, { parameters }: Pick<Planned, "parameters"
   const hasParameters = run.values.length > 0 || parameters.length > 0;
   const known = hasParameters ? substituteParameters(plan, run.values) : plan;
   // now() is constant during a run. Its value is known here, so that scans are pruned by it.
-  if (usesClock(known)) return optimize(known, { nowMicros: run.nowMicros(), user: run.user });
+  if (usesClock(plan)) return optimize(known, { nowMicros: run.nowMicros(), user: run.user });
   return hasParameters ? optimize(known) : known;
 }
 

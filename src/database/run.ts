@@ -18,6 +18,7 @@ import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
 import { RowChanges } from "./changes.ts";
 import type { Core } from "./core.ts";
+import type { PlanKey } from "./direct.ts";
 import type { Analyzed, Execution, RunOptions } from "./execution.ts";
 import { rowsOutput } from "./execution.ts";
 import type { OutputOptions } from "./output.ts";
@@ -142,7 +143,9 @@ export class Run implements StatementRun {
 
   query(plan: PostedPlan): Answer | Promise<Answer> {
     const completed = this.plans.completed(plan);
-    return completed instanceof Promise ? completed.then((each) => this.rowsOf(each)) : this.rowsOf(completed);
+    return completed instanceof Promise
+      ? completed.then((each) => this.rowsOf(each, plan))
+      : this.rowsOf(completed, plan);
   }
 
   define(change: Change | PartitionChange): Promise<void> {
@@ -165,8 +168,8 @@ export class Run implements StatementRun {
     return this.changes.changeRows(target, changeOf);
   }
 
-  private rowsOf(plan: PostedPlan): Extract<Answer, { kind: "rows" }> {
-    const run = this.execution.run(plan, this.runOptions(rowsOutput(this.options), plan.columns));
+  private rowsOf(plan: PostedPlan, key: PlanKey): Extract<Answer, { kind: "rows" }> {
+    const run = this.execution.run(plan, this.runOptions(rowsOutput(this.options), plan.columns, key));
     return {
       kind: "rows",
       columns: plan.columns,
@@ -177,8 +180,8 @@ export class Run implements StatementRun {
     };
   }
 
-  private runOptions(output: OutputOptions, columns: ResultColumn[]): RunOptions {
-    return new OptionsOfRun(this, this.options, output, columns);
+  private runOptions(output: OutputOptions, columns: ResultColumn[], key?: PlanKey): RunOptions {
+    return new OptionsOfRun(this, this.options, output, columns, key);
   }
 
   explain(statement: BoundStatement<PostedPlan>): Promise<ExplainNode[]> {
@@ -218,6 +221,7 @@ class OptionsOfRun implements RunOptions {
     private readonly options: ExecuteOptions,
     readonly output: OutputOptions,
     readonly columns: ResultColumn[],
+    readonly key: PlanKey | undefined,
   ) {
     this.user = identity.name;
     this.catalogue = catalogue;

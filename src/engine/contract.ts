@@ -3,7 +3,7 @@
  * for small queries, on main.
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
-import type { Column } from "../sql/plan.ts";
+import type { Column, ScanNode } from "../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { PostedPlan } from "./packed-plan.ts";
@@ -42,8 +42,16 @@ export interface Operator {
    * to be made anew.
    */
   rewind?(): boolean;
+  /**
+   * After `rewind`: the next run is over the sources that the context has now, with the intervals of `scanOf(scan)`. They have the
+   * same dictionaries. Returns false if the operator has to be made anew.
+   */
+  rebind?(scanOf: ScanOf): boolean;
   close(): void;
 }
+
+/** The scan of another plan in the place of this one. */
+export type ScanOf = (scan: ScanNode) => ScanNode;
 
 /** The memory of one query, counted against its limit. Errors name the limit and the operator. */
 export interface QueryMemory {

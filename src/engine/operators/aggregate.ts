@@ -8,7 +8,7 @@ import { typeOf } from "../../types/mod.ts";
 import { NO_DICTIONARY, Workspace } from "../columns.ts";
 import { columnsOf } from "../compiler/expression.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
 import { exprsOf, type GroupSample, isSampled, pairsOf, readsAfter } from "../physical/grouping.ts";
 import type { Grouping, GroupReads, GroupSpec, GroupWay } from "../physical/plan.ts";
@@ -20,6 +20,7 @@ import {
   openBase,
   openMorsels,
   planOf,
+  reboundBase,
   scanOf,
   typesOfPlan,
 } from "./base.ts";
@@ -136,7 +137,7 @@ class Aggregate implements Operator {
   constructor(
     readonly columns: readonly Column[],
     private readonly way: KernelWay,
-    private readonly base: PipelineBase,
+    private base: PipelineBase,
     private readonly context: QueryContext,
   ) {
     this.spec = isCounted(way.reading.reader, context) ? withRowCount(way.spec) : way.spec;
@@ -308,6 +309,12 @@ class Aggregate implements Operator {
     this.groups = this.table = this.out = undefined;
     this.position = 0;
     return true;
+  }
+
+  rebind(scanOf: ScanOf): boolean {
+    const base = reboundBase(this.base, scanOf, this.context);
+    if (base !== undefined) this.base = base;
+    return base !== undefined;
   }
 
   close(): void {

@@ -5,7 +5,7 @@
 import { assert } from "../../errors.ts";
 import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
-import type { Operator, QueryContext } from "../contract.ts";
+import type { Operator, QueryContext, ScanOf } from "../contract.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { JoinReader } from "./join-probe.ts";
 import { ScanReader } from "./scan.ts";
@@ -104,6 +104,20 @@ export function openBase(
   if (base.kind === "operator") return new OperatorRows(base.input);
   const reader = new ScanMorsels(base.node, base.reader, needed, context);
   return new AllMorsels(reader, morselsOf(base.node, base.source, context, predicates, bounds));
+}
+
+/** The base for another run; undefined if it has to be made anew. */
+export function reboundBase(base: PipelineBase, scanOf: ScanOf, context: QueryContext): PipelineBase | undefined {
+  switch (base.kind) {
+    case "scan": {
+      const node = scanOf(base.node);
+      return { ...base, node, source: sourceOf(node, context) };
+    }
+    case "operator":
+      return base.input.rebind?.(scanOf) === true ? base : undefined;
+    case "join":
+      return undefined;
+  }
 }
 
 export function closeBase(base: PipelineBase): void {

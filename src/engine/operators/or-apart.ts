@@ -46,6 +46,11 @@ class OrApart implements Operator {
     return this.inMemory?.rewind?.() === true;
   }
 
+  rebind(): boolean {
+    // `apart` would read the former intervals.
+    return false;
+  }
+
   close(): void {
     this.inMemory?.close();
     this.merged?.close();

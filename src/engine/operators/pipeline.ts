@@ -3,12 +3,12 @@ import type { Column, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
-import type { Batch, Operator, QueryContext } from "../contract.ts";
+import type { Batch, Operator, QueryContext, ScanOf } from "../contract.ts";
 import { columnsOf } from "../compiler/expression.ts";
 import { type CompiledExpressions, compileExpressions, type CompileOptions } from "../expressions.ts";
 import type { Reading } from "../physical/plan.ts";
 import { rowIdColumn, typesOf } from "../physical/reading.ts";
-import { closeBase } from "./base.ts";
+import { closeBase, reboundBase } from "./base.ts";
 import { ScanReader } from "./scan.ts";
 import type { JoinBase, PipelineBase, RowReader } from "./base-plan.ts";
 import { type Morsel, morselsOf } from "./morsels.ts";
@@ -23,10 +23,10 @@ export class Pipeline implements Operator {
   private reverser?: Reverser;
 
   constructor(
-    private readonly base: PipelineBase,
+    private base: PipelineBase,
     private readonly reading: Reading,
     private readonly context: QueryContext,
-    readonly rowsAtMost?: number,
+    public rowsAtMost?: number,
   ) {
     this.columns = reading.columns;
   }
@@ -90,6 +90,18 @@ export class Pipeline implements Operator {
     if (base.kind === "join" || base.kind === "operator" && base.input.rewind?.() !== true) return false;
     this.position = 0;
     this.reader?.rewind();
+    return true;
+  }
+
+  rebind(scanOf: ScanOf): boolean {
+    const base = reboundBase(this.base, scanOf, this.context);
+    if (base === undefined) return false;
+    this.base = base;
+    this.morsels = undefined;
+    if (base.kind === "scan") this.reader?.rebind(base.node);
+    if (this.rowsAtMost !== undefined) {
+      this.rowsAtMost = base.kind === "scan" ? base.source.rowCount : base.kind === "operator" ? base.input.rowsAtMost : 0;
+    }
     return true;
   }
 

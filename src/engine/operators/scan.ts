@@ -23,12 +23,12 @@ export class ScanReader {
   private readonly nulls = new Map<string, number>();
   private readonly space: Workspace;
   private readonly vectors: Vector[];
-  readonly source: ScanSource;
+  source: ScanSource;
   /** Number of rows in the null columns made so far. */
   private nullRows = 0;
 
   constructor(
-    readonly node: ScanNode,
+    private node: ScanNode,
     private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
   ) {
@@ -75,6 +75,12 @@ export class ScanReader {
   /** Releases what is pinned, so that it can be opened again later. */
   rewind(): void {
     this.unpin();
+  }
+
+  /** Reads another source, with the same dictionaries. */
+  rebind(node: ScanNode): void {
+    this.node = node;
+    this.source = sourceOf(node, this.context);
   }
 
   private countScanned(rowCount: number): void {

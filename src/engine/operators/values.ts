@@ -52,6 +52,10 @@ class Values implements Operator {
     return true;
   }
 
+  rebind(): boolean {
+    return true;
+  }
+
   close(): void {
     this.space.release();
   }
