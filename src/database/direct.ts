@@ -180,7 +180,7 @@ export class DirectRuns {
     try {
       const search = { heap, pool: lease, functions };
       const rows = (scan: ScanNode) => rowsLeft(scan, sources[scan.id], search);
-      return workOf(plan, sources, functions, rows, directRowsMax) <= directRowsMax;
+      return workOf(plan, sources, functions, rows, directRowsMax, true) <= directRowsMax;
     } finally {
       lease.release();
     }

@@ -1,7 +1,7 @@
 /** Finds what a plan reads and estimates its work. */
 import { type FunctionRegistry, type PostedPlan, scansOf } from "../engine/mod.ts";
 import { scanMarks } from "../sql/mod.ts";
-import { type AggregateNode, childrenOf, type Expr, type LatestNode } from "../sql/plan.ts";
+import { type AggregateNode, childrenOf, type Expr, type LatestNode, type LimitNode } from "../sql/plan.ts";
 import type { Plan, ScanNode, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 
@@ -39,12 +39,16 @@ const GROUPED_ROW = 1 / 4;
 /** Rounds of a recursion mostly have few rows. If not, the time limit of direct queries moves them to a worker. */
 const WORKING_ROWS = 100;
 
-/** LATEST ON reads the newest rows until it has seen each key. If it has to read more, a worker does it. */
+/**
+ * LATEST ON reads the newest rows until it has seen each key, and LIMIT until enough rows have passed the conditions. If they have to
+ * read more, a worker does it.
+ */
 const LATEST_ROWS = 65_536;
 
 /**
  * The work of a plan in rows, which decides where it runs: how many rows each node reads, and how much a row costs there.
- * `rowsLeft`: of a scan, after the search for its intervals. It may stop at `max`.
+ * `rowsLeft`: of a scan, after the search for its intervals. It may stop at `max`. `isStopped`: the query is stopped if it reads more
+ * rows than are expected.
  */
 export function workOf(
   plan: Plan,
@@ -52,6 +56,7 @@ export function workOf(
   functions: FunctionRegistry,
   rowsLeft: (scan: ScanNode) => number,
   max = Infinity,
+  isStopped = false,
 ): number {
   let work = 0;
   const costOf = (exprs: readonly (Expr | undefined)[]) =>
@@ -105,6 +110,15 @@ export function workOf(
         work += Math.min(LATEST_ROWS, sources[input.id]!.rowCount) * KERNEL_ROW;
         return Math.min(keysOf(node, sources[input.id]!), sources[input.id]!.rowCount);
       }
+      case "limit": {
+        const count = rowsFromEnd(node), chain = count === undefined ? undefined : chainOf(node.input);
+        if (count === undefined || chain === undefined) return passed(rows(node.input), 1, node);
+        const { scan, conditions, expressions } = chain;
+        const most = conditions.length === 0 ? count : isStopped ? Math.max(count, LATEST_ROWS) : Infinity;
+        const read = sources[scan.id].rowCount === 0 ? 0 : Math.min(most, rowsLeft(scan));
+        work += read * costOf([...conditions, ...expressions]);
+        return passed(Math.min(count, read), KERNEL_ROW, node);
+      }
       default:
         return passed(rows(node.input), 1, node);
     }
@@ -116,6 +130,26 @@ export function workOf(
   // The rows of the result are encoded.
   const result = rows(plan);
   return work + Math.max(1, result) * Math.max(1, plan.columns.length / COLUMNS_A_ROW);
+}
+
+/** The number of rows, if they are the first or the last ones. */
+function rowsFromEnd({ low, high }: LimitNode): number | undefined {
+  const bounds = [low ?? high, high].map((bound) => bound.kind === "constant" ? Number(bound.value) : NaN);
+  const isOfEnd = bounds.every((bound) => bound >= 0) || bounds.every((bound) => bound < 0);
+  return isOfEnd ? Math.max(...bounds.map(Math.abs)) : undefined;
+}
+
+/** The scan below filters and projections, and their expressions. */
+function chainOf(plan: Plan): { scan: ScanNode; conditions: Expr[]; expressions: Expr[] } | undefined {
+  const conditions: Expr[] = [], expressions: Expr[] = [];
+  let node = plan;
+  for (; node.node === "filter" || node.node === "project"; node = node.input) {
+    if (node.node === "filter") conditions.push(node.predicate);
+    else expressions.push(...node.expressions);
+  }
+  if (node.node !== "scan") return undefined;
+  if (node.predicate !== undefined) conditions.push(node.predicate);
+  return { scan: node, conditions, expressions };
 }
 
 /** The most keys of a LATEST ON, if they are symbols of the table. */

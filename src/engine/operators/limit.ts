@@ -8,7 +8,7 @@
  */
 import { typeOf } from "../../types/mod.ts";
 import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf } from "../contract.ts";
 import type { LimitWay } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 
@@ -43,6 +43,15 @@ class First implements Operator {
       if (take > 0) return skip === 0 && take === batch.rowCount ? batch : sliceBatch(batch, skip, take);
     }
     return undefined;
+  }
+
+  rewind(): boolean {
+    this.position = 0;
+    return this.input.rewind?.() === true;
+  }
+
+  rebind(scanOf: ScanOf): boolean {
+    return this.input.rebind?.(scanOf) === true;
   }
 
   close(): void {
@@ -104,9 +113,11 @@ class Last implements Operator {
 class LastOfReversed implements Operator {
   readonly columns;
   private readonly space: Workspace;
-  private kept?: { rows: ColumnStore; order: Int32Array };
+  private readonly rows: ColumnStore;
+  private order: Int32Array;
   private output?: OutputColumns;
-  private position = 0;
+  /** Undefined before the rows are kept. */
+  private position: number | undefined;
 
   constructor(
     private readonly input: Operator,
@@ -115,31 +126,52 @@ class LastOfReversed implements Operator {
   ) {
     this.columns = input.columns;
     this.space = Workspace.of(context, "limit");
+    this.rows = new ColumnStore(typesOf(this.columns), this.space);
+    this.order = this.space.words(1);
   }
 
   next(): Batch | undefined {
-    const { rows, order } = this.kept ??= this.keep();
-    const rowCount = Math.min(MORSEL_ROWS, rows.rowCount - this.position);
+    if (this.position === undefined) this.keep();
+    const { rows, order } = this, position = this.position ?? 0;
+    const rowCount = Math.min(MORSEL_ROWS, rows.rowCount - position);
     if (rowCount <= 0) return undefined;
     this.context.poll();
-    this.output ??= new OutputColumns(typesOf(this.columns), this.space, rowCount);
-    const indices = order.subarray(this.position, this.position + rowCount);
-    for (let c = 0; c < this.columns.length; c++) this.output.gather(c, rows.vectors[c], indices, rowCount, false);
-    this.position += rowCount;
-    return { rowCount, columns: this.output.vectors };
+    const output = this.outputFor(rowCount), indices = order.subarray(position, position + rowCount);
+    for (let c = 0; c < this.columns.length; c++) output.gather(c, rows.vectors[c], indices, rowCount, false);
+    this.position = position + rowCount;
+    return { rowCount, columns: output.vectors };
   }
 
-  private keep() {
-    const rows = new ColumnStore(typesOf(this.columns), this.space);
+  private outputFor(rowCount: number): OutputColumns {
+    if (this.output !== undefined && this.output.capacity >= rowCount) return this.output;
+    for (const { address } of this.output?.vectors ?? []) this.space.free(address);
+    return this.output = new OutputColumns(typesOf(this.columns), this.space, rowCount);
+  }
+
+  private keep(): void {
+    const { rows, space } = this;
     while (rows.rowCount < this.count) {
       const batch = this.input.next();
       if (batch === undefined) break;
       this.context.poll();
       rows.append(batch.columns, Math.min(batch.rowCount, this.count - rows.rowCount));
     }
-    const order = this.space.words(rows.rowCount + 1);
-    for (let i = 0; i < rows.rowCount; i++) order[i] = rows.rowCount - 1 - i;
-    return { rows, order };
+    if (this.order.length < rows.rowCount) {
+      space.freeWords(this.order);
+      this.order = space.words(rows.rowCount);
+    }
+    for (let i = 0; i < rows.rowCount; i++) this.order[i] = rows.rowCount - 1 - i;
+    this.position = 0;
+  }
+
+  rewind(): boolean {
+    this.rows.clear();
+    this.position = undefined;
+    return this.input.rewind?.() === true;
+  }
+
+  rebind(scanOf: ScanOf): boolean {
+    return this.input.rebind?.(scanOf) === true;
   }
 
   close(): void {

@@ -3,7 +3,7 @@ import type { Column, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
-import type { Batch, Operator, QueryContext, ScanOf } from "../contract.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf } from "../contract.ts";
 import { columnsOf } from "../compiler/expression.ts";
 import { type CompiledExpressions, compileExpressions, type CompileOptions } from "../expressions.ts";
 import type { Reading } from "../physical/plan.ts";
@@ -13,6 +13,9 @@ import { ScanReader } from "./scan.ts";
 import type { JoinBase, PipelineBase, RowReader } from "./base-plan.ts";
 import { type Morsel, morselsOf } from "./morsels.ts";
 
+/** Rows of the first batch of a scan that is read backwards. Each following one has more. */
+const FIRST_RUN_ROWS = 1_024;
+
 export class Pipeline implements Operator {
   readonly columns: readonly Column[];
   private compiled?: CompiledExpressions;
@@ -20,6 +23,10 @@ export class Pipeline implements Operator {
   private joined?: RowReader;
   private morsels?: Morsel[];
   private position = 0;
+  /** Of a morsel whose rows are not all read: the end of the others. */
+  private end: number | undefined;
+  /** Most rows of the next batch that is read backwards. */
+  private runRows = FIRST_RUN_ROWS;
   private reverser?: Reverser;
 
   constructor(
@@ -71,13 +78,19 @@ export class Pipeline implements Operator {
     if (this.morsels === undefined) {
       this.morsels = morselsOf(node, source, this.context, this.reading.predicates);
       if (node.reverse) this.morsels.reverse();
-      this.reader = new ScanReader(node, this.neededColumns(), this.context);
+      this.reader ??= new ScanReader(node, this.neededColumns(), this.context);
     }
-    const morsel = this.morsels[this.position++];
+    const morsel = this.morsels[this.position];
     if (morsel === undefined) return undefined;
-    const columns = this.reader!.open(morsel.segment, morsel.start), rowCount = morsel.end - morsel.start;
+    const end = this.end ?? morsel.end, isAgain = this.end !== undefined;
+    // Often only some of the newest rows are wanted.
+    const start = node.reverse ? Math.max(morsel.start, end - this.runRows) : morsel.start;
+    this.end = start === morsel.start ? undefined : start;
+    if (this.end === undefined) this.position++;
+    this.runRows = Math.min(MORSEL_ROWS, 4 * this.runRows);
+    const columns = this.reader!.open(morsel.segment, start, isAgain), rowCount = end - start;
     if (counter !== undefined) this.context.analysis?.countTaken(counter, rowCount);
-    const rowBase = rowIds === undefined ? 0n : this.reader!.rowBase(morsel.segment) + BigInt(morsel.start);
+    const rowBase = rowIds === undefined ? 0n : this.reader!.rowBase(morsel.segment) + BigInt(start);
     const options = { operator: "scan", expectedRows: source.rowCount, rowIdColumn: rowIds };
     const batch = this.kernels(options).run({ rowCount, columns, rowBase } as Batch);
     if (!node.reverse) return batch;
@@ -89,6 +102,8 @@ export class Pipeline implements Operator {
     const { base } = this;
     if (base.kind === "join" || base.kind === "operator" && base.input.rewind?.() !== true) return false;
     this.position = 0;
+    this.end = undefined;
+    this.runRows = FIRST_RUN_ROWS;
     this.reader?.rewind();
     return true;
   }

@@ -47,14 +47,16 @@ export class ScanReader {
 
   /**
    * Vectors of the segment from row `start` on, by the scan's columns; columns that are not needed have address 0. They
-   * are the same objects in each call.
+   * are the same objects in each call. `isAgain`: its rows are counted already.
    */
-  open(segment: number, start = 0): Vector[] {
+  open(segment: number, start = 0, isAgain = false): Vector[] {
     this.unpin();
     Atomics.add(this.context.heap.i32, SHARED_WORD.morsels, 1);
     const { chunks, rowCount } = this.source.segments.at(segment)!;
-    this.context.countRead?.(rowCount);
-    this.countScanned(rowCount);
+    if (!isAgain) {
+      this.context.countRead?.(rowCount);
+      this.countScanned(rowCount);
+    }
     for (const column of this.needed) {
       if (column >= this.node.columnIds.length) continue; // row ids
       const vector = this.vectors[column], chunk = chunks[column];
