@@ -17,7 +17,7 @@ const JSON_ROWS: DirectOptions["output"] = {
 const COLUMNS: Column[] = [{ name: "c0", type: "LONG" }, { name: "c1", type: "LONG" }];
 
 /** A table of these columns with `rowCount` rows, each value its row number, and what runs plans over it. */
-function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecondsACall = 0) {
+function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecondsACall = 0, workShare = 1) {
   let nowMs = 0;
   const context = testContext();
   const columns = Array.from({ length: columnCount }, (_, k): Column => ({ name: `c${k}`, type: "LONG" }));
@@ -42,6 +42,7 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
     functions: createRegistry(),
     nowMicros: () => 0n,
     nowMs: () => nowMs += millisecondsACall,
+    processorMs: () => nowMs * workShare,
     neverCancelled: context.cancelWord,
     settings: { directRowsMax, queryMemoryLimitBytes: 0 },
   });
@@ -221,6 +222,17 @@ Deno.test("DirectRuns: a run that takes long is for workers, and so is its plan 
   assert.equal(direct.madeCount, 2);
   for (let k = 0; k < 40; k++) run(node);
   assert.ok(direct.madeCount > 2);
+  assert.ok(isEmpty());
+});
+
+Deno.test("DirectRuns: a run that takes long because the machine is busy does not send its plan to workers for a while", () => {
+  const { node, direct, run, isEmpty } = table(1, 3, 1_000, 30, 0.1);
+  assert.equal(run(node), undefined);
+  for (let k = 0; k < 3; k++) {
+    assert.equal(run(node), "[0],[1],[2]", "little processor time");
+    assert.equal(run(node), undefined, "what has not been slow is not measured");
+  }
+  direct.close();
   assert.ok(isEmpty());
 });
 
