@@ -7,8 +7,13 @@ import type { Catalogue, ScanSource } from "../storage/contract.ts";
 
 /** The segments of the current snapshots for every scan, by its id. */
 export function resolveSources(plan: PostedPlan, catalogue: Catalogue): ScanSource[] {
-  return sourcesOf(scansOf(plan), catalogue);
+  let scans = known.get(plan);
+  if (scans === undefined) known.set(plan, scans = scansOf(plan));
+  return sourcesOf(scans, catalogue);
 }
+
+/** The scans of plans. */
+const known = new WeakMap<PostedPlan, ScanReading[]>();
 
 function sourcesOf(scans: ScanReading[], catalogue: Catalogue): ScanSource[] {
   const sources: ScanSource[] = [];

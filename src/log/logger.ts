@@ -37,6 +37,9 @@ const OUR_LEVEL: Record<TapeLevel, Level> = {
   fatal: "CRITICAL",
 };
 
+/** True if the receiver of this thread wants DEBUG. Asking LogTape takes microseconds, and each request asks. */
+let hasDebug = false;
+
 const nowMicros = () => Math.round((performance.timeOrigin + performance.now()) * 1000);
 
 export function logger(name: string): Logger {
@@ -55,10 +58,10 @@ export function logger(name: string): Logger {
     name,
     log,
     get isDebug() {
-      return tape.isEnabledFor("debug");
+      return hasDebug;
     },
     debug: (message) => {
-      if (tape.isEnabledFor("debug")) log("DEBUG", typeof message === "string" ? message : message());
+      if (hasDebug) log("DEBUG", typeof message === "string" ? message : message());
     },
     info: (message) => log("INFO", message),
     error: (message, error) => log("ERROR", withError(message, error)),
@@ -74,6 +77,7 @@ function withError(message: string, error: unknown): string {
 
 /** Installs the receiver of this thread's records, replacing any other. Undefined removes it. */
 export function setReceiver(receive: ((record: LogRecord) => void) | undefined, debug = true): void {
+  hasDebug = receive !== undefined && debug;
   if (receive === undefined) {
     return configureSync({ reset: true, sinks: {}, loggers: [{ category: ["logtape", "meta"], sinks: [] }] });
   }

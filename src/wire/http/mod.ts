@@ -166,7 +166,8 @@ function answer(request: HttpRequest, arrival: Arrival): Reply | Promise<Reply> 
     if (refused !== undefined) metrics?.authenticationsFailed.inc();
     if (refused !== undefined || "status" in who) return textReply(refused!.status, refused!.reason, refused!.headers);
     if (who.identity !== ANONYMOUS) metrics?.authenticationsSucceeded.inc();
-    const authenticationNs = Math.round((performance.now() - startedMs) * 1e6);
+    // Without users there is nothing to be measured.
+    const authenticationNs = who.identity === ANONYMOUS ? 0 : Math.round((performance.now() - startedMs) * 1e6);
     return answerTo(request, arrival, { method, ...who, startedMs, authenticationNs });
   };
   const who = authenticator.authenticate(request, hostname, () => metrics?.authenticationsDelayed.inc());

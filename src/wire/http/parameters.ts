@@ -1,6 +1,7 @@
 /** The query part of a URL: `+` is a blank, the last of equal names counts, names are case-sensitive. */
 export class Parameters {
   private readonly raw = new Map<string, string>();
+  private readonly decoded = new Map<string, string | undefined>();
 
   constructor(query: string) {
     for (let at = 0; at < query.length;) {
@@ -18,7 +19,9 @@ export class Parameters {
   /** The decoded text, or undefined if it is missing or cannot be decoded. */
   get(name: string): string | undefined {
     const raw = this.raw.get(name);
-    return raw === undefined ? undefined : decode(raw);
+    if (raw === undefined || !isEncoded(raw)) return raw;
+    if (!this.decoded.has(name)) this.decoded.set(name, decode(raw));
+    return this.decoded.get(name);
   }
 
   /** True if the parameter is present but not percent-encoded UTF-8. */
@@ -32,8 +35,11 @@ export class Parameters {
   }
 }
 
+function isEncoded(raw: string): boolean {
+  return raw.includes("%") || raw.includes("+");
+}
+
 function decode(raw: string): string | undefined {
-  if (!raw.includes("%") && !raw.includes("+")) return raw;
   try {
     return decodeURIComponent(raw.replaceAll("+", " "));
   } catch {

@@ -124,7 +124,7 @@ function replyOf(
     count.end(answer.category === "empty" ? "queriesFailed" : "queriesCompleted");
     return doneReply(answer, query, noticesField(prepared));
   }
-  const compiledMs = performance.now();
+  const compiledMs = call.parameters.isTrue("timings") ? performance.now() : 0;
   return rowsReply({
     contentType: "application/json; charset=utf-8",
     headers: [],
