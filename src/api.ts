@@ -102,6 +102,8 @@ export interface ExecuteOptions {
   signal?: AbortSignal;
   /** 0 or undefined: the configured timeout. */
   timeoutMs?: number;
+  /** performance.now() at the start of the statement. Undefined: when it is executed. */
+  startedMs?: number;
   /** Called repeatedly with the progress of the statement, as text for users. */
   progress?: { everyMs: number; report(text: string): void };
   /** State of the client's connection that statements such as SET change. Undefined over HTTP. */

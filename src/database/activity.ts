@@ -45,7 +45,8 @@ export class Activity {
   begin(text: string, identity: Identity, client: Client | undefined, options: ExecuteOptions): RunningStatement {
     const id = this.nextId++;
     const connection = client && this.connections.get(client);
-    const statement: RunningStatement = new RunningStatement(id, text, identity, client, () => {
+    const startedMs = options.startedMs ?? performance.now();
+    const statement: RunningStatement = new RunningStatement(id, text, identity, client, startedMs, () => {
       this.running.delete(id);
       connection?.ends(statement);
     });
@@ -209,9 +210,8 @@ class Connection {
 export type Phase = "waiting" | "running" | "sending" | "writing";
 
 export class RunningStatement {
-  readonly startedMs = performance.now();
   /** Time of cancellation, or of the start. */
-  changedMs = this.startedMs;
+  changedMs: number;
   rowsWritten = 0;
   private query: Query | undefined;
   private endsWithQuery = false;
@@ -223,8 +223,11 @@ export class RunningStatement {
     readonly text: string,
     readonly identity: Identity,
     readonly client: Client | undefined,
+    readonly startedMs: number,
     private readonly ended: () => void,
-  ) {}
+  ) {
+    this.changedMs = startedMs;
+  }
 
   /** Name of the user, for logs. */
   get user(): string {

@@ -88,7 +88,7 @@ export interface DirectResources {
   pool: SharedPool;
   functions: FunctionRegistry;
   nowMicros(): bigint;
-  /** Of the limits of time; undefined: performance.now. */
+  /** Of the limits of time; undefined: Date.now, which takes a third of performance.now(). */
   nowMs?(): number;
   /** Processor time of this thread. */
   processorMs?(): number;
@@ -114,7 +114,7 @@ export class DirectRuns {
   private readonly nowMs: () => number;
 
   constructor(private readonly resources: DirectResources) {
-    this.nowMs = resources.nowMs ?? (() => performance.now());
+    this.nowMs = resources.nowMs ?? Date.now;
   }
 
   /**
@@ -297,7 +297,7 @@ class DirectRun {
     const { heap, pool, functions, nowMicros, neverCancelled, settings } = resources;
     this.given = plan;
     this.isImmutable = isImmutable(plan);
-    this.nowMs = resources.nowMs ?? (() => performance.now());
+    this.nowMs = resources.nowMs ?? Date.now;
     this.processorMs = resources.processorMs ?? processorMs;
     this.memory = new DirectMemory(heap, settings.queryMemoryLimitBytes);
     this.pool = pool.lease(notInMemory);

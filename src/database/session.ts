@@ -50,14 +50,10 @@ export class DatabaseSession implements Session {
     options: WaitOptions = {},
   ): Prepared | Promise<Prepared> {
     if (this.transaction === "failed") return this.prepareEnd(text, parameterTypes);
+    const known = this.statements.known(text, parameterTypes);
+    if (known !== undefined) return this.prepared(known, 0);
     const start = performance.now();
-    const ready = (statement: Statement): Prepared => {
-      // Authorized already here, because the result is described to the client before the execution.
-      if (this.identity !== SERVER) {
-        this.core.access?.authorize(this.identity, this.client, statement.requires, this.catalogue);
-      }
-      return new PreparedStatement(this, this.core, statement, Math.round((performance.now() - start) * 1e6));
-    };
+    const ready = (statement: Statement) => this.prepared(statement, Math.round((performance.now() - start) * 1e6));
     // Binding may need facts about a table that is not open yet.
     const opened = async (error: unknown): Promise<Prepared> => {
       if (!(error instanceof TableClosedError)) throw await this.visible(error, text, parameterTypes, options);
@@ -71,6 +67,14 @@ export class DatabaseSession implements Session {
       if (!(error instanceof TableClosedError) && !this.isNarrowed) throw error;
       return opened(error);
     }
+  }
+
+  private prepared(statement: Statement, compileNs: number): Prepared {
+    // Authorized already here, because the result is described to the client before the execution.
+    if (this.identity !== SERVER) {
+      this.core.access?.authorize(this.identity, this.client, statement.requires, this.catalogue);
+    }
+    return new PreparedStatement(this, this.core, statement, compileNs);
   }
 
   /** True if there are tables or columns that the user may not know of. */

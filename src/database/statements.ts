@@ -56,10 +56,9 @@ export class StatementCache {
     asker: Asker,
     options: WaitOptions = {},
   ): Statement | Promise<Statement> {
-    const key = parameterTypes.length === 0 ? text : `${parameterTypes.join()}\n${text}`;
-    const schemaVersion = this.planning.schemaVersion();
-    const cached = this.byKey.get(key);
-    if (cached && cached.schemaVersion === schemaVersion) return cached;
+    const cached = this.known(text, parameterTypes);
+    if (cached !== undefined) return cached;
+    const key = keyOf(text, parameterTypes), schemaVersion = this.planning.schemaVersion();
     const source = { text, parameterTypes, identity: asker.identity, client: asker.client };
     const keep = (planned: Planned<PostedPlan>) => this.keep(key, { ...planned, text, parameterTypes, schemaVersion });
     if (text.length <= QUICK_TEXT_LENGTH_MAX) {
@@ -70,6 +69,12 @@ export class StatementCache {
       }
     }
     return this.planning.long(source, options).then(keep);
+  }
+
+  /** The statement, if it is cached. */
+  known(text: string, parameterTypes: (string | undefined)[]): Statement | undefined {
+    const cached = this.byKey.get(keyOf(text, parameterTypes));
+    return cached?.schemaVersion === this.planning.schemaVersion() ? cached : undefined;
   }
 
   /** Returns the statement, bound again if a schema has changed. */
@@ -117,4 +122,8 @@ export class StatementCache {
   private drop(key: string): void {
     if (this.byKey.delete(key)) this.lengthSum -= key.length;
   }
+}
+
+function keyOf(text: string, parameterTypes: (string | undefined)[]): string {
+  return parameterTypes.length === 0 ? text : `${parameterTypes.join()}\n${text}`;
 }

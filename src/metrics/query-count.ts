@@ -7,7 +7,7 @@ export class QueryCount {
   private hasEnded = false;
 
   /** Without metrics, nothing is counted. */
-  constructor(readonly metrics: QueryMetrics | undefined, private readonly startedMs: number) {
+  constructor(readonly metrics: QueryMetrics | undefined, readonly startedMs: number) {
     metrics?.queriesStarted.inc();
   }
 

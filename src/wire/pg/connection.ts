@@ -279,7 +279,7 @@ export class Connection implements ConnectionState {
         if (columns !== undefined) this.output.rowDescription(columns, NO_FORMATS);
         const portal = new Portal(statement, [], resultFormats(NO_FORMATS, columns?.length ?? 0));
         try {
-          const step = await this.step(portal, 0);
+          const step = await this.step(portal, 0, performance.now());
           if (k === parts.length - 1 && this.hasRequest) await this.endRequest();
           this.complete(step);
         } finally {
@@ -409,7 +409,8 @@ export class Connection implements ConnectionState {
       statement = portal.statement;
       const { category } = statement.prepared;
       const isChange = category === "dml" || category === "ddl";
-      const step = isChange ? this.change(portal, rowCountMax) : this.step(portal, rowCountMax);
+      const { startedMs } = count;
+      const step = isChange ? this.change(portal, rowCountMax, startedMs) : this.step(portal, rowCountMax, startedMs);
       if (step instanceof Promise) return step.then(completed).catch(failed);
       completed(step);
     } catch (error) {
@@ -417,9 +418,9 @@ export class Connection implements ConnectionState {
     }
   }
 
-  private async change(portal: Portal, rowCountMax: number): Promise<Step> {
+  private async change(portal: Portal, rowCountMax: number, startedMs: number): Promise<Step> {
     if (this.hasRequest || !await this.isLastOfRequest()) this.beginRequest();
-    return await this.step(portal, rowCountMax);
+    return await this.step(portal, rowCountMax, startedMs);
   }
 
   /**
@@ -478,12 +479,13 @@ export class Connection implements ConnectionState {
     }
   }
 
-  private step(portal: Portal, rowCountMax: number): Step | Promise<Step> {
+  private step(portal: Portal, rowCountMax: number, startedMs: number): Step | Promise<Step> {
     const { rowBytes } = this.output;
     this.isRunning = true;
     let step: Step | Promise<Step> | undefined;
     try {
       step = portal.step(this.output, rowCountMax, {
+        startedMs,
         signal: this.abort.signal,
         timeoutMs: this.settings.statementTimeoutMs,
         progress: this.settings.sendsProgress ? this.progress : undefined,

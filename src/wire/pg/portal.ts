@@ -23,17 +23,19 @@ export type Step =
   | { kind: "complete"; tag: string; rowCount?: number }
   | { kind: "empty" };
 
-export type StepOptions = Pick<ExecuteOptions, "signal" | "timeoutMs" | "progress" | "connection">;
+export type StepOptions = Pick<ExecuteOptions, "startedMs" | "signal" | "timeoutMs" | "progress" | "connection">;
 
 class PgOptions implements ExecuteOptions {
   readonly encoding: ExecuteOptions["encoding"];
+  readonly startedMs: ExecuteOptions["startedMs"];
   readonly signal: ExecuteOptions["signal"];
   readonly timeoutMs: ExecuteOptions["timeoutMs"];
   readonly progress: ExecuteOptions["progress"];
   readonly connection: ExecuteOptions["connection"];
 
-  constructor(formats: Format[], { signal, timeoutMs, progress, connection }: StepOptions) {
+  constructor(formats: Format[], { startedMs, signal, timeoutMs, progress, connection }: StepOptions) {
     this.encoding = { name: "pg", formats };
+    this.startedMs = startedMs;
     this.signal = signal;
     this.timeoutMs = timeoutMs;
     this.progress = progress;

@@ -66,7 +66,7 @@ function execute(call: Call, args: readonly Argument[] = []): Reply | Promise<Re
   };
   let reply: Reply | Promise<Reply>;
   try {
-    const options = new Options(call.request, statementTimeoutMs(call), {
+    const options = new Options(call, statementTimeoutMs(call), {
       name: "json",
       quoteLargeNumbers: parameters.isTrue("quoteLargeNum") || parameters.get("src") === "con",
     });
@@ -148,12 +148,17 @@ function replyOf(
 class Options implements ExecuteOptions {
   window: ExecuteOptions["window"];
   countAll = false;
+  readonly startedMs: number;
+  private readonly request: HttpRequest;
 
   constructor(
-    private readonly request: HttpRequest,
+    { request, startedMs }: Call,
     readonly timeoutMs: number,
     public encoding: Extract<ExecuteOptions["encoding"], { name: "json" }>,
-  ) {}
+  ) {
+    this.request = request;
+    this.startedMs = startedMs;
+  }
 
   get signal(): AbortSignal {
     return this.request.signal;
