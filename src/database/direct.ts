@@ -159,9 +159,9 @@ export class DirectRuns {
     const search = { heap, pool: lease, functions };
     const rows = (scan: ScanNode) => {
       try {
-        return rowsLeft(scan, sources[scan.id], search);
+        return rowsLeft(scan, sources[scan.id]!, search);
       } catch (error) {
-        if (error instanceof NotInMemory) return rowsWithin(scan, sources[scan.id]);
+        if (error instanceof NotInMemory) return rowsWithin(scan, sources[scan.id]!);
         throw error;
       }
     };
@@ -185,7 +185,7 @@ export class DirectRuns {
     const lease = pool.lease(notInMemory);
     try {
       const search = { heap, pool: lease, functions };
-      const rows = (scan: ScanNode) => rowsLeft(scan, sources[scan.id], search);
+      const rows = (scan: ScanNode) => rowsLeft(scan, sources[scan.id]!, search);
       return workOf(plan, sources, functions, rows, directRowsMax, true) <= directRowsMax;
     } finally {
       lease.release();
@@ -214,7 +214,7 @@ export class DirectRuns {
     const runs = this.kept.get(key);
     if (runs === undefined) return undefined;
     for (let k = 0; k < runs.length; k++) {
-      const run = runs[k];
+      const run = runs[k]!;
       if (!run.isFor(options) || !fits(run)) continue;
       if (runs.length === 1) this.kept.delete(key);
       else runs.splice(k, 1);
@@ -346,7 +346,7 @@ class DirectRun {
   /** Prepares a run of a plan that it resembles. If it returns false, the run has to be closed. */
   rebind(plan: Plan, sources: readonly ScanSource[]): boolean {
     const scans = scansOf(plan);
-    for (let k = 0; k < sources.length; k++) this.context.sources[k] = sources[k];
+    for (let k = 0; k < sources.length; k++) this.context.sources[k] = sources[k]!;
     this.plan = plan;
     this.sources = sources;
     const scanOf = (scan: ScanNode) => ({ ...scan, intervals: scans.find(({ id }) => id === scan.id)!.intervals });
@@ -422,7 +422,7 @@ function processorMs(): number {
 
 function everyPair<T>(a: readonly T[], b: readonly T[], holds: (a: T, b: T) => boolean): boolean {
   if (a.length !== b.length) return false;
-  for (let k = 0; k < a.length; k++) if (a[k] !== b[k] && !holds(a[k], b[k])) return false;
+  for (let k = 0; k < a.length; k++) if (a[k] !== b[k] && !holds(a[k]!, b[k]!)) return false;
   return true;
 }
 

@@ -120,7 +120,7 @@ export function workOf(
         if (count === undefined || chain === undefined) return passed(rows(node.input), 1, node);
         const { scan, conditions, expressions } = chain;
         const most = conditions.length === 0 ? count : isStopped ? Math.max(count, LATEST_ROWS) : Infinity;
-        const read = sources[scan.id].rowCount === 0 ? 0 : Math.min(most, rowsLeft(scan));
+        const read = sources[scan.id]!.rowCount === 0 ? 0 : Math.min(most, rowsLeft(scan));
         work += read * costOf([...conditions, ...expressions]);
         return passed(Math.min(count, read), KERNEL_ROW, node);
       }
