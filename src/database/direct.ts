@@ -428,9 +428,13 @@ function everyPair<T>(a: readonly T[], b: readonly T[], holds: (a: T, b: T) => b
 
 /** A dictionary is only appended to, unless a transaction has added its column: then another one may get its place. */
 function hasSameDictionaries(a: ScanSource, b: ScanSource): boolean {
-  return everyPair(a.dictionaries, b.dictionaries, (one, other) =>
-    one !== undefined && other !== undefined && !one.own && !other.own && one.entries === other.entries &&
-    one.count === other.count && one.tableId === other.tableId && one.columnId === other.columnId);
+  return everyPair(
+    a.dictionaries,
+    b.dictionaries,
+    (one, other) =>
+      one !== undefined && other !== undefined && !one.own && !other.own && one.entries === other.entries &&
+      one.count === other.count && one.tableId === other.tableId && one.columnId === other.columnId,
+  );
 }
 
 /** Rows for tables and files are not asked for again and again. */

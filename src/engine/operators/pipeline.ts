@@ -115,7 +115,11 @@ export class Pipeline implements Operator {
     this.morsels = undefined;
     if (base.kind === "scan") this.reader?.rebind(base.node);
     if (this.rowsAtMost !== undefined) {
-      this.rowsAtMost = base.kind === "scan" ? base.source.rowCount : base.kind === "operator" ? base.input.rowsAtMost : 0;
+      this.rowsAtMost = base.kind === "scan"
+        ? base.source.rowCount
+        : base.kind === "operator"
+        ? base.input.rowsAtMost
+        : 0;
     }
     return true;
   }
