@@ -16,6 +16,10 @@ test("a result is drawn as what it looks like, and saved as a picture", async ({
   await page.click(".results button:text-is('Chart')");
   assert.equal(await chartOf(page, "case when x % 2 = 0 then 'even' else 'odd' end s, x v"), "Chart of odd, even");
   await page.waitForSelector("button:text-is('Line ▾')");
+  await run(page, "select x::varchar name, x height from long_sequence(5)");
+  await page.waitForSelector("button:text-is('Bar ▾')");
+  await run(page, "select x * 7 % 11 a, x b from long_sequence(50)");
+  await page.waitForSelector("button:text-is('Scatter ▾')");
   assert.equal(await chartOf(page, "x open, x + 2 high, x - 1 low, x + 1 close"), "Chart of open, high, low, close");
   await page.click("button:text-is('Candlestick ▾')");
   await page.click(".menu >> text=Area");
@@ -43,7 +47,7 @@ test("a chart fills its panel, and a result without numbers shows what is missin
   const before = await widths();
   assert.equal(before[1], 1100);
   await page.setViewportSize({ width: 700, height: 600 });
-  await page.waitForTimeout(300);
+  for (let tries = 0; tries < 100 && (await widths())[0] === before[0]; tries++) await page.waitForTimeout(50);
   assert.equal((await widths())[0], before[0] - 400);
 });
 

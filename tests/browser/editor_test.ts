@@ -79,6 +79,26 @@ test("several statements: rows and time beside each, the first that fails ends t
   assert.deepEqual((await textsOf(page, ".run-mark")).map((mark) => mark.split(" ")[0]), ["1", "failed"]);
 });
 
+test("the statement at the cursor runs, or what is selected", async ({ page }) => {
+  await type(page, "select 1 one;\nselect 2 two;\nselect 3 three;");
+  const names = async (keys: string) => {
+    const before = await page.getAttribute(".results", "data-run");
+    await page.keyboard.press(keys);
+    await page.waitForSelector(`.results[aria-busy=false]:not([data-run="${before}"])`);
+    await page.waitForSelector(".grid .row");
+    const titles = (await textsOf(page, ".runs button")).map((text) => text.split("\n")[0]);
+    const [head] = await textsOf(page, ".grid [role=columnheader]");
+    return [...titles, head.split(/\s+/)[0]];
+  };
+  await page.keyboard.press("Control+Home");
+  assert.deepEqual(await names("F9"), ["one"]);
+  await page.keyboard.press("ArrowDown");
+  assert.deepEqual(await names("Control+Enter"), ["two"]);
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Shift+Control+End");
+  assert.deepEqual(await names("Control+Enter"), ["select 2 two", "select 3 three", "three"]);
+});
+
 test("marks move with the text, and go when their statement is edited", async ({ page }) => {
   await run(page, "select 1;\nselect nothing;", "Control+Shift+Enter");
   await page.keyboard.press("Control+Home");
@@ -112,6 +132,15 @@ test("completion knows tables, their columns and functions with their documentat
   await page.keyboard.press("Control+Space");
   await page.waitForSelector(".cm-completionInfo .form");
   assert.match(await page.innerText(".cm-completionInfo"), /vwap\(price, volume\)/);
+  for (const [text, label, detail] of [["select * from pri", "prices", "table"], ["select 1 samp", "sample", ""]]) {
+    await page.keyboard.press("Escape");
+    await type(page, text);
+    await page.keyboard.press("Control+Space");
+    await page.waitForSelector(`.cm-tooltip-autocomplete li:has(.cm-completionLabel:text-matches("^${label}$", "i"))`);
+    const entry = page.locator(`.cm-tooltip-autocomplete li:has(.cm-completionLabel:text-matches("^${label}$", "i"))`)
+      .first();
+    assert.match(await entry.innerText(), new RegExp(`${label}\\s*${detail}`, "i"));
+  }
 });
 
 test("tabs and their texts outlive a reload; the history finds a statement", async ({ page }) => {

@@ -229,6 +229,14 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.keyboard.type("note");
     await press(page, "Enter");
     await page.waitForSelector(".notice:has-text('add column note')");
+    await command(page, "create a table");
+    await page.waitForSelector(".create-table");
+    await assertReached(page, "form of a table");
+    await page.focus(".create-table [name=table]");
+    await page.keyboard.type("by_keys");
+    await press(page, "Enter");
+    await page.waitForSelector(".create-table", { state: "detached" });
+    await assertFocus(page, "the table is created");
     await press(page, "Alt+S");
     await page.waitForSelector(".tree input:focus");
     await press(page, "Control+A");

@@ -164,6 +164,10 @@ const states: State[] = [
     await page.click(".menu button:text-is('Drop …')");
     await page.waitForSelector(".dialog pre");
   }, escape],
+  ["create a table", async (page) => {
+    await page.click("[aria-label='Create a table']");
+    await page.waitForSelector(".create-table pre");
+  }, escape],
   [
     "import",
     (page) => chooseFile(page, "ts,symbol,price\n2024-01-01T00:00:00.000000Z,BTC,1.5\n2024-01-02,ETH,2\n"),

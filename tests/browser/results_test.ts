@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { startServer } from "../server.ts";
-import { run, test, textsOf } from "./visit.ts";
+import { run, test, textsOf, type } from "./visit.ts";
 
 const cellsOf = (page: Page, column: number) => textsOf(page, `.grid .row [aria-colindex="${column}"]`);
 const head = (column: number) => `.grid [role=columnheader][aria-colindex="${column}"]`;
@@ -38,16 +38,25 @@ test("a long value is shown whole, and values are reached by arrow keys", async 
   assert.equal(await page.innerText(".dialog pre"), JSON.stringify({ b: [1, 2] }, null, 2));
 });
 
+const copies = [
+  ["TSV", "x\tn\n1\t\n2\t\n"],
+  ["CSV", "x,n\n1,\n2,\n"],
+  ["Markdown", "| x | n |\n| --- | --- |\n| 1 | null |\n| 2 | null |\n"],
+  ["JSON", '[\n{"x":1,"n":null},\n{"x":2,"n":null}\n]\n'],
+];
+
 test("rows are copied, and downloaded whole", async ({ page }) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  await run(page, "select x, null n from long_sequence(3)");
-  await page.click("text=Copy ▾");
-  await page.click("text=As Markdown");
-  await page.waitForSelector(".notice:not([hidden])");
-  const copied = await page.evaluate(() =>
-    (navigator as unknown as { clipboard: { readText(): Promise<string> } }).clipboard.readText()
-  );
-  assert.equal(copied, "| x | n |\n| --- | --- |\n| 1 | null |\n| 2 | null |\n| 3 | null |\n");
+  await run(page, "select x, null n from long_sequence(2)");
+  for (const [form, text] of copies) {
+    await page.click("text=Copy ▾");
+    await page.click(`.menu >> text=As ${form}`);
+    await page.waitForSelector(`.notice:has-text('as ${form} are in the clipboard')`);
+    const copied = await page.evaluate(() =>
+      (navigator as unknown as { clipboard: { readText(): Promise<string> } }).clipboard.readText()
+    );
+    assert.equal(copied, text);
+  }
   await run(page, "select x from long_sequence(20000)");
   await page.click("text=Download ▾");
   const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=All rows as CSV")]);
@@ -63,12 +72,49 @@ test("times are shown in UTC or in local time, with all their digits", async ({ 
   await page.waitForSelector(".grid [role=gridcell]:has-text('10:20:30.123456 +00:00')");
 });
 
+test("nothing moves while rows come", async ({ page }) => {
+  const sql = "select x, x * 1000 y, case when x > 9 then 'a longer text than before ' || x else 't' end t " +
+    "from long_sequence(1000000)";
+  await page.keyboard.press("Control+B");
+  for (const width of [1100, 375]) {
+    await page.setViewportSize({ width, height: 720 });
+    await type(page, sql);
+    // What moves within the results, from the first row on.
+    await page.evaluate(`(() => {
+      globalThis.moved = [];
+      const isMeant = ({ node }) => (node?.nodeType === Node.TEXT_NODE ? node.parentElement : node)?.closest?.(".results");
+      new PerformanceObserver((list) => {
+        for (const { sources } of list.getEntries()) {
+          if (document.querySelector(".results[aria-busy=true] .row, .results[aria-busy=false] .row") === null) continue;
+          moved.push(...sources.filter(isMeant).map(({ node }) => node.textContent.slice(0, 30)));
+        }
+      }).observe({ type: "layout-shift" });
+    })()`);
+    const before = await page.getAttribute(".results", "data-run");
+    await page.keyboard.press("Control+Enter");
+    await page.waitForSelector(`.results:not([data-run="${before}"]) .grid .row:not(.loading)`);
+    await page.waitForSelector(".results[aria-busy=false]");
+    // Entries are told after the frame that they are of.
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestIdleCallback(done)))");
+    assert.deepEqual(await page.evaluate("moved"), [], `${width} px`);
+  }
+});
+
+test("a result is refreshed by itself while its tab is shown", async ({ page }) => {
+  await run(page, "select now()");
+  const first = await page.innerText(".grid [role=gridcell]");
+  await page.click("text=Refresh ▾");
+  await page.click(".menu >> text=Every 1 s");
+  await page.waitForSelector(`.grid [role=gridcell]:not(:text-is("${first}"))`);
+  const second = await page.innerText(".grid [role=gridcell]");
+  await page.waitForSelector(`.grid [role=gridcell]:not(:text-is("${second}"))`);
+  await page.click("text=Every 1 s ▾");
+  await page.click(".menu >> text=By hand");
+  await page.waitForSelector("text=Refresh ▾");
+});
+
 test("a statement that runs tells how far it is, and is cancelled", async ({ page }) => {
-  const text = "select count() from long_sequence(2000000000) where rnd_double() < 0";
-  await page.click(".cm-content");
-  await page.keyboard.press("Control+A");
-  await page.keyboard.press("Delete");
-  await page.keyboard.insertText(text);
+  await type(page, "select count() from long_sequence(2000000000000) where rnd_double() < 0");
   await page.keyboard.press("Control+Enter");
   await page.waitForSelector(".results [role=status]:has-text(' read ')");
   await page.click("text=Cancel");
@@ -102,6 +148,19 @@ test("the tree shows tables with their columns, and changes them when that is co
   await page.fill(".dialog [name=name]", "quotes");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".tree .name:has-text('quotes')");
+  await page.click(".tree .name:has-text('quotes')");
+  await page.click(".tree .column:has-text('bid') .name");
+  await page.click(".menu >> text=Drop");
+  assert.equal(await page.innerText(".dialog pre"), "alter table quotes drop column bid;");
+  await page.click(".dialog button.danger");
+  await page.waitForSelector(".tree .column:has-text('bid')", { state: "detached" });
+  await choose("Show its definition");
+  await page.waitForSelector(".cm-line:has-text('CREATE TABLE')");
+  await choose("Remove all rows");
+  assert.equal(await page.innerText(".dialog pre"), "truncate table quotes;");
+  await page.click(".dialog button.danger");
+  await page.waitForSelector(".tree .name:has-text('0 rows')");
+  await server.exec("insert into quotes (symbol, at) values ('a', '2026-01-01')");
   await choose("Drop");
   assert.equal(await page.innerText(".dialog pre"), "drop table quotes;");
   await page.click(".dialog >> text=Cancel");
@@ -109,6 +168,38 @@ test("the tree shows tables with their columns, and changes them when that is co
   await choose("Drop");
   await page.click(".dialog button.danger");
   await page.waitForSelector(".tree:not(:has(.name))");
+});
+
+test("a table is created, and a refusal keeps what was typed", async ({ page, server }) => {
+  await server.exec("create table taken (a int)");
+  await page.click("[aria-label='Create a table']");
+  await page.fill(".create-table [name=table]", "taken");
+  await page.fill("[aria-label='Name of column 2']", "my price");
+  await page.click("text=Add a column");
+  await page.fill("[aria-label='Name of column 3']", "symbol");
+  await page.selectOption("[aria-label='Type of column 3']", "SYMBOL");
+  await page.selectOption(".create-table [name=partitionBy]", "HOUR");
+  await page.click(".create-table button.main");
+  await page.waitForSelector(".create-table .error:has-text('exists')");
+  assert.equal(await page.inputValue("[aria-label='Name of column 2']"), "my price");
+  await page.fill(".create-table [name=table]", "made");
+  await page.click(".create-table button.main");
+  await page.waitForSelector(".tree .name:has-text('made')");
+  const { dataset } = await server.exec("select \"column\", type, designated from table_columns('made')");
+  assert.deepEqual(dataset, [["ts", "TIMESTAMP", true], ["my price", "DOUBLE", false], ["symbol", "SYMBOL", false]]);
+  assert.deepEqual((await server.exec("select partitionBy from tables() where table_name = 'made'")).dataset, [[
+    "HOUR",
+  ]]);
+  // A question is asked again with what was typed.
+  await page.click("[aria-label='Actions of made']");
+  await page.click(".menu >> text=Rename");
+  await page.fill(".dialog [name=name]", "taken");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".dialog pre:has-text('exists')");
+  assert.equal(await page.inputValue(".dialog [name=name]"), "taken");
+  await page.fill(".dialog [name=name]", "renamed");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".tree .name:has-text('renamed')");
 });
 
 /** Copy, file, statistics and chart take all of a million rows from the result that is there: the statement does not run again. */

@@ -16,11 +16,17 @@ interface Options {
   env?: Record<string, string>;
 }
 
+/** Shared by the visits of a test file. Each has its own profile. */
+let shared: Promise<Browser> | undefined;
+Deno.test.afterAll(async () => await (await shared)?.close());
+
 async function visit(use: (visit: Visit) => Promise<void>, { path = "/", env }: Options): Promise<void> {
-  await using server = await startServer({ env });
-  const browser: Browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
+  shared ??= chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
+  const [server, browser] = await Promise.all([startServer({ env }), shared]);
+  await using _server = server;
+  const context = await browser.newContext({ viewport: { width: 1100, height: 720 } });
   try {
-    const page = await browser.newPage({ viewport: { width: 1100, height: 720 } });
+    const page = await context.newPage();
     const faults: string[] = [];
     page.on("pageerror", (error) => faults.push(error.message));
     page.on("console", (message) => {
@@ -42,7 +48,7 @@ async function visit(use: (visit: Visit) => Promise<void>, { path = "/", env }: 
     console.log(`  ${join(directory, "page.png")}`);
     assert.deepEqual(faults, []);
   } finally {
-    await browser.close();
+    await context.close();
   }
 }
 

@@ -8,7 +8,8 @@ import { activeTab, closeTab, openTab, renameTab, selectTab, tabs } from "../sto
 import { isTreeOpen, openPanel } from "../store/panels.ts";
 import { openPage, page } from "../store/pages.ts";
 import { toggleTheme } from "../store/theme.ts";
-import { mayImport } from "../sign-in/permissions.ts";
+import { createTable } from "../schema/create-table.tsx";
+import { may, mayImport } from "../sign-in/permissions.ts";
 import { serverSettings, signOut } from "../sign-in/session.ts";
 import { linkTo } from "./link.ts";
 
@@ -63,6 +64,7 @@ export const ACTIONS: readonly Action[] = [
     isOffered: isOnQueries,
     run: () => isTreeOpen.value = !isTreeOpen.value,
   },
+  { id: "create-table", name: "Create a table", isOffered: () => may("CREATE TABLE"), run: createTable },
   { id: "import", name: "Import a CSV or Parquet file", isOffered: mayImport, run: chooseFile },
   { id: "query-page", name: "Go to the queries", keys: "Alt+1", run: () => openPage({ name: "query" }) },
   { id: "dashboards", name: "Go to the dashboards", keys: "Alt+2", run: () => openPage({ name: "dashboards" }) },

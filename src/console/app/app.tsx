@@ -16,6 +16,7 @@ import { loadSchema } from "../store/schema.ts";
 import { activeTab, openTab } from "../store/tabs.ts";
 import { AccountMenu } from "../sign-in/account-menu.tsx";
 import { AccountPanel } from "../sign-in/account-panel.tsx";
+import { CreateTablePanel } from "../schema/create-table.tsx";
 import { Tree } from "../schema/tree.tsx";
 import { DashboardsPage } from "../dashboards/dashboards-page.tsx";
 import { ServerPage } from "../server-page/server-page.tsx";
@@ -77,6 +78,7 @@ export function App() {
       {panel.value === "account" && <AccountPanel />}
       <Menu />
       <Dialogs />
+      <CreateTablePanel />
       <ImportPanel />
       <p class="notice" role="alert" hidden={notice.value === ""}>{notice.value}</p>
     </>

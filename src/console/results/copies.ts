@@ -1,6 +1,6 @@
 /** Rows as text: for the clipboard, and as CSV for files. */
 import type { Column, Rows } from "../server/client.ts";
-import { textOf } from "./cells.ts";
+import { isNumeric, textOf } from "./cells.ts";
 import { eachPage, type WholeOptions } from "./whole.ts";
 
 export interface TextForm {
@@ -26,7 +26,8 @@ const MARKDOWN: TextForm = {
 const JSON_ROWS: TextForm = {
   name: "JSON",
   head: () => "[\n",
-  row: (values, columns) => JSON.stringify(Object.fromEntries(columns.map(({ name }, at) => [name, values[at]]))),
+  row: (values, columns) =>
+    `{${columns.map(({ name, type }, at) => `${JSON.stringify(name)}:${jsonOf(values[at], type)}`).join(",")}}`,
   between: ",\n",
   end: "\n]\n",
 };
@@ -77,6 +78,12 @@ function separated(name: string, separator: string, field: (text: string) => str
     between: lineEnd,
     end: lineEnd,
   };
+}
+
+/** Numbers that JavaScript cannot hold arrive as texts. JSON itself has any number of digits. */
+function jsonOf(value: unknown, type: string): string {
+  const isNumber = typeof value === "string" && isNumeric(type) && /^-?\d+(?:\.\d+)?$/.test(value);
+  return isNumber ? value : JSON.stringify(value);
 }
 
 /** Whole numbers of a column of doubles stay recognisable: 1.0. */

@@ -224,24 +224,23 @@ const classOf = (type: string) => isNumeric(type) ? "number" : "";
 const clamp = (index: number, count: number) => Math.max(0, Math.min(count - 1, index));
 
 /**
- * Column widths from the first rows. Columns of numbers grow with rows that become visible, because numbers with
- * cut-off digits would be misread.
+ * Column widths from the first rows that come: others must not move what is being read. Columns of numbers grow with rows
+ * that become visible, because numbers with cut-off digits would be misread.
  */
 function useWidths(columns: readonly Column[], sample: GridRows["sample"]) {
-  return useMemo(() => {
-    const px = columns.map((column, at) => widthOf(column, sample, at));
-    const numeric = [...columns.keys()].filter((at) => isNumeric(columns[at].type));
-    const measured = new Set<number>();
-    const measure = (rows: GridRows, first: number, end: number) => {
-      for (let index = first; index < end; index++) {
-        const row = measured.has(index) ? undefined : rows.row(index);
-        if (row === undefined) continue;
-        measured.add(index);
-        for (const at of numeric) px[at] = Math.max(px[at], widthFor(textOf(row[at]).length));
-      }
-    };
-    return { px, measure };
-  }, [columns, sample, zone.value]);
+  const key = JSON.stringify([columns, sample.length > 0, zone.value]);
+  const px = useMemo(() => columns.map((column, at) => widthOf(column, sample, at)), [key]);
+  const numeric = useMemo(() => [...columns.keys()].filter((at) => isNumeric(columns[at].type)), [key]);
+  const measured = useMemo(() => new Set<number>(), [px, sample]);
+  const measure = (rows: GridRows, first: number, end: number) => {
+    for (let index = first; index < end; index++) {
+      const row = measured.has(index) ? undefined : rows.row(index);
+      if (row === undefined) continue;
+      measured.add(index);
+      for (const at of numeric) px[at] = Math.max(px[at], widthFor(textOf(row[at]).length));
+    }
+  };
+  return { px, measure };
 }
 
 function widthOf({ name, type }: Column, sample: GridRows["sample"], at: number): number {

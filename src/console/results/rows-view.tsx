@@ -104,20 +104,27 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
           The server has removed this result. <button type="button" class="main" onClick={rerun}>Run again</button>
         </p>
       )}
-      {isChart.value ? <ChartView rows={rows} statement={statement} onExpired={expire} /> : (
-        <Grid
-          columns={columns}
-          rows={shown}
-          emptyText={rows.spool?.isRunning ? "" : "No rows."}
-          sorting={sorting}
-          onSort={sort}
-          onStatistics={(column) => showStatistics(rows, column, work.start).catch(tellFault)}
-          onOpen={showValue}
-        />
-      )}
+      {isChart.value ? <ChartView rows={rows} statement={statement} onExpired={expire} /> : isFirstAwaited(rows)
+        ? (
+          // The widths of columns come from the first rows.
+          <div class="grid" />
+        )
+        : (
+          <Grid
+            columns={columns}
+            rows={shown}
+            emptyText={rows.spool?.isRunning ? "" : "No rows."}
+            sorting={sorting}
+            onSort={sort}
+            onStatistics={(column) => showStatistics(rows, column, work.start).catch(tellFault)}
+            onOpen={showValue}
+          />
+        )}
     </>
   );
 }
+
+const isFirstAwaited = ({ spool, count }: Rows) => spool?.isRunning === true && count === 0;
 
 /** Rows in the page are sorted here, those of a spooled result by the server. */
 function useSorting(given: Rows, start: Start, onFault: (error: unknown) => void) {

@@ -1,10 +1,11 @@
 /** The actions on a table and on a column. Changes must be confirmed, and the confirmation shows the statement. */
 import type { MenuItem } from "../app/menu.tsx";
-import { ask } from "../app/dialogs.tsx";
+import { ask, type Field, type Question } from "../app/dialogs.tsx";
 import { editor } from "../editor/editor.tsx";
 import { copyText } from "../store/clipboard.ts";
 import { query } from "../server/client.ts";
 import { notify } from "../store/notices.ts";
+import { uncover } from "../store/panels.ts";
 import { columnsOf, language, literal, quoted, refreshSchema, type Table, type TableColumn } from "../store/schema.ts";
 import { may, mayOn, maySomewhere } from "../sign-in/permissions.ts";
 import { openTab } from "../store/tabs.ts";
@@ -23,7 +24,7 @@ export function tableActions({ name, timestamp, partitionBy }: Table): MenuItem[
       isAllowed: maySomewhere("SELECT", name),
       run: () => openAndRun(`show partitions from ${table};`, `${name} partitions`),
     }],
-    { name: "Write its name", run: () => editor.insert(table) },
+    { name: "Write its name", run: () => insert(table) },
     { name: "Copy its name", run: () => copyText(name, "The name") },
     { name: "Show its definition", run: () => openDefinition(name) },
     { name: "Add a column …", isAllowed: may("ADD COLUMN", name), run: () => addColumn(name) },
@@ -64,7 +65,7 @@ export function columnActions({ name: table }: Table, { name, isTimestamp }: Tab
       }),
   };
   return allowed([
-    { name: "Write its name", run: () => editor.insert(column) },
+    { name: "Write its name", run: () => insert(column) },
     { name: "Copy its name", run: () => copyText(name, "The name") },
     {
       name: "Show its values",
@@ -86,7 +87,13 @@ async function showRows(name: string, timestamp: string | null): Promise<void> {
 
 const latestFirst = (timestamp: string | null) => timestamp === null ? "" : ` order by ${quoted(timestamp)} desc`;
 
+function insert(name: string): void {
+  uncover();
+  editor.insert(name);
+}
+
 function openAndRun(text: string, name: string): void {
+  uncover();
   openTab(text, name);
   editor.runAll();
 }
@@ -94,29 +101,42 @@ function openAndRun(text: string, name: string): void {
 async function openDefinition(name: string): Promise<void> {
   const { rows, error } = await query(`show create table ${quoted(name)}`);
   if (rows === undefined) notify(error?.message ?? `${name} has no definition`);
-  else openTab(String(rows.dataset[0][0]), `${name} (definition)`);
+  else {
+    uncover();
+    openTab(String(rows.dataset[0][0]), `${name} (definition)`);
+  }
 }
 
-async function addColumn(table: string): Promise<void> {
-  const answer = await ask({
+const addColumn = (table: string): Promise<void> =>
+  askAndRun({
     title: `Add a column to ${table}`,
     fields: [
       { name: "name", label: "Name" },
       { name: "type", label: "Type", choices: language.value.types, value: "DOUBLE" },
     ],
     confirm: "Add",
-  });
-  if (answer !== undefined) await run(`alter table ${quoted(table)} add column ${quoted(answer.name)} ${answer.type};`);
-}
+  }, ({ name, type }) => `alter table ${quoted(table)} add column ${quoted(name)} ${type};`);
 
-async function rename(table: string): Promise<void> {
-  const answer = await ask({
+const rename = (table: string): Promise<void> =>
+  askAndRun({
     title: `Rename ${table}`,
     fields: [{ name: "name", label: "New name", value: table }],
     confirm: "Rename",
-  });
-  if (answer !== undefined && answer.name !== table) {
-    await run(`rename table ${literal(table)} to ${literal(answer.name)};`);
+  }, ({ name }) => name === table ? undefined : `rename table ${literal(table)} to ${literal(name)};`);
+
+/** Asks again with what was typed and the error, until the statement succeeds or the user cancels. */
+async function askAndRun(
+  question: Question & { fields: readonly Field[] },
+  statementOf: (values: Record<string, string>) => string | undefined,
+): Promise<void> {
+  for (let { fields, text }: { fields: readonly Field[]; text?: string } = question;;) {
+    const values = await ask({ ...question, fields, text });
+    const statement = values && statementOf(values);
+    if (statement === undefined) return;
+    const error = await run(statement);
+    if (error === undefined) return;
+    fields = fields.map((field) => ({ ...field, value: values![field.name] }));
+    text = error;
   }
 }
 
@@ -130,8 +150,10 @@ async function change(statement: string, confirmation: Confirmation): Promise<vo
   if (await ask({ ...confirmation, text: statement }) !== undefined) await run(statement);
 }
 
-async function run(statement: string): Promise<void> {
+/** Gives the error, which is also shown. */
+async function run(statement: string): Promise<string | undefined> {
   const { error } = await query(statement);
   notify(error === undefined ? `Done: ${statement}` : error.message);
   await refreshSchema();
+  return error?.message;
 }

@@ -18,6 +18,7 @@ import { chooseFile } from "../import/import-panel.tsx";
 import { may, mayImport } from "../sign-in/permissions.ts";
 import { openMenu } from "../app/menu.tsx";
 import { useRoving } from "../app/roving.ts";
+import { createTable } from "./create-table.tsx";
 import { columnActions, tableActions } from "./table-actions.ts";
 
 /** Further tables are found by the search. */
@@ -44,6 +45,11 @@ export function Tree() {
             list.current!.querySelector<HTMLElement>(".name")?.focus();
           }}
         />
+        {may("CREATE TABLE") && (
+          <button type="button" class="icon" aria-label="Create a table" title="Create a table" onClick={createTable}>
+            +
+          </button>
+        )}
         {mayImport() && (
           <button
             type="button"

@@ -16,3 +16,8 @@ export function openPanel(name: Panel): void {
 export function closePanel(): void {
   panel.value = undefined;
 }
+
+/** Shows the editor and the results, if the tree covers them. */
+export function uncover(): void {
+  if (matchMedia("(max-width: 640px)").matches) isTreeOpen.value = false;
+}
