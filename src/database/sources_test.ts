@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { col, fn, lit, over } from "../engine/testing.ts";
+import { createRegistry } from "../sql/functions/mod.ts";
+import type { Plan, SampleNode, ScanNode } from "../sql/plan.ts";
+import type { ScanSource } from "../storage/contract.ts";
+import { workOf } from "./sources.ts";
+
+const ROWS = 1_000_000;
+const columns = [{ name: "ts", type: "TIMESTAMP" }, { name: "s", type: "SYMBOL" }, { name: "x", type: "DOUBLE" }];
+const HOUR_MICROS = 3_600_000_000n;
+const scan: ScanNode = {
+  node: "scan",
+  id: 0,
+  tableId: 1,
+  tableName: "t",
+  columnIds: [0, 1, 2],
+  columns,
+  timestamp: 0,
+  order: "asc",
+  reverse: false,
+  rowId: false,
+};
+const source: ScanSource = {
+  tableId: 1,
+  version: 1,
+  rowCount: ROWS,
+  sorted: true,
+  directory: "/t",
+  segments: [],
+  dictionaries: [undefined, { tableId: 1, columnId: 1, entries: 8, count: 100 }, undefined],
+};
+const functions = createRegistry();
+const work = (plan: Plan, left = ROWS, isStopped = true) =>
+  workOf(plan, [source], functions, () => left, Infinity, isStopped);
+
+const filtered = over(
+  { node: "filter", columns, predicate: fn("<", "BOOLEAN", col(2, "DOUBLE"), lit(1, "DOUBLE")) },
+  scan,
+);
+const limited = (input: Plan, low: bigint | undefined, high: bigint) =>
+  over(
+    { node: "limit", columns, low: low === undefined ? undefined : lit(low, "LONG"), high: lit(high, "LONG") },
+    input,
+  );
+
+Deno.test("workOf() counts the rows that LIMIT reads from an end of a table", () => {
+  for (const plan of [limited(scan, undefined, 10n), limited(scan, undefined, -10n), limited(scan, 5n, 10n)]) {
+    assert.ok(work(plan) < 100);
+  }
+  assert.ok(work(limited(scan, 10n, -10n)) > ROWS / 100, "without both ends");
+  assert.ok(work(limited(scan, undefined, 500_000n)) > 100_000);
+  // Conditions may need all rows. If the query is stopped then, a part of them is expected.
+  assert.ok(work(limited(filtered, undefined, 10n)) < 10_000);
+  assert.ok(work(limited(filtered, undefined, 10n), ROWS, false) > ROWS / 100);
+});
+
+Deno.test("workOf() bounds groups by the symbols of their keys and by the buckets of the interval", () => {
+  const call = { function: "sum(DOUBLE)", args: [col(2, "DOUBLE")], distinct: false, type: "DOUBLE", at: 0 };
+  const grouped = (keys: number[]) => {
+    const exprs = keys.map((key) => col(key, columns[key]!.type));
+    return over({ node: "aggregate", columns: [columns[2]!], keys: exprs, aggregates: [call] }, scan);
+  };
+  assert.ok(work(grouped([1]), 10_000) < 5_000);
+  assert.ok(work(grouped([2]), 10_000) > 10_000);
+  const sampled = (unit: string, keys: number[], more: Partial<ScanNode> = { intervals: [[0n, HOUR_MICROS]] }) =>
+    over({
+      node: "sample",
+      columns: [columns[0]!, columns[2]!],
+      time: col(0, "TIMESTAMP"),
+      sampling: { count: 1, unit, align: "calendar", timeZone: "", offset: 0n },
+      keys: keys.map((key) => col(key, columns[key]!.type)),
+      aggregates: [call],
+      fills: [],
+    } as Omit<SampleNode, "input" | "timestamp" | "order">, { ...scan, ...more });
+  assert.ok(work(sampled("m", []), 10_000) < 5_000);
+  assert.ok(work(sampled("m", [1]), 10_000) > 5_000);
+  assert.ok(work(sampled("U", []), 10_000) > 10_000);
+  assert.ok(work(sampled("m", [], { intervals: undefined }), 10_000) > 10_000);
+});
