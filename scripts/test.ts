@@ -65,7 +65,7 @@ async function run(paths: readonly string[], options: readonly string[]) {
   const command = new Deno.Command(Deno.execPath(), {
     args: ["test", ...DEVELOPMENT_FLAGS, "--no-check", ...paths, ...options],
     cwd: root,
-    env: { NO_COLOR: "1" },
+    env: { NO_COLOR: "1", SUNDIAL_VERIFY: "true" },
     stdout: "piped",
     stderr: "piped",
   });

@@ -1,5 +1,5 @@
 /** The mirror of the writer's state on the main thread: immutable snapshots of tables, made from publications. */
-import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
+import { assert, CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { type RecordChange, RecordMap } from "../access/mod.ts";
 import { type AccessPublication, decodeRecords } from "./access.ts";
 import type { Interval } from "../sql/plan.ts";
@@ -395,6 +395,7 @@ export class CatalogueMirror implements Catalogue {
 
   apply(publication: Publication): void {
     const { version, tables, branch, access } = publication;
+    assert(version > this.version, "publications arrive in order");
     // Drops go first: a freed name may be reused in the same publication.
     for (const change of tables.filter(({ dropped }) => dropped)) this.drop(change);
     for (const change of tables.filter(({ dropped }) => !dropped)) this.applyChange(change, version);

@@ -3,7 +3,7 @@
  * the edits that later checkpoints have appended, so that a checkpoint writes what has changed. An edit is a record like that of
  * a slot, with the next generation. When the edits have become larger than their snapshot, a snapshot goes into the other slot.
  */
-import { CorruptFileError } from "../errors.ts";
+import { assert, CorruptFileError } from "../errors.ts";
 import { type Files, join, parentOf, readAll, writeFully } from "./files.ts";
 import {
   applyEdit,
@@ -39,6 +39,9 @@ function editsPath(directory: string, generation: number): string {
 /** Makes the table's current state durable. The caller has sealed its pages and synced the files that it names. */
 export function writeManifest(files: Files, table: Table): void {
   const { directory, segments, stored } = table;
+  for (const dictionary of table.dictionaries.values()) {
+    assert(dictionary.stored.count === dictionary.count, "dictionaries are durable before segments that need them");
+  }
   const generation = table.generation + 1;
   const head: ManifestHead = {
     lsn: table.lsn,

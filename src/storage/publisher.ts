@@ -2,6 +2,7 @@
  * Publishes versions of the tables to the readers, each as a whole. Frees memory and removes files once no reader is pinned to a
  * version that refers to them.
  */
+import { assert } from "../errors.ts";
 import type { AccessRecords } from "./access.ts";
 import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
@@ -210,14 +211,21 @@ export function countPages(
 ): void {
   const block = (b: MemoryBlock) => {
     b.refs += by;
+    assert(b.refs >= 0, "a block of memory is released as often as it is used");
     if (b.refs === 0) free(b);
     else if (b.refs === by) taken(b);
   };
   for (const page of pages) {
     page.refs += by;
+    assert(page.refs >= 0, "a page is released as often as it is used");
     if (page.refs !== (by === 1 ? 1 : 0)) continue;
     if (page.block !== undefined) block(page.block);
-    for (const [file, bytes] of page.extents()) data.list.get(file)!.liveBytes += by * bytes;
+    for (const [id, bytes] of page.extents()) {
+      const file = data.list.get(id);
+      assert(file !== undefined, "data files stay listed as long as pages are in them");
+      file.liveBytes += by * bytes;
+      assert(file.liveBytes >= 0, "an extent is released as often as it is used");
+    }
     if (!page.isLive) continue;
     for (const { chunks } of page.segments) {
       for (const chunk of chunks) {

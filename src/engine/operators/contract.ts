@@ -1,6 +1,6 @@
 /** Asserts the contract of operators (`Operator` in `engine/contract.ts`) once a batch. */
-import { assert } from "../../errors.ts";
-import type { Operator } from "../contract.ts";
+import { assert, VERIFY } from "../../errors.ts";
+import { type Batch, MORSEL_ROWS, type Operator } from "../contract.ts";
 
 /**
  * Returns the operator, which from now on asserts that it is closed once and not used afterwards. Its freed buffers may belong to another
@@ -12,7 +12,9 @@ export function assertingContract<T extends Operator>(operator: T): T {
   let isOpen = true;
   operator.next = () => {
     assert(isOpen, "a closed operator is not asked for rows");
-    return next();
+    const batch = next();
+    if (batch !== undefined) checkBatch(operator, batch);
+    return batch;
   };
   operator.close = () => {
     assert(isOpen, "an operator is closed once");
@@ -20,4 +22,13 @@ export function assertingContract<T extends Operator>(operator: T): T {
     close();
   };
   return operator;
+}
+
+function checkBatch({ columns }: Operator, batch: Batch): void {
+  assert(batch.rowCount <= MORSEL_ROWS, "a batch has at most as many rows as a morsel");
+  assert(batch.columns.length === columns.length, "a batch has the columns of its operator");
+  if (!VERIFY) return;
+  batch.columns.forEach(({ type }, c) =>
+    assert(type === columns[c].type, `column ${c} is ${type}, not ${columns[c].type}`)
+  );
 }

@@ -10,6 +10,7 @@ const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: 
   name: "d",
   type: "DOUBLE",
 }];
+const SUM: Column = { name: "sum", type: "DOUBLE" };
 const column = (index: number): Expr => ({ kind: "column", index, type: COLUMNS[index].type });
 const long = (value: bigint): Expr => ({ kind: "constant", value, type: "LONG" });
 const random = randomFrom(31);
@@ -94,7 +95,11 @@ const OPERATORS: [
     "window",
     (plan, input) =>
       over(
-        plan({ node: "window", calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...windowed }] }),
+        plan({
+          node: "window",
+          columns: [...COLUMNS, SUM],
+          calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...windowed }],
+        }),
         input(),
       ),
   ],
@@ -104,6 +109,7 @@ const OPERATORS: [
       over(
         plan({
           node: "window",
+          columns: [...COLUMNS, SUM],
           calls: [{ function: "sum(DOUBLE)", args: [column(2)], type: "DOUBLE", ...windowed, orderBy: [] }],
         }),
         input(),

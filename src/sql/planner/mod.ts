@@ -1,6 +1,7 @@
 /**
  * The planner: rules from plan to plan, one in each file, in an order in which each benefits from the previous ones.
  */
+import { VERIFY } from "../../errors.ts";
 import type { BoundStatement, Plan } from "../plan.ts";
 import type { EvaluationContext } from "./evaluate.ts";
 import { foldConstants } from "./fold-constants.ts";
@@ -11,6 +12,7 @@ import { numberScans } from "./number-scans.ts";
 import { pruneColumns } from "./prune-columns.ts";
 import { pushFilters } from "./push-filters.ts";
 import { dropSorts, limitSorts } from "./sorts.ts";
+import { verifyPlan, verifyScanIds } from "./verify.ts";
 
 export { isImmutable, usesClock } from "./clock.ts";
 export type { EvaluationContext } from "./evaluate.ts";
@@ -22,6 +24,10 @@ export function optimize(plan: Plan, context: EvaluationContext = {}): Plan {
   const filtered = extractIntervals(pushFilters(mergeProjections(folded)));
   const sorted = limitSorts(dropSorts(filtered));
   const pruned = numberScans(foldConstants(mergeProjections(pruneColumns(sorted)), context));
+  if (VERIFY) {
+    verifyPlan(pruned);
+    verifyScanIds(pruned);
+  }
   // The answer's column names are those of the statement, whichever node produces the columns.
   return pruned.columns === columns ? pruned : { ...pruned, columns };
 }

@@ -1,4 +1,5 @@
 /** The buffered input of a connection. At most one read is in progress. */
+import { assert } from "../../errors.ts";
 import { ConnectionLostError, RequestError } from "./errors.ts";
 import type { ByteConnection } from "../tls/mod.ts";
 
@@ -26,6 +27,7 @@ export class Input {
 
   /** Consumes the first `size` bytes. */
   skip(size: number): void {
+    assert(size <= this.size, "only received bytes are consumed");
     this.#start += size;
     if (this.#start === this.#end && this.#reading === undefined) this.#start = this.#end = 0;
   }
