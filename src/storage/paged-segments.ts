@@ -36,7 +36,7 @@ export function firstOf(from: number, to: number, holds: (index: number) => bool
   return from;
 }
 
-/** Segments of a page by their place, as far as they were read. */
+/** Segments of a page by their ordinals, as far as they were read. */
 type Kept = (SegmentSource | undefined)[];
 
 /** Reads pages in one thread, and keeps the segments that were read last. */

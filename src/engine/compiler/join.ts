@@ -78,9 +78,9 @@ export function rangeKernel(
   });
 }
 
-/** Finds a key: sets `place` to the address of the word with its first row. */
+/** Finds a key: sets `entryAt` to the address of the word with its first row. */
 class Index {
-  readonly place: number;
+  readonly entryAt: number;
   readonly head: number;
   private readonly table: number;
   private readonly mask: number;
@@ -93,7 +93,7 @@ class Index {
     const { code } = writer;
     this.table = writer.loadCell("i32", cells.table);
     this.mask = writer.loadCell("i32", cells.mask);
-    this.place = code.local("i32");
+    this.entryAt = code.local("i32");
     this.head = code.local("i32");
     this.tag = code.local("i32");
     this.words = key.kind === "hash" ? key.words.map((word) => writer.derive(word)) : [];
@@ -106,24 +106,25 @@ class Index {
     return this.slot === undefined ? this.words : [this.slot];
   }
 
-  /** Also sets `head`, the word at `place`. If the key is missing, `place` is its free bucket and `head` is 0. */
+  /** Also sets `head`, the word at `entryAt`. If the key is missing, `entryAt` is its free bucket and `head` is 0. */
   find(): void {
-    const { writer, place, head, table, tag, words, texts } = this;
+    const { writer, entryAt, head, table, tag, words, texts } = this;
     const { code } = writer;
     if (this.slot !== undefined) {
       code.get(table);
       writer.lower(this.slot);
-      code.i32(2).op("i32.shl").op("i32.add").tee(place).memory("i32.load").set(head);
+      code.i32(2).op("i32.shl").op("i32.add").tee(entryAt).memory("i32.load").set(head);
       return;
     }
     writer.lower(i32.wrap(i64.shrU(hashOf(words, texts), i64.const(32n))));
-    code.tee(tag).set(place);
+    code.tee(tag).set(entryAt);
     const bucket = bucketBytes(words.length), usesTag = this.usesTag, at = code.local("i32");
     code.block((found) =>
       code.loop((again) => {
-        code.get(place).get(this.mask).op("i32.and").tee(place).i32(bucket).op("i32.mul").get(table).op("i32.add").tee(
-          at,
-        ).memory("i32.load").tee(head).op("i32.eqz").brIf(found);
+        code.get(entryAt).get(this.mask).op("i32.and").tee(entryAt).i32(bucket).op("i32.mul").get(table).op("i32.add")
+          .tee(
+            at,
+          ).memory("i32.load").tee(head).op("i32.eqz").brIf(found);
         code.block((differs) => {
           if (usesTag) code.get(at).memory("i32.load", 4).get(tag).op("i32.ne").brIf(differs);
           words.forEach((word, k) => {
@@ -135,10 +136,10 @@ class Index {
           });
           code.br(found);
         });
-        code.get(place).i32(1).op("i32.add").set(place).br(again);
+        code.get(entryAt).i32(1).op("i32.add").set(entryAt).br(again);
       })
     );
-    code.get(at).set(place);
+    code.get(at).set(entryAt);
   }
 
   /** A single number is compared directly, without a tag. */
@@ -149,9 +150,9 @@ class Index {
   /** Writes the key into a free bucket. */
   fill(): void {
     const { writer: { code } } = this;
-    if (this.usesTag) code.get(this.place).get(this.tag).memory("i32.store", 4);
+    if (this.usesTag) code.get(this.entryAt).get(this.tag).memory("i32.store", 4);
     this.words.forEach((word, k) => {
-      code.get(this.place);
+      code.get(this.entryAt);
       this.writer.lower(word);
       code.memory("i64.store", 8 + 8 * k);
     });
@@ -198,7 +199,7 @@ export function indexKernel(memory: WebAssembly.Memory, inputs: readonly Input[]
       index.find();
       code.get(index.head).if(() => code.i32(1).set(repeated), () => index.fill());
       address(code, next, at).get(index.head).memory("i32.store");
-      code.get(index.place).get(at).i32(1).op("i32.add").memory("i32.store");
+      code.get(index.entryAt).get(at).i32(1).op("i32.add").memory("i32.store");
     });
     writer.storeCell("i32", cells.repeated, repeated);
     code.get(writer.end);

@@ -23,8 +23,8 @@ import type { BasePlan, MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsels.ts";
 
 const OPERATOR = "sort";
-/** The position of a row in the input, as the last sort key. */
-const PLACE: SortKey = { expression: { kind: "column", index: 0, type: "LONG" }, descending: false };
+/** The ordinal of a row in the input, as the last sort key. */
+const ORDINAL: SortKey = { expression: { kind: "column", index: 0, type: "LONG" }, descending: false };
 
 /** The rows that are kept. */
 export interface Best {
@@ -34,12 +34,12 @@ export interface Best {
 }
 
 export class BestRows {
-  /** The rows' columns, then their keys, and with `place` their input position. */
+  /** The rows' columns, then their keys, and with `ordinal` their ordinals in the input. */
   readonly store: ColumnStore;
   private readonly keyCount: number;
   private readonly kept: Int32Array;
   private readonly expressions: Expressions;
-  private readonly place?: { vector: Vector; words: Int32Array };
+  private readonly ordinal?: { vector: Vector; words: Int32Array };
   private kernel?: BoundKernel;
   private isFull = false;
 
@@ -48,29 +48,29 @@ export class BestRows {
     readonly wanted: Best,
     private readonly space: Workspace,
     private readonly context: QueryContext,
-    hasPlaces: boolean,
+    hasOrdinals: boolean,
     private readonly parallel?: ParallelRunner,
   ) {
     const { keys } = wanted;
     this.expressions = new Expressions(keys.map((key) => key.expression), types, context);
     this.keyCount = keys.length;
-    this.store = new ColumnStore([...types, ...this.expressions.types, ...(hasPlaces ? ["LONG"] : [])], space);
+    this.store = new ColumnStore([...types, ...this.expressions.types, ...(hasOrdinals ? ["LONG"] : [])], space);
     this.kept = space.words(MORSEL_ROWS);
-    if (hasPlaces) {
+    if (hasOrdinals) {
       const words = space.words(2 * MORSEL_ROWS);
-      this.place = { words, vector: { type: "LONG", address: words.byteOffset } };
+      this.ordinal = { words, vector: { type: "LONG", address: words.byteOffset } };
     }
   }
 
   /** Adds the rows of a batch; the first of them was row `row` of morsel `morsel`. */
   take(batch: Batch, morsel = 0, row = 0): void {
-    const { store, types, wanted: { limit }, kept, place } = this;
+    const { store, types, wanted: { limit }, kept, ordinal } = this;
     const computed = this.expressions.run(batch), columns = [...batch.columns, ...computed];
-    if (place !== undefined) {
-      columns.push(place.vector);
+    if (ordinal !== undefined) {
+      columns.push(ordinal.vector);
       for (let k = 0; k < batch.rowCount; k++) {
-        place.words[2 * k] = row + k;
-        place.words[2 * k + 1] = morsel;
+        ordinal.words[2 * k] = row + k;
+        ordinal.words[2 * k + 1] = morsel;
       }
     }
     const enough = rowsBeforeFirstCut(limit);
@@ -109,7 +109,7 @@ export class BestRows {
   /** The row numbers in order. */
   order(): Int32Array {
     const { store, types, wanted: { keys }, space, context } = this;
-    const all = this.place === undefined ? keys : [...keys, PLACE];
+    const all = this.ordinal === undefined ? keys : [...keys, ORDINAL];
     return sortedRows(
       store.vectors.slice(types.length),
       all,

@@ -1,7 +1,7 @@
 /**
  * GROUP BY and DISTINCT whose groups exceed the memory, over any rows and keys: the keys and arguments of all rows are divided on disk by
  * the hashes of the keys, and each partition is grouped by itself. Its rows are in their order in the input, so the groups get the same
- * values. With the rows are their numbers; the least number of a group tells its place in the output.
+ * values. The rows carry their numbers; the least number of a group determines its position in the output.
  */
 import type { AggregateCall, AggregateNode, Column, Expr } from "../../sql/plan.ts";
 import type { Operator, QueryContext } from "../contract.ts";

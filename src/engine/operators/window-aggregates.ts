@@ -47,8 +47,8 @@ export function aggregateFrames(
   try {
     const columns = args.map((arg, k) => inOrder(arg, call.args[k], ordered, own));
     const frames: Frames = { call, columns, types, ordered, frame, own, space, context };
-    const byPlace = aggregate.kind === "fused" ? fused(frames, aggregate) : batch(frames, aggregate);
-    return byRow(byPlace, ordered, own, space);
+    const byOrdinal = aggregate.kind === "fused" ? fused(frames, aggregate) : batch(frames, aggregate);
+    return byRow(byOrdinal, ordered, own, space);
   } finally {
     own.release();
     flushKernelRows(context.heap.i64);
@@ -80,12 +80,12 @@ function inOrder(arg: Vector | undefined, expr: Expr, { rows, rowCount }: Ordere
   return { type, address, dictionary: arg?.dictionary };
 }
 
-function byRow(byPlace: Vector, { rows, rowCount }: OrderedRows, own: Workspace, space: Workspace): Vector {
-  const places = own.words(rowCount + 1);
-  for (let place = 0; place < rowCount; place++) places[rows[place]] = place;
-  const { type } = byPlace, address = space.allocate(Math.max(1, rowCount) * typeOf(type).width);
-  gather(space.heap, type, byPlace.address, places, rowCount, address, false);
-  return { ...byPlace, address };
+function byRow(byOrdinal: Vector, { rows, rowCount }: OrderedRows, own: Workspace, space: Workspace): Vector {
+  const ordinals = own.words(rowCount + 1);
+  for (let ordinal = 0; ordinal < rowCount; ordinal++) ordinals[rows[ordinal]] = ordinal;
+  const { type } = byOrdinal, address = space.allocate(Math.max(1, rowCount) * typeOf(type).width);
+  gather(space.heap, type, byOrdinal.address, ordinals, rowCount, address, false);
+  return { ...byOrdinal, address };
 }
 
 /** Calls `work` for the position range of each partition. */
@@ -118,13 +118,13 @@ function fused(frames: Frames, aggregate: FusedAggregate): Vector {
   eachPartition(frames, (first, end) => {
     let boundary = first, next = first;
     records.copy(none, 0, behind, 0);
-    for (let place = first; place < end; place++) {
+    for (let ordinal = first; ordinal < end; ordinal++) {
       if ((merges += 3) > POLL_MERGES) {
         context.poll();
         merges = 0;
       }
-      for (const last = high[place]; next <= last; next++) records.merge(behind, 0, rows, next);
-      const from = low[place];
+      for (const last = high[ordinal]; next <= last; next++) records.merge(behind, 0, rows, next);
+      const from = low[ordinal];
       if (from >= boundary && boundary < next) {
         // The rows before the boundary have left the frame: merge those after it towards a new boundary.
         for (let k = next - 2; k >= from; k--) {
@@ -134,11 +134,11 @@ function fused(frames: Frames, aggregate: FusedAggregate): Vector {
         boundary = next;
         records.copy(none, 0, behind, 0);
       }
-      if (high[place] < from) records.copy(none, 0, results, place);
+      if (high[ordinal] < from) records.copy(none, 0, results, ordinal);
       else if (from < boundary) {
-        records.copy(rows, from, results, place);
-        records.merge(results, place, behind, 0);
-      } else records.copy(behind, 0, results, place);
+        records.copy(rows, from, results, ordinal);
+        records.merge(results, ordinal, behind, 0);
+      } else records.copy(behind, 0, results, ordinal);
     }
   });
   const type = call.type, address = own.allocate(rowCount * typeOf(type).width + 16);
@@ -261,10 +261,10 @@ function runningFrames(frames: Frames, states: BatchStates): void {
   eachPartition(frames, (first, end) => {
     states.open();
     let next = first;
-    for (let place = first; place < end; place++) {
-      if ((place & 255) === 0) context.poll();
-      if (high[place] >= next) states.update(undefined, next, next = high[place] + 1);
-      states.finish(place, 1);
+    for (let ordinal = first; ordinal < end; ordinal++) {
+      if ((ordinal & 255) === 0) context.poll();
+      if (high[ordinal] >= next) states.update(undefined, next, next = high[ordinal] + 1);
+      states.finish(ordinal, 1);
     }
   });
 }
@@ -275,24 +275,24 @@ function slidingFrames(frames: Frames, states: BatchStates): void {
   const picks = own.words(MORSEL_ROWS), groups = own.words(MORSEL_ROWS);
   let first = 0, used = 0;
   states.open();
-  for (let place = 0; place <= rowCount; place++) {
-    const size = place < rowCount ? high[place] - low[place] + 1 : 0;
+  for (let ordinal = 0; ordinal <= rowCount; ordinal++) {
+    const size = ordinal < rowCount ? high[ordinal] - low[ordinal] + 1 : 0;
     // A frame that does not fit is processed alone, in pieces.
-    if (place === rowCount || (used + size > MORSEL_ROWS && used > 0) || place - first === MORSEL_ROWS) {
+    if (ordinal === rowCount || (used + size > MORSEL_ROWS && used > 0) || ordinal - first === MORSEL_ROWS) {
       states.updatePicked(picks, groups, used);
-      if (place > first) states.finish(first, place - first);
-      if (place === rowCount) return;
+      if (ordinal > first) states.finish(first, ordinal - first);
+      if (ordinal === rowCount) return;
       states.open();
-      first = place;
+      first = ordinal;
       used = 0;
     }
-    for (let row = low[place]; row <= high[place]; row++) {
+    for (let row = low[ordinal]; row <= high[ordinal]; row++) {
       if (used === MORSEL_ROWS) {
         states.updatePicked(picks, groups, used);
         used = 0;
       }
       picks[used] = row;
-      groups[used++] = place - first;
+      groups[used++] = ordinal - first;
     }
   }
 }
@@ -341,10 +341,10 @@ class BatchStates {
   }
 
   /** Adds the rows at these positions. */
-  updatePicked(places: Int32Array, groups: Int32Array, count: number): void {
+  updatePicked(ordinals: Int32Array, groups: Int32Array, count: number): void {
     const { heap } = this.frames.context;
     this.columns.forEach(({ type, address }, k) =>
-      gather(heap, type, address, places, count, this.picked[k].address, false)
+      gather(heap, type, address, ordinals, count, this.picked[k].address, false)
     );
     this.take(this.picked, groups, 0, count);
   }
@@ -373,10 +373,10 @@ class BatchStates {
     }
   }
 
-  /** Writes the values of groups 0 … count-1 to the positions from `place` on. */
-  finish(place: number, count: number): void {
+  /** Writes the values of groups 0 … count-1 to the positions from `ordinal` on. */
+  finish(ordinal: number, count: number): void {
     const { call, context } = this.frames, { width } = typeOf(call.type);
-    this.state!.finish(batchOut(context, call.type, this.out + place * width, count, this.arena), count);
+    this.state!.finish(batchOut(context, call.type, this.out + ordinal * width, count, this.arena), count);
   }
 
   /** Copies the value at `first` to all following positions up to `end`. */

@@ -156,27 +156,27 @@ function lag(call: WindowCall, offset: number): MakeStep {
   const none = typeOf(call.type).nullWords, words = none.length;
   return (states) => {
     // A ring is initially full of nulls, for rows before the partition's first row.
-    const ring = states.make(none, offset), places = states.make([0]), { i32 } = states.space.heap;
+    const ring = states.make(none, offset), slots = states.make([0]), { i32 } = states.space.heap;
     return ([source], groups, rowCount, out) => {
-      const values = ring(), next = places();
+      const values = ring(), next = slots();
       const from = source.address >>> 2, to = out.address >>> 2;
       if (words === 2) {
         for (let row = 0; row < rowCount; row++) {
-          const group = groups[row], place = next[group], at = (group * offset + place) * 2;
+          const group = groups[row], slot = next[group], at = (group * offset + slot) * 2;
           const low = i32[from + row * 2], high = i32[from + row * 2 + 1];
           i32[to + row * 2] = values[at];
           i32[to + row * 2 + 1] = values[at + 1];
           values[at] = low;
           values[at + 1] = high;
-          next[group] = place + 1 === offset ? 0 : place + 1;
+          next[group] = slot + 1 === offset ? 0 : slot + 1;
         }
       } else {
         for (let row = 0; row < rowCount; row++) {
-          const group = groups[row], place = next[group], at = group * offset + place;
+          const group = groups[row], slot = next[group], at = group * offset + slot;
           const value = i32[from + row];
           i32[to + row] = values[at];
           values[at] = value;
-          next[group] = place + 1 === offset ? 0 : place + 1;
+          next[group] = slot + 1 === offset ? 0 : slot + 1;
         }
       }
     };

@@ -216,7 +216,7 @@ const uuidText: WriterFactory = (heap, sink) =>
 const uuidBinary: WriterFactory = (heap, sink) =>
   scalar(4, (index, at) => {
     if (isNull64(heap, index * 2) && isNull64(heap, index * 2 + 1)) return NULL;
-    for (let place = 0; place < 16; place++) sink.bytes[at + place] = heap.u8[index * 16 + 15 - place];
+    for (let k = 0; k < 16; k++) sink.bytes[at + k] = heap.u8[index * 16 + 15 - k];
     return at + 16;
   });
 

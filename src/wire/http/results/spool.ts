@@ -42,7 +42,7 @@ export class Spool {
   private file: Deno.FsFile | undefined;
   private hasFile = false;
   private isRemoved = false;
-  private storing: Promise<void> | undefined;
+  private writing: Promise<void> | undefined;
 
   constructor(readonly path: string) {}
 
@@ -78,7 +78,7 @@ export class Spool {
    * @throws {DiskFullError}
    */
   async store(): Promise<number> {
-    await (this.storing ??= this.writeRest());
+    await (this.writing ??= this.writeRest());
     const last = this.blocks.at(-1);
     return last === undefined ? 0 : endOf(last);
   }
