@@ -159,6 +159,15 @@ test("panels only read, and values of variables stay values", async ({ page, ser
   assert.equal((await server.exec("select count() from trades")).dataset?.[0][0], 1000);
 });
 
+test("a dashboard is refreshed by itself", async ({ page, server }) => {
+  await page.goto(`${server.http}/#/dashboards/new`);
+  await addNumber(page, "Now", "select now()::long now");
+  const before = await page.innerText(".panel[aria-label=Now] strong");
+  await page.click(".board-bar >> text=Refresh ▾");
+  await page.click(".menu >> text=Every 5 s");
+  await page.waitForSelector(`.panel[aria-label=Now] strong:not(:text-is("${before}"))`);
+});
+
 test("a server that goes away and others' changes lose nothing of a dashboard", async ({ page, server }) => {
   await page.goto(`${server.http}/#/dashboards/new`);
   await addNumber(page, "One", "select 1");

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { startServer } from "../server.ts";
 import { test } from "./visit.ts";
 
 const CSV = "ts,symbol,price\n2026-01-01T00:00:00.000000Z,BTC-USD,97000.5\n2026-01-01T00:00:01.000000Z,ETH-USD,3100\n";
@@ -90,6 +91,31 @@ test("a file that is refused says why, and nothing is kept", async ({ page, serv
   await page.selectOption(".import [name=atomicity]", "skipRow");
   await page.click(".import button.main");
   await page.waitForSelector(".import .faults td:has-text('found 6 values, expected 3')");
+});
+
+test("a server that goes away keeps what was chosen for an import, which then goes on", async ({ page, server }) => {
+  const path = join(server.root, "prices.csv");
+  await Deno.writeTextFile(path, CSV);
+  await drop(page, path);
+  await page.waitForSelector(".import td:has-text('97000.5')");
+  assert.equal(await page.inputValue(".import [name=timestamp]"), "ts", "the time column is found");
+  await page.fill("[aria-label='Name of ts in the table']", "at");
+  await page.fill("[aria-label='Name of price in the table']", "paid");
+  assert.equal(await page.inputValue(".import [name=timestamp]"), "at");
+  await page.fill(".import [name=name]", "kept");
+  await server.stop();
+  await page.click(".import button.main");
+  await page.waitForSelector(".import [role=alert]:has-text('cannot be reached')");
+  await page.waitForSelector(".away:not([hidden])");
+  await using again = await startServer({ root: server.root, httpPort: server.httpPort, keepRoot: true });
+  await page.waitForSelector(".away", { state: "hidden" });
+  assert.equal(await page.inputValue("[aria-label='Name of price in the table']"), "paid");
+  await page.click(".import button.main");
+  await page.waitForSelector(".import [role=status]:has-text('2 rows imported into kept')");
+  assert.deepEqual((await again.exec("select max(paid), max(at) from kept")).dataset, [[
+    97000.5,
+    "2026-01-01T00:00:01.000000Z",
+  ]]);
 });
 
 test("a Parquet file is shown with its types, mapped, imported and reported", async ({ page, server }) => {

@@ -77,7 +77,11 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await signIn(page, "bob", "correct horse");
     await page.waitForSelector(".tree .item");
     assert.deepEqual(await textsOf(page, ".tree .name span:not(.arrow)"), ["prices"]);
-    assert.equal(await page.locator("[aria-label='Import a CSV file']").count(), 0);
+    assert.equal(await page.locator("[aria-label^='Import'], [aria-label='Create a table']").count(), 0);
+    await page.keyboard.press("Control+K");
+    await page.waitForSelector(".chooser li");
+    assert.equal(await page.locator(".chooser li:text-matches('Import|Create')").count(), 0);
+    await page.keyboard.press("Escape");
     await page.click("[aria-label='Actions of prices']");
     const offered = await textsOf(page, ".menu button");
     assert.ok(offered.includes("Add a column …") && !offered.includes("Drop …") && !offered.includes("Rename …"));

@@ -7,7 +7,8 @@ import { SignInForm } from "./sign-in-form.tsx";
 export function SignInGate({ children }: { children: ComponentChildren }) {
   if (phase.value === "starting") {
     const text = isWaiting.value ? "The server does not answer yet …" : isReturning.value ? "Signing in …" : undefined;
-    return text === undefined ? null : (
+    // As in the page before its script has run.
+    return text === undefined ? <p class="splash">Sundial</p> : (
       <Card>
         <p role="status">{text}</p>
       </Card>
