@@ -44,8 +44,12 @@ export const SQLSTATE = {
   objectNotInState: "55000",
 } as const;
 
+/** A message may quote a text of the client, which can have millions of characters. */
+const MESSAGE_LENGTH_MAX = 4_096;
+
 /**
- * A client error with a message and a position. `position` counts UTF-16 units from 0 in the text sent; -1 means none.
+ * A client error with a message and a position. Long messages are truncated. `position` counts UTF-16 units from 0 in the text
+ * sent; -1 means none.
  */
 export class SqlError extends Error {
   override readonly name = "SqlError";
@@ -60,7 +64,7 @@ export class SqlError extends Error {
     readonly sqlState: string = SQLSTATE.syntax,
     options?: ErrorOptions & { caret?: number },
   ) {
-    super(message, options);
+    super(message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX)}…` : message, options);
     this.caret = options?.caret ?? position;
   }
 }

@@ -227,6 +227,7 @@ const MADE: [sql: string, answer: unknown | RegExp][] = [
   ["select glob('a', repeat('[a-z]*', 100000)) from long_sequence(1)", TOO_LONG],
   ["select repeat('x', 30000) like repeat('x', 29999) || '_'", true],
   ["select array_sum(array_build(1, 1000000, 1))", 1_000_000],
+  ["select to_utc(x::timestamp, repeat('x', 16000000)) from long_sequence(1)", /^unknown time zone 'x{200}.{0,4000}…$/],
 ];
 
 Deno.test("the memory of a function's results is charged before it is allocated", async (t) => {

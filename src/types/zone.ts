@@ -143,8 +143,12 @@ class NamedZone implements Zone {
 
 const known = new Map<string, Zone | undefined>();
 
+/** Longer than the name of any zone. Names are kept, and texts in columns can have millions of characters. */
+const NAME_LENGTH_MAX = 64;
+
 /** The zone of a name or offset; undefined if there is none. */
 export function zoneOf(name: string): Zone | undefined {
+  if (name.length > NAME_LENGTH_MAX) return undefined;
   if (known.has(name)) return known.get(name);
   const zone = make(name);
   if (known.size < 4096) known.set(name, zone);
