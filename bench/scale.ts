@@ -9,7 +9,7 @@ import { Duck } from "./duckdb.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";
 import { startQuestDb } from "./questdb.ts";
 import { geometricMean, median, table } from "./report.ts";
-import { CREATE_TRADES, TRADES_FILE, writeTradesParquet } from "./trades.ts";
+import { CREATE_TRADES, gapMicrosOf, TRADES_FILE, writeTradesParquet } from "./trades.ts";
 
 export interface ScaleOptions {
   /** Numbers of rows, ascending. */
@@ -47,7 +47,8 @@ export async function scaleSuite(work: string, options: ScaleOptions): Promise<v
     const root = `${work}/${rowCount}`;
     const importDirectory = `${root}/sundial/import`;
     await Deno.mkdir(importDirectory, { recursive: true });
-    await writeTradesParquet(rowCount, `${importDirectory}/${TRADES_FILE}`);
+    // A day has as many rows at each size.
+    await writeTradesParquet(rowCount, `${importDirectory}/${TRADES_FILE}`, gapMicrosOf(options.sizes[0]));
     await using stack = new AsyncDisposableStack();
     const peers: Peer[] = [];
     for (const start of [sundial, duckdb, questdb]) {

@@ -41,8 +41,17 @@ export function makeTrades(rowCount: number): Trades {
   return tradesInPieces(rowCount, rowCount).next().value!;
 }
 
-/** The same trades in pieces, for more rows than the memory holds. */
-export function* tradesInPieces(rowCount: number, pieceRows: number): Generator<Trades, undefined> {
+/** The distance of so many rows over 30 days. */
+export function gapMicrosOf(rowCount: number): number {
+  return Math.floor(SPAN_MICROS / rowCount);
+}
+
+/** The same trades in pieces, for more rows than the memory holds. `gap`: microseconds between two rows. */
+export function* tradesInPieces(
+  rowCount: number,
+  pieceRows: number,
+  gap = gapMicrosOf(rowCount),
+): Generator<Trades, undefined> {
   const random = xorshift(20240101);
   const symbolNames = Array.from({ length: SYMBOL_COUNT }, (_, k) => `SYM${String(k).padStart(3, "0")}-USD`);
   const weights = symbolNames.map((_, k) => 1 / (k + 1));
@@ -54,7 +63,6 @@ export function* tradesInPieces(rowCount: number, pieceRows: number): Generator<
     pick[i] = k;
   }
   const cents = Int32Array.from({ length: SYMBOL_COUNT }, (_, i) => 1_000 + i * 997);
-  const gap = Math.floor(SPAN_MICROS / rowCount);
   for (let first = 0; first < rowCount; first += pieceRows) {
     const count = Math.min(pieceRows, rowCount - first);
     const trades: Trades = {
@@ -82,7 +90,11 @@ export function* tradesInPieces(rowCount: number, pieceRows: number): Generator<
 }
 
 /** One row group for each piece; texts are written as plain texts. */
-export async function writeTradesParquet(rowCount: number, path: string): Promise<void> {
+export async function writeTradesParquet(
+  rowCount: number,
+  path: string,
+  gap = gapMicrosOf(rowCount),
+): Promise<void> {
   const { fileWriter, ParquetWriter } = await import("hyparquet-writer");
   const schema = [
     { name: "root", num_children: 6 },
@@ -110,7 +122,7 @@ export async function writeTradesParquet(rowCount: number, path: string): Promis
   ];
   const writer = new ParquetWriter({ writer: fileWriter(path), schema, codec: "SNAPPY", statistics: true });
   const SIDES = ["buy", "sell"];
-  for (const trades of tradesInPieces(rowCount, ROW_GROUP_ROWS)) {
+  for (const trades of tradesInPieces(rowCount, ROW_GROUP_ROWS, gap)) {
     const rows = <T>(value: (row: number) => T): T[] => Array.from({ length: trades.rowCount }, (_, row) => value(row));
     writer.write({
       columnData: [
