@@ -6,7 +6,7 @@ import type { Scheduler } from "../engine/mod.ts";
 import type { LogRecord } from "../log/mod.ts";
 import type { MetricSample } from "../metrics/mod.ts";
 import type { ServerFacts } from "../sql/mod.ts";
-import type { AppendBatch, Catalogue, StorageWriter } from "../storage/mod.ts";
+import type { AppendBatch, Catalogue, SharedHeap, StorageWriter } from "../storage/mod.ts";
 import type { AccessControl } from "./access/control.ts";
 import type { AccessStatements } from "./access/statements.ts";
 import type { Activity } from "./activity.ts";
@@ -52,6 +52,7 @@ export interface DatabaseOptions extends Values<typeof databaseSettings> {
 /** Services that sessions and other parts of the database share. */
 export interface Core {
   readonly options: DatabaseOptions;
+  readonly heap: SharedHeap;
   readonly catalogue: Catalogue;
   readonly writer: StorageWriter;
   readonly execution: Execution;

@@ -10,6 +10,7 @@ import { ACCESS_SOURCES, allPermissionRows } from "./access/metadata.ts";
 import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
 import { catalogRows, isCatalogSource } from "./pg-catalog.ts";
+import { memoryParts } from "./memory-parts.ts";
 import type { Asker } from "./statements.ts";
 
 /** Replaces metadata sources in the plan by their current rows. */
@@ -123,7 +124,7 @@ const SOURCES: Record<string, Source> = {
   /** There are no pools: snapshots are shared, and one writer has all tables. */
   reader_pool: () => [],
   writer_pool: () => [],
-  memory_metrics: () => [["RSS", BigInt(Deno.memoryUsage().rss)]],
+  memory_metrics: ({ heap }) => memoryParts(heap).map(([tag, bytes]) => [tag, BigInt(bytes)]),
   materialized_views: () => [],
   /** Rows are visible when they are acknowledged, so no rows wait to be applied. */
   wal_tables: ({ catalogue }) =>

@@ -159,6 +159,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const locks = new TableLocks();
   const core: Core = {
     options,
+    heap,
     catalogue,
     writer,
     execution,
