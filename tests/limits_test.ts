@@ -1,6 +1,8 @@
 /** Every heavy kind of query ends at `query.timeout`, when its client leaves, and at its memory limit. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { residentBytes } from "./memory.ts";
+import { until } from "./programs.ts";
 import { startServer, type TestServer } from "./server.ts";
 
 /** Far more rows than any machine can process. */
@@ -182,8 +184,29 @@ Deno.test("every heavy kind of query ends when its client leaves", async () => {
   }
 });
 
+Deno.test("a query that writes rows to disk ends at query.timeout, and leaves nothing there", async (t) => {
+  await using server = await prepared({
+    SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m",
+    SVC_QUERY_TIMEOUT: "700ms",
+    SVC_QUERY_SPILL_ROWS: "true",
+  });
+  const spillRoot = join(server.root, "tmp", "spill");
+  for (const [shape, operator, sql] of LARGE) {
+    await t.step(shape, async () => {
+      const { error } = await exec(server, sql);
+      // Some cannot write to disk.
+      if (!/query\.timeout|longer than/.test(error ?? "no error")) assert.match(error, operator, sql);
+      await until("its files are removed", () => [...Deno.readDirSync(spillRoot)].length === 0);
+      assert.deepEqual((await exec(server, "select 1")).dataset, [[1]]);
+    });
+  }
+});
+
+/** Queries may not write to disk. */
+const IN_MEMORY = { SVC_QUERY_SPILL_LIMIT: "0" };
+
 Deno.test("every query that keeps rows ends at the memory limit, with an error that names limit and operator", async (t) => {
-  await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m" });
+  await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m", ...IN_MEMORY });
   for (const [shape, operator, sql] of LARGE) {
     await t.step(shape, async () => {
       const { error } = await exec(server, sql);
@@ -232,7 +255,8 @@ const MADE: [sql: string, answer: unknown | RegExp][] = [
 
 Deno.test("the memory of a function's results is charged before it is allocated", async (t) => {
   const limitBytes = 256 << 20;
-  await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: `${limitBytes}`, SVC_QUERY_TIMEOUT: "25s" });
+  const env = { SVC_CAIRO_QUERY_MEMORY_LIMIT: `${limitBytes}`, SVC_QUERY_TIMEOUT: "25s" };
+  await using server = await prepared({ ...env, ...IN_MEMORY });
   const resident = residentBytes(server.process.pid);
   for (const [sql, answer] of MADE) {
     await t.step(sql.slice(0, 100), async () => {
@@ -255,6 +279,7 @@ Deno.test({
     await using server = await prepared({
       SVC_CAIRO_QUERY_MEMORY_LIMIT: `${limitBytes}`,
       SVC_SHARED_WORKER_COUNT: "2",
+      ...IN_MEMORY,
     });
     const start = residentBytes(server.process.pid);
     let most = 0;
@@ -273,7 +298,7 @@ Deno.test({
   // Requires glibc.
   ignore: Deno.build.os !== "linux" || Deno.build.target.includes("musl"),
   async fn() {
-    await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "256m" });
+    await using server = await prepared({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "256m", ...IN_MEMORY });
     const start = residentBytes(server.process.pid);
     for (const [, , sql] of LARGE.slice(0, 3)) await exec(server, sql);
     assert.ok(residentBytes(server.process.pid, "VmHWM") > start + (200 << 20), "the queries have used it");

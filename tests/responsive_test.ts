@@ -97,7 +97,7 @@ Deno.test("readers that stop reading keep neither workers nor places from other 
 });
 
 Deno.test("a query over its memory limit fails with the limit and the operator, and the server continues", async () => {
-  await using server = await startServer({ env: { SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m" } });
+  await using server = await startServer({ env: { SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m", SVC_QUERY_SPILL_LIMIT: "0" } });
   const reply = await server.exec("select x, count() from long_sequence(20000000) group by x order by 2 desc limit 3");
   assert.match(reply.error ?? "", /16/);
   assert.match(reply.error ?? "", /aggregate|group|sort/i);

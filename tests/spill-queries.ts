@@ -53,6 +53,22 @@ export const QUERIES: [shape: string, sql: string][] = [
     }`,
   ],
   [
+    // Few groups at first, so that each range of the table has groups of its own.
+    "sums of floats by text, in the same portions as in memory",
+    `select count(), ${inOrder("f")}, ${inOrder("s")} from ${
+      numbered(
+        `select case when x < 70000 then 'few' else repeat('x', 200) || k % 10000 end t, cast(sum(d) * 1e13 as long) s, min(x) f
+         from t group by t`,
+      )
+    }`,
+  ],
+  [
+    "count(DISTINCT) of two columns by text",
+    `select count(), ${inOrder("a")}, ${inOrder("b")} from ${
+      numbered("select k || '' t, count(distinct d) a, count(distinct i) b from t where x < 300000 group by t")
+    }`,
+  ],
+  [
     "GROUP BY over a sub-query",
     `select count(), ${inOrder("f")}, sum(s) from ${
       numbered("select k, sum(d) s, min(x) f from (select k, d, x from t order by ts desc limit 500000) group by k")
@@ -117,6 +133,7 @@ export const QUERIES: [shape: string, sql: string][] = [
       numbered(`select k, i % 3 i from t ${operator} select x * 2, cast(x % 3 as int) from t`)
     }`,
   ]),
+  ["except without rows that are left", "select count() from (select k, d from t except select k, d from t)"],
   [
     "window functions by partition",
     `select count(), ${inOrder("x")}, ${inOrder("n")}, ${inOrder("before")}, max(s) from ${

@@ -14,6 +14,8 @@ import {
 } from "./times.ts";
 
 const MEMORY_LIMIT_BYTES = 256 << 20;
+/** Small enough to be written within the time limit. */
+const SPILL_LIMIT_BYTES = 256 << 20;
 /** Bound on the growth of resident memory. */
 export const GROWN_BYTES_MAX = MEMORY_LIMIT_BYTES + BOUNDS.extraBytes;
 
@@ -77,6 +79,7 @@ export class Watched {
       env: {
         SVC_QUERY_TIMEOUT: `${BOUNDS.timeoutMs}ms`,
         SVC_CAIRO_QUERY_MEMORY_LIMIT: `${MEMORY_LIMIT_BYTES}`,
+        SVC_QUERY_SPILL_LIMIT: `${SPILL_LIMIT_BYTES}`,
         SVC_SHARED_WORKER_COUNT: "2",
         ...env,
       },

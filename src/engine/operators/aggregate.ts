@@ -31,6 +31,7 @@ import { SideBySide } from "./side-by-side.ts";
 import { groupInParts, type PartGroups, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
 import { Pipeline } from "./pipeline.ts";
+import { piecesByRange, RangedRows } from "./ranged-rows.ts";
 import { columnsFor, spillingGroups } from "./spilled-groups.ts";
 import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
 import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
@@ -47,17 +48,24 @@ export function createGrouping(
 ): Operator {
   const inner = (grouping: Grouping) => assertingContract(createGrouping(grouping, open, input, context));
   switch (way.kind) {
-    case "kernel":
-      return spillingGroups(new Aggregate(node.columns, way, open(way.reading), context), {
+    case "kernel": {
+      const inMemory = new Aggregate(node.columns, way, open(way.reading), context);
+      return spillingGroups(inMemory, {
         node: {
           ...node,
           keys: [...way.spec.keys],
           aggregates: node.aggregates.map((call, k) => ({ ...call, args: way.spec.calls[k].args })),
         },
         open: () => {
-          const exprs = columnsFor(way.spec.keys, way.spec.calls);
+          const exprs = columnsFor(way.spec.keys, way.spec.calls), { reader } = way.reading;
           const reading = { ...way.reading, exprs, columns: unnamedColumns(typesOf(exprs)), reader: undefined };
-          return countingPassed(new Pipeline(open(way.reading), reading, context), way.reading.reader, context);
+          const base = open(way.reading), ranged = inMemory.isByRanges ? byRanges(base, way, context) : undefined;
+          const rows = new Pipeline(
+            ranged === undefined ? base : { kind: "operator", input: ranged },
+            reading,
+            context,
+          );
+          return { rows: countingPassed(rows, reader, context), firstNumber: ranged && (() => ranged.firstNumber) };
         },
         group: (node, input) => {
           const calls = node.aggregates.map((call) => ({
@@ -74,16 +82,17 @@ export function createGrouping(
             table: "hash",
           };
           const overRows = { kind: "kernel", reading: readingOf(input.columns), spec, reads: "in order" } as const;
-          return new Aggregate(node.columns, overRows, { kind: "operator", input }, context);
+          return new Aggregate(node.columns, overRows, { kind: "operator", input }, context, inMemory.isByRanges);
         },
       }, context);
+    }
     case "batches":
       return spillingGroups(new GroupedBatches(node, way, input(), context), {
         node,
         open: () => {
           const rows = input(), exprs = columnsFor(node.keys, node.aggregates);
           const reading = { ...readingOf(rows.columns), exprs, columns: unnamedColumns(typesOf(exprs)) };
-          return new Pipeline({ kind: "operator", input: rows }, reading, context);
+          return { rows: new Pipeline({ kind: "operator", input: rows }, reading, context) };
         },
         group: (node, input) => new GroupedBatches(node, { ...way, table: "hash" }, input, context),
       }, context);
@@ -120,6 +129,14 @@ function countingPassed(rows: Operator, reader: number | undefined, context: Que
   };
 }
 
+/** Undefined if the base cannot be read by morsels now. */
+function byRanges(base: PipelineBase, { spec }: KernelWay, context: QueryContext): RangedRows | undefined {
+  const plan = planOf(base);
+  if (plan === undefined || spec.rowIdColumn !== undefined) return undefined;
+  const ranges = rangesOf(morselsOfPlan(plan, spec.predicates, context));
+  return new RangedRows(base, plan, ranges, columnsRead(spec), context);
+}
+
 /** The groups in one table, or in several lists that are valid until the next call. */
 type Groups = Pick<PartGroups, "grouper" | "close"> & { next(): GroupTable | undefined };
 
@@ -128,6 +145,8 @@ class Aggregate implements Operator {
   private readonly grouper: Grouper;
   private readonly spec: GroupSpec;
   private readonly space: Workspace;
+  /** Each range of morsels has a table of its own. */
+  isByRanges = false;
   private groups?: Groups;
   /** The table that is being output, and the next of its groups. */
   private table?: GroupTable;
@@ -139,6 +158,8 @@ class Aggregate implements Operator {
     private readonly way: KernelWay,
     private base: PipelineBase,
     private readonly context: QueryContext,
+    /** The last column of the input has numbers of rows that tell their ranges, see `RangedRows`. */
+    private readonly isNumbered = false,
   ) {
     this.spec = isCounted(way.reading.reader, context) ? withRowCount(way.spec) : way.spec;
     this.baseTypes = typesOf(way.reading.baseColumns);
@@ -200,7 +221,7 @@ class Aggregate implements Operator {
     }
     const rows = openBase(base, spec.predicates, [], columnsRead(spec), context);
     try {
-      return this.inTable(this.fillInOrder(rows));
+      return this.inTable(this.isNumbered ? this.fillRanges(rows) : this.fillInOrder(rows));
     } finally {
       rows.close();
     }
@@ -214,11 +235,34 @@ class Aggregate implements Operator {
       table ??= this.grouper.create();
       this.grouper.consume(table, rows.columns, rows.start, rows.end, rows.rowBase);
     }
-    if (table === undefined) {
-      this.grouper.prepare(this.baseTypes.map((type) => (type === "SYMBOL" ? NO_DICTIONARY : undefined)));
-      table = this.grouper.create();
+    return table ?? this.emptyTable();
+  }
+
+  private emptyTable(): GroupTable {
+    this.grouper.prepare(this.baseTypes.map((type) => (type === "SYMBOL" ? NO_DICTIONARY : undefined)));
+    return this.grouper.create();
+  }
+
+  /** Like `fillInOrder`, but with a table for each range, which are merged in order. */
+  private fillRanges(reader: RowReader): GroupTable {
+    const { grouper, context } = this;
+    let whole: GroupTable | undefined, last: { range: number; table: GroupTable } | undefined;
+    const add = (table: GroupTable) => {
+      if (whole === undefined) whole = table;
+      else grouper.merge(whole, table);
+    };
+    for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
+      context.poll();
+      const { columns, start, end, rowBase } = rows;
+      grouper.prepare(columns.map((column) => column.dictionary));
+      for (const { range, from, to } of piecesByRange(context.heap, columns.at(-1)!, start, end)) {
+        if (last !== undefined && last.range !== range) add(last.table);
+        if (last?.range !== range) last = { range, table: grouper.create() };
+        grouper.consume(last.table, columns, from, to, rowBase);
+      }
     }
-    return table;
+    if (last !== undefined) add(last.table);
+    return whole ?? this.emptyTable();
   }
 
   private inTable(table: GroupTable): Groups {
@@ -247,6 +291,7 @@ class Aggregate implements Operator {
       }
     }
     if (after === "one range") ranges.splice(0, ranges.length, morsels);
+    this.isByRanges = ranges.length > 1;
     const tables: GroupTable[] = [];
     if (context.parallel !== undefined && ranges.length > 1) {
       for (const result of context.parallel.run(TASK, data, ranges.length) as RangeTables[]) {

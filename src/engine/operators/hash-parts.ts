@@ -7,6 +7,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { Workspace } from "../columns.ts";
 import type { Operator, QueryContext, Vector } from "../contract.ts";
 import { isOutOfMemory } from "../memory.ts";
+import { assertingContract } from "./contract.ts";
 import { typesOf } from "../physical/reading.ts";
 import { fewRuns, MergedRows, type RunKey } from "./merged-rows.ts";
 import { hashRows } from "./row-hashes.ts";
@@ -108,7 +109,9 @@ function runPart({ inputs }: Part, { make, operator }: PartedWork, context: Quer
   const { memory } = context, blocks = memory.mark();
   const opened: { close(): void }[] = [];
   try {
-    const running = make(inputs.map((rows) => new SpilledInput(rows, context, operator)));
+    const running = assertingContract(
+      make(inputs.map((rows) => assertingContract(new SpilledInput(rows, context, operator)))),
+    );
     opened.push(running);
     const writer = new RowsWriter(typesOf(running.columns), context, operator);
     opened.push(writer);
@@ -158,26 +161,31 @@ function divided(
   }
 }
 
-/** Divides all rows of an input by columns of it, and closes it. The rows' numbers become the last column. */
+/**
+ * Divides all rows of an input by columns of it, and closes it. The rows' numbers become the last column; `firstNumber` tells the least
+ * one for rows of the last batch.
+ */
 export function dividedInput(
   input: Operator,
   keys: readonly number[],
   context: QueryContext,
   operator: string,
+  firstNumber = () => 0,
 ): SpilledRows[] {
-  const numbers = new RowNumbers(context, operator);
-  const parts = new HashParts([...typesOf(input.columns), "LONG"], 0, context, operator);
+  const opened: { close(): void }[] = [input];
   try {
+    const numbers = new RowNumbers(context, operator);
+    opened.push(numbers);
+    const parts = new HashParts([...typesOf(input.columns), "LONG"], 0, context, operator);
+    opened.push(parts);
     for (let batch = input.next(); batch !== undefined; batch = input.next()) {
       context.poll();
       const { rowCount, columns } = batch;
-      parts.append([...columns, numbers.take(rowCount)], keys.map((key) => columns[key]), rowCount);
+      parts.append([...columns, numbers.take(rowCount, firstNumber())], keys.map((key) => columns[key]), rowCount);
     }
     return parts.finish();
   } finally {
-    parts.close();
-    numbers.close();
-    input.close();
+    for (const each of opened) each.close();
   }
 }
 
@@ -191,16 +199,17 @@ export class RowNumbers {
     this.space = Workspace.of(context, operator);
   }
 
-  /** Numbers of the next rows. Valid until the next call. */
-  take(rowCount: number): Vector {
+  /** Numbers of the next rows, plus `first`. Valid until the next call. */
+  take(rowCount: number, first = 0): Vector {
     if (this.column === undefined || this.column.capacity < rowCount) {
       if (this.column !== undefined) this.space.free(this.column.vector.address);
       this.column = { vector: { type: "LONG", address: this.space.allocate(8 * rowCount) }, capacity: rowCount };
     }
     const { vector } = this.column, { u32 } = this.context.heap;
     for (let row = 0, at = vector.address >>> 2; row < rowCount; row++, this.next++) {
-      u32[at++] = this.next;
-      u32[at++] = this.next / 2 ** 32;
+      const number = first + this.next;
+      u32[at++] = number;
+      u32[at++] = number / 2 ** 32;
     }
     return vector;
   }

@@ -1,10 +1,16 @@
-/** Merges sorted rows on disk. Rows that are equal in all keys are in the order of their runs. */
-import type { SharedHeap } from "../../storage/heap.ts";
+/**
+ * Merges sorted rows on disk. Rows that are equal in all keys are in the order of their runs. A step takes from each run the next rows
+ * up to a common bound, and sorts these together: a binary heap would compare and copy row by row.
+ */
+import type { Dictionary } from "../../storage/contract.ts";
+import { SharedHeap } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
-import { isNullAt, OutputColumns, TextArena, Workspace } from "../columns.ts";
+import { isNullAt, OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
-import { compareRows, type Ordering } from "../order.ts";
-import { blockBytesOf, dictionaryOfRuns, RowsReader, RowsWriter, type SpilledRows } from "./spilled-rows.ts";
+import { compareRows, type Ordering, sortedRows } from "../order.ts";
+import { elementBytes, KEYS_MAX } from "../wasm/sort.ts";
+import { advance } from "./scan.ts";
+import { dictionaryOfRuns, RowsReader, RowsWriter, type SpilledRows, widthOf } from "./spilled-rows.ts";
 
 /** A column of the runs by which they are sorted. */
 export interface RunKey extends Ordering {
@@ -12,11 +18,16 @@ export interface RunKey extends Ordering {
 }
 
 interface Cursor {
-  /** Index of the run. */
-  run: number;
   reader: RowsReader;
   batch: Batch;
   row: number;
+}
+
+/** Rows from … to-1 of a cursor's batch. */
+interface Range {
+  columns: readonly Vector[];
+  from: number;
+  to: number;
 }
 
 type Compare = (a: readonly Vector[], rowA: number, b: readonly Vector[], rowB: number) => number;
@@ -63,17 +74,14 @@ export function fewRuns(
   operator: string,
 ): SpilledRows[] {
   const { memory, heap } = context;
-  // The heap's blocks are powers of two.
-  const atOnce = Math.floor((memory.limitBytes || heap.sizeBytes()) / MERGE_SHARE / (2 * blockBytesOf(context)));
-  const most = Math.max(RUNS_MIN, atOnce);
-  let left = [...runs];
-  while (left.length > most) {
-    const next: SpilledRows[] = [];
-    for (let from = 0; from < left.length; from += most) {
-      const some = left.slice(from, from + most);
-      next.push(some.length === 1 ? some[0] : merge(some, keys, context, operator));
-    }
-    left = next;
+  const bytes = (memory.limitBytes || heap.sizeBytes()) / MERGE_SHARE;
+  const largest = runs.reduce((most, run) => Math.max(most, RowsReader.bufferBytes(run)), 1);
+  const most = Math.max(RUNS_MIN, Math.floor(bytes / SharedHeap.blockBytes(largest)));
+  const left = [...runs];
+  for (let at = 0; left.length > most; at = at + 1 < left.length ? at + 1 : 0) {
+    // No more runs than necessary: the others are read once only.
+    const count = Math.min(most, left.length - most + 1, left.length - at);
+    if (count > 1) left.splice(at, count, merge(left.slice(at, at + count), keys, context, operator));
   }
   return left;
 }
@@ -92,124 +100,167 @@ function merge(runs: SpilledRows[], keys: readonly RunKey[], context: QueryConte
   }
 }
 
+/** Part of the query's memory for the rows of a step. */
+const STEP_SHARE = 32;
+const STEP_ROWS_MIN = 256;
+
+function stepRowsOf(types: readonly string[], keyCount: number, { memory, heap }: QueryContext): number {
+  const rowBytes = 2 * widthOf(types) + 2 * elementBytes(Math.min(KEYS_MAX, keyCount)) + 8 * keyCount;
+  const rows = Math.floor((memory.limitBytes || heap.sizeBytes()) / STEP_SHARE / rowBytes);
+  return Math.max(STEP_ROWS_MIN, Math.min(MORSEL_ROWS, rows));
+}
+
 export class MergedRows {
   private readonly space: Workspace;
-  /** A binary heap by the next rows. */
+  /** In the order of their runs. */
   private readonly cursors: Cursor[] = [];
-  private readonly readers: RowsReader[] = [];
+  private readonly readers: RowsReader[];
   private readonly compare: Compare;
   private readonly types: readonly string[];
-  private readonly arena: TextArena;
-  private output?: OutputColumns;
+  private readonly dictionaries: (Dictionary | undefined)[];
+  /** Maximum number of rows of a step. */
+  private readonly stepRows: number;
+  /** The rows of a step by their runs, and in their order. */
+  private step?: { all: OutputColumns; output: OutputColumns };
 
   /** Outputs the first `columnCount` columns of the runs. */
   constructor(
-    private readonly runs: readonly SpilledRows[],
-    keys: readonly RunKey[],
-    columnCount: number,
+    runs: readonly SpilledRows[],
+    private readonly keys: readonly RunKey[],
+    private readonly columnCount: number,
     private readonly context: QueryContext,
-    operator: string,
+    private readonly operator: string,
   ) {
     this.space = Workspace.of(context, operator);
-    this.arena = new TextArena(this.space);
-    const types = runs[0]?.types ?? [];
-    this.types = types.slice(0, columnCount);
-    this.compare = compareBy(types, keys, context.heap);
-    runs.forEach((rows, run) => {
-      const reader = new RowsReader(rows, context, operator);
-      this.readers.push(reader);
+    this.types = runs[0]?.types ?? [];
+    this.dictionaries = this.types.map((_, c) => dictionaryOfRuns(runs, c));
+    // Without runs nothing is known of the types, and nothing is compared.
+    this.compare = runs.length === 0 ? () => 0 : compareBy(this.types, keys, context.heap);
+    this.stepRows = stepRowsOf(this.types, keys.length, context);
+    this.readers = runs.map((rows) => new RowsReader(rows, context, operator));
+    for (const reader of this.readers) {
       const batch = reader.next();
-      if (batch !== undefined) this.push({ run, reader, batch, row: 0 });
-    });
+      if (batch !== undefined) this.cursors.push({ reader, batch, row: 0 });
+    }
   }
 
-  /** Batches of MORSEL_ROWS rows, but for the last one, valid until the next call. */
+  /** At most MORSEL_ROWS rows, valid until the next call. */
   next(): Batch | undefined {
-    const { cursors, context, arena, types } = this;
-    context.poll();
-    arena.release();
-    if (cursors.length === 0) return undefined;
-    const left = cursors.reduce((sum, { run }) => sum + this.runs[run].rowCount, 0);
-    this.output ??= new OutputColumns(types, this.space, Math.min(MORSEL_ROWS, left));
-    const { vectors, capacity } = this.output;
+    this.context.poll();
+    this.readOn();
+    if (this.cursors.length === 0) return undefined;
+    const ranges = this.nextRanges();
+    return ranges.length === 1 ? this.batchOf(ranges[0]) : this.sorted(ranges);
+  }
+
+  /** Reads the next blocks of runs whose blocks have been output. */
+  private readOn(): void {
+    for (let k = this.cursors.length - 1; k >= 0; k--) {
+      const cursor = this.cursors[k];
+      if (cursor.row < cursor.batch.rowCount) continue;
+      const batch = cursor.reader.next();
+      if (batch !== undefined) Object.assign(cursor, { batch, row: 0 });
+      else {
+        cursor.reader.close();
+        this.cursors.splice(k, 1);
+      }
+    }
+  }
+
+  /** Takes the rows that come before all others. */
+  private nextRanges(): Range[] {
+    const { cursors, compare } = this, window = Math.max(1, Math.floor(this.stepRows / cursors.length));
+    const lastOf = ({ row, batch }: Cursor) => Math.min(row + window, batch.rowCount) - 1;
+    // All rows up to the least of the windows' last rows are in the windows.
+    let least = 0;
+    for (let k = 1; k < cursors.length; k++) {
+      const [a, b] = [cursors[k], cursors[least]];
+      if (compare(a.batch.columns, lastOf(a), b.batch.columns, lastOf(b)) < 0) least = k;
+    }
+    const bound = cursors[least], boundRow = lastOf(bound), ranges: Range[] = [];
+    cursors.forEach((cursor, k) => {
+      const { batch: { columns }, row: from } = cursor, equal = k < least ? 0 : -1;
+      const isTaken = (row: number) => compare(columns, row, bound.batch.columns, boundRow) <= equal;
+      const to = k === least ? boundRow + 1 : endOf(isTaken, from, lastOf(cursor) + 1);
+      if (to === from) return;
+      cursor.row = to;
+      ranges.push({ columns, from, to });
+    });
+    if (ranges.length === 1) this.extend(ranges[0], bound);
+    return ranges;
+  }
+
+  /** Takes all rows of the batch, if they come before all other batches. */
+  private extend(range: Range, cursor: Cursor): void {
+    const { cursors, compare } = this, { batch: { columns, rowCount } } = cursor, at = cursors.indexOf(cursor);
+    const end = Math.min(rowCount, range.from + MORSEL_ROWS);
+    const isFirst = cursors.every((other, k) =>
+      k === at || compare(columns, end - 1, other.batch.columns, other.row) <= (at < k ? 0 : -1)
+    );
+    if (isFirst) range.to = cursor.row = end;
+  }
+
+  private batchOf({ columns, from, to }: Range): Batch {
+    const { dictionaries } = this;
+    const output = advance(columns.slice(0, this.columnCount), from).map((vector, c) => ({
+      ...vector,
+      dictionary: dictionaries[c],
+    }));
+    return { rowCount: to - from, columns: output };
+  }
+
+  private sorted(ranges: readonly Range[]): Batch {
+    const { context, types, dictionaries, columnCount, stepRows } = this, { u8 } = context.heap;
+    const { all, output } = this.step ??= {
+      all: new OutputColumns(types, this.space, stepRows),
+      output: new OutputColumns(types.slice(0, columnCount), this.space, stepRows),
+    };
     let rowCount = 0;
-    while (cursors.length > 0 && rowCount < capacity) {
-      // Rows of one run that follow one another are copied together.
-      const cursor = cursors[0],
-        start = cursor.row,
-        room = Math.min(cursor.batch.rowCount, start + capacity - rowCount);
-      let end = start + 1;
-      while (end < room && this.staysFirst(cursor, end)) end++;
-      for (let c = 0; c < types.length; c++) this.copy(c, cursor.batch.columns[c], start, end, vectors[c], rowCount);
-      rowCount += end - start;
-      cursor.row = end;
-      if (end < cursor.batch.rowCount) this.sink();
-      else this.advance(cursor);
+    for (const { columns, from, to } of ranges) {
+      all.vectors.forEach(({ type, address }, c) => {
+        const { width } = typeOf(type), source = columns[c].address;
+        u8.copyWithin(address + rowCount * width, source + from * width, source + to * width);
+      });
+      rowCount += to - from;
     }
-    vectors.forEach((vector, c) => vector.dictionary = dictionaryOfRuns(this.runs, c));
-    return { rowCount, columns: vectors };
-  }
-
-  /** True if row `row` of the first cursor comes before the next rows of all others. */
-  private staysFirst(first: Cursor, row: number): boolean {
-    const { cursors } = this;
-    for (let child = 1; child <= 2 && child < cursors.length; child++) {
-      if (this.isBefore(cursors[child], first, row)) return false;
+    all.vectors.forEach((vector, c) => vector.dictionary = dictionaries[c]);
+    const space = Workspace.of(context, this.operator);
+    try {
+      const keys = this.keys.map(({ column }) => sortable(all.vectors[column], rowCount, space));
+      const order = sortedRows(keys, this.keys, rowCount, space, () => context.poll());
+      output.vectors.forEach((_, c) => output.gather(c, all.vectors[c], order, rowCount, false));
+    } finally {
+      space.release();
     }
-    return true;
-  }
-
-  /** True if a cursor's next row comes before row `row` of another cursor. */
-  private isBefore(a: Cursor, b: Cursor, row = b.row): boolean {
-    const order = this.compare(a.batch.columns, a.row, b.batch.columns, row);
-    return order === 0 ? a.run < b.run : order < 0;
-  }
-
-  private copy(c: number, { address: source }: Vector, from: number, to: number, target: Vector, row: number): void {
-    const { heap } = this.context, { width } = typeOf(this.types[c]);
-    const at = target.address + row * width;
-    heap.u8.copyWithin(at, source + from * width, source + to * width);
-    if (layoutOf(this.types[c]) === "text") this.arena.adopt(at, to - from);
-  }
-
-  private advance(cursor: Cursor): void {
-    const { cursors } = this, batch = cursor.reader.next();
-    if (batch !== undefined) Object.assign(cursor, { batch, row: 0 });
-    else {
-      cursor.reader.close();
-      const last = cursors.pop()!;
-      if (cursors.length === 0) return;
-      cursors[0] = last;
-    }
-    this.sink();
-  }
-
-  private push(cursor: Cursor): void {
-    const { cursors } = this;
-    let k = cursors.push(cursor) - 1;
-    for (let parent; k > 0 && this.isBefore(cursor, cursors[parent = (k - 1) >> 1]); k = parent) {
-      cursors[k] = cursors[parent];
-    }
-    cursors[k] = cursor;
-  }
-
-  /** Moves the first cursor to its place. */
-  private sink(): void {
-    const { cursors } = this, cursor = cursors[0];
-    let k = 0;
-    for (;;) {
-      let child = 2 * k + 1;
-      if (child >= cursors.length) break;
-      if (child + 1 < cursors.length && this.isBefore(cursors[child + 1], cursors[child])) child++;
-      if (!this.isBefore(cursors[child], cursor)) break;
-      cursors[k] = cursors[child];
-      k = child;
-    }
-    cursors[k] = cursor;
+    return { rowCount, columns: output.vectors };
   }
 
   close(): void {
     for (const reader of this.readers) reader.close();
     this.space.release();
   }
+}
+
+/** The first of `from … to` that does not hold; all before it do. */
+function endOf(holds: (row: number) => boolean, from: number, to: number): number {
+  if (from < to && !holds(from)) return from;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (holds(middle)) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** Symbols of a dictionary with more entries than there are rows are sorted as texts: a sort of symbols ranks all entries. */
+function sortable(vector: Vector, rowCount: number, space: Workspace): Vector {
+  const { type, address, dictionary } = vector;
+  if (layoutOf(type) !== "symbol" || dictionary === undefined || dictionary.count <= rowCount) return vector;
+  const { i32 } = space.heap, pairs = space.words(2 * rowCount), entries = dictionary.entries >>> 2;
+  for (let row = 0, at = address >>> 2; row < rowCount; row++) {
+    const code = i32[at + row];
+    pairs[2 * row] = code < 0 ? 0 : i32[entries + 2 * code];
+    pairs[2 * row + 1] = code < 0 ? -1 : i32[entries + 2 * code + 1];
+  }
+  return { type: "VARCHAR", address: pairs.byteOffset };
 }

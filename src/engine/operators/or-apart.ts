@@ -2,11 +2,12 @@
 import type { Column } from "../../sql/plan.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { isOutOfMemory } from "../memory.ts";
+import { assertingContract } from "./contract.ts";
 import type { MergedRows } from "./merged-rows.ts";
 
 /** `inMemory` outputs nothing before it has all that it keeps. If it runs out of memory, `apart` begins again. */
 export function orApart(inMemory: Operator, apart: () => MergedRows, context: QueryContext): Operator {
-  return new OrApart(inMemory, apart, context);
+  return new OrApart(assertingContract(inMemory), apart, context);
 }
 
 class OrApart implements Operator {

@@ -7,7 +7,9 @@ import type { SetNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
+import { assertingContract } from "./contract.ts";
 import { dividedInput } from "./hash-parts.ts";
+import type { SpilledRows } from "./spilled-rows.ts";
 import { SpillingSet } from "./spilled-set.ts";
 import type { PhysicalSet } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
@@ -23,11 +25,18 @@ export function createSet(
 ): Operator {
   const inMemory = createInMemory(plan, way, left, right, context);
   if (way === "chain" || !context.spill?.takesRows) return inMemory;
-  return new SpillingSet(plan, inMemory, {
+  return new SpillingSet(plan, assertingContract(inMemory), {
     divide: () => {
       const [left, right] = again(), keys = left.columns.map((_, c) => c), operator = operatorOf(plan);
       if (way === "new rows") return [dividedInput(new Chain(plan, [left, right]), keys, context, operator)];
-      return [left, right].map((input) => dividedInput(input, keys, context, operator));
+      let ofLeft: SpilledRows[];
+      try {
+        ofLeft = dividedInput(left, keys, context, operator);
+      } catch (error) {
+        right.close();
+        throw error;
+      }
+      return [ofLeft, dividedInput(right, keys, context, operator)];
     },
     make: (inputs) => {
       const numbered = { ...plan, columns: [...inputs[0].columns] };

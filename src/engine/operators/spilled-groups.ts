@@ -15,8 +15,8 @@ const FIRST_ROW = "min(LONG)";
 /** Groups that are not in memory. */
 export interface ApartGroups {
   node: AggregateNode;
-  /** Opens the rows to group: columns of the expressions, which are those of `columnsFor`. */
-  open(): Operator;
+  /** Opens the rows to group: columns of the expressions, which are those of `columnsFor`. `firstNumber`: see `dividedInput`. */
+  open(): { rows: Operator; firstNumber?: () => number };
   /** Groups rows of these columns by `node`. */
   group(node: AggregateNode, input: Operator): Operator;
 }
@@ -52,8 +52,9 @@ export function spillingGroups(inMemory: Operator, apart: ApartGroups, context: 
   if (!context.spill?.takesRows || node.keys.length === 0) return inMemory;
   return orApart(inMemory, () => {
     const grouped = overColumns(node), keys = grouped.keys.map((_, k) => k), number = node.columns.length;
+    const { rows, firstNumber } = apart.open();
     return runParts({
-      inputs: [dividedInput(apart.open(), keys, context, OPERATOR)],
+      inputs: [dividedInput(rows, keys, context, OPERATOR, firstNumber)],
       keys: [keys],
       make: ([input]) => apart.group(grouped, input),
       order: [{ column: number, descending: false }],

@@ -10,7 +10,15 @@ import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { unnamedColumns } from "../physical/reading.ts";
 import { ColumnStore, endOfTexts, NO_DICTIONARY, PairCache, Workspace } from "../columns.ts";
-import type { Batch, Operator, QueryContext, Spill, SpilledBlock, Vector } from "../contract.ts";
+import {
+  type Batch,
+  MORSEL_ROWS,
+  type Operator,
+  type QueryContext,
+  type Spill,
+  type SpilledBlock,
+  type Vector,
+} from "../contract.ts";
 
 export interface SpilledRows {
   types: readonly string[];
@@ -25,12 +33,12 @@ const ALIGNMENT = 16;
 const SLACK_BYTES = 16;
 const BLOCK_BYTES_MIN = 16 << 10, BLOCK_BYTES_MAX = 512 << 10;
 /** Blocks of this fraction of the query's memory are in memory when many files are read or written together. */
-const BLOCK_SHARE = 256;
+const BLOCK_SHARE = 512;
 
-/** Approximate size of a block of rows; larger if a row is. */
+/** Memory of a block of rows, which is a power of two; more if a row needs more. */
 export function blockBytesOf({ memory, heap }: QueryContext): number {
-  const bytes = Math.floor((memory.limitBytes || heap.sizeBytes()) / BLOCK_SHARE);
-  return Math.max(BLOCK_BYTES_MIN, Math.min(BLOCK_BYTES_MAX, bytes));
+  const bytes = (memory.limitBytes || heap.sizeBytes()) / BLOCK_SHARE;
+  return 2 ** Math.floor(Math.log2(Math.max(BLOCK_BYTES_MIN, Math.min(BLOCK_BYTES_MAX, bytes))));
 }
 
 /** Bytes that the query can still allocate. */
@@ -54,10 +62,13 @@ function offsetsOf(types: readonly string[], rowCount: number): number[] {
 
 /** Rows that are looked at together: texts may be much longer than expected. */
 const PICKED_ROWS = 256;
+/** A block with texts is written when so much of it is used. The next rows might have longer texts. */
+const FULL = 0.75;
 
 export class RowsWriter {
   private readonly store: ColumnStore;
   private readonly rows: SpilledRows;
+  private readonly rowBytes: number;
   private readonly rowsMax: number;
   private readonly spill: Spill;
   private readonly space: Workspace;
@@ -72,7 +83,9 @@ export class RowsWriter {
     this.spill = context.spill;
     this.space = Workspace.of(context, operator);
     this.store = new ColumnStore(types, this.space);
-    this.rowsMax = Math.max(1, Math.floor(blockBytes / Math.max(1, widthOf(types))));
+    this.rowBytes = Math.max(1, widthOf(types));
+    const rowsMax = Math.floor((blockBytes - SLACK_BYTES - types.length * ALIGNMENT) / this.rowBytes);
+    this.rowsMax = Math.max(1, Math.min(MORSEL_ROWS, rowsMax));
     this.rows = { types, dictionaries: [], blocks: [], rowCount: 0 };
   }
 
@@ -107,7 +120,10 @@ export class RowsWriter {
   }
 
   private flushIfFull(): void {
-    if (this.store.rowCount >= this.rowsMax || this.store.textBytes >= this.blockBytes) this.flush();
+    const { rowsMax, rowBytes, store: { rowCount, textBytes } } = this;
+    if (rowCount >= rowsMax || (textBytes > 0 && rowCount * rowBytes + textBytes >= FULL * this.blockBytes)) {
+      this.flush();
+    }
   }
 
   private flush(): void {
@@ -189,6 +205,11 @@ export class RowsReader {
   constructor(private readonly rows: SpilledRows, private readonly context: QueryContext, operator: string) {
     this.space = Workspace.of(context, operator);
     this.vectors = rows.types.map((type, c) => ({ type, address: 0, dictionary: rows.dictionaries[c] }));
+  }
+
+  /** Memory that a reader of these rows needs. */
+  static bufferBytes({ blocks }: SpilledRows): number {
+    return blocks.reduce((most, { block }) => Math.max(most, block.sizeBytes), 0) + SLACK_BYTES;
   }
 
   /** Valid until the next call. */

@@ -33,17 +33,22 @@ export class SpillingSet implements Operator {
   }
 
   next(): Batch | undefined {
-    if (this.inMemory === undefined) return this.merged?.next();
+    const { inMemory, context: { memory } } = this;
+    if (inMemory === undefined) return this.merged?.next();
+    // Marked at each call: between calls, operators above take blocks too.
+    const blocks = memory.mark();
     try {
-      const batch = this.inMemory.next();
+      const batch = inMemory.next();
       this.rowCount += batch?.rowCount ?? 0;
       return batch;
     } catch (error) {
       // Volatile functions would give other rows.
       if (!isOutOfMemory(error) || (this.rowCount > 0 && hasVolatile(this.plan, this.context))) throw error;
     }
-    this.inMemory.close();
     this.inMemory = undefined;
+    inMemory.close();
+    // Threads that helped have left blocks.
+    memory.freeSince(blocks);
     return this.runApart();
   }
 
