@@ -112,7 +112,7 @@ function CreateTable({ onClose }: { onClose(): void }) {
             </label>
           )}
         </div>
-        <pre tabIndex={0} aria-label="Statement">{createStatement(table)}</pre>
+        <pre tabIndex={0} aria-label="Statement">{createStatement({ ...table, name: name || "…" })}</pre>
         {error !== "" && <p class="error" role="alert">{error}</p>}
         <Denied message={error} />
         <p class="buttons">
