@@ -1,15 +1,7 @@
 /** Finds what a plan reads and estimates its work. */
 import { type FunctionRegistry, type PostedPlan, scansOf } from "../engine/mod.ts";
 import { scanMarks } from "../sql/mod.ts";
-import {
-  type AggregateNode,
-  childrenOf,
-  type Expr,
-  type LatestNode,
-  type LimitNode,
-  type SampleNode,
-} from "../sql/plan.ts";
-import { nanosOf, UNIT_NANOS } from "../types/calendar.ts";
+import { type AggregateNode, childrenOf, type Expr, type LatestNode, type LimitNode } from "../sql/plan.ts";
 import type { Plan, ScanNode, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 
@@ -104,12 +96,9 @@ export function workOf(
       case "recursion":
         return passed(rows(node.left) + rows(node.right), 1, node);
       case "sample": {
-        const input = rows(node.input);
         // A fill may make any number of rows from few.
-        if (node.fills.length > 0) return passed(Infinity, 1, node);
-        const exprs = [node.time, ...node.keys, ...node.aggregates.flatMap((call) => call.args)];
-        work += input * Math.max(GROUPED_ROW, costOf(exprs));
-        return Math.min(input, bucketsOf(node) * groupsOf(node, sources));
+        const input = rows(node.input);
+        return passed(node.fills.length > 0 ? Infinity : input, 1, node);
       }
       case "aggregate": {
         const isWhole = node.keys.length === 0;
@@ -169,7 +158,7 @@ function chainOf(plan: Plan): { scan: ScanNode; conditions: Expr[]; expressions:
 }
 
 /** The most groups, if the keys are symbols of a table; otherwise Infinity. */
-function groupsOf({ keys, input }: AggregateNode | SampleNode, sources: readonly ScanSource[]): number {
+function groupsOf({ keys, input }: AggregateNode, sources: readonly ScanSource[]): number {
   if (keys.length === 0) return 1;
   const chain = chainOf(input);
   if (chain === undefined || chain.expressions.length > 0) return Infinity;
@@ -179,14 +168,6 @@ function groupsOf({ keys, input }: AggregateNode | SampleNode, sources: readonly
     groups *= dictionary === undefined ? Infinity : dictionary.count + 1;
   }
   return groups;
-}
-
-/** The most buckets in the intervals of the scan below; Infinity if it has none. */
-function bucketsOf({ input, time, sampling: { count, unit } }: SampleNode): number {
-  const intervals = chainOf(input)?.scan.intervals, unitNanos = UNIT_NANOS[unit];
-  if (intervals === undefined || unitNanos === undefined) return Infinity;
-  const bucket = count * Number(unitNanos) / Number(nanosOf(time.type));
-  return intervals.reduce((sum, [low, high]) => sum + 2 + Number(high - low) / bucket, 0);
 }
 
 /** The most keys of a LATEST ON, if they are symbols of the table. */

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { col, fn, lit, over } from "../engine/testing.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
-import type { Plan, SampleNode, ScanNode } from "../sql/plan.ts";
+import type { Plan, ScanNode } from "../sql/plan.ts";
 import type { ScanSource } from "../storage/contract.ts";
 import { workOf } from "./sources.ts";
 
 const ROWS = 1_000_000;
 const columns = [{ name: "ts", type: "TIMESTAMP" }, { name: "s", type: "SYMBOL" }, { name: "x", type: "DOUBLE" }];
-const HOUR_MICROS = 3_600_000_000n;
 const scan: ScanNode = {
   node: "scan",
   id: 0,
@@ -54,7 +53,7 @@ Deno.test("workOf() counts the rows that LIMIT reads from an end of a table", ()
   assert.ok(work(limited(filtered, undefined, 10n), ROWS, false) > ROWS / 100);
 });
 
-Deno.test("workOf() bounds groups by the symbols of their keys and by the buckets of the interval", () => {
+Deno.test("workOf() bounds groups by the symbols of their keys", () => {
   const call = { function: "sum(DOUBLE)", args: [col(2, "DOUBLE")], distinct: false, type: "DOUBLE", at: 0 };
   const grouped = (keys: number[]) => {
     const exprs = keys.map((key) => col(key, columns[key]!.type));
@@ -62,18 +61,4 @@ Deno.test("workOf() bounds groups by the symbols of their keys and by the bucket
   };
   assert.ok(work(grouped([1]), 10_000) < 5_000);
   assert.ok(work(grouped([2]), 10_000) > 10_000);
-  const sampled = (unit: string, keys: number[], more: Partial<ScanNode> = { intervals: [[0n, HOUR_MICROS]] }) =>
-    over({
-      node: "sample",
-      columns: [columns[0]!, columns[2]!],
-      time: col(0, "TIMESTAMP"),
-      sampling: { count: 1, unit, align: "calendar", timeZone: "", offset: 0n },
-      keys: keys.map((key) => col(key, columns[key]!.type)),
-      aggregates: [call],
-      fills: [],
-    } as Omit<SampleNode, "input" | "timestamp" | "order">, { ...scan, ...more });
-  assert.ok(work(sampled("m", []), 10_000) < 5_000);
-  assert.ok(work(sampled("m", [1]), 10_000) > 5_000);
-  assert.ok(work(sampled("U", []), 10_000) > 10_000);
-  assert.ok(work(sampled("m", [], { intervals: undefined }), 10_000) > 10_000);
 });
