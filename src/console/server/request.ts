@@ -31,10 +31,23 @@ export async function ownHeaders(): Promise<Record<string, string>> {
 
 type Options = Omit<RequestInit, "headers"> & { headers?: Record<string, string> };
 
+/** Sends a request without the user's credentials. Throws if the server cannot be reached. */
+export function send(path: string, options: Options = {}): Promise<Response> {
+  return fetch(path, { ...options, headers: { ...OWN_PAGE, ...options.headers } });
+}
+
+async function isThere(): Promise<boolean> {
+  try {
+    return (await send("ping", { cache: "no-store" })).ok;
+  } catch {
+    return false;
+  }
+}
+
 /** Throws if the server cannot be reached, and on an abort. */
 export function request(path: string, options: Options = {}): Promise<Response> {
-  const send = async () => await fetch(path, { ...options, headers: { ...await ownHeaders(), ...options.headers } });
-  return untilSignedIn(send, options.signal ?? undefined);
+  const sendOnce = async () => await send(path, { ...options, headers: { ...await ownHeaders(), ...options.headers } });
+  return untilSignedIn(sendOnce, options.signal ?? undefined);
 }
 
 /** Repeats the request after the user has signed in, as long as the reply demands that. */
@@ -55,7 +68,7 @@ async function answered<T>(send: () => Promise<T>, signal: AbortSignal | undefin
   try {
     return await send();
   } catch (error) {
-    if (!signal?.aborted) serverIsAway();
+    if (!signal?.aborted) serverIsAway(isThere);
     throw error;
   }
 }

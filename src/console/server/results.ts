@@ -1,7 +1,7 @@
 /** Runs the user's statements. The server spools their rows, and the page requests those that it shows. */
 import { type Column, errorOf, type Outcome, type Rows, saveReply, UNREACHABLE } from "./client.ts";
 import type { QueryPlan } from "./plan.ts";
-import { ownHeaders, request } from "./request.ts";
+import { ownHeaders, request, send } from "./request.ts";
 
 export interface Progress {
   seconds: number;
@@ -170,7 +170,7 @@ export function release(id: string): void {
   released.add(id);
   // The request continues while the page is left, and does not wait for a sign-in. A result that is not removed
   // expires.
-  ownHeaders().then((headers) => fetch(pathOf({ id }), { method: "DELETE", keepalive: true, headers })).catch(() => {});
+  ownHeaders().then((headers) => send(pathOf({ id }), { method: "DELETE", keepalive: true, headers })).catch(() => {});
 }
 
 /** Saves the rows of a result as a Parquet file. @throws {ExpiredError} */

@@ -1,4 +1,5 @@
 /** Public information about the server: GET /settings. */
+import { send } from "../server/request.ts";
 
 export interface ServerSettings {
   /** True if users must sign in. */
@@ -35,7 +36,7 @@ export interface Addresses {
 /** Undefined if the server does not answer. */
 export async function fetchServerSettings(): Promise<ServerSettings | undefined> {
   try {
-    const { config } = await (await fetch("settings")).json();
+    const { config } = await (await send("settings")).json();
     return {
       isProtected: config["acl.enabled"] === true,
       acceptsWrites: config["accepting.writes"]?.length > 0,

@@ -3,7 +3,7 @@
  * Tokens of the identity provider are kept only in memory.
  */
 import { signal } from "@preact/signals";
-import { useCredentials } from "../server/request.ts";
+import { send, useCredentials } from "../server/request.ts";
 import { openStorageOf } from "../store/saved.ts";
 import { finishSignIn, goToProvider, leaveProvider, takeReturn, takeReturns } from "./provider-sign-in.ts";
 import { fetchServerSettings, type ServerSettings } from "./server-settings.ts";
@@ -93,7 +93,7 @@ export const isSigningOut = (): boolean => leaves;
 /** Removes everything about the session from the page. */
 export async function signOut(): Promise<void> {
   leaves = true;
-  await fetch("exec?session=false", { method: "POST", headers: { "x-sundial-page": "1" }, body: FORM }).catch(() => {});
+  await send("exec?session=false", { method: "POST", body: FORM }).catch(() => {});
   if (!leaveProvider(serverSettings.value.provider)) location.reload();
 }
 
@@ -105,9 +105,9 @@ const FORM = new URLSearchParams({ query: "select current_user()" });
 async function whoAmI(password?: string): Promise<Answer> {
   try {
     const authorization = password ?? await bearer();
-    const reply = await fetch(password === undefined ? "exec" : "exec?session=true", {
+    const reply = await send(password === undefined ? "exec" : "exec?session=true", {
       method: "POST",
-      headers: { "x-sundial-page": "1", ...authorization === undefined ? {} : { authorization } },
+      headers: authorization === undefined ? {} : { authorization },
       body: FORM,
     });
     const text = await reply.text();

@@ -1,4 +1,4 @@
-/** Whether the server can be reached. If not, the page polls it until it answers. */
+/** Whether the server can be reached. If not, the page asks until it answers. */
 import { signal } from "@preact/signals";
 
 export const isServerAway = signal(false);
@@ -7,25 +7,17 @@ export const returns = signal(0);
 
 const FIRST_MS = 500, LONGEST_MS = 5000;
 
-/** Called when a request gets no answer. */
-export function serverIsAway(): void {
+/** Called when a request gets no answer. `answers`: asks the server whether it is there. */
+export function serverIsAway(answers: () => Promise<boolean>): void {
   if (isServerAway.value) return;
   isServerAway.value = true;
-  askAgain(FIRST_MS);
+  askAgain(answers, FIRST_MS);
 }
 
-function askAgain(afterMs: number): void {
+function askAgain(answers: () => Promise<boolean>, afterMs: number): void {
   setTimeout(async () => {
-    if (!await answers()) return askAgain(Math.min(LONGEST_MS, afterMs * 1.5));
+    if (!await answers()) return askAgain(answers, Math.min(LONGEST_MS, afterMs * 1.5));
     isServerAway.value = false;
     returns.value++;
   }, afterMs);
-}
-
-async function answers(): Promise<boolean> {
-  try {
-    return (await fetch("ping", { cache: "no-store" })).ok;
-  } catch {
-    return false;
-  }
 }
