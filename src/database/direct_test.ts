@@ -33,6 +33,8 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
     lease: (onMiss?: () => never) => ({
       pin: () => onMiss?.() ?? assert.fail("a file is read"),
       unpin() {},
+      isIndexed: () => false,
+      find: () => undefined,
       release() {},
     }),
   };

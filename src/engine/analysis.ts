@@ -39,7 +39,8 @@ const WORD = {
 const NODE_WORDS = 13;
 /** Flags: which statistics of a node were counted. */
 const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
-const SCAN_WORDS = 2;
+/** Rows, bytes, segments whose rows were looked up, and those of them without such rows. */
+const SCAN_WORDS = 4;
 
 export interface NodeStatistics {
   /** Undefined if another operator does this node's work in the same pass over the rows. */
@@ -64,10 +65,18 @@ export interface NodeStatistics {
   chosen: MeasuredChoice[];
 }
 
+export interface ScanStatistics {
+  rows: number;
+  bytes: number;
+  /** Segments whose rows were looked up by a symbol, and those of them that had none. */
+  lookups: number;
+  skipped: number;
+}
+
 export interface PlanStatistics {
   nodes: NodeStatistics[];
   /** By scan id: rows and bytes of columns that were read, on all threads. */
-  scans: { rows: number; bytes: number }[];
+  scans: ScanStatistics[];
   memoryPeakBytes: number;
 }
 
@@ -130,7 +139,12 @@ export class Analysis implements PlanAnalysis {
           chosen: MEASURED_CHOICES.filter((_, bit) => (chosen & (1 << bit)) !== 0),
         };
       }),
-      scans: Array.from({ length: this.scans }, (_, index) => ({ rows: at(scan(index)), bytes: at(scan(index) + 1) })),
+      scans: Array.from({ length: this.scans }, (_, index): ScanStatistics => ({
+        rows: at(scan(index)),
+        bytes: at(scan(index) + 1),
+        lookups: at(scan(index) + 2),
+        skipped: at(scan(index) + 3),
+      })),
       memoryPeakBytes: node(this.nodes)(WORD.memoryPeak),
     };
   }
@@ -206,6 +220,12 @@ export class Analysis implements PlanAnalysis {
     const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
     this.add(first, rows);
     this.add(first + 1, bytes);
+  }
+
+  countLookup(scan: number, isSkipped: boolean): void {
+    const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
+    this.add(first + 2, 1);
+    if (isSkipped) this.add(first + 3, 1);
   }
 
   hold(node: number, bytes: number): void {

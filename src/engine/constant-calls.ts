@@ -174,7 +174,12 @@ export class ConstantCalls {
       heap,
       memory,
       functions,
-      pool: { pin: absent as () => never, unpin: absent },
+      pool: {
+        pin: absent as () => never,
+        unpin: absent,
+        isIndexed: absent as () => never,
+        find: absent as () => never,
+      },
       sources: [],
       get nowMicros() {
         return nowMicros();

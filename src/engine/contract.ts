@@ -4,7 +4,7 @@
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, ScanNode } from "../sql/plan.ts";
-import type { Dictionary, ScanSource } from "../storage/contract.ts";
+import type { Dictionary, FoundRows, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { PostedPlan } from "./packed-plan.ts";
 import type { MeasuredChoice } from "./physical/measured.ts";
@@ -131,6 +131,19 @@ export interface Pool {
    */
   pin(source: ScanSource, segment: number, column: number): number;
   unpin(source: ScanSource, segment: number, column: number): void;
+  /** True if rows of the segment can be found by the column. */
+  isIndexed(source: ScanSource, segment: number, column: number): boolean;
+  /**
+   * The rows of a segment in which a symbol has one of the codes, which ascend. Undefined if they cannot be looked up, or if there are more
+   * than `rowsMax`: the segment must be read. Valid until the next call.
+   */
+  find(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    codes: readonly number[],
+    rowsMax: number,
+  ): FoundRows | undefined;
 }
 
 /** Location of the statistics of EXPLAIN ANALYZE, as plain data for another thread. */
@@ -150,6 +163,8 @@ export interface PlanAnalysis {
   /** Returns the operator with its calls counted from now on. */
   measured(node: number, operator: Operator): Operator;
   countScanned(scan: number, rows: number, bytes: number): void;
+  /** Counts a segment whose rows were looked up by a symbol. `isSkipped`: it had none. */
+  countLookup(scan: number, isSkipped: boolean): void;
   /** Counts rows that a node has taken from a scan that it reads itself. */
   countTaken(node: number, rows: number): void;
   /** Counts rows that passed all conditions of the nodes fused into a node. */

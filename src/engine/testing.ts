@@ -55,6 +55,8 @@ export function testContext(
         throw new Error("this test has no stored tables");
       },
       unpin: () => {},
+      isIndexed: () => false,
+      find: () => undefined,
     },
     functions: {
       resolve: () => {

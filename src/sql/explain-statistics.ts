@@ -79,7 +79,11 @@ function hasConditions(plan: Plan): boolean {
 
 /** Marks for a scan. Some operators find their result without reading the whole scan. */
 export function readMarks({ id }: ScanNode, { scans }: PlanStatistics): string[] {
-  return scans[id]!.rows > 0 ? [`read ${scans[id]!.rows} rows, ${sizeText(scans[id]!.bytes)}`] : [];
+  const { rows, bytes, lookups, skipped } = scans[id]!;
+  return [
+    ...(rows > 0 ? [`read ${rows} rows, ${sizeText(bytes)}`] : []),
+    ...(lookups > 0 ? [`index of ${lookups} segments, ${skipped} of them skipped`] : []),
+  ];
 }
 
 /** The measurements of a scan as data. */

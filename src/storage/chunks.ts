@@ -157,19 +157,30 @@ export class ChunkMaker {
     return { plain: plainOf(values.address, rowCount * width, stats), values, capacity, texts, textBytes };
   }
 
-  /** Writes a chunk to its table's data file. `keep`: the values also stay in memory. */
-  store(tag: string, chunk: Chunk, rowCount: number, keep: boolean, data: DataFiles): Chunk {
+  /**
+   * Writes a chunk to its table's data file. `keep`: the values also stay in memory. `isIndexed`: codes of symbols are looked up by
+   * postings.
+   */
+  store(tag: string, chunk: Chunk, rowCount: number, keep: boolean, isIndexed: boolean, data: DataFiles): Chunk {
     const valueBytes = rowCount * LAYOUT_WIDTH[layoutOf(tag)];
     const { address } = chunk.plain;
-    const { parts, ...form } = this.storedForm(tag, address, rowCount, valueBytes);
+    const { parts, ...form } = this.storedForm(tag, address, rowCount, valueBytes, isIndexed);
     const extent = data.append(parts);
     const plain = { ...extent, ...form, address: keep ? address : 0, valueBytes, stats: chunk.plain.stats };
     return keep ? { ...chunk, plain } : { plain, capacity: 0, texts: [], textBytes: 0 };
   }
 
-  private storedForm(tag: string, address: number, rowCount: number, valueBytes: number): Stored {
+  private storedForm(
+    tag: string,
+    address: number,
+    rowCount: number,
+    valueBytes: number,
+    isIndexed: boolean,
+  ): Stored {
     const { layout, nullWords } = typeOf(tag);
-    const encoded = this.encoding === "auto" ? this.codecs.encode(layout, nullWords, address, rowCount) : undefined;
+    const encoded = this.encoding === "auto"
+      ? this.codecs.encode(layout, nullWords, address, rowCount, isIndexed)
+      : undefined;
     if (encoded !== undefined) return encoded;
     if (layout === "text") return { parts: this.compactTexts(address, rowCount) };
     return { parts: [this.heap.u8.subarray(address, address + valueBytes)] };

@@ -135,6 +135,13 @@ export interface Dictionary {
   own?: true;
 }
 
+/** Rows of a segment in which a symbol has one of some codes, ascending, and the code of each. */
+export interface FoundRows {
+  readonly count: number;
+  readonly rows: Int32Array;
+  readonly codes: Int32Array;
+}
+
 /** Everything that the engine needs to read a table or a part of it. Valid while `version` is pinned. */
 export interface ScanSource {
   tableId: number;

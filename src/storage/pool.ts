@@ -11,9 +11,10 @@ import { assert, CorruptFileError } from "../errors.ts";
 import type { Pool } from "../engine/contract.ts";
 import { align, crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
-import type { PostedSegments, ScanSource, SegmentList } from "./contract.ts";
+import type { FoundRows, PostedSegments, ScanSource, SegmentList } from "./contract.ts";
 import { dataFilePath, EXTENT_ALIGN } from "./datafile.ts";
-import { CODEC_BYTES, Codecs, hasOffsets, isEncoded, memoryBytes } from "./encoding/codecs.ts";
+import { CODEC_BYTES, Codecs, hasOffsets, hasPostings, isEncoded, memoryBytes } from "./encoding/codecs.ts";
+import { codesPart, DamagedPostingsError, findRows } from "./encoding/postings.ts";
 import { type File, type Files, readFully, realFiles } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { PagedSegments, type PageFrames, type PageLocation, PageReader } from "./paged-segments.ts";
@@ -65,6 +66,8 @@ export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
 
 /** The processing of an extent after it has been read. */
 interface Loading {
+  /** The part of the extent that is read, if it is not all. */
+  part?: (file: File) => { sizeBytes: number; crc: number };
   /** Decodes the extent into the frame. Without it the frame has the bytes of the extent. */
   decode?: (stored: Uint8Array, address: number) => void;
   /** Changes the frame. */
@@ -89,9 +92,29 @@ export class PoolLease implements Pool {
     this.pool.unpinFor(this.held, source, segment, column);
   }
 
+  isIndexed(source: ScanSource, segment: number, column: number): boolean {
+    return this.pool.isIndexed(source, segment, column);
+  }
+
+  find(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    codes: readonly number[],
+    rowsMax: number,
+  ): FoundRows | undefined {
+    if (this.onMiss !== undefined && this.isIndexed(source, segment, column)) this.onMiss();
+    return this.pool.find(source, segment, column, codes, rowsMax);
+  }
+
   release(): void {
     this.pool.releaseAll(this.held);
   }
+}
+
+/** Reads parts of an extent. What is missing at the end of the file stays as it was, and fails its checksum. */
+function readerOf(file: File, { offset }: Extent): (into: Uint8Array, at: number) => void {
+  return (into, at) => void readFully(file, into, offset + at);
 }
 
 export class SharedPool implements Pool, PageFrames {
@@ -138,6 +161,7 @@ export class SharedPool implements Pool, PageFrames {
     assert(chunk !== undefined, "a column added later has no chunk to pin");
     if (chunk.address !== 0) return chunk.address;
     return this.pinExtent(held, source.directory, chunk, memoryBytes(chunk), onMiss, {
+      part: hasPostings(chunk) ? (file) => codesPart(readerOf(file, chunk), chunk.sizeBytes) : undefined,
       decode: isEncoded(chunk)
         ? (stored, address) => this.codecs().decode(chunk, stored, address, rowCount)
         : undefined,
@@ -145,6 +169,38 @@ export class SharedPool implements Pool, PageFrames {
         if (hasOffsets(chunk)) relocateTexts(this.heap, address, rowCount, address + chunk.valueBytes);
       },
     });
+  }
+
+  isIndexed(source: ScanSource, segment: number, column: number): boolean {
+    const chunk = source.segments.at(segment)!.chunks[column];
+    return chunk !== undefined && chunk.address === 0 && hasPostings(chunk);
+  }
+
+  /** Postings are read from the file, and not kept: two short reads of the page cache cost a few microseconds. */
+  find(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    codes: readonly number[],
+    rowsMax: number,
+  ): FoundRows | undefined {
+    if (!this.isIndexed(source, segment, column)) return undefined;
+    const chunk = source.segments.at(segment)!.chunks[column]!;
+    const path = dataFilePath(source.directory, chunk.file);
+    return this.checked(
+      path,
+      chunk,
+      () => findRows(readerOf(this.open(chunk.file, path), chunk), chunk.sizeBytes, codes, rowsMax),
+    );
+  }
+
+  private checked<T>(path: string, { offset }: Extent, use: () => T): T {
+    try {
+      return use();
+    } catch (error) {
+      if (!(error instanceof DamagedPostingsError)) throw error;
+      throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
+    }
   }
 
   unpinFor(held: Held, source: ScanSource, segment: number, column: number): void {
@@ -175,7 +231,7 @@ export class SharedPool implements Pool, PageFrames {
     const { file } = from, extent = from.offset / EXTENT_ALIGN;
     for (;;) {
       this.lock();
-      let slot = this.find(file, extent);
+      let slot = this.slotOf(file, extent);
       if (onMiss !== undefined && (slot < 0 || this.i32[slot + STATE] !== READY)) {
         this.unlock();
         return onMiss();
@@ -211,7 +267,7 @@ export class SharedPool implements Pool, PageFrames {
 
   private unpinExtent(held: Held, { file, offset }: Extent): void {
     this.lock();
-    const slot = this.find(file, offset / EXTENT_ALIGN);
+    const slot = this.slotOf(file, offset / EXTENT_ALIGN);
     this.unlock();
     const count = held.get(slot) ?? 0;
     assert(slot >= 0 && count > 0, "unpin follows pin");
@@ -281,8 +337,11 @@ export class SharedPool implements Pool, PageFrames {
     return this.i32[slot + ADDRESS] >>> 0;
   }
 
-  private fill(slot: number, path: string, extent: Extent, { decode, prepare }: Loading): void {
-    const { file, offset, sizeBytes, crc } = extent;
+  private fill(slot: number, path: string, extent: Extent, { part, decode, prepare }: Loading): void {
+    const { file, offset } = extent;
+    const { sizeBytes, crc } = part === undefined
+      ? extent
+      : this.checked(path, extent, () => part(this.open(file, path)));
     const address = this.i32[slot + ADDRESS] >>> 0;
     const isEncoded = decode !== undefined;
     const stored = isEncoded ? this.bufferFor(sizeBytes) : this.heap.u8.subarray(address, address + sizeBytes);
@@ -355,7 +414,7 @@ export class SharedPool implements Pool, PageFrames {
 
   // ---- under the lock
 
-  private find(id: number, extent: number): number {
+  private slotOf(id: number, extent: number): number {
     for (let k = this.hash(id, extent);; k = (k + 1) & this.mask) {
       const slot = this.directory + k * SLOT_WORDS;
       const file = this.i32[slot + FILE];

@@ -35,6 +35,8 @@ const ROWS_WITH_ROOM = 57_344;
 
 /** Maximum number of bytes that one checkpoint moves within a table. */
 const COMPACT_BYTES_MAX = 256 << 20;
+/** A column with so many symbols gets postings without being declared INDEX. */
+const INDEXED_SYMBOLS_MIN = 2048;
 
 /** Detached partitions, by their start. Their rows are not rows of the table until ATTACH PARTITION. */
 export type Detached = ReadonlyMap<bigint, Segments>;
@@ -480,7 +482,9 @@ export class Table {
     const chunks = segment.chunks.map((chunk, id) => {
       if (!isInMemory(chunk)) return chunk;
       if (chunk.plain.file >= 0) return keep ? chunk : outOfMemory(chunk);
-      const stored = this.make.store(this.typeOf(id), chunk, segment.rowCount, keep, this.data);
+      // A tail that stays in memory is stored again with its next rows.
+      const isIndexed = !keep && this.isIndexed(id);
+      const stored = this.make.store(this.typeOf(id), chunk, segment.rowCount, keep, isIndexed, this.data);
       sizeBytes += stored.plain.sizeBytes;
       return stored;
     });
@@ -495,7 +499,7 @@ export class Table {
       const chunks = known.chunks.map((chunk, id) => {
         if (!isInMemory(chunk)) return chunk;
         const stored = chunk.plain.file < 0
-          ? this.make.store(this.typeOf(id), chunk, known.rowCount, false, this.data)
+          ? this.make.store(this.typeOf(id), chunk, known.rowCount, false, this.isIndexed(id), this.data)
           : outOfMemory(chunk);
         if (chunk.plain.file < 0) bytes += stored.plain.sizeBytes;
         return stored;
@@ -581,6 +585,13 @@ export class Table {
 
   private typeOf(columnId: number): string {
     return this.schema.columns.find((column) => column.id === columnId)!.type;
+  }
+
+  /** True if the rows of a symbol are found by postings: the column is declared so, or has many symbols. */
+  private isIndexed(columnId: number): boolean {
+    const column = this.schema.columns.find(({ id }) => id === columnId)!;
+    const symbolCount = this.dictionaries.get(columnId)?.count ?? 0;
+    return column.type === "SYMBOL" && (column.indexed || symbolCount >= INDEXED_SYMBOLS_MIN);
   }
 
   /** Units of the designated timestamp in a microsecond. */

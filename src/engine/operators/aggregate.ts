@@ -35,7 +35,8 @@ import { piecesByRange, RangedRows } from "./ranged-rows.ts";
 import { columnsFor, spillingGroups } from "./spilled-groups.ts";
 import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
 import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
-import { type Morsel, rangesOf } from "./morsels.ts";
+import type { Morsel } from "./morsel.ts";
+import { rangesOf } from "./morsels.ts";
 
 type KernelWay = Extract<GroupWay, { kind: "kernel" }>;
 

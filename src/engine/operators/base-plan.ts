@@ -3,7 +3,8 @@ import type { Column, Expr, JoinNode, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import type { Operator, Vector } from "../contract.ts";
 import type { Reading } from "../physical/plan.ts";
-import type { Bound, Morsel } from "./morsels.ts";
+import type { Morsel } from "./morsel.ts";
+import type { Bound } from "./morsels.ts";
 
 export type PipelineBase =
   | { kind: "scan"; node: ScanNode; source: ScanSource; reader?: number }

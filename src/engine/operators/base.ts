@@ -8,9 +8,11 @@ import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import type { Operator, QueryContext, ScanOf } from "../contract.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { JoinReader } from "./join-probe.ts";
+import { LookupReader } from "./lookup-reader.ts";
 import { ScanReader } from "./scan.ts";
 import type { BasePlan, MorselReader, PipelineBase, RowReader, Rows } from "./base-plan.ts";
-import { type Bound, type Morsel, morselsOf } from "./morsels.ts";
+import type { Morsel } from "./morsel.ts";
+import { type Bound, morselsOf } from "./morsels.ts";
 
 export function columnsOfBase(base: PipelineBase): readonly Column[] {
   return base.kind === "scan" ? base.node.columns : base.kind === "join" ? base.join.columns : base.input.columns;
@@ -25,12 +27,13 @@ export function planOf(base: PipelineBase): BasePlan | undefined {
 
 class ScanMorsels implements MorselReader {
   private readonly reader: ScanReader;
+  private finder?: LookupReader;
   private morsel?: Morsel;
 
   constructor(
-    node: ScanNode,
+    private readonly node: ScanNode,
     private readonly counter: number | undefined,
-    needed: ReadonlySet<number>,
+    private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
   ) {
     this.reader = new ScanReader(node, needed, context);
@@ -38,18 +41,30 @@ class ScanMorsels implements MorselReader {
 
   start(morsel: Morsel): void {
     this.morsel = morsel;
+    const { lookup } = morsel;
+    if (lookup === undefined) return;
+    this.finder ??= new LookupReader(this.node, this.needed, lookup.column, false, this.context);
+    this.finder.start(lookup);
   }
 
   next(): Rows | undefined {
+    const rows = this.morsel?.lookup === undefined ? this.readNext() : this.finder!.next();
+    if (rows !== undefined && this.counter !== undefined) {
+      this.context.analysis?.countTaken(this.counter, rows.end - rows.start);
+    }
+    return rows;
+  }
+
+  private readNext(): Rows | undefined {
     if (this.morsel === undefined) return undefined;
     const { segment, start, end } = this.morsel;
     this.morsel = undefined;
-    if (this.counter !== undefined) this.context.analysis?.countTaken(this.counter, end - start);
     return { columns: this.reader.open(segment), start, end, rowBase: this.reader.rowBase(segment) };
   }
 
   close(): void {
     this.reader.close();
+    this.finder?.close();
   }
 }
 
@@ -75,7 +90,7 @@ export function morselsOfPlan(plan: BasePlan, predicates: readonly Expr[], conte
     over = base.predicates;
   }
   const { source } = scanOf(base, context), count = base.node.columnIds.length;
-  return morselsOf(base.node, source, context, over, bounds.filter(({ column }) => column < count));
+  return morselsOf(base.node, source, context, over, bounds.filter(({ column }) => column < count), true);
 }
 
 export function typesOfPlan(plan: BasePlan, context: QueryContext): string[] {
@@ -103,7 +118,7 @@ export function openBase(
   if (base.kind === "join") return base.join.open(needed);
   if (base.kind === "operator") return new OperatorRows(base.input);
   const reader = new ScanMorsels(base.node, base.reader, needed, context);
-  return new AllMorsels(reader, morselsOf(base.node, base.source, context, predicates, bounds));
+  return new AllMorsels(reader, morselsOf(base.node, base.source, context, predicates, bounds, true));
 }
 
 /** The base for another run; undefined if it has to be made anew. */

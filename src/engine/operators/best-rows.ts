@@ -20,7 +20,7 @@ import { morselsOfPlan, openMorsels, scanOf, typesOfPlan } from "./base.ts";
 import { Expressions } from "./input.ts";
 import { advance } from "./scan.ts";
 import type { BasePlan, MorselReader } from "./base-plan.ts";
-import type { Morsel } from "./morsels.ts";
+import type { Morsel } from "./morsel.ts";
 
 const OPERATOR = "sort";
 /** The ordinal of a row in the input, as the last sort key. */

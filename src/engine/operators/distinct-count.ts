@@ -14,7 +14,8 @@ import { registerTask } from "../parallel.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import type { GroupWay } from "../physical/plan.ts";
 import { PassedRows } from "./passed-rows.ts";
-import { ScanReader } from "./scan.ts";
+import { openMorsels } from "./base.ts";
+import type { MorselReader } from "./base-plan.ts";
 import { morselsOf, rangesOf } from "./morsels.ts";
 
 const TASK = "count distinct";
@@ -149,7 +150,7 @@ class Bitmap {
     return new Bitmap(task, context, space, kernel);
   }
 
-  private readonly reader: ScanReader;
+  private readonly reader: MorselReader;
   private readonly ranges;
   private readonly passed?: PassedRows;
 
@@ -161,9 +162,9 @@ class Bitmap {
   ) {
     const needed = new Set<number>();
     for (const expr of [...task.predicates, task.value]) columnsOf(expr, needed);
-    this.reader = new ScanReader(task.node, needed, context);
+    this.reader = openMorsels({ kind: "scan", node: task.node, reader: task.reader }, needed, context);
     const { node, predicates } = task, source = sourceOf(node, context);
-    this.ranges = rangesOf(morselsOf(node, source, context, predicates));
+    this.ranges = rangesOf(morselsOf(node, source, context, predicates, [], true));
     const types = node.columns.map((column) => column.type);
     this.passed = PassedRows.of(task.reader, predicates, types, scanDictionaries(node, source), context);
   }
@@ -176,13 +177,15 @@ class Bitmap {
       kernel.setI32(kernel.cells.bitmap, this.address);
       kernel.setI64(kernel.cells.low, task.low);
     }
-    for (const { segment, start, end } of this.ranges[range]) {
-      context.poll();
-      if (task.reader !== undefined) context.analysis?.countTaken(task.reader, end - start);
-      const columns = this.reader.open(segment);
-      this.passed?.count(columns, start, end);
-      kernel.setColumns(columns, 0n);
-      kernel.run(start, end);
+    for (const morsel of this.ranges[range]) {
+      this.reader.start(morsel);
+      for (let rows = this.reader.next(); rows !== undefined; rows = this.reader.next()) {
+        context.poll();
+        const { columns, start, end } = rows;
+        this.passed?.count(columns, start, end);
+        kernel.setColumns(columns, 0n);
+        kernel.run(start, end);
+      }
     }
   }
 

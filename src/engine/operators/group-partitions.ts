@@ -25,7 +25,8 @@ import { isOutOfMemory } from "../memory.ts";
 import { registerTask } from "../parallel.ts";
 import { type FusedShape, Grouper, type GroupTable } from "./group-table.ts";
 import type { MorselReader } from "./base-plan.ts";
-import { type Morsel, rangesOfRows } from "./morsels.ts";
+import type { Morsel } from "./morsel.ts";
+import { rangesOfRows } from "./morsels.ts";
 import { PartTables } from "./part-tables.ts";
 import {
   BLOCK_BYTES_MAX,

@@ -17,7 +17,7 @@ import { TextInterner } from "../keys.ts";
 import { PassedRows } from "./passed-rows.ts";
 import { advance } from "./scan.ts";
 import type { JoinProbe, KeyMode, MorselReader, RowReader, Rows } from "./base-plan.ts";
-import type { Morsel } from "./morsels.ts";
+import type { Morsel } from "./morsel.ts";
 
 /** Number of left rows processed at a time, so that intermediate results stay in a cache. */
 const PROBE_ROWS = 16_384;

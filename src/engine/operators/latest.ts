@@ -8,6 +8,7 @@ import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf,
 import { KeyTable } from "../keys.ts";
 import { hasNulls, sourceOf } from "../physical/facts.ts";
 import type { LatestWay } from "../physical/plan.ts";
+import { LOOKUP_SYMBOLS_MAX } from "../physical/thresholds.ts";
 import { freeOrderWords, orderWords, radixSort } from "../order.ts";
 import { typesOf } from "../physical/reading.ts";
 import { Expressions } from "./input.ts";
@@ -80,6 +81,8 @@ type BySymbol = Extract<LatestWay, { kind: "by symbol" }>;
  */
 class LatestBySymbol extends Latest {
   private buffers?: { seen: Uint8Array; segments: Int32Array; rows: Int32Array; taken: Int32Array; store: ColumnStore };
+  /** The codes that were left at the last lookup. */
+  private left?: number[];
 
   rewind(): boolean {
     this.findAgain();
@@ -121,6 +124,7 @@ class LatestBySymbol extends Latest {
     // Code c is at c + 1, null at 0. Rows are found newest first: index in `segments`, and row.
     const { seen, segments: foundSegments, rows: foundRows } = this.buffers ??= this.makeBuffers();
     seen.fill(0);
+    this.left = undefined;
     let found = 0;
     const wanted = () => found < symbolCount + seen[0] || (seen[0] === 0 && hasNulls(source.segments, key));
     for (let s = source.segments.length - 1; s >= 0 && wanted(); s--) {
@@ -128,6 +132,11 @@ class LatestBySymbol extends Latest {
       let unseen = segment.rowCount === 0 ? 0 : unseenIn(segment, key, seen);
       if (unseen === 0) continue;
       context.poll();
+      const foundByIndex = this.lookUp(s, seen, found);
+      if (foundByIndex !== undefined) {
+        found = foundByIndex;
+        continue;
+      }
       if (segment.chunks[key] === undefined) {
         seen[0] = 1;
         foundSegments[found] = s;
@@ -153,6 +162,28 @@ class LatestBySymbol extends Latest {
       }
     }
     return { store: this.fetch(found), rowCount: found };
+  }
+
+  /**
+   * Looks up the rows of the last few symbols. Returns the number of rows found in all so far; undefined if the segment has to be read.
+   */
+  private lookUp(segment: number, seen: Uint8Array, found: number): number | undefined {
+    const { context, source, way: { key, reader } } = this, { segments, rows } = this.buffers!;
+    if (seen.length - found > LOOKUP_SYMBOLS_MAX || !context.pool.isIndexed(source, segment, key)) return undefined;
+    const left = this.left?.filter((code) => seen[code + 1] === 0) ??
+      [...seen.keys()].flatMap((at) => seen[at] === 0 ? at - 1 : []);
+    const ofSegment = context.pool.find(source, segment, key, this.left = left, Infinity);
+    if (ofSegment === undefined) return undefined;
+    context.analysis?.countTaken(reader, ofSegment.count);
+    context.analysis?.countLookup(this.way.scan.id, ofSegment.count === 0);
+    for (let k = ofSegment.count - 1; k >= 0; k--) {
+      const code = ofSegment.codes[k]!;
+      if (seen[code + 1] !== 0) continue;
+      seen[code + 1] = 1;
+      segments[found] = segment;
+      rows[found++] = ofSegment.rows[k]!;
+    }
+    return found;
   }
 
   /** Whole rows, oldest first. */

@@ -35,6 +35,8 @@ function stored(
     unpin: (_, segment, column) => {
       open.delete(`${segment}.${column}`);
     },
+    isIndexed: () => false,
+    find: () => undefined,
   };
   const context = testContext(1 << 28, { pool });
   const { heap } = context;

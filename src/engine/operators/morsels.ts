@@ -4,16 +4,12 @@ import type { Expr, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
 import type { QueryContext } from "../contract.ts";
 import { conjuncts } from "../expressions.ts";
+import { LOOKUP_ROWS_MIN } from "../physical/thresholds.ts";
+import { codesOf, lookedUp } from "./lookup.ts";
+import type { Morsel } from "./morsel.ts";
 
 /** Ranges of a scan: more than workers, so that these finish together, but few, because each has a table. */
 const RANGES_MAX = 32;
-
-/** Rows `start` … `end`-1 of a segment, given by its index in the source. */
-export interface Morsel {
-  segment: number;
-  start: number;
-  end: number;
-}
 
 /** Bounds of a column's values for which a predicate can be true; nulls are excluded. */
 export interface Bound {
@@ -103,11 +99,20 @@ export function morselsOf(
   predicates: readonly Expr[] = [],
   /** Additional bounds that hold for all required rows. */
   known: readonly Bound[] = [],
+  /** Rows may be looked up, by a reader that can. */
+  lookups = false,
 ): Morsel[] {
   const { intervals } = node;
   const bounds = predicates.flatMap((predicate) => conjuncts(predicate, context)).flatMap((part) =>
     boundOf(part, context) ?? []
   ).concat(known);
+  const allowed = lookups && !node.rowId && source.rowCount >= LOOKUP_ROWS_MIN
+    ? codesOf(node, source, predicates, context)
+    : undefined;
+  if (allowed?.codes.length === 0) return [];
+  if (allowed !== undefined && allowed.codes[0]! >= 0) {
+    bounds.push({ column: allowed.column, low: allowed.codes[0], high: allowed.codes.at(-1) });
+  }
   const morsels: Morsel[] = [];
   let next = 0;
   for (const segment of source.segments) {
@@ -133,7 +138,7 @@ export function morselsOf(
       }
     });
   }
-  return morsels;
+  return allowed === undefined ? morsels : lookedUp(morsels, allowed, source, context);
 }
 
 function withChunk(

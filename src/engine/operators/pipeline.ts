@@ -9,9 +9,11 @@ import { type CompiledExpressions, compileExpressions, type CompileOptions } fro
 import type { Reading } from "../physical/plan.ts";
 import { rowIdColumn, typesOf } from "../physical/reading.ts";
 import { closeBase, reboundBase } from "./base.ts";
-import { ScanReader } from "./scan.ts";
+import { LookupReader } from "./lookup-reader.ts";
+import { advance, ScanReader } from "./scan.ts";
 import type { JoinBase, PipelineBase, RowReader } from "./base-plan.ts";
-import { type Morsel, morselsOf } from "./morsels.ts";
+import type { Lookup, Morsel } from "./morsel.ts";
+import { morselsOf } from "./morsels.ts";
 
 /** Rows of the first batch of a scan that is read backwards. Each following one has more. */
 const FIRST_RUN_ROWS = 1_024;
@@ -20,6 +22,9 @@ export class Pipeline implements Operator {
   readonly columns: readonly Column[];
   private compiled?: CompiledExpressions;
   private reader?: ScanReader;
+  private finder?: LookupReader;
+  /** What the finder reads. */
+  private lookedUp?: Lookup;
   private joined?: RowReader;
   private morsels?: Morsel[];
   private position = 0;
@@ -76,12 +81,13 @@ export class Pipeline implements Operator {
   private nextOfScan(node: ScanNode, source: ScanSource, counter?: number): Batch | undefined {
     const rowIds = rowIdColumn(this.reading);
     if (this.morsels === undefined) {
-      this.morsels = morselsOf(node, source, this.context, this.reading.predicates);
+      this.morsels = morselsOf(node, source, this.context, this.reading.predicates, [], true);
       if (node.reverse) this.morsels.reverse();
       this.reader ??= new ScanReader(node, this.neededColumns(), this.context);
     }
     const morsel = this.morsels[this.position];
     if (morsel === undefined) return undefined;
+    if (morsel.lookup !== undefined) return this.nextLookedUp(morsel.lookup, node, source, counter);
     const end = this.end ?? morsel.end, isAgain = this.end !== undefined;
     // Often only some of the newest rows are wanted.
     const start = node.reverse ? Math.max(morsel.start, end - this.runRows) : morsel.start;
@@ -93,9 +99,26 @@ export class Pipeline implements Operator {
     const rowBase = rowIds === undefined ? 0n : this.reader!.rowBase(morsel.segment) + BigInt(start);
     const options = { operator: "scan", expectedRows: source.rowCount, rowIdColumn: rowIds };
     const batch = this.kernels(options).run({ rowCount, columns, rowBase } as Batch);
-    if (!node.reverse) return batch;
+    return node.reverse ? this.reversed(batch) : batch;
+  }
+
+  private reversed(batch: Batch): Batch {
     this.reverser ??= new Reverser(this.columns, this.context);
     return this.reverser.reverse(batch);
+  }
+
+  private nextLookedUp(lookup: Lookup, node: ScanNode, source: ScanSource, counter?: number): Batch {
+    this.finder ??= new LookupReader(node, this.neededColumns(), lookup.column, node.reverse === true, this.context);
+    if (this.lookedUp !== lookup) this.finder.start(this.lookedUp = lookup);
+    const rows = this.finder.next();
+    if (rows === undefined) {
+      this.position++;
+      return { rowCount: 0, columns: [] };
+    }
+    const rowCount = rows.end - rows.start, columns = advance(rows.columns, rows.start);
+    if (counter !== undefined) this.context.analysis?.countTaken(counter, rowCount);
+    const batch = this.kernels({ operator: "scan", expectedRows: source.rowCount }).run({ rowCount, columns });
+    return node.reverse && rows.isForward ? this.reversed(batch) : batch;
   }
 
   rewind(): boolean {
@@ -105,6 +128,7 @@ export class Pipeline implements Operator {
     this.end = undefined;
     this.runRows = FIRST_RUN_ROWS;
     this.reader?.rewind();
+    this.lookedUp = undefined;
     return true;
   }
 
@@ -113,6 +137,8 @@ export class Pipeline implements Operator {
     if (base === undefined) return false;
     this.base = base;
     this.morsels = undefined;
+    this.finder?.close();
+    this.finder = undefined;
     if (base.kind === "scan") this.reader?.rebind(base.node);
     if (this.rowsAtMost !== undefined) {
       this.rowsAtMost = base.kind === "scan"
@@ -127,6 +153,7 @@ export class Pipeline implements Operator {
   close(): void {
     this.compiled?.close();
     this.reader?.close();
+    this.finder?.close();
     this.reverser?.close();
     this.joined?.close();
     closeBase(this.base);

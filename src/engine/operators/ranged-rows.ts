@@ -7,7 +7,7 @@ import type { SharedHeap } from "../../storage/heap.ts";
 import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
 import type { BasePlan, MorselReader, PipelineBase } from "./base-plan.ts";
 import { closeBase, columnsOfBase, openMorsels } from "./base.ts";
-import type { Morsel } from "./morsels.ts";
+import type { Morsel } from "./morsel.ts";
 import { advance } from "./scan.ts";
 
 /** The numbers of a range's rows begin at 2 ** RANGE_BITS times its index. */

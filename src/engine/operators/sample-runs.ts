@@ -5,7 +5,6 @@
  */
 import { assert } from "../../errors.ts";
 import type { Column } from "../../sql/plan.ts";
-import type { ScanSource } from "../../storage/contract.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
@@ -29,8 +28,10 @@ import { exprsOf } from "../physical/grouping.ts";
 import type { RunsWay } from "../physical/plan.ts";
 import { countPassed, isCounted, withRowCount } from "./counted-spec.ts";
 import { Grouper, type GroupTable } from "./group-table.ts";
-import { ScanReader } from "./scan.ts";
-import { lowerBound, type Morsel, morselsOf, rangesOf } from "./morsels.ts";
+import { openMorsels } from "./base.ts";
+import type { MorselReader } from "./base-plan.ts";
+import type { Morsel } from "./morsel.ts";
+import { lowerBound, morselsOf, rangesOf } from "./morsels.ts";
 
 const OPERATOR = "SAMPLE BY";
 const TASK = "SAMPLE BY";
@@ -75,8 +76,7 @@ class Runs {
   readonly aggregates: readonly AggregateShape[];
   readonly ranges: Morsel[][];
   private readonly space: Workspace;
-  private readonly source: ScanSource;
-  private readonly reader: ScanReader;
+  private readonly reader: MorselReader;
   private readonly results: RangeRecords[] = [];
   private readonly edges: BoundKernel;
   private readonly initialiser: BoundKernel;
@@ -90,7 +90,7 @@ class Runs {
   private bucket?: bigint;
 
   constructor(private readonly task: RunsWay, private readonly context: QueryContext) {
-    const { node, spec, sampling, timeType } = task, source = this.source = sourceOf(node, context);
+    const { node, spec, sampling, timeType } = task, source = sourceOf(node, context);
     const grouper = new Grouper(spec, node.columns.map((column) => column.type), context);
     grouper.prepare(scanDictionaries(node, source));
     const shape = grouper.fusedShape;
@@ -105,8 +105,8 @@ class Runs {
     this.space = Workspace.of(context, OPERATOR);
     const needed = new Set<number>([node.timestamp]);
     for (const expr of exprsOf(spec)) columnsOf(expr, needed);
-    this.reader = new ScanReader(node, needed, context);
-    this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates));
+    this.reader = openMorsels({ kind: "scan", node }, needed, context);
+    this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates, [], true));
     const { memory } = context.heap;
     const bind = (kernel: { run: BoundKernel["kernel"]; cells: Record<string, number> }) =>
       new BoundKernel(kernel.run, kernel.cells, [], context, this.space, kernel.cells.count);
@@ -135,22 +135,23 @@ class Runs {
   }
 
   run(range: number): void {
-    const { context, source, reader, task } = this;
+    const { context, reader, task } = this;
     const { from, to } = task.sampling;
     this.records = { address: 0, sizeBytes: 0, count: 0 };
     this.bucket = undefined;
     if (this.flusher !== undefined) this.table ??= this.grouper.create();
     for (const morsel of this.ranges[range]) {
-      context.poll();
-      const columns = reader.open(morsel.segment);
-      const times = columns[task.node.timestamp].address, { rowCount } = source.segments.at(morsel.segment)!;
-      const start = from === undefined
-        ? morsel.start
-        : Math.max(morsel.start, lowerBound(context, times, rowCount, from));
-      const end = to === undefined ? morsel.end : Math.min(morsel.end, lowerBound(context, times, rowCount, to));
-      const rowBase = task.spec.rowIdColumn === undefined ? 0n : reader.rowBase(morsel.segment);
-      if (task.reader !== undefined) context.analysis?.countTaken(task.reader, Math.max(0, end - start));
-      for (let row = start; row < end;) row = this.someRuns(columns, times, row, end, rowBase);
+      reader.start(morsel);
+      for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
+        context.poll();
+        const { columns, rowBase } = rows, times = columns[task.node.timestamp].address;
+        const start = from === undefined
+          ? rows.start
+          : Math.max(rows.start, lowerBound(context, times, rows.end, from));
+        const end = to === undefined ? rows.end : Math.min(rows.end, lowerBound(context, times, rows.end, to));
+        if (task.reader !== undefined) context.analysis?.countTaken(task.reader, Math.max(0, end - start));
+        for (let row = start; row < end;) row = this.someRuns(columns, times, row, end, rowBase);
+      }
     }
     this.endBucket();
     this.results.push({ range, ...this.records });

@@ -53,10 +53,7 @@ export class ScanReader {
     this.unpin();
     Atomics.add(this.context.heap.i32, SHARED_WORD.morsels, 1);
     const { chunks, rowCount } = this.source.segments.at(segment)!;
-    if (!isAgain) {
-      this.context.countRead?.(rowCount);
-      this.countScanned(rowCount);
-    }
+    if (!isAgain) this.count(rowCount);
     for (const column of this.needed) {
       if (column >= this.node.columnIds.length) continue; // row ids
       const vector = this.vectors[column], chunk = chunks[column];
@@ -85,8 +82,10 @@ export class ScanReader {
     this.source = sourceOf(node, this.context);
   }
 
-  private countScanned(rowCount: number): void {
+  /** Counts rows that are read. `open` does it for whole segments. */
+  count(rowCount: number): void {
     const { analysis } = this.context;
+    this.context.countRead?.(rowCount);
     if (analysis === undefined) return;
     const widths = this.node.columns.map(({ type }, column) => this.needed.has(column) ? typeOf(type).width : 0);
     const rowBytes = widths.reduce((sum, width) => sum + width, 0);

@@ -21,7 +21,8 @@ import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import type { SortWay } from "../physical/plan.ts";
 import { PassedRows } from "./passed-rows.ts";
 import { ScanReader } from "./scan.ts";
-import { type Morsel, morselsOf } from "./morsels.ts";
+import type { Morsel } from "./morsel.ts";
+import { morselsOf } from "./morsels.ts";
 
 const OPERATOR = "sort";
 const TASK = "top rows";

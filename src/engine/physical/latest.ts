@@ -4,6 +4,7 @@ import type { ScanSource } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { hasNulls, type PlanFacts, sourceOf } from "./facts.ts";
 import type { LatestWay } from "./plan.ts";
+import { allowedSymbols } from "./symbols.ts";
 
 /** Uses the scan below if its rows are in order of the relevant time. */
 export function latestWay(id: number, node: LatestNode, facts: PlanFacts): LatestWay {
@@ -14,7 +15,7 @@ export function latestWay(id: number, node: LatestNode, facts: PlanFacts): Lates
   const key = symbolKey(node);
   const isWhole = scan.predicate === undefined && scan.intervals === undefined && !scan.rowId;
   if (isWhole && key !== undefined) return { kind: "by symbol", scan, key, reader: id };
-  return { kind: "newest first", keysMax: key === undefined ? Infinity : keysMax(source, key) };
+  return { kind: "newest first", keysMax: key === undefined ? Infinity : keysMax(scan, source, key, facts) };
 }
 
 /** The same rows, newest first. */
@@ -27,8 +28,10 @@ function symbolKey({ keys }: LatestNode): number | undefined {
   return keys.length === 1 && key?.kind === "column" && layoutOf(key.type) === "symbol" ? key.index : undefined;
 }
 
-function keysMax({ dictionaries, segments }: ScanSource, key: number): number {
+function keysMax(scan: ScanNode, { dictionaries, segments }: ScanSource, key: number, facts: PlanFacts): number {
   const dictionary = dictionaries[key];
+  const allowed = scan.predicate && allowedSymbols(scan.predicate, facts).find(({ column }) => column === key);
+  if (allowed !== undefined) return allowed.values.length;
   if (dictionary === undefined) return Infinity;
   return dictionary.count + (hasNulls(segments, key) ? 1 : 0);
 }

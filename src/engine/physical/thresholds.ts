@@ -24,6 +24,15 @@ export const BITS_MAX = 1n << 27n;
  */
 export const DISTINCT_ROWS_MIN = 65_536;
 
+/** Rows of few symbols are looked up in the postings of segments, in a table of at least so many rows: fewer are scanned as fast. */
+export const LOOKUP_ROWS_MIN = 262_144;
+/** Most symbols that are looked up: each takes a read. */
+export const LOOKUP_SYMBOLS_MAX = 16;
+/** A segment is read as a whole if more than one row in so many is found. */
+export const LOOKUP_ROWS_SHARE = 16;
+/** Most segments of a morsel that is looked up. */
+export const LOOKUP_SEGMENTS = 64;
+
 /** Top rows: above this limit, all columns of the rows are kept immediately. */
 export const TOP_LIMIT_MAX = 10_000;
 /** With fewer rows, reading them twice costs more than it saves. */

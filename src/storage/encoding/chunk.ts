@@ -120,14 +120,20 @@ export class ChunkCodec {
 
   /**
    * Encodes the values of a chunk in the shared memory. `nullWords`: the type's NULL. Returns undefined if they would not become clearly
-   * smaller. The result is valid until the next call.
+   * smaller, unless `always`. The result is valid until the next call.
    */
-  encode(layout: Layout, nullWords: readonly number[], address: number, valueBytes: number): EncodedChunk | undefined {
+  encode(
+    layout: Layout,
+    nullWords: readonly number[],
+    address: number,
+    valueBytes: number,
+    always = false,
+  ): EncodedChunk | undefined {
     const kind = KINDS[layout], width = LAYOUT_WIDTH[layout];
     if (kind === undefined || valueBytes === 0) return undefined;
     const form: ColumnForm = { kind, width, nullBits: nullBitsOf(nullWords, width) };
     const encoded = this.encodeVectors(form, valueBytes / width, (k) => address + k * VECTOR_ROWS * width);
-    return encoded.bytes.length < valueBytes * SHRINKS_TO ? encoded : undefined;
+    return always || encoded.bytes.length < valueBytes * SHRINKS_TO ? encoded : undefined;
   }
 
   /** Encodes integers that are not in the shared memory; -1 is their NULL. */

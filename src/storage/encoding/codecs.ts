@@ -3,6 +3,8 @@ import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import type { ColumnChunk } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
+import { HAS_POSTINGS } from "./encodings.ts";
+import { makePostings } from "./postings.ts";
 import { TextCodec } from "./texts.ts";
 
 export { CODEC_BYTES };
@@ -29,6 +31,11 @@ export function rawBytes(chunk: Form): number {
   return isEncoded(chunk) ? chunk.valueBytes + (chunk.textBytes ?? 0) : chunk.sizeBytes;
 }
 
+/** The stored codes are followed by their postings. */
+export function hasPostings({ encodings = 0 }: Form): boolean {
+  return (encodings & HAS_POSTINGS) !== 0;
+}
+
 /** The texts are not encoded: pairs have offsets, which become addresses when they are loaded. */
 export function hasOffsets(chunk: Form): boolean {
   return !isEncoded(chunk) && chunk.valueBytes < chunk.sizeBytes;
@@ -39,14 +46,30 @@ export class Codecs {
   private readonly chunks: ChunkCodec;
   private readonly texts: TextCodec;
 
-  constructor(heap: SharedHeap, readonly scratch: number) {
+  constructor(private readonly heap: SharedHeap, readonly scratch: number) {
     this.chunks = new ChunkCodec(heap, scratch);
     this.texts = new TextCodec(heap, this.chunks);
   }
 
-  /** Encodes a chunk in the shared memory. Undefined if it would not become clearly smaller. Valid until the next call. */
-  encode(layout: Layout, nullWords: readonly number[], address: number, rowCount: number): Stored | undefined {
+  /**
+   * Encodes a chunk in the shared memory. Undefined if it would not become clearly smaller. Valid until the next call. `isIndexed`: with
+   * postings where they pay.
+   */
+  encode(
+    layout: Layout,
+    nullWords: readonly number[],
+    address: number,
+    rowCount: number,
+    isIndexed: boolean,
+  ): Stored | undefined {
     if (layout === "text") return this.texts.encode(address, rowCount);
+    if (layout === "symbol" && isIndexed) {
+      const codes = this.chunks.encode(layout, nullWords, address, rowCount * LAYOUT_WIDTH[layout], true);
+      const postings = codes && makePostings(this.heap, address, rowCount, codes.bytes);
+      if (postings !== undefined) {
+        return { parts: [codes!.bytes, postings], encodings: codes!.encodings | HAS_POSTINGS };
+      }
+    }
     const encoded = this.chunks.encode(layout, nullWords, address, rowCount * LAYOUT_WIDTH[layout]);
     return encoded && { parts: [encoded.bytes], encodings: encoded.encodings };
   }

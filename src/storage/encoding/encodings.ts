@@ -1,6 +1,6 @@
 /** The encodings of a stored chunk as bits of one number, which is in the words of its page (`page-words.ts`). */
 
-const NAMES = ["raw", "constant", "frame", "decimal", "dictionary", "zstd"] as const;
+const NAMES = ["raw", "constant", "frame", "decimal", "dictionary", "zstd", "postings"] as const;
 export type Encoding = typeof NAMES[number];
 /** The chunk is encoded, and its page was written before format 7, which records how. */
 export const UNKNOWN_ENCODING = 1 << 15;
@@ -8,6 +8,9 @@ export const UNKNOWN_ENCODING = 1 << 15;
 export function encodingBit(encoding: Encoding): number {
   return 1 << NAMES.indexOf(encoding);
 }
+
+/** Postings follow the codes of symbols (`postings.ts`). */
+export const HAS_POSTINGS = encodingBit("postings");
 
 /** `bits`: 0 for a chunk that is stored as it is in memory. */
 export function encodingNames(bits: number): string[] {

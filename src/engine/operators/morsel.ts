@@ -1,0 +1,21 @@
+/** A piece of a scan, which one thread reads at a time. */
+
+/** Rows `start` … `end`-1 of a segment, given by its index in the source. */
+export interface Morsel {
+  segment: number;
+  start: number;
+  end: number;
+  /** Set if the rows are looked up. `segment` is the first one then, and `end` the expected number of rows. */
+  lookup?: Lookup;
+}
+
+/** The codes, ascending, that the conditions allow in a symbol column. */
+export interface Codes {
+  column: number;
+  codes: readonly number[];
+}
+
+/** The rows of some morsels that have one of the codes. */
+export interface Lookup extends Codes {
+  pieces: Morsel[];
+}

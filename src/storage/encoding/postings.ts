@@ -1,0 +1,243 @@
+/**
+ * The postings of a stored chunk of symbols: for each code that the segment has, the rows that have it. They follow the encoded codes in
+ * the chunk's extent, so that they are written, moved and removed with them, and programs without postings read the codes as before:
+ *
+ *     codes       as `ChunkCodec.encode` makes them
+ *     blocks      for each code, ascending: difference to the code before, number of rows, and for each row the difference to the row
+ *                 before; the first code of a block and the first row of a code as they are. All numbers are LEB128
+ *     directory   for each block: its first code i32, offset in the blocks u32, size u32, crc u32
+ *     tail        magic u32, size of the codes u32, crc of the codes u32, number of blocks u32, crc of directory and tail so far u32, 0 u32
+ *
+ * A code is found by the directory and one block, so looking it up takes two short reads. NULL is code -1.
+ */
+import { crc32 } from "../bytes.ts";
+import type { FoundRows } from "../contract.ts";
+import type { SharedHeap } from "../heap.ts";
+
+const MAGIC = 0x54534f50; // "POST"
+const TAIL_BYTES = 24, ENTRY_BYTES = 16;
+/** A block ends with the code that fills it. */
+const BLOCK_ROWS = 1024;
+/** Rows of a segment are fewer than 2^16. */
+const ROW_VALUES = 65_536;
+/** A code and its count take at most 5 and 3 bytes, and each row at most 3. */
+const CODE_BYTES_MAX = 8, ROW_BYTES_MAX = 3;
+/** Bytes that are read first: the tail and the directory, unless one code has most rows of a block. */
+const HEAD_BYTES = TAIL_BYTES + ENTRY_BYTES * (ROW_VALUES / BLOCK_ROWS + 1);
+
+/** Segments with fewer rows, or with fewer codes, are scanned as fast. */
+const ROWS_MIN = 1024, CODES_MIN = 32;
+
+/**
+ * Makes the postings of a chunk of `rowCount` codes in the shared memory at `address`, which follow its encoded codes. Undefined if they
+ * would not pay.
+ */
+export function makePostings(
+  heap: SharedHeap,
+  address: number,
+  rowCount: number,
+  codes: Uint8Array,
+): Uint8Array | undefined {
+  if (rowCount < ROWS_MIN) return undefined;
+  const values = heap.i32.subarray(address / 4, address / 4 + rowCount);
+  const rows = rowsByCode(values);
+  let codeCount = 1;
+  for (let k = 1; k < rowCount; k++) if (values[rows[k]] !== values[rows[k - 1]]) codeCount++;
+  if (codeCount < CODES_MIN) return undefined;
+  const out = new Uint8Array(codeCount * CODE_BYTES_MAX + rowCount * ROW_BYTES_MAX + HEAD_BYTES);
+  let at = 0;
+  const put = (value: number) => {
+    for (; value > 127; value = Math.floor(value / 128)) out[at++] = 128 | (value % 128);
+    out[at++] = value;
+  };
+  const blocks: { code: number; at: number; end: number }[] = [];
+  let inBlock = BLOCK_ROWS, last = 0;
+  for (let from = 0, to = 0; from < rowCount; from = to) {
+    const code = values[rows[from]];
+    for (to = from + 1; to < rowCount && values[rows[to]] === code;) to++;
+    if (inBlock >= BLOCK_ROWS) {
+      blocks.push({ code, at, end: at });
+      inBlock = 0;
+      last = code;
+    }
+    put(code - last);
+    put(to - from);
+    for (let k = from, before = 0; k < to; before = rows[k++]) put(rows[k] - before);
+    last = code;
+    inBlock += to - from;
+    blocks.at(-1)!.end = at;
+  }
+  const tail = new DataView(out.buffer, at, blocks.length * ENTRY_BYTES + TAIL_BYTES);
+  blocks.forEach((block, k) => {
+    tail.setInt32(ENTRY_BYTES * k, block.code, true);
+    tail.setUint32(ENTRY_BYTES * k + 4, block.at, true);
+    tail.setUint32(ENTRY_BYTES * k + 8, block.end - block.at, true);
+    tail.setUint32(ENTRY_BYTES * k + 12, crc32(out.subarray(block.at, block.end)), true);
+  });
+  const tailAt = ENTRY_BYTES * blocks.length;
+  tail.setUint32(tailAt, MAGIC, true);
+  tail.setUint32(tailAt + 4, codes.length, true);
+  tail.setUint32(tailAt + 8, crc32(codes), true);
+  tail.setUint32(tailAt + 12, blocks.length, true);
+  tail.setUint32(tailAt + 16, crc32(out.subarray(at, at + tailAt + 16)), true);
+  return out.subarray(0, at + tailAt + TAIL_BYTES);
+}
+
+/** The rows in order of their codes; rows of one code ascend. */
+function rowsByCode(values: Int32Array): Uint16Array {
+  let low = values[0]!, high = low;
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  let rows = new Uint16Array(values.length);
+  for (let k = 0; k < rows.length; k++) rows[k] = k;
+  // Counting sort by 16 bits at a time, from the lowest on.
+  for (let shift = 0; shift === 0 || (high - low) / 2 ** shift >= 1; shift += 16) {
+    const digits = Math.min(ROW_VALUES, Math.floor((high - low) / 2 ** shift) + 1);
+    const ends = new Uint32Array(digits + 1), sorted = new Uint16Array(rows.length);
+    for (let k = 0; k < rows.length; k++) ends[((values[k] - low) >>> shift & 0xffff) + 1]++;
+    for (let k = 1; k <= digits; k++) ends[k] += ends[k - 1];
+    for (let k = 0; k < rows.length; k++) {
+      const row = rows[k];
+      sorted[ends[(values[row] - low) >>> shift & 0xffff]++] = row;
+    }
+    rows = sorted;
+  }
+  return rows;
+}
+
+/** The bytes of an extent of `sizeBytes`: reads into `into` from offset `at` of it. */
+export type ReadExtent = (into: Uint8Array, at: number) => void;
+
+/** What is read of a chunk with postings does not have the checksum that it was written with. */
+export class DamagedPostingsError extends Error {
+  override readonly name = "DamagedPostingsError";
+}
+
+interface Head {
+  codesBytes: number;
+  codesCrc: number;
+  blockCount: number;
+  /** The directory. */
+  directory: DataView;
+}
+
+const head = new Uint8Array(HEAD_BYTES);
+let block = new Uint8Array(8 * BLOCK_ROWS);
+
+function readHead(read: ReadExtent, sizeBytes: number): Head {
+  const size = Math.min(sizeBytes, HEAD_BYTES), bytes = head.subarray(0, size);
+  read(bytes, sizeBytes - size);
+  const view = new DataView(head.buffer, 0, size), tailAt = size - TAIL_BYTES;
+  const blockCount = view.getUint32(tailAt + 12, true), directoryAt = tailAt - ENTRY_BYTES * blockCount;
+  const isWhole = view.getUint32(tailAt, true) === MAGIC && directoryAt >= 0 &&
+    crc32(bytes.subarray(directoryAt, tailAt + 16)) === view.getUint32(tailAt + 16, true);
+  if (!isWhole) throw new DamagedPostingsError();
+  return {
+    codesBytes: view.getUint32(tailAt + 4, true),
+    codesCrc: view.getUint32(tailAt + 8, true),
+    blockCount,
+    directory: new DataView(head.buffer, directoryAt, ENTRY_BYTES * blockCount),
+  };
+}
+
+/** Size and checksum of the codes alone. @throws {DamagedPostingsError} */
+export function codesPart(read: ReadExtent, sizeBytes: number): { sizeBytes: number; crc: number } {
+  const { codesBytes, codesCrc } = readHead(read, sizeBytes);
+  return { sizeBytes: codesBytes, crc: codesCrc };
+}
+
+class Found implements FoundRows {
+  count = 0;
+  rows = new Int32Array(1024);
+  codes = new Int32Array(1024);
+
+  add(row: number, code: number): void {
+    if (this.count === this.rows.length) {
+      const { rows, codes } = this;
+      this.rows = new Int32Array(2 * rows.length);
+      this.codes = new Int32Array(2 * rows.length);
+      this.rows.set(rows);
+      this.codes.set(codes);
+    }
+    this.rows[this.count] = row;
+    this.codes[this.count++] = code;
+  }
+
+  /** Sorts by rows. */
+  sort(): void {
+    const order = Float64Array.from({ length: this.count }, (_, k) => this.rows[k] * 2 ** 32 + (this.codes[k] >>> 0));
+    order.sort();
+    for (let k = 0; k < this.count; k++) {
+      this.rows[k] = Math.floor(order[k] / 2 ** 32);
+      this.codes[k] = order[k] % 2 ** 32 | 0;
+    }
+  }
+}
+
+/** Each thread has one. */
+const found = new Found();
+
+/**
+ * Finds the rows that have one of `wanted`, ascending codes. Undefined if there are more than `rowsMax`. Valid until the next call.
+ * @throws {DamagedPostingsError}
+ */
+export function findRows(
+  read: ReadExtent,
+  sizeBytes: number,
+  wanted: readonly number[],
+  rowsMax: number,
+): FoundRows | undefined {
+  found.count = 0;
+  const { codesBytes, blockCount, directory } = readHead(read, sizeBytes);
+  let loaded = -1, at = 0, end = 0, code = 0;
+  const next = () => {
+    let value = 0, scale = 1;
+    for (;;) {
+      const byte = block[at++];
+      if (byte < 128) return value + byte * scale;
+      value += (byte - 128) * scale;
+      scale *= 128;
+    }
+  };
+  let codesFound = 0;
+  for (const each of wanted) {
+    let low = 0, high = blockCount;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (directory.getInt32(ENTRY_BYTES * middle, true) <= each) low = middle + 1;
+      else high = middle;
+    }
+    if (low === 0) continue;
+    if (low - 1 !== loaded) {
+      loaded = low - 1;
+      end = directory.getUint32(ENTRY_BYTES * loaded + 8, true);
+      if (end > block.length) block = new Uint8Array(2 * end);
+      const bytes = block.subarray(0, end);
+      read(bytes, codesBytes + directory.getUint32(ENTRY_BYTES * loaded + 4, true));
+      if (crc32(bytes) !== directory.getUint32(ENTRY_BYTES * loaded + 12, true)) throw new DamagedPostingsError();
+      at = 0;
+      code = directory.getInt32(ENTRY_BYTES * loaded, true);
+    }
+    while (at < end) {
+      const start = at, before = code;
+      code += next();
+      if (code > each) {
+        at = start;
+        code = before;
+        break;
+      }
+      const count = next();
+      if (code === each) {
+        if (found.count + count > rowsMax) return undefined;
+        for (let k = 0, row = 0; k < count; k++) found.add(row += next(), code);
+        codesFound++;
+        break;
+      }
+      for (let k = 0; k < count; k++) while (block[at++]! > 127);
+    }
+  }
+  if (codesFound > 1) found.sort();
+  return found;
+}
