@@ -17,7 +17,7 @@ import type { SharedHeap } from "../heap.ts";
 const MAGIC = 0x54534f50; // "POST"
 const TAIL_BYTES = 24, ENTRY_BYTES = 16;
 /** A block ends with the code that fills it. */
-const BLOCK_ROWS = 1024;
+const BLOCK_ROWS = 512;
 /** Rows of a segment are fewer than 2^16. */
 const ROW_VALUES = 65_536;
 /** A code and its count take at most 5 and 3 bytes, and each row at most 3. */
@@ -28,9 +28,11 @@ const HEAD_BYTES = TAIL_BYTES + ENTRY_BYTES * (ROW_VALUES / BLOCK_ROWS + 1);
 /** Segments with fewer rows, or with fewer codes, are scanned as fast. */
 const ROWS_MIN = 1024, CODES_MIN = 32;
 
+let made = new Uint8Array(0);
+
 /**
  * Makes the postings of a chunk of `rowCount` codes in the shared memory at `address`, which follow its encoded codes. Undefined if they
- * would not pay.
+ * would not pay. Valid until the next call.
  */
 export function makePostings(
   heap: SharedHeap,
@@ -39,30 +41,36 @@ export function makePostings(
   codes: Uint8Array,
 ): Uint8Array | undefined {
   if (rowCount < ROWS_MIN) return undefined;
-  const values = heap.i32.subarray(address / 4, address / 4 + rowCount);
-  const rows = rowsByCode(values);
+  // A copy, because views of shared memory are slower.
+  const { rows, codes: sorted } = sortedByCode(heap.i32.slice(address / 4, address / 4 + rowCount));
   let codeCount = 1;
-  for (let k = 1; k < rowCount; k++) if (values[rows[k]] !== values[rows[k - 1]]) codeCount++;
+  for (let k = 1; k < rowCount; k++) if (sorted[k] !== sorted[k - 1]) codeCount++;
   if (codeCount < CODES_MIN) return undefined;
-  const out = new Uint8Array(codeCount * CODE_BYTES_MAX + rowCount * ROW_BYTES_MAX + HEAD_BYTES);
+  const sizeMax = codeCount * CODE_BYTES_MAX + rowCount * ROW_BYTES_MAX + HEAD_BYTES;
+  if (made.length < sizeMax) made = new Uint8Array(sizeMax);
+  const out = made;
   let at = 0;
-  const put = (value: number) => {
-    for (; value > 127; value = Math.floor(value / 128)) out[at++] = 128 | (value % 128);
-    out[at++] = value;
-  };
   const blocks: { code: number; at: number; end: number }[] = [];
   let inBlock = BLOCK_ROWS, last = 0;
   for (let from = 0, to = 0; from < rowCount; from = to) {
-    const code = values[rows[from]];
-    for (to = from + 1; to < rowCount && values[rows[to]] === code;) to++;
+    const code = sorted[from]!;
+    for (to = from + 1; to < rowCount && sorted[to] === code;) to++;
     if (inBlock >= BLOCK_ROWS) {
       blocks.push({ code, at, end: at });
       inBlock = 0;
       last = code;
     }
-    put(code - last);
-    put(to - from);
-    for (let k = from, before = 0; k < to; before = rows[k++]) put(rows[k] - before);
+    at = put(out, at, code - last);
+    at = put(out, at, to - from);
+    for (let k = from, before = 0; k < to; before = rows[k++]!) {
+      const step = rows[k]! - before;
+      if (step < 128) out[at++] = step;
+      else if (step < 16_384) {
+        out[at] = 128 | (step & 127);
+        out[at + 1] = step >>> 7;
+        at += 2;
+      } else at = put(out, at, step);
+    }
     last = code;
     inBlock += to - from;
     blocks.at(-1)!.end = at;
@@ -80,31 +88,44 @@ export function makePostings(
   tail.setUint32(tailAt + 8, crc32(codes), true);
   tail.setUint32(tailAt + 12, blocks.length, true);
   tail.setUint32(tailAt + 16, crc32(out.subarray(at, at + tailAt + 16)), true);
+  tail.setUint32(tailAt + 20, 0, true);
   return out.subarray(0, at + tailAt + TAIL_BYTES);
 }
 
-/** The rows in order of their codes; rows of one code ascend. */
-function rowsByCode(values: Int32Array): Uint16Array {
+/** Writes a number at `at`, and returns where it ends. */
+function put(out: Uint8Array, at: number, value: number): number {
+  for (; value > 127; value >>>= 7) out[at++] = 128 | (value & 127);
+  out[at] = value;
+  return at + 1;
+}
+
+/** The rows in order of their codes, and these codes; rows of one code ascend. */
+function sortedByCode(values: Int32Array): { rows: Uint16Array; codes: Int32Array } {
+  const { length } = values;
   let low = values[0]!, high = low;
-  for (const value of values) {
-    if (value < low) low = value;
-    if (value > high) high = value;
+  for (let k = 1; k < length; k++) {
+    if (values[k]! < low) low = values[k]!;
+    if (values[k]! > high) high = values[k]!;
   }
-  let rows = new Uint16Array(values.length);
-  for (let k = 0; k < rows.length; k++) rows[k] = k;
+  let rows = new Uint16Array(length), codes = values;
+  for (let k = 0; k < length; k++) rows[k] = k;
   // Counting sort by 16 bits at a time, from the lowest on.
   for (let shift = 0; shift === 0 || (high - low) / 2 ** shift >= 1; shift += 16) {
     const digits = Math.min(ROW_VALUES, Math.floor((high - low) / 2 ** shift) + 1);
-    const ends = new Uint32Array(digits + 1), sorted = new Uint16Array(rows.length);
-    for (let k = 0; k < rows.length; k++) ends[((values[k] - low) >>> shift & 0xffff) + 1]++;
-    for (let k = 1; k <= digits; k++) ends[k] += ends[k - 1];
-    for (let k = 0; k < rows.length; k++) {
-      const row = rows[k];
-      sorted[ends[(values[row] - low) >>> shift & 0xffff]++] = row;
+    const ends = new Uint32Array(digits + 1),
+      sortedRows = new Uint16Array(length),
+      sortedCodes = new Int32Array(length);
+    for (let k = 0; k < length; k++) ends[((codes[k]! - low) >>> shift & 0xffff) + 1]!++;
+    for (let k = 1; k <= digits; k++) ends[k]! += ends[k - 1]!;
+    for (let k = 0; k < length; k++) {
+      const code = codes[k]!, to = ends[(code - low) >>> shift & 0xffff]!++;
+      sortedRows[to] = rows[k]!;
+      sortedCodes[to] = code;
     }
-    rows = sorted;
+    rows = sortedRows;
+    codes = sortedCodes;
   }
-  return rows;
+  return { rows, codes };
 }
 
 /** The bytes of an extent of `sizeBytes`: reads into `into` from offset `at` of it. */
@@ -124,7 +145,7 @@ interface Head {
 }
 
 const head = new Uint8Array(HEAD_BYTES);
-let block = new Uint8Array(8 * BLOCK_ROWS);
+let block = new Uint8Array(4096);
 
 function readHead(read: ReadExtent, sizeBytes: number): Head {
   const size = Math.min(sizeBytes, HEAD_BYTES), bytes = head.subarray(0, size);
@@ -191,17 +212,7 @@ export function findRows(
 ): FoundRows | undefined {
   found.count = 0;
   const { codesBytes, blockCount, directory } = readHead(read, sizeBytes);
-  let loaded = -1, at = 0, end = 0, code = 0;
-  const next = () => {
-    let value = 0, scale = 1;
-    for (;;) {
-      const byte = block[at++];
-      if (byte < 128) return value + byte * scale;
-      value += (byte - 128) * scale;
-      scale *= 128;
-    }
-  };
-  let codesFound = 0;
+  let loaded = -1, at = 0, end = 0, code = 0, codesFound = 0;
   for (const each of wanted) {
     let low = 0, high = blockCount;
     while (low < high) {
@@ -220,24 +231,39 @@ export function findRows(
       at = 0;
       code = directory.getInt32(ENTRY_BYTES * loaded, true);
     }
+    const numbers = block;
     while (at < end) {
-      const start = at, before = code;
-      code += next();
-      if (code > each) {
-        at = start;
-        code = before;
-        break;
-      }
-      const count = next();
+      // Numbers of one byte are read here, because most are.
+      let gap = numbers[at]!, next = at + 1;
+      if (gap > 127) [gap, next] = take(numbers, at);
+      if (code + gap > each) break;
+      code += gap;
+      let count = numbers[next]!;
+      if (count > 127) [count, at] = take(numbers, next);
+      else at = next + 1;
       if (code === each) {
         if (found.count + count > rowsMax) return undefined;
-        for (let k = 0, row = 0; k < count; k++) found.add(row += next(), code);
+        for (let k = 0, row = 0; k < count; k++) {
+          let step = numbers[at++]!;
+          if (step > 127) [step, at] = take(numbers, at - 1);
+          found.add(row += step, code);
+        }
         codesFound++;
         break;
       }
-      for (let k = 0; k < count; k++) while (block[at++]! > 127);
+      for (let k = 0; k < count;) if (numbers[at++]! < 128) k++;
     }
   }
   if (codesFound > 1) found.sort();
   return found;
+}
+
+/** A number, and where it ends. */
+function take(bytes: Uint8Array, at: number): [value: number, end: number] {
+  let value = 0, shift = 0;
+  for (;; shift += 7) {
+    const byte = bytes[at++]!;
+    value |= (byte & 127) << shift;
+    if (byte < 128) return [value >>> 0, at];
+  }
 }
