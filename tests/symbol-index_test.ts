@@ -79,9 +79,15 @@ Deno.test("rows that are looked up are those of a scan, also after late rows, up
   {
     await using server = await startServer({ root });
     await exec(server, CREATE, ...STORED);
-    assert.match(await planOf(server, "select sum(amount) from t where sym = 'S77'"), /index of \d+ segments, 0 of them/);
+    assert.match(
+      await planOf(server, "select sum(amount) from t where sym = 'S77'"),
+      /index of \d+ segments, 0 of them/,
+    );
     // The statistics of segments tell nothing here: the symbol lies between others.
-    assert.match(await planOf(server, "select * from t where sym = 'EARLY'"), /index of \d+ segments, [1-9]\d* of them/);
+    assert.match(
+      await planOf(server, "select * from t where sym = 'EARLY'"),
+      /index of \d+ segments, [1-9]\d* of them/,
+    );
     assert.doesNotMatch(await planOf(server, "select * from t where sym || '' = 'S77'"), /index of/);
     await exec(
       server,

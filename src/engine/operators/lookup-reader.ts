@@ -9,7 +9,7 @@ import type { Lookup, Morsel } from "./morsel.ts";
 import { ScanReader } from "./scan.ts";
 
 /** Rows of the first batch. Each following one has more. */
-const FIRST_BATCH_ROWS = 256, BATCH_ROWS_MAX = 16_384;
+const FIRST_BATCH_ROWS = 32, BATCH_ROWS_MAX = 16_384;
 
 /** `isForward`: rows of a segment that had to be read, in the order of the table even if the others are reversed. */
 export type LookedUpRows = Rows & { isForward?: true };
