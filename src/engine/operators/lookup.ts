@@ -2,7 +2,7 @@
  * Rows of a scan that are found by the postings of a symbol column: its conditions allow only few symbols. The other conditions are tested on
  * the rows that are found.
  */
-import type { Expr, ScanNode } from "../../sql/plan.ts";
+import type { Expr } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { QueryContext } from "../contract.ts";
@@ -12,7 +12,6 @@ import type { Codes, Morsel } from "./morsel.ts";
 
 /** Undefined if the predicates do not restrict a symbol to few values. Of several columns, the one with the most symbols. */
 export function codesOf(
-  node: ScanNode,
   source: ScanSource,
   predicates: readonly Expr[],
   context: Pick<QueryContext, "heap" | "functions">,

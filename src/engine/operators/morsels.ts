@@ -107,7 +107,7 @@ export function morselsOf(
     boundOf(part, context) ?? []
   ).concat(known);
   const allowed = lookups && !node.rowId && source.rowCount >= LOOKUP_ROWS_MIN
-    ? codesOf(node, source, predicates, context)
+    ? codesOf(source, predicates, context)
     : undefined;
   if (allowed?.codes.length === 0) return [];
   if (allowed !== undefined && allowed.codes[0]! >= 0) {
