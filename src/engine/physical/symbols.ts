@@ -22,10 +22,9 @@ function allowedBy(part: Expr, { functions }: Pick<PlanFacts, "functions">): All
   if (part.kind !== "call" || part.args.length !== 2 || functions.resolve(part.function).entry.name !== "=") {
     return undefined;
   }
-  const [left, right] = part.args;
-  const column = symbolColumn(left!) ?? symbolColumn(right!), value = left!.kind === "constant" ? left : right!;
-  if (column === undefined || value.kind !== "constant" || typeof value.value !== "string") return undefined;
-  return { column, values: [value.value] };
+  const column = part.args.map(symbolColumn).find((index) => index !== undefined);
+  const value = part.args.find((arg) => arg.kind === "constant")?.value;
+  return column === undefined || typeof value !== "string" ? undefined : { column, values: [value] };
 }
 
 function symbolColumn(expr: Expr): number | undefined {
