@@ -15,6 +15,8 @@ const ROOTS = fromFileUrl("roots");
 const ENCODES_COLUMNS = 6;
 /** The first one with encoded texts. */
 const ENCODES_TEXTS = 7;
+/** The first one with lists of pages on disk. Those of its root are short. */
+const LISTS_PAGES = 8;
 
 function copyOf(version: number): string {
   const root = Deno.makeTempDirSync({ prefix: "sundial-" });
@@ -56,6 +58,14 @@ for (let version = 0; version <= FORMAT_VERSION; version++) {
           "select count(), count_distinct(service), count(message), sum(length(message)), count_distinct(id) from logs where service like 'service-%'",
         );
         assert.deepEqual(dataset, [[3000, 10, 2667, 59_678, 3000]]);
+      }
+      if (version >= LISTS_PAGES) {
+        const { dataset } = await server.exec(
+          "select count(), sum(x), sum(case when ts in '2024-01-07' then x end) from days",
+        );
+        assert.deepEqual(dataset, [[40, 780, 6]]);
+        await server.exec("insert into days values ('2024-01-03T01:00:00', 40)");
+        assert.deepEqual((await server.exec("select sum(x) from days where ts in '2024-01-03'")).dataset, [[42]]);
       }
       await server.exec("insert into trades values ('2024-01-02T12:00:00', 'ADA', 4.5, 'new')");
       assert.equal(await server.stop(), 0);

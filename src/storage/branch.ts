@@ -16,11 +16,13 @@ import type { Entry, What } from "./entries.ts";
 import { HeapFullError } from "./heap.ts";
 import type { MemoryBlock } from "./memory.ts";
 import { type BranchPublication, changeOf } from "./publication.ts";
-import { countPages, publishedOf } from "./publisher.ts";
+import { countLists, publishedOf } from "./publisher.ts";
 import { applyEntries, conflict, rebase } from "./rebase.ts";
 import { inTableOrder } from "./row-ids.ts";
 import { checkBatch, checkUpdate } from "./rows.ts";
-import { type Page, type Segment, Segments } from "./segments.ts";
+import type { PageList } from "./page-list.ts";
+import type { Page } from "./page.ts";
+import { type Segment, Segments } from "./segments.ts";
 import type { Table } from "./table.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal.ts";
 import type { Store } from "./store.ts";
@@ -298,7 +300,7 @@ export class Branch {
       base.moves.read();
       if (!table.moves.isRead) table.moves.read();
     }
-    countPages(table.data, segments.pages, 1, () => {});
+    countLists(table.data, segments.lists, 1, () => {});
     this.forks.set(schema.id, fork);
     return fork;
   }
@@ -336,19 +338,19 @@ export class Branch {
   private count(fork: Fork): void {
     const { table, counted } = fork;
     const splices = table.segments.differenceFrom(counted);
-    for (const { pages } of splices) {
-      countPages(table.data, pages, 1, () => {}, (block) => {
+    for (const { added } of splices) {
+      countLists(table.data, added, 1, () => {}, (block) => {
         this.ownBlocks.add(block);
         this.ownBytes += block.sizeBytes;
       });
     }
-    for (const { start, count } of splices) this.release(table, counted.pages.slice(start, start + count));
+    for (const { start, count } of splices) this.release(table, counted.lists.slice(start, start + count));
     fork.counted = table.segments;
   }
 
-  private release(table: Table, pages: readonly Page[]): void {
+  private release(table: Table, lists: readonly PageList[]): void {
     const { memory, publisher } = this.store;
-    countPages(table.data, pages, -1, (block) => {
+    countLists(table.data, lists, -1, (block) => {
       if (this.ownBlocks.delete(block)) this.ownBytes -= block.sizeBytes;
       memory.retire(block, publisher.version + 1);
     });
@@ -356,8 +358,8 @@ export class Branch {
 
   private giveUp(fork: Fork): void {
     const { table, base, start, counted } = fork;
-    this.release(table, counted.pages);
-    this.release(table, start.segments.pages);
+    this.release(table, counted.lists);
+    this.release(table, start.segments.lists);
     for (const [id, dictionary] of table.dictionaries) {
       if (base?.dictionaries.get(id) !== dictionary) dictionary.retire(this.store.publisher.version + 1);
     }
@@ -490,8 +492,8 @@ function nameIsTaken(name: string): SqlError {
 
 function hasSameRows(a: Segments, b: Segments): boolean {
   const rowsOf = (pages: readonly Page[]) => pages.flatMap(({ segments }): readonly Segment[] => segments);
-  return a.differenceFrom(b).every(({ start, count, pages }) => {
-    const now = rowsOf(pages), before = rowsOf(b.pages.slice(start, start + count));
+  return a.replacedPages(b).every(({ pages, replaced }) => {
+    const now = rowsOf(pages), before = rowsOf(replaced);
     return now.length === before.length &&
       now.every(({ uid, rowCount }, k) => uid === before[k].uid && rowCount === before[k].rowCount);
   });

@@ -10,6 +10,7 @@ import type {
   Dictionary,
   PageRef,
   PartitionInfo,
+  PartRef,
   ScanSource,
   SegmentSource,
   TableSchema,
@@ -22,7 +23,7 @@ import { firstOf, PagedSegments, type PageReader, type Run } from "./paged-segme
 import { refsOf } from "./page-refs.ts";
 import { partitionName } from "./partition.ts";
 import { SharedPool } from "./pool.ts";
-import { splicePages } from "./segments.ts";
+import { spliced } from "./splices.ts";
 import { isAscii, sameName } from "../types/names.ts";
 import { type BranchPublication, infoOf, type Publication, type TableChange } from "./publication.ts";
 
@@ -41,7 +42,7 @@ class Snapshot implements TableSnapshot {
     readonly schema: TableSchema,
     readonly version: number,
     readonly lsn: bigint,
-    readonly pages: readonly PageRef[],
+    readonly parts: readonly PartRef[],
     readonly directory: string,
     readonly dictionaries: ReadonlyMap<number, Dictionary>,
     readonly detached: readonly Omit<PartitionInfo, "name">[],
@@ -49,7 +50,7 @@ class Snapshot implements TableSnapshot {
     private readonly failure: (() => Error) | undefined,
   ) {
     let rows = 0;
-    for (const { rowCount } of pages) rows += rowCount;
+    for (const { rowCount } of parts) rows += rowCount;
     this.rows = rows;
   }
 
@@ -66,17 +67,17 @@ class Snapshot implements TableSnapshot {
     return this.ends()?.[1].timestampMax ?? null;
   }
 
-  private ends(): [PageRef, PageRef] | undefined {
+  private ends(): [PartRef, PartRef] | undefined {
     this.checkReadable();
-    const { pages, schema } = this;
-    return schema.timestampId < 0 || pages.length === 0 ? undefined : [pages[0], pages[pages.length - 1]];
+    const { parts, schema } = this;
+    return schema.timestampId < 0 || parts.length === 0 ? undefined : [parts[0], parts[parts.length - 1]];
   }
 
   partitions(): PartitionInfo[] {
     this.checkReadable();
     const columnIds = this.schema.columns.map(({ id }) => id);
     const found: Omit<PartitionInfo, "name">[] = [];
-    for (const page of this.pages) {
+    for (const page of this.pages()) {
       for (const segments of partitionsOf(this.reader.read(this.directory, page, columnIds))) {
         const info = infoOf(segments[0].partition, segments), before = found.at(-1);
         if (before?.start !== info.start) found.push(info);
@@ -103,7 +104,7 @@ class Snapshot implements TableSnapshot {
 
   /** Segments of all pages. They are not kept. */
   private *eachSegment(columnIds: readonly number[]): Iterable<SegmentSource> {
-    for (const page of this.pages) yield* this.reader.read(this.directory, page, columnIds);
+    for (const page of this.pages()) yield* this.reader.read(this.directory, page, columnIds);
   }
 
   private named(partitions: readonly Omit<PartitionInfo, "name">[]): PartitionInfo[] {
@@ -156,8 +157,8 @@ class Snapshot implements TableSnapshot {
       if (known === undefined || known.own) continue;
       dictionaries.set(dictionary.columnId, { tableId: this.schema.id, ...dictionary });
     }
-    const { reader, schema, version, lsn, pages, directory, detached, failure } = this;
-    return new Snapshot(reader, schema, version, lsn, pages, directory, dictionaries, detached, failure);
+    const { reader, schema, version, lsn, parts, directory, detached, failure } = this;
+    return new Snapshot(reader, schema, version, lsn, parts, directory, dictionaries, detached, failure);
   }
 
   /** For a transaction's snapshot after another session has dropped the table: reading it fails. */
@@ -171,10 +172,25 @@ class Snapshot implements TableSnapshot {
     const key = columnIds.join();
     let sources = this.sources.get(key);
     if (sources === undefined) {
-      const runs = this.pages.map((page) => ({ page, from: 0, to: page.count }));
+      const runs = this.pages().map((page) => ({ page, from: 0, to: page.count }));
       this.sources.set(key, sources = new PagedSegments(this.reader, this.directory, columnIds, runs));
     }
     return sources;
+  }
+
+  private pages(): PageRef[] {
+    return this.reader.pagesOf(this.directory, this.parts);
+  }
+
+  /** The pages of all parts that overlap the intervals. */
+  private pagesWithin(intervals: readonly Interval[]): PageRef[] {
+    const { parts } = this, found: PartRef[] = [];
+    let next = 0;
+    for (const [low, high] of intervals) {
+      next = firstOf(next, parts.length, (k) => parts[k].timestampMax >= low);
+      while (next < parts.length && parts[next].timestampMin <= high) found.push(parts[next++]);
+    }
+    return this.reader.pagesOf(this.directory, found);
   }
 
   /** The segments that overlap the intervals, and their rows. Segments and intervals are both in ascending order. */
@@ -182,7 +198,7 @@ class Snapshot implements TableSnapshot {
     columnIds: readonly number[],
     intervals: readonly Interval[],
   ): { segments: PagedSegments; rowCount: number } {
-    const { pages, reader, directory } = this;
+    const { reader, directory } = this, pages = this.pagesWithin(intervals);
     const runs: Run[] = [];
     let rowCount = 0;
     // Where the search continues: page and segment.
@@ -237,9 +253,9 @@ function snapshotAfter(
     change.schema ?? before!.schema,
     version,
     change.lsn,
-    splicePages(
-      before?.pages ?? [],
-      (change.pages ?? []).map(({ start, count, refs }) => ({ start, count, pages: refsOf(refs) })),
+    spliced(
+      before?.parts ?? [],
+      (change.parts ?? []).map(({ start, count, refs }) => ({ start, count, added: refsOf(refs) })),
     ),
     change.directory ?? before!.directory,
     dictionaries,

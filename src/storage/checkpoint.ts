@@ -57,6 +57,7 @@ export function storeState(files: Files, table: Table, log: Log): void {
 
 function storeDictionaries(files: Files, table: Table): void {
   for (const [columnId, dictionary] of table.dictionaries) {
+    if (dictionary.stored.sizeBytes === 0 && dictionary.count > 0) table.data.madeFile = true;
     dictionary.store(files, dictionaryPath(table.directory, columnId));
   }
 }

@@ -39,7 +39,7 @@ export interface TableSchema {
  * change.
  */
 export interface PageRef {
-  /** Different for each page since the start. */
+  /** Different for each page since the start that has an address. */
   readonly id: number;
   /** Address of the words in shared memory, or 0: read them from the file. */
   readonly address: number;
@@ -52,6 +52,11 @@ export interface PageRef {
   readonly rowCount: number;
   readonly timestampMin: bigint;
   readonly timestampMax: bigint;
+}
+
+/** A page, or a list of pages on disk (`page-list.ts`). */
+export interface PartRef extends PageRef {
+  readonly isList: boolean;
 }
 
 /**

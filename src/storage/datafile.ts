@@ -40,7 +40,8 @@ export class DataFiles {
   readonly list = new Map<number, DataFile>();
   private readonly handles = new Map<number, File>();
   private readonly unsynced = new Set<number>();
-  private madeFile = false;
+  /** The directory has a new file, of data or of symbols, whose name is not durable yet. */
+  madeFile = false;
   private newest: number | undefined;
 
   constructor(

@@ -14,11 +14,12 @@
  *     6   chunks may be encoded (`encoding/chunk.ts`)
  *     7   pages say how chunks are encoded; texts may be encoded (`encoding/texts.ts`), floats as products; vectors without NULL
  *         reserve no code
+ *     8   manifests list pages, and lists of pages that are in the data files
  */
 import { ConfigError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 
-export const FORMAT_VERSION = 7;
+export const FORMAT_VERSION = 8;
 
 /** @throws {ConfigError} for a newer version. This stops the start: reading unknown formats could destroy data. */
 export function checkFormat(path: string, version: number): void {

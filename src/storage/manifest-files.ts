@@ -9,12 +9,14 @@ import {
   applyEdit,
   type DecodedManifest,
   decodeManifest,
-  type DetachedPages,
+  type DetachedParts,
   encodeEdit,
   encodeManifest,
 } from "./manifest.ts";
 import type { ManifestHead } from "./manifest-head.ts";
-import type { PageRecord, Segments } from "./segments.ts";
+import type { PartRecord } from "./page-records.ts";
+import { PageList } from "./page-list.ts";
+import type { Part } from "./segments.ts";
 import {
   decodeRecord,
   EDIT_MAGIC,
@@ -25,6 +27,7 @@ import {
   syncSlot,
   writeSlot,
 } from "./slots.ts";
+import { difference } from "./splices.ts";
 import type { Table } from "./table.ts";
 
 /** Edits up to this size never need a new snapshot, even if their snapshot is small. */
@@ -51,13 +54,13 @@ export function writeManifest(files: Files, table: Table): void {
     files: [...table.data.list.values()].map(({ id, sizeBytes }) => ({ id, sizeBytes })),
     dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),
   };
-  const detached: DetachedPages = new Map([...table.detached].map(([start, { pages }]) => [start, recordsOf(pages)]));
+  const detached: DetachedParts = new Map([...table.detached].map(([start, { parts }]) => [start, recordsOf(parts)]));
   const state = { segments, detached: table.detached };
   if (stored !== undefined && !stored.isOld) {
-    const pages = segments.differenceFrom(stored.segments).map((splice) => (
-      { ...splice, pages: recordsOf(splice.pages) }
+    const parts = difference(segments.parts, stored.segments.parts).map((splice) => (
+      { ...splice, added: recordsOf(splice.added) }
     ));
-    const payload = encodeEdit({ head, pages, detached: table.detached === stored.detached ? undefined : detached });
+    const payload = encodeEdit({ head, parts, detached: table.detached === stored.detached ? undefined : detached });
     const record = encodeRecord(EDIT_MAGIC, generation, payload);
     const editsBytes = stored.editsBytes + record[0].length + payload.length;
     if (editsBytes <= Math.max(stored.sizeBytes, EDITS_BYTES_MIN)) {
@@ -69,15 +72,15 @@ export function writeManifest(files: Files, table: Table): void {
   }
   // Not into the slot in use, because until the catalogue is written, only that one may be complete.
   const next = stored !== undefined && stored.generation % 2 === generation % 2 ? generation + 1 : generation;
-  const payload = encodeManifest({ head, pages: recordsOf(segments.pages), detached });
+  const payload = encodeManifest({ head, parts: recordsOf(segments.parts), detached });
   writeSlot(files, baseOf(directory), next, payload);
   files.syncDirectory(directory);
   table.stored = { generation: next, sizeBytes: payload.length, editsBytes: 0, ...state };
   table.generation = next;
 }
 
-function recordsOf(pages: Segments["pages"]): PageRecord[] {
-  return pages.map((page) => page.stored);
+function recordsOf(parts: readonly Part[]): PartRecord[] {
+  return parts.map((part) => ({ isList: part instanceof PageList, record: part.stored }));
 }
 
 /** `position`: where the last whole edit ends; what lies behind it is left from an interrupted write or an older snapshot. */

@@ -6,7 +6,7 @@ import { ByteReader, fromJson } from "./bytes.ts";
 import type { Chunk } from "./chunks.ts";
 import type { ColumnStats } from "./contract.ts";
 import type { ManifestHead } from "./manifest-head.ts";
-import type { Segment } from "./segments.ts";
+import type { Segment } from "./segment.ts";
 
 /** Without its uid. */
 export type OldSegment = Omit<Segment, "uid" | "words">;

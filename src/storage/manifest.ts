@@ -1,5 +1,5 @@
 /**
- * The bytes of a table's manifest: schema, files, dictionaries and pages of segments as of an LSN, as a snapshot or as an edit of
+ * The bytes of a table's manifest: schema, files, dictionaries and parts of its tree of segments as of an LSN, as a snapshot or as an edit of
  * the manifest before it. And the catalogue of the database: the list of tables, and where the log begins.
  */
 import { ByteReader, ByteWriter, fromJson, toJson } from "./bytes.ts";
@@ -7,23 +7,23 @@ import type { TableSchema } from "./contract.ts";
 import type { ManifestHead } from "./manifest-head.ts";
 import { checkFormat, FORMAT_VERSION } from "./format.ts";
 import { applyOldEdit, decodeOldManifest, type OldManifest } from "./manifest-old.ts";
-import { decodePages, encodePages } from "./page-records.ts";
-import { type PageRecord, type SplicedPages, splicePages } from "./segments.ts";
+import { decodePages, decodeParts, encodeParts, type PartRecord } from "./page-records.ts";
+import { type Splice, spliced } from "./splices.ts";
 
-/** Pages of detached partitions. */
-export type DetachedPages = ReadonlyMap<bigint, readonly PageRecord[]>;
+/** Parts of detached partitions. */
+export type DetachedParts = ReadonlyMap<bigint, readonly PartRecord[]>;
 
 export interface Manifest {
   head: ManifestHead;
-  pages: readonly PageRecord[];
-  detached: DetachedPages;
+  parts: readonly PartRecord[];
+  detached: DetachedParts;
 }
 
 export interface ManifestEdit {
   head: ManifestHead;
-  pages: readonly SplicedPages<PageRecord>[];
+  parts: readonly Splice<PartRecord>[];
   /** Undefined: as before. */
-  detached: DetachedPages | undefined;
+  detached: DetachedParts | undefined;
 }
 
 /** A manifest as it was read: of this format or of an older one. */
@@ -36,20 +36,20 @@ function encoderOf(head: ManifestHead): ByteWriter {
   return out;
 }
 
-export function encodeManifest({ head, pages, detached }: Manifest): Uint8Array {
+export function encodeManifest({ head, parts, detached }: Manifest): Uint8Array {
   const out = encoderOf(head);
-  encodePages(out, pages);
+  encodeParts(out, parts);
   encodeDetached(out, detached);
   return out.done();
 }
 
-export function encodeEdit({ head, pages: splices, detached }: ManifestEdit): Uint8Array {
+export function encodeEdit({ head, parts: splices, detached }: ManifestEdit): Uint8Array {
   const out = encoderOf(head);
   out.u32(splices.length);
-  for (const { start, count, pages } of splices) {
+  for (const { start, count, added } of splices) {
     out.u32(start);
     out.u32(count);
-    encodePages(out, pages);
+    encodeParts(out, added);
   }
   out.u8(detached === undefined ? 0 : 1);
   if (detached !== undefined) encodeDetached(out, detached);
@@ -63,40 +63,46 @@ export function decodeManifest(path: string, bytes: Uint8Array): DecodedManifest
   checkFormat(path, format);
   if (format < 5) return decodeOldManifest(reader, format);
   const head = decodeHead(reader);
-  const pages = decodePages(reader), detached = decodeDetached(reader);
+  const parts = partsOf(reader, format), detached = decodeDetached(reader, format);
   reader.end();
-  return { head, pages, detached };
+  return { head, parts, detached };
 }
 
 /** Returns the manifest after an edit. @throws {ConfigError} when a newer version wrote it. */
 export function applyEdit(path: string, bytes: Uint8Array, before: DecodedManifest): DecodedManifest {
   const reader = new ByteReader(bytes);
-  checkFormat(path, reader.u32());
-  if (!("pages" in before)) return applyOldEdit(reader, before);
+  const format = reader.u32();
+  checkFormat(path, format);
+  if (!("parts" in before)) return applyOldEdit(reader, before);
   const head = decodeHead(reader);
-  const splices: SplicedPages<PageRecord>[] = [];
+  const splices: Splice<PartRecord>[] = [];
   for (let left = reader.u32(); left > 0; left--) {
-    splices.push({ start: reader.u32(), count: reader.u32(), pages: decodePages(reader) });
+    splices.push({ start: reader.u32(), count: reader.u32(), added: partsOf(reader, format) });
   }
-  const detached = reader.u8() === 0 ? before.detached : decodeDetached(reader);
+  const detached = reader.u8() === 0 ? before.detached : decodeDetached(reader, format);
   reader.end();
-  return { head, pages: splicePages(before.pages, splices), detached };
+  return { head, parts: spliced(before.parts, splices), detached };
+}
+
+/** Before format 8 there were only pages. */
+function partsOf(reader: ByteReader, format: number): PartRecord[] {
+  return format < 8 ? decodePages(reader).map((record) => ({ isList: false, record })) : decodeParts(reader);
 }
 
 function decodeHead(reader: ByteReader): ManifestHead {
   return fromJson<ManifestHead>(new TextEncoder().encode(reader.text()));
 }
 
-function encodeDetached(out: ByteWriter, detached: DetachedPages): void {
+function encodeDetached(out: ByteWriter, detached: DetachedParts): void {
   out.u32(detached.size);
-  for (const [start, pages] of detached) {
+  for (const [start, parts] of detached) {
     out.i64(start);
-    encodePages(out, pages);
+    encodeParts(out, parts);
   }
 }
 
-function decodeDetached(reader: ByteReader): DetachedPages {
-  return new Map(Array.from({ length: reader.u32() }, () => [reader.i64(), decodePages(reader)] as const));
+function decodeDetached(reader: ByteReader, format: number): DetachedParts {
+  return new Map(Array.from({ length: reader.u32() }, () => [reader.i64(), partsOf(reader, format)] as const));
 }
 
 export interface CatalogEntry {

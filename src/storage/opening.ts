@@ -12,7 +12,10 @@ import { checkFormat, DATA_MAGIC, HEADER_BYTES, headerVersion } from "./format.t
 import type { DecodedManifest } from "./manifest.ts";
 import type { OldSegment } from "./manifest-old.ts";
 import { readManifest, syncManifest } from "./manifest-files.ts";
-import { Page, type PageRecord, Segments } from "./segments.ts";
+import { Page } from "./page.ts";
+import { PageList } from "./page-list.ts";
+import type { PartRecord } from "./page-records.ts";
+import { Segments } from "./segments.ts";
 import { NOTHING_DETACHED, type Table } from "./table.ts";
 import { BLOCK_KIND, BlockReader } from "./wal.ts";
 import type { Store } from "./store.ts";
@@ -79,12 +82,14 @@ function loadManifest(store: Store, table: Table): void {
   table.schema = head.schema;
   table.nextColumnId = head.nextColumnId;
   table.lsn = Math.max(table.lsn, head.lsn);
-  if ("pages" in manifest) {
-    const sequence = (pages: readonly PageRecord[]) =>
-      Segments.ofPages(pages.map((page) => Page.stored(page, table.data.readPage)));
+  if ("parts" in manifest) {
+    const sequence = (parts: readonly PartRecord[]) =>
+      Segments.ofParts(
+        parts.map(({ isList, record }) => (isList ? PageList : Page).stored(record, table.data.readPage)),
+      );
     table.nextUid = head.nextUid!;
-    table.segments = sequence(manifest.pages);
-    table.detached = new Map([...manifest.detached].map(([start, pages]) => [start, sequence(pages)]));
+    table.segments = sequence(manifest.parts);
+    table.detached = new Map([...manifest.detached].map(([start, parts]) => [start, sequence(parts)]));
   } else {
     const sequence = (segments: readonly OldSegment[]) =>
       Segments.of(segments.map((segment) => ({ ...segment, uid: table.newUid() })));
@@ -95,7 +100,7 @@ function loadManifest(store: Store, table: Table): void {
   }
   const { generation, payload } = slot, { segments, detached } = table;
   table.stored = { generation, sizeBytes: payload.length, editsBytes, segments, detached };
-  if (!("pages" in manifest)) table.stored = { ...table.stored, isOld: true };
+  if (!("parts" in manifest)) table.stored = { ...table.stored, isOld: true };
   const { unread } = table;
   unread!.blocks = unread!.blocks.filter(({ lsn }) => lsn > head.lsn);
   removeOrphans(store, table);
@@ -116,10 +121,10 @@ function checkFiles(store: Store, files: readonly DataFile[], manifest: DecodedM
 /** By file, the end of the last extent that the manifest needs. Since format 5 a manifest needs its files up to their ends. */
 function endsOf(manifest: DecodedManifest): Map<number, number> {
   const ends = new Map<number, number>();
-  if ("pages" in manifest) {
+  if ("parts" in manifest) {
     const sizes = new Map(manifest.head.files.map(({ id, sizeBytes }) => [id, sizeBytes]));
-    for (const pages of [manifest.pages, ...manifest.detached.values()]) {
-      for (const { file, fileBytes } of pages) {
+    for (const parts of [manifest.parts, ...manifest.detached.values()]) {
+      for (const { record: { file, fileBytes } } of parts) {
         ends.set(file, sizes.get(file)!);
         for (const [id] of fileBytes) ends.set(id, sizes.get(id)!);
       }

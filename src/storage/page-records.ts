@@ -1,22 +1,39 @@
 /**
- * The records of pages in a manifest:
+ * The records of pages and of lists of pages, in manifests and in lists. A list has the sums of its pages, and counts their extents
+ * with those of the chunks:
  *
  *     file u32   offset f64   size u32   crc u32   number of segments u32   rows f64
  *     partition, least and greatest timestamp of the first and of the last segment, i64 each   least and greatest uid, f64 each
  *     number of data files u32, then for each: file u32   bytes of the chunks f64
  */
 import type { ByteReader, ByteWriter } from "./bytes.ts";
-import type { Bounds, PageRecord } from "./segments.ts";
+import type { Bounds, PageRecord } from "./page.ts";
+
+/** A part of a table in its manifest. */
+export interface PartRecord {
+  readonly isList: boolean;
+  readonly record: PageRecord;
+}
 
 const FIXED_BYTES = 100;
 const FILE_BYTES = 12;
 
 export function encodePages(out: ByteWriter, pages: readonly PageRecord[]): void {
   out.u32(pages.length);
-  for (const page of pages) {
-    if (page instanceof ReadRecord) out.raw(page.bytes);
-    else encodePage(out, page);
+  for (const page of pages) encodeRecord(out, page);
+}
+
+export function encodeParts(out: ByteWriter, parts: readonly PartRecord[]): void {
+  out.u32(parts.length);
+  for (const { isList, record } of parts) {
+    out.u8(isList ? 1 : 0);
+    encodeRecord(out, record);
   }
+}
+
+function encodeRecord(out: ByteWriter, page: PageRecord): void {
+  if (page instanceof ReadRecord) out.raw(page.bytes);
+  else encodePage(out, page);
 }
 
 function encodePage(out: ByteWriter, page: PageRecord): void {
@@ -40,15 +57,19 @@ function encodePage(out: ByteWriter, page: PageRecord): void {
   }
 }
 
-/** The records stay bytes until they are used, so that opening a table of many pages is fast. */
 export function decodePages(reader: ByteReader): PageRecord[] {
-  const pages: PageRecord[] = [];
-  for (let left = reader.u32(); left > 0; left--) {
-    const { view, at } = reader.skip(FIXED_BYTES);
-    reader.skip(FILE_BYTES * view.getUint32(at + FIXED_BYTES - 4, true));
-    pages.push(new ReadRecord(view, at));
-  }
-  return pages;
+  return Array.from({ length: reader.u32() }, () => decodeRecord(reader));
+}
+
+export function decodeParts(reader: ByteReader): PartRecord[] {
+  return Array.from({ length: reader.u32() }, () => ({ isList: reader.u8() === 1, record: decodeRecord(reader) }));
+}
+
+/** A record stays bytes until it is used. */
+function decodeRecord(reader: ByteReader): PageRecord {
+  const { view, at } = reader.skip(FIXED_BYTES);
+  reader.skip(FILE_BYTES * view.getUint32(at + FIXED_BYTES - 4, true));
+  return new ReadRecord(view, at);
 }
 
 class ReadRecord implements PageRecord {

@@ -1,18 +1,24 @@
-/** References to pages as they are published: numbers in one block, so that a table of many pages is one object to be posted. */
-import type { PageRef } from "./contract.ts";
-import type { Page } from "./segments.ts";
+/**
+ * References to pages and lists of pages as they are published: numbers in one block, so that a table of many pages is one object to
+ * be posted.
+ */
+import type { PartRef } from "./contract.ts";
+import { Page } from "./page.ts";
+import type { Part } from "./segments.ts";
 
-/** Numbers of a page: those of a `PageRef` in order. The timestamps are integers of 64 bits. */
-const PAGE_NUMBERS = 10;
-const TIMESTAMP_MIN = 8, TIMESTAMP_MAX = 9;
+/** Numbers of a part: those of a `PartRef` in order. The timestamps are integers of 64 bits. */
+const PART_NUMBERS = 11;
+const TIMESTAMP_MIN = 8, TIMESTAMP_MAX = 9, IS_LIST = 10;
 
-export function packRefs(pages: readonly Page[]): Float64Array {
-  const numbers = new Float64Array(PAGE_NUMBERS * pages.length);
+export function packRefs(parts: readonly Part[]): Float64Array {
+  const numbers = new Float64Array(PART_NUMBERS * parts.length);
   const integers = new BigInt64Array(numbers.buffer);
-  for (let k = 0, at = 0; k < pages.length; k++, at += PAGE_NUMBERS) {
-    const { id, block, extent, count, rowCount, first, last } = pages[k];
-    numbers[at] = id;
-    numbers[at + 1] = block?.address ?? 0;
+  for (let k = 0, at = 0; k < parts.length; k++, at += PART_NUMBERS) {
+    const part = parts[k], { extent, count, rowCount, first, last } = part;
+    if (part instanceof Page) {
+      numbers[at] = part.id;
+      numbers[at + 1] = part.block?.address ?? 0;
+    } else numbers[at + IS_LIST] = 1;
     if (extent !== undefined) {
       numbers[at + 2] = extent.file;
       numbers[at + 3] = extent.offset;
@@ -27,12 +33,12 @@ export function packRefs(pages: readonly Page[]): Float64Array {
   return numbers;
 }
 
-export function refsOf(numbers: Float64Array): PageRef[] {
+export function refsOf(numbers: Float64Array): PartRef[] {
   const integers = new BigInt64Array(numbers.buffer, numbers.byteOffset, numbers.length);
-  return Array.from({ length: numbers.length / PAGE_NUMBERS }, (_, k) => new Ref(numbers, integers, PAGE_NUMBERS * k));
+  return Array.from({ length: numbers.length / PART_NUMBERS }, (_, k) => new Ref(numbers, integers, PART_NUMBERS * k));
 }
 
-class Ref implements PageRef {
+class Ref implements PartRef {
   constructor(
     private readonly numbers: Float64Array,
     private readonly integers: BigInt64Array,
@@ -77,5 +83,9 @@ class Ref implements PageRef {
 
   get timestampMax(): bigint {
     return this.integers[this.start + TIMESTAMP_MAX];
+  }
+
+  get isList(): boolean {
+    return this.numbers[this.start + IS_LIST] === 1;
   }
 }

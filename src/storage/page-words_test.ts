@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Chunk } from "./chunks.ts";
 import type { ColumnChunk, ColumnStats } from "./contract.ts";
 import { PageView, pageWords, segmentsOf, type WordViews } from "./page-words.ts";
-import type { Segment } from "./segments.ts";
+import type { Segment } from "./segment.ts";
 
 const STATS: ColumnStats[] = [
   { nullCount: 3, min: -0.5, max: 7, sum: 1e300 },

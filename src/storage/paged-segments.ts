@@ -1,8 +1,11 @@
 /** The segments of a snapshot, or some of them, as readers see them: read from the words of their pages when they are needed. */
 import { assert } from "../errors.ts";
 import type { Interval } from "../sql/plan.ts";
-import type { PageRef, PostedSegments, SegmentList, SegmentSource } from "./contract.ts";
+import { ByteReader } from "./bytes.ts";
+import type { PageRef, PartRef, PostedSegments, SegmentList, SegmentSource } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
+import { decodePages } from "./page-records.ts";
+import type { PageRecord } from "./page.ts";
 import { PageView } from "./page-words.ts";
 
 /** Chunks and segments that a thread keeps as objects: between one and two times as many. */
@@ -36,6 +39,11 @@ export function firstOf(from: number, to: number, holds: (index: number) => bool
   return from;
 }
 
+function storedRef({ file, offset, sizeBytes, crc, count, rowCount, first, last }: PageRecord): PageRef {
+  const { timestampMin } = first, { timestampMax } = last;
+  return { id: 0, address: 0, file, offset, sizeBytes, crc, count, rowCount, timestampMin, timestampMax };
+}
+
 /** Segments of a page by their ordinals, as far as they were read. */
 type Kept = (SegmentSource | undefined)[];
 
@@ -46,6 +54,26 @@ export class PageReader {
   private youngChunks = 0;
 
   constructor(private readonly heap: SharedHeap, private readonly frames: PageFrames) {}
+
+  private readonly lists = new WeakMap<PartRef, readonly PageRef[]>();
+
+  /** The pages of parts of a table. */
+  pagesOf(directory: string, parts: readonly PartRef[]): PageRef[] {
+    return parts.flatMap((part): readonly PageRef[] => part.isList ? this.listed(directory, part) : [part]);
+  }
+
+  private listed(directory: string, list: PartRef): readonly PageRef[] {
+    let pages = this.lists.get(list);
+    if (pages === undefined) {
+      const bytes = this.frames.withPage(
+        directory,
+        list,
+        (address) => this.heap.u8.slice(address, address + list.sizeBytes),
+      );
+      this.lists.set(list, pages = decodePages(new ByteReader(bytes)).map(storedRef));
+    }
+    return pages;
+  }
 
   /** Segment `k` of a page, with these columns. `key`: the columns as text. */
   segment(
@@ -107,7 +135,8 @@ export class PageReader {
   }
 
   private kept(page: PageLocation, key: string): Kept {
-    const name = `${page.id} ${key}`;
+    const { id, address, file, offset } = page;
+    const name = `${address === 0 ? `${file}+${offset}` : id} ${key}`;
     let kept = this.young.get(name);
     if (kept !== undefined) return kept;
     kept = this.old.get(name) ?? [];

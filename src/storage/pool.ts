@@ -18,7 +18,7 @@ import { codesPart, DamagedPostingsError, findRows } from "./encoding/postings.t
 import { type File, type Files, readFully, realFiles } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { PagedSegments, type PageFrames, type PageLocation, PageReader } from "./paged-segments.ts";
-import type { Extent } from "./segments.ts";
+import type { Extent } from "./extent.ts";
 
 // Words of a directory slot.
 const FILE = 0; // id + 1, or 0 empty, or -1 removed

@@ -4,6 +4,7 @@ import type { PartitionInfo, SegmentSource, TableSchema } from "./contract.ts";
 import { extentBytes } from "./datafile.ts";
 import { packRefs } from "./page-refs.ts";
 import type { Segments } from "./segments.ts";
+import { difference } from "./splices.ts";
 import type { Table } from "./table.ts";
 
 export interface TableChange {
@@ -15,8 +16,8 @@ export interface TableChange {
   schema?: TableSchema;
   /** Of the data files; with the first schema. */
   directory?: string;
-  /** Splices of pages. `refs`: `packRefs` of the added ones. */
-  pages?: { start: number; count: number; refs: Float64Array }[];
+  /** Splices of parts. `refs`: `packRefs` of the added ones. */
+  parts?: { start: number; count: number; refs: Float64Array }[];
   /** All detached partitions, if one has changed. */
   detached?: Omit<PartitionInfo, "name">[];
   /** All dictionaries, if one has changed. */
@@ -52,8 +53,8 @@ export function changeOf(table: Table, published: Segments): TableChange {
   if (table.schema !== table.publishedSchema) change.schema = table.schema;
   if (table.publishedSchema === undefined) change.directory = table.directory;
   if (segments !== published) {
-    change.pages = segments.differenceFrom(published).map(({ start, count, pages }) => (
-      { start, count, refs: packRefs(pages) }
+    change.parts = difference(segments.parts, published.parts).map(({ start, count, added }) => (
+      { start, count, refs: packRefs(added) }
     ));
   }
   if (table.detached !== table.publishedDetached) {
@@ -86,10 +87,10 @@ export function infoOf(
 }
 
 /** Describes a detached partition without reading its pages from the disk. */
-function infoOfPages(start: bigint, { pages, rowCount, bounds }: Segments): Omit<PartitionInfo, "name"> {
-  const [{ timestampMin }, { timestampMax }] = bounds!;
+function infoOfPages(start: bigint, segments: Segments): Omit<PartitionInfo, "name"> {
+  const { rowCount } = segments, [{ timestampMin }, { timestampMax }] = segments.bounds!;
   let diskSizeBytes = 0;
-  for (const page of pages) {
+  for (const page of segments.pages()) {
     for (const [, bytes] of page.fileBytes) diskSizeBytes += bytes;
     if (!page.isLive) continue;
     for (const { chunks } of page.segments) {

@@ -9,7 +9,9 @@ import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import type { DataFiles } from "./datafile.ts";
 import { type BranchPublication, changeOf, type TableChange } from "./publication.ts";
 import { pageWords } from "./page-words.ts";
-import { type Page, Segments } from "./segments.ts";
+import type { PageList } from "./page-list.ts";
+import type { Page } from "./page.ts";
+import { Segments } from "./segments.ts";
 import type { Detached, Table } from "./table.ts";
 import type { WriterOptions } from "./options.ts";
 
@@ -58,8 +60,9 @@ export class Publisher {
    * @throws {HeapFullError}
    */
   prepare(segments: Segments, before: Segments): void {
-    for (const { pages } of segments.differenceFrom(before)) {
-      for (const page of pages) {
+    for (const list of segments.differenceFrom(before).flatMap(({ added }) => added)) {
+      // What is not read is on disk.
+      for (const page of list.isRead ? list.pages : []) {
         if (page.block?.isFree === false || (page.extent !== undefined && !page.isLive)) continue;
         const words = pageWords(page.segments, page.id, false);
         const block = this.memory.allocate(words.sizeBytes, "pages");
@@ -187,27 +190,43 @@ export function publishedOf({ published, publishedSchema }: Table): Segments {
 function countUses(table: Table, free: (block: MemoryBlock) => void): void {
   const { published } = table;
   const splices = table.segments.differenceFrom(published);
-  for (const { pages } of splices) countPages(table.data, pages, 1, free);
+  for (const { added } of splices) countLists(table.data, added, 1, free);
   for (const { start, count } of splices) {
-    countPages(table.data, published.pages.slice(start, start + count), -1, free);
+    countLists(table.data, published.lists.slice(start, start + count), -1, free);
   }
   table.published = table.segments;
 }
 
 function countDetached(table: Table, detached: Detached, by: 1 | -1, free: (block: MemoryBlock) => void): void {
-  for (const { pages } of detached.values()) countPages(table.data, pages, by, free);
+  for (const { lists } of detached.values()) countLists(table.data, lists, by, free);
 }
 
 /**
- * Adds or removes a user of pages. The first one of a page counts as a user of its memory blocks and data files, until the last one
- * is gone. `taken` is called for blocks that had no user.
+ * Adds or removes a user of lists of pages. The first one of a list counts as a user of its pages, until the last one is gone; that
+ * of a page as a user of its memory blocks and data files. `taken` is called for blocks that had no user.
  */
-export function countPages(
+export function countLists(
+  data: DataFiles,
+  lists: readonly PageList[],
+  by: 1 | -1,
+  free: (block: MemoryBlock) => void,
+  taken: (block: MemoryBlock) => void = () => {},
+): void {
+  for (const list of lists) {
+    list.refs += by;
+    assert(list.refs >= 0, "a list of pages is released as often as it is used");
+    if (list.refs !== (by === 1 ? 1 : 0)) continue;
+    if (list.isRead) countPages(data, list.pages, by, free, taken);
+    countExtents(data, list.isRead ? list.ownExtents() : list.extents(), by);
+  }
+}
+
+function countPages(
   data: DataFiles,
   pages: readonly Page[],
   by: 1 | -1,
   free: (block: MemoryBlock) => void,
-  taken: (block: MemoryBlock) => void = () => {},
+  taken: (block: MemoryBlock) => void,
 ): void {
   const block = (b: MemoryBlock) => {
     b.refs += by;
@@ -220,12 +239,7 @@ export function countPages(
     assert(page.refs >= 0, "a page is released as often as it is used");
     if (page.refs !== (by === 1 ? 1 : 0)) continue;
     if (page.block !== undefined) block(page.block);
-    for (const [id, bytes] of page.extents()) {
-      const file = data.list.get(id);
-      assert(file !== undefined, "data files stay listed as long as pages are in them");
-      file.liveBytes += by * bytes;
-      assert(file.liveBytes >= 0, "an extent is released as often as it is used");
-    }
+    countExtents(data, page.extents(), by);
     if (!page.isLive) continue;
     for (const { chunks } of page.segments) {
       for (const chunk of chunks) {
@@ -233,5 +247,14 @@ export function countPages(
         chunk?.texts.forEach(block);
       }
     }
+  }
+}
+
+function countExtents(data: DataFiles, extents: ReturnType<Page["extents"]>, by: 1 | -1): void {
+  for (const [id, bytes] of extents) {
+    const file = data.list.get(id);
+    assert(file !== undefined, "data files stay listed as long as pages are in them");
+    file.liveBytes += by * bytes;
+    assert(file.liveBytes >= 0, "an extent is released as often as it is used");
   }
 }

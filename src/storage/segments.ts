@@ -1,161 +1,30 @@
 /**
- * The segments of a table: an immutable sequence in pages. A change copies the pages that it touches and the list of pages, and
- * shares the rest, so its cost hardly depends on the number of segments. Two sequences are compared by their pages.
+ * The segments of a table: an immutable tree of lists of pages of segments. A change copies the pages that it touches and their lists,
+ * and shares the rest, so its cost hardly depends on the number of segments. Two sequences are compared by their lists, and changed
+ * lists by their pages.
  */
 import { assert } from "../errors.ts";
-import { extentBytes } from "./datafile.ts";
-import type { Extent } from "./extent.ts";
+import { type Bounds, mayHave, Page } from "./page.ts";
+import { PageList } from "./page-list.ts";
 import type { Segment } from "./segment.ts";
-import type { MemoryBlock } from "./memory.ts";
-import { segmentsOf } from "./page-words.ts";
+import { difference, type Splice } from "./splices.ts";
 
-export type { Extent } from "./extent.ts";
 export type { Segment } from "./segment.ts";
 
-/** A page has about this many chunks at most: it is copied for each change of one of its segments. */
-const PAGE_CHUNKS = 640;
-const PAGE_MIN = 8, PAGE_MAX = 128;
-/** Pages whose segments are kept as objects although they can be read again: between one and two times as many. */
-const KEPT_PAGES = 16;
+/** Sizes of pages and lists. Tests set smaller ones. */
+export const LIMITS = {
+  /** A page has about this many chunks at most: it is copied for each change of one of its segments. */
+  pageChunks: 640,
+  pageMin: 8,
+  pageMax: 128,
+  /** Maximum number of pages of a list. */
+  listMax: 64,
+  /** A list with fewer pages is joined to a neighbour. */
+  listMin: 8,
+};
 
-/** The order of segments. */
-export type Bounds = Pick<Segment, "partition" | "timestampMin" | "timestampMax">;
-
-/** A page in a manifest. */
-export interface PageRecord extends Extent {
-  readonly count: number;
-  readonly rowCount: number;
-  readonly first: Bounds;
-  readonly last: Bounds;
-  readonly uidMin: number;
-  readonly uidMax: number;
-  /** Bytes of the chunks' extents by data file. */
-  readonly fileBytes: readonly (readonly [file: number, bytes: number])[];
-}
-
-export type ReadExtent = (extent: Extent) => Uint8Array;
-
-let pageCount = 0;
-
-/** Segments that lie one after the other. The segments of a page that is on disk are read when they are needed. */
-export class Page {
-  /** Different for each page since the start. */
-  readonly id = ++pageCount;
-  /** Number of sequences that use the page and count it. */
-  refs = 0;
-  /** The words in shared memory, for readers. */
-  block: MemoryBlock | undefined;
-
-  private constructor(
-    private readonly record: Omit<PageRecord, keyof Extent>,
-    /** Set if a chunk is in memory, or if the page is not on disk. */
-    private readonly own: readonly Segment[] | undefined,
-    /** The record of a page that is on disk. */
-    private readonly onDisk: PageRecord | undefined,
-    private readonly read: ReadExtent | undefined,
-    /** A chunk is in memory. */
-    readonly isLive: boolean,
-  ) {}
-
-  static of(segments: readonly Segment[]): Page {
-    return new Page(recordOf(segments), segments, undefined, undefined, segments.some(isLive));
-  }
-
-  /** A page of a manifest. */
-  static stored(record: PageRecord, read: ReadExtent): Page {
-    return new Page(record, undefined, record, read, false);
-  }
-
-  /** The same page, whose words are on disk now. */
-  sealed(extent: Extent, read: ReadExtent): Page {
-    return new Page(this.record, this.isLive ? this.own : undefined, { ...this.record, ...extent }, read, this.isLive);
-  }
-
-  get extent(): Extent | undefined {
-    return this.onDisk;
-  }
-
-  get count(): number {
-    return this.record.count;
-  }
-
-  get rowCount(): number {
-    return this.record.rowCount;
-  }
-
-  get first(): Bounds {
-    return this.record.first;
-  }
-
-  get last(): Bounds {
-    return this.record.last;
-  }
-
-  get fileBytes(): PageRecord["fileBytes"] {
-    return this.record.fileBytes;
-  }
-
-  get stored(): PageRecord {
-    assert(this.onDisk !== undefined, "the page is on disk");
-    return this.onDisk;
-  }
-
-  /** @throws {CorruptFileError} if the page is read from a damaged file. */
-  get segments(): readonly Segment[] {
-    return this.own ?? kept(this, () => segmentsOf(this.read!(this.extent!)));
-  }
-
-  /** False if none of the uids, in ascending order, can be of a segment of the page. */
-  mayHave(uids: readonly number[]): boolean {
-    let from = 0, to = uids.length;
-    while (from < to) {
-      const middle = (from + to) >>> 1;
-      if (uids[middle] < this.record.uidMin) from = middle + 1;
-      else to = middle;
-    }
-    return from < uids.length && uids[from] <= this.record.uidMax;
-  }
-
-  /** The bytes that the page and its chunks take in each data file. */
-  extents(): readonly (readonly [file: number, bytes: number])[] {
-    const { fileBytes, extent } = this;
-    return extent === undefined ? fileBytes : [...fileBytes, [extent.file, extentBytes(extent.sizeBytes)]];
-  }
-}
-
-let young = new Map<Page, readonly Segment[]>(), old = young;
-
-function kept(page: Page, read: () => readonly Segment[]): readonly Segment[] {
-  let segments = young.get(page);
-  if (segments !== undefined) return segments;
-  segments = old.get(page) ?? read();
-  if (young.size >= KEPT_PAGES) old = young, young = new Map();
-  young.set(page, segments);
-  return segments;
-}
-
-export function isLive({ chunks }: Segment): boolean {
-  return chunks.some((chunk) => chunk !== undefined && chunk.plain.address !== 0);
-}
-
-function recordOf(segments: readonly Segment[]): Omit<PageRecord, keyof Extent> {
-  const bytes = new Map<number, number>();
-  let rowCount = 0, uidMin = Infinity, uidMax = 0;
-  for (const segment of segments) {
-    rowCount += segment.rowCount;
-    uidMin = Math.min(uidMin, segment.uid);
-    uidMax = Math.max(uidMax, segment.uid);
-    for (const chunk of segment.chunks) {
-      if (chunk === undefined || chunk.plain.file < 0) continue;
-      const { file, sizeBytes } = chunk.plain;
-      bytes.set(file, (bytes.get(file) ?? 0) + extentBytes(sizeBytes));
-    }
-  }
-  const [first, last] = [segments[0], segments[segments.length - 1]].map((
-    { partition, timestampMin, timestampMax },
-  ) => ({ partition, timestampMin, timestampMax }));
-  return { count: segments.length, rowCount, first, last, uidMin, uidMax, fileBytes: [...bytes] };
-}
+/** A list on disk, or a page of another list: what manifests and publications name. */
+export type Part = Page | PageList;
 
 /** Replaces `count` segments from index `start` on. The splices of a change are ascending, with indexes before the change. */
 export interface SplicedSegments {
@@ -164,76 +33,112 @@ export interface SplicedSegments {
   segments: readonly Segment[];
 }
 
-/** The same for pages. */
-export interface SplicedPages<P = Page> {
-  start: number;
-  count: number;
-  pages: readonly P[];
-}
-
 export class Segments implements Iterable<Segment> {
-  /** By page: the index of its first segment and the number of rows before it; behind the last page, the totals. */
+  /** By list: the index of its first segment and the number of rows before it; behind the last list, the totals. */
   private readonly starts: Float64Array;
   private readonly firstRows: Float64Array;
-  private difference: { before: WeakRef<Segments>; splices: readonly SplicedPages[] } | undefined;
+  private difference: { before: WeakRef<Segments>; splices: readonly Splice<PageList>[] } | undefined;
+  private partsOfLists: readonly Part[] | undefined;
 
-  private constructor(readonly pages: readonly Page[]) {
-    this.starts = new Float64Array(pages.length + 1);
-    this.firstRows = new Float64Array(pages.length + 1);
-    for (let k = 0; k < pages.length; k++) {
-      this.starts[k + 1] = this.starts[k] + pages[k].count;
-      this.firstRows[k + 1] = this.firstRows[k] + pages[k].rowCount;
+  private constructor(readonly lists: readonly PageList[]) {
+    this.starts = new Float64Array(lists.length + 1);
+    this.firstRows = new Float64Array(lists.length + 1);
+    for (let k = 0; k < lists.length; k++) {
+      this.starts[k + 1] = this.starts[k] + lists[k].count;
+      this.firstRows[k + 1] = this.firstRows[k] + lists[k].rowCount;
     }
   }
 
   static readonly EMPTY = new Segments([]);
 
   static of(segments: readonly Segment[]): Segments {
-    return Segments.ofPages(pagesOf(segments));
+    return Segments.ofLists(listsOf(pagesOf(segments)));
   }
 
-  static ofPages(pages: readonly Page[]): Segments {
-    return pages.length === 0 ? Segments.EMPTY : new Segments(pages);
+  static ofLists(lists: readonly PageList[]): Segments {
+    return lists.length === 0 ? Segments.EMPTY : new Segments(lists);
+  }
+
+  /** The parts of a manifest. */
+  static ofParts(parts: readonly Part[]): Segments {
+    const lists: PageList[] = [];
+    for (let from = 0, to = 0; from < parts.length; from = to) {
+      const part = parts[from];
+      if (part instanceof PageList) {
+        lists.push(part);
+        to++;
+        continue;
+      }
+      const pages: Page[] = [];
+      for (; parts[to] instanceof Page; to++) pages.push(parts[to] as Page);
+      lists.push(...listsOf(pages));
+    }
+    return Segments.ofLists(lists);
+  }
+
+  /** Followed by the segments of another sequence. */
+  concat({ lists }: Segments): Segments {
+    const last = this.lists.at(-1);
+    if (last === undefined || lists.length === 0) return Segments.ofLists([...this.lists, ...lists]);
+    const joined = listsOf([...last.pages, ...lists[0].pages]);
+    return Segments.ofLists([...this.lists.slice(0, -1), ...joined, ...lists.slice(1)]);
   }
 
   get length(): number {
-    return this.starts[this.pages.length];
+    return this.starts[this.lists.length];
   }
 
   get rowCount(): number {
-    return this.firstRows[this.pages.length];
+    return this.firstRows[this.lists.length];
   }
 
   /** Where the first segment begins, and where the last one ends. */
   get bounds(): [first: Bounds, last: Bounds] | undefined {
-    return this.pages.length === 0 ? undefined : [this.pages[0].first, this.pages[this.pages.length - 1].last];
+    const { lists } = this;
+    return lists.length === 0 ? undefined : [lists[0].first, lists[lists.length - 1].last];
+  }
+
+  /** Lists that are on disk, and the pages of the others. */
+  get parts(): readonly Part[] {
+    return this.partsOfLists ??= this.lists.flatMap((list): readonly Part[] =>
+      list.extent === undefined ? list.pages : [list]
+    );
+  }
+
+  *pages(): Iterable<Page> {
+    for (const { pages } of this.lists) yield* pages;
   }
 
   /** From the end if negative, as `Array.at`. */
   at(index: number): Segment | undefined {
-    const from = index < 0 ? index + this.length : index;
-    if (from < 0 || from >= this.length) return undefined;
-    const page = this.pageOf(from);
-    return this.pages[page].segments[from - this.starts[page]];
+    const wanted = index < 0 ? index + this.length : index;
+    if (wanted < 0 || wanted >= this.length) return undefined;
+    const { page, start } = this.find(wanted);
+    return page.segments[wanted - start];
   }
 
   *[Symbol.iterator](): Iterator<Segment> {
-    for (const { segments } of this.pages) yield* segments;
+    for (const { segments } of this.pages()) yield* segments;
   }
 
   /** The segments of all pages with a chunk in memory. */
   *live(): Iterable<Segment> {
-    for (const page of this.pages) if (page.isLive) yield* page.segments;
+    for (const list of this.lists) {
+      if (!list.isLive) continue;
+      for (const page of list.pages) if (page.isLive) yield* page.segments;
+    }
   }
 
   slice(from = 0, to = this.length): Segment[] {
     const end = Math.min(to, this.length);
     const found: Segment[] = [];
-    for (let page = this.pageOf(from); page < this.pages.length && this.starts[page] < end; page++) {
-      const start = this.starts[page];
-      if (start + this.pages[page].count <= from) continue;
-      for (const segment of this.pages[page].segments.slice(Math.max(0, from - start), end - start)) {
-        found.push(segment);
+    for (let list = this.listOf(from); list < this.lists.length && this.starts[list] < end; list++) {
+      let start = this.starts[list];
+      for (const page of this.lists[list].pages) {
+        if (start + page.count > from && start < end) {
+          for (const segment of page.segments.slice(Math.max(0, from - start), end - start)) found.push(segment);
+        }
+        start += page.count;
       }
     }
     return found;
@@ -241,43 +146,47 @@ export class Segments implements Iterable<Segment> {
 
   /** Index of the first segment that is not `before`. All segments in front of it must be. */
   search(before: (bounds: Bounds) => boolean): number {
-    let from = 0, to = this.pages.length;
-    while (from < to) {
-      const middle = (from + to) >>> 1;
-      if (before(this.pages[middle].last)) from = middle + 1;
-      else to = middle;
-    }
-    if (from === this.pages.length) return this.length;
-    if (!before(this.pages[from].first)) return this.starts[from];
-    const { segments } = this.pages[from];
-    let low = 0, high = segments.length - 1;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (before(segments[middle])) low = middle + 1;
-      else high = middle;
-    }
-    return this.starts[from] + low;
+    const { lists, starts } = this;
+    const list = firstNot(lists.length, (k) => before(lists[k].last));
+    if (list === lists.length) return this.length;
+    if (!before(lists[list].first)) return starts[list];
+    const { pages } = lists[list];
+    const page = firstNot(pages.length, (k) => before(pages[k].last));
+    let start = starts[list];
+    for (let k = 0; k < page; k++) start += pages[k].count;
+    if (!before(pages[page].first)) return start;
+    const { segments } = pages[page];
+    return start + firstNot(segments.length, (k) => before(segments[k]));
   }
 
   /** Number of rows before segment `index`. */
   firstRowOf(index: number): number {
-    const page = this.pageOf(index);
-    let row = this.firstRows[page];
-    if (index === this.starts[page]) return row;
-    const { segments } = this.pages[page];
-    for (let k = 0; k < index - this.starts[page]; k++) row += segments[k].rowCount;
+    if (index === this.length) return this.rowCount;
+    const { page, start, firstRow } = this.find(index);
+    let row = firstRow;
+    if (index === start) return row;
+    const { segments } = page;
+    for (let k = 0; k < index - start; k++) row += segments[k].rowCount;
     return row;
   }
 
   /** The segment that has row `row` of all rows. */
   indexOfRow(row: number): { index: number; firstRow: number } {
     assert(row >= 0 && row < this.rowCount, "the row exists");
-    const page = lastNotAbove(this.firstRows, this.pages.length, row);
-    let index = this.starts[page], firstRow = this.firstRows[page];
-    for (const { rowCount } of this.pages[page].segments) {
-      if (row < firstRow + rowCount) break;
-      index++;
-      firstRow += rowCount;
+    const list = lastNotAbove(this.firstRows, this.lists.length, row);
+    let index = this.starts[list], firstRow = this.firstRows[list];
+    for (const page of this.lists[list].pages) {
+      if (row >= firstRow + page.rowCount) {
+        index += page.count;
+        firstRow += page.rowCount;
+        continue;
+      }
+      for (const { rowCount } of page.segments) {
+        if (row < firstRow + rowCount) break;
+        index++;
+        firstRow += rowCount;
+      }
+      break;
     }
     return { index, firstRow };
   }
@@ -286,12 +195,17 @@ export class Segments implements Iterable<Segment> {
   placesOf(uids: readonly number[]): Map<number, { firstRow: number; rowCount: number }> {
     const places = new Map<number, { firstRow: number; rowCount: number }>();
     const wanted = new Set(uids);
-    this.pages.forEach((page, k) => {
-      if (places.size === wanted.size || !page.mayHave(uids)) return;
-      let firstRow = this.firstRows[k];
-      for (const { uid, rowCount } of page.segments) {
-        if (wanted.has(uid)) places.set(uid, { firstRow, rowCount });
-        firstRow += rowCount;
+    this.lists.forEach((list, k) => {
+      if (places.size === wanted.size || !mayHave(list, uids)) return;
+      let next = this.firstRows[k];
+      for (const page of list.pages) {
+        let firstRow = next;
+        next += page.rowCount;
+        if (!mayHave(page, uids)) continue;
+        for (const { uid, rowCount } of page.segments) {
+          if (wanted.has(uid)) places.set(uid, { firstRow, rowCount });
+          firstRow += rowCount;
+        }
       }
     });
     return places;
@@ -305,20 +219,28 @@ export class Segments implements Iterable<Segment> {
     if (count === 0 && added.length === 0) return this;
     assert(start >= 0 && start + count <= this.length, "the segments exist");
     if (this.length === 0) return Segments.of(added);
-    // At the end of a page its tail is extended, so that not every append creates a page.
-    let first = Math.min(this.pageOf(start), this.pages.length - 1);
-    if (first > 0 && start === this.starts[first] && !isFull(this.pages[first - 1], added)) first--;
-    let last = Math.min(this.pageOf(start + count), this.pages.length - 1);
-    if (last > first && start + count === this.starts[last]) last--;
-    const size = this.starts[last + 1] - this.starts[first] - count + added.length;
-    if (size < PAGE_MIN && last + 1 < this.pages.length) last++;
-    else if (size < PAGE_MIN && first > 0) first--;
-    const segments = [
-      ...this.slice(this.starts[first], start),
-      ...added,
-      ...this.slice(start + count, this.starts[last + 1]),
-    ];
-    return Segments.ofPages(this.pages.toSpliced(first, last + 1 - first, ...pagesOf(segments)));
+    const { lists, starts } = this;
+    // A list that the change only borders on is among them: its last page may be extended.
+    let first = this.listOf(Math.max(0, start - 1)), end = this.listOf(Math.min(start + count, this.length - 1)) + 1;
+    const pagesOfLists = () => lists.slice(first, end).flatMap(({ pages }) => pages);
+    let pages = splicedPages(pagesOfLists(), start - starts[first], count, added);
+    const isShort = pages.length > 0 && pages.length < LIMITS.listMin && count > added.length;
+    if (isShort && end - first < lists.length) {
+      if (end < lists.length) end++;
+      else first--;
+      pages = splicedPages(pagesOfLists(), start - starts[first], count, added);
+    }
+    // A full list stays as it is when pages come in front of it or behind it.
+    let head = first, tail = end;
+    while (head < tail && isFullList(lists[head]) && beginsWith(pages, lists[head].pages)) {
+      pages = pages.slice(lists[head].pages.length);
+      head++;
+    }
+    while (head < tail && isFullList(lists[tail - 1]) && endsWith(pages, lists[tail - 1].pages)) {
+      pages = pages.slice(0, pages.length - lists[tail - 1].pages.length);
+      tail--;
+    }
+    return Segments.ofLists(lists.toSpliced(head, tail - head, ...listsOf(pages)));
   }
 
   /** Applies the splices of a change. */
@@ -332,10 +254,9 @@ export class Segments implements Iterable<Segment> {
     return result;
   }
 
-  /** Replaces each segment of the pages that are `touched`; undefined removes it. Pages without a change stay. */
-  map(change: (segment: Segment) => Segment | undefined, touched: (page: Page) => boolean = () => true): Segments {
+  /** Replaces each segment of the lists and pages that are `touched`; undefined removes it. Pages without a change stay. */
+  map(change: (segment: Segment) => Segment | undefined, touched: (part: Part) => boolean = () => true): Segments {
     return this.mapPages((page) => {
-      if (!touched(page)) return [page];
       let kept: Segment[] | undefined;
       page.segments.forEach((segment, k) => {
         const after = change(segment);
@@ -344,74 +265,105 @@ export class Segments implements Iterable<Segment> {
         if (after !== undefined) kept.push(after);
       });
       return kept === undefined ? [page] : pagesOf(kept);
+    }, touched);
+  }
+
+  /** Replaces the pages that are `touched`, in lists that are. */
+  mapPages(change: (page: Page) => readonly Page[], touched: (part: Part) => boolean = () => true): Segments {
+    return this.mapLists((list) => {
+      if (!touched(list)) return [list];
+      let isChanged = false;
+      const pages: Page[] = [];
+      for (const page of list.pages) {
+        const after = touched(page) ? change(page) : [page];
+        isChanged ||= after.length !== 1 || after[0] !== page;
+        pages.push(...after);
+      }
+      return isChanged ? listsOf(pages) : [list];
     });
   }
 
-  /** Replaces pages. */
-  mapPages(change: (page: Page) => readonly Page[]): Segments {
+  /** Replaces lists. */
+  mapLists(change: (list: PageList, index: number) => readonly PageList[]): Segments {
     let isChanged = false;
-    const pages: Page[] = [];
-    for (const page of this.pages) {
-      const after = change(page);
-      isChanged ||= after.length !== 1 || after[0] !== page;
-      pages.push(...after);
-    }
-    return isChanged ? Segments.ofPages(pages) : this;
+    const lists = this.lists.flatMap((list, k) => {
+      const after = change(list, k);
+      isChanged ||= after.length !== 1 || after[0] !== list;
+      return after;
+    });
+    return isChanged ? Segments.ofLists(lists) : this;
   }
 
-  /** The splices of pages that make this sequence from `before`. Publishing a change asks several times. */
-  differenceFrom(before: Segments): readonly SplicedPages[] {
+  /** The splices of lists that make this sequence from `before`. Publishing a change asks several times. */
+  differenceFrom(before: Segments): readonly Splice<PageList>[] {
     if (this.difference?.before.deref() !== before) {
-      this.difference = { before: new WeakRef(before), splices: this.splicesFrom(before) };
+      this.difference = { before: new WeakRef(before), splices: difference(this.lists, before.lists) };
     }
     return this.difference.splices;
   }
 
-  private splicesFrom(before: Segments): SplicedPages[] {
-    if (before === this) return [];
-    const isSame = (a: number, b: number) => this.pages[a] === before.pages[b];
-    // Pages that both sequences share are skipped at both ends. Shared pages between them are found by identity.
-    let head = 0;
-    const least = Math.min(this.pages.length, before.pages.length);
-    while (head < least && isSame(head, head)) head++;
-    let tail = 0;
-    while (
-      tail < least - head && isSame(this.pages.length - 1 - tail, before.pages.length - 1 - tail)
-    ) tail++;
-    const end = this.pages.length - tail, endBefore = before.pages.length - tail;
-    if (head === end || head === endBefore) {
-      return end === endBefore ? [] : [{ start: head, count: endBefore - head, pages: this.pages.slice(head, end) }];
-    }
-    const known = new Map<Page, number>();
-    for (let k = head; k < endBefore; k++) known.set(before.pages[k], k);
-    const splices: SplicedPages[] = [];
-    let from = head, fromBefore = head;
-    const add = (to: number, toBefore: number) => {
-      const pages = this.pages.slice(from, to), count = toBefore - fromBefore;
-      if (count > 0 || pages.length > 0) splices.push({ start: fromBefore, count, pages });
-    };
-    for (let k = head; k < end; k++) {
-      const same = known.get(this.pages[k]);
-      if (same === undefined || same < fromBefore) continue;
-      add(k, same);
-      from = k + 1;
-      fromBefore = same + 1;
-    }
-    add(end, endBefore);
-    return splices;
+  /** The pages that are not in `before`, and those that they replace there, by place. */
+  replacedPages(before: Segments): { pages: readonly Page[]; replaced: readonly Page[] }[] {
+    return this.differenceFrom(before).flatMap(({ start, count, added }) => {
+      const pagesOfLists = (lists: readonly PageList[]) => lists.flatMap(({ pages }) => pages);
+      const pages = pagesOfLists(before.lists.slice(start, start + count));
+      return difference(pagesOfLists(added), pages).map(({ start, count, added }) => (
+        { pages: added, replaced: pages.slice(start, start + count) }
+      ));
+    });
   }
 
-  /** The page of a segment. For the index after the last segment, the number of pages. */
-  private pageOf(index: number): number {
-    return lastNotAbove(this.starts, this.pages.length, index);
+  /** The list of a segment. For the index after the last segment, the number of lists. */
+  private listOf(index: number): number {
+    return lastNotAbove(this.starts, this.lists.length, index);
+  }
+
+  /** The page of a segment, the index of the page's first segment, and the number of rows before it. */
+  private find(index: number): { page: Page; start: number; firstRow: number } {
+    const list = this.listOf(index), { pages } = this.lists[list];
+    let start = this.starts[list], firstRow = this.firstRows[list], k = 0;
+    while (index >= start + pages[k].count) {
+      start += pages[k].count;
+      firstRow += pages[k].rowCount;
+      k++;
+    }
+    return { page: pages[k], start, firstRow };
   }
 }
 
-/** Applies splices of pages. */
-export function splicePages<P>(before: readonly P[], splices: readonly SplicedPages<P>[]): readonly P[] {
-  let pages = before;
-  for (const { start, count, pages: added } of splices.toReversed()) pages = pages.toSpliced(start, count, ...added);
-  return pages;
+/** Replaces `count` segments of pages from index `start` on. */
+function splicedPages(pages: readonly Page[], start: number, count: number, added: readonly Segment[]): Page[] {
+  let first = 0, before = 0;
+  while (first + 1 < pages.length && before + pages[first].count <= start) before += pages[first++].count;
+  // At the end of a page its tail is extended, so that not every append creates a page.
+  if (first > 0 && start === before && !isFull(pages[first - 1], added)) before -= pages[--first].count;
+  let end = first, covered = before;
+  while (end < pages.length && (end === first || covered < start + count)) covered += pages[end++].count;
+  // Behind a full page a new one begins.
+  if (start === covered && isFull(pages[end - 1], added)) {
+    return [...pages.slice(0, end), ...pagesOf(added), ...pages.slice(end)];
+  }
+  if (count > added.length && covered - before - count + added.length < LIMITS.pageMin) {
+    if (end < pages.length) covered += pages[end++].count;
+    else if (first > 0) before -= pages[--first].count;
+  }
+  const segments = pages.slice(first, end).flatMap((page) => page.segments);
+  return [
+    ...pages.slice(0, first),
+    ...pagesOf([...segments.slice(0, start - before), ...added, ...segments.slice(start - before + count)]),
+    ...pages.slice(end),
+  ];
+}
+
+/** The first index for which `before` is false, or `count`. It must be true for all earlier ones. */
+function firstNot(count: number, before: (index: number) => boolean): number {
+  let from = 0, to = count;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (before(middle)) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 /** The last of `count + 1` ascending numbers that is not above `value`. */
@@ -427,19 +379,40 @@ function lastNotAbove(numbers: Float64Array, count: number, value: number): numb
 
 /** Maximum number of segments like this one in a page. */
 function pageMaxOf({ chunks }: Segment): number {
-  return Math.max(PAGE_MIN, Math.min(PAGE_MAX, Math.floor(PAGE_CHUNKS / Math.max(1, chunks.length))));
+  const { pageMin, pageMax, pageChunks } = LIMITS;
+  return Math.max(pageMin, Math.min(pageMax, Math.floor(pageChunks / Math.max(1, chunks.length))));
 }
 
 function isFull({ count }: Page, added: readonly Segment[]): boolean {
-  return count >= (added.length === 0 ? PAGE_MAX : pageMaxOf(added[0]));
+  return count >= (added.length === 0 ? LIMITS.pageMax : pageMaxOf(added[0]));
+}
+
+function isFullList(list: PageList): boolean {
+  return list.pages.length >= LIMITS.listMax;
+}
+
+function beginsWith(pages: readonly Page[], others: readonly Page[]): boolean {
+  return others.length <= pages.length && others.every((page, k) => page === pages[k]);
+}
+
+function endsWith(pages: readonly Page[], others: readonly Page[]): boolean {
+  const start = pages.length - others.length;
+  return start >= 0 && others.every((page, k) => page === pages[start + k]);
 }
 
 function pagesOf(segments: readonly Segment[]): Page[] {
   if (segments.length === 0) return [];
-  const max = pageMaxOf(segments[0]), count = Math.ceil(segments.length / max);
-  const pages: Page[] = [];
-  // Appended segments go into a new page when the last one is full. A page that grows in the middle is cut into halves.
-  const size = count <= 2 ? Math.ceil(segments.length / count) : max;
-  for (let from = 0; from < segments.length; from += size) pages.push(Page.of(segments.slice(from, from + size)));
-  return pages;
+  return cut(segments, pageMaxOf(segments[0])).map((part) => Page.of(part));
+}
+
+function listsOf(pages: readonly Page[]): PageList[] {
+  return cut(pages, LIMITS.listMax).map((part) => PageList.of(part));
+}
+
+/** What grows in the middle is cut into halves, so that both can grow. Many items are appended: all but the last part are full. */
+function cut<T>(items: readonly T[], max: number): T[][] {
+  const count = Math.ceil(items.length / max), size = count <= 2 ? Math.ceil(items.length / count) : max;
+  const parts: T[][] = [];
+  for (let from = 0; from < items.length; from += size) parts.push(items.slice(from, from + size));
+  return parts;
 }

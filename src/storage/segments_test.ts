@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { pageWords } from "./page-words.ts";
-import { type Extent, type Page, type Segment, Segments, splicePages } from "./segments.ts";
+import type { Extent } from "./extent.ts";
+import type { Page } from "./page.ts";
+import { PageList } from "./page-list.ts";
+import { LIMITS, type Segment, Segments } from "./segments.ts";
+import { spliced } from "./splices.ts";
 
 function randomOf(seed: number): () => number {
   let state = seed * 2654435761 >>> 0 || 1;
@@ -23,23 +27,36 @@ class Disk {
   private readonly extents: Uint8Array[] = [];
   readonly read = ({ file }: Extent) => this.extents[file].slice();
 
+  readonly write = (bytes: Uint8Array): Extent => (
+    { file: this.extents.push(bytes) - 1, offset: 0, sizeBytes: bytes.length, crc: 0 }
+  );
+
   sealed(page: Page): Page {
     if (page.extent !== undefined) return page;
     const words = pageWords(page.segments, page.id, true), bytes = new Uint8Array(words.sizeBytes);
     words.write(bytes);
-    return page.sealed({ file: this.extents.push(bytes) - 1, offset: 0, sizeBytes: bytes.length, crc: 0 }, this.read);
+    return page.sealed(this.write(bytes), this.read);
+  }
+
+  /** The list on disk, as it is after it was written or as a start finds it. */
+  sealedList(list: PageList, isRead: boolean): PageList {
+    const sealed = list.extent === undefined ? list.sealed(this.write) : list;
+    return isRead ? sealed : PageList.stored(sealed.stored, this.read);
   }
 }
 
 Deno.test("Segments equals an array under random splices, in memory and on disk, and its differences repeat each change", () => {
+  const { listMax, listMin } = LIMITS;
   for (let seed = 1; seed <= 8; seed++) {
+    // Also with many lists.
+    Object.assign(LIMITS, seed % 2 === 0 ? { listMax, listMin } : { listMax: 3, listMin: 2 });
     const random = randomOf(seed), disk = new Disk();
     let uid = 0;
     const items = (count: number) =>
       Array.from({ length: count }, () => segmentOf(++uid, 1 + Math.floor(random() * 9)));
     let list = items(Math.floor(random() * 3000));
     let segments = Segments.of(list);
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < 30; round++) {
       const before = segments;
       for (let changes = 1 + Math.floor(random() * 4); changes > 0; changes--) {
         const start = random() < 0.3 ? list.length : Math.floor(random() * (list.length + 1));
@@ -54,10 +71,17 @@ Deno.test("Segments equals an array under random splices, in memory and on disk,
         segments = segments.map((item) => (isKept(item) ? item : undefined));
       }
       if (random() < 0.3) segments = segments.mapPages((page) => [random() < 0.8 ? disk.sealed(page) : page]);
+      if (random() < 0.3) {
+        segments = segments.mapLists((list) => {
+          const isSealed = list.pages.every(({ extent }) => extent !== undefined) && random() < 0.7;
+          return isSealed ? [disk.sealedList(list, random() < 0.5)] : [list];
+        });
+      }
       assert.deepEqual(plain(segments), plain(list));
       assert.equal(segments.length, list.length);
       assert.equal(segments.rowCount, list.reduce((sum, { rowCount }) => sum + rowCount, 0));
-      assert.deepEqual(splicePages(before.pages, segments.differenceFrom(before)), segments.pages);
+      assert.deepEqual(spliced(before.lists, segments.differenceFrom(before)), segments.lists);
+      assert.deepEqual(plain(Segments.ofParts(segments.parts)), plain(list));
       const index = Math.floor(random() * list.length), to = Math.floor(random() * (list.length + 5));
       assert.equal(segments.at(index)?.uid, list.at(index)?.uid);
       assert.equal(segments.at(-1 - index)?.uid, list.at(-1 - index)?.uid);
@@ -84,7 +108,17 @@ Deno.test("a change of Segments shares the pages that it does not touch", () => 
   const before = Segments.of(Array.from({ length: 100_000 }, (_, uid) => segmentOf(uid, 1)));
   const after = before.with(50_000, segmentOf(0, 2)).splice(100_000, 0, [segmentOf(1, 1)]);
   assert.deepEqual(
-    after.differenceFrom(before).map(({ count, pages }) => [count, pages.length]),
+    after.replacedPages(before).map(({ pages, replaced }) => [replaced.length, pages.length]),
     [[1, 1], [1, 1]],
   );
+  assert.deepEqual(after.differenceFrom(before).map(({ count, added }) => [count, added.length]), [[1, 1], [1, 1]]);
+});
+
+Deno.test("Segments that are appended one by one fill their pages and lists", () => {
+  let segments = Segments.EMPTY;
+  for (let uid = 0; uid < 20_000; uid++) segments = segments.splice(uid, 0, [segmentOf(uid, 1)]);
+  for (const list of segments.lists.slice(0, -1)) {
+    assert.equal(list.pages.length, LIMITS.listMax);
+    for (const page of list.pages) assert.equal(page.count, LIMITS.pageMax);
+  }
 });

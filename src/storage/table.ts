@@ -14,7 +14,9 @@ import { Moves } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
 import { firstNotBelow, halvesOf, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
-import { type Bounds, isLive, Page, type Segment, Segments, type SplicedSegments } from "./segments.ts";
+import { type Bounds, isLive, Page } from "./page.ts";
+import { PageList } from "./page-list.ts";
+import { type Part, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import type { BlockLocation } from "./wal.ts";
 
 /** A segment is not extended once one of its columns has this many bytes of text. */
@@ -153,7 +155,7 @@ export class Table {
     // Columns may have been dropped, or keys set.
     const isSameSchema = stage.schema.schemaVersion === this.schema.schemaVersion;
     if (isSameSchema && (last === undefined || this.isBehind(first, last))) {
-      this.segments = Segments.ofPages([...this.segments.pages, ...staged.pages]);
+      this.segments = this.segments.concat(staged);
       return;
     }
     for (const { partition, segments } of byPartition(staged)) {
@@ -192,7 +194,7 @@ export class Table {
     fork.nextColumnId = this.nextColumnId;
     fork.tailsWithRoom = this.tailsWithRoom;
     fork.uids = this.uids;
-    fork.segments = this.segments.map(withoutRoom, (page) => page.isLive);
+    fork.segments = this.segments.map(withoutRoom, (part) => part.isLive);
     fork.detached = this.detached;
     return fork;
   }
@@ -203,17 +205,15 @@ export class Table {
    */
   adopt(fork: Table, before: Segments): void {
     const own = new Map<number, Segment>();
-    const replaced = fork.segments.differenceFrom(this.segments);
-    for (const { start, count } of replaced) {
-      for (const { segments } of this.segments.pages.slice(start, start + count)) {
-        for (const segment of segments) own.set(segment.uid, segment);
-      }
+    const changed = new Set<Part>(fork.segments.differenceFrom(this.segments).flatMap(({ added }) => added));
+    for (const { pages, replaced } of fork.segments.replacedPages(this.segments)) {
+      for (const page of pages) changed.add(page);
+      for (const { segments } of replaced) for (const segment of segments) own.set(segment.uid, segment);
     }
     const untouched = new Set(before.live());
-    const changed = new Set(replaced.flatMap(({ pages }) => pages));
     this.segments = fork.segments.map(
       (segment) => untouched.has(segment) ? own.get(segment.uid) ?? segment : segment,
-      (page) => changed.has(page),
+      (part) => changed.has(part),
     );
     this.moves.addAll(fork.moves);
     this.schema = fork.schema;
@@ -420,16 +420,17 @@ export class Table {
     const flushed: SplicedSegments[] = [];
     let bytes = 0, start = 0;
     const last = this.segments.length - 1;
-    for (const page of this.segments.pages) {
-      for (let k = 0; k < page.count && page.isLive && bytes < bytesMax; k++) {
-        if (!isLive(page.segments[k])) continue;
+    for (const part of this.segments.lists.flatMap((list): readonly Part[] => list.isLive ? list.pages : [list])) {
+      for (let k = 0; k < part.count && part.isLive && bytes < bytesMax; k++) {
+        const segment = (part as Page).segments[k];
+        if (!isLive(segment)) continue;
         const isLast = start + k === last;
         if (isLast && !all) continue;
-        const { segment, sizeBytes } = this.flushSegment(page.segments[k], isLast, keepsTail);
-        bytes += sizeBytes;
-        flushed.push({ start: start + k, count: 1, segments: [segment] });
+        const flushedSegment = this.flushSegment(segment, isLast, keepsTail);
+        bytes += flushedSegment.sizeBytes;
+        flushed.push({ start: start + k, count: 1, segments: [flushedSegment.segment] });
       }
-      start += page.count;
+      start += part.count;
     }
     if (flushed.length > 0) {
       this.segments = this.segments.apply(flushed);
@@ -444,20 +445,29 @@ export class Table {
   }
 
   /**
-   * Writes the pages that are not on disk to the data files. Unless `all`, those that commits go on changing are left out. All
-   * chunks must be stored then.
+   * Writes the pages that are not on disk to the data files. Unless `all`, those that commits go on changing are left out. `all`:
+   * all chunks must be stored, and lists of pages are written, too, except for the last one, which most commits change.
    */
   seal(all: boolean): void {
-    const newest = this.segments.pages.at(-1);
-    const sealed = (page: Page) => {
-      if (page.extent !== undefined || (!all && (page.isLive || page === newest))) return [page];
+    const newest = this.segments.lists.at(-1)?.pages.at(-1);
+    const write = (bytes: Uint8Array) => this.data.append([bytes]);
+    const sealedPage = (page: Page) => {
+      if (!all && (page.isLive || page === newest)) return [page];
       const words = pageWords(page.segments, page.id, true);
       const bytes = new Uint8Array(words.sizeBytes);
       words.write(bytes);
-      return [page.sealed(this.data.append([bytes]), this.data.readPage)];
+      return [page.sealed(write(bytes), this.data.readPage)];
     };
-    this.segments = this.segments.mapPages(sealed);
-    if (all) this.mapDetached((segments) => segments.mapPages(sealed));
+    const sealed = (segments: Segments) => {
+      const after = segments.mapPages(sealedPage, ({ extent }) => extent === undefined);
+      return all
+        ? after.mapLists((list, k) =>
+          list.extent === undefined && k + 1 < after.lists.length ? [list.sealed(write)] : [list]
+        )
+        : after;
+    };
+    this.segments = sealed(this.segments);
+    if (all) this.mapDetached(sealed);
   }
 
   private mapDetached(change: (segments: Segments) => Segments): void {
@@ -516,7 +526,7 @@ export class Table {
   /** Bytes of memory that the last segment takes. */
   tailBytes(): number {
     let bytes = 0;
-    if (this.segments.pages.at(-1)?.isLive !== true) return 0;
+    if (this.segments.lists.at(-1)?.pages.at(-1)?.isLive !== true) return 0;
     for (const chunk of this.segments.at(-1)!.chunks) {
       if (chunk === undefined) continue;
       bytes += chunk.values?.sizeBytes ?? 0;
@@ -554,25 +564,16 @@ export class Table {
       });
       return { ...segment, chunks, words: undefined };
     };
-    const movePages = (segments: Segments) =>
-      segments.mapPages((page) => {
-        for (const [file] of page.extents()) {
-          if (sparse.has(file)) return this.movePage(page, move);
-        }
-        return [page];
-      });
-    this.segments = movePages(this.segments);
-    this.mapDetached(movePages);
-  }
-
-  /** A page whose words or chunks are in a sparse file. */
-  private movePage(page: Page, move: (segment: Segment) => Segment): Page[] {
-    try {
-      return [Page.of(page.segments.map(move))];
-    } catch (error) {
-      if (error instanceof CorruptFileError) return [page]; // stays where it is: reading it reports the error
-      throw error;
-    }
+    const isSparse = (part: Part) => part.extents().some(([file]) => sparse.has(file));
+    const movePage = (page: Page) => isSparse(page) ? Page.of(page.segments.map(move)) : page;
+    const moveLists = (segments: Segments) =>
+      segments.mapLists((list) =>
+        isSparse(list)
+          ? [unlessDamaged(list, () => PageList.of(list.pages.map((p) => unlessDamaged(p, movePage))))]
+          : [list]
+      );
+    this.segments = moveLists(this.segments);
+    this.mapDetached(moveLists);
   }
 
   /** The segments of all pages with a chunk in memory, of the table and of its detached partitions. */
@@ -794,6 +795,16 @@ export class Table {
       this.onRewrite();
     }
     this.segments = this.segments.apply(splices);
+  }
+}
+
+/** A damaged part stays where it is: reading it reports the error. */
+function unlessDamaged<T>(part: T, moved: (part: T) => T): T {
+  try {
+    return moved(part);
+  } catch (error) {
+    if (error instanceof CorruptFileError) return part;
+    throw error;
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Died, FaultyFiles } from "../../src/storage/faulty-files.ts";
-import { History, Opened, randomOf, run, script, testHeap } from "./harness.ts";
+import { addColumn, append, checkpoint, create, History, Opened, randomOf, run, script, testHeap } from "./harness.ts";
 
 const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 120);
 /** Number of points, evenly spread; `all` for all. */
@@ -67,6 +67,25 @@ for (const [how, seed] of [["commanded", 2], ["of their own", 3]] as const) {
     }
   });
 }
+
+Deno.test("symbols of a column that is added later survive a power cut behind a checkpoint", () => {
+  const row = (day: number, symbol?: string) => ({ 0: BigInt(day) * 86_400_000_000n, ...symbol && { 1: symbol } });
+  const history = new History([
+    create("t", { ts: "TIMESTAMP" }, "ts"),
+    append({ t: [row(1)] }),
+    checkpoint,
+    append({ t: [row(2)] }),
+    checkpoint,
+    addColumn("t", "s", "SYMBOL"),
+    append({ t: [row(3, "first")] }),
+    checkpoint,
+  ]);
+  for (let seed = 1; seed <= 20; seed++) {
+    const files = new FaultyFiles({}, randomOf(seed));
+    assert.equal(live(files, history, 2), history.steps.length);
+    assert.equal(history.check(open(files.afterPowerCut(), 2)!, history.steps.length), history.steps.length);
+  }
+});
 
 Deno.test(`after ${CUTS} power cuts at random, also during recovery, nothing that was acknowledged is lost`, () => {
   const whole = new FaultyFiles({}, randomOf(1));

@@ -10,9 +10,13 @@ import type { Files } from "../../src/storage/files.ts";
 import { createHeap, HEAP_PAGE_BYTES, type SharedHeap } from "../../src/storage/heap.ts";
 import { packAppendBatch } from "../../src/storage/packed.ts";
 import { formatPool, SharedPool } from "../../src/storage/pool.ts";
+import { LIMITS } from "../../src/storage/segments.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "../../src/storage/test-rows.ts";
 import { TableStore } from "../../src/storage/writer.ts";
 import type { Value } from "../../src/types/mod.ts";
+
+// So that small tables have many pages and lists of pages.
+Object.assign(LIMITS, { pageMin: 4, pageMax: 8, listMax: 2, listMin: 2 });
 
 export type Random = () => number;
 
