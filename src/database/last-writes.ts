@@ -24,14 +24,14 @@ export class LastWrites {
   }
 
   private follow(changes: Changes): void {
-    for (const { tableId, lsn, dropped, unread, pages } of changes) {
+    for (const { tableId, lsn, dropped, unread, parts } of changes) {
       if (dropped) {
         for (const known of [this.lsns, this.micros, this.closed]) known.delete(tableId);
         continue;
       }
       const isOpening = this.closed.has(tableId);
       if (isOpening && !unread) this.closed.delete(tableId);
-      if (!isOpening && pages !== undefined && lsn > (this.lsns.get(tableId) ?? -1n)) {
+      if (!isOpening && parts !== undefined && lsn > (this.lsns.get(tableId) ?? -1n)) {
         this.micros.set(tableId, this.nowMicros());
       }
       this.lsns.set(tableId, lsn);

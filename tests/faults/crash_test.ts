@@ -69,7 +69,7 @@ for (const [how, seed] of [["commanded", 2], ["of their own", 3]] as const) {
 }
 
 Deno.test("symbols of a column that is added later survive a power cut behind a checkpoint", () => {
-  const row = (day: number, symbol?: string) => ({ 0: BigInt(day) * 86_400_000_000n, ...symbol && { 1: symbol } });
+  const row = (day: number, symbols: Record<number, string> = {}) => ({ 0: BigInt(day) * 86_400_000_000n, ...symbols });
   const history = new History([
     create("t", { ts: "TIMESTAMP" }, "ts"),
     append({ t: [row(1)] }),
@@ -77,7 +77,7 @@ Deno.test("symbols of a column that is added later survive a power cut behind a 
     append({ t: [row(2)] }),
     checkpoint,
     addColumn("t", "s", "SYMBOL"),
-    append({ t: [row(3, "first")] }),
+    append({ t: [row(3, { 1: "first" })] }),
     checkpoint,
   ]);
   for (let seed = 1; seed <= 20; seed++) {
