@@ -188,7 +188,6 @@ Deno.test("a query that writes rows to disk ends at query.timeout, and leaves no
   await using server = await prepared({
     SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m",
     SVC_QUERY_TIMEOUT: "700ms",
-    SVC_QUERY_SPILL_ROWS: "true",
   });
   const spillRoot = join(server.root, "tmp", "spill");
   for (const [shape, operator, sql] of LARGE) {

@@ -43,7 +43,6 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
     const started = (env: Record<string, string>) => startServer({ root, keepRoot: true, env });
     const small = {
       SVC_CAIRO_QUERY_MEMORY_LIMIT: "24m",
-      SVC_QUERY_SPILL_ROWS: "true",
       SVC_DEV_MODE_ENABLED: "true",
       SVC_METRICS_ENABLED: "true",
     };

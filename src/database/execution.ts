@@ -27,7 +27,6 @@ export interface ExecutionSettings {
   /** Where queries write what their memory does not hold, and how much of it; 0: nothing. */
   spillRoot: string;
   spillLimitBytes: number;
-  spillsRows: boolean;
   queryTimeoutMs: number;
   useStatistics: boolean;
 }
@@ -107,8 +106,8 @@ export class Execution {
   }
 
   private spillPlace(): SpillPlace | undefined {
-    const { spillRoot: root, spillLimitBytes: limitBytes, spillsRows: takesRows } = this.settings;
-    return limitBytes > 0 ? { root, limitBytes, takesRows } : undefined;
+    const { spillRoot: root, spillLimitBytes: limitBytes } = this.settings;
+    return limitBytes > 0 ? { root, limitBytes } : undefined;
   }
 
   /** `isSmall`: asked while it waits for a worker. Long plans count as large. */

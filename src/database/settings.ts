@@ -81,11 +81,6 @@ const querySettings = {
     "16g",
     "Maximum size of all files in `query.spill.root`; 0: queries write no files and fail instead.",
   ),
-  spillsRows: bool(
-    "query.spill.rows",
-    false,
-    "Lets sorts, joins, set operations, windows and groups over texts and sub-queries write rows to disk too. Experimental: such queries run on one thread for the most part, and may take minutes. Without it these fail at the limit.",
-  ),
   statementCacheSize: int(
     "cairo.statement.cache.size",
     1000,

@@ -320,10 +320,6 @@ class NodeSpill implements Spill {
     private readonly count: (word: "spilled" | "spilledParts", amount: number) => void,
   ) {}
 
-  get takesRows(): boolean {
-    return this.inner.takesRows;
-  }
-
   write(pieces: readonly Piece[]): SpilledBlock {
     const block = this.inner.write(pieces);
     this.count("spilled", block.sizeBytes);

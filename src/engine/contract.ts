@@ -90,8 +90,6 @@ export interface SpillPlace {
   root: string;
   /** Most bytes of all queries together. */
   limitBytes: number;
-  /** See `Spill.takesRows`. */
-  takesRows: boolean;
 }
 
 export interface SpilledBlock {
@@ -105,8 +103,6 @@ export type Piece = readonly [address: number, sizeBytes: number];
 
 /** Blocks of a query on disk, which every thread of it can read. */
 export interface Spill {
-  /** Operators may write the rows of any input. If not, only groups over tables are written. */
-  readonly takesRows: boolean;
   /** Writes the pieces as one block. */
   write(pieces: readonly Piece[]): SpilledBlock;
   /** Call it before blocks of this thread are read. */

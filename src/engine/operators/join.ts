@@ -88,7 +88,7 @@ class Join implements JoinBase {
   private buildNow(): Built | BuiltApart {
     const { node, right, keptSpace, context } = this;
     // Without keys each left row may match every right row.
-    const canDivide = context.spill?.takesRows === true && node.rightKeys.length > 0;
+    const canDivide = context.spill !== undefined && node.rightKeys.length > 0;
     const apart = canDivide ? new BuildParts(right.columns, node.rightKeys, context, this.operator) : undefined;
     try {
       const kept = keepAll(right, node.rightKeys, keptSpace, context, apart);

@@ -10,7 +10,6 @@ import { SortedRuns } from "./sorted-runs.ts";
 function spillOf(heap: QueryContext["heap"]): Spill {
   const blocks: Uint8Array[] = [];
   return {
-    takesRows: true,
     write(pieces): SpilledBlock {
       const parts = pieces.map(([address, sizeBytes]) => heap.u8.slice(address, address + sizeBytes));
       const sizeBytes = parts.reduce((sum, { length }) => sum + length, 0), block = new Uint8Array(sizeBytes);

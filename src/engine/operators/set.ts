@@ -24,7 +24,7 @@ export function createSet(
   again: () => [left: Operator, right: Operator],
 ): Operator {
   const inMemory = createInMemory(plan, way, left, right, context);
-  if (way === "chain" || !context.spill?.takesRows) return inMemory;
+  if (way === "chain" || context.spill === undefined) return inMemory;
   return new SpillingSet(plan, assertingContract(inMemory), {
     divide: () => {
       const [left, right] = again(), keys = left.columns.map((_, c) => c), operator = operatorOf(plan);

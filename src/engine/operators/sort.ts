@@ -102,7 +102,7 @@ class Sort implements Operator {
   private sortAll(rows: Rows & { kind: "all" }): SortedInMemory | MergedRows {
     const { input } = rows;
     const { keys, space, context } = this;
-    const runs = context.spill?.takesRows ? new SortedRuns(this.columns, keys, context, "sort") : undefined;
+    const runs = context.spill !== undefined ? new SortedRuns(this.columns, keys, context, "sort") : undefined;
     const kept = keepAll(input, keys.map((key) => key.expression), space, context, runs);
     const sorted = runs?.isEmpty === false ? undefined : this.sortKept(kept, rows, runs !== undefined);
     if (sorted !== undefined) return sorted;

@@ -49,7 +49,7 @@ function overColumns(node: AggregateNode): AggregateNode {
 export function spillingGroups(inMemory: Operator, apart: ApartGroups, context: QueryContext): Operator {
   const { node } = apart;
   // Only groups by keys can be divided.
-  if (!context.spill?.takesRows || node.keys.length === 0) return inMemory;
+  if (context.spill === undefined || node.keys.length === 0) return inMemory;
   return orApart(inMemory, () => {
     const grouped = overColumns(node), keys = grouped.keys.map((_, k) => k), number = node.columns.length;
     const { rows, firstNumber } = apart.open();

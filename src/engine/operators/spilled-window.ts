@@ -20,7 +20,7 @@ export function spillingWindow(
   context: QueryContext,
 ): Operator {
   const keys = commonKeys(plan);
-  if (!context.spill?.takesRows || keys.length === 0) return inMemory;
+  if (context.spill === undefined || keys.length === 0) return inMemory;
   return orApart(inMemory, () => {
     const input = again(), { length: inputCount } = input.columns;
     const columns = [...input.columns, ...keys.map(({ type }, k) => ({ name: `key ${k}`, type }))];

@@ -42,10 +42,6 @@ export class QuerySpill implements Spill {
     this.directory = `${place.root}/query-${slot}`;
   }
 
-  get takesRows(): boolean {
-    return this.place.takesRows;
-  }
-
   private pathOf(number: number): string {
     return `${this.directory}/${number}`;
   }

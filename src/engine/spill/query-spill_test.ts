@@ -11,7 +11,7 @@ const MIB = 1 << 20;
 function setUp(faults: Faults = {}, limitBytes = 1 << 30) {
   const heap = createHeap(1 << 26), files = new FaultyFiles(faults);
   files.makeDirectory(ROOT);
-  const open = (slot = 3) => new QuerySpill(heap, files, { root: ROOT, limitBytes, takesRows: true }, slot);
+  const open = (slot = 3) => new QuerySpill(heap, files, { root: ROOT, limitBytes }, slot);
   const bytes = heap.allocate(2 * MIB, "query");
   for (let i = 0; i < MIB; i++) heap.u8[bytes + i] = i * 7;
   return { heap, files, open, bytes, names: () => files.all().map(({ path }) => path) };
