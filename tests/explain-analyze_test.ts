@@ -27,7 +27,7 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
     [
       "select s, max(d) from t where x <= 1000 group by s order by s",
       new RegExp(
-        `^Sort s \\[keeps all rows; in row format if the memory allows; chose rows by number; ${
+        `^Sort s \\[keeps all rows; in row format if the memory allows; spill: sorted runs; chose rows by number; ${
           GAVE(2)
         }; peak memory \\d+ KiB\\]`,
       ),
@@ -42,7 +42,7 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
       new RegExp(`Project x \\[.*${GAVE(ROWS - 10)}`),
       new RegExp(`Inner join on x = x \\[.*gave ${ROWS - 10} pairs; read by the operator above; peak memory \\d+`),
       new RegExp(`Scan t: x, d \\[.*in pipeline 2; gave ${ROWS - 10} rows; done by the operator above`),
-      /Inner join .*dense or hash index, by the range of the right keys; chose dense index;/,
+      /Inner join .*dense or hash index, by the range of the right keys; spill: hash partitions; chose dense index;/,
       new RegExp(`Scan t: x \\[.*read ${ROWS} rows.*${GAVE(ROWS)}`),
     ],
     [
@@ -58,7 +58,7 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
     ],
     [
       "select b.s, count() from t a join t b on a.x = b.x where a.d > 10",
-      /Aggregate count\(\) \[dense or hash table, by the dictionaries of its keys; chose dense table;/,
+      /Aggregate count\(\) \[dense or hash table, by the dictionaries of its keys; spill: hash partitions; chose dense table;/,
     ],
     [
       "select a.x from t a join t b on a.d = b.d and a.s = b.s",
@@ -78,12 +78,12 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
     ["select * from long_sequence(1000000) limit 3", /gave 3 rows/],
     [
       "select * from t order by d desc",
-      /^Sort d desc \[keeps all rows; in row format if the memory allows; chose rows in row format; /,
+      /^Sort d desc \[keeps all rows; in row format if the memory allows; spill: sorted runs; chose rows in row format; /,
     ],
-    ["select x from u order by x", /^Sort x \[keeps all rows; chose rows by number; /],
+    ["select x from u order by x", /^Sort x \[keeps all rows; spill: sorted runs; chose rows by number; /],
     [
       "select s, string_agg(t, ',') from t where x < 10 group by s",
-      /Aggregate string_agg.*\[.*dense or hash table, by the dictionaries of its keys; chose dense table; gave/,
+      /Aggregate string_agg.*\[.*dense or hash table, by the dictionaries of its keys; spill: hash partitions; chose dense table; gave/,
     ],
     // Conditions that cannot be merged: those of each line are tested by an operator of their own.
     [

@@ -146,6 +146,7 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
     });
     await t.step("without space nothing spills", async () => {
       await using server = await started({ ...small, SVC_QUERY_SPILL_LIMIT: "0" });
+      assert.doesNotMatch((await server.exec(`explain ${QUERIES[0][1]}`)).dataset!.join("\n"), /spill/);
       assert.match((await server.exec(QUERIES[0][1])).error!, /GROUP BY needs \d+ more bytes: .*memory limit/);
     });
   } finally {

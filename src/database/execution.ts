@@ -105,9 +105,14 @@ export class Execution {
     this.direct.close();
   }
 
+  /** True if the operators of queries may write to disk. */
+  get spills(): boolean {
+    return this.settings.spillLimitBytes > 0;
+  }
+
   private spillPlace(): SpillPlace | undefined {
     const { spillRoot: root, spillLimitBytes: limitBytes } = this.settings;
-    return limitBytes > 0 ? { root, limitBytes } : undefined;
+    return this.spills ? { root, limitBytes } : undefined;
   }
 
   /** `isSmall`: asked while it waits for a worker. Long plans count as large. */

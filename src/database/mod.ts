@@ -121,7 +121,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
           return { rowCount, timestampMin, timestampMax };
         }
         case "marks":
-          return marksOf(question.scans, tables);
+          return { ...marksOf(question.scans, tables), spills: core.execution.spills };
         case "metadata":
           return resolveMetadata(question.node, { ...core, catalogue: tables }, asker);
         case "call":

@@ -43,7 +43,7 @@ export type Order =
 
 export interface PackedAnalysis {
   statement: BoundStatement<PostedPlan>;
-  details: Pick<ExplainDetails, "sources" | "marks" | "statistics">;
+  details: Pick<ExplainDetails, "sources" | "marks" | "spills" | "statistics">;
 }
 
 export type TableFacts = Pick<TableSnapshot, "rowCount" | "timestampMin" | "timestampMax">;
@@ -54,8 +54,8 @@ export interface Answers {
   tables: TableSchema[];
   /** Facts about a table that few statements need, because the table must be opened for them. */
   facts: TableFacts;
-  /** The description of each scan for EXPLAIN, by its id. */
-  marks: { marks: string[][]; sources: ScanSource[] };
+  /** For EXPLAIN: the description of each scan, by its id, and whether operators may write to disk. */
+  marks: { marks: string[][]; sources: ScanSource[]; spills: boolean };
   /** The node with its rows. */
   metadata: Plan;
   /** The result of a function that the database room implements. */

@@ -48,6 +48,7 @@ function answer(question: Question): Answers[keyof Answers] {
           segments: [],
           dictionaries: [],
         })),
+        spills: true,
       };
     case "metadata": {
       const { columns } = question.node;

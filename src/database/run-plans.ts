@@ -47,18 +47,19 @@ export class RunPlans {
     const tree = treeOf(given);
     if (tree === undefined) return await this.core.planner.want("explain", this.order(), this.waitOptions);
     const { catalogue } = this.session, known = this.known(tree);
-    const sources = resolveSources(known, catalogue), plan = this.core.execution.answered(known, sources);
-    return explainNodes(mapStatement(statement, () => plan), { sources, catalogue });
+    const { execution } = this.core, { spills } = execution;
+    const sources = resolveSources(known, catalogue), plan = execution.answered(known, sources);
+    return explainNodes(mapStatement(statement, () => plan), { sources, catalogue, spills });
   }
 
   /** The nodes of EXPLAIN ANALYZE. The statement has the plan that has run. */
   async describe(statement: BoundStatement<PostedPlan>, analyzed: Analyzed): Promise<ExplainNode[]> {
     const { catalogue } = this.session, { sources } = analyzed, { plan } = statement;
-    const statistics = await analyzed.statistics, tree = plan && treeOf(plan);
+    const statistics = await analyzed.statistics, tree = plan && treeOf(plan), { spills } = this.core.execution;
     if (plan === undefined || tree !== undefined) {
-      return explainNodes({ ...statement, plan: tree } as BoundStatement, { sources, catalogue, statistics });
+      return explainNodes({ ...statement, plan: tree } as BoundStatement, { sources, catalogue, spills, statistics });
     }
-    const details = { ...marksOf(scansOf(plan), catalogue, sources), statistics };
+    const details = { ...marksOf(scansOf(plan), catalogue, sources), spills, statistics };
     return await this.core.planner.analysis(this.statement.text, { statement, details }, this.waitOptions);
   }
 

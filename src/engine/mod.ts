@@ -9,7 +9,14 @@ export { LONG_TEXT_BYTES, pollQuery, workAt } from "./long-texts.ts";
 export { collectWith, CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
 export { rowsLeft, rowsWithin } from "./operators/morsels.ts";
-export { type Calls, type Grouping, nodeCalls, type PhysicalPlan, physicalPlan } from "./physical/mod.ts";
+export {
+  type Calls,
+  type Grouping,
+  nodeCalls,
+  type PhysicalPlan,
+  physicalPlan,
+  type SpillWay,
+} from "./physical/mod.ts";
 export { isOpen, scansOf, treeOf } from "./packed-plan.ts";
 export { type PostedError, postedError, revivedError } from "./posted-error.ts";
 export { CANCEL, cancelError } from "./slot.ts";

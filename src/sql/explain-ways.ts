@@ -1,5 +1,5 @@
 /** Describes the physical choices for EXPLAIN. */
-import type { Calls, Grouping, PhysicalPlan } from "../engine/mod.ts";
+import type { Calls, Grouping, PhysicalPlan, SpillWay } from "../engine/mod.ts";
 
 /** `pipeline`: the number of the kernels that run the operator and the nodes below it in one pass. */
 export function wayMarks(physical: PhysicalPlan, calls: Calls | undefined, pipeline: number | undefined): string[] {
@@ -38,7 +38,11 @@ function waysOf(physical: PhysicalPlan): string[] {
       const { way } = physical;
       switch (way.kind) {
         case "all":
-          return ["keeps all rows", ...(way.inRowFormat ? ["in row format if the memory allows"] : [])];
+          return [
+            "keeps all rows",
+            ...(way.inRowFormat ? ["in row format if the memory allows"] : []),
+            ...spillMarks(way),
+          ];
         case "best":
           return [`keeps the best ${way.limit} rows`, ...SKIPS[way.skip]];
         case "best by morsels":
@@ -57,9 +61,9 @@ function waysOf(physical: PhysicalPlan): string[] {
         case "chain":
           return [];
         case "new rows":
-          return ["hash table of the rows seen"];
+          return ["hash table of the rows seen", ...spillMarks(physical)];
         case "against right":
-          return ["hash table of the right side"];
+          return ["hash table of the right side", ...spillMarks(physical)];
       }
       break;
     case "latest":
@@ -87,8 +91,12 @@ function waysOf(physical: PhysicalPlan): string[] {
       break;
     }
     case "window":
-      return [physical.way.kind === "streaming" ? "streaming" : "over kept rows"];
+      return physical.way.kind === "streaming" ? ["streaming"] : ["over kept rows", ...spillMarks(physical.way)];
   }
+}
+
+function spillMarks({ spill }: { spill?: SpillWay }): string[] {
+  return spill === undefined ? [] : [`spill: ${spill}`];
 }
 
 const SKIPS = { kernel: ["a kernel skips the others"], "row by row": [], none: ["skips none"] } as const;
@@ -109,9 +117,10 @@ function groupMarks({ way }: Grouping): string[] {
         ...(way.spec.staged === true ? ["keys and arguments as columns"] : []),
         ...(way.spec.staged === "measured" ? ["keys and arguments as columns, if dictionaries are large"] : []),
         ...(way.reads === "one range" ? ["one table"] : []),
+        ...spillMarks(way),
       ];
     case "batches":
-      return [...TABLES[way.table]];
+      return [...TABLES[way.table], ...spillMarks(way)];
     case "bits":
       return ["a bit for each value"];
     case "values":
@@ -129,12 +138,13 @@ function groupMarks({ way }: Grouping): string[] {
 
 const KEYS = { value: "values", wide: "values", text: "texts", symbol: "symbols" } as const;
 
-function joinMarks({ keyKinds, byMorsels }: PhysicalPlan & { operator: "join" }): string[] {
+function joinMarks({ keyKinds, byMorsels, spill }: PhysicalPlan & { operator: "join" }): string[] {
   if (keyKinds.length === 0) return ["all pairs"];
   const isDense = keyKinds.every((kind) => kind === "value" || kind === "symbol");
   return [
     `keys by ${keyKinds.map((kind) => KEYS[kind]).join(", ")}`,
     isDense ? "dense or hash index, by the range of the right keys" : "hash index",
     ...(byMorsels ? [] : ["left rows in order"]),
+    ...spillMarks({ spill }),
   ];
 }

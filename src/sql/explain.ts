@@ -27,6 +27,8 @@ export interface ExplainDetails {
   catalogue?: Catalogue;
   /** Descriptions of each scan by its id, in place of the catalogue. */
   marks?: readonly string[][];
+  /** True if operators may write to disk. */
+  spills?: boolean;
   /** For EXPLAIN ANALYZE: measurements of the nodes, in plan order. */
   statistics?: PlanStatistics;
 }
@@ -45,7 +47,7 @@ export function explainNodes(subject: Plan | BoundStatement, details: ExplainDet
 }
 
 function explainPlan(plan: Plan, details: ExplainDetails): ExplainNode[] {
-  const { sources = [], statistics } = details, facts = { functions: registry, sources };
+  const { sources = [], spills, statistics } = details, facts = { functions: registry, sources, spills };
   const nodes: ExplainNode[] = [];
   let pipelines = 0;
   const show = (node: Plan, more: Pick<ExplainNode, "depth" | "marks" | "notes" | "isFused" | "measured">) => {

@@ -51,6 +51,7 @@ export function createGrouping(
   switch (way.kind) {
     case "kernel": {
       const inMemory = new Aggregate(node.columns, way, open(way.reading), context);
+      if (way.spill === undefined) return inMemory;
       return spillingGroups(inMemory, {
         node: {
           ...node,
@@ -87,8 +88,10 @@ export function createGrouping(
         },
       }, context);
     }
-    case "batches":
-      return spillingGroups(new GroupedBatches(node, way, input(), context), {
+    case "batches": {
+      const inMemory = new GroupedBatches(node, way, input(), context);
+      if (way.spill === undefined) return inMemory;
+      return spillingGroups(inMemory, {
         node,
         open: () => {
           const rows = input(), exprs = columnsFor(node.keys, node.aggregates);
@@ -97,6 +100,7 @@ export function createGrouping(
         },
         group: (node, input) => new GroupedBatches(node, { ...way, table: "hash" }, input, context),
       }, context);
+    }
     case "bits":
       return new DistinctBits(node.columns, way, context);
     case "values":
@@ -272,7 +276,7 @@ class Aggregate implements Operator {
   }
 
   private fillByMorsels(base: BasePlan, reads: GroupReads): Groups {
-    const { context, grouper } = this;
+    const { context, grouper, way: { spill } } = this;
     const morsels = morselsOfPlan(base, this.spec.predicates, context);
     grouper.prepare(dictionariesOf(base, context));
     const spec = grouper.decided!, data: MorselTask = { base, spec };
@@ -286,7 +290,7 @@ class Aggregate implements Operator {
       const reader = openMorsels(base, columnsRead(spec), context);
       try {
         const rows = { morsels: () => morsels, reader, grouper };
-        return groupInParts(data, rows, pairsOf(sample!), context, this.space);
+        return groupInParts(data, rows, { pairs: pairsOf(sample!), spills: spill !== undefined }, context, this.space);
       } finally {
         reader.close();
       }

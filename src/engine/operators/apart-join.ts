@@ -142,6 +142,8 @@ export class ApartJoin implements RowReader {
           leftByMorsels: false,
           byMorsels: false,
           expectedLeftRows: left.rowsAtMost ?? 0,
+          // A partition that is too large is divided by runParts().
+          spill: undefined,
         };
         const places = [...output.map(moved), leftWidth - 1, all.length - 1];
         const columns = places.map((place) => all[place]);

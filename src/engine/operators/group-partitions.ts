@@ -62,6 +62,8 @@ interface Rounds {
   rangeRows: number;
   /** The partitions' tables. */
   tables: number;
+  /** Partitions may be written to disk. */
+  spills: boolean;
 }
 
 /** Ranges first … first + n-1 are written. */
@@ -177,8 +179,10 @@ class PartGrouper {
   private readonly width: number;
   private readonly tables: PartTables;
   private readonly spilled: SpilledParts = [];
+  private readonly spill?: Spill;
 
-  constructor(private readonly task: GroupTask, from: RowSource, private readonly context: QueryContext) {
+  constructor(private readonly task: GroupTask, from: RowSource, context: QueryContext) {
+    this.spill = task.spills ? context.spill : undefined;
     this.width = rowBytes(rowShapeOf(from.grouper.fusedShape!));
     const parts = groupOfParts(from.grouper, context);
     this.grouper = parts.grouper;
@@ -187,7 +191,7 @@ class PartGrouper {
   }
 
   run(part: number): void {
-    const { spill } = this.context;
+    const { spill } = this;
     if (spill === undefined) {
       this.add(part);
       return;
@@ -200,7 +204,7 @@ class PartGrouper {
 
   /** Returns the row to go on with if the memory is short and rows may be spilled. */
   private add(part: number): Place | undefined {
-    const { grouper, width, task: { written }, context: { spill } } = this;
+    const { grouper, width, task: { written }, spill } = this;
     let place: Place = { range: 0, row: 0 };
     try {
       this.tables.with(part, grouper, (table) => {
@@ -263,7 +267,7 @@ class PartGrouper {
   }
 
   finish(): SpilledParts {
-    this.context.spill?.flush();
+    this.spill?.flush();
     return this.spilled;
   }
 
@@ -374,6 +378,12 @@ export interface PartGroups {
   close(): void;
 }
 
+/** `pairs`: average number of rows for each row of the scan. */
+interface PartChoices {
+  pairs: number;
+  spills: boolean;
+}
+
 /**
  * Groups the rows of all morsels. Rows are written and grouped in rounds, so the memory grows with the groups and not with the rows;
  * partitions that it does not hold go to disk. `data`: from which `OpenRows` opens a participant's input.
@@ -381,14 +391,14 @@ export interface PartGroups {
 export function groupInParts(
   data: unknown,
   from: RowSource,
-  pairs: number,
+  { pairs, spills }: PartChoices,
   context: QueryContext,
   space: Workspace,
 ): PartGroups {
   const tables = PartTables.create(context, PARTS, OPERATOR);
   try {
     const { rangeRows, ranges, bytes } = roundsOf(rowShapeOf(from.grouper.fusedShape!), pairs, context);
-    const rounds: Rounds = { data, rangeRows, tables: tables.address };
+    const rounds: Rounds = { data, rangeRows, tables: tables.address, spills };
     const rangeCount = rangesOfRows(from.morsels(), rangeRows).length;
     const spilled = new Map<number, PartBlock[]>();
     let rowLimit = 0;
@@ -425,7 +435,7 @@ function makeRoom(
   context: QueryContext,
   spilled: Map<number, PartBlock[]>,
 ): void {
-  const { memory, heap, spill } = context;
+  const { memory, heap } = context, spill = task.spills ? context.spill : undefined;
   // Participants need some memory besides.
   const wanted = bytes + (memory.limitBytes || heap.sizeBytes()) / 16;
   const hasRoom = () =>

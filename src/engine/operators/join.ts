@@ -86,10 +86,8 @@ class Join implements JoinBase {
   }
 
   private buildNow(): Built | BuiltApart {
-    const { node, right, keptSpace, context } = this;
-    // Without keys each left row may match every right row.
-    const canDivide = context.spill !== undefined && node.rightKeys.length > 0;
-    const apart = canDivide ? new BuildParts(right.columns, node.rightKeys, context, this.operator) : undefined;
+    const { node, right, keptSpace, context, physical: { spill } } = this;
+    const apart = spill && new BuildParts(right.columns, node.rightKeys, context, this.operator);
     try {
       const kept = keepAll(right, node.rightKeys, keptSpace, context, apart);
       if (apart?.hasRows !== true) {
@@ -112,7 +110,7 @@ class Join implements JoinBase {
     const { physical, left, context } = this;
     const read = (columns: ReadonlySet<number>) => openBase(left, physical.left.predicates, [], columns, context);
     const inMemory: JoinInMemory = (plan, left, right) =>
-      new Join(plan, { kind: "operator", input: left }, right, { ...context, spill: undefined });
+      new Join(plan, { kind: "operator", input: left }, right, context);
     return new ApartJoin(physical, built, needed, read, inMemory, context);
   }
 

@@ -32,7 +32,7 @@ export interface Leaves {
 
 /** Makes the operator of a whole plan. It must be closed in any case. If this throws, nothing is left open. */
 export function createOperator(plan: Plan, context: QueryContext & PlanFacts, leaves?: Leaves): Operator {
-  return new Builder(context, leaves).create(physicalPlan(plan, context));
+  return new Builder(context, leaves).create(physicalPlan(plan, { ...context, spills: context.spill !== undefined }));
 }
 
 class Builder {
@@ -93,7 +93,7 @@ class Builder {
       case "time join":
         return createTimeJoin(plan.node, plan.way, input(0), input(1), context);
       case "set":
-        return createSet(plan.node, plan.way, input(0), input(1), context, () => [input(0), input(1)]);
+        return createSet(plan, input(0), input(1), context, () => [input(0), input(1)]);
       case "unnest":
         return createUnnest(plan.node, input(), context);
       case "recursion":

@@ -16,16 +16,15 @@ import { typesOf } from "../physical/reading.ts";
 
 /** `again` makes both inputs anew. */
 export function createSet(
-  plan: SetNode,
-  way: PhysicalSet["way"],
+  { node: plan, way, spill, canRestart }: PhysicalSet,
   left: Operator,
   right: Operator,
   context: QueryContext,
   again: () => [left: Operator, right: Operator],
 ): Operator {
   const inMemory = createInMemory(plan, way, left, right, context);
-  if (way === "chain" || context.spill === undefined) return inMemory;
-  return new SpillingSet(plan, assertingContract(inMemory), {
+  if (spill === undefined) return inMemory;
+  return new SpillingSet(plan, canRestart, assertingContract(inMemory), {
     divide: () => {
       const [left, right] = again(), keys = left.columns.map((_, c) => c), operator = operatorOf(plan);
       if (way === "new rows") return [dividedInput(new Chain(plan, [left, right]), keys, context, operator)];

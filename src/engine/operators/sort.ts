@@ -44,7 +44,7 @@ export function createSort(
 
 /** The input of the sort. */
 type Rows =
-  | { kind: "all"; limit?: number; inRowFormat: boolean; input: Operator }
+  | Extract<SortWay, { kind: "all" }> & { input: Operator }
   | { kind: "best"; limit: number; skip: SkipWay; input: Operator }
   | { kind: "best by morsels"; limit: number; skip: SkipWay; reading: Reading; base: PipelineBase };
 
@@ -100,9 +100,9 @@ class Sort implements Operator {
   }
 
   private sortAll(rows: Rows & { kind: "all" }): SortedInMemory | MergedRows {
-    const { input } = rows;
+    const { input, spill } = rows;
     const { keys, space, context } = this;
-    const runs = context.spill !== undefined ? new SortedRuns(this.columns, keys, context, "sort") : undefined;
+    const runs = spill === "sorted runs" ? new SortedRuns(this.columns, keys, context, "sort") : undefined;
     const kept = keepAll(input, keys.map((key) => key.expression), space, context, runs);
     const sorted = runs?.isEmpty === false ? undefined : this.sortKept(kept, rows, runs !== undefined);
     if (sorted !== undefined) return sorted;

@@ -47,11 +47,11 @@ function overColumns(node: AggregateNode): AggregateNode {
 
 /** Groups in memory, and if that is short, apart. */
 export function spillingGroups(inMemory: Operator, apart: ApartGroups, context: QueryContext): Operator {
-  const { node } = apart;
-  // Only groups by keys can be divided.
-  if (context.spill === undefined || node.keys.length === 0) return inMemory;
   return orApart(inMemory, () => {
-    const grouped = overColumns(node), keys = grouped.keys.map((_, k) => k), number = node.columns.length;
+    const { node } = apart,
+      grouped = overColumns(node),
+      keys = grouped.keys.map((_, k) => k),
+      number = node.columns.length;
     const { rows, firstNumber } = apart.open();
     return runParts({
       inputs: [dividedInput(rows, keys, context, OPERATOR, firstNumber)],

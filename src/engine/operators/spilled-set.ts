@@ -5,7 +5,6 @@
 import type { Column, SetNode } from "../../sql/plan.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { isOutOfMemory } from "../memory.ts";
-import { hasVolatile } from "../physical/functions.ts";
 import { runParts } from "./hash-parts.ts";
 import type { MergedRows } from "./merged-rows.ts";
 import { advance } from "./scan.ts";
@@ -25,6 +24,7 @@ export class SpillingSet implements Operator {
 
   constructor(
     private readonly plan: SetNode,
+    private readonly canRestart: boolean,
     private inMemory: Operator | undefined,
     private readonly apart: ApartSet,
     private readonly context: QueryContext,
@@ -42,8 +42,8 @@ export class SpillingSet implements Operator {
       this.rowCount += batch?.rowCount ?? 0;
       return batch;
     } catch (error) {
-      // Volatile functions would give other rows.
-      if (!isOutOfMemory(error) || (this.rowCount > 0 && hasVolatile(this.plan, this.context))) throw error;
+      // Other rows could follow those that are output.
+      if (!isOutOfMemory(error) || (this.rowCount > 0 && !this.canRestart)) throw error;
     }
     this.inMemory = undefined;
     inMemory.close();

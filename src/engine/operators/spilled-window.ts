@@ -11,16 +11,15 @@ import { Pipeline } from "./pipeline.ts";
 
 const OPERATOR = "window";
 
-/** `make` makes the operator over an input, `again` the input anew. */
+/** `keys`: those that all calls are partitioned by. `make` makes the operator over an input, `again` the input anew. */
 export function spillingWindow(
   plan: WindowNode,
+  keys: readonly Expr[],
   inMemory: Operator,
   make: (plan: WindowNode, input: Operator) => Operator,
   again: () => Operator,
   context: QueryContext,
 ): Operator {
-  const keys = commonKeys(plan);
-  if (context.spill === undefined || keys.length === 0) return inMemory;
   return orApart(inMemory, () => {
     const input = again(), { length: inputCount } = input.columns;
     const columns = [...input.columns, ...keys.map(({ type }, k) => ({ name: `key ${k}`, type }))];
@@ -55,13 +54,4 @@ export function spillingWindow(
       operator: OPERATOR,
     }, context);
   }, context);
-}
-
-/** The keys that all calls have in PARTITION BY. */
-function commonKeys({ calls }: WindowNode): Expr[] {
-  const text = (expr: Expr) => JSON.stringify(expr, (_, value) => typeof value === "bigint" ? `${value}n` : value);
-  const [first, ...others] = calls;
-  return first.partitionBy.filter((key) =>
-    others.every((call) => call.partitionBy.some((other) => text(other) === text(key)))
-  );
 }

@@ -26,7 +26,8 @@ export function createWindow(
 ): Operator {
   if (way.kind === "streaming") return createStreamingWindow(plan, way.calls, input, context);
   const make = (plan: WindowNode, input: Operator) => new Window(plan, way.calls, input, context);
-  return spillingWindow(plan, make(plan, input), make, again, context);
+  const inMemory = make(plan, input);
+  return way.spill === undefined ? inMemory : spillingWindow(plan, way.commonKeys, inMemory, make, again, context);
 }
 
 class Window implements Operator {

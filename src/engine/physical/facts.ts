@@ -9,6 +9,8 @@ export interface PlanFacts {
   functions: FunctionRegistry;
   /** By scan id. */
   sources: readonly ScanSource[];
+  /** True if operators may write to disk. */
+  spills?: boolean;
   /** Tests lower these to choose the algorithms for many rows. */
   thresholds?: { distinctRowsMin?: number; helpFromRows?: number };
 }

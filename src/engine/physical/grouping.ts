@@ -26,6 +26,7 @@ import {
   rowIdColumn,
   typesOf,
 } from "./reading.ts";
+import { hashPartitions } from "./spill.ts";
 import { DENSE_BYTES_MAX, DENSE_GROUPS_MAX, MANY_GROUPS, PARTITION_PAIRS_MAX, SAMPLED_ROWS_MIN } from "./thresholds.ts";
 
 export function chooseAggregate(
@@ -78,12 +79,13 @@ function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   const distinct = aggregates.map((call) =>
     call.distinct ? tableOf([...group, ...call.args], [], undefined, facts.functions) : undefined
   );
-  return { kind: "batches", table, distinct };
+  return { kind: "batches", table, distinct, spill: hashPartitions(keys, facts) };
 }
 
 function kernelWay(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   const spec = specOf(node, below, facts);
-  return { kind: "kernel", reading: below.reading, spec, reads: readsOf(spec, below, facts) };
+  const reads = readsOf(spec, below, facts), spill = hashPartitions(node.keys, facts);
+  return { kind: "kernel", reading: below.reading, spec, reads, spill };
 }
 
 function readsOf(spec: GroupSpec, below: Below, facts: PlanFacts): GroupReads {

@@ -6,6 +6,7 @@ import type { PlanFacts } from "./facts.ts";
 import { isVolatile } from "./functions.ts";
 import type { JoinKeyKind, PhysicalJoin, PhysicalPlan } from "./plan.ts";
 import { batchesOf, type Below, expectedRows, fusedWith, isByMorsels, isRepeatable, over } from "./reading.ts";
+import { hashPartitions } from "./spill.ts";
 import { JOIN_SLOTS, JOIN_SLOTS_PER_ROW, TRANSLATED_ENTRIES, TRANSLATED_ENTRIES_PER_ROW } from "./thresholds.ts";
 
 export function chooseJoin(
@@ -41,6 +42,7 @@ export function chooseJoin(
     // Unmatched right rows are known only after all left rows.
     byMorsels: leftByMorsels && node.type !== "right" && node.type !== "full",
     expectedLeftRows: expectedRows(reading, below.inputs, facts),
+    spill: hashPartitions(node.rightKeys, facts),
     fused: below.fused,
     inputs: [...below.inputs, right],
   };

@@ -11,13 +11,14 @@ import { limitOver } from "./limit.ts";
 import type { PhysicalLatest, PhysicalPlan } from "./plan.ts";
 import { batchesOf, chooseFilter, chooseProject, chooseScan, fusedWith } from "./reading.ts";
 import { chooseSample } from "./sample.ts";
+import { chooseSet } from "./set.ts";
 import { chooseSort } from "./sort.ts";
 import { windowWay } from "./window.ts";
 
 export type { PlanFacts } from "./facts.ts";
 export { nodeCalls } from "./node-calls.ts";
 export type { Calls } from "./calls.ts";
-export type { Grouping, PhysicalPlan } from "./plan.ts";
+export type { Grouping, PhysicalPlan, SpillWay } from "./plan.ts";
 
 export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
   let nodes = 0;
@@ -48,7 +49,7 @@ export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
         return { operator: "limit", id, node, way, fused: [], inputs: [choose(input)] };
       }
       case "window":
-        return { operator: "window", id, node, way: windowWay(node), fused: [], inputs: [choose(node.input)] };
+        return { operator: "window", id, node, way: windowWay(node, facts), fused: [], inputs: [choose(node.input)] };
       case "join": {
         const left = choose(node.left), right = choose(node.right);
         return chooseJoin(id, node, left, right, facts);
@@ -59,10 +60,8 @@ export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
         return { operator: "time join", id, node, way, fused: [], inputs: [left, right] };
       }
       case "set": {
-        const { operator } = node;
-        const way = operator === "union all" ? "chain" : operator === "union" ? "new rows" : "against right";
         const left = choose(node.left), right = choose(node.right);
-        return { operator: "set", id, node, way, fused: [], inputs: [left, right] };
+        return { ...chooseSet(id, node, facts), inputs: [left, right] };
       }
       case "unnest":
         return { operator: "unnest", id, node, fused: [], inputs: [choose(node.input)] };

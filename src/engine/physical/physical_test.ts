@@ -16,7 +16,7 @@ import { readsAfter } from "./grouping.ts";
 import { denseSlots, isByCodes } from "./join.ts";
 import { parquetBatchRows } from "./parquet.ts";
 import { MORSEL_ROWS } from "../contract.ts";
-import type { Grouping, GroupSpec, LimitWay, PhysicalPlan } from "./plan.ts";
+import type { Grouping, GroupSpec, LimitWay, PhysicalPlan, SpillWay } from "./plan.ts";
 import type { SegmentSource } from "../../storage/contract.ts";
 
 const functions = createRegistry();
@@ -321,6 +321,68 @@ Deno.test("physicalPlan() lists the functions that run between kernels, and thos
   const made = physicalPlan(plan, context);
   assert.deepEqual(nodeCalls(made, context), { batch: ["upper"], perSymbol: ["upper"], measured: [] });
 });
+
+const text = agg("string_agg", "STRING", c(4), lit(",", "STRING"));
+const SPILLS: [title: string, plan: Plan, way: SpillWay | undefined][] = [
+  ["ORDER BY", sorted, "sorted runs"],
+  ["the first rows of a small table", first(10, scan), "sorted runs"],
+  ["groups", aggregate([c(1)], []), "hash partitions"],
+  ["groups without a kernel form", aggregate([c(1)], [text]), "hash partitions"],
+  ["one group", aggregate([], [agg("sum", "DOUBLE", c(3))]), undefined],
+  ["one group without a kernel form", aggregate([], [text]), undefined],
+  ["a join by keys", join("left"), "hash partitions"],
+  ["a join without keys", { ...join("inner"), leftKeys: [], rightKeys: [] } as JoinNode, undefined],
+  ["UNION", { node: "set", operator: "union", left: scan, right: scan, ...base }, "hash partitions"],
+  ["EXCEPT ALL", { node: "set", operator: "except all", left: scan, right: scan, ...base }, "hash partitions"],
+  ["UNION ALL", { node: "set", operator: "union all", left: scan, right: scan, ...base }, undefined],
+  ["window functions by a common key", window([c(1), c(2)], [c(2)]), "hash partitions"],
+  ["window functions by other keys", window([c(1)], [c(2)]), undefined],
+  ["window functions over all rows", window([c(1)], []), undefined],
+];
+for (const [title, plan, way] of SPILLS) {
+  Deno.test(`physicalPlan() chooses how ${title} can continue on disk`, () => {
+    assert.equal(spillOf(physicalPlan(plan, { ...context, spills: true })), way);
+    assert.equal(spillOf(physicalPlan(plan, context)), undefined, "without a place to write to");
+  });
+}
+
+function spillOf(plan: PhysicalPlan): SpillWay | undefined {
+  const choice = plan.operator === "aggregate" ? plan.grouping.way : "way" in plan ? plan.way : plan;
+  return typeof choice === "object" && "spill" in choice ? choice.spill : "spill" in plan ? plan.spill : undefined;
+}
+
+Deno.test("physicalPlan() finds the keys of all window functions, wherever they are in the statement", () => {
+  const key = (at: number): Expr => Object.assign(fn("-", "LONG", c(1)), { at });
+  const made = physicalPlan(window([c(1), key(5)], [key(9)]), context);
+  assert.ok(made.operator === "window" && made.way.kind === "general");
+  assert.deepEqual(made.way.commonKeys, [key(5)]);
+});
+
+Deno.test("physicalPlan() lets set operations start again unless their rows would differ", () => {
+  const restarts = (left: Plan) => {
+    const union: Plan = { node: "set", operator: "union", left, right: scan, ...base };
+    const made = physicalPlan(union, { ...context, spills: true });
+    return made.operator === "set" && made.canRestart;
+  };
+  assert.equal(restarts(scan), true);
+  assert.equal(restarts(projected(scan, ...columns.map((_, k) => k === 1 ? random : c(k)))), false);
+});
+
+/** Ranks, each partitioned by other keys. */
+function window(...keys: Expr[][]): WindowNode {
+  const frame = { unit: "rows", end: 0n, excludeCurrentRow: false };
+  const calls = keys.map((partitionBy) => ({
+    function: "rank()",
+    args: [],
+    partitionBy,
+    orderBy: [],
+    ignoreNulls: false,
+    type: "LONG",
+    at: 0,
+    frame,
+  }));
+  return { node: "window", input: scan, calls, ...base } as unknown as WindowNode;
+}
 
 Deno.test("denseSlots() accepts keys of a small range; the last one has the smallest step", () => {
   assert.deepEqual(denseSlots([{ low: 5n, high: 14n }, { low: -1n, high: 1n }], 10), {

@@ -45,6 +45,13 @@ interface PhysicalBase {
   fused: FusedNode[];
 }
 
+/**
+ * How an operator continues on disk when its memory is short. "sorted runs": portions of the rows are sorted and written, and then merged.
+ * "hash partitions": the rows of all inputs are divided by the hashes of their keys, and each partition is processed separately.
+ * An operator without a way fails.
+ */
+export type SpillWay = "sorted runs" | "hash partitions";
+
 /** Filters and projections, combined over the columns of a base. */
 export interface Reading {
   base: ReadingBase;
@@ -106,12 +113,12 @@ export interface GroupSpec {
 export type GroupReads = "count" | "ranges" | "one range" | "in order";
 
 export type GroupWay =
-  | { kind: "kernel"; reading: Reading; spec: GroupSpec; reads: GroupReads }
+  | { kind: "kernel"; reading: Reading; spec: GroupSpec; reads: GroupReads; spill?: SpillWay }
   /**
    * Aggregates without a kernel form or over distinct values: over the batches of the input. `distinct`: for each aggregate over distinct
    * values, the table of its arguments.
    */
-  | { kind: "batches"; table: TableKind; distinct: (TableKind | undefined)[] }
+  | { kind: "batches"; table: TableKind; distinct: (TableKind | undefined)[]; spill?: SpillWay }
   /** count(DISTINCT x): one bit for each value of a small range, beginning at `low`. */
   | {
     kind: "bits";
@@ -171,7 +178,7 @@ export type SortWay =
    * All rows are sorted, and the first `limit` are output. `inRowFormat`: rows are copied into row format, in parts by the first key,
    * if the memory allows; otherwise they are found by their numbers.
    */
-  | { kind: "all"; limit?: number; inRowFormat: boolean }
+  | { kind: "all"; limit?: number; inRowFormat: boolean; spill?: SpillWay }
   /** Only the best rows so far are kept. */
   | { kind: "best"; limit: number; skip: SkipWay }
   /** Like "best", by all workers. */
@@ -209,6 +216,7 @@ export interface PhysicalJoin extends PhysicalBase {
   /** Its pairs are read by morsels too. */
   byMorsels: boolean;
   expectedLeftRows: number;
+  spill?: SpillWay;
 }
 
 /** "merge": keeps only the last right row of each key. "splice": keeps both sides. */
@@ -226,6 +234,9 @@ export interface PhysicalSet extends PhysicalBase {
   operator: "set";
   node: SetNode;
   way: "chain" | "new rows" | "against right";
+  spill?: SpillWay;
+  /** It can start again on disk after it has output rows, because its inputs give the same rows each time. */
+  canRestart: boolean;
 }
 
 export type LatestWay =
@@ -266,8 +277,8 @@ export type StreamingCall =
 export type WindowWay =
   /** Rows are output as they arrive. */
   | { kind: "streaming"; calls: StreamingCall[] }
-  /** All rows are kept. */
-  | { kind: "general"; calls: KeptCall[] };
+  /** All rows are kept. `commonKeys`: those that all calls have in PARTITION BY. */
+  | { kind: "general"; calls: KeptCall[]; commonKeys: readonly Expr[]; spill?: SpillWay };
 
 /** How a window function is computed over kept rows. */
 export interface KeptCall {

@@ -16,6 +16,7 @@ import {
   over,
   rowIdColumn,
 } from "./reading.ts";
+import { sortedRuns } from "./spill.ts";
 import {
   BEST_LIMIT_MAX,
   FIRST_CUT_ROWS,
@@ -32,13 +33,14 @@ export function chooseSort(id: number, node: SortNode, input: PhysicalPlan, fact
   };
   const { keys, limit } = node;
   const columns = node.columns.length, inRowFormat = columns > 1 && columns <= ROW_FORMAT_COLUMNS_MAX;
-  if (limit === undefined) return apart({ kind: "all", inRowFormat });
+  const all: SortWay = { kind: "all", limit, inRowFormat, spill: sortedRuns(facts) };
+  if (limit === undefined) return apart(all);
   const skip = skipWay(keys[0]!);
   const below = fusedWith(input, id);
   const way = top(keys, limit, below, facts);
   if (way !== undefined) return { operator: "sort", id, node, way, fused: below.fused, inputs: below.inputs };
   const rows = input.operator === "pipeline" ? input.rowsAtMost ?? 0 : 0;
-  if (rows > 0 && rows <= rowsBeforeFirstCut(limit)) return apart({ kind: "all", limit, inRowFormat });
+  if (rows > 0 && rows <= rowsBeforeFirstCut(limit)) return apart(all);
   if (!isWorthHelp(keys, limit, below, facts)) return apart({ kind: "best", limit, skip });
   const best: SortWay = { kind: "best by morsels", limit, skip, reading: below.reading };
   return { operator: "sort", id, node, way: best, fused: below.fused, inputs: below.inputs };

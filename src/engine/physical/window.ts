@@ -1,10 +1,13 @@
 /** Chooses how window functions are computed: row by row as rows arrive, or over kept rows. */
-import type { SortKey, WindowCall, WindowNode } from "../../sql/plan.ts";
+import type { Expr, SortKey, WindowCall, WindowNode } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
+import { exprKey } from "../compiler/expression.ts";
+import type { PlanFacts } from "./facts.ts";
 import type { StreamingCall, WindowWay } from "./plan.ts";
+import { hashPartitions } from "./spill.ts";
 
 /** Rows are output as they arrive if every call needs only earlier rows, in the order of arrival. */
-export function windowWay(node: WindowNode): WindowWay {
+export function windowWay(node: WindowNode, facts: Pick<PlanFacts, "spills">): WindowWay {
   const inOrder = node.calls.map((call) => isInInputOrder(call.orderBy, node));
   const streaming = node.calls.map((call, k) => inOrder[k] ? streamingCall(call) : undefined);
   if (streaming.every((call) => call !== undefined)) return { kind: "streaming", calls: streaming };
@@ -14,7 +17,15 @@ export function windowWay(node: WindowNode): WindowWay {
     hasPeers: !inOrder[k] || hasRanks,
     mergesStates: isExactSum(call),
   }));
-  return { kind: "general", calls };
+  const keys = commonKeys(node);
+  return { kind: "general", calls, commonKeys: keys, spill: hashPartitions(keys, facts) };
+}
+
+/** The keys that all calls have in PARTITION BY. */
+function commonKeys({ calls: [first, ...others] }: WindowNode): Expr[] {
+  return (first?.partitionBy ?? []).filter((key) =>
+    others.every((call) => call.partitionBy.some((other) => exprKey(other) === exprKey(key)))
+  );
 }
 
 const SUMS = new Set(["sum", "ksum", "nsum", "avg"]);

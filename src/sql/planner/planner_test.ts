@@ -57,7 +57,7 @@ function planned(text: string, values: Value[] = [], nowMicros?: bigint): string
 }
 
 /** Explains the plan over tables without rows. */
-function explained(plan: Plan): string[] {
+function explained(plan: Plan, spills = false): string[] {
   const ids = (node: Plan): number[] => node.node === "scan" ? [node.id] : inputsOf(node).flatMap(ids);
   const sources: ScanSource[] = [];
   for (const id of ids(plan)) {
@@ -71,7 +71,7 @@ function explained(plan: Plan): string[] {
       dictionaries: [],
     };
   }
-  return explain(plan, { sources }).map((line) => line.replace("segments 0; rows 0; ", ""));
+  return explain(plan, { sources, spills }).map((line) => line.replace("segments 0; rows 0; ", ""));
 }
 
 const cases: [title: string, sql: string, plan: string[]][] = [
@@ -202,6 +202,30 @@ Deno.test("explain() shows the choices of the physical pass", () => {
     ["select * from trades asof join quotes on sym", /ASOF join on .* \[keeps the last right row of each key\]/],
   ];
   for (const [sql, way] of ways) assert.match(lines(sql).join("\n"), way);
+});
+
+Deno.test("explain() shows how operators can continue on disk", () => {
+  const ways: [sql: string, way: RegExp][] = [
+    ["select px from trades order by px", /^Sort px \[keeps all rows; spill: sorted runs\]/],
+    ["select qty, max(px) from trades", /Aggregate max\(px\) \[.*hash table; spill: hash partitions\]/],
+    [
+      "select qty, max(px) from trades sample by 1h",
+      /\[each row with its bucket; hash table; spill: hash partitions\]/,
+    ],
+    ["select t.px from trades t join quotes q on t.sym = q.sym", /Inner join .*; spill: hash partitions\]/],
+    ["select sym from trades union select sym from quotes", /Union \[.*; spill: hash partitions\]/],
+    [
+      "select rank() over (partition by sym order by px) n from trades",
+      /Window \[over kept rows; spill: hash partitions\]/,
+    ],
+    ["select rank() over (order by px) n from trades", /Window \[over kept rows\]/],
+    ["select max(px) from trades", /Aggregate max\(px\) \[pipeline \d: fused\]/],
+    [
+      "select px from trades order by px limit 3",
+      /Sort px, first 3 \[keeps the best 3 rows; a kernel skips the others\]/,
+    ],
+  ];
+  for (const [sql, way] of ways) assert.match(explained(optimize(bound(sql)), true).join("\n"), way);
 });
 
 Deno.test("optimize() prunes by parameters, and by the clock if given", () => {
