@@ -18,7 +18,7 @@ const UNCHECKED = [
 ];
 /** Parts of these rooms without such loops. */
 const CHECKED = ["engine/physical/"];
-/** Checked by its own compiler options. */
+/** Checked by `deno check`: the option is in their own `deno.json`. */
 const OWN_OPTIONS = ["console/"];
 
 /** Prints what is wrong, and returns whether nothing is. */

@@ -128,9 +128,9 @@ function focusTables(): void {
 }
 
 function moveTab(by: number): void {
-  const { length } = tabs.value;
-  const index = tabs.value.indexOf(activeTab.value);
-  selectTab(tabs.value[(index + by + length) % length].id);
+  const { value: all } = tabs, next = all.indexOf(activeTab.value) + by;
+  const tab = all.at(next % all.length);
+  if (tab !== undefined) selectTab(tab.id);
 }
 
 async function renameActiveTab(): Promise<void> {

@@ -3,18 +3,18 @@ import { signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import { useModal } from "./modal.ts";
 
-export interface Field {
-  name: string;
+export interface Field<Name extends string = string> {
+  name: Name;
   label: string;
   value?: string;
   choices?: readonly string[];
 }
 
-export interface Question {
+export interface Question<Name extends string = string> {
   title: string;
   /** A statement or another text, shown unchanged. */
   text?: string;
-  fields?: readonly Field[];
+  fields?: readonly Field<Name>[];
   /** Label of the confirming button. */
   confirm: string;
   /** Label of the other button. Default: Cancel; "": there is none. */
@@ -22,17 +22,19 @@ export interface Question {
   isDangerous?: boolean;
 }
 
-type Answer = Record<string, string> | undefined;
+/** By the names of the fields. */
+type Answer<Name extends string = string> = Record<Name, string> | undefined;
 
 const asked = signal<{ question: Question; answer(values: Answer): void } | undefined>(undefined);
 
 /** Resolves to the values of the fields, or undefined if the user cancels. */
-export function ask(question: Question): Promise<Answer> {
+export function ask<Name extends string>(question: Question<Name>): Promise<Answer<Name>> {
   asked.value?.answer(undefined);
   return new Promise((resolve) => {
     const answer = (values: Answer) => {
       asked.value = undefined;
-      resolve(values);
+      // The dialog gives a value for each field.
+      resolve(values as Answer<Name>);
     };
     asked.value = { question, answer };
   });

@@ -13,9 +13,9 @@ export function keepFocus(): () => void {
     if (target instanceof Element) path = [...withAncestors(target)];
   };
   const check = () => {
-    const { activeElement, body } = document;
+    const { activeElement, body } = document, [last] = path;
     const isLost = activeElement === null || activeElement === body || !isShown(activeElement);
-    if (!isLost || path.length === 0 || isShown(path[0])) return;
+    if (!isLost || last === undefined || isShown(last)) return;
     const around = path.find((element) => element !== body && element.id !== "app" && isShown(element));
     const first = firstIn(around) ?? firstIn(document.querySelector("main:not([hidden])")) ?? firstIn(body);
     first?.focus({ preventScroll: true });

@@ -49,7 +49,7 @@ function OpenMenu({ anchor, items, back }: Opened) {
     if (step === 0) return;
     event.preventDefault();
     const index = buttons.indexOf(document.activeElement as HTMLButtonElement);
-    buttons[(index + step + buttons.length) % buttons.length].focus();
+    buttons.at((index + step) % buttons.length)?.focus();
   };
   return (
     <div

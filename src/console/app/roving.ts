@@ -24,12 +24,14 @@ export function useRoving(box: { readonly current: HTMLElement | null }, { entry
     const element = box.current!;
     const onFocus = ({ target }: FocusEvent) => setCurrent((target as Element).closest(row));
     const onKeyDown = (event: KeyboardEvent) => {
-      const all = entries(), at = all.indexOf((event.target as Element).closest<HTMLElement>(entry)!);
-      if (at < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
-      const next: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 };
-      if (next[event.key] === undefined) return onKey?.(event, all[at]);
+      const all = entries(), current = (event.target as Element).closest<HTMLElement>(entry);
+      if (current === null || event.ctrlKey || event.altKey || event.metaKey) return;
+      const at = all.indexOf(current);
+      const next = { ArrowDown: all[at + 1], ArrowUp: all[at - 1], Home: all[0], End: all.at(-1) };
+      if (!Object.hasOwn(next, event.key)) return onKey?.(event, current);
       event.preventDefault();
-      all[Math.max(0, Math.min(all.length - 1, next[event.key]))].focus();
+      // There is none beyond the first and the last entry.
+      next[event.key as keyof typeof next]?.focus();
     };
     element.addEventListener("focusin", onFocus);
     element.addEventListener("keydown", onKeyDown);

@@ -12,7 +12,7 @@ import { isDark } from "../store/theme.ts";
 import type { Chart, DrawnChart } from "./chart.tsx";
 import { noteOf } from "./chart-note.ts";
 import { drawnRange, type DrawnRows, useDrawnRows, type XRange } from "./drawn-rows.ts";
-import { type ChartType, dataOf, type Shape, shapeOf, typesFor } from "./shape.ts";
+import { type ChartType, dataOf, type Shape, shapeOf, typeFor, typesFor } from "./shape.ts";
 
 interface Zoom {
   range: XRange;
@@ -31,8 +31,7 @@ interface Props {
 
 export function ChartView({ rows: given, statement, onExpired }: Props) {
   const firstShape = useMemo(() => shapeOf(given), [given]);
-  const firstTypes = firstShape === undefined ? [] : typesFor(firstShape);
-  const firstType = firstTypes.find((one) => one === chartType.value) ?? firstTypes[0];
+  const firstType = firstShape && typeFor(firstShape, chartType.value);
   const tellFault = (error: unknown) => error instanceof ExpiredError ? onExpired() : notify(String(error));
   const { drawn: whole, readCount } = useDrawnRows(given, firstShape, firstType, tellFault);
   const { zoom, zoomTo } = useZoom(given, statement, whole, firstShape, firstType, tellFault);
@@ -44,9 +43,8 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
   }, []);
   // The first rows may not contain all series.
   const shape = useMemo(() => rows === undefined ? undefined : shapeOf(rows), [rows]);
-  const types = shape === undefined ? [] : typesFor(shape);
-  const type = types.find((one) => one === chartType.value) ?? types[0];
-  const data = useMemo(() => shape === undefined ? undefined : dataOf(rows!, shape, type), [rows, shape, type]);
+  const type = shape && typeFor(shape, chartType.value);
+  const data = useMemo(() => rows && shape && type && dataOf(rows, shape, type), [rows, shape, type]);
   if (firstShape !== undefined && drawn === undefined) {
     return (
       <p class="summary" role="status">
@@ -54,7 +52,7 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
       </p>
     );
   }
-  if (shape === undefined || data === undefined) {
+  if (shape === undefined || type === undefined || data === undefined) {
     return (
       <p class="summary">A chart needs rows with a column of numbers, and one of times, texts or numbers for x.</p>
     );
@@ -64,7 +62,11 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
       <div class="toolbar">
         <MenuButton
           text={nameOf(type)}
-          items={types.map((one) => ({ name: nameOf(one), isChosen: one === type, run: () => chartType.value = one }))}
+          items={typesFor(shape).map((one) => ({
+            name: nameOf(one),
+            isChosen: one === type,
+            run: () => chartType.value = one,
+          }))}
         />
         {data.categories === undefined && (
           <>
@@ -120,7 +122,7 @@ function useZoom(
   statement: string,
   whole: DrawnRows | undefined,
   shape: Shape | undefined,
-  type: ChartType,
+  type: ChartType | undefined,
   onFault: (error: unknown) => void,
 ) {
   const [zoom, setZoom] = useState<Zoom>();
@@ -154,11 +156,11 @@ function useZoom(
       : { rows, rowsOfPoint: 1, isCut: false, read: [] };
   };
   const rowsOf = async (range: XRange, signal: AbortSignal): Promise<DrawnRows | undefined> => {
-    if (whole!.rowsOfPoint === 1 || shape === undefined) return undefined;
+    if (whole!.rowsOfPoint === 1 || shape === undefined || type === undefined) return undefined;
     const drawn = await drawnRange(whole!, given, shape, type, range, signal);
     return drawn.rows.dataset.length === 0 ? undefined : drawn;
   };
   return { zoom, zoomTo };
 }
 
-const nameOf = (type: ChartType) => type[0].toUpperCase() + type.slice(1);
+const nameOf = (type: ChartType) => type.charAt(0).toUpperCase() + type.slice(1);

@@ -234,7 +234,7 @@ function optionsOf({ data: { categories, series, x }, shape: { xKind }, type, zo
         value: labelOf(categories, xKind, zone),
       },
       ...series.map(({ name }, at) => ({
-        ...seriesOf(name, COLOURS[at % COLOURS.length], type),
+        ...seriesOf(name, COLOURS[at % COLOURS.length]!, type),
         ...at >= COLOURS.length && { dash: DASH },
         ...props.showsGaps && { spanGaps: false },
         ...unit && { value: (_plot: uPlot, value: number | null) => value === null ? "–" : unit.textOf(value) },

@@ -85,12 +85,12 @@ function rangeOf(dataset: readonly unknown[][], shape: Shape): XRange | undefine
 export function useDrawnRows(
   rows: Rows,
   shape: Shape | undefined,
-  type: ChartType,
+  type: ChartType | undefined,
   onFault: (error: unknown) => void,
 ): { drawn: DrawnRows | undefined; readCount: number } {
   const [drawn, setDrawn] = useState<DrawnRows>(), [readCount, setReadCount] = useState(0);
   useEffect(() => {
-    if (shape === undefined) return;
+    if (shape === undefined || type === undefined) return;
     const controller = new AbortController(), { signal } = controller;
     const source = rows.spool?.isRunning ? { ...rows, spool: undefined } : rows;
     setReadCount(0);

@@ -7,19 +7,20 @@ export const HEAT_COLOURS = ["#f3ead7", "#f0cf8e", "#e6ab4b", "#d07f2a", "#a9541
 export function drawHeat(plot: uPlot): void {
   const { ctx, data: [x, ...lines] } = plot;
   const colourOf = heatColours(lines as (number | null)[][]);
-  // Cells meet half-way between two times. The first and the last are as wide as their neighbours.
-  const edges = edgesOf(x as number[]).map((at) => Math.round(plot.valToPos(at, "x", true)));
+  // Cells meet half-way between two times.
+  const edges = edgesOf(x as number[], (at) => Math.round(plot.valToPos(at, "x", true)));
   ctx.save();
   ctx.beginPath();
   ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
   ctx.clip();
   lines.forEach((values, line) => {
+    if (plot.series[line + 1]?.show === false) return;
     const top = plot.valToPos(line + 0.46, "y", true), bottom = plot.valToPos(line - 0.46, "y", true);
-    for (let at = 0; at < x.length; at++) {
+    for (const [at, [left, right]] of edges.entries()) {
       const value = values[at];
-      if (value == null || plot.series[line + 1].show === false) continue;
+      if (value == null) continue;
       ctx.fillStyle = colourOf(value);
-      ctx.fillRect(edges[at], top, Math.max(1, edges[at + 1] - edges[at]), bottom - top);
+      ctx.fillRect(left, top, Math.max(1, right - left), bottom - top);
     }
   });
   ctx.restore();
@@ -28,7 +29,8 @@ export function drawHeat(plot: uPlot): void {
 /** The colour of a value among all values. */
 export function heatColours(lines: readonly (readonly (number | null)[])[]): (value: number) => string {
   const [low, high] = heatRange(lines), span = high > low ? high - low : 1, { length } = HEAT_COLOURS;
-  return (value) => HEAT_COLOURS[Math.min(length - 1, Math.floor((value - low) / span * length))];
+  // The largest value has the last colour.
+  return (value) => HEAT_COLOURS[Math.min(length - 1, Math.floor((value - low) / span * length))]!;
 }
 
 /** The smallest and the largest value. */
@@ -44,9 +46,17 @@ export function heatRange(lines: readonly (readonly (number | null)[])[]): [low:
   return [low, high];
 }
 
-/** Edges of the cells around ascending values: one more than values. */
-export function edgesOf(x: readonly number[]): number[] {
-  if (x.length === 1) return [x[0] - 0.5, x[0] + 0.5];
-  const middles = x.slice(1).map((at, index) => (x[index] + at) / 2);
-  return [2 * x[0] - middles[0], ...middles, 2 * x.at(-1)! - middles.at(-1)!];
+/** The edges of the cell around each of ascending values. `positionOf`: of a value in the drawing. */
+export function edgesOf(
+  x: readonly number[],
+  positionOf: (value: number) => number,
+): (readonly [left: number, right: number])[] {
+  return x.map((at, index) => {
+    const before = x[index - 1], after = x[index + 1];
+    // The first and the last cell are as wide as their neighbours.
+    const half = before !== undefined ? (at - before) / 2 : after === undefined ? 0.5 : (after - at) / 2;
+    const left = before === undefined ? at - half : (before + at) / 2;
+    const right = after === undefined ? at + half : (at + after) / 2;
+    return [positionOf(left), positionOf(right)];
+  });
 }

@@ -15,10 +15,14 @@ export function zoomingOf(
   onZoom: (range: readonly [number, number] | undefined) => void,
 ): Zooming {
   const ends = () => {
-    const x = plot.data[0];
-    return [x[0], x.at(-1)!] as const;
+    const [x] = plot.data;
+    return [x[0] ?? Infinity, x.at(-1) ?? -Infinity] as const;
   };
-  const range = () => [plot.scales.x.min!, plot.scales.x.max!] as const;
+  /** Undefined without data. */
+  const range = () => {
+    const { min, max } = plot.scales.x ?? {};
+    return min == null || max == null ? undefined : [min, max] as const;
+  };
   const show = (from: number, to: number) => {
     plot.setScale("x", { min: from, max: to });
     onZoom([from, to]);
@@ -31,21 +35,25 @@ export function zoomingOf(
   };
   const showAll = () => {
     widen();
-    plot.setScale("x", { min: first, max: last });
+    if (first <= last) plot.setScale("x", { min: first, max: last });
     onZoom(undefined);
   };
   return {
     zoomBy(factor) {
       widen();
-      const [from, to] = range(), { idx } = plot.cursor;
-      const center = idx == null ? (from + to) / 2 : Math.min(to, Math.max(from, plot.data[0][idx]));
+      const shown = range();
+      if (shown === undefined) return;
+      const [from, to] = shown, crosshair = plot.data[0][plot.cursor.idx ?? -1];
+      const center = crosshair === undefined ? (from + to) / 2 : Math.min(to, Math.max(from, crosshair));
       const [nextFrom, nextTo] = [center + (from - center) * factor, center + (to - center) * factor];
       if (nextTo <= nextFrom) return;
       if (factor > 1 && nextFrom <= first && nextTo >= last) showAll();
       else show(nextFrom, nextTo);
     },
     moveBy(share) {
-      const [from, to] = range(), by = (to - from) * share;
+      const shown = range();
+      if (shown === undefined) return;
+      const [from, to] = shown, by = (to - from) * share;
       show(from + by, to + by);
     },
     showAll,
@@ -58,14 +66,15 @@ const STEPS = 10;
 /** `zooming`: undefined for an axis that has no range. */
 export function listenForKeys(element: HTMLElement, plot: uPlot, zooming: Zooming | undefined): () => void {
   const moveCrosshair = (by: number) => {
-    const x = plot.data[0], { min, max } = plot.scales.x;
-    const first = x.findIndex((at) => at >= min!), last = x.findLastIndex((at) => at <= max!);
-    if (first < 0 || last < first) return;
+    const [x] = plot.data, { min = -Infinity, max = Infinity } = plot.scales.x ?? {};
+    const first = x.findIndex((at) => at >= min), last = x.findLastIndex((at) => at <= max);
     const { idx } = plot.cursor;
-    const next = Math.min(last, Math.max(first, idx == null ? by > 0 ? first : last : idx + by));
+    const next = x[Math.min(last, Math.max(first, idx == null ? by > 0 ? first : last : idx + by))];
+    // There is no point in the range.
+    if (first < 0 || last < first || next === undefined) return;
     // The last argument, which is not in the types, moves the crosshairs of the group too.
     const setCursor = plot.setCursor as (at: uPlot.Cursor, fires: boolean, publishes: boolean) => void;
-    setCursor({ left: plot.valToPos(x[next], "x"), top: plot.over.clientHeight / 2 }, true, true);
+    setCursor({ left: plot.valToPos(next, "x"), top: plot.over.clientHeight / 2 }, true, true);
   };
   const listener = (event: KeyboardEvent) => {
     const { key, shiftKey, ctrlKey, altKey, metaKey } = event;
@@ -96,7 +105,7 @@ export function makeLegendButtons(plot: uPlot): void {
   // The first one is the name of x, which is not hidden.
   const buttons = plot.series.map((_, at) => at === 0 ? undefined : names.at(at - plot.series.length));
   const show = () =>
-    buttons.forEach((button, at) => button?.setAttribute("aria-pressed", String(plot.series[at].show)));
+    buttons.forEach((button, at) => button?.setAttribute("aria-pressed", String(plot.series[at]?.show)));
   for (const button of buttons) {
     if (button === undefined) continue;
     button.setAttribute("role", "button");

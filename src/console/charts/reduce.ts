@@ -103,7 +103,7 @@ export class Reducer {
   private mergePairs(): void {
     const merged: Group[] = [];
     for (let at = 0; at < this.groups.length; at += 2) {
-      const [left, right] = [this.groups[at], this.groups[at + 1]];
+      const left = this.groups[at]!, right = this.groups[at + 1];
       if (right !== undefined) {
         for (const [key, { column, low, high }] of right.byKey) this.extend(left, key, column, low, high);
         left.last = right.last;

@@ -29,11 +29,13 @@ export function shapeOf({ columns, dataset }: Table): Shape | undefined {
   const numeric = indices(columns, ({ type }) => isNumeric(type));
   const times = indices(columns, ({ type }) => isTime(type));
   const texts = indices(columns, ({ type }) => !isNumeric(type) && !isTime(type));
-  const ohlc = ohlcOf(columns.map(({ name }) => name), numeric);
-  if (times.length > 0 && numeric.length > 0) {
+  const ohlc = ohlcOf(columns, numeric);
+  const [time] = times, [text] = texts, [number, ...numbers] = numeric;
+  if (number === undefined) return undefined;
+  if (time !== undefined) {
     const seriesBy = texts.find((at) => distinct(dataset, at) <= SERIES_MAX);
     return {
-      x: times[0],
+      x: time,
       xKind: "time",
       seriesBy,
       y: numeric,
@@ -41,11 +43,8 @@ export function shapeOf({ columns, dataset }: Table): Shape | undefined {
       best: ohlc === undefined ? "line" : "candlestick",
     };
   }
-  if (texts.length > 0 && numeric.length > 0) {
-    return { x: texts[0], xKind: "category", y: numeric, best: "bar" };
-  }
-  if (numeric.length > 1) return { x: numeric[0], xKind: "number", y: numeric.slice(1), best: "scatter" };
-  return undefined;
+  if (text !== undefined) return { x: text, xKind: "category", y: numeric, best: "bar" };
+  return numbers.length === 0 ? undefined : { x: number, xKind: "number", y: numbers, best: "scatter" };
 }
 
 /** The suitable types, best first. */
@@ -55,6 +54,10 @@ export function typesFor({ xKind, seriesBy, y, ohlc, best }: Shape): ChartType[]
   if (seriesBy !== undefined || y.length > 1) fitting.push("heat map");
   return [best, ...fitting.filter((type) => type !== best)];
 }
+
+/** The chosen type if it suits the shape, and otherwise the best one. */
+export const typeFor = (shape: Shape, chosen: ChartType | undefined): ChartType =>
+  typesFor(shape).find((type) => type === chosen) ?? shape.best;
 
 export interface Series {
   name: string;
@@ -86,7 +89,7 @@ export function dataOf({ dataset, columns }: Table, shape: Shape, type: ChartTyp
   for (const { row, at } of rows) {
     for (const column of y) {
       const by = type === "candlestick" || seriesBy === undefined ? undefined : textOf(row[seriesBy]);
-      const value = columns[column].name;
+      const value = columns[column]!.name;
       const name = by === undefined ? value : y.length === 1 ? by : `${by} ${value}`;
       let one = series.get(name);
       if (one === undefined) series.set(name, one = { name, values: new Array(all.length).fill(null) });
@@ -111,13 +114,12 @@ function numberOf(value: unknown): number | null {
   return Number.isFinite(number) ? number : null;
 }
 
-function ohlcOf(names: readonly string[], numeric: readonly number[]): Shape["ohlc"] {
-  const found = ["open", "high", "low", "close"].map((word) => {
-    const at = numeric.find((column) => names[column].toLowerCase() === word);
-    return at ??
-      numeric.find((column) => names[column].toLowerCase().startsWith(word[0]) && names[column].length === 1);
-  });
-  return found.includes(undefined) ? undefined : found as [number, number, number, number];
+function ohlcOf(columns: Table["columns"], numeric: readonly number[]): Shape["ohlc"] {
+  const names = new Map(numeric.toReversed().map((at) => [columns[at]!.name.toLowerCase(), at]));
+  const found = (word: string) => names.get(word) ?? names.get(word.charAt(0));
+  const open = found("open"), high = found("high"), low = found("low"), close = found("close");
+  if (open === undefined || high === undefined || low === undefined || close === undefined) return undefined;
+  return [open, high, low, close];
 }
 
 function indices<T>(items: readonly T[], test: (item: T) => boolean): number[] {

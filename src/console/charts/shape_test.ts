@@ -44,8 +44,8 @@ Deno.test("texts and a number make bars, numbers a scatter plot, other results n
 });
 
 Deno.test("a heat map's cells meet half-way, and its colours rank all values", () => {
-  assert.deepEqual(edgesOf([0, 10, 30]), [-5, 5, 20, 40]);
-  assert.deepEqual(edgesOf([7]), [6.5, 7.5]);
+  assert.deepEqual(edgesOf([0, 10, 30], (at) => at), [[-5, 5], [5, 20], [20, 40]]);
+  assert.deepEqual(edgesOf([7], (at) => 10 * at), [[65, 75]]);
   const colourOf = heatColours([[1, null, 2], [null, 3, 8]]);
   assert.notEqual(colourOf(1), colourOf(8));
   assert.equal(new Set([1, 2, 3, 8].map(colourOf)).size, 4);
@@ -60,10 +60,10 @@ function manyRows(count: number): unknown[][] {
   });
 }
 
-const COLUMNS: [string, string][] = [["at", "TIMESTAMP"], ["s", "SYMBOL"], ["v", "LONG"]];
+const KEYS: [string, string][] = [["at", "TIMESTAMP"], ["s", "SYMBOL"]];
+const COLUMNS: [string, string][] = [...KEYS, ["v", "LONG"]];
 const OHLC: [string, string][] = [
-  COLUMNS[0],
-  COLUMNS[1],
+  ...KEYS,
   ...["open", "high", "low", "close"].map((name) => [name, "LONG"] as [string, string]),
 ];
 
@@ -96,7 +96,7 @@ Deno.test("candles are merged, and cells of a heat map stay in line", () => {
     heat.add(row);
   }
   const size = candles.rowsOfPoint, [first] = candles.rows();
-  assert.deepEqual(first.slice(2), [0, Math.min(100, size), -1, (size - 1) % 100]);
+  assert.deepEqual(first?.slice(2), [0, Math.min(100, size), -1, (size - 1) % 100]);
   assert.ok(candles.rows().some(([, , , high]) => high === 10_000));
   const times = heat.rows().map(([at]) => at);
   assert.equal(new Set(times).size * 2, times.length, "two series at each time");

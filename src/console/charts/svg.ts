@@ -16,19 +16,34 @@ const BAR_SHARE = 0.7, BAR_MAX_PX = 60, CANDLE_MAX_PX = 14;
 
 type Values = readonly (number | null | undefined)[];
 
+/** A series of the plot. */
+interface Line {
+  label: string;
+  values: Values;
+  isShown: boolean;
+  stroke: string;
+  /** The attribute of dashed lines. */
+  dash: string;
+}
+
 /** The parts of a plot that are read. */
 export type DrawnPlot = Pick<uPlot, "bbox" | "data" | "series" | "axes" | "valToPos" | "width" | "height" | "scales">;
 
 export function svgOf(plot: DrawnPlot, type: ChartType, colours: SvgColours, pixelRatio: number): string {
-  const { width, height } = plot;
-  const [left, top, plotWidth, plotHeight] = [plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height]
-    .map((px) => px / pixelRatio);
+  const { width, height, bbox } = plot;
+  const left = bbox.left / pixelRatio, top = bbox.top / pixelRatio;
+  const plotWidth = bbox.width / pixelRatio, plotHeight = bbox.height / pixelRatio;
   const xOf = (value: number) => left + plot.valToPos(value, "x"),
     yOf = (value: number) => top + plot.valToPos(value, "y");
   const bottom = top + plotHeight;
-  const x = plot.data[0] as readonly number[], lines = plot.data.slice(1) as Values[];
-  const shown = lines.map((_, index) => plot.series[index + 1].show !== false);
-  const strokes = lines.map((_, index) => strokeOf(plot.series[index + 1]));
+  const x = plot.data[0] as readonly number[];
+  const lines = plot.series.slice(1).map((series, index): Line => ({
+    label: String(series.label),
+    values: plot.data[index + 1] as Values,
+    isShown: series.show !== false,
+    stroke: strokeOf(series),
+    dash: dashOf(series),
+  }));
   const marks: string[] = [];
   const barPx = Math.max(1, Math.min(BAR_MAX_PX, BAR_SHARE * plotWidth / Math.max(1, x.length)));
   const baseline = Math.min(bottom, Math.max(top, yOf(0)));
@@ -37,39 +52,35 @@ export function svgOf(plot: DrawnPlot, type: ChartType, colours: SvgColours, pix
       marks.push(...candles(x, lines, xOf, yOf, Math.min(barPx, CANDLE_MAX_PX), colours));
       break;
     case "heat map":
-      marks.push(...cells(x, lines, shown, xOf, yOf));
+      marks.push(...cells(x, lines, xOf, yOf));
       break;
     default:
-      lines.forEach((values, index) => {
-        if (!shown[index]) return;
-        const points = pointsOf(x, values, xOf, yOf), stroke = strokes[index];
+      for (const { values, isShown, stroke, dash } of lines) {
+        if (!isShown) continue;
+        const points = pointsOf(x, values, xOf, yOf), first = points[0], last = points.at(-1);
         if (type === "bar") {
           for (const [at, y] of points) {
             marks.push(rect(at - barPx / 2, Math.min(y, baseline), barPx, Math.abs(y - baseline), stroke));
           }
         } else if (type === "scatter") {
           for (const [at, y] of points) marks.push(`<circle cx="${n(at)}" cy="${n(y)}" r="2.5" fill="${stroke}"/>`);
-        } else if (points.length > 0) {
+        } else if (first !== undefined && last !== undefined) {
           const path = points.map(([at, y]) => `${n(at)} ${n(y)}`).join("L");
           if (type === "area") {
-            const [first, last] = [points[0][0], points.at(-1)![0]];
-            const area = `M${n(first)} ${n(baseline)}L${path}L${n(last)} ${n(baseline)}Z`;
+            const area = `M${n(first[0])} ${n(baseline)}L${path}L${n(last[0])} ${n(baseline)}Z`;
             marks.push(`<path d="${area}" fill="${stroke}" fill-opacity="0.25"/>`);
           }
-          marks.push(
-            `<path d="M${path}" fill="none" stroke="${stroke}" stroke-width="1.5"${dashOf(plot.series[index + 1])}/>`,
-          );
+          marks.push(`<path d="M${path}" fill="none" stroke="${stroke}" stroke-width="1.5"${dash}/>`);
         }
-      });
+      }
   }
-  const names = plot.series.slice(1).map(({ label }) => String(label));
   const legend = type === "heat map"
     ? scale(lines, left, height + LEGEND_PX / 2, colours.text)
-    : names.map((name, index) => {
-      const at = left + index * Math.max(90, plotWidth / Math.max(1, names.length));
+    : lines.map(({ label, stroke }, index) => {
+      const at = left + index * Math.max(90, plotWidth / lines.length);
       const y = height + LEGEND_PX / 2;
-      const colour = type === "candlestick" ? colours.text : strokes[index];
-      return rect(at, y - 5, 10, 10, colour) + text(at + 15, y + 4, name, "start", colours.text);
+      const colour = type === "candlestick" ? colours.text : stroke;
+      return rect(at, y - 5, 10, 10, colour) + text(at + 15, y + 4, label, "start", colours.text);
     });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${n(width)}" height="${n(height + LEGEND_PX)}" ` +
@@ -101,14 +112,14 @@ function pointsOf(
 
 function candles(
   x: readonly number[],
-  [open, high, low, close]: readonly Values[],
+  [open, high, low, close]: readonly Line[],
   xOf: (value: number) => number,
   yOf: (value: number) => number,
   widthPx: number,
   { up, down }: SvgColours,
 ): string[] {
   return x.flatMap((at, index) => {
-    const [from, most, least, to] = [open[index], high[index], low[index], close[index]];
+    const from = open?.values[index], most = high?.values[index], least = low?.values[index], to = close?.values[index];
     if (from == null || most == null || least == null || to == null) return [];
     const colour = to >= from ? up : down, center = xOf(at), top = yOf(Math.max(from, to));
     return [
@@ -120,24 +131,27 @@ function candles(
 
 function cells(
   x: readonly number[],
-  lines: readonly Values[],
-  shown: readonly boolean[],
+  lines: readonly Line[],
   xOf: (value: number) => number,
   yOf: (value: number) => number,
 ): string[] {
-  const colourOf = heatColours(lines as (number | null)[][]), edges = edgesOf(x).map(xOf);
-  return lines.flatMap((values, line) =>
-    values.flatMap((value, at) => {
-      if (value == null || !shown[line]) return [];
+  const colourOf = heatColours(lines.map(valuesOf));
+  const edges = edgesOf(x, xOf);
+  return lines.flatMap(({ values, isShown }, line) =>
+    edges.flatMap(([left, right], at) => {
+      const value = values[at];
+      if (value == null || !isShown) return [];
       const top = yOf(line + 0.46);
-      return [rect(edges[at], top, edges[at + 1] - edges[at], yOf(line - 0.46) - top, colourOf(value))];
+      return [rect(left, top, right - left, yOf(line - 0.46) - top, colourOf(value))];
     })
   );
 }
 
+const valuesOf = ({ values }: Line) => values as (number | null)[];
+
 /** The colours of a heat map between its smallest and its largest value. */
-function scale(lines: readonly Values[], left: number, middle: number, colour: string): string[] {
-  const [low, high] = heatRange(lines as (number | null)[][]);
+function scale(lines: readonly Line[], left: number, middle: number, colour: string): string[] {
+  const [low, high] = heatRange(lines.map(valuesOf));
   if (low > high) return [];
   const begin = left + 80, end = begin + HEAT_COLOURS.length * 18;
   return [
@@ -156,18 +170,18 @@ function ticks(
   return axes.flatMap((axis, index) => {
     const { _splits = [], _values = [] } = axis as { _splits?: number[]; _values?: unknown[] };
     return _splits.flatMap((split, at) => {
-      const [label, ...more] = String(_values[at] ?? "").split("\n");
+      const label = String(_values[at] ?? "").split("\n");
       if (index === 0) {
         const x = left + valToPos(split, "x");
         if (x < left - 1 || x > right + 1) return [];
-        const lines = [label, ...more].map((part, row) => text(x, bottom + 18 + row * 15, part, "middle", colour));
+        const lines = label.map((part, row) => text(x, bottom + 18 + row * 15, part, "middle", colour));
         return [`<path d="M${n(x)} ${n(top)}V${n(bottom)}" stroke="${line}"/>`, ...lines];
       }
       const y = top + valToPos(split, "y");
       if (y < top - 1 || y > bottom + 1) return [];
       return [
         `<path d="M${n(left)} ${n(y)}H${n(right)}" stroke="${line}"/>`,
-        text(left - 8, y + 4, label, "end", colour),
+        ...label.slice(0, 1).map((part) => text(left - 8, y + 4, part, "end", colour)),
       ];
     });
   });

@@ -27,6 +27,6 @@ export function timeText(at: number, zone: Zone): string {
 /** "2026-01-31" and "12:00:00.000" */
 function partsOf(at: number, zone: Zone): [day: string, time: string] {
   const shifted = zone === "UTC" ? at : at - new Date(at).getTimezoneOffset() * MINUTE;
-  const [day, time] = new Date(shifted).toISOString().split("T");
-  return [day, time.slice(0, -1)];
+  const text = new Date(shifted).toISOString(), middle = text.indexOf("T");
+  return [text.slice(0, middle), text.slice(middle + 1, -1)];
 }

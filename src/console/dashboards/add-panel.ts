@@ -26,7 +26,7 @@ export async function addToDashboard(statement: string, kind: Panel["kind"]): Pr
     confirm: "Add",
   });
   if (given === undefined) return;
-  const id = given.dashboard === NEW_NAME ? undefined : own[names.indexOf(given.dashboard)].id;
+  const id = given.dashboard === NEW_NAME ? undefined : own[names.indexOf(given.dashboard)]?.id;
   await addPanel(id, panelOf(statement, kind, given.title), given.title);
 }
 

@@ -56,6 +56,6 @@ function textFor(statement: string, range: Range, before: readonly Variable[]): 
 
 /** Before anything was chosen, the first choice holds. */
 function withFirst(variable: ResolvedVariable): ResolvedVariable {
-  const { value, choices = [], hasAll, isList } = variable;
-  return value === "" && !hasAll && !isList && choices.length > 0 ? { ...variable, value: choices[0] } : variable;
+  const { value, choices: [first] = [], hasAll, isList } = variable;
+  return value === "" && !hasAll && !isList && first !== undefined ? { ...variable, value: first } : variable;
 }

@@ -1,7 +1,7 @@
 /** Runs the statement of a panel, with the rights of the viewer. */
 import { drawnRows } from "../charts/drawn-rows.ts";
 import { noteOf } from "../charts/chart-note.ts";
-import { shapeOf, typesFor } from "../charts/shape.ts";
+import { shapeOf, typeFor } from "../charts/shape.ts";
 import { type Outcome, query, UNREACHABLE } from "../server/client.ts";
 import { release, runStatement } from "../server/results.ts";
 import type { Panel } from "./model.ts";
@@ -36,7 +36,7 @@ async function chartOutcome(panel: Panel, text: string, range: Range, signal: Ab
     if (outcome?.rows === undefined) outcome = await runStatement(text, { signal, readOnly: true });
     const { rows } = outcome, shape = rows === undefined ? undefined : shapeOf(rows);
     if (rows === undefined || shape === undefined) return outcome;
-    const types = typesFor(shape), type = types.find((one) => one === panel.chartType) ?? types[0];
+    const type = typeFor(shape, panel.chartType);
     try {
       const drawn = await drawnRows(rows, shape, type, { signal });
       return { ...outcome, rows: drawn.rows, note: noteOf(drawn, rows, type) || undefined };

@@ -3,14 +3,14 @@ import type { ComponentType } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type MenuItem, openMenu } from "../app/menu.tsx";
 import type { Chart, Unit } from "../charts/chart.tsx";
-import { dataOf, shapeOf, typesFor } from "../charts/shape.ts";
+import { dataOf, shapeOf, typeFor } from "../charts/shape.ts";
 import { isNumeric, textOf } from "../results/cells.ts";
 import { Grid } from "../results/grid.tsx";
 import { showValue } from "../results/show-value.ts";
 import { sorted, type Sorting } from "../results/sorting.ts";
 import { bytesText } from "../results/summary.ts";
 import { zone } from "../results/view-settings.ts";
-import type { Rows } from "../server/client.ts";
+import type { Column, Rows } from "../server/client.ts";
 import { Denied } from "../sign-in/denied.tsx";
 import { isServerAway, returns } from "../store/connection.ts";
 import { isDark } from "../store/theme.ts";
@@ -111,8 +111,9 @@ function Content({ panel, outcome, onZoom }: ContentProps) {
       </div>
     );
   }
-  if (rows === undefined || rows.dataset.length === 0) return <p class="empty">No rows in this time range.</p>;
-  if (panel.kind === "number") return <Numbers panel={panel} rows={rows} />;
+  const [first] = rows?.dataset ?? [];
+  if (rows === undefined || first === undefined) return <p class="empty">No rows in this time range.</p>;
+  if (panel.kind === "number") return <Numbers panel={panel} columns={rows.columns} row={first} />;
   return (
     <>
       {panel.kind === "table" ? <Table rows={rows} /> : <Drawing panel={panel} rows={rows} onZoom={onZoom} />}
@@ -121,10 +122,10 @@ function Content({ panel, outcome, onZoom }: ContentProps) {
   );
 }
 
-function Numbers({ panel, rows: { columns, dataset: [first] } }: { panel: Panel; rows: Rows }) {
+function Numbers({ panel, columns, row }: { panel: Panel; columns: readonly Column[]; row: readonly unknown[] }) {
   const { textOf: shown } = unitOf(panel.unit) ?? { textOf: (value: number) => value.toLocaleString("en") };
-  const numbers = columns.flatMap(({ name, type }, at) => isNumeric(type) ? [{ name, value: first[at] }] : []);
-  const all = numbers.length > 0 ? numbers : columns.map(({ name }, at) => ({ name, value: first[at] }));
+  const numbers = columns.flatMap(({ name, type }, at) => isNumeric(type) ? [{ name, value: row[at] }] : []);
+  const all = numbers.length > 0 ? numbers : columns.map(({ name }, at) => ({ name, value: row[at] }));
   return (
     <div class="panel-numbers">
       {all.map(({ name, value }) => {
@@ -160,10 +161,9 @@ function Drawing({ panel, rows, onZoom }: Pick<Props, "panel" | "onZoom"> & { ro
     import("../charts/chart.tsx").then((module) => setDrawn(() => module.Chart));
   }, []);
   const shape = useMemo(() => shapeOf(rows), [JSON.stringify(rows.columns), rows.dataset]);
-  const types = shape === undefined ? [] : typesFor(shape);
-  const type = types.find((one) => one === panel.chartType) ?? types[0];
-  const data = useMemo(() => shape === undefined ? undefined : dataOf(rows, shape, type), [rows, shape, type]);
-  if (shape === undefined || data === undefined) {
+  const type = shape && typeFor(shape, panel.chartType);
+  const data = useMemo(() => shape && type && dataOf(rows, shape, type), [rows, shape, type]);
+  if (shape === undefined || type === undefined || data === undefined) {
     return <p class="empty">A chart needs a column of numbers, and one of times, texts or numbers for x.</p>;
   }
   if (Drawn === undefined) return <div class="chart" />;

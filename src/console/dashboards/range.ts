@@ -7,7 +7,8 @@ export type Range =
   | { from: string; to: string }
   | { all: true };
 
-const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+type Unit = keyof typeof UNIT_MS;
 export const LASTS: Readonly<Record<string, string>> = {
   "5m": "5 minutes",
   "15m": "15 minutes",
@@ -35,9 +36,9 @@ const isTime = (value: unknown) => typeof value === "string" && !Number.isNaN(Da
 /** Times without a zone are in UTC. */
 const utc = (text: string) => /(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`;
 
-function lastOf(text: string): { count: number; unit: string } | undefined {
-  const found = /^([1-9]\d{0,4})([mhd])$/.exec(text);
-  return found === null ? undefined : { count: Number(found[1]), unit: found[2] };
+function lastOf(text: string): { count: number; unit: Unit } | undefined {
+  const { count, unit } = /^(?<count>[1-9]\d{0,4})(?<unit>[mhd])$/.exec(text)?.groups ?? {};
+  return unit === undefined ? undefined : { count: Number(count), unit: unit as Unit };
 }
 
 export function rangeText(range: Range): string {
@@ -69,6 +70,6 @@ const time = (at: string | number) => `'${new Date(at).toISOString()}'::timestam
 
 /** Returns a round unit for SAMPLE BY. */
 function stepOf(durationMs: number): string {
-  const ms = (unit: string) => parseInt(unit) * (UNIT_MS[unit.at(-1)!] ?? 1000);
+  const ms = (unit: string) => parseInt(unit) * (UNIT_MS[unit.at(-1) as Unit] ?? 1000);
   return `'${STEP_UNITS.find((unit) => durationMs / ms(unit) <= STEPS) ?? STEP_UNITS.at(-1)}'`;
 }

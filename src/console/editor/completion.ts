@@ -50,12 +50,14 @@ let functionsOf: { of: unknown; options: Completion[] } = { of: undefined, optio
 /** One option for each name; its documentation lists the overloads. */
 function functionOptions(): Completion[] {
   const { functions } = language.value;
+  const kindOf = (form: typeof functions[number] | undefined) =>
+    form?.isAggregate ? "aggregate" : form?.isTable ? "source" : "function";
   if (functionsOf.of !== functions) {
     const byName = Map.groupBy(functions, ({ name }) => name);
     const options = [...byName].map(([name, forms]) => ({
       label: name,
       type: "function",
-      detail: forms[0].isAggregate ? "aggregate" : forms[0].isTable ? "source" : "function",
+      detail: kindOf(forms[0]),
       apply: `${name}(`,
       info: () => documentation(forms),
       boost: 1,

@@ -20,7 +20,8 @@ export function showErrors(view: EditorView): void {
 export function applySuggestion(view: EditorView): void {
   let apply: (() => void) | undefined;
   forEachDiagnostic(view.state, ({ actions }, from, to) => {
-    if (actions?.[0] !== undefined) apply ??= () => actions[0].apply(view, from, to);
+    const [first] = actions ?? [];
+    if (first !== undefined) apply ??= () => first.apply(view, from, to);
   });
   apply?.();
 }

@@ -17,9 +17,10 @@ export function tablesIn(statement: string, known: readonly string[]): TableUse[
   const names = new Map(known.map((name) => [name.toLowerCase(), name]));
   const found: TableUse[] = [];
   for (const match of statement.matchAll(USE)) {
-    const name = names.get((match[1] ?? match[2]).toLowerCase());
+    const [, quoted, plain = "", quotedAlias, plainAlias] = match;
+    const name = names.get((quoted ?? plain).toLowerCase());
     if (name === undefined) continue;
-    const alias = match[3] ?? match[4];
+    const alias = quotedAlias ?? plainAlias;
     found.push({ name, alias: alias === undefined || NO_ALIAS.test(alias) ? undefined : alias });
   }
   return found;

@@ -5,7 +5,14 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useModal } from "../app/modal.ts";
-import { type CsvForm, csvFormOf, importFile, type ImportReport, UNREACHABLE } from "../server/client.ts";
+import {
+  type CsvForm,
+  csvFormOf,
+  importFile,
+  type ImportParameters,
+  type ImportReport,
+  UNREACHABLE,
+} from "../server/client.ts";
 import { mayImport } from "../sign-in/permissions.ts";
 import { returns } from "../store/connection.ts";
 import { notify } from "../store/notices.ts";
@@ -89,7 +96,7 @@ function ImportDialog({ file }: { file: File }) {
     sending.current?.abort();
     chosenFile.value = undefined;
   };
-  const send = async ({ file, schema, parameters: more }: MappedCsv, chosen: Record<string, string>) => {
+  const send = async ({ file, schema, parameters: more }: MappedCsv, chosen: ImportParameters) => {
     const parameters = { ...chosen, ...more };
     sending.current = new AbortController();
     setState({ phase: "sending", share: 0 });
@@ -131,7 +138,7 @@ function ImportDialog({ file }: { file: File }) {
 interface FormProps {
   file: File;
   error: string | undefined;
-  onSend(mapped: MappedCsv, parameters: Record<string, string>): void;
+  onSend(mapped: MappedCsv, parameters: ImportParameters): void;
   onCancel(): void;
 }
 
@@ -175,7 +182,7 @@ function Form({ file, error, onSend, onCancel }: FormProps) {
   const { form, rows, fault } = found;
   const isNew = isReplaced || !exists(target.table), included = mappings.filter(({ isIncluded }) => isIncluded);
   const times = mappings.filter(({ type, isIncluded }, at) =>
-    isIncluded && (isTime(type) || form.columns[at].isInstant)
+    isIncluded && (isTime(type) || form.columns[at]?.isInstant)
   );
   const changeMappings = (next: readonly Mapping[]) => {
     setMappings(next);
@@ -186,7 +193,11 @@ function Form({ file, error, onSend, onCancel }: FormProps) {
     const entries = [...new FormData(event.currentTarget as HTMLFormElement)];
     const parameters = Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
     const types = isNew ? mappings : mappings.map((one) => ({ ...one, type: one.found }));
-    onSend(mappedCsv(file, form, types), { ...parameters, ...isHeaderForced && { forceHeader: "true" } });
+    onSend(mappedCsv(file, form, types), {
+      ...parameters,
+      name: target.table,
+      ...isHeaderForced && { forceHeader: "true" },
+    });
   };
   return (
     <form onSubmit={submit}>

@@ -121,7 +121,7 @@ async function contentsOf(file: string): Promise<Contents | string> {
     file,
     columns: first.rows.columns,
     firstRows: first.rows.dataset,
-    rowCount: Number(count.rows?.dataset[0][0] ?? 0),
+    rowCount: Number(count.rows?.dataset[0]?.[0] ?? 0),
     notices: (first.notices ?? []).map((notice) => notice.replaceAll(file, "the file")),
   };
 }

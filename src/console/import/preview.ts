@@ -11,7 +11,7 @@ export function previewOf(text: string, delimiter: string): string[][] {
     `(?:"((?:[^"]|"")*)"|([^${delimiter}\\r\\n]*))(${delimiter === "|" ? "\\|" : delimiter}|\\r?\\n|$)`,
     "g",
   );
-  for (const { 0: whole, 1: quoted, 2: plain, 3: end } of text.matchAll(value)) {
+  for (const { 0: whole, 1: quoted, 2: plain = "", 3: end } of text.matchAll(value)) {
     if (whole === "") break;
     lines.at(-1)!.push(quoted?.replaceAll('""', '"') ?? plain);
     if (end === delimiter) continue;

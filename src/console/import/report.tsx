@@ -67,9 +67,10 @@ function Faults({ first, count }: ImportFaults & { table: string }) {
   );
 }
 
-const COLUMNS = [["line", "LONG"], ["column", "VARCHAR"], ["value", "VARCHAR"], ["reason", "VARCHAR"]].map((
-  [name, type],
-) => ({ name, type }));
+const COLUMNS = [
+  { name: "line", type: "LONG" },
+  ...["column", "value", "reason"].map((name) => ({ name, type: "VARCHAR" })),
+];
 
 /** All of them: the server keeps those that are not in the report for a while. */
 async function saveFaults(table: string, { first, result }: ImportFaults): Promise<void> {

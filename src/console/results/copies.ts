@@ -74,7 +74,7 @@ function separated(name: string, separator: string, field: (text: string) => str
   return {
     name,
     head: (columns) => columns.map(({ name }) => field(name)).join(separator) + lineEnd,
-    row: (values, columns) => values.map((one, at) => value(one, columns[at])).join(separator),
+    row: (values, columns) => columns.map((column, at) => value(values[at], column)).join(separator),
     between: lineEnd,
     end: lineEnd,
   };

@@ -72,37 +72,37 @@ export function Grid({ columns, rows, emptyText, sorting, onSort, onStatistics, 
   const endRow = Math.min(count, Math.ceil((rowsTop + viewPx) / ROW_PX) + SPARE_ROWS);
   widths.measure(rows, firstRow, endRow);
 
-  // Frozen columns are first. Of the others, only visible columns are in the document.
-  const order = [...frozen, ...columns.keys().filter((at) => !frozen.includes(at))];
-  const starts = [0];
-  for (const at of order) starts.push(starts.at(-1)! + widths.px[at]);
-  const frozenPx = starts[frozen.length];
-  const first = Math.max(frozen.length, starts.findLastIndex((start) => start <= view.left + frozenPx));
-  const beyond = starts.findIndex((start) => start > view.left + view.width);
+  // Of the columns that are not frozen, only visible ones are in the document.
+  const order = placedColumns(columns, widths.px, frozen), frozenCount = frozen.filter((at) => at in columns).length;
+  const frozenPx = order[frozenCount - 1]?.right ?? 0, totalPx = order.at(-1)?.right ?? 0;
+  const first = Math.max(frozenCount, order.findLastIndex(({ left }) => left <= view.left + frozenPx));
+  const beyond = order.findIndex(({ left }) => left > view.left + view.width);
   const shown = order.slice(first, beyond < 0 ? order.length : beyond);
   useEffect(() => rows.want?.(firstRow, endRow), [rows, firstRow, endRow]);
-  const totalPx = starts.at(-1)!;
 
   // Columns that grow must not move the first visible column or the cursor.
-  const lastStarts = useRef(starts);
+  const lastOrder = useRef(order);
   useLayoutEffect(() => {
-    const before = lastStarts.current, element = box.current!;
-    lastStarts.current = starts;
-    if (before.length !== starts.length || before.at(-1) === totalPx || view.left === 0) return;
-    const { column } = cursor;
-    const wasInView = before[column] >= view.left + frozenPx && before[column + 1] <= view.left + view.width;
-    element.scrollLeft += starts[first] - before[first];
-    if (wasInView && column >= frozen.length) scrollAcross(element, starts[column], starts[column + 1], frozenPx);
+    const before = lastOrder.current, element = box.current!;
+    lastOrder.current = order;
+    if (before.length !== order.length || before.at(-1)?.right === totalPx || view.left === 0) return;
+    const was = before[cursor.column], is = order[cursor.column];
+    const wasInView = was !== undefined && was.left >= view.left + frozenPx && was.right <= view.left + view.width;
+    element.scrollLeft += (order[first]?.left ?? 0) - (before[first]?.left ?? 0);
+    if (wasInView && is !== undefined && cursor.column >= frozenCount) scrollAcross(element, is, frozenPx);
   }, [totalPx]);
 
-  const cells = (make: (at: number, style: Record<string, string>, kind: string) => preact.JSX.Element) => (
-    <>
-      {frozen.map((at, index) => make(at, { width: `${widths.px[at]}px`, left: `${starts[index]}px` }, "frozen"))}
-      <div style={{ width: `${starts[first] - frozenPx}px`, flex: "none" }} />
-      {shown.map((at) => make(at, { width: `${widths.px[at]}px` }, ""))}
-    </>
-  );
-  const columnMenu = (target: HTMLElement, at: number) =>
+  const cells = (make: (column: PlacedColumn, style: Record<string, string>, kind: string) => preact.JSX.Element) => {
+    const width = ({ left, right }: PlacedColumn) => `${right - left}px`;
+    return (
+      <>
+        {order.slice(0, frozenCount).map((one) => make(one, { width: width(one), left: `${one.left}px` }, "frozen"))}
+        <div style={{ width: `${(order[first]?.left ?? totalPx) - frozenPx}px`, flex: "none" }} />
+        {shown.map((one) => make(one, { width: width(one) }, ""))}
+      </>
+    );
+  };
+  const columnMenu = (target: HTMLElement, { at, column }: PlacedColumn) =>
     openMenu(target, [
       { name: "Sort ascending", run: () => onSort({ column: at, order: "ascending" }) },
       { name: "Sort descending", run: () => onSort({ column: at, order: "descending" }) },
@@ -110,23 +110,21 @@ export function Grid({ columns, rows, emptyText, sorting, onSort, onStatistics, 
         name: frozen.includes(at) ? "Unfreeze" : "Freeze",
         run: () => setFrozen(frozen.includes(at) ? frozen.filter((other) => other !== at) : [...frozen, at]),
       },
-      ...onStatistics === undefined ? [] : [{ name: "Statistics", run: () => onStatistics(columns[at]) }],
-      { name: "Copy its name", run: () => copyText(columns[at].name, "The name") },
+      ...onStatistics === undefined ? [] : [{ name: "Statistics", run: () => onStatistics(column) }],
+      { name: "Copy its name", run: () => copyText(column.name, "The name") },
     ]);
   const move = (row: number, column: number) => {
-    const next = { row: clamp(row, count), column: clamp(column, order.length) };
+    const next = { row: clamp(row, count), column: clamp(column, order.length) }, target = order[next.column];
     setCursor(next);
     const top = next.row * ROW_PX, bottom = top + ROW_PX;
     if (top < rowsTop) scrollRowsTo(top);
     else if (bottom > rowsTop + viewPx) scrollRowsTo(bottom - viewPx);
-    if (next.column >= frozen.length) {
-      scrollAcross(box.current!, starts[next.column], starts[next.column + 1], frozenPx);
-    }
+    if (target !== undefined && next.column >= frozenCount) scrollAcross(box.current!, target, frozenPx);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const { row, column } = cursor, page = Math.max(1, Math.floor(view.height / ROW_PX) - 2);
     const isMod = event.ctrlKey || event.metaKey;
-    const at = order[column], value = rows.row(row)?.[at];
+    const current = order[column], value = current && rows.row(row)?.[current.at];
     const keys: Record<string, () => void> = {
       ArrowDown: () => move(row + 1, column),
       ArrowUp: () => move(row - 1, column),
@@ -136,11 +134,12 @@ export function Grid({ columns, rows, emptyText, sorting, onSort, onStatistics, 
       PageUp: () => move(row - page, column),
       Home: () => move(isMod ? 0 : row, 0),
       End: () => move(isMod ? count - 1 : row, order.length - 1),
-      Enter: () => value !== undefined && onOpen(columns[at], value),
+      Enter: () => current !== undefined && value !== undefined && onOpen(current.column, value),
     };
+    const run = keys[event.key];
     if (isMod && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed !== false) {
       copyText(textOf(value), "The value");
-    } else if (keys[event.key] !== undefined) keys[event.key]();
+    } else if (run !== undefined) run();
     else return;
     event.preventDefault();
   };
@@ -159,28 +158,30 @@ export function Grid({ columns, rows, emptyText, sorting, onSort, onStatistics, 
         // For keys: the column of the cursor.
         if (event.target !== box.current) return;
         event.preventDefault();
-        const at = order[cursor.column], head = event.currentTarget.querySelector(`.head [aria-colindex="${at + 1}"]`);
-        if (head !== null) columnMenu(head as HTMLElement, at);
+        const current = order[cursor.column];
+        if (current === undefined) return;
+        const head = event.currentTarget.querySelector<HTMLElement>(`.head [aria-colindex="${current.at + 1}"]`);
+        if (head !== null) columnMenu(head, current);
       }}
     >
       <div class="head" role="row" aria-rowindex={1} style={{ width: `${totalPx}px` }}>
-        {cells((at, style, kind) => (
+        {cells((placed, style, kind) => (
           <div
-            key={at}
+            key={placed.at}
             role="columnheader"
-            aria-colindex={at + 1}
-            aria-sort={sorting?.column === at ? sorting.order : undefined}
-            class={`${classOf(columns[at].type)} ${kind}`}
+            aria-colindex={placed.at + 1}
+            aria-sort={sorting?.column === placed.at ? sorting.order : undefined}
+            class={`${classOf(placed.column.type)} ${kind}`}
             style={style}
-            title={`${columns[at].name}: click sorts, right click or the menu key shows more`}
-            onClick={() => onSort(nextSorting(sorting, at))}
+            title={`${placed.column.name}: click sorts, right click or the menu key shows more`}
+            onClick={() => onSort(nextSorting(sorting, placed.at))}
             onContextMenu={(event) => {
               event.preventDefault();
-              columnMenu(event.currentTarget, at);
+              columnMenu(event.currentTarget, placed);
             }}
           >
-            {columns[at].name}
-            <small>{columns[at].type}</small>
+            {placed.column.name}
+            <small>{placed.column.type}</small>
           </div>
         ))}
       </div>
@@ -195,28 +196,52 @@ export function Grid({ columns, rows, emptyText, sorting, onSort, onStatistics, 
               aria-rowindex={index + 2}
               style={{ top: `${view.top + index * ROW_PX - rowsTop}px`, width: `${totalPx}px` }}
             >
-              {cells((at, style, kind) => (
-                <div
-                  key={at}
-                  role="gridcell"
-                  aria-colindex={at + 1}
-                  aria-selected={cursor.row === index && order[cursor.column] === at}
-                  class={`${classOf(columns[at].type)} ${kind} ${row?.[at] === null ? "null" : ""}`}
-                  style={style}
-                  onClick={() => setCursor({ row: index, column: order.indexOf(at) })}
-                  onDblClick={() => row !== undefined && onOpen(columns[at], row[at])}
-                >
-                  {row === undefined
-                    ? "…"
-                    : shownText(row[at], columns[at].type, zone.value).slice(0, SHOWN_CHARACTERS)}
-                </div>
-              ))}
+              {cells((placed, style, kind) => {
+                const { at, column } = placed;
+                return (
+                  <div
+                    key={at}
+                    role="gridcell"
+                    aria-colindex={at + 1}
+                    aria-selected={cursor.row === index && order[cursor.column] === placed}
+                    class={`${classOf(column.type)} ${kind} ${row?.[at] === null ? "null" : ""}`}
+                    style={style}
+                    onClick={() => setCursor({ row: index, column: order.indexOf(placed) })}
+                    onDblClick={() => row !== undefined && onOpen(column, row[at])}
+                  >
+                    {row === undefined ? "…" : shownText(row[at], column.type, zone.value).slice(0, SHOWN_CHARACTERS)}
+                  </div>
+                );
+              })}
             </div>
           );
         })}
       </div>
       {count === 0 && <p class="empty">{emptyText}</p>}
     </div>
+  );
+}
+
+interface PlacedColumn {
+  column: Column;
+  /** Its index in the result. */
+  at: number;
+  /** Its ends, in pixels from the left end of the first column. */
+  left: number;
+  right: number;
+}
+
+/** Frozen columns are first. */
+function placedColumns(
+  columns: readonly Column[],
+  widthsPx: readonly number[],
+  frozen: readonly number[],
+): PlacedColumn[] {
+  const rest = [...columns.entries()].filter(([at]) => !frozen.includes(at));
+  let right = 0;
+  // A later result may have fewer columns than the one in which columns were frozen.
+  return [...frozen.map((at) => [at, columns[at]] as const), ...rest].flatMap(([at, column]) =>
+    column === undefined ? [] : [{ column, at, left: right, right: right += widthsPx[at] ?? COLUMN_MIN_PX }]
   );
 }
 
@@ -230,14 +255,14 @@ const clamp = (index: number, count: number) => Math.max(0, Math.min(count - 1, 
 function useWidths(columns: readonly Column[], sample: GridRows["sample"]) {
   const key = JSON.stringify([columns, sample.length > 0, zone.value]);
   const px = useMemo(() => columns.map((column, at) => widthOf(column, sample, at)), [key]);
-  const numeric = useMemo(() => [...columns.keys()].filter((at) => isNumeric(columns[at].type)), [key]);
+  const numeric = useMemo(() => columns.flatMap(({ type }, at) => isNumeric(type) ? [at] : []), [key]);
   const measured = useMemo(() => new Set<number>(), [px, sample]);
   const measure = (rows: GridRows, first: number, end: number) => {
     for (let index = first; index < end; index++) {
       const row = measured.has(index) ? undefined : rows.row(index);
       if (row === undefined) continue;
       measured.add(index);
-      for (const at of numeric) px[at] = Math.max(px[at], widthFor(textOf(row[at]).length));
+      for (const at of numeric) px[at] = Math.max(px[at] ?? 0, widthFor(textOf(row[at]).length));
     }
   };
   return { px, measure };
@@ -294,7 +319,7 @@ function onWheel(element: HTMLElement, scrollBy: (px: number) => void): () => vo
 }
 
 /** Scrolls a column that is not frozen into view. */
-function scrollAcross(box: HTMLElement, left: number, right: number, frozenPx: number): void {
+function scrollAcross(box: HTMLElement, { left, right }: PlacedColumn, frozenPx: number): void {
   if (left - frozenPx < box.scrollLeft) box.scrollLeft = left - frozenPx;
   if (right > box.scrollLeft + box.clientWidth) box.scrollLeft = right - box.clientWidth;
 }

@@ -25,5 +25,5 @@ Deno.test("the plan's nodes are listed with their share of the time, and one is 
 
 Deno.test("a plan that was not executed has no times", () => {
   const [line] = linesOf({ ...node("sort", undefined), measured: undefined });
-  assert.deepEqual([line.share, line.isCostliest], [undefined, false]);
+  assert.deepEqual([line?.share, line?.isCostliest], [undefined, false]);
 });

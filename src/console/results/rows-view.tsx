@@ -22,6 +22,7 @@ import { bytesText, countText } from "./summary.ts";
 import { isChart, zone } from "./view-settings.ts";
 import { eachPage, isWhole } from "./whole.ts";
 
+const ZONES = [{ value: "UTC", name: "UTC" }, { value: "local", name: "Local time" }] as const;
 const REFRESH_SECONDS = [0, 1, 5, 30, 60];
 
 export function RowsView({ rows, statement }: { rows: Rows; statement: string }) {
@@ -76,10 +77,10 @@ function PlainRows({ rows: given, statement }: { rows: Rows; statement: string }
         />
         <MenuButton
           text={zone.value === "UTC" ? "UTC" : "Local time"}
-          items={[["UTC", "UTC"], ["local", "Local time"]].map(([value, name]) => ({
+          items={ZONES.map(({ value, name }) => ({
             name,
             isChosen: zone.value === value,
-            run: () => zone.value = value as typeof zone.value,
+            run: () => zone.value = value,
           }))}
         />
         <MenuButton

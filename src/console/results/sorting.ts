@@ -8,12 +8,15 @@ export interface Sorting {
   order: "ascending" | "descending";
 }
 
-/** Returns a new list. Nulls are last in both orders, and equal rows keep their order. */
+/** Nulls are last in both orders, and equal rows keep their order. */
 export function sorted(
   { columns, dataset }: Pick<Rows, "columns" | "dataset">,
   { column, order }: Sorting,
 ): unknown[][] {
-  const compare = compareValues(columns[column].type);
+  const type = columns[column]?.type;
+  // A later result may have fewer columns.
+  if (type === undefined) return dataset;
+  const compare = compareValues(type);
   const sign = order === "ascending" ? 1 : -1;
   return dataset.toSorted((a, b) => {
     const [left, right] = [a[column], b[column]];

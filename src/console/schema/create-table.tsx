@@ -52,7 +52,8 @@ function CreateTable({ onClose }: { onClose(): void }) {
   const changeColumn = (at: number, news: Partial<NewColumn>) => {
     const next = columns.map((column, index) => index === at ? { ...column, ...news } : column);
     // The time column keeps its role under another name.
-    change({ columns: next, timestamp: columns[at].name === timestamp ? next[at].name : timestamp });
+    const isTimeColumn = columns[at]?.name === timestamp;
+    change({ columns: next, timestamp: isTimeColumn ? news.name ?? timestamp : timestamp });
   };
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();

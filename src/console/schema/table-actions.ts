@@ -99,11 +99,11 @@ function openAndRun(text: string, name: string): void {
 }
 
 async function openDefinition(name: string): Promise<void> {
-  const { rows, error } = await query(`show create table ${quoted(name)}`);
-  if (rows === undefined) notify(error?.message ?? `${name} has no definition`);
+  const { rows, error } = await query(`show create table ${quoted(name)}`), [row] = rows?.dataset ?? [];
+  if (row === undefined) notify(error?.message ?? `${name} has no definition`);
   else {
     uncover();
-    openTab(String(rows.dataset[0][0]), `${name} (definition)`);
+    openTab(String(row[0]), `${name} (definition)`);
   }
 }
 
@@ -125,17 +125,17 @@ const rename = (table: string): Promise<void> =>
   }, ({ name }) => name === table ? undefined : `rename table ${literal(table)} to ${literal(name)};`);
 
 /** Asks again with what was typed and the error, until the statement succeeds or the user cancels. */
-async function askAndRun(
-  question: Question & { fields: readonly Field[] },
-  statementOf: (values: Record<string, string>) => string | undefined,
+async function askAndRun<Name extends string>(
+  question: Question<Name> & { fields: readonly Field<Name>[] },
+  statementOf: (values: Record<Name, string>) => string | undefined,
 ): Promise<void> {
-  for (let { fields, text }: { fields: readonly Field[]; text?: string } = question;;) {
+  for (let { fields, text }: { fields: readonly Field<Name>[]; text?: string } = question;;) {
     const values = await ask({ ...question, fields, text });
     const statement = values && statementOf(values);
-    if (statement === undefined) return;
+    if (values === undefined || statement === undefined) return;
     const error = await run(statement);
     if (error === undefined) return;
-    fields = fields.map((field) => ({ ...field, value: values![field.name] }));
+    fields = fields.map((field) => ({ ...field, value: values[field.name] }));
     text = error;
   }
 }

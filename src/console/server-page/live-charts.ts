@@ -30,6 +30,7 @@ export const METRICS: readonly string[] = [
   ...[UPTIME, CPU, CONNECTIONS, BUSY],
 ];
 
+/** Names of the labels of metrics. */
 const WIRES: Record<string, string> = {
   exec: "HTTP /exec",
   exp: "HTTP /exp",
@@ -39,16 +40,18 @@ const WIRES: Record<string, string> = {
   line_tcp: "line protocol, TCP",
 };
 
+const wireName = (label: string) => WIRES[label] ?? label;
+
 const secondsText = (value: number) =>
   value < 1 ? `${+(value * 1000).toPrecision(3)} ms` : `${+value.toPrecision(3)} s`;
 const countText = (value: number) =>
   value >= 10_000 ? Intl.NumberFormat("en", { notation: "compact" }).format(value) : `${+value.toPrecision(3)}`;
 
 export const LIVE_CHARTS: readonly LiveChart[] = [
-  rates("Rows in a second", (now) => labelsOf(now, ROWS_IN).map((wire) => [WIRES[wire], keyOf(ROWS_IN, wire)])),
+  rates("Rows in a second", (now) => labelsOf(now, ROWS_IN).map((wire) => [wireName(wire), keyOf(ROWS_IN, wire)])),
   rates("Statements a second", (now) => [
-    ...labelsOf(now, STARTED).map((wire) => [WIRES[wire], keyOf(STARTED, wire)] as const),
-    ...labelsOf(now, FAILED).map((wire) => [`failed, ${WIRES[wire]}`, keyOf(FAILED, wire)] as const),
+    ...labelsOf(now, STARTED).map((wire) => [wireName(wire), keyOf(STARTED, wire)] as const),
+    ...labelsOf(now, FAILED).map((wire) => [`failed, ${wireName(wire)}`, keyOf(FAILED, wire)] as const),
   ]),
   quantiles("Latency of statements", [
     ["p50", LATENCY, 0.5],
@@ -112,7 +115,7 @@ interface Made {
 
 /** If readings are missing, a point without values interrupts the lines. */
 function seriesFrom(readings: readonly Reading[], made: readonly Made[]): ChartData {
-  const x: number[] = [], series = made.map(({ name }) => ({ name, values: [] as (number | null)[] }));
+  const x: number[] = [], series = made.map(({ name, of }) => ({ name, values: [] as (number | null)[], of }));
   readings.forEach((now, at) => {
     const before = readings[at - 1], isGap = before !== undefined && now.at - before.at > GAP_MS;
     if (isGap) {
@@ -120,9 +123,9 @@ function seriesFrom(readings: readonly Reading[], made: readonly Made[]): ChartD
       for (const one of series) one.values.push(null);
     }
     x.push(now.at);
-    made.forEach(({ of }, index) => series[index].values.push(of(now, isGap ? undefined : before, at)));
+    for (const { values, of } of series) values.push(of(now, isGap ? undefined : before, at));
   });
-  return { x, series };
+  return { x, series: series.map(({ name, values }) => ({ name, values })) };
 }
 
 /** The latest values as text. */

@@ -23,7 +23,7 @@ export function readingOf(at: number, rows: readonly unknown[][]): Reading {
 
 /** The labels of a metric. */
 export function labelsOf({ values }: Reading, name: string): string[] {
-  return [...values.keys()].filter((key) => key.startsWith(`${name} `)).map((key) => key.split(" ")[1]);
+  return [...values.keys()].filter((key) => key.startsWith(`${name} `)).map((key) => key.split(" ")[1] ?? "");
 }
 
 /** Sum over all labels. Null if there is none. */
@@ -54,14 +54,15 @@ export function quantileOf(before: Reading | undefined, now: Reading, name: stri
     const le = bound === "+Inf" ? Infinity : Number(bound);
     buckets.set(le, (buckets.get(le) ?? 0) + growth);
   }
-  const bounds = [...buckets.keys()].sort((a, b) => a - b);
   const total = buckets.get(Infinity) ?? 0;
   if (total === 0) return null;
   const wanted = share * total;
-  const at = bounds.findIndex((bound) => buckets.get(bound)! >= wanted);
-  const [low, high] = [at === 0 ? 0 : bounds[at - 1], bounds[at]];
-  // The largest values are only known to be above the last bound.
-  if (high === Infinity) return low;
-  const below = at === 0 ? 0 : buckets.get(low)!;
-  return low + (high - low) * (wanted - below) / (buckets.get(high)! - below);
+  let low = 0, below = 0;
+  for (const [high, count] of [...buckets].sort(([a], [b]) => a - b)) {
+    // The largest values are only known to be above the last bound.
+    if (high === Infinity) break;
+    if (count >= wanted) return low + (high - low) * (wanted - below) / (count - below);
+    [low, below] = [high, count];
+  }
+  return low;
 }

@@ -6,15 +6,23 @@ import { Overview } from "./overview.tsx";
 import { Settings } from "./settings.tsx";
 import { Tables } from "./tables.tsx";
 
-const SECTIONS: readonly { id?: string; name: string; Content: ComponentType }[] = [
-  { name: "Overview", Content: Overview },
+interface Section {
+  /** Undefined for the first one. */
+  id?: string;
+  name: string;
+  Content: ComponentType;
+}
+
+const OVERVIEW: Section = { name: "Overview", Content: Overview };
+const SECTIONS: readonly Section[] = [
+  OVERVIEW,
   { id: "tables", name: "Tables", Content: Tables },
   { id: "errors", name: "Errors", Content: Errors },
   { id: "settings", name: "Settings", Content: Settings },
 ];
 
 export function ServerPage({ section }: { section?: string }) {
-  const chosen = SECTIONS.find(({ id }) => id === section) ?? SECTIONS[0];
+  const chosen = SECTIONS.find(({ id }) => id === section) ?? OVERVIEW;
   return (
     <main class="page" aria-label="Server">
       <nav class="sections" aria-label="About the server">

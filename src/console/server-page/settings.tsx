@@ -27,7 +27,7 @@ export function Settings() {
   const waiting = all.filter(({ waits }) => waits).length;
   const reload = async () => {
     const { rows, error } = await query("select reload_config()");
-    notify(error?.message ?? (rows?.dataset[0][0] ? "Changed settings are in effect." : "No setting took effect."));
+    notify(error?.message ?? (rows?.dataset[0]?.[0] ? "Changed settings are in effect." : "No setting took effect."));
     setVersion(version + 1);
   };
   return (

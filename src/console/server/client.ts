@@ -202,11 +202,14 @@ export async function csvFormOf(head: Blob, isWhole: boolean, forceHeader: boole
   }
 }
 
-/** Sends a CSV file. `parameters` are those of /imp. `onProgress` is told what share has been sent, from 0 to 1. */
+/** Parameters of /imp; `name` is that of the table. */
+export type ImportParameters = Record<string, string> & { name: string };
+
+/** Sends a CSV file. `onProgress` is told what share has been sent, from 0 to 1. */
 export async function importFile(
   file: Blob,
   schema: readonly { name: string; type: string }[],
-  parameters: Record<string, string>,
+  parameters: ImportParameters,
   onProgress: (share: number) => void,
   signal: AbortSignal,
 ): Promise<ImportReport> {

@@ -9,8 +9,8 @@ export interface Denial {
 
 /** Undefined if the message has another cause. */
 export function denialOf(message: string): Denial | undefined {
-  const found = /^Access denied for (.+) \[([A-Z ]+?)(?: on (.+))?\]$/.exec(message);
-  return found === null ? undefined : { user: found[1], permission: found[2], on: found[3] };
+  const [, user, permission, on] = /^Access denied for (.+) \[([A-Z ]+?)(?: on (.+))?\]$/.exec(message) ?? [];
+  return user === undefined || permission === undefined ? undefined : { user, permission, on };
 }
 
 /** Describes who can grant the permission. */

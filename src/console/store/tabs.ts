@@ -25,8 +25,10 @@ export const tabs = savedOfUser<Tab[]>(
   [{ id: 1, name: "Query 1", text: FIRST_TEXT }],
   (value) => Array.isArray(value) && value.length > 0 && value.every(isTab),
 );
-const chosenId = savedOfUser<number>("tab", tabs.value[0].id, (value) => typeof value === "number");
-export const activeTab = computed(() => tabs.value.find(({ id }) => id === chosenId.value) ?? tabs.value[0]);
+/** There is always a tab: see `closeTab()`. */
+const firstTab = (): Tab => tabs.value[0]!;
+const chosenId = savedOfUser<number>("tab", firstTab().id, (value) => typeof value === "number");
+export const activeTab = computed(() => tabs.value.find(({ id }) => id === chosenId.value) ?? firstTab());
 export const activeTabId = computed(() => activeTab.value.id);
 /** Incremented when the page, not the user, has changed a text. The editor then shows the new text. */
 export const replacedTexts = signal(0);
@@ -45,9 +47,9 @@ export function openTab(text = "", name?: string): void {
 /** Closes a tab. The last tab is emptied instead. */
 export function closeTab(id: number): void {
   const index = tabs.value.findIndex((tab) => tab.id === id);
-  const rest = tabs.value.filter((tab) => tab.id !== id);
-  if (rest.length === 0) return replaceText(id, "");
-  if (activeTab.value.id === id) chosenId.value = rest[Math.min(index, rest.length - 1)].id;
+  const rest = tabs.value.filter((tab) => tab.id !== id), next = rest[index] ?? rest.at(-1);
+  if (next === undefined) return replaceText(id, "");
+  if (activeTab.value.id === id) chosenId.value = next.id;
   tabs.value = rest;
 }
 
