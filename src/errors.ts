@@ -182,11 +182,3 @@ export function asDiskFull(path: string, error: unknown): unknown {
   const code = (error as { code?: string }).code;
   return code === "ENOSPC" || code === "EDQUOT" ? new DiskFullError(path, { cause: error }) : error;
 }
-
-/** Tests set it, for assertions that cost more than a few steps. */
-export const VERIFY = Deno.env.get("SUNDIAL_VERIFY") === "true";
-
-/** Checks for internal errors: no input can make it fail. */
-export function assert(condition: unknown, message = "assertion failed"): asserts condition {
-  if (!condition) throw new Error(message);
-}

@@ -1,7 +1,8 @@
 /** Changes of tables and their definitions, immediately or within the session's transaction. */
 import type { Answer, Chunk, Client, Identity } from "../api.ts";
 import { type PostedPlan, unpackAppendBatch } from "../engine/mod.ts";
-import { assert, SqlError, SQLSTATE } from "../errors.ts";
+import { assert } from "../assert.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 import type { ChangedRows, ChangedTable } from "../sql/mod.ts";
 import type { NewTable } from "../sql/plan.ts";
 import type {

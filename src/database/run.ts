@@ -1,6 +1,6 @@
 /** One execution of a statement: what its kind uses of the session and the database. */
 import type { Answer, Client, ConnectionState, ExecuteOptions, Identity, ResultColumn, Session } from "../api.ts";
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import {
   type AnalyzedStatement,
   type ChangedRows,

@@ -1,6 +1,7 @@
 /** The environment of batch functions: their arguments, their result, and the query. */
 import { Buffer } from "node:buffer";
-import { assert, SqlError, SQLSTATE } from "../errors.ts";
+import { assert } from "../assert.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "../sql/functions/entry.ts";
 import type { Dictionary } from "../storage/contract.ts";
 import { ARRAY_CONSTRUCTOR, fillNull, layoutOf, nullTest, typeOf, type Value } from "../types/mod.ts";

@@ -2,7 +2,7 @@
  * Evaluates constant expressions like expressions over rows: by the same kernels and batch functions, over one row in a separate
  * memory. This happens while statements are bound and planned, so expensive calls are refused and left to the query's thread.
  */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import type { Expr } from "../sql/plan.ts";
 import { createHeap, SHARED_WORD } from "../storage/heap.ts";
 import { layoutOf, type Value } from "../types/mod.ts";

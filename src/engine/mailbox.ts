@@ -6,7 +6,7 @@
  *
  * A wake that is lost delays its entry by IDLE_MS at most, because the worker then looks by itself.
  */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 
 /** Kinds of entries. */
 export const MAIL = {

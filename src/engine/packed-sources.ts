@@ -2,7 +2,7 @@
  * Scan sources as workers read them from shared memory. The segments of a table are there too or in its files, so a request has
  * only where their pages are: numbers, in its words.
  */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import type { PostedSegments, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 

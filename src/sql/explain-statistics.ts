@@ -1,6 +1,6 @@
 /** Describes the measurements of operators for EXPLAIN ANALYZE. */
 import type { Measured } from "../api.ts";
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import type { Calls, PhysicalPlan, PlanStatistics } from "../engine/mod.ts";
 import type { Plan, ScanNode } from "./plan.ts";
 

@@ -1,5 +1,6 @@
 /** Substitutes values for $1, $2 … */
-import { assert, SqlError, SQLSTATE } from "../errors.ts";
+import { assert } from "../assert.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
 import { convertConstant } from "./binder/convert.ts";
 import { nullValue } from "./binder/expressions.ts";

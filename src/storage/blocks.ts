@@ -12,7 +12,7 @@
  */
 import type { TableEvent } from "../access/mod.ts";
 import type { AppendBatch, AppendColumn, PartitionMove, TableSchema } from "./contract.ts";
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import { align } from "./bytes.ts";
 import type { Segments } from "./segments.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";

@@ -6,7 +6,8 @@
  *     rollback  →  the forks are discarded
  *     commit    →  repeated on new forks of tables that others have changed  →  one group of the log  →  the tables become the forks
  */
-import { assert, SqlError, SQLSTATE } from "../errors.ts";
+import { assert } from "../assert.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 import { encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { tableLost } from "./catalogue.ts";

@@ -1,6 +1,6 @@
 /** Little-endian records: the encoding of manifests, slots and log payloads. */
 import { crc32 as zlibCrc32 } from "node:zlib";
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 
 export function crc32(bytes: Uint8Array, seed = 0): number {
   return zlibCrc32(bytes, seed) >>> 0;

@@ -1,5 +1,6 @@
 /** The mirror of the writer's state on the main thread: immutable snapshots of tables, made from publications. */
-import { assert, CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
+import { assert } from "../assert.ts";
+import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { type RecordChange, RecordMap } from "../access/mod.ts";
 import { type AccessPublication, decodeRecords } from "./access.ts";
 import type { Interval } from "../sql/plan.ts";

@@ -8,7 +8,7 @@
  * `workers/memory-release.ts` returns those beyond a limit to the system.
  * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965.
  */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 
 export const HEAP_PAGE_BYTES = 65_536;
 const UNIT_SHIFT = 12;

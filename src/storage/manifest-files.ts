@@ -3,7 +3,8 @@
  * the edits that later checkpoints have appended, so that a checkpoint writes what has changed. An edit is a record like that of
  * a slot, with the next generation. When the edits have become larger than their snapshot, a snapshot goes into the other slot.
  */
-import { assert, CorruptFileError } from "../errors.ts";
+import { assert } from "../assert.ts";
+import { CorruptFileError } from "../errors.ts";
 import { type Files, join, parentOf, readAll, writeFully } from "./files.ts";
 import {
   applyEdit,

@@ -2,7 +2,7 @@
  * The inner level of the tree of a table's segments: pages that lie one after the other. A list on disk has the records of its pages
  * in an extent, which is read when the pages are needed.
  */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import { ByteReader, ByteWriter } from "./bytes.ts";
 import type { Extent } from "./extent.ts";
 import { Page, type PageRecord, type ReadExtent, type Summary, withExtent } from "./page.ts";

@@ -12,7 +12,7 @@
  * The kind of a chunk is 0 if there is none. Otherwise bit 0 is set, two bits for each of min, max and sum say what it is, bit 7 says
  * that instead of min and max there are the bytes of the entries and of the texts (encoded texts; f64 each), and from bit 8 on are its encodings (`encoding/encodings.ts`). Before format 7 there were none; an encoded chunk is smaller than its values there.
  */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import type { Chunk } from "./chunks.ts";
 import { align } from "./bytes.ts";
 import type { ColumnChunk, ColumnStats, SegmentSource } from "./contract.ts";

@@ -1,5 +1,5 @@
 /** A page: segments that lie one after the other in a table. */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import { extentBytes } from "./datafile.ts";
 import type { Extent } from "./extent.ts";
 import type { MemoryBlock } from "./memory.ts";

@@ -1,5 +1,5 @@
 /** The segments of a snapshot, or some of them, as readers see them: read from the words of their pages when they are needed. */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import type { Interval } from "../sql/plan.ts";
 import { ByteReader } from "./bytes.ts";
 import type { PageRef, PartRef, PostedSegments, SegmentList, SegmentSource } from "./contract.ts";

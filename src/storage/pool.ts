@@ -7,7 +7,8 @@
  * selects the frames to evict. While frames on probation take more than a quarter of the pool, only they are evicted, so a scan of
  * any length replaces only that quarter.
  */
-import { assert, CorruptFileError } from "../errors.ts";
+import { assert } from "../assert.ts";
+import { CorruptFileError } from "../errors.ts";
 import type { Pool } from "../engine/contract.ts";
 import { align, crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";

@@ -2,7 +2,7 @@
  * Publishes versions of the tables to the readers, each as a whole. Frees memory and removes files once no reader is pinned to a
  * version that refers to them.
  */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import type { AccessRecords } from "./access.ts";
 import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";

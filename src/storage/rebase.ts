@@ -2,7 +2,8 @@
  * Applies the changes of a transaction to its own state of a table, or repeats them on the state that others have
  * committed since.
  */
-import { assert, SqlError, SQLSTATE } from "../errors.ts";
+import { assert } from "../assert.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Entry, RowChange } from "./entries.ts";
 import { applyToTable } from "./definitions.ts";
 import { type AddedRows, type RowLocation, sourceRow } from "./moves.ts";

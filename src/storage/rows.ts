@@ -1,5 +1,6 @@
 /** Batches to be added to a table: checks them, interns their symbols, sorts them by the designated timestamp. */
-import { assert, SqlError, SQLSTATE } from "../errors.ts";
+import { assert } from "../assert.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 import { fillNullBytes, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
 import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
 import type { SymbolTable } from "./dictionary.ts";

@@ -3,7 +3,7 @@
  * and shares the rest, so its cost hardly depends on the number of segments. Two sequences are compared by their lists, and changed
  * lists by their pages.
  */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import { type Bounds, mayHave, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import type { Segment } from "./segment.ts";

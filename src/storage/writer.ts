@@ -7,7 +7,8 @@
  * So an answered command is durable and visible. After validation only out-of-memory can fail; the group is then rolled back,
  * and an abort block keeps recovery from applying it.
  */
-import { assert, ConfigError, CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
+import { assert } from "../assert.ts";
+import { ConfigError, CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
 import { AccessRecords } from "./access.ts";

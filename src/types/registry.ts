@@ -1,4 +1,4 @@
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import { type Form, type Layout, LAYOUT_WIDTH, NULL_I32, NULL_I64, type Value } from "./layout.ts";
 import type { TimeUnit } from "./parse/time.ts";
 import * as text from "./text-forms.ts";

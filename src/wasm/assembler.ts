@@ -6,7 +6,7 @@
  * Nothing is checked here: the engine validates the module on loading, and every emitter's test loads one.
  * @see https://webassembly.github.io/spec/core/binary/index.html
  */
-import { assert } from "../errors.ts";
+import { assert } from "../assert.ts";
 import { alignmentOf, OPCODE, PREFIX_ATOMIC } from "./opcodes.ts";
 
 export type ValueType = "i32" | "i64" | "f32" | "f64" | "v128";

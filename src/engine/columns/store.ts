@@ -1,5 +1,5 @@
 /** Columns that an operator keeps: rows that are added to the end, and the columns of one batch. Symbols stay codes. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { SharedHeap } from "../../storage/heap.ts";
 import { fillNull, type Layout, layoutOf, typeOf } from "../../types/mod.ts";

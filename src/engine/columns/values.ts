@@ -1,5 +1,5 @@
 /** Reads and writes values one row at a time, for constants, boundaries and tests, and marks the rows that are not null. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import { fillNull, isNullAt, layoutOf, putValue, typeOf, type Value, valueIn } from "../../types/mod.ts";
 import type { Vector } from "../contract.ts";

@@ -1,5 +1,5 @@
 /** The memory of one operator. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { QueryContext, QueryMemory } from "../contract.ts";
 

@@ -1,5 +1,5 @@
 /** Lowers plan expressions to IR: numbers the inputs, calls the entries' `emit`, and adds the rules for nulls. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { FunctionEntry } from "../../sql/functions/entry.ts";
 import { childrenOf, type Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";

@@ -1,5 +1,5 @@
 /** Lowers IR to instructions: for one row, or for two rows in the 64-bit lanes of a vector. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Code } from "../../wasm/assembler.ts";
 import type { IrNode } from "./ir.ts";
 import type { Library, LibraryName } from "./library.ts";

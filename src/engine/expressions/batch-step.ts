@@ -1,5 +1,6 @@
 /** A step that calls a batch function over whole columns. */
-import { assert, withCaret } from "../../errors.ts";
+import { assert } from "../../assert.ts";
+import { withCaret } from "../../errors.ts";
 import { typeOf } from "../../types/mod.ts";
 import { batchColumn, batchOut, functionContext, propagateNulls } from "../batch-calls.ts";
 import { repeatFirst, TextArena } from "../columns.ts";

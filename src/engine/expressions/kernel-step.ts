@@ -1,5 +1,5 @@
 /** A step of one kernel: a filter and the values computed for the rows that pass. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { fillConstant, TextArena } from "../columns.ts";
 import { BoundKernel } from "../compiler/binding.ts";

@@ -2,7 +2,7 @@
  * The input of filters and projections: the rows of a scan, of any operator, or of a join over one of these. Rows of a scan, and of
  * joins whose left sides lead down to one, can be read by the scan's morsels on any thread, by a plan that is plain data.
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import type { Operator, QueryContext, ScanOf } from "../contract.ts";

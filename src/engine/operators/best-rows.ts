@@ -2,7 +2,7 @@
  * The first rows of ORDER BY … LIMIT, for rows in any order. Whenever enough rows are collected they are reduced to the best ones, and
  * from then on rows behind the last of these are skipped. A base that can be read by morsels is read by all workers.
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Expr, SortKey } from "../../sql/plan.ts";
 import { ColumnStore, isNullAt, Workspace } from "../columns.ts";
 import { beyondInputs, beyondKernel } from "../compiler/beyond.ts";

@@ -1,5 +1,5 @@
 /** Asserts the contract of operators (`Operator` in `engine/contract.ts`) once a batch. */
-import { assert, VERIFY } from "../../errors.ts";
+import { assert, VERIFY } from "../../assert.ts";
 import { type Batch, MORSEL_ROWS, type Operator } from "../contract.ts";
 
 /**

@@ -2,7 +2,7 @@
  * GROUP BY with aggregates without a kernel form (string_agg and others) or over distinct values (count(DISTINCT x)). Keys and
  * arguments become columns; a kernel writes the group number of every row; then each aggregate processes its columns with these.
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { BatchAggregateState, BatchColumn } from "../../sql/functions/entry.ts";
 import type { AggregateCall, AggregateNode, Column, Expr } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";

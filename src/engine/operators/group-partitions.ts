@@ -3,7 +3,7 @@
  * separately, and the groups are sorted by their first rows. Each partition has its rows in table order, whichever thread wrote them,
  * so that the answer is the same in every run.
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { type CompiledKernel } from "../compiler/aggregate.ts";
 import type { Input } from "../compiler/expression.ts";

@@ -3,7 +3,7 @@
  * if kernels can compute all keys and arguments. A table is plain numbers, so that one thread can fill it and another
  * can take it over.
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Column, Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";

@@ -6,7 +6,7 @@
  * A join is not an operator itself but the base of a pipeline: filters and expressions over it read the columns of both sides, and
  * only columns that are read are fetched.
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Column, Expr, JoinNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { NO_DICTIONARY, OutputColumns, sameDictionary, Workspace } from "../columns.ts";

@@ -1,5 +1,5 @@
 /** Determines the runs of rows that a scan reads, by its intervals and the statistics of segments. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Expr, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
 import type { QueryContext } from "../contract.ts";

@@ -1,5 +1,5 @@
 /** WITH RECURSIVE: the rows of one query, then in rounds those that another query makes of the previous round. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { RecursionNode, WorkingNode } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { ColumnStore, Workspace } from "../columns.ts";

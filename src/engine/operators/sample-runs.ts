@@ -3,7 +3,7 @@
  * one run, without computing a bucket for each row. All workers process ranges of morsels; a bucket that spans two ranges is
  * merged afterwards.
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Column } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";

@@ -1,5 +1,5 @@
 /** long_sequence and generate_series: equidistant 64-bit numbers. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { SequenceNode } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { OutputColumns, Workspace } from "../columns.ts";

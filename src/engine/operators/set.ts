@@ -2,7 +2,7 @@
  * UNION, EXCEPT and INTERSECT. UNION ALL streams; the others hash whole rows. EXCEPT ALL and INTERSECT ALL keep every left row that
  * does not, or does, occur on the right at all (the dialect does not compare numbers of copies).
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { SetNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";

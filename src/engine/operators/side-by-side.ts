@@ -1,5 +1,5 @@
 /** Combines the columns of operators that have the same groups in the same order. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Column } from "../../sql/plan.ts";
 import type { Batch, Operator } from "../contract.ts";
 import { advance } from "./scan.ts";

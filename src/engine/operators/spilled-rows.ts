@@ -4,7 +4,7 @@
  *
  *     column 0, padding, column 1, padding, … bytes of texts
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Column } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";

@@ -4,7 +4,7 @@
  * first, and segments that cannot contain such a row are skipped. Only then are the other columns of the selected rows
  * fetched.
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { Column, Expr, ScanNode, SortKey } from "../../sql/plan.ts";
 import type { ColumnStats, ScanSource } from "../../storage/contract.ts";
 import { layoutOf, typeOf, valueIn } from "../../types/mod.ts";

@@ -9,7 +9,8 @@
  * Source of the boundary: the queue of two stacks, Tangwongsan, Hirzel and Schneider, "Low-Latency Sliding-Window
  * Aggregation in Worst-Case Constant Time", DEBS 2017 (there called Two-Stacks).
  */
-import { assert, withCaret } from "../../errors.ts";
+import { assert } from "../../assert.ts";
+import { withCaret } from "../../errors.ts";
 import type { BatchAggregate, BatchAggregateState, FusedAggregate } from "../../sql/functions/entry.ts";
 import type { Expr, WindowCall } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";

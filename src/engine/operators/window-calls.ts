@@ -1,5 +1,6 @@
 /** Evaluates window functions over partitioned and ordered rows, with their frames. */
-import { assert, notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { assert } from "../../assert.ts";
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expr, WindowCall } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillConstant, gather, isNullAt, markNotNull, POLL_ROWS, TextArena, type Workspace } from "../columns.ts";

@@ -1,7 +1,7 @@
 /** The input of the physical pass besides the plan. */
 import type { ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource, SegmentList } from "../../storage/contract.ts";
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import { NO_DICTIONARY } from "../columns.ts";
 import type { FunctionRegistry } from "../contract.ts";
 

@@ -1,5 +1,5 @@
 /** Chooses how rows are grouped: GROUP BY, DISTINCT, and the groups of SAMPLE BY. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { AggregateNode, DistinctNode, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";

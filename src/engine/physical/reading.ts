@@ -2,7 +2,7 @@
  * Filters and projections over a scan, a join or another operator are combined to predicates and expressions over its columns, so that
  * one kernel executes them. Aggregates, sorts and joins include these in their own kernels.
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import {
   childrenOf,
   type Column,

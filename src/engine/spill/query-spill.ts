@@ -7,7 +7,8 @@
  * The files are in a directory of the query. The leading thread removes it when the query ends or fails; the next start removes what
  * a killed process has left.
  */
-import { assert, CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../errors.ts";
+import { assert } from "../../assert.ts";
+import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../errors.ts";
 import { type File, type Files, readFully, SHARED_WORD, type SharedHeap, writeFully } from "../../storage/mod.ts";
 import { crc32 } from "node:zlib";
 import type { Piece, Spill, SpilledBlock, SpillPlace } from "../contract.ts";

@@ -1,5 +1,5 @@
 /** The catalogue of functions: one list for the binder, `functions()`, the reference and the tests. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import type { FunctionRegistry } from "../../engine/contract.ts";
 import { aggregateFunctions } from "./aggregates.ts";
 import { approximateFunctions } from "./approximate.ts";

@@ -1,7 +1,7 @@
 /**
  * The planner: rules from plan to plan, one in each file, in an order in which each benefits from the previous ones.
  */
-import { VERIFY } from "../../errors.ts";
+import { VERIFY } from "../../assert.ts";
 import type { BoundStatement, Plan } from "../plan.ts";
 import type { EvaluationContext } from "./evaluate.ts";
 import { foldConstants } from "./fold-constants.ts";

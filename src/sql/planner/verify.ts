@@ -1,5 +1,5 @@
 /** Invariants of every plan. Tests check them after binding and after each rule. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import { walk } from "../binder/plans.ts";
 import { type Column, type Expr, inputsOf, type Plan } from "../plan.ts";
 import { visitPlan } from "./nodes.ts";

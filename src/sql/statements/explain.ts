@@ -1,6 +1,7 @@
 import type { Answer, ExplainedPlan } from "../../api.ts";
 import type { PostedPlan } from "../../engine/contract.ts";
-import { assert, notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { assert } from "../../assert.ts";
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Statement } from "../ast.ts";
 import { unexpected } from "../expectations.ts";
 import { explainLines, type ExplainNode, explainTree } from "../explain-lines.ts";

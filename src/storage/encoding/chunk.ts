@@ -24,7 +24,7 @@
  * @see Afroozeh, Kuffó and Boncz, "ALP: Adaptive Lossless floating-Point Compression", SIGMOD 2023, for decimals
  * @see Goldstein, Ramakrishnan and Shaft, "Compressing relations and indexes", ICDE 1998, for frames of reference
  */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import { align } from "../bytes.ts";
 import type { SharedHeap } from "../heap.ts";

@@ -13,7 +13,7 @@
  * In memory the entries follow the pairs. Pairs of equal texts can refer to the same entry.
  */
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import { align } from "../bytes.ts";
 import type { SharedHeap } from "../heap.ts";
 import type { ChunkCodec } from "./chunk.ts";

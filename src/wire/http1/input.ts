@@ -1,5 +1,5 @@
 /** The buffered input of a connection. At most one read is in progress. */
-import { assert } from "../../errors.ts";
+import { assert } from "../../assert.ts";
 import { ConnectionLostError, RequestError } from "./errors.ts";
 import type { ByteConnection } from "../tls/mod.ts";
 

@@ -3,7 +3,8 @@
  * client requests.
  */
 import type { Answer, Chunk, ExecuteOptions, Prepared, ResultColumn } from "../../api.ts";
-import { assert, SqlError, SQLSTATE } from "../../errors.ts";
+import { assert } from "../../assert.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Format } from "./messages.ts";
 import type { Output } from "./output.ts";

@@ -4,7 +4,8 @@
  * asynchronous calls.
  */
 import { dirname } from "node:path";
-import { asDiskFull, assert } from "../../../errors.ts";
+import { assert } from "../../../assert.ts";
+import { asDiskFull } from "../../../errors.ts";
 
 /** Consecutive rows in the file, or in memory if there is no file yet. */
 interface Block {
