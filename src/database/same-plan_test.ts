@@ -1,21 +1,13 @@
 import assert from "node:assert/strict";
-import { col, fn, lit, over } from "../engine/testing.ts";
+import { col, fn, lit, over, scanOf } from "../engine/testing.ts";
 import type { Plan, ScanNode } from "../sql/plan.ts";
 import { isSameBesideIntervals } from "./same-plan.ts";
 
-const scan: ScanNode = {
-  node: "scan",
-  id: 0,
-  tableId: 1,
-  tableName: "t",
-  columnIds: [0, 1],
-  columns: [{ name: "ts", type: "TIMESTAMP" }, { name: "x", type: "DOUBLE" }],
+const scan = scanOf([{ name: "ts", type: "TIMESTAMP" }, { name: "x", type: "DOUBLE" }], {
   intervals: [[1n, 5n]],
   timestamp: 0,
   order: "asc",
-  reverse: false,
-  rowId: false,
-};
+});
 
 function filtered(bound: number, more: Partial<ScanNode> = {}): Plan {
   const { columns } = scan;

@@ -1,33 +1,14 @@
 import assert from "node:assert/strict";
-import { col, fn, lit, over } from "../engine/testing.ts";
+import { col, fn, lit, over, scanOf, sourceOf } from "../engine/testing.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
-import type { Plan, ScanNode } from "../sql/plan.ts";
-import type { ScanSource } from "../storage/contract.ts";
+import type { Plan } from "../sql/plan.ts";
 import { workOf } from "./sources.ts";
 
 const ROWS = 1_000_000;
 const columns = [{ name: "ts", type: "TIMESTAMP" }, { name: "s", type: "SYMBOL" }, { name: "x", type: "DOUBLE" }];
-const scan: ScanNode = {
-  node: "scan",
-  id: 0,
-  tableId: 1,
-  tableName: "t",
-  columnIds: [0, 1, 2],
-  columns,
-  timestamp: 0,
-  order: "asc",
-  reverse: false,
-  rowId: false,
-};
-const source: ScanSource = {
-  tableId: 1,
-  version: 1,
-  rowCount: ROWS,
-  sorted: true,
-  directory: "/t",
-  segments: [],
-  dictionaries: [undefined, { tableId: 1, columnId: 1, entries: 8, count: 100 }, undefined],
-};
+const scan = scanOf(columns, { timestamp: 0, order: "asc" });
+const dictionary = { tableId: 1, columnId: 1, entries: 8, count: 100 };
+const source = sourceOf([], { rowCount: ROWS, dictionaries: [undefined, dictionary, undefined] });
 const functions = createRegistry();
 const work = (plan: Plan, left = ROWS, isStopped = true) =>
   workOf(plan, [source], functions, () => left, Infinity, isStopped);

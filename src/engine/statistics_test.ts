@@ -1,54 +1,20 @@
 import assert from "node:assert/strict";
-import type { AggregateNode, ScanNode } from "../sql/plan.ts";
-import type { ColumnChunk, ScanSource } from "../storage/contract.ts";
+import type { AggregateNode } from "../sql/plan.ts";
 import { answerFromStatistics } from "./statistics.ts";
+import { chunkAt, segmentOf, sourceOf, scanOf } from "./testing.ts";
 
 const chunk = (
   nullCount: number,
   min?: number | bigint,
   max?: number | bigint,
   sum?: number | bigint,
-): ColumnChunk => ({
-  address: 0,
-  file: 0,
-  offset: 0,
-  sizeBytes: 0,
-  crc: 0,
-  valueBytes: 0,
-  stats: { nullCount, min, max, sum },
-});
+) => chunkAt(0, { nullCount, min, max, sum });
 
-const source: ScanSource = {
-  tableId: 1,
-  version: 1,
-  rowCount: 30,
-  sorted: true,
-  directory: "/t1",
-  segments: [
-    {
-      rowCount: 10,
-      timestampMin: 0n,
-      timestampMax: 9n,
-      uid: 0,
-      partition: 0n,
-      chunks: [chunk(2, 5n, 9n, 40n), chunk(0, -1.5, 2, 7)],
-    },
-    { rowCount: 20, timestampMin: 10n, timestampMax: 29n, uid: 1, partition: 0n, chunks: [undefined, chunk(20)] },
-  ],
-  dictionaries: [undefined, undefined],
-};
-const scan: ScanNode = {
-  node: "scan",
-  id: 0,
-  tableId: 1,
-  tableName: "t",
-  columnIds: [0, 1],
-  reverse: false,
-  rowId: false,
-  columns: [{ name: "l", type: "LONG" }, { name: "d", type: "DOUBLE" }],
-  timestamp: -1,
-  order: "none",
-};
+const source = sourceOf([
+  segmentOf(0, 10, [chunk(2, 5n, 9n, 40n), chunk(0, -1.5, 2, 7)], [0n, 9n]),
+  segmentOf(1, 20, [undefined, chunk(20)], [10n, 29n]),
+]);
+const scan = scanOf([{ name: "l", type: "LONG" }, { name: "d", type: "DOUBLE" }]);
 
 function aggregate(calls: [name: string, index?: number][], input = scan): AggregateNode {
   const aggregates = calls.map(([name, index]) => {

@@ -1,7 +1,7 @@
 /** For unit tests of operators: a query with its own heap, inputs made of plain rows, and the output rows. */
 import { functionId } from "../sql/functions/mod.ts";
 import type { AggregateCall, Column, Expr, Plan, ScanNode, ValuesNode } from "../sql/plan.ts";
-import type { ColumnStats, ScanSource } from "../storage/contract.ts";
+import type { ColumnChunk, ColumnStats, ScanSource, SegmentSource } from "../storage/contract.ts";
 import { createHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf, type Value } from "../types/mod.ts";
 import { fillNull, setValue, TextArena, valueAt, Workspace } from "./columns.ts";
@@ -15,15 +15,15 @@ export class TestMemory implements QueryMemory {
   usedBytes = 0;
   limitBytes = 0;
   peakBytes = 0;
-  constructor(private readonly heap: QueryContext["heap"]) {}
+  constructor(private readonly heap: QueryContext["heap"], private readonly tag: "query" | "other" = "query") {}
   allocate(sizeBytes: number): number {
     this.usedBytes += sizeBytes;
     this.peakBytes = Math.max(this.peakBytes, this.usedBytes);
-    return this.heap.allocate(sizeBytes, "query");
+    return this.heap.allocate(sizeBytes, this.tag);
   }
   free(address: number, sizeBytes: number): void {
     this.usedBytes -= sizeBytes;
-    this.heap.free(address, sizeBytes, "query");
+    this.heap.free(address, sizeBytes, this.tag);
   }
   account(sizeBytes: number): void {
     this.usedBytes += sizeBytes;
@@ -110,19 +110,7 @@ export class RowsInput implements Operator {
     private readonly context: QueryContext,
     private readonly batchRows = 1_000,
   ) {
-    this.space = new Workspace(context.heap, {
-      allocate: (n) => context.heap.allocate(n, "other"),
-      free: (a, n) => context.heap.free(a, n, "other"),
-      account() {},
-      need() {},
-      share() {},
-      onRelease: () => () => {},
-      mark: () => new Set(),
-      freeSince() {},
-      usedBytes: 0,
-      limitBytes: 0,
-      release() {},
-    }, "test");
+    this.space = spaceOfRows(context.heap);
     this.arena = new TextArena(this.space);
     this.addresses = columns.map((column) => this.space.allocate(batchRows * typeOf(column.type).width));
     columns.forEach((column, c) => {
@@ -233,20 +221,7 @@ export function storedRows(
   statistics = false,
 ): { node: ScanNode; source: ScanSource } {
   const { heap } = context;
-  const space = new Workspace(heap, {
-    allocate: (n) => heap.allocate(n, "other"),
-    free() {},
-    account() {},
-    need() {},
-    share() {},
-    onRelease: () => () => {},
-    mark: () => new Set(),
-    freeSince() {},
-    usedBytes: 0,
-    limitBytes: 0,
-    release() {},
-  }, "test");
-  const arena = new TextArena(space);
+  const space = spaceOfRows(heap), arena = new TextArena(space);
   const codes = columns.map((column, k) => {
     const map = new Map<string, number>();
     if (column.type === "SYMBOL") {
@@ -271,22 +246,19 @@ export function storedRows(
         } else setValue(heap, column.type, address, r, row[k], arena);
       });
       const stats = statistics ? statisticsOf(column.type, part.map((row) => row[k])) : { nullCount: -1 };
-      return { address, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats };
+      return chunkAt(address, stats);
     });
-    segments.push({ rowCount: part.length, timestampMin: 0n, timestampMax: 0n, uid: ordinal, partition: 0n, chunks });
+    segments.push(segmentOf(ordinal, part.length, chunks));
   }
-  const source: ScanSource = {
-    tableId: 1,
-    version: 1,
-    rowCount: rows.length,
-    sorted: true,
-    directory: "/t1",
-    segments,
-    dictionaries,
-  };
-  const node: ScanNode = {
+  const source = sourceOf(segments, { dictionaries });
+  return { node: scanOf(columns, { id: context.sources.push(source) - 1 }), source };
+}
+
+/** A scan of all columns of a table without a designated timestamp. */
+export function scanOf(columns: readonly Column[], more: Partial<ScanNode> = {}): ScanNode {
+  return {
     node: "scan",
-    id: context.sources.push(source) - 1,
+    id: 0,
     tableId: 1,
     tableName: "t",
     columnIds: columns.map((_, k) => k),
@@ -295,8 +267,32 @@ export function storedRows(
     order: "none",
     reverse: false,
     rowId: false,
+    ...more,
   };
-  return { node, source };
+}
+
+export function sourceOf(segments: SegmentSource[], more: Partial<ScanSource> = {}): ScanSource {
+  const rowCount = segments.reduce((sum, segment) => sum + segment.rowCount, 0);
+  return { tableId: 1, version: 1, rowCount, sorted: true, directory: "/t1", segments, dictionaries: [], ...more };
+}
+
+export function segmentOf(
+  ordinal: number,
+  rowCount: number,
+  chunks: SegmentSource["chunks"],
+  [timestampMin, timestampMax] = [0n, 0n],
+): SegmentSource {
+  return { rowCount, timestampMin, timestampMax, uid: ordinal, partition: 0n, chunks };
+}
+
+/** A chunk of fresh rows. */
+export function chunkAt(address: number, stats: ColumnStats): ColumnChunk {
+  return { address, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats };
+}
+
+/** Memory of rows that a test provides, which does not count as memory of its query. */
+export function spaceOfRows(heap: QueryContext["heap"]): Workspace {
+  return new Workspace(heap, new TestMemory(heap, "other"), "test");
 }
 
 function statisticsOf(type: string, values: Value[]): ColumnStats {

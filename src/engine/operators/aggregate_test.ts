@@ -4,20 +4,7 @@ import type { AggregateCall, Column, Expr, Plan, ScanNode } from "../../sql/plan
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
-import {
-  agg,
-  col,
-  fn,
-  lit,
-  over,
-  randomFrom,
-  type Row,
-  RowsInput,
-  rowsOf,
-  storedRows,
-  testContext,
-  threeParticipants,
-} from "../testing.ts";
+import { agg, chunkAt, col, fn, lit, over, randomFrom, type Row, RowsInput, rowsOf, scanOf, segmentOf, sourceOf, storedRows, testContext, threeParticipants } from "../testing.ts";
 
 const functions = createRegistry();
 
@@ -351,45 +338,10 @@ Deno.test("many rows of many groups are partitioned: groups stay in the order of
         min: -1_500,
         max: 1_500,
       }];
-      const chunks = addresses.map((address, k) => ({
-        address: address + firstRow * widths[k],
-        file: 0,
-        offset: 0,
-        sizeBytes: 0,
-        crc: 0,
-        valueBytes: 0,
-        stats: stats[k],
-      }));
-      return {
-        rowCount: Math.min(segmentRows, rowCount - firstRow),
-        timestampMin: 0n,
-        timestampMax: 0n,
-        uid: ordinal,
-        partition: 0n,
-        chunks,
-      };
+      const chunks = addresses.map((address, k) => chunkAt(address + firstRow * widths[k], stats[k]));
+      return segmentOf(ordinal, Math.min(segmentRows, rowCount - firstRow), chunks);
     });
-    const source: ScanSource = {
-      tableId: 1,
-      version: 1,
-      rowCount,
-      sorted: true,
-      directory: "/t1",
-      segments,
-      dictionaries: [undefined, undefined, undefined],
-    };
-    const node: ScanNode = {
-      node: "scan",
-      id: 0,
-      tableId: 1,
-      tableName: "t",
-      columnIds: [0, 1, 2],
-      columns,
-      timestamp: -1,
-      order: "none",
-      reverse: false,
-      rowId: false,
-    };
+    const source = sourceOf(segments), node = scanOf(columns);
     const inOne = { ...alone, sources: [source] };
     const context = parallel ? { ...inOne, parallel: threeParticipants(inOne) } : inOne;
     const calls = [

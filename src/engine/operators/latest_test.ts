@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { Column, LatestNode, ScanNode } from "../../sql/plan.ts";
+import type { Column, LatestNode } from "../../sql/plan.ts";
 import type { ColumnChunk, ScanSource } from "../../storage/contract.ts";
-import { setValue, TextArena, valueAt, Workspace } from "../columns.ts";
+import { setValue, TextArena, valueAt } from "../columns.ts";
 import type { Pool, QueryContext } from "../contract.ts";
-import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
+import { chunkAt, randomFrom, type Row, rowsOf, scanOf, segmentOf, sourceOf, spaceOfRows, testContext } from "../testing.ts";
 import { createOperator } from "./mod.ts";
 
 const COLUMNS: Column[] = [
@@ -40,20 +40,7 @@ function stored(
   };
   const context = testContext(1 << 28, { pool });
   const { heap } = context;
-  const space = new Workspace(heap, {
-    allocate: (n) => heap.allocate(n, "other"),
-    free: () => {},
-    account() {},
-    need() {},
-    share() {},
-    onRelease: () => () => {},
-    mark: () => new Set(),
-    freeSince() {},
-    usedBytes: 0,
-    limitBytes: 0,
-    release() {},
-  }, "test");
-  const arena = new TextArena(space), entries = space.allocate(8 * symbols.length);
+  const space = spaceOfRows(heap), arena = new TextArena(space), entries = space.allocate(8 * symbols.length);
   symbols.forEach((symbol, code) => setValue(heap, "STRING", entries, code, symbol, arena));
   const segments = [];
   for (let from = 0, ordinal = 0; from < rows.length; from += segmentRows, ordinal++) {
@@ -74,27 +61,12 @@ function stored(
           max: present.length > 0 ? Math.max(...present) : undefined,
         };
       } else part.forEach((row, i) => setValue(heap, type, address, i, row[c], arena));
-      return { address: 0, file: 0, offset: 0, sizeBytes: 0, crc: 0, valueBytes: 0, stats };
+      return chunkAt(0, stats);
     });
-    segments.push({
-      rowCount: part.length,
-      timestampMin: part[0][0] as bigint,
-      timestampMax: part.at(-1)![0] as bigint,
-      uid: ordinal,
-      partition: 0n,
-      chunks,
-    });
+    segments.push(segmentOf(ordinal, part.length, chunks, [part[0][0] as bigint, part.at(-1)![0] as bigint]));
   }
   const dictionaries = [undefined, { tableId: 1, columnId: 1, entries, count: symbols.length }, undefined, undefined];
-  const source = {
-    tableId: 1,
-    version: 1,
-    rowCount: rows.length,
-    sorted: true,
-    directory: "/t1",
-    segments,
-    dictionaries,
-  };
+  const source = sourceOf(segments, { dictionaries });
   context.sources.push(source);
   return {
     context,
@@ -110,17 +82,7 @@ function latestOf(rows: Row[], key: number): Row[] {
 }
 
 const base = { timestamp: 0, order: "asc" as const };
-const scan = {
-  node: "scan",
-  id: 0,
-  columns: COLUMNS,
-  columnIds: [0, 1, 2, 3],
-  tableId: 1,
-  tableName: "t",
-  reverse: false,
-  rowId: false,
-  ...base,
-} as ScanNode;
+const scan = scanOf(COLUMNS, base);
 
 function planOf(key: number): LatestNode {
   return {

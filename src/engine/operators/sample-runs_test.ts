@@ -5,7 +5,7 @@ import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
-import { agg, leaf, over, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
+import { agg, chunkAt, leaf, over, randomFrom, type Row, RowsInput, rowsOf, scanOf, segmentOf, sourceOf, testContext } from "../testing.ts";
 
 const functions = createRegistry();
 const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "SYMBOL" }, {
@@ -33,47 +33,13 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
   const widths = [8, 4, 8, 1];
   const segments = Array.from({ length: Math.ceil(rows.length / segmentRows) }, (_, ordinal) => {
     const firstRow = ordinal * segmentRows, rowCount = Math.min(segmentRows, rows.length - firstRow);
-    return {
-      rowCount,
-      timestampMin: rows[firstRow][0] as bigint,
-      timestampMax: rows[firstRow + rowCount - 1][0] as bigint,
-      uid: ordinal,
-      partition: 0n,
-      chunks: columns.map((column, k) => ({
-        address: column.address + firstRow * widths[k],
-        file: 0,
-        offset: 0,
-        sizeBytes: 0,
-        crc: 0,
-        valueBytes: 0,
-        stats: { nullCount: 0 },
-      })),
-    };
+    const chunks = columns.map(({ address }, k) => chunkAt(address + firstRow * widths[k], { nullCount: 0 }));
+    const [first] = rows[firstRow], [last] = rows[firstRow + rowCount - 1];
+    return segmentOf(ordinal, rowCount, chunks, [first as bigint, last as bigint]);
   });
   assert.ok(heap);
-  return {
-    node: {
-      node: "scan",
-      id: 0,
-      tableId: 1,
-      tableName: "t",
-      columnIds: [0, 1, 2, 3],
-      columns: COLUMNS,
-      timestamp: 0,
-      order: "asc",
-      reverse: false,
-      rowId: false,
-    },
-    source: {
-      tableId: 1,
-      version: 1,
-      rowCount: rows.length,
-      sorted: true,
-      directory: "/t1",
-      segments,
-      dictionaries: columns.map((column) => column.dictionary),
-    },
-  };
+  const dictionaries = columns.map((column) => column.dictionary);
+  return { node: scanOf(COLUMNS, { timestamp: 0, order: "asc" }), source: sourceOf(segments, { dictionaries }) };
 }
 
 function sampled(

@@ -6,7 +6,7 @@ import { typeOf, type Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
 import type { PlanFacts } from "../physical/mod.ts";
-import { fn, lit, operatorOf, over, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
+import { chunkAt, fn, lit, operatorOf, over, randomFrom, type Row, RowsInput, rowsOf, scanOf, segmentOf, sourceOf, testContext } from "../testing.ts";
 
 const functions = createRegistry();
 const TYPES = ["LONG", "INT", "DOUBLE", "FLOAT", "SYMBOL", "VARCHAR", "BOOLEAN", "CHAR", "SHORT"];
@@ -46,46 +46,13 @@ function stored(rows: Row[], context: QueryContext, segmentRows: number): { node
   const { columns } = new RowsInput([...COLUMNS], rows, context, rows.length).next()!;
   const segments = Array.from({ length: Math.ceil(rows.length / segmentRows) }, (_, ordinal) => {
     const firstRow = ordinal * segmentRows, part = rows.slice(firstRow, firstRow + segmentRows);
-    return {
-      rowCount: part.length,
-      timestampMin: 0n,
-      timestampMax: 0n,
-      uid: ordinal,
-      partition: 0n,
-      chunks: columns.map(({ address, type }, k) => ({
-        address: address + firstRow * typeOf(type).width,
-        file: 0,
-        offset: 0,
-        sizeBytes: 0,
-        crc: 0,
-        valueBytes: 0,
-        stats: statsOf(part, k),
-      })),
-    };
+    const chunks = columns.map(({ address, type }, k) =>
+      chunkAt(address + firstRow * typeOf(type).width, statsOf(part, k))
+    );
+    return segmentOf(ordinal, part.length, chunks);
   });
-  return {
-    node: {
-      node: "scan",
-      id: 0,
-      tableId: 1,
-      tableName: "t",
-      columnIds: TYPES.map((_, k) => k),
-      columns: COLUMNS,
-      timestamp: -1,
-      order: "none",
-      reverse: false,
-      rowId: false,
-    },
-    source: {
-      tableId: 1,
-      version: 1,
-      rowCount: rows.length,
-      sorted: false,
-      directory: "/t1",
-      segments,
-      dictionaries: columns.map((column) => column.dictionary),
-    },
-  };
+  const dictionaries = columns.map((column) => column.dictionary);
+  return { node: scanOf(COLUMNS), source: sourceOf(segments, { sorted: false, dictionaries }) };
 }
 
 const rows = makeRows(20_000);

@@ -1,37 +1,18 @@
 import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
-import type {
-  AggregateCall,
-  Expr,
-  JoinNode,
-  LimitNode,
-  Plan,
-  SampleNode,
-  ScanNode,
-  WindowNode,
-} from "../../sql/plan.ts";
-import { agg, col, fn, lit } from "../testing.ts";
+import type { AggregateCall, Expr, JoinNode, LimitNode, Plan, SampleNode, WindowNode } from "../../sql/plan.ts";
+import { agg, chunkAt, col, fn, lit, scanOf, segmentOf, sourceOf } from "../testing.ts";
 import { nodeCalls, physicalPlan, type PlanFacts } from "./mod.ts";
 import { readsAfter } from "./grouping.ts";
 import { denseSlots, isByCodes } from "./join.ts";
 import { parquetBatchRows } from "./parquet.ts";
 import { MORSEL_ROWS } from "../contract.ts";
 import type { Grouping, GroupSpec, LimitWay, PhysicalPlan, SpillWay } from "./plan.ts";
-import type { SegmentSource } from "../../storage/contract.ts";
 
 const functions = createRegistry();
 const columns = ["TIMESTAMP", "LONG", "SYMBOL", "DOUBLE", "VARCHAR"].map((type, k) => ({ name: `c${k}`, type }));
 const base = { columns, timestamp: 0, order: "asc" as const };
-const scan: ScanNode = {
-  node: "scan",
-  id: 0,
-  tableId: 1,
-  tableName: "t",
-  columnIds: [0, 1, 2, 3, 4],
-  reverse: false,
-  rowId: false,
-  ...base,
-};
+const scan = scanOf(columns, base);
 const limit = (input: Plan, high: bigint, low?: bigint): LimitNode => ({
   node: "limit",
   input,
@@ -42,29 +23,15 @@ const limit = (input: Plan, high: bigint, low?: bigint): LimitNode => ({
 
 /** A table with segments of 50,000 rows, a LONG in 0 … `highest` and a SYMBOL with `symbols` entries. */
 function facts(rowCount: number, { symbols = 5, sorted = true, highest = 999n } = {}): PlanFacts {
-  const segments = Array.from({ length: Math.ceil(rowCount / 50_000) }, (_, ordinal): SegmentSource => ({
-    rowCount: Math.min(50_000, rowCount - ordinal * 50_000),
-    timestampMin: BigInt(ordinal),
-    timestampMax: BigInt(ordinal),
-    uid: ordinal,
-    partition: 0n,
-    chunks: columns.map((_, k) => ({
-      address: 0,
-      file: 0,
-      offset: 0,
-      sizeBytes: 0,
-      crc: 0,
-      valueBytes: 0,
-      stats: k === 1 ? { nullCount: 0, min: 0n, max: highest } : { nullCount: 0 },
-    })),
-  }));
+  const chunks = columns.map((_, k) => chunkAt(0, k === 1 ? { nullCount: 0, min: 0n, max: highest } : { nullCount: 0 }));
+  const segments = Array.from({ length: Math.ceil(rowCount / 50_000) }, (_, ordinal) => {
+    const time = BigInt(ordinal);
+    return segmentOf(ordinal, Math.min(50_000, rowCount - ordinal * 50_000), chunks, [time, time]);
+  });
   const dictionaries = columns.map(({ type }, columnId) =>
     type === "SYMBOL" ? { tableId: 1, columnId, entries: 8, count: symbols } : undefined
   );
-  return {
-    functions,
-    sources: [{ tableId: 1, version: 1, rowCount, sorted, directory: "/t1", segments, dictionaries }],
-  };
+  return { functions, sources: [sourceOf(segments, { sorted, dictionaries })] };
 }
 const context = facts(1_000);
 
