@@ -83,6 +83,12 @@ async function tabTo(page: Page, label: string | RegExp, key = "Tab"): Promise<v
   assert.fail(`Tab does not reach ${label}: ${seen.join(", ")}`);
 }
 
+/** Reaches a control by Tab, and presses Enter there. */
+async function activate(page: Page, label: string | RegExp, key = "Tab"): Promise<void> {
+  await tabTo(page, label, key);
+  await press(page, "Enter");
+}
+
 const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex], [role=button], .cm-content";
 
 /** Tab reaches everything that can be used, and the focus is seen there. */
@@ -196,8 +202,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await press(page, "Escape");
     await press(page, "Control+C");
     await page.waitForSelector(".notice:has-text('The value is in the clipboard')");
-    await tabTo(page, "Copy ▾", "Shift+Tab");
-    await press(page, "Enter");
+    await activate(page, "Copy ▾", "Shift+Tab");
     await choose(page, "As Markdown");
     await page.waitForSelector(".notice:has-text('Markdown')");
     assert.equal((await focusOf(page)).label, "Copy ▾");
@@ -274,8 +279,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
 
   "charts: crosshair, zoom, series and pictures": async ({ page }) => {
     await run(page, "select ts, symbol, sum(price) from prices sample by 4h");
-    await tabTo(page, "Chart");
-    await press(page, "Enter");
+    await activate(page, "Chart");
     await page.waitForSelector(".chart canvas");
     await assertReached(page, "chart");
     await press(page, "Alt+R", "ArrowRight", "ArrowRight");
@@ -288,17 +292,14 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     const moved = answered();
     await press(page, "PageDown");
     await moved;
-    await tabTo(page, "Show all", "Shift+Tab");
-    await press(page, "Enter");
+    await activate(page, "Show all", "Shift+Tab");
     await page.waitForSelector("button:text-is('Show all')", { state: "detached" });
     await assertFocus(page, "all is shown");
-    await tabTo(page, "odd");
-    await press(page, "Enter");
+    await activate(page, "odd");
     await page.waitForSelector(".u-label[aria-pressed=false]:text-is('odd')");
     await tabTo(page, "Save as PNG", "Shift+Tab");
     await Promise.all([page.waitForEvent("download"), press(page, "Enter")]);
-    await tabTo(page, "Rows", "Shift+Tab");
-    await press(page, "Enter");
+    await activate(page, "Rows", "Shift+Tab");
   },
 
   "dashboards: made, zoomed, saved and changed": async ({ page }) => {
@@ -306,40 +307,32 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.waitForSelector(".facts .tools");
     await assertFocus(page, "the page");
     await assertReached(page, "dashboards");
-    await tabTo(page, /^Make one/);
-    await press(page, "Enter");
+    await activate(page, /^Make one/);
     await page.waitForSelector(".panel[aria-label=Mine]");
     await assertReached(page, "dashboard");
-    await tabTo(page, "Add a panel");
-    await press(page, "Enter");
+    await activate(page, "Add a panel");
     await page.waitForSelector(".panel-dialog");
     await assertReached(page, "panel form");
     await page.focus(".panel-dialog [name=title]");
     await page.keyboard.type("Drawn");
     await press(page, "Tab");
     await page.keyboard.insertText("select ts, avg(price) from prices where ts between @from and @to sample by 1h");
-    await tabTo(page, "Done");
-    await press(page, "Enter");
-    await tabTo(page, "Last 24 hours ▾");
-    await press(page, "Enter");
+    await activate(page, "Done");
+    await activate(page, "Last 24 hours ▾");
     await choose(page, "All times");
     await tabTo(page, /^Chart of/);
     await press(page, "+");
     await page.waitForSelector(".board-bar button:has-text('2026-01-0')");
-    await tabTo(page, "More ▾", "Shift+Tab");
-    await press(page, "Enter");
+    await activate(page, "More ▾", "Shift+Tab");
     await choose(page, "Variables …");
     await page.waitForSelector(".variables-dialog");
-    await tabTo(page, "Add a variable");
-    await press(page, "Enter");
+    await activate(page, "Add a variable");
     await assertReached(page, "variables form");
     await press(page, "Escape");
-    await tabTo(page, "Save", "Shift+Tab");
-    await press(page, "Enter");
+    await activate(page, "Save", "Shift+Tab");
     await page.waitForSelector(".unsaved", { state: "detached" });
     await assertFocus(page, "Save is gone");
-    await tabTo(page, "Actions of Drawn");
-    await press(page, "Enter");
+    await activate(page, "Actions of Drawn");
     await choose(page, "Remove");
     await page.waitForSelector(".panel[aria-label=Drawn]", { state: "detached" });
     await assertFocus(page, "the panel is removed");
@@ -351,8 +344,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await assertFocus(page, "the page");
     await assertReached(page, "overview");
     for (const section of ["Tables", "Errors", "Settings"]) {
-      await tabTo(page, section);
-      await press(page, "Enter");
+      await activate(page, section);
       await page.waitForSelector(`.facts[aria-label=${section}]`);
       await page.waitForSelector(".facts td");
       await assertReached(page, section);

@@ -1,6 +1,7 @@
 /** Questions to the user, one at a time. */
 import { signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
+import { FormButtons } from "./form-buttons.tsx";
 import { useModal } from "./modal.ts";
 
 export interface Field<Name extends string = string> {
@@ -49,7 +50,7 @@ function Dialog({ question, answer }: { question: Question; answer(values: Answe
   const dialog = useModal();
   // Typing replaces a given value.
   useLayoutEffect(() => dialog.current!.querySelector("input")?.select(), []);
-  const { title, text, fields = [], confirm, cancel = "Cancel", isDangerous } = question;
+  const { title, text, fields = [], confirm, cancel, isDangerous } = question;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -72,10 +73,7 @@ function Dialog({ question, answer }: { question: Question; answer(values: Answe
               )}
           </label>
         ))}
-        <p class="buttons">
-          {cancel !== "" && <button type="button" onClick={() => answer(undefined)}>{cancel}</button>}
-          <button type="submit" class={isDangerous ? "main danger" : "main"}>{confirm}</button>
-        </p>
+        <FormButtons {...{ confirm, cancel, isDangerous }} onCancel={() => answer(undefined)} />
       </form>
     </dialog>
   );

@@ -1,16 +1,15 @@
-/** The chart of a result, and the choice of its type. The drawing library is loaded when the first chart is shown. */
-import type { ComponentType } from "preact";
+/** The chart of a result, and the choice of its type. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { MenuButton } from "../app/menu.tsx";
 import { countText } from "../results/summary.ts";
-import { chartType, zone } from "../results/view-settings.ts";
+import { chartType } from "../results/view-settings.ts";
 import type { Rows } from "../server/client.ts";
 import { ExpiredError, release, runStatement } from "../server/results.ts";
 import { saveAddress, saveFile } from "../store/files.ts";
 import { notify } from "../store/notices.ts";
-import { isDark } from "../store/theme.ts";
-import type { Chart, DrawnChart } from "./chart.tsx";
+import type { DrawnChart } from "./chart.tsx";
 import { noteOf } from "./chart-note.ts";
+import { LazyChart } from "./lazy-chart.tsx";
 import { drawnRange, type DrawnRows, useDrawnRows, type XRange } from "./drawn-rows.ts";
 import { type ChartType, dataOf, type Shape, shapeOf, typeFor, typesFor } from "./shape.ts";
 
@@ -36,11 +35,7 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
   const { drawn: whole, readCount } = useDrawnRows(given, firstShape, firstType, tellFault);
   const { zoom, zoomTo } = useZoom(given, statement, whole, firstShape, firstType, tellFault);
   const drawn = zoom?.drawn ?? whole, rows = drawn?.rows;
-  const [Drawn, setDrawn] = useState<ComponentType<Parameters<typeof Chart>[0]>>();
   const [picture, setPicture] = useState<DrawnChart>();
-  useEffect(() => {
-    import("./chart.tsx").then((module) => setDrawn(() => module.Chart));
-  }, []);
   // The first rows may not contain all series.
   const shape = useMemo(() => rows === undefined ? undefined : shapeOf(rows), [rows]);
   const type = shape && typeFor(shape, chartType.value);
@@ -90,18 +85,14 @@ export function ChartView({ rows: given, statement, onExpired }: Props) {
         {zoom === undefined && <span class="hint ways">{ZOOM_HINT}</span>}
         <span class="hint">{noteOf(drawn!, given, type)}</span>
       </div>
-      {Drawn !== undefined && (
-        <Drawn
-          data={data}
-          shape={shape}
-          type={type}
-          zone={zone.value}
-          isDark={isDark.value}
-          range={zoom?.range}
-          onZoom={shape.xKind === "time" ? zoomTo : undefined}
-          onReady={setPicture}
-        />
-      )}
+      <LazyChart
+        data={data}
+        shape={shape}
+        type={type}
+        range={zoom?.range}
+        onZoom={shape.xKind === "time" ? zoomTo : undefined}
+        onReady={setPicture}
+      />
     </>
   );
 }

@@ -50,7 +50,7 @@ export interface DrawnChart {
   zooming?: Zooming;
 }
 
-interface ChartProps {
+export interface ChartProps {
   data: ChartData;
   shape: Shape;
   type: ChartType;

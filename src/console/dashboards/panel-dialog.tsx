@@ -1,5 +1,6 @@
 /** Edits a panel. The input is kept until it is confirmed or cancelled, even if the page is reloaded. */
 import { useState } from "preact/hooks";
+import { FormButtons } from "../app/form-buttons.tsx";
 import { useModal } from "../app/modal.ts";
 import { savedOfUser } from "../store/saved.ts";
 import { CHART_TYPES, HEIGHTS, KINDS, type Panel, UNITS, WIDTHS } from "./model.ts";
@@ -77,10 +78,7 @@ export function PanelDialog({ panel: given, formKey, onDone, onCancel }: Props) 
           />
           <Choice label="Height" name="height" choices={Object.keys(HEIGHTS)} value={panel.height} />
         </div>
-        <p class="buttons">
-          <button type="button" onClick={cancel}>Cancel</button>
-          <button type="submit" class="main">Done</button>
-        </p>
+        <FormButtons confirm="Done" onCancel={cancel} />
       </form>
     </dialog>
   );

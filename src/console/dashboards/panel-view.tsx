@@ -1,19 +1,17 @@
 /** A panel: runs its statement with the viewer's rights and shows the rows. */
-import type { ComponentType } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type MenuItem, openMenu } from "../app/menu.tsx";
-import type { Chart, Unit } from "../charts/chart.tsx";
+import type { Unit } from "../charts/chart.tsx";
+import { LazyChart } from "../charts/lazy-chart.tsx";
 import { dataOf, shapeOf, typeFor } from "../charts/shape.ts";
 import { isNumeric, textOf } from "../results/cells.ts";
 import { Grid } from "../results/grid.tsx";
 import { showValue } from "../results/show-value.ts";
 import { sorted, type Sorting } from "../results/sorting.ts";
 import { bytesText } from "../results/summary.ts";
-import { zone } from "../results/view-settings.ts";
 import type { Column, Rows } from "../server/client.ts";
 import { Denied } from "../sign-in/denied.tsx";
 import { isServerAway, returns } from "../store/connection.ts";
-import { isDark } from "../store/theme.ts";
 import { openTab } from "../store/tabs.ts";
 import type { Panel, Variable } from "./model.ts";
 import { type PanelOutcome, panelOutcome } from "./panel-outcome.ts";
@@ -156,24 +154,17 @@ function Table({ rows }: { rows: Rows }) {
 }
 
 function Drawing({ panel, rows, onZoom }: Pick<Props, "panel" | "onZoom"> & { rows: Rows }) {
-  const [Drawn, setDrawn] = useState<ComponentType<Parameters<typeof Chart>[0]>>();
-  useEffect(() => {
-    import("../charts/chart.tsx").then((module) => setDrawn(() => module.Chart));
-  }, []);
   const shape = useMemo(() => shapeOf(rows), [JSON.stringify(rows.columns), rows.dataset]);
   const type = shape && typeFor(shape, panel.chartType);
   const data = useMemo(() => shape && type && dataOf(rows, shape, type), [rows, shape, type]);
   if (shape === undefined || type === undefined || data === undefined) {
     return <p class="empty">A chart needs a column of numbers, and one of times, texts or numbers for x.</p>;
   }
-  if (Drawn === undefined) return <div class="chart" />;
   return (
-    <Drawn
+    <LazyChart
       data={data}
       shape={shape}
       type={type}
-      zone={zone.value}
-      isDark={isDark.value}
       unit={unitOf(panel.unit)}
       {...shape.xKind === "time" && {
         group: "dashboard",

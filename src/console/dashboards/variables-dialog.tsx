@@ -1,5 +1,6 @@
 /** Edits the variables of a dashboard. */
 import { useState } from "preact/hooks";
+import { FormButtons } from "../app/form-buttons.tsx";
 import { useModal } from "../app/modal.ts";
 import { listOf, type Variable, variableFault } from "./model.ts";
 
@@ -116,10 +117,7 @@ export function VariablesDialog({ variables, onDone, onCancel }: Props) {
         >
           Add a variable
         </button>
-        <p class="buttons">
-          <button type="button" onClick={onCancel}>Cancel</button>
-          <button type="submit" class="main">Done</button>
-        </p>
+        <FormButtons confirm="Done" onCancel={onCancel} />
       </form>
     </dialog>
   );

@@ -4,6 +4,7 @@
  */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { FormButtons } from "../app/form-buttons.tsx";
 import { useModal } from "../app/modal.ts";
 import {
   type CsvForm,
@@ -241,10 +242,11 @@ function Form({ file, error, onSend, onCancel }: FormProps) {
         A new table takes the place of the existing one
       </label>
       {error !== undefined && <p class="error" role="alert">{error}</p>}
-      <p class="buttons">
-        <button type="button" onClick={onCancel}>Cancel</button>
-        <button type="submit" class="main" disabled={fault === undefined && included.length === 0}>Import</button>
-      </p>
+      <FormButtons
+        confirm="Import"
+        isDisabled={fault === undefined && included.length === 0}
+        onCancel={onCancel}
+      />
     </form>
   );
 }

@@ -3,6 +3,7 @@
  * a table.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
+import { FormButtons } from "../app/form-buttons.tsx";
 import { useModal } from "../app/modal.ts";
 import { textOf } from "../results/cells.ts";
 import { countText } from "../results/summary.ts";
@@ -178,10 +179,11 @@ function Form({ fileName, contents, error, onStore, onCancel }: FormProps) {
       />
       <TargetFields target={target} isNew={isNew} times={times.map(({ name }) => name)} onChange={setTarget} />
       {error !== undefined && <p class="error" role="alert">{error}</p>}
-      <p class="buttons">
-        <button type="button" onClick={onCancel}>Cancel</button>
-        <button type="submit" class="main" disabled={!mappings.some(({ isIncluded }) => isIncluded)}>Import</button>
-      </p>
+      <FormButtons
+        confirm="Import"
+        isDisabled={!mappings.some(({ isIncluded }) => isIncluded)}
+        onCancel={onCancel}
+      />
     </form>
   );
 }

@@ -1,15 +1,12 @@
 /** The table that a file is imported into: its name, and the time column and partitions of a new one. */
 import { useEffect, useRef } from "preact/hooks";
+import { type TimeColumn, TimeColumnFields } from "../schema/time-column-fields.tsx";
 import { tables } from "../store/schema.ts";
 
-export interface Target {
+/** `timestamp` and `partitionBy` are those of a new table. */
+export interface Target extends TimeColumn {
   table: string;
-  /** Name of the designated timestamp of a new table; "" if there is none. */
-  timestamp: string;
-  partitionBy: string;
 }
-
-const UNITS = ["DAY", "HOUR", "WEEK", "MONTH", "YEAR", "NONE"];
 
 export const exists = (table: string): boolean =>
   tables.value.some(({ name }) => name.toLowerCase() === table.trim().toLowerCase());
@@ -40,24 +37,12 @@ export function TargetFields({ target, isNew, times, onChange }: Props) {
         />
       </label>
       {isNew && (
-        <label>
-          Time column
-          <select name="timestamp" onChange={(event) => onChange({ ...target, timestamp: event.currentTarget.value })}>
-            <option value="">none</option>
-            {times.map((time, at) => <option key={at} selected={time === timestamp}>{time}</option>)}
-          </select>
-        </label>
-      )}
-      {isNew && timestamp !== "" && (
-        <label>
-          Partitions
-          <select
-            name="partitionBy"
-            onChange={(event) => onChange({ ...target, partitionBy: event.currentTarget.value })}
-          >
-            {UNITS.map((unit) => <option key={unit} selected={unit === partitionBy}>{unit}</option>)}
-          </select>
-        </label>
+        <TimeColumnFields
+          times={times}
+          timestamp={timestamp}
+          partitionBy={partitionBy}
+          onChange={(news) => onChange({ ...target, ...news })}
+        />
       )}
     </>
   );

@@ -1,26 +1,24 @@
 /** Creates a table: name, columns, time column and partitions. The statement is shown before it runs. */
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
+import { FormButtons } from "../app/form-buttons.tsx";
 import { useModal } from "../app/modal.ts";
 import { query } from "../server/client.ts";
 import { Denied } from "../sign-in/denied.tsx";
 import { notify } from "../store/notices.ts";
 import { language, quoted, refreshSchema } from "../store/schema.ts";
+import { type TimeColumn, TimeColumnFields } from "./time-column-fields.tsx";
 
 interface NewColumn {
   name: string;
   type: string;
 }
 
-export interface NewTable {
+export interface NewTable extends TimeColumn {
   name: string;
   columns: readonly NewColumn[];
-  /** Name of the designated timestamp; "" if there is none. */
-  timestamp: string;
-  partitionBy: string;
 }
 
-const UNITS = ["DAY", "HOUR", "WEEK", "MONTH", "YEAR", "NONE"];
 const FIRST: NewTable = {
   name: "",
   columns: [{ name: "ts", type: "TIMESTAMP" }, { name: "value", type: "DOUBLE" }],
@@ -97,29 +95,12 @@ function CreateTable({ onClose }: { onClose(): void }) {
           </button>
         </fieldset>
         <div class="columns">
-          <label>
-            Time column
-            <select name="timestamp" onChange={(event) => change({ timestamp: event.currentTarget.value })}>
-              <option value="">none</option>
-              {times.map((time, at) => <option key={at} selected={time === timestamp}>{time}</option>)}
-            </select>
-          </label>
-          {times.includes(timestamp) && (
-            <label>
-              Partitions
-              <select name="partitionBy" onChange={(event) => change({ partitionBy: event.currentTarget.value })}>
-                {UNITS.map((unit) => <option key={unit} selected={unit === partitionBy}>{unit}</option>)}
-              </select>
-            </label>
-          )}
+          <TimeColumnFields times={times} timestamp={timestamp} partitionBy={partitionBy} onChange={change} />
         </div>
         <pre tabIndex={0} aria-label="Statement">{createStatement({ ...table, name: name || "…" })}</pre>
         {error !== "" && <p class="error" role="alert">{error}</p>}
         <Denied message={error} />
-        <p class="buttons">
-          <button type="button" onClick={onClose}>Cancel</button>
-          <button type="submit" class="main">Create</button>
-        </p>
+        <FormButtons confirm="Create" onCancel={onClose} />
       </form>
     </dialog>
   );

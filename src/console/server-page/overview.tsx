@@ -1,12 +1,10 @@
 /** Current rates, latencies, memory, log and disk, and the running statements. */
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ComponentType } from "preact";
-import type { Chart } from "../charts/chart.tsx";
-import { zone } from "../results/view-settings.ts";
+import { LazyChart } from "../charts/lazy-chart.tsx";
+import type { Shape } from "../charts/shape.ts";
 import { type Outcome, query } from "../server/client.ts";
 import { isServerAway, returns } from "../store/connection.ts";
-import { isDark } from "../store/theme.ts";
 import { LIVE_CHARTS, type LiveChart, METRICS, NUMBERS, WINDOW_MS } from "./live-charts.ts";
 import { repeat } from "./polled.ts";
 import { type Reading, readingOf } from "./readings.ts";
@@ -24,10 +22,6 @@ const readings = signal<readonly Reading[]>([]);
 
 export function Overview() {
   const [outcome, setOutcome] = useState<Outcome>();
-  const [Drawn, setDrawn] = useState<ComponentType<Parameters<typeof Chart>[0]>>();
-  useEffect(() => {
-    import("../charts/chart.tsx").then((module) => setDrawn(() => module.Chart));
-  }, []);
   useEffect(() =>
     repeat(async () => {
       const next = await query(STATEMENT), at = Date.now();
@@ -47,7 +41,7 @@ export function Overview() {
             {LIVE_CHARTS.map((chart) => (
               <section key={chart.title} class="card" aria-label={chart.title}>
                 <h2>{chart.title}</h2>
-                {Drawn === undefined ? <div class="chart" /> : <Live chart={chart} Drawn={Drawn} />}
+                <Live chart={chart} />
               </section>
             ))}
           </div>
@@ -71,21 +65,19 @@ function Numbers() {
   );
 }
 
-const SHAPE = { x: 0, xKind: "time", y: [], best: "line" } as const;
+const SHAPE: Shape = { x: 0, xKind: "time", y: [], best: "line" };
 
-function Live({ chart, Drawn }: { chart: LiveChart; Drawn: ComponentType<Parameters<typeof Chart>[0]> }) {
+function Live({ chart }: { chart: LiveChart }) {
   const { value: all } = readings;
   const data = useMemo(() => chart.dataOf(all), [all]);
   const to = all.at(-1)?.at ?? 0;
   // In the first minute the range is shorter than the whole window.
   const from = Math.min(Math.max(all[0]?.at ?? 0, to - WINDOW_MS), to - 60_000);
   return (
-    <Drawn
+    <LazyChart
       data={data}
-      shape={SHAPE as unknown as Parameters<typeof Chart>[0]["shape"]}
+      shape={SHAPE}
       type="line"
-      zone={zone.value}
-      isDark={isDark.value}
       range={[from, to]}
       unit={chart.unit}
       group="server"
