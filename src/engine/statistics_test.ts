@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { AggregateNode } from "../sql/plan.ts";
 import { answerFromStatistics } from "./statistics.ts";
-import { chunkAt, segmentOf, sourceOf, scanOf } from "./testing.ts";
+import { chunkAt, scanOf, segmentOf, sourceOf } from "./testing.ts";
 
 const chunk = (
   nullCount: number,

@@ -4,7 +4,24 @@ import type { AggregateCall, Column, Expr, Plan, ScanNode } from "../../sql/plan
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
-import { agg, chunkAt, col, fn, lit, over, randomFrom, type Row, RowsInput, rowsOf, scanOf, segmentOf, sourceOf, storedRows, testContext, threeParticipants } from "../testing.ts";
+import {
+  agg,
+  chunkAt,
+  col,
+  fn,
+  lit,
+  over,
+  randomFrom,
+  type Row,
+  RowsInput,
+  rowsOf,
+  scanOf,
+  segmentOf,
+  sourceOf,
+  storedRows,
+  testContext,
+  threeParticipants,
+} from "../testing.ts";
 
 const functions = createRegistry();
 

@@ -3,7 +3,17 @@ import type { Column, LatestNode } from "../../sql/plan.ts";
 import type { ColumnChunk, ScanSource } from "../../storage/contract.ts";
 import { setValue, TextArena, valueAt } from "../columns.ts";
 import type { Pool, QueryContext } from "../contract.ts";
-import { chunkAt, randomFrom, type Row, rowsOf, scanOf, segmentOf, sourceOf, spaceOfRows, testContext } from "../testing.ts";
+import {
+  chunkAt,
+  randomFrom,
+  type Row,
+  rowsOf,
+  scanOf,
+  segmentOf,
+  sourceOf,
+  spaceOfRows,
+  testContext,
+} from "../testing.ts";
 import { createOperator } from "./mod.ts";
 
 const COLUMNS: Column[] = [

@@ -5,7 +5,20 @@ import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
-import { agg, chunkAt, leaf, over, randomFrom, type Row, RowsInput, rowsOf, scanOf, segmentOf, sourceOf, testContext } from "../testing.ts";
+import {
+  agg,
+  chunkAt,
+  leaf,
+  over,
+  randomFrom,
+  type Row,
+  RowsInput,
+  rowsOf,
+  scanOf,
+  segmentOf,
+  sourceOf,
+  testContext,
+} from "../testing.ts";
 
 const functions = createRegistry();
 const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "SYMBOL" }, {

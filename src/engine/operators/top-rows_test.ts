@@ -6,7 +6,21 @@ import { typeOf, type Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { openTask } from "../parallel.ts";
 import type { PlanFacts } from "../physical/mod.ts";
-import { chunkAt, fn, lit, operatorOf, over, randomFrom, type Row, RowsInput, rowsOf, scanOf, segmentOf, sourceOf, testContext } from "../testing.ts";
+import {
+  chunkAt,
+  fn,
+  lit,
+  operatorOf,
+  over,
+  randomFrom,
+  type Row,
+  RowsInput,
+  rowsOf,
+  scanOf,
+  segmentOf,
+  sourceOf,
+  testContext,
+} from "../testing.ts";
 
 const functions = createRegistry();
 const TYPES = ["LONG", "INT", "DOUBLE", "FLOAT", "SYMBOL", "VARCHAR", "BOOLEAN", "CHAR", "SHORT"];

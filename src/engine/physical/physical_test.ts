@@ -23,7 +23,9 @@ const limit = (input: Plan, high: bigint, low?: bigint): LimitNode => ({
 
 /** A table with segments of 50,000 rows, a LONG in 0 … `highest` and a SYMBOL with `symbols` entries. */
 function facts(rowCount: number, { symbols = 5, sorted = true, highest = 999n } = {}): PlanFacts {
-  const chunks = columns.map((_, k) => chunkAt(0, k === 1 ? { nullCount: 0, min: 0n, max: highest } : { nullCount: 0 }));
+  const chunks = columns.map((_, k) =>
+    chunkAt(0, k === 1 ? { nullCount: 0, min: 0n, max: highest } : { nullCount: 0 })
+  );
   const segments = Array.from({ length: Math.ceil(rowCount / 50_000) }, (_, ordinal) => {
     const time = BigInt(ordinal);
     return segmentOf(ordinal, Math.min(50_000, rowCount - ordinal * 50_000), chunks, [time, time]);
