@@ -292,6 +292,25 @@ Deno.test({
   },
 });
 
+Deno.test("different statements leave little garbage in the main thread's heap", async () => {
+  await using server = await startServer();
+  const heapBytes = async () => {
+    const { dataset } = await exec(server, "select bytes from memory_metrics() where memory_tag = 'MAIN_JS_HEAP'");
+    return dataset![0]![0] as number;
+  };
+  const start = await heapBytes();
+  let most = 0;
+  for (let k = 0; k < 2_000; k++) {
+    await exec(
+      server,
+      `select x + ${k} a${k}, sum(x) over () c from long_sequence(9) where x <> ${k} order by x % ${k + 1}`,
+    );
+    if (k % 100 === 99) most = Math.max(most, await heapBytes() - start);
+  }
+  // 22 MiB, and 60 without --heap-growing-percent.
+  assert.ok(most < 40 << 20, `${most >> 20} MiB`);
+});
+
 Deno.test({
   name: "memory is returned to the system when no query runs",
   // Requires glibc.

@@ -122,8 +122,10 @@ export class CountedMemory implements QueryMemory {
   }
 
   account(sizeBytes: number, operator: string): void {
-    // What is held is not collected, and V8 collects buffers that were held only briefly.
-    if (sizeBytes > 0) this.madeBytes += sizeBytes;
+    if (sizeBytes > 0) {
+      this.madeBytes += sizeBytes;
+      beforeMaking(sizeBytes);
+    }
     const bytes = (this.accounted.get(operator) ?? 0) + sizeBytes;
     const units = Math.ceil(bytes / UNIT_BYTES) - Math.ceil((bytes - sizeBytes) / UNIT_BYTES);
     this.accounted.set(operator, bytes);

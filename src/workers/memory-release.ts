@@ -116,10 +116,11 @@ export function releaseAfterQuery(heap: SharedHeap, { madeBytes, limitBytes }: C
   const hasMade = madeBytes >= GARBAGE_BYTES || hasGrown();
   if (isQueued || (!hasMade && heap.warmFreeBytes() <= keptBytes)) return;
   isQueued = true;
-  chores.push(releaseDownTo(heap, keptBytes, hasMade));
+  chores.push(releaseDownTo(heap, keptBytes, limitBytes || heap.sizeBytes(), hasMade));
 }
 
-function* releaseDownTo(heap: SharedHeap, keptBytes: number, hasMade: boolean): Generator<void> {
+/** The first step returns all that exceeds `limitBytes`, so that queries in close succession do not add up. */
+function* releaseDownTo(heap: SharedHeap, keptBytes: number, limitBytes: number, hasMade: boolean): Generator<void> {
   isQueued = false;
   if (hasMade) {
     collectGarbage();
@@ -130,6 +131,6 @@ function* releaseDownTo(heap: SharedHeap, keptBytes: number, hasMade: boolean): 
     if (heap.warmFreeBytes() <= keptBytes) return;
     // The block itself is not counted while it is taken.
     releasePages(heap, block, () => keptBytes - heap.warmFreeBytes());
-    yield;
+    if (heap.warmFreeBytes() <= limitBytes) yield;
   }
 }
