@@ -13,12 +13,17 @@ export interface Order {
   /** Requests that a connection sends at once. The next ones follow when all are answered. */
   depth: number;
   ms: number;
+  /** A connection waits for up to twice this time between its requests. */
+  pauseMs?: number;
+  /** Path that is asked over HTTP instead of a query. */
+  path?: string;
 }
 
 export interface Result {
   /** Of the time that a connection's requests take from sending to the last byte of their answers. */
   p50Ms: number;
   p99Ms: number;
+  worstMs: number;
   perSecond: number;
   /** Including those before the measurement. */
   answers: number;
@@ -49,6 +54,10 @@ async function measure(order: Order): Promise<Result> {
     const requests = repeated(request, order.depth);
     let bytes = new Uint8Array(READ_BYTES);
     for (let now = startMs; now < endMs || times.length === 0;) {
+      if (order.pauseMs !== undefined) {
+        await new Promise((resolve) => setTimeout(resolve, 2 * order.pauseMs! * Math.random()));
+        now = performance.now();
+      }
       await writeAll(connection, requests);
       let size = 0, at = 0;
       for (let left = order.depth; left > 0;) {
@@ -71,16 +80,16 @@ async function measure(order: Order): Promise<Result> {
   times.sort((a, b) => a - b);
   const quantile = (share: number) => times[Math.min(times.length - 1, Math.floor(share * times.length))];
   const perSecond = times.length * order.depth / seconds;
-  return { p50Ms: quantile(0.5), p99Ms: quantile(0.99), perSecond, answers, text };
+  return { p50Ms: quantile(0.5), p99Ms: quantile(0.99), worstMs: quantile(1), perSecond, answers, text };
 }
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();
 
-async function open({ protocol, port, query }: Order): Promise<Wire> {
+async function open({ protocol, port, query, path }: Order): Promise<Wire> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });
   connection.setNoDelay(true);
   if (protocol === "pg") return { connection, request: await preparePg(connection, query), endOf: endOfPg };
-  const target = `/exec?query=${encodeURIComponent(query)}`;
+  const target = path ?? `/exec?query=${encodeURIComponent(query)}`;
   const request = encoder.encode(`GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
   return { connection, request, endOf: endOfHttp };
 }

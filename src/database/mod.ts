@@ -36,6 +36,7 @@ import { TableLocks } from "./locks.ts";
 import { Progress } from "./progress.ts";
 import { DatabaseSession } from "./session.ts";
 import { factsOf, type Planning, StatementCache } from "./statements.ts";
+import { Turns } from "./turns.ts";
 import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";
 
@@ -173,6 +174,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       access && ((identity) => identity === SERVER || access.rightsOf(identity).has("SQL ENGINE ADMIN")),
     ),
     lastWrites: new LastWrites(catalogue, nowMicros),
+    turns: new Turns(),
     server: {
       startedMicros: nowMicros(),
       reloadConfig: () => options.reloadConfig?.() ?? false,

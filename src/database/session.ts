@@ -60,8 +60,11 @@ export class DatabaseSession implements Session {
       await this.core.writer.open(error.tableId);
       return await this.prepare(text, parameterTypes, options);
     };
+    const compile = () => this.statements.get(text, parameterTypes, this, options);
     try {
-      const statement = this.statements.get(text, parameterTypes, this, options);
+      const statement = this.identity === SERVER ? compile() : this.core.turns.run(compile, () => {
+        options.signal?.throwIfAborted();
+      });
       return statement instanceof Promise ? statement.then(ready).catch(opened) : ready(statement);
     } catch (error) {
       if (!(error instanceof TableClosedError) && !this.isNarrowed) throw error;

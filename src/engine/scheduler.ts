@@ -165,9 +165,9 @@ interface Underway {
 }
 
 /**
- * Workers beside those for all queries. They run only what is short, so the system does not put them behind the other threads. The
- * first one is started by a task that finds all workers with queries. The second one is started when all workers have work, before a
- * small query has to wait for it: on a busy machine a start takes seconds.
+ * Workers beside those for all queries. They run only what is short, so the system does not put them behind the other threads. Starting
+ * a worker blocks main for 20 ms, and on a busy machine for far longer, so they are started before all workers are busy: the first one
+ * as soon as there were tasks and queries, the second one with the first query that is not small.
  */
 const EXTRA_SEATS = [
   ({ kind }: Job) => kind === "task",
@@ -201,6 +201,8 @@ class WorkerScheduler implements Scheduler {
   /** By slot: takes the answer of the query that has it. */
   private readonly answerTakers: ((answer: number) => void)[] = [];
   private isListening = false;
+  /** The kinds of work since the start. */
+  private readonly hasSeen = { task: false, query: false, longQuery: false };
   private lookTimer: ReturnType<typeof setInterval> | undefined;
 
   constructor(private readonly options: SchedulerOptions) {
@@ -323,16 +325,17 @@ class WorkerScheduler implements Scheduler {
       const at = this.waiting.findIndex((job) => accepts(seat, job, seats.length));
       if (at >= 0) this.give(seat, this.waiting.splice(at, 1)[0]);
     }
-    if (this.seats.every(({ job }) => job)) this.startExtraSeats();
+    this.startExtraSeats();
     if (this.waiting.length === 0) return;
     const isLost = ({ isReady, failures }: Seat) => !isReady && failures >= FAILURES_MAX;
     if (this.seats.every(isLost)) this.failWaiting();
   }
 
+  /** After the work that needs them has been given to other workers. */
   private startExtraSeats(): void {
-    const { length } = this.seats;
-    if (this.waiting.some(({ kind }) => kind === "task")) this.extraSeats[0] ??= this.newSeat(length);
-    if (this.seats.some(({ job }) => job!.kind === "query")) this.extraSeats[1] ??= this.newSeat(length + 1);
+    const { length } = this.seats, { task, query, longQuery } = this.hasSeen;
+    if (task && query) this.extraSeats[0] ??= this.newSeat(length);
+    if (longQuery) this.extraSeats[1] ??= this.newSeat(length + 1);
   }
 
   private idleTimer: ReturnType<typeof setInterval> | undefined;
@@ -365,6 +368,7 @@ class WorkerScheduler implements Scheduler {
 
   private give(seat: Seat, job: Job): void {
     this.jobsGiven++;
+    if (job.kind === "query" && !this.hasSeen.longQuery) this.hasSeen.longQuery = !job.isSmall();
     seat.parked.delete(job);
     job.only = undefined;
     seat.job = job;
@@ -385,6 +389,7 @@ class WorkerScheduler implements Scheduler {
   }
 
   private enqueue(job: Job): void {
+    this.hasSeen[job.kind] = true;
     this.waiting.push(job);
     this.next();
   }

@@ -113,6 +113,28 @@ Deno.test("Scheduler: a small query does not wait for long ones that hold all wo
   await made.close();
 });
 
+Deno.test("Scheduler: workers beside the others are started before all others are busy", async () => {
+  const { Worker: RealWorker } = globalThis, names: string[] = [];
+  globalThis.Worker = class extends RealWorker {
+    constructor(url: string | URL, options?: WorkerOptions) {
+      super(url, options);
+      names.push(options!.name!);
+    }
+  };
+  try {
+    const made = scheduler(FAITHFUL, 3);
+    assert.equal(await count(made.run(order({ answer: "small" }, { isSmall: () => true }), {})), 5);
+    assert.equal(names.length, 3);
+    assert.equal(await count(made.run(order({ answer: "longer" }), {})), 6);
+    assert.deepEqual(names.slice(3), ["exec-4"]);
+    assert.equal(await made.task("any", 7), 7);
+    assert.deepEqual(names.slice(3), ["exec-4", "exec-3"]);
+    await made.close();
+  } finally {
+    globalThis.Worker = RealWorker;
+  }
+});
+
 Deno.test("Scheduler: the reader of a parked query hears of its cancel while its worker runs a long query", async () => {
   const made = scheduler(FAITHFUL, 1);
   const parked = made.run(order({ chunks: 100 }), {});

@@ -9,6 +9,7 @@
  * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965.
  */
 import { assert } from "../assert.ts";
+import { latch, unlatch } from "./latch.ts";
 
 export const HEAP_PAGE_BYTES = 65_536;
 const UNIT_SHIFT = 12;
@@ -405,13 +406,12 @@ export class SharedHeap {
     return warm;
   }
 
-  /** The lock is held for microseconds, so spinning is fine, also on the main thread, which must not wait. */
   private lock(): void {
-    while (Atomics.compareExchange(this.i32, LOCK, 0, 1) !== 0) { /* spin */ }
+    latch(this.i32, LOCK);
   }
 
   private unlock(): void {
-    Atomics.store(this.i32, LOCK, 0);
+    unlatch(this.i32, LOCK);
   }
 }
 

@@ -18,6 +18,7 @@ import { CODEC_BYTES, Codecs, hasOffsets, hasPostings, isEncoded, memoryBytes } 
 import { codesPart, DamagedPostingsError, findRows } from "./encoding/postings.ts";
 import { type File, type Files, readFully, realFiles } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
+import { latch, tryLatch, unlatch } from "./latch.ts";
 import { PagedSegments, type PageFrames, type PageLocation, PageReader } from "./paged-segments.ts";
 import type { Extent } from "./extent.ts";
 
@@ -82,7 +83,10 @@ type Held = Map<number, number>;
 export class PoolLease implements Pool {
   private readonly held: Held = new Map();
 
-  /** `onMiss`: throws if a frame has to be read from a file; undefined: it is read. */
+  /**
+   * `onMiss`: throws if a frame has to be read from a file, or if another thread holds the lock for long. Undefined: the frame is
+   * read, after waiting for the lock.
+   */
   constructor(private readonly pool: SharedPool, private readonly onMiss?: () => never) {}
 
   pin(source: ScanSource, segment: number, column: number): number {
@@ -231,15 +235,15 @@ export class SharedPool implements Pool, PageFrames {
   ): number {
     const { file } = from, extent = from.offset / EXTENT_ALIGN;
     for (;;) {
-      this.lock();
+      if (onMiss === undefined) this.lock();
+      else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss();
       let slot = this.slotOf(file, extent);
       if (onMiss !== undefined && (slot < 0 || this.i32[slot + STATE] !== READY)) {
         this.unlock();
         return onMiss();
       }
       if (slot >= 0) {
-        this.i32[slot + PINS]++;
-        this.addState(PINNED, 1);
+        this.addPin(slot, 1);
         const state = this.i32[slot + STATE];
         if (state === READY) {
           this.noteUse(slot);
@@ -267,11 +271,9 @@ export class SharedPool implements Pool, PageFrames {
   }
 
   private unpinExtent(held: Held, { file, offset }: Extent): void {
-    this.lock();
-    const slot = this.slotOf(file, offset / EXTENT_ALIGN);
-    this.unlock();
+    const slot = this.heldSlotOf(held, file, offset / EXTENT_ALIGN);
     const count = held.get(slot) ?? 0;
-    assert(slot >= 0 && count > 0, "unpin follows pin");
+    assert(count > 0, "unpin follows pin");
     if (count === 1) held.delete(slot);
     else held.set(slot, count - 1);
     this.dropPin(slot);
@@ -390,10 +392,7 @@ export class SharedPool implements Pool, PageFrames {
     for (;;) {
       const state = Atomics.load(this.i32, slot + STATE);
       if (state !== LOADING) return state === READY;
-      // The main thread must not sleep, and a read takes some ten microseconds.
-      if (typeof WorkerGlobalScope !== "undefined" && globalThis instanceof WorkerGlobalScope) {
-        Atomics.wait(this.i32, slot + STATE, LOADING, 50);
-      }
+      Atomics.wait(this.i32, slot + STATE, LOADING, 50);
     }
   }
 
@@ -404,13 +403,36 @@ export class SharedPool implements Pool, PageFrames {
     Atomics.notify(this.i32, slot + STATE);
   }
 
+  /** Takes no lock, except for frames that could not be read. */
   private dropPin(slot: number): void {
-    this.lock();
-    const left = --this.i32[slot + PINS];
-    this.addState(PINNED, -1);
-    if (left === 0 && this.i32[slot + STATE] === FAILED) this.remove(slot);
-    this.unlock();
+    const hasFailed = this.i32[slot + STATE] === FAILED;
+    const left = this.addPin(slot, -1);
     assert(left >= 0, "a frame is unpinned as often as it was pinned");
+    if (!hasFailed || left > 0) return;
+    this.lock();
+    // Another thread may have evicted it since.
+    const isSame = this.i32[slot + FILE] > 0 && this.i32[slot + STATE] === FAILED && this.i32[slot + PINS] === 0;
+    if (isSame) this.remove(slot);
+    this.unlock();
+  }
+
+  /** Pins are added under the lock and dropped without it. Returns the number of pins that the frame has then. */
+  private addPin(slot: number, by: number): number {
+    Atomics.add(this.i32, SHARED_WORD.poolState + PINNED, by);
+    return Atomics.add(this.i32, slot + PINS, by) + by;
+  }
+
+  /**
+   * The slot of a frame that the caller has pinned. It needs no lock: the slot of a pinned frame does not change, and no slot between its
+   * first place and this one becomes empty.
+   */
+  private heldSlotOf(held: Held, id: number, extent: number): number {
+    for (let k = this.hash(id, extent);; k = (k + 1) & this.mask) {
+      const slot = this.directory + k * SLOT_WORDS;
+      const file = Atomics.load(this.i32, slot + FILE);
+      if (file === 0) return -1;
+      if (file === id + 1 && this.i32[slot + EXTENT] === (extent | 0) && held.has(slot)) return slot;
+    }
   }
 
   // ---- under the lock
@@ -440,8 +462,7 @@ export class SharedPool implements Pool, PageFrames {
       this.i32[slot + EXTENT] = extent;
       this.i32[slot + ADDRESS] = address;
       this.i32[slot + SIZE] = blockBytes;
-      this.i32[slot + PINS] = 1;
-      this.addState(PINNED, 1);
+      this.addPin(slot, 1);
       this.i32[slot + USES] = 0;
       Atomics.store(this.i32, slot + STATE, LOADING);
       this.addState(USED_KIB, blockBytes / 1024);
@@ -534,12 +555,10 @@ export class SharedPool implements Pool, PageFrames {
   }
 
   private lock(): void {
-    while (Atomics.compareExchange(this.i32, SHARED_WORD.poolLock, 0, 1) !== 0) {
-      /* held for less than a microsecond */
-    }
+    latch(this.i32, SHARED_WORD.poolLock);
   }
 
   private unlock(): void {
-    Atomics.store(this.i32, SHARED_WORD.poolLock, 0);
+    unlatch(this.i32, SHARED_WORD.poolLock);
   }
 }

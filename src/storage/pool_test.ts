@@ -4,7 +4,8 @@ import { crc32 } from "./bytes.ts";
 import type { ScanSource } from "./contract.ts";
 import { writeFully } from "./files.ts";
 import { FaultyFiles } from "./faulty-files.ts";
-import { createHeap } from "./heap.ts";
+import { createHeap, SHARED_WORD } from "./heap.ts";
+import { tryLatch, unlatch } from "./latch.ts";
 import { formatPool, SharedPool } from "./pool.ts";
 
 const FRAME = 4096;
@@ -89,4 +90,28 @@ Deno.test("SharedPool reports the file of a damaged extent on each read", () => 
   touch(pool, heap, source, 2);
   pool.setLimit(0);
   assert.equal(pool.stats().usedBytes, 0);
+});
+
+Deno.test("a lease that must not read files does not wait for the lock either, and unpinning takes no lock", () => {
+  const heap = createHeap(16 << 20);
+  formatPool(heap, 8 * FRAME);
+  const files = new FaultyFiles(), source = sourceOf(files, 3);
+  const pool = new SharedPool(heap, files);
+  for (let k = 0; k < 2; k++) touch(pool, heap, source, k);
+  let missCount = 0;
+  const lease = pool.lease(() => {
+    missCount++;
+    throw new Error("not now");
+  });
+  lease.pin(source, 0, 0);
+  lease.pin(source, 1, 0);
+  // Another thread holds it.
+  assert.ok(tryLatch(heap.i32, SHARED_WORD.poolLock));
+  assert.throws(() => lease.pin(source, 0, 0), /not now/);
+  lease.unpin(source, 0, 0);
+  lease.release();
+  assert.deepEqual([missCount, pool.stats().pins], [1, 0]);
+  unlatch(heap.i32, SHARED_WORD.poolLock);
+  lease.pin(source, 0, 0);
+  lease.release();
 });

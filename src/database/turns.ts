@@ -1,0 +1,67 @@
+/**
+ * Limits how long small statements run before the event loop handles other events: new connections, health checks, rows that arrive.
+ * Statements of many connections arrive together and are all run in one turn of the event loop otherwise.
+ */
+
+/** Time of one turn for statements. */
+const TURN_MS = 4;
+/** What a statement costs beside its run: it is read, and its answer is written. */
+const STATEMENT_MS = 0.05;
+
+export interface TurnsOptions {
+  /** In steps of a millisecond is sufficient: sums of differences are right on average. */
+  nowMs(): number;
+  /** Calls back after all events that are there have been handled. */
+  afterEvents(callback: () => void): void;
+}
+
+export class Turns {
+  private leftMs = TURN_MS;
+  private isOver = false;
+  /** Statements of later turns, in the order of their arrival. */
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(private readonly options: TurnsOptions = { nowMs: Date.now, afterEvents }) {}
+
+  /** Runs `work` now, or in a later turn. `isWanted` is asked before a delayed run, and throws if the client has gone. */
+  run<T>(work: () => T | Promise<T>, isWanted?: () => void): T | Promise<T> {
+    if (!this.isOver) return this.timed(work);
+    return new Promise((resolve, reject) =>
+      this.waiting.push(() => {
+        try {
+          isWanted?.();
+          resolve(work());
+        } catch (error) {
+          reject(error);
+        }
+      })
+    );
+  }
+
+  private timed<T>(work: () => T): T {
+    const startMs = this.options.nowMs();
+    try {
+      return work();
+    } finally {
+      this.leftMs -= this.options.nowMs() - startMs + STATEMENT_MS;
+      if (this.leftMs <= 0 && !this.isOver) this.end();
+    }
+  }
+
+  private end(): void {
+    this.isOver = true;
+    this.options.afterEvents(() => {
+      this.isOver = false;
+      this.leftMs = TURN_MS;
+      while (!this.isOver && this.waiting.length > 0) this.timed(this.waiting.shift()!);
+    });
+  }
+}
+
+/**
+ * A call that another thread answers: the event loop waits for events until then, and finds all that are there. It does not after
+ * setImmediate(): sockets were looked at in every 60th turn only. A timer takes 1 to 2 ms.
+ */
+function afterEvents(callback: () => void): void {
+  Deno.stat(".").then(callback, callback);
+}
