@@ -29,6 +29,8 @@ const BATCH_ROWS = 10_000, BATCHES = 8;
 
 await using server = await startServer({
   env: {
+    SUNDIAL_VERIFY: "false",
+    SVC_PG_AUTH_METHOD: "password",
     SVC_QUERY_TIMEOUT: `${seconds + 2}s`,
     SVC_HTTP_NET_CONNECTION_LIMIT: `${each + 20}`,
     SVC_PG_NET_CONNECTION_LIMIT: `${each + 20}`,

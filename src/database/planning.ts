@@ -9,12 +9,11 @@ import {
   type BindContext,
   callsServer,
   categoryOf,
+  completePlan,
   kindOf,
-  optimize,
   optimizeStatement,
   parse,
   type StatementRows,
-  substituteParameters,
   usesClock,
 } from "../sql/mod.ts";
 import { type BoundStatement, inputsOf, type Plan } from "../sql/plan.ts";
@@ -82,11 +81,9 @@ export interface RunValues {
 
 /** The plan with the values of its parameters and the time of the run. */
 export function planOfRun(plan: Plan, { parameters }: Pick<Planned, "parameters">, run: RunValues): Plan {
-  const hasParameters = run.values.length > 0 || parameters.length > 0;
-  const known = hasParameters ? substituteParameters(plan, run.values) : plan;
   // now() is constant during a run. Its value is known here, so that scans are pruned by it.
-  if (usesClock(plan)) return optimize(known, { nowMicros: run.nowMicros(), user: run.user });
-  return hasParameters ? optimize(known) : known;
+  if (usesClock(plan)) return completePlan(plan, run.values, { nowMicros: run.nowMicros(), user: run.user });
+  return run.values.length > 0 || parameters.length > 0 ? completePlan(plan, run.values, {}) : plan;
 }
 
 /** The plan of the statement, or of the statement that it explains. */

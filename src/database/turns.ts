@@ -4,9 +4,9 @@
  */
 
 /** Time of one turn for statements. */
-const TURN_MS = 4;
+const TURN_MS = 5;
 /** What a statement costs beside its run: it is read, and its answer is written. */
-const STATEMENT_MS = 0.05;
+const STATEMENT_MS = 0.03;
 
 export interface TurnsOptions {
   /** In steps of a millisecond is sufficient: sums of differences are right on average. */

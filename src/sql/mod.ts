@@ -16,9 +16,9 @@ export {
   type ServerCall,
   type ServerFacts,
   substituteCalls,
-  substituteParameters,
 } from "./parameters.ts";
-export { isImmutable, optimize, optimizeStatement, usesClock } from "./planner/mod.ts";
+export { completePlan } from "./planner/complete.ts";
+export { isImmutable, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { mapStatement } from "./planner/nodes.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";
 export { accessIsOff } from "./statements/access/access-kind.ts";

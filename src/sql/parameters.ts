@@ -9,18 +9,20 @@ import type { ServerFacts } from "./functions/entry.ts";
 export type { ServerFacts } from "./functions/entry.ts";
 import { FUNCTIONS } from "./functions/mod.ts";
 import { mapExpressions } from "./planner/nodes.ts";
-import type { Plan } from "./plan.ts";
+import type { Expr, Plan } from "./plan.ts";
 
 /** `values` are of the parameters' types. */
 export function substituteParameters(plan: Plan, values: readonly Value[]): Plan {
-  return mapExpressions(plan, (expr) =>
-    rewrite(expr, (e) => {
-      if (e.kind !== "parameter") return undefined;
-      if (e.index >= values.length) {
-        throw new SqlError(`there is no value for $${e.index + 1}`, e.at, SQLSTATE.invalidParameter);
-      }
-      return { kind: "constant", value: valueAs(values[e.index]!, e.type), type: e.type };
-    }));
+  return mapExpressions(plan, (expr) => rewrite(expr, (e) => parameterValue(e, values)));
+}
+
+/** Undefined if the expression is no parameter. @throws {SqlError} if there is no value for it */
+export function parameterValue(e: Expr, values: readonly Value[]): Expr | undefined {
+  if (e.kind !== "parameter") return undefined;
+  if (e.index >= values.length) {
+    throw new SqlError(`there is no value for $${e.index + 1}`, e.at, SQLSTATE.invalidParameter);
+  }
+  return { kind: "constant", value: valueAs(values[e.index]!, e.type), type: e.type };
 }
 
 /** Functions that the server evaluates before the engine runs, by name. */

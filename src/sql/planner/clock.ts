@@ -47,7 +47,8 @@ function hasImmutableCalls(e: Expr): boolean {
   return childrenOf(e).every(hasImmutableCalls);
 }
 
-function isStable(e: Expr): boolean {
+/** True if it calls a function whose value is constant during an execution only. */
+export function isStable(e: Expr): boolean {
   if (e.kind === "call" && registry.resolve(e.function).entry.volatility === "stable") return true;
   return childrenOf(e).some(isStable);
 }

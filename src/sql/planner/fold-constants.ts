@@ -7,7 +7,7 @@ export function foldConstants(plan: Plan, context: EvaluationContext): Plan {
   return mapExpressions(plan, (e) => foldExpr(e, context));
 }
 
-function foldExpr(e: Expr, context: EvaluationContext): Expr {
+export function foldExpr(e: Expr, context: EvaluationContext): Expr {
   switch (e.kind) {
     case "call": {
       const args = e.args.map((arg) => foldExpr(arg, context));

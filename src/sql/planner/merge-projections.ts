@@ -21,6 +21,9 @@ function isIdentity(node: ProjectNode): boolean {
     node.columns.every((column, i) => column.name === node.input.columns[i]!.name);
 }
 
+/** Kinds of expressions that may be evaluated any number of times. */
+const FREE: ReadonlySet<Expr["kind"]> = new Set(["column", "constant", "parameter"]);
+
 /** Expressions that would then be evaluated more than once are not merged. */
 function merge(outer: ProjectNode, inner: ProjectNode): ProjectNode {
   const uses = new Map<number, number>();
@@ -31,7 +34,7 @@ function merge(outer: ProjectNode, inner: ProjectNode): ProjectNode {
   outer.expressions.forEach(count);
   for (const [index, times] of uses) {
     const e = inner.expressions[index]!;
-    if (isVolatile(e) || (times > 1 && e.kind !== "column" && e.kind !== "constant")) return outer;
+    if (isVolatile(e) || (times > 1 && !FREE.has(e.kind))) return outer;
   }
   // An unused volatile expression might advance a generator; it is removed nevertheless.
   const expressions = outer.expressions.map((e) =>

@@ -7,6 +7,7 @@ import { parse } from "../parser.ts";
 import { inputsOf, type Plan } from "../plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
+import { completePlan } from "./complete.ts";
 import { evaluate } from "./evaluate.ts";
 import { complement, intersect, normalize } from "./intervals.ts";
 import { optimize } from "./mod.ts";
@@ -291,4 +292,43 @@ Deno.test("evaluate() gives the same values for constants as kernels", () => {
   assert.equal(value("cast('12' as long)"), 12n);
   assert.equal(value("'2024-01-01'::timestamp"), 1_704_067_200_000_000n);
   assert.equal(value("case when 1 > 2 then 'x' else 'yy' end"), "yy");
+});
+
+const COMPLETED: [text: string, ...values: Value[][]][] = [
+  ["select ts, px from trades where ts >= $1 and ts < $2", [1000n, 2000n], [5000n, 4000n]],
+  ["select ts from trades where ts in $1", ["2024-01-01"], ["2024"]],
+  ["select ts from trades where ts between $1 and '2024-01-02'", [7n], [1n << 60n]],
+  ["select avg(px) from trades where sym = $1 and ts in $2", ["S1", "2024-01"], [null, "2024-02"]],
+  ["select ts, sum(qty + $1::int) s from trades sample by 1h", [1], [2]],
+  ["select * from trades latest on ts partition by sym limit $1", [5n], [-5n]],
+  ["select * from (select ts, px from trades order by px) limit $1, $2", [0n, 10n], [3n, 4n]],
+  ["select t.px, q.bid from trades t asof join quotes q on sym where t.ts > $1 and q.bid > $2::double", [1n, 0.5]],
+  ["select sym, count() from trades where px > $1::double * 2 group by sym having count() > $2::long", [1.5, 3n]],
+  ["select x, x y from (select $1::int x from trades)", [1], [null]],
+  ["select case when $1::boolean then px else qty end from trades", [true], [false]],
+  // A condition that always or never holds.
+  ["select ts from trades where $1::boolean or sym = 'a'", [true], [false]],
+  ["select ts from trades where $1::boolean and sym = 'a'", [true], [false]],
+  ["select t.ts from trades t left join quotes q on t.sym = q.sym and $1::boolean", [true], [false]],
+  ["select ts from trades where ts > dateadd('m', -1, now()) and sym = $1", ["a"], ["b"]],
+];
+
+Deno.test("completePlan() makes the plans that the rules make with the values", () => {
+  for (const [text, ...runs] of COMPLETED) {
+    const plan = bound(text);
+    for (const [k, values] of [...runs, ...runs].entries()) {
+      const context = { nowMicros: BigInt(k) << 40n };
+      const expected = optimize(substituteParameters(plan, values), context), made = completePlan(plan, values, context);
+      assert.deepEqual(explained(made), explained(expected), `${text} with ${values}`);
+      verifyPlan(made);
+      verifyScanIds(made);
+    }
+  }
+});
+
+Deno.test("completePlan() keeps the nodes that depend on no values", () => {
+  const plan = bound("select t.px, q.bid from trades t join quotes q on t.sym = q.sym where t.ts > $1");
+  const scansOf = (given: Plan): Plan[] => given.node === "scan" ? [given] : inputsOf(given).flatMap(scansOf);
+  const [one, other] = [1n, 2n].map((value) => scansOf(completePlan(plan, [value], {})));
+  assert.deepEqual(one.map((scan, k) => scan === other[k]), [false, true]);
 });

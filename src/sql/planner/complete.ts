@@ -1,0 +1,124 @@
+/**
+ * Plans of which something becomes known at execution only: the values of parameters, and now(). The rules run once for all executions.
+ * Each execution then changes the nodes with such expressions, as the rules would have with these values.
+ */
+import type { Value } from "../../types/mod.ts";
+import { and, columnsRead, conjuncts, rewrite } from "../binder/plans.ts";
+import { parameterValue, substituteParameters } from "../parameters.ts";
+import { childrenOf, type Expr, inputsOf, type Interval, type Plan } from "../plan.ts";
+import { isStable } from "./clock.ts";
+import type { EvaluationContext } from "./evaluate.ts";
+import { foldExpr } from "./fold-constants.ts";
+import { intersect, intervalsOf } from "./intervals.ts";
+import { optimize } from "./mod.ts";
+import { mapNodeExpressions, withInputs } from "./nodes.ts";
+import { limitSorts } from "./sorts.ts";
+
+/** The plan for one execution. `context` has the clock if the plan uses it. */
+export function completePlan(plan: Plan, values: readonly Value[], context: EvaluationContext): Plan {
+  const template = templateOf(plan);
+  try {
+    return completed(template, (e) => knownExpr(e, values, context));
+  } catch (error) {
+    if (!(error instanceof OtherShape)) throw error;
+    return optimize(substituteParameters(plan, values), context);
+  }
+}
+
+/** By plan: what the rules make of it without the values. */
+const templates = new WeakMap<Plan, Plan>();
+
+function templateOf(plan: Plan): Plan {
+  let template = templates.get(plan);
+  if (template === undefined) templates.set(plan, template = optimize(plan));
+  return template;
+}
+
+/** With these values, the rules would make a plan of other nodes or columns: a condition always holds, or never. */
+class OtherShape extends Error {}
+
+function completed(plan: Plan, known: (e: Expr) => Expr): Plan {
+  if (!isOpenBelow(plan)) return plan;
+  const given = withInputs(plan, inputsOf(plan).map((input) => completed(input, known)));
+  if (!isOpenItself(plan)) return given;
+  const node = mapNodeExpressions(given, (e) => isOpen(e) ? known(e) : e);
+  switch (node.node) {
+    case "scan":
+      return withIntervals(node);
+    case "filter":
+      refuseConstants(node.predicate);
+      return node;
+    case "join":
+      if (node.residual !== undefined) refuseConstants(node.residual);
+      return node;
+    case "limit":
+      return limitSorts(node);
+    default:
+      return node;
+  }
+}
+
+function knownExpr(e: Expr, values: readonly Value[], context: EvaluationContext): Expr {
+  const known = foldExpr(rewrite(e, (inner) => parameterValue(inner, values)), context);
+  // Other columns may be read then.
+  if (canShrink(e) && columnsRead(known).size !== columnsRead(e).size) throw new OtherShape();
+  return known;
+}
+
+function withIntervals(node: Extract<Plan, { node: "scan" }>): Plan {
+  const { predicate, timestamp } = node, rest: Expr[] = [];
+  if (predicate === undefined) return node;
+  let intervals: Interval[] | undefined = node.intervals;
+  for (const part of conjuncts(predicate)) {
+    if (part.kind === "constant") throw new OtherShape();
+    const found = timestamp < 0 ? undefined : intervalsOf(part, timestamp);
+    if (found === undefined) rest.push(part);
+    else intervals = intervals === undefined ? found : intersect(intervals, found);
+  }
+  return { ...node, predicate: and(rest), intervals };
+}
+
+function refuseConstants(predicate: Expr): void {
+  if (conjuncts(predicate).some(({ kind }) => kind === "constant")) throw new OtherShape();
+}
+
+/** True if its value depends on parameters or the clock. */
+function isOpen(e: Expr): boolean {
+  let answer = openExprs.get(e);
+  if (answer === undefined) openExprs.set(e, answer = e.kind === "parameter" || isStable(e) || childrenOf(e).some(isOpen));
+  return answer;
+}
+
+/** True if some of its columns may be without effect, depending on values. */
+function canShrink(e: Expr): boolean {
+  let answer = shrinkingExprs.get(e);
+  if (answer === undefined) {
+    const isLogical = e.kind === "call" && (e.function.startsWith("and(") || e.function.startsWith("or("));
+    shrinkingExprs.set(e, answer = isLogical || e.kind === "case" || childrenOf(e).some(canShrink));
+  }
+  return answer;
+}
+
+const shrinkingExprs = new WeakMap<Expr, boolean>();
+const openExprs = new WeakMap<Expr, boolean>();
+const openNodes = new WeakMap<Plan, boolean>();
+const openPlans = new WeakMap<Plan, boolean>();
+
+function isOpenItself(node: Plan): boolean {
+  let answer = openNodes.get(node);
+  if (answer === undefined) {
+    answer = false;
+    mapNodeExpressions(node, (e) => {
+      if (isOpen(e)) answer = true;
+      return e;
+    });
+    openNodes.set(node, answer);
+  }
+  return answer;
+}
+
+function isOpenBelow(plan: Plan): boolean {
+  let answer = openPlans.get(plan);
+  if (answer === undefined) openPlans.set(plan, answer = isOpenItself(plan) || inputsOf(plan).some(isOpenBelow));
+  return answer;
+}
