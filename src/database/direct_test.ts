@@ -174,6 +174,39 @@ Deno.test("DirectRuns: other intervals and newer rows take the operators of an e
   assert.ok(isEmpty());
 });
 
+Deno.test("DirectRuns: SAMPLE BY takes the operators of an earlier run, over rows in order and others", () => {
+  for (const order of ["asc", "none"] as const) {
+    const { node, direct, source, isEmpty } = timed();
+    const columns = [{ name: "c0", type: "TIMESTAMP" }, COLUMNS[1]];
+    const sample = (low: bigint, high: bigint): Plan => ({
+      node: "sample",
+      input: { ...node, columns, timestamp: 0, order, intervals: [[low, high]] } as Plan,
+      time: col(0, "TIMESTAMP"),
+      sampling: { count: 4, unit: "U", align: "calendar", timeZone: "", offset: 0n },
+      keys: [],
+      aggregates: [{ function: "sum(LONG)", args: [col(1, "LONG")], distinct: false, type: "LONG", at: 0 }],
+      fills: [],
+      columns: [columns[0], { name: "sum", type: "LONG" }],
+      timestamp: 0,
+      order: "asc",
+    });
+    const key = {};
+    const run = (plan: Plan) => {
+      const options = { output: JSON_ROWS, columns: [...plan.columns], user: "ann" };
+      return decoder.decode(direct.run(plan, [source], options, () => plan, key)?.pieces[0]?.bytes);
+    };
+    const at = (micros: number) => `"1970-01-01T00:00:00.${String(micros).padStart(6, "0")}Z"`;
+    for (let k = 0; k < 3; k++) {
+      assert.equal(run(sample(0n, 9n)), `[${at(0)},6],[${at(4)},22],[${at(8)},17]`);
+      assert.equal(run(sample(3n, 4n)), `[${at(0)},3],[${at(4)},4]`);
+      assert.equal(run(sample(5n, 4n)), "");
+    }
+    assert.equal(direct.madeCount, 1, order);
+    direct.close();
+    assert.ok(isEmpty());
+  }
+});
+
 Deno.test("DirectRuns: encodings, windows and users have runs of their own", () => {
   const { node, direct, run, isEmpty } = table(1, 3);
   for (let k = 0; k < 3; k++) {

@@ -157,7 +157,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     schemaVersion: versionOf,
   });
   const statements = new StatementCache(planning(catalogue, () => schemaVersion), options.statementCacheSize);
-  const locks = new TableLocks();
+  const locks = new TableLocks(), turns = Turns.create();
   const core: Core = {
     options,
     heap,
@@ -174,7 +174,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       access && ((identity) => identity === SERVER || access.rightsOf(identity).has("SQL ENGINE ADMIN")),
     ),
     lastWrites: new LastWrites(catalogue, nowMicros),
-    turns: new Turns(),
+    turns,
     server: {
       startedMicros: nowMicros(),
       reloadConfig: () => options.reloadConfig?.() ?? false,
@@ -238,6 +238,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       await traces.flush();
       planner.close();
       execution.close();
+      turns[Symbol.dispose]();
       await scheduler.close();
       await writer.close();
     },

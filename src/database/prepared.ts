@@ -39,7 +39,7 @@ export class PreparedStatement implements Prepared {
       throw failedTransaction();
     }
     if (identity === SERVER) return this.answer(values, options);
-    return this.core.turns.run(() => this.begin(values, options), () => options.signal?.throwIfAborted());
+    return this.core.turns.run(() => this.begin(values, options), options);
   }
 
   private begin(values: Value[], options: ExecuteOptions): Answer | Promise<Answer> {

@@ -24,7 +24,7 @@ function prepared(identity: Identity, isAllowed: () => boolean) {
     access: { authorize },
     progress: { isWatched: false },
     activity: { begin: () => ({ end: () => {} }) },
-    turns: new Turns(),
+    turns: new Turns({ nowMs: () => 0, afterEvents: (callback) => callback() }),
   } as unknown as Core;
   const statements = { refreshed: (known: Statement) => known, withValues: (known: Statement) => known };
   const session = { identity, transaction: "idle", statements, catalogue: {} } as unknown as RunSession;

@@ -62,9 +62,7 @@ export class DatabaseSession implements Session {
     };
     const compile = () => this.statements.get(text, parameterTypes, this, options);
     try {
-      const statement = this.identity === SERVER ? compile() : this.core.turns.run(compile, () => {
-        options.signal?.throwIfAborted();
-      });
+      const statement = this.identity === SERVER ? compile() : this.core.turns.run(compile, options);
       return statement instanceof Promise ? statement.then(ready).catch(opened) : ready(statement);
     } catch (error) {
       if (!(error instanceof TableClosedError) && !this.isNarrowed) throw error;

@@ -3,6 +3,8 @@
  * Statements of many connections arrive together and are all run in one turn of the event loop otherwise.
  */
 
+import { SelfEvents } from "./self-events.ts";
+
 /** Time of one turn for statements. */
 const TURN_MS = 5;
 /** What a statement costs beside its run: it is read, and its answer is written. */
@@ -21,15 +23,21 @@ export class Turns {
   /** Statements of later turns, in the order of their arrival. */
   private readonly waiting: (() => void)[] = [];
 
-  constructor(private readonly options: TurnsOptions = { nowMs: Date.now, afterEvents }) {}
+  constructor(private readonly options: TurnsOptions) {}
 
-  /** Runs `work` now, or in a later turn. `isWanted` is asked before a delayed run, and throws if the client has gone. */
-  run<T>(work: () => T | Promise<T>, isWanted?: () => void): T | Promise<T> {
+  static create(): Turns & Disposable {
+    const events = new SelfEvents();
+    const turns = new Turns({ nowMs: Date.now, afterEvents: (callback) => events.after(callback) });
+    return Object.assign(turns, { [Symbol.dispose]: () => events.close() });
+  }
+
+  /** Runs `work` now, or in a later turn, unless the signal of `of` is aborted by then. */
+  run<T>(work: () => T | Promise<T>, of: { signal?: AbortSignal } = {}): T | Promise<T> {
     if (!this.isOver) return this.timed(work);
     return new Promise((resolve, reject) =>
       this.waiting.push(() => {
         try {
-          isWanted?.();
+          of.signal?.throwIfAborted();
           resolve(work());
         } catch (error) {
           reject(error);
@@ -56,12 +64,4 @@ export class Turns {
       while (!this.isOver && this.waiting.length > 0) this.timed(this.waiting.shift()!);
     });
   }
-}
-
-/**
- * A call that another thread answers: the event loop waits for events until then, and finds all that are there. It does not after
- * setImmediate(): sockets were looked at in every 60th turn only. A timer takes 1 to 2 ms.
- */
-function afterEvents(callback: () => void): void {
-  Deno.stat(".").then(callback, callback);
 }

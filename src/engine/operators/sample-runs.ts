@@ -4,7 +4,7 @@
  * merged afterwards.
  */
 import { assert } from "../../assert.ts";
-import type { Column } from "../../sql/plan.ts";
+import type { Column, ScanNode } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
@@ -20,7 +20,7 @@ import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, formOf } from "../compiler/expression.ts";
 import { i64 } from "../compiler/ir.ts";
 import { edgesKernel, flushKernel, runsKernel } from "../compiler/sample.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
 import { TimeBuckets } from "../time-buckets.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
@@ -74,9 +74,10 @@ class Runs {
   /** Words before the states. */
   readonly headerWords: number;
   readonly aggregates: readonly AggregateShape[];
-  readonly ranges: Morsel[][];
+  ranges: Morsel[][];
   private readonly space: Workspace;
-  private readonly reader: MorselReader;
+  private reader: MorselReader | undefined;
+  private readonly needed: ReadonlySet<number>;
   private readonly results: RangeRecords[] = [];
   private readonly edges: BoundKernel;
   private readonly initialiser: BoundKernel;
@@ -105,7 +106,8 @@ class Runs {
     this.space = Workspace.of(context, OPERATOR);
     const needed = new Set<number>([node.timestamp]);
     for (const expr of exprsOf(spec)) columnsOf(expr, needed);
-    this.reader = openMorsels({ kind: "scan", node }, needed, context);
+    this.needed = needed;
+    this.node = node;
     this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates, [], true));
     const { memory } = context.heap;
     const bind = (kernel: { run: BoundKernel["kernel"]; cells: Record<string, number> }) =>
@@ -129,13 +131,16 @@ class Runs {
     }
   }
   private readonly base: Grouper;
+  /** The scan of this run. */
+  private node: ScanNode;
 
   get stride(): number {
     return strideOf(this.headerWords, this.aggregates);
   }
 
   run(range: number): void {
-    const { context, reader, task } = this;
+    const { context, task, node } = this,
+      reader = this.reader ??= openMorsels({ kind: "scan", node }, this.needed, context);
     const { from, to } = task.sampling;
     this.records = { address: 0, sizeBytes: 0, count: 0 };
     this.bucket = undefined;
@@ -283,11 +288,25 @@ class Runs {
     return this.results;
   }
 
+  /** Prepares another run, after the records of the last one were freed. */
+  rewind(): void {
+    this.results.length = 0;
+    this.bucket = undefined;
+    if (this.table?.kind === "single") this.table = undefined;
+    this.reader?.close();
+    this.reader = undefined;
+  }
+
+  rebind(scanOf: ScanOf): void {
+    const { context, task } = this, node = this.node = scanOf(task.node);
+    this.ranges = rangesOf(morselsOf(node, sourceOf(node, context), context, task.spec.predicates, [], true));
+  }
+
   close(): void {
     if (this.table?.kind === "dense") this.grouper.drop(this.table);
     if (this.grouper !== this.base) this.grouper.close();
     this.base.close();
-    this.reader.close();
+    this.reader?.close();
     this.space.release();
     flushKernelRows(this.context.heap.i64);
   }
@@ -411,8 +430,31 @@ class SampledRuns implements Operator {
     this.merger.run(0, 1);
   }
 
+  rewind(): boolean {
+    this.freeBlocks();
+    this.space.release();
+    this.list =
+      this.out =
+      this.counts =
+      this.finisher =
+      this.merger =
+        undefined;
+    this.position = 0;
+    this.runs.rewind();
+    return true;
+  }
+
+  rebind(scanOf: ScanOf): boolean {
+    this.runs.rebind(scanOf);
+    return true;
+  }
+
+  private freeBlocks(): void {
+    for (const { address, sizeBytes } of this.blocks.splice(0)) this.context.memory.free(address, sizeBytes);
+  }
+
   close(): void {
-    for (const { address, sizeBytes } of this.blocks) this.context.memory.free(address, sizeBytes);
+    this.freeBlocks();
     this.runs.close();
     this.space.release();
   }

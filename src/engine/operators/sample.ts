@@ -5,7 +5,7 @@
 import type { Column, Fill, SampleNode } from "../../sql/plan.ts";
 import { LAYOUT_WIDTH, layoutOf, type Value } from "../../types/mod.ts";
 import { fillNull, OutputColumns, setValue, TextArena, Workspace } from "../columns.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { type Bucket, TimeBuckets } from "../time-buckets.ts";
 import type { PhysicalSample } from "../physical/plan.ts";
@@ -41,7 +41,9 @@ class BucketInput implements Operator {
   ascending = true;
   private readonly times: Expressions;
   private readonly space: Workspace;
-  private readonly starts: number;
+  /** The buckets of the rows of a batch, and for how many rows there is room. */
+  private starts = 0;
+  private startsRows = 0;
   private batch: Batch | undefined;
   private at = 0;
   private last: Bucket | undefined;
@@ -54,7 +56,6 @@ class BucketInput implements Operator {
     this.columns = [...input.columns, { name: "bucket", type: node.time.type }];
     this.space = Workspace.of(context, "SAMPLE BY");
     this.times = new Expressions([node.time], typesOf(input.columns), context);
-    this.starts = this.space.allocate(MORSEL_ROWS * 8);
   }
 
   next(): Batch | undefined {
@@ -63,10 +64,18 @@ class BucketInput implements Operator {
         this.batch = this.input.next();
         this.at = 0;
         if (!this.batch) return undefined;
+        this.reserve(this.batch.rowCount);
       }
       const part = this.part(this.batch);
       if (part) return part;
     }
+  }
+
+  private reserve(rowCount: number): void {
+    if (rowCount <= this.startsRows) return;
+    if (this.startsRows > 0) this.space.free(this.starts);
+    this.startsRows = rowCount;
+    this.starts = this.space.allocate(rowCount * 8);
   }
 
   /** The next run of rows of the batch inside FROM … TO, from `at` on. */
@@ -121,6 +130,17 @@ class BucketInput implements Operator {
     return outside;
   }
 
+  rewind(): boolean {
+    this.buckets = this.batch = this.last = undefined;
+    this.ascending = true;
+    this.at = 0;
+    return this.input.rewind?.() === true;
+  }
+
+  rebind(scanOf: ScanOf): boolean {
+    return this.input.rebind?.(scanOf) === true;
+  }
+
   close(): void {
     this.times.close();
     this.space.release();
@@ -171,6 +191,17 @@ class SampleOutput implements Operator {
   }
 
   private output: OutputColumns | undefined;
+
+  rewind(): boolean {
+    this.space.release();
+    this.kept = this.filler = this.ordered = this.output = undefined;
+    this.rowsSent = 0;
+    return this.groups.rewind?.() === true;
+  }
+
+  rebind(scanOf: ScanOf): boolean {
+    return this.groups.rebind?.(scanOf) === true;
+  }
 
   close(): void {
     this.space.release();
