@@ -81,7 +81,15 @@ const orders: [string, Order][] = [
       return [name, { protocol, port, query, connections, pauseMs: Number(options.pause), ...common }];
     })
   ),
-  ["health", { protocol: "http", port: server.minPort, query: "", path: "/status", connections: 1, pauseMs: 5, ...common }],
+  ["health", {
+    protocol: "http",
+    port: server.minPort,
+    query: "",
+    path: "/status",
+    connections: 1,
+    pauseMs: 5,
+    ...common,
+  }],
 ];
 const results = await Promise.all(orders.map(async ([name, order]) => ({ name, ...await client(order) })));
 isOver = true;

@@ -44,7 +44,9 @@ Deno.test("Turns passes failures on, and does not run what is no longer wanted",
   };
   assert.throws(() => turns.run(failing), /broken/);
   assert.equal(turns.run(work(0)), 0);
-  const late = turns.run(failing), left = turns.run(work(1), { signal: AbortSignal.abort() }), next = turns.run(work(2));
+  const late = turns.run(failing),
+    left = turns.run(work(1), { signal: AbortSignal.abort() }),
+    next = turns.run(work(2));
   const settled = Promise.allSettled([late, left, next]);
   while (events.length > 0) events.shift()!();
   assert.deepEqual((await settled).map(({ status }) => status), ["rejected", "rejected", "fulfilled"]);

@@ -10,13 +10,7 @@ export { type ExplainDetails, explainNodes, scanMarks } from "./explain.ts";
 export { explainLines, type ExplainNode } from "./explain-lines.ts";
 export { finerSamples, type SampleRange } from "./finer-samples.ts";
 export { parse, parseScript } from "./parser.ts";
-export {
-  answerCall,
-  callsServer,
-  type ServerCall,
-  type ServerFacts,
-  substituteCalls,
-} from "./parameters.ts";
+export { answerCall, callsServer, type ServerCall, type ServerFacts, substituteCalls } from "./parameters.ts";
 export { completePlan } from "./planner/complete.ts";
 export { isImmutable, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { mapStatement } from "./planner/nodes.ts";

@@ -194,7 +194,10 @@ class SampleOutput implements Operator {
 
   rewind(): boolean {
     this.space.release();
-    this.kept = this.filler = this.ordered = this.output = undefined;
+    this.kept = undefined;
+    this.filler = undefined;
+    this.ordered = undefined;
+    this.output = undefined;
     this.rowsSent = 0;
     return this.groups.rewind?.() === true;
   }

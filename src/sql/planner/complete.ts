@@ -85,7 +85,9 @@ function refuseConstants(predicate: Expr): void {
 /** True if its value depends on parameters or the clock. */
 function isOpen(e: Expr): boolean {
   let answer = openExprs.get(e);
-  if (answer === undefined) openExprs.set(e, answer = e.kind === "parameter" || isStable(e) || childrenOf(e).some(isOpen));
+  if (answer === undefined) {
+    openExprs.set(e, answer = e.kind === "parameter" || isStable(e) || childrenOf(e).some(isOpen));
+  }
   return answer;
 }
 

@@ -318,7 +318,8 @@ Deno.test("completePlan() makes the plans that the rules make with the values", 
     const plan = bound(text);
     for (const [k, values] of [...runs, ...runs].entries()) {
       const context = { nowMicros: BigInt(k) << 40n };
-      const expected = optimize(substituteParameters(plan, values), context), made = completePlan(plan, values, context);
+      const expected = optimize(substituteParameters(plan, values), context),
+        made = completePlan(plan, values, context);
       assert.deepEqual(explained(made), explained(expected), `${text} with ${values}`);
       verifyPlan(made);
       verifyScanIds(made);
