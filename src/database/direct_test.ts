@@ -191,8 +191,8 @@ Deno.test("DirectRuns: SAMPLE BY takes the operators of an earlier run, over row
       order: "asc",
     });
     const key = {};
-    const run = (plan: Plan) => {
-      const options = { output: JSON_ROWS, columns: [...plan.columns], user: "ann" };
+    const run = (plan: Plan): string => {
+      const options: DirectOptions = { output: JSON_ROWS, columns: [...plan.columns], user: "ann" };
       return decoder.decode(direct.run(plan, [source], options, () => plan, key)?.pieces[0]?.bytes);
     };
     const at = (micros: number) => `"1970-01-01T00:00:00.${String(micros).padStart(6, "0")}Z"`;
