@@ -4,11 +4,13 @@ import { startServer, type TestServer } from "./server.ts";
 
 const ROWS = 300_000, DAYS = 3;
 
-/** Many symbols of a few rows, one of half of the rows, one of a single day, and NULLs; texts, and a price that sums exactly. */
+/**
+ * Many symbols of a few rows, one of half of the rows, some of the first hours, and NULLs; texts, and a price that sums exactly.
+ */
 const CREATE = `create table t as (
   select timestamp_sequence('2024-01-01', ${Math.floor(DAYS * 86_400e6 / ROWS)}) ts,
     case when x % 2 = 0 then 'BIG' when x % 9 = 0 then null when x < 40000 and x % 50 = 3 then 'EARLY'
-      else 'S' || (x * 7919 % 3001) end::symbol sym,
+      when x < 20000 and x % 10 = 7 then 'ENDED' || x % 1000 else 'S' || (x * 7919 % 3001) end::symbol sym,
     ('V' || x % 100)::symbol venue, x amount, x % 1000 / 8.0 price, 'note ' || x % 777 note
   from long_sequence(${ROWS})
 ) timestamp(ts) partition by day`;
@@ -62,6 +64,10 @@ async function compare(server: TestServer): Promise<void> {
       assert.equal(await answer(server, sql), await answer(server, query.replace("$", () => scanned)), sql);
     }
   }
+  assert.equal(
+    await answer(server, "select sym, ts from t latest on ts partition by sym order by sym"),
+    await answer(server, "select sym, max(ts) from t order by sym"),
+  );
 }
 
 async function exec(server: TestServer, ...statements: string[]): Promise<void> {
@@ -83,6 +89,7 @@ Deno.test("rows that are looked up are those of a scan, also after late rows, up
       await planOf(server, "select sum(amount) from t where sym = 'S77'"),
       /index of \d+ segments, 0 of them/,
     );
+    assert.match(await planOf(server, "select * from t latest on ts partition by sym"), /index of [1-9]\d* segments, [1-9]/);
     // The statistics of segments tell nothing here: the symbol lies between others.
     assert.match(
       await planOf(server, "select * from t where sym = 'EARLY'"),

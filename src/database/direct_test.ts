@@ -34,6 +34,7 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
       pin: () => onMiss?.() ?? assert.fail("a file is read"),
       unpin() {},
       isIndexed: () => false,
+      present: () => undefined,
       find: () => undefined,
       release() {},
     }),

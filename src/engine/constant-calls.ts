@@ -178,6 +178,7 @@ export class ConstantCalls {
         pin: absent as () => never,
         unpin: absent,
         isIndexed: absent as () => never,
+        present: absent as () => never,
         find: absent as () => never,
       },
       sources: [],

@@ -129,6 +129,8 @@ export interface Pool {
   unpin(source: ScanSource, segment: number, column: number): void;
   /** True if rows of the segment can be found by the column. */
   isIndexed(source: ScanSource, segment: number, column: number): boolean;
+  /** Those of the codes that the segment has. Undefined if the segment must be read to know. */
+  present(source: ScanSource, segment: number, column: number, codes: readonly number[]): number[] | undefined;
   /**
    * The rows of a segment in which a symbol has one of the codes, which ascend. Undefined if they cannot be looked up, or if there are more
    * than `rowsMax`: the segment must be read. Valid until the next call.

@@ -56,6 +56,7 @@ export function testContext(
       },
       unpin: () => {},
       isIndexed: () => false,
+      present: () => undefined,
       find: () => undefined,
     },
     functions: {

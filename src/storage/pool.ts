@@ -15,7 +15,7 @@ import { relocateTexts } from "./chunks.ts";
 import type { FoundRows, PostedSegments, ScanSource, SegmentList } from "./contract.ts";
 import { dataFilePath, EXTENT_ALIGN } from "./datafile.ts";
 import { CODEC_BYTES, Codecs, hasOffsets, hasPostings, isEncoded, memoryBytes } from "./encoding/codecs.ts";
-import { codesPart, DamagedPostingsError, findRows } from "./encoding/postings.ts";
+import { codesPart, DamagedPostingsError, findRows, presentCodes, type ReadExtent } from "./encoding/postings.ts";
 import { type File, type Files, readFully, realFiles } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { latch, tryLatch, unlatch } from "./latch.ts";
@@ -101,6 +101,11 @@ export class PoolLease implements Pool {
     return this.pool.isIndexed(source, segment, column);
   }
 
+  present(source: ScanSource, segment: number, column: number, codes: readonly number[]): number[] | undefined {
+    if (this.onMiss !== undefined && this.isIndexed(source, segment, column)) this.onMiss();
+    return this.pool.present(source, segment, column, codes);
+  }
+
   find(
     source: ScanSource,
     segment: number,
@@ -118,7 +123,7 @@ export class PoolLease implements Pool {
 }
 
 /** Reads parts of an extent. What is missing at the end of the file stays as it was, and fails its checksum. */
-function readerOf(file: File, { offset }: Extent): (into: Uint8Array, at: number) => void {
+function readerOf(file: File, { offset }: Extent): ReadExtent {
   return (into, at) => void readFully(file, into, offset + at);
 }
 
@@ -189,14 +194,28 @@ export class SharedPool implements Pool, PageFrames {
     codes: readonly number[],
     rowsMax: number,
   ): FoundRows | undefined {
+    return this.withPostings(
+      source,
+      segment,
+      column,
+      (read, sizeBytes) => findRows(read, sizeBytes, codes, rowsMax),
+    );
+  }
+
+  present(source: ScanSource, segment: number, column: number, codes: readonly number[]): number[] | undefined {
+    return this.withPostings(source, segment, column, (read, sizeBytes) => presentCodes(read, sizeBytes, codes));
+  }
+
+  private withPostings<T>(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    use: (read: ReadExtent, sizeBytes: number) => T,
+  ): T | undefined {
     if (!this.isIndexed(source, segment, column)) return undefined;
     const chunk = source.segments.at(segment)!.chunks[column]!;
     const path = dataFilePath(source.directory, chunk.file);
-    return this.checked(
-      path,
-      chunk,
-      () => findRows(readerOf(this.open(chunk.file, path), chunk), chunk.sizeBytes, codes, rowsMax),
-    );
+    return this.checked(path, chunk, () => use(readerOf(this.open(chunk.file, path), chunk), chunk.sizeBytes));
   }
 
   private checked<T>(path: string, { offset }: Extent, use: () => T): T {

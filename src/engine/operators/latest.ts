@@ -129,14 +129,14 @@ class LatestBySymbol extends Latest {
     const wanted = () => found < symbolCount + seen[0] || (seen[0] === 0 && hasNulls(source.segments, key));
     for (let s = source.segments.length - 1; s >= 0 && wanted(); s--) {
       const segment = source.segments.at(s)!;
-      let unseen = segment.rowCount === 0 ? 0 : unseenIn(segment, key, seen);
-      if (unseen === 0) continue;
       context.poll();
       const foundByIndex = this.lookUp(s, seen, found);
       if (foundByIndex !== undefined) {
         found = foundByIndex;
         continue;
       }
+      let unseen = segment.rowCount === 0 ? 0 : unseenIn(segment, key, seen);
+      if (unseen === 0) continue;
       if (segment.chunks[key] === undefined) {
         seen[0] = 1;
         foundSegments[found] = s;
@@ -165,17 +165,22 @@ class LatestBySymbol extends Latest {
   }
 
   /**
-   * Looks up the rows of the last few symbols. Returns the number of rows found in all so far; undefined if the segment has to be read.
+   * Looks up the rows of the symbols that are left, if these are few in the segment. Returns the number of rows found in all so far; undefined
+   * if the segment has to be read.
    */
   private lookUp(segment: number, seen: Uint8Array, found: number): number | undefined {
-    const { context, source, way: { key, reader } } = this, { segments, rows } = this.buffers!;
-    if (seen.length - found > LOOKUP_SYMBOLS_MAX || !context.pool.isIndexed(source, segment, key)) return undefined;
-    const left = this.left?.filter((code) => seen[code + 1] === 0) ??
-      [...seen.keys()].flatMap((at) => seen[at] === 0 ? at - 1 : []);
-    const ofSegment = context.pool.find(source, segment, key, this.left = left, Infinity);
+    const { context: { pool, analysis }, source, way: { key, reader, scan } } = this,
+      { segments, rows } = this.buffers!;
+    if (2 * found < seen.length || !pool.isIndexed(source, segment, key)) return undefined;
+    const isLeft = (code: number) => seen[code + 1] === 0;
+    this.left = this.left?.filter(isLeft) ?? Array.from(seen, (_, at) => at - 1).filter(isLeft);
+    const wanted = pool.present(source, segment, key, this.left) ?? this.left;
+    if (wanted.length > LOOKUP_SYMBOLS_MAX) return undefined;
+    analysis?.countLookup(scan.id, wanted.length === 0);
+    if (wanted.length === 0) return found;
+    const ofSegment = pool.find(source, segment, key, wanted, Infinity);
     if (ofSegment === undefined) return undefined;
-    context.analysis?.countTaken(reader, ofSegment.count);
-    context.analysis?.countLookup(this.way.scan.id, ofSegment.count === 0);
+    analysis?.countTaken(reader, ofSegment.count);
     for (let k = ofSegment.count - 1; k >= 0; k--) {
       const code = ofSegment.codes[k]!;
       if (seen[code + 1] !== 0) continue;

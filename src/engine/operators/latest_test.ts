@@ -46,6 +46,7 @@ function stored(
       open.delete(`${segment}.${column}`);
     },
     isIndexed: () => false,
+    present: () => undefined,
     find: () => undefined,
   };
   const context = testContext(1 << 28, { pool });

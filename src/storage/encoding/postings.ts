@@ -5,17 +5,21 @@
  *     codes       as `ChunkCodec.encode` makes them
  *     blocks      for each code, ascending: difference to the code before, number of rows, and for each row the difference to the row
  *                 before; the first code of a block and the first row of a code as they are. All numbers are LEB128
+ *     set         a bit for each code from the first one on, 1 if the segment has it; empty if the codes are too far apart
  *     directory   for each block: its first code i32, offset in the blocks u32, size u32, crc u32
- *     tail        magic u32, size of the codes u32, crc of the codes u32, number of blocks u32, crc of directory and tail so far u32, 0 u32
+ *     tail        magic u32, size of the codes u32, crc of the codes u32, number of blocks u32, size of the set u32, crc of the set u32,
+ *                 crc of directory and tail so far u32, 0 u32
  *
- * A code is found by the directory and one block, so looking it up takes two short reads. NULL is code -1.
+ * A code is found by the directory and one block, so looking it up takes two short reads. So does asking which of many codes there are.
+ * NULL is code -1.
  */
 import { crc32 } from "../bytes.ts";
 import type { FoundRows } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 
 const MAGIC = 0x54534f50; // "POST"
-const TAIL_BYTES = 24, ENTRY_BYTES = 16;
+const TAIL_BYTES = 32, ENTRY_BYTES = 16;
+const SET_BYTES_MAX = 8192;
 /** A block ends with the code that fills it. */
 const BLOCK_ROWS = 512;
 /** Rows of a segment are fewer than 2^16. */
@@ -46,7 +50,7 @@ export function makePostings(
   let codeCount = 1;
   for (let k = 1; k < rowCount; k++) if (sorted[k] !== sorted[k - 1]) codeCount++;
   if (codeCount < CODES_MIN) return undefined;
-  const sizeMax = codeCount * CODE_BYTES_MAX + rowCount * ROW_BYTES_MAX + HEAD_BYTES;
+  const sizeMax = codeCount * CODE_BYTES_MAX + rowCount * ROW_BYTES_MAX + SET_BYTES_MAX + HEAD_BYTES;
   if (made.length < sizeMax) made = new Uint8Array(sizeMax);
   const out = made;
   let at = 0;
@@ -75,6 +79,9 @@ export function makePostings(
     inBlock += to - from;
     blocks.at(-1)!.end = at;
   }
+  const set = setOf(sorted);
+  out.set(set, at);
+  at += set.length;
   const tail = new DataView(out.buffer, at, blocks.length * ENTRY_BYTES + TAIL_BYTES);
   blocks.forEach((block, k) => {
     tail.setInt32(ENTRY_BYTES * k, block.code, true);
@@ -87,9 +94,19 @@ export function makePostings(
   tail.setUint32(tailAt + 4, codes.length, true);
   tail.setUint32(tailAt + 8, crc32(codes), true);
   tail.setUint32(tailAt + 12, blocks.length, true);
-  tail.setUint32(tailAt + 16, crc32(out.subarray(at, at + tailAt + 16)), true);
-  tail.setUint32(tailAt + 20, 0, true);
+  tail.setUint32(tailAt + 16, set.length, true);
+  tail.setUint32(tailAt + 20, crc32(set), true);
+  tail.setUint32(tailAt + 24, crc32(out.subarray(at, at + tailAt + 24)), true);
+  tail.setUint32(tailAt + 28, 0, true);
   return out.subarray(0, at + tailAt + TAIL_BYTES);
+}
+
+function setOf(sorted: Int32Array): Uint8Array {
+  const low = sorted[0]!, sizeBytes = Math.ceil((sorted.at(-1)! - low + 1) / 8);
+  if (sizeBytes > SET_BYTES_MAX) return new Uint8Array(0);
+  const set = new Uint8Array(sizeBytes);
+  for (let k = 0; k < sorted.length; k++) set[(sorted[k]! - low) >>> 3]! |= 1 << ((sorted[k]! - low) & 7);
+  return set;
 }
 
 /** Writes a number at `at`, and returns where it ends. */
@@ -140,12 +157,14 @@ interface Head {
   codesBytes: number;
   codesCrc: number;
   blockCount: number;
+  setBytes: number;
+  setCrc: number;
   /** The directory. */
   directory: DataView;
 }
 
 const head = new Uint8Array(HEAD_BYTES);
-let block = new Uint8Array(4096);
+let block = new Uint8Array(SET_BYTES_MAX);
 
 function readHead(read: ReadExtent, sizeBytes: number): Head {
   const size = Math.min(sizeBytes, HEAD_BYTES), bytes = head.subarray(0, size);
@@ -153,12 +172,14 @@ function readHead(read: ReadExtent, sizeBytes: number): Head {
   const view = new DataView(head.buffer, 0, size), tailAt = size - TAIL_BYTES;
   const blockCount = view.getUint32(tailAt + 12, true), directoryAt = tailAt - ENTRY_BYTES * blockCount;
   const isWhole = view.getUint32(tailAt, true) === MAGIC && directoryAt >= 0 &&
-    crc32(bytes.subarray(directoryAt, tailAt + 16)) === view.getUint32(tailAt + 16, true);
+    crc32(bytes.subarray(directoryAt, tailAt + 24)) === view.getUint32(tailAt + 24, true);
   if (!isWhole) throw new DamagedPostingsError();
   return {
     codesBytes: view.getUint32(tailAt + 4, true),
     codesCrc: view.getUint32(tailAt + 8, true),
     blockCount,
+    setBytes: view.getUint32(tailAt + 16, true),
+    setCrc: view.getUint32(tailAt + 20, true),
     directory: new DataView(head.buffer, directoryAt, ENTRY_BYTES * blockCount),
   };
 }
@@ -167,6 +188,19 @@ function readHead(read: ReadExtent, sizeBytes: number): Head {
 export function codesPart(read: ReadExtent, sizeBytes: number): { sizeBytes: number; crc: number } {
   const { codesBytes, codesCrc } = readHead(read, sizeBytes);
   return { sizeBytes: codesBytes, crc: codesCrc };
+}
+
+/**
+ * Those of `wanted` that the segment has. Undefined if that can only be found by looking them up.
+ * @throws {DamagedPostingsError}
+ */
+export function presentCodes(read: ReadExtent, sizeBytes: number, wanted: readonly number[]): number[] | undefined {
+  const { blockCount, setBytes, setCrc, directory } = readHead(read, sizeBytes);
+  if (setBytes === 0) return undefined;
+  const set = block.subarray(0, setBytes), low = directory.getInt32(0, true);
+  read(set, sizeBytes - TAIL_BYTES - ENTRY_BYTES * blockCount - setBytes);
+  if (crc32(set) !== setCrc) throw new DamagedPostingsError();
+  return wanted.filter((code) => code >= low && (set[(code - low) >>> 3]! >>> ((code - low) & 7) & 1) === 1);
 }
 
 class Found implements FoundRows {

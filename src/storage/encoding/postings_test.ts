@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { createHeap } from "../heap.ts";
-import { codesPart, DamagedPostingsError, findRows, makePostings } from "./postings.ts";
+import { codesPart, DamagedPostingsError, findRows, makePostings, presentCodes } from "./postings.ts";
 
 const heap = createHeap(8 << 20);
 const SOURCE = heap.allocate(1 << 18, "other");
@@ -53,6 +53,20 @@ Deno.test("postings find the rows of each code", () => {
   );
 });
 
+Deno.test("postings tell which codes there are", () => {
+  fc.assert(
+    fc.property(columns, fc.array(fc.integer({ min: -1, max: 80_000 }), { maxLength: 300 }), (values, codes) => {
+      const extent = extentOf(values), all = new Set(values);
+      if (extent === undefined) return;
+      const present = presentCodes((into, at) => into.set(extent.subarray(at, at + into.length)), extent.length, codes);
+      const low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
+      if (high - low >= 65_536) return equal(present, undefined);
+      deepEqual(present, codes.filter((code) => all.has(code)));
+    }),
+    { numRuns: 40 },
+  );
+});
+
 Deno.test("the codes can be read without the postings", () => {
   const extent = extentOf(Int32Array.from({ length: 2000 }, (_, k) => k % 500))!;
   const part = codesPart((into, at) => into.set(extent.subarray(at, at + into.length)), extent.length);
@@ -73,7 +87,7 @@ Deno.test("a changed byte that is read is noticed", () => {
     }
   }
   const cut = extent.slice();
-  cut[cut.length - 24] ^= 1;
+  cut[cut.length - 32] ^= 1;
   throws(() => find(cut, [1234]), DamagedPostingsError);
 });
 
