@@ -89,7 +89,10 @@ Deno.test("rows that are looked up are those of a scan, also after late rows, up
       await planOf(server, "select sum(amount) from t where sym = 'S77'"),
       /index of \d+ segments, 0 of them/,
     );
-    assert.match(await planOf(server, "select * from t latest on ts partition by sym"), /index of [1-9]\d* segments, [1-9]/);
+    assert.match(
+      await planOf(server, "select * from t latest on ts partition by sym"),
+      /index of [1-9]\d* segments, [1-9]/,
+    );
     // The statistics of segments tell nothing here: the symbol lies between others.
     assert.match(
       await planOf(server, "select * from t where sym = 'EARLY'"),
