@@ -92,7 +92,7 @@ export class Execution {
     const isSmall = () => this.direct.isSmall(answered(), sources);
     if (direct === undefined) return this.runInWorker(answered(), sources, options, isSmall);
     const { pieces, totalRows } = direct;
-    return { chunks: listed(pieces), ready: pieces, totalRows: () => totalRows };
+    return { chunks: new Listed(pieces), ready: pieces, totalRows: () => totalRows };
   }
 
   /** Answers aggregates from statistics where possible. */
@@ -160,7 +160,7 @@ function valuesFor(output: OutputOptions, plan: Plan): Run | undefined {
   const { targets } = output, { rows, columns } = plan;
   if (!columns.every(({ type }, i) => type === targets[i] || type === "NULL")) return undefined;
   const bytes = packAppendBatch(valuesToAppendBatch(rows, targets.map((_, i) => i), targets));
-  return { chunks: listed([{ bytes, rows: rows.length }]), totalRows: () => rows.length };
+  return { chunks: new Listed([{ bytes, rows: rows.length }]), totalRows: () => rows.length };
 }
 
 function once<T>(make: () => T): () => T {
@@ -168,13 +168,14 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value;
 }
 
-function listed(chunks: Chunk[]): AsyncIterable<Chunk> {
-  return { [Symbol.asyncIterator]: () => iterated(chunks) };
-}
+/** A class, because an object with a computed key takes longer to make. */
+class Listed implements AsyncIterable<Chunk> {
+  constructor(private readonly chunks: readonly Chunk[]) {}
 
-async function* iterated(chunks: Chunk[]): AsyncGenerator<Chunk, undefined> {
-  yield* chunks;
-  return undefined;
+  async *[Symbol.asyncIterator](): AsyncGenerator<Chunk, undefined> {
+    yield* this.chunks;
+    return undefined;
+  }
 }
 
 /**
