@@ -17,6 +17,8 @@ export interface Order {
   pauseMs?: number;
   /** Path that is asked over HTTP instead of a query. */
   path?: string;
+  /** Share of the time before the measurement starts. */
+  warmUp?: number;
 }
 
 export interface Result {
@@ -31,7 +33,7 @@ export interface Result {
   text: string;
 }
 
-/** Shares of the time of an order: the measurement starts after this one. */
+/** The default of `warmUp`. */
 const WARM_UP = 0.25;
 const READ_BYTES = 65_536;
 
@@ -47,7 +49,7 @@ interface Wire {
 async function measure(order: Order): Promise<Result> {
   const wires = await Promise.all(Array.from({ length: order.connections }, () => open(order)));
   const startMs = performance.now();
-  const fromMs = startMs + WARM_UP * order.ms, endMs = startMs + order.ms;
+  const fromMs = startMs + (order.warmUp ?? WARM_UP) * order.ms, endMs = startMs + order.ms;
   const times: number[] = [];
   let answers = 0, text = "";
   await Promise.all(wires.map(async ({ connection, request, endOf }) => {
