@@ -3,15 +3,18 @@
  * memory and is longer; a late row or an update makes new memory.
  */
 import { fillNull, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
-import type { ColumnChunk } from "./contract.ts";
+import { assert, VERIFY } from "../assert.ts";
+import type { ColumnChunk, ColumnStats } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import { CODEC_BYTES, Codecs, hasOffsets, isEncoded, memoryBytes, rawBytes, type Stored } from "./encoding/codecs.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import { type RowColumn } from "./rows.ts";
-import { extendStats, nullStats } from "./stats.ts";
+import { dependsOnOrder, extendStats, nullStats, type RowRange } from "./stats.ts";
 
 export const SEGMENT_ROWS_MAX = 65_536;
+/** Values up to this size are copied by a loop: a call costs more. */
+const LOOP_BYTES_MAX = 64;
 const TEXT_BLOCK_MIN = 4096, TEXT_BLOCK_MAX = 1 << 20;
 
 export interface Chunk {
@@ -88,7 +91,8 @@ export class ChunkMaker {
       textBytes += written.bytes;
     } else this.heap.u8.set(added.values.subarray(from * width, to * width), address + rowsBefore * width);
     const before = chunk?.plain.stats ?? nullStats(tag, rowsBefore);
-    const stats = extendStats(this.heap, tag, address, rowsBefore, rowCount, rowsBefore === 0 ? undefined : before);
+    const newRows = [{ from: rowsBefore, to: rowCount }];
+    const stats = extendStats(this.heap, tag, address, newRows, rowsBefore === 0 ? undefined : before);
     return { plain: plainOf(address, rowCount * width, stats), values, capacity, texts, textBytes };
   }
 
@@ -107,23 +111,43 @@ export class ChunkMaker {
     const old = chunk === undefined ? undefined : this.resident(tag, chunk, oldRows, data);
     const values = this.memory.allocate(rowCount * width, "tail");
     let texts = old?.texts ?? [], textBytes = old?.textBytes ?? 0;
-    let at = values.address;
+    const inserted: RowRange[] = [];
+    let at = values.address, row = 0;
     for (const { source, start, count } of runs) {
       const from = source === 0 ? old : added;
       if (from === undefined) this.fillNulls(tag, at, count);
-      else if (source === 0) {
-        this.heap.u8.copyWithin(at, old!.address + start * width, old!.address + (start + count) * width);
-      } else if (layout === "text") {
+      else if (source === 0) this.copy(old!.address + start * width, at, count * width);
+      else if (layout === "text") {
         const written = this.writeTexts(at, added!, start, start + count, texts);
         texts = written.texts;
         textBytes += written.bytes;
-      } else this.heap.u8.set(added!.values.subarray(start * width, (start + count) * width), at);
+      } else this.write(added!.values, start * width, at, count * width);
       at += count * width;
+      if (source === 1) inserted.push({ from: row, to: row + count });
+      row += count;
     }
     old?.release();
-    const stats = extendStats(this.heap, tag, values.address, 0, rowCount, undefined);
+    const before = chunk?.plain.stats ?? nullStats(tag, oldRows);
+    const stats = this.statsAfter(tag, values.address, rowCount, inserted, oldRows, before);
     const capacity = Math.min(SEGMENT_ROWS_MAX, Math.floor(values.sizeBytes / width));
     return { plain: plainOf(values.address, rowCount * width, stats), values, capacity, texts, textBytes };
+  }
+
+  /** Statistics of a column of `rowCount` rows, of which the `inserted` ones are new. The others had `before` if they are all old rows. */
+  private statsAfter(
+    tag: string,
+    address: number,
+    rowCount: number,
+    inserted: readonly RowRange[],
+    oldRows: number,
+    before: ColumnStats,
+  ): ColumnStats {
+    const all = () => extendStats(this.heap, tag, address, [{ from: 0, to: rowCount }], undefined);
+    const insertedRows = inserted.reduce((sum, { from, to }) => sum + to - from, 0);
+    if (rowCount - insertedRows < oldRows || dependsOnOrder(tag)) return all();
+    const stats = extendStats(this.heap, tag, address, inserted, before);
+    if (VERIFY) assert(isSame(stats, all()), "statistics of inserted rows add up to those of all rows");
+    return stats;
   }
 
   /** The chunk with row `rows[k]` replaced by row `from + k` of `added`. */
@@ -152,7 +176,7 @@ export class ChunkMaker {
       } else for (let b = 0, source = (from + k) * width; b < width; b++) u8[at + b] = added.values[source + b];
     }
     old?.release();
-    const stats = extendStats(this.heap, tag, values.address, 0, rowCount, undefined);
+    const stats = extendStats(this.heap, tag, values.address, [{ from: 0, to: rowCount }], undefined);
     const capacity = Math.min(SEGMENT_ROWS_MAX, Math.floor(values.sizeBytes / width));
     return { plain: plainOf(values.address, rowCount * width, stats), values, capacity, texts, textBytes };
   }
@@ -235,6 +259,20 @@ export class ChunkMaker {
     return { values, heap };
   }
 
+  /** Copies values within the heap. */
+  private copy(from: number, to: number, sizeBytes: number): void {
+    const { u8, i32 } = this.heap;
+    if (sizeBytes > LOOP_BYTES_MAX || ((from | to | sizeBytes) & 3) !== 0) u8.copyWithin(to, from, from + sizeBytes);
+    else for (let k = 0; k < sizeBytes >> 2; k++) i32[(to >>> 2) + k] = i32[(from >>> 2) + k];
+  }
+
+  /** The same from a batch. */
+  private write(values: Uint8Array, from: number, to: number, sizeBytes: number): void {
+    const { u8 } = this.heap;
+    if (sizeBytes > LOOP_BYTES_MAX) u8.set(values.subarray(from, from + sizeBytes), to);
+    else for (let k = 0; k < sizeBytes; k++) u8[to + k] = values[from + k];
+  }
+
   private fillNulls(tag: string, address: number, count: number): void {
     if (count > 0) fillNull(this.heap, tag, address, 0, count);
   }
@@ -313,6 +351,10 @@ export class ChunkMaker {
     if (runEnd > runStart) texts.set(u8.subarray(runStart, runEnd), at - (runEnd - runStart));
     return [new Uint8Array(pairs.buffer), texts];
   }
+}
+
+function isSame(a: ColumnStats, b: ColumnStats): boolean {
+  return a.nullCount === b.nullCount && a.min === b.min && a.max === b.max && a.sum === b.sum;
 }
 
 /** Turns the offsets of stored text pairs into addresses. */

@@ -29,7 +29,7 @@ export function halvesOf(bytes: Uint8Array, rowCount: number): Int32Array {
 }
 
 /** Compares 64-bit integers given as halves; the low half is unsigned. */
-function isLess(aHigh: number, aLow: number, bHigh: number, bLow: number): boolean {
+export function isLess(aHigh: number, aLow: number, bHigh: number, bLow: number): boolean {
   return aHigh < bHigh || (aHigh === bHigh && (aLow >>> 0) < (bLow >>> 0));
 }
 

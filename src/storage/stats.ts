@@ -1,5 +1,5 @@
 /**
- * Exact statistics of a column's values, extended as a tail grows. 64-bit integers are processed as two halves in plain
+ * Exact statistics of a column's values, extended as rows are added. 64-bit integers are processed as two halves in plain
  * numbers, because a bigint for each row costs 20 times as much. Sums of halves stay below 2^53, because a segment has
  * at most 65,536 rows.
  */
@@ -7,27 +7,37 @@ import { type ColumnType, type Layout, nullTest, typeOf } from "../types/mod.ts"
 import type { ColumnStats } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
 
-/** Statistics of `values[from … to)`, added to those of the rows before. */
+/** Rows `from` … `to`-1. */
+export interface RowRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Statistics of rows, added to those of other rows. */
 export function extendStats(
   heap: SharedHeap,
   tag: string,
   address: number,
-  from: number,
-  to: number,
+  ranges: readonly RowRange[],
   before: ColumnStats | undefined,
 ): ColumnStats {
   const type = typeOf(tag);
   const base = before ?? { nullCount: 0 };
-  return from >= to ? base : LOOPS[type.layout]({ heap, type, address, from, to, base });
+  return ranges.every(({ from, to }) => from >= to) ? base : LOOPS[type.layout]({ heap, type, address, ranges, base });
 }
 
-/** Rows from … to-1 of a column. */
+/** The sum of floating-point numbers depends on their order, which rows change that are added in between. */
+export function dependsOnOrder(tag: string): boolean {
+  const { layout } = typeOf(tag);
+  return layout === "f32" || layout === "f64";
+}
+
+/** Rows of a column. */
 interface Range {
   heap: SharedHeap;
   type: ColumnType;
   address: number;
-  from: number;
-  to: number;
+  ranges: readonly RowRange[];
   base: ColumnStats;
 }
 
@@ -50,10 +60,12 @@ const LOOPS: Record<Layout, (range: Range) => ColumnStats> = {
   i256: countNulls,
 };
 
-function countNulls({ heap, type, address, from, to, base }: Range): ColumnStats {
+function countNulls({ heap, type, address, ranges, base }: Range): ColumnStats {
   const isNull = nullTest(heap, type.tag, address);
   let nulls = 0;
-  for (let row = from; row < to; row++) if (isNull(row)) nulls++;
+  for (const { from, to } of ranges) {
+    for (let row = from; row < to; row++) if (isNull(row)) nulls++;
+  }
   return { nullCount: base.nullCount + nulls };
 }
 
@@ -71,26 +83,28 @@ function unsummed(stats: ColumnStats): ColumnStats {
 function integers(
   values: Int8Array | Int16Array | Uint16Array | Int32Array | Uint32Array,
   start: number,
-  { type, from, to, base }: Range,
+  { type, ranges, base }: Range,
 ): ColumnStats {
   const nullValue = type.nullable ? Number(type.nullValue) : NaN;
   let nulls = 0, sum = 0;
   let min = base.min === undefined ? Infinity : Number(base.min);
   let max = base.max === undefined ? -Infinity : Number(base.max);
-  for (let i = start + from, end = start + to; i < end; i++) {
-    const value = values[i];
-    if (value === nullValue) nulls++;
-    else {
-      if (value < min) min = value;
-      if (value > max) max = value;
-      sum += value;
+  for (const { from, to } of ranges) {
+    for (let i = start + from, end = start + to; i < end; i++) {
+      const value = values[i];
+      if (value === nullValue) nulls++;
+      else {
+        if (value < min) min = value;
+        if (value > max) max = value;
+        sum += value;
+      }
     }
   }
   const nullCount = base.nullCount + nulls;
   return max === -Infinity ? { nullCount } : { nullCount, min, max, sum: ((base.sum as bigint) ?? 0n) + BigInt(sum) };
 }
 
-function longs({ heap: { i32, u32 }, type, address, from, to, base }: Range): ColumnStats {
+function longs({ heap: { i32, u32 }, type, address, ranges, base }: Range): ColumnStats {
   const start = address >>> 2, [nullLow, nullHigh] = type.nullWords;
   let nulls = 0, highSum = 0, lowSum = 0, any = false;
   let minHigh = 0, minLow = 0, maxHigh = 0, maxLow = 0;
@@ -99,24 +113,26 @@ function longs({ heap: { i32, u32 }, type, address, from, to, base }: Range): Co
     minHigh = Number(base.min as bigint >> 32n), minLow = Number(BigInt.asUintN(32, base.min as bigint));
     maxHigh = Number(base.max as bigint >> 32n), maxLow = Number(BigInt.asUintN(32, base.max as bigint));
   }
-  for (let i = start + 2 * from, end = start + 2 * to; i < end; i += 2) {
-    const low = u32[i], high = i32[i + 1];
-    if (high === nullHigh && low === nullLow) {
-      nulls++;
-      continue;
-    }
-    highSum += high;
-    lowSum += low;
-    if (!any) {
-      any = true;
-      minHigh = maxHigh = high;
-      minLow = maxLow = low;
-    } else if (high < minHigh || (high === minHigh && low < minLow)) {
-      minHigh = high;
-      minLow = low;
-    } else if (high > maxHigh || (high === maxHigh && low > maxLow)) {
-      maxHigh = high;
-      maxLow = low;
+  for (const { from, to } of ranges) {
+    for (let i = start + 2 * from, end = start + 2 * to; i < end; i += 2) {
+      const low = u32[i], high = i32[i + 1];
+      if (high === nullHigh && low === nullLow) {
+        nulls++;
+        continue;
+      }
+      highSum += high;
+      lowSum += low;
+      if (!any) {
+        any = true;
+        minHigh = maxHigh = high;
+        minLow = maxLow = low;
+      } else if (high < minHigh || (high === minHigh && low < minLow)) {
+        minHigh = high;
+        minLow = low;
+      } else if (high > maxHigh || (high === maxHigh && low > maxLow)) {
+        maxHigh = high;
+        maxLow = low;
+      }
     }
   }
   const nullCount = base.nullCount + nulls;
@@ -131,20 +147,22 @@ function longs({ heap: { i32, u32 }, type, address, from, to, base }: Range): Co
 }
 
 /** Infinities are null too. */
-function floats(values: Float32Array | Float64Array, start: number, { from, to, base }: Range): ColumnStats {
+function floats(values: Float32Array | Float64Array, start: number, { ranges, base }: Range): ColumnStats {
   let nulls = 0;
   let sum = (base.sum as number | undefined) ?? 0;
   let min = (base.min as number | undefined) ?? Infinity;
   let max = (base.max as number | undefined) ?? -Infinity;
-  for (let i = start + from, end = start + to; i < end; i++) {
-    const value = values[i];
-    if (value - value !== 0) nulls++;
-    else {
-      sum += value;
-      if (value < min) min = value;
-      if (value > max) max = value;
+  for (const { from, to } of ranges) {
+    for (let i = start + from, end = start + to; i < end; i++) {
+      const value = values[i];
+      if (value - value !== 0) nulls++;
+      else {
+        sum += value;
+        if (value < min) min = value;
+        if (value > max) max = value;
+      }
     }
   }
   const nullCount = base.nullCount + nulls;
-  return nullCount === to ? { nullCount } : { nullCount, min, max, sum };
+  return max === -Infinity ? { nullCount } : { nullCount, min, max, sum };
 }

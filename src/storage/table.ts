@@ -13,7 +13,7 @@ import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
 import { Moves } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
-import { firstNotBelow, halvesOf, inOrder, type Rows, timeAt, toCodes } from "./rows.ts";
+import { firstNotBelow, halvesOf, inOrder, isLess, type Rows, timeAt, toCodes } from "./rows.ts";
 import { type Bounds, isLive, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import { type Part, type Segment, Segments, type SplicedSegments } from "./segments.ts";
@@ -735,11 +735,11 @@ export class Table {
       );
       if (next > at) runs.push({ source: 0, start: at, count: next - at });
       at = next;
-      let until = to;
+      let until = from + 1;
       if (at < segment.rowCount) {
-        const k = loaded.address / 4 + 2 * at;
-        until = firstNotBelow(times, 0, from, to, this.heap.i32[k + 1], this.heap.i32[k], false);
-      }
+        const k = loaded.address / 4 + 2 * at, high = this.heap.i32[k + 1], low = this.heap.i32[k];
+        while (until < to && isLess(times[2 * until + 1], times[2 * until], high, low)) until++;
+      } else until = to;
       runs.push({ source: 1, start: from, count: until - from });
       from = until;
     }

@@ -1,0 +1,102 @@
+/**
+ * What late rows cost that belong to many partitions at once, within the engine: without HTTP and without fsync. Each batch has rows
+ * of all days, in no order.
+ *
+ *     deno run -A bench/late.ts [rows of a day, default 200000] [days, default 30] [rows of a batch, default 10000] [batches, default 20]
+ */
+import { CatalogueMirror } from "../src/storage/catalogue.ts";
+import type { Command } from "../src/storage/commands.ts";
+import type { AppendBatch } from "../src/storage/contract.ts";
+import { type Files, realFiles } from "../src/storage/files.ts";
+import { createHeap } from "../src/storage/heap.ts";
+import { formatPool } from "../src/storage/pool.ts";
+import { newTable } from "../src/storage/test-rows.ts";
+import { TableStore } from "../src/storage/writer.ts";
+
+const DAY = 86_400_000_000;
+const [dayRows, days, batchRows, batches] = [200_000, 30, 10_000, 20].map((n, k) => Number(Deno.args[k] ?? n));
+const SYMBOLS = 100;
+
+const files: Files = {
+  ...realFiles,
+  open(path, mode) {
+    const file = realFiles.open(path, mode);
+    return Object.assign(Object.create(file), { path, sync() {}, dataSync() {} });
+  },
+  syncDirectory() {},
+};
+
+let state = 1;
+function random(): number {
+  state ^= state << 13;
+  state ^= state >>> 17;
+  state ^= state << 5;
+  return (state >>> 0) / 2 ** 32;
+}
+
+/** Trades at these times. */
+function batchAt(times: Float64Array): AppendBatch {
+  const count = times.length;
+  const codes = Int32Array.from(times, () => Math.floor(random() * SYMBOLS));
+  const names = Array.from({ length: SYMBOLS }, (_, k) => new TextEncoder().encode(`SYM${100 + k}`));
+  const symbols = Int32Array.from({ length: 2 * SYMBOLS }, (_, k) => k % 2 === 0 ? 3 * k : 6);
+  const bytesOf = (values: ArrayBufferView) => new Uint8Array(values.buffer as ArrayBuffer);
+  return {
+    rowCount: count,
+    columns: [
+      { columnId: 0, values: bytesOf(BigInt64Array.from(times, (time) => BigInt(time))) },
+      { columnId: 1, values: bytesOf(codes), heap: new Uint8Array(names.flatMap((name) => [...name])), symbols },
+      { columnId: 2, values: bytesOf(Float64Array.from(times, () => Math.round(random() * 1e6) / 100)) },
+      { columnId: 3, values: bytesOf(Float64Array.from(times, () => random())) },
+      { columnId: 4, values: bytesOf(BigInt64Array.from(times, () => BigInt(Math.floor(random() * 1e6)))) },
+    ],
+  };
+}
+
+const heap = createHeap(2 ** 31);
+heap.format();
+formatPool(heap, 64 << 20);
+const root = Deno.makeTempDirSync({ prefix: "sundial-" });
+const catalogue = new CatalogueMirror(heap, files);
+const store = new TableStore({
+  files,
+  root,
+  heap,
+  commitMode: "sync",
+  log: (_, message) => console.error(message),
+  onDamage: (message) => console.error(message),
+  publish: (publication) => catalogue.apply(publication),
+  checkpointLogBytes: 2 ** 40,
+  memoryBytes: 2 ** 30,
+  random,
+  nowMicros: () => 0n,
+  reserveBytes: 0,
+  compactBytes: 4 << 20,
+  evict: () => false,
+});
+function run(command: Command): void {
+  const [{ error }] = store.execute([command]);
+  if (error !== undefined) throw error;
+}
+
+const columns = { ts: "TIMESTAMP", symbol: "SYMBOL", price: "DOUBLE", amount: "DOUBLE", trader: "LONG" };
+run({ kind: "createTable", table: newTable("trades", columns, "ts", "DAY") });
+for (let day = 0; day < days; day++) {
+  const times = Float64Array.from({ length: dayRows }, (_, k) => day * DAY + Math.floor(k * DAY / dayRows));
+  run({ kind: "append", changes: [{ tableId: 1, batches: [batchAt(times)] }] });
+  run({ kind: "checkpoint" });
+}
+const took: number[] = [];
+for (let k = 0; k < batches; k++) {
+  const batch = batchAt(Float64Array.from({ length: batchRows }, () => Math.floor(random() * days * DAY)));
+  const start = performance.now();
+  run({ kind: "append", changes: [{ tableId: 1, batches: [batch] }] });
+  took.push(performance.now() - start);
+  store.maintain();
+}
+console.log(
+  `${batchRows} late rows into ${days} days of ${dayRows} rows, ms a batch: ${took.map(Math.round).join(" ")}`,
+);
+console.log(`median ${took.toSorted((a, b) => a - b)[batches >> 1].toFixed(1)} ms`);
+run({ kind: "close" });
+Deno.removeSync(root, { recursive: true });
