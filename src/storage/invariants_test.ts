@@ -1,0 +1,167 @@
+/** The invariants of storage that `docs/architecture.md` lists, as far as no other test of this room is about them. */
+import assert from "node:assert/strict";
+import { CatalogueMirror } from "./catalogue.ts";
+import type { Command } from "./commands.ts";
+import { FaultyFiles } from "./faulty-files.ts";
+import { createHeap } from "./heap.ts";
+import { formatPool, SharedPool } from "./pool.ts";
+import { LIMITS } from "./segments.ts";
+import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
+import { TableStore } from "./writer.ts";
+
+// So that few rows have many pages and lists.
+Object.assign(LIMITS, { pageMin: 2, pageMax: 3, listMax: 3, listMin: 2 });
+
+const DAY = 86_400_000_000n;
+const TYPES = { 0: "TIMESTAMP", 1: "LONG" };
+const heap = createHeap(48 << 20);
+
+class Database {
+  readonly store: TableStore;
+  readonly catalogue: CatalogueMirror;
+  private readonly pool: SharedPool;
+
+  constructor(readonly files: FaultyFiles, segmentRowsMax = 4) {
+    heap.u8.fill(0, 0, 65_536);
+    heap.format();
+    formatPool(heap, 1 << 20);
+    this.catalogue = new CatalogueMirror(heap, files);
+    this.pool = new SharedPool(heap, files);
+    this.store = new TableStore({
+      files,
+      root: "/db",
+      heap,
+      commitMode: "sync",
+      log: () => {},
+      onDamage: () => {},
+      publish: (publication) => this.catalogue.apply(publication),
+      checkpointLogBytes: 1 << 30,
+      memoryBytes: 1 << 20,
+      random: () => 0.5,
+      nowMicros: () => 0n,
+      reserveBytes: 0,
+      compactBytes: 1000,
+      evict: (sizeBytes) => this.pool.evict(sizeBytes),
+      segmentRowsMax,
+    });
+  }
+
+  /** A table of a row an hour for 20 days, in which `x` is the number of the row. */
+  static make(files: FaultyFiles): Database {
+    const db = new Database(files);
+    db.do({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP", x: "LONG" }, "ts") });
+    db.append(Array.from({ length: 480 }, (_, hour) => [hour, hour]));
+    return db;
+  }
+
+  do(command: Command): void {
+    const [{ error }] = this.store.execute([command]);
+    if (error !== undefined) throw error;
+  }
+
+  /** Rows of an hour since 1970 and a value of `x`. */
+  append(rows: number[][]): void {
+    const batch = batchOf(TYPES, rows.map(([hour, x]) => ({ 0: BigInt(hour) * DAY / 24n, 1: BigInt(x) })));
+    this.do({ kind: "append", changes: [{ tableId: 1, batches: [batch] }] });
+  }
+
+  delete(rowIds: BigInt64Array): void {
+    this.do({ kind: "delete", tableId: 1, batches: [{ rowIds, columns: [] }] });
+  }
+
+  update(rowIds: BigInt64Array, x: number): void {
+    const { columns } = batchOf({ 1: "LONG" }, Array.from(rowIds, () => ({ 1: BigInt(x) })));
+    this.do({ kind: "update", tableId: 1, batches: [{ rowIds, columns }] });
+  }
+
+  get snapshot() {
+    this.do({ kind: "open", tableId: 1 });
+    return this.catalogue.tableById(1)!;
+  }
+
+  rowIds(...ordinals: number[]): BigInt64Array {
+    return rowIdsOf(this.snapshot, ordinals);
+  }
+
+  get x(): number[] {
+    return readRows(heap, this.pool, this.snapshot, [1]).map(([x]) => Number(x));
+  }
+
+  /** Bytes that the table uses of each data file. */
+  get liveBytes(): [file: number, bytes: number][] {
+    return [...this.store.tables.get(1)!.data.list.values()].map(({ id, liveBytes }) => [id, liveBytes]);
+  }
+}
+
+const hours = (count: number) => Array.from({ length: count }, (_, hour) => hour);
+
+Deno.test("a list of pages that was not read counts the same bytes of data files as its pages", () => {
+  const files = new FaultyFiles({}, () => 0.5);
+  const db = Database.make(files);
+  db.do({ kind: "checkpoint" });
+  db.append([[30, 1000], [200, 1001], [470, 1002]]);
+  db.delete(db.rowIds(5, 100, 101, 102, 103, 300));
+  db.do({ kind: "checkpoint" });
+  assert.ok(db.store.tables.get(1)!.segments.lists.length > 10);
+  db.do({ kind: "close" });
+  const { liveBytes } = db;
+  const opened = new Database(files.afterKill());
+  opened.do({ kind: "open", tableId: 1 });
+  const { segments } = opened.store.tables.get(1)!;
+  assert.equal(segments.lists.filter(({ isRead }) => isRead).length, 1, "only the last list is read");
+  assert.deepEqual(opened.liveBytes, liveBytes);
+  opened.do({ kind: "truncate", tableId: 1 });
+  assert.ok(opened.liveBytes.every(([, bytes]) => bytes === 0));
+});
+
+Deno.test("row ids name the same rows after inserts elsewhere, flushes and checkpoints, and are refused for rows that were changed", () => {
+  const db = Database.make(new FaultyFiles({}, () => 0.5));
+  const rowIds = db.rowIds(100, 101, 400);
+  db.append([[10, 1000], [200, 1001]]);
+  db.do({ kind: "checkpoint" });
+  db.append([[480, 480]]);
+  db.do({ kind: "checkpoint" });
+  db.update(rowIds, -1);
+  const expected = hours(481).map((x) => [100, 101, 400].includes(x) ? -1 : x);
+  expected.splice(201, 0, 1001);
+  expected.splice(11, 0, 1000);
+  assert.deepEqual(db.x, expected);
+  assert.throws(() => db.delete(rowIds), { sqlState: "40001" });
+});
+
+Deno.test("replay of updates and deletes does not depend on where segments begin and end", () => {
+  const files = new FaultyFiles({}, () => 0.5);
+  const db = Database.make(files);
+  db.do({ kind: "checkpoint" });
+  db.append([[30, 1000], [31, 1001], [200, 1002]]);
+  db.delete(db.rowIds(5, 31, 250));
+  db.append([[5, 1003], [250, 1004]]);
+  db.update(db.rowIds(6, 30, 251, 400), -1);
+  db.delete(db.rowIds(0, 30));
+  const { x } = db;
+  for (const segmentRowsMax of [3, 4, 1000]) assert.deepEqual(new Database(files.afterKill(), segmentRowsMax).x, x);
+});
+
+Deno.test("a data file stays while a reader is pinned to a version that lists it, or files are being copied", () => {
+  const files = new FaultyFiles({}, () => 0.5);
+  const db = Database.make(files);
+  db.do({ kind: "checkpoint" });
+  const isThere = () => files.exists("/db/t1/d1.seg");
+  const release = db.catalogue.pin();
+  db.do({ kind: "truncate", tableId: 1 });
+  db.append([[0, 0]]);
+  // Nothing more goes to the file, so that it can be removed.
+  for (const file of db.store.tables.get(1)!.data.list.values()) file.full = true;
+  db.do({ kind: "checkpoint" });
+  db.append([[1, 1]]);
+  db.do({ kind: "checkpoint" });
+  db.store.maintain();
+  assert.ok(isThere());
+  db.do({ kind: "hold" });
+  release();
+  db.store.maintain();
+  assert.ok(isThere());
+  db.do({ kind: "release" });
+  db.store.maintain();
+  assert.ok(!isThere());
+});
