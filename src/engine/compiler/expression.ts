@@ -26,6 +26,7 @@ import {
   type WasmType,
   wasmTypeOf,
 } from "./ir.ts";
+import { codesOfValues, symbolsAllowedBy } from "../symbol-codes.ts";
 import { isLaneable } from "./lower.ts";
 
 /** The source of a kernel input for each row. */
@@ -63,6 +64,8 @@ export function argumentClass(entry: FunctionEntry, index: number): string {
 }
 
 const CHAIN_MAX = 8;
+/** Most codes that are compared one by one. */
+const FEW_CODES = 4;
 
 export class ExpressionCompiler {
   readonly inputs: Input[] = [];
@@ -192,11 +195,17 @@ export class ExpressionCompiler {
     const key = `l${column}:${exprKey(expr)}`;
     const known = this.lookups.get(key);
     if (known !== undefined) return known;
-    const address = this.perEntry(expr, column, dictionary);
-    if (address === undefined) return undefined;
+    const allowed = symbolsAllowedBy(expr, this.context);
+    let result: IrNode, codes: number[] | undefined, address = 0;
+    if (allowed !== undefined && allowed.values.length <= FEW_CODES) {
+      codes = codesOfValues(this.context.heap, dictionary, allowed.values);
+    } else {
+      const table = this.perEntry(expr, column, dictionary);
+      if (table === undefined) return undefined;
+      address = table;
+      if (expr.type === "BOOLEAN") codes = this.fewCodes(address, dictionary.count);
+    }
     const form = formOf(expr.type)!;
-    let result: IrNode;
-    const codes = expr.type === "BOOLEAN" ? this.fewCodes(address, dictionary.count) : undefined;
     if (codes !== undefined) {
       const code = this.column(column);
       result = i32.const(0);
@@ -219,7 +228,7 @@ export class ExpressionCompiler {
   private fewCodes(address: number, count: number): number[] | undefined {
     const codes: number[] = [];
     for (let k = 0; k <= count; k++) {
-      if (this.context.heap.i8[address + k] !== 0 && codes.push(k - 1) > 4) return undefined;
+      if (this.context.heap.i8[address + k] !== 0 && codes.push(k - 1) > FEW_CODES) return undefined;
     }
     return codes;
   }

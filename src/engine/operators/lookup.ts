@@ -4,9 +4,9 @@
  */
 import type { Expr } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
-import type { SharedHeap } from "../../storage/heap.ts";
 import type { QueryContext } from "../contract.ts";
-import { type AllowedSymbols, allowedSymbols } from "../physical/symbols.ts";
+import { allowedSymbols } from "../physical/symbols.ts";
+import { type AllowedSymbols, codesOfValues } from "../symbol-codes.ts";
 import { LOOKUP_SEGMENTS, LOOKUP_SYMBOLS_MAX } from "../physical/thresholds.ts";
 import type { Codes, Morsel } from "./morsel.ts";
 
@@ -23,36 +23,7 @@ export function codesOf(
     if (best === undefined || dictionary.count > best.dictionary.count) best = { ...allowed, dictionary };
   }
   if (best === undefined) return undefined;
-  const codes = new Set<number>();
-  for (const value of best.values) {
-    const code = value === null ? -1 : codeOf(context.heap, best.dictionary, value);
-    if (code !== undefined) codes.add(code);
-  }
-  return { column: best.column, codes: [...codes].sort((a, b) => a - b) };
-}
-
-/** Codes that this thread has looked up: a dictionary is searched entry by entry. */
-const known = new Map<string, number>();
-const KNOWN_MAX = 4_096;
-
-/** The code of a text, or undefined if the dictionary does not have it. */
-function codeOf(heap: SharedHeap, { tableId, columnId, entries, count }: Dictionary, text: string): number | undefined {
-  const bytes = new TextEncoder().encode(text), { i32, u32, u8 } = heap, first = entries / 4;
-  const isAt = (code: number) => {
-    if (i32[first + 2 * code + 1] !== bytes.length) return false;
-    const at = u32[first + 2 * code];
-    for (let k = 0; k < bytes.length; k++) if (u8[at + k] !== bytes[k]) return false;
-    return true;
-  };
-  const key = `${tableId}.${columnId}.${text}`, before = known.get(key);
-  if (before !== undefined && before < count && isAt(before)) return before;
-  for (let code = 0; code < count; code++) {
-    if (!isAt(code)) continue;
-    if (known.size >= KNOWN_MAX) known.clear();
-    known.set(key, code);
-    return code;
-  }
-  return undefined;
+  return { column: best.column, codes: codesOfValues(context.heap, best.dictionary, best.values) };
 }
 
 /** Replaces morsels of neighbours that have postings by fewer ones that look them up. */
