@@ -68,7 +68,7 @@ Deno.test("select 1 and health answer while heavy queries and a bulk insert run"
       await reply.body?.cancel();
       assert.equal(reply.status, 200);
     }),
-    // The heavy queries hold both workers, so a third one is started for it.
+    // The heavy queries hold both workers, so a third one runs it.
     probe("a small query that needs a worker", async () => {
       assert.deepEqual((await server.exec(SMALL_FOR_WORKER)).dataset, [[5000050000]]);
     }, 1),
