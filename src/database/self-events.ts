@@ -5,6 +5,8 @@
  */
 
 const BYTE = new Uint8Array(1);
+/** A byte that takes longer is lost. */
+const LOST_MS = 2_000;
 
 interface Pair {
   from: Deno.TcpConn;
@@ -24,9 +26,21 @@ export class SelfEvents {
       setTimeout(callback, 0);
       return;
     }
-    const later = () => setTimeout(callback, 0);
-    pair.to.read(this.received).then((count) => count === null ? later() : callback(), later);
-    pair.from.write(BYTE).catch(() => {}); // then the read fails, too
+    let isCalled = false;
+    const call = () => {
+      if (isCalled) return;
+      isCalled = true;
+      clearTimeout(timer);
+      callback();
+    };
+    // Statements wait for this, so a connection that the system has ended must not stop them.
+    const lost = () => {
+      if (this.pair === pair) this.renew(pair);
+      call();
+    };
+    const timer = setTimeout(lost, LOST_MS);
+    pair.to.read(this.received).then((count) => count === null ? lost() : call(), lost);
+    pair.from.write(BYTE).catch(() => {});
   }
 
   /** Without loopback, timers are used. */
@@ -38,6 +52,12 @@ export class SelfEvents {
     } catch {
       // Tried once.
     }
+  }
+
+  private renew(pair: Pair): void {
+    closePair(pair);
+    this.pair = undefined;
+    this.opening = undefined;
   }
 
   close(): void {

@@ -20,3 +20,17 @@ Deno.test("SelfEvents calls back each time, after other events", async () => {
   client.close();
   listener.close();
 });
+
+Deno.test("SelfEvents calls back if its byte is lost, and connects again", async () => {
+  const events = new SelfEvents();
+  let closedCount = 0;
+  const close = () => void closedCount++;
+  const lost = { read: () => new Promise<never>(() => {}), write: () => Promise.resolve(1), close };
+  events["pair"] = { from: lost, to: lost } as unknown as typeof events["pair"];
+  const after = () => new Promise<void>((resolve) => events.after(resolve));
+  await after();
+  assert.equal(closedCount, 2);
+  while (events["pair"] === undefined) await after();
+  await after();
+  events.close();
+});

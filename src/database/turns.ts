@@ -51,7 +51,8 @@ export class Turns {
     try {
       return work();
     } finally {
-      this.leftMs -= this.options.nowMs() - startMs + STATEMENT_MS;
+      // Clocks may be set back.
+      this.leftMs -= Math.max(0, this.options.nowMs() - startMs) + STATEMENT_MS;
       if (this.leftMs <= 0 && !this.isOver) this.end();
     }
   }
