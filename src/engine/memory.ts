@@ -46,6 +46,9 @@ export class CountedMemory implements QueryMemory {
   private readonly blocks = new Map<number, number>();
   private readonly accounted = new Map<string, number>();
   private units = 0;
+  /** Sum of `accounted`, and its maximum so far. */
+  private heldBytes = 0;
+  private mostHeldBytes = 0;
   /** Total bytes that this thread has allocated in JavaScript buffers, including freed ones. */
   madeBytes = 0;
 
@@ -122,9 +125,12 @@ export class CountedMemory implements QueryMemory {
   }
 
   account(sizeBytes: number, operator: string): void {
-    if (sizeBytes > 0) {
-      this.madeBytes += sizeBytes;
-      beforeMaking(sizeBytes);
+    if (sizeBytes > 0) this.madeBytes += sizeBytes;
+    this.heldBytes += sizeBytes;
+    // Copies and intermediate values grow with what is held. V8 collects buffers that are held only briefly.
+    if (this.heldBytes > this.mostHeldBytes) {
+      beforeMaking(this.heldBytes - this.mostHeldBytes);
+      this.mostHeldBytes = this.heldBytes;
     }
     const bytes = (this.accounted.get(operator) ?? 0) + sizeBytes;
     const units = Math.ceil(bytes / UNIT_BYTES) - Math.ceil((bytes - sizeBytes) / UNIT_BYTES);

@@ -4,7 +4,7 @@ import { createHeap } from "../storage/mod.ts";
 
 const MIB = 1 << 20;
 
-Deno.test("CountedMemory: buffers that are about to be made collect garbage, buffers that are held do not", () => {
+Deno.test("CountedMemory: buffers that are about to be made collect garbage, and so do more held buffers than before", () => {
   let collections = 0;
   collectWith(() => collections++);
   const memory = new CountedMemory(createHeap(MIB), 0);
@@ -18,4 +18,8 @@ Deno.test("CountedMemory: buffers that are about to be made collect garbage, buf
   for (let k = 0; k < 100; k++) memory.need(MIB, "a function");
   assert.ok(collections >= 5, `${collections} collections`);
   assert.equal(memory.usedBytes, 0);
+  collections = 0;
+  memory.account(100 * MIB, "a function");
+  assert.equal(collections, 1);
+  memory.account(-100 * MIB, "a function");
 });
