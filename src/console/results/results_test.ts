@@ -58,6 +58,10 @@ Deno.test("statistics of a column ignore nulls and compare by type", () => {
   assert.deepEqual(of("DOUBLE", [null]), { rows: "1", "not null": "0", distinct: "0" });
 });
 
+Deno.test("rows stay in their order if the column by which they are sorted is gone", () => {
+  assert.deepEqual(sorted(TABLE, { column: 9, order: "ascending" }), TABLE.dataset);
+});
+
 Deno.test("rows are sorted by value, numbers as numbers, nulls last in both orders", () => {
   const column = (order: "ascending" | "descending") => sorted(TABLE, { column: 1, order }).map((row) => row[1]);
   assert.deepEqual(column("ascending"), [9, 10, null]);
