@@ -33,6 +33,7 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
     lease: (onMiss?: () => never) => ({
       pin: () => onMiss?.() ?? assert.fail("a file is read"),
       unpin() {},
+      gather: () => false,
       isIndexed: () => false,
       present: () => undefined,
       find: () => undefined,

@@ -127,6 +127,18 @@ export interface Pool {
    */
   pin(source: ScanSource, segment: number, column: number): number;
   unpin(source: ScanSource, segment: number, column: number): void;
+  /**
+   * Copies values `rows[0 … count-1]` of a chunk to an address, without a frame for the others. Returns false if the chunk should be pinned:
+   * it is in memory, has texts, or has been asked for repeatedly.
+   */
+  gather(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    rows: Int32Array,
+    count: number,
+    address: number,
+  ): boolean;
   /** True if rows of the segment can be found by the column. */
   isIndexed(source: ScanSource, segment: number, column: number): boolean;
   /** Those of the codes that the segment has. Undefined if the segment must be read to know. */

@@ -55,6 +55,7 @@ export function testContext(
         throw new Error("this test has no stored tables");
       },
       unpin: () => {},
+      gather: () => false,
       isIndexed: () => false,
       present: () => undefined,
       find: () => undefined,

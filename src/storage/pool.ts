@@ -32,6 +32,9 @@ const PINS = 5;
 const USES = 6; // 0 on probation, up to USES_MAX
 const SLOT_WORDS = 8;
 
+/** So many times values are gathered from an extent before it gets a frame, which costs more than reading it. */
+const GATHERED_BEFORE = 2;
+const GATHERED_EXTENTS_MAX = 65_536;
 /** A thread keeps a buffer of this size for reading. */
 const BUFFER_BYTES_MAX = 1 << 20;
 const LOADING = 1, READY = 2, FAILED = 3;
@@ -97,6 +100,17 @@ export class PoolLease implements Pool {
     this.pool.unpinFor(this.held, source, segment, column);
   }
 
+  gather(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    rows: Int32Array,
+    count: number,
+    address: number,
+  ): boolean {
+    return this.onMiss === undefined && this.pool.gather(source, segment, column, rows, count, address);
+  }
+
   isIndexed(source: ScanSource, segment: number, column: number): boolean {
     return this.pool.isIndexed(source, segment, column);
   }
@@ -137,6 +151,8 @@ export class SharedPool implements Pool, PageFrames {
   private readonly handles = new Map<number, File>();
   private codecsOfThread: Codecs | undefined;
   private buffer = new Uint8Array(0);
+  /** How often this thread has gathered from extents without a frame. */
+  private readonly gathered = new Map<number, number>();
   /** Pins that belong to no query. */
   private readonly held: Held = new Map();
 
@@ -179,6 +195,40 @@ export class SharedPool implements Pool, PageFrames {
         if (hasOffsets(chunk)) relocateTexts(this.heap, address, rowCount, address + chunk.valueBytes);
       },
     });
+  }
+
+  gather(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    rows: Int32Array,
+    count: number,
+    address: number,
+  ): boolean {
+    const chunk = source.segments.at(segment)!.chunks[column];
+    if (chunk === undefined || chunk.address !== 0 || !isEncoded(chunk) || chunk.entryBytes !== undefined) return false;
+    const { file } = chunk, extent = chunk.offset / EXTENT_ALIGN;
+    this.lock();
+    const isPresent = this.slotOf(file, extent) >= 0;
+    if (!isPresent) this.addState(MISSES, 1);
+    this.unlock();
+    if (isPresent || this.isFrequent(file, extent)) return false;
+    const path = dataFilePath(source.directory, file);
+    const part = hasPostings(chunk) ? (handle: File) => codesPart(readerOf(handle, chunk), chunk.sizeBytes) : undefined;
+    const stored = this.readStored(path, chunk, part, (sizeBytes) => this.bufferFor(sizeBytes));
+    this.codecs().decodeRows(stored, rows, count, address);
+    return true;
+  }
+
+  /** True if this thread has gathered from the extent so often that the next use should keep it. */
+  private isFrequent(file: number, extent: number): boolean {
+    const key = file * 2 ** 32 + extent, count = (this.gathered.get(key) ?? 0) + 1;
+    if (count > GATHERED_BEFORE) this.gathered.delete(key);
+    else {
+      if (this.gathered.size >= GATHERED_EXTENTS_MAX) this.gathered.clear();
+      this.gathered.set(key, count);
+    }
+    return count > GATHERED_BEFORE;
   }
 
   isIndexed(source: ScanSource, segment: number, column: number): boolean {
@@ -360,18 +410,32 @@ export class SharedPool implements Pool, PageFrames {
   }
 
   private fill(slot: number, path: string, extent: Extent, { part, decode, prepare }: Loading): void {
+    const address = this.i32[slot + ADDRESS] >>> 0, isEncoded = decode !== undefined;
+    const stored = this.readStored(
+      path,
+      extent,
+      part,
+      (sizeBytes) => isEncoded ? this.bufferFor(sizeBytes) : this.heap.u8.subarray(address, address + sizeBytes),
+    );
+    if (isEncoded) decode(stored, address);
+    prepare?.(address);
+  }
+
+  /** Reads an extent, or a part of it, into memory from `into`, and checks it. */
+  private readStored(
+    path: string,
+    extent: Extent,
+    part: Loading["part"],
+    into: (sizeBytes: number) => Uint8Array,
+  ): Uint8Array {
     const { file, offset } = extent;
     const { sizeBytes, crc } = part === undefined
       ? extent
       : this.checked(path, extent, () => part(this.open(file, path)));
-    const address = this.i32[slot + ADDRESS] >>> 0;
-    const isEncoded = decode !== undefined;
-    const stored = isEncoded ? this.bufferFor(sizeBytes) : this.heap.u8.subarray(address, address + sizeBytes);
-    const got = readFully(this.open(file, path), stored, offset);
+    const stored = into(sizeBytes), got = readFully(this.open(file, path), stored, offset);
     if (got < sizeBytes) throw new CorruptFileError(path, `it ends within the extent at byte ${offset}`);
     if (crc32(stored) !== crc) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
-    if (isEncoded) decode(stored, address);
-    prepare?.(address);
+    return stored;
   }
 
   /** Memory for an extent that is read and then decoded. Valid until the next call. */

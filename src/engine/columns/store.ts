@@ -101,6 +101,17 @@ export class ColumnStore {
     this.rowCount += n;
   }
 
+  /** Adds `n` rows that `write` puts at an address for each column. Texts are copied then. */
+  appendWritten(n: number, write: (column: number, address: number) => void): void {
+    this.reserve(this.rowCount + n);
+    for (let c = 0; c < this.vectors.length; c++) {
+      const target = this.vectors[c].address + this.rowCount * this.widths[c];
+      write(c, target);
+      if (this.layouts[c] === "text") this.arena.adopt(target, n);
+    }
+    this.rowCount += n;
+  }
+
   /** Keeps rows `indices[0 … n-1]`, in that order, and frees the memory of the others. */
   compact(indices: Int32Array, n: number): void {
     const old = this.vectors.map((vector) => ({ ...vector })), oldArena = this.arena;

@@ -45,7 +45,8 @@ function stored(
     unpin: (_, segment, column) => {
       open.delete(`${segment}.${column}`);
     },
-    isIndexed: () => false,
+    gather: () => false,
+      isIndexed: () => false,
     present: () => undefined,
     find: () => undefined,
   };

@@ -56,12 +56,18 @@ export class ScanReader {
     if (!isAgain) this.count(rowCount);
     for (const column of this.needed) {
       if (column >= this.node.columnIds.length) continue; // row ids
-      const vector = this.vectors[column], chunk = chunks[column];
-      vector.address = chunk === undefined
-        ? this.nullColumn(vector.type, rowCount)
-        : (chunk.address !== 0 ? chunk.address : this.pin(segment, column)) + start * typeOf(vector.type).width;
+      const vector = this.vectors[column];
+      vector.address = this.column(segment, column);
+      if (chunks[column] !== undefined) vector.address += start * typeOf(vector.type).width;
     }
     return this.vectors;
+  }
+
+  /** Address of a column in a segment. Call `rewind` before those of another segment. */
+  column(segment: number, column: number): number {
+    const { chunks, rowCount } = this.source.segments.at(segment)!, chunk = chunks[column];
+    if (chunk === undefined) return this.nullColumn(this.vectors[column].type, rowCount);
+    return chunk.address !== 0 ? chunk.address : this.pin(segment, column);
   }
 
   private pin(segment: number, column: number): number {

@@ -101,7 +101,7 @@ const INTEGERS_AT = CODES + 4 * VECTOR_ROWS;
 const POSITIONS = INTEGERS_AT + 8 * VECTOR_ROWS;
 const FOUND_AT = POSITIONS + 2 * EXCEPTIONS_MAX;
 /** Memory that a codec works in. */
-export const CODEC_BYTES = FOUND_AT + FOUND_BYTES + 4 * VECTOR_ROWS;
+export const CODEC_BYTES = FOUND_AT + FOUND_BYTES + 8 * VECTOR_ROWS;
 const VALUES = FOUND_AT + FOUND_BYTES;
 /** Integers that are not a column: lengths and codes of texts. */
 const INTEGERS_FORM: ColumnForm = { kind: INTEGERS, width: 4, nullBits: 0xffff_ffffn };
@@ -377,6 +377,24 @@ export class ChunkCodec {
     for (let k = 0, from = 0; from < rowCount; k++, from += VECTOR_ROWS) {
       const header = HEADER_BYTES + k * VECTOR_HEADER_BYTES, count = Math.min(VECTOR_ROWS, rowCount - from);
       this.decodeVector(bytes, view, header, form, address + from * form.width, count);
+    }
+  }
+
+  /** Decodes values `rows[0 … count-1]` to `address`. Only their vectors are decoded, so neighbours should have the same. */
+  decodeRows(bytes: Uint8Array, rows: Int32Array, count: number, address: number): void {
+    const view = viewOf(bytes), { u8 } = this.heap, values = this.scratch + VALUES;
+    assert(view.getUint32(0, true) === MAGIC, "an encoded chunk begins with its magic");
+    const width = view.getUint8(4), rowCount = view.getUint32(8, true);
+    const form: ColumnForm = { width, kind: view.getUint8(5), nullBits: view.getBigInt64(16, true) };
+    for (let k = 0, decoded = -1; k < count; k++) {
+      const row = rows[k], vector = Math.floor(row / VECTOR_ROWS), from = vector * VECTOR_ROWS;
+      if (vector !== decoded) {
+        const header = HEADER_BYTES + vector * VECTOR_HEADER_BYTES;
+        this.decodeVector(bytes, view, header, form, values, Math.min(VECTOR_ROWS, rowCount - from));
+        decoded = vector;
+      }
+      const at = values + (row - from) * width;
+      u8.copyWithin(address + k * width, at, at + width);
     }
   }
 

@@ -30,6 +30,16 @@ function roundTrip(layout: Layout, values: Uint8Array): number | undefined {
     if (decoded[k] !== values[k]) throw new Error(`${layout}: byte ${k} is ${decoded[k]} instead of ${values[k]}`);
   }
   equal(heap.u8[TARGET + values.length], 0xaa, "nothing behind the values is written");
+  const width = LAYOUT_WIDTH[layout], rowCount = values.length / width;
+  const rows = Int32Array.from({ length: 50 }, (_, k) => (k * 7919 + (k >> 2)) % rowCount).sort();
+  codec.decodeRows(encoded, rows, rows.length, TARGET);
+  rows.forEach((row, k) =>
+    equal(
+      heap.u8.subarray(TARGET + k * width, TARGET + (k + 1) * width).join(),
+      values.subarray(row * width, (row + 1) * width).join(),
+      `${layout}: row ${row}`,
+    )
+  );
   return encoded.length;
 }
 

@@ -74,6 +74,11 @@ export class Codecs {
     return encoded && { parts: [encoded.bytes], encodings: encoded.encodings };
   }
 
+  /** Decodes values `rows[0 … count-1]` of an encoded chunk that has no texts. */
+  decodeRows(stored: Uint8Array, rows: Int32Array, count: number, address: number): void {
+    this.chunks.decodeRows(stored, rows, count, address);
+  }
+
   /** Decodes a chunk to `memoryBytes(chunk)` at `address`. */
   decode(chunk: Form, stored: Uint8Array, address: number, rowCount: number): void {
     if (chunk.entryBytes === undefined) this.chunks.decode(stored, address, chunk.valueBytes);
