@@ -177,7 +177,8 @@ export class ConstantCalls {
       pool: {
         pin: absent as () => never,
         unpin: absent,
-        gather: absent as () => never, isIndexed: absent as () => never,
+        gather: absent as () => never,
+        isIndexed: absent as () => never,
         present: absent as () => never,
         find: absent as () => never,
       },

@@ -46,7 +46,7 @@ function stored(
       open.delete(`${segment}.${column}`);
     },
     gather: () => false,
-      isIndexed: () => false,
+    isIndexed: () => false,
     present: () => undefined,
     find: () => undefined,
   };
