@@ -18,7 +18,6 @@ import type { Planner } from "./planner.ts";
 import type { Progress } from "./progress.ts";
 import type { databaseSettings } from "./settings.ts";
 import type { StatementCache } from "./statements.ts";
-import type { Turns } from "./turns.ts";
 
 /** The settings, and the services of the process. */
 export interface DatabaseOptions extends Values<typeof databaseSettings> {
@@ -67,8 +66,6 @@ export interface Core {
   readonly server: ServerFacts;
   readonly activity: Activity;
   readonly lastWrites: LastWrites;
-  /** Statements of clients run in these. */
-  readonly turns: Turns;
   /** Undefined if access control is off (acl.enabled). */
   readonly access?: AccessControl;
   readonly accessStatements?: AccessStatements;

@@ -36,7 +36,6 @@ import { TableLocks } from "./locks.ts";
 import { Progress } from "./progress.ts";
 import { DatabaseSession } from "./session.ts";
 import { factsOf, type Planning, StatementCache } from "./statements.ts";
-import { Turns } from "./turns.ts";
 import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";
 
@@ -157,7 +156,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     schemaVersion: versionOf,
   });
   const statements = new StatementCache(planning(catalogue, () => schemaVersion), options.statementCacheSize);
-  const locks = new TableLocks(), turns = Turns.create();
+  const locks = new TableLocks();
   const core: Core = {
     options,
     heap,
@@ -174,7 +173,6 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       access && ((identity) => identity === SERVER || access.rightsOf(identity).has("SQL ENGINE ADMIN")),
     ),
     lastWrites: new LastWrites(catalogue, nowMicros),
-    turns,
     server: {
       startedMicros: nowMicros(),
       reloadConfig: () => options.reloadConfig?.() ?? false,
@@ -238,7 +236,6 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       await traces.flush();
       planner.close();
       execution.close();
-      turns[Symbol.dispose]();
       await scheduler.close();
       await writer.close();
     },

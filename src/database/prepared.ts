@@ -34,17 +34,12 @@ export class PreparedStatement implements Prepared {
   }
 
   execute(values: Value[], options: ExecuteOptions): Answer | Promise<Answer> {
-    const { identity, transaction } = this.session;
+    const { progress, activity } = this.core;
+    const { identity, client, transaction } = this.session;
     if (transaction === "failed" && this.category !== "transaction" && this.category !== "empty") {
       throw failedTransaction();
     }
     if (identity === SERVER) return this.answer(values, options);
-    return this.core.turns.run(() => this.begin(values, options), options);
-  }
-
-  private begin(values: Value[], options: ExecuteOptions): Answer | Promise<Answer> {
-    const { progress, activity } = this.core;
-    const { identity, client } = this.session;
     const running = activity.begin(this.prepared.text, identity, client, options);
     try {
       const answer = progress.isWatched

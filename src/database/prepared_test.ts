@@ -6,7 +6,6 @@ import { type Core, SERVER } from "./core.ts";
 import { PreparedStatement } from "./prepared.ts";
 import type { RunSession } from "./run.ts";
 import type { Statement } from "./statements.ts";
-import { Turns } from "./turns.ts";
 
 const REQUIRES: Requirement[] = [{ permission: "TRUNCATE TABLE", table: { id: 1, name: "t" }, at: 15 }];
 const denied = new SqlError("Access denied", 15, "42501");
@@ -24,7 +23,6 @@ function prepared(identity: Identity, isAllowed: () => boolean) {
     access: { authorize },
     progress: { isWatched: false },
     activity: { begin: () => ({ end: () => {} }) },
-    turns: new Turns({ nowMs: () => 0, afterEvents: (callback) => callback() }),
   } as unknown as Core;
   const statements = { refreshed: (known: Statement) => known, withValues: (known: Statement) => known };
   const session = { identity, transaction: "idle", statements, catalogue: {} } as unknown as RunSession;

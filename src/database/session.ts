@@ -60,9 +60,8 @@ export class DatabaseSession implements Session {
       await this.core.writer.open(error.tableId);
       return await this.prepare(text, parameterTypes, options);
     };
-    const compile = () => this.statements.get(text, parameterTypes, this, options);
     try {
-      const statement = this.identity === SERVER ? compile() : this.core.turns.run(compile, options);
+      const statement = this.statements.get(text, parameterTypes, this, options);
       return statement instanceof Promise ? statement.then(ready).catch(opened) : ready(statement);
     } catch (error) {
       if (!(error instanceof TableClosedError) && !this.isNarrowed) throw error;

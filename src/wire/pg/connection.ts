@@ -22,6 +22,10 @@ import { announcedOid, arrayTagOf, decodeParameter, isLoose, tagOfOid } from "./
 import { Portal, resultFormats, type Statement, type Step } from "./portal.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
+/** After this time without a pause, a client with many small statements yields to others. */
+const TURN_MS = 5;
+/** The clock is checked after this many messages. The few messages of a single query never wait. */
+const MESSAGES_A_TURN = 32;
 /** Interval of progress notices. */
 const PROGRESS_MS = 5_000;
 const NO_FORMATS: Format[] = [];
@@ -89,7 +93,7 @@ export class Connection implements ConnectionState {
     try {
       this.readyForQuery();
       await this.output.flush();
-      let bytesSeen = 0;
+      let turn = performance.now(), handled = 0, bytesSeen = 0;
       while (!this.isTerminated && await this.input.fill()) {
         this.metrics?.bytesIn.inc(this.input.byteCount - bytesSeen);
         bytesSeen = this.input.byteCount;
@@ -99,12 +103,16 @@ export class Connection implements ConnectionState {
           if (waiting !== undefined) await waiting;
           if (this.ending !== undefined) throw this.ending;
           if (this.output.isFull) await this.output.flush();
+          if (++handled % MESSAGES_A_TURN === 0 && performance.now() - turn > TURN_MS) {
+            await new Promise((resolve) => setTimeout(resolve, 0));
+            turn = performance.now();
+          }
         }
         // Other connections handle their messages first: answers that are written together wake a client once.
         await undefined;
         await this.output.flush();
         if (this.ending !== undefined) throw this.ending;
-        this.idleSince = performance.now();
+        this.idleSince = turn = performance.now();
       }
     } catch (error) {
       if (error instanceof ConnectionLost) return;
