@@ -8,6 +8,7 @@
  */
 import { parseArgs } from "node:util";
 import { startServer } from "../tests/server.ts";
+import { startClient } from "./client-process.ts";
 import type { Order, Result } from "./latency-client.ts";
 import { describeMachine, table } from "./report.ts";
 
@@ -43,16 +44,9 @@ const made = await server.exec(
 if (made.error !== undefined) throw new Error(made.error);
 
 /** Runs an order in a process of its own. */
-async function client(order: Order): Promise<Result> {
-  const process = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-lock", import.meta.resolve("./latency-client.ts")],
-    stdin: "piped",
-    stdout: "piped",
-  }).spawn();
-  const writer = process.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(`${JSON.stringify(order)}\n`));
-  await writer.close();
-  return JSON.parse(new TextDecoder().decode((await process.output()).stdout));
+async function answered(order: Order): Promise<Result> {
+  await using client = startClient();
+  return await client.ask(order);
 }
 
 const bodies = Array.from({ length: BATCHES }, (_, batch) =>
@@ -92,7 +86,7 @@ const orders: [string, Order][] = [
     ...common,
   }],
 ];
-const results = await Promise.all(orders.map(async ([name, order]) => ({ name, ...await client(order) })));
+const results = await Promise.all(orders.map(async ([name, order]) => ({ name, ...await answered(order) })));
 isOver = true;
 await load;
 await Promise.all(long);

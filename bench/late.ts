@@ -4,27 +4,15 @@
  *
  *     deno run -A bench/late.ts [rows of a day, default 200000] [days, default 30] [rows of a batch, default 10000] [batches, default 20]
  */
-import { CatalogueMirror } from "../src/storage/catalogue.ts";
 import type { Command } from "../src/storage/commands.ts";
 import type { AppendBatch } from "../src/storage/contract.ts";
-import { type Files, realFiles } from "../src/storage/files.ts";
 import { createHeap } from "../src/storage/heap.ts";
-import { formatPool } from "../src/storage/pool.ts";
 import { newTable } from "../src/storage/test-rows.ts";
-import { TableStore } from "../src/storage/writer.ts";
+import { openTestStore, UNSYNCED_FILES } from "../src/storage/test-store.ts";
 
 const DAY = 86_400_000_000;
 const [dayRows, days, batchRows, batches] = [200_000, 30, 10_000, 20].map((n, k) => Number(Deno.args[k] ?? n));
 const SYMBOLS = 100;
-
-const files: Files = {
-  ...realFiles,
-  open(path, mode) {
-    const file = realFiles.open(path, mode);
-    return Object.assign(Object.create(file), { path, sync() {}, dataSync() {} });
-  },
-  syncDirectory() {},
-};
 
 let state = 1;
 function random(): number {
@@ -53,26 +41,16 @@ function batchAt(times: Float64Array): AppendBatch {
   };
 }
 
-const heap = createHeap(2 ** 31);
-heap.format();
-formatPool(heap, 64 << 20);
 const root = Deno.makeTempDirSync({ prefix: "sundial-" });
-const catalogue = new CatalogueMirror(heap, files);
-const store = new TableStore({
-  files,
+const { store } = openTestStore(createHeap(2 ** 31), UNSYNCED_FILES, {
   root,
-  heap,
-  commitMode: "sync",
   log: (_, message) => console.error(message),
   onDamage: (message) => console.error(message),
-  publish: (publication) => catalogue.apply(publication),
-  checkpointLogBytes: 2 ** 40,
   memoryBytes: 2 ** 30,
   random,
-  nowMicros: () => 0n,
-  reserveBytes: 0,
   compactBytes: 4 << 20,
   evict: () => false,
+  poolBytes: 64 << 20,
 });
 function run(command: Command): void {
   const [{ error }] = store.execute([command]);

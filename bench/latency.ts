@@ -5,6 +5,7 @@
  * `depth`: requests that a connection sends at once. Processor time is that of the whole server process, of all its threads.
  */
 import { startServer } from "../tests/server.ts";
+import { ending, startClient } from "./client-process.ts";
 import type { Order, Result } from "./latency-client.ts";
 import { startQuestDb } from "./questdb.ts";
 import { median, table } from "./report.ts";
@@ -169,39 +170,5 @@ async function questdb(work: string, _file: string, { questdb: jar }: LatencyOpt
     ports: { http: httpPort, pg: pgPort },
     refusesPipelining: "http",
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-  };
-}
-
-function ending(process: Deno.ChildProcess): AsyncDisposable {
-  return {
-    async [Symbol.asyncDispose]() {
-      process.kill("SIGKILL");
-      await process.status;
-    },
-  };
-}
-
-function startClient(): AsyncDisposable & { ask(order: Order): Promise<Result> } {
-  const process = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-lock", import.meta.resolve("./latency-client.ts")],
-    stdin: "piped",
-    stdout: "piped",
-  }).spawn();
-  const writer = process.stdin.getWriter();
-  const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  return {
-    async ask(order) {
-      await writer.write(new TextEncoder().encode(`${JSON.stringify(order)}\n`));
-      while (!rest.includes("\n")) {
-        const { value, done } = await reader.read();
-        if (done) throw new Error(`the client ended at ${JSON.stringify(order)}`);
-        rest += value;
-      }
-      const end = rest.indexOf("\n"), line = rest.slice(0, end);
-      rest = rest.slice(end + 1);
-      return JSON.parse(line);
-    },
-    ...ending(process),
   };
 }

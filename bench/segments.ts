@@ -7,14 +7,13 @@
  *
  * The heap is that of writer and main together, with the table open and a query over all of it planned, less that before.
  */
-import { CatalogueMirror } from "../src/storage/catalogue.ts";
+import type { CatalogueMirror } from "../src/storage/catalogue.ts";
 import type { Command } from "../src/storage/commands.ts";
-import { type Files, realFiles } from "../src/storage/files.ts";
 import { createHeap } from "../src/storage/heap.ts";
-import { formatPool } from "../src/storage/pool.ts";
 import { batchOf, newTable } from "../src/storage/test-rows.ts";
 import type { PartitionUnit } from "../src/sql/plan.ts";
-import { TableStore } from "../src/storage/writer.ts";
+import { openTestStore, UNSYNCED_FILES } from "../src/storage/test-store.ts";
+import type { TableStore } from "../src/storage/writer.ts";
 
 const HOUR = 3_600_000_000n;
 const COLUMNS = { ts: "TIMESTAMP", ...Object.fromEntries(Array.from({ length: 9 }, (_, k) => [`c${k}`, "LONG"])) };
@@ -22,34 +21,15 @@ const TYPES = Object.fromEntries(Object.values(COLUMNS).map((type, id) => [id, t
 const FEW = 100, many = Number(Deno.args[0] ?? 100_000);
 const units = (Deno.args.length > 1 ? Deno.args.slice(1) : ["HOUR", "NONE", "YEAR"]) as PartitionUnit[];
 
-const files: Files = {
-  ...realFiles,
-  open(path, mode) {
-    const file = realFiles.open(path, mode);
-    return Object.assign(Object.create(file), { path, sync() {}, dataSync() {} });
-  },
-  syncDirectory() {},
-};
-
 const heap = createHeap(2 ** 30);
 
 function open(root: string): { store: TableStore; catalogue: CatalogueMirror; run(command: Command): void } {
-  heap.format();
-  formatPool(heap, 1 << 20);
-  const catalogue = new CatalogueMirror(heap, files);
-  const store = new TableStore({
-    files,
+  const { store, catalogue } = openTestStore(heap, UNSYNCED_FILES, {
     root,
-    heap,
-    commitMode: "sync",
     log: (_, message) => console.error(message),
     onDamage: (message) => console.error(message),
-    publish: (publication) => catalogue.apply(publication),
-    checkpointLogBytes: 2 ** 40,
     memoryBytes: 2 ** 29,
     random: Math.random,
-    nowMicros: () => 0n,
-    reserveBytes: 0,
     compactBytes: 4 << 20,
     evict: () => false,
     segmentRowsMax: 1,

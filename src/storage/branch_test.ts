@@ -4,13 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { FaultyFiles } from "./faulty-files.ts";
-import { CatalogueMirror } from "./catalogue.ts";
+import type { CatalogueMirror } from "./catalogue.ts";
 import type { Command } from "./commands.ts";
 import type { Catalogue, Change } from "./contract.ts";
 import { createHeap } from "./heap.ts";
-import { formatPool, SharedPool } from "./pool.ts";
+import type { SharedPool } from "./pool.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
-import { TableStore } from "./writer.ts";
+import { openTestStore } from "./test-store.ts";
+import type { TableStore } from "./writer.ts";
 
 const RUNS = 30, STEPS = 150;
 /** Some transactions have a low memory limit, so that their changes are refused. */
@@ -62,26 +63,15 @@ class Life {
   constructor(seed: number) {
     this.random = randomOf(seed);
     const files = new FaultyFiles({}, this.random);
-    formatPool(this.heap, 1 << 20);
-    this.catalogue = new CatalogueMirror(this.heap, files);
-    this.pool = new SharedPool(this.heap, files);
-    this.store = new TableStore({
-      files,
-      root: "/db",
-      heap: this.heap,
-      commitMode: "sync",
-      log: () => {},
+    ({ store: this.store, catalogue: this.catalogue, pool: this.pool } = openTestStore(this.heap, files, {
       onDamage: (message) => assert.fail(message),
-      publish: (publication) => this.catalogue.apply(publication),
       checkpointLogBytes: 20_000,
       checkpointStepMs: 0,
       memoryBytes: 50_000,
       random: this.random,
       nowMicros: () => 2n ** 60n,
-      reserveBytes: 0,
-      compactBytes: 1000,
       evict: () => false,
-    });
+    }));
     for (const name of ["a", "b"]) this.run({ kind: "createTable", table: newTable(name, COLUMNS, "ts") });
   }
 

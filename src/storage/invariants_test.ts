@@ -1,13 +1,14 @@
 /** The invariants of storage that `docs/architecture.md` lists, as far as no other test of this room is about them. */
 import assert from "node:assert/strict";
-import { CatalogueMirror } from "./catalogue.ts";
+import type { CatalogueMirror } from "./catalogue.ts";
 import type { Command } from "./commands.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
-import { formatPool, SharedPool } from "./pool.ts";
+import type { SharedPool } from "./pool.ts";
 import { LIMITS } from "./segments.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
-import { TableStore } from "./writer.ts";
+import { openTestStore } from "./test-store.ts";
+import type { TableStore } from "./writer.ts";
 
 // So that few rows have many pages and lists.
 Object.assign(LIMITS, { pageMin: 2, pageMax: 3, listMax: 3, listMin: 2 });
@@ -22,28 +23,10 @@ class Database {
   private readonly pool: SharedPool;
 
   constructor(readonly files: FaultyFiles, segmentRowsMax = 4) {
-    heap.u8.fill(0, 0, 65_536);
-    heap.format();
-    formatPool(heap, 1 << 20);
-    this.catalogue = new CatalogueMirror(heap, files);
-    this.pool = new SharedPool(heap, files);
-    this.store = new TableStore({
-      files,
-      root: "/db",
-      heap,
-      commitMode: "sync",
-      log: () => {},
-      onDamage: () => {},
-      publish: (publication) => this.catalogue.apply(publication),
+    ({ store: this.store, catalogue: this.catalogue, pool: this.pool } = openTestStore(heap, files, {
       checkpointLogBytes: 1 << 30,
-      memoryBytes: 1 << 20,
-      random: () => 0.5,
-      nowMicros: () => 0n,
-      reserveBytes: 0,
-      compactBytes: 1000,
-      evict: (sizeBytes) => this.pool.evict(sizeBytes),
       segmentRowsMax,
-    });
+    }));
   }
 
   /** A table of a row an hour for 20 days, in which `x` is the number of the row. */

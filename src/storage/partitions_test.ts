@@ -1,14 +1,14 @@
 /** Whole partitions: moved by a change, and dropped by the time to live. */
 import assert from "node:assert/strict";
 import { crc32 } from "./bytes.ts";
-import { CatalogueMirror } from "./catalogue.ts";
+import type { CatalogueMirror } from "./catalogue.ts";
 import type { Command, Outcome } from "./commands.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
-import { formatPool } from "./pool.ts";
 import { batchOf, newTable } from "./test-rows.ts";
+import { openTestStore } from "./test-store.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal.ts";
-import { TableStore } from "./writer.ts";
+import type { TableStore } from "./writer.ts";
 
 const DAY = 86_400_000_000n;
 const heap = createHeap(48 << 20);
@@ -18,26 +18,11 @@ class Database {
   readonly catalogue: CatalogueMirror;
 
   constructor(readonly files: FaultyFiles, clock: { days: bigint }) {
-    heap.u8.fill(0, 0, 65_536);
-    heap.format();
-    formatPool(heap, 1 << 20);
-    this.catalogue = new CatalogueMirror(heap, files);
-    this.store = new TableStore({
-      files,
-      root: "/db",
-      heap,
-      commitMode: "sync",
-      log: () => {},
-      onDamage: () => {},
-      publish: (publication) => this.catalogue.apply(publication),
+    ({ store: this.store, catalogue: this.catalogue } = openTestStore(heap, files, {
       checkpointLogBytes: 1 << 30,
-      memoryBytes: 1 << 20,
-      random: () => 0.5,
       nowMicros: () => clock.days * DAY,
-      reserveBytes: 0,
-      compactBytes: 1000,
       evict: () => false,
-    });
+    }));
   }
 
   run(command: Command): Outcome {

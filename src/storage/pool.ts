@@ -12,7 +12,7 @@ import { CorruptFileError } from "../errors.ts";
 import type { Pool } from "../engine/contract.ts";
 import { align, crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
-import type { FoundRows, PostedSegments, ScanSource, SegmentList } from "./contract.ts";
+import type { ColumnChunk, FoundRows, PostedSegments, ScanSource, SegmentList } from "./contract.ts";
 import { dataFilePath, EXTENT_ALIGN } from "./datafile.ts";
 import { CODEC_BYTES, Codecs, hasOffsets, hasPostings, isEncoded, memoryBytes } from "./encoding/codecs.ts";
 import { codesPart, DamagedPostingsError, findRows, presentCodes, type ReadExtent } from "./encoding/postings.ts";
@@ -141,6 +141,11 @@ function readerOf(file: File, { offset }: Extent): ReadExtent {
   return (into, at) => void readFully(file, into, offset + at);
 }
 
+/** Codes are read without the postings behind them. Undefined for chunks without postings. */
+function codesPartOf(chunk: ColumnChunk): Loading["part"] {
+  return hasPostings(chunk) ? (file) => codesPart(readerOf(file, chunk), chunk.sizeBytes) : undefined;
+}
+
 export class SharedPool implements Pool, PageFrames {
   /** Reads pages of tables in this thread. */
   readonly pages: PageReader;
@@ -187,7 +192,7 @@ export class SharedPool implements Pool, PageFrames {
     assert(chunk !== undefined, "a column added later has no chunk to pin");
     if (chunk.address !== 0) return chunk.address;
     return this.pinExtent(held, source.directory, chunk, memoryBytes(chunk), onMiss, {
-      part: hasPostings(chunk) ? (file) => codesPart(readerOf(file, chunk), chunk.sizeBytes) : undefined,
+      part: codesPartOf(chunk),
       decode: isEncoded(chunk)
         ? (stored, address) => this.codecs().decode(chunk, stored, address, rowCount)
         : undefined,
@@ -214,8 +219,7 @@ export class SharedPool implements Pool, PageFrames {
     this.unlock();
     if (isPresent || this.isFrequent(file, extent)) return false;
     const path = dataFilePath(source.directory, file);
-    const part = hasPostings(chunk) ? (handle: File) => codesPart(readerOf(handle, chunk), chunk.sizeBytes) : undefined;
-    const stored = this.readStored(path, chunk, part, (sizeBytes) => this.bufferFor(sizeBytes));
+    const stored = this.readStored(path, chunk, codesPartOf(chunk), (sizeBytes) => this.bufferFor(sizeBytes));
     this.codecs().decodeRows(stored, rows, count, address);
     return true;
   }

@@ -1,18 +1,19 @@
 /** Runs a scripted database on the faulty file system, beside a simple model. */
 import assert from "node:assert/strict";
 import { allOf } from "../../src/access/mod.ts";
-import { CatalogueMirror } from "../../src/storage/catalogue.ts";
+import type { CatalogueMirror } from "../../src/storage/catalogue.ts";
 import type { Command, Outcome } from "../../src/storage/commands.ts";
 import type { Change, TableSnapshot } from "../../src/storage/contract.ts";
 import { TableClosedError } from "../../src/errors.ts";
 import { Died } from "../../src/storage/faulty-files.ts";
 import type { Files } from "../../src/storage/files.ts";
-import { createHeap, HEAP_PAGE_BYTES, type SharedHeap } from "../../src/storage/heap.ts";
+import { createHeap, type SharedHeap } from "../../src/storage/heap.ts";
 import { packAppendBatch } from "../../src/storage/packed.ts";
-import { formatPool, SharedPool } from "../../src/storage/pool.ts";
+import type { SharedPool } from "../../src/storage/pool.ts";
 import { LIMITS } from "../../src/storage/segments.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "../../src/storage/test-rows.ts";
-import { TableStore } from "../../src/storage/writer.ts";
+import { openTestStore } from "../../src/storage/test-store.ts";
+import type { TableStore } from "../../src/storage/writer.ts";
 import type { Value } from "../../src/types/mod.ts";
 
 // So that small tables have many pages and lists of pages.
@@ -69,28 +70,19 @@ export class Opened<F extends Files = Files> {
     random: Random,
     more: { root?: string; checkpointLogBytes?: number; memoryBytes?: number; commitMode?: "sync" | "nosync" } = {},
   ) {
-    resetHeap(heap);
-    formatPool(heap, 1 << 20);
-    this.catalogue = new CatalogueMirror(heap, files);
-    this.pool = new SharedPool(heap, files);
-    this.store = new TableStore({
-      files,
+    ({ store: this.store, catalogue: this.catalogue, pool: this.pool } = openTestStore(heap, files, {
       root: more.root ?? "/db",
-      heap,
       commitMode: more.commitMode ?? "sync",
       log: (level, message) => this.logged.push(`${level} ${message}`),
       onDamage: (message) => this.logged.push(`CRITICAL ${message}`),
-      publish: (publication) => this.catalogue.apply(publication),
       checkpointLogBytes: more.checkpointLogBytes ?? 1 << 30,
       checkpointStepMs: 0,
       memoryBytes: more.memoryBytes ?? 100_000,
       random,
       nowMicros: () => 2n ** 60n,
       reserveBytes: 10_000,
-      compactBytes: 1000,
       segmentRowsMax: 8,
-      evict: (sizeBytes) => this.pool.evict(sizeBytes),
-    });
+    }));
   }
 
   rows({ schema }: TableSnapshot): Value[][] {
@@ -116,11 +108,6 @@ let sharedHeap: SharedHeap | undefined;
 /** One heap for all databases: new ones would exhaust the address space before the old ones are collected. */
 export function testHeap(): SharedHeap {
   return sharedHeap ??= createHeap(48 << 20);
-}
-
-function resetHeap(heap: SharedHeap): void {
-  heap.u8.fill(0, 0, HEAP_PAGE_BYTES);
-  heap.format();
 }
 
 export interface Step {

@@ -11,6 +11,7 @@ import {
   type SortKey,
   type SortNode,
 } from "../plan.ts";
+import { remembered } from "../remembered.ts";
 
 export function columnOf(plan: Plan, index: number): Expr {
   return { kind: "column", index, type: plan.columns[index]!.type };
@@ -144,14 +145,10 @@ export function remap(expr: Expr, map: (index: number) => number): Expr {
   });
 }
 
-const sizes = new WeakMap<Expr, number>();
-
 /** The size of the expression as a tree: shared sub-expressions count each time. */
-export function sizeOf(e: Expr): number {
-  let size = sizes.get(e);
-  if (size === undefined) sizes.set(e, size = childrenOf(e).reduce((sum, child) => sum + sizeOf(child), 1));
-  return size;
-}
+export const sizeOf: (e: Expr) => number = remembered((e) =>
+  childrenOf(e).reduce((sum, child) => sum + sizeOf(child), 1)
+);
 
 const hashes = new WeakMap<Expr, number>();
 

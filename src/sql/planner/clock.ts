@@ -1,46 +1,20 @@
 /**
- * Plans with now() and similar functions. Their values are known only at execution, but constant during it. Such plans
- * are optimized again at execution with the clock, so that scans are pruned by it.
+ * Plans with now() and similar functions. Their values are known only at execution, but constant during it. Each execution completes
+ * such plans with the clock (`complete.ts`), so that scans are pruned by it.
  */
 import { registry } from "../functions/mod.ts";
-import { childrenOf, type Expr, type Plan } from "../plan.ts";
-import { mapNodeExpressions, visitPlan } from "./nodes.ts";
+import { childrenOf, type Expr, inputsOf, type Plan } from "../plan.ts";
+import { remembered } from "../remembered.ts";
+import { nodeExpressions } from "./nodes.ts";
 
-/** Cached, because each execution of a prepared statement asks for it. */
-const known = new WeakMap<Plan, boolean>();
-
-export function usesClock(plan: Plan): boolean {
-  let answer = known.get(plan);
-  if (answer === undefined) {
-    answer = false;
-    visitPlan(plan, (node) => {
-      mapNodeExpressions(node, (e) => {
-        if (isStable(e)) answer = true;
-        return e;
-      });
-    });
-    known.set(plan, answer);
-  }
-  return answer;
-}
-
-const unchanging = new WeakMap<Plan, boolean>();
+export const usesClock: (plan: Plan) => boolean = remembered((plan) =>
+  nodeExpressions(plan).some(isStable) || inputsOf(plan).some(usesClock)
+);
 
 /** True if the plan's functions give the same values in each run. */
-export function isImmutable(plan: Plan): boolean {
-  let answer = unchanging.get(plan);
-  if (answer === undefined) {
-    answer = true;
-    visitPlan(plan, (node) => {
-      mapNodeExpressions(node, (e) => {
-        if (!hasImmutableCalls(e)) answer = false;
-        return e;
-      });
-    });
-    unchanging.set(plan, answer);
-  }
-  return answer;
-}
+export const isImmutable: (plan: Plan) => boolean = remembered((plan) =>
+  nodeExpressions(plan).every(hasImmutableCalls) && inputsOf(plan).every(isImmutable)
+);
 
 function hasImmutableCalls(e: Expr): boolean {
   if (e.kind === "call" && registry.resolve(e.function).entry.volatility !== "immutable") return false;

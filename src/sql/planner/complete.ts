@@ -6,12 +6,13 @@ import type { Value } from "../../types/mod.ts";
 import { and, columnsRead, conjuncts, rewrite } from "../binder/plans.ts";
 import { parameterValue, substituteParameters } from "../parameters.ts";
 import { childrenOf, type Expr, inputsOf, type Interval, type Plan } from "../plan.ts";
+import { remembered } from "../remembered.ts";
 import { isStable } from "./clock.ts";
 import type { EvaluationContext } from "./evaluate.ts";
 import { foldExpr } from "./fold-constants.ts";
 import { intersect, intervalsOf } from "./intervals.ts";
 import { optimize } from "./mod.ts";
-import { mapNodeExpressions, withInputs } from "./nodes.ts";
+import { mapNodeExpressions, nodeExpressions, withInputs } from "./nodes.ts";
 import { limitSorts } from "./sorts.ts";
 
 /** The plan for one execution. `context` has the clock if the plan uses it. */
@@ -25,14 +26,8 @@ export function completePlan(plan: Plan, values: readonly Value[], context: Eval
   }
 }
 
-/** By plan: what the rules make of it without the values. */
-const templates = new WeakMap<Plan, Plan>();
-
-function templateOf(plan: Plan): Plan {
-  let template = templates.get(plan);
-  if (template === undefined) templates.set(plan, template = optimize(plan));
-  return template;
-}
+/** What the rules make of the plan without the values. */
+const templateOf = remembered((plan: Plan) => optimize(plan));
 
 /** With these values, the rules would make a plan of other nodes or columns: a condition always holds, or never. */
 class OtherShape extends Error {}
@@ -83,44 +78,16 @@ function refuseConstants(predicate: Expr): void {
 }
 
 /** True if its value depends on parameters or the clock. */
-function isOpen(e: Expr): boolean {
-  let answer = openExprs.get(e);
-  if (answer === undefined) {
-    openExprs.set(e, answer = e.kind === "parameter" || isStable(e) || childrenOf(e).some(isOpen));
-  }
-  return answer;
-}
+const isOpen: (e: Expr) => boolean = remembered((e) =>
+  e.kind === "parameter" || isStable(e) || childrenOf(e).some(isOpen)
+);
 
 /** True if some of its columns may be without effect, depending on values. */
-function canShrink(e: Expr): boolean {
-  let answer = shrinkingExprs.get(e);
-  if (answer === undefined) {
-    const isLogical = e.kind === "call" && (e.function.startsWith("and(") || e.function.startsWith("or("));
-    shrinkingExprs.set(e, answer = isLogical || e.kind === "case" || childrenOf(e).some(canShrink));
-  }
-  return answer;
-}
+const canShrink: (e: Expr) => boolean = remembered((e) =>
+  e.kind === "case" || (e.kind === "call" && /^(and|or)\(/.test(e.function)) || childrenOf(e).some(canShrink)
+);
 
-const shrinkingExprs = new WeakMap<Expr, boolean>();
-const openExprs = new WeakMap<Expr, boolean>();
-const openNodes = new WeakMap<Plan, boolean>();
-const openPlans = new WeakMap<Plan, boolean>();
-
-function isOpenItself(node: Plan): boolean {
-  let answer = openNodes.get(node);
-  if (answer === undefined) {
-    answer = false;
-    mapNodeExpressions(node, (e) => {
-      if (isOpen(e)) answer = true;
-      return e;
-    });
-    openNodes.set(node, answer);
-  }
-  return answer;
-}
-
-function isOpenBelow(plan: Plan): boolean {
-  let answer = openPlans.get(plan);
-  if (answer === undefined) openPlans.set(plan, answer = isOpenItself(plan) || inputsOf(plan).some(isOpenBelow));
-  return answer;
-}
+const isOpenItself = remembered((node: Plan) => nodeExpressions(node).some(isOpen));
+const isOpenBelow: (plan: Plan) => boolean = remembered((plan) =>
+  isOpenItself(plan) || inputsOf(plan).some(isOpenBelow)
+);

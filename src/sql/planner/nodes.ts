@@ -87,6 +87,16 @@ export function mapNodeExpressions(plan: Plan, change: (expr: Expr) => Expr): Pl
   }
 }
 
+/** The node's own expressions. */
+export function nodeExpressions(plan: Plan): Expr[] {
+  const found: Expr[] = [];
+  mapNodeExpressions(plan, (expr) => {
+    found.push(expr);
+    return expr;
+  });
+  return found;
+}
+
 export function mapExpressions(plan: Plan, change: (expr: Expr) => Expr): Plan {
   return mapPlan(plan, (node) => mapNodeExpressions(node, change));
 }
