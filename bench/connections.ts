@@ -7,7 +7,7 @@
 import { parseArgs } from "node:util";
 import type { HealthAnswer } from "../tests/fuzz/times.ts";
 import { residentBytes } from "../tests/memory.ts";
-import { startServer } from "../tests/server.ts";
+import { startServer } from "./server.ts";
 import { describeMachine, median, percentile, table } from "./report.ts";
 import { pgClient } from "../tests/pg-client.ts";
 

@@ -7,7 +7,7 @@
  * `--pause`: average time in ms between two queries of a connection.
  */
 import { parseArgs } from "node:util";
-import { startServer } from "../tests/server.ts";
+import { startServer } from "./server.ts";
 import { startClient } from "./client-process.ts";
 import type { Order, Result } from "./latency-client.ts";
 import { describeMachine, table } from "./report.ts";
@@ -30,7 +30,6 @@ const BATCH_ROWS = 10_000, BATCHES = 8;
 
 await using server = await startServer({
   env: {
-    SUNDIAL_VERIFY: "false",
     SVC_PG_AUTH_METHOD: "password",
     SVC_QUERY_TIMEOUT: `${seconds + 2}s`,
     SVC_HTTP_NET_CONNECTION_LIMIT: `${each + 20}`,

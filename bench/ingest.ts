@@ -1,5 +1,5 @@
 /** Measures the rate of durable rows: line protocol over HTTP, one fsync for each group of commits. */
-import { startServer, type TestServer } from "../tests/server.ts";
+import { startServer, type TestServer } from "./server.ts";
 import { makeTrades, type Trades } from "./trades.ts";
 
 const BATCH_LINES = 10_000;

@@ -4,7 +4,7 @@
  *
  * `depth`: requests that a connection sends at once. Processor time is that of the whole server process, of all its threads.
  */
-import { startServer } from "../tests/server.ts";
+import { startServer } from "./server.ts";
 import { ending, startClient } from "./client-process.ts";
 import type { Order, Result } from "./latency-client.ts";
 import { startQuestDb } from "./questdb.ts";

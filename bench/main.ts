@@ -7,7 +7,7 @@
  * latency suite asks too. `--work`: a directory that is kept, so that the latency suite finds its tables there the next time.
  */
 import { parseArgs } from "node:util";
-import { startServer, type TestServer } from "../tests/server.ts";
+import { startServer, type TestServer } from "./server.ts";
 import { describeMachine, geometricMean, median, table } from "./report.ts";
 import { sameRows } from "./answers.ts";
 import { JOIN_QUERIES, JOIN_TABLES } from "./joins.ts";

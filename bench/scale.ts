@@ -3,7 +3,7 @@
  * Each may use as much memory as the others. Prints times, their growth with the rows, load rates and memory.
  */
 import { residentBytes } from "../tests/memory.ts";
-import { startServer } from "../tests/server.ts";
+import { startServer } from "./server.ts";
 import { sameRows } from "./answers.ts";
 import { Duck } from "./duckdb.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";

@@ -3,7 +3,7 @@
  * ended on the first day, which LATEST ON has to find. Asserts that the answers are equal.
  */
 import assert from "node:assert/strict";
-import { startServer } from "../tests/server.ts";
+import { startServer } from "./server.ts";
 import { median, table } from "./report.ts";
 
 const SERIES = 10_000, DAYS = 30;

@@ -1,6 +1,6 @@
 /** Measures the throughput of the largest answer, and the start. */
 import { residentBytes } from "../tests/memory.ts";
-import { startServer } from "../tests/server.ts";
+import { startServer } from "./server.ts";
 import { median } from "./report.ts";
 
 export async function exportSuite(work: string): Promise<void> {

@@ -5,7 +5,7 @@
  *
  * `--rows` is for each partition; 20,000 make about 10 GB for 1,000 × 10. An existing root is not filled again.
  */
-import { startServer, type TestServer } from "../tests/server.ts";
+import { startServer, type TestServer } from "./server.ts";
 
 const option = (name: string, byDefault: number) =>
   Number(Deno.args.find((arg) => arg.startsWith(`--${name}=`))?.split("=")[1] ?? byDefault);

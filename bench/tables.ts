@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { residentBytes } from "../tests/memory.ts";
-import { startServer, type TestServer } from "../tests/server.ts";
+import { startServer, type TestServer } from "./server.ts";
 import { describeMachine, median, percentile } from "./report.ts";
 
 const { values: options } = parseArgs({ options: { tables: { type: "string", default: "10000" } } });

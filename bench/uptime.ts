@@ -6,7 +6,7 @@
  */
 import { parseArgs } from "node:util";
 import { residentBytes } from "../tests/memory.ts";
-import { startServer } from "../tests/server.ts";
+import { startServer } from "./server.ts";
 import { describeMachine } from "./report.ts";
 import { pgClient } from "../tests/pg-client.ts";
 

@@ -43,7 +43,7 @@ export function freePort(): number {
   return freePorts(1)[0];
 }
 
-interface StartOptions {
+export interface StartOptions {
   root?: string;
   env?: Record<string, string>;
   args?: string[];
@@ -74,7 +74,7 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", ...START_FLAGS, fromFileUrl("../main.ts"), "start", "-d", root, ...options.args ?? []],
     env: {
-      // Benchmarks switch it off.
+      // bench/server.ts switches it off.
       SUNDIAL_VERIFY: Deno.env.get("SUNDIAL_VERIFY") ?? "true",
       SVC_HTTP_NET_BIND_TO: `127.0.0.1:${httpPort}`,
       SVC_PG_NET_BIND_TO: `127.0.0.1:${pgPort}`,
