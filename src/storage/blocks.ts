@@ -14,6 +14,7 @@ import type { TableEvent } from "../access/mod.ts";
 import type { AppendBatch, AppendColumn, PartitionMove, TableSchema } from "./contract.ts";
 import { assert } from "../assert.ts";
 import { align } from "./bytes.ts";
+import { columnById } from "./schema.ts";
 import type { Segments } from "./segments.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 
@@ -54,7 +55,7 @@ export function encodeBatch(schema: TableSchema, batch: AppendBatch, places?: Ui
     if (bytes.length % 8 !== 0) parts.push(ZEROS.subarray(0, 8 - bytes.length % 8));
   };
   columns.forEach(({ columnId, values, heap, symbols }, k) => {
-    const width = LAYOUT_WIDTH[layoutOf(schema.columns.find((column) => column.id === columnId)!.type)];
+    const width = LAYOUT_WIDTH[layoutOf(columnById(schema, columnId)!.type)];
     const trimmed = values.subarray(0, rowCount * width);
     head.set([columnId, trimmed.length, heap?.length ?? 0, (symbols?.length ?? 0) / 2], 2 + 4 * k);
     add(trimmed);

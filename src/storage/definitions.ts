@@ -4,6 +4,7 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import type { NewColumn, NewTable } from "../sql/plan.ts";
 import type { Definition } from "./blocks.ts";
 import type { Change, PartitionChange, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
+import { columnById } from "./schema.ts";
 import type { Table } from "./table.ts";
 
 type Defining = Extract<Change, { kind: "rename" | "addColumns" | "dropColumns" | "renameColumn" | "setOptions" }>;
@@ -35,19 +36,17 @@ export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, chan
       return { ...changed(table.schema, { name: change.to }), access: tableEventOf(change, table.schema) };
     case "renameColumn": {
       const column = columnOf(table.schema, change.columnId);
-      checkColumnIsNew(columns.filter((other) => other !== column), change.to);
+      checkNamesAreNew(columns.filter((other) => other !== column), [change.to]);
       return {
         ...changed(table.schema, { columns: columns.map((c) => (c === column ? { ...c, name: change.to } : c)) }),
         access: tableEventOf(change, table.schema),
       };
     }
     case "addColumns": {
-      const all = [...columns];
-      for (const column of change.columns) {
-        checkColumnIsNew(all, column.name);
-        all.push(newColumn(column, table.nextColumnId + all.length - columns.length));
-      }
-      return { ...changed(table.schema, { columns: all }), access: tableEventOf(change, table.schema) };
+      checkNamesAreNew(columns, change.columns.map(({ name }) => name));
+      const added = change.columns.map((column, k) => newColumn(column, table.nextColumnId + k));
+      const access = tableEventOf(change, table.schema);
+      return { ...changed(table.schema, { columns: [...columns, ...added] }), access };
     }
     case "dropColumns": {
       for (const id of change.columnIds) {
@@ -56,8 +55,9 @@ export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, chan
           throw new SqlError("Cannot drop the designated timestamp", 0, SQLSTATE.invalidParameter);
         }
       }
-      const kept = columns.filter((column) => !change.columnIds.includes(column.id));
-      const dedupKeys = table.schema.dedupKeys.filter((id) => !change.columnIds.includes(id));
+      const dropped = new Set(change.columnIds);
+      const kept = columns.filter(({ id }) => !dropped.has(id));
+      const dedupKeys = table.schema.dedupKeys.filter((id) => !dropped.has(id));
       return changed(table.schema, { columns: kept, dedupKeys }, change.columnIds);
     }
     case "setOptions": {
@@ -85,7 +85,7 @@ export function tableEventOf(
     case "rename":
       return schema && { kind: "tableRenamed", from: schema.name, to: change.to };
     case "renameColumn": {
-      const column = schema?.columns.find(({ id }) => id === change.columnId);
+      const column = schema && columnById(schema, change.columnId);
       return column && { kind: "columnRenamed", table: schema!.name, from: column.name, to: change.to };
     }
     case "dropTable":
@@ -141,19 +141,24 @@ function newColumn(column: NewColumn, id: number): TableColumn {
   return { id, name, type, indexed, symbolCapacity, symbolCached, indexCapacity };
 }
 
-function columnOf({ columns }: TableSchema, id: number): TableColumn {
-  const column = columns.find((c) => c.id === id);
+function columnOf(schema: TableSchema, id: number): TableColumn {
+  const column = columnById(schema, id);
   if (column === undefined) throw new SqlError("Cannot find the column: it was dropped", 0, SQLSTATE.undefinedColumn);
   return column;
 }
 
-function checkColumnIsNew(columns: readonly TableColumn[], name: string): void {
-  if (columns.some((column) => column.name.toLowerCase() === name.toLowerCase())) {
-    throw new SqlError(
-      `Cannot use the name ${name}: the table already has a column of that name`,
-      0,
-      SQLSTATE.duplicateColumn,
-    );
+function checkNamesAreNew(columns: readonly TableColumn[], names: readonly string[]): void {
+  const known = new Set(columns.map(({ name }) => name.toLowerCase()));
+  for (const name of names) {
+    const lower = name.toLowerCase();
+    if (known.has(lower)) {
+      throw new SqlError(
+        `Cannot use the name ${name}: the table already has a column of that name`,
+        0,
+        SQLSTATE.duplicateColumn,
+      );
+    }
+    known.add(lower);
   }
 }
 

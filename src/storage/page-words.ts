@@ -77,8 +77,10 @@ function place({ columnIds, bytes }: SegmentWords, all: readonly number[], into:
   if (isSame(columnIds, all)) return into.set(bytes);
   into.fill(0);
   into.set(bytes.subarray(0, SEGMENT_BYTES));
+  let position = 0;
   columnIds.forEach((id, k) => {
-    const from = SEGMENT_BYTES + CHUNK_BYTES * k, to = SEGMENT_BYTES + CHUNK_BYTES * all.indexOf(id);
+    while (all[position] !== id) position++; // both are ascending
+    const from = SEGMENT_BYTES + CHUNK_BYTES * k, to = SEGMENT_BYTES + CHUNK_BYTES * position;
     into.set(bytes.subarray(from, from + CHUNK_BYTES), to);
   });
 }
@@ -189,7 +191,19 @@ export class PageView {
 
   /** Where the chunks of these columns are in each segment, or -1. */
   positionsOf(columnIds: readonly number[]): number[] {
-    return columnIds.map((id) => this.columnIds.indexOf(id));
+    return columnIds.map((id) => this.positionOf(id));
+  }
+
+  /** A binary search, because the ids are ascending. */
+  private positionOf(columnId: number): number {
+    const { columnIds } = this;
+    let from = 0, to = columnIds.length;
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if (columnIds[middle] < columnId) from = middle + 1;
+      else to = middle;
+    }
+    return columnIds[from] === columnId ? from : -1;
   }
 
   timestampMinOf(k: number): bigint {
@@ -211,7 +225,7 @@ export class PageView {
 
   /** True if a segment has nulls in the column, or has it not at all. */
   hasNulls(columnId: number): boolean {
-    const position = this.columnIds.indexOf(columnId), { u32 } = this.views;
+    const position = this.positionOf(columnId), { u32 } = this.views;
     for (let k = 0; k < this.count; k++) {
       if (position < 0) return true;
       const chunk = 2 * this.at(k) + (SEGMENT_BYTES + CHUNK_BYTES * position) / 4;

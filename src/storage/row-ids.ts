@@ -7,6 +7,7 @@ import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { type AppendColumn, type ChangedBatch, ROW_BITS } from "./contract.ts";
 import { joined } from "./joined.ts";
 import { gather } from "./rows.ts";
+import { columnById } from "./schema.ts";
 import type { Table } from "./table.ts";
 
 const ROWS = 1 << ROW_BITS;
@@ -24,7 +25,7 @@ export function inTableOrder(
   if (isAscending(ordinals)) return { ordinals, columns };
   const order = Uint32Array.from(ordinals, (_, k) => k).sort((a, b) => ordinals[a] - ordinals[b]);
   const widthOf = (columnId: number) => {
-    const column = table.schema.columns.find(({ id }) => id === columnId);
+    const column = columnById(table.schema, columnId);
     return column === undefined ? 0 : LAYOUT_WIDTH[layoutOf(column.type)];
   };
   return {

@@ -4,6 +4,7 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { fillNullBytes, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
 import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
 import type { SymbolTable } from "./dictionary.ts";
+import { columnById } from "./schema.ts";
 
 /** Values of a column in its layout; symbols are codes of the table's dictionary, text is offsets into `heap`. */
 export interface RowColumn {
@@ -64,7 +65,7 @@ export function timeAt(times: Int32Array, row: number): bigint {
 export function checkBatch(schema: TableSchema, batch: AppendBatch): void {
   const { rowCount } = batch;
   for (const { columnId, values, heap, symbols } of batch.columns) {
-    const column = schema.columns.find((c) => c.id === columnId);
+    const column = columnById(schema, columnId);
     if (column === undefined) {
       throw new SqlError(`Cannot write to a column of ${schema.name}: it was dropped`, 0, SQLSTATE.undefinedColumn);
     }
@@ -126,7 +127,7 @@ function checkTimes(schema: TableSchema, batch: AppendBatch): void {
 export function toRows(schema: TableSchema, batch: AppendBatch, dictionaryOf: (columnId: number) => SymbolTable): Rows {
   const columns: (RowColumn | undefined)[] = [];
   for (const given of batch.columns) {
-    const column = schema.columns.find((c) => c.id === given.columnId)!;
+    const column = columnById(schema, given.columnId)!;
     columns[column.id] = layoutOf(column.type) === "symbol"
       ? { values: toCodes(given, batch.rowCount, dictionaryOf(column.id)) }
       : { values: aligned(given.values), heap: given.heap };

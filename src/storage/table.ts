@@ -17,6 +17,7 @@ import { firstNotBelow, halvesOf, inOrder, isLess, type Rows, timeAt, toCodes } 
 import { type Bounds, isLive, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import { type Part, type Segment, Segments, type SplicedSegments } from "./segments.ts";
+import { columnById } from "./schema.ts";
 import type { BlockLocation } from "./wal.ts";
 
 /** A segment is not extended once one of its columns has this many bytes of text. */
@@ -355,7 +356,7 @@ export class Table {
   update(ordinals: Float64Array, columns: readonly AppendColumn[]): void {
     this.changed = true;
     const added = columns.map((given) => {
-      const column = this.schema.columns.find((c) => c.id === given.columnId)!;
+      const column = columnById(this.schema, given.columnId)!;
       const values = column.type === "SYMBOL"
         ? toCodes(given, ordinals.length, this.dictionary(column.id))
         : given.values.slice();
@@ -585,12 +586,12 @@ export class Table {
   private readonly noTime: PartitionRange = { start: 0n, end: 0n };
 
   private typeOf(columnId: number): string {
-    return this.schema.columns.find((column) => column.id === columnId)!.type;
+    return columnById(this.schema, columnId)!.type;
   }
 
   /** True if the rows of a symbol are found by postings: the column is declared so, or has many symbols. */
   private isIndexed(columnId: number): boolean {
-    const column = this.schema.columns.find(({ id }) => id === columnId)!;
+    const column = columnById(this.schema, columnId)!;
     const symbolCount = this.dictionaries.get(columnId)?.count ?? 0;
     return column.type === "SYMBOL" && (column.indexed || symbolCount >= INDEXED_SYMBOLS_MIN);
   }
