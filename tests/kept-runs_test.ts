@@ -18,6 +18,27 @@ const QUERIES = [
   "select ts, x * 2 y from t where ts > $1 and ts <= $2 order by ts desc",
   "select * from t where s = $3 and ts >= $1 and ts < $2",
   "select * from t where ts >= $1 and ts < $2 and x < $4::int",
+  "select * from t where s in ($3, 'b') and ts >= $1 and ts < $2",
+  "select * from t where s in ($3, 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j') and ts >= $1 and ts < $2",
+  "select * from t where x in ($4::int, 7, 14) and ts >= $1",
+  "select ts, x from t where x between 5 and $4::int and ts >= $1 and ts < $2",
+  "select ts, d from t where d > $4::double / 3 and d <= $4::double and ts >= $1 and ts < $2",
+  "select ts, v from t where v = $3 and ts >= $1 and ts < $2",
+  "select ts, v from t where v in ($3, 'b') and v <> 'c' and ts >= $1",
+  "select ts, v from t where v like concat('%', $3) and ts >= $1 and ts < $2",
+  "select ts, s from t where s like concat($3, '%') and ts >= $1 and ts < $2",
+  "select ts, s, x from t where (s = $3 or s = 'a' or x = $4::int) and ts >= $1 and ts < $2",
+  "select ts, x from t where case when x > $4::int then s = $3 else s <> $3 end and ts >= $1 and ts < $2",
+  "select ts, concat(v, s) from t where s = $3 and x > $4::int and ts >= $1 and ts < $2",
+  "select s, sum(x) from t where x > $4::int and s <> $3 and ts >= $1 and ts < $2",
+  "select s, n from (select s, count() n from t where ts >= $1 and ts < $2) where n > $4::int",
+  "select v, max(d), count() from t where d < $4::double and v <> $3 and ts >= $1",
+  "select count_distinct(s) from t where x < $4::int and ts >= $1",
+  "select ts, sum(x), count() from t where s = $3 and ts >= $1 and ts < $2 sample by 10s",
+  "select ts, s, avg(d) from t where x > $4::int and ts >= $1 sample by 20s",
+  "select * from t where s = $3 and ts < $2 latest on ts partition by s",
+  "select * from t where x > $4::int limit 5",
+  "select * from t where x > $4::int order by ts desc limit 5",
   "select avg(x) from t where s = 'b' and ts >= $1 and ts < $2",
   "select avg(x) from t where s = $3 and ts >= $1 and ts < $2",
   "select count(), sum(x), max(ts), min(ts) from t where ts >= $1 and ts < $2",
@@ -54,12 +75,17 @@ Deno.test("executions of known plans answer as new statements do, for other valu
   const insert = async (symbols: string, from: number, count: number) => {
     const values = Array.from(
       { length: count },
-      (_, k) => `('${time(from + k)}', '${symbols[k % symbols.length]}', ${k % 13 === 0 ? "null" : (7 * k) % 100})`,
+      (_, k) =>
+        `('${time(from + k)}', '${symbols[k % symbols.length]}', ${k % 13 === 0 ? "null" : (7 * k) % 100}, ${
+          k % 5 ? k % 31 : "null"
+        }, '${symbols[k * k % symbols.length]}')`,
     );
     await client.query(`insert into t values ${values.join()}`);
   };
   try {
-    await client.query("create table t (ts timestamp, s symbol, x int) timestamp(ts) partition by hour");
+    await client.query(
+      "create table t (ts timestamp, s symbol, x int, d double, v varchar) timestamp(ts) partition by hour",
+    );
     await insert("abc", 0, 1_500);
     let end = 1_500;
     for (let round = 0; round < ROUNDS; round++) {

@@ -1,7 +1,7 @@
 /**
  * Runs small queries on the main thread, from first to last within one call. A run of a known plan uses the operators, kernels,
- * buffers and encoder of an earlier one, also if the rows of its tables have changed, or the intervals of time that it reads: by
- * parameters or by now(). The values that a run reads are never kept.
+ * buffers and encoder of an earlier one, also if the rows of its tables have changed, or the intervals of time that it reads and the
+ * constants of its conditions: by parameters or by now(). The values that a run reads are never kept.
  */
 import process from "node:process";
 import type { Encoding, ResultColumn } from "../api.ts";
@@ -10,6 +10,7 @@ import {
   createOperator,
   flushKernelRows,
   type Operator,
+  PlanChanges,
   type QueryContext,
   rowsLeft,
   rowsWithin,
@@ -23,7 +24,7 @@ import type { ScanSource } from "../storage/contract.ts";
 import type { PoolLease, SharedHeap, SharedPool } from "../storage/mod.ts";
 import { createOutput, type Output, type OutputOptions, type Piece } from "./output.ts";
 import { seededRandom } from "./random.ts";
-import { isSameBesideIntervals } from "./same-plan.ts";
+import { constantsReplaced, type ReplacedConstants } from "./same-plan.ts";
 import { KERNEL_ROW, workOf } from "./sources.ts";
 
 /** Few rows can take long too. A query that takes longer is run again in a worker, because it blocks this thread. */
@@ -107,6 +108,8 @@ export class DirectRuns {
   private keptBytes = 0;
   /** Plans whose last run here took too long, and until when they are run in workers. */
   private readonly slow = new WeakMap<PlanKey, number>();
+  /** Plans whose operators have to be made anew for other constants. */
+  private readonly fixed = new WeakSet<PlanKey>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** How many runs had to make their operators. */
   madeCount = 0;
@@ -197,16 +200,21 @@ export class DirectRuns {
     return new DirectRun(plan, sources, options, this.resources);
   }
 
-  /** A kept run of the same plan, over other intervals or sources. */
+  /** A kept run of the same plan, over other intervals or sources, or with other constants in conditions. */
   private rebound(
     key: PlanKey,
     plan: Plan,
     sources: readonly ScanSource[],
     options: DirectOptions,
   ): DirectRun | undefined {
-    const run = this.take(key, options, (kept) => kept.resembles(plan, sources));
-    if (run?.rebind(plan, sources) === false) run.close();
-    else return run;
+    let replaced: ReplacedConstants | undefined;
+    const resembles = (kept: DirectRun) => (replaced = kept.differenceTo(plan, sources)) !== undefined;
+    const run = this.take(key, options, (kept) => resembles(kept) && !replaced!.areOthers) ??
+      (this.fixed.has(key) ? undefined : this.take(key, options, resembles));
+    if (run === undefined) return undefined;
+    if (run.rebind(plan, sources, replaced!)) return run;
+    if (replaced!.areOthers) this.fixed.add(key);
+    run.close();
   }
 
   /** Nobody else has the run until it is kept again. */
@@ -289,6 +297,7 @@ class DirectRun {
 
   /** @throws {TakesLong} */
   constructor(
+    /** Its intervals may be those of an earlier run. */
     private plan: Plan,
     private sources: readonly ScanSource[],
     private readonly options: DirectOptions,
@@ -338,19 +347,19 @@ class DirectRun {
     return plan === this.given && everyPair(sources, this.sources, (a, b) => a === b);
   }
 
-  /** True if it can run after `rebind`. */
-  resembles(plan: Plan, sources: readonly ScanSource[]): boolean {
-    return everyPair(sources, this.sources, hasSameDictionaries) && isSameBesideIntervals(plan, this.plan);
+  /** What `rebind` has to replace. Undefined if it cannot run the plan. */
+  differenceTo(plan: Plan, sources: readonly ScanSource[]): ReplacedConstants | undefined {
+    return everyPair(sources, this.sources, hasSameDictionaries) ? constantsReplaced(this.plan, plan) : undefined;
   }
 
-  /** Prepares a run of a plan that it resembles. If it returns false, the run has to be closed. */
-  rebind(plan: Plan, sources: readonly ScanSource[]): boolean {
-    const scans = scansOf(plan);
+  /** Prepares a run of another plan. `replaced`: its difference. If it returns false, the run has to be closed. */
+  rebind(plan: Plan, sources: readonly ScanSource[], { objects, areOthers }: ReplacedConstants): boolean {
     for (let k = 0; k < sources.length; k++) this.context.sources[k] = sources[k]!;
-    this.plan = plan;
     this.sources = sources;
-    const scanOf = (scan: ScanNode) => ({ ...scan, intervals: scans.find(({ id }) => id === scan.id)!.intervals });
-    return this.operator.rebind?.(scanOf) === true;
+    // The operators' constants are those of `plan`: replaced constants are found by identity.
+    if (areOthers) this.plan = plan;
+    const changes = new PlanChanges(scansOf(plan), areOthers ? objects : undefined);
+    return this.operator.rebind?.(changes) === true && changes.areTaken;
   }
 
   /** True if it answers a request of these options. */

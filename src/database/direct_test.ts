@@ -18,7 +18,9 @@ const COLUMNS: Column[] = [{ name: "c0", type: "LONG" }, { name: "c1", type: "LO
 
 /** A table of these columns with `rowCount` rows, each value its row number, and what runs plans over it. */
 function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecondsACall = 0, workShare = 1) {
-  let nowMs = 0;
+  let nowMs = 0, calls = 0, duringNext: (() => void) | undefined;
+  /** Calls a function once while the next run is under way: the clock is asked at its start, and then by operators. */
+  const during = (call: () => void) => (calls = 0, duringNext = call);
   const context = testContext();
   const columns = Array.from({ length: columnCount }, (_, k): Column => ({ name: `c${k}`, type: "LONG" }));
   const rows = Array.from({ length: rowCount }, (_, row): Row => columns.map(() => BigInt(row)));
@@ -45,7 +47,14 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
     pool: pool as unknown as SharedPool,
     functions: createRegistry(),
     nowMicros: () => 0n,
-    nowMs: () => nowMs += millisecondsACall,
+    nowMs: () => {
+      if (++calls === 3) {
+        const call = duringNext;
+        duringNext = undefined;
+        call?.();
+      }
+      return nowMs += millisecondsACall;
+    },
     processorMs: () => nowMs * workShare,
     neverCancelled: context.cancelWord,
     settings: { directRowsMax, queryMemoryLimitBytes: 0 },
@@ -60,19 +69,19 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
     return answer?.pieces.map(({ bytes }) => decoder.decode(bytes)).join("");
   };
   const isEmpty = () => heap.usedBytes("query") === 0;
-  return { node, source, direct, run, isEmpty, allocations: () => allocations };
+  return { node, source, direct, run, isEmpty, during, allocations: () => allocations };
 }
 
-/** c0 > 6 */
-const above6 = (node: Plan, columns: Column[]): Plan =>
-  over({ node: "filter", columns, predicate: fn(">", "BOOLEAN", col(0, "LONG"), lit(6n, "LONG")) }, node);
+/** c0 > bound */
+const above = (node: Plan, columns: Column[], bound = 6n): Plan =>
+  over({ node: "filter", columns, predicate: fn(">", "BOOLEAN", col(0, "LONG"), lit(bound, "LONG")) }, node);
 
 Deno.test("DirectRuns: a known plan makes no operators, and no blocks for more columns", () => {
   for (const columnCount of [2, 40]) {
     using stack = new DisposableStack();
     const { node, direct, run, allocations } = table(columnCount);
     stack.defer(() => direct.close());
-    const plan = above6(node, node.columns);
+    const plan = above(node, node.columns);
     const first = run(plan);
     const made = direct.madeCount, blocks = allocations();
     for (let k = 0; k < 100; k++) assert.equal(run(plan), first);
@@ -101,7 +110,7 @@ function heapBytes(call: () => void): number {
 Deno.test("DirectRuns: a run of a known plan takes little of the JavaScript heap, and at most 256 bytes for each column", () => {
   const [few, many] = [2, 40].map((columnCount) => {
     const { node, source, direct } = table(columnCount);
-    const plan = above6(node, node.columns), { columns } = plan, user = "ann", sources = [source];
+    const plan = above(node, node.columns), { columns } = plan, user = "ann", sources = [source];
     const bytes = heapBytes(() => void direct.run(plan, sources, { output: JSON_ROWS, columns, user }, () => plan));
     direct.close();
     return bytes;
@@ -167,11 +176,72 @@ Deno.test("DirectRuns: other intervals and newer rows take the operators of an e
   assert.equal(direct.madeCount, 2);
   // Other plans of the statement have runs of their own.
   for (let k = 0; k < 3; k++) {
-    assert.equal(run(rows, above6(within(0n, 7n), COLUMNS)), "[7,7]");
+    assert.equal(run(rows, above(within(0n, 7n), COLUMNS)), "[7,7]");
     assert.equal(run(sums, sum(within(1n, 3n), 0)), "[6]");
     assert.equal(run(sums, sum(within(1n, 2n), 1)), "[3]");
   }
   assert.equal(direct.madeCount, 4);
+  direct.close();
+  assert.ok(isEmpty());
+});
+
+Deno.test("DirectRuns: other constants in conditions take the operators of an earlier run of the statement", () => {
+  const { direct, source, within, sum, isEmpty } = timed();
+  const run = (key: object, plan: Plan) =>
+    decoder.decode(
+      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)?.pieces[0]
+        ?.bytes,
+    );
+  const times = (bound: bigint, input: Plan, factor = 1n): Plan => {
+    const value = fn("*", "LONG", col(0, "LONG"), lit(factor, "LONG"));
+    return over({ node: "filter", columns: COLUMNS, predicate: fn(">", "BOOLEAN", value, lit(bound, "LONG")) }, input);
+  };
+  const among = (values: bigint[], input: Plan): Plan =>
+    over({
+      node: "filter",
+      columns: COLUMNS,
+      predicate: { kind: "in", operand: col(0, "LONG"), values, type: "BOOLEAN" },
+    }, input);
+  const rows = {}, sums = {}, lists = {};
+  for (let k = 0; k < 3; k++) {
+    assert.equal(run(rows, times(6n, within(0n, 7n))), "[7,7]");
+    assert.equal(run(rows, times(4n, within(0n, 7n))), "[5,5],[6,6],[7,7]");
+    assert.equal(run(rows, times(12n, within(5n, 7n), 2n)), "[7,7]");
+    // The constants are equal, and share an input of the kernel.
+    assert.equal(run(rows, times(2n, within(0n, 2n), 2n)), "[2,2]");
+    assert.equal(run(sums, sum(times(6n, within(0n, 8n)), 1)), "[15]");
+    assert.equal(run(sums, sum(times(4n, within(0n, 7n)), 1)), "[18]");
+    assert.equal(run(lists, among([1n, 5n], within(0n, 8n))), "[1,1],[5,5]");
+    assert.equal(run(lists, among([8n, 4n], within(0n, 8n))), "[4,4],[8,8]");
+  }
+  assert.equal(direct.madeCount, 3);
+  // A constant that is null needs other kernels.
+  assert.equal(run(rows, times(null as unknown as bigint, within(0n, 7n))), "");
+  assert.equal(direct.madeCount, 4);
+  direct.close();
+  assert.ok(isEmpty());
+});
+
+Deno.test("DirectRuns: executions that overlap do not share operators", () => {
+  const { direct, source, within, isEmpty, during } = timed();
+  const key = {};
+  const run = (low: bigint, bound: bigint) => {
+    const plan = above(within(low, 9n), COLUMNS, bound);
+    return decoder.decode(
+      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)?.pieces[0]
+        ?.bytes,
+    );
+  };
+  for (let k = 0; k < 3; k++) {
+    let inner = "";
+    during(() => inner = run(8n, 6n));
+    assert.equal(run(6n, 7n), "[8,8],[9,9]");
+    assert.equal(inner, "[8,8],[9,9]");
+    during(() => inner = run(9n, 5n));
+    assert.equal(run(5n, 6n), "[7,7],[8,8],[9,9]");
+    assert.equal(inner, "[9,9]");
+  }
+  assert.equal(direct.madeCount, 2);
   direct.close();
   assert.ok(isEmpty());
 });

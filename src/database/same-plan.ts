@@ -1,33 +1,72 @@
 /** Compares plans, which are plain data, for runs that are kept. */
 import type { Plan } from "../sql/plan.ts";
 
-/** True if the plans differ at most in the intervals of scans that both have. */
-export function isSameBesideIntervals(a: Plan, b: Plan): boolean {
-  return isSame(a, b);
+/** What one plan has in the place of another's constants and lists of IN, in the conditions of scans and filters. */
+export interface ReplacedConstants {
+  /** Those that are other objects, by the objects of the first plan. */
+  objects: Map<object, object>;
+  /** Values differ, too. */
+  areOthers: boolean;
 }
 
-function isSame(a: unknown, b: unknown): boolean {
-  if (Object.is(a, b)) return true;
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a)) {
-    if (!Array.isArray(b) || a.length !== b.length) return false;
-    for (let k = 0; k < a.length; k++) if (!isSame(a[k], b[k])) return false;
-    return true;
-  }
-  // Other objects are values with contents of their own, such as arrays of numbers.
-  if (Object.getPrototypeOf(a) !== Object.prototype || Object.getPrototypeOf(b) !== Object.prototype) return false;
-  return isSameRecord(a as Record<string, unknown>, b as Record<string, unknown>);
+/** Undefined if the plans differ in more than constants of conditions, and intervals of scans that both have. */
+export function constantsReplaced(a: Plan, b: Plan): ReplacedConstants | undefined {
+  const comparison = new Comparison();
+  return comparison.isSame(a, b, false) ? comparison : undefined;
 }
 
-function isSameRecord(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
-  const isScan = a.node === "scan";
-  let left = 0;
-  for (const name in b) if (b[name] !== undefined) left++;
-  for (const name in a) {
-    const value = a[name];
-    if (value === undefined) continue;
-    left--;
-    if (isScan && name === "intervals" ? b[name] === undefined : !isSame(value, b[name])) return false;
+class Comparison implements ReplacedConstants {
+  readonly objects = new Map<object, object>();
+  areOthers = false;
+
+  isSame(a: unknown, b: unknown, isCondition: boolean): boolean {
+    if (Object.is(a, b)) return true;
+    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+    if (Array.isArray(a)) {
+      if (!Array.isArray(b) || a.length !== b.length) return false;
+      for (let k = 0; k < a.length; k++) if (!this.isSame(a[k], b[k], isCondition)) return false;
+      return true;
+    }
+    // Other objects are values with contents of their own, such as arrays of numbers.
+    if (Object.getPrototypeOf(a) !== Object.prototype || Object.getPrototypeOf(b) !== Object.prototype) return false;
+    return this.isSameRecord(a as Record<string, unknown>, b as Record<string, unknown>, isCondition);
   }
-  return left === 0;
+
+  private isSameRecord(a: Record<string, unknown>, b: Record<string, unknown>, isCondition: boolean): boolean {
+    const { node, kind } = a;
+    if (isCondition && kind === "constant" && b.kind === "constant") {
+      return a.type === b.type && this.replaces(a, b, [a.value], [b.value]);
+    }
+    let left = 0;
+    for (const name in b) if (b[name] !== undefined) left++;
+    for (const name in a) {
+      const value = a[name], other = b[name];
+      if (value === undefined) continue;
+      left--;
+      if (node === "scan" && name === "intervals") {
+        if (other === undefined) return false;
+      } else if (isCondition && kind === "in" && name === "values") {
+        if (!Array.isArray(other) || !this.replaces(value as unknown[], other, value as unknown[], other)) return false;
+      } else if (!this.isSame(value, other, isCondition || isConditionOf(node, name))) return false;
+    }
+    return left === 0;
+  }
+
+  /** Nulls stay nulls: kernels test for them, or do not. */
+  private replaces(a: object, b: object, values: readonly unknown[], others: readonly unknown[]): boolean {
+    if (Object.is(a, b)) return true;
+    if (values.length !== others.length) return false;
+    for (let k = 0; k < values.length; k++) {
+      if (Object.is(values[k], others[k])) continue;
+      if (values[k] === null || others[k] === null || typeof values[k] !== typeof others[k]) return false;
+      this.areOthers = true;
+    }
+    const before = this.objects.get(a);
+    this.objects.set(a, b);
+    return before === undefined || before === b;
+  }
+}
+
+function isConditionOf(node: unknown, name: string): boolean {
+  return name === "predicate" && (node === "scan" || node === "filter");
 }

@@ -12,11 +12,10 @@ import { BoundKernel } from "./compiler/binding.ts";
 import { argumentClass, constantBits, emitCall, FORM_TYPE, formOf } from "./compiler/expression.ts";
 import { input } from "./compiler/ir.ts";
 import { projectKernel } from "./compiler/project.ts";
-import type { FunctionRegistry, QueryContext, QueryMemory } from "./contract.ts";
+import type { Constant, FunctionRegistry, QueryContext, QueryMemory } from "./contract.ts";
 import { compileExpressions } from "./expressions.ts";
 import { workAt } from "./long-texts.ts";
 
-export type Constant = Extract<Expr, { kind: "constant" }>;
 type Call = Extract<Expr, { kind: "call" }>;
 
 /** The environment for which the statement is bound or planned. */

@@ -3,9 +3,10 @@
  * for small queries, on main.
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
-import type { Column, ScanNode } from "../sql/plan.ts";
+import type { Column, Expr, ScanNode } from "../sql/plan.ts";
 import type { Dictionary, FoundRows, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
+import type { Value } from "../types/mod.ts";
 import type { PostedPlan } from "./packed-plan.ts";
 import type { MeasuredChoice } from "./physical/measured.ts";
 
@@ -43,15 +44,33 @@ export interface Operator {
    */
   rewind?(): boolean;
   /**
-   * After `rewind`: the next run is over the sources that the context has now, with the intervals of `scanOf(scan)`. They have the
-   * same dictionaries. Returns false if the operator has to be made anew.
+   * After `rewind`: the next run is over the sources that the context has now, which have the same dictionaries, with other intervals
+   * and conditions. Returns false if the operator has to be made anew.
    */
-  rebind?(scanOf: ScanOf): boolean;
+  rebind?(changes: Changes): boolean;
   close(): void;
 }
 
-/** The scan of another plan in the place of this one. */
-export type ScanOf = (scan: ScanNode) => ScanNode;
+/**
+ * What differs between two executions of a statement whose operators are kept: the intervals of scans, and constants of conditions,
+ * which come from parameters.
+ */
+export interface Changes {
+  /** The scan of the next plan in the place of this one. */
+  scanOf(scan: ScanNode): ScanNode;
+  /**
+   * An operator's conditions for the next run; the same object if nothing changes. The operator uses them from then on for all that it does
+   * with conditions.
+   */
+  take(conditions: readonly Expr[]): readonly Expr[];
+  constant(constant: Constant): Constant;
+  /** The values of IN. */
+  list(values: readonly Value[]): readonly Value[];
+  /** The same object if nothing changes. */
+  mapped(expr: Expr): Expr;
+}
+
+export type Constant = Extract<Expr, { kind: "constant" }>;
 
 /** The memory of one query, counted against its limit. Errors name the limit and the operator. */
 export interface QueryMemory {

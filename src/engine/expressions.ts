@@ -10,7 +10,7 @@ import type { Workspace } from "./columns.ts";
 import { flushKernelRows } from "./compiler/binding.ts";
 import type { ExpressionCompiler } from "./compiler/expression.ts";
 import type { IrNode } from "./compiler/ir.ts";
-import type { Batch, QueryContext } from "./contract.ts";
+import type { Batch, Changes, QueryContext } from "./contract.ts";
 import { compilerFor } from "./expressions/entry-tables.ts";
 import type { CompiledExpressions, CompileOptions, ScanBatch } from "./expressions/options.ts";
 import { allOf, conjuncts } from "./expressions/rules.ts";
@@ -50,7 +50,7 @@ class Compiled implements CompiledExpressions {
 
   constructor(
     private readonly exprs: readonly Expr[],
-    private readonly predicates: readonly Expr[],
+    private predicates: readonly Expr[],
     private readonly inputTypes: readonly string[],
     private readonly context: QueryContext,
     private readonly options: CompileOptions,
@@ -67,6 +67,13 @@ class Compiled implements CompiledExpressions {
       }, compileExpressions);
     }
     return this.stages.run(batch);
+  }
+
+  change(predicates: readonly Expr[], changes: Changes): void {
+    this.predicates = predicates.flatMap((p) => conjuncts(p, this.context));
+    if (this.stages?.change(changes) !== false) return;
+    this.stages.release();
+    this.stages = undefined;
   }
 
   close(): void {

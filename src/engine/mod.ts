@@ -1,10 +1,11 @@
 /** The engine room: executes plans. */
 export type * from "./contract.ts";
 export { MORSEL_ROWS } from "./contract.ts";
+export { PlanChanges } from "./changes.ts";
 export { packAppendBatch, toAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "./append.ts";
 export { endOfTexts } from "./columns.ts";
 export { flushKernelRows } from "./compiler/binding.ts";
-export { type Constant, ConstantCalls, type ConstantContext } from "./constant-calls.ts";
+export { ConstantCalls, type ConstantContext } from "./constant-calls.ts";
 export { LONG_TEXT_BYTES, pollQuery, workAt } from "./long-texts.ts";
 export { collectWith, CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";

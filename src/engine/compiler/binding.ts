@@ -2,7 +2,7 @@
 import { SHARED_WORD } from "../../storage/heap.ts";
 import type { Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
-import type { Input } from "./expression.ts";
+import type { ChangedInputs, Input } from "./expression.ts";
 import { CANCELLED, type Kernel, KERNEL_CELLS } from "./kernel.ts";
 
 export class BoundKernel {
@@ -24,6 +24,11 @@ export class BoundKernel {
       else if (input.kind === "lookup") this.setI32(cell + 1, input.address);
       else if (input.kind === "symbolText") this.setI32(cell + 1, input.entries);
     });
+  }
+
+  /** Sets constants for the next run. */
+  change(changed: ChangedInputs): void {
+    for (const [k, value] of changed) this.setConstant(k, value);
   }
 
   /** Sets the k-th input, a constant, to another value. */

@@ -5,7 +5,7 @@ import { childrenOf, type Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { type Form, layoutOf, NULL_TEXT, typeOf, type Value } from "../../types/mod.ts";
 import { TextArena, Workspace } from "../columns.ts";
-import type { QueryContext } from "../contract.ts";
+import type { Changes, Constant, QueryContext } from "../contract.ts";
 import {
   bind,
   f32,
@@ -44,6 +44,19 @@ export type Input =
   /** `base + row`, with the base in the parameter block. */
   | { kind: "row" };
 
+/** What a constant input has its value from. */
+type ConstantOrigin = { constant: Constant } | { list: readonly Value[]; at: number } | { value: Value };
+
+/** A constant input for an expression of the current run. */
+interface ConstantUse {
+  input: number;
+  tag: string;
+  origin: ConstantOrigin;
+}
+
+/** New values of constant inputs. */
+export type ChangedInputs = ReadonlyMap<number, number | bigint>;
+
 export type { Form as ColumnForm } from "../../types/mod.ts";
 export { FORM_TYPE } from "./ir.ts";
 
@@ -63,6 +76,20 @@ export function argumentClass(entry: FunctionEntry, index: number): string {
   return entry.args[Math.min(index, entry.args.length - 1)]?.type ?? "any";
 }
 
+/** Inputs with the codes of a condition's symbols. */
+interface SymbolCodes {
+  inputs: number[];
+}
+
+function valueOf(origin: ConstantOrigin): Value {
+  return "constant" in origin ? origin.constant.value : "list" in origin ? origin.list[origin.at] : origin.value;
+}
+
+function originIn(origin: ConstantOrigin, changes: Changes): ConstantOrigin {
+  if ("constant" in origin) return { constant: changes.constant(origin.constant) };
+  return "list" in origin ? { ...origin, list: changes.list(origin.list) } : origin;
+}
+
 const CHAIN_MAX = 8;
 /** Most codes that are compared one by one. */
 const FEW_CODES = 4;
@@ -72,7 +99,13 @@ export class ExpressionCompiler {
   /** Input numbers by key. */
   private readonly byKey = new Map<string, number>();
   private readonly arena: TextArena;
-  private readonly lookups = new Map<string, IrNode>();
+  /** Texts of constants that have changed. */
+  private readonly changedTexts: TextArena;
+  private readonly lookups = new Map<string, { node: IrNode; codes?: SymbolCodes }>();
+  private readonly uses: ConstantUse[] = [];
+  private readonly codes: { expr: Expr; of: SymbolCodes; dictionary: Dictionary }[] = [];
+  /** Expressions whose constants are part of the code or of tables. */
+  private readonly fixed: Expr[] = [];
 
   constructor(
     readonly inputTypes: readonly string[],
@@ -85,6 +118,7 @@ export class ExpressionCompiler {
     private readonly rowIdColumn = -1,
   ) {
     this.arena = new TextArena(space);
+    this.changedTexts = new TextArena(space);
   }
 
   private add(key: string, make: () => Input): number {
@@ -105,15 +139,53 @@ export class ExpressionCompiler {
   }
 
   constant(value: Value, tag: string): IrNode {
-    const bits = this.constantBits(value, tag);
+    return this.constantOf({ value }, tag);
+  }
+
+  private constantOf(origin: ConstantOrigin, tag: string): IrNode {
+    const value = valueOf(origin);
+    // Tests for null are left out for constants that are not null.
+    if ("constant" in origin && value === null) this.fixed.push(origin.constant);
     const type = FORM_TYPE[formOf(tag)!];
-    return input(
-      this.add(
-        `k${tag}:${typeof value}:${Object.is(value, -0) ? "-0" : value}`,
-        () => ({ kind: "constant", type, value: bits }),
-      ),
-      type,
+    const index = this.add(
+      `k${tag}:${typeof value}:${Object.is(value, -0) ? "-0" : value}`,
+      () => ({ kind: "constant", type, value: this.constantBits(value, tag) }),
     );
+    this.uses.push({ input: index, tag, origin });
+    return input(index, type);
+  }
+
+  /**
+   * The inputs that have to be set for a run with changed constants; undefined if the kernel has to be made anew. The last ones stay valid
+   * until the next call.
+   */
+  changed(changes: Changes): ChangedInputs | undefined {
+    if (this.fixed.some((expr) => changes.mapped(expr) !== expr)) return undefined;
+    const wanted = new Map<number, { tag: string; value: Value }>();
+    // Equal constants share an input.
+    const want = (index: number, tag: string, value: Value) => {
+      const other = wanted.get(index);
+      if (other === undefined) wanted.set(index, { tag, value });
+      return other === undefined || Object.is(other.value, value);
+    };
+    for (const use of this.uses) {
+      use.origin = originIn(use.origin, changes);
+      if (!want(use.input, use.tag, valueOf(use.origin))) return undefined;
+    }
+    for (const use of this.codes) {
+      const { of, dictionary } = use, expr = use.expr = changes.mapped(use.expr);
+      const found = codesOfValues(
+        this.context.heap,
+        dictionary,
+        symbolsAllowedBy(expr, this.context)!.values,
+      );
+      if (found.length !== of.inputs.length) return undefined;
+      if (!of.inputs.every((index, k) => want(index, "INT", found[k]))) return undefined;
+    }
+    this.changedTexts.release();
+    const inputs = new Map<number, number | bigint>();
+    for (const [index, { tag, value }] of wanted) inputs.set(index, constantBits(value, tag, this.changedTexts));
+    return inputs;
   }
 
   /** The 8-byte words of a column of 128 or 256 bits. */
@@ -142,7 +214,7 @@ export class ExpressionCompiler {
       case "column":
         return this.column(expr.index);
       case "constant":
-        return this.constant(expr.value, expr.type);
+        return this.constantOf({ constant: expr }, expr.type);
       case "call":
         return this.call(expr);
       case "case":
@@ -151,7 +223,7 @@ export class ExpressionCompiler {
           this.value(expr.otherwise, expr.type),
         );
       case "in":
-        return this.membership(expr.operand, expr.values);
+        return this.membership(expr);
       case "parameter":
       case "placeholder":
         throw new Error(`a ${expr.kind} must be replaced before its plan runs`);
@@ -160,14 +232,14 @@ export class ExpressionCompiler {
 
   /** The value as type `tag`: symbols become text if the tag is a text type. */
   value(expr: Expr, tag: string): IrNode {
-    if (expr.kind === "constant" && expr.value === null) return this.constant(null, tag);
+    if (expr.kind === "constant" && expr.value === null) return this.constantOf({ constant: expr }, tag);
     return isText(tag) && layoutOf(expr.type) === "symbol" ? this.textOf(expr) : this.lower(expr);
   }
 
   /** The text of a symbol or text expression. */
   textOf(expr: Expr): IrNode {
     if (layoutOf(expr.type) !== "symbol") return this.lower(expr);
-    if (expr.kind === "constant") return this.constant(expr.value, "STRING");
+    if (expr.kind === "constant") return this.constantOf({ constant: expr }, "STRING");
     assert(expr.kind === "column", "an expression that computes a symbol has a text type");
     const dictionary = this.dictionaries[expr.index];
     const entries = dictionary?.entries ?? 0;
@@ -194,14 +266,21 @@ export class ExpressionCompiler {
     const dictionary = this.dictionaries[column]!;
     const key = `l${column}:${exprKey(expr)}`;
     const known = this.lookups.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      if (known.codes === undefined) this.fixed.push(expr);
+      else this.codes.push({ expr, of: known.codes, dictionary });
+      return known.node;
+    }
     const allowed = symbolsAllowedBy(expr, this.context);
-    let result: IrNode, codes: number[] | undefined, address = 0;
+    let result: IrNode, codes: number[] | undefined, symbolCodes: SymbolCodes | undefined, address = 0;
     if (allowed !== undefined && allowed.values.length <= FEW_CODES) {
       codes = codesOfValues(this.context.heap, dictionary, allowed.values);
+      symbolCodes = { inputs: [] };
+      this.codes.push({ expr, of: symbolCodes, dictionary });
     } else {
       const table = this.perEntry(expr, column, dictionary);
       if (table === undefined) return undefined;
+      this.fixed.push(expr);
       address = table;
       if (expr.type === "BOOLEAN") codes = this.fewCodes(address, dictionary.count);
     }
@@ -210,15 +289,24 @@ export class ExpressionCompiler {
       const code = this.column(column);
       result = i32.const(0);
       codes.forEach((match, k) => {
-        const test = i32.eq(code, this.constant(match, "INT"));
+        const input = this.codeConstant(match, symbolCodes);
+        const test = i32.eq(code, input);
         result = k === 0 ? test : i32.or(result, test);
       });
     } else {
       this.column(column); // codes are an input too
       result = input(this.add(key, () => ({ kind: "lookup", column, address, form })), FORM_TYPE[form]);
     }
-    this.lookups.set(key, result);
+    this.lookups.set(key, { node: result, codes: symbolCodes });
     return result;
+  }
+
+  /** `codes`: of which it is one, if it follows from constants that can change. */
+  private codeConstant(code: number, codes: SymbolCodes | undefined): IrNode {
+    if (codes === undefined) return this.constant(code, "INT");
+    const index = this.inputs.push({ kind: "constant", type: "i32", value: code }) - 1;
+    codes.inputs.push(index);
+    return input(index, "i32");
   }
 
   /**
@@ -233,7 +321,8 @@ export class ExpressionCompiler {
     return codes;
   }
 
-  private membership(operand: Expr, values: readonly Value[]): IrNode {
+  private membership(expr: Expr & { kind: "in" }): IrNode {
+    const { operand, values } = expr;
     const tag = operand.type;
     const value = layoutOf(tag) === "symbol" ? this.textOf(operand) : this.lower(operand);
     const valueTag = layoutOf(tag) === "symbol" ? "STRING" : tag;
@@ -241,13 +330,14 @@ export class ExpressionCompiler {
     if (values.length <= CHAIN_MAX) {
       return bindUnlessSimple(value, (bound) => {
         let result: IrNode = i32.const(0);
-        values.forEach((v, k) => {
-          const test = equal(bound, this.constant(v, valueTag));
+        values.forEach((_, k) => {
+          const test = equal(bound, this.constantOf({ list: values, at: k }, valueTag));
           result = k === 0 ? test : i32.or(result, test);
         });
         return result;
       });
     }
+    this.fixed.push(expr);
     return this.search(value, valueTag, values);
   }
 
@@ -442,6 +532,39 @@ export function mapColumns(expr: Expr, map: (index: number, type: string) => Exp
       };
     case "in":
       return { ...expr, operand: mapColumns(expr.operand, map) };
+    default:
+      return expr;
+  }
+}
+
+/** The same expression with other constants and lists of IN; the same object if they are all the same. */
+export function mapConstants(
+  expr: Expr,
+  constant: (expr: Constant) => Constant,
+  list: (values: readonly Value[]) => readonly Value[],
+): Expr {
+  const map = (each: Expr) => mapConstants(each, constant, list);
+  switch (expr.kind) {
+    case "constant":
+      return constant(expr);
+    case "call": {
+      const args = expr.args.map(map);
+      return args.every((arg, k) => arg === expr.args[k]) ? expr : { ...expr, args };
+    }
+    case "case": {
+      const branches = expr.branches.map(({ when, then }) => ({ when: map(when), then: map(then) }));
+      const otherwise = map(expr.otherwise);
+      const isSame = otherwise === expr.otherwise && branches.every(({ when, then }, k) => {
+        return when === expr.branches[k].when && then === expr.branches[k].then;
+      });
+      return isSame ? expr : { ...expr, branches, otherwise };
+    }
+    case "in": {
+      const operand = map(expr.operand), values = list(expr.values);
+      return operand === expr.operand && values === expr.values
+        ? expr
+        : { ...expr, operand, values: values as Value[] };
+    }
     default:
       return expr;
   }

@@ -46,6 +46,11 @@ export function kernelStep(stage: Stage, { predicates, outputs, rowIdColumn }: K
   const outCells = kernelOutputs.map((_, k) => bound!.cells[`out${k}`]);
   const copyCells = wide.map(({ k }) => bound!.cells[`copy${k}`]);
   return {
+    change: (changes) => {
+      const changed = compiler.changed(changes);
+      if (changed !== undefined) bound?.change(changed);
+      return changed !== undefined;
+    },
     run: (state) => {
       const inputRows = state.rowCount;
       if (bound !== undefined) {

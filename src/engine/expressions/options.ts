@@ -1,9 +1,12 @@
 /** Options for compiling the expressions of an operator, and the batches that these take. */
-import type { Batch } from "../contract.ts";
+import type { Expr } from "../../sql/plan.ts";
+import type { Batch, Changes } from "../contract.ts";
 
 export interface CompiledExpressions {
   /** Valid until the next call, and as long as the batch. Without a filter, plain columns are not copied. */
   run(batch: Batch): Batch;
+  /** Before another run, with other constants in the conditions. `predicates`: those that are used now. */
+  change(predicates: readonly Expr[], changes: Changes): void;
   close(): void;
 }
 

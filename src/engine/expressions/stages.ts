@@ -3,7 +3,7 @@ import type { Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
-import type { Batch, QueryContext, Vector } from "../contract.ts";
+import type { Batch, Changes, QueryContext, Vector } from "../contract.ts";
 import { type Slot, type StagePlan, stagePlan, type StageStep } from "../physical/stages.ts";
 import { batchStep } from "./batch-step.ts";
 import type { Compile } from "./entry-tables.ts";
@@ -61,6 +61,11 @@ export class Stages implements Stage {
     if (state.rowCount === 0) return { rowCount: 0, columns: results.map((slot) => this.vectorOf(slot, 0)) };
     for (let k = 0; k < results.length; k++) columns[k] = state.vectors[results[k]]!;
     return { rowCount: state.rowCount, columns };
+  }
+
+  /** For a run with other constants in conditions. False if it has to be made anew. */
+  change(changes: Changes): boolean {
+    return this.steps.every((step) => step.change?.(changes) === true);
   }
 
   release(): void {

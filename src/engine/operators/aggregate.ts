@@ -8,7 +8,7 @@ import { typeOf } from "../../types/mod.ts";
 import { NO_DICTIONARY, Workspace } from "../columns.ts";
 import { columnsOf } from "../compiler/expression.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf, type Vector } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
 import { exprsOf, type GroupSample, isSampled, pairsOf, readsAfter } from "../physical/grouping.ts";
 import type { Grouping, GroupReads, GroupSpec, GroupWay } from "../physical/plan.ts";
@@ -148,7 +148,7 @@ type Groups = Pick<PartGroups, "grouper" | "close"> & { next(): GroupTable | und
 class Aggregate implements Operator {
   private readonly baseTypes: string[];
   private readonly grouper: Grouper;
-  private readonly spec: GroupSpec;
+  private spec: GroupSpec;
   private readonly space: Workspace;
   /** Each range of morsels has a table of its own. */
   isByRanges = false;
@@ -361,10 +361,14 @@ class Aggregate implements Operator {
     return true;
   }
 
-  rebind(scanOf: ScanOf): boolean {
-    const base = reboundBase(this.base, scanOf, this.context);
-    if (base !== undefined) this.base = base;
-    return base !== undefined;
+  rebind(changes: Changes): boolean {
+    const base = reboundBase(this.base, changes, this.context);
+    if (base === undefined) return false;
+    this.base = base;
+    const predicates = changes.take(this.spec.predicates);
+    if (predicates === this.spec.predicates) return true;
+    this.spec = { ...this.spec, predicates };
+    return this.grouper.change(predicates, changes) !== undefined;
   }
 
   close(): void {

@@ -5,7 +5,7 @@
 import { assert } from "../../assert.ts";
 import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
-import type { Operator, QueryContext, ScanOf } from "../contract.ts";
+import type { Changes, Operator, QueryContext } from "../contract.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { JoinReader } from "./join-probe.ts";
 import { LookupReader } from "./lookup-reader.ts";
@@ -122,14 +122,14 @@ export function openBase(
 }
 
 /** The base for another run; undefined if it has to be made anew. */
-export function reboundBase(base: PipelineBase, scanOf: ScanOf, context: QueryContext): PipelineBase | undefined {
+export function reboundBase(base: PipelineBase, changes: Changes, context: QueryContext): PipelineBase | undefined {
   switch (base.kind) {
     case "scan": {
-      const node = scanOf(base.node);
+      const node = changes.scanOf(base.node);
       return { ...base, node, source: sourceOf(node, context) };
     }
     case "operator":
-      return base.input.rebind?.(scanOf) === true ? base : undefined;
+      return base.input.rebind?.(changes) === true ? base : undefined;
     case "join":
       return undefined;
   }

@@ -29,9 +29,16 @@ import {
   WANTS,
 } from "../compiler/aggregate.ts";
 import { BoundKernel } from "../compiler/binding.ts";
-import { argumentClass, type ExpressionCompiler, formOf, type Input, isText } from "../compiler/expression.ts";
+import {
+  argumentClass,
+  type ChangedInputs,
+  type ExpressionCompiler,
+  formOf,
+  type Input,
+  isText,
+} from "../compiler/expression.ts";
 import type { IrNode } from "../compiler/ir.ts";
-import type { Batch, QueryContext, Vector } from "../contract.ts";
+import type { Batch, Changes, QueryContext, Vector } from "../contract.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { type CompiledExpressions, compileExpressions, dictionaryOf, fuse, type ScanBatch } from "../expressions.ts";
 import { stagingOf } from "../physical/calls.ts";
@@ -59,6 +66,7 @@ export type GroupTable =
 
 const FIRST_CAPACITY = 4_096;
 const ARENA_BYTES = 1 << 16;
+const NOTHING_CHANGED: ChangedInputs = new Map();
 const OPERATOR = "GROUP BY";
 
 /** Keys and aggregates over a kernel's inputs. */
@@ -103,6 +111,7 @@ export class Grouper {
   private pre?: CompiledExpressions;
   private readonly space: Workspace;
   private shapeSpace?: Workspace;
+  private compiler?: ExpressionCompiler;
   private dictionaries: (Dictionary | undefined)[] = [];
   private rehash?: BoundKernel;
   private mergeInto?: BoundKernel;
@@ -110,7 +119,7 @@ export class Grouper {
   private initialiser?: BoundKernel;
 
   constructor(
-    private readonly spec: GroupSpec,
+    private spec: GroupSpec,
     private readonly inputTypes: readonly string[],
     private readonly context: QueryContext,
     private readonly numbers = false,
@@ -133,6 +142,7 @@ export class Grouper {
     }
     if (!staged) {
       const { compiler, predicate } = fuse(spec.predicates, inputTypes, dictionaries, context, space, options);
+      this.compiler = compiler;
       this.shape = this.shapeOf(compiler, predicate, spec.keys, spec.calls, table, dictionaries);
     } else {
       // Keys and arguments become columns first.
@@ -325,6 +335,24 @@ export class Grouper {
   /** The keys and arguments of a batch as columns. Only if kernels cannot read the batch itself. */
   stage(batch: ScanBatch): Batch {
     return this.pre!.run(batch);
+  }
+
+  /**
+   * Prepares another run with other constants in the conditions. Returns the inputs of the kernel that have other values; undefined if the
+   * groups have to be made anew.
+   */
+  change(predicates: readonly Expr[], changes: Changes): ChangedInputs | undefined {
+    this.spec = { ...this.spec, predicates };
+    if (this.decided !== undefined) this.decided = { ...this.decided, predicates };
+    this.pre?.change(predicates, changes);
+    const changed = this.compiler === undefined ? NOTHING_CHANGED : this.compiler.changed(changes);
+    if (changed !== undefined) this.kernel?.change(changed);
+    return changed;
+  }
+
+  /** The same for a grouper that has its shape from another one. */
+  changeInputs(changed: ChangedInputs): void {
+    this.kernel?.change(changed);
   }
 
   /** Sets a constant input of the kernel to another value. */

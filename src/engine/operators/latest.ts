@@ -4,7 +4,7 @@
 import type { LatestNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
 import { ColumnStore, fillNull, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf, type Vector } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { hasNulls, sourceOf } from "../physical/facts.ts";
 import type { LatestWay } from "../physical/plan.ts";
@@ -90,8 +90,8 @@ class LatestBySymbol extends Latest {
     return true;
   }
 
-  rebind(scanOf: ScanOf): boolean {
-    this.source = sourceOf(scanOf(this.way.scan), this.context);
+  rebind(changes: Changes): boolean {
+    this.source = sourceOf(changes.scanOf(this.way.scan), this.context);
     return true;
   }
 

@@ -8,7 +8,7 @@
  */
 import { typeOf } from "../../types/mod.ts";
 import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import type { LimitWay } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 
@@ -50,8 +50,8 @@ class First implements Operator {
     return this.input.rewind?.() === true;
   }
 
-  rebind(scanOf: ScanOf): boolean {
-    return this.input.rebind?.(scanOf) === true;
+  rebind(changes: Changes): boolean {
+    return this.input.rebind?.(changes) === true;
   }
 
   close(): void {
@@ -170,8 +170,8 @@ class LastOfReversed implements Operator {
     return this.input.rewind?.() === true;
   }
 
-  rebind(scanOf: ScanOf): boolean {
-    return this.input.rebind?.(scanOf) === true;
+  rebind(changes: Changes): boolean {
+    return this.input.rebind?.(changes) === true;
   }
 
   close(): void {

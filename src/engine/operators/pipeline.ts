@@ -3,7 +3,7 @@ import type { Column, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import { columnsOf } from "../compiler/expression.ts";
 import { type CompiledExpressions, compileExpressions, type CompileOptions } from "../expressions.ts";
 import type { Reading } from "../physical/plan.ts";
@@ -36,7 +36,7 @@ export class Pipeline implements Operator {
 
   constructor(
     private base: PipelineBase,
-    private readonly reading: Reading,
+    private reading: Reading,
     private readonly context: QueryContext,
     public rowsAtMost?: number,
   ) {
@@ -132,10 +132,15 @@ export class Pipeline implements Operator {
     return true;
   }
 
-  rebind(scanOf: ScanOf): boolean {
-    const base = reboundBase(this.base, scanOf, this.context);
+  rebind(changes: Changes): boolean {
+    const base = reboundBase(this.base, changes, this.context);
     if (base === undefined) return false;
     this.base = base;
+    const predicates = changes.take(this.reading.predicates);
+    if (predicates !== this.reading.predicates) {
+      this.reading = { ...this.reading, predicates };
+      this.compiled?.change(predicates, changes);
+    }
     this.morsels = undefined;
     this.finder?.close();
     this.finder = undefined;

@@ -4,7 +4,7 @@
  * merged afterwards.
  */
 import { assert } from "../../assert.ts";
-import type { Column, ScanNode } from "../../sql/plan.ts";
+import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
@@ -20,7 +20,7 @@ import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, formOf } from "../compiler/expression.ts";
 import { i64 } from "../compiler/ir.ts";
 import { edgesKernel, flushKernel, runsKernel } from "../compiler/sample.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf, type Vector } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
 import { TimeBuckets } from "../time-buckets.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
@@ -89,6 +89,8 @@ class Runs {
   /** Records of the current range. */
   private records = { address: 0, sizeBytes: 0, count: 0 };
   private bucket?: bigint;
+  /** The conditions of this run. */
+  private predicates: readonly Expr[];
 
   constructor(private readonly task: RunsWay, private readonly context: QueryContext) {
     const { node, spec, sampling, timeType } = task, source = sourceOf(node, context);
@@ -108,6 +110,7 @@ class Runs {
     for (const expr of exprsOf(spec)) columnsOf(expr, needed);
     this.needed = needed;
     this.node = node;
+    this.predicates = spec.predicates;
     this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates, [], true));
     const { memory } = context.heap;
     const bind = (kernel: { run: BoundKernel["kernel"]; cells: Record<string, number> }) =>
@@ -297,9 +300,16 @@ class Runs {
     this.reader = undefined;
   }
 
-  rebind(scanOf: ScanOf): void {
-    const { context, task } = this, node = this.node = scanOf(task.node);
-    this.ranges = rangesOf(morselsOf(node, sourceOf(node, context), context, task.spec.predicates, [], true));
+  rebind(changes: Changes): boolean {
+    const { context, predicates } = this, node = this.node = changes.scanOf(this.node);
+    this.predicates = changes.take(predicates);
+    this.ranges = rangesOf(morselsOf(node, sourceOf(node, context), context, this.predicates, [], true));
+    if (this.predicates === predicates) return true;
+    const changed = this.base.change(this.predicates, changes);
+    if (changed === undefined) return false;
+    if (this.grouper !== this.base) this.grouper.changeInputs(changed);
+    this.shortRuns?.change(changed);
+    return true;
   }
 
   close(): void {
@@ -444,9 +454,8 @@ class SampledRuns implements Operator {
     return true;
   }
 
-  rebind(scanOf: ScanOf): boolean {
-    this.runs.rebind(scanOf);
-    return true;
+  rebind(changes: Changes): boolean {
+    return this.runs.rebind(changes);
   }
 
   private freeBlocks(): void {

@@ -5,7 +5,7 @@
 import type { Column, Fill, SampleNode } from "../../sql/plan.ts";
 import { LAYOUT_WIDTH, layoutOf, type Value } from "../../types/mod.ts";
 import { fillNull, OutputColumns, setValue, TextArena, Workspace } from "../columns.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type ScanOf, type Vector } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { type Bucket, TimeBuckets } from "../time-buckets.ts";
 import type { PhysicalSample } from "../physical/plan.ts";
@@ -137,8 +137,8 @@ class BucketInput implements Operator {
     return this.input.rewind?.() === true;
   }
 
-  rebind(scanOf: ScanOf): boolean {
-    return this.input.rebind?.(scanOf) === true;
+  rebind(changes: Changes): boolean {
+    return this.input.rebind?.(changes) === true;
   }
 
   close(): void {
@@ -202,8 +202,8 @@ class SampleOutput implements Operator {
     return this.groups.rewind?.() === true;
   }
 
-  rebind(scanOf: ScanOf): boolean {
-    return this.groups.rebind?.(scanOf) === true;
+  rebind(changes: Changes): boolean {
+    return this.groups.rebind?.(changes) === true;
   }
 
   close(): void {
