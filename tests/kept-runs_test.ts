@@ -55,6 +55,18 @@ const QUERIES = [
   "select ts, first(s) from (select * from t where ts >= $1 order by x) timestamp(ts) sample by 30s",
   "select * from t where ts < $2 latest on ts partition by s",
   "select a.x, b.x from t a join t b on a.ts = b.ts where a.ts >= $1 and a.ts < $2",
+  "select t.ts, t.s, r.name, t.x * r.factor from t join r on t.s = r.s where t.ts >= $1 and t.ts < $2",
+  "select t.ts, r.name from t left join r on t.s = r.s and t.x > r.factor where t.ts >= $1 and t.ts < $2",
+  "select t.ts, r.name from t left join r on t.s = r.s where t.ts >= $1 and t.ts < $2 and t.s = $3 and t.x < $4::int",
+  "select t.ts, t.x, r.name from t join r on t.x > r.factor where t.ts >= $1 and t.ts < $2 and r.factor > $4::int / 8",
+  "select t.ts, q.name from t join (select * from r where s <> $3) q on t.s = q.s where t.ts >= $1 and t.ts < $2",
+  "select r.name, sum(t.x), count() from t join r on t.s = r.s where t.ts >= $1 and t.ts < $2",
+  "select count(), max(t.x) from t join (select * from r where factor > $4::int / 8) q on t.s = q.s where t.ts >= $1",
+  "select r.name, t.x from r right join t on t.s = r.s where t.ts >= $1 and t.ts < $2",
+  "select t.ts, r.name, o.name from t join r on t.s = r.s join r o on o.factor = t.x where t.ts >= $1 and t.ts < $2",
+  "select a.ts, a.x, b.x from t a asof join t b on s where a.ts >= $1 and a.ts < $2",
+  "select a.ts, b.ts, b.x from (select * from t where ts >= $1 and ts < $2) a lt join (select * from t where x > $4::int) b",
+  "select a.ts, b.ts from (select * from t where ts >= $1 and s = $3) a asof join (select * from t where ts < $2) b on s tolerance 5s",
   "select x from t where ts >= $1 and ts < $2 union all select x from t where ts >= $2",
   "select * from t latest on ts partition by s",
   "select count(), max(x) from t",
@@ -86,6 +98,8 @@ Deno.test("executions of known plans answer as new statements do, for other valu
     await client.query(
       "create table t (ts timestamp, s symbol, x int, d double, v varchar) timestamp(ts) partition by hour",
     );
+    await client.query("create table r (s symbol, name varchar, factor int)");
+    await client.query("insert into r values ('a', 'Anna', 2), ('b', 'Bert', 3), ('b', 'Bea', 5), ('d', 'Dora', 7)");
     await insert("abc", 0, 1_500);
     let end = 1_500;
     for (let round = 0; round < ROUNDS; round++) {
@@ -94,6 +108,8 @@ Deno.test("executions of known plans answer as new statements do, for other valu
       }
       if (round % 11 === 5) await insert("ab", random() % end, 3);
       if (round % 13 === 7) await client.query(`update t set x = x + 1 where ts < '${time(random() % 500)}'`);
+      if (round === 9) await client.query("insert into r values ('c', 'Carl', 11)");
+      if (round === 19) await client.query("truncate table r");
       if (round === 15) await client.query("alter table t drop partition list '2024-01-01T00'");
       const from = random() % end, length = [0, 1, 20, 300, 1_000][random() % 5];
       const values = [time(from), time(from + length), "abcdx"[random() % 5], String(1 + random() % 80)];

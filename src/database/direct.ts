@@ -19,7 +19,7 @@ import {
 } from "../engine/mod.ts";
 import type { FunctionRegistry } from "../engine/contract.ts";
 import { isImmutable } from "../sql/mod.ts";
-import type { Plan, ScanNode } from "../sql/plan.ts";
+import type { Plan, ScanNode, ScanReading } from "../sql/plan.ts";
 import type { ScanSource } from "../storage/contract.ts";
 import type { PoolLease, SharedHeap, SharedPool } from "../storage/mod.ts";
 import { createOutput, type Output, type OutputOptions, type Piece } from "./output.ts";
@@ -292,6 +292,8 @@ class DirectRun {
   usedMs = 0;
   /** The plan of the execution. `plan` is what statistics have left of it. */
   given: Plan;
+  /** Those of the last run, in the order of the plan. */
+  private scans: readonly ScanReading[];
   /** Its functions give the same values in each run. */
   readonly isImmutable: boolean;
 
@@ -305,6 +307,7 @@ class DirectRun {
   ) {
     const { heap, pool, functions, nowMicros, neverCancelled, settings } = resources;
     this.given = plan;
+    this.scans = scansOf(plan);
     this.isImmutable = isImmutable(plan);
     this.nowMs = resources.nowMs ?? Date.now;
     this.processorMs = resources.processorMs ?? processorMs;
@@ -355,10 +358,15 @@ class DirectRun {
   /** Prepares a run of another plan. `replaced`: its difference. If it returns false, the run has to be closed. */
   rebind(plan: Plan, sources: readonly ScanSource[], { objects, areOthers }: ReplacedConstants): boolean {
     for (let k = 0; k < sources.length; k++) this.context.sources[k] = sources[k]!;
+    const scans = scansOf(plan), changed = new Set<number>();
+    for (const [k, { id, intervals }] of scans.entries()) {
+      if (this.sources[id] !== sources[id] || !isSameIntervals(this.scans[k]!.intervals, intervals)) changed.add(id);
+    }
     this.sources = sources;
+    this.scans = scans;
     // The operators' constants are those of `plan`: replaced constants are found by identity.
     if (areOthers) this.plan = plan;
-    const changes = new PlanChanges(scansOf(plan), areOthers ? objects : undefined);
+    const changes = new PlanChanges(scans, changed, areOthers ? objects : undefined);
     return this.operator.rebind?.(changes) === true && changes.areTaken;
   }
 
@@ -433,6 +441,12 @@ function everyPair<T>(a: readonly T[], b: readonly T[], holds: (a: T, b: T) => b
   if (a.length !== b.length) return false;
   for (let k = 0; k < a.length; k++) if (a[k] !== b[k] && !holds(a[k]!, b[k]!)) return false;
   return true;
+}
+
+function isSameIntervals(a: ScanReading["intervals"], b: ScanReading["intervals"]): boolean {
+  if (a === b) return true;
+  return a !== undefined && b !== undefined &&
+    everyPair(a, b, ([low, high], [otherLow, otherHigh]) => low === otherLow && high === otherHigh);
 }
 
 /** A dictionary is only appended to, unless a transaction has added its column: then another one may get its place. */

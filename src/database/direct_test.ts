@@ -69,7 +69,7 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
     return answer?.pieces.map(({ bytes }) => decoder.decode(bytes)).join("");
   };
   const isEmpty = () => heap.usedBytes("query") === 0;
-  return { node, source, direct, run, isEmpty, during, allocations: () => allocations };
+  return { context, node, source, direct, run, isEmpty, during, allocations: () => allocations };
 }
 
 /** c0 > bound */
@@ -218,6 +218,48 @@ Deno.test("DirectRuns: other constants in conditions take the operators of an ea
   // A constant that is null needs other kernels.
   assert.equal(run(rows, times(null as unknown as bigint, within(0n, 7n))), "");
   assert.equal(direct.madeCount, 4);
+  direct.close();
+  assert.ok(isEmpty());
+});
+
+Deno.test("DirectRuns: joins take the operators of an earlier run, and read a right side that is the same only once", () => {
+  const { context, direct, source, within, isEmpty, sum } = timed();
+  const stored = (rows: Row[]) => storedRows([COLUMNS[0], { name: "name", type: "VARCHAR" }], rows, context, 100);
+  const few = stored([[2n, "two"], [5n, "five"], [5n, "cinq"]]), more = stored([[6n, "six"], [2n, "deux"]]);
+  const right = few.node, columns = [...COLUMNS, ...right.columns];
+  const join = (low: bigint, high: bigint, type = "inner", least = 0n): Plan => {
+    const predicate = fn(">=", "BOOLEAN", col(0, "LONG"), lit(least, "LONG"));
+    const left = over({ node: "filter", columns: COLUMNS, predicate }, within(low, high));
+    return over({ node: "join", type, leftKeys: [col(0, "LONG")], rightKeys: [col(0, "LONG")], columns }, left, right);
+  };
+  const asof = (low: bigint, high: bigint): Plan =>
+    over({
+      node: "timeJoin",
+      type: "asof",
+      leftTime: col(0, "LONG"),
+      rightTime: col(0, "LONG"),
+      leftKeys: [],
+      rightKeys: [],
+      columns,
+    }, within(low, high), right);
+  const [inner, left, after, groups] = [{}, {}, {}, {}];
+  const run = (key: object, plan: Plan, names = few.source) =>
+    direct.run(plan, [source, names], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)?.pieces
+      .map(({ bytes }) => decoder.decode(bytes)).join("");
+  for (let k = 0; k < 3; k++) {
+    assert.equal(run(inner, join(1n, 4n)), '[2,2,2,"two"]');
+    assert.equal(run(inner, join(3n, 9n)), '[5,5,5,"five"],[5,5,5,"cinq"]');
+    assert.equal(run(inner, join(1n, 9n, "inner", 3n)), '[5,5,5,"five"],[5,5,5,"cinq"]');
+    assert.equal(run(inner, join(1n, 9n), more.source), '[2,2,2,"deux"],[6,6,6,"six"]');
+    assert.equal(run(left, join(1n, 2n, "left")), '[1,1,null,null],[2,2,2,"two"]');
+    assert.equal(run(left, join(6n, 6n, "left"), more.source), '[6,6,6,"six"]');
+    assert.equal(run(after, asof(1n, 2n)), '[1,1,null,null],[2,2,2,"two"]');
+    assert.equal(run(after, asof(4n, 5n)), '[4,4,2,"two"],[5,5,5,"cinq"]');
+    assert.equal(run(groups, sum(join(1n, 9n), 1)), "[12]");
+    assert.equal(run(groups, sum(join(3n, 9n), 1)), "[10]");
+  }
+  assert.equal(direct.madeCount, 4);
+  assert.equal(run(groups, sum(join(3n, 9n), 1), more.source), "[6]");
   direct.close();
   assert.ok(isEmpty());
 });

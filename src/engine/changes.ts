@@ -9,6 +9,8 @@ export class PlanChanges implements Changes {
 
   constructor(
     private readonly scans: readonly ScanReading[],
+    /** Ids of scans that read other rows, or may. */
+    private readonly changedScans: ReadonlySet<number>,
     /** Constants and lists of IN of the last plan, and what the next one has in their places. Those of the same values can be missing. */
     private readonly replaced: ReadonlyMap<object, object> = new Map(),
   ) {}
@@ -40,6 +42,14 @@ export class PlanChanges implements Changes {
 
   mapped(expr: Expr): Expr {
     return this.hasConstants ? mapConstants(expr, (e) => this.constant(e), (v) => this.list(v)) : expr;
+  }
+
+  isChanged(scan: number): boolean {
+    return this.changedScans.has(scan);
+  }
+
+  get takenCount(): number {
+    return this.taken.size;
   }
 
   /** True if operators have taken all that is replaced. Otherwise some of them still have a former value. */

@@ -63,6 +63,10 @@ export interface Changes {
    * with conditions.
    */
   take(conditions: readonly Expr[]): readonly Expr[];
+  /** True if the scan reads other rows, or may: another version of its table. */
+  isChanged(scan: number): boolean;
+  /** How many constants operators have taken so far. */
+  readonly takenCount: number;
   constant(constant: Constant): Constant;
   /** The values of IN. */
   list(values: readonly Value[]): readonly Value[];

@@ -21,6 +21,7 @@ import {
   openMorsels,
   planOf,
   reboundBase,
+  rewindBase,
   scanOf,
   typesOfPlan,
 } from "./base.ts";
@@ -352,8 +353,8 @@ class Aggregate implements Operator {
   rewind(): boolean {
     const { base, groups } = this;
     // Groups of partitions are those of another grouper.
-    if (base.kind === "join" || (groups !== undefined && groups.grouper !== this.grouper)) return false;
-    if (base.kind === "operator" && base.input.rewind?.() !== true) return false;
+    if (groups !== undefined && groups.grouper !== this.grouper) return false;
+    if (!rewindBase(base)) return false;
     groups?.close();
     this.space.release();
     this.groups = this.table = this.out = undefined;
@@ -362,7 +363,8 @@ class Aggregate implements Operator {
   }
 
   rebind(changes: Changes): boolean {
-    const base = reboundBase(this.base, changes, this.context);
+    // Kernels are made for the dictionaries of the first rows.
+    const base = reboundBase(this.base, changes, this.context, true);
     if (base === undefined) return false;
     this.base = base;
     const predicates = changes.take(this.spec.predicates);

@@ -1,7 +1,7 @@
 /** The input of a pipeline as data: scans, other operators and joins, and how their rows are read. */
 import type { Column, Expr, JoinNode, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
-import type { Operator, Vector } from "../contract.ts";
+import type { Changes, Operator, Vector } from "../contract.ts";
 import type { Reading } from "../physical/plan.ts";
 import type { Morsel } from "./morsel.ts";
 import type { Bound } from "./morsels.ts";
@@ -22,6 +22,10 @@ export interface JoinBase {
   plan(): BasePlan | undefined;
   /** Reads all rows in order. */
   open(needed: ReadonlySet<number>): RowReader;
+  /** As of operators. `reader`: from `open`, which the join closes, or uses again at the next `open`. */
+  rewind(reader?: RowReader): boolean;
+  /** As of operators. "anew": the right side is read again, and its symbols may have other dictionaries. */
+  rebind(changes: Changes): "kept" | "anew" | undefined;
   close(): void;
 }
 

@@ -121,8 +121,19 @@ export function openBase(
   return new AllMorsels(reader, morselsOf(base.node, base.source, context, predicates, bounds, true));
 }
 
-/** The base for another run; undefined if it has to be made anew. */
-export function reboundBase(base: PipelineBase, changes: Changes, context: QueryContext): PipelineBase | undefined {
+/** Prepares another run, see `Operator.rewind`. */
+export function rewindBase(base: PipelineBase, joined?: RowReader): boolean {
+  if (base.kind === "scan") return true;
+  return base.kind === "join" ? base.join.rewind(joined) : base.input.rewind?.() === true;
+}
+
+/** The base for another run; undefined if it has to be made anew. `isKept`: the right sides of joins have to be the same. */
+export function reboundBase(
+  base: PipelineBase,
+  changes: Changes,
+  context: QueryContext,
+  isKept = false,
+): PipelineBase | undefined {
   switch (base.kind) {
     case "scan": {
       const node = changes.scanOf(base.node);
@@ -130,8 +141,10 @@ export function reboundBase(base: PipelineBase, changes: Changes, context: Query
     }
     case "operator":
       return base.input.rebind?.(changes) === true ? base : undefined;
-    case "join":
-      return undefined;
+    case "join": {
+      const build = base.join.rebind(changes);
+      return build === undefined || (isKept && build === "anew") ? undefined : base;
+    }
   }
 }
 

@@ -22,6 +22,9 @@ import type { Morsel } from "./morsel.ts";
 /** Number of left rows processed at a time, so that intermediate results stay in a cache. */
 const PROBE_ROWS = 16_384;
 
+/** Pairs that there is room for at first. Many pairs get more room. */
+const FIRST_PAIRS = 1_024;
+
 export function keepsLeftRows(type: JoinNode["type"]): boolean {
   return type === "left" || type === "full";
 }
@@ -106,11 +109,12 @@ interface Bound {
 
 export class JoinReader implements MorselReader {
   private readonly space: Workspace;
-  private readonly leftRows: Int32Array;
-  private readonly rightRows: Int32Array;
+  private leftRows: Int32Array;
+  private rightRows: Int32Array;
   private readonly leftNeeded: ReadonlySet<number>;
   private readonly keepsLeft: boolean;
   private readonly ends: boolean;
+  /** Addresses by column, for so many pairs as the lists. */
   private readonly outputs = new Map<number, number>();
   private bound?: Bound;
   /**
@@ -132,6 +136,8 @@ export class JoinReader implements MorselReader {
   private isWhole = false;
   private firstRow = 0;
   private leftMatched = false;
+  /** The last step has filled much of the lists. */
+  private isFull = false;
 
   /** The columns of the left base that are read. */
   static leftColumns(probe: JoinProbe, predicates: readonly Expr[], needed: ReadonlySet<number>): Set<number> {
@@ -142,15 +148,15 @@ export class JoinReader implements MorselReader {
   }
 
   constructor(
-    private readonly probe: JoinProbe,
-    private readonly predicates: readonly Expr[],
-    private readonly left: RowReader | MorselReader,
+    readonly probe: JoinProbe,
+    private predicates: readonly Expr[],
+    private left: RowReader | MorselReader | undefined,
     private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
   ) {
     this.space = Workspace.of(context, probe.operator);
-    this.leftRows = this.space.words(MORSEL_ROWS);
-    this.rightRows = this.space.words(MORSEL_ROWS);
+    this.leftRows = this.space.words(FIRST_PAIRS);
+    this.rightRows = this.space.words(FIRST_PAIRS);
     this.leftNeeded = JoinReader.leftColumns(probe, predicates, needed);
     this.keepsLeft = keepsLeftRows(probe.type);
     this.ends = this.keepsLeft && probe.residual !== undefined;
@@ -169,7 +175,7 @@ export class JoinReader implements MorselReader {
     for (;;) {
       this.context.poll();
       if (this.columns === undefined) {
-        const rows = this.left.next();
+        const rows = this.left!.next();
         if (rows === undefined) return undefined;
         this.take(rows);
         if (this.rowStart === this.rowEnd) {
@@ -182,6 +188,28 @@ export class JoinReader implements MorselReader {
       this.context.analysis?.countPairs(this.probe.id, n);
       if (n > 0) return { columns: this.gather(columns, n, this.needed), start: 0, end: n, rowBase: 0n };
     }
+  }
+
+  /** After a run: keeps what another one can use. */
+  suspend(): void {
+    this.left?.close();
+    this.left = undefined;
+    this.columns = undefined;
+  }
+
+  /** Reads other left rows. */
+  reopen(left: RowReader, predicates: readonly Expr[]): this {
+    this.left = left;
+    if (predicates !== this.predicates) this.unbind();
+    this.predicates = predicates;
+    return this;
+  }
+
+  private unbind(): void {
+    this.staged?.expressions.close();
+    this.bound?.space.release();
+    this.passed?.close();
+    this.staged = this.bound = this.passed = undefined;
   }
 
   private take(rows: Rows): void {
@@ -262,12 +290,29 @@ export class JoinReader implements MorselReader {
     kernel.setI32(cells.table, index.table);
     kernel.setI32(cells.mask, index.mask);
     kernel.setI32(cells.next, index.next);
-    kernel.setI32(cells.leftRows, this.leftRows.byteOffset);
-    kernel.setI32(cells.rightRows, this.rightRows.byteOffset);
-    kernel.setI32(cells.capacity, MORSEL_ROWS);
     kernel.setI32(cells.marks, probe.marks);
     this.bound = { dictionaries, space, kernel };
+    this.setLists();
     return true;
+  }
+
+  private setLists(): void {
+    const { leftRows, rightRows } = this, { kernel } = this.bound!, { cells } = kernel;
+    kernel.setI32(cells.leftRows, leftRows.byteOffset);
+    kernel.setI32(cells.rightRows, rightRows.byteOffset);
+    kernel.setI32(cells.capacity, leftRows.length);
+  }
+
+  /** Between two steps. */
+  private makeRoom(): void {
+    const { space } = this, count = Math.min(MORSEL_ROWS, 8 * this.leftRows.length);
+    space.freeWords(this.leftRows);
+    space.freeWords(this.rightRows);
+    this.leftRows = space.words(count);
+    this.rightRows = space.words(count);
+    for (const address of this.outputs.values()) space.free(address);
+    this.outputs.clear();
+    this.setLists();
   }
 
   private translation(
@@ -288,12 +333,14 @@ export class JoinReader implements MorselReader {
 
   /** Finds the next pairs, in `leftRows` and `rightRows`. */
   private pairs(columns: readonly Vector[]): number {
+    if (this.isFull) this.makeRoom();
     const { kernel } = this.bound!, { cells } = kernel, from = this.position;
-    const to = Math.min(this.rowEnd, from + PROBE_ROWS);
+    const to = Math.min(this.rowEnd, from + Math.min(PROBE_ROWS, this.leftRows.length));
     kernel.setI32(cells.resume, this.resume);
     this.position = kernel.run(from, to);
     this.resume = kernel.getI32(cells.resume);
     const n = kernel.getI32(cells.pairs);
+    this.isFull = n > this.leftRows.length / 2 && this.leftRows.length < MORSEL_ROWS;
     this.isWhole = this.probe.index.unique && !this.ends && n === to - from;
     this.firstRow = from;
     return this.residual === undefined || n === 0 ? n : this.pairsThatPass(columns, n);
@@ -340,7 +387,7 @@ export class JoinReader implements MorselReader {
     const { type } = column;
     let address = this.outputs.get(k);
     if (address === undefined) {
-      address = this.space.allocate(MORSEL_ROWS * typeOf(type).width + 16); // lanes may read beyond the last row
+      address = this.space.allocate(this.leftRows.length * typeOf(type).width + 16); // lanes may read beyond the last row
       this.outputs.set(k, address);
     }
     gather(this.context.heap, type, column.address, rows, n, address, nulls);
@@ -348,11 +395,9 @@ export class JoinReader implements MorselReader {
   }
 
   close(): void {
-    this.left.close();
-    this.staged?.expressions.close();
+    this.left?.close();
+    this.unbind();
     this.residual?.expression.close();
-    this.bound?.space.release();
-    this.passed?.close();
     this.space.release();
     flushKernelRows(this.context.heap.i64);
   }

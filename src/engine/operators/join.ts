@@ -13,13 +13,14 @@ import { NO_DICTIONARY, OutputColumns, sameDictionary, Workspace } from "../colu
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { ExpressionCompiler, formOf } from "../compiler/expression.ts";
 import { bucketBytes, indexKernel, rangeKernel } from "../compiler/join.ts";
-import { MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { denseSlots, isByCodes } from "../physical/join.ts";
 import type { JoinKeyKind, PhysicalJoin } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
-import { closeBase, dictionariesOf, openBase, planOf } from "./base.ts";
+import { closeBase, dictionariesOf, openBase, planOf, reboundBase, rewindBase } from "./base.ts";
 import { ApartJoin, BuildParts, type BuiltApart, type JoinInMemory } from "./apart-join.ts";
 import { isOutOfMemory } from "../memory.ts";
+import { scansOf } from "../packed-plan.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { joinKeyOf, JoinReader, keepsLeftRows, noneOf, translate } from "./join-probe.ts";
 import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, PipelineBase, RowReader, Rows } from "./base-plan.ts";
@@ -43,14 +44,19 @@ class Join implements JoinBase {
   private readonly operator: string;
   private readonly node: JoinNode;
   private built?: Built | BuiltApart;
+  /** Of the conditions of this run on left rows. */
+  private leftPredicates: readonly Expr[];
+  /** Of an earlier run. */
+  private reader?: JoinReader;
 
   constructor(
     private readonly physical: PhysicalJoin,
-    private readonly left: PipelineBase,
+    private left: PipelineBase,
     private readonly right: Operator,
     private readonly context: QueryContext,
   ) {
     this.columns = physical.columns;
+    this.leftPredicates = physical.left.predicates;
     this.node = physical.node;
     this.operator = this.node.type === "cross" ? "cross join" : "join";
     this.space = Workspace.of(context, this.operator);
@@ -66,19 +72,53 @@ class Join implements JoinBase {
     if ("parts" in built) return undefined;
     const { probe, bounds } = built;
     if (probe.rowCount === 0 && !keepsLeftRows(this.node.type)) return undefined;
-    return { kind: "join", left, predicates: this.physical.left.predicates, bounds, probe };
+    return { kind: "join", left, predicates: this.leftPredicates, bounds, probe };
   }
 
   open(needed: ReadonlySet<number>): RowReader {
-    const { left, node, context, physical: { left: { predicates } } } = this, built = this.build();
+    const { left, node, context, leftPredicates: predicates } = this, built = this.build();
     if ("parts" in built) return this.openApart(built, needed);
     const { probe, bounds } = built;
     // Nothing can match, so the left side need not be read.
     if (probe.rowCount === 0 && !keepsLeftRows(node.type)) return { next: () => undefined, close: () => {} };
     const ofLeft = JoinReader.leftColumns(probe, predicates, needed);
     const rows = openBase(left, predicates, bounds, ofLeft, context);
-    const reader = new JoinReader(probe, predicates, rows, needed, context);
+    const reader = this.readerAgain(probe, rows) ?? new JoinReader(probe, predicates, rows, needed, context);
     return probe.marks === 0 ? reader : new WithUnmatched(reader, probe, context);
+  }
+
+  private readerAgain(probe: JoinProbe, rows: RowReader): JoinReader | undefined {
+    const { reader } = this;
+    this.reader = undefined;
+    if (reader?.probe === probe) return reader.reopen(rows, this.leftPredicates);
+    reader?.close();
+  }
+
+  rewind(reader?: RowReader): boolean {
+    const { built } = this;
+    if (reader instanceof JoinReader) {
+      reader.suspend();
+      this.reader = reader;
+    } else reader?.close();
+    // Marks of rows that have a match are those of one run.
+    if (built !== undefined && ("parts" in built || built.probe.marks !== 0)) return false;
+    return rewindBase(this.left) && this.right.rewind?.() === true;
+  }
+
+  rebind(changes: Changes): "kept" | "anew" | undefined {
+    const left = reboundBase(this.left, changes, this.context, true);
+    if (left === undefined) return undefined;
+    this.left = left;
+    this.leftPredicates = changes.take(this.leftPredicates);
+    const { takenCount } = changes;
+    if (this.right.rebind?.(changes) !== true) return undefined;
+    if (changes.takenCount === takenCount && !scansOf(this.node.right).some(({ id }) => changes.isChanged(id))) {
+      return "kept";
+    }
+    this.built = undefined;
+    this.space.release();
+    this.keptSpace.release();
+    return "anew";
   }
 
   private build(): Built | BuiltApart {
@@ -108,7 +148,7 @@ class Join implements JoinBase {
 
   private openApart(built: BuiltApart, needed: ReadonlySet<number>): RowReader {
     const { physical, left, context } = this;
-    const read = (columns: ReadonlySet<number>) => openBase(left, physical.left.predicates, [], columns, context);
+    const read = (columns: ReadonlySet<number>) => openBase(left, this.leftPredicates, [], columns, context);
     const inMemory: JoinInMemory = (plan, left, right) =>
       new Join(plan, { kind: "operator", input: left }, right, context);
     return new ApartJoin(physical, built, needed, read, inMemory, context);
@@ -240,6 +280,7 @@ class Join implements JoinBase {
   }
 
   close(): void {
+    this.reader?.close();
     this.space.release();
     this.keptSpace.release();
     closeBase(this.left);

@@ -8,7 +8,7 @@ import { columnsOf } from "../compiler/expression.ts";
 import { type CompiledExpressions, compileExpressions, type CompileOptions } from "../expressions.ts";
 import type { Reading } from "../physical/plan.ts";
 import { rowIdColumn, typesOf } from "../physical/reading.ts";
-import { closeBase, reboundBase } from "./base.ts";
+import { closeBase, reboundBase, rewindBase } from "./base.ts";
 import { LookupReader } from "./lookup-reader.ts";
 import { advance, ScanReader } from "./scan.ts";
 import type { JoinBase, PipelineBase, RowReader } from "./base-plan.ts";
@@ -123,7 +123,9 @@ export class Pipeline implements Operator {
 
   rewind(): boolean {
     const { base } = this;
-    if (base.kind === "join" || base.kind === "operator" && base.input.rewind?.() !== true) return false;
+    const { joined } = this;
+    this.joined = undefined;
+    if (!rewindBase(base, joined)) return false;
     this.position = 0;
     this.end = undefined;
     this.runRows = FIRST_RUN_ROWS;

@@ -7,7 +7,7 @@
 import type { TimeJoinNode } from "../../sql/plan.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import { ColumnStore, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import type { PhysicalTimeJoin } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
@@ -28,15 +28,19 @@ const NULL_HIGH = -0x80000000;
 /** Old rows are dropped when the store exceeds twice the number of keys by this many rows. */
 const SLACK_ROWS = 4 * MORSEL_ROWS;
 
+/** Rows that there is room for at first. */
+const FIRST_ROWS = 256;
+
 class AsofJoin implements Operator {
   readonly columns;
   private readonly space: Workspace;
   private readonly table: KeyTable;
   private readonly leftExpressions: Expressions;
   private readonly rightExpressions: Expressions;
-  private readonly output: OutputColumns;
-  private readonly leftRows: Int32Array;
-  private readonly rightRows: Int32Array;
+  /** It and the lists have room for the rows of the largest left batch so far. */
+  private output: OutputColumns;
+  private leftRows: Int32Array;
+  private rightRows: Int32Array;
 
   /** Right columns, then the time. */
   private readonly rightStore: ColumnStore;
@@ -64,12 +68,12 @@ class AsofJoin implements Operator {
     const leftTypes = typesOf(left.columns), rightTypes = typesOf(right.columns);
     this.leftExpressions = new Expressions([plan.leftTime, ...plan.leftKeys], leftTypes, context);
     this.rightExpressions = new Expressions([plan.rightTime, ...plan.rightKeys], rightTypes, context);
-    this.output = new OutputColumns([...leftTypes, ...rightTypes], this.space);
-    this.leftRows = this.space.words(MORSEL_ROWS);
-    this.rightRows = this.space.words(MORSEL_ROWS);
+    this.output = new OutputColumns([...leftTypes, ...rightTypes], this.space, FIRST_ROWS);
+    this.leftRows = this.space.words(FIRST_ROWS);
+    this.rightRows = this.space.words(FIRST_ROWS);
     this.rightStore = new ColumnStore([...rightTypes, plan.rightTime.type], this.space);
-    this.rightGroups = this.space.words(MORSEL_ROWS);
-    this.leftGroups = this.space.words(MORSEL_ROWS);
+    this.rightGroups = this.space.words(FIRST_ROWS);
+    this.leftGroups = this.space.words(FIRST_ROWS);
     this.last = this.space.words(256).fill(-1);
   }
 
@@ -84,6 +88,7 @@ class AsofJoin implements Operator {
         const { rowCount } = this.leftBatch;
         this.leftTime = time.address >>> 2;
         this.leftRow = 0;
+        if (rowCount > this.leftRows.length) this.makeRoom(rowCount);
         // The right side may still have keys that it has not had so far.
         this.leftGroups.set(this.table.groups(keys, rowCount, true).subarray(0, rowCount));
         this.growLast();
@@ -109,6 +114,16 @@ class AsofJoin implements Operator {
       if (!mustCut) this.leftBatch = undefined;
       if (n > 0) return { rowCount: n, columns: this.output.vectors };
     }
+  }
+
+  private makeRoom(rowCount: number): void {
+    const { space } = this, count = Math.min(MORSEL_ROWS, 2 ** Math.ceil(Math.log2(rowCount)));
+    for (const list of [this.leftRows, this.rightRows, this.leftGroups]) space.freeWords(list);
+    for (const { address } of this.output.vectors) space.free(address);
+    this.leftRows = space.words(count);
+    this.rightRows = space.words(count);
+    this.leftGroups = space.words(count);
+    this.output = new OutputColumns(this.output.types, space, count);
   }
 
   /**
@@ -187,6 +202,20 @@ class AsofJoin implements Operator {
     // Exact up to 2^53; greater values exceed any tolerance.
     const age = (high - i32[at + 1]) * 4294967296 + (low - (i32[at] >>> 0));
     return age <= Number(tolerance) ? row : -1;
+  }
+
+  /** Keys keep their groups. */
+  rewind(): boolean {
+    this.leftBatch = undefined;
+    this.leftRow = this.rightRow = 0;
+    this.rightAtEnd = false;
+    this.rightStore.clear();
+    this.last.fill(-1);
+    return this.left.rewind?.() === true && this.right.rewind?.() === true;
+  }
+
+  rebind(changes: Changes): boolean {
+    return this.left.rebind?.(changes) === true && this.right.rebind?.(changes) === true;
   }
 
   close(): void {
