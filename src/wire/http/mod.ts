@@ -8,7 +8,7 @@ import { headerLines, type HttpRequest, type Reply, startServer, textReply } fro
 import { InFlight } from "./in-flight.ts";
 import { judge, type Verdict } from "./origin.ts";
 import type { ConsoleFiles } from "./console-files.ts";
-import { Parameters } from "./parameters.ts";
+import { type Parameters, Targets } from "./parameters.ts";
 import { methodNotSupported, notFound } from "./reply.ts";
 import { assets, ASSETS_PATH } from "./routes/assets.ts";
 import { ROUTES } from "./routes/mod.ts";
@@ -48,6 +48,7 @@ export function startHttp(options: HttpOptions): HttpServer {
   );
   const sessions = new Sessions(settings.sessionTimeoutMs);
   const authenticator = new Authenticator(settings, sessions, options.database.access);
+  const targets = new Targets();
   const security = securityHeaders(), securityLines = headerLines(security);
   const server = startServer({
     hostname: options.hostname,
@@ -60,7 +61,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       options.metrics?.unhandledErrors.inc();
     },
     handle(request) {
-      const { path, query } = splitTarget(request.target);
+      const { path, parameters } = targets.read(request.target);
       const { method, remoteAddr } = request;
       const { hostname } = remoteAddr as Deno.NetAddr;
       const route = routes.get(path);
@@ -72,7 +73,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       const asker = { method, header: (name: string) => request.headers.get(name) };
       const verdict = judge(asker, () => originRules(config), false);
       const reply = refused ?? answerOf(verdict) ??
-        answer(request, { hostname, path, query, route, authenticator, sessions, results, uploads, options });
+        answer(request, { hostname, path, parameters, route, authenticator, sessions, results, uploads, options });
       const completed = (reply: Reply) => {
         if (verdict.headers.length > 0) reply.headers.push(...verdict.headers);
         if (route?.ownSecurity !== true) reply.lines = `${reply.lines ?? ""}${securityLines}`;
@@ -140,7 +141,7 @@ interface Arrival {
   /** Address of the client. */
   hostname: string;
   path: string;
-  query: string;
+  parameters: Parameters;
   route: Route | undefined;
   authenticator: Authenticator;
   sessions: Sessions;
@@ -185,7 +186,7 @@ interface Asker {
 
 function answerTo(
   request: HttpRequest,
-  { path, query, route, sessions, results, uploads, options }: Arrival,
+  { path, parameters, route, sessions, results, uploads, options }: Arrival,
   { method, identity, token, startedMs, authenticationNs }: Asker,
 ): Reply | Promise<Reply> {
   if ((method === "POST" || method === "PUT") && !hasBodySize(request)) {
@@ -196,7 +197,7 @@ function answerTo(
   const call: Call = {
     request,
     path,
-    parameters: new Parameters(query),
+    parameters,
     identity,
     client: { wire: "http", address: () => shownAddress(request.remoteAddr), canWrite: true },
     database: options.database,
@@ -233,20 +234,6 @@ function withCookie(reply: Reply, cookie: string, { isSecure }: HttpRequest): Re
 
 function hasBodySize(request: HttpRequest): boolean {
   return request.headers.has("content-length") || request.headers.has("transfer-encoding");
-}
-
-/** Splits by hand, because `new URL` costs more than a whole small query. Proxies send a whole URL as the target. */
-function splitTarget(target: string): { path: string; query: string } {
-  const start = target.startsWith("/") ? 0 : pathStart(target);
-  const question = target.indexOf("?", start);
-  return question < 0
-    ? { path: target.slice(start), query: "" }
-    : { path: target.slice(start, question), query: target.slice(question + 1) };
-}
-
-function pathStart(url: string): number {
-  const authority = /^https?:\/\/[^/?]*/i.exec(url);
-  return authority === null ? 0 : authority[0].length;
 }
 
 function stackOf(error: unknown): string {

@@ -47,6 +47,43 @@ function decode(raw: string): string | undefined {
   }
 }
 
+/** More targets, or longer ones, are not kept. */
+const TARGETS_MAX = 256, TARGET_LENGTH_MAX = 1_024;
+
+interface Target {
+  path: string;
+  parameters: Parameters;
+}
+
+/** Reads the targets of requests. Clients ask for the same ones again and again. */
+export class Targets {
+  private readonly known = new Map<string, Target>();
+
+  read(target: string): Target {
+    const known = this.known.get(target);
+    if (known !== undefined) return known;
+    const { path, query } = splitTarget(target), read = { path, parameters: new Parameters(query) };
+    if (target.length > TARGET_LENGTH_MAX) return read;
+    if (this.known.size >= TARGETS_MAX) this.known.clear();
+    this.known.set(target, read);
+    return read;
+  }
+}
+
+/** Splits by hand, because `new URL` costs more than a whole small query. Proxies send a whole URL as the target. */
+function splitTarget(target: string): { path: string; query: string } {
+  const start = target.startsWith("/") ? 0 : pathStart(target);
+  const question = target.indexOf("?", start);
+  return question < 0
+    ? { path: target.slice(start), query: "" }
+    : { path: target.slice(start, question), query: target.slice(question + 1) };
+}
+
+function pathStart(url: string): number {
+  const authority = /^https?:\/\/[^/?]*/i.exec(url);
+  return authority === null ? 0 : authority[0].length;
+}
+
 export interface RowWindow {
   first: number;
   count: number;

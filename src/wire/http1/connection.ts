@@ -2,7 +2,7 @@
 import { BodyReader } from "./body.ts";
 import type { ByteConnection, Reply, ServerOptions } from "./contract.ts";
 import { ConnectionLostError, RequestError } from "./errors.ts";
-import { HeadEnd, parseHead, type RequestHead } from "./head.ts";
+import { HeadEnd, HeadParser, type RequestHead } from "./head.ts";
 import { Input } from "./input.ts";
 import { type Framing, headText, isBodyless, LAST_CHUNK, Output, sizeOf, textReply } from "./reply.ts";
 import { HttpRequest } from "./request.ts";
@@ -25,6 +25,7 @@ type Waits = "request" | "head" | "body" | "work" | "write" | "end";
 export class Connection {
   readonly #input: Input;
   readonly #output = new Output();
+  readonly #heads = new HeadParser();
   #waits: Waits = "request";
   #sinceMs = performance.now();
   /** Time spent waiting for this request's body. */
@@ -233,7 +234,7 @@ export class Connection {
     for (;;) {
       const size = end.find(input.bytes);
       if (size !== undefined && size <= headSizeMax) {
-        const head = parseHead(input.bytes.subarray(0, size));
+        const head = this.#heads.parse(input.bytes.subarray(0, size), end.requestLineSize);
         input.skip(size);
         return head;
       }

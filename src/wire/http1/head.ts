@@ -141,7 +141,7 @@ export interface RequestHead {
 }
 
 /** Parses a complete head, including the empty line at its end. @throws {RequestError} */
-export function parseHead(bytes: Uint8Array): RequestHead {
+function parseHead(bytes: Uint8Array): RequestHead {
   const text = textOf(bytes);
   const lineEnd = text.indexOf("\r\n");
   const { method, target, minor } = requestLine(text.slice(0, lineEnd));
@@ -169,6 +169,45 @@ export function parseHead(bytes: Uint8Array): RequestHead {
     expectsContinue: expectsContinue(headers, minor),
     keepsAlive: keepsAlive(headers, minor),
   };
+}
+
+/** Longer heads are not kept for the next one. */
+const KEPT_MAX = 2_048;
+
+/** Parses the heads of a connection. Most have the fields of the one before, and many its request line, too. */
+export class HeadParser {
+  #bytes: Uint8Array = new Uint8Array(0);
+  #lineSize = 0;
+  #head: RequestHead | undefined;
+
+  /** `lineSize`: of the request line with its end. @throws {RequestError} */
+  parse(bytes: Uint8Array, lineSize: number): RequestHead {
+    const last = this.#head;
+    if (last !== undefined && hasSameRest(bytes, lineSize, this.#bytes, this.#lineSize)) {
+      if (lineSize === this.#lineSize && hasSameStart(bytes, this.#bytes, lineSize)) return last;
+      const { method, target, minor } = requestLine(textOf(bytes.subarray(0, lineSize - 2)));
+      if (minor === last.minor) return this.#keep(bytes, lineSize, { ...last, method, target: targetOf(target) });
+    }
+    return this.#keep(bytes, lineSize, parseHead(bytes));
+  }
+
+  #keep(bytes: Uint8Array, lineSize: number, head: RequestHead): RequestHead {
+    if (bytes.length > KEPT_MAX) return head;
+    this.#bytes = bytes.slice();
+    this.#lineSize = lineSize;
+    return this.#head = head;
+  }
+}
+
+function hasSameRest(a: Uint8Array, fromA: number, b: Uint8Array, fromB: number): boolean {
+  if (a.length - fromA !== b.length - fromB) return false;
+  for (let x = fromA, y = fromB; x < a.length; x++, y++) if (a[x] !== b[y]) return false;
+  return true;
+}
+
+function hasSameStart(a: Uint8Array, b: Uint8Array, size: number): boolean {
+  for (let at = 0; at < size; at++) if (a[at] !== b[at]) return false;
+  return true;
 }
 
 function fieldPlaces(fields: string): number[] {
