@@ -27,12 +27,12 @@ import { seededRandom } from "./random.ts";
 import { constantsReplaced, type ReplacedConstants } from "./same-plan.ts";
 import { KERNEL_ROW, workOf } from "./sources.ts";
 
-/** Few rows can take long too. A query that takes longer is run again in a worker, because it blocks this thread. */
-const DIRECT_MS_MAX = 25;
 /**
- * A plan that took longer twice in a row is run in workers for this time. Once may be the fault of a busy machine, so the second time
- * only processor time counts.
+ * Few rows can take long too. A query that takes longer is run again in a worker, because it blocks this thread. The processor time of this
+ * thread is asked only after `LOOK_MS`, and then the query has the rest of it: on a busy machine the thread may have waited for a core.
  */
+const DIRECT_MS_MAX = 25, LOOK_MS = 15;
+/** A plan that took longer twice in a row is run in workers for this time. */
 const SLOW_MS = 1_000;
 /** Results of more bytes, or of longer texts, may take too long within a single step. */
 const DIRECT_BYTES_MAX = 32 << 20;
@@ -113,6 +113,8 @@ export class DirectRuns {
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** How many runs had to make their operators. */
   madeCount = 0;
+  /** The last plan was not run because frames that it needs are not in memory. */
+  hasMissed = false;
 
   private readonly nowMs: () => number;
 
@@ -131,6 +133,7 @@ export class DirectRuns {
     answered: () => Plan,
     key: PlanKey = plan,
   ): DirectAnswer | undefined {
+    this.hasMissed = false;
     if (this.resources.settings.directRowsMax < 0) return undefined;
     let run = this.take(key, options, (kept) => kept.isOf(plan, sources));
     if (run === undefined && (this.slow.get(key) ?? 0) > this.nowMs()) return undefined;
@@ -142,13 +145,14 @@ export class DirectRuns {
         run = this.rebound(key, complete, sources, options) ?? this.make(complete, sources, options);
         run.given = plan;
       }
-      const answer = run.run(this.slow.has(key));
+      const answer = run.run();
       this.slow.delete(key);
       isReusable = isKept(options) && run.isImmutable && run.rewind();
       return answer;
     } catch (error) {
       if (!(error instanceof TakesLong)) throw error;
-      if (!(error instanceof NotInMemory)) this.slow.set(key, this.slow.has(key) ? this.nowMs() + SLOW_MS : 0);
+      this.hasMissed = error instanceof NotInMemory;
+      if (!this.hasMissed) this.slow.set(key, this.slow.has(key) ? this.nowMs() + SLOW_MS : 0);
       return undefined;
     } finally {
       if (isReusable) this.keep(key, run!);
@@ -375,24 +379,22 @@ class DirectRun {
     return user === this.options.user && isSameOutput(output, this.options.output);
   }
 
-  /** Asked when the time is over. Without a start of the processor time, all of the time counts. */
+  /** Asked when the deadline is over. Sets the next one. */
   private hasWorkedLong(): boolean {
-    if (this.workedFromMs === undefined) return true;
-    const leftMs = DIRECT_MS_MAX - (this.processorMs() - this.workedFromMs);
+    const processorMs = this.processorMs();
+    this.workedFromMs ??= processorMs;
+    const leftMs = DIRECT_MS_MAX - LOOK_MS - (processorMs - this.workedFromMs);
     this.deadline = this.nowMs() + leftMs;
     return leftMs <= 0;
   }
 
-  /**
-   * `wasSlow`: the last run has taken too long.
-   * @throws {TakesLong} before any row is used, so that a worker can run the plan from the start.
-   */
-  run(wasSlow = false): DirectAnswer {
+  /** @throws {TakesLong} before any row is used, so that a worker can run the plan from the start. */
+  run(): DirectAnswer {
     const { operator, output, context } = this, pieces: Piece[] = [];
     workAt(context);
     this.usedMs = this.nowMs();
-    this.deadline = this.usedMs + DIRECT_MS_MAX;
-    this.workedFromMs = wasSlow ? this.processorMs() : undefined;
+    this.deadline = this.usedMs + LOOK_MS;
+    this.workedFromMs = undefined;
     this.rowsLeft = this.rowsMax();
     for (let batch = operator.next(); batch && !output.finished; batch = operator.next()) {
       const encoded = output.encode(batch);

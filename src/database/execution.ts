@@ -17,6 +17,7 @@ import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/mod.ts";
 import type { RunningStatement } from "./activity.ts";
 import { type DirectResources, DirectRuns, type PlanKey } from "./direct.ts";
+import { FirstReads } from "./first-reads.ts";
 import type { OutputOptions } from "./output.ts";
 import { resolveSources } from "./sources.ts";
 
@@ -68,6 +69,7 @@ export class Execution {
   readonly direct: DirectRuns;
   private readonly heap: SharedHeap;
   readonly nowMicros: () => bigint;
+  private readonly firstReads = new FirstReads();
 
   constructor(
     resources: DirectResources,
@@ -77,6 +79,15 @@ export class Execution {
     this.heap = resources.heap;
     this.nowMicros = resources.nowMicros;
     this.direct = new DirectRuns(resources);
+  }
+
+  /** Like `run`, but not always at once. */
+  answer(given: PostedPlan, options: RunOptions): Run | Promise<Run> {
+    const first = options.key && this.firstReads.wait(options.key);
+    return first === undefined ? this.run(given, options) : first.then(() => {
+      options.signal?.throwIfAborted();
+      return this.run(given, options);
+    });
   }
 
   run(given: PostedPlan, options: RunOptions): Run {
@@ -90,7 +101,10 @@ export class Execution {
       ? this.direct.run(tree, sources, options, answered, options.key)
       : undefined;
     const isSmall = () => this.direct.isSmall(answered(), sources);
-    if (direct === undefined) return this.runInWorker(answered(), sources, options, isSmall);
+    if (direct === undefined) {
+      const key = this.direct.hasMissed ? options.key : undefined;
+      return this.runInWorker(answered(), sources, options, isSmall, key);
+    }
     const { pieces, totalRows } = direct;
     return { chunks: new Listed(pieces), ready: pieces, totalRows: () => totalRows };
   }
@@ -116,7 +130,14 @@ export class Execution {
   }
 
   /** `isSmall`: asked while it waits for a worker. Long plans count as large. */
-  private runInWorker(plan: PostedPlan, sources: ScanSource[], options: RunOptions, isSmall = () => false): Run {
+  private runInWorker(
+    plan: PostedPlan,
+    sources: ScanSource[],
+    options: RunOptions,
+    isSmall = () => false,
+    /** Set if main can run the plan when it has been run once. */
+    readsFirst?: PlanKey,
+  ): Run {
     options.signal?.throwIfAborted();
     const analysis = options.analyzed && Analysis.create(this.heap, plan, sources.length);
     const unpin = options.catalogue.pin();
@@ -142,6 +163,7 @@ export class Execution {
     }
     // Do not unpin when the reader leaves: threads may read the data until they have noticed the cancellation.
     run.ended.then(unpin);
+    if (readsFirst !== undefined) this.firstReads.begin(readsFirst, run.ended);
     const { running } = options;
     running?.attach(run);
     const cancel = () => run.cancel();

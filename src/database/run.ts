@@ -19,7 +19,7 @@ import type { RunningStatement } from "./activity.ts";
 import { RowChanges } from "./changes.ts";
 import type { Core } from "./core.ts";
 import type { PlanKey } from "./direct.ts";
-import type { Analyzed, Execution, RunOptions } from "./execution.ts";
+import type { Analyzed, Execution, Run as ExecutionRun, RunOptions } from "./execution.ts";
 import { rowsOutput } from "./execution.ts";
 import type { OutputOptions } from "./output.ts";
 import { plansOf } from "./planning.ts";
@@ -168,16 +168,9 @@ export class Run implements StatementRun {
     return this.changes.changeRows(target, changeOf);
   }
 
-  private rowsOf(plan: PostedPlan, key: PlanKey): Extract<Answer, { kind: "rows" }> {
-    const run = this.execution.run(plan, this.runOptions(rowsOutput(this.options), plan.columns, key));
-    return {
-      kind: "rows",
-      columns: plan.columns,
-      timestamp: plan.timestamp,
-      chunks: run.chunks,
-      ready: run.ready,
-      totalRows: run.totalRows,
-    };
+  private rowsOf(plan: PostedPlan, key: PlanKey): RowsAnswer | Promise<RowsAnswer> {
+    const run = this.execution.answer(plan, this.runOptions(rowsOutput(this.options), plan.columns, key));
+    return run instanceof Promise ? run.then((run) => rowsAnswer(plan, run)) : rowsAnswer(plan, run);
   }
 
   private runOptions(output: OutputOptions, columns: ResultColumn[], key?: PlanKey): RunOptions {
@@ -207,6 +200,19 @@ export class Run implements StatementRun {
     const run = this.execution.run(plan, this.runOptions({ kind: "nothing" }, plan.columns));
     for await (const _ of run.chunks);
   }
+}
+
+type RowsAnswer = Extract<Answer, { kind: "rows" }>;
+
+function rowsAnswer(plan: PostedPlan, run: ExecutionRun): RowsAnswer {
+  return {
+    kind: "rows",
+    columns: plan.columns,
+    timestamp: plan.timestamp,
+    chunks: run.chunks,
+    ready: run.ready,
+    totalRows: run.totalRows,
+  };
 }
 
 /** Its signal is made when it is asked for: queries without a worker ask for none. */
