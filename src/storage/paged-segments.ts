@@ -169,6 +169,9 @@ export class PagedSegments implements SegmentList {
   private readonly starts: Float64Array;
   private readonly key: string;
   private posted: PostedSegments | undefined;
+  /** Of the last `at`: readers ask for a segment once for each column. */
+  private lastIndex = -1;
+  private last: SegmentSource | undefined;
   /** By column. */
   private readonly withNulls: (boolean | undefined)[] = [];
 
@@ -207,6 +210,7 @@ export class PagedSegments implements SegmentList {
   at(index: number): SegmentSource | undefined {
     const wanted = index < 0 ? index + this.length : index;
     if (wanted < 0 || wanted >= this.length) return undefined;
+    if (wanted === this.lastIndex) return this.last;
     let low = 0, high = this.runs.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >>> 1;
@@ -215,7 +219,9 @@ export class PagedSegments implements SegmentList {
     }
     const run = this.runs[low];
     const { directory, columnIds, key } = this;
-    return this.reader.segment(directory, run.page, run.from + wanted - this.starts[low], columnIds, key);
+    this.last = this.reader.segment(directory, run.page, run.from + wanted - this.starts[low], columnIds, key);
+    this.lastIndex = wanted;
+    return this.last;
   }
 
   hasNulls(column: number): boolean {

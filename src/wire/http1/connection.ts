@@ -232,9 +232,9 @@ export class Connection {
     const end = new HeadEnd();
     const { headSizeMax } = this.options.limits;
     for (;;) {
-      const size = end.find(input.bytes);
+      const { bytes } = input, size = end.find(bytes);
       if (size !== undefined && size <= headSizeMax) {
-        const head = this.#heads.parse(input.bytes.subarray(0, size), end.requestLineSize);
+        const head = this.#heads.parse(bytes.subarray(0, size), end.requestLineSize);
         input.skip(size);
         return head;
       }
