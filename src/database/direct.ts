@@ -21,7 +21,7 @@ import type { FunctionRegistry } from "../engine/contract.ts";
 import { isImmutable } from "../sql/mod.ts";
 import type { Plan, ScanNode, ScanReading } from "../sql/plan.ts";
 import type { ScanSource } from "../storage/contract.ts";
-import type { PoolLease, SharedHeap, SharedPool } from "../storage/mod.ts";
+import type { OnMiss, PoolLease, SharedHeap, SharedPool } from "../storage/mod.ts";
 import { createOutput, type Output, type OutputOptions, type Piece } from "./output.ts";
 import { seededRandom } from "./random.ts";
 import { constantsReplaced, type ReplacedConstants } from "./same-plan.ts";
@@ -113,8 +113,8 @@ export class DirectRuns {
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** How many runs had to make their operators. */
   madeCount = 0;
-  /** The last plan was not run because frames that it needs are not in memory. */
-  hasMissed = false;
+  /** The last plan was not run because a frame that it needs is not in memory. */
+  lacksFrame = false;
 
   private readonly nowMs: () => number;
 
@@ -133,7 +133,7 @@ export class DirectRuns {
     answered: () => Plan,
     key: PlanKey = plan,
   ): DirectAnswer | undefined {
-    this.hasMissed = false;
+    this.lacksFrame = false;
     if (this.resources.settings.directRowsMax < 0) return undefined;
     let run = this.take(key, options, (kept) => kept.isOf(plan, sources));
     if (run === undefined && (this.slow.get(key) ?? 0) > this.nowMs()) return undefined;
@@ -151,8 +151,9 @@ export class DirectRuns {
       return answer;
     } catch (error) {
       if (!(error instanceof TakesLong)) throw error;
-      this.hasMissed = error instanceof NotInMemory;
-      if (!this.hasMissed) this.slow.set(key, this.slow.has(key) ? this.nowMs() + SLOW_MS : 0);
+      const isMiss = error instanceof NotInMemory;
+      this.lacksFrame = isMiss && error.why === "frame";
+      if (!isMiss) this.slow.set(key, this.slow.has(key) ? this.nowMs() + SLOW_MS : 0);
       return undefined;
     } finally {
       if (isReusable) this.keep(key, run!);
@@ -274,11 +275,15 @@ export class DirectRuns {
   }
 }
 
-class NotInMemory extends TakesLong {}
-
-function notInMemory(): never {
-  throw new NotInMemory();
+class NotInMemory extends TakesLong {
+  constructor(readonly why: Parameters<OnMiss>[0]) {
+    super();
+  }
 }
+
+const notInMemory: OnMiss = (why) => {
+  throw new NotInMemory(why);
+};
 
 /** The operators of a plan and their resources. */
 class DirectRun {

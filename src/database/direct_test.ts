@@ -5,7 +5,7 @@ import { col, fn, lit, over, type Row, storedRows, testContext } from "../engine
 import type { Column, Plan } from "../sql/plan.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import type { ScanSource } from "../storage/contract.ts";
-import type { SharedPool } from "../storage/mod.ts";
+import type { OnMiss, SharedPool } from "../storage/mod.ts";
 import { type DirectOptions, DirectRuns } from "./direct.ts";
 
 const decoder = new TextDecoder();
@@ -32,8 +32,8 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
     return allocate(...args);
   };
   const pool = {
-    lease: (onMiss?: () => never) => ({
-      pin: () => onMiss?.() ?? assert.fail("a file is read"),
+    lease: (onMiss?: OnMiss) => ({
+      pin: () => onMiss?.("frame") ?? assert.fail("a file is read"),
       unpin() {},
       gather: () => false,
       isIndexed: () => false,
@@ -391,11 +391,11 @@ Deno.test("DirectRuns: frames that are not in memory and many rows are for worke
   const [segment] = source.segments, [chunk] = segment.chunks;
   const onDisk = { ...source, segments: [{ ...segment, chunks: [{ ...chunk!, address: 0 }] }] };
   assert.equal(run(node, {}, [onDisk]), undefined);
-  assert.ok(direct.hasMissed);
+  assert.ok(direct.lacksFrame);
   assert.equal(run(node), "[0],[1],[2]", "frames may be there later");
   direct.close();
   assert.ok(isEmpty());
   const few = table(1, 1_000, 10);
   assert.equal(few.run(few.node), undefined);
-  assert.ok(!few.direct.hasMissed);
+  assert.ok(!few.direct.lacksFrame);
 });

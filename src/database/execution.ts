@@ -86,7 +86,9 @@ export class Execution {
     const first = options.key && this.firstReads.wait(options.key);
     return first === undefined ? this.run(given, options) : first.then(() => {
       options.signal?.throwIfAborted();
-      return this.run(given, options);
+      const run = this.run(given, options);
+      if (this.direct.lacksFrame) this.firstReads.isNoHelp(options.key!);
+      return run;
     });
   }
 
@@ -102,7 +104,7 @@ export class Execution {
       : undefined;
     const isSmall = () => this.direct.isSmall(answered(), sources);
     if (direct === undefined) {
-      const key = this.direct.hasMissed ? options.key : undefined;
+      const key = this.direct.lacksFrame && isSmall() ? options.key : undefined;
       return this.runInWorker(answered(), sources, options, isSmall, key);
     }
     const { pieces, totalRows } = direct;

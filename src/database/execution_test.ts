@@ -3,7 +3,7 @@ import type { Scheduler } from "../engine/mod.ts";
 import { type Row, storedRows, testContext } from "../engine/testing.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import type { Catalogue } from "../storage/contract.ts";
-import type { SharedPool } from "../storage/mod.ts";
+import type { OnMiss, SharedPool } from "../storage/mod.ts";
 import { Execution, type Run, type RunOptions } from "./execution.ts";
 
 /** A table whose frames are not in memory until a worker has run a query. */
@@ -15,7 +15,7 @@ function coldTable() {
   const cold = { ...source, segments: [{ ...segment, chunks: [{ ...chunk!, address: 0 }] }] };
   let isLoaded = false;
   const pool = {
-    lease: (onMiss: () => never) => ({ pin: () => isLoaded ? chunk!.address : onMiss(), unpin() {}, release() {} }),
+    lease: (onMiss: OnMiss) => ({ pin: () => isLoaded ? chunk!.address : onMiss("frame"), unpin() {}, release() {} }),
   };
   const running: (() => void)[] = [];
   const scheduler = {

@@ -19,6 +19,13 @@ Deno.test("FirstReads: the others wait for the first one, each plan for its own,
   assert.equal(reads.wait(plan), undefined);
 });
 
+Deno.test("FirstReads: executions of a plan that waiting does not help do not wait for a while", () => {
+  const reads = new FirstReads(), plan = {};
+  reads.isNoHelp(plan);
+  reads.begin(plan, Promise.resolve());
+  assert.equal(reads.wait(plan), undefined);
+});
+
 Deno.test("FirstReads: the event loop has turns while many go on", async () => {
   const reads = new FirstReads(), plan = {};
   const first = Promise.withResolvers<void>();

@@ -38,7 +38,7 @@ export {
 } from "./heap.ts";
 export { packAppendBatch, unpackAppendBatch } from "./packed.ts";
 export { checkBatch } from "./rows.ts";
-export { PoolLease, SharedPool } from "./pool.ts";
+export { type OnMiss, PoolLease, SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
 export { type File, type Files, readFully, realFiles, writeFully } from "./files.ts";
 export { copyDatabase, syncDirectory } from "./copy.ts";

@@ -82,15 +82,18 @@ interface Loading {
 /** Pinned slots, and the number of pins of each. */
 type Held = Map<number, number>;
 
+/**
+ * Called by a query that reads no file. "frame": one is not in memory; "lookup": postings are read from their file; "busy": another thread
+ * holds the lock for long.
+ */
+export type OnMiss = (why: "frame" | "lookup" | "busy") => never;
+
 /** The pins of one query. If the query fails, all remaining ones are released together. */
 export class PoolLease implements Pool {
   private readonly held: Held = new Map();
 
-  /**
-   * `onMiss`: throws if a frame has to be read from a file, or if another thread holds the lock for long. Undefined: the frame is
-   * read, after waiting for the lock.
-   */
-  constructor(private readonly pool: SharedPool, private readonly onMiss?: () => never) {}
+  /** Without `onMiss`, frames are read, after waiting for the lock. */
+  constructor(private readonly pool: SharedPool, private readonly onMiss?: OnMiss) {}
 
   pin(source: ScanSource, segment: number, column: number): number {
     return this.pool.pinFor(this.held, source, segment, column, this.onMiss);
@@ -116,7 +119,7 @@ export class PoolLease implements Pool {
   }
 
   present(source: ScanSource, segment: number, column: number, codes: readonly number[]): number[] | undefined {
-    if (this.onMiss !== undefined && this.isIndexed(source, segment, column)) this.onMiss();
+    if (this.onMiss !== undefined && this.isIndexed(source, segment, column)) this.onMiss("lookup");
     return this.pool.present(source, segment, column, codes);
   }
 
@@ -127,7 +130,7 @@ export class PoolLease implements Pool {
     codes: readonly number[],
     rowsMax: number,
   ): FoundRows | undefined {
-    if (this.onMiss !== undefined && this.isIndexed(source, segment, column)) this.onMiss();
+    if (this.onMiss !== undefined && this.isIndexed(source, segment, column)) this.onMiss("lookup");
     return this.pool.find(source, segment, column, codes, rowsMax);
   }
 
@@ -174,7 +177,7 @@ export class SharedPool implements Pool, PageFrames {
     return PagedSegments.ofPosted(this.pages, posted);
   }
 
-  lease(onMiss?: () => never): PoolLease {
+  lease(onMiss?: OnMiss): PoolLease {
     return new PoolLease(this, onMiss);
   }
 
@@ -186,7 +189,7 @@ export class SharedPool implements Pool, PageFrames {
     this.unpinFor(this.held, source, segment, column);
   }
 
-  pinFor(held: Held, source: ScanSource, segment: number, column: number, onMiss?: () => never): number {
+  pinFor(held: Held, source: ScanSource, segment: number, column: number, onMiss?: OnMiss): number {
     const { rowCount, chunks } = source.segments.at(segment)!;
     const chunk = chunks[column];
     assert(chunk !== undefined, "a column added later has no chunk to pin");
@@ -303,17 +306,17 @@ export class SharedPool implements Pool, PageFrames {
     directory: string,
     from: Extent,
     sizeInMemory: number,
-    onMiss?: () => never,
+    onMiss?: OnMiss,
     loading: Loading = {},
   ): number {
     const { file } = from, extent = from.offset / EXTENT_ALIGN;
     for (;;) {
       if (onMiss === undefined) this.lock();
-      else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss();
+      else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
       let slot = this.slotOf(file, extent);
       if (onMiss !== undefined && (slot < 0 || this.i32[slot + STATE] !== READY)) {
         this.unlock();
-        return onMiss();
+        return onMiss("frame");
       }
       if (slot >= 0) {
         this.addPin(slot, 1);
