@@ -102,21 +102,27 @@ function hasGrown(): boolean {
 
 /** Smaller amounts of garbage are left to V8. */
 const GARBAGE_BYTES = 16 << 20;
-/** Amount of free memory that always keeps its pages. */
-const KEPT_BYTES_MIN = 64 << 20;
+const KEPT_BYTES_MIN = 32 << 20;
+/**
+ * Free memory that keeps its pages after a query with this limit, so that most queries reuse touched pages. A small limit keeps less, as
+ * a process with a small limit shall be small, and code and heaps need some 100 MiB already.
+ */
+function keptBytesOf(limitBytes: number): number {
+  return Math.max(KEPT_BYTES_MIN, limitBytes / 4 - KEPT_BYTES_MIN);
+}
 let isQueued = false;
 
 /**
- * Runs after a query. Free pages up to a quarter of a query's limit are kept, so that most queries reuse touched pages.
+ * Runs after a query. Returns pages of free shared memory.
  * Buffers outside of the shared memory are collected at once. V8 would collect them only under pressure, so several such queries
  * would hold several times the limit of one.
  */
 export function releaseAfterQuery(heap: SharedHeap, { madeBytes, limitBytes }: CountedMemory): void {
-  const keptBytes = Math.max(KEPT_BYTES_MIN, (limitBytes || heap.sizeBytes()) / 4);
+  const limit = limitBytes || heap.sizeBytes(), keptBytes = keptBytesOf(limit);
   const hasMade = madeBytes >= GARBAGE_BYTES || hasGrown();
   if (isQueued || (!hasMade && heap.warmFreeBytes() <= keptBytes)) return;
   isQueued = true;
-  chores.push(releaseDownTo(heap, keptBytes, limitBytes || heap.sizeBytes(), hasMade));
+  chores.push(releaseDownTo(heap, keptBytes, limit, hasMade));
 }
 
 /** The first step returns all that exceeds `limitBytes`, so that queries in close succession do not add up. */
