@@ -35,10 +35,14 @@ const FIRST_RESERVED_WORD = 64;
 export const HEAP_TAGS = ["pool", "tail", "dictionary", "query", "batch", "other", "pages"] as const;
 export type HeapTag = (typeof HEAP_TAGS)[number];
 
-/** A free block, as it was when it was listed. */
-export interface FreeBlock {
+export interface BlockRange {
   address: number;
+  /** 4 KiB times a power of two. */
   sizeBytes: number;
+}
+
+/** A free block, as it was when it was listed. */
+export interface FreeBlock extends BlockRange {
   /** The part from its start that may still have its pages. */
   warmBytes: number;
 }
@@ -264,25 +268,40 @@ export class SharedHeap {
   }
 
   /**
-   * Allocates exactly this block if it is still free and whole. Its tag is "other". Call `putBack` within milliseconds:
-   * allocations that find no other block wait for it.
+   * Allocates exactly this range, a block or an aligned part of one, if it is still free. Its tag is "other". Call `putBack` within
+   * milliseconds: allocations that find no other block wait for it.
    */
-  take(block: FreeBlock): boolean {
-    const order = orderOf(block.sizeBytes), unit = this.unitOf(block.address);
+  take({ address, sizeBytes }: BlockRange): boolean {
+    const order = orderOf(sizeBytes), unit = this.unitOf(address);
     this.lock();
-    const isFree = this.i8[this.stateAddress(unit)] === -(order + 1);
-    if (isFree) {
+    try {
+      let have = order;
+      while (have < ORDER_COUNT && this.i8[this.stateAddress(unit & -(1 << have))] !== -(have + 1)) have++;
+      if (have === ORDER_COUNT) return false;
       Atomics.add(this.i32, GIVING_BACK, 1);
-      block.warmBytes = UNIT_BYTES * this.unlink(unit, order);
+      let from = unit & -(1 << have), warm = this.unlink(from, have);
+      this.i8[this.stateAddress(from)] = 0;
+      while (have > order) {
+        const half = 1 << --have, low = Math.min(warm, half);
+        if (unit >= from + half) {
+          this.link(from, have, low);
+          from += half;
+          warm -= low;
+        } else {
+          this.link(from + half, have, warm - low);
+          warm = low;
+        }
+      }
       this.stateOf(unit, order, false);
       this.countUsed(1 << order, "other");
+      return true;
+    } finally {
+      this.unlock();
     }
-    this.unlock();
-    return isFree;
   }
 
-  /** Frees a block that `take` returned. */
-  putBack({ address, sizeBytes }: FreeBlock, warmBytes: number): void {
+  /** Frees what `take` has allocated. `warmBytes`: how much of it, from its start, has pages. */
+  putBack({ address, sizeBytes }: BlockRange, warmBytes: number): void {
     this.free(address, sizeBytes, "other", warmBytes);
     Atomics.sub(this.i32, GIVING_BACK, 1);
   }

@@ -53,6 +53,27 @@ Deno.test("SharedHeap lists free blocks, and take() succeeds only for blocks tha
   assert.equal(heap.usedBytes(), 0);
 });
 
+Deno.test("SharedHeap takes a part of a free block, others use the rest, and putBack() makes one block of them again", () => {
+  const heap = createHeap(1 << 26);
+  const before = heap.freeBlocks(1 << 20);
+  const { address, sizeBytes } = before.toSorted((a, b) => b.sizeBytes - a.sizeBytes)[0];
+  for (const part of [0, 3, sizeBytes / (1 << 20) - 1]) {
+    const piece = { address: address + part * (1 << 20), sizeBytes: 1 << 20 };
+    assert.equal(heap.take(piece), true);
+    assert.equal(heap.take(piece), false);
+    assert.equal(heap.take({ address, sizeBytes }), false);
+    assert.equal(heap.usedBytes("other"), 1 << 20);
+    const used = heap.allocate(2 << 20, "query");
+    assert.ok(used + (2 << 20) <= piece.address || piece.address + piece.sizeBytes <= used);
+    heap.putBack(piece, 0);
+    heap.free(used, 2 << 20, "query", 0);
+    assert.equal(heap.usedBytes(), 0);
+    assert.equal(heap.warmFreeBytes(), 0);
+    const byAddress = (a: { address: number }, b: { address: number }) => a.address - b.address;
+    assert.deepEqual(heap.freeBlocks(1 << 20).sort(byAddress), before.toSorted(byAddress));
+  }
+});
+
 Deno.test("SharedHeap counts the free memory that has pages, regardless of splits and merges", () => {
   const heap = createHeap(1 << 26);
   assert.equal(heap.warmFreeBytes(), 0);
@@ -65,8 +86,7 @@ Deno.test("SharedHeap counts the free memory that has pages, regardless of split
   heap.free(half, 8 << 20, "query", 1 << 20);
   assert.equal(heap.warmFreeBytes(), 9 << 20);
   for (const block of heap.freeBlocks(1 << 20)) {
-    if (!heap.take(block)) continue;
-    heap.putBack(block, Math.min(block.warmBytes, 4096));
+    if (heap.take(block)) heap.putBack(block, Math.min(block.warmBytes, 4096));
   }
   assert.ok(heap.warmFreeBytes() <= 4096 * heap.freeBlocks(1 << 20).length);
 });

@@ -27,7 +27,7 @@ export { tableEventOf } from "./definitions.ts";
 export type * from "./contract.ts";
 export {
   createHeap,
-  type FreeBlock,
+  type BlockRange,
   HEAP_TAGS,
   HeapFullError,
   type HeapTag,

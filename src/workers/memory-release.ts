@@ -2,16 +2,16 @@
 import v8 from "node:v8";
 import vm from "node:vm";
 import type { CountedMemory } from "../engine/mod.ts";
-import type { FreeBlock, SharedHeap } from "../storage/mod.ts";
+import type { BlockRange, SharedHeap } from "../storage/mod.ts";
 import { libc } from "./libc.ts";
 
 /** Smaller free blocks keep their pages. */
 const BLOCK_BYTES_MIN = 256 << 10;
-/** Pages that are returned in one call: about ten milliseconds. */
-const STEP_BYTES = 64 << 20;
+/** Memory whose pages are returned in one call: a few milliseconds, during which no query can use it. */
+const PIECE_BYTES = 16 << 20;
 const MADV_DONTNEED = 4;
 
-/** Work in steps of some ten milliseconds, which the thread does when it has nothing else to do. */
+/** Work in steps of some milliseconds, which the thread does when it has nothing else to do. */
 const chores: Iterator<void>[] = [];
 
 /** Does a step of a chore. Returns false if there is none. */
@@ -34,24 +34,28 @@ export function releaseWhenIdle(heap: SharedHeap, isFirst: boolean, isWanted: ()
 
 function* releaseAll(heap: SharedHeap, isWanted: () => boolean): Generator<void> {
   for (const block of heap.freeBlocks(BLOCK_BYTES_MIN)) {
-    if (isWanted()) return;
-    releasePages(heap, block, () => 0);
-    yield;
+    for (const piece of piecesOf(block)) {
+      if (isWanted()) return;
+      if (releasePages(heap, piece)) yield;
+    }
   }
   libc()?.malloc_trim(0n);
 }
 
-/** Returns the pages of a block except its first `keptBytes`. The block stays allocated during this. */
-function releasePages(heap: SharedHeap, block: FreeBlock, keptBytes: () => number): void {
+/** The last piece is first, because the pages of a block are at its start. */
+function* piecesOf({ address, sizeBytes }: BlockRange): Generator<BlockRange> {
+  const size = Math.min(PIECE_BYTES, sizeBytes);
+  for (let at = sizeBytes - size; at >= 0; at -= size) yield { address: address + at, sizeBytes: size };
+}
+
+/** Returns the pages of a free range, which is allocated during this. False if it is no longer free, or the system has no such call. */
+function releasePages(heap: SharedHeap, range: BlockRange): boolean {
   const base = Deno.UnsafePointer.of(heap.u8 as Uint8Array<ArrayBuffer>);
   const system = libc();
-  if (system === undefined || base === null || !heap.take(block)) return;
-  const kept = Math.min(block.warmBytes, Math.max(0, keptBytes()));
-  for (let at = kept; at < block.sizeBytes; at += STEP_BYTES) {
-    const size = Math.min(STEP_BYTES, block.sizeBytes - at);
-    system.madvise(Deno.UnsafePointer.offset(base, block.address + at), BigInt(size), MADV_DONTNEED);
-  }
-  heap.putBack(block, kept);
+  if (system === undefined || base === null || !heap.take(range)) return false;
+  system.madvise(Deno.UnsafePointer.offset(base, range.address), BigInt(range.sizeBytes), MADV_DONTNEED);
+  heap.putBack(range, 0);
+  return true;
 }
 
 const M_TRIM_THRESHOLD = -1, M_MMAP_THRESHOLD = -3;
@@ -132,11 +136,11 @@ function* releaseDownTo(heap: SharedHeap, keptBytes: number, limitBytes: number,
     collectGarbage();
     libc()?.malloc_trim(0n);
   }
-  if (heap.warmFreeBytes() <= keptBytes) return;
   for (const block of heap.freeBlocks(BLOCK_BYTES_MIN).sort((a, b) => b.warmBytes - a.warmBytes)) {
-    if (heap.warmFreeBytes() <= keptBytes) return;
-    // The block itself is not counted while it is taken.
-    releasePages(heap, block, () => keptBytes - heap.warmFreeBytes());
-    if (heap.warmFreeBytes() <= limitBytes) yield;
+    for (const piece of piecesOf(block)) {
+      const warmBytes = heap.warmFreeBytes();
+      if (warmBytes <= keptBytes) return;
+      if (releasePages(heap, piece) && warmBytes <= limitBytes) yield;
+    }
   }
 }
