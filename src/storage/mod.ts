@@ -26,8 +26,8 @@ import { TableStore } from "./writer.ts";
 export { tableEventOf } from "./definitions.ts";
 export type * from "./contract.ts";
 export {
-  createHeap,
   type BlockRange,
+  createHeap,
   HEAP_TAGS,
   HeapFullError,
   type HeapTag,
