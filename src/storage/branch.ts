@@ -112,12 +112,11 @@ export class Branch {
 
   /** Releases everything that the transaction holds. */
   end(): void {
-    const { publisher, memory } = this.store;
+    const { publisher } = this.store;
     for (const fork of this.forks.values()) this.giveUp(fork);
-    const wasSeen = this.forks.size > 0;
     this.forks.clear();
-    if (wasSeen) publisher.publish({ publication: () => ({ transactionId: this.id, ended: true, tables: [] }) });
-    else memory.settle();
+    // Also without forks: readers keep a state of the transaction since its beginning.
+    publisher.publish({ publication: () => ({ transactionId: this.id, ended: true, tables: [] }) });
   }
 
   // ---- changes

@@ -256,3 +256,28 @@ Deno.test("concurrent transactions: commits are atomic, no row is lost, all memo
   const told = `${conflicts} conflicts, ${rebased} committed on what others had changed, ${refused} changes refused`;
   assert.ok(conflicts > 0 && rebased > 0 && refused > 0, told);
 });
+
+Deno.test("readers are told that a transaction is over, however it ends", () => {
+  const table = newTable("made", { n: "LONG" }), id = 7, limitBytes = 1 << 20;
+  const create: Command = {
+    kind: "commit",
+    transactionId: id,
+    limitBytes,
+    changes: [{ kind: "createTable", table, ordinal: 1 }],
+  };
+  const refused: Command = { ...create, kind: "change" };
+  const cases: [title: string, commands: Command[]][] = [
+    ["a commit that creates a table", [create]],
+    ["a commit without changes", [{ ...create, changes: [] }]],
+    ["a rollback after a change that was refused", [refused, { kind: "rollback", transactionId: id }]],
+  ];
+  const ended: number[] = [];
+  const files = new FaultyFiles({}, () => 0.5);
+  const { store, catalogue } = openTestStore(createHeap(32 << 20), files);
+  catalogue.onChange(({ branch }) => branch?.ended && ended.push(branch.transactionId));
+  for (const [title, commands] of cases) {
+    catalogue.branch(id);
+    store.execute(commands);
+    assert.deepEqual(ended.splice(0), [id], title);
+  }
+});
