@@ -7,11 +7,11 @@ const chunk = (
   nullCount: number,
   min?: number | bigint,
   max?: number | bigint,
-  sum?: number | bigint,
+  sum?: bigint,
 ) => chunkAt(0, { nullCount, min, max, sum });
 
 const source = sourceOf([
-  segmentOf(0, 10, [chunk(2, 5n, 9n, 40n), chunk(0, -1.5, 2, 7)], [0n, 9n]),
+  segmentOf(0, 10, [chunk(2, 5n, 9n, 40n), chunk(0, -1.5, 2)], [0n, 9n]),
   segmentOf(1, 20, [undefined, chunk(20)], [10n, 29n]),
 ]);
 const scan = scanOf([{ name: "l", type: "LONG" }, { name: "d", type: "DOUBLE" }]);

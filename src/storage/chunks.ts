@@ -10,7 +10,7 @@ import { CODEC_BYTES, Codecs, hasOffsets, isEncoded, memoryBytes, rawBytes, type
 import type { SharedHeap } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import { type RowColumn } from "./rows.ts";
-import { dependsOnOrder, extendStats, nullStats, type RowRange } from "./stats.ts";
+import { extendStats, nullStats, type RowRange } from "./stats.ts";
 
 export const SEGMENT_ROWS_MAX = 65_536;
 /** Values up to this size are copied by a loop: a call costs more. */
@@ -144,7 +144,7 @@ export class ChunkMaker {
   ): ColumnStats {
     const all = () => extendStats(this.heap, tag, address, [{ from: 0, to: rowCount }], undefined);
     const insertedRows = inserted.reduce((sum, { from, to }) => sum + to - from, 0);
-    if (rowCount - insertedRows < oldRows || dependsOnOrder(tag)) return all();
+    if (rowCount - insertedRows < oldRows) return all();
     const stats = extendStats(this.heap, tag, address, inserted, before);
     if (VERIFY) assert(isSame(stats, all()), "statistics of inserted rows add up to those of all rows");
     return stats;

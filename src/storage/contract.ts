@@ -90,10 +90,8 @@ export interface ColumnStats {
   nullCount: number;
   min?: number | bigint;
   max?: number | bigint;
-  /**
-   * Sum of the non-null values: number for floats (added in row order), bigint for integers, undefined for other types.
-   */
-  sum?: number | bigint;
+  /** Sum of the non-null values of integers; undefined for other types. */
+  sum?: bigint;
 }
 
 export interface SegmentSource {

@@ -79,6 +79,10 @@ function decodeStats(reader: ByteReader): ColumnStats {
   const bound = () => (kind === 2 ? reader.i64() : reader.f64());
   const min = bound(), max = bound();
   if ((tag & 4) === 0) return { nullCount, min, max };
-  const sum = kind === 1 ? reader.f64() : (reader.i64() << 64n) + BigInt.asUintN(64, reader.i64());
+  if (kind === 1) { // A sum of floats, which nothing used.
+    reader.f64();
+    return { nullCount, min, max };
+  }
+  const sum = (reader.i64() << 64n) + BigInt.asUintN(64, reader.i64());
   return { nullCount, min, max, sum };
 }

@@ -281,7 +281,9 @@ export class PageView {
       min: this.valueAt(at, kinds & 3),
       max: this.valueAt(at + 1, (kinds >> 2) & 3),
     };
-    if (kinds >> 4 !== NONE) stats.sum = this.valueAt(at + 2, kinds >> 4);
+    // Pages of older versions have sums of floats, which nothing used.
+    const sum = this.valueAt(at + 2, kinds >> 4);
+    if (typeof sum === "bigint") stats.sum = sum;
     return stats;
   }
 

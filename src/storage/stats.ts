@@ -26,12 +26,6 @@ export function extendStats(
   return ranges.every(({ from, to }) => from >= to) ? base : LOOPS[type.layout]({ heap, type, address, ranges, base });
 }
 
-/** The sum of floating-point numbers depends on their order, which rows change that are added in between. */
-export function dependsOnOrder(tag: string): boolean {
-  const { layout } = typeOf(tag);
-  return layout === "f32" || layout === "f64";
-}
-
 /** Rows of a column. */
 interface Range {
   heap: SharedHeap;
@@ -101,7 +95,7 @@ function integers(
     }
   }
   const nullCount = base.nullCount + nulls;
-  return max === -Infinity ? { nullCount } : { nullCount, min, max, sum: ((base.sum as bigint) ?? 0n) + BigInt(sum) };
+  return max === -Infinity ? { nullCount } : { nullCount, min, max, sum: (base.sum ?? 0n) + BigInt(sum) };
 }
 
 function longs({ heap: { i32, u32 }, type, address, ranges, base }: Range): ColumnStats {
@@ -137,7 +131,7 @@ function longs({ heap: { i32, u32 }, type, address, ranges, base }: Range): Colu
   }
   const nullCount = base.nullCount + nulls;
   if (!any) return { nullCount };
-  const sum = ((base.sum as bigint) ?? 0n) + (BigInt(highSum) << 32n) + BigInt(lowSum);
+  const sum = (base.sum ?? 0n) + (BigInt(highSum) << 32n) + BigInt(lowSum);
   return {
     nullCount,
     min: (BigInt(minHigh) << 32n) + BigInt(minLow),
@@ -146,10 +140,9 @@ function longs({ heap: { i32, u32 }, type, address, ranges, base }: Range): Colu
   };
 }
 
-/** Infinities are null too. */
+/** Infinities are null too. There is no sum: it depends on the order of addition, so no query could use it. */
 function floats(values: Float32Array | Float64Array, start: number, { ranges, base }: Range): ColumnStats {
   let nulls = 0;
-  let sum = (base.sum as number | undefined) ?? 0;
   let min = (base.min as number | undefined) ?? Infinity;
   let max = (base.max as number | undefined) ?? -Infinity;
   for (const { from, to } of ranges) {
@@ -157,12 +150,11 @@ function floats(values: Float32Array | Float64Array, start: number, { ranges, ba
       const value = values[i];
       if (value - value !== 0) nulls++;
       else {
-        sum += value;
         if (value < min) min = value;
         if (value > max) max = value;
       }
     }
   }
   const nullCount = base.nullCount + nulls;
-  return max === -Infinity ? { nullCount } : { nullCount, min, max, sum };
+  return max === -Infinity ? { nullCount } : { nullCount, min, max };
 }

@@ -167,7 +167,6 @@ Deno.test("large segments: late rows, updates and deletes keep order, values and
         nullCount: rowCount - prices.length,
         min: prices.reduce((a, b) => Math.min(a, b)),
         max: prices.reduce((a, b) => Math.max(a, b)),
-        sum: prices.reduce((a, b) => a + b, 0),
       });
       assert.deepEqual([timestampMin, timestampMax], [times[0], times.at(-1)]);
       firstRow += rowCount;
