@@ -57,6 +57,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     writerThread: options.writerThread,
     checkpointLogBytes: options.checkpointLogBytes,
     checkpointIntervalMs: options.checkpointIntervalMs,
+    heldLogBytes: options.heldLogBytes,
     encoding: options.encoding,
     syncDelayMs: options.syncDelayMs,
     onWriterFailed: options.onWriterFailed,

@@ -131,6 +131,11 @@ const storageSettings = {
     "60s",
     "A checkpoint also begins after this time, if there is something to write and no change for a second.",
   ),
+  heldLogBytes: size(
+    "cairo.log.held.size",
+    "1g",
+    "Most bytes of the write-ahead log that checkpoints keep only for readers that follow it. A reader that falls behind further has to begin anew.",
+  ),
   encoding: oneOf(
     "cairo.column.encoding",
     ["auto", "raw"],

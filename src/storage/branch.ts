@@ -25,7 +25,7 @@ import type { PageList } from "./page-list.ts";
 import type { Page } from "./page.ts";
 import { type Segment, Segments } from "./segments.ts";
 import type { Table } from "./table.ts";
-import { BLOCK_KIND, FLAG_LAST } from "./wal.ts";
+import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
 import type { Store } from "./store.ts";
 
 /** A table as the transaction sees it. */

@@ -351,6 +351,8 @@ class AccessMirror implements AccessSource {
 
 export class CatalogueMirror implements Catalogue {
   version = 0;
+  /** LSN of the last block of the log that this version has. */
+  lsn = 0;
   readonly access = new AccessMirror();
   private readonly byId = new Map<number, Snapshot>();
   private byName = new Map<string, Snapshot>();
@@ -411,7 +413,7 @@ export class CatalogueMirror implements Catalogue {
   }
 
   apply(publication: Publication): void {
-    const { version, tables, branch, access } = publication;
+    const { version, lsn, tables, branch, access } = publication;
     assert(version > this.version, "publications arrive in order");
     // Drops go first: a freed name may be reused in the same publication.
     for (const change of tables.filter(({ dropped }) => dropped)) this.drop(change);
@@ -419,6 +421,7 @@ export class CatalogueMirror implements Catalogue {
     if (branch?.ended) this.branches.delete(branch.transactionId);
     else if (branch !== undefined) this.branches.get(branch.transactionId)?.apply(branch, version);
     this.version = version;
+    this.lsn = lsn;
     if (access !== undefined) this.access.apply(access);
     this.announceOldest();
     for (const listener of this.listeners) listener(publication);

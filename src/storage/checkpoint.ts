@@ -7,8 +7,11 @@ import { encodeCatalog } from "./manifest.ts";
 import { writeManifest } from "./manifest-files.ts";
 import { writeSlot } from "./slots.ts";
 import type { Table } from "./table.ts";
-import type { Log } from "./wal.ts";
+import type { Log } from "./wal/log.ts";
 import type { Store } from "./store.ts";
+
+/** Default of `heldLogBytes`. */
+const HELD_LOG_BYTES = 2 ** 30;
 
 /**
  * Works in steps of one table, between which commands may run. That is safe because each manifest records the log block
@@ -36,7 +39,11 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
   }
   files.syncDirectory(root);
   writeCatalog(store, logStart);
-  log.dropBefore(logStart);
+  const { heldLogBytes = HELD_LOG_BYTES } = store.options;
+  for (const name of log.dropBefore(logStart, heldLogBytes)) {
+    const message = `the log is no longer kept for ${name}, which has fallen behind by more than ${heldLogBytes} bytes`;
+    store.options.log("ERROR", message);
+  }
   let dead = 0;
   for (const { data } of store.tables.values()) {
     for (const file of data.list.values()) dead += file.sizeBytes - file.liveBytes;

@@ -42,6 +42,8 @@ const CHANGE_NOTHING: ReadonlySet<Command["kind"]> = new Set([
   "open",
   "hold",
   "release",
+  "holdLog",
+  "releaseLog",
   "close",
   "abortLoad",
   "beginLoad",
@@ -165,6 +167,14 @@ export class WriterClient implements StorageWriter {
 
   async release(): Promise<void> {
     await this.send({ kind: "release" });
+  }
+
+  async holdLog(name: string, lsn?: number): Promise<number> {
+    return (await this.send({ kind: "holdLog", name, lsn }))!;
+  }
+
+  async releaseLog(name: string): Promise<void> {
+    await this.send({ kind: "releaseLog", name });
   }
 
   async close(): Promise<void> {
@@ -300,6 +310,7 @@ export interface WriterStart {
   checkpointIntervalMs: number;
   syncDelayMs: number;
   memoryBytes: number;
+  heldLogBytes: number | undefined;
   reserveBytes: number;
   compactBytes: number;
   encoding: "auto" | "raw" | undefined;

@@ -24,11 +24,13 @@ export type Command =
   | { kind: "checkpoint" }
   | { kind: "hold" }
   | { kind: "release" }
+  | { kind: "holdLog"; name: string; lsn?: number }
+  | { kind: "releaseLog"; name: string }
   | { kind: "close" }
   /** For tests: throws an error at the top of the writer's thread. */
   | { kind: "crash"; text: string };
 
-/** `value` is the table's id for createTable and endLoad, and the load's id for beginLoad and beginAppend. */
+/** `value` is the table's id for createTable and endLoad, the load's id for beginLoad and beginAppend, and the LSN for holdLog. */
 export interface Outcome {
   value?: number;
   error?: unknown;

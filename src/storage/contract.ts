@@ -329,6 +329,12 @@ export interface StorageWriter {
    */
   hold(): Promise<void>;
   release(): Promise<void>;
+  /**
+   * Keeps the log from block `lsn` on for `name`, a reader of it (`wal/follower.ts`), in place of its former hold. Default: the blocks
+   * to come. Returns the LSN. The hold ends with the process, and when more than `heldLogBytes` would be kept.
+   */
+  holdLog(name: string, lsn?: number): Promise<number>;
+  releaseLog(name: string): Promise<void>;
   /** Writes everything to disk, closes the files and releases the lock. */
   close(): Promise<void>;
 }

@@ -41,6 +41,7 @@ export { checkBatch } from "./rows.ts";
 export { type OnMiss, PoolLease, SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
 export { type File, type Files, readFully, realFiles, writeFully } from "./files.ts";
+export { type LogBlock, LogFollower, LogGoneError } from "./wal/follower.ts";
 export { copyDatabase, syncDirectory } from "./copy.ts";
 
 export interface StorageOptions {
@@ -60,6 +61,8 @@ export interface StorageOptions {
   checkpointLogBlocks?: number;
   /** Makes a checkpoint when the last one is older. Default: 60 s. */
   checkpointIntervalMs?: number;
+  /** Most bytes of the log that are kept only for readers of it. Default: 1 GiB. */
+  heldLogBytes?: number;
   /** Lengthens each sync of the writer's worker, for measurements. Default: 0. */
   syncDelayMs?: number;
   /** Disk space kept free for when the disk is full. Default: 16 MiB. */
@@ -116,6 +119,7 @@ function settings(
     checkpointLogBytes,
     checkpointLogBlocks,
     checkpointIntervalMs,
+    heldLogBytes,
     syncDelayMs,
     reserveBytes,
     encoding,
@@ -127,6 +131,7 @@ function settings(
     checkpointLogBytes: checkpointLogBytes ?? 256 << 20,
     checkpointLogBlocks,
     checkpointIntervalMs: checkpointIntervalMs ?? 60_000,
+    heldLogBytes,
     syncDelayMs: syncDelayMs ?? 0,
     reserveBytes: reserveBytes ?? 16 << 20,
     compactBytes: 4 << 20,

@@ -17,7 +17,8 @@ import { PageList } from "./page-list.ts";
 import type { PartRecord } from "./page-records.ts";
 import { Segments } from "./segments.ts";
 import { NOTHING_DETACHED, type Table } from "./table.ts";
-import { BLOCK_KIND, BlockReader } from "./wal.ts";
+import { BLOCK_KIND } from "./wal/format.ts";
+import { BlockReader } from "./wal/payloads.ts";
 import type { Store } from "./store.ts";
 
 /** Maximum number of rows to apply together. Late rows cost less in large groups. */

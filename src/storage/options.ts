@@ -28,6 +28,8 @@ export interface WriterOptions {
    * never.
    */
   checkpointIntervalMs?: number;
+  /** Most bytes of the log that are kept only for readers of it. Default: 1 GiB. */
+  heldLogBytes?: number;
   /** Time that a checkpoint may take between two groups of commits; at least one table is done. Default: 10. */
   checkpointStepMs?: number;
   /** Flushes segments when those in memory take more. */

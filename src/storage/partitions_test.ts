@@ -7,7 +7,7 @@ import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
 import { batchOf, newTable } from "./test-rows.ts";
 import { openTestStore } from "./test-store.ts";
-import { BLOCK_KIND, FLAG_LAST } from "./wal.ts";
+import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
 import type { TableStore } from "./writer.ts";
 
 const DAY = 86_400_000_000n;

@@ -28,6 +28,8 @@ export interface TableChange {
 
 export interface Publication {
   version: number;
+  /** Of the last block of the log, up to which all changes are in this version. */
+  lsn: number;
   tables: TableChange[];
   branch?: BranchPublication;
   /** Records of access control that have changed. */

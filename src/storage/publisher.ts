@@ -37,6 +37,8 @@ export class Publisher {
     private readonly memory: WriterMemory,
     private readonly access: AccessRecords,
     private readonly options: Pick<WriterOptions, "files" | "heap" | "log" | "publish">,
+    /** LSN of the last block of the log. Between changes all blocks are applied or taken back. */
+    private readonly lastLsn: () => number,
   ) {}
 
   /** Includes the table's state in the next publication. */
@@ -87,7 +89,7 @@ export class Publisher {
     this.memory.settle();
     this.version = version;
     const access = this.access.hasUnpublished ? this.access.takeUnpublished() : undefined;
-    this.options.publish({ version, tables, branch, access });
+    this.options.publish({ version, lsn: this.lastLsn(), tables, branch, access });
     this.reclaim();
   }
 

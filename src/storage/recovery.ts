@@ -4,7 +4,10 @@
  * that changes the result of a second attempt.
  */
 import { CorruptFileError } from "../errors.ts";
-import { BLOCK_HEADER_BYTES, BLOCK_KIND, type BlockLocation, BlockReader, Log, logFiles, Scan } from "./wal.ts";
+import { BLOCK_HEADER_BYTES, BLOCK_KIND, type BlockLocation, logFiles } from "./wal/format.ts";
+import { Log } from "./wal/log.ts";
+import { BlockReader } from "./wal/payloads.ts";
+import { Scan } from "./wal/scan.ts";
 import type { RecordChange } from "../access/mod.ts";
 import type { Definition } from "./blocks.ts";
 import { fromJson } from "./bytes.ts";

@@ -9,7 +9,7 @@ import { HeapFullError } from "./heap.ts";
 import { Load } from "./load.ts";
 import type { Store } from "./store.ts";
 import type { Table } from "./table.ts";
-import type { Log } from "./wal.ts";
+import type { Log } from "./wal/log.ts";
 
 export class StagedRows {
   private readonly stage: Table;

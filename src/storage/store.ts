@@ -11,7 +11,7 @@ import type { Publisher } from "./publisher.ts";
 import type { DiskReserve } from "./reserve.ts";
 import type { Flusher } from "./flusher.ts";
 import type { Table } from "./table.ts";
-import type { Log } from "./wal.ts";
+import type { Log } from "./wal/log.ts";
 
 export interface Store {
   readonly options: WriterOptions;

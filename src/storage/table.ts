@@ -18,7 +18,7 @@ import { type Bounds, isLive, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import { type Part, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import { columnById } from "./schema.ts";
-import type { BlockLocation } from "./wal.ts";
+import type { BlockLocation } from "./wal/format.ts";
 
 /** A segment is not extended once one of its columns has this many bytes of text. */
 const SEGMENT_TEXT_BYTES_MAX = 16 << 20;

@@ -10,7 +10,8 @@
 import { assert } from "../assert.ts";
 import { ConfigError, CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
-import { BLOCK_KIND, FLAG_LAST, Log } from "./wal.ts";
+import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
+import { Log } from "./wal/log.ts";
 import { AccessRecords } from "./access.ts";
 import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
@@ -83,7 +84,7 @@ export class TableStore implements Store {
     this.memory = new WriterMemory(heap);
     this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
     this.make = new ChunkMaker(this.memory, options.encoding ?? "auto", options.segmentRowsMax);
-    this.publisher = new Publisher(this.memory, this.access, options);
+    this.publisher = new Publisher(this.memory, this.access, options, () => this.log?.lastLsn ?? 0);
     this.flusher = new Flusher(this.tables, this.memory, this.publisher, options);
     files.makeDirectory(root);
     this.reserve = new DiskReserve(files, join(root, "reserve"), options.reserveBytes, options.log);
@@ -266,6 +267,10 @@ export class TableStore implements Store {
       case "release":
         this.publisher.holds = Math.max(0, this.publisher.holds - 1);
         return;
+      case "holdLog":
+        return this.log.hold(command.name, command.lsn);
+      case "releaseLog":
+        return void this.log.release(command.name);
       case "close":
         return this.close();
       case "crash":

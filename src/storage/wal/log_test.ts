@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { realFiles } from "./files.ts";
-import { BLOCK_KIND, FLAG_LAST, Log, Scan } from "./wal.ts";
+import { realFiles } from "../files.ts";
+import { BLOCK_KIND, FLAG_LAST } from "./format.ts";
+import { Log } from "./log.ts";
+import { Scan } from "./scan.ts";
 
 Deno.test("a log of two files has the same size after a start, so that its checkpoint is made when due", () => {
   const directory = Deno.makeTempDirSync();
