@@ -2,6 +2,7 @@
  * Makes a checkpoint. For each table it syncs data, dictionaries and manifest, in this order. Then it writes the
  * catalogue and truncates the log. Until then only the log provides durability.
  */
+import { Compaction } from "./compaction.ts";
 import { type Files, join } from "./files.ts";
 import { encodeCatalog } from "./manifest.ts";
 import { writeManifest } from "./manifest-files.ts";
@@ -14,21 +15,26 @@ import type { Store } from "./store.ts";
 const HELD_LOG_BYTES = 2 ** 30;
 
 /**
- * Works in steps of one table, between which commands may run. That is safe because each manifest records the log block
+ * Works in steps, between which commands may run. That is safe because each manifest records the log block
  * that it covers: changes after a table's step, and tables created after the first step, are in the part of the log
  * that is kept. A checkpoint that failed for lack of space may be restarted.
  */
 export function* checkpointSteps(store: Store, log: Log): Generator<void, void> {
-  const { files, root, compactBytes } = store.options;
+  const { files, root } = store.options;
   const logStart = log.roll();
   const changed = [...store.tables.values()].filter((table) => table.changed);
   for (const table of changed) {
-    if (store.tables.get(table.schema.id) === table) store.open(table);
-    if (table.damage !== undefined || store.tables.get(table.schema.id) !== table) continue;
+    const isCurrent = () => store.tables.get(table.schema.id) === table && table.damage === undefined;
+    if (isCurrent()) store.open(table);
+    if (!isCurrent()) continue;
+    const compaction = new Compaction(table, store.options);
+    while (isCurrent() && compaction.step()) {
+      publish(store, table);
+      yield;
+    }
+    if (!isCurrent()) continue;
     table.flush(true);
-    store.publisher.touch(table);
-    store.publisher.publish();
-    table.compact(compactBytes);
+    publish(store, table);
     storeState(files, table, log);
     store.stored(table);
     yield;
@@ -50,6 +56,11 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
   }
   store.options.heap.setCounter("deadBytes", dead);
   store.options.heap.setCounter("logBytes", log.sizeBytes);
+}
+
+function publish({ publisher }: Store, table: Table): void {
+  publisher.touch(table);
+  publisher.publish();
 }
 
 /** Makes the state of a table durable, whose segments have been flushed. */

@@ -41,6 +41,8 @@ export interface WriterOptions {
   reserveBytes: number;
   /** Data files of at least this size are rewritten when more than half of them is dead. */
   compactBytes: number;
+  /** How many bytes of them are moved between two groups of commits. Default: 4 MiB. */
+  compactStepBytes?: number;
   /** How columns are stored: encoded where that is smaller (default), or as they are. */
   encoding?: "auto" | "raw";
   /** Rows of a segment at most. Default: 65,536. Tests take fewer, so that small tables have many segments. */

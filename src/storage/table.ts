@@ -36,8 +36,6 @@ const SEGMENT_ROWS_MIN = 256;
  */
 const ROWS_WITH_ROOM = 57_344;
 
-/** Maximum number of bytes that one checkpoint moves within a table. */
-const COMPACT_BYTES_MAX = 256 << 20;
 /** A column with so many symbols gets postings without being declared INDEX. */
 const INDEXED_SYMBOLS_MIN = 2048;
 
@@ -536,45 +534,12 @@ export class Table {
     return bytes;
   }
 
-  /**
-   * Moves live extents out of data files of at least `sizeBytes` of which more than half is dead, so that the files can
-   * be removed. The current state must be the published one: its references are counted.
-   */
-  compact(sizeBytes: number): void {
-    const sparse = new Set<number>();
-    let moved = 0;
-    for (const file of this.data.list.values()) {
-      if (file.sizeBytes < sizeBytes || 2 * file.liveBytes > file.sizeBytes || moved > COMPACT_BYTES_MAX) continue;
-      sparse.add(file.id);
-      file.full = true;
-      moved += file.liveBytes;
-    }
-    if (moved === 0) return;
-    const move = (segment: Segment) => {
-      if (!segment.chunks.some((chunk) => chunk !== undefined && sparse.has(chunk.plain.file))) return segment;
-      const chunks = segment.chunks.map((chunk) => {
-        if (chunk === undefined || !sparse.has(chunk.plain.file)) return chunk;
-        const bytes = new Uint8Array(chunk.plain.sizeBytes);
-        try {
-          this.data.read(chunk.plain, bytes);
-        } catch (error) {
-          if (error instanceof CorruptFileError) return chunk; // stays where it is: reading it reports the error
-          throw error;
-        }
-        return { ...chunk, plain: { ...chunk.plain, ...this.data.append([bytes]) } };
-      });
-      return { ...segment, chunks, words: undefined };
-    };
-    const isSparse = (part: Part) => part.extents().some(([file]) => sparse.has(file));
-    const movePage = (page: Page) => isSparse(page) ? Page.of(page.segments.map(move)) : page;
-    const moveLists = (segments: Segments) =>
-      segments.mapLists((list) =>
-        isSparse(list)
-          ? [unlessDamaged(list, () => PageList.of(list.pages.map((p) => unlessDamaged(p, movePage))))]
-          : [list]
-      );
-    this.segments = moveLists(this.segments);
-    this.mapDetached(moveLists);
+  /** Replaces the lists of pages of the table and of its detached partitions by others with the same rows. */
+  mapLists(change: (list: PageList) => PageList): void {
+    const changed = (segments: Segments) => segments.mapLists((list) => [change(list)]);
+    this.segments = changed(this.segments);
+    this.mapDetached(changed);
+    this.changed = true;
   }
 
   /** The segments of all pages with a chunk in memory, of the table and of its detached partitions. */
@@ -796,16 +761,6 @@ export class Table {
       this.onRewrite();
     }
     this.segments = this.segments.apply(splices);
-  }
-}
-
-/** A damaged part stays where it is: reading it reports the error. */
-function unlessDamaged<T>(part: T, moved: (part: T) => T): T {
-  try {
-    return moved(part);
-  } catch (error) {
-    if (error instanceof CorruptFileError) return part;
-    throw error;
   }
 }
 
