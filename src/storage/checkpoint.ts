@@ -27,14 +27,16 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
     const isCurrent = () => store.tables.get(table.schema.id) === table && table.damage === undefined;
     if (isCurrent()) store.open(table);
     if (!isCurrent()) continue;
+    flush(store, table);
+    let isFlushed = true;
     const compaction = new Compaction(table, store.options);
     while (isCurrent() && compaction.step()) {
       publish(store, table);
       yield;
+      isFlushed = false;
     }
     if (!isCurrent()) continue;
-    table.flush(true);
-    publish(store, table);
+    if (!isFlushed) flush(store, table);
     storeState(files, table, log);
     store.stored(table);
     yield;
@@ -56,6 +58,12 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
   }
   store.options.heap.setCounter("deadBytes", dead);
   store.options.heap.setCounter("logBytes", log.sizeBytes);
+}
+
+/** Writes the rows that are only in memory to the data files. */
+function flush(store: Store, table: Table): void {
+  table.flush(true);
+  publish(store, table);
 }
 
 function publish({ publisher }: Store, table: Table): void {
