@@ -123,7 +123,7 @@ export class Branch {
 
   private apply(changes: readonly OrderedChange[], isLimited = true): number | undefined {
     if (this.broken !== undefined) throw this.broken;
-    this.store.checkWritable();
+    this.store.seal.check();
     return this.guarded(() => {
       let newTableId: number | undefined;
       for (let k = 0; k < changes.length;) {
@@ -165,7 +165,7 @@ export class Branch {
     { ordinal, table: newTable, rows = [], creator }: Extract<OrderedChange, { kind: "createTable" }>,
   ): number {
     this.checkNameIsFree({ id: -1, name: newTable.name });
-    const schema = newSchema(this.store.nextTableId++, newTable);
+    const schema = newSchema(this.store.numbers.takeTableId(), newTable);
     const table = this.store.newTable(schema);
     this.add(table, undefined);
     this.keep({
@@ -444,7 +444,7 @@ export class Branch {
     const { store } = this;
     const blocks = this.entries.map(blockOf);
     const write = () =>
-      store.commit((log) =>
+      store.commits.write((log) =>
         blocks.map(({ info, payload }, k) =>
           log.add({ ...info, flags: k === blocks.length - 1 ? FLAG_LAST : 0 }, payload)
         )
@@ -453,7 +453,7 @@ export class Branch {
     const lsnOf = new Map(this.entries.map(({ tableId }, k) => [tableId, lsns[k]]));
     const changed = [...this.forks.values()].filter(({ table }) => lsnOf.has(table.schema.id));
     const bases = changed.map(({ base }) => base).filter((base) => base !== undefined);
-    store.applyGroup(lsns, bases, () => {
+    store.commits.apply(lsns, bases, () => {
       this.entries.forEach(({ what }, k) => {
         if (what.kind === "definition") store.access.follow(what.definition.access, lsns[k]);
       });
@@ -474,7 +474,7 @@ export class Branch {
       }
     });
     const appended = this.entries.map(({ what }) => what).filter((what) => what.kind === "append");
-    store.count(1, appended.map(({ batch }) => batch));
+    store.commits.count(1, appended.map(({ batch }) => batch));
     store.dropExpired(changed.flatMap(({ table }) => store.tables.get(table.schema.id) ?? []));
   }
 }

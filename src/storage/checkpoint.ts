@@ -4,9 +4,7 @@
  */
 import { Compaction } from "./compaction.ts";
 import { type Files, join } from "./files.ts";
-import { encodeCatalog } from "./manifest.ts";
 import { writeManifest } from "./manifest-files.ts";
-import { writeSlot } from "./slots.ts";
 import type { Table } from "./table.ts";
 import type { Log } from "./wal/log.ts";
 import type { Store } from "./store.ts";
@@ -97,15 +95,8 @@ export function writeCatalog(store: Store, logStart: number): void {
     lsn: newestLsn,
     damage: damage && { path: damage.path, message: damage.message.slice(damage.path.length + 2) },
   }));
-  const { nextTableId, nextFileId } = store;
-  writeSlot(
-    store.options.files,
-    store.catalogBase,
-    store.catalogGeneration + 1,
-    encodeCatalog({ logStart, nextTableId, nextFileId, access: store.access.generation, tables }),
-  );
-  store.options.files.syncDirectory(store.options.root);
-  store.catalogGeneration++;
+  const { tableId: nextTableId, fileId: nextFileId } = store.numbers.next;
+  store.catalog.write({ logStart, nextTableId, nextFileId, access: store.access.generation, tables });
   for (const table of listed) table.isListed = true;
 }
 

@@ -60,8 +60,8 @@ function loadManifest(store: Store, table: Table): void {
   const read = readManifest(files, table.directory, table.generation);
   const { manifest, slot, editsBytes } = read;
   // The next snapshot overwrites the other slot, which may be the only one that would survive a power cut now.
-  if (read.generation > table.generation && store.sealed === undefined) {
-    store.makeDurable(() => syncManifest(files, table.directory, read));
+  if (read.generation > table.generation && !store.seal.isSet) {
+    store.seal.sync("a manifest", () => syncManifest(files, table.directory, read));
   }
   const { head } = manifest;
   const list = head.files.map(({ id, sizeBytes }): DataFile => (
@@ -77,7 +77,7 @@ function loadManifest(store: Store, table: Table): void {
     table.dictionaries.clear();
     throw error;
   }
-  for (const { id } of list) store.nextFileId = Math.max(store.nextFileId, id + 1);
+  for (const { id } of list) store.numbers.pass({ fileId: id + 1 });
   table.data.adopt(list);
   table.generation = read.generation;
   table.schema = head.schema;

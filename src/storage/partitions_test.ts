@@ -110,7 +110,7 @@ Deno.test("logs of format 2 drop expired partitions with the rows", () => {
   db.append(8);
   // Format 2 has dropped the days before 6 by now, so that the first row is that of day 8.
   const info = { kind: BLOCK_KIND.delete, flags: FLAG_LAST, tableId: 1, schemaVersion: 0 };
-  db.store.commit((log) => [log.add(info, [new Uint8Array(Float64Array.of(0).buffer)])]);
+  db.store.commits.write((log) => [log.add(info, [new Uint8Array(Float64Array.of(0).buffer)])]);
   const left = files.afterKill();
   const log = left.open("/db/log/0000000000000001.wal", "write");
   const header = new Uint8Array(64);

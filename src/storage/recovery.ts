@@ -12,9 +12,8 @@ import type { RecordChange } from "../access/mod.ts";
 import type { Definition } from "./blocks.ts";
 import { fromJson } from "./bytes.ts";
 import { join, parentOf } from "./files.ts";
-import { type CatalogRecord, decodeCatalog } from "./manifest.ts";
+import type { CatalogRecord } from "./manifest.ts";
 import { openTable, setDamage } from "./opening.ts";
-import { readSlots, syncSlot } from "./slots.ts";
 import type { Store } from "./store.ts";
 import { writeCatalog } from "./checkpoint.ts";
 
@@ -23,8 +22,7 @@ export function recover(store: Store): Log {
   const { files } = options;
   const catalog = readCatalog(store);
   if (catalog === undefined) return createDatabase(store);
-  store.nextTableId = catalog.nextTableId;
-  store.nextFileId = catalog.nextFileId;
+  store.numbers.pass({ tableId: catalog.nextTableId, fileId: catalog.nextFileId });
   for (const { schema, generation, lsn, damage } of catalog.tables) {
     const table = store.newTable(schema);
     table.generation = generation;
@@ -56,32 +54,29 @@ function reserveFileIds(store: Store): void {
     if (!/^t\d+$/.test(directory)) continue;
     for (const name of files.list(join(root, directory))) {
       const id = /^d(\d+)\.seg$/.exec(name)?.[1];
-      if (id !== undefined) store.nextFileId = Math.max(store.nextFileId, Number(id) + 1);
+      if (id !== undefined) store.numbers.pass({ fileId: Number(id) + 1 });
     }
   }
 }
 
 function readCatalog(store: Store): CatalogRecord | undefined {
-  const { files } = store.options;
-  const { slots, damage } = readSlots(files, store.catalogBase);
-  const logs = logFiles(files, store.logDirectory);
-  if (slots.length === 0) {
+  const { found, damage } = store.catalog.read();
+  const logs = logFiles(store.options.files, store.logDirectory);
+  if (found === undefined) {
     // Only an interrupted first start leaves a log without blocks and no catalogue.
     const isNew = logs.every(({ path, firstLsn }) => firstLsn === 1 && sizeOf(store, path) <= BLOCK_HEADER_BYTES);
     if (isNew) return undefined;
-    throw damage[0] ?? new CorruptFileError(store.catalogBase, "it is missing, although there is a log");
+    throw damage[0] ?? new CorruptFileError(store.catalog.base, "it is missing, although there is a log");
   }
-  const [newest] = slots;
-  store.catalogGeneration = newest.generation;
-  const catalog = decodeCatalog(newest.path, newest.payload);
+  const { path, record } = found;
   if (damage.length > 0) {
     // The damaged slot may be the newer one. The log determines that: if it still begins at the position in the older
     // slot, nothing is missing.
-    if (!logs.some((log) => log.firstLsn === catalog.logStart)) throw damage[0];
-    store.report.push(`${damage[0].message}; ${newest.path} is used instead, and the log is complete from there`);
+    if (!logs.some((log) => log.firstLsn === record.logStart)) throw damage[0];
+    store.report.push(`${damage[0].message}; ${path} is used instead, and the log is complete from there`);
   }
-  syncSlot(files, newest.path);
-  return catalog;
+  store.catalog.sync(found);
+  return record;
 }
 
 function sizeOf(store: Store, path: string): number {
@@ -154,7 +149,7 @@ function define(store: Store, { tableId, lsn }: BlockLocation, payload: () => Ui
     table.unread = { base: generation === undefined ? "nothing" : "manifest", lsn, blocks: [] };
     store.tables.set(tableId, table);
     store.publisher.touch(table);
-    store.nextTableId = Math.max(store.nextTableId, tableId + 1);
+    store.numbers.pass({ tableId: tableId + 1 });
   } else if (definition.op === "drop") {
     if (table !== undefined) store.applyDefinition(table, definition, lsn);
   } else if (table !== undefined) {

@@ -40,19 +40,19 @@ export class StagedRows {
     const { table, stage, store } = this;
     const { rowCount } = stage;
     if (rowCount === 0) return 0;
-    const { segments, detached, changed, lsn: lsnBefore } = table;
+    const { state } = table;
     try {
       table.appendStaged(stage);
       table.lsn = lsn;
       table.flush(true);
       storeState(store.options.files, table, log);
     } catch (error) {
-      Object.assign(table, { segments, detached, changed, lsn: lsnBefore });
+      table.restore(state);
       store.memory.settle();
       const isHarmless = [DiskFullError, HeapFullError, SqlError, CorruptFileError].some((kind) =>
         error instanceof kind
       );
-      if (!isHarmless) store.seal(`added rows could not be made durable: ${(error as Error).message}`);
+      if (!isHarmless) store.seal.set(`added rows could not be made durable: ${(error as Error).message}`);
       throw error;
     }
     store.stored(table);

@@ -44,6 +44,15 @@ export type Detached = ReadonlyMap<bigint, Segments>;
 
 export const NOTHING_DETACHED: Detached = new Map();
 
+/** What changes replace: taking a change back means taking the former state again. */
+export interface TableState {
+  readonly schema: TableSchema;
+  readonly segments: Segments;
+  readonly detached: Detached;
+  readonly lsn: number;
+  readonly changed: boolean;
+}
+
 /** The part of a manifest that is on disk. */
 export interface StoredManifest {
   /** Generation of the snapshot. */
@@ -110,6 +119,15 @@ export class Table {
     private readonly newDictionary: () => SymbolTable,
   ) {
     this.nextColumnId = 1 + Math.max(-1, ...schema.columns.map((column) => column.id));
+  }
+
+  get state(): TableState {
+    const { schema, segments, detached, lsn, changed } = this;
+    return { schema, segments, detached, lsn, changed };
+  }
+
+  restore({ schema, segments, detached, lsn, changed }: TableState): void {
+    Object.assign(this, { schema, segments, detached, lsn, changed });
   }
 
   /** LSN of the last block that concerns the table, whether or not it was applied. */

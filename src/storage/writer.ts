@@ -11,8 +11,11 @@ import { assert } from "../assert.ts";
 import { ConfigError, CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
-import { Log } from "./wal/log.ts";
 import { AccessRecords } from "./access.ts";
+import { CatalogFile } from "./catalog-file.ts";
+import { asSqlError, Commits } from "./commits.ts";
+import { Numbers } from "./numbers.ts";
+import { Seal } from "./seal.ts";
 import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { ChunkMaker } from "./chunks.ts";
@@ -26,7 +29,7 @@ import { join } from "./files.ts";
 import { HeapFullError } from "./heap.ts";
 import { Load } from "./load.ts";
 import { WriterMemory } from "./memory.ts";
-import { publishedOf, Publisher } from "./publisher.ts";
+import { Publisher } from "./publisher.ts";
 import { openTable } from "./opening.ts";
 import type { WriterOptions } from "./options.ts";
 import { recover } from "./recovery.ts";
@@ -57,17 +60,17 @@ export class TableStore implements Store {
   readonly flusher: Flusher;
   readonly transactions = new Transactions(this);
   readonly memory: WriterMemory;
-  nextTableId = 1;
-  nextFileId = 1;
-  catalogGeneration = 0;
-  private log!: Log;
+  readonly numbers = new Numbers();
+  readonly catalog: CatalogFile;
+  readonly seal: Seal;
+  /** From the end of recovery on. */
+  commits!: Commits;
   private readonly make: ChunkMaker;
   /** Tables that are being loaded, by their id. */
   private readonly loads = new Map<number, { rows: Load; creator: string | undefined }>();
   /** Rows that are being added to tables, by negative numbers. */
   private readonly stages = new Map<number, StagedRows>();
   nextStageId = -1;
-  private sealedBy: string | undefined;
   readonly reserve: DiskReserve;
   private closed = false;
   private checkpointedAtMs = performance.now();
@@ -81,10 +84,12 @@ export class TableStore implements Store {
   /** Opens or creates the database. @throws {ConfigError} when another process has it open. */
   constructor(readonly options: WriterOptions) {
     const { files, root, heap } = options;
+    this.seal = new Seal(options);
+    this.catalog = new CatalogFile(files, root);
     this.memory = new WriterMemory(heap);
     this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
     this.make = new ChunkMaker(this.memory, options.encoding ?? "auto", options.segmentRowsMax);
-    this.publisher = new Publisher(this.memory, this.access, options, () => this.log?.lastLsn ?? 0);
+    this.publisher = new Publisher(this.memory, this.access, options, () => this.commits?.log.lastLsn ?? 0);
     this.flusher = new Flusher(this.tables, this.memory, this.publisher, options);
     files.makeDirectory(root);
     this.reserve = new DiskReserve(files, join(root, "reserve"), options.reserveBytes, options.log);
@@ -92,7 +97,7 @@ export class TableStore implements Store {
     if (lock === undefined) throw new ConfigError("cairo.root", `${root} is in use by another process`);
     this.lock = lock;
     try {
-      this.log = recover(this);
+      this.commits = new Commits(recover(this), this);
       this.replayable = [...this.tables.values()].filter(({ unread }) =>
         unread !== undefined && unread.blocks.length > 0
       );
@@ -111,15 +116,6 @@ export class TableStore implements Store {
 
   get logDirectory(): string {
     return join(this.options.root, "log");
-  }
-
-  get catalogBase(): string {
-    return join(this.options.root, "catalog");
-  }
-
-  /** If set, nothing can be written: the reason. */
-  get sealed(): string | undefined {
-    return this.sealedBy;
   }
 
   /** Executes commands in order. Neighbouring appends form one group. */
@@ -147,7 +143,7 @@ export class TableStore implements Store {
     this.publisher.reclaim();
     this.flusher.whenOverBudget();
     if (isIdle && this.replayable.length > 0) return this.replayNext();
-    if (this.sealedBy !== undefined) return;
+    if (this.seal.isSet) return;
     if (this.expiryFailure !== undefined || performance.now() - this.expiredAtMs > EXPIRY_MS) {
       const known = this.expiryFailure;
       this.expiryFailure = undefined;
@@ -158,7 +154,7 @@ export class TableStore implements Store {
       if (this.underway === undefined && this.isCheckpointDue(isIdle)) this.beginCheckpoint();
       if (this.underway === undefined) return this.storeAhead();
       // If the log has outgrown its limit by this much, the checkpoint runs to its end and commands wait.
-      const isLate = this.log.sizeBytes > 2 * this.options.checkpointLogBytes;
+      const isLate = this.commits.log.sizeBytes > 2 * this.options.checkpointLogBytes;
       this.continueCheckpoint(isLate ? Infinity : this.options.checkpointStepMs ?? STEP_MS);
       if (this.underway === undefined) this.reserve.keep();
     } catch (error) {
@@ -168,7 +164,7 @@ export class TableStore implements Store {
 
   /** A checkpoint is in progress, or tables with rows in the log are not opened yet: `maintain` has more to do. */
   get isBusy(): boolean {
-    return this.replayable.length > 0 || (this.underway !== undefined && this.sealedBy === undefined);
+    return this.replayable.length > 0 || (this.underway !== undefined && !this.seal.isSet);
   }
 
   /** Opens a table whose rows are in the log, so that its first reader and the next checkpoint need not. */
@@ -190,9 +186,9 @@ export class TableStore implements Store {
    */
   private isCheckpointDue(isIdle: boolean): boolean {
     const { checkpointLogBytes, checkpointLogBlocks = LOG_BLOCKS_MAX, checkpointIntervalMs = Infinity } = this.options;
-    if (this.publisher.holds > 0 || this.log.sizeBytes === 0) return false;
+    if (this.publisher.holds > 0 || this.commits.log.sizeBytes === 0) return false;
     const isOld = () => performance.now() - this.checkpointedAtMs > checkpointIntervalMs;
-    const isLong = this.log.sizeBytes > checkpointLogBytes || this.log.blockCount > checkpointLogBlocks;
+    const isLong = this.commits.log.sizeBytes > checkpointLogBytes || this.commits.log.blockCount > checkpointLogBlocks;
     return isLong || (isIdle && isOld());
   }
 
@@ -257,20 +253,20 @@ export class TableStore implements Store {
         return table && this.open(table);
       }
       case "checkpoint":
-        this.checkWritable();
+        this.seal.check();
         return this.checkpoint();
       case "hold":
         // A read-only database changes no file any more.
-        if (this.sealedBy === undefined) this.checkpoint();
+        if (!this.seal.isSet) this.checkpoint();
         this.publisher.holds++;
         return;
       case "release":
         this.publisher.holds = Math.max(0, this.publisher.holds - 1);
         return;
       case "holdLog":
-        return this.log.hold(command.name, command.lsn);
+        return this.commits.log.hold(command.name, command.lsn);
       case "releaseLog":
-        return void this.log.release(command.name);
+        return void this.commits.log.release(command.name);
       case "close":
         return this.close();
       case "crash":
@@ -279,19 +275,19 @@ export class TableStore implements Store {
   }
 
   private newSchema(table: NewTable): TableSchema {
-    this.checkWritable();
+    this.seal.check();
     this.checkNameIsFree(table.name);
-    return newSchema(this.nextTableId, table);
+    return newSchema(this.numbers.next.tableId, table);
   }
 
   private changeAccess(changes: readonly AccessChange[]): undefined {
-    this.checkWritable();
+    this.seal.check();
     this.access.check(changes);
     const records = changes.map(({ key, after }) => [key, after] as const);
     const info = { kind: BLOCK_KIND.access, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 };
-    const lsns = this.commit((log) => [log.add(info, [toJson(records)])]);
-    this.applyGroup(lsns, [], () => this.access.apply(records, lsns[0]));
-    this.count(1);
+    const lsns = this.commits.write((log) => [log.add(info, [toJson(records)])]);
+    this.commits.apply(lsns, [], () => this.access.apply(records, lsns[0]));
+    this.commits.count(1);
   }
 
   private createTable(newTable: NewTable, rows: readonly AppendBatch[], creator: string | undefined): number {
@@ -299,7 +295,7 @@ export class TableStore implements Store {
     const definition = creation(schema, creator);
     for (const batch of rows) checkBatch(schema, batch);
     const last = (k: number) => (k === rows.length ? FLAG_LAST : 0);
-    const lsns = this.commit((log) => {
+    const lsns = this.commits.write((log) => {
       const info = { tableId: schema.id, schemaVersion: 0 };
       const lsns = [
         log.add({ ...info, kind: BLOCK_KIND.definition, flags: last(0) }, [toJson(definition)]),
@@ -309,8 +305,8 @@ export class TableStore implements Store {
       );
       return lsns;
     });
-    this.nextTableId++;
-    this.applyGroup(lsns, [], () => {
+    this.numbers.takeTableId();
+    this.commits.apply(lsns, [], () => {
       const table = this.applyCreate(schema);
       this.access.follow(definition.access, lsns[0]);
       table.lsn = lsns.at(-1)!;
@@ -320,7 +316,7 @@ export class TableStore implements Store {
       this.tables.delete(schema.id);
       if (table !== undefined) this.publisher.forget(table);
     });
-    this.count(1, rows);
+    this.commits.count(1, rows);
     this.dropExpired([this.tables.get(schema.id)!]);
     return schema.id;
   }
@@ -330,11 +326,11 @@ export class TableStore implements Store {
     const table = this.newTable(schema);
     this.makeDirectory(table);
     this.loads.set(schema.id, { rows: new Load(table, schema.columns.map((column) => column.id)), creator });
-    return this.nextTableId++;
+    return this.numbers.takeTableId();
   }
 
   private beginAppend(table: Table, columnIds: readonly number[]): number {
-    this.checkWritable();
+    this.seal.check();
     this.stages.set(this.nextStageId, new StagedRows(this, table, columnIds));
     return this.nextStageId--;
   }
@@ -344,7 +340,7 @@ export class TableStore implements Store {
     const stage = this.stages.get(id);
     if (stage === undefined) throw new Error(`load ${id} has ended`);
     try {
-      this.checkWritable();
+      this.seal.check();
       return step(stage);
     } catch (error) {
       this.abortAppend(id);
@@ -362,10 +358,10 @@ export class TableStore implements Store {
       }
       const { id: tableId, schemaVersion } = table.schema;
       const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId, schemaVersion };
-      const [lsn] = this.commit((log) => [log.add(info, [toJson({ op: "rows" } satisfies Definition)])]);
-      const rowCount = stage.commit(this.log, lsn);
+      const [lsn] = this.commits.write((log) => [log.add(info, [toJson({ op: "rows" } satisfies Definition)])]);
+      const rowCount = stage.commit(this.commits.log, lsn);
       this.stages.delete(id);
-      this.count(1, [{ rowCount }]);
+      this.commits.count(1, [{ rowCount }]);
       this.dropExpired([table]);
       return stage.tableId;
     });
@@ -381,7 +377,7 @@ export class TableStore implements Store {
     const load = this.loads.get(id);
     if (load === undefined) throw new Error(`load ${id} has ended`);
     try {
-      this.checkWritable();
+      this.seal.check();
       step(load);
       this.publisher.holdUnpublished(load.rows.table);
     } catch (error) {
@@ -395,16 +391,16 @@ export class TableStore implements Store {
       this.checkNameIsFree(rows.table.schema.name);
       try {
         rows.finish();
-        rows.table.lsn = this.log.lastLsn;
-        storeState(this.options.files, rows.table, this.log);
+        rows.table.lsn = this.commits.log.lastLsn;
+        storeState(this.options.files, rows.table, this.commits.log);
         rows.table.changed = false;
         this.options.files.syncDirectory(this.options.root);
       } catch (error) {
         // Failures outside the load: the root directory is shared, and nothing is known after a failed sync (see
-        // `syncLog`).
+        // `Seal.sync`).
         const ofThisLoad = [DiskFullError, HeapFullError, SqlError, CorruptFileError];
         if (!ofThisLoad.some((kind) => error instanceof kind)) {
-          this.seal(`a bulk load failed: ${(error as Error).message}`);
+          this.seal.set(`a bulk load failed: ${(error as Error).message}`);
         }
         throw error;
       }
@@ -414,10 +410,10 @@ export class TableStore implements Store {
     const definition: Definition = { ...creation(schema, creator), generation };
     const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId: id, schemaVersion: 0 };
     try {
-      [table.lsn] = this.commit((log) => [log.add(info, [toJson(definition)])]);
+      [table.lsn] = this.commits.write((log) => [log.add(info, [toJson(definition)])]);
     } catch (error) {
       // After a failed sync the block may be durable nevertheless. Then the files that it names must exist.
-      if (this.sealedBy === undefined) this.abortLoad(id);
+      if (!this.seal.isSet) this.abortLoad(id);
       throw error;
     }
     this.loads.delete(id);
@@ -426,7 +422,7 @@ export class TableStore implements Store {
     this.access.follow(definition.access, table.lsn);
     this.publisher.touch(table);
     this.publisher.publish();
-    this.count(1, [table]);
+    this.commits.count(1, [table]);
     this.dropExpired([table]);
     return id;
   }
@@ -451,7 +447,7 @@ export class TableStore implements Store {
     const outcomes: Outcome[] = commands.map(() => ({}));
     const accepted = commands.filter((command, k) => {
       try {
-        this.checkWritable();
+        this.seal.check();
         for (const { tableId, batches } of command.changes) {
           const { schema } = this.table(tableId);
           for (const batch of batches) checkBatch(schema, batch);
@@ -465,7 +461,7 @@ export class TableStore implements Store {
     if (accepted.length === 0) return outcomes;
     try {
       const byTable = new Map<Table, { batches: AppendBatch[]; lsn: number }>();
-      const lsns = this.commit((log) => {
+      const lsns = this.commits.write((log) => {
         const lsns: number[] = [];
         for (const { changes } of accepted) {
           const flat = changes.flatMap(({ tableId, batches }) => batches.map((batch) => ({ tableId, batch })));
@@ -483,13 +479,13 @@ export class TableStore implements Store {
         }
         return lsns;
       });
-      this.applyGroup(lsns, [...byTable.keys()], () => {
+      this.commits.apply(lsns, [...byTable.keys()], () => {
         for (const [table, { batches, lsn }] of byTable) {
           this.applyRows(table, batches);
           table.lsn = lsn;
         }
       });
-      this.count(accepted.length, [...byTable.values()].flatMap(({ batches }) => batches));
+      this.commits.count(accepted.length, [...byTable.values()].flatMap(({ batches }) => batches));
       this.dropExpired(byTable.keys());
     } catch (error) {
       // One table may be at fault (a damaged segment): apply the other commands separately.
@@ -503,7 +499,7 @@ export class TableStore implements Store {
   }
 
   private update(table: Table, batches: readonly ChangedBatch[]): undefined {
-    this.checkWritable();
+    this.seal.check();
     const { ordinals, columns } = inTableOrder(table, batches);
     if (ordinals.length === 0) return;
     const change: AppendBatch = { rowCount: ordinals.length, columns };
@@ -517,7 +513,7 @@ export class TableStore implements Store {
   }
 
   private delete(table: Table, batches: readonly ChangedBatch[]): undefined {
-    this.checkWritable();
+    this.seal.check();
     const { ordinals } = inTableOrder(table, batches);
     if (ordinals.length === 0) return;
     const payload = [encodePlaces(ordinals, table.segments)];
@@ -526,30 +522,30 @@ export class TableStore implements Store {
 
   private changeRows(table: Table, kind: number, payload: Uint8Array[], apply: () => void): void {
     const info = { kind, flags: FLAG_LAST, tableId: table.schema.id, schemaVersion: table.schema.schemaVersion };
-    const write = () => this.commit((log) => [log.add(info, payload)]);
+    const write = () => this.commits.write((log) => [log.add(info, payload)]);
     const lsns = kind === BLOCK_KIND.delete ? this.reserve.use(write) : write();
-    this.applyGroup(lsns, [table], () => {
+    this.commits.apply(lsns, [table], () => {
       apply();
       table.lsn = lsns[0];
     });
-    this.count(1);
+    this.commits.count(1);
   }
 
   private define(table: Table, definition: Definition): undefined {
-    this.checkWritable();
+    this.seal.check();
     const info = {
       kind: BLOCK_KIND.definition,
       flags: FLAG_LAST,
       tableId: table.schema.id,
       schemaVersion: table.schema.schemaVersion,
     };
-    const write = () => this.commit((log) => [log.add(info, [toJson(definition)])]);
+    const write = () => this.commits.write((log) => [log.add(info, [toJson(definition)])]);
     const lsns = definition.op === "schema" ? write() : this.reserve.use(write);
-    this.applyGroup(lsns, [table], () => {
+    this.commits.apply(lsns, [table], () => {
       this.applyDefinition(table, definition, lsns[0]);
       this.access.follow(definition.access, lsns[0]);
     });
-    this.count(1);
+    this.commits.count(1);
   }
 
   /**
@@ -558,7 +554,7 @@ export class TableStore implements Store {
    */
   dropExpired(tables: Iterable<Table>, knownFailure?: string): undefined {
     const now = this.options.nowMicros();
-    if (this.sealedBy !== undefined) return;
+    if (this.seal.isSet) return;
     for (const table of tables) {
       if (table.schema.ttl === undefined || table.unread !== undefined || table.damage !== undefined) continue;
       const moves = table.expired(now);
@@ -571,7 +567,7 @@ export class TableStore implements Store {
         }`;
         if (failure !== knownFailure) this.options.log("ERROR", failure);
         this.expiryFailure = failure;
-        if (this.sealedBy !== undefined) return;
+        if (this.seal.isSet) return;
       }
     }
   }
@@ -597,16 +593,6 @@ export class TableStore implements Store {
     this.dropExpired([table]);
   }
 
-  /** Runs a sync and seals the database if it fails: see `syncLog`. */
-  makeDurable(sync: () => void): void {
-    try {
-      sync();
-    } catch (error) {
-      this.seal(`a manifest could not be synced: ${(error as Error).message}`);
-      throw error;
-    }
-  }
-
   private applyCreate(schema: TableSchema): Table {
     const table = this.newTable(schema);
     this.makeDirectory(table);
@@ -629,7 +615,7 @@ export class TableStore implements Store {
 
   newTable(schema: TableSchema): Table {
     const directory = join(this.options.root, `t${schema.id}`);
-    const data = new DataFiles(this.options.files, directory, () => this.nextFileId++);
+    const data = new DataFiles(this.options.files, directory, () => this.numbers.takeFileId());
     const table = new Table(schema, directory, data, this.make, this.options.heap, () => new SymbolTable(this.memory));
     this.watch(table);
     return table;
@@ -672,95 +658,6 @@ export class TableStore implements Store {
     if (parts.length > 0) table.append(parts);
   }
 
-  // ---- committing
-
-  /** Makes blocks durable. If that fails, either they are undone or the database is sealed. */
-  commit(add: (log: Log) => number[]): number[] {
-    const before = this.log.savepoint();
-    let lsns: number[];
-    try {
-      lsns = add(this.log);
-      this.log.write();
-    } catch (error) {
-      try {
-        this.log.rollback(before);
-      } catch (second) {
-        this.seal(`the log could not be cut back after a failed write: ${(second as Error).message}`);
-      }
-      throw error;
-    }
-    if (this.options.commitMode === "sync") this.syncLog();
-    this.options.heap.setCounter("logBytes", this.log.sizeBytes);
-    return lsns;
-  }
-
-  /** Updates the metrics of commits that were applied together. */
-  count(commits: number, rows: readonly { rowCount: number }[] = []): void {
-    const { heap } = this.options;
-    heap.addCounter("commits", commits);
-    heap.observe("commitGroupSize", commits);
-    for (const { rowCount } of rows) heap.addCounter("committedRows", rowCount);
-  }
-
-  private syncLog(): void {
-    const { heap } = this.options;
-    const start = performance.now();
-    try {
-      this.log.sync();
-      heap.observe("fsyncSeconds", (performance.now() - start) / 1000);
-    } catch (error) {
-      // After a failed sync the state of the written pages is unknown, so a later successful sync would prove nothing.
-      this.seal(`the log could not be synced: ${(error as Error).message}`);
-      throw error;
-    }
-    try {
-      this.log.mark();
-    } catch {
-      // Only useful against damage; the next block overwrites what was written of it.
-    }
-  }
-
-  seal(why: string): void {
-    this.sealedBy ??= why;
-    this.options.log("CRITICAL", `the database is read-only from now on: ${why}`);
-  }
-
-  /** Applies what is in the log, all or nothing, and publishes it. */
-  applyGroup(
-    lsns: readonly number[],
-    tables: readonly Table[],
-    apply: () => void,
-    undo: () => void = () => {},
-  ): void {
-    const before = tables.map((table) => {
-      const { segments, detached, schema, lsn } = table;
-      return { table, state: { segments, detached, schema, lsn } };
-    });
-    const restoreAccess = this.access.savepoint();
-    try {
-      apply();
-      for (const table of tables) this.publisher.prepare(table.segments, publishedOf(table));
-    } catch (error) {
-      restoreAccess();
-      for (const { table, state } of before) Object.assign(table, state);
-      undo();
-      this.memory.settle();
-      const bytes = new Uint8Array(Float64Array.from(lsns).buffer);
-      try {
-        this.reserve.use(() =>
-          this.commit((
-            log,
-          ) => [log.add({ kind: BLOCK_KIND.abort, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 }, [bytes])])
-        );
-      } catch {
-        this.seal("a change that could not be applied could not be taken back in the log");
-      }
-      throw asSqlError(error);
-    }
-    for (const table of tables) this.publisher.touch(table);
-    this.publisher.publish();
-  }
-
   // ---- checkpoints
 
   /** Makes a whole checkpoint now. */
@@ -775,8 +672,8 @@ export class TableStore implements Store {
   private beginCheckpoint(): boolean {
     this.checkpointedAtMs = performance.now();
     const isChanged = () => [...this.tables.values()].some((table) => table.changed && table.damage === undefined);
-    if (this.log.sizeBytes === 0 && !this.publisher.hasDroppedDirectories && !isChanged()) return false;
-    this.underway = checkpointSteps(this, this.log);
+    if (this.commits.log.sizeBytes === 0 && !this.publisher.hasDroppedDirectories && !isChanged()) return false;
+    this.underway = checkpointSteps(this, this.commits.log);
     return true;
   }
 
@@ -791,7 +688,7 @@ export class TableStore implements Store {
       // Repeat all of it, using the disk reserve.
       try {
         this.reserve.use(() => {
-          for (const _ of checkpointSteps(this, this.log));
+          for (const _ of checkpointSteps(this, this.commits.log));
         });
       } catch (again) {
         this.checkpointFailed(again);
@@ -805,7 +702,7 @@ export class TableStore implements Store {
 
   private storeAhead(): void {
     try {
-      this.flusher.ahead(this.log.sizeBytes);
+      this.flusher.ahead(this.commits.log.sizeBytes);
     } catch (error) {
       this.checkpointFailed(error);
     }
@@ -819,7 +716,7 @@ export class TableStore implements Store {
     if (error instanceof DiskFullError || (error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory)) {
       return;
     }
-    this.seal(`the checkpoint failed: ${(error as Error).message}`);
+    this.seal.set(`the checkpoint failed: ${(error as Error).message}`);
     throw error;
   }
 
@@ -843,21 +740,15 @@ export class TableStore implements Store {
     for (const id of [...this.loads.keys()]) this.abortLoad(id);
     for (const id of [...this.stages.keys()]) this.abortAppend(id);
     try {
-      if (this.sealedBy === undefined) this.checkpoint();
+      if (!this.seal.isSet) this.checkpoint();
     } finally {
       for (const table of this.tables.values()) table.data.close();
-      this.log.close();
+      this.commits.log.close();
       this.lock.release();
     }
   }
 
   // ---- looking things up
-
-  checkWritable(): void {
-    if (this.sealedBy !== undefined) {
-      throw new SqlError(`Cannot write, the database is read-only: ${this.sealedBy}`, 0, SQLSTATE.readOnly);
-    }
-  }
 
   /** Returns an open, undamaged table. */
   table(id: number): Table {
@@ -882,10 +773,4 @@ export class TableStore implements Store {
       }
     }
   }
-}
-
-/** What the client gets for an error: a lack of memory is an error of its statement. */
-function asSqlError(error: unknown): unknown {
-  if (!(error instanceof HeapFullError)) return error;
-  return new SqlError(`Cannot take the rows: ${error.message}`, 0, SQLSTATE.outOfMemory, { cause: error });
 }

@@ -32,7 +32,7 @@ Deno.test("a failed sync makes the database read-only, and loses nothing that wa
       for (; done < history.steps.length; done++) {
         const { error } = run(db, history.steps[done]);
         if (error === undefined) continue;
-        assert.ok(db.store.sealed !== undefined, `sync ${failSyncAt}: ${error}`);
+        assert.ok(db.store.seal.isSet, `sync ${failSyncAt}: ${error}`);
         assert.ok(db.logged.some((line) => line.startsWith("CRITICAL")));
         assert.ok(run(db, create("more", { n: "LONG" })).error instanceof SqlError, "nothing can be written after it");
         break;

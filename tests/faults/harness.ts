@@ -72,6 +72,8 @@ export class Opened<F extends Files = Files> {
   ) {
     ({ store: this.store, catalogue: this.catalogue, pool: this.pool } = openTestStore(heap, files, {
       root: more.root ?? "/db",
+      // Commands come between the steps of a compaction, too.
+      compactStepBytes: 500,
       commitMode: more.commitMode ?? "sync",
       log: (level, message) => this.logged.push(`${level} ${message}`),
       onDamage: (message) => this.logged.push(`CRITICAL ${message}`),
@@ -179,10 +181,10 @@ export function load(
       { kind: "beginLoad", table: newTable(name, columns, timestamp) },
       ...batches.map((rows): Command => ({
         kind: "load",
-        loadId: db.store.nextTableId,
+        loadId: db.store.numbers.next.tableId,
         packed: packAppendBatch(batchOf(types, rows)),
       })),
-      { kind: "endLoad", loadId: db.store.nextTableId },
+      { kind: "endLoad", loadId: db.store.numbers.next.tableId },
     ],
     apply: create(name, columns, timestamp, batches.flat()).apply,
   };
