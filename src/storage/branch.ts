@@ -475,7 +475,7 @@ export class Branch {
     });
     const appended = this.entries.map(({ what }) => what).filter((what) => what.kind === "append");
     store.commits.count(1, appended.map(({ batch }) => batch));
-    store.dropExpired(changed.flatMap(({ table }) => store.tables.get(table.schema.id) ?? []));
+    store.expiry.drop(changed.flatMap(({ table }) => store.tables.get(table.schema.id) ?? []));
   }
 }
 

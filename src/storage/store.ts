@@ -9,6 +9,7 @@ import type { Definition } from "./blocks.ts";
 import type { AppendBatch, TableSchema } from "./contract.ts";
 import type { WriterMemory } from "./memory.ts";
 import type { WriterOptions } from "./options.ts";
+import type { Expiry } from "./expiry.ts";
 import type { Numbers } from "./numbers.ts";
 import type { Publisher } from "./publisher.ts";
 import type { DiskReserve } from "./reserve.ts";
@@ -40,7 +41,7 @@ export interface Store {
   take(table: Table): void;
   applyDefinition(table: Table, definition: Definition, lsn: number): void;
   applyRows(table: Table, batches: readonly AppendBatch[]): void;
-  dropExpired(tables: Iterable<Table>): void;
+  readonly expiry: Expiry;
   stored(table: Table): void;
   table(id: number): Table;
   checkNameIsFree(name: string, except?: (tableId: number) => boolean): void;

@@ -24,7 +24,9 @@ import type { AccessChange, AppendBatch, ChangedBatch, TableSchema } from "./con
 import { DataFiles } from "./datafile.ts";
 import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
-import { checkpointSteps, storeState } from "./checkpoint.ts";
+import { storeState } from "./checkpoint.ts";
+import { Checkpoints } from "./checkpoints.ts";
+import { Expiry } from "./expiry.ts";
 import { join } from "./files.ts";
 import { HeapFullError } from "./heap.ts";
 import { Load } from "./load.ts";
@@ -41,12 +43,6 @@ import type { Store } from "./store.ts";
 import { Flusher } from "./flusher.ts";
 import { NOTHING_DETACHED, Table } from "./table.ts";
 import { Transactions } from "./transactions.ts";
-
-const STEP_MS = 10;
-/** A start replays about this many single-row blocks in a second. */
-const LOG_BLOCKS_MAX = 100_000;
-/** How often tables without new rows are checked for expired partitions. */
-const EXPIRY_MS = 60_000;
 
 export class TableStore implements Store {
   readonly tables = new Map<number, Table>();
@@ -73,12 +69,8 @@ export class TableStore implements Store {
   nextStageId = -1;
   readonly reserve: DiskReserve;
   private closed = false;
-  private checkpointedAtMs = performance.now();
-  private expiredAtMs = performance.now();
-  /** Why the last drop of expired partitions has failed. It is tried again soon, and logged once. */
-  private expiryFailure: string | undefined;
-  /** The checkpoint in progress. */
-  private underway: Generator<void, void> | undefined;
+  readonly checkpoints = new Checkpoints(this);
+  readonly expiry = new Expiry(this, (table, moves) => this.define(table, { op: "partitions", moves }));
   private lock: { release(): void };
 
   /** Opens or creates the database. @throws {ConfigError} when another process has it open. */
@@ -107,7 +99,7 @@ export class TableStore implements Store {
       this.reserve.keep();
       this.flusher.whenOverBudget();
       // The last process may have ended between a change and the drop that follows it.
-      this.dropExpired(this.tables.values());
+      this.expiry.drop(this.tables.values());
     } catch (error) {
       lock.release();
       throw error;
@@ -144,27 +136,13 @@ export class TableStore implements Store {
     this.flusher.whenOverBudget();
     if (isIdle && this.replayable.length > 0) return this.replayNext();
     if (this.seal.isSet) return;
-    if (this.expiryFailure !== undefined || performance.now() - this.expiredAtMs > EXPIRY_MS) {
-      const known = this.expiryFailure;
-      this.expiryFailure = undefined;
-      this.dropExpired(this.tables.values(), known);
-      this.expiredAtMs = performance.now();
-    }
-    try {
-      if (this.underway === undefined && this.isCheckpointDue(isIdle)) this.beginCheckpoint();
-      if (this.underway === undefined) return this.storeAhead();
-      // If the log has outgrown its limit by this much, the checkpoint runs to its end and commands wait.
-      const isLate = this.commits.log.sizeBytes > 2 * this.options.checkpointLogBytes;
-      this.continueCheckpoint(isLate ? Infinity : this.options.checkpointStepMs ?? STEP_MS);
-      if (this.underway === undefined) this.reserve.keep();
-    } catch (error) {
-      this.options.log("ERROR", `the checkpoint failed: ${(error as Error).message}`);
-    }
+    this.expiry.whenDue();
+    this.checkpoints.maintain(isIdle);
   }
 
   /** A checkpoint is in progress, or tables with rows in the log are not opened yet: `maintain` has more to do. */
   get isBusy(): boolean {
-    return this.replayable.length > 0 || (this.underway !== undefined && !this.seal.isSet);
+    return this.replayable.length > 0 || (this.checkpoints.isUnderway && !this.seal.isSet);
   }
 
   /** Opens a table whose rows are in the log, so that its first reader and the next checkpoint need not. */
@@ -178,18 +156,6 @@ export class TableStore implements Store {
     if (this.replayable.length > 0) return;
     const { blocks, rows, ms } = this.replayed;
     this.options.log("INFO", `replayed ${blocks} blocks with ${rows} rows from the log in ${Math.round(ms)} ms`);
-  }
-
-  /**
-   * Age counts only while no command waits: with a thousand tables a checkpoint takes seconds, and the log is durable
-   * without it.
-   */
-  private isCheckpointDue(isIdle: boolean): boolean {
-    const { checkpointLogBytes, checkpointLogBlocks = LOG_BLOCKS_MAX, checkpointIntervalMs = Infinity } = this.options;
-    if (this.publisher.holds > 0 || this.commits.log.sizeBytes === 0) return false;
-    const isOld = () => performance.now() - this.checkpointedAtMs > checkpointIntervalMs;
-    const isLong = this.commits.log.sizeBytes > checkpointLogBytes || this.commits.log.blockCount > checkpointLogBlocks;
-    return isLong || (isIdle && isOld());
   }
 
   // ---- commands
@@ -218,7 +184,7 @@ export class TableStore implements Store {
       case "setOptions": {
         const table = this.table(command.tableId);
         this.define(table, definitionOf(table, command));
-        return this.dropExpired([table]);
+        return this.expiry.drop([table]);
       }
       case "partitions": {
         const table = this.table(command.tableId);
@@ -254,10 +220,10 @@ export class TableStore implements Store {
       }
       case "checkpoint":
         this.seal.check();
-        return this.checkpoint();
+        return this.checkpoints.make();
       case "hold":
         // A read-only database changes no file any more.
-        if (!this.seal.isSet) this.checkpoint();
+        if (!this.seal.isSet) this.checkpoints.make();
         this.publisher.holds++;
         return;
       case "release":
@@ -317,7 +283,7 @@ export class TableStore implements Store {
       if (table !== undefined) this.publisher.forget(table);
     });
     this.commits.count(1, rows);
-    this.dropExpired([this.tables.get(schema.id)!]);
+    this.expiry.drop([this.tables.get(schema.id)!]);
     return schema.id;
   }
 
@@ -352,7 +318,7 @@ export class TableStore implements Store {
     return this.staged(id, (stage) => {
       const table = this.table(stage.tableId);
       // Recovery begins a table that it finds in the log alone without its manifest.
-      if (!table.isListed) this.checkpoint();
+      if (!table.isListed) this.checkpoints.make();
       if (!table.isListed || this.publisher.holds > 0) {
         throw new SqlError("Cannot add the rows: the files are being copied", 0, SQLSTATE.objectNotInState);
       }
@@ -362,7 +328,7 @@ export class TableStore implements Store {
       const rowCount = stage.commit(this.commits.log, lsn);
       this.stages.delete(id);
       this.commits.count(1, [{ rowCount }]);
-      this.dropExpired([table]);
+      this.expiry.drop([table]);
       return stage.tableId;
     });
   }
@@ -423,7 +389,7 @@ export class TableStore implements Store {
     this.publisher.touch(table);
     this.publisher.publish();
     this.commits.count(1, [table]);
-    this.dropExpired([table]);
+    this.expiry.drop([table]);
     return id;
   }
 
@@ -486,7 +452,7 @@ export class TableStore implements Store {
         }
       });
       this.commits.count(accepted.length, [...byTable.values()].flatMap(({ batches }) => batches));
-      this.dropExpired(byTable.keys());
+      this.expiry.drop(byTable.keys());
     } catch (error) {
       // One table may be at fault (a damaged segment): apply the other commands separately.
       commands.forEach((command, k) => {
@@ -548,30 +514,6 @@ export class TableStore implements Store {
     this.commits.count(1);
   }
 
-  /**
-   * Drops partitions that have outlived the time to live of their tables. Each drop is a change of its own in the log, so
-   * that replay does not ask the clock. A drop that fails is tried again soon; a known failure is not logged again.
-   */
-  dropExpired(tables: Iterable<Table>, knownFailure?: string): undefined {
-    const now = this.options.nowMicros();
-    if (this.seal.isSet) return;
-    for (const table of tables) {
-      if (table.schema.ttl === undefined || table.unread !== undefined || table.damage !== undefined) continue;
-      const moves = table.expired(now);
-      if (moves.length === 0) continue;
-      try {
-        this.define(table, { op: "partitions", moves });
-      } catch (error) {
-        const failure = `expired partitions of table ${table.schema.name} could not be dropped: ${
-          (error as Error).message
-        }`;
-        if (failure !== knownFailure) this.options.log("ERROR", failure);
-        this.expiryFailure = failure;
-        if (this.seal.isSet) return;
-      }
-    }
-  }
-
   // ---- also used by opening and recovery
 
   /** Reads a table that has not been opened since the start, and publishes it, or as much of it as memory allowed. */
@@ -590,7 +532,7 @@ export class TableStore implements Store {
       this.publisher.touch(table);
       this.publisher.publish();
     }
-    this.dropExpired([table]);
+    this.expiry.drop([table]);
   }
 
   private applyCreate(schema: TableSchema): Table {
@@ -658,68 +600,6 @@ export class TableStore implements Store {
     if (parts.length > 0) table.append(parts);
   }
 
-  // ---- checkpoints
-
-  /** Makes a whole checkpoint now. */
-  checkpoint(): undefined {
-    if (this.publisher.holds > 0) return;
-    this.underway = undefined;
-    if (!this.beginCheckpoint()) return;
-    this.continueCheckpoint(Infinity);
-  }
-
-  /** Returns false when there is nothing to write. */
-  private beginCheckpoint(): boolean {
-    this.checkpointedAtMs = performance.now();
-    const isChanged = () => [...this.tables.values()].some((table) => table.changed && table.damage === undefined);
-    if (this.commits.log.sizeBytes === 0 && !this.publisher.hasDroppedDirectories && !isChanged()) return false;
-    this.underway = checkpointSteps(this, this.commits.log);
-    return true;
-  }
-
-  /** Continues the checkpoint for this long, by at least one step. */
-  private continueCheckpoint(ms: number): void {
-    const deadline = performance.now() + ms;
-    try {
-      while (!this.underway!.next().done) if (performance.now() >= deadline) return;
-    } catch (error) {
-      this.underway = undefined;
-      this.checkpointFailed(error);
-      // Repeat all of it, using the disk reserve.
-      try {
-        this.reserve.use(() => {
-          for (const _ of checkpointSteps(this, this.commits.log));
-        });
-      } catch (again) {
-        this.checkpointFailed(again);
-        throw again;
-      }
-    }
-    this.underway = undefined;
-    this.publisher.publish();
-    this.publisher.removeDroppedDirectories();
-  }
-
-  private storeAhead(): void {
-    try {
-      this.flusher.ahead(this.commits.log.sizeBytes);
-    } catch (error) {
-      this.checkpointFailed(error);
-    }
-  }
-
-  /**
-   * A lack of disk space, or of memory to open a table, changes nothing: the log continues. After other failures the
-   * state on disk is unknown, and the database is sealed.
-   */
-  private checkpointFailed(error: unknown): void {
-    if (error instanceof DiskFullError || (error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory)) {
-      return;
-    }
-    this.seal.set(`the checkpoint failed: ${(error as Error).message}`);
-    throw error;
-  }
-
   /**
    * Called by a checkpoint when the table's manifest is durable. Files that it does not list are removed once no reader
    * uses them.
@@ -740,7 +620,7 @@ export class TableStore implements Store {
     for (const id of [...this.loads.keys()]) this.abortLoad(id);
     for (const id of [...this.stages.keys()]) this.abortAppend(id);
     try {
-      if (!this.seal.isSet) this.checkpoint();
+      if (!this.seal.isSet) this.checkpoints.make();
     } finally {
       for (const table of this.tables.values()) table.data.close();
       this.commits.log.close();

@@ -1,0 +1,116 @@
+/** When checkpoints are made, and what becomes of one that fails. `checkpoint.ts` makes them. */
+import { DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
+import { checkpointSteps } from "./checkpoint.ts";
+import type { Store } from "./store.ts";
+
+/** Default of `checkpointStepMs`. */
+const STEP_MS = 10;
+/** A start replays about this many single-row blocks in a second. */
+const LOG_BLOCKS_MAX = 100_000;
+
+export class Checkpoints {
+  private madeAtMs = performance.now();
+  /** The checkpoint in progress. */
+  private underway: Generator<void, void> | undefined;
+
+  constructor(private readonly store: Store) {}
+
+  get isUnderway(): boolean {
+    return this.underway !== undefined;
+  }
+
+  /** Does a part of what is due. `isIdle`: no command came for a while. */
+  maintain(isIdle: boolean): void {
+    const { log, options, reserve } = this.parts;
+    try {
+      if (this.underway === undefined && this.isDue(isIdle)) this.begin();
+      if (this.underway === undefined) return this.flushAhead();
+      // If the log has outgrown its limit by this much, the checkpoint runs to its end and commands wait.
+      const isLate = log.sizeBytes > 2 * options.checkpointLogBytes;
+      this.continue(isLate ? Infinity : options.checkpointStepMs ?? STEP_MS);
+      if (this.underway === undefined) reserve.keep();
+    } catch (error) {
+      options.log("ERROR", `the checkpoint failed: ${(error as Error).message}`);
+    }
+  }
+
+  /** Makes a whole checkpoint now, unless files are being copied. */
+  make(): undefined {
+    if (this.store.publisher.holds > 0) return;
+    this.underway = undefined;
+    if (!this.begin()) return;
+    this.continue(Infinity);
+  }
+
+  private get parts() {
+    const { options, reserve, publisher, commits: { log } } = this.store;
+    return { options, reserve, publisher, log };
+  }
+
+  /**
+   * Age counts only while no command waits: with a thousand tables a checkpoint takes seconds, and the log is durable
+   * without it.
+   */
+  private isDue(isIdle: boolean): boolean {
+    const { log, options, publisher } = this.parts;
+    const { checkpointLogBytes, checkpointLogBlocks = LOG_BLOCKS_MAX, checkpointIntervalMs = Infinity } = options;
+    if (publisher.holds > 0 || log.sizeBytes === 0) return false;
+    const isOld = () => performance.now() - this.madeAtMs > checkpointIntervalMs;
+    const isLong = log.sizeBytes > checkpointLogBytes || log.blockCount > checkpointLogBlocks;
+    return isLong || (isIdle && isOld());
+  }
+
+  /** Returns false when there is nothing to write. */
+  private begin(): boolean {
+    const { store } = this, { log, publisher } = this.parts;
+    this.madeAtMs = performance.now();
+    const isChanged = () => [...store.tables.values()].some((table) => table.changed && table.damage === undefined);
+    if (log.sizeBytes === 0 && !publisher.hasDroppedDirectories && !isChanged()) return false;
+    this.underway = checkpointSteps(store, log);
+    return true;
+  }
+
+  /** Continues the checkpoint for this long, by at least one step. */
+  private continue(ms: number): void {
+    const { store } = this, { log, publisher, reserve } = this.parts;
+    const deadline = performance.now() + ms;
+    try {
+      while (!this.underway!.next().done) if (performance.now() >= deadline) return;
+    } catch (error) {
+      this.underway = undefined;
+      this.hasFailed(error);
+      // Repeat all of it, using the disk reserve.
+      try {
+        reserve.use(() => {
+          for (const _ of checkpointSteps(store, log));
+        });
+      } catch (again) {
+        this.hasFailed(again);
+        throw again;
+      }
+    }
+    this.underway = undefined;
+    publisher.publish();
+    publisher.removeDroppedDirectories();
+  }
+
+  private flushAhead(): void {
+    try {
+      this.store.flusher.ahead(this.parts.log.sizeBytes);
+    } catch (error) {
+      this.hasFailed(error);
+    }
+  }
+
+  /**
+   * A lack of disk space, or of memory to open a table, changes nothing: the log continues. After other failures the
+   * state on disk is unknown, and the database is sealed.
+   */
+  private hasFailed(error: unknown): void {
+    if (error instanceof DiskFullError || (error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory)) {
+      return;
+    }
+    this.store.seal.set(`the checkpoint failed: ${(error as Error).message}`);
+    throw error;
+  }
+}
