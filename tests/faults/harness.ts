@@ -72,8 +72,8 @@ export class Opened<F extends Files = Files> {
   ) {
     ({ store: this.store, catalogue: this.catalogue, pool: this.pool } = openTestStore(heap, files, {
       root: more.root ?? "/db",
-      // Commands come between the steps of a compaction, too.
-      compactStepBytes: 500,
+      // If checkpoints are made between commands, commands come between the steps of a compaction, too.
+      compactStepBytes: more.checkpointLogBytes === undefined ? undefined : 2_000,
       commitMode: more.commitMode ?? "sync",
       log: (level, message) => this.logged.push(`${level} ${message}`),
       onDamage: (message) => this.logged.push(`CRITICAL ${message}`),
