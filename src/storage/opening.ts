@@ -16,7 +16,7 @@ import { Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import type { PartRecord } from "./page-records.ts";
 import { Segments } from "./segments.ts";
-import { NOTHING_DETACHED, type Table } from "./table.ts";
+import type { StoredManifest, Table } from "./table.ts";
 import { BLOCK_KIND } from "./wal/format.ts";
 import { BlockReader } from "./wal/payloads.ts";
 import type { Store } from "./store.ts";
@@ -46,11 +46,7 @@ export function openTable(store: Store, table: Table): void {
 
 /** Records damage of one table. The others stay usable. */
 export function setDamage(store: Store, table: Table, error: CorruptFileError): void {
-  table.damage ??= error;
-  table.unread = undefined;
-  table.segments = Segments.EMPTY;
-  table.detached = NOTHING_DETACHED;
-  table.changed = true;
+  table.setDamage(error);
   store.publisher.touch(table);
   store.options.onDamage(`table ${table.schema.name} is unusable: ${error.message}`);
 }
@@ -79,32 +75,30 @@ function loadManifest(store: Store, table: Table): void {
   }
   for (const { id } of list) store.numbers.pass({ fileId: id + 1 });
   table.data.adopt(list);
-  table.generation = read.generation;
-  table.schema = head.schema;
-  table.nextColumnId = head.nextColumnId;
-  table.lsn = Math.max(table.lsn, head.lsn);
+  const { generation, payload } = slot;
+  const stored = { generation, sizeBytes: payload.length, editsBytes, ...contentsOf(table, manifest) };
+  table.load(head, stored, read.generation);
+  removeOrphans(store, table);
+}
+
+/** The segments that a manifest lists. Those of older formats get their uids here. */
+function contentsOf(table: Table, manifest: DecodedManifest): Pick<StoredManifest, "segments" | "detached" | "isOld"> {
   if ("parts" in manifest) {
     const sequence = (parts: readonly PartRecord[]) =>
       Segments.ofParts(
         parts.map(({ isList, record }) => (isList ? PageList : Page).stored(record, table.data.readPage)),
       );
-    table.nextUid = head.nextUid!;
-    table.segments = sequence(manifest.parts);
-    table.detached = new Map([...manifest.detached].map(([start, parts]) => [start, sequence(parts)]));
-  } else {
-    const sequence = (segments: readonly OldSegment[]) =>
-      Segments.of(segments.map((segment) => ({ ...segment, uid: table.newUid() })));
-    table.segments = sequence(manifest.segments);
-    const byStart = Map.groupBy(manifest.detached, ({ partition }) => partition);
-    table.detached = new Map([...byStart].map(([start, segments]) => [start, sequence(segments)]));
-    table.changed = true; // The next checkpoint writes it anew.
+    return {
+      segments: sequence(manifest.parts),
+      detached: new Map([...manifest.detached].map(([start, parts]) => [start, sequence(parts)])),
+    };
   }
-  const { generation, payload } = slot, { segments, detached } = table;
-  table.stored = { generation, sizeBytes: payload.length, editsBytes, segments, detached };
-  if (!("parts" in manifest)) table.stored = { ...table.stored, isOld: true };
-  const { unread } = table;
-  unread!.blocks = unread!.blocks.filter(({ lsn }) => lsn > head.lsn);
-  removeOrphans(store, table);
+  const sequence = (segments: readonly OldSegment[]) =>
+    Segments.of(segments.map((segment) => ({ ...segment, uid: table.newUid() })));
+  const segments = sequence(manifest.segments);
+  const byStart = Map.groupBy(manifest.detached, ({ partition }) => partition);
+  const detached = new Map([...byStart].map(([start, segments]) => [start, sequence(segments)]));
+  return { segments, detached, isOld: true };
 }
 
 /** Checks that files exist and are long enough. The extents are checked when they are read. */
@@ -189,7 +183,7 @@ function applyBlocks(store: Store, table: Table): void {
 /** Applies neighbouring appends together, or one block of another kind. */
 function applyGroup(store: Store, table: Table, reader: BlockReader): { count: number; rows: number } {
   const { blocks } = table.unread!;
-  const before = table.segments;
+  const before = table.state;
   try {
     table.changed = true;
     if (blocks[0].kind === BLOCK_KIND.append) {
@@ -218,7 +212,7 @@ function applyGroup(store: Store, table: Table, reader: BlockReader): { count: n
     store.publisher.touch(table);
     return { count: 1, rows: 0 };
   } catch (error) {
-    table.segments = before;
+    table.restore(before);
     throw error;
   }
 }

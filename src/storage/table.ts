@@ -10,6 +10,7 @@ import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import type { SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
+import type { ManifestHead } from "./manifest-head.ts";
 import { Moves } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
@@ -130,6 +131,29 @@ export class Table {
     Object.assign(this, { schema, segments, detached, lsn, changed });
   }
 
+  /** Takes over what the manifest of this generation says. Blocks that it covers will not be applied. */
+  load(head: ManifestHead, stored: StoredManifest, generation: number): void {
+    this.schema = head.schema;
+    this.nextColumnId = head.nextColumnId;
+    this.uids.next = head.nextUid ?? this.uids.next;
+    this.lsn = Math.max(this.lsn, head.lsn);
+    this.segments = stored.segments;
+    this.detached = stored.detached;
+    this.stored = stored;
+    this.generation = generation;
+    if (stored.isOld) this.changed = true; // The next checkpoint writes it anew.
+    if (this.unread !== undefined) this.unread.blocks = this.unread.blocks.filter(({ lsn }) => lsn > head.lsn);
+  }
+
+  /** The table can be neither read nor written from now on. */
+  setDamage(error: CorruptFileError): void {
+    this.damage ??= error;
+    this.unread = undefined;
+    this.segments = Segments.EMPTY;
+    this.detached = NOTHING_DETACHED;
+    this.changed = true;
+  }
+
   /** LSN of the last block that concerns the table, whether or not it was applied. */
   get newestLsn(): number {
     return Math.max(this.lsn, this.unread?.lsn ?? 0);
@@ -147,11 +171,6 @@ export class Table {
 
   get nextUid(): number {
     return this.uids.next;
-  }
-
-  /** Only while the table is opened. */
-  set nextUid(uid: number) {
-    this.uids.next = uid;
   }
 
   /** An empty table for rows that will be added to this one. It shares files, dictionaries and the numbering of segments. */
