@@ -20,7 +20,7 @@ Deno.test("LastWrites distinguishes writes from opening, from definitions and fr
   const writes = new LastWrites(catalogue as unknown as Catalogue, () => ++now);
   const parts = [{ start: 0, count: 0, refs: new Float64Array() }];
   const change = (tableId: number, lsn: bigint, more: Partial<Change> = {}) =>
-    listener!({ version: 1, tables: [{ tableId, lsn, ...more }] });
+    listener!({ version: 1, lsn: Number(lsn), tables: [{ tableId, lsn, ...more }] });
   assert.deepEqual([writes.of(1), writes.of(2)], [null, null]);
   change(1, 5n, { parts });
   change(1, 6n, {});
