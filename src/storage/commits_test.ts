@@ -1,11 +1,10 @@
 /** The parts of the writer that need no tables on disk. */
 import assert from "node:assert/strict";
-import { Commits } from "./commits.ts";
-import { Expiry } from "./expiry.ts";
+import { type CommitParts, Commits } from "./commits.ts";
+import { Expiry, type ExpiryParts } from "./expiry.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
 import { Seal } from "./seal.ts";
-import type { Store } from "./store.ts";
 import type { Table, TableState } from "./table.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
 import { Log } from "./wal/log.ts";
@@ -28,7 +27,7 @@ function commitsOver(files: FaultyFiles) {
     publisher: { prepare() {}, touch: (table: unknown) => published.push(table), publish() {} },
     reserve: { use: <T>(action: () => T) => action() },
   };
-  const commits = new Commits(Log.create(files, "/log", 1, () => 0.5), parts as unknown as Store);
+  const commits = new Commits(Log.create(files, "/log", 1, () => 0.5), parts as unknown as CommitParts);
   const write = () => commits.write((log) => [log.add(info, [new Uint8Array(10)])]);
   const blocks = () => new Scan(files.afterPowerCut(), "/log", 1).blocks.map(({ lsn }) => lsn);
   return { commits, write, blocks, seal, logged, published };
@@ -83,7 +82,7 @@ Deno.test("a drop of expired partitions that fails is tried again, and logged on
   const tables = new Map([1, 2].map((id) => [id, table(id)]));
   const options = { nowMicros: () => 0n, log: (_: string, message: string) => logged.push(message) };
   let isBroken = true;
-  const expiry = new Expiry({ tables, options, seal: { isSet: false } } as unknown as Store, ({ schema }) => {
+  const expiry = new Expiry({ tables, options, seal: { isSet: false } } as unknown as ExpiryParts, ({ schema }) => {
     if (schema.id === 1 && isBroken) throw new Error("the disk is full");
     removed.push(schema.id);
   });

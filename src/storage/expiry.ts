@@ -1,10 +1,17 @@
 /** Drops the partitions that have outlived the time to live of their tables. */
 import type { PartitionMove } from "./contract.ts";
-import type { Store } from "./store.ts";
+import type { WriterOptions } from "./options.ts";
+import type { Seal } from "./seal.ts";
 import type { Table } from "./table.ts";
 
 /** How often tables without new rows are checked. */
 const INTERVAL_MS = 60_000;
+
+export interface ExpiryParts {
+  readonly options: Pick<WriterOptions, "nowMicros" | "log">;
+  readonly seal: Seal;
+  readonly tables: ReadonlyMap<number, Table>;
+}
 
 export class Expiry {
   private checkedAtMs = performance.now();
@@ -13,7 +20,7 @@ export class Expiry {
 
   /** `remove` drops partitions by a change in the log, so that replay does not ask the clock. */
   constructor(
-    private readonly store: Pick<Store, "options" | "seal" | "tables">,
+    private readonly parts: ExpiryParts,
     private readonly remove: (table: Table, moves: readonly PartitionMove[]) => void,
   ) {}
 
@@ -22,13 +29,13 @@ export class Expiry {
     if (this.failure === undefined && performance.now() - this.checkedAtMs <= INTERVAL_MS) return;
     const known = this.failure;
     this.failure = undefined;
-    this.drop(this.store.tables.values(), known);
+    this.drop(this.parts.tables.values(), known);
     this.checkedAtMs = performance.now();
   }
 
   /** Each drop is a change of its own. A known failure is not logged again. */
   drop(tables: Iterable<Table>, knownFailure?: string): undefined {
-    const { options, seal } = this.store;
+    const { options, seal } = this.parts;
     const now = options.nowMicros();
     if (seal.isSet) return;
     for (const table of tables) {
