@@ -21,6 +21,7 @@ export function statisticsOf(
     fsyncSeconds: heap.histogram("fsyncSeconds"),
     rewrittenSegments: heap.counter("rewrittenSegments"),
     logBytesSinceCheckpoint: heap.counter("logBytes"),
+    heldLogBytes: heap.counter("heldLogBytes"),
     deadExtentBytes: heap.counter("deadBytes"),
     pinnedVersions: catalogue.pinCount,
     poolHits: hits,

@@ -144,6 +144,10 @@ export const metricCatalogue = {
     "log_bytes_since_checkpoint",
     "Bytes of the write-ahead log that a start would replay.",
   ),
+  heldLogBytes: gauge(
+    "held_log_bytes",
+    "Bytes of the write-ahead log that are kept only for readers that follow it, as of the last checkpoint.",
+  ),
   deadExtentBytes: gauge(
     "dead_extent_bytes",
     "Bytes in data files that no snapshot refers to, as of the last checkpoint.",

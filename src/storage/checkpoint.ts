@@ -56,6 +56,7 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
   }
   store.options.heap.setCounter("deadBytes", dead);
   store.options.heap.setCounter("logBytes", log.sizeBytes);
+  store.options.heap.setCounter("heldLogBytes", log.heldBytes);
 }
 
 /** Writes the rows that are only in memory to the data files. */

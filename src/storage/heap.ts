@@ -97,6 +97,7 @@ export const WRITER_COUNTERS = [
   "rewrittenSegments",
   "logBytes",
   "deadBytes",
+  "heldLogBytes",
 ] as const;
 export type WriterCounter = (typeof WRITER_COUNTERS)[number];
 

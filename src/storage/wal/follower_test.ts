@@ -98,11 +98,12 @@ function database(heldLogBytes?: number) {
     run({ kind: "append", changes: [{ tableId: 1, batches: [batchOf(TYPES, rowsOf(from, 50))] }] });
   run({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP", v: "LONG" }, "ts") });
   const follow = (lsn: number) => new LogFollower(files, "/db/log", lsn).read(catalogue.lsn);
-  return { files, catalogue, run, append, follow, messages };
+  const heldBytes = () => store.options.heap.counter("heldLogBytes");
+  return { files, catalogue, run, append, follow, messages, heldBytes };
 }
 
 Deno.test("checkpoints keep the log from the oldest hold on, until it is released", () => {
-  const { run, append, follow, catalogue } = database();
+  const { run, append, follow, catalogue, heldBytes } = database();
   append(0n);
   const lsn = run({ kind: "holdLog", name: "slow" })!;
   assert.equal(run({ kind: "holdLog", name: "fast" }), lsn);
@@ -118,6 +119,7 @@ Deno.test("checkpoints keep the log from the oldest hold on, until it is release
   run({ kind: "checkpoint" });
   assert.throws(() => follow(lsn), LogGoneError);
   assert.equal(follow(lsn + 2).length, 2);
+  assert.ok(heldBytes() > 0, "the metric shows what is kept");
   assert.throws(() => run({ kind: "holdLog", name: "late", lsn }), /Cannot keep the log from block/);
   assert.throws(
     () => run({ kind: "holdLog", name: "early", lsn: catalogue.lsn + 2 }),

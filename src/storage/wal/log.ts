@@ -23,6 +23,8 @@ const ZEROS = new Uint8Array(BLOCK_HEADER_BYTES);
 
 export class Log {
   private readonly holds = new LogHolds();
+  /** Bytes of the files that were kept only for holds at the last `dropBefore`. */
+  heldBytes = 0;
   private queue: Uint8Array[] = [];
   private queuedBytes = 0;
   /** LSN of the last queued block. */
@@ -191,12 +193,12 @@ export class Log {
     const older = files.slice(0, -1).filter(({ firstLsn }) => firstLsn < lsn)
       .map(({ path }, k) => ({ path, end: files[k + 1].firstLsn, sizeBytes: sizeOf(this.files, path) }));
     const held = () => older.filter(({ end }) => end > (this.holds.oldest ?? Infinity));
-    while (held().reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) > heldBytesMax) {
-      ended.push(...this.holds.endOldest());
-    }
+    const bytesOf = (some: typeof older) => some.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    while (bytesOf(held()) > heldBytesMax) ended.push(...this.holds.endOldest());
     const kept = new Set(held());
     for (const file of older) if (!kept.has(file)) this.files.remove(file.path);
     this.files.syncDirectory(this.directory);
+    this.heldBytes = bytesOf([...kept]);
     return ended;
   }
 
