@@ -4,13 +4,13 @@
  */
 import { fillNull, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
 import { assert, VERIFY } from "../assert.ts";
-import type { ColumnChunk, ColumnStats } from "./contract.ts";
+import type { ColumnChunk, ColumnStats, RowRange } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import { CODEC_BYTES, Codecs, hasOffsets, isEncoded, memoryBytes, rawBytes, type Stored } from "./encoding/codecs.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import { type RowColumn } from "./rows.ts";
-import { extendStats, nullStats, type RowRange } from "./stats.ts";
+import { extendStats, nullStats } from "./stats.ts";
 
 export const SEGMENT_ROWS_MAX = 65_536;
 /** Values up to this size are copied by a loop: a call costs more. */

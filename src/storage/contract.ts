@@ -138,6 +138,12 @@ export interface Dictionary {
   own?: true;
 }
 
+/** Rows `from` … `to`-1. */
+export interface RowRange {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Rows of a segment in which a symbol has one of some codes, ascending, and the code of each. */
 export interface FoundRows {
   readonly count: number;

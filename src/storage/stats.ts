@@ -4,14 +4,8 @@
  * at most 65,536 rows.
  */
 import { type ColumnType, type Layout, nullTest, typeOf } from "../types/mod.ts";
-import type { ColumnStats } from "./contract.ts";
+import type { ColumnStats, RowRange } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
-
-/** Rows `from` … `to`-1. */
-export interface RowRange {
-  readonly from: number;
-  readonly to: number;
-}
 
 /** Statistics of rows, added to those of other rows. */
 export function extendStats(

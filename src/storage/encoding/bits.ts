@@ -22,12 +22,19 @@ export function bitsOf(code: number): number {
   return 32 - Math.clz32(code);
 }
 
-/** Adds `pack1` … `pack32` and `unpack1` … `unpack32`: (address of codes or bits, address of the result). Codes are u32. */
-export function addBitKernels(module: Module): void {
+/**
+ * Adds kernels that pack codes, exported as `pack1` … `pack32`, and such that unpack them: (address of codes or bits, address of the
+ * result). Codes are u32. Returns the functions that unpack by the number of bits.
+ */
+export function addBitKernels(module: Module): number[] {
+  const unpacks: number[] = [];
   for (let codeBits = 1; codeBits <= CODE_BITS_MAX; codeBits++) {
     pack(module.function(["i32", "i32"], [], `pack${codeBits}`).code, codeBits);
-    unpack(module.function(["i32", "i32"], [], `unpack${codeBits}`).code, codeBits);
+    const { code, index } = module.function(["i32", "i32"], []);
+    unpack(code, codeBits);
+    unpacks[codeBits] = index;
   }
+  return unpacks;
 }
 
 function pack(code: Code, codeBits: number): void {

@@ -27,14 +27,16 @@
 import { assert } from "../../assert.ts";
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import { align } from "../bytes.ts";
+import type { RowRange } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { bitsOf, packedBytes, VECTOR_ROWS } from "./bits.ts";
 import { encodingBit } from "./encodings.ts";
 import { FOUND, FOUND_BYTES, type Kernels, kernelsOf } from "./kernels.ts";
+import { AT, CONSTANT, DECIMAL, type DecodeVector, FRAME, POWER_COUNT, PRODUCT, RAW } from "./vectors.ts";
 
 const MAGIC = 0x444b4350; // "PCKD"
+const NULL_AT = 16;
 const HEADER_BYTES = 32, VECTOR_HEADER_BYTES = 32, TAIL_BYTES = 16, ALIGN = 16;
-const RAW = 0, CONSTANT = 1, FRAME = 2, DECIMAL = 3, PRODUCT = 4;
 const ENCODINGS = ["raw", "constant", "frame", "decimal", "decimal"] as const;
 const INTEGERS = 0, FLOATS = 1;
 /** A chunk that shrinks by less is stored without encoding, and loading it decodes nothing. */
@@ -55,7 +57,7 @@ const SPAN_MAX = 2 ** 32 - 1;
 /** Differences of values, as doubles, are exact up to this. */
 const DIFFERENCE_MAX = 2n ** 51n;
 /** 10^22 is the last power that a double has exactly. More places than 15 find no further values. */
-const POWERS = Array.from({ length: 16 }, (_, k) => 10 ** k);
+const POWERS = Array.from({ length: POWER_COUNT }, (_, k) => 10 ** k);
 /** A vector with more stays raw: an exception costs as much time as several codes. */
 const EXCEPTIONS_MAX = VECTOR_ROWS / 32;
 const SAMPLES = 32;
@@ -94,15 +96,17 @@ interface Vector {
 
 const PLAIN: Vector = { encoding: RAW, base: 0n, slope: 0n, codeBits: 0, places: 0, exceptions: 0, nulls: 0, span: 0 };
 
-// Memory for one vector, by offset: its codes, its integers (f64) or bits, positions of exceptions, what kernels find, and its values if
-// they come from elsewhere.
+// Memory for one vector, by offset: its codes, its integers (f64) or bits, positions of exceptions, what kernels find, its values if
+// they come from elsewhere, the powers of ten, and the headers of a chunk and a vector that are elsewhere.
 const CODES = 0;
 const INTEGERS_AT = CODES + 4 * VECTOR_ROWS;
 const POSITIONS = INTEGERS_AT + 8 * VECTOR_ROWS;
 const FOUND_AT = POSITIONS + 2 * EXCEPTIONS_MAX;
-/** Memory that a codec works in. */
-export const CODEC_BYTES = FOUND_AT + FOUND_BYTES + 8 * VECTOR_ROWS;
 const VALUES = FOUND_AT + FOUND_BYTES;
+const POWERS_AT = VALUES + 8 * VECTOR_ROWS;
+const HEADERS = POWERS_AT + 8 * POWER_COUNT;
+/** Memory that a codec works in. */
+export const CODEC_BYTES = HEADERS + HEADER_BYTES + VECTOR_HEADER_BYTES;
 /** Integers that are not a column: lengths and codes of texts. */
 const INTEGERS_FORM: ColumnForm = { kind: INTEGERS, width: 4, nullBits: 0xffff_ffffn };
 
@@ -116,6 +120,7 @@ export class ChunkCodec {
 
   constructor(private readonly heap: SharedHeap, readonly scratch: number) {
     this.kernels = kernelsOf(heap.memory);
+    heap.f64.set(POWERS, (scratch + POWERS_AT) / 8);
   }
 
   /**
@@ -147,11 +152,11 @@ export class ChunkCodec {
 
   /** The inverse of `encodeIntegers`. */
   decodeIntegers(bytes: Uint8Array): Int32Array {
-    const at = this.scratch + VALUES;
-    const view = viewOf(bytes), rowCount = view.getUint32(8, true), values = new Int32Array(rowCount);
+    const at = this.scratch + VALUES, chunk = this.opened(bytes), { rowCount } = chunk;
+    const values = new Int32Array(rowCount);
     for (let k = 0, from = 0; from < rowCount; k++, from += VECTOR_ROWS) {
+      this.decodeVector(chunk, k, at);
       const count = Math.min(VECTOR_ROWS, rowCount - from);
-      this.decodeVector(bytes, view, HEADER_BYTES + k * VECTOR_HEADER_BYTES, INTEGERS_FORM, at, count);
       values.set(this.heap.i32.subarray(at / 4, at / 4 + count), from);
     }
     return values;
@@ -165,7 +170,7 @@ export class ChunkCodec {
     this.view.setUint8(4, width);
     this.view.setUint8(5, kind);
     this.view.setUint32(8, rowCount, true);
-    this.view.setBigInt64(16, form.nullBits, true);
+    this.view.setBigInt64(NULL_AT, form.nullBits, true);
     this.decimals = undefined;
     let at = HEADER_BYTES + vectors * VECTOR_HEADER_BYTES, encodings = 0;
     for (let k = 0; k < vectors; k++) {
@@ -344,16 +349,16 @@ export class ChunkCodec {
 
   private writeHeader(at: number, offset: number, vector: Vector): void {
     const { view } = this;
-    view.setBigInt64(at, vector.base, true);
-    view.setBigInt64(at + 8, vector.slope, true);
-    view.setUint32(at + 16, offset, true);
-    view.setUint8(at + 20, vector.encoding);
-    view.setUint8(at + 21, vector.codeBits);
-    view.setUint8(at + 22, vector.places);
+    view.setBigInt64(at + AT.base, vector.base, true);
+    view.setBigInt64(at + AT.slope, vector.slope, true);
+    view.setUint32(at + AT.data, offset, true);
+    view.setUint8(at + AT.encoding, vector.encoding);
+    view.setUint8(at + AT.codeBits, vector.codeBits);
+    view.setUint8(at + AT.places, vector.places);
     view.setUint8(at + 23, 0);
-    view.setUint16(at + 24, vector.exceptions, true);
-    view.setUint16(at + 26, vector.nulls, true);
-    view.setUint32(at + 28, vector.span, true);
+    view.setUint16(at + AT.exceptions, vector.exceptions, true);
+    view.setUint16(at + AT.nulls, vector.nulls, true);
+    view.setUint32(at + AT.span, vector.span, true);
   }
 
   private writeExceptions(count: number, width: number, address: number, at: number, end: number): void {
@@ -367,97 +372,74 @@ export class ChunkCodec {
     }
   }
 
-  /** Decodes a chunk that `encode` has made, to values in the shared memory. */
-  decode(bytes: Uint8Array, address: number, valueBytes: number): void {
-    const view = viewOf(bytes);
-    assert(view.getUint32(0, true) === MAGIC, "an encoded chunk begins with its magic");
-    const form: ColumnForm = { width: view.getUint8(4), kind: view.getUint8(5), nullBits: view.getBigInt64(16, true) };
-    const rowCount = view.getUint32(8, true);
-    assert(rowCount * form.width === valueBytes, "an encoded chunk has as many rows as its segment");
-    for (let k = 0, from = 0; from < rowCount; k++, from += VECTOR_ROWS) {
-      const header = HEADER_BYTES + k * VECTOR_HEADER_BYTES, count = Math.min(VECTOR_ROWS, rowCount - from);
-      this.decodeVector(bytes, view, header, form, address + from * form.width, count);
+  /**
+   * Decodes a chunk that `encode` has made, to values in the shared memory. `rows`: only their vectors, each to its place in the chunk.
+   */
+  decode(bytes: Uint8Array, address: number, valueBytes: number, rows?: RowRange): void {
+    const chunk = this.opened(bytes), { rowCount, width } = chunk;
+    assert(rowCount * width === valueBytes, "an encoded chunk has as many rows as its segment");
+    const end = Math.ceil((rows?.to ?? rowCount) / VECTOR_ROWS);
+    for (let k = Math.floor((rows?.from ?? 0) / VECTOR_ROWS); k < end; k++) {
+      this.decodeVector(chunk, k, address + k * VECTOR_ROWS * width);
     }
   }
 
   /** Decodes values `rows[0 … count-1]` to `address`. Only their vectors are decoded, so neighbours should have the same. */
   decodeRows(bytes: Uint8Array, rows: Int32Array, count: number, address: number): void {
-    const view = viewOf(bytes), { u8 } = this.heap, values = this.scratch + VALUES;
-    assert(view.getUint32(0, true) === MAGIC, "an encoded chunk begins with its magic");
-    const width = view.getUint8(4), rowCount = view.getUint32(8, true);
-    const form: ColumnForm = { width, kind: view.getUint8(5), nullBits: view.getBigInt64(16, true) };
+    const { u8 } = this.heap, values = this.scratch + VALUES, chunk = this.opened(bytes), { width } = chunk;
     for (let k = 0, decoded = -1; k < count; k++) {
-      const row = rows[k], vector = Math.floor(row / VECTOR_ROWS), from = vector * VECTOR_ROWS;
-      if (vector !== decoded) {
-        const header = HEADER_BYTES + vector * VECTOR_HEADER_BYTES;
-        this.decodeVector(bytes, view, header, form, values, Math.min(VECTOR_ROWS, rowCount - from));
-        decoded = vector;
-      }
-      const at = values + (row - from) * width;
+      const row = rows[k], vector = Math.floor(row / VECTOR_ROWS);
+      if (vector !== decoded) this.decodeVector(chunk, decoded = vector, values);
+      const at = values + row % VECTOR_ROWS * width;
       u8.copyWithin(address + k * width, at, at + width);
     }
   }
 
-  private decodeVector(
-    bytes: Uint8Array,
-    view: DataView,
-    header: number,
-    { width, nullBits }: ColumnForm,
-    address: number,
-    count: number,
-  ): void {
-    const { kernels, scratch } = this, { u8 } = this.heap;
-    const offset = view.getUint32(header + 16, true), encoding = view.getUint8(header + 20);
-    if (encoding === RAW) {
-      u8.set(bytes.subarray(offset, offset + count * width), address);
-      return;
+  private opened(bytes: Uint8Array): StoredChunk {
+    const view = viewOf(bytes);
+    assert(view.getUint32(0, true) === MAGIC, "an encoded chunk begins with its magic");
+    const width = view.getUint8(4), rowCount = view.getUint32(8, true);
+    const decode = (view.getUint8(5) === FLOATS ? this.kernels.decodeFloats : this.kernels.decodeIntegers)[width];
+    if (bytes.buffer === this.heap.u8.buffer) {
+      return { bytes, view, rowCount, width, decode, address: bytes.byteOffset };
     }
-    if (encoding === CONSTANT) {
-      u8.set(bytes.subarray(header, header + width), address);
-      // Each copy doubles what is filled.
-      for (let filled = width, end = count * width; filled < end; filled *= 2) {
-        u8.copyWithin(address + filled, address, address + Math.min(filled, end - filled));
-      }
-      return;
-    }
-    const codeBits = view.getUint8(header + 21), codesBytes = packedBytes(codeBits);
-    const codes = scratch + CODES, bits = scratch + INTEGERS_AT;
-    if (codeBits > 0) {
-      u8.set(bytes.subarray(offset, offset + codesBytes), bits);
-      kernels.unpack(codeBits)(bits, codes);
-    } else u8.fill(0, codes, codes + 4 * count);
-    const base = view.getBigInt64(header, true);
-    const exceptions = view.getUint16(header + 24, true), nulls = view.getUint16(header + 26, true);
-    // The meaning of code 0: NULL, or a value like others.
-    const isReserved = nulls + exceptions > 0;
-    if (encoding === DECIMAL || encoding === PRODUCT) {
-      const back = backOf(view.getUint8(header + 22), encoding), integer = Number(base);
-      const value = encoding === DECIMAL ? integer / back : integer * back;
-      const first = isReserved ? nullBits : floatBits(value, width);
-      const decode = encoding === DECIMAL ? kernels.decodeDecimals : kernels.decodeProducts;
-      decode(width)(address, count, first, integer, back, codes);
-      this.readExceptions(bytes, view, offset + codesBytes, exceptions, address, width);
-      return;
-    }
-    assert(encoding === FRAME, "the encoding of a vector is known");
-    const slope = view.getBigInt64(header + 8, true), first = isReserved ? nullBits : base;
-    if (width === 8) kernels.decodeWide(address, count, first, base, slope, codes);
-    else kernels.decode(width)(address, count, Number(BigInt.asIntN(32, first)), Number(base), codes);
+    this.heap.u8.set(bytes.subarray(0, HEADER_BYTES), this.scratch + HEADERS);
+    return { bytes, view, rowCount, width, decode };
   }
 
-  private readExceptions(
-    bytes: Uint8Array,
-    view: DataView,
-    at: number,
-    count: number,
-    address: number,
-    width: number,
-  ): void {
-    let from = at + align(2 * count, 8);
-    for (let k = 0; k < count; k++, from += width) {
-      this.heap.u8.set(bytes.subarray(from, from + width), address + view.getUint16(at + 2 * k, true) * width);
+  private decodeVector(chunk: StoredChunk, vector: number, values: number): void {
+    const { bytes, view, rowCount, width, decode, address } = chunk, { scratch, heap: { u8 } } = this;
+    const count = Math.min(VECTOR_ROWS, rowCount - vector * VECTOR_ROWS);
+    const at = HEADER_BYTES + vector * VECTOR_HEADER_BYTES, data = view.getUint32(at + AT.data, true);
+    const codes = scratch + CODES, powers = scratch + POWERS_AT;
+    if (address !== undefined) {
+      return decode(address + at, address + data, values, count, address + NULL_AT, codes, powers);
     }
+    const headers = scratch + HEADERS, header = headers + HEADER_BYTES, bits = scratch + INTEGERS_AT;
+    u8.set(bytes.subarray(at, at + VECTOR_HEADER_BYTES), header);
+    u8.set(bytes.subarray(data, data + dataBytes(view, at, count * width, width)), bits);
+    decode(header, bits, values, count, headers + NULL_AT, codes, powers);
   }
+}
+
+/** A chunk that is being decoded. */
+interface StoredChunk {
+  bytes: Uint8Array;
+  view: DataView;
+  rowCount: number;
+  width: number;
+  decode: DecodeVector;
+  /** Undefined if it is not in the shared memory: vectors are copied to it. */
+  address?: number;
+}
+
+/** Bytes of a vector's data. `at`: of its header. */
+function dataBytes(view: DataView, at: number, rawBytes: number, width: number): number {
+  const encoding = view.getUint8(at + AT.encoding);
+  if (encoding === RAW) return rawBytes;
+  if (encoding === CONSTANT) return 0;
+  const exceptions = view.getUint16(at + AT.exceptions, true);
+  return packedBytes(view.getUint8(at + AT.codeBits)) + (exceptions > 0 ? exceptionBytes(exceptions, width) : 0);
 }
 
 function viewOf(bytes: Uint8Array): DataView {
@@ -467,18 +449,6 @@ function viewOf(bytes: Uint8Array): DataView {
 /** The number by which integers are divided (DECIMAL) or multiplied. */
 function backOf(places: number, encoding: number): number {
   return encoding === DECIMAL ? POWERS[places] : 1 / POWERS[places];
-}
-
-const ONE_F64 = new Float64Array(1), ONE_F64_BITS = new BigInt64Array(ONE_F64.buffer);
-const ONE_F32 = new Float32Array(1), ONE_F32_BITS = new Uint32Array(ONE_F32.buffer);
-
-function floatBits(value: number, width: number): bigint {
-  if (width === 8) {
-    ONE_F64[0] = value;
-    return ONE_F64_BITS[0];
-  }
-  ONE_F32[0] = value;
-  return BigInt(ONE_F32_BITS[0]);
 }
 
 function nullBitsOf(words: readonly number[], width: number): bigint {

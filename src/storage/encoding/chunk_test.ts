@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { equal, ok } from "node:assert/strict";
 import { ARRAY_CONSTRUCTOR, type Layout, LAYOUT_WIDTH, typeOf } from "../../types/mod.ts";
 import { createHeap } from "../heap.ts";
+import { VECTOR_ROWS } from "./bits.ts";
 import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
 
 const TYPES: Partial<Record<Layout, string>> = {
@@ -23,14 +24,32 @@ function roundTrip(layout: Layout, values: Uint8Array): number | undefined {
   heap.u8.set(values, SOURCE);
   const encoded = codec.encode(layout, typeOf(TYPES[layout]!).nullWords, SOURCE, values.length)?.bytes.slice();
   if (encoded === undefined) return undefined;
+  heap.u8.set(encoded, SOURCE);
+  for (const stored of [encoded, heap.u8.subarray(SOURCE, SOURCE + encoded.length)]) {
+    checkDecoded(layout, stored, values);
+  }
+  return encoded.length;
+}
+
+function checkDecoded(layout: Layout, encoded: Uint8Array, values: Uint8Array): void {
+  const width = LAYOUT_WIDTH[layout], rowCount = values.length / width;
+  const decoded = heap.u8.subarray(TARGET, TARGET + values.length);
+  const checkAll = (from: number, to: number) => {
+    for (let k = from; k < to; k++) {
+      if (decoded[k] !== values[k]) throw new Error(`${layout}: byte ${k} is ${decoded[k]} instead of ${values[k]}`);
+    }
+  };
   heap.u8.fill(0xaa, TARGET, TARGET + values.length + 1);
   codec.decode(encoded, TARGET, values.length);
-  const decoded = heap.u8.subarray(TARGET, TARGET + values.length);
-  for (let k = 0; k < values.length; k++) {
-    if (decoded[k] !== values[k]) throw new Error(`${layout}: byte ${k} is ${decoded[k]} instead of ${values[k]}`);
-  }
+  checkAll(0, values.length);
   equal(heap.u8[TARGET + values.length], 0xaa, "nothing behind the values is written");
-  const width = LAYOUT_WIDTH[layout], rowCount = values.length / width;
+  const from = rowCount >> 1,
+    to = Math.min(rowCount, from + 700),
+    before = Math.floor(from / VECTOR_ROWS) * VECTOR_ROWS * width;
+  heap.u8.fill(0xaa, TARGET, TARGET + values.length);
+  codec.decode(encoded, TARGET, values.length, { from, to });
+  checkAll(from * width, to * width);
+  if (before > 0) equal(heap.u8[TARGET + before - 1], 0xaa, "vectors before are not decoded");
   const rows = Int32Array.from({ length: 50 }, (_, k) => (k * 7919 + (k >> 2)) % rowCount).sort();
   codec.decodeRows(encoded, rows, rows.length, TARGET);
   rows.forEach((row, k) =>
@@ -40,7 +59,6 @@ function roundTrip(layout: Layout, values: Uint8Array): number | undefined {
       `${layout}: row ${row}`,
     )
   );
-  return encoded.length;
 }
 
 function bytesOf(array: ArrayBufferView): Uint8Array {

@@ -1,6 +1,6 @@
 /** How chunks of all layouts are stored, and loaded again. */
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
-import type { ColumnChunk } from "../contract.ts";
+import type { ColumnChunk, RowRange } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
 import { HAS_POSTINGS } from "./encodings.ts";
@@ -77,6 +77,11 @@ export class Codecs {
   /** Decodes values `rows[0 … count-1]` of an encoded chunk that has no texts. */
   decodeRows(stored: Uint8Array, rows: Int32Array, count: number, address: number): void {
     this.chunks.decodeRows(stored, rows, count, address);
+  }
+
+  /** Decodes the vectors of rows `from` … `to`-1 of an encoded chunk that has no texts. Row 0 is at `address`. */
+  decodeRange(chunk: Form, stored: Uint8Array, address: number, rows: RowRange): void {
+    this.chunks.decode(stored, address, chunk.valueBytes, rows);
   }
 
   /** Decodes a chunk to `memoryBytes(chunk)` at `address`. */

@@ -4,6 +4,7 @@
  */
 import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
 import { addBitKernels } from "./bits.ts";
+import { addDecodeVector, type DecodeVector } from "./vectors.ts";
 
 /** Offsets of the results of `range…` and `decimals…` in `found`. */
 export const FOUND = {
@@ -40,12 +41,10 @@ export interface Kernels {
   products(width: number): FindDecimals;
   /** Makes the codes `integer - base`, and 0 for NaN. */
   codesOfDecimals(integers: number, count: number, base: number, codes: number): void;
-  decode(width: number): (values: number, count: number, nullValue: number, base: number, codes: number) => void;
-  decodeWide(values: number, count: number, nullValue: bigint, base: bigint, slope: bigint, codes: number): void;
-  decodeDecimals(width: number): DecodeDecimals;
-  decodeProducts(width: number): DecodeDecimals;
   pack(codeBits: number): (codes: number, bits: number) => void;
-  unpack(codeBits: number): (bits: number, codes: number) => void;
+  /** By width. */
+  decodeIntegers: Record<number, DecodeVector>;
+  decodeFloats: Record<number, DecodeVector>;
 }
 
 type FindDecimals = (
@@ -59,14 +58,6 @@ type FindDecimals = (
   positions: number,
   found: number,
 ) => number;
-type DecodeDecimals = (
-  values: number,
-  count: number,
-  nullBits: bigint,
-  base: number,
-  back: number,
-  codes: number,
-) => void;
 type Kernel = (...parameters: (number | bigint)[]) => number;
 
 let compiled: WebAssembly.Module | undefined;
@@ -86,12 +77,9 @@ export function kernelsOf(memory: WebAssembly.Memory): Kernels {
     decimals: byWidth("decimals"),
     products: byWidth("products"),
     codesOfDecimals: all.codesOfDecimals,
-    decode: byWidth("decode"),
-    decodeWide: all.decode8,
-    decodeDecimals: byWidth("decodeDecimals"),
-    decodeProducts: byWidth("decodeProducts"),
     pack: byWidth("pack"),
-    unpack: byWidth("unpack"),
+    decodeIntegers: { 1: all.decodeIntegers1, 2: all.decodeIntegers2, 4: all.decodeIntegers4, 8: all.decodeIntegers8 },
+    decodeFloats: { 4: all.decodeFloats4, 8: all.decodeFloats8 },
   } as Kernels;
 }
 
@@ -102,13 +90,15 @@ const INTEGER_MAX = 2 ** 51;
 
 function assemble(): Uint8Array<ArrayBuffer> {
   const module = new Module();
-  addBitKernels(module);
+  const unpack = addBitKernels(module);
   for (const width of [1, 2, 4, 8]) {
     const type: ValueType = width === 8 ? "i64" : "i32";
     const slopes: ValueType[] = width === 8 ? ["i64"] : [];
     range(module.function(["i32", "i32", type, "i32"], [], `range${width}`).code, width);
     codes(module.function(["i32", "i32", type, type, ...slopes, "i32"], [], `codes${width}`).code, width);
-    decode(module.function(["i32", "i32", type, type, ...slopes, "i32"], [], `decode${width}`).code, width);
+    const frame = module.function(["i32", "i32", type, type, ...slopes, "i32"], []);
+    decode(frame.code, width);
+    addDecodeVector(module, `decodeIntegers${width}`, width, { unpack, frame: frame.index });
   }
   residuals(module.function(["i32", "i32", "i64", "i64", "i32"], [], "residuals8").code);
   const found: ValueType[] = ["i32", "i32", "i64", "f64", "f64", "i32", "i32", "i32", "i32"];
@@ -116,8 +106,14 @@ function assemble(): Uint8Array<ArrayBuffer> {
   for (const width of [4, 8]) {
     decimals(module.function(found, ["i32"], `decimals${width}`).code, width, "f64.div");
     decimals(module.function(found, ["i32"], `products${width}`).code, width, "f64.mul");
-    decodeDecimals(module.function(decoded, [], `decodeDecimals${width}`).code, width, "div");
-    decodeDecimals(module.function(decoded, [], `decodeProducts${width}`).code, width, "mul");
+    const quotients = module.function(decoded, []), multiples = module.function(decoded, []);
+    decodeDecimals(quotients.code, width, "div");
+    decodeDecimals(multiples.code, width, "mul");
+    addDecodeVector(module, `decodeFloats${width}`, width, {
+      unpack,
+      decimals: quotients.index,
+      products: multiples.index,
+    });
   }
   codesOfDecimals(module.function(["i32", "i32", "f64", "i32"], [], "codesOfDecimals").code);
   return module.finish();
