@@ -13,7 +13,7 @@ export function statisticsOf(
   planner: Planner,
 ): ReturnType<Database["statistics"]> {
   const word = (index: number) => Atomics.load(heap.i32, index) >>> 0;
-  const { hits, misses, evictions, pins } = pool.stats();
+  const { hits, misses, evictions, pins, packedBytes } = pool.stats();
   return {
     commits: heap.counter("commits"),
     committedRows: heap.counter("committedRows"),
@@ -28,6 +28,7 @@ export function statisticsOf(
     poolMisses: misses,
     poolEvictions: evictions,
     poolPins: pins,
+    poolPackedBytes: packedBytes,
     workersBusy: word(SHARED_WORD.workersBusy),
     morsels: word(SHARED_WORD.morsels),
     kernelRows: Number(Atomics.load(heap.i64, SHARED_WORD.kernelRows / 2)),

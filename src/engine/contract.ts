@@ -4,7 +4,7 @@
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, Expr, ScanNode } from "../sql/plan.ts";
-import type { Dictionary, FoundRows, ScanSource } from "../storage/contract.ts";
+import type { Dictionary, FoundRows, RowRange, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { Value } from "../types/mod.ts";
 import type { PostedPlan } from "./packed-plan.ts";
@@ -146,10 +146,11 @@ export interface FunctionRegistry {
 export interface Pool {
   /**
    * Address of the chunk's values, which are read and verified (CorruptFileError) on a miss. Text pairs have absolute
-   * addresses. Pinned until `unpin`.
+   * addresses. Pinned until `unpin`. With `rows`, only these need to have their values, so they may be in memory of this thread instead of a
+   * frame; then `unpin` needs the address.
    */
-  pin(source: ScanSource, segment: number, column: number): number;
-  unpin(source: ScanSource, segment: number, column: number): void;
+  pin(source: ScanSource, segment: number, column: number, rows?: RowRange): number;
+  unpin(source: ScanSource, segment: number, column: number, address?: number): void;
   /**
    * Copies values `rows[0 … count-1]` of a chunk to an address, without a frame for the others. Returns false if the chunk should be pinned:
    * it is in memory, has texts, or has been asked for repeatedly.

@@ -158,6 +158,7 @@ export const metricCatalogue = {
   poolMisses: counter("pool_misses", "Column chunks read from files."),
   poolEvictions: counter("pool_evictions", "Pool frames that were reused for another chunk."),
   poolPins: gauge("pool_pins", "Frames in use."),
+  poolPackedBytes: gauge("pool_packed_bytes", "Bytes of frames with column chunks that each scan decodes."),
 
   workersBusy: gauge("workers_busy", "Query threads that are busy."),
   morsels: counter("morsels", "Morsels processed."),

@@ -6,19 +6,23 @@
  * A frame is on probation until its second use. A clock over the directory's slots, whose order is unrelated to that of scans,
  * selects the frames to evict. While frames on probation take more than a quarter of the pool, only they are evicted, so a scan of
  * any length replaces only that quarter.
+ *
+ * A frame has the decoded values of a chunk, which kernels read without further work, as long as there is room. Beyond, it has the chunk
+ * as it is stored, a third or a fourth of that, and each scan decodes it to a window of its thread.
  */
-import { assert } from "../assert.ts";
+import { assert, VERIFY } from "../assert.ts";
 import { CorruptFileError } from "../errors.ts";
 import type { Pool } from "../engine/contract.ts";
 import { align, crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
-import type { ColumnChunk, FoundRows, PostedSegments, ScanSource, SegmentList } from "./contract.ts";
+import type { ColumnChunk, FoundRows, PostedSegments, RowRange, ScanSource, SegmentList } from "./contract.ts";
 import { dataFilePath, EXTENT_ALIGN } from "./datafile.ts";
 import { CODEC_BYTES, Codecs, hasOffsets, hasPostings, isEncoded, memoryBytes } from "./encoding/codecs.ts";
 import { codesPart, DamagedPostingsError, findRows, presentCodes, type ReadExtent } from "./encoding/postings.ts";
 import { type File, type Files, readFully, realFiles } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { latch, tryLatch, unlatch } from "./latch.ts";
+import { WINDOW_BYTES, Windows } from "./windows.ts";
 import { PagedSegments, type PageFrames, type PageLocation, PageReader } from "./paged-segments.ts";
 import type { Extent } from "./extent.ts";
 
@@ -30,6 +34,7 @@ const SIZE = 3; // bytes of the block
 const STATE = 4; // LOADING, READY, FAILED
 const PINS = 5;
 const USES = 6; // 0 on probation, up to USES_MAX
+const FORM = 7; // DECODED or PACKED; an extent may have a frame of each
 const SLOT_WORDS = 8;
 
 /** So many times values are gathered from an extent before it gets a frame, which costs more than reading it. */
@@ -39,6 +44,10 @@ const GATHERED_EXTENTS_MAX = 65_536;
 const BUFFER_BYTES_MAX = 1 << 20;
 const LOADING = 1, READY = 2, FAILED = 3;
 const USES_MAX = 3;
+/** The values of a chunk, or the bytes of its extent. */
+const DECODED = 0, PACKED = 1;
+/** A chunk that is kept packed gets a frame of values when so much of the pool is free. */
+const UNPACKED_BELOW = 7 / 8;
 /** A removed file occupies disk space as long as it is open. */
 const FILES_OPEN_MAX = 64;
 
@@ -54,6 +63,7 @@ const MISSES = 7;
 const ENTRIES = 8;
 const EVICTIONS = 9;
 const PINNED = 10;
+const PACKED_KIB = 11;
 
 /** Formats an empty pool. The thread that made the heap calls this once. */
 export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
@@ -64,7 +74,7 @@ export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
   heap.u8.fill(0, address, address + bytes);
   heap.i32[SHARED_WORD.poolDirectory] = address / 4;
   const state = SHARED_WORD.poolState;
-  heap.i32.fill(0, state, state + PINNED + 1);
+  heap.i32.fill(0, state, state + PACKED_KIB + 1);
   heap.i32[state + CAPACITY] = capacity;
   heap.i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
 }
@@ -91,16 +101,27 @@ export type OnMiss = (why: "frame" | "lookup" | "busy") => never;
 /** The pins of one query. If the query fails, all remaining ones are released together. */
 export class PoolLease implements Pool {
   private readonly held: Held = new Map();
+  /** Addresses of windows. */
+  private readonly windows = new Set<number>();
 
   /** Without `onMiss`, frames are read, after waiting for the lock. */
   constructor(private readonly pool: SharedPool, private readonly onMiss?: OnMiss) {}
 
-  pin(source: ScanSource, segment: number, column: number): number {
-    return this.pool.pinFor(this.held, source, segment, column, this.onMiss);
+  pin(source: ScanSource, segment: number, column: number, rows?: RowRange): number {
+    const window = rows && this.pool.unpack(source, segment, column, rows, this.onMiss);
+    if (window === undefined) return this.pool.pinFor(this.held, source, segment, column, this.onMiss);
+    this.windows.add(window);
+    return window;
   }
 
-  unpin(source: ScanSource, segment: number, column: number): void {
-    this.pool.unpinFor(this.held, source, segment, column);
+  /** Windows of this thread that are in use. */
+  get windowCount(): number {
+    return this.windows.size;
+  }
+
+  unpin(source: ScanSource, segment: number, column: number, address = 0): void {
+    if (this.windows.delete(address)) this.pool.returnWindow(address);
+    else this.pool.unpinFor(this.held, source, segment, column);
   }
 
   gather(
@@ -136,6 +157,8 @@ export class PoolLease implements Pool {
 
   release(): void {
     this.pool.releaseAll(this.held);
+    for (const window of this.windows) this.pool.returnWindow(window);
+    this.windows.clear();
   }
 }
 
@@ -147,6 +170,16 @@ function readerOf(file: File, { offset }: Extent): ReadExtent {
 /** Codes are read without the postings behind them. Undefined for chunks without postings. */
 function codesPartOf(chunk: ColumnChunk): Loading["part"] {
   return hasPostings(chunk) ? (file) => codesPart(readerOf(file, chunk), chunk.sizeBytes) : undefined;
+}
+
+/** Decoding texts takes far longer than reading them. */
+function canBePacked(chunk: ColumnChunk): boolean {
+  if (!isEncoded(chunk) || chunk.entryBytes !== undefined || chunk.valueBytes > WINDOW_BYTES) return false;
+  return hasPostings(chunk) || 2 * blockBytesOf(chunk.sizeBytes) <= chunk.valueBytes;
+}
+
+function blockBytesOf(sizeBytes: number): number {
+  return align(sizeBytes, 4096);
 }
 
 export class SharedPool implements Pool, PageFrames {
@@ -163,6 +196,9 @@ export class SharedPool implements Pool, PageFrames {
   private readonly gathered = new Map<number, number>();
   /** Pins that belong to no query. */
   private readonly held: Held = new Map();
+  /** Pins of packed frames that are being decoded. */
+  private readonly decoding: Held = new Map();
+  private readonly windows: Windows;
 
   constructor(private readonly heap: SharedHeap, private readonly files: Files = realFiles) {
     this.i32 = heap.i32;
@@ -170,6 +206,7 @@ export class SharedPool implements Pool, PageFrames {
     assert(this.directory !== 0, "the pool was laid out");
     this.mask = this.state(CAPACITY) - 1;
     this.pages = new PageReader(heap, this);
+    this.windows = new Windows(() => this.allocate(WINDOW_BYTES));
   }
 
   /** A list that was posted to this thread. */
@@ -205,6 +242,81 @@ export class SharedPool implements Pool, PageFrames {
     });
   }
 
+  /**
+   * Decodes rows of a chunk to a window of this thread, if the pool has it packed, or has no room for its values. Returns the address of
+   * row 0, or undefined if the chunk should be pinned. Pass the address to `returnWindow`.
+   */
+  unpack(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    rows: RowRange,
+    onMiss?: OnMiss,
+  ): number | undefined {
+    const chunk = source.segments.at(segment)!.chunks[column];
+    if (chunk === undefined || chunk.address !== 0 || !canBePacked(chunk)) return undefined;
+    // Without the lock this may miss a frame, or find one that is being removed. Both ways give the same values.
+    if (this.slotOf(chunk.file, chunk.offset / EXTENT_ALIGN) >= 0) return undefined;
+    const window = this.windowFor(chunk, onMiss);
+    if (window === undefined) return undefined;
+    try {
+      this.withPacked(source.directory, chunk, (stored) => {
+        if (VERIFY) this.heap.u8.fill(0x7b, window, window + chunk.valueBytes); // other rows are not to be read
+        this.codecs().decodeRange(chunk, stored, window, rows);
+      }, onMiss);
+      return window;
+    } catch (error) {
+      this.returnWindow(window);
+      throw error;
+    }
+  }
+
+  /** Calls `use` with a chunk as it is stored, without postings, in a packed frame. */
+  private withPacked(
+    directory: string,
+    chunk: ColumnChunk,
+    use: (stored: Uint8Array) => void,
+    onMiss?: OnMiss,
+  ): void {
+    let { sizeBytes } = chunk;
+    if (hasPostings(chunk) && onMiss === undefined && !this.isPacked(chunk)) {
+      const path = dataFilePath(directory, chunk.file), file = this.open(chunk.file, path);
+      sizeBytes = this.checked(path, chunk, () => codesPart(readerOf(file, chunk), chunk.sizeBytes)).sizeBytes;
+    }
+    const loading = { part: codesPartOf(chunk) };
+    const address = this.pinExtent(this.decoding, directory, chunk, sizeBytes, onMiss, loading, PACKED);
+    try {
+      use(this.heap.u8.subarray(address, address + sizeBytes));
+    } finally {
+      this.unpinExtent(this.decoding, chunk);
+    }
+  }
+
+  /** Without the lock this may miss a frame, or find one that is being removed. */
+  private isPacked({ file, offset }: Extent): boolean {
+    return this.slotOf(file, offset / EXTENT_ALIGN, PACKED) >= 0;
+  }
+
+  /** Undefined if the values get a frame. */
+  private windowFor(chunk: ColumnChunk, onMiss?: OnMiss): number | undefined {
+    if (onMiss === undefined) this.lock();
+    else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
+    try {
+      const slot = this.slotOf(chunk.file, chunk.offset / EXTENT_ALIGN, PACKED);
+      const usedKib = this.state(USED_KIB) + blockBytesOf(chunk.valueBytes) / 1024;
+      const hasRoom = usedKib <= this.state(LIMIT_KIB) * (slot < 0 ? 1 : UNPACKED_BELOW);
+      if (!hasRoom) return this.windows.take(this.state(LIMIT_KIB) * 1024);
+      if (slot >= 0) this.putOnProbation(slot);
+      return undefined;
+    } finally {
+      this.unlock();
+    }
+  }
+
+  returnWindow(address: number): void {
+    this.windows.giveBack(address);
+  }
+
   gather(
     source: ScanSource,
     segment: number,
@@ -217,10 +329,19 @@ export class SharedPool implements Pool, PageFrames {
     if (chunk === undefined || chunk.address !== 0 || !isEncoded(chunk) || chunk.entryBytes !== undefined) return false;
     const { file } = chunk, extent = chunk.offset / EXTENT_ALIGN;
     this.lock();
-    const isPresent = this.slotOf(file, extent) >= 0;
-    if (!isPresent) this.addState(MISSES, 1);
+    const isPresent = this.slotOf(file, extent) >= 0, isPacked = this.isPacked(chunk);
+    if (!isPresent && !isPacked) this.addState(MISSES, 1);
     this.unlock();
-    if (isPresent || this.isFrequent(file, extent)) return false;
+    if (isPresent) return false;
+    if (isPacked) {
+      this.withPacked(
+        source.directory,
+        chunk,
+        (stored) => this.codecs().decodeRows(stored, rows, count, address),
+      );
+      return true;
+    }
+    if (this.isFrequent(file, extent)) return false;
     const path = dataFilePath(source.directory, file);
     const stored = this.readStored(path, chunk, codesPartOf(chunk), (sizeBytes) => this.bufferFor(sizeBytes));
     this.codecs().decodeRows(stored, rows, count, address);
@@ -299,7 +420,7 @@ export class SharedPool implements Pool, PageFrames {
   }
 
   /**
-   * Address of an extent in memory, which is read on a miss. `sizeInMemory`: its bytes there.
+   * Address of an extent in memory, which is read on a miss. `sizeInMemory`: its bytes there. `form`: what the frame has.
    */
   private pinExtent(
     held: Held,
@@ -308,12 +429,13 @@ export class SharedPool implements Pool, PageFrames {
     sizeInMemory: number,
     onMiss?: OnMiss,
     loading: Loading = {},
+    form = DECODED,
   ): number {
     const { file } = from, extent = from.offset / EXTENT_ALIGN;
     for (;;) {
       if (onMiss === undefined) this.lock();
       else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
-      let slot = this.slotOf(file, extent);
+      let slot = this.slotOf(file, extent, form);
       if (onMiss !== undefined && (slot < 0 || this.i32[slot + STATE] !== READY)) {
         this.unlock();
         return onMiss("frame");
@@ -331,7 +453,7 @@ export class SharedPool implements Pool, PageFrames {
         this.dropPin(slot);
         continue;
       }
-      slot = this.insert(file, extent, sizeInMemory);
+      slot = this.insert(file, extent, sizeInMemory, form);
       this.addState(MISSES, 1);
       this.unlock();
       try {
@@ -391,6 +513,7 @@ export class SharedPool implements Pool, PageFrames {
     misses: number;
     evictions: number;
     pins: number;
+    packedBytes: number;
   } {
     return {
       usedBytes: this.state(USED_KIB) * 1024,
@@ -400,6 +523,7 @@ export class SharedPool implements Pool, PageFrames {
       misses: this.state(MISSES),
       evictions: this.state(EVICTIONS),
       pins: this.state(PINNED),
+      packedBytes: this.state(PACKED_KIB) * 1024,
     };
   }
 
@@ -409,6 +533,7 @@ export class SharedPool implements Pool, PageFrames {
     this.handles.clear();
     if (this.codecsOfThread !== undefined) this.heap.freeExact(this.codecsOfThread.scratch, CODEC_BYTES, "pool");
     this.codecsOfThread = undefined;
+    for (const window of this.windows.drain()) this.heap.freeExact(window, WINDOW_BYTES, "pool");
   }
 
   private hold(held: Held, slot: number): number {
@@ -527,18 +652,19 @@ export class SharedPool implements Pool, PageFrames {
 
   // ---- under the lock
 
-  private slotOf(id: number, extent: number): number {
+  private slotOf(id: number, extent: number, form = DECODED): number {
     for (let k = this.hash(id, extent);; k = (k + 1) & this.mask) {
       const slot = this.directory + k * SLOT_WORDS;
       const file = this.i32[slot + FILE];
       if (file === 0) return -1;
-      if (file === id + 1 && this.i32[slot + EXTENT] === (extent | 0) && this.i32[slot + STATE] !== FAILED) return slot;
+      if (file !== id + 1 || this.i32[slot + EXTENT] !== (extent | 0) || this.i32[slot + FORM] !== form) continue;
+      if (this.i32[slot + STATE] !== FAILED) return slot;
     }
   }
 
   /** Makes a slot with a frame that is pinned once and still loading. */
-  private insert(id: number, extent: number, sizeBytes: number): number {
-    const blockBytes = align(sizeBytes, 4096);
+  private insert(id: number, extent: number, sizeBytes: number, form: number): number {
+    const blockBytes = blockBytesOf(sizeBytes);
     try {
       while (this.state(USED_KIB) + blockBytes / 1024 > this.state(LIMIT_KIB) && this.takeOne() > 0);
       while (this.state(ENTRIES) > this.mask * 0.7 && this.takeOne() > 0);
@@ -554,6 +680,8 @@ export class SharedPool implements Pool, PageFrames {
       this.i32[slot + SIZE] = blockBytes;
       this.addPin(slot, 1);
       this.i32[slot + USES] = 0;
+      this.i32[slot + FORM] = form;
+      if (form === PACKED) this.addState(PACKED_KIB, blockBytes / 1024);
       Atomics.store(this.i32, slot + STATE, LOADING);
       this.addState(USED_KIB, blockBytes / 1024);
       this.addState(PROBATION_KIB, blockBytes / 1024);
@@ -578,6 +706,11 @@ export class SharedPool implements Pool, PageFrames {
   private noteUse(slot: number): void {
     if (this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, -this.i32[slot + SIZE] / 1024);
     if (this.i32[slot + USES] < USES_MAX) this.i32[slot + USES]++;
+  }
+
+  private putOnProbation(slot: number): void {
+    if (this.i32[slot + USES] !== 0) this.addState(PROBATION_KIB, this.i32[slot + SIZE] / 1024);
+    this.i32[slot + USES] = 0;
   }
 
   /** Evicts one frame. Returns its size in bytes, or 0 when all are pinned. */
@@ -606,6 +739,7 @@ export class SharedPool implements Pool, PageFrames {
     const bytes = this.i32[slot + SIZE];
     this.heap.freeExact(this.i32[slot + ADDRESS] >>> 0, bytes, "pool");
     if (this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, -bytes / 1024);
+    if (this.i32[slot + FORM] === PACKED) this.addState(PACKED_KIB, -bytes / 1024);
     this.addState(USED_KIB, -bytes / 1024);
     this.addState(ENTRIES, -1);
     this.i32[slot + FILE] = -1;

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { CorruptFileError } from "../errors.ts";
-import { crc32 } from "./bytes.ts";
+import { align, crc32 } from "./bytes.ts";
 import type { ScanSource } from "./contract.ts";
+import { CODEC_BYTES, Codecs } from "./encoding/codecs.ts";
 import { writeFully } from "./files.ts";
 import { FaultyFiles } from "./faulty-files.ts";
-import { createHeap, SHARED_WORD } from "./heap.ts";
+import { createHeap, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { tryLatch, unlatch } from "./latch.ts";
-import { formatPool, SharedPool } from "./pool.ts";
+import { formatPool, type PoolLease, SharedPool } from "./pool.ts";
 
 const FRAME = 4096;
 
@@ -114,4 +115,145 @@ Deno.test("a lease that must not read files does not wait for the lock either, a
   unlatch(heap.i32, SHARED_WORD.poolLock);
   lease.pin(source, 0, 0);
   lease.release();
+});
+
+const CHUNKS = Array.from({ length: 300 }, (_, k) => k);
+const ROWS = 4096, DECODED_BYTES = 8 * ROWS;
+
+/** Chunk `k` has the values k * 1,000 + row % 100, encoded. */
+function encodedSourceOf(heap: SharedHeap, files: FaultyFiles): ScanSource {
+  const count = CHUNKS.length, source = sourceOf(files, count), file = files.open("/t1/d1.seg", "write");
+  const codecs = new Codecs(heap, heap.allocateExact(CODEC_BYTES, "other"));
+  const address = heap.allocateExact(DECODED_BYTES, "other");
+  let offset = count * FRAME;
+  const segments = CHUNKS.map((k) => {
+    for (let row = 0; row < ROWS; row++) heap.i64[address / 8 + row] = BigInt(k * 1000 + row % 100);
+    const { parts: [bytes], encodings } = codecs.encode("i64", [0, -0x80000000], address, ROWS, false)!;
+    const stored = bytes!.slice();
+    writeFully(file, [stored], offset);
+    const chunk = {
+      address: 0,
+      file: 1,
+      offset,
+      sizeBytes: stored.length,
+      crc: crc32(stored),
+      valueBytes: DECODED_BYTES,
+      encodings,
+      stats: { nullCount: 0 },
+    };
+    offset += align(stored.length, FRAME);
+    return { ...source.segments.at(k)!, rowCount: ROWS, chunks: [chunk] };
+  });
+  return { ...source, segments };
+}
+
+/** Reads some rows of chunk `k` as a scan does. Returns true if it had a frame of values. */
+function read(lease: PoolLease, heap: SharedHeap, source: ScanSource, k: number, from = 0, to = ROWS): boolean {
+  const before = lease.windowCount, address = lease.pin(source, k, 0, { from, to });
+  for (const row of [from, (from + to) >> 1, to - 1]) {
+    assert.equal(heap.i64[address / 8 + row], BigInt(k * 1000 + row % 100), `row ${row} of chunk ${k}`);
+  }
+  const isFrame = lease.windowCount === before;
+  lease.unpin(source, k, 0, address);
+  return isFrame;
+}
+
+/** Reads chunks until one has no frame of values. */
+function firstPacked(lease: PoolLease, heap: SharedHeap, source: ScanSource): number {
+  return CHUNKS.find((k) => !read(lease, heap, source, k))!;
+}
+
+Deno.test("SharedPool keeps encoded chunks decoded as long as there is room, and packed beyond", () => {
+  const heap = createHeap(32 << 20), files = new FaultyFiles(); // 9.6 MB of values, 2.4 MB packed
+  formatPool(heap, 8 << 20);
+  const source = encodedSourceOf(heap, files), pool = new SharedPool(heap, files), lease = pool.lease();
+  const readAll = () => CHUNKS.filter((k) => read(lease, heap, source, k)).length;
+  assert.ok(readAll() < CHUNKS.length);
+  readAll();
+  const { misses } = pool.stats();
+  const decodedCount = readAll();
+  assert.equal(pool.stats().misses, misses, "all chunks are in the pool, which is smaller than their values");
+  assert.ok(decodedCount > CHUNKS.length / 2, `${decodedCount} chunks need no decoding`);
+  assert.ok(pool.stats().usedBytes <= 8 << 20);
+  assert.ok(pool.stats().packedBytes > 0);
+  // With room again, they are decoded.
+  pool.setLimit(24 << 20);
+  readAll();
+  assert.equal(readAll(), CHUNKS.length);
+  lease.release();
+  assert.equal(pool.stats().pins, 0);
+  pool.setLimit(0);
+  assert.deepEqual([pool.stats().usedBytes, pool.stats().packedBytes], [0, 0]);
+  pool.close();
+});
+
+Deno.test("SharedPool decodes the vectors of the rows that are read, and gathers from packed chunks", () => {
+  const heap = createHeap(32 << 20), files = new FaultyFiles();
+  formatPool(heap, 8 << 20);
+  const source = encodedSourceOf(heap, files), pool = new SharedPool(heap, files), lease = pool.lease();
+  const packed = firstPacked(lease, heap, source);
+  assert.ok(packed > 0);
+  for (const [from, to] of [[0, 1], [1023, 1024], [1023, 1025], [2000, 4096], [4095, 4096]]) {
+    assert.equal(read(lease, heap, source, packed, from, to), false);
+  }
+  const { misses } = pool.stats(), rows = Int32Array.of(5, 1024, 4095), out = heap.allocateExact(4096, "other");
+  assert.ok(lease.gather(source, packed, 0, rows, rows.length, out));
+  assert.deepEqual([...heap.i64.subarray(out / 8, out / 8 + 3)], [5, 24, 95].map((at) => BigInt(packed * 1000 + at)));
+  assert.equal(pool.stats().misses, misses);
+  // A pin without rows asks for a frame.
+  const address = lease.pin(source, packed, 0);
+  assert.equal(lease.windowCount, 0);
+  assert.equal(heap.i64[address / 8 + 3], BigInt(packed * 1000 + 3));
+  lease.release();
+  assert.equal(pool.stats().pins, 0);
+});
+
+Deno.test("SharedPool gives frames of values when a thread has no window left, and a lease gives windows back", () => {
+  const heap = createHeap(32 << 20), files = new FaultyFiles();
+  formatPool(heap, 4 << 20); // one window
+  const source = encodedSourceOf(heap, files), pool = new SharedPool(heap, files);
+  const lease = pool.lease(), other = pool.lease();
+  const packed = firstPacked(lease, heap, source);
+  const first = lease.pin(source, packed, 0, { from: 0, to: ROWS });
+  const second = other.pin(source, packed, 0, { from: 0, to: ROWS });
+  assert.deepEqual([lease.windowCount, other.windowCount], [1, 0]);
+  for (const address of [first, second]) assert.equal(heap.i64[address / 8 + 7], BigInt(packed * 1000 + 7));
+  lease.release();
+  other.unpin(source, packed, 0, second);
+  assert.equal(read(other, heap, source, packed + 1), false);
+  assert.equal(pool.stats().pins, 0);
+});
+
+Deno.test("SharedPool reports a damaged extent that it would keep packed on each read", () => {
+  const heap = createHeap(32 << 20), files = new FaultyFiles();
+  formatPool(heap, 8 << 20);
+  const source = encodedSourceOf(heap, files), pool = new SharedPool(heap, files), lease = pool.lease();
+  const packed = firstPacked(lease, heap, source) + 1;
+  files.flipBit("/t1/d1.seg", 8 * source.segments.at(packed)!.chunks[0]!.offset + 300);
+  for (let k = 0; k < 3; k++) {
+    assert.throws(() => read(lease, heap, source, packed), (e) => e instanceof CorruptFileError);
+    assert.equal(lease.windowCount, 0);
+  }
+  assert.equal(read(lease, heap, source, packed + 1), false, "the window is free");
+  assert.equal(pool.stats().pins, 0);
+});
+
+Deno.test("a lease that must not read files reads packed chunks, and ends at others", () => {
+  const heap = createHeap(32 << 20), files = new FaultyFiles();
+  formatPool(heap, 8 << 20);
+  const source = encodedSourceOf(heap, files), pool = new SharedPool(heap, files), lease = pool.lease();
+  const packed = firstPacked(lease, heap, source);
+  const onMain = pool.lease(() => {
+    throw new Error("not now");
+  });
+  assert.equal(read(onMain, heap, source, packed), false);
+  assert.throws(() => read(onMain, heap, source, packed + 1), /not now/);
+  assert.ok(tryLatch(heap.i32, SHARED_WORD.poolLock));
+  assert.throws(() => read(onMain, heap, source, packed), /not now/);
+  unlatch(heap.i32, SHARED_WORD.poolLock);
+  assert.equal(onMain.windowCount, 0);
+  assert.equal(read(onMain, heap, source, packed), false);
+  onMain.release();
+  lease.release();
+  assert.equal(pool.stats().pins, 0);
 });

@@ -59,7 +59,12 @@ class ScanMorsels implements MorselReader {
     if (this.morsel === undefined) return undefined;
     const { segment, start, end } = this.morsel;
     this.morsel = undefined;
-    return { columns: this.reader.open(segment), start, end, rowBase: this.reader.rowBase(segment) };
+    return {
+      columns: this.reader.open(segment, { from: start, to: end }),
+      start,
+      end,
+      rowBase: this.reader.rowBase(segment),
+    };
   }
 
   close(): void {

@@ -78,7 +78,7 @@ export class LookupReader {
 
   private read({ segment, start, end }: Morsel): LookedUpRows {
     this.whole ??= new ScanReader(this.node, this.needed, this.context);
-    return { columns: this.whole.open(segment), start, end, rowBase: 0n, isForward: true };
+    return { columns: this.whole.open(segment, { from: start, to: end }), start, end, rowBase: 0n, isForward: true };
   }
 
   /** Adds the rows of a segment that are found. False if it has to be read. */

@@ -94,7 +94,8 @@ export class Pipeline implements Operator {
     this.end = start === morsel.start ? undefined : start;
     if (this.end === undefined) this.position++;
     this.runRows = Math.min(MORSEL_ROWS, 4 * this.runRows);
-    const columns = this.reader!.open(morsel.segment, start, isAgain), rowCount = end - start;
+    const columns = this.reader!.open(morsel.segment, { from: start, to: end }, { start, isAgain });
+    const rowCount = end - start;
     if (counter !== undefined) this.context.analysis?.countTaken(counter, rowCount);
     const rowBase = rowIds === undefined ? 0n : this.reader!.rowBase(morsel.segment) + BigInt(start);
     const options = { operator: "scan", expectedRows: source.rowCount, rowIdColumn: rowIds };

@@ -153,10 +153,10 @@ class Runs {
       for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
         context.poll();
         const { columns, rowBase } = rows, times = columns[task.node.timestamp].address;
-        const start = from === undefined
-          ? rows.start
-          : Math.max(rows.start, lowerBound(context, times, rows.end, from));
-        const end = to === undefined ? rows.end : Math.min(rows.end, lowerBound(context, times, rows.end, to));
+        // Rows outside of the morsel may not be in memory.
+        const placeOf = (time: bigint) =>
+          rows!.start + lowerBound(context, times + rows!.start * 8, rows!.end - rows!.start, time);
+        const start = from === undefined ? rows.start : placeOf(from), end = to === undefined ? rows.end : placeOf(to);
         if (task.reader !== undefined) context.analysis?.countTaken(task.reader, Math.max(0, end - start));
         for (let row = start; row < end;) row = this.someRuns(columns, times, row, end, rowBase);
       }

@@ -1,6 +1,6 @@
 /** Reads runs of rows of a stored table's segments, whose chunks are pinned meanwhile. */
 import type { ScanNode } from "../../sql/plan.ts";
-import { ROW_BITS, type ScanSource } from "../../storage/contract.ts";
+import { ROW_BITS, type RowRange, type ScanSource } from "../../storage/contract.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { fillNull, NO_DICTIONARY, Workspace } from "../columns.ts";
@@ -17,8 +17,8 @@ export function advance(columns: readonly Vector[], start: number): Vector[] {
 
 /** Reads the needed columns of a scan, morsel by morsel. */
 export class ScanReader {
-  /** Columns of a segment that are pinned. */
-  private readonly pinned: number[] = [];
+  /** Columns of a segment that are pinned, with their addresses. */
+  private readonly pinned: [column: number, address: number][] = [];
   private pinnedSegment = 0;
   private readonly nulls = new Map<string, number>();
   private readonly space: Workspace;
@@ -47,9 +47,10 @@ export class ScanReader {
 
   /**
    * Vectors of the segment from row `start` on, by the scan's columns; columns that are not needed have address 0. They
-   * are the same objects in each call. `isAgain`: its rows are counted already.
+   * are the same objects in each call. `isAgain`: its rows are counted already. `read`: the rows of the segment that the caller reads, if it is not
+   * all.
    */
-  open(segment: number, start = 0, isAgain = false): Vector[] {
+  open(segment: number, read?: RowRange, { start = 0, isAgain = false } = {}): Vector[] {
     this.unpin();
     Atomics.add(this.context.heap.i32, SHARED_WORD.morsels, 1);
     const { chunks, rowCount } = this.source.segments.at(segment)!;
@@ -57,22 +58,22 @@ export class ScanReader {
     for (const column of this.needed) {
       if (column >= this.node.columnIds.length) continue; // row ids
       const vector = this.vectors[column];
-      vector.address = this.column(segment, column);
+      vector.address = this.column(segment, column, read);
       if (chunks[column] !== undefined) vector.address += start * typeOf(vector.type).width;
     }
     return this.vectors;
   }
 
   /** Address of a column in a segment. Call `rewind` before those of another segment. */
-  column(segment: number, column: number): number {
+  column(segment: number, column: number, read?: RowRange): number {
     const { chunks, rowCount } = this.source.segments.at(segment)!, chunk = chunks[column];
     if (chunk === undefined) return this.nullColumn(this.vectors[column].type, rowCount);
-    return chunk.address !== 0 ? chunk.address : this.pin(segment, column);
+    return chunk.address !== 0 ? chunk.address : this.pin(segment, column, read ?? { from: 0, to: rowCount });
   }
 
-  private pin(segment: number, column: number): number {
-    const address = this.context.pool.pin(this.source, segment, column);
-    this.pinned.push(column);
+  private pin(segment: number, column: number, read: RowRange): number {
+    const address = this.context.pool.pin(this.source, segment, column, read);
+    this.pinned.push([column, address]);
     this.pinnedSegment = segment;
     return address;
   }
@@ -119,7 +120,9 @@ export class ScanReader {
   }
 
   private unpin(): void {
-    for (const column of this.pinned) this.context.pool.unpin(this.source, this.pinnedSegment, column);
+    for (const [column, address] of this.pinned) {
+      this.context.pool.unpin(this.source, this.pinnedSegment, column, address);
+    }
     this.pinned.length = 0;
   }
 

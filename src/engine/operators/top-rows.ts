@@ -205,7 +205,7 @@ class Finder {
     if (!this.isPromising(candidate)) return;
     const { segment, start, end } = candidate, { reader } = this.task;
     if (reader !== undefined) this.context.analysis?.countTaken(reader, end - start);
-    const columns = this.reader.open(segment);
+    const columns = this.reader.open(segment, { from: start, to: end });
     this.passed?.count(columns, start, end);
     this.kernel.setColumns(columns, BigInt(segment) << 32n);
     for (let from = start; from < end; from += this.runRows, this.runRows = Math.min(2 * this.runRows, MORSEL_ROWS)) {
