@@ -34,7 +34,7 @@ const SIZE = 3; // bytes of the block
 const STATE = 4; // LOADING, READY, FAILED
 const PINS = 5;
 const USES = 6; // 0 on probation, up to USES_MAX
-const FORM = 7; // DECODED or PACKED; an extent may have a frame of each
+const FORM = 7; // DECODED, PACKABLE or PACKED; an extent may have a frame of its values and a packed one
 const SLOT_WORDS = 8;
 
 /** So many times values are gathered from an extent before it gets a frame, which costs more than reading it. */
@@ -44,8 +44,13 @@ const GATHERED_EXTENTS_MAX = 65_536;
 const BUFFER_BYTES_MAX = 1 << 20;
 const LOADING = 1, READY = 2, FAILED = 3;
 const USES_MAX = 3;
-/** The values of a chunk, or the bytes of its extent. */
-const DECODED = 0, PACKED = 1;
+/** The values of a chunk; the same, of a chunk that can be kept packed; the bytes of its extent. */
+const DECODED = 0, PACKED = 1, PACKABLE = 2;
+/**
+ * Of so many evictions for a packed frame, one takes any frame of values that could be packed instead of one on probation. So a set of
+ * chunks that is read again and again ends up in the pool if it fits when packed.
+ */
+const EVICTIONS_PER_VALUES = 4;
 /** A chunk that is kept packed gets a frame of values when so much of the pool is free. */
 const UNPACKED_BELOW = 7 / 8;
 /** A removed file occupies disk space as long as it is open. */
@@ -239,7 +244,7 @@ export class SharedPool implements Pool, PageFrames {
       prepare: (address) => {
         if (hasOffsets(chunk)) relocateTexts(this.heap, address, rowCount, address + chunk.valueBytes);
       },
-    });
+    }, canBePacked(chunk) ? PACKABLE : DECODED);
   }
 
   /**
@@ -294,7 +299,7 @@ export class SharedPool implements Pool, PageFrames {
 
   /** Without the lock this may miss a frame, or find one that is being removed. */
   private isPacked({ file, offset }: Extent): boolean {
-    return this.slotOf(file, offset / EXTENT_ALIGN, PACKED) >= 0;
+    return this.slotOf(file, offset / EXTENT_ALIGN, true) >= 0;
   }
 
   /** Undefined if the values get a frame. */
@@ -302,7 +307,7 @@ export class SharedPool implements Pool, PageFrames {
     if (onMiss === undefined) this.lock();
     else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
     try {
-      const slot = this.slotOf(chunk.file, chunk.offset / EXTENT_ALIGN, PACKED);
+      const slot = this.slotOf(chunk.file, chunk.offset / EXTENT_ALIGN, true);
       const usedKib = this.state(USED_KIB) + blockBytesOf(chunk.valueBytes) / 1024;
       const hasRoom = usedKib <= this.state(LIMIT_KIB) * (slot < 0 ? 1 : UNPACKED_BELOW);
       if (!hasRoom) return this.windows.take(this.state(LIMIT_KIB) * 1024);
@@ -435,7 +440,7 @@ export class SharedPool implements Pool, PageFrames {
     for (;;) {
       if (onMiss === undefined) this.lock();
       else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
-      let slot = this.slotOf(file, extent, form);
+      let slot = this.slotOf(file, extent, form === PACKED);
       if (onMiss !== undefined && (slot < 0 || this.i32[slot + STATE] !== READY)) {
         this.unlock();
         return onMiss("frame");
@@ -652,13 +657,13 @@ export class SharedPool implements Pool, PageFrames {
 
   // ---- under the lock
 
-  private slotOf(id: number, extent: number, form = DECODED): number {
+  private slotOf(id: number, extent: number, isPacked = false): number {
     for (let k = this.hash(id, extent);; k = (k + 1) & this.mask) {
       const slot = this.directory + k * SLOT_WORDS;
       const file = this.i32[slot + FILE];
       if (file === 0) return -1;
-      if (file !== id + 1 || this.i32[slot + EXTENT] !== (extent | 0) || this.i32[slot + FORM] !== form) continue;
-      if (this.i32[slot + STATE] !== FAILED) return slot;
+      if (file !== id + 1 || this.i32[slot + EXTENT] !== (extent | 0)) continue;
+      if ((this.i32[slot + FORM] === PACKED) === isPacked && this.i32[slot + STATE] !== FAILED) return slot;
     }
   }
 
@@ -666,7 +671,7 @@ export class SharedPool implements Pool, PageFrames {
   private insert(id: number, extent: number, sizeBytes: number, form: number): number {
     const blockBytes = blockBytesOf(sizeBytes);
     try {
-      while (this.state(USED_KIB) + blockBytes / 1024 > this.state(LIMIT_KIB) && this.takeOne() > 0);
+      while (this.state(USED_KIB) + blockBytes / 1024 > this.state(LIMIT_KIB) && this.takeOneFor(form) > 0);
       while (this.state(ENTRIES) > this.mask * 0.7 && this.takeOne() > 0);
       if (this.state(FILLED) > this.mask * 0.85) this.rebuild();
       const address = this.allocate(sizeBytes);
@@ -711,6 +716,25 @@ export class SharedPool implements Pool, PageFrames {
   private putOnProbation(slot: number): void {
     if (this.i32[slot + USES] !== 0) this.addState(PROBATION_KIB, this.i32[slot + SIZE] / 1024);
     this.i32[slot + USES] = 0;
+  }
+
+  private takeOneFor(form: number): number {
+    const takesValues = form === PACKED && this.state(EVICTIONS) % EVICTIONS_PER_VALUES === 0;
+    return takesValues && this.takeValues() || this.takeOne();
+  }
+
+  /** Evicts a frame of values that could be packed. Returns its size in bytes, or 0 if there is none. */
+  private takeValues(): number {
+    for (let step = 0, k = this.state(HAND); step <= this.mask; step++, k = (k + 1) & this.mask) {
+      const slot = this.directory + k * SLOT_WORDS;
+      if (this.i32[slot + FILE] <= 0 || this.i32[slot + PINS] > 0 || this.i32[slot + FORM] !== PACKABLE) continue;
+      this.i32[SHARED_WORD.poolState + HAND] = (k + 1) & this.mask;
+      const bytes = this.i32[slot + SIZE];
+      this.remove(slot);
+      this.addState(EVICTIONS, 1);
+      return bytes;
+    }
+    return 0;
   }
 
   /** Evicts one frame. Returns its size in bytes, or 0 when all are pinned. */

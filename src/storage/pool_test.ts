@@ -165,16 +165,14 @@ function firstPacked(lease: PoolLease, heap: SharedHeap, source: ScanSource): nu
 
 Deno.test("SharedPool keeps encoded chunks decoded as long as there is room, and packed beyond", () => {
   const heap = createHeap(32 << 20), files = new FaultyFiles(); // 9.6 MB of values, 2.4 MB packed
-  formatPool(heap, 8 << 20);
+  formatPool(heap, 4 << 20);
   const source = encodedSourceOf(heap, files), pool = new SharedPool(heap, files), lease = pool.lease();
   const readAll = () => CHUNKS.filter((k) => read(lease, heap, source, k)).length;
-  assert.ok(readAll() < CHUNKS.length);
-  readAll();
-  const { misses } = pool.stats();
-  const decodedCount = readAll();
+  for (let round = 0; round < 12; round++) readAll();
+  const { misses } = pool.stats(), decodedCount = readAll();
   assert.equal(pool.stats().misses, misses, "all chunks are in the pool, which is smaller than their values");
-  assert.ok(decodedCount > CHUNKS.length / 2, `${decodedCount} chunks need no decoding`);
-  assert.ok(pool.stats().usedBytes <= 8 << 20);
+  assert.ok(decodedCount > 60 && decodedCount < 150, `${decodedCount} chunks need no decoding`);
+  assert.ok(pool.stats().usedBytes <= 4 << 20);
   assert.ok(pool.stats().packedBytes > 0);
   // With room again, they are decoded.
   pool.setLimit(24 << 20);

@@ -1,7 +1,6 @@
 /** Reads morsels whose rows are looked up in the postings of segments. */
 import type { ScanNode } from "../../sql/plan.ts";
 import { ColumnStore, Workspace } from "../columns.ts";
-import { gather } from "../columns/gather.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import { scanDictionaries } from "../physical/facts.ts";
 import { LOOKUP_ROWS_SHARE } from "../physical/thresholds.ts";
@@ -98,11 +97,7 @@ export class LookupReader {
     if (isReversed) rows.reverse(), rowCodes.reverse();
     if (before + rows.length > this.codes.length) this.codes = this.space.grow(this.codes, before + rows.length);
     this.codes.set(rowCodes, before);
-    store.appendWritten(rows.length, (k, address) => {
-      const column = this.columns[k]!;
-      if (context.pool.gather(source, segment, column, rows, rows.length, address)) return;
-      gather(context.heap, store.types[k]!, reader.column(segment, column), rows, rows.length, address, false);
-    });
+    reader.appendRows(store, this.columns, segment, rows);
     reader.rewind();
     reader.count(rows.length);
     return true;

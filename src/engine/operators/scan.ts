@@ -3,7 +3,8 @@ import type { ScanNode } from "../../sql/plan.ts";
 import { ROW_BITS, type RowRange, type ScanSource } from "../../storage/contract.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
-import { fillNull, NO_DICTIONARY, Workspace } from "../columns.ts";
+import { type ColumnStore, fillNull, NO_DICTIONARY, Workspace } from "../columns.ts";
+import { gather } from "../columns/gather.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import { sourceOf } from "../physical/facts.ts";
 
@@ -76,6 +77,18 @@ export class ScanReader {
     this.pinned.push([column, address]);
     this.pinnedSegment = segment;
     return address;
+  }
+
+  /**
+   * Adds rows of a segment to a store with `columns`. The vectors of few rows may be decoded without the others. Call `rewind` before
+   * those of another segment.
+   */
+  appendRows(store: ColumnStore, columns: readonly number[], segment: number, rows: Int32Array): void {
+    const { context: { pool, heap }, source } = this;
+    store.appendWritten(rows.length, (k, address) => {
+      if (pool.gather(source, segment, columns[k], rows, rows.length, address)) return;
+      gather(heap, store.types[k], this.column(segment, columns[k]), rows, rows.length, address, false);
+    });
   }
 
   /** Releases what is pinned, so that it can be opened again later. */

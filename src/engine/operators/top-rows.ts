@@ -292,7 +292,7 @@ class TopRows implements Operator {
     const places = this.places ??= this.find();
     const rowCount = Math.min(MORSEL_ROWS, places.length - this.position), until = this.position + rowCount;
     if (rowCount <= 0) return undefined;
-    const { needed, store } = this;
+    const { store, reader } = this, columns = [...this.needed];
     const rows = new Int32Array(rowCount);
     store.clear();
     while (this.position < until) {
@@ -302,14 +302,21 @@ class TopRows implements Operator {
       for (; this.position < until && places[this.position][0] === segment; this.position++) {
         rows[n++] = places[this.position][1];
       }
-      const columns = this.reader.open(segment);
-      store.appendRows([...needed].map((column) => columns[column]), rows, n);
+      reader.count(reader.source.segments.at(segment)!.rowCount);
+      reader.appendRows(store, columns, segment, rows.subarray(0, n));
+      reader.rewind();
     }
-    const place = new Map([...needed].map((column, k) => [column, store.vectors[k]]));
-    const columns = this.columns.map(({ type }, k): Vector =>
-      place.get(k) ?? { type, address: 0, dictionary: layoutOf(type) === "symbol" ? NO_DICTIONARY : undefined }
-    );
-    return { rowCount, columns };
+    const dictionaries = scanDictionaries(this.task.node, reader.source);
+    const place = new Map(columns.map((column, k) => [
+      column,
+      { ...store.vectors[k], dictionary: dictionaries[column] },
+    ]));
+    return {
+      rowCount,
+      columns: this.columns.map(({ type }, k): Vector =>
+        place.get(k) ?? { type, address: 0, dictionary: layoutOf(type) === "symbol" ? NO_DICTIONARY : undefined }
+      ),
+    };
   }
 
   private find(): [segment: number, row: number][] {
