@@ -1,7 +1,7 @@
 /**
  * The benchmark: runs the same queries over the same rows in Sundial and in DuckDB, alternating in one run, and compares the answers.
  *
- *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|scale|series|all] [--no-statistics] [--keep] [--questdb JAR] [--work DIR]
+ *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|scale|series|storage|all] [--no-statistics] [--keep] [--questdb JAR] [--work DIR]
  *
  * Prints medians and ratios. Asserts only that the answers are equal. `--questdb`, or QUESTDB_JAR: the jar of a QuestDB that the
  * latency suite asks too. `--work`: a directory that is kept, so that the latency suite finds its tables there the next time.
@@ -20,6 +20,7 @@ import { latencySuite } from "./latency.ts";
 import { scaleSuite } from "./scale.ts";
 import { seriesSuite } from "./series.ts";
 import { exportSuite, startSuite } from "./small.ts";
+import { storageSuite } from "./storage.ts";
 
 const { values: options } = parseArgs({
   args: Deno.args,
@@ -50,6 +51,7 @@ try {
   if (wants("start")) await startSuite(work);
   if (wants("bounds")) await boundsSuite();
   if (options.suite === "series") await seriesSuite(`${work}/series-${rowCount}`, rowCount, rounds);
+  if (options.suite === "storage") await storageSuite(work, rowCount);
   if (options.suite === "scale") {
     const sizes = options.sizes.split(",").map(Number);
     await scaleSuite(work, { ...options, sizes, rounds, memoryGiB: Number(options.memory) });

@@ -51,6 +51,8 @@ const DECODED = 0, PACKED = 1, PACKABLE = 2;
  * chunks that is read again and again ends up in the pool if it fits when packed.
  */
 const EVICTIONS_PER_VALUES = 4;
+/** It looks at so many slots. There are some 40 for each frame of usual columns. */
+const SLOTS_SEARCHED = 2048;
 /** A chunk that is kept packed gets a frame of values when so much of the pool is free. */
 const UNPACKED_BELOW = 7 / 8;
 /** A removed file occupies disk space as long as it is open. */
@@ -723,9 +725,9 @@ export class SharedPool implements Pool, PageFrames {
     return takesValues && this.takeValues() || this.takeOne();
   }
 
-  /** Evicts a frame of values that could be packed. Returns its size in bytes, or 0 if there is none. */
+  /** Evicts a frame of values that could be packed. Returns its size in bytes, or 0 if none is found soon. */
   private takeValues(): number {
-    for (let step = 0, k = this.state(HAND); step <= this.mask; step++, k = (k + 1) & this.mask) {
+    for (let step = 0, k = this.state(HAND); step < SLOTS_SEARCHED; step++, k = (k + 1) & this.mask) {
       const slot = this.directory + k * SLOT_WORDS;
       if (this.i32[slot + FILE] <= 0 || this.i32[slot + PINS] > 0 || this.i32[slot + FORM] !== PACKABLE) continue;
       this.i32[SHARED_WORD.poolState + HAND] = (k + 1) & this.mask;
