@@ -13,8 +13,8 @@ const TRADE_BYTES_MAX = 12, DUCKDB_RATIO_MAX = 1.2;
 /** Full-precision floats, a boolean, a counter and a battery with gaps. */
 const sensors = (rowCount: number) =>
   `create table sensors as (select timestamp_sequence('2024-01-01', 100000) ts, ('sensor-' || x * 7919 % 1000)::symbol sensor,
-    20 + 5 * sin(x / 5000.0) + rnd_double() t, 1013 + rnd_double() * 10 p, (50 + rnd_double() * 30)::float h, rnd_double() v, x % 37 = 0 alarm,
-    x / 1000 counter, case when x % 10 < 7 then null else (100 - x / 100000.0)::float end battery
+    20 + 5 * sin(x / 5000.0) + rnd_double() t, 1013 + rnd_double() * 10 p, cast(50 + rnd_double() * 30 as float) h, rnd_double() v, x % 37 = 0 alarm,
+    x / 1000 counter, case when x % 10 < 7 then null else cast(100 - x / 100000.0 as float) end battery
     from long_sequence(${rowCount})) timestamp(ts) partition by day`;
 const logs = (rowCount: number) =>
   `create table logs as (select timestamp_sequence('2024-01-01', 86000 + x % 100) ts, rnd_symbol('DEBUG', 'INFO', 'INFO', 'INFO', 'WARN', 'ERROR') level,
