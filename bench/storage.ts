@@ -3,7 +3,7 @@
  * than 1.2 times DuckDB's file, nor trades more than 12 bytes a row.
  */
 import assert from "node:assert/strict";
-import { startServer } from "../tests/server.ts";
+import { startServer } from "./server.ts";
 import { Duck } from "./duckdb.ts";
 import { table } from "./report.ts";
 import { CREATE_TRADES, TRADES_FILE, writeTradesParquet } from "./trades.ts";
