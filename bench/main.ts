@@ -1,10 +1,10 @@
 /**
  * The benchmark: runs the same queries over the same rows in Sundial and in DuckDB, alternating in one run, and compares the answers.
  *
- *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|scale|series|storage|all] [--no-statistics] [--keep] [--questdb JAR] [--work DIR]
+ *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|scale|memory|series|storage|all] [--no-statistics] [--keep] [--questdb JAR] [--work DIR]
  *
  * Prints medians and ratios. Asserts only that the answers are equal. `--questdb`, or QUESTDB_JAR: the jar of a QuestDB that the
- * latency suite asks too. `--work`: a directory that is kept, so that the latency suite finds its tables there the next time.
+ * latency suite asks too. `--machine`: GiB of the machine from which the server of the memory suite takes its defaults. `--work`: a directory that is kept, so that the latency suite finds its tables there the next time.
  */
 import { parseArgs } from "node:util";
 import { startServer, type TestServer } from "./server.ts";
@@ -18,6 +18,7 @@ import { boundsSuite } from "./bounds.ts";
 import { ingestSuite } from "./ingest.ts";
 import { latencySuite } from "./latency.ts";
 import { scaleSuite } from "./scale.ts";
+import { memorySuite } from "./memory.ts";
 import { seriesSuite } from "./series.ts";
 import { exportSuite, startSuite } from "./small.ts";
 import { storageSuite } from "./storage.ts";
@@ -34,6 +35,7 @@ const { values: options } = parseArgs({
     questdb: { type: "string", default: Deno.env.get("QUESTDB_JAR") },
     sizes: { type: "string", default: "50000000,200000000" },
     memory: { type: "string", default: "4" },
+    machine: { type: "string" },
     work: { type: "string" },
   },
 });
@@ -52,6 +54,10 @@ try {
   if (wants("bounds")) await boundsSuite();
   if (options.suite === "series") await seriesSuite(`${work}/series-${rowCount}`, rowCount, rounds);
   if (options.suite === "storage") await storageSuite(work, rowCount);
+  if (options.suite === "memory") {
+    const machineBytes = options.machine === undefined ? undefined : Number(options.machine) * 2 ** 30;
+    await memorySuite({ rowCount, machineBytes, work, idleSeconds: 60 });
+  }
   if (options.suite === "scale") {
     const sizes = options.sizes.split(",").map(Number);
     await scaleSuite(work, { ...options, sizes, rounds, memoryGiB: Number(options.memory) });
