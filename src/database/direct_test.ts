@@ -269,6 +269,36 @@ Deno.test("DirectRuns: joins take the operators of an earlier run, and read a ri
   assert.ok(isEmpty());
 });
 
+Deno.test("DirectRuns: groups by a symbol after a run without rows, whose symbols have no dictionary", () => {
+  const { context, direct, isEmpty } = timed();
+  const columns: Column[] = [{ name: "at", type: "TIMESTAMP" }, { name: "s", type: "SYMBOL" }];
+  const rows = Array.from({ length: 10 }, (_, row): Row => [BigInt(row), `s${row % 3}`]);
+  const { node, source } = storedRows(columns, rows, context, 100);
+  const [segment] = source.segments;
+  const sources = [source, { ...source, segments: [{ ...segment, timestampMin: 0n, timestampMax: 9n }] }];
+  const plan = (low: bigint, high: bigint): Plan => {
+    const scan: Plan = { ...node, timestamp: 0, order: "asc", intervals: [[low, high]] };
+    const first = over({ node: "limit", high: lit(5n, "LONG"), columns }, scan);
+    const count = { function: "count()", args: [], distinct: false, type: "LONG", at: 0 };
+    return over({
+      node: "aggregate",
+      keys: [col(1, "SYMBOL")],
+      aggregates: [count],
+      columns: [columns[1], COLUMNS[0]],
+    }, first);
+  };
+  const key = {};
+  const run = (plan: Plan) =>
+    direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)?.pieces
+      .map(({ bytes }) => decoder.decode(bytes)).join("");
+  for (let k = 0; k < 3; k++) {
+    assert.equal(run(plan(20n, 30n)), "");
+    assert.equal(run(plan(1n, 9n)), '["s1",2],["s2",2],["s0",1]');
+  }
+  direct.close();
+  assert.ok(isEmpty());
+});
+
 Deno.test("DirectRuns: executions that overlap do not share operators", () => {
   const { direct, source, within, isEmpty, during } = timed();
   const key = {};

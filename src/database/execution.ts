@@ -69,7 +69,7 @@ export class Execution {
   readonly direct: DirectRuns;
   private readonly heap: SharedHeap;
   readonly nowMicros: () => bigint;
-  private readonly firstReads = new FirstReads();
+  private readonly firstReads = new FirstReads<Run>();
 
   constructor(
     resources: DirectResources,
@@ -83,13 +83,22 @@ export class Execution {
 
   /** Like `run`, but not always at once. */
   answer(given: PostedPlan, options: RunOptions): Run | Promise<Run> {
-    const first = options.key && this.firstReads.wait(options.key);
-    return first === undefined ? this.run(given, options) : first.then(() => {
+    const { key } = options;
+    if (key === undefined || !this.firstReads.isUnderway(key)) return this.run(given, options);
+    const attempt = () => this.attempt(given, options);
+    return attempt() ?? this.firstReads.wait(key, attempt).then((run) => {
       options.signal?.throwIfAborted();
-      const run = this.run(given, options);
-      if (this.direct.lacksFrame) this.firstReads.isNoHelp(options.key!);
-      return run;
+      if (run !== undefined) return run;
+      const other = this.run(given, options);
+      if (this.direct.lacksFrame) this.firstReads.isNoHelp(key);
+      return other;
     });
+  }
+
+  /** Runs a plan on the calling thread. Undefined if that is impossible now. */
+  private attempt(given: PostedPlan, options: RunOptions): Run | undefined {
+    const sources = resolveSources(given, options.catalogue), tree = treeOf(given);
+    return tree && this.runDirectly(tree, sources, options, once(() => this.answered(tree, sources)));
   }
 
   run(given: PostedPlan, options: RunOptions): Run {
@@ -99,14 +108,21 @@ export class Execution {
     const values = valuesFor(options.output, tree);
     if (values !== undefined) return values;
     const answered = once(() => this.answered(tree, sources));
-    const direct = options.analyzed === undefined
-      ? this.direct.run(tree, sources, options, answered, options.key)
-      : undefined;
+    const direct = options.analyzed === undefined ? this.runDirectly(tree, sources, options, answered) : undefined;
+    if (direct !== undefined) return direct;
     const isSmall = () => this.direct.isSmall(answered(), sources);
-    if (direct === undefined) {
-      const key = this.direct.lacksFrame && isSmall() ? options.key : undefined;
-      return this.runInWorker(answered(), sources, options, isSmall, key);
-    }
+    const isFirst = options.analyzed === undefined && this.direct.lacksFrame && isSmall();
+    return this.runInWorker(answered(), sources, options, isSmall, isFirst ? options.key : undefined);
+  }
+
+  private runDirectly(
+    plan: Plan,
+    sources: ScanSource[],
+    options: RunOptions,
+    answered: () => Plan,
+  ): Run | undefined {
+    const direct = this.direct.run(plan, sources, options, answered, options.key);
+    if (direct === undefined) return undefined;
     const { pieces, totalRows } = direct;
     return { chunks: new Listed(pieces), ready: pieces, totalRows: () => totalRows };
   }

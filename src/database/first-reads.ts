@@ -1,55 +1,81 @@
 /**
- * Executions of a plan that need frames which are not in memory: a worker runs the first one, and the others wait for it, because they can
- * then run on the main thread. Otherwise a statement of many connections would fill the queue of the workers.
+ * Executions of a plan that need frames which are not in memory: a worker runs the first one, and the others wait until they can run on the
+ * main thread. Otherwise a statement of many connections would fill the queue of the workers.
  */
 import type { PlanKey } from "./direct.ts";
 
-/** The first one may take long, such as one whose reader is slow. */
-const WAIT_MS_MAX = 1_000;
-const UNHELPED_MS = 1_000;
+/** How often one of those that wait is tried: the frames are in memory long before the first one has been answered. */
+const TRY_MS = 5;
 /** After this time, the others let the event loop have a turn. */
 const TURN_MS = 5;
+/** The first one may take long, such as one whose reader is slow. */
+const WAIT_MS_MAX = 1_000;
+/** Executions of plans that waiting does not help do not wait for this time. */
+const UNHELPED_MS = 1_000;
 
-export class FirstReads {
-  /** Plans whose executions still need frames after they have waited, and until when they do not wait. */
+interface Waiting<T> {
+  /** Undefined as long as frames are missing. */
+  attempt: () => T | undefined;
+  resolve: (result: T | undefined) => void;
+  reject: (error: unknown) => void;
+}
+
+export class FirstReads<T> {
   private readonly unhelped = new WeakMap<PlanKey, number>();
   /** The executions that wait, by plan. */
-  private readonly underway = new Map<PlanKey, (() => void)[]>();
+  private readonly underway = new Map<PlanKey, Waiting<T>[]>();
 
-  /** `ended`: when the frames are in memory. */
+  /** `ended`: resolves when the first one has been answered. */
   begin(key: PlanKey, ended: Promise<void>): void {
     if (this.underway.has(key) || performance.now() < (this.unhelped.get(key) ?? 0)) return;
-    this.underway.set(key, []);
+    const waiting: Waiting<T>[] = [];
+    this.underway.set(key, waiting);
+    const tries = setInterval(() => proceed(waiting, false), TRY_MS);
     let timer: ReturnType<typeof setTimeout>;
     const late = new Promise<void>((resolve) => timer = setTimeout(resolve, WAIT_MS_MAX));
     Promise.race([ended, late]).then(() => {
       clearTimeout(timer);
-      return this.end(key);
+      clearInterval(tries);
+      this.underway.delete(key);
+      return proceedAll(waiting);
     });
   }
 
-  /** Undefined if none is under way. Otherwise resolves when the plan can be tried. */
-  wait(key: PlanKey): Promise<void> | undefined {
-    const waiting = this.underway.get(key);
-    return waiting && new Promise((resolve) => waiting.push(resolve));
+  isUnderway(key: PlanKey): boolean {
+    return this.underway.has(key);
+  }
+
+  /** Resolves to the result of an attempt; undefined if the first one is over, so that a worker has to run it. */
+  wait(key: PlanKey, attempt: () => T | undefined): Promise<T | undefined> {
+    return new Promise((resolve, reject) => this.underway.get(key)!.push({ attempt, resolve, reject }));
   }
 
   /** An execution that has waited still needs frames: the pool is too small for them. */
   isNoHelp(key: PlanKey): void {
     this.unhelped.set(key, performance.now() + UNHELPED_MS);
   }
+}
 
-  private async end(key: PlanKey): Promise<void> {
-    const waiting = this.underway.get(key)!;
-    this.underway.delete(key);
-    let startMs = performance.now();
-    for (const proceed of waiting) {
-      proceed();
-      // Let it run: its promise has two more steps.
-      for (let step = 0; step < 4; step++) await undefined;
-      if (performance.now() - startMs < TURN_MS) continue;
-      await new Promise((resolve) => setTimeout(resolve));
-      startMs = performance.now();
+/** Tries those that wait, in order, up to the first one that lacks a frame. `isLast`: there are no further tries. */
+function proceed<T>(waiting: Waiting<T>[], isLast: boolean): void {
+  const startMs = performance.now();
+  while (waiting.length > 0 && performance.now() - startMs < TURN_MS) {
+    const { attempt, resolve, reject } = waiting[0]!;
+    try {
+      const result = attempt();
+      if (result === undefined && !isLast) return;
+      resolve(result);
+    } catch (error) {
+      reject(error);
     }
+    waiting.shift();
+  }
+}
+
+async function proceedAll<T>(waiting: Waiting<T>[]): Promise<void> {
+  for (;;) {
+    proceed(waiting, true);
+    if (waiting.length === 0) return;
+    await new Promise((resolve) => setTimeout(resolve));
   }
 }

@@ -1,46 +1,63 @@
 import assert from "node:assert/strict";
 import { FirstReads } from "./first-reads.ts";
 
-Deno.test("FirstReads: the others wait for the first one, each plan for its own, and go on in order", async () => {
-  const reads = new FirstReads(), [plan, other] = [{}, {}];
-  assert.equal(reads.wait(plan), undefined);
+const turn = () => new Promise((resolve) => setTimeout(resolve));
+
+Deno.test("FirstReads: the others go on in order as soon as the frames are there, each plan by itself", async () => {
+  const reads = new FirstReads<number>(), [plan, other] = [{}, {}];
   const first = Promise.withResolvers<void>();
   reads.begin(plan, first.promise);
-  assert.equal(reads.wait(other), undefined);
-  const order: number[] = [];
-  const waiting = [0, 1, 2].map((k) => reads.wait(plan)!.then(() => void order.push(k)));
-  // A second one that a worker runs changes nothing.
-  reads.begin(plan, Promise.resolve());
-  await new Promise((resolve) => setTimeout(resolve));
-  assert.deepEqual(order, []);
+  assert.ok(reads.isUnderway(plan) && !reads.isUnderway(other));
+  let isThere = false;
+  const tried: number[] = [];
+  const waiting = [0, 1, 2].map((k) =>
+    reads.wait(plan, () => {
+      if (isThere) tried.push(k);
+      return isThere ? k : undefined;
+    })
+  );
+  await turn();
+  assert.deepEqual(tried, []);
+  isThere = true;
+  assert.deepEqual(await Promise.all(waiting), [0, 1, 2]);
+  assert.deepEqual(tried, [0, 1, 2]);
   first.resolve();
-  await Promise.all(waiting);
-  assert.deepEqual(order, [0, 1, 2]);
-  assert.equal(reads.wait(plan), undefined);
+  await turn();
+  assert.ok(!reads.isUnderway(plan));
+});
+
+Deno.test("FirstReads: when the first one is over, the others get nothing if they still lack frames, or an error", async () => {
+  const reads = new FirstReads<number>(), plan = {};
+  const first = Promise.withResolvers<void>();
+  reads.begin(plan, first.promise);
+  const lacking = reads.wait(plan, () => undefined);
+  const failing = assert.rejects(reads.wait(plan, () => assert.fail("fails")), /fails/);
+  first.resolve();
+  assert.equal(await lacking, undefined);
+  await failing;
 });
 
 Deno.test("FirstReads: executions of a plan that waiting does not help do not wait for a while", () => {
-  const reads = new FirstReads(), plan = {};
+  const reads = new FirstReads<number>(), plan = {};
   reads.isNoHelp(plan);
   reads.begin(plan, Promise.resolve());
-  assert.equal(reads.wait(plan), undefined);
+  assert.ok(!reads.isUnderway(plan));
 });
 
 Deno.test("FirstReads: the event loop has turns while many go on", async () => {
-  const reads = new FirstReads(), plan = {};
-  const first = Promise.withResolvers<void>();
-  reads.begin(plan, first.promise);
+  const reads = new FirstReads<number>(), plan = {};
+  reads.begin(plan, Promise.resolve());
   let isOver = false, turns = 0;
   const count = () => {
     turns++;
     if (!isOver) setTimeout(count);
   };
   const waiting = Array.from({ length: 5 }, () =>
-    reads.wait(plan)!.then(() => {
+    reads.wait(plan, () => {
       for (const start = performance.now(); performance.now() - start < 6;);
+      return 1;
     }));
   count();
-  first.resolve();
   await Promise.all(waiting);
   isOver = true;
   assert.ok(turns >= 3, `${turns} turns`);

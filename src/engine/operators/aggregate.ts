@@ -4,6 +4,7 @@
  * the order of their first rows.
  */
 import type { Column } from "../../sql/plan.ts";
+import type { Dictionary } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { NO_DICTIONARY, Workspace } from "../columns.ts";
 import { columnsOf } from "../compiler/expression.ts";
@@ -148,12 +149,14 @@ type Groups = Pick<PartGroups, "grouper" | "close"> & { next(): GroupTable | und
 
 class Aggregate implements Operator {
   private readonly baseTypes: string[];
-  private readonly grouper: Grouper;
+  private grouper: Grouper;
   private spec: GroupSpec;
   private readonly space: Workspace;
   /** Each range of morsels has a table of its own. */
   isByRanges = false;
   private groups?: Groups;
+  /** Of runs over the same rows. */
+  private morsels?: Morsel[];
   /** The table that is being output, and the next of its groups. */
   private table?: GroupTable;
   private position = 0;
@@ -237,30 +240,42 @@ class Aggregate implements Operator {
     let table: GroupTable | undefined;
     for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
       this.context.poll();
-      this.grouper.prepare(rows.columns.map((column) => column.dictionary));
-      table ??= this.grouper.create();
+      if (table === undefined) {
+        this.prepare(rows.columns.map((column) => column.dictionary));
+        table = this.grouper.create();
+      }
       this.grouper.consume(table, rows.columns, rows.start, rows.end, rows.rowBase);
     }
     return table ?? this.emptyTable();
   }
 
+  /** Before a table is made. Kernels of an earlier run may be for other dictionaries: symbols of no rows have none. */
+  private prepare(dictionaries: readonly (Dictionary | undefined)[]): void {
+    if (!this.grouper.isFor(dictionaries)) {
+      this.grouper.close();
+      this.grouper = new Grouper(this.spec, this.baseTypes, this.context);
+    }
+    this.grouper.prepare(dictionaries);
+  }
+
   private emptyTable(): GroupTable {
-    this.grouper.prepare(this.baseTypes.map((type) => (type === "SYMBOL" ? NO_DICTIONARY : undefined)));
+    this.prepare(this.baseTypes.map((type) => (type === "SYMBOL" ? NO_DICTIONARY : undefined)));
     return this.grouper.create();
   }
 
   /** Like `fillInOrder`, but with a table for each range, which are merged in order. */
   private fillRanges(reader: RowReader): GroupTable {
-    const { grouper, context } = this;
+    const { context } = this;
     let whole: GroupTable | undefined, last: { range: number; table: GroupTable } | undefined;
     const add = (table: GroupTable) => {
       if (whole === undefined) whole = table;
-      else grouper.merge(whole, table);
+      else this.grouper.merge(whole, table);
     };
     for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
       context.poll();
       const { columns, start, end, rowBase } = rows;
-      grouper.prepare(columns.map((column) => column.dictionary));
+      if (last === undefined) this.prepare(columns.map((column) => column.dictionary));
+      const { grouper } = this;
       for (const { range, from, to } of piecesByRange(context.heap, columns.at(-1)!, start, end)) {
         if (last !== undefined && last.range !== range) add(last.table);
         if (last?.range !== range) last = { range, table: grouper.create() };
@@ -277,9 +292,10 @@ class Aggregate implements Operator {
   }
 
   private fillByMorsels(base: BasePlan, reads: GroupReads): Groups {
-    const { context, grouper, way: { spill } } = this;
-    const morsels = morselsOfPlan(base, this.spec.predicates, context);
-    grouper.prepare(dictionariesOf(base, context));
+    const { context, way: { spill } } = this;
+    const morsels = this.morsels ??= morselsOfPlan(base, this.spec.predicates, context);
+    this.prepare(dictionariesOf(base, context));
+    const { grouper } = this;
     const spec = grouper.decided!, data: MorselTask = { base, spec };
     const ranges = rangesOf(morsels);
     const isOpen = reads === "ranges" && ranges.length > 1 &&
@@ -367,6 +383,7 @@ class Aggregate implements Operator {
     const base = reboundBase(this.base, changes, this.context, true);
     if (base === undefined) return false;
     this.base = base;
+    this.morsels = undefined;
     const predicates = changes.take(this.spec.predicates);
     if (predicates === this.spec.predicates) return true;
     this.spec = { ...this.spec, predicates };

@@ -159,6 +159,14 @@ export class Grouper {
     this.compile();
   }
 
+  /** True if kernels are not made yet, or for these dictionaries. */
+  isFor(dictionaries: readonly (Dictionary | undefined)[]): boolean {
+    return this.shape === undefined || dictionaries.every((dictionary, k) => {
+      const mine = this.dictionaries[k];
+      return mine?.entries === dictionary?.entries && mine?.count === dictionary?.count;
+    });
+  }
+
   /** Keys and aggregates, if they are computed directly from the input's columns. */
   get fusedShape(): FusedShape | undefined {
     return this.pre === undefined ? this.shape : undefined;
