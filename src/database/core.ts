@@ -6,7 +6,7 @@ import type { Scheduler } from "../engine/mod.ts";
 import type { LogRecord } from "../log/mod.ts";
 import type { MetricSample } from "../metrics/mod.ts";
 import type { ServerFacts } from "../sql/mod.ts";
-import type { AppendBatch, Catalogue, SharedHeap, StorageWriter } from "../storage/mod.ts";
+import type { Catalogue, SharedHeap, StorageWriter, TableRows } from "../storage/mod.ts";
 import type { AccessControl } from "./access/control.ts";
 import type { AccessStatements } from "./access/statements.ts";
 import type { Activity } from "./activity.ts";
@@ -70,7 +70,7 @@ export interface Core {
   readonly access?: AccessControl;
   readonly accessStatements?: AccessStatements;
   /** Adds rows to tables in one commit, after any exclusive change of these tables. */
-  append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
+  append(changes: TableRows[]): Promise<void>;
   /** Runs `change` while no rows are added to the table. */
   exclusively<T>(tableId: number, change: () => Promise<T>): Promise<T>;
   /** A cache for statements bound with tables that other sessions do not see. */

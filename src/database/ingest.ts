@@ -1,28 +1,29 @@
 /**
- * Ingests line protocol: texts are parsed piece by piece in a worker, matched to the tables here, and committed
- * together.
+ * Ingests line protocol: texts are parsed piece by piece in a worker, which also converts the rows (`line-work.ts`), matched to the
+ * tables here, and committed together. Small texts are parsed and converted here.
  */
 import type { LineBody } from "../api.ts";
 import { LineError, SqlError } from "../errors.ts";
-import type { AppendBatch, Change, TableSchema, TableSnapshot } from "../storage/mod.ts";
+import type { Change, TableRows, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import {
   buffersOf,
   free,
   LinePieces,
   type LinePrecision,
-  type LineTable,
   missingColumns,
   newTable,
   type ParsedLines,
   parseLines,
   type ParseOptions,
   shownLine,
+  type TableOutline,
 } from "../wire/line/mod.ts";
 import type { Permission } from "../access/mod.ts";
 import { nameKey } from "../types/names.ts";
 import { auditOf } from "./access/definitions.ts";
 import type { Actor } from "./access/control.ts";
 import { LineRows } from "./line-tables.ts";
+import type { ConvertedLines, LineResult, LineWork, NamedSchema } from "./line-work.ts";
 import { LineMemory, type LineShare } from "./line-memory.ts";
 import type { Core } from "./core.ts";
 
@@ -43,6 +44,37 @@ interface Pending {
   buffers: ArrayBuffer[];
 }
 
+/** What was read of a text whose rows are pending. */
+type TakenText = Pick<ParsedLines, "body" | "doneBytes" | "nextLine">;
+
+/** Collects the first error of a text. */
+class Faults {
+  private first: LineError | undefined;
+
+  constructor(fault: ParsedLines["fault"]) {
+    this.first = fault && new LineError(fault.line, fault.message);
+  }
+
+  /** Handles lines from `line` on, unless an earlier line has an error. */
+  collect(line: number, handle: () => void): void {
+    if (this.first !== undefined && line >= this.first.line) return;
+    try {
+      handle();
+    } catch (error) {
+      if (!(error instanceof LineError)) throw error;
+      if (this.first === undefined || error.line < this.first.line) this.first = error;
+    }
+  }
+
+  /** @throws {LineError} if there is one. */
+  report(body: Uint8Array, { firstLine = 1 }: ParseOptions): void {
+    const { first } = this;
+    if (first === undefined) return;
+    if (first.line > 0) first.text = shownLine(body, first.line - firstLine + 1);
+    throw first;
+  }
+}
+
 export class Ingest {
   /** Tables and columns are created one at a time. */
   private schemaChange: Promise<unknown> = Promise.resolve();
@@ -61,12 +93,11 @@ export class Ingest {
       for (let firstLine = 1;;) {
         const piece = await pieces.next(firstLine);
         if (piece === undefined) return pieces.close();
-        const parsed = await this.parse(
+        const parsed = await this.take(
           piece.bytes,
           { ...options, firstLine, isContinued: piece.isContinued },
           pending,
         );
-        this.add(parsed, firstLine, pending);
         firstLine = parsed.nextLine;
         pieces.done(parsed.body as Uint8Array<ArrayBuffer>, parsed.doneBytes, firstLine);
         if (piece.isContinued) await pending.share.wait(firstLine);
@@ -80,9 +111,7 @@ export class Ingest {
   ): Promise<{ rows: number; doneBytes: number }> {
     let doneBytes = 0;
     const { rows } = await this.commit(undefined, async (pending) => {
-      const parsed = await this.parse(lines, { ...this.optionsOf(precision), isContinued: true }, pending);
-      this.add(parsed, 1, pending);
-      doneBytes = parsed.doneBytes;
+      ({ doneBytes } = await this.take(lines, { ...this.optionsOf(precision), isContinued: true }, pending));
     });
     return { rows, doneBytes };
   }
@@ -99,7 +128,7 @@ export class Ingest {
     const pending: Pending = { by, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share, buffers: [] };
     try {
       await gather(pending);
-      const changes: { tableId: number; batches: AppendBatch[] }[] = [];
+      const changes: TableRows[] = [];
       for (const rows of pending.tables.values()) {
         const schema = await this.completed(rows, pending);
         changes.push({ tableId: schema.id, batches: rows.batchesFor(schema) });
@@ -112,60 +141,115 @@ export class Ingest {
     }
   }
 
-  private async parse(body: Uint8Array, options: ParseOptions, pending: Pending): Promise<ParsedLines> {
-    if (body.length <= DIRECT_TEXT_BYTES_MAX) return parseLines(body, options);
-    const task = this.core.scheduler.task("lines", options, body);
-    const parsed = await task as ParsedLines;
-    pending.buffers.push(...buffersOf(parsed.tables));
+  /** Parses a text and adds its rows. @throws {LineError} for the first invalid line. */
+  private async take(body: Uint8Array, options: ParseOptions, pending: Pending): Promise<TakenText> {
+    if (body.length > DIRECT_TEXT_BYTES_MAX) return await this.takeParsed(body, options, pending);
+    const { tables, ...parsed } = parseLines(body, options);
+    const faults = new Faults(parsed.fault);
+    let storedBytes = 0;
+    for (const lines of tables) {
+      faults.collect(lines.line, () => {
+        storedBytes += this.rowsFor(lines, pending).add(lines);
+        pending.rows += lines.rowCount;
+      });
+    }
+    faults.report(parsed.body, options);
+    this.count(buffersOf(tables), storedBytes, parsed.nextLine, pending);
     return parsed;
   }
 
-  /** @throws {LineError} for the first invalid line. */
-  private add({ tables, fault, body, nextLine }: ParsedLines, firstLine: number, pending: Pending): void {
-    let first = fault && new LineError(fault.line, fault.message);
-    let storedBytes = 0;
-    for (const lines of tables) {
-      if (first !== undefined && lines.line >= first.line) continue;
-      try {
-        storedBytes += this.rowsFor(lines, pending).add(lines);
-        pending.rows += lines.rowCount;
-      } catch (error) {
-        if (!(error instanceof LineError)) throw error;
-        if (first === undefined || error.line < first.line) first = error;
+  /** The same by a query worker. It parses the text again if main has schemas that it does not know. */
+  private async takeParsed(body: Uint8Array, options: ParseOptions, pending: Pending): Promise<TakenText> {
+    const schemas = new Map<string, NamedSchema>();
+    for (const rows of pending.tables.values()) if (rows.isPlanned) this.addSchemas(rows, schemas);
+    for (let text = body;;) {
+      const work: LineWork = { ...options, schemas: [...schemas.values()] };
+      const result = await this.core.scheduler.task("lines", work, text) as LineResult;
+      const faults = new Faults(result.fault);
+      if (this.addMissing(result, schemas, faults, pending)) {
+        text = result.body;
+        continue;
       }
+      const buffers = new Set(result.tables.flatMap(({ rows }) => "buffer" in rows ? [rows.buffer] : []));
+      pending.buffers.push(...buffers);
+      let storedBytes = 0;
+      for (const { name, line, rows } of result.tables) {
+        faults.collect(line, () => {
+          const table = this.known(name, line, pending)!;
+          if ("message" in rows) throw new LineError(rows.line, rows.message);
+          storedBytes += table.addConverted(line, rows);
+          pending.rows += rows.rowCount;
+        });
+      }
+      faults.report(result.body, options);
+      this.count(buffers, storedBytes, result.nextLine, pending);
+      return result;
     }
-    if (first !== undefined) {
-      if (first.line > 0) first.text = shownLine(body, first.line - firstLine + 1);
-      throw first;
+  }
+
+  /** Adds the schemas that the worker lacks for the tables of its result. Returns false if it lacks none. */
+  private addMissing(
+    { tables, unknown }: LineResult,
+    schemas: Map<string, NamedSchema>,
+    faults: Faults,
+    pending: Pending,
+  ): boolean {
+    let isComplete = true;
+    for (const lines of unknown) {
+      faults.collect(lines.line, () => {
+        this.addSchemas(this.rowsFor(lines, pending), schemas, lines.name);
+        isComplete = false;
+      });
     }
-    const bufferBytes = buffersOf(tables).values().reduce((sum, { byteLength }) => sum + byteLength, 0);
-    pending.share.add(Math.max(bufferBytes, storedBytes), nextLine);
+    for (const lines of tables) {
+      if (this.isCurrent(lines, pending)) continue;
+      faults.collect(lines.line, () => {
+        const { name, line } = lines, rows = this.known(name, line, pending);
+        if (rows === undefined) schemas.set(name, { name });
+        else this.addSchemas(rows, schemas, name);
+        isComplete = false;
+      });
+    }
+    return !isComplete;
+  }
+
+  private addSchemas(rows: LineRows, schemas: Map<string, NamedSchema>, name?: string): void {
+    if (name !== undefined) rows.names.add(name);
+    const { schema, isPlanned } = rows;
+    for (const name of rows.names) schemas.set(name, { name, schema, isPlanned });
+  }
+
+  private count(buffers: Set<ArrayBuffer>, storedBytes: number, nextLine: number, { share }: Pending): void {
+    const bufferBytes = buffers.values().reduce((sum, { byteLength }) => sum + byteLength, 0);
+    share.add(Math.max(bufferBytes, storedBytes), nextLine);
+  }
+
+  /** True if the worker has used the schema that this request uses for the table. */
+  private isCurrent({ name, tableId, schemaVersion }: ConvertedLines, pending: Pending): boolean {
+    const { found, key } = this.find(name);
+    const schema = pending.tables.get(key)?.schema ?? found?.schema;
+    return schema?.id === tableId && schema.schemaVersion === schemaVersion;
+  }
+
+  /** `key`: of the table in `Pending`. */
+  private find(name: string): { found: TableSnapshot | undefined; key: string } {
+    const found = this.core.catalogue.table(name);
+    return { found, key: found?.schema.name ?? nameKey(name) };
+  }
+
+  /** The rows of a table that exists, or that the request creates. @throws {LineError} */
+  private known(name: string, line: number, pending: Pending): LineRows | undefined {
+    const { found, key } = this.find(name);
+    if (found !== undefined) this.authorize(line, pending, "INSERT", found);
+    let rows = pending.tables.get(key);
+    if (rows === undefined && found !== undefined) pending.tables.set(key, rows = LineRows.of(found.schema));
+    return rows;
   }
 
   /** The rows of the table that the lines are for, with all columns that they need. @throws {LineError} */
-  private rowsFor(lines: LineTable, pending: Pending): LineRows {
-    const { core: { catalogue, options }, limits } = this;
-    const found = catalogue.table(lines.name);
-    const key = found?.schema.name ?? nameKey(lines.name);
-    let rows = pending.tables.get(key);
-    if (found !== undefined) this.authorize(lines, pending, "INSERT", found);
-    if (rows === undefined && found !== undefined) rows = LineRows.of(found.schema);
-    if (rows === undefined) {
-      if (!options.lineCreatesTables) {
-        throw new LineError(lines.line, `table ${lines.name} does not exist, and line.auto.create.new.tables is off`);
-      }
-      const table = newTable(lines, options.linePartitionBy, options.lineTypes);
-      this.countNew(lines, table.columns.length - 1, pending);
-      if (++pending.newTables > limits.newTablesMax) {
-        throw new LineError(
-          lines.line,
-          `the request creates more than ${limits.newTablesMax} tables (line.auto.create.new.tables.max)`,
-        );
-      }
-      this.authorize(lines, pending, "CREATE TABLE");
-      rows = LineRows.ofNew(table);
-    }
-    pending.tables.set(key, rows);
+  private rowsFor(lines: TableOutline, pending: Pending): LineRows {
+    const { options } = this.core;
+    const rows = this.known(lines.name, lines.line, pending) ?? this.planned(lines, pending);
     const missing = missingColumns(lines, rows.schema, options.lineTypes);
     if (missing.length === 0) return rows;
     if (!options.lineCreatesColumns) {
@@ -175,8 +259,29 @@ export class Ingest {
       );
     }
     this.countNew(lines, missing.length, pending);
-    if (found !== undefined) this.authorize(lines, pending, "ADD COLUMN", found);
+    const { found } = this.find(lines.name);
+    if (found !== undefined) this.authorize(lines.line, pending, "ADD COLUMN", found);
     rows.addColumns(missing);
+    return rows;
+  }
+
+  /** The rows of a new table. @throws {LineError} */
+  private planned(lines: TableOutline, pending: Pending): LineRows {
+    const { core: { options }, limits } = this;
+    if (!options.lineCreatesTables) {
+      throw new LineError(lines.line, `table ${lines.name} does not exist, and line.auto.create.new.tables is off`);
+    }
+    const table = newTable(lines, options.linePartitionBy, options.lineTypes);
+    this.countNew(lines, table.columns.length - 1, pending);
+    if (++pending.newTables > limits.newTablesMax) {
+      throw new LineError(
+        lines.line,
+        `the request creates more than ${limits.newTablesMax} tables (line.auto.create.new.tables.max)`,
+      );
+    }
+    this.authorize(lines.line, pending, "CREATE TABLE");
+    const rows = LineRows.ofNew(table);
+    pending.tables.set(this.find(lines.name).key, rows);
     return rows;
   }
 
@@ -193,7 +298,7 @@ export class Ingest {
     const { catalogue, writer } = this.core;
     const found = catalogue.table(rows.schema.name), creator = this.creatorOf(pending);
     if (!found) {
-      this.authorize(rows.firstLines, pending, "CREATE TABLE");
+      this.authorize(rows.firstLine, pending, "CREATE TABLE");
       const table = rows.newTable();
       const audit = this.auditOf(pending, { kind: "createTable", table, creator });
       const { schema } = await writer.createTable(table, undefined, creator);
@@ -201,10 +306,10 @@ export class Ingest {
       this.core.schemaChanged("CREATE TABLE");
       return schema;
     }
-    this.authorize(rows.firstLines, pending, "INSERT", found);
+    this.authorize(rows.firstLine, pending, "INSERT", found);
     const columns = rows.missingIn(found.schema);
     if (columns.length === 0) return found.schema;
-    this.authorize(rows.firstLines, pending, "ADD COLUMN", found);
+    this.authorize(rows.firstLine, pending, "ADD COLUMN", found);
     const change: Change = { kind: "addColumns", tableId: found.schema.id, columns, creator };
     const audit = this.auditOf(pending, change);
     await writer.change(change);
@@ -214,7 +319,7 @@ export class Ingest {
   }
 
   /** @throws {LineError} */
-  private authorize({ line }: LineTable, { by }: Pending, permission: Permission, table?: TableSnapshot): void {
+  private authorize(line: number, { by }: Pending, permission: Permission, table?: TableSnapshot): void {
     if (by === undefined) return;
     try {
       this.core.access?.require(by.identity, permission, table?.schema);
@@ -232,7 +337,7 @@ export class Ingest {
     return by === undefined ? () => {} : auditOf(this.core.access, by, change, this.core.catalogue);
   }
 
-  private countNew(lines: LineTable, columns: number, pending: Pending): void {
+  private countNew(lines: TableOutline, columns: number, pending: Pending): void {
     pending.newColumns += columns;
     if (pending.newColumns <= this.limits.newColumnsMax) return;
     throw new LineError(

@@ -1,18 +1,34 @@
 /** The tables that a line-protocol request writes to, as they will be when it commits. */
+import { LineError } from "../errors.ts";
 import type { NewColumn, NewTable } from "../sql/plan.ts";
-import type { AppendBatch, TableColumn, TableSchema } from "../storage/mod.ts";
+import {
+  type AppendBatch,
+  type EncodedBatch,
+  encodedColumns,
+  renumberColumns,
+  type RowBatch,
+  type TableColumn,
+  type TableSchema,
+} from "../storage/mod.ts";
 import { columnOf, columnsOf, fitToTable, type LineTable } from "../wire/line/mod.ts";
 
 /** Id of a table that the commit creates. */
 const NEW_TABLE_ID = -1;
 
+/** Rows that this thread has converted, and can convert again, or that a query worker has. */
+type Part = { line: number; lines: LineTable; batch: AppendBatch } | { line: number; batch: EncodedBatch };
+
 /** The rows of a request for one table. Refused requests create nothing, so new columns exist only in `schema` until the commit. */
 export class LineRows {
-  private readonly parts: { lines: LineTable; batch: AppendBatch }[] = [];
+  private readonly parts: Part[] = [];
   private rowCount = 0;
   private rowBytes = 0;
   /** Ids of columns with values. */
   private readonly columns = new Set<number>();
+
+  private hasNewColumns = false;
+  /** Of the table, as the lines have them. */
+  readonly names = new Set<string>();
 
   private constructor(private planned: TableSchema) {}
 
@@ -41,10 +57,16 @@ export class LineRows {
     return this.planned;
   }
 
+  /** True if only this request knows the schema. */
+  get isPlanned(): boolean {
+    return this.isNew || this.hasNewColumns;
+  }
+
   /** Adds columns that the commit will create. */
   addColumns(missing: readonly NewColumn[]): void {
     const nextId = 1 + this.planned.columns.reduce((most, { id }) => Math.max(most, id), -1);
     const added = missing.map((column, k) => ({ ...column, id: nextId + k }));
+    this.hasNewColumns = true;
     this.planned = { ...this.planned, columns: [...this.planned.columns, ...added] };
   }
 
@@ -54,21 +76,31 @@ export class LineRows {
    * @throws {LineError} for the first line with a value that does not fit.
    */
   add(lines: LineTable): number {
-    const batch = fitToTable(lines, this.planned);
+    const batch = fitToTable(lines, this.planned), { rowCount } = batch;
+    const columns = batch.columns.map(({ columnId, values }) => ({ columnId, width: values.length / rowCount }));
+    return this.take({ line: lines.line, lines, batch }, columns);
+  }
+
+  /** The same for rows that a query worker has converted with this schema. */
+  addConverted(line: number, batch: EncodedBatch): number {
+    return this.take({ line, batch }, encodedColumns(batch));
+  }
+
+  private take(part: Part, columns: readonly { columnId: number; width: number }[]): number {
     const before = this.rowCount * this.rowBytes;
-    this.parts.push({ lines, batch });
-    this.rowCount += batch.rowCount;
-    for (const { columnId, values } of batch.columns) {
+    this.parts.push(part);
+    this.rowCount += part.batch.rowCount;
+    for (const { columnId, width } of columns) {
       if (this.columns.has(columnId)) continue;
       this.columns.add(columnId);
-      this.rowBytes += values.length / batch.rowCount;
+      this.rowBytes += width;
     }
     return this.rowCount * this.rowBytes - before;
   }
 
-  /** Lines of the first rows. The commit reports its errors there. */
-  get firstLines(): LineTable {
-    return this.parts[0]!.lines;
+  /** The line that names the table first. The commit reports its errors there. */
+  get firstLine(): number {
+    return this.parts[0]!.line;
   }
 
   /** Definition of the table, if it is new. */
@@ -90,14 +122,37 @@ export class LineRows {
    * meantime, with other types or in another order.
    * @throws {LineError}
    */
-  batchesFor(schema: TableSchema): AppendBatch[] {
+  batchesFor(schema: TableSchema): RowBatch[] {
     const columns = new Map(schema.columns.map((column) => [column.id, column]));
-    const isAsPlanned = schema.timestampId === this.planned.timestampId &&
+    const isAsPlanned = schema === this.planned || (schema.timestampId === this.planned.timestampId &&
       this.planned.columns.every(({ id, name, type }) => {
         const column = columns.get(id);
         return !this.columns.has(id) || (column?.name === name && column.type === type);
-      });
-    return this.parts.map(({ lines, batch }) => isAsPlanned ? batch : fitToTable(lines, schema));
+      }));
+    return this.parts.map((part) => {
+      if (isAsPlanned) return part.batch;
+      return "lines" in part ? fitToTable(part.lines, schema) : this.renumbered(part.line, part.batch, schema);
+    });
+  }
+
+  /** A batch for the columns of `schema` with the names and types of the planned ones. @throws {LineError} */
+  private renumbered(line: number, batch: EncodedBatch, schema: TableSchema): EncodedBatch {
+    const known = columnsOf(schema), { name: tableName, timestampId } = this.planned;
+    const planned = new Map(this.planned.columns.map((column) => [column.id, column]));
+    renumberColumns(batch, (id) => {
+      const { name, type } = planned.get(id)!;
+      const column = id === timestampId
+        ? schema.columns.find((each) => each.id === schema.timestampId)
+        : columnOf(known, name);
+      if (column?.type === type && (column.id === schema.timestampId) === (id === timestampId)) return column.id;
+      const what = column === undefined ? "does not have" : "has with another type";
+      throw new LineError(
+        line,
+        `another statement has changed table ${tableName}, which now ${what} column ${name}: send the lines again`,
+        "too busy",
+      );
+    });
+    return batch;
   }
 }
 

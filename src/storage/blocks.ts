@@ -11,7 +11,7 @@
  *     others   JSON
  */
 import type { TableEvent } from "../access/mod.ts";
-import type { AppendBatch, AppendColumn, PartitionMove, TableSchema } from "./contract.ts";
+import type { AppendBatch, AppendColumn, EncodedBatch, PartitionMove, RowBatch, TableSchema } from "./contract.ts";
 import { assert } from "../assert.ts";
 import { align } from "./bytes.ts";
 import { columnById } from "./schema.ts";
@@ -45,7 +45,8 @@ function bytesOf(view: ArrayBufferView): Uint8Array {
 
 /** `places`: of an update. */
 export function encodeBatch(schema: TableSchema, batch: AppendBatch, places?: Uint8Array): Uint8Array[] {
-  const { rowCount, columns } = batch;
+  const { rowCount, columns, payload } = batch;
+  if (payload !== undefined && places === undefined) return [payload];
   const head = new Uint32Array(2 + 4 * columns.length);
   head[0] = rowCount;
   head[1] = columns.length;
@@ -64,6 +65,58 @@ export function encodeBatch(schema: TableSchema, batch: AppendBatch, places?: Ui
   });
   if (places !== undefined) add(places);
   return parts;
+}
+
+/** The payloads of append blocks, in one buffer. */
+export function encodeBatches(all: readonly { schema: TableSchema; batch: AppendBatch }[]): EncodedBatch[] {
+  const encoded = all.map(({ schema, batch }) => {
+    const parts = encodeBatch(schema, batch);
+    return { rowCount: batch.rowCount, parts, sizeBytes: parts.reduce((sum, part) => sum + part.length, 0) };
+  });
+  const buffer = new ArrayBuffer(encoded.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
+  let start = 0;
+  return encoded.map(({ rowCount, parts, sizeBytes }) => {
+    const payload = new Uint8Array(buffer, start, sizeBytes);
+    let at = 0;
+    for (const part of parts) {
+      payload.set(part, at);
+      at += part.length;
+    }
+    start += sizeBytes;
+    return { rowCount, payload, buffer };
+  });
+}
+
+/** The batch as columns. */
+export function openedBatch(batch: RowBatch): AppendBatch {
+  if ("columns" in batch) return batch;
+  const { payload } = batch;
+  return { ...decodeBatch(payload).batch, payload };
+}
+
+/** The ids of the columns of a payload, and the bytes of a value of each. */
+export function encodedColumns({ payload, rowCount }: EncodedBatch): { columnId: number; width: number }[] {
+  const head = headOf(payload);
+  return Array.from({ length: head[1] }, (_, k) => ({
+    columnId: head[HEAD_WORDS + COLUMN_WORDS * k],
+    width: head[HEAD_WORDS + COLUMN_WORDS * k + 1] / rowCount,
+  }));
+}
+
+/** Gives the columns of a payload other ids. */
+export function renumberColumns({ payload }: EncodedBatch, idOf: (columnId: number) => number): void {
+  const head = headOf(payload);
+  for (let k = 0; k < head[1]; k++) {
+    const at = HEAD_WORDS + COLUMN_WORDS * k;
+    head[at] = idOf(head[at]);
+  }
+}
+
+/** The words at the start of a batch, and those of each column behind them. */
+const HEAD_WORDS = 2, COLUMN_WORDS = 4;
+
+function headOf({ buffer, byteOffset, length }: Uint8Array): Uint32Array {
+  return new Uint32Array(buffer, byteOffset, length >> 2);
 }
 
 /** The batch's arrays are views of `payload`, which begins at a multiple of 8. */

@@ -8,7 +8,7 @@
  */
 import { assert } from "../assert.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { encodeBatch, encodePlaces } from "./blocks.ts";
+import { encodeBatch, encodePlaces, openedBatch } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { tableLost } from "./catalogue.ts";
 import type { AppendBatch, Change, OrderedChange, TableSchema } from "./contract.ts";
@@ -131,7 +131,7 @@ export class Branch {
         this.group++;
         for (let change = changes[k]; change?.kind === "append"; change = changes[++k]) {
           for (const { tableId, batches } of change.changes) {
-            for (const batch of batches) waiting.push(this.append(change.ordinal, tableId, batch));
+            for (const batch of batches) waiting.push(this.append(change.ordinal, tableId, openedBatch(batch)));
           }
         }
         this.repeat(waiting);

@@ -14,6 +14,7 @@ import type {
   PartitionChange,
   StorageTransaction,
   StorageWriter,
+  TableRows,
   TableSnapshot,
 } from "./contract.ts";
 import type { Publication } from "./publication.ts";
@@ -128,7 +129,7 @@ export class WriterClient implements StorageWriter {
     };
   }
 
-  async append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void> {
+  async append(changes: TableRows[]): Promise<void> {
     await this.send({ kind: "append", changes });
   }
 

@@ -223,7 +223,22 @@ export interface AppendBatch {
   columns: AppendColumn[];
   /** The buffer of all columns, if it holds nothing else. It is transferred with the batch. */
   buffer?: ArrayBuffer;
+  /** The same rows in the form of the log, if a thread has made it already. */
+  payload?: Uint8Array;
 }
+
+/**
+ * Rows in the form of a block of the log (`encodeBatches`). The threads that parse rows make it, and only the writer reads it, so
+ * that a batch costs the main thread the same for any number of rows and columns.
+ */
+export interface EncodedBatch {
+  rowCount: number;
+  payload: Uint8Array;
+  /** That of `payload`, which other batches of the same request may share. It is transferred with the batch. */
+  buffer: ArrayBuffer;
+}
+
+export type RowBatch = AppendBatch | EncodedBatch;
 
 export interface AppendColumn {
   columnId: number;
@@ -254,8 +269,14 @@ export type Change =
   | { kind: "dropColumns"; tableId: number; columnIds: number[] }
   | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
   | { kind: "setOptions"; tableId: number; options: TableOptions }
-  | { kind: "append"; changes: { tableId: number; batches: AppendBatch[] }[] }
+  | { kind: "append"; changes: TableRows[] }
   | { kind: "update" | "delete"; tableId: number; batches: readonly ChangedBatch[] };
+
+/** Rows to be added to a table. */
+export interface TableRows {
+  tableId: number;
+  batches: RowBatch[];
+}
 
 /** Changeable options of a table. Omitted options stay; `ttl: null` removes the time to live. */
 export interface TableOptions {
@@ -316,7 +337,7 @@ export interface StorageWriter {
    */
   beginAppend(tableId: number, columnIds: readonly number[]): Promise<BulkLoad>;
   /** All batches of one call are committed together and become visible together. */
-  append(changes: { tableId: number; batches: AppendBatch[] }[]): Promise<void>;
+  append(changes: TableRows[]): Promise<void>;
   /** Makes any other change. Returns the new table's id, if the change creates one. */
   change(change: Change | PartitionChange): Promise<number | undefined>;
   /**

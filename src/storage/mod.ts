@@ -36,6 +36,7 @@ export {
   WRITER_COUNTERS,
   type WriterCounter,
 } from "./heap.ts";
+export { encodeBatches, encodedColumns, renumberColumns } from "./blocks.ts";
 export { packAppendBatch, unpackAppendBatch } from "./packed.ts";
 export { checkBatch } from "./rows.ts";
 export { type OnMiss, PoolLease, SharedPool } from "./pool.ts";

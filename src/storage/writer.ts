@@ -16,11 +16,11 @@ import { CatalogFile } from "./catalog-file.ts";
 import { asSqlError, Commits } from "./commits.ts";
 import { Numbers } from "./numbers.ts";
 import { Seal } from "./seal.ts";
-import { type Definition, encodeBatch, encodePlaces } from "./blocks.ts";
+import { type Definition, encodeBatch, encodePlaces, openedBatch } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
-import type { AccessChange, AppendBatch, ChangedBatch, TableSchema } from "./contract.ts";
+import type { AccessChange, AppendBatch, ChangedBatch, TableRows, TableSchema } from "./contract.ts";
 import { DataFiles } from "./datafile.ts";
 import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
@@ -119,8 +119,10 @@ export class TableStore implements Store {
       const group = commands.slice(k, end);
       try {
         if (this.closed) throw new Error("the database is closed");
-        if (group[0].kind === "append") outcomes.push(...this.appendGroup(group as (Command & { kind: "append" })[]));
-        else outcomes.push({ value: this.executeOne(group[0]) });
+        if (group[0].kind === "append") {
+          const appends = group as (Command & { kind: "append" })[];
+          outcomes.push(...this.appendGroup(appends.map(({ changes }) => opened(changes))));
+        } else outcomes.push({ value: this.executeOne(group[0]) });
       } catch (error) {
         for (let n = 0; n < group.length; n++) outcomes.push({ error });
       }
@@ -409,16 +411,16 @@ export class TableStore implements Store {
     }
   }
 
-  private appendGroup(commands: readonly (Command & { kind: "append" })[]): Outcome[] {
+  private appendGroup(commands: readonly OpenedRows[][]): Outcome[] {
     const outcomes: Outcome[] = commands.map(() => ({}));
-    const accepted = commands.filter((command, k) => {
+    const accepted = commands.filter((changes, k) => {
       try {
         this.seal.check();
-        for (const { tableId, batches } of command.changes) {
+        for (const { tableId, batches } of changes) {
           const { schema } = this.table(tableId);
           for (const batch of batches) checkBatch(schema, batch);
         }
-        return command.changes.some(({ batches }) => batches.length > 0);
+        return changes.some(({ batches }) => batches.length > 0);
       } catch (error) {
         outcomes[k] = { error };
         return false;
@@ -429,7 +431,7 @@ export class TableStore implements Store {
       const byTable = new Map<Table, { batches: AppendBatch[]; lsn: number }>();
       const lsns = this.commits.write((log) => {
         const lsns: number[] = [];
-        for (const { changes } of accepted) {
+        for (const changes of accepted) {
           const flat = changes.flatMap(({ tableId, batches }) => batches.map((batch) => ({ tableId, batch })));
           flat.forEach(({ tableId, batch }, k) => {
             const table = this.tables.get(tableId)!;
@@ -653,4 +655,13 @@ export class TableStore implements Store {
       }
     }
   }
+}
+
+interface OpenedRows {
+  tableId: number;
+  batches: AppendBatch[];
+}
+
+function opened(changes: readonly TableRows[]): OpenedRows[] {
+  return changes.map(({ tableId, batches }) => ({ tableId, batches: batches.map(openedBatch) }));
 }

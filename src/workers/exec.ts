@@ -1,5 +1,6 @@
 /** Entry point of the query workers. Connects the engine with functions, pool and encoders. */
 import { receiveMessageOnPort } from "node:worker_threads";
+import { type LineWork, LineWorker } from "../database/line-work.ts";
 import { createOutput, type Output, type OutputOptions, type Piece } from "../database/output.ts";
 import { Analysis } from "../engine/analysis.ts";
 import type { AnalysisShape } from "../engine/contract.ts";
@@ -41,7 +42,6 @@ import {
 import { yieldToOthers } from "./priority.ts";
 import { collectGarbage, doChore, releaseAfterQuery, releaseWhenIdle, returnLargeBlocks } from "./memory-release.ts";
 import { analyse, type AnalysisOptions, parseCsv, type ParseOptions as CsvOptions } from "../wire/csv/mod.ts";
-import { buffersOf, parseLines, type ParseOptions } from "../wire/line/mod.ts";
 
 /** Maximum number of encoded chunks in transit to the reader. The query waits at this number. */
 const CHUNKS_UNDERWAY_MAX = 4;
@@ -51,6 +51,7 @@ const READER_PATIENCE_MS = 20;
 
 const functions = createRegistry();
 const plans = new KnownPlans();
+const lines = new LineWorker();
 let heap: SharedHeap;
 let pool: SharedPool;
 let mailboxes: Mailboxes;
@@ -330,10 +331,7 @@ function post({ request }: Lead, { bytes, rows }: Piece): void {
 }
 
 const TASKS: Record<string, (payload: unknown, body: Uint8Array) => { value: unknown; transfer: Transferable[] }> = {
-  lines: (options, body) => {
-    const value = parseLines(body, options as ParseOptions);
-    return { value, transfer: [body.buffer as ArrayBuffer, ...buffersOf(value.tables)] };
-  },
+  lines: (work, body) => lines.run(body, work as LineWork),
   csvAnalysis: (options, body) => {
     return {
       value: { analysis: analyse(body, options as AnalysisOptions), body },

@@ -67,6 +67,21 @@ export interface LineColumn {
   symbolHeap: Uint8Array;
 }
 
+/** What decides about a new column. */
+export type ColumnOutline = Pick<LineColumn, "name" | "kind" | "isUntyped" | "line" | "dimensions">;
+
+/** What decides about a new table, and about new columns. */
+export type TableOutline = Pick<LineTable, "name" | "line" | "nanosecondTable"> & {
+  columns: readonly ColumnOutline[];
+};
+
+export function outlineOf({ name, line, nanosecondTable, columns }: TableOutline): TableOutline {
+  const outlines = columns.map(({ name, kind, isUntyped, line, dimensions }) => ({
+    ...{ name, kind, isUntyped, line, dimensions },
+  }));
+  return { name, line, nanosecondTable, columns: outlines };
+}
+
 export interface LineTable {
   name: string;
   /** First line that names the table, from 1. */
@@ -123,11 +138,25 @@ export function free(buffer: ArrayBuffer): void {
   if (buffer.byteLength >= FREED_BYTES_MIN) buffer.transfer(0);
 }
 
+/** Makes the arrays of a result from the first `count` values of arrays that grow. */
+interface Finish {
+  u8(from: Uint8Array, count: number): Uint8Array;
+  i16(from: Int16Array, count: number): Int16Array;
+  i32(from: Int32Array, count: number): Int32Array;
+}
+
+/** Views of the arrays that grow. */
+export const VIEWS: Finish = {
+  u8: (from, count) => from.subarray(0, count),
+  i16: (from, count) => from.subarray(0, count),
+  i32: (from, count) => from.subarray(0, count),
+};
+
 /**
  * Copies arrays into few buffers, because posting costs time for each buffer. A large array gets a buffer of its own,
  * which can be transferred again without a copy and freed separately.
  */
-export class Arena {
+export class Arena implements Finish {
   private buffer = new ArrayBuffer(ARENA_BYTES);
   private at = 0;
 
@@ -227,7 +256,7 @@ export class ColumnBuilder {
     return this.heap;
   }
 
-  finish(rowCount: number, arena: Arena): LineColumn {
+  finish(rowCount: number, arena: Finish): LineColumn {
     const { name, kind, mixed, isUntyped, line, dimensions, symbols } = this;
     return {
       name,
@@ -402,13 +431,14 @@ export class TableBuilder {
     this.lines[row] = line;
   }
 
-  finish(arena: Arena): LineTable {
+  /** `columns`: those of the result. */
+  finish(columns: readonly ColumnBuilder[], arena: Finish): LineTable {
     const { name, line, rowCount, nanosecondTable } = this;
     return {
       name,
       line,
       rowCount,
-      columns: this.columns.map((column) => column.finish(rowCount, arena)),
+      columns: columns.map((column) => column.finish(rowCount, arena)),
       times: arena.i32(this.times, rowCount * 2),
       timeNanos: this.timeNanos && arena.i16(this.timeNanos, rowCount),
       timed: this.untimedCount > 0 ? arena.u8(this.timed, rowCount) : undefined,

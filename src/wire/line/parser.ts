@@ -10,7 +10,7 @@
 import type { LinePrecision } from "../../api.ts";
 import { LineError } from "../../errors.ts";
 import { DECIMAL_PRECISION_MAX, formatDecimal } from "../../types/wide.ts";
-import { Arena, ColumnBuilder, KIND, type LineTable, SymbolSet, TableBuilder } from "./columns.ts";
+import { Arena, ColumnBuilder, KIND, type LineTable, SymbolSet, TableBuilder, VIEWS } from "./columns.ts";
 import { columnNameFault, tableNameFault } from "./names.ts";
 import { excerpt } from "./excerpts.ts";
 
@@ -73,8 +73,15 @@ const ROWS_BYTES_MAX = 16 << 20;
 /** Maximum number of columns in a line. */
 const COLUMNS_MAX = 65_536;
 
-/** Parses until the first bad line, or until the rows take too much memory for one parse. */
-export function parseLines(body: Uint8Array, options: ParseOptions): ParsedLines {
+/**
+ * Parses until the first bad line, or until the rows take too much memory for one parse. `take` may take the rows of a table: their
+ * arrays are its own then. It returns false to leave them to the result.
+ */
+export function parseLines(
+  body: Uint8Array,
+  options: ParseOptions,
+  take: (lines: LineTable) => boolean = () => false,
+): ParsedLines {
   const scanner = new Scanner(body, options);
   let fault: ParsedLines["fault"];
   try {
@@ -83,12 +90,14 @@ export function parseLines(body: Uint8Array, options: ParseOptions): ParsedLines
     if (!(error instanceof LineError)) throw error;
     if (error !== scanner.pause) fault = { line: error.line, message: error.message };
   }
-  const arena = new Arena();
-  const tables = scanner.tables.filter((table) => table.rowCount > 0).map((table) => table.finish(arena));
   const { lineStart: doneBytes, firstLineOfRow: nextLine } = scanner;
-  // Omit columns that occur only in the bad line.
-  if (doneBytes < body.length) {
-    for (const table of tables) table.columns = table.columns.filter((column) => column.line < nextLine);
+  const arena = new Arena();
+  const tables: LineTable[] = [];
+  for (const table of scanner.tables) {
+    if (table.rowCount === 0) continue;
+    // Omit columns that occur only in the bad line.
+    const columns = table.columns.filter(({ line }) => doneBytes === body.length || line < nextLine);
+    if (!take(table.finish(columns, VIEWS))) tables.push(table.finish(columns, arena));
   }
   return { tables, fault, body, doneBytes, nextLine };
 }

@@ -4,7 +4,7 @@ import { LineError } from "../../errors.ts";
 import type { NewColumn, NewTable, PartitionUnit } from "../../sql/plan.ts";
 import type { TableColumn, TableSchema } from "../../storage/contract.ts";
 import { hiddenCharacterFault, nameKey } from "../../types/names.ts";
-import { KIND, type LineColumn, type LineTable } from "./columns.ts";
+import { type ColumnOutline, KIND, type TableOutline } from "./columns.ts";
 import type { lineSettings } from "./settings.ts";
 
 /** Name of the designated timestamp of a new table. */
@@ -25,7 +25,7 @@ const NEW_TYPES: Record<number, string> = {
 };
 
 /** @throws {LineError} if the column's first value is missing. */
-function newColumn(column: LineColumn, types: LineTypes): NewColumn {
+function newColumn(column: ColumnOutline, types: LineTypes): NewColumn {
   if (column.isUntyped) {
     throw new LineError(
       column.line,
@@ -43,7 +43,7 @@ function newColumn(column: LineColumn, types: LineTypes): NewColumn {
   };
 }
 
-function newType({ kind, dimensions }: LineColumn, types: LineTypes): string {
+function newType({ kind, dimensions }: ColumnOutline, types: LineTypes): string {
   if (kind === KIND.array) return `DOUBLE${"[]".repeat(dimensions)}`;
   if (kind === KIND.double) return types.float;
   if (kind === KIND.decimal) return types.decimal;
@@ -69,7 +69,7 @@ export function columnsOf(schema: TableSchema): Map<string, TableColumn> {
 const columnsBySchema = new WeakMap<TableSchema, Map<string, TableColumn>>();
 
 /** Columns of the lines that the table does not have. @throws {LineError} */
-export function missingColumns(lines: LineTable, schema: TableSchema, types: LineTypes): NewColumn[] {
+export function missingColumns(lines: TableOutline, schema: TableSchema, types: LineTypes): NewColumn[] {
   const known = columnsOf(schema);
   const missing = lines.columns.filter((column) => columnOf(known, column.name) === undefined);
   checkDistinct(missing);
@@ -77,7 +77,7 @@ export function missingColumns(lines: LineTable, schema: TableSchema, types: Lin
 }
 
 /** @throws {LineError} if the names of two new columns have the same Unicode normal form. */
-function checkDistinct(columns: readonly LineColumn[]): void {
+function checkDistinct(columns: readonly ColumnOutline[]): void {
   const names = new Set<string>();
   for (const { name, line } of columns) {
     const key = nameKey(name);
@@ -90,7 +90,7 @@ function checkDistinct(columns: readonly LineColumn[]): void {
  * Definition of a new table for the lines: columns in order of appearance, the designated timestamp last. @throws
  * {LineError}
  */
-export function newTable(lines: LineTable, partitionBy: PartitionUnit, types: LineTypes): NewTable {
+export function newTable(lines: TableOutline, partitionBy: PartitionUnit, types: LineTypes): NewTable {
   const given = lines.columns.filter((column) => column.name.toLowerCase() !== TIME_COLUMN);
   const fault = hiddenCharacterFault(lines.name);
   if (fault !== undefined) throw new LineError(lines.line, fault);
