@@ -145,10 +145,27 @@ export class RowChanges {
     transaction: Transaction,
   ): Promise<number> {
     const types = table.columns.map((column) => column.type);
-    const { batches, rows } = await this.collect(query, types, newColumnIds(table));
-    const change: Change = { kind: "createTable", table, rows: batches, creator };
-    await transaction.change(change, true, this.auditOf(change));
-    return rows;
+    const change: Change = { kind: "createTable", table, creator };
+    const begin = async () => (await transaction.change(change, true, this.auditOf(change)))!;
+    return await this.streamInto(transaction, begin, await this.run.run(query, types), newColumnIds(table));
+  }
+
+  /** Adds the rows of a query in a transaction, to the table that `begin` returns. */
+  private async streamInto(
+    transaction: Transaction,
+    begin: () => Promise<number>,
+    { chunks, totalRows }: ExecutionRun,
+    columnIds: number[],
+  ): Promise<number> {
+    let tableId: number | undefined;
+    for await (const chunk of chunks) {
+      tableId ??= await begin();
+      this.countWritten(chunk);
+      const batch = unpackAppendBatch(chunk.bytes, columnIds);
+      if (batch.rowCount > 0) await transaction.append(tableId, [batch]);
+    }
+    if (tableId === undefined) await begin();
+    return totalRows();
   }
 
   /** Collects all rows of a query, packed for these column types. */
@@ -188,9 +205,8 @@ export class RowChanges {
     const table = this.tableOf(tableId, at);
     const types = this.typesOf(table, columnIds);
     if (this.transaction !== undefined) {
-      const { batches, rows } = await this.collect(plan, types, columnIds);
-      if (rows > 0) await this.transaction.append(tableId, batches);
-      return rows;
+      const run = await this.run.run(plan, types);
+      return await this.streamInto(this.transaction, () => Promise.resolve(tableId), run, columnIds);
     }
     const { core } = this;
     return await this.stream(

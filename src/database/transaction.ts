@@ -8,6 +8,9 @@ import type { StorageTransaction } from "../storage/contract.ts";
 import type { Core } from "./core.ts";
 import type { StatementCache } from "./statements.ts";
 
+/** More rows do not wait here, but go to the writer, which holds the transaction's state of its tables. */
+const PENDING_BYTES_MAX = 16 << 20;
+
 type Append = Extract<OrderedChange, { kind: "append" }>;
 
 export class Transaction {
@@ -55,6 +58,7 @@ export class Transaction {
       for (const { values, heap } of columns) this.pendingBytes += values.length + (heap?.length ?? 0);
     }
     this.checkSize(this.pendingBytes);
+    if (this.pendingBytes > PENDING_BYTES_MAX) await this.show("all");
   }
 
   /** Makes any other change. `definesTable`: statements must be bound again. Returns the id of a new table. */
@@ -131,7 +135,7 @@ export class Transaction {
   checkSize(bytes: number): void {
     if (bytes <= this.limitBytes) return;
     throw new SqlError(
-      `Cannot buffer the changes of the transaction: they take more than ${this.limitBytes} bytes, the memory limit of a query`,
+      `Cannot hold the changes of the transaction: they take more than ${this.limitBytes} bytes (cairo.query.memory.limit): commit in smaller steps, or run the statement outside of a transaction`,
       0,
       SQLSTATE.outOfMemory,
     );

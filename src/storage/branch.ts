@@ -328,7 +328,7 @@ export class Branch {
     const addedBytes = this.store.memory.tailBytes - this.tailBytesBefore;
     if (this.entryBytes + this.ownBytes + addedBytes <= this.limitBytes) return;
     throw new SqlError(
-      `Cannot hold the changes of the transaction: they take more than ${this.limitBytes} bytes, the memory limit of a query`,
+      `Cannot hold the changes of the transaction: they take more than ${this.limitBytes} bytes (cairo.query.memory.limit): commit in smaller steps, or run the statement outside of a transaction`,
       0,
       SQLSTATE.outOfMemory,
     );

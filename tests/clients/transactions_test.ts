@@ -248,6 +248,45 @@ Deno.test("transactions with pg", async (t) => {
   });
 });
 
+Deno.test("rows of a large INSERT … SELECT go to the writer while it runs, and belong to the transaction", async () => {
+  await using server = await startServer();
+  await using client = await connected(server);
+  await using other = await connected(server);
+  const source = `select 'S' || x % 10 s, x v, '${
+    "x".repeat(200)
+  }' note, timestamp_sequence(0, 1000) ts from long_sequence(200000)`;
+  const counted = (name: string) => `select count(), sum(v), count_distinct(s) from ${name}`;
+  const all = "200000 20000100000 10";
+  await run(client, "create table large (s symbol, v long, note varchar, ts timestamp) timestamp(ts) partition by day");
+  await run(
+    client,
+    "begin",
+    "insert into large values ('a', 1, '', 0)",
+    "savepoint one",
+    `insert into large ${source}`,
+  );
+  assert.deepEqual(await rows(client, counted("large")), ["200001 20000100001 11"]);
+  assert.deepEqual(await rows(other, counted("large")), ["0 null 0"]);
+  assert.deepEqual(await run(client, "rollback to one"), ["ROLLBACK"]);
+  assert.deepEqual(await rows(client, counted("large")), ["1 1 1"]);
+  await run(client, `insert into large ${source}`, "rollback");
+  assert.deepEqual(await rows(client, counted("large")), ["0 null 0"]);
+  await run(client, "begin", `insert into large ${source}`);
+  await run(other, "insert into large values ('b', 2, '', 0)");
+  assert.deepEqual(await run(client, `create table filled as (${source}) timestamp(ts)`, "commit"), [
+    "OK 200000",
+    "COMMIT",
+  ]);
+  assert.deepEqual(await rows(other, counted("large")), ["200001 20000100002 11"]);
+  assert.deepEqual(await rows(other, counted("filled")), [all]);
+  // The rows of a statement that fails in the middle go with its transaction.
+  await run(client, "begin", "savepoint one");
+  const late = source.replace("timestamp_sequence(0, 1000)", "(case when x > 190000 then -1 else x end)::timestamp");
+  assert.match((await run(client, `insert into large ${late}`))[0], /^[0-9A-Z]{5}$/);
+  await run(client, "rollback to one", "commit");
+  assert.deepEqual(await rows(client, counted("large")), ["200001 20000100002 11"]);
+});
+
 Deno.test("a transaction above its memory limit fails with 53200, and can be rolled back to a savepoint", async () => {
   await using server = await startServer({ env: { SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m" } });
   await using client = await connected(server);
