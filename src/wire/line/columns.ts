@@ -102,6 +102,7 @@ export interface LineTable {
 
 /** A multiple of 8. */
 const ARENA_BYTES = 1 << 19;
+const SLAB_BYTES = 4 << 20;
 /** A multiple of 8. */
 const OWN_BUFFER_BYTES_MIN = 1 << 16;
 
@@ -196,6 +197,41 @@ export class Arena implements Finish {
 
 const align8 = (size: number) => (size + 7) & ~7;
 
+/**
+ * Memory of the arrays of one parse. A parse of many tables has thousands of short arrays, and a buffer for each costs much more than
+ * a view of this memory, which the next parse uses again.
+ */
+export class Slab {
+  private buffer = new ArrayBuffer(0);
+  private at = 0;
+
+  /** Begins a parse. The arrays of the one before must not be used any more. */
+  reset(): void {
+    this.at = 0;
+  }
+
+  /** Zeros. */
+  u8(count: number): Uint8Array<ArrayBuffer> {
+    const at = this.take(count);
+    return at < 0 ? new Uint8Array(count) : new Uint8Array(this.buffer, at, count).fill(0);
+  }
+
+  /** Zeros. */
+  i32(count: number): Int32Array<ArrayBuffer> {
+    const at = this.take(count * 4);
+    return at < 0 ? new Int32Array(count) : new Int32Array(this.buffer, at, count).fill(0);
+  }
+
+  /** Large arrays get a buffer of their own, and all do when the memory is used up. */
+  private take(sizeBytes: number): number {
+    const { at } = this;
+    if (sizeBytes >= OWN_BUFFER_BYTES_MIN || at + sizeBytes > SLAB_BYTES) return -1;
+    if (this.buffer.byteLength === 0) this.buffer = new ArrayBuffer(SLAB_BYTES);
+    this.at = align8(at + sizeBytes);
+    return at;
+  }
+}
+
 /** Grows a column row by row. */
 export class ColumnBuilder {
   kind: number = KIND.none;
@@ -211,13 +247,19 @@ export class ColumnBuilder {
   isUntyped = false;
 
   /** `index`: its index in the table. */
-  constructor(readonly name: string, readonly index: number, readonly line: number, private capacity: number) {
-    this.kinds = new Uint8Array(capacity);
+  constructor(
+    readonly name: string,
+    readonly index: number,
+    readonly line: number,
+    private capacity: number,
+    readonly slab: Slab,
+  ) {
+    this.kinds = slab.u8(capacity);
   }
 
   grow(capacity: number): void {
     this.capacity = capacity;
-    const kinds = new Uint8Array(capacity);
+    const kinds = this.slab.u8(capacity);
     kinds.set(this.kinds);
     this.kinds = kinds;
     if (this.slots.length > 0) this.makeSlots();
@@ -249,7 +291,7 @@ export class ColumnBuilder {
   /** Makes space for `size` more bytes of text. */
   ensureHeap(size: number): Uint8Array {
     if (this.heapSize + size > this.heap.length) {
-      const larger = new Uint8Array(Math.max(1024, this.heap.length * 2, this.heapSize + size));
+      const larger = this.slab.u8(Math.max(1024, this.heap.length * 2, this.heapSize + size));
       larger.set(this.heap.subarray(0, this.heapSize));
       this.heap = larger;
     }
@@ -276,7 +318,7 @@ export class ColumnBuilder {
 
   private makeSlots(): void {
     const from = this.slots.length / 2;
-    const slots = new Int32Array(this.capacity * 2);
+    const slots = this.slab.i32(this.capacity * 2);
     slots.set(this.slots);
     const isText = [KIND.text, KIND.long256, KIND.decimal, KIND.array].some((kind) => kind === this.kind);
     const low = 0;
@@ -286,11 +328,11 @@ export class ColumnBuilder {
       slots[2 * row + 1] = high;
     }
     this.slots = slots;
-    this.doubles = new Float64Array(slots.buffer);
+    this.doubles = new Float64Array(slots.buffer, slots.byteOffset, this.capacity);
   }
 
   private makeCodes(): void {
-    const codes = new Int32Array(this.capacity).fill(-1, this.codes.length);
+    const codes = this.slab.i32(this.capacity).fill(-1, this.codes.length);
     codes.set(this.codes);
     this.codes = codes;
   }
@@ -298,12 +340,19 @@ export class ColumnBuilder {
 
 /** The distinct tags of a column: an open-addressing hash table over their bytes. */
 export class SymbolSet {
-  pairs = new Int32Array(64);
-  hashes = new Int32Array(32);
-  heap = new Uint8Array(512);
+  pairs: Int32Array;
+  hashes: Int32Array;
+  heap: Uint8Array;
   heapSize = 0;
   count = 0;
-  private slots = new Int32Array(64).fill(-1);
+  private slots: Int32Array;
+
+  constructor(private readonly slab: Slab) {
+    this.pairs = slab.i32(64);
+    this.hashes = slab.i32(32);
+    this.heap = slab.u8(512);
+    this.slots = slab.i32(64).fill(-1);
+  }
 
   /** Returns the code of `bytes[from … to)`, which has the given hash. */
   intern(bytes: Uint8Array, from: number, to: number, hash: number): number {
@@ -326,12 +375,12 @@ export class SymbolSet {
   private add(bytes: Uint8Array, from: number, to: number, hash: number): number {
     const code = this.count++;
     if (code === this.hashes.length) {
-      this.hashes = grown(this.hashes, code * 2);
-      this.pairs = grown(this.pairs, code * 4);
+      this.hashes = grown(this.slab, this.hashes, code * 2);
+      this.pairs = grown(this.slab, this.pairs, code * 4);
     }
     const length = to - from;
     if (this.heapSize + length > this.heap.length) {
-      const larger = new Uint8Array(Math.max(this.heap.length * 2, this.heapSize + length));
+      const larger = this.slab.u8(Math.max(this.heap.length * 2, this.heapSize + length));
       larger.set(this.heap);
       this.heap = larger;
     }
@@ -345,7 +394,7 @@ export class SymbolSet {
   }
 
   private rehash(): void {
-    const slots = new Int32Array(this.slots.length * 2).fill(-1);
+    const slots = this.slab.i32(this.slots.length * 2).fill(-1);
     const mask = slots.length - 1;
     for (let code = 0; code < this.count; code++) {
       const hash = this.hashes[code];
@@ -357,8 +406,8 @@ export class SymbolSet {
   }
 }
 
-function grown(from: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(length);
+function grown(slab: Slab, from: Int32Array, length: number): Int32Array<ArrayBuffer> {
+  const larger = slab.i32(length);
   larger.set(from);
   return larger;
 }
@@ -371,11 +420,11 @@ export class TableBuilder {
   readonly byName = new Map<string, ColumnBuilder>();
   /** For each column the row of its last value, to detect a second value in one line. */
   readonly lastRow: number[] = [];
-  times = new Int32Array(128);
+  times: Int32Array;
   timeNanos: Int16Array<ArrayBuffer> | undefined;
-  timed = new Uint8Array(64);
+  timed: Uint8Array;
   untimedCount = 0;
-  lines = new Int32Array(64);
+  lines: Int32Array;
   nanosecondTable = false;
   /** The columns of the table's last line in order, because the next line mostly has the same ones. */
   readonly layout: { key: Uint8Array; index: number }[] = [];
@@ -383,7 +432,11 @@ export class TableBuilder {
   follower: TableBuilder | undefined;
 
   /** `key`: the bytes of the name as written in a line. */
-  constructor(readonly name: string, readonly key: Uint8Array, readonly line: number) {}
+  constructor(readonly name: string, readonly key: Uint8Array, readonly line: number, private readonly slab: Slab) {
+    this.times = slab.i32(128);
+    this.timed = slab.u8(64);
+    this.lines = slab.i32(64);
+  }
 
   /** Approximate memory that one more column takes. */
   get columnBytes(): number {
@@ -396,7 +449,7 @@ export class TableBuilder {
   }
 
   addColumn(name: string, line: number): number {
-    const column = new ColumnBuilder(name, this.columns.length, line, this.capacity);
+    const column = new ColumnBuilder(name, this.columns.length, line, this.capacity, this.slab);
     this.columns.push(column);
     this.lastRow.push(-1);
     this.byName.set(name.toLowerCase(), column);
@@ -407,9 +460,9 @@ export class TableBuilder {
     if (this.rowCount === this.capacity) {
       this.capacity *= 2;
       for (const column of this.columns) column.grow(this.capacity);
-      this.times = grown(this.times, this.capacity * 2);
-      this.lines = grown(this.lines, this.capacity);
-      const timed = new Uint8Array(this.capacity);
+      this.times = grown(this.slab, this.times, this.capacity * 2);
+      this.lines = grown(this.slab, this.lines, this.capacity);
+      const timed = this.slab.u8(this.capacity);
       timed.set(this.timed);
       this.timed = timed;
       if (this.timeNanos) this.growNanos();

@@ -10,7 +10,7 @@
 import type { LinePrecision } from "../../api.ts";
 import { LineError } from "../../errors.ts";
 import { DECIMAL_PRECISION_MAX, formatDecimal } from "../../types/wide.ts";
-import { Arena, ColumnBuilder, KIND, type LineTable, SymbolSet, TableBuilder, VIEWS } from "./columns.ts";
+import { Arena, ColumnBuilder, KIND, type LineTable, Slab, SymbolSet, TableBuilder, VIEWS } from "./columns.ts";
 import { columnNameFault, tableNameFault } from "./names.ts";
 import { excerpt } from "./excerpts.ts";
 
@@ -74,8 +74,8 @@ const ROWS_BYTES_MAX = 16 << 20;
 const COLUMNS_MAX = 65_536;
 
 /**
- * Parses until the first bad line, or until the rows take too much memory for one parse. `take` may take the rows of a table: their
- * arrays are its own then. It returns false to leave them to the result.
+ * Parses until the first bad line, or until the rows take too much memory for one parse. `take` may take the rows of a table: it
+ * may use their arrays until the next parse. It returns false to leave them to the result.
  */
 export function parseLines(
   body: Uint8Array,
@@ -101,6 +101,9 @@ export function parseLines(
   }
   return { tables, fault, body, doneBytes, nextLine };
 }
+
+/** Of this thread, which parses one text at a time. */
+const slab = new Slab();
 
 class Scanner {
   readonly tables: TableBuilder[] = [];
@@ -134,6 +137,7 @@ class Scanner {
     this.line = this.firstLineOfRow - 1;
     this.isContinued = options.isContinued ?? false;
     this.lineSizeMax = options.lineSizeMax ?? Infinity;
+    slab.reset();
     // A copy with a line feed at the end, so that loops need not check for the end, and the bytes cannot change as
     // shared memory could.
     this.bytes = new Uint8Array(body.length + 16);
@@ -218,7 +222,7 @@ class Scanner {
       const fault = tableNameFault(name);
       if (fault !== undefined) throw this.fault(fault);
       this.reserve(TABLE_BYTES);
-      table = new TableBuilder(name, this.bytes.slice(from, this.at), this.line);
+      table = new TableBuilder(name, this.bytes.slice(from, this.at), this.line, slab);
       this.byName.set(name.toLowerCase(), table);
       this.tables.push(table);
     }
@@ -297,7 +301,7 @@ class Scanner {
     table.lastRow[index] = row;
     const column = table.columns[index];
     column.note(row, KIND.tag);
-    column.symbols ??= new SymbolSet();
+    column.symbols ??= new SymbolSet(slab);
     column.codes[row] = column.symbols.intern(source, start, to, hash);
   }
 
@@ -318,7 +322,7 @@ class Scanner {
     // The first of two values is used, but the second must be well-formed too.
     const isRepeated = table.lastRow[index] === row;
     table.lastRow[index] = row;
-    if (isRepeated) this.value(new ColumnBuilder("", -1, this.line, 1), 0);
+    if (isRepeated) this.value(new ColumnBuilder("", -1, this.line, 1, slab), 0);
     else this.value(table.columns[index], row);
   }
 
