@@ -149,17 +149,27 @@ Deno.test("declarations of settings load nothing else", () => {
   assert.deepEqual(past.map(say), []);
 });
 
+/** The files that a thread loads. */
+function loaded(entry: string): Set<string> {
+  const reached = new Set([entry]);
+  const all = imports().filter(({ isOfTypes }) => !isOfTypes);
+  for (const path of reached) for (const { from, to } of all) if (from === path) reached.add(to);
+  return reached;
+}
+
 Deno.test("query workers do not load the SQL compiler, and the writer does not load the engine", () => {
-  const loaded = (entry: string): Set<string> => {
-    const reached = new Set([entry]);
-    const all = imports().filter(({ isOfTypes }) => !isOfTypes);
-    for (const path of reached) for (const { from, to } of all) if (from === path) reached.add(to);
-    return reached;
-  };
   const rooms = (entry: string, pattern: RegExp) => [...loaded(entry)].filter((path) => pattern.test(path));
   assert.ok(loaded("workers/exec.ts").has("sql/functions/mod.ts"), "the walk gets there");
   assert.deepEqual(rooms("workers/exec.ts", /^sql\/(?:mod|bind|lexer|parser|tree-|binder|planner|statements)/), []);
   assert.deepEqual(rooms("workers/writer.ts", /^(?:sql|engine|database|wire)\//), []);
+});
+
+/** V8 keeps the target of a new or read WeakRef until the thread returns to its event loop. */
+Deno.test("the writer, which never returns to its event loop, uses no weak references", () => {
+  const weak = [...loaded("workers/writer.ts")].filter((path) =>
+    /\b(WeakRef|FinalizationRegistry)\b/.test(Deno.readTextFileSync(join(SRC, path)))
+  );
+  assert.deepEqual(weak, []);
 });
 
 Deno.test("the start's lock file lists no development tool", () => {

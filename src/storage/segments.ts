@@ -37,7 +37,7 @@ export class Segments implements Iterable<Segment> {
   /** By list: the index of its first segment and the number of rows before it; behind the last list, the totals. */
   private readonly starts: Float64Array;
   private readonly firstRows: Float64Array;
-  private difference: { before: WeakRef<Segments>; splices: readonly Splice<PageList>[] } | undefined;
+  private difference: { before: Segments; splices: readonly Splice<PageList>[] } | undefined;
   private partsOfLists: readonly Part[] | undefined;
 
   private constructor(readonly lists: readonly PageList[]) {
@@ -294,12 +294,16 @@ export class Segments implements Iterable<Segment> {
     return isChanged ? Segments.ofLists(lists) : this;
   }
 
-  /** The splices of lists that make this sequence from `before`. Publishing a change asks several times. */
+  /**
+   * The splices of lists that make this sequence from `before`. Publishing a change asks several times, so the last answer is kept,
+   * and `before` with it. What `before` has kept is forgotten: older sequences must not stay.
+   */
   differenceFrom(before: Segments): readonly Splice<PageList>[] {
-    if (this.difference?.before.deref() !== before) {
-      this.difference = { before: new WeakRef(before), splices: difference(this.lists, before.lists) };
-    }
-    return this.difference.splices;
+    if (this.difference?.before === before) return this.difference.splices;
+    const splices = difference(this.lists, before.lists);
+    before.difference = undefined;
+    if (this !== Segments.EMPTY) this.difference = { before, splices };
+    return splices;
   }
 
   /** The pages that are not in `before`, and those that they replace there, by place. */
