@@ -96,6 +96,29 @@ export const QUERIES: [shape: string, sql: string][] = [
       numbered("select *, rpad('', 30, 'z') pad from t order by sym, k % 3 desc")
     }`,
   ],
+  [
+    "ORDER BY with a large limit",
+    `select count(), ${inOrder("x")}, ${inOrder("i")}, sum(d) from ${
+      numbered("select * from t order by i desc, d limit 200000")
+    }`,
+  ],
+  [
+    "ORDER BY text with a large limit",
+    `select count(), ${inOrder("x")}, first(s), last(s) from ${
+      numbered("select x, k || '-' || i s, sym from t where x <= 300000 order by sym desc, s, x desc limit 150000")
+    }`,
+  ],
+  [
+    "the first rows with long texts",
+    `select count(), ${
+      inOrder("x")
+    }, sum(length(pad)) from ${
+      numbered(
+        `select x, y, pad from t join (select y, repeat('z', 2999) || y pad from r where y < 1500) w on x % 1500 = y
+         order by y % 7, x limit 9000`,
+      )
+    }`,
+  ],
   ...["inner", "left", "right", "full"].map((type): [string, string] => [
     `${type} join`,
     `select count(), ${inOrder("x")}, ${inOrder("y")}, count(v), sum(length(v)) from ${

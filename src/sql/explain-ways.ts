@@ -44,11 +44,11 @@ function waysOf(physical: PhysicalPlan): string[] {
             ...spillMarks(way),
           ];
         case "best":
-          return [`keeps the best ${way.limit} rows`, ...SKIPS[way.skip]];
+          return [`keeps the best ${way.limit} rows`, ...SKIPS[way.skip], ...spillMarks(way)];
         case "best by morsels":
-          return [`each thread keeps the best ${way.limit} rows`, ...SKIPS[way.skip]];
+          return [`each thread keeps the best ${way.limit} rows`, ...SKIPS[way.skip], ...spillMarks(way)];
         case "top":
-          return ["finds rows by their keys, then reads their columns"];
+          return ["finds rows by their keys, then reads their columns", ...spillMarks(way)];
       }
       break;
     }

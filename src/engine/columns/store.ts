@@ -112,13 +112,20 @@ export class ColumnStore {
     this.rowCount += n;
   }
 
-  /** Keeps rows `indices[0 … n-1]`, in that order, and frees the memory of the others. */
+  /** Keeps rows `indices[0 … n-1]`, in that order, and frees the memory of the others. If it throws, all rows are kept. */
   compact(indices: Int32Array, n: number): void {
-    const old = this.vectors.map((vector) => ({ ...vector })), oldArena = this.arena;
+    const old = this.vectors.map((vector) => ({ ...vector })), oldArena = this.arena, { rowCount, capacity } = this;
     this.arena = new TextArena(this.space);
     this.capacity = this.rowCount = 0;
     for (const vector of this.vectors) vector.address = 0;
-    this.appendRows(old, indices, n);
+    try {
+      this.appendRows(old, indices, n);
+    } catch (error) {
+      this.release();
+      old.forEach((vector, c) => this.vectors[c].address = vector.address);
+      Object.assign(this, { rowCount, capacity, arena: oldArena });
+      throw error;
+    }
     for (const vector of old) if (vector.address !== 0) this.space.free(vector.address);
     oldArena.release();
   }

@@ -48,3 +48,20 @@ export function endOfTexts(
   }
   return end;
 }
+
+/** The same for rows `indices[from … to-1]`, and columns of texts. */
+export function endOfPickedTexts(
+  { i32 }: SharedHeap,
+  texts: readonly Vector[],
+  indices: Int32Array,
+  from: number,
+  to: number,
+  bytesMax: number,
+): number {
+  if (texts.length === 0) return to;
+  for (let at = from, bytes = 0; at < to; at++) {
+    for (const { address } of texts) bytes += Math.max(0, i32[(address >>> 2) + 2 * indices[at] + 1]);
+    if (bytes > bytesMax) return at + 1;
+  }
+  return to;
+}

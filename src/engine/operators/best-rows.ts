@@ -1,6 +1,7 @@
 /**
  * The first rows of ORDER BY … LIMIT, for rows in any order. Whenever enough rows are collected they are reduced to the best ones, and
- * from then on rows behind the last of these are skipped. A base that can be read by morsels is read by all workers.
+ * from then on rows behind the last of these are skipped. A base that can be read by morsels is read by all workers. When the memory is
+ * short, the rows collected so far are written to disk as a sorted run.
  */
 import { assert } from "../../assert.ts";
 import type { Expr, SortKey } from "../../sql/plan.ts";
@@ -11,13 +12,16 @@ import { columnsOf, FORM_WIDTH, formOf } from "../compiler/expression.ts";
 import { type Batch, MORSEL_ROWS, type ParallelRunner, type QueryContext, type Vector } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions, type ScanBatch } from "../expressions.ts";
 import { compareRows, sortedRows } from "../order.ts";
+import { isOutOfMemory } from "../memory.ts";
 import { registerTask } from "../parallel.ts";
 import type { Reading, SkipWay } from "../physical/plan.ts";
-import { typesOf } from "../physical/reading.ts";
+import { columnAt, typesOf, unnamedColumns } from "../physical/reading.ts";
 import { rowsBeforeFirstCut } from "../physical/sort.ts";
 import { FIRST_CUT_ROWS } from "../physical/thresholds.ts";
 import { morselsOfPlan, openMorsels, scanOf, typesOfPlan } from "./base.ts";
-import { Expressions } from "./input.ts";
+import { appendRowsWithin, appendWithin, Expressions, type Overflow } from "./input.ts";
+import type { MergedRows } from "./merged-rows.ts";
+import { SortedRuns } from "./sorted-runs.ts";
 import { advance } from "./scan.ts";
 import type { BasePlan, MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
@@ -42,16 +46,19 @@ export class BestRows {
   private readonly ordinal?: { vector: Vector; words: Int32Array };
   private kernel?: BoundKernel;
   private isFull = false;
+  private orderSpace?: Workspace;
+  private readonly runs?: SortedRuns;
+  private readonly overflow?: Overflow;
 
   constructor(
     private readonly types: readonly string[],
     readonly wanted: Best,
     private readonly space: Workspace,
     private readonly context: QueryContext,
-    hasOrdinals: boolean,
+    { hasOrdinals, spills }: { hasOrdinals: boolean; spills: boolean },
     private readonly parallel?: ParallelRunner,
   ) {
-    const { keys } = wanted;
+    const { keys, limit } = wanted;
     this.expressions = new Expressions(keys.map((key) => key.expression), types, context);
     this.keyCount = keys.length;
     this.store = new ColumnStore([...types, ...this.expressions.types, ...(hasOrdinals ? ["LONG"] : [])], space);
@@ -60,11 +67,18 @@ export class BestRows {
       const words = space.words(2 * MORSEL_ROWS);
       this.ordinal = { words, vector: { type: "LONG", address: words.byteOffset } };
     }
+    if (spills) {
+      assert(!hasOrdinals, "runs are in the order of the input");
+      const ofStore = keys.map((key, k) => ({ ...key, expression: columnAt(types.length + k, key.expression.type) }));
+      const runs = this.runs = new SortedRuns(unnamedColumns(this.store.types), ofStore, context, OPERATOR, limit);
+      const { bytesPerRow, bytesBesides } = runs;
+      this.overflow = { bytesPerRow, bytesBesides, take: () => this.writeRun() };
+    }
   }
 
   /** Adds the rows of a batch; the first of them was row `row` of morsel `morsel`. */
   take(batch: Batch, morsel = 0, row = 0): void {
-    const { store, types, wanted: { limit }, kept, ordinal } = this;
+    const { store, types, wanted: { limit }, kept, ordinal, overflow, context } = this;
     const computed = this.expressions.run(batch), columns = [...batch.columns, ...computed];
     if (ordinal !== undefined) {
       columns.push(ordinal.vector);
@@ -75,21 +89,46 @@ export class BestRows {
     }
     const enough = rowsBeforeFirstCut(limit);
     for (let from = 0; from < batch.rowCount;) {
-      // After a reduction the best rows are in order, so the last of them is row limit-1.
-      const last = store.vectors[types.length];
-      if (!this.isFull) {
+      const last = this.last();
+      if (last === undefined) {
         const rowCount = Math.min(enough - store.rowCount, batch.rowCount - from);
-        store.append(columns, rowCount, from);
+        if (overflow === undefined) store.append(columns, rowCount, from);
+        else appendWithin(store, columns, from + rowCount, overflow, context, from);
         from += rowCount;
       } else {
         // In small portions: if rows arrive in ascending quality, all of them would be kept.
         const to = Math.min(batch.rowCount, from + Math.max(enough, 2 * FIRST_CUT_ROWS));
-        const n = this.reaching(computed[0], from, to, last);
-        store.appendRows(columns, kept, n);
+        const n = this.reaching(computed[0], from, to, last.key, last.row);
+        if (overflow === undefined) store.appendRows(columns, kept, n);
+        else appendRowsWithin(store, columns, kept, n, overflow, context);
         from = to;
       }
       if (store.rowCount >= enough) this.cut();
     }
+  }
+
+  /** The first key of a row that the wanted ones do not exceed. */
+  private last(): { key: Vector; row: number } | undefined {
+    const { store, types, wanted: { limit }, runs } = this;
+    // After a reduction the best rows are in order.
+    if (this.isFull) return { key: store.vectors[types.length], row: limit - 1 };
+    const key = runs?.last?.[types.length];
+    return key && { key, row: 0 };
+  }
+
+  private writeRun(): void {
+    this.runs!.take(this.store);
+    this.store.release();
+    this.isFull = false;
+    this.runs!.cut();
+  }
+
+  /** All rows that may be wanted, if some of them are on disk. */
+  merged(): MergedRows | undefined {
+    const { runs, store, types } = this;
+    if (runs === undefined || runs.isEmpty) return undefined;
+    if (store.rowCount > 0) this.writeRun();
+    return runs.merged(types.length);
   }
 
   /** Adds rows kept by another instance. */
@@ -98,17 +137,36 @@ export class BestRows {
   }
 
   cut(): void {
-    const { store, wanted: { limit }, space } = this;
+    const { store, wanted: { limit } } = this;
     if (store.rowCount <= limit) return;
-    const order = this.order();
-    store.compact(order, limit);
-    space.freeWords(order);
-    this.isFull = true;
+    const space = Workspace.of(this.context, OPERATOR);
+    try {
+      store.compact(this.orderIn(space), limit);
+      this.isFull = true;
+    } catch (error) {
+      if (this.runs === undefined || !isOutOfMemory(error)) throw error;
+      space.release();
+      this.writeRun();
+    } finally {
+      space.release();
+    }
   }
 
-  /** The row numbers in order. */
-  order(): Int32Array {
-    const { store, types, wanted: { keys }, space, context } = this;
+  /** The row numbers in order; undefined if there is not enough memory and the rows have been written to disk. */
+  order(): Int32Array | undefined {
+    const space = this.orderSpace = Workspace.of(this.context, OPERATOR);
+    try {
+      return this.orderIn(space);
+    } catch (error) {
+      if (this.runs === undefined || !isOutOfMemory(error)) throw error;
+      space.release();
+      this.writeRun();
+      return undefined;
+    }
+  }
+
+  private orderIn(space: Workspace): Int32Array {
+    const { store, types, wanted: { keys }, context } = this;
     const all = this.ordinal === undefined ? keys : [...keys, ORDINAL];
     return sortedRows(
       store.vectors.slice(types.length),
@@ -120,9 +178,9 @@ export class BestRows {
     );
   }
 
-  /** Lists in `kept` the rows of a batch that may be better than the last one kept; returns their number. */
-  private reaching(key: Vector, from: number, to: number, store: Vector): number {
-    const { kept, wanted: { skip, limit } } = this, last = limit - 1;
+  /** Lists in `kept` the rows of a batch that may be better than row `last` of `store`; returns their number. */
+  private reaching(key: Vector, from: number, to: number, store: Vector, last: number): number {
+    const { kept, wanted: { skip } } = this;
     switch (skip) {
       case "kernel":
         // A kernel compares numbers, and null is not a number.
@@ -166,6 +224,8 @@ export class BestRows {
 
   close(): void {
     this.expressions.close();
+    this.orderSpace?.release();
+    this.runs?.close();
   }
 }
 
@@ -221,7 +281,7 @@ class Participant {
   constructor(private readonly task: BestTask, private readonly context: QueryContext) {
     const { base, predicates, exprs, types, best } = task;
     this.space = Workspace.of(context, OPERATOR);
-    this.best = new BestRows(types, best, this.space, context, true);
+    this.best = new BestRows(types, best, this.space, context, { hasOrdinals: true, spills: false });
     this.morsels = morselsOfPlan(base, predicates, context);
     const needed = new Set<number>();
     for (const expr of [...predicates, ...exprs]) columnsOf(expr, needed);

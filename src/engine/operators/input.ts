@@ -1,9 +1,10 @@
 /** Inputs of operators: expressions computed in addition to the columns, and inputs kept as a whole. */
 import type { Expr } from "../../sql/plan.ts";
-import { ColumnStore, type Workspace } from "../columns.ts";
+import { ColumnStore, endOfPickedTexts, endOfTexts, type Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
 import { compileExpressions } from "../expressions.ts";
 import { isOutOfMemory } from "../memory.ts";
+import { layoutOf } from "../../types/mod.ts";
 import { typesOf } from "../physical/reading.ts";
 import { roomOf } from "./spilled-rows.ts";
 
@@ -53,8 +54,8 @@ export interface Overflow {
   take(store: ColumnStore): void;
 }
 
-/** With an overflow, so many rows are appended at a time. */
-const SLICE_ROWS = 8_192;
+/** With an overflow, so many rows are appended at a time, and texts of this part of the query's memory. */
+const SLICE_ROWS = 8_192, TEXT_SHARE = 16;
 
 /** Reads `input` to its end. With `overflow`, the result has only the rows that it has not taken. */
 export function keepAll(
@@ -89,27 +90,76 @@ export function keepAll(
   };
 }
 
-function hasRoom(store: ColumnStore, rowCount: number, overflow: Overflow, context: QueryContext): boolean {
-  const later = overflow.bytesBesides + rowCount * overflow.bytesPerRow;
-  return store.bytesToReserve(rowCount) + later <= roomOf(context);
-}
-
-function appendWithin(
+/** `textBytes`: of the next rows. */
+function hasRoom(
   store: ColumnStore,
-  columns: readonly Vector[],
   rowCount: number,
   overflow: Overflow,
   context: QueryContext,
+  textBytes = 0,
+): boolean {
+  const later = overflow.bytesBesides + rowCount * overflow.bytesPerRow;
+  return store.bytesToReserve(rowCount) + textBytes + later <= roomOf(context);
+}
+
+/** Appends rows from … to-1. Before the memory is short, `overflow` takes the rows of the store. */
+export function appendWithin(
+  store: ColumnStore,
+  columns: readonly Vector[],
+  to: number,
+  overflow: Overflow,
+  context: QueryContext,
+  from = 0,
 ): void {
-  for (let from = 0; from < rowCount; from += SLICE_ROWS) {
-    const n = Math.min(SLICE_ROWS, rowCount - from);
-    if (store.rowCount > 0 && !hasRoom(store, store.rowCount + n, overflow, context)) overflow.take(store);
-    try {
-      store.append(columns, n, from);
-    } catch (error) {
-      if (!isOutOfMemory(error) || store.rowCount === 0) throw error;
-      overflow.take(store);
-      store.append(columns, n, from);
-    }
+  const texts = textsOf(columns), textBytes = texts.length === 0 ? 0 : sliceTextBytes(context);
+  while (from < to) {
+    const next = endOfTexts(context.heap, texts, from, Math.min(to, from + SLICE_ROWS), textBytes);
+    const n = next - from, at = from;
+    takingOver(store, n, overflow, context, textBytes, () => store.append(columns, n, at));
+    from = next;
+  }
+}
+
+/** The same for rows `indices[0 … n-1]`. */
+export function appendRowsWithin(
+  store: ColumnStore,
+  columns: readonly Vector[],
+  indices: Int32Array,
+  n: number,
+  overflow: Overflow,
+  context: QueryContext,
+): void {
+  const texts = textsOf(columns), textBytes = texts.length === 0 ? 0 : sliceTextBytes(context);
+  for (let from = 0; from < n;) {
+    const next = endOfPickedTexts(context.heap, texts, indices, from, Math.min(n, from + SLICE_ROWS), textBytes);
+    const rows = indices.subarray(from, next), { length } = rows;
+    takingOver(store, length, overflow, context, textBytes, () => store.appendRows(columns, rows, length));
+    from = next;
+  }
+}
+
+function textsOf(columns: readonly Vector[]): Vector[] {
+  return columns.filter(({ type }) => layoutOf(type) === "text");
+}
+
+function sliceTextBytes({ memory, heap }: QueryContext): number {
+  return (memory.limitBytes || heap.sizeBytes()) / TEXT_SHARE;
+}
+
+function takingOver(
+  store: ColumnStore,
+  n: number,
+  overflow: Overflow,
+  context: QueryContext,
+  textBytes: number,
+  append: () => void,
+): void {
+  if (store.rowCount > 0 && !hasRoom(store, store.rowCount + n, overflow, context, textBytes)) overflow.take(store);
+  try {
+    append();
+  } catch (error) {
+    if (!isOutOfMemory(error) || store.rowCount === 0) throw error;
+    overflow.take(store);
+    append();
   }
 }

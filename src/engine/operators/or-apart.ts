@@ -3,21 +3,22 @@ import type { Column } from "../../sql/plan.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { assertingContract } from "./contract.ts";
-import type { MergedRows } from "./merged-rows.ts";
 
 /** `inMemory` outputs nothing before it has all that it keeps. If it runs out of memory, `apart` begins again. */
-export function orApart(inMemory: Operator, apart: () => MergedRows, context: QueryContext): Operator {
+export function orApart(inMemory: Operator, apart: () => Apart, context: QueryContext): Operator {
   return new OrApart(assertingContract(inMemory), apart, context);
 }
 
+type Apart = Pick<Operator, "next" | "close">;
+
 class OrApart implements Operator {
   readonly columns: readonly Column[];
-  private merged?: MergedRows;
+  private merged?: Apart;
   private hasStarted = false;
 
   constructor(
     private inMemory: Operator | undefined,
-    private readonly apart: () => MergedRows,
+    private readonly apart: () => Apart,
     private readonly context: QueryContext,
   ) {
     this.columns = inMemory!.columns;

@@ -6,7 +6,7 @@ import type { Column, SortKey, SortNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { sortedRows } from "../order.ts";
-import type { Reading, SkipWay, SortWay } from "../physical/plan.ts";
+import type { SortWay } from "../physical/plan.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { typesOf } from "../physical/reading.ts";
 import { Payload } from "../row-sort.ts";
@@ -15,6 +15,7 @@ import { closeBase, planOf } from "./base.ts";
 import { BestRows, gatherBestRows } from "./best-rows.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import type { MergedRows } from "./merged-rows.ts";
+import { orApart } from "./or-apart.ts";
 import { Pipeline } from "./pipeline.ts";
 import { SortedRuns } from "./sorted-runs.ts";
 import { createTopRows } from "./top-rows.ts";
@@ -34,10 +35,17 @@ export function createSort(
     case "best by morsels":
       return new Sort(keys, { ...way, base: open(way.reading) }, context);
     case "top": {
-      const { limit, skip, reading } = way, rows = createTopRows(way, context);
+      const { limit, skip, reading, spill } = way, rows = createTopRows(way, context);
       const columns = { ...reading, base: { kind: "input" }, predicates: [] } as const;
       const found = new Pipeline({ kind: "operator", input: rows }, columns, context);
-      return new Sort(keys, { kind: "best", limit, skip, input: found }, context);
+      const inMemory = new Sort(keys, { kind: "best", limit, skip, input: found }, context);
+      if (spill === undefined) return inMemory;
+      const inOrder = () => new Pipeline(open(reading), reading, context);
+      return orApart(
+        inMemory,
+        () => new Sort(keys, { kind: "best", limit, skip, spill, input: inOrder() }, context),
+        context,
+      );
     }
   }
 }
@@ -45,8 +53,8 @@ export function createSort(
 /** The input of the sort. */
 type Rows =
   | Extract<SortWay, { kind: "all" }> & { input: Operator }
-  | { kind: "best"; limit: number; skip: SkipWay; input: Operator }
-  | { kind: "best by morsels"; limit: number; skip: SkipWay; reading: Reading; base: PipelineBase };
+  | Extract<SortWay, { kind: "best" }> & { input: Operator }
+  | Extract<SortWay, { kind: "best by morsels" }> & { base: PipelineBase };
 
 interface SortedInMemory {
   rows: readonly Vector[];
@@ -130,32 +138,52 @@ class Sort implements Operator {
     }
   }
 
-  private sortBest(rows: Exclude<Rows, { kind: "all" }>): SortedInMemory {
-    const { space, context, keys } = this, { limit, skip } = rows;
-    const isParallel = rows.kind === "best by morsels", types = typesOf(this.columns);
-    const best = this.best = new BestRows(types, { keys, limit, skip }, space, context, isParallel, context.parallel);
-    if (rows.kind === "best by morsels") {
-      // A join has no plan if it has no rows, or if its build side is on disk.
-      const plan = planOf(rows.base);
-      if (plan !== undefined) gatherBestRows(best, plan, rows.reading, context);
-      else this.takeInOrder(best, rows);
-    } else {
-      for (let batch = rows.input.next(); batch !== undefined; batch = rows.input.next()) {
-        context.poll();
-        best.take(batch);
-      }
-    }
-    const { store } = best;
-    return { rows: store.vectors, order: best.order(), rowCount: Math.min(limit, store.rowCount) };
+  private sortBest(rows: Exclude<Rows, { kind: "all" }>): SortedInMemory | MergedRows {
+    const { limit } = rows;
+    const best = rows.kind === "best by morsels" ? this.bestOfMorsels(rows) : this.bestInOrder(rows, rows.input);
+    const merged = best.merged();
+    if (merged !== undefined) return merged;
+    const order = best.order(), { store } = best;
+    if (order === undefined) return best.merged()!;
+    return { rows: store.vectors, order, rowCount: Math.min(limit, store.rowCount) };
   }
 
-  private takeInOrder(best: BestRows, { base, reading }: Rows & { kind: "best by morsels" }): void {
-    const input = this.inOrder = new Pipeline(base, reading, this.context);
-    let row = 0;
-    for (let batch = input.next(); batch !== undefined; batch = input.next()) {
-      best.take(batch, 0, row);
-      row += batch.rowCount;
+  private bestOfMorsels(rows: Rows & { kind: "best by morsels" }): BestRows {
+    const { space, context } = this, { base, reading } = rows, { memory } = context;
+    // A join has no plan if it has no rows, or if its build side is on disk.
+    const plan = planOf(base), blocks = memory.mark();
+    if (plan !== undefined) {
+      try {
+        const best = this.best = this.newBest(rows, { hasOrdinals: true, spills: false });
+        gatherBestRows(best, plan, reading, context);
+        return best;
+      } catch (error) {
+        if (rows.spill === undefined || !isOutOfMemory(error)) throw error;
+      }
+      this.best?.close();
+      this.best = undefined;
+      space.release();
+      // Threads that helped have left blocks.
+      memory.freeSince(blocks);
     }
+    return this.bestInOrder(rows, this.inOrder = new Pipeline(base, reading, context));
+  }
+
+  private bestInOrder(rows: Exclude<Rows, { kind: "all" }>, input: Operator): BestRows {
+    const best = this.best = this.newBest(rows, { hasOrdinals: false, spills: rows.spill !== undefined });
+    for (let batch = input.next(); batch !== undefined; batch = input.next()) {
+      this.context.poll();
+      best.take(batch);
+    }
+    return best;
+  }
+
+  private newBest(
+    { limit, skip }: Exclude<Rows, { kind: "all" }>,
+    how: { hasOrdinals: boolean; spills: boolean },
+  ): BestRows {
+    const { keys, space, context } = this;
+    return new BestRows(typesOf(this.columns), { keys, limit, skip }, space, context, how, context.parallel);
   }
 
   close(): void {

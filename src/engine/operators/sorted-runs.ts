@@ -1,7 +1,7 @@
 /** ORDER BY of more rows than the memory holds: sorted runs of rows on disk, which are merged when they are output. */
 import type { Column, SortKey } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
-import { type ColumnStore, Workspace } from "../columns.ts";
+import { ColumnStore, Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import { sortedRows } from "../order.ts";
 import { isOutOfMemory } from "../memory.ts";
@@ -23,7 +23,9 @@ export class SortedRuns implements Overflow {
   /** Row numbers, elements twice, and the words of keys. */
   readonly bytesPerRow: number;
   readonly bytesBesides = SORT_BYTES;
-  private readonly runs: SpilledRows[] = [];
+  private runs: SpilledRows[] = [];
+  /** With a limit: the last wanted row of a part of the rows, so that those behind it are not wanted. */
+  private bound?: { row: ColumnStore; space: Workspace };
   private readonly runKeys: RunKey[];
   private readonly hasTexts: boolean;
 
@@ -32,6 +34,8 @@ export class SortedRuns implements Overflow {
     private readonly keys: readonly SortKey[],
     private readonly context: QueryContext,
     private readonly operator: string,
+    /** Only so many rows are wanted in the end. */
+    private readonly limit = Infinity,
   ) {
     let next = columns.length;
     this.runKeys = keys.map(({ expression, descending, nulls }) => ({
@@ -49,7 +53,7 @@ export class SortedRuns implements Overflow {
   }
 
   take(store: ColumnStore): void {
-    const { context, runs } = this;
+    const { context } = this;
     let { bytesPerRow } = this;
     if (this.hasTexts) bytesPerRow += RANKED_TEXT_BYTES + 2 * store.textBytes / Math.max(1, store.rowCount);
     let portion = Math.max(
@@ -59,7 +63,7 @@ export class SortedRuns implements Overflow {
     for (let from = 0; from < store.rowCount;) {
       const { columns, rowCount } = store.slice(from, Math.min(portion, store.rowCount - from));
       try {
-        runs.push(this.sorted(columns, rowCount));
+        this.runs.push(this.sorted(columns, rowCount));
       } catch (error) {
         // Blocks of the heap may be twice as large as needed.
         if (!isOutOfMemory(error) || portion <= PORTION_ROWS_MIN) throw error;
@@ -73,12 +77,12 @@ export class SortedRuns implements Overflow {
   }
 
   private sorted(columns: readonly Vector[], rowCount: number): SpilledRows {
-    const { context, keys, runKeys, operator } = this, space = Workspace.of(context, operator);
+    const { context, keys, runKeys, operator, limit } = this, space = Workspace.of(context, operator);
     const writer = new RowsWriter(columns.map(({ type }) => type), context, operator);
     try {
       const vectors = runKeys.map(({ column }) => columns[column]);
       const order = sortedRows(vectors, keys, rowCount, space, () => context.poll(), context.parallel);
-      writer.appendRows(columns, order, rowCount);
+      writer.appendRows(columns, order, Math.min(rowCount, limit));
       return writer.finish();
     } finally {
       writer.close();
@@ -86,10 +90,55 @@ export class SortedRuns implements Overflow {
     }
   }
 
-  merged(): MergedRows {
+  /** The columns of a row, the first of each, that comes before or equals all rows that are not wanted. */
+  get last(): readonly Vector[] | undefined {
+    return this.bound?.row.vectors;
+  }
+
+  /** Reduces the runs to the wanted rows, if there are twice as many. */
+  cut(): void {
+    const { runs, limit, runKeys, context, operator } = this;
+    if (runs.length < 2 || runs.reduce((sum, { rowCount }) => sum + rowCount, 0) < 2 * limit) return;
+    const types = runs[0].types, space = Workspace.of(context, operator), row = new ColumnStore(types, space);
+    const opened: { close(): void }[] = [];
+    try {
+      const merged = new MergedRows(
+        fewRuns(runs, runKeys, context, operator),
+        runKeys,
+        types.length,
+        context,
+        operator,
+      );
+      opened.push(merged);
+      const writer = new RowsWriter(types, context, operator);
+      opened.push(writer);
+      for (let left = limit; left > 0;) {
+        const { rowCount, columns } = merged.next()!, n = Math.min(left, rowCount);
+        writer.append(columns, n);
+        left -= n;
+        if (left === 0) row.append(columns, 1, n - 1);
+      }
+      this.runs = [writer.finish()];
+      this.bound?.space.release();
+      this.bound = { row, space };
+    } catch (error) {
+      space.release();
+      // More rows than necessary stay.
+      if (!isOutOfMemory(error)) throw error;
+    } finally {
+      for (const each of opened) each.close();
+    }
+  }
+
+  close(): void {
+    this.bound?.space.release();
+  }
+
+  /** Outputs the first `columnCount` columns. */
+  merged(columnCount = this.columns.length): MergedRows {
     const { runKeys, context, operator } = this;
     const runs = fewRuns(this.runs, runKeys, context, operator);
-    return new MergedRows(runs, runKeys, this.columns.length, context, operator);
+    return new MergedRows(runs, runKeys, columnCount, context, operator);
   }
 }
 

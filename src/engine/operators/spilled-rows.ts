@@ -9,7 +9,7 @@ import type { Column } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { unnamedColumns } from "../physical/reading.ts";
-import { ColumnStore, endOfTexts, NO_DICTIONARY, PairCache, Workspace } from "../columns.ts";
+import { ColumnStore, endOfPickedTexts, endOfTexts, NO_DICTIONARY, PairCache, Workspace } from "../columns.ts";
 import {
   type Batch,
   MORSEL_ROWS,
@@ -60,8 +60,6 @@ function offsetsOf(types: readonly string[], rowCount: number): number[] {
   return offsets;
 }
 
-/** Rows that are looked at together: texts may be much longer than expected. */
-const PICKED_ROWS = 256;
 /** A block with texts is written when so much of it is used. The next rows might have longer texts. */
 const FULL = 0.75;
 
@@ -106,9 +104,10 @@ export class RowsWriter {
 
   /** Appends rows `indices[from … to-1]`. */
   appendRows(columns: readonly Vector[], indices: Int32Array, to = indices.length, from = 0): void {
-    const step = this.texts(columns).length > 0 ? PICKED_ROWS : this.rowsMax;
+    const texts = this.texts(columns);
     while (from < to) {
-      const next = Math.min(to, from + this.rowsMax - this.store.rowCount, from + step);
+      const end = Math.min(to, from + this.rowsMax - this.store.rowCount);
+      const next = endOfPickedTexts(this.context.heap, texts, indices, from, end, (1 - FULL) * this.blockBytes);
       this.store.appendRows(columns, indices.subarray(from, next), next - from);
       from = next;
       this.flushIfFull();

@@ -295,6 +295,7 @@ const text = agg("string_agg", "STRING", c(4), lit(",", "STRING"));
 const SPILLS: [title: string, plan: Plan, way: SpillWay | undefined][] = [
   ["ORDER BY", sorted, "sorted runs"],
   ["the first rows of a small table", first(10, scan), "sorted runs"],
+  ["the first of many rows", first(20_000, filtered(scan)), "sorted runs"],
   ["groups", aggregate([c(1)], []), "hash partitions"],
   ["groups without a kernel form", aggregate([c(1)], [text]), "hash partitions"],
   ["one group", aggregate([], [agg("sum", "DOUBLE", c(3))]), undefined],

@@ -180,11 +180,19 @@ export type SortWay =
    */
   | { kind: "all"; limit?: number; inRowFormat: boolean; spill?: SpillWay }
   /** Only the best rows so far are kept. */
-  | { kind: "best"; limit: number; skip: SkipWay }
+  | { kind: "best"; limit: number; skip: SkipWay; spill?: SpillWay }
   /** Like "best", by all workers. */
-  | { kind: "best by morsels"; limit: number; skip: SkipWay; reading: Reading }
+  | { kind: "best by morsels"; limit: number; skip: SkipWay; reading: Reading; spill?: SpillWay }
   /** By the keys alone, over segments in order of promise; then the columns of the selected rows are read. */
-  | { kind: "top"; limit: number; skip: SkipWay; reading: Reading; keys: SortKey[]; helpFromRows: number };
+  | {
+    kind: "top";
+    limit: number;
+    skip: SkipWay;
+    reading: Reading;
+    keys: SortKey[];
+    helpFromRows: number;
+    spill?: SpillWay;
+  };
 
 export interface PhysicalSort extends PhysicalBase {
   operator: "sort";

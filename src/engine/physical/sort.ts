@@ -33,7 +33,8 @@ export function chooseSort(id: number, node: SortNode, input: PhysicalPlan, fact
   };
   const { keys, limit } = node;
   const columns = node.columns.length, inRowFormat = columns > 1 && columns <= ROW_FORMAT_COLUMNS_MAX;
-  const all: SortWay = { kind: "all", limit, inRowFormat, spill: sortedRuns(facts) };
+  const spill = sortedRuns(facts);
+  const all: SortWay = { kind: "all", limit, inRowFormat, spill };
   if (limit === undefined) return apart(all);
   const skip = skipWay(keys[0]!);
   const below = fusedWith(input, id);
@@ -41,8 +42,8 @@ export function chooseSort(id: number, node: SortNode, input: PhysicalPlan, fact
   if (way !== undefined) return { operator: "sort", id, node, way, fused: below.fused, inputs: below.inputs };
   const rows = input.operator === "pipeline" ? input.rowsAtMost ?? 0 : 0;
   if (rows > 0 && rows <= rowsBeforeFirstCut(limit)) return apart(all);
-  if (!isWorthHelp(keys, limit, below, facts)) return apart({ kind: "best", limit, skip });
-  const best: SortWay = { kind: "best by morsels", limit, skip, reading: below.reading };
+  if (!isWorthHelp(keys, limit, below, facts)) return apart({ kind: "best", limit, skip, spill });
+  const best: SortWay = { kind: "best by morsels", limit, skip, reading: below.reading, spill };
   return { operator: "sort", id, node, way: best, fused: below.fused, inputs: below.inputs };
 }
 
@@ -71,7 +72,7 @@ function top(keys: readonly SortKey[], limit: number, { reading }: Below, facts:
   });
   if (staged) return undefined;
   const helpFromRows = facts.thresholds?.helpFromRows ?? HELP_ROWS_MIN;
-  return { kind: "top", limit, skip: skipWay(keys[0]!), reading, keys: ofScan, helpFromRows };
+  return { kind: "top", limit, skip: skipWay(keys[0]!), reading, keys: ofScan, helpFromRows, spill: sortedRuns(facts) };
 }
 
 /** Nulls that are not in the order of values would need a second comparison. */
