@@ -110,9 +110,7 @@ export const QUERIES: [shape: string, sql: string][] = [
   ],
   [
     "the first rows with long texts",
-    `select count(), ${
-      inOrder("x")
-    }, sum(length(pad)) from ${
+    `select count(), ${inOrder("x")}, sum(length(pad)) from ${
       numbered(
         `select x, y, pad from t join (select y, repeat('z', 2999) || y pad from r where y < 1500) w on x % 1500 = y
          order by y % 7, x limit 9000`,
@@ -165,6 +163,19 @@ export const QUERIES: [shape: string, sql: string][] = [
          sum(i) over (partition by k, sym order by d rows between 3 preceding and current row) s from t`,
       )
     }`,
+  ],
+  [
+    "window functions that need earlier rows only",
+    `select count(), ${inOrder("x")}, ${inOrder("n")}, ${inOrder("before")}, sum(s) from ${
+      numbered(
+        `select x, row_number() over (partition by x % 300000 order by ts) n, lag(x) over (partition by x % 300000 order by ts) before,
+         sum(d) over (partition by x % 300000 order by ts) s from t`,
+      )
+    }`,
+  ],
+  [
+    "operators that spill beside each other",
+    "select count(), max(x) from t where exists (select 1 from r where r.y = t.x)",
   ],
 ];
 

@@ -8,16 +8,20 @@ import { ARRAY_CONSTRUCTOR, fillNull, layoutOf, nullTest, typeOf, type Value } f
 import type { TextArena } from "./columns.ts";
 import type { QueryContext } from "./contract.ts";
 
-/** The operator's name in memory errors of functions. */
+/** The name in memory errors of what makes strings of arguments. */
 const OPERATOR = "a function";
 
-/** The environment of a call at offset `at` of the statement. */
-export function functionContext(context: QueryContext, at: number): FunctionContext {
+/** The environment of a call. */
+export function functionContext(
+  context: QueryContext,
+  { function: id, at }: { function: string; at: number },
+): FunctionContext {
+  const name = `${id.slice(0, id.indexOf("("))}()`;
   return {
     heap: context.heap,
     memory: {
-      need: (sizeBytes) => context.memory.need(sizeBytes, OPERATOR),
-      keep: (sizeBytes) => context.memory.account(sizeBytes, OPERATOR),
+      need: (sizeBytes) => context.memory.need(sizeBytes, name),
+      keep: (sizeBytes) => context.memory.account(sizeBytes, name),
     },
     nowMicros: context.nowMicros,
     random: context.random,

@@ -132,7 +132,7 @@ export class ConstantCalls {
         return batchColumn(context, types[k], tags[k], rows[k], 1, value, true);
       });
       const out = batchOut(context, type, result, 1, arena);
-      batch(columns, out, 1, functionContext(context, call.at));
+      batch(columns, out, 1, functionContext(context, call));
       if (entry.nulls === "propagate") propagateNulls(context, columns, out, 1);
       return valueAt(heap, { type, address: result }, 0);
     };

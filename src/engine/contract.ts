@@ -128,7 +128,7 @@ export type Piece = readonly [address: number, sizeBytes: number];
 export interface Spill {
   /** Writes the pieces as one block. */
   write(pieces: readonly Piece[]): SpilledBlock;
-  /** Call it before blocks of this thread are read. */
+  /** Call it before another thread reads blocks of this one. */
   flush(): void;
   /** Reads a block to `address`. */
   read(block: SpilledBlock, address: number): void;

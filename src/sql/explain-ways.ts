@@ -91,7 +91,7 @@ function waysOf(physical: PhysicalPlan): string[] {
       break;
     }
     case "window":
-      return physical.way.kind === "streaming" ? ["streaming"] : ["over kept rows", ...spillMarks(physical.way)];
+      return [physical.way.kind === "streaming" ? "streaming" : "over kept rows", ...spillMarks(physical.way)];
   }
 }
 

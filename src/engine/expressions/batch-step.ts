@@ -17,7 +17,7 @@ export function batchStep(stage: Stage, { call: expr, args, out, isConstant }: B
   const constants = args.map(({ constant }) => constant && new ConstantColumn(context, space, constant));
   const buffer = new Buffer(space, expr.type);
   const arena = new TextArena(space);
-  const call = functionContext(context, expr.at);
+  const call = functionContext(context, expr);
   const { width } = typeOf(expr.type);
   return {
     run: (state) => {

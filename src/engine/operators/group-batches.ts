@@ -191,7 +191,7 @@ class CallState {
       assert(entry.aggregate?.kind === "batch", `${call.function} is an aggregate`);
       const constants = call.args.map((arg) => (arg.kind === "constant" ? arg.value : undefined));
       this.batch ??= {
-        state: entry.aggregate.create(types, constants, functionContext(context, call.at)),
+        state: entry.aggregate.create(types, constants, functionContext(context, call)),
         accounted: 0,
       };
       if (count === 0) return;

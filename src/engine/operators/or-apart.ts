@@ -3,35 +3,49 @@ import type { Column } from "../../sql/plan.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { assertingContract } from "./contract.ts";
+import { advance } from "./scan.ts";
 
-/** `inMemory` outputs nothing before it has all that it keeps. If it runs out of memory, `apart` begins again. */
-export function orApart(inMemory: Operator, apart: () => Apart, context: QueryContext): Operator {
-  return new OrApart(assertingContract(inMemory), apart, context);
+/**
+ * If `inMemory` runs out of memory, `apart` begins again. `canRestart`: `apart` gives the same rows in the same order, so those that have been
+ * output are left out. Otherwise the memory must suffice once rows are output.
+ */
+export function orApart(
+  inMemory: Operator,
+  apart: () => Apart,
+  context: QueryContext,
+  canRestart = false,
+): Operator {
+  return new OrApart(assertingContract(inMemory), apart, context, canRestart);
 }
 
 type Apart = Pick<Operator, "next" | "close">;
 
 class OrApart implements Operator {
   readonly columns: readonly Column[];
-  private merged?: Apart;
+  private running?: Apart;
   private hasStarted = false;
+  /** Number of rows that are output. */
+  private rowCount = 0;
 
   constructor(
     private inMemory: Operator | undefined,
     private readonly apart: () => Apart,
     private readonly context: QueryContext,
+    private readonly canRestart: boolean,
   ) {
     this.columns = inMemory!.columns;
   }
 
   next(): Batch | undefined {
     const { inMemory, context: { memory } } = this;
-    if (inMemory === undefined) return this.merged?.next();
-    if (this.hasStarted) return inMemory.next();
+    if (inMemory === undefined) return this.running?.next();
+    if (this.hasStarted && !this.canRestart) return inMemory.next();
+    // Marked at each call: between calls, operators above take blocks too.
     const blocks = memory.mark();
     try {
       const batch = inMemory.next();
       this.hasStarted = true;
+      this.rowCount += batch?.rowCount ?? 0;
       return batch;
     } catch (error) {
       if (!isOutOfMemory(error)) throw error;
@@ -40,11 +54,22 @@ class OrApart implements Operator {
     inMemory.close();
     // Threads that helped have left blocks.
     memory.freeSince(blocks);
-    this.merged = this.apart();
-    return this.merged.next();
+    this.running = this.apart();
+    return this.afterOutput(this.running);
+  }
+
+  private afterOutput(apart: Apart): Batch | undefined {
+    for (let left = this.rowCount;;) {
+      const batch = apart.next();
+      if (batch === undefined || left === 0) return batch;
+      if (batch.rowCount > left) return { rowCount: batch.rowCount - left, columns: advance(batch.columns, left) };
+      left -= batch.rowCount;
+    }
   }
 
   rewind(): boolean {
+    this.rowCount = 0;
+    this.hasStarted = false;
     return this.inMemory?.rewind?.() === true;
   }
 
@@ -55,6 +80,6 @@ class OrApart implements Operator {
 
   close(): void {
     this.inMemory?.close();
-    this.merged?.close();
+    this.running?.close();
   }
 }

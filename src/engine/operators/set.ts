@@ -7,10 +7,9 @@ import type { SetNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import { assertingContract } from "./contract.ts";
 import { dividedInput } from "./hash-parts.ts";
 import type { SpilledRows } from "./spilled-rows.ts";
-import { SpillingSet } from "./spilled-set.ts";
+import { spillingSet } from "./spilled-set.ts";
 import type { PhysicalSet } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 
@@ -24,7 +23,7 @@ export function createSet(
 ): Operator {
   const inMemory = createInMemory(plan, way, left, right, context);
   if (spill === undefined) return inMemory;
-  return new SpillingSet(plan, canRestart, assertingContract(inMemory), {
+  return spillingSet(plan, canRestart, inMemory, {
     divide: () => {
       const [left, right] = again(), keys = left.columns.map((_, c) => c), operator = operatorOf(plan);
       if (way === "new rows") return [dividedInput(new Chain(plan, [left, right]), keys, context, operator)];

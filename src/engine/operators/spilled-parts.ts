@@ -120,7 +120,6 @@ export class PartFinisher {
     context.poll();
     const address = space.allocate(block.sizeBytes + SLACK_BYTES);
     try {
-      this.spill.flush();
       this.spill.read(block, address);
       return use(address);
     } finally {

@@ -223,9 +223,7 @@ export class RowsReader {
       this.buffer = { address: this.space.allocate(block.sizeBytes + SLACK_BYTES), sizeBytes: block.sizeBytes };
     }
     const { address } = this.buffer;
-    const { spill } = this.context;
-    spill!.flush();
-    spill!.read(block, address);
+    this.context.spill!.read(block, address);
     const offsets = offsetsOf(types, rowCount), texts = address + offsets.at(-1)!;
     vectors.forEach((vector, c) => {
       vector.address = address + offsets[c];

@@ -327,7 +327,7 @@ class BatchStates {
   open(): void {
     this.close();
     const { call, types, context } = this.frames;
-    this.state = this.aggregate.create(types, this.constants, functionContext(context, call.at));
+    this.state = this.aggregate.create(types, this.constants, functionContext(context, call));
   }
 
   close(): void {

@@ -24,10 +24,12 @@ export function createWindow(
   context: QueryContext,
   again: () => Operator,
 ): Operator {
-  if (way.kind === "streaming") return createStreamingWindow(plan, way.calls, input, context);
-  const make = (plan: WindowNode, input: Operator) => new Window(plan, way.calls, input, context);
+  const make = (plan: WindowNode, input: Operator) =>
+    way.kind === "streaming"
+      ? createStreamingWindow(plan, way.calls, input, context)
+      : new Window(plan, way.calls, input, context);
   const inMemory = make(plan, input);
-  return way.spill === undefined ? inMemory : spillingWindow(plan, way.commonKeys, inMemory, make, again, context);
+  return way.spill === undefined ? inMemory : spillingWindow(plan, way, inMemory, make, again, context);
 }
 
 class Window implements Operator {

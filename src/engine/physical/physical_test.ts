@@ -306,6 +306,7 @@ const SPILLS: [title: string, plan: Plan, way: SpillWay | undefined][] = [
   ["EXCEPT ALL", { node: "set", operator: "except all", left: scan, right: scan, ...base }, "hash partitions"],
   ["UNION ALL", { node: "set", operator: "union all", left: scan, right: scan, ...base }, undefined],
   ["window functions by a common key", window([c(1), c(2)], [c(2)]), "hash partitions"],
+  ["window functions that need earlier rows only", running(window([c(1)])), "hash partitions"],
   ["window functions by other keys", window([c(1)], [c(2)]), undefined],
   ["window functions over all rows", window([c(1)], []), undefined],
 ];
@@ -352,6 +353,10 @@ function window(...keys: Expr[][]): WindowNode {
     frame,
   }));
   return { node: "window", input: scan, calls, ...base } as unknown as WindowNode;
+}
+
+function running({ calls, ...node }: WindowNode): WindowNode {
+  return { ...node, calls: calls.map((call) => ({ ...call, function: "row_number()" })) };
 }
 
 Deno.test("denseSlots() accepts keys of a small range; the last one has the smallest step", () => {

@@ -283,9 +283,9 @@ export type StreamingCall =
   | { kind: "lag"; offset: number };
 
 export type WindowWay =
-  /** Rows are output as they arrive. */
-  | { kind: "streaming"; calls: StreamingCall[] }
-  /** All rows are kept. `commonKeys`: those that all calls have in PARTITION BY. */
+  /** Rows are output as they arrive. `commonKeys`: those that all calls have in PARTITION BY. */
+  | { kind: "streaming"; calls: StreamingCall[]; commonKeys: readonly Expr[]; spill?: SpillWay }
+  /** All rows are kept. */
   | { kind: "general"; calls: KeptCall[]; commonKeys: readonly Expr[]; spill?: SpillWay };
 
 /** How a window function is computed over kept rows. */

@@ -3,26 +3,31 @@ import type { Expr, SortKey, WindowCall, WindowNode } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { exprKey } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
+import { hasVolatile } from "./functions.ts";
 import type { StreamingCall, WindowWay } from "./plan.ts";
 import { hashPartitions } from "./spill.ts";
 
 /** Rows are output as they arrive if every call needs only earlier rows, in the order of arrival. */
-export function windowWay(node: WindowNode, facts: Pick<PlanFacts, "spills">): WindowWay {
+export function windowWay(node: WindowNode, facts: Pick<PlanFacts, "spills" | "functions">): WindowWay {
   const inOrder = node.calls.map((call) => isInInputOrder(call.orderBy, node));
   const streaming = node.calls.map((call, k) => inOrder[k] ? streamingCall(call) : undefined);
-  if (streaming.every((call) => call !== undefined)) return { kind: "streaming", calls: streaming };
+  const commonKeys = commonKeysOf(node), spill = hashPartitions(commonKeys, facts);
+  if (streaming.every((call) => call !== undefined)) {
+    // Rows are output before the memory is short, so the input must give the same rows again.
+    const canRestart = spill !== undefined && !hasVolatile(node, facts);
+    return { kind: "streaming", calls: streaming, commonKeys, spill: canRestart ? spill : undefined };
+  }
   const hasRanks = node.calls.some((call) => /rank/.test(call.function));
   const calls = node.calls.map((call, k) => ({
     isSorted: inOrder[k]!,
     hasPeers: !inOrder[k] || hasRanks,
     mergesStates: isExactSum(call),
   }));
-  const keys = commonKeys(node);
-  return { kind: "general", calls, commonKeys: keys, spill: hashPartitions(keys, facts) };
+  return { kind: "general", calls, commonKeys, spill };
 }
 
 /** The keys that all calls have in PARTITION BY. */
-function commonKeys({ calls: [first, ...others] }: WindowNode): Expr[] {
+function commonKeysOf({ calls: [first, ...others] }: WindowNode): Expr[] {
   return (first?.partitionBy ?? []).filter((key) =>
     others.every((call) => call.partitionBy.some((other) => exprKey(other) === exprKey(key)))
   );

@@ -7,7 +7,6 @@
  * The files are in a directory of the query. The leading thread removes it when the query ends or fails; the next start removes what
  * a killed process has left.
  */
-import { assert } from "../../assert.ts";
 import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../../errors.ts";
 import { type File, type Files, readFully, SHARED_WORD, type SharedHeap, writeFully } from "../../storage/mod.ts";
 import { crc32 } from "node:zlib";
@@ -138,7 +137,7 @@ export class QuerySpill implements Spill {
 
   private fileOf(number: number): File {
     if (number === this.own?.number) {
-      assert(this.own.used === 0, "a thread flushes before it reads");
+      this.flush();
       return this.own.file;
     }
     let file = this.opened.get(number);

@@ -44,6 +44,18 @@ Deno.test("QuerySpill reads blocks of any size and of any thread as they were wr
   assert.ok(heap.i64[SHARED_WORD.spilledUnitsTotal / 2] > 6_000n);
 });
 
+Deno.test("QuerySpill reads blocks of its own thread that are still collected", () => {
+  const { heap, open, bytes } = setUp();
+  const spill = open(), first = spill.write([[bytes, 100]]);
+  spill.flush();
+  const second = spill.write([[bytes + 100, 100]]);
+  for (const [block, from] of [[first, bytes], [second, bytes + 100]] as const) {
+    spill.read(block, bytes + MIB);
+    assert.deepEqual(heap.u8.slice(bytes + MIB, bytes + MIB + 100), heap.u8.slice(from, from + 100));
+  }
+  spill.close(true);
+});
+
 Deno.test("QuerySpill reports a full disk as 53100, and leaves nothing", () => {
   const { heap, files, open, bytes, names } = setUp({ capacityBytes: 3 * MIB });
   files.open("/reserve", "create").write([new Uint8Array(MIB)], 0);
