@@ -192,6 +192,43 @@ export const REFUSED: [sql: string, error: RegExp][] = [
     /^join cannot divide rows with equal keys: .*\(cairo\.query\.memory\.limit\)$/,
   ],
   [
+    "select count(), max(b.x), max(d), max(ts), max(i), max(k) from (select y from r limit 1) a join t b on b.x > a.y",
+    /^join needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
+  ],
+  ...["asof", "lt"].map((type): [sql: string, error: RegExp] => [
+    `select count(), max(b.i) from t a ${type} join (select ts, x, k, d, i from t) b on (x)`,
+    new RegExp(`^${type} join needs \\d+ more bytes: .*\\(cairo\\.query\\.memory\\.limit\\)$`),
+  ]),
+  [
+    "select count(), max(b.d) from t a splice join t b on (k)",
+    /^splice join needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
+  ],
+  [
+    "select count(), max(d) from (t latest on ts partition by x)",
+    /^latest on needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
+  ],
+  [
+    "select count(), max(d) from (select ts, x, max(d) d, min(i), max(k) from t sample by 1s)",
+    /^SAMPLE BY needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
+  ],
+  [
+    "select count() from (select ts, x, max(d) d from t sample by 1m fill(null))",
+    /^SAMPLE BY needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
+  ],
+  [
+    "select length(string_agg(rpad('', 60, 'z') || x, ',')) from t",
+    /^string_agg\(\) needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
+  ],
+  [
+    `with recursive w(n, p) as (select x, rpad('', 100, 'z') || x from long_sequence(300000) union select n, p from w where n < 3)
+     select count(), max(p) from w`,
+    /^recursion needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
+  ],
+  [
+    "select max(s), max(n) from (select rank() over (partition by k order by d) s, rank() over (partition by i order by d) n from t)",
+    /^window needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
+  ],
+  [
     "select max(s) from (select ts, k, d, x, sum(i) over (order by d rows between 3 preceding and current row) s from t)",
     /^window needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
   ],
