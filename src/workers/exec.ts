@@ -40,7 +40,14 @@ import {
   type SharedPool,
 } from "../storage/mod.ts";
 import { yieldToOthers } from "./priority.ts";
-import { collectGarbage, doChore, releaseAfterQuery, releaseWhenIdle, returnLargeBlocks } from "./memory-release.ts";
+import {
+  collectAfterSending,
+  collectGarbage,
+  doChore,
+  releaseAfterQuery,
+  releaseWhenIdle,
+  returnLargeBlocks,
+} from "./memory-release.ts";
 import { analyse, type AnalysisOptions, parseCsv, type ParseOptions as CsvOptions } from "../wire/csv/mod.ts";
 
 /** Maximum number of encoded chunks in transit to the reader. The query waits at this number. */
@@ -326,6 +333,7 @@ function joined(pieces: Uint8Array[], sizeBytes: number): Uint8Array {
 }
 
 function post({ request }: Lead, { bytes, rows }: Piece): void {
+  collectAfterSending(bytes.length);
   Atomics.add(heap.i32, slotWord(request.slot, SLOT.chunksUnderway), 1);
   postToMain({ type: "chunk", bytes, rows }, [bytes.buffer as ArrayBuffer]);
 }

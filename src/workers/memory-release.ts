@@ -86,6 +86,22 @@ export function collectGarbage(): void {
   keptHeapBytes = heapBytes();
 }
 
+/** Bytes that a thread sends before it collects. */
+const SENT_BYTES = 256 << 20;
+let sentBytes = 0;
+
+/**
+ * Collects while a long statement runs. V8 hardly counts buffers outside of its heap: an import of 200M rows from Parquet left 500 MiB of
+ * them until its end.
+ */
+export function collectAfterSending(sizeBytes: number): void {
+  sentBytes += sizeBytes;
+  if (sentBytes < SENT_BYTES) return;
+  sentBytes = 0;
+  collectGarbage();
+  libc()?.malloc_trim(0n);
+}
+
 function heapBytes(): number {
   const { used_heap_size, external_memory } = v8.getHeapStatistics();
   return used_heap_size + external_memory;
