@@ -120,6 +120,13 @@ function hasGrown(): boolean {
   return ++queries % QUERIES_A_LOOK === 0 && heapBytes() > keptHeapBytes + HEAP_GROWTH_BYTES;
 }
 
+/** For a thread that has nothing else to do. The buffers of an UPDATE of 20M rows stayed: 800 MiB. */
+export function collectIfGrown(): void {
+  if (heapBytes() <= keptHeapBytes + HEAP_GROWTH_BYTES) return;
+  collectGarbage();
+  libc()?.malloc_trim(0n);
+}
+
 /** Smaller amounts of garbage are left to V8. */
 const GARBAGE_BYTES = 16 << 20;
 const KEPT_BYTES_MIN = 32 << 20;

@@ -10,6 +10,7 @@ import { realFiles, withSlowSync } from "../storage/files.ts";
 import { SHARED_WORD, SharedHeap } from "../storage/heap.ts";
 import { SharedPool } from "../storage/pool.ts";
 import { TableStore } from "../storage/writer.ts";
+import { collectIfGrown } from "./memory-release.ts";
 
 /** Housekeeping runs at least this often. */
 const IDLE_MS = 1000;
@@ -49,7 +50,10 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
     for (let got = receive(port); got !== undefined; got = receive(port)) envelopes.push(got);
     if (envelopes.length === 0) {
       const waitMs = store.isBusy ? 0 : IDLE_MS;
-      if (Atomics.wait(heap.i32, SHARED_WORD.writerWake, seen, waitMs) === "timed-out") store.maintain(true);
+      if (Atomics.wait(heap.i32, SHARED_WORD.writerWake, seen, waitMs) === "timed-out") {
+        store.maintain(true);
+        if (waitMs > 0) collectIfGrown();
+      }
       continue;
     }
     for (const { command } of envelopes) {
