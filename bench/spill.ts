@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { parseArgs } from "node:util";
-import { startServer, type TestServer } from "../tests/server.ts";
+import { startServer, type TestServer } from "./server.ts";
 import { median, table } from "./report.ts";
 
 const { values: options } = parseArgs({
@@ -56,7 +56,6 @@ try {
       SVC_CAIRO_QUERY_MEMORY_LIMIT: limit,
       SVC_SHARED_WORKER_COUNT: workers,
       SVC_QUERY_TIMEOUT: "30m",
-      SUNDIAL_VERIFY: "false",
     };
     await using server = await startServer({ root, keepRoot: true, env });
     if (answers.length === 0) await ask(server, CREATE);
