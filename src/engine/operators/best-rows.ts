@@ -78,7 +78,7 @@ export class BestRows {
 
   /** Adds the rows of a batch; the first of them was row `row` of morsel `morsel`. */
   take(batch: Batch, morsel = 0, row = 0): void {
-    const { store, types, wanted: { limit }, kept, ordinal, overflow, context } = this;
+    const { store, wanted: { limit }, kept, ordinal, overflow, context } = this;
     const computed = this.expressions.run(batch), columns = [...batch.columns, ...computed];
     if (ordinal !== undefined) {
       columns.push(ordinal.vector);

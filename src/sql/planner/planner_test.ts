@@ -223,7 +223,7 @@ Deno.test("explain() shows how operators can continue on disk", () => {
     ["select max(px) from trades", /Aggregate max\(px\) \[pipeline \d: fused\]/],
     [
       "select px from trades order by px limit 3",
-      /Sort px, first 3 \[keeps the best 3 rows; a kernel skips the others\]/,
+      /Sort px, first 3 \[keeps the best 3 rows; a kernel skips the others; spill: sorted runs\]/,
     ],
   ];
   for (const [sql, way] of ways) assert.match(explained(optimize(bound(sql)), true).join("\n"), way);
