@@ -16,7 +16,7 @@ import {
 } from "./harness.ts";
 
 /** Number of flips in each file. */
-const FLIPS = Number(Deno.env.get("SUNDIAL_FLIPS") ?? 25);
+const FLIPS = Number(Deno.env.get("SUNDIAL_FLIPS") ?? 10);
 
 const open = (files: FaultyFiles, seed = 1) => new Opened(files, testHeap(), randomOf(seed));
 
