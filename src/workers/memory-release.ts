@@ -9,6 +9,8 @@ import { libc } from "./libc.ts";
 const BLOCK_BYTES_MIN = 256 << 10;
 /** Memory whose pages are returned in one call: a few milliseconds, during which no query can use it. */
 const PIECE_BYTES = 16 << 20;
+/** About ten milliseconds. */
+const PIECES_A_STEP = 4;
 const MADV_DONTNEED = 4;
 
 /** Work in steps of some milliseconds, which the thread does when it has nothing else to do. */
@@ -159,11 +161,12 @@ function* releaseDownTo(heap: SharedHeap, keptBytes: number, limitBytes: number,
     collectGarbage();
     libc()?.malloc_trim(0n);
   }
+  let pieces = 0;
   for (const block of heap.freeBlocks(BLOCK_BYTES_MIN).sort((a, b) => b.warmBytes - a.warmBytes)) {
     for (const piece of piecesOf(block)) {
       const warmBytes = heap.warmFreeBytes();
       if (warmBytes <= keptBytes) return;
-      if (releasePages(heap, piece) && warmBytes <= limitBytes) yield;
+      if (releasePages(heap, piece) && warmBytes <= limitBytes && ++pieces % PIECES_A_STEP === 0) yield;
     }
   }
 }
