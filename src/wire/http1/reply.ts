@@ -121,7 +121,7 @@ export class Output {
 
   /** Keeps only a small buffer when it is empty, because most connections are idle. */
   shrink(): void {
-    if (this.size === 0 && this.#bytes.length > KEPT_BYTES) this.#bytes = new Uint8Array(2048);
+    if (this.size === 0 && this.#bytes.length > KEPT_BYTES) this.#replace(new Uint8Array(2048));
   }
 
   #reserve(size: number): void {
@@ -129,7 +129,14 @@ export class Output {
     if (needed <= this.#bytes.length) return;
     const larger = new Uint8Array(Math.max(needed, Math.min(this.#bytes.length * 2, KEPT_BYTES)));
     larger.set(this.bytes);
-    this.#bytes = larger;
+    this.#replace(larger);
+  }
+
+  /** Frees a large buffer immediately. V8 would keep tens of MiB until its next major collection. */
+  #replace(bytes: Uint8Array<ArrayBuffer>): void {
+    const { buffer } = this.#bytes;
+    this.#bytes = bytes;
+    if (buffer.byteLength > KEPT_BYTES) buffer.transfer(0);
   }
 }
 
