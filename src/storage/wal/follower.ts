@@ -3,12 +3,13 @@
  * a block that marks them: a definition that creates a table with a generation, or has the op `rows`. Read such a table itself.
  */
 import { CorruptFileError } from "../../errors.ts";
-import { align, crc32 } from "../bytes.ts";
+import { crc32 } from "../bytes.ts";
 import { type Files, ReadAhead } from "../files.ts";
 import {
   abortedBy,
   BLOCK_HEADER_BYTES,
   BLOCK_KIND,
+  blockBytes,
   type BlockInfo,
   decodeFileHeader,
   decodeHeader,
@@ -111,7 +112,7 @@ export class LogFollower {
       const header = decodeHeader(bytes, position.salt);
       if (header?.magic === MARK_MAGIC) position.at += BLOCK_HEADER_BYTES;
       else if (header?.magic === HEAD_MAGIC && header.lsn === this.next) return header;
-      else if (header?.magic === HEAD_MAGIC && header.lsn < this.next) position.at = endOf(position, header);
+      else if (header?.magic === HEAD_MAGIC && header.lsn < this.next) position.at += blockBytes(header.payloadSize);
       else if (bytes.length === 0) {
         const isFollowed = logFiles(this.files, this.directory).some(({ firstLsn }) => firstLsn === this.next);
         if (!isFollowed) throw new CorruptFileError(position.path, `it ends before block ${this.next}`);
@@ -126,12 +127,8 @@ export class LogFollower {
     if (payload.length < payloadSize || crc32(payload) !== payloadCrc) {
       throw new CorruptFileError(position.path, `block ${lsn} at byte ${position.at} is damaged`);
     }
-    position.at = endOf(position, header);
+    position.at += blockBytes(payloadSize);
     this.next = lsn + 1;
     return { lsn, kind, flags, tableId, schemaVersion, format: position.format, payload };
   }
-}
-
-function endOf({ at }: Position, { payloadSize }: Header): number {
-  return at + 2 * BLOCK_HEADER_BYTES + align(payloadSize, BLOCK_HEADER_BYTES);
 }

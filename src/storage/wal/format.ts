@@ -13,7 +13,7 @@
  * The salt prevents user data, or the bytes of an older file, from passing as a header. The second header allows reading past a
  * damaged first one.
  */
-import { crc32 } from "../bytes.ts";
+import { align, crc32 } from "../bytes.ts";
 import { type Files, join, type ReadableFile, readFully } from "../files.ts";
 import { checkFormat, FORMAT_VERSION } from "../format.ts";
 
@@ -96,6 +96,15 @@ export function decodeHeader(bytes: Uint8Array, salt: number): Header | undefine
     durableCrc: view.getUint32(36, true),
     durableLsn: view.getFloat64(40, true),
   };
+}
+
+/** Where the copy of a block's header is, from the block's start: behind the padded payload. */
+export function tailOffset(payloadSize: number): number {
+  return BLOCK_HEADER_BYTES + align(payloadSize, BLOCK_HEADER_BYTES);
+}
+
+export function blockBytes(payloadSize: number): number {
+  return tailOffset(payloadSize) + BLOCK_HEADER_BYTES;
 }
 
 export interface FileHeader {

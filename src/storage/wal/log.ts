@@ -6,6 +6,7 @@ import { FORMAT_VERSION } from "../format.ts";
 import {
   BLOCK_HEADER_BYTES,
   BLOCK_KIND,
+  blockBytes,
   type BlockInfo,
   encodeFileHeader,
   encodeHeader,
@@ -108,7 +109,7 @@ export class Log {
     this.lastCrc = payloadCrc;
     const padding = align(payloadSize, BLOCK_HEADER_BYTES) - payloadSize;
     this.queue.push(head, ...parts, ZEROS.subarray(0, padding), tail);
-    this.queuedBytes += 2 * BLOCK_HEADER_BYTES + payloadSize + padding;
+    this.queuedBytes += blockBytes(payloadSize);
     return lsn;
   }
 

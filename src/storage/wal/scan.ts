@@ -1,11 +1,12 @@
 /** Finds the blocks of a log at the start, and tells a torn tail from damage. */
 import { CorruptFileError } from "../../errors.ts";
-import { align, crc32 } from "../bytes.ts";
+import { crc32 } from "../bytes.ts";
 import { type Files, type ReadableFile, ReadAhead, readFully } from "../files.ts";
 import {
   abortedBy,
   BLOCK_HEADER_BYTES,
   BLOCK_KIND,
+  blockBytes,
   type BlockLocation,
   decodeFileHeader,
   decodeHeader,
@@ -16,6 +17,7 @@ import {
   logPath,
   MARK_MAGIC,
   TAIL_MAGIC,
+  tailOffset,
 } from "./format.ts";
 
 /** The end of a log: everything needed to continue writing it. */
@@ -115,7 +117,7 @@ export class Scan {
         salt,
         (h) => h.magic === TAIL_MAGIC && h.lsn === this.end.lastLsn + 1,
       );
-      const start = tail && tail.position - align(tail.header.payloadSize, BLOCK_HEADER_BYTES) - BLOCK_HEADER_BYTES;
+      const start = tail && tail.position - tailOffset(tail.header.payloadSize);
       if (tail !== undefined && start === position && evidence()) {
         this.report.push(`${file.path}: the header of block ${tail.header.lsn} is damaged; its copy was used`);
         header = tail.header;
@@ -123,19 +125,18 @@ export class Scan {
         throw new CorruptFileError(file.path, `block ${this.end.lastLsn + 1} at byte ${position} is damaged`);
       } else return this.torn(file.path, position, size);
     }
-    const payloadAt = position + BLOCK_HEADER_BYTES;
-    const tailAt = payloadAt + align(header.payloadSize, BLOCK_HEADER_BYTES);
-    const ok = tailAt + BLOCK_HEADER_BYTES <= size &&
+    const payloadAt = position + BLOCK_HEADER_BYTES, end = position + blockBytes(header.payloadSize);
+    const ok = end <= size &&
       payloadCrcOf(file, payloadAt, header.payloadSize) === header.payloadCrc;
     if (!ok && !evidence()) return this.torn(file.path, position, size);
-    if (tailAt + BLOCK_HEADER_BYTES > size) throw new CorruptFileError(file.path, `it ends within block ${header.lsn}`);
+    if (end > size) throw new CorruptFileError(file.path, `it ends within block ${header.lsn}`);
     const { lsn, kind, flags, tableId, schemaVersion, payloadSize, payloadCrc } = header;
     const info = { lsn, kind, flags, tableId, schemaVersion };
     this.blocks.push({ ...info, path: file.path, payloadAt, payloadSize, payloadCrc, format: this.end.format });
     if (header.kind === BLOCK_KIND.abort && ok) this.noteAbort(file, payloadAt, header.payloadSize);
     this.end.lastLsn = header.lsn;
     this.end.lastCrc = header.payloadCrc;
-    return this.end.position = tailAt + BLOCK_HEADER_BYTES;
+    return this.end.position = end;
   }
 
   /** A mark may be damaged too: then the expected block, or the end, follows immediately. */
