@@ -88,6 +88,12 @@ export function collectGarbage(): void {
   keptHeapBytes = heapBytes();
 }
 
+/** Collects, and returns to the system what the C allocator has free. */
+function returnGarbage(): void {
+  collectGarbage();
+  libc()?.malloc_trim(0n);
+}
+
 /** Bytes that a thread sends before it collects. */
 const SENT_BYTES = 256 << 20;
 let sentBytes = 0;
@@ -100,8 +106,7 @@ export function collectAfterSending(sizeBytes: number): void {
   sentBytes += sizeBytes;
   if (sentBytes < SENT_BYTES) return;
   sentBytes = 0;
-  collectGarbage();
-  libc()?.malloc_trim(0n);
+  returnGarbage();
 }
 
 function heapBytes(): number {
@@ -125,8 +130,7 @@ function hasGrown(): boolean {
 /** For a thread that has nothing else to do. The buffers of an UPDATE of 20M rows stayed: 800 MiB. */
 export function collectIfGrown(): void {
   if (heapBytes() <= keptHeapBytes + HEAP_GROWTH_BYTES) return;
-  collectGarbage();
-  libc()?.malloc_trim(0n);
+  returnGarbage();
 }
 
 /** Smaller amounts of garbage are left to V8. */
@@ -157,10 +161,7 @@ export function releaseAfterQuery(heap: SharedHeap, { madeBytes, limitBytes }: C
 /** The first step returns all that exceeds `limitBytes`, so that queries in close succession do not add up. */
 function* releaseDownTo(heap: SharedHeap, keptBytes: number, limitBytes: number, hasMade: boolean): Generator<void> {
   isQueued = false;
-  if (hasMade) {
-    collectGarbage();
-    libc()?.malloc_trim(0n);
-  }
+  if (hasMade) returnGarbage();
   let pieces = 0;
   for (const block of heap.freeBlocks(BLOCK_BYTES_MIN).sort((a, b) => b.warmBytes - a.warmBytes)) {
     for (const piece of piecesOf(block)) {
