@@ -307,7 +307,7 @@ export class Branch {
 
   /** Stops a change that takes too much memory. */
   private watch(table: Table): void {
-    table.onStep = table.onRewrite = () => this.checkLimit();
+    table.onStep = () => this.checkLimit();
   }
 
   /** Fails if another session has dropped the table: a dropped table no longer shares memory with its forks. */

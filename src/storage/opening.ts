@@ -184,6 +184,7 @@ function applyBlocks(store: Store, table: Table): void {
 function applyGroup(store: Store, table: Table, reader: BlockReader): { count: number; rows: number } {
   const { blocks } = table.unread!;
   const before = table.state;
+  table.former = before;
   try {
     table.changed = true;
     if (blocks[0].kind === BLOCK_KIND.append) {
@@ -214,5 +215,7 @@ function applyGroup(store: Store, table: Table, reader: BlockReader): { count: n
   } catch (error) {
     table.restore(before);
     throw error;
+  } finally {
+    table.former = undefined;
   }
 }

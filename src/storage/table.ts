@@ -37,6 +37,9 @@ const SEGMENT_ROWS_MIN = 256;
  */
 const ROWS_WITH_ROOM = 57_344;
 
+/** Bytes of memory that new segments take between two steps of a change that rewrites segments. */
+const REWRITE_STEP_BYTES = 4 << 20;
+
 /** A column with so many symbols gets postings without being declared INDEX. */
 const INDEXED_SYMBOLS_MIN = 2048;
 
@@ -99,10 +102,10 @@ export class Table {
   nextColumnId = 0;
   /** Set if the table is damaged: it can be neither read nor written. */
   damage: CorruptFileError | undefined;
-  /** Called between the steps of a large load. May flush segments and free memory. */
+  /** Called between the steps of a large change. May flush segments and free memory, or throw to stop the change. */
   onStep: () => void = () => {};
-  /** Called for each segment that an update or a delete has rewritten. May throw to stop the change. */
-  onRewrite: () => void = () => {};
+  /** A state that may be restored, although no reader has it: its memory must stay. */
+  former: TableState | undefined;
   /** Records where rows of replaced segments have gone, while a transaction may need it. */
   readonly moves = new Moves();
   /** Shared with the table's forks, so that each uid belongs to one segment. */
@@ -579,10 +582,12 @@ export class Table {
     this.changed = true;
   }
 
-  /** The segments of all pages with a chunk in memory, of the table and of its detached partitions. */
+  /** The segments of all pages with a chunk in memory, of the table and of its detached partitions, also as they were. */
   *liveSegments(): Iterable<Segment> {
-    yield* this.segments.live();
-    for (const segments of this.detached.values()) yield* segments.live();
+    for (const { segments, detached } of this.former === undefined ? [this] : [this, this.former]) {
+      yield* segments.live();
+      for (const partition of detached.values()) yield* partition.live();
+    }
   }
 
   private readonly noTime: PartitionRange = { start: 0n, end: 0n };
@@ -699,23 +704,21 @@ export class Table {
    */
   private mergeLate(first: number, end: number, rows: Rows, from: number, to: number): number {
     const times = rows.times!;
-    const merged: SplicedSegments[] = [];
-    const partition = this.segments.slice(first, end);
+    const rewrite = new Rewrite(this);
+    const partition = this.segments.slice(first, end).map(({ timestampMin }) => timestampMin);
     let index = 0;
     while (from < to) {
       const time = timeAt(times, from);
-      while (index + 1 < partition.length && partition[index + 1].timestampMin <= time) index++;
+      while (index + 1 < partition.length && partition[index + 1] <= time) index++;
       let until = to;
       if (index + 1 < partition.length) {
-        const [high, low] = halves(partition[index + 1].timestampMin);
+        const [high, low] = halves(partition[index + 1]);
         until = firstNotBelow(times, 0, from, to, high, low, false);
       }
-      const segments = this.mergeInto(partition[index], rows, from, until);
-      merged.push({ start: first + index, count: 1, segments });
+      rewrite.replace(first + index, this.mergeInto(rewrite.at(first + index), rows, from, until));
       from = until;
     }
-    this.segments = this.segments.apply(merged);
-    return merged.reduce((added, { segments }) => added + segments.length - 1, 0);
+    return rewrite.end();
   }
 
   private mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[] {
@@ -786,18 +789,58 @@ export class Table {
     ordinals: Float64Array,
     change: (segment: Segment, rows: Uint32Array, from: number) => Segment | undefined,
   ): void {
-    const splices: SplicedSegments[] = [];
+    const rewrite = new Rewrite(this);
+    const before = this.segments;
     for (let at = 0; at < ordinals.length;) {
-      const { index, firstRow } = this.segments.indexOfRow(ordinals[at]);
-      const segment = this.segments.at(index)!;
+      const { index, firstRow } = before.indexOfRow(ordinals[at]);
+      const segment = rewrite.at(index);
       const from = at;
       while (at < ordinals.length && ordinals[at] < firstRow + segment.rowCount) at++;
       const rows = Uint32Array.from(ordinals.subarray(from, at), (ordinal) => ordinal - firstRow);
       const changed = change(segment, rows, from);
-      splices.push({ start: index, count: 1, segments: changed === undefined ? [] : [changed] });
-      this.onRewrite();
+      rewrite.replace(index, changed === undefined ? [] : [changed]);
     }
-    this.segments = this.segments.apply(splices);
+    rewrite.end();
+  }
+}
+
+/** Replaces segments of a table, in ascending order. All new ones may not fit into memory, so the table flushes them step by step. */
+class Rewrite {
+  private waiting: SplicedSegments[] = [];
+  private waitingBytes = 0;
+  /** How many segments more there are than before. */
+  private added = 0;
+
+  constructor(private readonly table: Table) {}
+
+  /** The segment that had this index before, or a later one. */
+  at(index: number): Segment {
+    return this.table.segments.at(index + this.added)!;
+  }
+
+  replace(index: number, segments: readonly Segment[]): void {
+    this.waiting.push({ start: index + this.added, count: 1, segments });
+    for (const { chunks } of segments) {
+      for (const chunk of chunks) {
+        for (const block of [chunk?.values, ...chunk?.texts ?? []]) this.waitingBytes += block?.sizeBytes ?? 0;
+      }
+    }
+    if (this.waitingBytes < REWRITE_STEP_BYTES) return;
+    this.apply();
+    this.table.onStep();
+  }
+
+  /** Returns the number of segments added. */
+  end(): number {
+    this.apply();
+    return this.added;
+  }
+
+  private apply(): void {
+    this.table.segments = this.table.segments.apply(this.waiting);
+    for (const { segments } of this.waiting) this.added += segments.length - 1;
+    this.waiting = [];
+    this.waitingBytes = 0;
   }
 }
 

@@ -218,7 +218,9 @@ export class TableStore implements Store {
         return command.loadId < 0 ? this.abortAppend(command.loadId) : this.abortLoad(command.loadId);
       case "open": {
         const table = this.tables.get(command.tableId);
-        return table && this.open(table);
+        if (table !== undefined) this.open(table);
+        // Memory may have been too short to publish a table that was opened.
+        return this.publisher.publish() as undefined;
       }
       case "checkpoint":
         this.seal.check();
@@ -567,7 +569,6 @@ export class TableStore implements Store {
 
   private watch(table: Table): void {
     table.onStep = () => this.flusher.duringLoad(table);
-    table.onRewrite = () => {};
   }
 
   /** Adds a table that a transaction has created. The next publication makes it visible to all. */
