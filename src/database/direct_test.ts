@@ -36,6 +36,7 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
       pin: () => onMiss?.("frame") ?? assert.fail("a file is read"),
       unpin() {},
       gather: () => false,
+      summaries: () => false,
       isIndexed: () => false,
       present: () => undefined,
       find: () => undefined,

@@ -39,8 +39,8 @@ const WORD = {
 const NODE_WORDS = 13;
 /** Flags: which statistics of a node were counted. */
 const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
-/** Rows, bytes, segments whose rows were looked up, and those of them without such rows. */
-const SCAN_WORDS = 4;
+/** Rows, bytes, segments whose rows were looked up, and those of them without such rows, vectors by summaries. */
+const SCAN_WORDS = 5;
 
 export interface NodeStatistics {
   /** Undefined if another operator does this node's work in the same pass over the rows. */
@@ -71,6 +71,8 @@ export interface ScanStatistics {
   /** Segments whose rows were looked up by a symbol, and those of them that had none. */
   lookups: number;
   skipped: number;
+  /** Vectors of 1,024 rows whose summaries were read instead of their values. */
+  summarised: number;
 }
 
 export interface PlanStatistics {
@@ -144,6 +146,7 @@ export class Analysis implements PlanAnalysis {
         bytes: at(scan(index) + 1),
         lookups: at(scan(index) + 2),
         skipped: at(scan(index) + 3),
+        summarised: at(scan(index) + 4),
       })),
       memoryPeakBytes: node(this.nodes)(WORD.memoryPeak),
     };
@@ -226,6 +229,10 @@ export class Analysis implements PlanAnalysis {
     const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
     this.add(first + 2, 1);
     if (isSkipped) this.add(first + 3, 1);
+  }
+
+  countSummarised(scan: number, vectors: number): void {
+    this.add((this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS + 4, vectors);
   }
 
   hold(node: number, bytes: number): void {

@@ -177,6 +177,7 @@ export class ConstantCalls {
         pin: absent as () => never,
         unpin: absent,
         gather: absent as () => never,
+        summaries: absent as () => never,
         isIndexed: absent as () => never,
         present: absent as () => never,
         find: absent as () => never,

@@ -163,6 +163,11 @@ export interface Pool {
     count: number,
     address: number,
   ): boolean;
+  /**
+   * Copies the summaries of a stored chunk's vectors (`storage/encoding/summaries.ts`) without reading its values. Returns false if it has
+   * none. `into` has space for those of a segment, and their tail.
+   */
+  summaries(source: ScanSource, segment: number, column: number, into: Uint8Array): boolean;
   /** True if rows of the segment can be found by the column. */
   isIndexed(source: ScanSource, segment: number, column: number): boolean;
   /** Those of the codes that the segment has. Undefined if the segment must be read to know. */
@@ -199,6 +204,8 @@ export interface PlanAnalysis {
   countScanned(scan: number, rows: number, bytes: number): void;
   /** Counts a segment whose rows were looked up by a symbol. `isSkipped`: it had none. */
   countLookup(scan: number, isSkipped: boolean): void;
+  /** Counts vectors of 1,024 rows whose summaries were read instead of their values. */
+  countSummarised(scan: number, vectors: number): void;
   /** Counts rows that a node has taken from a scan that it reads itself. */
   countTaken(node: number, rows: number): void;
   /** Counts rows that passed all conditions of the nodes fused into a node. */

@@ -56,6 +56,7 @@ export function testContext(
       },
       unpin: () => {},
       gather: () => false,
+      summaries: () => false,
       isIndexed: () => false,
       present: () => undefined,
       find: () => undefined,

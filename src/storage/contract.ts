@@ -94,6 +94,13 @@ export interface ColumnStats {
   sum?: bigint;
 }
 
+/**
+ * A summary of so many rows of a stored column, in words of 8 bytes: sum, least and greatest of the values (i64 or f64 each); in the
+ * halves of the last word the number of those that are not NULL, and of rows. Without values, the other words have no meaning.
+ */
+export const SUMMARY_ROWS = 1024, SUMMARY_WORDS = 4;
+export const SUMMARY = { sum: 0, min: 1, max: 2, counts: 3 } as const;
+
 export interface SegmentSource {
   /** Identifies the segment in its table: the upper part of row ids. */
   uid: number;

@@ -17,8 +17,17 @@ import { align, crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
 import type { ColumnChunk, FoundRows, PostedSegments, RowRange, ScanSource, SegmentList } from "./contract.ts";
 import { dataFilePath, EXTENT_ALIGN } from "./datafile.ts";
-import { CODEC_BYTES, Codecs, hasOffsets, hasPostings, isEncoded, memoryBytes } from "./encoding/codecs.ts";
+import {
+  CODEC_BYTES,
+  Codecs,
+  hasOffsets,
+  hasPostings,
+  hasSummaries,
+  isEncoded,
+  memoryBytes,
+} from "./encoding/codecs.ts";
 import { codesPart, DamagedPostingsError, findRows, presentCodes, type ReadExtent } from "./encoding/postings.ts";
+import { areIntact, summariesBytes } from "./encoding/summaries.ts";
 import { type File, type Files, readFully, realFiles } from "./files.ts";
 import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { latch, tryLatch, unlatch } from "./latch.ts";
@@ -34,7 +43,7 @@ const SIZE = 3; // bytes of the block
 const STATE = 4; // LOADING, READY, FAILED
 const PINS = 5;
 const USES = 6; // 0 on probation, up to USES_MAX
-const FORM = 7; // DECODED, PACKABLE or PACKED; an extent may have a frame of its values and a packed one
+const FORM = 7; // DECODED, PACKABLE, PACKED or SUMMARIES; an extent may have a frame of its values, a packed one and one of its summaries
 const SLOT_WORDS = 8;
 
 /** So many times values are gathered from an extent before it gets a frame, which costs more than reading it. */
@@ -44,8 +53,8 @@ const GATHERED_EXTENTS_MAX = 65_536;
 const BUFFER_BYTES_MAX = 1 << 20;
 const LOADING = 1, READY = 2, FAILED = 3;
 const USES_MAX = 3;
-/** The values of a chunk; the same, of a chunk that can be kept packed; the bytes of its extent. */
-const DECODED = 0, PACKED = 1, PACKABLE = 2;
+/** The values of a chunk; the same, of a chunk that can be kept packed; the bytes of its extent; of these, the summaries of its vectors. */
+const DECODED = 0, PACKED = 1, PACKABLE = 2, SUMMARIES = 3;
 /**
  * Of so many evictions for a packed frame, one takes any frame of values that could be packed instead of one on probation. So a set of
  * chunks that is read again and again ends up in the pool if it fits when packed.
@@ -86,10 +95,17 @@ export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
   heap.i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
 }
 
+/** A part of an extent, from byte `at` on. */
+interface Part {
+  at: number;
+  sizeBytes: number;
+  isIntact: (stored: Uint8Array) => boolean;
+}
+
 /** The processing of an extent after it has been read. */
 interface Loading {
   /** The part of the extent that is read, if it is not all. */
-  part?: (file: File) => { sizeBytes: number; crc: number };
+  part?: (file: File) => Part;
   /** Decodes the extent into the frame. Without it the frame has the bytes of the extent. */
   decode?: (stored: Uint8Array, address: number) => void;
   /** Changes the frame. */
@@ -142,6 +158,10 @@ export class PoolLease implements Pool {
     return this.onMiss === undefined && this.pool.gather(source, segment, column, rows, count, address);
   }
 
+  summaries(source: ScanSource, segment: number, column: number, into: Uint8Array): boolean {
+    return this.pool.summaries(source, segment, column, into, this.onMiss);
+  }
+
   isIndexed(source: ScanSource, segment: number, column: number): boolean {
     return this.pool.isIndexed(source, segment, column);
   }
@@ -176,13 +196,22 @@ function readerOf(file: File, { offset }: Extent): ReadExtent {
 
 /** Codes are read without the postings behind them. Undefined for chunks without postings. */
 function codesPartOf(chunk: ColumnChunk): Loading["part"] {
-  return hasPostings(chunk) ? (file) => codesPart(readerOf(file, chunk), chunk.sizeBytes) : undefined;
+  if (!hasPostings(chunk)) return undefined;
+  return (file) => {
+    const { sizeBytes, crc } = codesPart(readerOf(file, chunk), chunk.sizeBytes);
+    return { at: 0, sizeBytes, isIntact: (stored) => crc32(stored) === crc };
+  };
 }
 
 /** Decoding texts takes far longer than reading them. */
 function canBePacked(chunk: ColumnChunk): boolean {
   if (!isEncoded(chunk) || chunk.entryBytes !== undefined || chunk.valueBytes > WINDOW_BYTES) return false;
   return hasPostings(chunk) || 2 * blockBytesOf(chunk.sizeBytes) <= chunk.valueBytes;
+}
+
+/** A chunk has one frame of its values. */
+function isSameForm(a: number, b: number): boolean {
+  return a === b || (a === PACKABLE && b === DECODED) || (a === DECODED && b === PACKABLE);
 }
 
 function blockBytesOf(sizeBytes: number): number {
@@ -205,6 +234,8 @@ export class SharedPool implements Pool, PageFrames {
   private readonly held: Held = new Map();
   /** Pins of packed frames that are being decoded. */
   private readonly decoding: Held = new Map();
+  /** Pins of summaries that are being copied. */
+  private readonly copying: Held = new Map();
   private readonly windows: Windows;
 
   constructor(private readonly heap: SharedHeap, private readonly files: Files = realFiles) {
@@ -301,7 +332,7 @@ export class SharedPool implements Pool, PageFrames {
 
   /** Without the lock this may miss a frame, or find one that is being removed. */
   private isPacked({ file, offset }: Extent): boolean {
-    return this.slotOf(file, offset / EXTENT_ALIGN, true) >= 0;
+    return this.slotOf(file, offset / EXTENT_ALIGN, PACKED) >= 0;
   }
 
   /** Undefined if the values get a frame. */
@@ -309,7 +340,7 @@ export class SharedPool implements Pool, PageFrames {
     if (onMiss === undefined) this.lock();
     else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
     try {
-      const slot = this.slotOf(chunk.file, chunk.offset / EXTENT_ALIGN, true);
+      const slot = this.slotOf(chunk.file, chunk.offset / EXTENT_ALIGN, PACKED);
       const usedKib = this.state(USED_KIB) + blockBytesOf(chunk.valueBytes) / 1024;
       const hasRoom = usedKib <= this.state(LIMIT_KIB) * (slot < 0 ? 1 : UNPACKED_BELOW);
       if (!hasRoom) return this.windows.take(this.state(LIMIT_KIB) * 1024);
@@ -322,6 +353,18 @@ export class SharedPool implements Pool, PageFrames {
 
   returnWindow(address: number): void {
     this.windows.giveBack(address);
+  }
+
+  /** As of `PoolLease`. */
+  summaries(source: ScanSource, segment: number, column: number, into: Uint8Array, onMiss?: OnMiss): boolean {
+    const { rowCount, chunks } = source.segments.at(segment)!, chunk = chunks[column];
+    if (chunk === undefined || chunk.address !== 0 || !hasSummaries(chunk)) return false;
+    const sizeBytes = summariesBytes(rowCount);
+    const part = () => ({ at: chunk.sizeBytes - sizeBytes, sizeBytes, isIntact: areIntact });
+    const address = this.pinExtent(this.copying, source.directory, chunk, sizeBytes, onMiss, { part }, SUMMARIES);
+    into.set(this.heap.u8.subarray(address, address + sizeBytes));
+    this.unpinExtent(this.copying, chunk);
+    return true;
   }
 
   gather(
@@ -442,7 +485,7 @@ export class SharedPool implements Pool, PageFrames {
     for (;;) {
       if (onMiss === undefined) this.lock();
       else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
-      let slot = this.slotOf(file, extent, form === PACKED);
+      let slot = this.slotOf(file, extent, form);
       if (onMiss !== undefined && (slot < 0 || this.i32[slot + STATE] !== READY)) {
         this.unlock();
         return onMiss("frame");
@@ -568,12 +611,12 @@ export class SharedPool implements Pool, PageFrames {
     into: (sizeBytes: number) => Uint8Array,
   ): Uint8Array {
     const { file, offset } = extent;
-    const { sizeBytes, crc } = part === undefined
-      ? extent
+    const { at, sizeBytes, isIntact }: Part = part === undefined
+      ? { at: 0, sizeBytes: extent.sizeBytes, isIntact: (stored) => crc32(stored) === extent.crc }
       : this.checked(path, extent, () => part(this.open(file, path)));
-    const stored = into(sizeBytes), got = readFully(this.open(file, path), stored, offset);
+    const stored = into(sizeBytes), got = readFully(this.open(file, path), stored, offset + at);
     if (got < sizeBytes) throw new CorruptFileError(path, `it ends within the extent at byte ${offset}`);
-    if (crc32(stored) !== crc) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
+    if (!isIntact(stored)) throw new CorruptFileError(path, `the extent at byte ${offset} is damaged`);
     return stored;
   }
 
@@ -659,13 +702,13 @@ export class SharedPool implements Pool, PageFrames {
 
   // ---- under the lock
 
-  private slotOf(id: number, extent: number, isPacked = false): number {
+  private slotOf(id: number, extent: number, form = DECODED): number {
     for (let k = this.hash(id, extent);; k = (k + 1) & this.mask) {
       const slot = this.directory + k * SLOT_WORDS;
       const file = this.i32[slot + FILE];
       if (file === 0) return -1;
       if (file !== id + 1 || this.i32[slot + EXTENT] !== (extent | 0)) continue;
-      if ((this.i32[slot + FORM] === PACKED) === isPacked && this.i32[slot + STATE] !== FAILED) return slot;
+      if (isSameForm(this.i32[slot + FORM], form) && this.i32[slot + STATE] !== FAILED) return slot;
     }
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
-import type { ScanSource } from "./contract.ts";
+import { type ScanSource, SUMMARY_ROWS, SUMMARY_WORDS } from "./contract.ts";
 import { CODEC_BYTES, Codecs } from "./encoding/codecs.ts";
 import { writeFully } from "./files.ts";
 import { FaultyFiles } from "./faulty-files.ts";
@@ -203,6 +203,37 @@ Deno.test("SharedPool decodes the vectors of the rows that are read, and gathers
   assert.equal(lease.windowCount, 0);
   assert.equal(heap.i64[address / 8 + 3], BigInt(packed * 1000 + 3));
   lease.release();
+  assert.equal(pool.stats().pins, 0);
+});
+
+Deno.test("SharedPool copies the summaries of a chunk without its values, and reports damaged ones on each read", () => {
+  const heap = createHeap(32 << 20), files = new FaultyFiles();
+  formatPool(heap, 8 << 20);
+  const source = encodedSourceOf(heap, files), pool = new SharedPool(heap, files), lease = pool.lease();
+  const into = new BigInt64Array(4 * SUMMARY_WORDS + 2), bytes = new Uint8Array(into.buffer);
+  const onMain = pool.lease(() => {
+    throw new Error("not now");
+  });
+  assert.throws(() => onMain.summaries(source, 7, 0, bytes), /not now/);
+  for (const each of [lease, lease, onMain]) {
+    into.fill(-1n);
+    assert.ok(each.summaries(source, 7, 0, bytes));
+    for (let vector = 0; vector < 4; vector++) {
+      const at = vector * SUMMARY_WORDS, first = vector * SUMMARY_ROWS;
+      const sum = Array.from({ length: SUMMARY_ROWS }, (_, k) => 7000 + (first + k) % 100).reduce((a, b) => a + b);
+      assert.deepEqual([...into.subarray(at, at + SUMMARY_WORDS)], [BigInt(sum), 7000n, 7099n, (1024n << 32n) + 1024n]);
+    }
+  }
+  assert.deepEqual([pool.stats().misses, pool.stats().usedBytes, pool.stats().pins], [1, FRAME, 0]);
+  assert.ok(read(lease, heap, source, 7), "the values have another frame");
+  assert.ok(lease.summaries(source, 7, 0, bytes));
+  assert.equal(pool.stats().misses, 2);
+  const { offset, sizeBytes } = source.segments.at(8)!.chunks[0]!;
+  files.flipBit("/t1/d1.seg", 8 * (offset + sizeBytes) - 300);
+  for (let k = 0; k < 2; k++) {
+    assert.throws(() => lease.summaries(source, 8, 0, bytes), (e) => e instanceof CorruptFileError);
+  }
+  assert.equal(lease.summaries({ ...source, segments: sourceOf(files, 1).segments }, 0, 0, bytes), false);
   assert.equal(pool.stats().pins, 0);
 });
 

@@ -37,6 +37,7 @@ import { piecesByRange, RangedRows } from "./ranged-rows.ts";
 import { columnsFor, spillingGroups } from "./spilled-groups.ts";
 import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
 import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
+import { SummedRows } from "./summed-rows.ts";
 import type { Morsel } from "./morsel.ts";
 import { rangesOf } from "./morsels.ts";
 
@@ -420,6 +421,9 @@ function columnsRead(spec: GroupSpec): Set<number> {
 /** Fills the tables of ranges, on any thread. */
 class RangeFiller {
   private readonly reader: MorselReader;
+  private readonly summed?: SummedRows;
+  /** The operator whose statistics count the rows of `summed`. */
+  private readonly counter?: number;
   private readonly ranges: Morsel[][];
   private readonly tables: RangeTables = [];
 
@@ -433,6 +437,10 @@ class RangeFiller {
     this.ranges = ranges ?? rangesOf(morselsOfPlan(base, spec.predicates, context));
     grouper.prepare(dictionariesOf(base, context));
     this.reader = openMorsels(base, columnsRead(spec), context);
+    const shape = grouper.fusedShape;
+    if (base.kind !== "scan" || shape?.kind !== "single") return;
+    this.summed = SummedRows.of(spec, shape.aggregates, base.node, grouper, context);
+    this.counter = base.reader;
   }
 
   run(range: number): void {
@@ -443,7 +451,13 @@ class RangeFiller {
 
   /** Returns the number of rows. */
   private consume(table: GroupTable, morsel: Morsel): number {
-    const { reader, context, grouper } = this;
+    const { reader, context, grouper, summed } = this;
+    if (summed !== undefined && morsel.lookup === undefined) {
+      context.poll();
+      if (this.counter !== undefined) context.analysis?.countTaken(this.counter, morsel.end - morsel.start);
+      summed.consume(table, morsel);
+      return morsel.end - morsel.start;
+    }
     let rowCount = 0;
     reader.start(morsel);
     for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
@@ -467,6 +481,7 @@ class RangeFiller {
 
   close(): void {
     this.reader.close();
+    this.summed?.close();
   }
 }
 

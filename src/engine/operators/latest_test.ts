@@ -46,6 +46,7 @@ function stored(
       open.delete(`${segment}.${column}`);
     },
     gather: () => false,
+    summaries: () => false,
     isIndexed: () => false,
     present: () => undefined,
     find: () => undefined,

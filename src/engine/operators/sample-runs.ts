@@ -32,6 +32,8 @@ import { openMorsels } from "./base.ts";
 import type { MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
 import { lowerBound, morselsOf, rangesOf } from "./morsels.ts";
+import { ScanReader } from "./scan.ts";
+import { SummedRows } from "./summed-rows.ts";
 
 const OPERATOR = "SAMPLE BY";
 const TASK = "SAMPLE BY";
@@ -54,6 +56,7 @@ const ROWS: FusedAggregate = {
   update: ([n]) => [i64.add(n, i64.const(1n))],
   merge: ([a], [b]) => [i64.add(a, b)],
   finish: ([n]) => n,
+  summarised: ({ rowCount }) => [rowCount],
 };
 const ROWS_SHAPE: AggregateShape = { aggregate: ROWS, id: "rows of the run", types: [], args: [] };
 
@@ -68,6 +71,18 @@ export function createSampleRuns(
   return { groups: new SampledRuns(columns, task, runs, context), buckets: runs.buckets };
 }
 
+/** Rows start … end-1 of a segment, whose times are in memory. */
+interface TimedRows {
+  /** Address of the time of row 0. */
+  times: number;
+  rowBase: bigint;
+  start: number;
+  end: number;
+  /** All columns that are read. */
+  columns: () => Vector[];
+  add: (table: GroupTable, start: number, end: number) => void;
+}
+
 class Runs {
   readonly buckets: TimeBuckets;
   readonly grouper: Grouper;
@@ -77,6 +92,9 @@ class Runs {
   ranges: Morsel[][];
   private readonly space: Workspace;
   private reader: MorselReader | undefined;
+  /** Reads the times alone, if other columns have summaries. */
+  private timesReader: ScanReader | undefined;
+  private summed: SummedRows | undefined;
   private readonly needed: ReadonlySet<number>;
   private readonly results: RangeRecords[] = [];
   private readonly edges: BoundKernel;
@@ -142,50 +160,91 @@ class Runs {
   }
 
   run(range: number): void {
-    const { context, task, node } = this,
+    const { context, task: { spec }, node, grouper } = this,
       reader = this.reader ??= openMorsels({ kind: "scan", node }, this.needed, context);
-    const { from, to } = task.sampling;
+    this.summed ??= SummedRows.of(spec, this.aggregates, node, grouper, context);
     this.records = { address: 0, sizeBytes: 0, count: 0 };
     this.bucket = undefined;
     if (this.flusher !== undefined) this.table ??= this.grouper.create();
     for (const morsel of this.ranges[range]) {
+      context.poll();
+      if (this.summed !== undefined && morsel.lookup === undefined) {
+        this.runSummed(morsel, this.summed, reader);
+        continue;
+      }
       reader.start(morsel);
       for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
         context.poll();
-        const { columns, rowBase } = rows, times = columns[task.node.timestamp].address;
-        // Rows outside of the morsel may not be in memory.
-        const placeOf = (time: bigint) =>
-          rows!.start + lowerBound(context, times + rows!.start * 8, rows!.end - rows!.start, time);
-        const start = from === undefined ? rows.start : placeOf(from), end = to === undefined ? rows.end : placeOf(to);
-        if (task.reader !== undefined) context.analysis?.countTaken(task.reader, Math.max(0, end - start));
-        for (let row = start; row < end;) row = this.someRuns(columns, times, row, end, rowBase);
+        const { columns, start, end, rowBase } = rows, times = columns[node.timestamp].address;
+        const add = (table: GroupTable, from: number, to: number) => grouper.consume(table, columns, from, to, rowBase);
+        this.runsOf({ times, rowBase, start, end, columns: () => columns, add });
       }
     }
     this.endBucket();
     this.results.push({ range, ...this.records });
   }
 
+  /** Aggregates by summaries. Times are read where a bucket ends. */
+  private runSummed(morsel: Morsel, summed: SummedRows, reader: MorselReader): void {
+    const { context, node, task: { reader: counter, sampling: { from, to } } } = this, { segment, start, end } = morsel;
+    const { rowCount, timestampMin: min, timestampMax: max } = sourceOf(node, context).segments.at(segment)!;
+    const isWhole = start === 0 && end === rowCount && (from === undefined || from <= min) &&
+      (to === undefined || max < to);
+    const bucket = isWhole ? this.buckets.of(min) : undefined;
+    if (bucket !== undefined && max < bucket.end) {
+      if (counter !== undefined) context.analysis?.countTaken(counter, rowCount);
+      this.enterBucket(bucket.start);
+      return summed.consume(this.table!, morsel);
+    }
+    const times = this.timesReader ??= new ScanReader(node, new Set([node.timestamp]), context);
+    let columns: Vector[] | undefined;
+    this.runsOf({
+      times: times.open(segment, { from: start, to: end })[node.timestamp].address,
+      rowBase: 0n,
+      start,
+      end,
+      columns: () => {
+        if (columns === undefined) reader.start(morsel);
+        return columns ??= reader.next()!.columns;
+      },
+      add: (table, from, to) => summed.consume(table, { segment, start: from, end: to }),
+    });
+  }
+
+  private runsOf(rows: TimedRows): void {
+    const { context, task: { reader, sampling: { from, to } } } = this;
+    // Rows outside of the morsel may not be in memory.
+    const placeOf = (time: bigint) =>
+      rows.start + lowerBound(context, rows.times + rows.start * 8, rows.end - rows.start, time);
+    const start = from === undefined ? rows.start : placeOf(from), end = to === undefined ? rows.end : placeOf(to);
+    if (reader !== undefined) context.analysis?.countTaken(reader, Math.max(0, end - start));
+    for (let row = start; row < end;) row = this.someRuns(rows, row, end);
+  }
+
   /** Processes runs from `row` on, as many as the lists hold, and returns where they end. */
-  private someRuns(columns: Vector[], times: number, row: number, end: number, rowBase: bigint): number {
+  private someRuns(rows: TimedRows, row: number, end: number): number {
     const { heap } = this.context;
-    const count = this.cut(times, row, end);
+    const count = this.cut(rows.times, row, end);
     if (this.shortRuns !== undefined && count > 1) {
       const stop = heap.i32[this.ends / 4 + count - 1];
       if ((stop - row) / count < SHORT_RUN_ROWS) {
-        return this.allAtOnce(this.shortRuns, columns, count, row, stop, rowBase);
+        return this.allAtOnce(this.shortRuns, rows.columns(), count, row, stop, rows.rowBase);
       }
     }
     let start = row;
     for (let k = 0; k < count; k++) {
-      const bucket = heap.i64[this.starts / 8 + k], stop = heap.i32[this.ends / 4 + k];
-      if (bucket !== this.bucket) {
-        this.endBucket();
-        this.beginBucket(bucket);
-      }
-      this.grouper.consume(this.table!, columns, start, stop, rowBase);
+      const stop = heap.i32[this.ends / 4 + k];
+      this.enterBucket(heap.i64[this.starts / 8 + k]);
+      rows.add(this.table!, start, stop);
       start = stop;
     }
     return start;
+  }
+
+  private enterBucket(bucket: bigint): void {
+    if (bucket === this.bucket) return;
+    this.endBucket();
+    this.beginBucket(bucket);
   }
 
   private allAtOnce(
@@ -296,8 +355,12 @@ class Runs {
     this.results.length = 0;
     this.bucket = undefined;
     if (this.table?.kind === "single") this.table = undefined;
-    this.reader?.close();
-    this.reader = undefined;
+    this.closeReaders();
+  }
+
+  private closeReaders(): void {
+    for (const reader of [this.reader, this.timesReader, this.summed]) reader?.close();
+    this.reader = this.timesReader = this.summed = undefined;
   }
 
   rebind(changes: Changes): boolean {
@@ -316,7 +379,7 @@ class Runs {
     if (this.table?.kind === "dense") this.grouper.drop(this.table);
     if (this.grouper !== this.base) this.grouper.close();
     this.base.close();
-    this.reader?.close();
+    this.closeReaders();
     this.space.release();
     flushKernelRows(this.context.heap.i64);
   }

@@ -23,6 +23,13 @@ type Slot = { type: WasmType; initial: number | bigint };
 const I64_ZERO: Slot = { type: "i64", initial: 0n };
 const F64_ZERO: Slot = { type: "f64", initial: 0 };
 
+const ZEROF64 = f64.const(0);
+
+/** For summaries of rows. */
+function withValues(valueCount: IrNode, then: IrNode, otherwise: IrNode): IrNode {
+  return select(i64.eqz(valueCount), otherwise, then);
+}
+
 function aggregate(
   name: string,
   type: string | undefined,
@@ -52,7 +59,10 @@ const count: Omit<FusedAggregate, "kind"> = {
   finish: ([n]) => n,
 };
 entries.push(
-  aggregate("count", undefined, "LONG", "The number of rows.", count, ["SELECT count() FROM long_sequence(3)", 3]),
+  aggregate("count", undefined, "LONG", "The number of rows.", {
+    ...count,
+    summarised: ({ rowCount }) => [rowCount],
+  }, ["SELECT count() FROM long_sequence(3)", 3]),
 );
 
 /** Without BOOLEAN, which the dialect refuses to count. */
@@ -76,6 +86,7 @@ for (const type of COUNTED) {
   entries.push(aggregate("count", type, "LONG", "The number of rows in which the value is not null.", {
     ...count,
     update: ([n], [x]) => [whenNotNull(x, type, i64.add(n, ONE64), n)],
+    summarised: ({ valueCount }) => [valueCount],
   }));
 }
 
@@ -89,6 +100,7 @@ for (const type of ["BYTE", "SHORT", "INT", "LONG"]) {
     ) => [whenNotNull(x, type, i64.add(sum, toI64(x)), sum), whenNotNull(x, type, i64.add(n, ONE64), n)],
     merge: ([sum, n], [sum2, n2]) => [i64.add(sum, sum2), i64.add(n, n2)],
     finish: ([sum, n]) => select(i64.eqz(n), MIN64, sum),
+    summarised: ({ sum, valueCount }) => [withValues(valueCount, sum, ZERO64), valueCount],
   }, type === "LONG" && ["SELECT sum(x) FROM long_sequence(3)", 6]));
 }
 for (const type of ["FLOAT", "DOUBLE"]) {
@@ -103,9 +115,12 @@ for (const type of ["FLOAT", "DOUBLE"]) {
       const result = select(i64.eqz(n), NAN64, sum);
       return type === "FLOAT" ? f32.demote(result) : result;
     },
+    summarised: ({ sum, valueCount }) => [withValues(valueCount, sum, ZEROF64), valueCount],
   }));
 }
 
+/** Their sums cannot wrap around in a summary. */
+const AVERAGED_BY_SUMS = ["INT", "FLOAT", "DOUBLE"];
 for (const type of ["BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"]) {
   entries.push(
     aggregate(
@@ -123,6 +138,9 @@ for (const type of ["BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"
         ) => [whenNotNull(x, type, f64.add(sum, toF64(x)), sum), whenNotNull(x, type, i64.add(n, ONE64), n)],
         merge: ([sum, n], [sum2, n2]) => [f64.add(sum, sum2), i64.add(n, n2)],
         finish: ([sum, n]) => select(i64.eqz(n), NAN64, f64.div(sum, f64.convertI64(n))),
+        summarised: AVERAGED_BY_SUMS.includes(type)
+          ? ({ sum, valueCount }) => [withValues(valueCount, toF64(sum), ZEROF64), valueCount]
+          : undefined,
       },
       type === "LONG" && ["SELECT avg(x) FROM long_sequence(4)", 2.5],
     ),
@@ -135,6 +153,7 @@ const longMax: Omit<FusedAggregate, "kind"> = {
   update: ([s], [x]) => [select(i64.gtS(x, s), x, s)],
   merge: ([a], [b]) => [select(i64.gtS(b, a), b, a)],
   finish: ([s]) => s,
+  summarised: ({ max, valueCount }) => [withValues(valueCount, max, MIN64)],
 };
 const smaller = (x: IrNode, s: IrNode) =>
   select(i32.and(i64.ne(x, MIN64), i32.or(i64.ltS(x, s), i64.eq(s, MIN64))), x, s);
@@ -143,6 +162,7 @@ const longMin: Omit<FusedAggregate, "kind"> = {
   update: ([s], [x]) => [smaller(x, s)],
   merge: ([a], [b]) => [smaller(b, a)],
   finish: ([s]) => s,
+  summarised: ({ min, valueCount }) => [withValues(valueCount, min, MIN64)],
 };
 const MIN = "The smallest value that is not null.", MAX = "The greatest value that is not null.";
 for (const type of ["LONG", ...TIMES]) {
@@ -173,6 +193,7 @@ for (const type of ["BYTE", "SHORT", "INT", "CHAR", "IPv4"]) {
       update: ([s], [x]) => [whenNotNull(x, type, select(better(widen(x), s), widen(x), s), s)],
       merge: ([a], [b]) => [select(better(b, a), b, a)],
       finish: ([s]) => select(i64.eq(s, i64.const(limit)), unsigned ? ZERO32 : MIN32, i32.wrap(s)),
+      summarised: type === "INT" ? (rows) => [withValues(rows.valueCount, rows[name], i64.const(limit))] : undefined,
     }));
   }
 }
@@ -188,6 +209,9 @@ for (const type of ["BOOLEAN", "FLOAT", "DOUBLE"]) {
         const result = select(f64.eq(s, f64.const(limit)), NAN64, s);
         return type === "FLOAT" ? f32.demote(result) : result;
       },
+      summarised: type === "BOOLEAN"
+        ? undefined
+        : (rows) => [withValues(rows.valueCount, rows[name], f64.const(limit))],
     }));
   }
 }

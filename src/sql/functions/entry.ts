@@ -189,6 +189,20 @@ export interface FusedAggregate {
   update: (state: IrNode[], args: IrNode[], types: string[]) => IrNode[];
   merge: (earlier: IrNode[], later: IrNode[], types: string[]) => IrNode[];
   finish: (state: IrNode[], types: string[]) => IrNode;
+  /** The states of a group of rows of which only a summary is known. Without it, the aggregate has to see the rows. */
+  summarised?: (rows: RowsSummary) => IrNode[];
+}
+
+/** What is known of an argument in some rows. Without a value, the last three have no meaning. */
+export interface RowsSummary {
+  /** i64. */
+  rowCount: IrNode;
+  /** Rows whose value is not null, i64. */
+  valueCount: IrNode;
+  /** f64 for FLOAT and DOUBLE, otherwise i64. The sum of integers may have wrapped around. */
+  sum: IrNode;
+  min: IrNode;
+  max: IrNode;
 }
 
 export interface BatchAggregate {

@@ -7,7 +7,7 @@
  *     header of each vector, 32 bytes:
  *        0  i64 base           8  i64 slope          16  u32 offset of its data in the chunk
  *       20  u8 encoding       21  u8 bits a code     22  u8 decimal places      24  u16 exceptions    26  u16 nulls    28  u32 span
- *     data of the vectors, each aligned to 16 bytes; 16 zeros
+ *     data of the vectors, each aligned to 16 bytes; 16 zeros; for some layouts, summaries of the vectors (`summaries.ts`)
  *
  * Encodings:
  *
@@ -30,8 +30,9 @@ import { align } from "../bytes.ts";
 import type { RowRange } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { bitsOf, packedBytes, VECTOR_ROWS } from "./bits.ts";
-import { encodingBit } from "./encodings.ts";
+import { encodingBit, HAS_SUMMARIES } from "./encodings.ts";
 import { FOUND, FOUND_BYTES, type Kernels, kernelsOf } from "./kernels.ts";
+import { sealSummaries, summariesBytes, SUMMARY_BYTES } from "./summaries.ts";
 import { AT, CONSTANT, DECIMAL, type DecodeVector, FRAME, POWER_COUNT, PRODUCT, RAW } from "./vectors.ts";
 
 const MAGIC = 0x444b4350; // "PCKD"
@@ -51,6 +52,9 @@ const KINDS: Partial<Record<Layout, number>> = {
   f32: FLOATS,
   f64: FLOATS,
 };
+
+/** Layouts of the types that are summed, or have extremes, and have a NULL. */
+const SUMMARISED: ReadonlySet<Layout> = new Set(["i32", "i64", "f32", "f64"]);
 
 /** Codes have 32 bits, and code 0 is NULL. */
 const SPAN_MAX = 2 ** 32 - 1;
@@ -137,8 +141,29 @@ export class ChunkCodec {
     const kind = KINDS[layout], width = LAYOUT_WIDTH[layout];
     if (kind === undefined || valueBytes === 0) return undefined;
     const form: ColumnForm = { kind, width, nullBits: nullBitsOf(nullWords, width) };
-    const encoded = this.encodeVectors(form, valueBytes / width, (k) => address + k * VECTOR_ROWS * width);
-    return always || encoded.bytes.length < valueBytes * SHRINKS_TO ? encoded : undefined;
+    const rowCount = valueBytes / width, addressOf = (vector: number) => address + vector * VECTOR_ROWS * width;
+    const encoded = this.encodeVectors(form, rowCount, addressOf);
+    if (!always && encoded.bytes.length >= valueBytes * SHRINKS_TO) return undefined;
+    return SUMMARISED.has(layout) ? this.withSummaries(form, rowCount, addressOf, encoded) : encoded;
+  }
+
+  /** `encoded`: what the codec has made last. */
+  private withSummaries(
+    { kind, width, nullBits }: ColumnForm,
+    rowCount: number,
+    addressOf: (vector: number) => number,
+    { bytes: { length: at }, encodings }: EncodedChunk,
+  ): EncodedChunk {
+    const { kernels, scratch, heap: { u8 } } = this, summary = scratch + FOUND_AT;
+    const summarise = (kind === FLOATS ? kernels.summariseFloats : kernels.summariseIntegers)[width];
+    const end = at + summariesBytes(rowCount);
+    for (let k = 0; k * VECTOR_ROWS < rowCount; k++) {
+      const count = Math.min(VECTOR_ROWS, rowCount - k * VECTOR_ROWS);
+      summarise(addressOf(k), count, BigInt.asIntN(8 * width, nullBits), summary);
+      this.encoded.set(u8.subarray(summary, summary + SUMMARY_BYTES), at + k * SUMMARY_BYTES);
+    }
+    sealSummaries(this.encoded.subarray(at, end));
+    return { bytes: this.encoded.subarray(0, end), encodings: encodings | HAS_SUMMARIES };
   }
 
   /** Encodes integers that are not in the shared memory; -1 is their NULL. */
@@ -164,7 +189,8 @@ export class ChunkCodec {
 
   private encodeVectors(form: ColumnForm, rowCount: number, addressOf: (vector: number) => number): EncodedChunk {
     const { kind, width } = form, vectors = Math.ceil(rowCount / VECTOR_ROWS);
-    this.grow(HEADER_BYTES + vectors * (VECTOR_HEADER_BYTES + ALIGN) + rowCount * width + TAIL_BYTES);
+    const dataBytes = vectors * ALIGN + rowCount * width;
+    this.grow(HEADER_BYTES + vectors * VECTOR_HEADER_BYTES + dataBytes + TAIL_BYTES + summariesBytes(rowCount));
     this.encoded.fill(0, 0, HEADER_BYTES);
     this.view.setUint32(0, MAGIC, true);
     this.view.setUint8(4, width);

@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { equal, ok } from "node:assert/strict";
-import { ARRAY_CONSTRUCTOR, type Layout, LAYOUT_WIDTH, typeOf } from "../../types/mod.ts";
+import { ARRAY_CONSTRUCTOR, type Layout, LAYOUT_WIDTH, nullTest, typeOf } from "../../types/mod.ts";
+import { SUMMARY, SUMMARY_WORDS } from "../contract.ts";
 import { createHeap } from "../heap.ts";
 import { VECTOR_ROWS } from "./bits.ts";
 import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
+import { areIntact, summariesBytes } from "./summaries.ts";
 
 const TYPES: Partial<Record<Layout, string>> = {
   i8: "BYTE",
@@ -24,6 +26,7 @@ function roundTrip(layout: Layout, values: Uint8Array): number | undefined {
   heap.u8.set(values, SOURCE);
   const encoded = codec.encode(layout, typeOf(TYPES[layout]!).nullWords, SOURCE, values.length)?.bytes.slice();
   if (encoded === undefined) return undefined;
+  checkSummaries(layout, encoded, values);
   heap.u8.set(encoded, SOURCE);
   for (const stored of [encoded, heap.u8.subarray(SOURCE, SOURCE + encoded.length)]) {
     checkDecoded(layout, stored, values);
@@ -59,6 +62,48 @@ function checkDecoded(layout: Layout, encoded: Uint8Array, values: Uint8Array): 
       `${layout}: row ${row}`,
     )
   );
+}
+
+/** The least and greatest of floats tell -0 from 0. */
+function checkSummaries(layout: Layout, encoded: Uint8Array, values: Uint8Array): void {
+  const isFloat = layout === "f32" || layout === "f64";
+  if (!isFloat && layout !== "i32" && layout !== "i64") return;
+  const width = LAYOUT_WIDTH[layout], rowCount = values.length / width, isNull = nullTestOf(layout, values);
+  const bytes = encoded.slice(encoded.length - summariesBytes(rowCount));
+  ok(areIntact(bytes));
+  const all = new ARRAY_CONSTRUCTOR[layout](values.buffer as ArrayBuffer, values.byteOffset, rowCount);
+  const f64 = new Float64Array(bytes.buffer, 0, bytes.length >> 3), i64 = new BigInt64Array(f64.buffer, 0, f64.length);
+  for (let vector = 0; vector * VECTOR_ROWS < rowCount; vector++) {
+    const known: (number | bigint)[] = [];
+    for (let k = vector * VECTOR_ROWS; k < Math.min(rowCount, (vector + 1) * VECTOR_ROWS); k++) {
+      if (!isNull(k)) known.push(all[k]);
+    }
+    const at = vector * SUMMARY_WORDS;
+    const rows = Math.min(VECTOR_ROWS, rowCount - vector * VECTOR_ROWS);
+    equal(i64[at + SUMMARY.counts], (BigInt(rows) << 32n) + BigInt(known.length));
+    if (known.length === 0) continue;
+    if (isFloat) {
+      const floats = known as number[], size = floats.reduce((sum, value) => sum + Math.abs(value), 0);
+      const sum = floats.reduce((sum, value) => sum + value), summarised = f64[at + SUMMARY.sum];
+      const isClose = Math.abs(sum - summarised) <= known.length * Number.EPSILON * size;
+      ok(isClose || size === Infinity || Object.is(sum, summarised), `${layout}: ${summarised}, not ${sum}`);
+      ok(
+        Object.is(f64[at + SUMMARY.min], Math.min(...floats)) && Object.is(f64[at + SUMMARY.max], Math.max(...floats)),
+      );
+    } else {
+      const sorted = known.map(BigInt).sort((a, b) => a < b ? -1 : 1);
+      equal(i64[at + SUMMARY.sum], BigInt.asIntN(64, sorted.reduce((sum, value) => sum + value)));
+      equal(i64[at + SUMMARY.min], sorted[0]);
+      equal(i64[at + SUMMARY.max], sorted.at(-1));
+    }
+  }
+  bytes[bytes.length - 20] ^= 4;
+  ok(!areIntact(bytes), "a changed summary is noticed");
+}
+
+function nullTestOf(layout: Layout, values: Uint8Array): (row: number) => boolean {
+  heap.u8.set(values, TARGET);
+  return nullTest(heap, TYPES[layout]!, TARGET);
 }
 
 function bytesOf(array: ArrayBufferView): Uint8Array {
@@ -143,13 +188,13 @@ Deno.test("columns of trades take the expected number of bits a value", () => {
     booleans: roundTrip("i8", Uint8Array.from({ length: rows }, (_, k) => k * 31 % 7 < 3 ? 1 : 0)),
     gaps: roundTrip("i32", bytesOf(Int32Array.from({ length: rows }, (_, k) => k % 9 === 0 ? -(2 ** 31) : k % 2))),
   };
-  const headers = 32 + 64 * 32 + 16;
-  equal(sizes.prices, headers + rows * 17 / 8);
+  const headers = 32 + 64 * 32 + 16, summaries = summariesBytes(rows);
+  equal(sizes.prices, headers + rows * 17 / 8 + summaries);
   equal(sizes.symbols, headers + rows * 7 / 8);
-  equal(sizes.times, headers + rows * 10 / 8);
-  equal(sizes.constant, headers);
+  equal(sizes.times, headers + rows * 10 / 8 + summaries);
+  equal(sizes.constant, headers + summaries);
   equal(sizes.booleans, headers + rows / 8);
-  equal(sizes.gaps, headers + rows * 2 / 8);
+  equal(sizes.gaps, headers + rows * 2 / 8 + summaries);
 });
 
 Deno.test("values that do not become smaller are not encoded, nor are texts and wide values", () => {

@@ -3,7 +3,7 @@ import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import type { ColumnChunk, RowRange } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
-import { HAS_POSTINGS } from "./encodings.ts";
+import { HAS_POSTINGS, HAS_SUMMARIES } from "./encodings.ts";
 import { makePostings } from "./postings.ts";
 import { TextCodec } from "./texts.ts";
 
@@ -34,6 +34,11 @@ export function rawBytes(chunk: Form): number {
 /** The stored codes are followed by their postings. */
 export function hasPostings({ encodings = 0 }: Form): boolean {
   return (encodings & HAS_POSTINGS) !== 0;
+}
+
+/** The stored values are followed by summaries of their vectors. */
+export function hasSummaries({ encodings = 0 }: Form): boolean {
+  return (encodings & HAS_SUMMARIES) !== 0;
 }
 
 /** The texts are not encoded: pairs have offsets, which become addresses when they are loaded. */

@@ -12,6 +12,9 @@ export function encodingBit(encoding: Encoding): number {
 /** Postings follow the codes of symbols (`postings.ts`). */
 export const HAS_POSTINGS = encodingBit("postings");
 
+/** Summaries of the vectors follow the values (`summaries.ts`). */
+export const HAS_SUMMARIES = 1 << 14;
+
 /** `bits`: 0 for a chunk that is stored as it is in memory. */
 export function encodingNames(bits: number): string[] {
   const names: string[] = NAMES.filter((_, k) => (bits & (1 << k)) !== 0);

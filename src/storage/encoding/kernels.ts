@@ -4,6 +4,7 @@
  */
 import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
 import { addBitKernels } from "./bits.ts";
+import { addSummaryKernels, type Summarise } from "./summaries.ts";
 import { addDecodeVector, type DecodeVector } from "./vectors.ts";
 
 /** Offsets of the results of `range…` and `decimals…` in `found`. */
@@ -45,6 +46,8 @@ export interface Kernels {
   /** By width. */
   decodeIntegers: Record<number, DecodeVector>;
   decodeFloats: Record<number, DecodeVector>;
+  summariseIntegers: Record<number, Summarise>;
+  summariseFloats: Record<number, Summarise>;
 }
 
 type FindDecimals = (
@@ -80,6 +83,8 @@ export function kernelsOf(memory: WebAssembly.Memory): Kernels {
     pack: byWidth("pack"),
     decodeIntegers: { 1: all.decodeIntegers1, 2: all.decodeIntegers2, 4: all.decodeIntegers4, 8: all.decodeIntegers8 },
     decodeFloats: { 4: all.decodeFloats4, 8: all.decodeFloats8 },
+    summariseIntegers: { 4: all.summariseIntegers4, 8: all.summariseIntegers8 },
+    summariseFloats: { 4: all.summariseFloats4, 8: all.summariseFloats8 },
   } as Kernels;
 }
 
@@ -116,6 +121,7 @@ function assemble(): Uint8Array<ArrayBuffer> {
     });
   }
   codesOfDecimals(module.function(["i32", "i32", "f64", "i32"], [], "codesOfDecimals").code);
+  addSummaryKernels(module);
   return module.finish();
 }
 
