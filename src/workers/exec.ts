@@ -44,6 +44,7 @@ import {
   collectAfterSending,
   collectGarbage,
   doChore,
+  doUrgentChore,
   releaseAfterQuery,
   releaseWhenIdle,
   returnLargeBlocks,
@@ -93,7 +94,12 @@ self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
     handle,
     help: (onJoin) =>
       runsLong &&
-      help(heap, () => (onJoin(), countBusy(1)), helperContext, (context) => (release(context), countBusy(-1))),
+      help(
+        heap,
+        () => (onJoin(), countBusy(1)),
+        helperContext,
+        (context) => (release(context), doUrgentChore(), countBusy(-1)),
+      ),
     chore: doChore,
   });
   self.close();
@@ -131,10 +137,13 @@ function countBusy(by: number): void {
   Atomics.add(heap.i32, SHARED_WORD.workersBusy, by);
 }
 
-function whileBusy(action: () => void): void {
+/** Runs a part of a query. `action` returns what sends the end of its answer, which waits until large memory is returned. */
+function whileBusy(action: () => (() => void) | void): void {
   countBusy(1);
   try {
-    action();
+    const end = action();
+    doUrgentChore();
+    end?.();
   } finally {
     countBusy(-1);
   }
@@ -207,7 +216,7 @@ interface Lead {
 /** A small part of a result that takes longer is posted. */
 const HELD_MS = 20;
 
-function begin(slot: number): void {
+function begin(slot: number): (() => void) | void {
   const letter = readLetter(heap, slot);
   const { request, freedPlans } = letter;
   for (const name of freedPlans) plans.forget(name);
@@ -216,7 +225,8 @@ function begin(slot: number): void {
     const plan = letter.plan ? plans.add(request.planName, letter.plan) : plans.get(request.planName);
     if (plan === undefined) {
       answerUnknownPlan(heap, slot);
-      return mailboxes.tellMain();
+      mailboxes.tellMain();
+      return;
     }
     const context = own = contextOf(request, true);
     workAt(context);
@@ -228,25 +238,26 @@ function begin(slot: number): void {
         ? own
         : { ...own, parallel: new SectionRunner(heap, request, helperCount, wake, () => context) },
     );
-    advance({ request, context, output, operator, held: { pieces: [], bytes: 0, rows: 0, since: 0 } });
+    return advance({ request, context, output, operator, held: { pieces: [], bytes: 0, rows: 0, since: 0 } });
   } catch (error) {
     if (own !== undefined) release(own);
-    fail(slot, postedError(error));
+    const failure = postedError(error);
+    return () => fail(slot, failure);
   }
 }
 
-function resume(slot: number): void {
+function resume(slot: number): (() => void) | void {
   const lead = parked.get(slot);
   if (lead === undefined) throw new Error(`no query of slot ${slot} is here`);
   parked.delete(slot);
-  advance(lead);
+  return advance(lead);
 }
 
 /**
  * Continues a query and posts chunks at the reader's pace until the query ends or the reader falls behind. The query is then
- * parked, because a slow reader must not occupy a thread.
+ * parked, because a slow reader must not occupy a thread. Returns what sends the end of the answer.
  */
-function advance(lead: Lead): void {
+function advance(lead: Lead): (() => void) | void {
   const { request: { slot }, context, output, operator } = lead;
   let failure: PostedError | undefined;
   workAt(context);
@@ -256,7 +267,8 @@ function advance(lead: Lead): void {
         context.poll();
         if (lead.held === undefined && !hasRoom(lead)) {
           parked.set(slot, lead);
-          return postToMain({ type: "parked" });
+          postToMain({ type: "parked" });
+          return;
         }
         const piece = lead.pieces?.next().value;
         if (piece !== undefined) {
@@ -276,12 +288,19 @@ function advance(lead: Lead): void {
   }
   release(context);
   const { held } = lead, { totalRows } = output;
-  if (failure !== undefined) {
-    return held === undefined ? postToMain({ type: "failed", error: failure }) : fail(slot, failure);
-  }
-  if (held === undefined) return postToMain({ type: "done", totalRows });
-  answerResult(heap, slot, held.pieces, held.rows, totalRows);
-  mailboxes.tellMain();
+  return endOf(slot, failure, held, totalRows);
+}
+
+/** A closure of its own refers to nothing else of the query. */
+function endOf(slot: number, failure: PostedError | undefined, held: Lead["held"], totalRows: number): () => void {
+  return () => {
+    if (failure !== undefined) {
+      return held === undefined ? postToMain({ type: "failed", error: failure }) : fail(slot, failure);
+    }
+    if (held === undefined) return postToMain({ type: "done", totalRows });
+    answerResult(heap, slot, held.pieces, held.rows, totalRows);
+    mailboxes.tellMain();
+  };
 }
 
 /** Only before anything was posted: messages and answers may overtake each other. */

@@ -15,6 +15,8 @@ const MADV_DONTNEED = 4;
 
 /** Work in steps of some milliseconds, which the thread does when it has nothing else to do. */
 const chores: Iterator<void>[] = [];
+/** Memory to return before the answer ends: the next query may begin at once, on another thread. */
+let urgent: Iterator<void> | undefined;
 
 /** Does a step of a chore. Returns false if there is none. */
 export function doChore(): boolean {
@@ -22,6 +24,13 @@ export function doChore(): boolean {
   if (chore === undefined) return false;
   if (chore.next().done) chores.shift();
   return true;
+}
+
+/** Called before the end of an answer is sent, when nothing refers to the buffers of the query any more. */
+export function doUrgentChore(): void {
+  const chore = urgent;
+  urgent = undefined;
+  while (chore !== undefined && !chore.next().done);
 }
 
 /**
@@ -143,6 +152,8 @@ const KEPT_BYTES_MIN = 32 << 20;
 function keptBytesOf(limitBytes: number): number {
   return Math.max(KEPT_BYTES_MIN, limitBytes / 4 - KEPT_BYTES_MIN);
 }
+/** What a query may leave until the thread has nothing else to do, as a part of its limit. */
+const LEFT_SHARE_MAX = 0.25;
 let isQueued = false;
 
 /**
@@ -153,14 +164,23 @@ let isQueued = false;
 export function releaseAfterQuery(heap: SharedHeap, { madeBytes, limitBytes }: CountedMemory): void {
   const limit = limitBytes || heap.sizeBytes(), keptBytes = keptBytesOf(limit);
   const hasMade = madeBytes >= GARBAGE_BYTES || hasGrown();
-  if (isQueued || (!hasMade && heap.warmFreeBytes() <= keptBytes)) return;
-  isQueued = true;
-  chores.push(releaseDownTo(heap, keptBytes, limit, hasMade));
+  const warmBytes = heap.warmFreeBytes();
+  if (!hasMade && warmBytes <= keptBytes) return;
+  if (madeBytes + Math.max(0, warmBytes - keptBytes) > limit * LEFT_SHARE_MAX) {
+    urgent = releaseDownTo(heap, keptBytes, limit, hasMade);
+  } else if (!isQueued) {
+    isQueued = true;
+    chores.push(queued(releaseDownTo(heap, keptBytes, limit, hasMade)));
+  }
+}
+
+function* queued(work: Generator<void>): Generator<void> {
+  isQueued = false;
+  yield* work;
 }
 
 /** The first step returns all that exceeds `limitBytes`, so that queries in close succession do not add up. */
 function* releaseDownTo(heap: SharedHeap, keptBytes: number, limitBytes: number, hasMade: boolean): Generator<void> {
-  isQueued = false;
   if (hasMade) returnGarbage();
   let pieces = 0;
   for (const block of heap.freeBlocks(BLOCK_BYTES_MIN).sort((a, b) => b.warmBytes - a.warmBytes)) {

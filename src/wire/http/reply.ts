@@ -93,22 +93,25 @@ export interface Body {
 
 /**
  * A reply whose rows come from a running query. A failure before anything is sent is thrown. A result of at most one
- * chunk is sent at once. Otherwise each chunk is requested when the client has taken the previous one.
+ * small chunk is sent at once. Otherwise each chunk is requested when the client has taken the previous one.
  */
 export function rowsReply(body: Body): Reply | Promise<Reply> {
   const { ready } = body;
   return ready !== undefined && ready.length <= 1 ? wholeReply(body, ready[0]) : begunReply(body);
 }
 
+/** A stream frees the buffers of larger chunks. */
+const WHOLE_BYTES_MAX = 1 << 20;
+
 async function begunReply(body: Body): Promise<Reply> {
   const chunks = body.chunks[Symbol.asyncIterator]();
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
-  if (second.done) return wholeReply(body, first.done ? undefined : first.value);
-  if (!first.done) body.onChunk(first.value);
+  if (first.done) return wholeReply(body, undefined);
+  if (second.done && first.value.bytes.length <= WHOLE_BYTES_MAX) return wholeReply(body, first.value);
   const { coding, headers } = body, lines = sharedLines(body);
   const head = bytesOf(body.head);
-  const rows = new RowStream(body, chunks, head, [(first as IteratorYieldResult<Chunk>).value, second.value]);
+  const rows = new RowStream(body, chunks, head, second.done ? [first.value] : [first.value, second.value]);
   if (coding === undefined) return { status: 200, headers, lines, body: rows };
   const compressing = new CompressedStream(rows, coding);
   return { status: 200, headers: [...headers, ["Content-Encoding", coding]], lines, body: compressing };
@@ -142,22 +145,21 @@ function wholeReply(body: Body, chunk: Chunk | undefined): Reply {
 
 /** Head, chunks and tail of a document, each produced on request. */
 class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
-  #rowCount: number;
+  #rowCount = 0;
   #hasHead = false;
   #hasEnded = false;
   #sent: Uint8Array | undefined;
   private readonly ready: Chunk[];
 
   /**
-   * @param ready chunks that were already produced. The first one is already counted
+   * @param ready chunks that were already produced
    */
   constructor(
     private readonly body: Body,
     private readonly chunks: AsyncIterator<Chunk>,
     private readonly head: Uint8Array,
-    ready: readonly [Chunk, Chunk],
+    ready: readonly Chunk[],
   ) {
-    this.#rowCount = ready[0].rows;
     this.ready = ready.map((chunk) => ({ ...chunk, bytes: ownBytes(chunk.bytes) }));
   }
 
@@ -173,17 +175,11 @@ class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> 
       if (this.head.length > 0) return { done: false, value: this.head };
     }
     const ready = this.ready.shift();
-    if (ready !== undefined) {
-      if (this.ready.length === 0) this.#count(ready);
-      return this.#give(ready.bytes);
-    }
+    if (ready !== undefined) return this.#give(ready);
     try {
       const next = await this.chunks.next();
       if (this.#hasEnded) return { done: true, value: undefined };
-      if (!next.done) {
-        this.#count(next.value);
-        return this.#give(next.value.bytes);
-      }
+      if (!next.done) return this.#give(next.value);
       const tail = bytesOf(this.body.tail(this.#rowCount));
       this.#end("queriesCompleted");
       return tail.length > 0 ? { done: false, value: tail } : { done: true, value: undefined };
@@ -210,14 +206,11 @@ class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> 
     this.body.onEnd(how);
   }
 
-  #count(chunk: Chunk): void {
+  #give(chunk: Chunk): IteratorResult<Uint8Array> {
     this.#rowCount += chunk.rows;
     this.body.onChunk(chunk);
-  }
-
-  #give(bytes: Uint8Array): IteratorResult<Uint8Array> {
-    this.#sent = bytes;
-    return { done: false, value: bytes };
+    this.#sent = chunk.bytes;
+    return { done: false, value: chunk.bytes };
   }
 
   /**
