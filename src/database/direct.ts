@@ -418,7 +418,7 @@ class DirectRun {
 
   rewind(): boolean {
     flushKernelRows(this.resources.heap.i64);
-    if (this.usedBytes > RUN_BYTES_MAX || this.operator.rewind?.() !== true) return false;
+    if (this.operator.rewind?.() !== true || this.usedBytes > RUN_BYTES_MAX) return false;
     this.output.rewind();
     this.pool.release();
     return true;

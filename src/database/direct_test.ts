@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import v8 from "node:v8";
 import vm from "node:vm";
 import { col, fn, lit, over, type Row, storedRows, testContext } from "../engine/testing.ts";
-import type { Column, Plan } from "../sql/plan.ts";
+import type { Column, Plan, ScanNode } from "../sql/plan.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import type { ScanSource } from "../storage/contract.ts";
 import type { OnMiss, SharedPool } from "../storage/mod.ts";
@@ -355,6 +355,56 @@ Deno.test("DirectRuns: SAMPLE BY takes the operators of an earlier run, over row
     direct.close();
     assert.ok(isEmpty());
   }
+});
+
+Deno.test("DirectRuns: ORDER BY and LATEST ON take the operators of an earlier run, over other intervals", () => {
+  const { node, direct, source, isEmpty } = timed();
+  const columns = [{ name: "c0", type: "TIMESTAMP" }, COLUMNS[1]];
+  const scan = (low: bigint, high: bigint) =>
+    ({ ...node, columns, timestamp: 0, order: "asc", intervals: [[low, high]] }) as ScanNode;
+  const keys = [{ expression: fn("%", "LONG", col(1, "LONG"), lit(3n, "LONG")), descending: true }];
+  const plans: Record<string, (low: bigint, high: bigint) => Plan> = {
+    all: (low, high) => ({ node: "sort", input: scan(low, high), keys, columns, timestamp: -1, order: "none" }),
+    first: (low, high) => ({
+      node: "sort",
+      input: scan(low, high),
+      keys,
+      limit: 2,
+      columns,
+      timestamp: -1,
+      order: "none",
+    }),
+    latest: (low, high) => ({
+      node: "latest",
+      input: scan(low, high),
+      time: col(0, "TIMESTAMP"),
+      keys: [keys[0]!.expression],
+      columns,
+      timestamp: 0,
+      order: "asc",
+    }),
+  };
+  const at = (micros: number) => `["1970-01-01T00:00:00.00000${micros}Z",${micros}]`;
+  const expected: Record<string, [number[], number[]]> = {
+    all: [[2, 5, 8, 1, 4, 7, 0, 3, 6, 9], [5, 4, 3]],
+    first: [[2, 5], [5, 4]],
+    latest: [[7, 8, 9], [3, 4, 5]],
+  };
+  for (const [made, [name, plan]] of Object.entries(plans).entries()) {
+    const key = {};
+    const run = (low: bigint, high: bigint) => {
+      const now = plan(low, high), options: DirectOptions = { output: JSON_ROWS, columns: [...columns], user: "ann" };
+      return decoder.decode(direct.run(now, [source], options, () => now, key)?.pieces[0]?.bytes);
+    };
+    for (let k = 0; k < 3; k++) {
+      assert.equal(run(0n, 9n), expected[name]![0].map(at).join());
+      assert.equal(run(3n, 5n), expected[name]![1].map(at).join());
+      assert.equal(run(5n, 4n), "");
+    }
+    assert.equal(direct.madeCount, made + 1, name);
+  }
+  direct.close();
+  assert.ok(isEmpty());
 });
 
 Deno.test("DirectRuns: encodings, windows and users have runs of their own", () => {

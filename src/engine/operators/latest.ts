@@ -1,12 +1,13 @@
 /**
  * LATEST ON: the last row of each key by time (among equal times the last one in the table), in order of time.
  */
-import type { LatestNode } from "../../sql/plan.ts";
+import type { LatestNode, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
 import { ColumnStore, fillNull, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
 import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { hasNulls, sourceOf } from "../physical/facts.ts";
+import { keysMax } from "../physical/latest.ts";
 import type { LatestWay } from "../physical/plan.ts";
 import { LOOKUP_SYMBOLS_MAX } from "../physical/thresholds.ts";
 import { freeOrderWords, orderWords, radixSort } from "../order.ts";
@@ -23,7 +24,7 @@ export function createLatest(
     case "by symbol":
       return new LatestBySymbol(node, sourceOf(way.scan, context), way, context);
     case "newest first":
-      return new LatestOfReversed(node, input(), way.keysMax, context);
+      return new LatestOfReversed(node, input(), way, context);
     case "all rows":
       return new LatestOfAll(node, input(), context);
   }
@@ -67,6 +68,13 @@ abstract class Latest implements Operator {
   protected findAgain(): void {
     this.found = undefined;
     this.position = 0;
+  }
+
+  /** Frees the found rows too. */
+  protected releaseFound(): void {
+    this.findAgain();
+    this.output = undefined;
+    this.space.release();
   }
 
   close(): void {
@@ -241,23 +249,26 @@ function unseenIn({ rowCount, chunks }: SegmentSource, key: number, seen: Uint8A
 
 /** In reverse order, the first row of a key is its last one. */
 class LatestOfReversed extends Latest {
+  private scan: ScanNode;
+
   constructor(
     plan: LatestNode,
     private readonly input: Operator,
-    private readonly keysMax: number,
+    private readonly way: Extract<LatestWay, { kind: "newest first" }>,
     context: QueryContext,
   ) {
     super(plan, context);
+    this.scan = way.scan;
   }
 
   protected find() {
-    const { plan, space, context, input, keysMax } = this, types = typesOf(input.columns);
+    const { plan, space, context, input, scan, way } = this, types = typesOf(input.columns);
     const keys = new Expressions(plan.keys, types, context);
     const table = new KeyTable(keys.types, space, () => context.poll());
     const store = new ColumnStore(types, space);
     const fresh = space.words(MORSEL_ROWS);
     try {
-      while (table.count < keysMax) {
+      for (const most = keysMax(scan, way.key, context); table.count < most;) {
         const batch = input.next();
         if (batch === undefined) break;
         context.poll();
@@ -276,6 +287,16 @@ class LatestOfReversed extends Latest {
     const order = space.words(Math.max(1, store.rowCount));
     for (let i = 0; i < store.rowCount; i++) order[i] = store.rowCount - 1 - i;
     return { store, order, rowCount: store.rowCount };
+  }
+
+  rewind(): boolean {
+    this.releaseFound();
+    return this.input.rewind?.() === true;
+  }
+
+  rebind(changes: Changes): boolean {
+    this.scan = changes.scanOf(this.scan);
+    return this.input.rebind?.(changes) === true;
   }
 
   override close(): void {
@@ -363,6 +384,15 @@ class LatestOfAll extends Latest {
     radixSort(order, words, groupCount, space, poll);
     freeOrderWords(words, space);
     return { store, order, rowCount: groupCount };
+  }
+
+  rewind(): boolean {
+    this.releaseFound();
+    return this.input.rewind?.() === true;
+  }
+
+  rebind(changes: Changes): boolean {
+    return this.input.rebind?.(changes) === true;
   }
 
   override close(): void {

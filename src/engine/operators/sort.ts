@@ -4,14 +4,14 @@
  */
 import type { Column, SortKey, SortNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { sortedRows } from "../order.ts";
 import type { SortWay } from "../physical/plan.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { typesOf } from "../physical/reading.ts";
 import { Payload } from "../row-sort.ts";
 import type { OpenBase, PipelineBase } from "./base-plan.ts";
-import { closeBase, planOf } from "./base.ts";
+import { closeBase, planOf, reboundBase, rewindBase } from "./base.ts";
 import { BestRows, gatherBestRows } from "./best-rows.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import type { MergedRows } from "./merged-rows.ts";
@@ -76,7 +76,7 @@ class Sort implements Operator {
 
   constructor(
     private readonly keys: readonly SortKey[],
-    private readonly rows: Rows,
+    private rows: Rows,
     private readonly context: QueryContext,
   ) {
     this.columns = rows.kind === "best by morsels" ? rows.reading.columns : rows.input.columns;
@@ -150,8 +150,8 @@ class Sort implements Operator {
 
   private bestOfMorsels(rows: Rows & { kind: "best by morsels" }): BestRows {
     const { space, context } = this, { base, reading } = rows, { memory } = context;
-    // A join has no plan if it has no rows, or if its build side is on disk.
-    const plan = planOf(base), blocks = memory.mark();
+    // A join has no plan if it has no rows, or if its build side is on disk. One thread reads the rows in order, and may keep the kernels.
+    const plan = context.parallel === undefined ? undefined : planOf(base), blocks = memory.mark();
     if (plan !== undefined) {
       try {
         const best = this.best = this.newBest(rows, { hasOrdinals: true, spills: false });
@@ -166,7 +166,7 @@ class Sort implements Operator {
       // Threads that helped have left blocks.
       memory.freeSince(blocks);
     }
-    return this.bestInOrder(rows, this.inOrder = new Pipeline(base, reading, context));
+    return this.bestInOrder(rows, this.inOrder ??= new Pipeline(base, reading, context));
   }
 
   private bestInOrder(rows: Exclude<Rows, { kind: "all" }>, input: Operator): BestRows {
@@ -184,6 +184,35 @@ class Sort implements Operator {
   ): BestRows {
     const { keys, space, context } = this;
     return new BestRows(typesOf(this.columns), { keys, limit, skip }, space, context, how, context.parallel);
+  }
+
+  /** Keeps the input only: its kernels take longer to make than those of the keys, and the rows take much memory. */
+  rewind(): boolean {
+    // The next run may read rows on disk first, or on other threads.
+    if (this.sorted !== undefined && "next" in this.sorted) return false;
+    this.best?.close();
+    this.sortSpace?.release();
+    this.space.release();
+    this.best =
+      this.sorted =
+      this.sortSpace =
+      this.output =
+        undefined;
+    this.position = 0;
+    const { rows, inOrder } = this;
+    if (inOrder !== undefined) return inOrder.rewind();
+    return rows.kind === "best by morsels" ? rewindBase(rows.base) : rows.input.rewind?.() === true;
+  }
+
+  rebind(changes: Changes): boolean {
+    const { rows, inOrder } = this;
+    if (inOrder !== undefined) return inOrder.rebind(changes);
+    if (rows.kind !== "best by morsels") return rows.input.rebind?.(changes) === true;
+    const base = reboundBase(rows.base, changes, this.context);
+    if (base === undefined) return false;
+    const predicates = changes.take(rows.reading.predicates);
+    this.rows = { ...rows, base, reading: { ...rows.reading, predicates } };
+    return true;
   }
 
   close(): void {

@@ -13,7 +13,7 @@ import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, formOf } from "../compiler/expression.ts";
 import { f32, f64, i32, i64, input, type IrNode } from "../compiler/ir.ts";
 import { projectKernel, type ProjectOutput } from "../compiler/project.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { dictionaryOf, fuse } from "../expressions.ts";
 import { compareRows, sortedRows } from "../order.ts";
 import { registerTask } from "../parallel.ts";
@@ -56,7 +56,7 @@ export function createTopRows({ reading, keys, limit, helpFromRows }: TopWay, co
   const task: TopTask = { node, reader, predicates, keys, limit, bound: undefined, skip: 0 };
   const needed = new Set<number>();
   for (const expr of exprs) columnsOf(expr, needed);
-  return new TopRows(task, Finder.open(task, context), needed, context, helpFromRows);
+  return new TopRows(task, needed, context, helpFromRows);
 }
 
 /** True for all values not beyond `bound`, and for some others: NaN passes, because it is the greatest. */
@@ -272,12 +272,12 @@ class TopRows implements Operator {
   private readonly space: Workspace;
   private readonly reader: ScanReader;
   private readonly store: ColumnStore;
+  private finder?: Finder;
   private places?: [segment: number, row: number][];
   private position = 0;
 
   constructor(
-    private readonly task: TopTask,
-    private readonly finder: Finder,
+    private task: TopTask,
     private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
     private readonly helpFromRows: number,
@@ -320,7 +320,7 @@ class TopRows implements Operator {
   }
 
   private find(): [segment: number, row: number][] {
-    const { finder, context, task } = this, { candidates } = finder;
+    const { context, task } = this, finder = this.finder = Finder.open(task, context), { candidates } = finder;
     let next = 0;
     // The first candidates give a bound that often excludes all others by their statistics.
     while (
@@ -345,8 +345,25 @@ class TopRows implements Operator {
     return places.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   }
 
+  /** Makes the finder anew, whose buffers are large. */
+  rewind(): boolean {
+    this.finder?.close();
+    this.finder = this.places = undefined;
+    this.position = 0;
+    this.store.clear();
+    this.reader.rewind();
+    return true;
+  }
+
+  rebind(changes: Changes): boolean {
+    const node = changes.scanOf(this.task.node), predicates = changes.take(this.task.predicates);
+    this.task = { ...this.task, node, predicates };
+    this.reader.rebind(node);
+    return true;
+  }
+
   close(): void {
-    this.finder.close();
+    this.finder?.close();
     this.reader.close();
     this.space.release();
   }

@@ -1,6 +1,5 @@
 /** Chooses how LATEST ON finds the last row of each key. */
 import type { LatestNode, ScanNode } from "../../sql/plan.ts";
-import type { ScanSource } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { hasNulls, type PlanFacts, sourceOf } from "./facts.ts";
 import type { LatestWay } from "./plan.ts";
@@ -15,7 +14,7 @@ export function latestWay(id: number, node: LatestNode, facts: PlanFacts): Lates
   const key = symbolKey(node);
   const isWhole = scan.predicate === undefined && scan.intervals === undefined && !scan.rowId;
   if (isWhole && key !== undefined) return { kind: "by symbol", scan, key, reader: id };
-  return { kind: "newest first", keysMax: key === undefined ? Infinity : keysMax(scan, source, key, facts) };
+  return { kind: "newest first", scan, key };
 }
 
 /** The same rows, newest first. */
@@ -28,8 +27,10 @@ function symbolKey({ keys }: LatestNode): number | undefined {
   return keys.length === 1 && key?.kind === "column" && layoutOf(key.type) === "symbol" ? key.index : undefined;
 }
 
-function keysMax(scan: ScanNode, { dictionaries, segments }: ScanSource, key: number, facts: PlanFacts): number {
-  const dictionary = dictionaries[key];
+/** The most keys that rows of the scan can have. */
+export function keysMax(scan: ScanNode, key: number | undefined, facts: PlanFacts): number {
+  if (key === undefined) return Infinity;
+  const { dictionaries, segments } = sourceOf(scan, facts), dictionary = dictionaries[key];
   const allowed = scan.predicate && allowedSymbols(scan.predicate, facts).find(({ column }) => column === key);
   if (allowed !== undefined) return allowed.values.length;
   if (dictionary === undefined) return Infinity;

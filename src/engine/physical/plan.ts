@@ -250,8 +250,8 @@ export interface PhysicalSet extends PhysicalBase {
 export type LatestWay =
   /** A table by one symbol: codes from the newest segment backwards until each symbol is found. */
   | { kind: "by symbol"; scan: ScanNode; key: number; reader: number }
-  /** A table from the newest row backwards: the first row of a key is its last. At most `keysMax` keys. */
-  | { kind: "newest first"; keysMax: number }
+  /** A table from the newest row backwards: the first row of a key is its last. `key`: the only key, if it is a symbol. */
+  | { kind: "newest first"; scan: ScanNode; key?: number }
   /** Any input: one row for each key is kept. */
   | { kind: "all rows" };
 
