@@ -179,6 +179,16 @@ export const QUERIES: [shape: string, sql: string][] = [
   ],
 ];
 
+/** They need less memory than all rows of the right side, and write nothing. */
+export const MERGED: string[] = ["asof", "lt"].flatMap((type) => [
+  `select count(), sum(b.x), sum(b.k - a.k), max(b.d), sum(b.i) from t a ${type} join t b on (sym)`,
+  `select a.sym, count(), sum(b.x), max(b.d), max(b.ts), sum(b.i) from (select ts, sym, k % 50 m from t where i > 10) a
+   ${type} join (select ts, k % 50 m, x, d, i, k from t) b on (m) order by 1`,
+  `select count(), ${inOrder("x")}, ${inOrder("y")} from ${
+    numbered(`select a.x, b.x y, b.d, b.k, b.i, b.sym s from t a ${type} join t b on (sym)`)
+  }`,
+]);
+
 /** They would need the rows of one key, or all rows, in memory. */
 export const REFUSED: [sql: string, error: RegExp][] = [
   // The groups exceed the memory, and so do the rows that are divided for them.

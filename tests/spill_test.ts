@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { startServer, type TestServer } from "./server.ts";
 import { smallDisk } from "./small-disk.ts";
 import { pgClient } from "./pg-client.ts";
-import { CREATE, QUERIES, REFUSED, ROWS } from "./spill-queries.ts";
+import { CREATE, MERGED, QUERIES, REFUSED, ROWS } from "./spill-queries.ts";
 
 const spillRoot = (server: TestServer) => join(server.root, "tmp", "spill");
 const leftovers = (server: TestServer) => [...Deno.readDirSync(spillRoot(server))].map(({ name }) => name);
@@ -46,11 +46,20 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
       SVC_DEV_MODE_ENABLED: "true",
       SVC_METRICS_ENABLED: "true",
     };
-    let expected: unknown[] = [];
+    let expected: unknown[] = [], merged: unknown[] = [];
+    const datasets = (server: TestServer, queries: string[]) =>
+      Promise.all(queries.map(async (sql) => {
+        const { error, dataset } = await server.exec(sql);
+        assert.equal(error, undefined, sql);
+        return dataset;
+      }));
     await t.step("answers in memory", async () => {
       await using server = await started({ SVC_CAIRO_QUERY_MEMORY_LIMIT: "1g", SVC_METRICS_ENABLED: "true" });
       for (const create of CREATE) assert.equal((await server.exec(create)).error, undefined);
       expected = await answers(server, false);
+      merged = await datasets(server, MERGED);
+      const lines = (await server.exec(`explain analyze ${MERGED[0]}`)).dataset!.join("\n");
+      assert.match(lines, /ASOF join.*; chose .*all right rows/);
     });
     for (const workers of ["1", "4"]) {
       await t.step(`the same answers within 24 MiB, ${workers} workers`, async () => {
@@ -60,6 +69,11 @@ Deno.test("queries that outgrow their memory spill, with any number of workers",
         // Half of the queries, because each takes some seconds.
         const step = workers === "1" ? 2 : 1;
         assert.deepEqual(await answers(server, true, step), expected.filter((_, k) => k % step === 0));
+        assert.deepEqual(await datasets(server, MERGED), merged);
+        assert.match(
+          (await server.exec(`explain analyze ${MERGED[0]}`)).dataset!.join("\n"),
+          /chose .*last right rows/,
+        );
         assert.deepEqual(leftovers(server), []);
         for (const [operator, shape] of workers === "1" ? SPILLING : []) {
           const sql = QUERIES.find(([name]) => name === shape)![1];

@@ -138,13 +138,17 @@ function groupMarks({ way }: Grouping): string[] {
 
 const KEYS = { value: "values", wide: "values", text: "texts", symbol: "symbols" } as const;
 
-function joinMarks({ keyKinds, byMorsels, spill }: PhysicalPlan & { operator: "join" }): string[] {
-  if (keyKinds.length === 0) return ["all pairs"];
+function joinMarks(physical: PhysicalPlan & { operator: "join" }): string[] {
+  const { keyKinds, byMorsels, way } = physical;
+  const spill = way === "pairs" ? physical.spill : undefined;
+  const kept = way === "pairs" ? [] : ["keeps all right rows if read by morsels, or the last one of each key"];
+  if (keyKinds.length === 0) return way === "pairs" ? ["all pairs"] : kept;
   const isDense = keyKinds.every((kind) => kind === "value" || kind === "symbol");
   return [
     `keys by ${keyKinds.map((kind) => KEYS[kind]).join(", ")}`,
     isDense ? "dense or hash index, by the range of the right keys" : "hash index",
     ...(byMorsels ? [] : ["left rows in order"]),
+    ...kept,
     ...spillMarks({ spill }),
   ];
 }

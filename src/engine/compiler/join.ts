@@ -207,6 +207,40 @@ export function indexKernel(memory: WebAssembly.Memory, inputs: readonly Input[]
   });
 }
 
+/**
+ * Numbers the keys of rows, from 0 on, in order of their first rows. In the index, the number + 1 is in the place of the first row + 1.
+ * Cells: table, mask, groups (out: i32 of each row), groupCount (in and out), groupsMax (the table has no room for more). Result: the row to
+ * continue with in a larger table, or the end.
+ */
+export function groupIndexKernel(memory: WebAssembly.Memory, inputs: readonly Input[], key: JoinKey): CompiledKernel {
+  return kernelCache(memory).get(`joinGroups${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const names = ["table", "mask", "groups", "groupCount", "groupsMax"];
+    const cells: Record<string, number> = Object.fromEntries(names.map((name) => [name, writer.cell()]));
+    cells.count = writer.cellCount;
+    const [groups, count, most] = ["groups", "groupCount", "groupsMax"].map((name) =>
+      writer.loadCell("i32", cells[name])
+    );
+    const index = new Index(writer, key, cells), { head } = index;
+    writer.scalarRows(undefined, index.nodes, (row) => {
+      index.find();
+      code.get(head).op("i32.eqz").if(() => {
+        code.get(count).get(most).op("i32.ge_u").if(() => {
+          writer.storeCell("i32", cells.groupCount, count);
+          code.get(row).return();
+        });
+        index.fill();
+        code.get(index.entryAt).get(count).i32(1).op("i32.add").tee(count).tee(head).memory("i32.store");
+      });
+      address(code, groups, row).get(head).i32(1).op("i32.sub").memory("i32.store");
+    });
+    writer.storeCell("i32", cells.groupCount, count);
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
 export interface ProbeMode {
   /** No key occurs twice on the build side. */
   unique: boolean;

@@ -20,6 +20,8 @@ export interface JoinBase {
   readonly columns: readonly Column[];
   /** The plan for reading it by morsels; undefined if that is impossible. Reads the right side to its end. */
   plan(): BasePlan | undefined;
+  /** The columns' dictionaries, as far as they are known before the first row. Undefined: none of them. */
+  dictionaries(): (Dictionary | undefined)[] | undefined;
   /** Reads all rows in order. */
   open(needed: ReadonlySet<number>): RowReader;
   /** As of operators. `reader`: from `open`, which the join closes, or uses again at the next `open`. */
@@ -85,6 +87,23 @@ export interface JoinIndex {
   unique: boolean;
 }
 
+/** For ASOF and LT joins: the last right row of each group by time. The rows of the index are groups then. */
+export interface LastRowsIndex {
+  /** The column of the left base. */
+  leftTime: number;
+  /** Of the right rows, in order; the first `nulls` have no time. */
+  times: number;
+  nulls: number;
+  /** The number of each right row's group, as i32. */
+  groups: number;
+  groupCount: number;
+  /** The last row of each group, before every `spacing` rows from the nulls on: lists of i32, -1 for none. */
+  snapshots: number;
+  spacing: number;
+  isStrict: boolean;
+  tolerance?: bigint;
+}
+
 export interface JoinProbe {
   /** Id of the join in the physical plan. */
   id: number;
@@ -102,5 +121,6 @@ export interface JoinProbe {
   /** Over the left base's columns and the right side's. */
   residual?: Expr;
   translations: readonly Translation[];
+  lastRows?: LastRowsIndex;
   operator: string;
 }

@@ -112,6 +112,18 @@ export function dictionariesOf(plan: BasePlan, context: QueryContext): (Dictiona
   return scanDictionaries(node, source);
 }
 
+/** The same before the base is read in order, as far as they are known then. */
+export function dictionariesOfBase(base: PipelineBase): (Dictionary | undefined)[] | undefined {
+  switch (base.kind) {
+    case "scan":
+      return scanDictionaries(base.node, base.source);
+    case "join":
+      return base.join.dictionaries();
+    case "operator":
+      return undefined;
+  }
+}
+
 /** Reads all rows of a base in order. `predicates` may exclude morsels but are not applied to rows. */
 export function openBase(
   base: PipelineBase,

@@ -14,6 +14,7 @@ import { type JoinKey, probeKernel } from "../compiler/join.ts";
 import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions, fuse, isFusable } from "../expressions.ts";
 import { TextInterner } from "../keys.ts";
+import { LastRows } from "./last-rows.ts";
 import { PassedRows } from "./passed-rows.ts";
 import { advance } from "./scan.ts";
 import type { JoinProbe, KeyMode, MorselReader, RowReader, Rows } from "./base-plan.ts";
@@ -124,6 +125,7 @@ export class JoinReader implements MorselReader {
   private staged?: { expressions: CompiledExpressions; places: ReadonlyMap<number, number>; types: string[] };
   private readonly residual?: { expression: CompiledExpressions; needed: ReadonlySet<number> };
 
+  private readonly lastRows?: LastRows;
   /** Counts the left rows that pass the predicates. */
   private passed?: PassedRows;
   /** The current left rows, by the left base's columns. */
@@ -143,6 +145,7 @@ export class JoinReader implements MorselReader {
   static leftColumns(probe: JoinProbe, predicates: readonly Expr[], needed: ReadonlySet<number>): Set<number> {
     const columns = new Set(needed), residual = probe.residual === undefined ? [] : [probe.residual];
     for (const expr of [...predicates, ...probe.keys, ...residual]) columnsOf(expr, columns);
+    if (probe.lastRows !== undefined) columns.add(probe.lastRows.leftTime);
     for (const column of columns) if (column >= probe.leftTypes.length) columns.delete(column);
     return columns;
   }
@@ -160,6 +163,9 @@ export class JoinReader implements MorselReader {
     this.leftNeeded = JoinReader.leftColumns(probe, predicates, needed);
     this.keepsLeft = keepsLeftRows(probe.type);
     this.ends = this.keepsLeft && probe.residual !== undefined;
+    if (probe.lastRows !== undefined) {
+      this.lastRows = new LastRows(probe.lastRows, probe.rowCount, this.space, context);
+    }
     if (probe.residual !== undefined) {
       const types = [...probe.leftTypes, ...probe.columns.map((column) => column.type)];
       const expression = compileExpressions([probe.residual], undefined, types, context, { operator: probe.operator });
@@ -334,15 +340,18 @@ export class JoinReader implements MorselReader {
   /** Finds the next pairs, in `leftRows` and `rightRows`. */
   private pairs(columns: readonly Vector[]): number {
     if (this.isFull) this.makeRoom();
-    const { kernel } = this.bound!, { cells } = kernel, from = this.position;
+    const { kernel } = this.bound!, { probe } = this, { cells } = kernel, from = this.position;
     const to = Math.min(this.rowEnd, from + Math.min(PROBE_ROWS, this.leftRows.length));
     kernel.setI32(cells.resume, this.resume);
     this.position = kernel.run(from, to);
     this.resume = kernel.getI32(cells.resume);
     const n = kernel.getI32(cells.pairs);
     this.isFull = n > this.leftRows.length / 2 && this.leftRows.length < MORSEL_ROWS;
-    this.isWhole = this.probe.index.unique && !this.ends && n === to - from;
+    this.isWhole = probe.index.unique && !this.ends && n === to - from;
     this.firstRow = from;
+    if (this.lastRows !== undefined && n > 0) {
+      this.lastRows.find(columns[probe.lastRows!.leftTime].address, this.leftRows, this.rightRows, n);
+    }
     return this.residual === undefined || n === 0 ? n : this.pairsThatPass(columns, n);
   }
 

@@ -9,20 +9,18 @@
 import { assert } from "../../assert.ts";
 import type { Column, Expr, JoinNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
-import { NO_DICTIONARY, OutputColumns, sameDictionary, Workspace } from "../columns.ts";
-import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
-import { ExpressionCompiler, formOf } from "../compiler/expression.ts";
-import { bucketBytes, indexKernel, rangeKernel } from "../compiler/join.ts";
-import { type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
-import { denseSlots, isByCodes } from "../physical/join.ts";
-import type { JoinKeyKind, PhysicalJoin } from "../physical/plan.ts";
+import { NO_DICTIONARY, OutputColumns, Workspace } from "../columns.ts";
+import { flushKernelRows } from "../compiler/binding.ts";
+import { type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
+import type { PhysicalJoin } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
-import { closeBase, dictionariesOf, openBase, planOf, reboundBase, rewindBase } from "./base.ts";
+import { closeBase, dictionariesOfBase, openBase, planOf, reboundBase, rewindBase } from "./base.ts";
 import { ApartJoin, BuildParts, type BuiltApart, type JoinInMemory } from "./apart-join.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { scansOf } from "../packed-plan.ts";
 import { keepAll, type KeptRows } from "./input.ts";
-import { joinKeyOf, JoinReader, keepsLeftRows, noneOf, translate } from "./join-probe.ts";
+import { IndexBuilder, keyModes, translationsOf } from "./join-index.ts";
+import { JoinReader, keepsLeftRows } from "./join-probe.ts";
 import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, PipelineBase, RowReader, Rows } from "./base-plan.ts";
 import { type Bound, BOUNDED } from "./morsels.ts";
 
@@ -73,6 +71,11 @@ class Join implements JoinBase {
     const { probe, bounds } = built;
     if (probe.rowCount === 0 && !keepsLeftRows(this.node.type)) return undefined;
     return { kind: "join", left, predicates: this.leftPredicates, bounds, probe };
+  }
+
+  dictionaries(): (Dictionary | undefined)[] | undefined {
+    const built = this.build(), left = dictionariesOfBase(this.left);
+    return "parts" in built ? left : left && [...left, ...built.probe.columns.map((column) => column.dictionary)];
   }
 
   open(needed: ReadonlySet<number>): RowReader {
@@ -156,18 +159,9 @@ class Join implements JoinBase {
 
   private buildOver(kept: KeptRows): Built {
     const { node, left, space, context, physical } = this, { leftKeys: keys } = physical, { rowCount } = kept;
-    // If the left side is not read by morsels, its dictionaries are only known with its rows.
-    const leftPlan = physical.leftByMorsels ? planOf(left) : undefined;
-    const dictionaries = leftPlan && dictionariesOf(leftPlan, context);
-    const modes = keys.map((key, k) => {
-      const known = key.kind === "column" ? dictionaries?.[key.index] : undefined;
-      return keyMode(physical.keyKinds[k], kept.computed[k], rowCount, known, physical.expectedLeftRows);
-    });
+    const dictionaries = dictionariesOfBase(left);
+    const modes = keyModes(physical, kept, dictionaries, context);
     const { index, bounds } = this.index(kept, keys, modes);
-    context.chose?.(index.kind === "dense" ? "dense index" : "hash index");
-    physical.keyKinds.forEach((kind, k) => {
-      if (kind === "symbol") context.chose?.(modes[k].kind === "code" ? "symbols by codes" : "symbols by texts");
-    });
     const keepsRight = node.type === "right" || node.type === "full";
     const probe: JoinProbe = {
       id: physical.id,
@@ -180,12 +174,7 @@ class Join implements JoinBase {
       rowCount,
       marks: keepsRight ? space.bytes(Math.max(1, rowCount)).fill(0).byteOffset : 0,
       residual: physical.residual,
-      translations: keys.flatMap((key, k) => {
-        const dictionary = key.kind === "column" ? dictionaries?.[key.index] : undefined, mode = modes[k];
-        if (mode.kind !== "code" || !dictionary?.count || sameDictionary(dictionary, mode.dictionary!)) return [];
-        const address = translate(dictionary, mode.dictionary!, space, () => context.poll());
-        return [{ key: k, left: dictionary, address }];
-      }),
+      translations: translationsOf(keys, modes, dictionaries, space, context),
       operator: this.operator,
     };
     return { kept, probe, bounds };
@@ -196,87 +185,19 @@ class Join implements JoinBase {
     leftKeys: readonly Expr[],
     modes: KeyMode[],
   ): { index: JoinIndex; bounds: Bound[] } {
-    const { space, context, node } = this, { heap } = context, { rowCount } = kept;
-    const { types, vectors } = kept.store;
-    const keys = kept.computed.map((vector): Expr => ({
-      kind: "column",
-      index: vectors.indexOf(vector),
-      type: vector.type,
-    }));
-    const own = Workspace.of(context, this.operator);
+    const builder = new IndexBuilder(kept, modes, this.space, this.context, this.operator);
     try {
-      const compiler = () => new ExpressionCompiler(types, vectors.map((vector) => vector.dictionary), context, own);
       const bounds: Bound[] = [];
-      const leavesOutLeft = !keepsLeftRows(node.type);
-      const ranges = keys.map((key, k) => this.rangeOf(compiler(), key, modes[k], kept, own));
-      ranges.forEach((range, k) => {
+      builder.ranges.forEach((range, k) => {
         const key = leftKeys[k];
-        if (range === undefined || range.high < range.low || range.nulls > 0 || !leavesOutLeft) return;
+        if (range === undefined || range.high < range.low || range.nulls > 0 || keepsLeftRows(this.node.type)) return;
         if (modes[k].kind !== "value" || key.kind !== "column" || !BOUNDED.has(key.type)) return;
         bounds.push({ column: key.index, low: range.low, high: range.high });
       });
-      const dense = denseSlots(ranges, rowCount);
-      modes.forEach((mode, k) => mode.dense = dense?.keys[k]);
-      const forKernel = compiler();
-      const key = joinKeyOf(forKernel, keys, modes, dense !== undefined);
-      let sizeBytes = (dense?.slots ?? 1) * 4, mask = 0;
-      if (key.kind === "hash") {
-        const buckets = 2 ** Math.ceil(Math.log2(Math.max(64, rowCount * 1.4)));
-        sizeBytes = buckets * bucketBytes(key.words.length);
-        mask = buckets - 1;
-      }
-      const table = space.allocate(sizeBytes), next = space.words(Math.max(1, rowCount));
-      for (let at = table; at < table + sizeBytes; at += FILL_BYTES) {
-        context.poll();
-        heap.u8.fill(0, at, Math.min(at + FILL_BYTES, table + sizeBytes));
-      }
-      const compiled = indexKernel(heap.memory, forKernel.inputs, key);
-      const kernel = new BoundKernel(
-        compiled.run,
-        compiled.cells,
-        forKernel.inputs,
-        context,
-        own,
-        compiled.cells.count,
-      );
-      const { cells } = kernel;
-      kernel.setColumns(vectors);
-      kernel.setI32(cells.table, table);
-      kernel.setI32(cells.mask, mask);
-      kernel.setI32(cells.next, next.byteOffset);
-      kernel.setI32(cells.last, rowCount - 1);
-      kernel.setI32(cells.repeated, 0);
-      if (rowCount > 0) kernel.run(0, rowCount);
-      const unique = kernel.getI32(cells.repeated) === 0;
-      return { index: { kind: key.kind, table, mask, next: next.byteOffset, unique }, bounds };
+      return { index: builder.rows(), bounds };
     } finally {
-      own.release();
+      builder.close();
     }
-  }
-
-  /** Undefined for keys that are not integers. */
-  private rangeOf(
-    compiler: ExpressionCompiler,
-    key: Expr,
-    mode: KeyMode,
-    { rowCount, store }: KeptRows,
-    own: Workspace,
-  ): { low: bigint; high: bigint; nulls: number } | undefined {
-    if (mode.kind === "code") return { low: 0n, high: BigInt(mode.dictionary!.count) - 1n, nulls: 0 };
-    const form = formOf(key.type);
-    if (mode.kind !== "value" || form === "f32" || form === "f64") return undefined;
-    const joinKey = joinKeyOf(compiler, [key], [mode], false);
-    if (joinKey.kind !== "hash") return undefined;
-    const { heap } = this.context;
-    const compiled = rangeKernel(heap.memory, compiler.inputs, joinKey.words[0], noneOf(key.type, mode));
-    const { cells } = compiled;
-    const kernel = new BoundKernel(compiled.run, cells, compiler.inputs, this.context, own, cells.count);
-    kernel.setColumns(store.vectors);
-    kernel.setI64(cells.low, (1n << 63n) - 1n);
-    kernel.setI64(cells.high, -(1n << 63n));
-    const nulls = rowCount > 0 ? kernel.run(0, rowCount) : 0;
-    const at = kernel.block / 8;
-    return { low: heap.i64[at + cells.low], high: heap.i64[at + cells.high], nulls };
   }
 
   close(): void {
@@ -287,24 +208,6 @@ class Join implements JoinBase {
     this.right.close();
     flushKernelRows(this.context.heap.i64);
   }
-}
-
-const FILL_BYTES = 1 << 24;
-
-function keyMode(
-  kind: JoinKeyKind,
-  right: Vector,
-  rightRows: number,
-  /** The left column's dictionary, if known before its rows. */
-  left: Dictionary | undefined,
-  leftRows: number,
-): KeyMode {
-  if (kind !== "symbol") return { kind };
-  const dictionary = right.dictionary ?? NO_DICTIONARY;
-  const isSame = left !== undefined && sameDictionary(left, dictionary);
-  const leftSide = left && { entries: left.count, rows: leftRows };
-  const byCodes = isByCodes(leftSide, { entries: dictionary.count, rows: rightRows }, isSame);
-  return byCodes ? { kind: "code", dictionary } : { kind: "text" };
 }
 
 /** After the pairs, outputs the right rows without a match. */

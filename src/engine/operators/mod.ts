@@ -4,11 +4,12 @@ import type { Plan } from "../../sql/plan.ts";
 import type { Operator, QueryContext, WorkingRows } from "../contract.ts";
 import { sourceOf } from "../physical/facts.ts";
 import { type PhysicalPlan, physicalPlan, type PlanFacts } from "../physical/mod.ts";
-import type { PhysicalJoin, PhysicalSource, Reading } from "../physical/plan.ts";
+import type { PhysicalJoin, PhysicalLastRows, PhysicalSource, Reading } from "../physical/plan.ts";
 import { createGrouping } from "./aggregate.ts";
 import type { PipelineBase } from "./base-plan.ts";
 import { assertingContract } from "./contract.ts";
 import { createJoin } from "./join.ts";
+import { createLastRowsJoin } from "./last-rows-join.ts";
 import { createLatest } from "./latest.ts";
 import { createLimit } from "./limit.ts";
 import { rowsWithin } from "./morsels.ts";
@@ -127,11 +128,13 @@ class Builder {
     return { kind: "operator", input: operator };
   }
 
-  private createJoin(plan: PhysicalJoin) {
+  private createJoin(plan: PhysicalJoin | PhysicalLastRows) {
     this.countToRead(plan);
     return this.closing((opened) => {
       const left = this.open(plan.left, plan.inputs, opened);
-      const right = this.create(plan.inputs.at(-1)!);
+      const openRight = () => this.create(plan.inputs.at(-1)!);
+      if (plan.way === "last rows") return createLastRowsJoin(plan, left, openRight, this.contextOf(plan));
+      const right = openRight();
       opened.push(right);
       return createJoin(plan, left, right, this.contextOf(plan));
     });

@@ -26,12 +26,12 @@ export function createTimeJoin(
 const NULL_HIGH = -0x80000000;
 
 /** Old rows are dropped when the store exceeds twice the number of keys by this many rows. */
-const SLACK_ROWS = 4 * MORSEL_ROWS;
+const SLACK_ROWS = MORSEL_ROWS;
 
 /** Rows that there is room for at first. */
 const FIRST_ROWS = 256;
 
-class AsofJoin implements Operator {
+export class AsofJoin implements Operator {
   readonly columns;
   private readonly space: Workspace;
   private readonly table: KeyTable;

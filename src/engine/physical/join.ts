@@ -1,11 +1,20 @@
 /** Chooses how joins find matches. */
-import type { Column, Expr, JoinNode } from "../../sql/plan.ts";
+import type { Column, Expr, JoinNode, TimeJoinNode } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { formOf, mapColumns } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
 import { isVolatile } from "./functions.ts";
-import type { JoinKeyKind, PhysicalJoin, PhysicalPlan } from "./plan.ts";
-import { batchesOf, type Below, expectedRows, fusedWith, isByMorsels, isRepeatable, over } from "./reading.ts";
+import type { JoinKeyKind, PhysicalJoin, PhysicalLastRows, PhysicalPlan, PhysicalTimeJoin } from "./plan.ts";
+import {
+  batchesOf,
+  type Below,
+  columnAt,
+  expectedRows,
+  fusedWith,
+  isByMorsels,
+  isRepeatable,
+  over,
+} from "./reading.ts";
 import { hashPartitions } from "./spill.ts";
 import { JOIN_SLOTS, JOIN_SLOTS_PER_ROW, TRANSLATED_ENTRIES, TRANSLATED_ENTRIES_PER_ROW } from "./thresholds.ts";
 
@@ -27,6 +36,7 @@ export function chooseJoin(
   const leftKeys = node.leftKeys.map((key) => over(reading, key));
   return {
     operator: "join",
+    way: "pairs",
     id,
     node,
     left: reading,
@@ -48,8 +58,48 @@ export function chooseJoin(
   };
 }
 
+export function chooseTimeJoin(
+  id: number,
+  node: TimeJoinNode,
+  left: PhysicalPlan,
+  right: PhysicalPlan,
+  facts: PlanFacts,
+): PhysicalLastRows | PhysicalTimeJoin {
+  const inputs = [left, right], fused: never[] = [];
+  if (node.type === "splice") return { operator: "time join", id, node, way: "splice", fused, inputs };
+  const below = leftSide(id, node, left, facts), { reading } = below;
+  const leftTime = over(reading, node.leftTime), { rightTime } = node;
+  // Times of different units are converted.
+  if (!isByMorsels(reading, below.inputs) || leftTime.kind !== "column" || rightTime.kind !== "column") {
+    return { operator: "time join", id, node, way: "merge", fused, inputs };
+  }
+  const columns: Column[] = [...reading.baseColumns, ...right.node.columns], offset = reading.baseColumns.length;
+  const leftKeys = node.leftKeys.map((key) => over(reading, key));
+  return {
+    operator: "join",
+    way: "last rows",
+    id,
+    node,
+    left: reading,
+    columns,
+    leftKeys,
+    keyKinds: leftKeys.map((key, k) => kindOf(key, node.rightKeys[k]!)),
+    over: {
+      predicates: [],
+      exprs: [...reading.exprs, ...right.node.columns.map(({ type }, k) => columnAt(offset + k, type))],
+    },
+    leftByMorsels: true,
+    byMorsels: true,
+    expectedLeftRows: expectedRows(reading, below.inputs, facts),
+    leftTime: leftTime.index,
+    rightTime: rightTime.index,
+    fused: below.fused,
+    inputs: [...below.inputs, right],
+  };
+}
+
 /** The left side; its base may be read directly. */
-function leftSide(id: number, node: JoinNode, left: PhysicalPlan, facts: PlanFacts): Below {
+function leftSide(id: number, node: JoinNode | TimeJoinNode, left: PhysicalPlan, facts: PlanFacts): Below {
   const below = fusedWith(left, id), { reading } = below, { base } = reading;
   const isReadable = isRepeatable(reading, facts) &&
     ![...reading.predicates, ...node.leftKeys].some((expr) => isVolatile(expr, facts));

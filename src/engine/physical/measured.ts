@@ -18,6 +18,8 @@ export const MEASURED_CHOICES = [
   "functions once for each symbol",
   "full batches",
   "smaller batches",
+  "all right rows",
+  "last right rows",
   "rows in row format",
   "rows by number",
   "one thread",

@@ -5,7 +5,7 @@
 import type { Plan } from "../../sql/plan.ts";
 import type { PlanFacts } from "./facts.ts";
 import { chooseAggregate } from "./grouping.ts";
-import { chooseJoin } from "./join.ts";
+import { chooseJoin, chooseTimeJoin } from "./join.ts";
 import { latestWay, newestFirst } from "./latest.ts";
 import { limitOver } from "./limit.ts";
 import type { PhysicalLatest, PhysicalPlan } from "./plan.ts";
@@ -55,9 +55,8 @@ export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
         return chooseJoin(id, node, left, right, facts);
       }
       case "timeJoin": {
-        const way = node.type === "splice" ? "splice" : "merge";
         const left = choose(node.left), right = choose(node.right);
-        return { operator: "time join", id, node, way, fused: [], inputs: [left, right] };
+        return chooseTimeJoin(id, node, left, right, facts);
       }
       case "set": {
         const left = choose(node.left), right = choose(node.right);

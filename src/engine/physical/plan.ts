@@ -206,17 +206,15 @@ export interface PhysicalSort extends PhysicalBase {
  */
 export type JoinKeyKind = "value" | "wide" | "text" | "symbol";
 
-export interface PhysicalJoin extends PhysicalBase {
+/** A join whose left rows look up right rows by their keys. Operators above read it by morsels, like a scan. */
+export interface PhysicalProbe extends PhysicalBase {
   operator: "join";
-  node: JoinNode;
   left: Reading;
   /** The columns of the left side's base, then the right side's. */
   columns: readonly Column[];
   /** Keys over the left side's base. */
   leftKeys: readonly Expr[];
   keyKinds: readonly JoinKeyKind[];
-  /** A join condition besides the keys, over `columns`; for inner joins it is one of `over`'s predicates. */
-  residual?: Expr;
   /** The join's rows over `columns`. */
   over: { predicates: readonly Expr[]; exprs: readonly Expr[] };
   /** Its left side's base is read by morsels, on any thread. */
@@ -224,7 +222,26 @@ export interface PhysicalJoin extends PhysicalBase {
   /** Its pairs are read by morsels too. */
   byMorsels: boolean;
   expectedLeftRows: number;
+}
+
+export interface PhysicalJoin extends PhysicalProbe {
+  way: "pairs";
+  node: JoinNode;
+  /** A join condition besides the keys, over `columns`; for inner joins it is one of `over`'s predicates. */
+  residual?: Expr;
   spill?: SpillWay;
+}
+
+/**
+ * An ASOF or LT join whose left side is read by morsels. If it is itself read by morsels, it keeps all right rows, as far as the memory
+ * allows; otherwise it merges both sides like a "merge".
+ */
+export interface PhysicalLastRows extends PhysicalProbe {
+  way: "last rows";
+  node: TimeJoinNode;
+  /** The column of the time in the left side's base, and in the right side. */
+  leftTime: number;
+  rightTime: number;
 }
 
 /** "merge": keeps only the last right row of each key. "splice": keeps both sides. */
@@ -327,6 +344,7 @@ export type PhysicalPlan =
   | PhysicalSample
   | PhysicalSort
   | PhysicalJoin
+  | PhysicalLastRows
   | PhysicalTimeJoin
   | PhysicalSet
   | PhysicalLatest

@@ -14,7 +14,7 @@ import {
 import type { Dictionary } from "../../storage/contract.ts";
 import { mapColumns } from "../compiler/expression.ts";
 import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
-import type { FusedNode, PhysicalPipeline, PhysicalPlan, Reading } from "./plan.ts";
+import type { FusedNode, PhysicalPipeline, PhysicalPlan, PhysicalProbe, Reading, ReadingBase } from "./plan.ts";
 import { FUSED_SIZE_MAX } from "./thresholds.ts";
 import { isVolatile } from "./functions.ts";
 
@@ -128,13 +128,17 @@ export function rowIdColumn({ base }: Reading): number | undefined {
 /** True if its base can be read by morsels, on any thread. */
 export function isByMorsels({ base }: Reading, inputs: readonly PhysicalPlan[]): boolean {
   if (base.kind === "scan") return true;
-  return base.kind === "join" && inputs[0]!.operator === "join" && inputs[0].byMorsels;
+  return probeOf(base, inputs)?.byMorsels === true;
+}
+
+function probeOf(base: ReadingBase, [first]: readonly PhysicalPlan[]): PhysicalProbe | undefined {
+  return base.kind === "join" && first?.operator === "join" ? first : undefined;
 }
 
 /** Approximate number of rows of the base; 0 if unknown. */
 export function expectedRows({ base }: Reading, inputs: readonly PhysicalPlan[], facts: PlanFacts): number {
   if (base.kind === "scan") return sourceOf(base.node, facts).rowCount;
-  return base.kind === "join" && inputs[0]!.operator === "join" ? inputs[0].expectedLeftRows : 0;
+  return probeOf(base, inputs)?.expectedLeftRows ?? 0;
 }
 
 /** The expression that reads a column. */

@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { createRegistry } from "../../sql/functions/mod.ts";
+import type { Column, Expr, Plan, TimeJoinNode } from "../../sql/plan.ts";
+import type { Value } from "../../types/mod.ts";
+import type { QueryContext } from "../contract.ts";
+import {
+  agg,
+  col,
+  fn,
+  lit,
+  over,
+  randomFrom,
+  type Row,
+  RowsInput,
+  rowsOf,
+  storedRows,
+  testContext,
+  threeParticipants,
+} from "../testing.ts";
+
+const functions = createRegistry();
+
+const COLUMNS: Column[] = ["TIMESTAMP", "SYMBOL", "INT", "LONG", "DOUBLE", "VARCHAR", "UUID", "SHORT", "LONG"].map((
+  type,
+  k,
+) => ({ name: `c${k}`, type }));
+const WIDTH = COLUMNS.length, NUMBER = WIDTH - 1;
+const c = (index: number, offset = 0) => col(offset + index, COLUMNS[index].type);
+
+/** Column 2 is a key of a small range, column 3 one of a wide range, and the last column the row's number. */
+function timedRows(count: number, seed: number, span: number, distinct: number): Row[] {
+  const random = randomFrom(seed), start = 1_700_000_000_000_000n;
+  const times = Array.from({ length: count }, () => start + BigInt(random() % span)).sort((a, b) => Number(a - b));
+  return times.map((time, row): Row => {
+    const n = random() % distinct, maybe = (value: Value): Value => (random() % 9 === 0 ? null : value);
+    return [
+      time,
+      maybe(`s${n}`),
+      maybe(n),
+      maybe(BigInt(n) * 1_000_000_000_003n),
+      maybe(n === 0 ? (random() % 2 === 0 ? 0 : -0) : n / 8),
+      maybe(`text ${"x".repeat(n % 11)}${n}`),
+      maybe(BigInt(n) << 64n | 5n),
+      n,
+      BigInt(row),
+    ];
+  });
+}
+
+interface Case {
+  type: "asof" | "lt";
+  keys: readonly number[];
+  tolerance?: bigint;
+}
+
+/** The number of each left row, and that of its partner, by searching all rows before it. */
+function partners({ type, keys, tolerance }: Case, left: readonly Row[], right: readonly Row[]): [Value, Value][] {
+  const keyOf = (row: Row) => keys.map((k) => (row[k] === 0 ? "0" : String(row[k]))).join("|");
+  const last = new Map<string, Row>();
+  let next = 0;
+  return left.map((l) => {
+    const time = l[0] as bigint;
+    const isIn = (r: Row | undefined) => {
+      if (r === undefined) return false;
+      const at = r[0] as bigint;
+      return type === "asof" ? at <= time : at < time;
+    };
+    for (; isIn(right[next]); next++) last.set(keyOf(right[next]), right[next]);
+    const found = last.get(keyOf(l)), age = found && time - (found[0] as bigint);
+    return [l[NUMBER], age !== undefined && (tolerance === undefined || age <= tolerance) ? found![NUMBER] : null];
+  });
+}
+
+function timeJoin({ type, keys, tolerance }: Case, left: Plan, right: Plan | RowsInput, leftKeys?: Expr[]): Plan {
+  const columns = [...left.columns, ...right.columns];
+  const rightKeys = keys.map((k) => c(k));
+  const times = { leftTime: c(0), rightTime: c(0) };
+  return over(
+    { node: "timeJoin", type, ...times, leftKeys: leftKeys ?? rightKeys, rightKeys, tolerance, columns } as Partial<
+      TimeJoinNode
+    >,
+    left,
+    right,
+  );
+}
+
+function withTables(left: Row[], right: Row[], isParallel: boolean, limitBytes = 0) {
+  const chosen: string[] = [];
+  const alone = testContext(1 << 29, { functions, chose: (choice) => chosen.push(choice) });
+  alone.memory.limitBytes = limitBytes;
+  const tables = [left, right].map((rows, id) => {
+    const segmentRows = id === 0 ? 700 : 900, table = storedRows(COLUMNS, rows, alone, segmentRows, true);
+    [...table.source.segments].forEach((segment, k) => {
+      const part = rows.slice(k * segmentRows, (k + 1) * segmentRows);
+      Object.assign(segment, { timestampMin: part[0][0], timestampMax: part.at(-1)![0] });
+    });
+    return table;
+  });
+  const sources = tables.map((table) => table.source);
+  const context = { ...alone, sources, parallel: isParallel ? threeParticipants({ ...alone, sources }) : undefined };
+  const [l, r] = tables.map(({ node }, id): Plan => ({ ...node, id, timestamp: 0, order: "asc" }));
+  return { context, chosen, left: l, right: r };
+}
+
+/** One group for each left row: its number, and the sum of the right rows' numbers. They are read by morsels. */
+function byMorsels(join: Plan): Plan {
+  const keys = [c(NUMBER)], aggregates = [agg("sum", "LONG", c(NUMBER, WIDTH)), agg("count", "LONG")];
+  const columns = [...keys, ...aggregates].map(({ type }, k) => ({ name: `g${k}`, type }));
+  return over({ node: "aggregate", keys, aggregates, columns }, join);
+}
+
+function endsClean(context: QueryContext): void {
+  assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
+}
+
+const CASES: Case[] = [[], [1], [2], [3], [4], [5], [6], [7], [1, 2], [5, 6, 1]].flatMap((keys): Case[] => [
+  { type: "asof", keys },
+  { type: "lt", keys, tolerance: 20_000n },
+]);
+
+Deno.test("asof and lt joins of stored tables are the same by morsels on one thread and on three, merged, and in little memory", () => {
+  const left = timedRows(5_000, 1, 1_000_000, 40), right = timedRows(20_000, 2, 900_000, 50);
+  for (const [isParallel, limitBytes] of [[false, 0], [true, 0], [true, 1 << 20]] as const) {
+    const tables = withTables(left, right, isParallel, limitBytes), { context, chosen } = tables;
+    for (const each of CASES) {
+      const expected = partners(each, left, right);
+      const title = `${each.type} by ${each.keys}, limit ${limitBytes}`;
+      chosen.length = 0;
+      const groups = rowsOf(byMorsels(timeJoin(each, tables.left, tables.right)), context);
+      assert.deepEqual(groups.map(([l, r]) => [l, r]), expected, title);
+      assert.equal(chosen.includes("all right rows"), limitBytes === 0, title);
+      assert.equal(chosen.includes("last right rows"), limitBytes > 0, title);
+      const rows = rowsOf(timeJoin(each, tables.left, tables.right), context);
+      assert.deepEqual(
+        rows,
+        expected.map(([l, r]) => [...left[Number(l)], ...r === null ? none : right[Number(r)]]),
+        title,
+      );
+    }
+    endsClean(context);
+  }
+});
+
+/** Right columns without a row. */
+const none: Row = COLUMNS.map(({ type }) => (type === "SHORT" ? 0 : null));
+
+Deno.test("conditions and computed keys of the left side of an asof join, and joins over it", () => {
+  const left = timedRows(4_000, 3, 500_000, 30), right = timedRows(9_000, 4, 700_000, 30);
+  for (const isParallel of [false, true]) {
+    const tables = withTables(left, right, isParallel), { context } = tables;
+    const predicate = fn(">", "BOOLEAN", c(2), lit(20, "INT"));
+    const passing = left.filter((row) => row[2] !== null && Number(row[2]) > 20);
+    const scan: Plan = { ...tables.left, predicate } as Plan;
+    const byText: Case = { type: "asof", keys: [5] };
+    const computed = [fn("lower", "VARCHAR", c(5))];
+    const made = rowsOf(byMorsels(timeJoin(byText, scan, tables.right, computed)), context);
+    assert.deepEqual(made.map(([l, r]) => [l, r]), partners(byText, passing, right));
+
+    const first = timeJoin({ type: "asof", keys: [1] }, scan, tables.right);
+    const second = timeJoin({ type: "lt", keys: [2] }, first, new RowsInput(COLUMNS, right, context, 500));
+    const a = partners({ type: "asof", keys: [1] }, passing, right);
+    const b = partners({ type: "lt", keys: [2] }, passing, right);
+    const keys = [c(NUMBER)];
+    const aggregates = [agg("sum", "LONG", c(NUMBER, WIDTH)), agg("sum", "LONG", c(NUMBER, 2 * WIDTH))];
+    const columns = [...keys, ...aggregates].map(({ type }, k) => ({ name: `g${k}`, type }));
+    const both = rowsOf(over({ node: "aggregate", keys, aggregates, columns }, second), context);
+    assert.deepEqual(both, a.map(([l, r], k) => [l, r, b[k][1]]));
+
+    const few = timedRows(40, 5, 10, 30);
+    const joined = over(
+      {
+        node: "join",
+        type: "inner",
+        leftKeys: [c(7)],
+        rightKeys: [c(7)],
+        columns: [...first.columns, ...COLUMNS],
+      },
+      timeJoin({ type: "asof", keys: [1] }, scan, tables.right),
+      new RowsInput(COLUMNS, few, context),
+    );
+    const pairs = a.flatMap(([l, r]) =>
+      few.filter((row) => row[7] === left[Number(l)][7]).map((row) => [l, r, row[NUMBER]])
+    );
+    const numbers = [c(NUMBER), c(NUMBER, WIDTH), c(NUMBER, 2 * WIDTH)];
+    const project = {
+      node: "project",
+      expressions: numbers,
+      columns: numbers.map(({ type }, k) => ({ name: `${k}`, type })),
+    };
+    assert.deepEqual(rowsOf(over(project, joined), context), pairs);
+    endsClean(context);
+  }
+});
+
+Deno.test("more groups than rows between snapshots, and gaps of the left side in time", () => {
+  const right = timedRows(60_000, 6, 2_000_000, 20_000);
+  const left = timedRows(30_000, 7, 2_000_000, 20_000).filter((row) => {
+    const place = Number(row[0]) % 1_000_000;
+    return place < 100_000 || place > 700_000;
+  }).map((row, n): Row => [...row.slice(0, NUMBER), BigInt(n)]);
+  for (const isParallel of [false, true]) {
+    const tables = withTables(left, right, isParallel);
+    for (const keys of [[], [3], [5]]) {
+      const each: Case = { type: "asof", keys };
+      const made = rowsOf(byMorsels(timeJoin(each, tables.left, tables.right)), tables.context);
+      assert.deepEqual(made.map(([l, r]) => [l, r]), partners(each, left, right), `by ${keys}`);
+    }
+    endsClean(tables.context);
+  }
+});
+
+Deno.test("right rows after the last left row are not read, and an empty side has no partners", () => {
+  const left = timedRows(500, 8, 1_000, 5), right = timedRows(50_000, 9, 1_000_000, 5);
+  const { context, left: l, right: r } = withTables(left, right, false);
+  const read: number[] = [];
+  [...context.sources[1].segments].forEach((segment, s) =>
+    segment.chunks.forEach((chunk) => {
+      const { address } = chunk!;
+      Object.defineProperty(chunk, "address", { get: () => (read.push(s), address) });
+    })
+  );
+  const each: Case = { type: "asof", keys: [1] };
+  const made = rowsOf(byMorsels(timeJoin(each, l, r)), context);
+  assert.deepEqual(made.map(([l, r]) => [l, r]), partners(each, left, right));
+  assert.ok(Math.max(...read) <= 1, `${Math.max(...read)}`);
+  const nobody = rowsOf(byMorsels(timeJoin(each, l, new RowsInput(COLUMNS, [], context))), context);
+  assert.deepEqual(nobody.map(([l, r]) => [l, r]), partners(each, left, []));
+  endsClean(context);
+});
