@@ -20,6 +20,8 @@ export interface BackupOptions {
 export class Backups {
   /** Time of CHECKPOINT CREATE, while the checkpoint is open. */
   startedAtMicros: bigint | undefined;
+  /** Number of backups that are being made. */
+  private backupCount = 0;
   private readonly waiting: ((value: unknown) => void)[] = [];
 
   constructor(
@@ -42,6 +44,7 @@ export class Backups {
       await this.writer.hold();
     } catch (error) {
       this.startedAtMicros = undefined;
+      this.wake();
       throw error;
     }
     this.options.log(
@@ -50,9 +53,14 @@ export class Backups {
     );
   }
 
-  /** Waits until no checkpoint is open. @throws the signal's reason. */
+  /** A checkpoint is open, or a backup is being made. */
+  get isCopying(): boolean {
+    return this.startedAtMicros !== undefined || this.backupCount > 0;
+  }
+
+  /** Waits until no files are being copied. @throws the signal's reason. */
   async released(signal?: AbortSignal): Promise<void> {
-    while (this.startedAtMicros !== undefined) {
+    while (this.isCopying) {
       signal?.throwIfAborted();
       await new Promise((done) => {
         this.waiting.push(done);
@@ -66,7 +74,7 @@ export class Backups {
     if (this.startedAtMicros === undefined) return;
     this.startedAtMicros = undefined;
     await this.writer.release();
-    for (const done of this.waiting.splice(0)) done(undefined);
+    this.wake();
     this.options.log("INFO", "checkpoint released");
   }
 
@@ -101,8 +109,11 @@ export class Backups {
       );
     }
     const startedMs = performance.now();
-    await this.writer.hold();
+    this.backupCount++;
+    let isHeld = false;
     try {
+      await this.writer.hold();
+      isHeld = true;
       const { fileCount, sizeBytes } = await copyDatabase(root, join(unfinished, "db"), signal);
       await syncDirectory(unfinished);
       await fs.rename(unfinished, target);
@@ -123,9 +134,15 @@ export class Backups {
       }
       throw error;
     } finally {
-      await this.writer.release();
+      this.backupCount--;
+      if (isHeld) await this.writer.release();
+      this.wake();
     }
     return target;
+  }
+
+  private wake(): void {
+    for (const done of this.waiting.splice(0)) done(undefined);
   }
 }
 

@@ -1,17 +1,16 @@
 /** Changes of tables and their definitions, immediately or within the session's transaction. */
 import type { Answer, Chunk, Client, Identity } from "../api.ts";
-import { type PostedPlan, unpackAppendBatch } from "../engine/mod.ts";
+import { type PostedPlan, unpackAppendBatch, unpackChangedBatch } from "../engine/mod.ts";
 import { assert } from "../assert.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import type { ChangedRows, ChangedTable } from "../sql/mod.ts";
+import type { ChangedTable } from "../sql/mod.ts";
 import type { NewTable } from "../sql/plan.ts";
 import type {
-  AppendBatch,
   BulkLoad,
   Catalogue,
   Change,
-  ChangedBatch,
   PartitionChange,
+  PartitionMove,
   TableSnapshot,
 } from "../storage/contract.ts";
 import { auditOf } from "./access/definitions.ts";
@@ -105,12 +104,12 @@ export class RowChanges {
   }
 
   /**
-   * Hands the rows of a query on: few of them to `finish`, many to the load that `begin` begins, while the query runs. Returns the
-   * number of rows.
+   * Hands the rows of a query on: few of them to `finish`, many to the load that `begin` begins, while the query runs, unless there
+   * cannot be one now. Returns the number of rows.
    */
   private async stream(
     { chunks, totalRows }: ExecutionRun,
-    begin: () => Promise<BulkLoad>,
+    begin: () => Promise<BulkLoad | undefined>,
     finish: (held: readonly Uint8Array[], load: BulkLoad | undefined) => Promise<void>,
   ): Promise<number> {
     const held: Uint8Array[] = [];
@@ -125,9 +124,10 @@ export class RowChanges {
         }
         held.push(chunk.bytes);
         heldBytes += chunk.bytes.length;
+        this.transaction?.checkSize(heldBytes);
         if (heldBytes < LOAD_BYTES_MIN) continue;
         load = await begin();
-        for (const bytes of held.splice(0)) await load.add(bytes);
+        if (load !== undefined) { for (const bytes of held.splice(0)) await load.add(bytes); }
       }
       await load?.added();
       await finish(held, load);
@@ -166,23 +166,6 @@ export class RowChanges {
     }
     if (tableId === undefined) await begin();
     return totalRows();
-  }
-
-  /** Collects all rows of a query, packed for these column types. */
-  private async collect(
-    plan: PostedPlan,
-    targets: string[],
-    columnIds: number[],
-  ): Promise<{ batches: AppendBatch[]; rows: number }> {
-    const { chunks, totalRows } = await this.run.run(plan, targets);
-    const batches: AppendBatch[] = [];
-    let bytes = 0;
-    for await (const chunk of chunks) {
-      batches.push(unpackAppendBatch(chunk.bytes, columnIds));
-      this.countWritten(chunk);
-      this.transaction?.checkSize(bytes += chunk.bytes.length);
-    }
-    return { batches, rows: totalRows() };
   }
 
   private countWritten({ rows }: Chunk): void {
@@ -228,23 +211,27 @@ export class RowChanges {
    * Changes the rows that the plan identifies: in the transaction's own state of the table, or in the table itself
    * while no rows are added to it.
    */
-  async changeRows(
-    { tableId, columnIds, plan, at }: ChangedTable,
-    changeOf: (rows: ChangedRows) => Change | PartitionChange,
-  ): Promise<number> {
+  async changeRows({ tableId, columnIds, plan, at }: ChangedTable, kind: "update" | "delete"): Promise<number> {
     const { core, session, transaction } = this;
     const work = async () => {
       const table = this.tableOf(tableId, at);
       const unpin = session.catalogue.pin(); // row ids are those of this version
       try {
-        const types = [...this.typesOf(table, columnIds), "LONG"];
-        const { batches, rows } = await this.collect(plan, types, [...columnIds, -1]);
-        if (rows > 0) {
-          const change = changeOf({ tableId, batches: batches.map(changedBatch) });
-          if (transaction === undefined) await core.writer.change(change);
-          else await transaction.change(inTransaction(change), false);
-        }
-        return rows;
+        return await this.stream(
+          await this.run.run(plan, [...this.typesOf(table, columnIds), "LONG"]),
+          () => this.beginChange(kind, tableId, columnIds),
+          async (held, load) => {
+            if (load !== undefined) {
+              await core.backups.released(this.run.signal);
+              return void await load.commit();
+            }
+            const batches = held.map((bytes) => unpackChangedBatch(bytes, columnIds));
+            if (batches.every(({ rowIds }) => rowIds.length === 0)) return;
+            const change: Change = { kind, tableId, batches };
+            if (transaction === undefined) await core.writer.change(change);
+            else await transaction.change(change, false);
+          },
+        );
       } finally {
         unpin();
       }
@@ -253,19 +240,42 @@ export class RowChanges {
     await transaction.fork(tableId);
     return await work();
   }
+
+  /**
+   * Undefined in a transaction, which keeps its changes in memory, and while files are being copied: no rows could be added to the table
+   * until the end of the copy.
+   */
+  private async beginChange(
+    kind: "update" | "delete",
+    tableId: number,
+    columnIds: readonly number[],
+  ): Promise<BulkLoad | undefined> {
+    const { backups, writer } = this.core;
+    return this.transaction === undefined && !backups.isCopying
+      ? await writer.beginChange(kind, tableId, columnIds)
+      : undefined;
+  }
+
+  /** Moves the partitions whose starts the plan returns. */
+  async movePartitions(
+    { tableId, plan, at }: ChangedTable,
+    movesOf: (starts: readonly bigint[]) => PartitionMove[],
+  ): Promise<number> {
+    return await this.core.exclusively(tableId, async () => {
+      this.tableOf(tableId, at);
+      const { chunks } = await this.run.run(plan, ["LONG"]);
+      const starts: bigint[] = [];
+      for await (const { bytes } of chunks) starts.push(...unpackChangedBatch(bytes, []).rowIds);
+      if (starts.length > 0) await this.core.writer.change({ kind: "partitions", tableId, moves: movesOf(starts) });
+      return starts.length;
+    });
+  }
 }
 
 /** Refuses statements that move partitions in transactions. */
 function inTransaction(change: Change | PartitionChange): Change {
   assert(change.kind !== "partitions", "partitions are not moved in a transaction");
   return change;
-}
-
-/** The last column of the plan has the row ids. */
-function changedBatch({ rowCount, columns, buffer }: AppendBatch): ChangedBatch {
-  const { values } = columns.at(-1)!;
-  const rowIds = new BigInt64Array(values.buffer, values.byteOffset, rowCount);
-  return { rowIds, columns: columns.slice(0, -1), buffer };
 }
 
 /** Columns of a new table are numbered from 0. */

@@ -3,7 +3,6 @@ import type { Answer, Client, ConnectionState, ExecuteOptions, Identity, ResultC
 import { assert } from "../assert.ts";
 import {
   type AnalyzedStatement,
-  type ChangedRows,
   type ChangedTable,
   type ExplainNode,
   kindOf,
@@ -13,7 +12,7 @@ import {
 } from "../sql/mod.ts";
 import { type PostedPlan, scansOf } from "../engine/mod.ts";
 import type { BoundStatement, NewTable } from "../sql/plan.ts";
-import type { Catalogue, Change, PartitionChange } from "../storage/contract.ts";
+import type { Catalogue, Change, PartitionChange, PartitionMove } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
 import { RowChanges } from "./changes.ts";
@@ -164,8 +163,12 @@ export class Run implements StatementRun {
     return this.changes.append(target);
   }
 
-  changeRows(target: ChangedTable, changeOf: (rows: ChangedRows) => Change | PartitionChange): Promise<number> {
-    return this.changes.changeRows(target, changeOf);
+  changeRows(target: ChangedTable, change: "update" | "delete"): Promise<number> {
+    return this.changes.changeRows(target, change);
+  }
+
+  movePartitions(target: ChangedTable, movesOf: (starts: readonly bigint[]) => PartitionMove[]): Promise<number> {
+    return this.changes.movePartitions(target, movesOf);
   }
 
   private rowsOf(plan: PostedPlan, key: PlanKey): RowsAnswer | Promise<RowsAnswer> {

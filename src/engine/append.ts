@@ -5,11 +5,11 @@
  */
 import type { AppendBatch, AppendColumn } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
-import { packAppendBatch, unpackAppendBatch } from "../storage/mod.ts";
+import { packAppendBatch, unpackAppendBatch, unpackChangedBatch } from "../storage/mod.ts";
 import { LAYOUT_WIDTH, layoutOf, putValue, typeOf, type Value, viewsOver } from "../types/mod.ts";
 import type { Batch, Vector } from "./contract.ts";
 
-export { packAppendBatch, unpackAppendBatch };
+export { packAppendBatch, unpackAppendBatch, unpackChangedBatch };
 
 interface Parts {
   values: Uint8Array;

@@ -2,7 +2,13 @@
 export type * from "./contract.ts";
 export { MORSEL_ROWS } from "./contract.ts";
 export { PlanChanges } from "./changes.ts";
-export { packAppendBatch, toAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "./append.ts";
+export {
+  packAppendBatch,
+  toAppendBatch,
+  unpackAppendBatch,
+  unpackChangedBatch,
+  valuesToAppendBatch,
+} from "./append.ts";
 export { endOfTexts } from "./columns.ts";
 export { flushKernelRows } from "./compiler/binding.ts";
 export { ConstantCalls, type ConstantContext } from "./constant-calls.ts";

@@ -29,7 +29,7 @@ export type Definition =
     | { op: "schema"; schema: TableSchema; dropped: number[] }
     | { op: "drop" }
     | { op: "truncate" }
-    /** Rows that did not go through the log follow in the next manifest, unless it could not be written. */
+    /** Changes of rows that did not go through the log follow in the next manifest, unless it could not be written. */
     | { op: "rows" }
     /** Moves whole partitions. */
     | { op: "partitions"; moves: readonly PartitionMove[] }

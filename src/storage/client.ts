@@ -49,6 +49,7 @@ const CHANGE_NOTHING: ReadonlySet<Command["kind"]> = new Set([
   "abortLoad",
   "beginLoad",
   "beginAppend",
+  "beginChange",
 ]);
 
 export class WriterClient implements StorageWriter {
@@ -107,6 +108,10 @@ export class WriterClient implements StorageWriter {
 
   async beginAppend(tableId: number, columnIds: readonly number[]): Promise<BulkLoad> {
     return this.loadOf((await this.send({ kind: "beginAppend", tableId, columnIds }))!);
+  }
+
+  async beginChange(change: "update" | "delete", tableId: number, columnIds: readonly number[]): Promise<BulkLoad> {
+    return this.loadOf((await this.send({ kind: "beginChange", change, tableId, columnIds }))!);
   }
 
   private loadOf(loadId: number): BulkLoad {

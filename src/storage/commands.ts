@@ -16,7 +16,8 @@ export type Command =
   | { kind: "changeAccess"; changes: readonly AccessChange[] }
   | { kind: "beginLoad"; table: NewTable; creator?: string }
   | { kind: "beginAppend"; tableId: number; columnIds: readonly number[] }
-  /** `packed`: see `packed.ts`. Its columns are those of the new table or of `beginAppend`, in order. */
+  | { kind: "beginChange"; tableId: number; change: "update" | "delete"; columnIds: readonly number[] }
+  /** `packed`: see `packed.ts`. Its columns are those of the new table, of `beginAppend` or of `beginChange`, in order. */
   | { kind: "load"; loadId: number; packed: Uint8Array }
   | { kind: "endLoad"; loadId: number }
   | { kind: "abortLoad"; loadId: number }
@@ -30,7 +31,7 @@ export type Command =
   /** For tests: throws an error at the top of the writer's thread. */
   | { kind: "crash"; text: string };
 
-/** `value` is the table's id for createTable and endLoad, the load's id for beginLoad and beginAppend, and the LSN for holdLog. */
+/** `value` is the table's id for createTable and endLoad, the load's id for the others that begin one, and the LSN for holdLog. */
 export interface Outcome {
   value?: number;
   error?: unknown;

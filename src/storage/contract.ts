@@ -343,6 +343,11 @@ export interface StorageWriter {
    * batches, in order.
    */
   beginAppend(tableId: number, columnIds: readonly number[]): Promise<BulkLoad>;
+  /**
+   * Begins to change more rows than memory should hold at once. The changes are invisible until `commit`. The batches have new values of
+   * `columnIds`, in order, and then the ids of the rows.
+   */
+  beginChange(change: "update" | "delete", tableId: number, columnIds: readonly number[]): Promise<BulkLoad>;
   /** All batches of one call are committed together and become visible together. */
   append(changes: TableRows[]): Promise<void>;
   /** Makes any other change. Returns the new table's id, if the change creates one. */
@@ -374,7 +379,7 @@ export interface StorageWriter {
 }
 
 /**
- * The rows of a table that is being created, or many rows for one that exists. If the load fails or is aborted, or the process ends,
+ * The rows of a table that is being created, or many rows that are added to one or changed in it. If the load fails or is aborted, or the process ends,
  * nothing remains of it.
  */
 export interface BulkLoad {

@@ -37,7 +37,7 @@ export {
   type WriterCounter,
 } from "./heap.ts";
 export { encodeBatches, encodedColumns, renumberColumns } from "./blocks.ts";
-export { packAppendBatch, unpackAppendBatch } from "./packed.ts";
+export { packAppendBatch, unpackAppendBatch, unpackChangedBatch } from "./packed.ts";
 export { checkBatch } from "./rows.ts";
 export { type OnMiss, PoolLease, SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";

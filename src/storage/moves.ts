@@ -2,6 +2,7 @@
  * Records where the rows of replaced segments are now, so that a transaction finds its rows after others have changed
  * the table.
  */
+import { SqlError, SQLSTATE } from "../errors.ts";
 import type { Run } from "./chunks.ts";
 
 /** A segment that has taken over rows of an older one: its runs with source 0. */
@@ -184,4 +185,10 @@ function includes(rows: Uint32Array<ArrayBufferLike>, row: number): boolean {
     else to = middle;
   }
   return rows[from] === row;
+}
+
+/** SQLSTATE 40001: rows that a statement has found are no longer where they were. */
+export function changedMeanwhile(): SqlError {
+  const message = "Cannot change the rows: another statement has changed them meanwhile";
+  return new SqlError(message, 0, SQLSTATE.serializationFailure);
 }

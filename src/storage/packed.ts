@@ -4,7 +4,7 @@
  *     rowCount u32, columnCount u32, then for each column: values, heap and symbols sizes in bytes (u32 each, 2^32 - 1 for
  *     none), then the columns' bytes in the same order, each part aligned to 8 bytes.
  */
-import type { AppendBatch, AppendColumn } from "./contract.ts";
+import type { AppendBatch, AppendColumn, ChangedBatch } from "./contract.ts";
 
 const align = (size: number): number => (size + 7) & ~7;
 
@@ -59,4 +59,12 @@ export function unpackAppendBatch(bytes: Uint8Array, columnIds: readonly number[
   const { buffer } = bytes;
   const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;
   return isWhole ? { rowCount, columns, buffer } : { rowCount, columns };
+}
+
+/** Rows that are changed: the ids of the rows are in the last column, behind those of `columnIds`. */
+export function unpackChangedBatch(bytes: Uint8Array, columnIds: readonly number[]): ChangedBatch {
+  const { rowCount, columns, buffer } = unpackAppendBatch(bytes, [...columnIds, -1]);
+  const { values } = columns.at(-1)!;
+  const rowIds = new BigInt64Array(values.buffer, values.byteOffset, rowCount);
+  return { rowIds, columns: columns.slice(0, -1), buffer };
 }

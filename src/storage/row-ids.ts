@@ -2,10 +2,10 @@
  * Row ids: the uid of a segment and the number of the row in it. An id stays valid while rows are only appended to its segment, or
  * change in others.
  */
-import { SqlError, SQLSTATE } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { type AppendColumn, type ChangedBatch, ROW_BITS } from "./contract.ts";
 import { joined } from "./joined.ts";
+import { changedMeanwhile } from "./moves.ts";
 import { gather } from "./rows.ts";
 import { columnById } from "./schema.ts";
 import type { Table } from "./table.ts";
@@ -51,11 +51,7 @@ function ordinalsOf(table: Table, rowIds: BigInt64Array): Float64Array {
   for (let k = 0; k < rowIds.length; k++) {
     const place = places.get(uidAt(k)), row = halves[2 * k] & (ROWS - 1);
     if (place === undefined || row >= place.rowCount) {
-      throw new SqlError(
-        "Cannot change the rows: another statement has changed them meanwhile",
-        0,
-        SQLSTATE.serializationFailure,
-      );
+      throw changedMeanwhile();
     }
     ordinals[k] = place.firstRow + row;
   }

@@ -11,11 +11,11 @@ import type { SymbolTable } from "./dictionary.ts";
 import type { SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
 import type { ManifestHead } from "./manifest-head.ts";
-import { Moves } from "./moves.ts";
+import { changedMeanwhile, Moves } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
-import { firstNotBelow, halvesOf, inOrder, isLess, type Rows, timeAt, toCodes } from "./rows.ts";
-import { type Bounds, isLive, Page } from "./page.ts";
+import { firstNotBelow, halvesOf, inOrder, isLess, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
+import { type Bounds, isLive, mayHave, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import { type Part, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import { columnById } from "./schema.ts";
@@ -393,46 +393,66 @@ export class Table {
   /** Sets new values of `columns` in the rows with these ordinals, ascending. */
   update(ordinals: Float64Array, columns: readonly AppendColumn[]): void {
     this.changed = true;
-    const added = columns.map((given) => {
-      const column = columnById(this.schema, given.columnId)!;
-      const values = column.type === "SYMBOL"
-        ? toCodes(given, ordinals.length, this.dictionary(column.id))
-        : given.values.slice();
-      return { column, rows: { values, heap: given.heap } };
-    });
+    const values = this.newValues(ordinals.length, columns);
     this.eachTouched(ordinals, (segment, rows, from) => {
-      const chunks = segment.chunks.slice();
-      for (const { column, rows: values } of added) {
-        chunks[column.id] = this.make.update(
-          column.type,
-          chunks[column.id],
-          segment.rowCount,
-          values,
-          rows,
-          from,
-          this.data,
-        );
-      }
-      const uid = this.newUid();
-      this.moves.add(segment.uid, [{ uid, runs: [{ source: 0, start: 0, count: segment.rowCount }] }], rows);
-      return { ...segment, uid, chunks, words: undefined };
+      const updated = this.updated(segment, values, rows, from);
+      this.moves.add(segment.uid, [{ uid: updated.uid, runs: allRows(segment.rowCount) }], rows);
+      return updated;
     });
   }
 
   delete(ordinals: Float64Array): void {
     this.changed = true;
     this.eachTouched(ordinals, (segment, rows) => {
-      const runs: Run[] = [];
-      let at = 0;
-      for (const row of rows) {
-        if (row > at) runs.push({ source: 0, start: at, count: row - at });
-        at = row + 1;
-      }
-      if (at < segment.rowCount) runs.push({ source: 0, start: at, count: segment.rowCount - at });
-      const left = runs.length === 0 ? undefined : this.segmentOf(segment.partition, segment, undefined, runs);
+      const runs = runsWithout(rows, segment.rowCount);
+      const left = this.left(segment, runs);
       this.moves.add(segment.uid, left === undefined ? [] : [{ uid: left.uid, runs }]);
       return left;
     });
+  }
+
+  /** New values of columns, as they are stored. */
+  newValues(rowCount: number, columns: readonly AppendColumn[]): NewValues {
+    return columns.map((given) => {
+      const column = columnById(this.schema, given.columnId)!;
+      const values = column.type === "SYMBOL"
+        ? toCodes(given, rowCount, this.dictionary(column.id))
+        : given.values.slice();
+      return { column, rows: { values, heap: given.heap } };
+    });
+  }
+
+  /** The segment with the new values from number `from` on in these of its rows. */
+  updated(segment: Segment, values: NewValues, rows: Uint32Array, from: number): Segment {
+    const { rowCount } = segment;
+    const chunks = segment.chunks.slice();
+    for (const { column: { id, type }, rows: added } of values) {
+      chunks[id] = this.make.update(type, chunks[id], rowCount, added, rows, from, this.data);
+    }
+    return { ...segment, uid: this.newUid(), chunks, words: undefined };
+  }
+
+  /** What is left of a segment if only these runs of rows stay. */
+  left(segment: Segment, runs: Run[]): Segment | undefined {
+    return runs.length === 0 ? undefined : this.segmentOf(segment.partition, segment, undefined, runs);
+  }
+
+  /**
+   * Replaces segments by what `replacementOf` makes of them. `uids`: theirs, ascending.
+   * @throws {SqlError} 40001 if one of them has been replaced by another one.
+   */
+  replaceSegments(uids: readonly number[], replacementOf: (segment: Segment) => Segment | undefined): void {
+    this.changed = true;
+    const wanted = new Set(uids);
+    let found = 0;
+    const segments = this.segments.map((segment) => {
+      if (!wanted.has(segment.uid)) return segment;
+      found++;
+      const replacement = replacementOf(segment);
+      return replacement && this.inSchema(replacement);
+    }, (part) => mayHave(part, uids));
+    if (found < uids.length) throw changedMeanwhile();
+    this.segments = segments;
   }
 
   truncate(): void {
@@ -790,18 +810,45 @@ export class Table {
     change: (segment: Segment, rows: Uint32Array, from: number) => Segment | undefined,
   ): void {
     const rewrite = new Rewrite(this);
-    const before = this.segments;
-    for (let at = 0; at < ordinals.length;) {
-      const { index, firstRow } = before.indexOfRow(ordinals[at]);
-      const segment = rewrite.at(index);
-      const from = at;
-      while (at < ordinals.length && ordinals[at] < firstRow + segment.rowCount) at++;
-      const rows = Uint32Array.from(ordinals.subarray(from, at), (ordinal) => ordinal - firstRow);
-      const changed = change(segment, rows, from);
+    for (const { index, rows, from } of touchedBy(ordinals, this.segments)) {
+      const changed = change(rewrite.at(index), rows, from);
       rewrite.replace(index, changed === undefined ? [] : [changed]);
     }
     rewrite.end();
   }
+}
+
+/** New values of columns, by the order of the rows that get them. */
+export type NewValues = readonly { readonly column: TableColumn; readonly rows: RowColumn }[];
+
+/** The indexes of the segments that have the rows `ordinals`, ascending: for each its rows, of which the first is `ordinals[from]`. */
+export function* touchedBy(
+  ordinals: Float64Array,
+  segments: Segments,
+): Iterable<{ index: number; rows: Uint32Array; from: number }> {
+  for (let at = 0; at < ordinals.length;) {
+    const { index, firstRow } = segments.indexOfRow(ordinals[at]);
+    const end = firstRow + segments.at(index)!.rowCount;
+    const from = at;
+    while (at < ordinals.length && ordinals[at] < end) at++;
+    yield { index, rows: Uint32Array.from(ordinals.subarray(from, at), (ordinal) => ordinal - firstRow), from };
+  }
+}
+
+export function allRows(rowCount: number): Run[] {
+  return [{ source: 0, start: 0, count: rowCount }];
+}
+
+/** All rows but these, which are ascending. */
+export function runsWithout(rows: Iterable<number>, rowCount: number): Run[] {
+  const runs: Run[] = [];
+  let at = 0;
+  for (const row of rows) {
+    if (row > at) runs.push({ source: 0, start: at, count: row - at });
+    at = row + 1;
+  }
+  if (at < rowCount) runs.push({ source: 0, start: at, count: rowCount - at });
+  return runs;
 }
 
 /** Replaces segments of a table, in ascending order. All new ones may not fit into memory, so the table flushes them step by step. */

@@ -38,7 +38,8 @@ import { recover } from "./recovery.ts";
 import { inTableOrder } from "./row-ids.ts";
 import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
-import { StagedRows } from "./staged.ts";
+import { type Staged, StagedRows } from "./staged.ts";
+import { StagedChanges } from "./staged-changes.ts";
 import type { Store } from "./store.ts";
 import { Flusher } from "./flusher.ts";
 import { NOTHING_DETACHED, Table } from "./table.ts";
@@ -64,8 +65,8 @@ export class TableStore implements Store {
   private readonly make: ChunkMaker;
   /** Tables that are being loaded, by their id. */
   private readonly loads = new Map<number, { rows: Load; creator: string | undefined }>();
-  /** Rows that are being added to tables, by negative numbers. */
-  private readonly stages = new Map<number, StagedRows>();
+  /** Many changes of tables that are under way, by negative numbers. */
+  private readonly stages = new Map<number, Staged>();
   nextStageId = -1;
   readonly reserve: DiskReserve;
   private closed = false;
@@ -207,15 +208,19 @@ export class TableStore implements Store {
       case "beginLoad":
         return this.beginLoad(command.table, command.creator);
       case "beginAppend":
-        return this.beginAppend(this.table(command.tableId), command.columnIds);
+        return this.begin(new StagedRows(this, this.table(command.tableId), command.columnIds));
+      case "beginChange":
+        return this.begin(
+          new StagedChanges(this, this.table(command.tableId), command.change, command.columnIds),
+        );
       case "load":
         return command.loadId < 0
           ? void this.staged(command.loadId, (stage) => stage.add(command.packed))
           : this.load(command.loadId, ({ rows }) => rows.add(command.packed));
       case "endLoad":
-        return command.loadId < 0 ? this.endAppend(command.loadId) : this.endLoad(command.loadId);
+        return command.loadId < 0 ? this.endStaged(command.loadId) : this.endLoad(command.loadId);
       case "abortLoad":
-        return command.loadId < 0 ? this.abortAppend(command.loadId) : this.abortLoad(command.loadId);
+        return command.loadId < 0 ? this.abortStaged(command.loadId) : this.abortLoad(command.loadId);
       case "open": {
         const table = this.tables.get(command.tableId);
         if (table !== undefined) this.open(table);
@@ -299,37 +304,40 @@ export class TableStore implements Store {
     return this.numbers.takeTableId();
   }
 
-  private beginAppend(table: Table, columnIds: readonly number[]): number {
+  private begin(stage: Staged): number {
     this.seal.check();
-    this.stages.set(this.nextStageId, new StagedRows(this, table, columnIds));
+    this.stages.set(this.nextStageId, stage);
     return this.nextStageId--;
   }
 
-  /** Runs a step of adding rows; a failed step ends it. */
-  private staged<T>(id: number, step: (stage: StagedRows) => T): T {
+  /** Runs a step of a staged change; a failed step ends it. */
+  private staged<T>(id: number, step: (stage: Staged) => T): T {
     const stage = this.stages.get(id);
     if (stage === undefined) throw new Error(`load ${id} has ended`);
     try {
       this.seal.check();
       return step(stage);
     } catch (error) {
-      this.abortAppend(id);
+      this.abortStaged(id);
       throw asSqlError(error);
     }
   }
 
-  private endAppend(id: number): number {
+  private endStaged(id: number): number {
     return this.staged(id, (stage) => {
       const table = this.table(stage.tableId);
       // Recovery begins a table that it finds in the log alone without its manifest.
       if (!table.isListed) this.checkpoints.make();
       if (!table.isListed || this.publisher.holds > 0) {
-        throw new SqlError("Cannot add the rows: the files are being copied", 0, SQLSTATE.objectNotInState);
+        throw new SqlError("Cannot change the rows: the files are being copied", 0, SQLSTATE.objectNotInState);
       }
       const { id: tableId, schemaVersion } = table.schema;
       const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId, schemaVersion };
-      const [lsn] = this.commits.write((log) => [log.add(info, [toJson({ op: "rows" } satisfies Definition)])]);
-      const rowCount = stage.commit(this.commits.log, lsn);
+      const commit = () => {
+        const [lsn] = this.commits.write((log) => [log.add(info, [toJson({ op: "rows" } satisfies Definition)])]);
+        return stage.commit(this.commits.log, lsn);
+      };
+      const rowCount = stage.makesRoom ? this.reserve.use(commit) : commit();
       this.stages.delete(id);
       this.commits.count(1, [{ rowCount }]);
       this.expiry.drop([table]);
@@ -337,7 +345,7 @@ export class TableStore implements Store {
     });
   }
 
-  private abortAppend(id: number): undefined {
+  private abortStaged(id: number): undefined {
     this.stages.get(id)?.discard();
     this.stages.delete(id);
   }
@@ -621,7 +629,7 @@ export class TableStore implements Store {
   private close(): undefined {
     this.closed = true;
     for (const id of [...this.loads.keys()]) this.abortLoad(id);
-    for (const id of [...this.stages.keys()]) this.abortAppend(id);
+    for (const id of [...this.stages.keys()]) this.abortStaged(id);
     try {
       if (!this.seal.isSet) this.checkpoints.make();
     } finally {

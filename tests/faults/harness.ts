@@ -11,6 +11,7 @@ import { createHeap, type SharedHeap } from "../../src/storage/heap.ts";
 import { packAppendBatch } from "../../src/storage/packed.ts";
 import type { SharedPool } from "../../src/storage/pool.ts";
 import { LIMITS } from "../../src/storage/segments.ts";
+import { WAITING_MAX } from "../../src/storage/staged-changes.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "../../src/storage/test-rows.ts";
 import { openTestStore } from "../../src/storage/test-store.ts";
 import type { TableStore } from "../../src/storage/writer.ts";
@@ -18,6 +19,7 @@ import type { Value } from "../../src/types/mod.ts";
 
 // So that small tables have many pages and lists of pages.
 Object.assign(LIMITS, { pageMin: 4, pageMax: 8, listMax: 2, listMin: 2 });
+WAITING_MAX.rows = 10;
 
 export type Random = () => number;
 
@@ -351,6 +353,37 @@ export function change(
       const places = new Set(placesOf(table.rows.length));
       if (columnId === undefined) table.rows = table.rows.filter((_, k) => !places.has(k));
       else for (const place of places) table.rows[place] = { ...table.rows[place], [columnId]: value(place) };
+    },
+  };
+}
+
+/** The same with many rows, in batches that do not go through the log. Rows of a segment come in several of them. */
+export function changeMany(...parameters: Parameters<typeof change>): Step {
+  const [name, picks, columnId, value] = parameters;
+  const step = change(...parameters);
+  return {
+    ...step,
+    title: `${step.title}, many rows`,
+    *command(db) {
+      const { id: tableId, columns } = db.catalogue.table(name)!.schema;
+      yield { kind: "open", tableId };
+      const snapshot = db.catalogue.table(name)!;
+      const columnIds = columnId === undefined ? [] : [columnId];
+      yield { kind: "beginChange", change: columnId === undefined ? "delete" : "update", tableId, columnIds };
+      const loadId = db.store.nextStageId + 1;
+      const types = Object.fromEntries(columnIds.map((id) => [id, columns.find((column) => column.id === id)!.type]));
+      const places = Array.from({ length: snapshot.rowCount }, (_, k) => k).filter(picks);
+      for (const part of [2, 0, 3, 1]) {
+        const some = places.filter((place) => place % 4 === part);
+        const ids = new Uint8Array(rowIdsOf(snapshot, some).buffer);
+        const batch = batchOf(types, some.map((place) => ({ [columnId ?? 0]: value(place) })));
+        yield {
+          kind: "load",
+          loadId,
+          packed: packAppendBatch({ ...batch, columns: [...batch.columns, { columnId: -1, values: ids }] }),
+        };
+      }
+      yield { kind: "endLoad", loadId };
     },
   };
 }
@@ -695,6 +728,8 @@ export function script(seed: number): Step[] {
     load("e", COLUMNS, "ts", [rows(25, 1), rows(30, 4), rows(10, 1)]),
     loadInto("e", [rows(12, 5), rows(20, 9)]),
     loadInto("keys", [grid(6), grid(9)]),
+    changeMany("keys", (k) => k % 3 !== 1, 0, (k) => `S${k % 5}`),
+    changeMany("e", (k) => k % 5 < 3, 1, (k) => `many ${k}`),
     append({ keys: grid(15), young: rows(6, 12), e: rows(4) }),
     setDedup("keys", undefined),
     append({ keys: grid(5) }),
@@ -707,6 +742,11 @@ export function script(seed: number): Step[] {
     create("d", COLUMNS, "ts", rows(40, 1)),
     loadInto("d", [rows(10, 1), rows(10, 2)]),
     loadInto("pages", [twoColumns(everyDay(40)).filter((_, day) => day !== 10), twoColumns(rows(8, 9))]),
+    changeMany("pages", (k) => k % 3 > 0, 1, (k) => `pages ${k}`),
+    changeMany("pages", (k) => k % 5 === 1 || (k > 12 && k < 31), undefined, () => null),
+    append({ d: rows(8) }),
+    changeMany("d", (k) => k % 2 === 0, 1, (k) => k % 8 === 0 ? null : `d ${k}`),
+    changeMany("d", (k) => k < 12 || k % 6 === 5, undefined, () => null),
     drop("c"),
     setTtl("parts", undefined),
     movePartitions("parts", "attached", "nowhere", [1, 3]),

@@ -122,11 +122,8 @@ ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
     const moves = listed.flatMap((item) => moveOf(table, action, item) ?? []);
     if (moves.length > 0) await run.define({ kind: "partitions", tableId, moves: distinct(moves) });
     if (plan !== undefined) {
-      const count = await run.changeRows({ ...bound, plan }, ({ batches }) => ({
-        kind: "partitions",
-        tableId,
-        moves: batches.flatMap(({ rowIds }) => Array.from(rowIds, (start) => move(table, action, { start, at }))),
-      }));
+      const movesOf = (starts: readonly bigint[]) => starts.map((start) => move(table, action, { start, at }));
+      const count = await run.movePartitions({ ...bound, plan }, movesOf);
       if (count === 0 && !(action === "drop" && table.schema.wal)) {
         throw new SqlError("no partition satisfies the condition", at, SQLSTATE.invalidParameter);
       }

@@ -48,10 +48,7 @@ export const deleteRows: StatementKind<Delete, BoundDelete> = {
   explain: () => "Delete",
 
   async execute(bound, run) {
-    const rows = await run.changeRows(
-      bound,
-      (rows) => ({ kind: "delete", ...rows }),
-    );
+    const rows = await run.changeRows(bound, "delete");
     return done("dml", `DELETE ${rows}`, rows);
   },
 };

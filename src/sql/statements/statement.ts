@@ -7,7 +7,7 @@ import type { Answer, Client, ConnectionState, Identity, Prepared, ResultColumn 
 import type { PostedPlan } from "../../engine/contract.ts";
 import type { PlanStatistics } from "../../engine/mod.ts";
 import type { AccessCommand, Named, Permission } from "../../access/mod.ts";
-import type { Catalogue, Change, ChangedBatch, PartitionChange } from "../../storage/contract.ts";
+import type { Catalogue, Change, PartitionChange, PartitionMove } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
@@ -156,11 +156,10 @@ export interface StatementRun {
   createTable(table: NewTable, rows: PostedPlan, owner?: string): Promise<number>;
   /** Adds the plan's rows and returns their number. */
   append(target: ChangedTable): Promise<number>;
-  /**
-   * Changes the rows, or the partitions, that the plan returns, and gives their number. For rows, the plan's columns
-   * are the new values and then the row ids; for partitions, their starts.
-   */
-  changeRows(target: ChangedTable, changeOf: (rows: ChangedRows) => Change | PartitionChange): Promise<number>;
+  /** Changes the rows that the plan returns, and gives their number. The plan's columns are the new values and then the row ids. */
+  changeRows(target: ChangedTable, change: "update" | "delete"): Promise<number>;
+  /** Moves the partitions whose starts the plan returns, and gives their number. */
+  movePartitions(target: ChangedTable, movesOf: (starts: readonly bigint[]) => PartitionMove[]): Promise<number>;
 }
 
 /** Of the open transaction. Names may repeat: the last one counts. @throws {SqlError} 25P01 if there is none, 3B001 at `at`. */
@@ -186,11 +185,6 @@ export interface ChangedTable {
   plan: PostedPlan;
   /** Offset of the table's name in the statement. */
   at: number;
-}
-
-export interface ChangedRows {
-  tableId: number;
-  batches: ChangedBatch[];
 }
 
 /** Services of the database that statements use. */

@@ -73,10 +73,7 @@ export const update: StatementKind<Update, BoundUpdate> = {
   explain: () => "Update",
 
   async execute(bound, run) {
-    const rows = await run.changeRows(
-      bound,
-      (rows) => ({ kind: "update", ...rows }),
-    );
+    const rows = await run.changeRows(bound, "update");
     return done("dml", `UPDATE ${rows}`, rows);
   },
 };

@@ -1,6 +1,6 @@
 /**
- * Reads the log as it grows, in any thread: for a replica or a view that follows the tables. Bulk loads are not in the log, only
- * a block that marks them: a definition that creates a table with a generation, or has the op `rows`. Read such a table itself.
+ * Reads the log as it grows, in any thread: for a replica or a view that follows the tables. Bulk loads and large
+ * changes are not in the log, only a block that marks them: a definition that creates a table with a generation, or has the op `rows`. Read such a table itself.
  */
 import { CorruptFileError } from "../../errors.ts";
 import { crc32 } from "../bytes.ts";
