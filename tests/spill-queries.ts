@@ -141,6 +141,20 @@ export const QUERIES: [shape: string, sql: string][] = [
     "join, GROUP BY and ORDER BY with a limit",
     "select t.sym, count(), sum(r.y) y, max(r.e) e from t join r on t.k = r.k group by t.sym order by t.sym",
   ],
+  ...["right", "full"].map((type): [string, string] => [
+    `${type} join, GROUP BY and ORDER BY with a limit`,
+    `select * from (select t.sym, r.sym s2, count() n, sum(r.y) y, sum(t.x) x, max(r.e) e from t ${type} join r on t.k = r.k group by t.sym, s2)
+     union all
+     select * from (select null::symbol, null::symbol, r.y n, t.x y, t.i x, r.e from t ${type} join r on t.k = r.k order by r.e desc, t.x, r.y limit 20)`,
+  ]),
+  ...["right", "full"].map((type): [string, string] => [
+    `${type} join and GROUP BY with many groups`,
+    `select count(), ${inOrder("y")}, ${inOrder("f")}, sum(n), sum(s) from ${
+      numbered(
+        `select r.y, t.k, count() n, sum(t.x) s, first(t.x) f from t ${type} join r on t.k = r.k group by r.y, t.k`,
+      )
+    }`,
+  ]),
   ["join and ORDER BY with a limit", "select t.x, r.y, r.v from t join r on t.k = r.k order by r.e desc, t.x limit 20"],
   [
     "joins of joins",

@@ -39,7 +39,7 @@ import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
 import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
 import { SummedRows } from "./summed-rows.ts";
 import type { Morsel } from "./morsel.ts";
-import { rangesOf } from "./morsels.ts";
+import { rangesOf, stagesOf } from "./morsels.ts";
 
 type KernelWay = Extract<GroupWay, { kind: "kernel" }>;
 
@@ -297,7 +297,7 @@ class Aggregate implements Operator {
     const morsels = this.morsels ??= morselsOfPlan(base, this.spec.predicates, context);
     this.prepare(dictionariesOf(base, context));
     const { grouper } = this;
-    const spec = grouper.decided!, data: MorselTask = { base, spec };
+    const spec = grouper.decided!, data: MorselTask = { base, spec, first: 0 };
     const ranges = rangesOf(morsels);
     const isOpen = reads === "ranges" && ranges.length > 1 &&
       isSampled(spec.table, scanOf(base, context).source.rowCount);
@@ -317,9 +317,9 @@ class Aggregate implements Operator {
     this.isByRanges = ranges.length > 1;
     const tables: GroupTable[] = [];
     if (context.parallel !== undefined && ranges.length > 1) {
-      for (const result of context.parallel.run(TASK, data, ranges.length) as RangeTables[]) {
-        for (const [range, table] of result) {
-          tables[range] = table;
+      for (const { first, count } of stagesOf(ranges)) {
+        for (const result of context.parallel.run(TASK, { ...data, first }, count) as RangeTables[]) {
+          for (const [range, table] of result) tables[range] = table;
         }
       }
     } else {
@@ -407,6 +407,8 @@ const READS = { parts: "partitions of the rows", "one range": "one table", range
 interface MorselTask {
   base: BasePlan;
   spec: DecidedSpec;
+  /** The task's first range. */
+  first: number;
 }
 
 type RangeTables = [range: number, table: GroupTable][];
@@ -497,11 +499,11 @@ registerPartTasks((data, context) => {
 });
 
 registerTask(TASK, (data, context) => {
-  const { base, spec } = data as MorselTask;
+  const { base, spec, first } = data as MorselTask;
   const grouper = new Grouper(spec, typesOfPlan(base, context), context);
   const filler = new RangeFiller(base, spec, context, grouper);
   return {
-    run: (range) => filler.run(range),
+    run: (k) => filler.run(first + k),
     finish: () => filler.finish(),
     close: () => {
       filler.close();

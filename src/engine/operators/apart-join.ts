@@ -139,7 +139,6 @@ export class ApartJoin implements RowReader {
           node: { ...node, rightKeys: built.keys.map((index, k) => columnAt(index, node.rightKeys[k].type)) },
           residual: physical.residual && mapColumns(physical.residual, (index, type) => columnAt(moved(index), type)),
           over: { predicates: [], exprs: identity(all) },
-          leftByMorsels: false,
           byMorsels: false,
           expectedLeftRows: left.rowsAtMost ?? 0,
           // A partition that is too large is divided by runParts().

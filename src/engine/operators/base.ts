@@ -12,7 +12,7 @@ import { LookupReader } from "./lookup-reader.ts";
 import { ScanReader } from "./scan.ts";
 import type { BasePlan, MorselReader, PipelineBase, RowReader, Rows } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
-import { type Bound, morselsOf } from "./morsels.ts";
+import { type Bound, morselsOf, unmatchedMorsels } from "./morsels.ts";
 
 export function columnsOfBase(base: PipelineBase): readonly Column[] {
   return base.kind === "scan" ? base.node.columns : base.kind === "join" ? base.join.columns : base.input.columns;
@@ -83,19 +83,26 @@ export function openMorsels(plan: BasePlan, needed: ReadonlySet<number>, context
   if (plan.kind === "scan") return new ScanMorsels(plan.node, plan.reader, needed, context);
   const { probe, predicates } = plan;
   const left = openMorsels(plan.left, JoinReader.leftColumns(probe, predicates, needed), context);
-  return new JoinReader(probe, predicates, left, needed, context);
+  const dictionaries = probe.marks === 0 ? undefined : dictionariesOf(plan.left, context);
+  return new JoinReader(probe, predicates, left, needed, context, dictionaries);
 }
 
-/** The morsels of the scan below, without those that statistics exclude. `predicates` are over the plan's columns. */
+/**
+ * The morsels of the scan below, without those that statistics exclude, and those of unmatched rows of joins, from the lowest one upwards.
+ * `predicates` are over the plan's columns.
+ */
 export function morselsOfPlan(plan: BasePlan, predicates: readonly Expr[], context: QueryContext): Morsel[] {
-  const bounds: Bound[] = [];
+  const bounds: Bound[] = [], unmatched: Morsel[][] = [];
   let base = plan, over = predicates;
   for (; base.kind === "join"; base = base.left) {
+    const { probe } = base;
     bounds.push(...base.bounds);
     over = base.predicates;
+    if (probe.marks !== 0) unmatched.unshift(unmatchedMorsels(probe.id, probe.rowCount));
   }
   const { source } = scanOf(base, context), count = base.node.columnIds.length;
-  return morselsOf(base.node, source, context, over, bounds.filter(({ column }) => column < count), true);
+  const ofScan = morselsOf(base.node, source, context, over, bounds.filter(({ column }) => column < count), true);
+  return [...ofScan, ...unmatched.flat()];
 }
 
 export function typesOfPlan(plan: BasePlan, context: QueryContext): string[] {

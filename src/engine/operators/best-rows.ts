@@ -19,6 +19,7 @@ import { columnAt, typesOf, unnamedColumns } from "../physical/reading.ts";
 import { rowsBeforeFirstCut } from "../physical/sort.ts";
 import { FIRST_CUT_ROWS } from "../physical/thresholds.ts";
 import { morselsOfPlan, openMorsels, scanOf, typesOfPlan } from "./base.ts";
+import { stagesOf } from "./morsels.ts";
 import { appendRowsWithin, appendWithin, Expressions, type Overflow } from "./input.ts";
 import type { MergedRows } from "./merged-rows.ts";
 import { SortedRuns } from "./sorted-runs.ts";
@@ -236,6 +237,8 @@ interface BestTask {
   types: readonly string[];
   best: Best;
   reader?: number;
+  /** The task's first morsel. */
+  first: number;
 }
 
 /** Rows that a participant has kept. The leader frees its blocks. */
@@ -253,18 +256,21 @@ export function gatherBestRows(
   context: QueryContext,
 ): void {
   const { parallel } = context, types = typesOf(columns);
-  const task: BestTask = { base, predicates, exprs, types, best: best.wanted, reader };
-  const count = morselsOfPlan(base, predicates, context).length;
+  const task: BestTask = { base, predicates, exprs, types, best: best.wanted, reader, first: 0 };
+  const morsels = morselsOfPlan(base, predicates, context);
   const takeIn = ({ rowCount, columns, blocks }: KeptPart) => {
     best.takeKept(columns, rowCount);
     for (const [address, sizeBytes] of blocks) context.memory.free(address, sizeBytes);
   };
-  if (parallel !== undefined && count > 1) {
-    return (parallel.run(TASK, task, count) as KeptPart[]).forEach(takeIn);
+  if (parallel !== undefined && morsels.length > 1) {
+    for (const { first, count } of stagesOf(morsels.map((morsel) => [morsel]))) {
+      (parallel.run(TASK, { ...task, first }, count) as KeptPart[]).forEach(takeIn);
+    }
+    return;
   }
   const alone = new Participant(task, context);
   try {
-    for (let morsel = 0; morsel < count; morsel++) alone.run(morsel);
+    for (let morsel = 0; morsel < morsels.length; morsel++) alone.run(morsel);
     takeIn(alone.finish());
   } finally {
     alone.close();
@@ -292,7 +298,8 @@ class Participant {
     });
   }
 
-  run(morsel: number): void {
+  run(k: number): void {
+    const morsel = this.task.first + k;
     this.reader.start(this.morsels[morsel]);
     let row = 0;
     for (let rows = this.reader.next(); rows !== undefined; rows = this.reader.next()) {

@@ -26,7 +26,7 @@ import { registerTask } from "../parallel.ts";
 import { type FusedShape, Grouper, type GroupTable } from "./group-table.ts";
 import type { MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
-import { rangesOfRows } from "./morsels.ts";
+import { rangesOfRows, stagesOf } from "./morsels.ts";
 import { PartTables } from "./part-tables.ts";
 import {
   BLOCK_BYTES_MAX,
@@ -399,13 +399,15 @@ export function groupInParts(
   try {
     const { rangeRows, ranges, bytes } = roundsOf(rowShapeOf(from.grouper.fusedShape!), pairs, context);
     const rounds: Rounds = { data, rangeRows, tables: tables.address, spills };
-    const rangeCount = rangesOfRows(from.morsels(), rangeRows).length;
+    const stages = stagesOf(rangesOfRows(from.morsels(), rangeRows));
     const spilled = new Map<number, PartBlock[]>();
     let rowLimit = 0;
-    for (let first = 0; first < rangeCount; first += ranges) {
-      const task: WriteTask = { ...rounds, first };
-      makeRoom(task, bytes, tables, from, context, spilled);
-      rowLimit = groupRound(task, Math.min(ranges, rangeCount - first), rowLimit, from, context, spilled);
+    for (const stage of stages) {
+      for (let k = 0; k < stage.count; k += ranges) {
+        const task: WriteTask = { ...rounds, first: stage.first + k };
+        makeRoom(task, bytes, tables, from, context, spilled);
+        rowLimit = groupRound(task, Math.min(ranges, stage.count - k), rowLimit, from, context, spilled);
+      }
     }
     const { grouper } = groupOfParts(from.grouper, context);
     const output = spilled.size > 0

@@ -17,6 +17,7 @@ import { TextInterner } from "../keys.ts";
 import { LastRows } from "./last-rows.ts";
 import { PassedRows } from "./passed-rows.ts";
 import { advance } from "./scan.ts";
+import { UnmatchedRows } from "./unmatched-rows.ts";
 import type { JoinProbe, KeyMode, MorselReader, RowReader, Rows } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
 
@@ -126,6 +127,9 @@ export class JoinReader implements MorselReader {
   private readonly residual?: { expression: CompiledExpressions; needed: ReadonlySet<number> };
 
   private readonly lastRows?: LastRows;
+  private unmatched?: UnmatchedRows;
+  /** The current morsel is one of unmatched rows. */
+  private isUnmatched = false;
   /** Counts the left rows that pass the predicates. */
   private passed?: PassedRows;
   /** The current left rows, by the left base's columns. */
@@ -156,6 +160,8 @@ export class JoinReader implements MorselReader {
     private left: RowReader | MorselReader | undefined,
     private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
+    /** Of the left base's columns, if they may be read as those of unmatched rows. */
+    private readonly leftDictionaries?: readonly (Dictionary | undefined)[],
   ) {
     this.space = Workspace.of(context, probe.operator);
     this.leftRows = this.space.words(FIRST_PAIRS);
@@ -174,10 +180,16 @@ export class JoinReader implements MorselReader {
   }
 
   start(morsel: Morsel): void {
-    (this.left as MorselReader).start(morsel);
+    this.isUnmatched = morsel.unmatched === this.probe.id;
+    if (this.isUnmatched) {
+      const { probe, needed, context, leftDictionaries } = this;
+      this.unmatched ??= new UnmatchedRows(probe, needed, context, leftDictionaries);
+      this.unmatched.start(morsel.start, morsel.end);
+    } else (this.left as MorselReader).start(morsel);
   }
 
   next(): Rows | undefined {
+    if (this.isUnmatched) return this.unmatched!.next();
     for (;;) {
       this.context.poll();
       if (this.columns === undefined) {
@@ -405,6 +417,7 @@ export class JoinReader implements MorselReader {
 
   close(): void {
     this.left?.close();
+    this.unmatched?.close();
     this.unbind();
     this.residual?.expression.close();
     this.space.release();

@@ -9,9 +9,9 @@
 import { assert } from "../../assert.ts";
 import type { Column, Expr, JoinNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
-import { NO_DICTIONARY, OutputColumns, Workspace } from "../columns.ts";
+import { Workspace } from "../columns.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
-import { type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
+import type { Changes, Operator, QueryContext } from "../contract.ts";
 import type { PhysicalJoin } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import { closeBase, dictionariesOfBase, openBase, planOf, reboundBase, rewindBase } from "./base.ts";
@@ -23,6 +23,7 @@ import { IndexBuilder, keyModes, translationsOf } from "./join-index.ts";
 import { JoinReader, keepsLeftRows } from "./join-probe.ts";
 import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, PipelineBase, RowReader, Rows } from "./base-plan.ts";
 import { type Bound, BOUNDED } from "./morsels.ts";
+import { UnmatchedRows } from "./unmatched-rows.ts";
 
 export function createJoin(plan: PhysicalJoin, left: PipelineBase, right: Operator, context: QueryContext): JoinBase {
   return new Join(plan, left, right, context);
@@ -87,7 +88,7 @@ class Join implements JoinBase {
     const ofLeft = JoinReader.leftColumns(probe, predicates, needed);
     const rows = openBase(left, predicates, bounds, ofLeft, context);
     const reader = this.readerAgain(probe, rows) ?? new JoinReader(probe, predicates, rows, needed, context);
-    return probe.marks === 0 ? reader : new WithUnmatched(reader, probe, context);
+    return probe.marks === 0 ? reader : new WithUnmatched(reader, probe, needed, context);
   }
 
   private readerAgain(probe: JoinProbe, rows: RowReader): JoinReader | undefined {
@@ -212,51 +213,27 @@ class Join implements JoinBase {
 
 /** After the pairs, outputs the right rows without a match. */
 class WithUnmatched implements RowReader {
-  private readonly space: Workspace;
-  private isPast = false;
-  private row = 0;
-  private output?: OutputColumns;
-  private readonly rows: Int32Array;
+  private unmatched?: UnmatchedRows;
 
   constructor(
     private readonly pairs: RowReader,
     private readonly probe: JoinProbe,
+    private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
-  ) {
-    this.space = Workspace.of(context, probe.operator);
-    this.rows = this.space.words(MORSEL_ROWS);
-  }
+  ) {}
 
   next(): Rows | undefined {
-    const { probe, rows } = this;
-    if (!this.isPast) {
+    if (this.unmatched === undefined) {
       const pairs = this.pairs.next();
       if (pairs !== undefined) return pairs;
-      this.isPast = true;
+      this.unmatched = new UnmatchedRows(this.probe, this.needed, this.context);
+      this.unmatched.start(0, this.probe.rowCount);
     }
-    this.context.poll();
-    const { u8 } = this.context.heap;
-    let n = 0;
-    for (; this.row < probe.rowCount && n < MORSEL_ROWS; this.row++) {
-      if (u8[probe.marks + this.row] === 0) rows[n++] = this.row;
-    }
-    if (n === 0) return undefined;
-    this.context.analysis?.countPairs(probe.id, n);
-    const output = this.output ??= new OutputColumns(
-      [...probe.leftTypes, ...probe.columns.map((column) => column.type)],
-      this.space,
-    );
-    const nulls = rows.slice(0, n).fill(-1), leftCount = probe.leftTypes.length;
-    output.vectors.forEach(({ type }, c) => {
-      if (c >= leftCount) return output.gather(c, probe.columns[c - leftCount], rows, n, false);
-      const none = { type, address: 0, dictionary: type === "SYMBOL" ? NO_DICTIONARY : undefined };
-      output.gather(c, none, nulls, n, true);
-    });
-    return { columns: output.vectors, start: 0, end: n, rowBase: 0n };
+    return this.unmatched.next();
   }
 
   close(): void {
     this.pairs.close();
-    this.space.release();
+    this.unmatched?.close();
   }
 }

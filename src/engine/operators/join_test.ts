@@ -198,6 +198,44 @@ Deno.test("groups over joins of joins are the same on one thread and on three, a
   }
 });
 
+Deno.test("unmatched rows follow all pairs, in joins of joins of every type, on one thread and on three", () => {
+  const left = makeRows(2_500, 21, 120), middle = makeRows(900, 22, 130), right = makeRows(700, 23, 140);
+  const width = COLUMNS.length, TYPES = ["inner", "left", "right", "full"] as const;
+  const residual = fn("<", "BOOLEAN", c(8), fn("*", "LONG", c(8, width), lit(3n, "LONG")));
+  const less = (l: Row, r: Row) => (l[8] as bigint) < (r[8] as bigint) * 3n;
+  const none: Row = COLUMNS.map(() => null);
+  for (const isParallel of [false, true]) {
+    const { context, scan } = withTable(left, 70, isParallel);
+    const filter = fn("<", "BOOLEAN", c(8), lit(2_000n, "LONG")), kept = left.slice(0, 2_000);
+    for (const first of TYPES) {
+      for (const second of TYPES) {
+        const isLess = first === "left" || first === "full";
+        const below = joined(first, kept, middle, (l, r) => equal([2])(l, r) && (!isLess || less(l, r)));
+        // Here left rows have twice as many columns as `joined` puts before unmatched rows.
+        const expected = joined(second, below, right, (l, r) => l[width] === r[0])
+          .map((row) => row.length < 3 * width ? [...none, ...none, ...row.slice(width)] : row)
+          .map((row) => [row[8], row[width + 8], row[2 * width + 8], row[0], row[width], row[2 * width + 5], 1n]);
+        const inner = joinOf(
+          first,
+          scan(filter),
+          new RowsInput(COLUMNS, middle, context, 90),
+          [c(2)],
+          [c(2)],
+          isLess ? residual : undefined,
+        );
+        const input = new RowsInput(COLUMNS, right, context, 80);
+        const outer = joinOf(second, inner, input, [col(width, "SYMBOL")], [c(0)]);
+        const numbers = [c(8), c(8, width), c(8, 2 * width)], texts = [c(0), col(width, "SYMBOL"), c(5, 2 * width)];
+        const keys = [...numbers, ...texts], aggregates = [agg("count", "LONG")];
+        const columns = [...keys, ...aggregates].map(({ type }, k) => ({ name: `g${k}`, type }));
+        const groups = rowsOf(over({ node: "aggregate", keys, aggregates, columns }, outer), context);
+        assert.deepEqual(text(groups), text(expected), `${first}, ${second}`);
+      }
+    }
+    endsClean(context);
+  }
+});
+
 Deno.test("a filter over a left join sees its nulls, and segments without keys in range are not read", () => {
   const left = Array.from({ length: 1_000 }, (_, n): Row => [...makeRows(1, n, 9)[0].slice(0, 8), BigInt(n)]);
   const right = makeRows(30, 11, 9).map((row, n): Row => [...row.slice(0, 8), BigInt(400 + n)]);
@@ -250,6 +288,24 @@ Deno.test("ORDER BY … LIMIT over a join, on one thread and on three, with ties
     }];
     const made = rowsOf(over({ node: "sort", keys, limit: 1_500, columns }, projected), context);
     assert.deepEqual(text(made), text(expected.slice(0, 1_500)));
+    endsClean(context);
+
+    // Unmatched rows have the greatest numbers here.
+    const more = [...right, ...makeRows(3_000, 15, 9).map((row, n): Row => [row[0], 1_000 + n, ...row.slice(2)])];
+    const full = joinOf("full", scan(), new RowsInput(COLUMNS, more, context), [c(1)], [c(1)]);
+    const numbers = [c(1, width), c(8)], named = numbers.map(({ type }, k) => ({ name: `n${k}`, type }));
+    const top = {
+      node: "sort",
+      keys: [{ expression: col(0, "SHORT"), descending: true }, { expression: col(1, "LONG"), descending: false }],
+      limit: 3_030,
+      columns: named,
+    };
+    const best = rowsOf(over(top, over({ node: "project", expressions: numbers, columns: named }, full)), context);
+    const pairs = left.filter((row) => unique.has(row[1])).map((row): Row => [row[1], row[8]]);
+    const leftKeys = new Set(left.map((row) => row[1]));
+    const rows = [...pairs, ...more.filter((row) => !leftKeys.has(row[1])).map((row): Row => [row[1], null])];
+    rows.sort((a, b) => Number(b[0]) - Number(a[0]));
+    assert.deepEqual(best, rows.slice(0, 3_030));
     endsClean(context);
   }
 });

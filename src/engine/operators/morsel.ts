@@ -5,6 +5,8 @@ export interface Morsel {
   segment: number;
   start: number;
   end: number;
+  /** Set for unmatched rows: the id of a join, whose right rows they are. */
+  unmatched?: number;
   /** Set if the rows are looked up. `segment` is the first one then, and `end` the expected number of rows. */
   lookup?: Lookup;
 }

@@ -2,7 +2,7 @@
 import { assert } from "../../assert.ts";
 import type { Expr, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
-import type { QueryContext } from "../contract.ts";
+import { MORSEL_ROWS, type QueryContext } from "../contract.ts";
 import { conjuncts } from "../expressions.ts";
 import { LOOKUP_ROWS_MIN } from "../physical/thresholds.ts";
 import { codesOf, lookedUp } from "./lookup.ts";
@@ -176,22 +176,45 @@ export function lowerBound(
   return low;
 }
 
-/** Splits morsels into ranges of neighbours of about equal number. */
-export function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
-  const count = Math.min(RANGES_MAX, morsels.length);
-  return Array.from(
-    { length: count },
-    (_, k) => morsels.slice(Math.floor(k * morsels.length / count), Math.floor((k + 1) * morsels.length / count)),
-  );
+/** Morsels of the right rows of a join, which tell those without a match when all morsels before them have been read. */
+export function unmatchedMorsels(join: number, rowCount: number): Morsel[] {
+  return Array.from({ length: Math.ceil(rowCount / MORSEL_ROWS) }, (_, k) => {
+    const start = k * MORSEL_ROWS;
+    return { segment: -1, start, end: Math.min(rowCount, start + MORSEL_ROWS), unmatched: join };
+  });
 }
 
-/** Splits morsels into ranges of neighbours of at most `rowsMax` rows, or of one morsel. */
+/** Neighbours in a list of ranges, or of morsels, that may be read at the same time. One stage begins when the one before has ended. */
+export interface Stage {
+  first: number;
+  count: number;
+}
+
+export function stagesOf(ranges: readonly (readonly Morsel[])[]): Stage[] {
+  const stages: Stage[] = [];
+  ranges.forEach(([{ unmatched }], index) => {
+    if (index === 0 || ranges[index - 1][0].unmatched !== unmatched) stages.push({ first: index, count: 0 });
+    stages.at(-1)!.count++;
+  });
+  return stages;
+}
+
+/** Splits the morsels of each stage into ranges of neighbours of about equal number. */
+export function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
+  return stagesOf(morsels.map((morsel) => [morsel])).flatMap((stage) => {
+    const count = Math.min(RANGES_MAX, stage.count),
+      at = (k: number) => stage.first + Math.floor(k * stage.count / count);
+    return Array.from({ length: count }, (_, k) => morsels.slice(at(k), at(k + 1)));
+  });
+}
+
+/** Splits morsels into ranges of neighbours of one stage and of at most `rowsMax` rows, or of one morsel. */
 export function rangesOfRows(morsels: readonly Morsel[], rowsMax: number): Morsel[][] {
   const ranges: Morsel[][] = [];
   let left = 0;
   for (const morsel of morsels) {
     const rowCount = morsel.end - morsel.start;
-    if (ranges.length === 0 || rowCount > left) {
+    if (ranges.length === 0 || rowCount > left || ranges.at(-1)![0].unmatched !== morsel.unmatched) {
       ranges.push([]);
       left = rowsMax;
     }

@@ -32,7 +32,6 @@ export function chooseJoin(
   const residual = node.residual &&
     mapColumns(node.residual, (index) => index < leftCount ? reading.exprs[index]! : ofRight[index - leftCount]!);
   const isInner = node.type === "inner" || node.type === "cross";
-  const leftByMorsels = isByMorsels(reading, below.inputs);
   const leftKeys = node.leftKeys.map((key) => over(reading, key));
   return {
     operator: "join",
@@ -48,9 +47,7 @@ export function chooseJoin(
       predicates: isInner && residual !== undefined ? [residual] : [],
       exprs: [...reading.exprs, ...ofRight],
     },
-    leftByMorsels,
-    // Unmatched right rows are known only after all left rows.
-    byMorsels: leftByMorsels && node.type !== "right" && node.type !== "full",
+    byMorsels: isByMorsels(reading, below.inputs),
     expectedLeftRows: expectedRows(reading, below.inputs, facts),
     spill: hashPartitions(node.rightKeys, facts),
     fused: below.fused,
@@ -88,7 +85,6 @@ export function chooseTimeJoin(
       predicates: [],
       exprs: [...reading.exprs, ...right.node.columns.map(({ type }, k) => columnAt(offset + k, type))],
     },
-    leftByMorsels: true,
     byMorsels: true,
     expectedLeftRows: expectedRows(reading, below.inputs, facts),
     leftTime: leftTime.index,

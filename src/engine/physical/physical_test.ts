@@ -183,7 +183,7 @@ const GROUPINGS: [title: string, plan: Plan, facts: PlanFacts, way: string][] = 
   ["numbers", aggregate([c(1)], []), context, "hash, ranges"],
   ["a symbol of an unknown dictionary", aggregate([c(2)], [], sorted), context, "measured, in order"],
   ["a symbol of a join's right side", aggregate([col(7, "SYMBOL")], [], join("inner")), context, "measured, ranges"],
-  ["a full join", aggregate([c(1)], [], join("full")), context, "hash, in order"],
+  ["a full join", aggregate([c(1)], [], join("full")), context, "hash, ranges"],
   ["calls that are counted", aggregate([fn("rnd_long", "LONG")], []), context, "hash, one range, staged true"],
   [
     "a function without a kernel form",
@@ -237,7 +237,7 @@ const WAYS: [title: string, plan: Plan, facts: PlanFacts, way: string][] = [
   ["the first rows by a text of fewer", first(10, scan, c(4)), facts(many), "best"],
   ["the first rows of a small table", first(10, scan), context, "all"],
   ["the first rows of a join", first(10, join("inner")), facts(300_000), "best by morsels"],
-  ["the first rows of a full join", first(10, join("full")), facts(300_000), "best"],
+  ["the first rows of a full join", first(10, join("full")), facts(300_000), "best by morsels"],
   ["the first of many rows", first(20_000, filtered(scan)), facts(300_000), "best"],
   ["LATEST ON by a symbol", latest(c(2)), context, "by symbol"],
   ["LATEST ON by a number", latest(c(1)), context, "newest first"],

@@ -217,9 +217,7 @@ export interface PhysicalProbe extends PhysicalBase {
   keyKinds: readonly JoinKeyKind[];
   /** The join's rows over `columns`. */
   over: { predicates: readonly Expr[]; exprs: readonly Expr[] };
-  /** Its left side's base is read by morsels, on any thread. */
-  leftByMorsels: boolean;
-  /** Its pairs are read by morsels too. */
+  /** Its left side's base is read by morsels, on any thread, and so is the join. */
   byMorsels: boolean;
   expectedLeftRows: number;
 }
