@@ -116,3 +116,20 @@ Deno.test("requests that create the same tables and columns at the same time all
     assert.ok(status === 503 ? /send the lines again/.test(text) : status === 400 && /LONG/.test(text), text);
   }
 });
+
+Deno.test("the tables that a request makes are made durable together", async () => {
+  await using server = await startServer({ env: { SVC_DEV_SYNC_DELAY: "20ms", SVC_METRICS_ENABLED: "true" } });
+  const syncs = async () => {
+    const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
+    return Number(/^service_fsync_seconds_count (\d+)/m.exec(text)![1]);
+  };
+  const before = await syncs();
+  const lines = Array.from({ length: 40 }, (_, k) => `t${k} v=${k}i\n`).join("");
+  const { status } = await fetch(`${server.http}/write`, { method: "POST", body: lines });
+  assert.equal(status, 204);
+  const count = await syncs() - before;
+  // The first table, those that came during its sync, and the rows.
+  assert.ok(count >= 2 && count <= 10, `${count} syncs`);
+  assert.deepEqual((await server.exec("select sum(v) from t7")).dataset, [[7]]);
+  assert.deepEqual((await server.exec("select count() from tables()")).dataset, [[40]]);
+});

@@ -4,7 +4,7 @@
  */
 import type { LineBody } from "../api.ts";
 import { LineError, SqlError } from "../errors.ts";
-import type { Change, TableRows, TableSchema, TableSnapshot } from "../storage/mod.ts";
+import type { Change, TableRows, TableSnapshot } from "../storage/mod.ts";
 import {
   buffersOf,
   free,
@@ -129,8 +129,10 @@ export class Ingest {
     try {
       await gather(pending);
       const changes: TableRows[] = [];
-      for (const rows of pending.tables.values()) {
-        const schema = await this.completed(rows, pending);
+      const all = [...pending.tables.values()];
+      if (!all.every((rows) => this.isComplete(rows))) await this.completeAll(all, pending);
+      for (const rows of all) {
+        const schema = this.core.catalogue.table(rows.schema.name)?.schema ?? rows.schema;
         changes.push({ tableId: schema.id, batches: rows.batchesFor(schema) });
       }
       if (changes.length > 0) await this.core.append(changes);
@@ -285,37 +287,44 @@ export class Ingest {
     return rows;
   }
 
-  /** Returns the table's schema. Creates the table, or adds the columns that the rows need. */
-  private async completed(rows: LineRows, pending: Pending): Promise<TableSchema> {
+  /** The table has what the rows need. True if it has been dropped: the writer refuses its rows. */
+  private isComplete(rows: LineRows): boolean {
     const found = this.core.catalogue.table(rows.schema.name);
-    if (found ? rows.missingIn(found.schema).length === 0 : !rows.isNew) return found?.schema ?? rows.schema;
-    const change = this.schemaChange.then(() => this.complete(rows, pending));
-    this.schemaChange = change.catch(() => {});
-    return await change;
+    return found ? rows.missingIn(found.schema).length === 0 : !rows.isNew;
   }
 
-  private async complete(rows: LineRows, pending: Pending): Promise<TableSchema> {
+  /**
+   * Creates the tables, and adds the columns, that the rows need: all at once, so that the writer makes them durable together.
+   * @throws the error of the first table that has one.
+   */
+  private async completeAll(all: readonly LineRows[], pending: Pending): Promise<void> {
+    const changes = this.schemaChange.then(() =>
+      Promise.allSettled(all.map(async (rows) => this.isComplete(rows) || await this.complete(rows, pending)))
+    );
+    this.schemaChange = changes.catch(() => {});
+    for (const change of await changes) if (change.status === "rejected") throw change.reason;
+  }
+
+  private async complete(rows: LineRows, pending: Pending): Promise<void> {
     const { catalogue, writer } = this.core;
     const found = catalogue.table(rows.schema.name), creator = this.creatorOf(pending);
     if (!found) {
       this.authorize(rows.firstLine, pending, "CREATE TABLE");
       const table = rows.newTable();
       const audit = this.auditOf(pending, { kind: "createTable", table, creator });
-      const { schema } = await writer.createTable(table, undefined, creator);
+      await writer.createTable(table, undefined, creator);
       audit();
-      this.core.schemaChanged("CREATE TABLE");
-      return schema;
+      return void this.core.schemaChanged("CREATE TABLE");
     }
     this.authorize(rows.firstLine, pending, "INSERT", found);
     const columns = rows.missingIn(found.schema);
-    if (columns.length === 0) return found.schema;
+    if (columns.length === 0) return;
     this.authorize(rows.firstLine, pending, "ADD COLUMN", found);
     const change: Change = { kind: "addColumns", tableId: found.schema.id, columns, creator };
     const audit = this.auditOf(pending, change);
     await writer.change(change);
     audit();
     this.core.schemaChanged("ALTER TABLE");
-    return catalogue.table(rows.schema.name)!.schema;
   }
 
   /** @throws {LineError} */

@@ -111,16 +111,18 @@ export class TableStore implements Store {
     return join(this.options.root, "log");
   }
 
-  /** Executes commands in order. Neighbouring appends form one group. */
+  /** Executes commands in order. Neighbours that add rows, or that create tables, form one group. */
   execute(commands: readonly Command[]): Outcome[] {
     const outcomes: Outcome[] = [];
     for (let k = 0; k < commands.length;) {
+      const { kind } = commands[k];
       let end = k + 1;
-      if (commands[k].kind === "append") { while (end < commands.length && commands[end].kind === "append") end++; }
+      if (kind === "append" || kind === "createTable") { while (commands[end]?.kind === kind) end++; }
       const group = commands.slice(k, end);
       try {
         if (this.closed) throw new Error("the database is closed");
-        if (group[0].kind === "append") {
+        if (group[0].kind === "createTable") outcomes.push(...this.createGroup(group as Creation[]));
+        else if (group[0].kind === "append") {
           const appends = group as (Command & { kind: "append" })[];
           outcomes.push(...this.appendGroup(appends.map(({ changes }) => opened(changes))));
         } else outcomes.push({ value: this.executeOne(group[0]) });
@@ -163,10 +165,8 @@ export class TableStore implements Store {
 
   // ---- commands
 
-  private executeOne(command: Exclude<Command, { kind: "append" }>): number | undefined {
+  private executeOne(command: Exclude<Command, { kind: "append" | "createTable" }>): number | undefined {
     switch (command.kind) {
-      case "createTable":
-        return this.createTable(command.table, command.rows ?? [], command.creator);
       case "dropTable": {
         const table = this.find(command.tableId);
         return this.define(table, removal(table.schema, command.permissions));
@@ -249,10 +249,11 @@ export class TableStore implements Store {
     }
   }
 
-  private newSchema(table: NewTable): TableSchema {
+  /** `place`: among the tables of a group. */
+  private newSchema(table: NewTable, place = 0): TableSchema {
     this.seal.check();
     this.checkNameIsFree(table.name);
-    return newSchema(this.numbers.next.tableId, table);
+    return newSchema(this.numbers.next.tableId + place, table);
   }
 
   private changeAccess(changes: readonly AccessChange[]): undefined {
@@ -265,35 +266,62 @@ export class TableStore implements Store {
     this.commits.count(1);
   }
 
-  private createTable(newTable: NewTable, rows: readonly AppendBatch[], creator: string | undefined): number {
-    const schema = this.newSchema(newTable);
-    const definition = creation(schema, creator);
-    for (const batch of rows) checkBatch(schema, batch);
-    const last = (k: number) => (k === rows.length ? FLAG_LAST : 0);
-    const lsns = this.commits.write((log) => {
-      const info = { tableId: schema.id, schemaVersion: 0 };
-      const lsns = [
-        log.add({ ...info, kind: BLOCK_KIND.definition, flags: last(0) }, [toJson(definition)]),
-      ];
-      rows.forEach((batch, k) =>
-        lsns.push(log.add({ ...info, kind: BLOCK_KIND.append, flags: last(k + 1) }, encodeBatch(schema, batch)))
+  private createGroup(commands: readonly Creation[]): Outcome[] {
+    const outcomes: Outcome[] = commands.map(() => ({}));
+    const names = new Set<string>();
+    const accepted = commands.flatMap((command, place) => {
+      const { table, rows = [], creator } = command, name = table.name.toLowerCase();
+      try {
+        if (names.has(name)) throw nameIsTaken(table.name);
+        const schema = this.newSchema(table, names.size);
+        for (const batch of rows) checkBatch(schema, batch);
+        names.add(name);
+        return [{ command, place, schema, rows, definition: creation(schema, creator), lsns: [0, 0] }];
+      } catch (error) {
+        outcomes[place] = { error };
+        return [];
+      }
+    });
+    if (accepted.length === 0) return outcomes;
+    try {
+      const lsns = this.commits.write((log) =>
+        accepted.flatMap((created) => {
+          const { schema, rows, definition } = created;
+          const info = { tableId: schema.id, schemaVersion: 0 };
+          const last = (k: number) => (k === rows.length ? FLAG_LAST : 0);
+          const lsns = [log.add({ ...info, kind: BLOCK_KIND.definition, flags: last(0) }, [toJson(definition)])];
+          rows.forEach((batch, k) =>
+            lsns.push(log.add({ ...info, kind: BLOCK_KIND.append, flags: last(k + 1) }, encodeBatch(schema, batch)))
+          );
+          created.lsns = [lsns[0], lsns.at(-1)!];
+          return lsns;
+        })
       );
-      return lsns;
-    });
-    this.numbers.takeTableId();
-    this.commits.apply(lsns, [], () => {
-      const table = this.applyCreate(schema);
-      this.access.follow(definition.access, lsns[0]);
-      table.lsn = lsns.at(-1)!;
-      this.applyRows(table, rows);
-    }, () => {
-      const table = this.tables.get(schema.id);
-      this.tables.delete(schema.id);
-      if (table !== undefined) this.publisher.forget(table);
-    });
-    this.commits.count(1, rows);
-    this.expiry.drop([this.tables.get(schema.id)!]);
-    return schema.id;
+      for (const _ of accepted) this.numbers.takeTableId();
+      this.commits.apply(lsns, [], () => {
+        for (const { schema, rows, definition, lsns: [first, last] } of accepted) {
+          const table = this.applyCreate(schema);
+          this.access.follow(definition.access, first);
+          table.lsn = last;
+          this.applyRows(table, rows);
+        }
+      }, () => {
+        for (const { schema } of accepted) {
+          const table = this.tables.get(schema.id);
+          this.tables.delete(schema.id);
+          if (table !== undefined) this.publisher.forget(table);
+        }
+      });
+      this.commits.count(accepted.length, accepted.flatMap(({ rows }) => rows));
+      this.expiry.drop(accepted.map(({ schema }) => this.tables.get(schema.id)!));
+      for (const { place, schema } of accepted) outcomes[place] = { value: schema.id };
+    } catch (error) {
+      // One of them may be at fault: make the others separately.
+      for (const { command, place } of accepted) {
+        outcomes[place] = accepted.length === 1 ? { error } : this.createGroup([command])[0];
+      }
+    }
+    return outcomes;
   }
 
   private beginLoad(newTable: NewTable, creator: string | undefined): number {
@@ -659,11 +687,15 @@ export class TableStore implements Store {
   checkNameIsFree(name: string, except: (tableId: number) => boolean = () => false): void {
     const lower = name.toLowerCase();
     for (const { schema } of this.tables.values()) {
-      if (schema.name.toLowerCase() === lower && !except(schema.id)) {
-        throw new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
-      }
+      if (schema.name.toLowerCase() === lower && !except(schema.id)) throw nameIsTaken(name);
     }
   }
+}
+
+type Creation = Extract<Command, { kind: "createTable" }>;
+
+function nameIsTaken(name: string): SqlError {
+  return new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
 }
 
 interface OpenedRows {
