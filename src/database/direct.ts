@@ -334,6 +334,9 @@ class DirectRun {
       poll: () => {
         if (this.nowMs() > this.deadline && this.hasWorkedLong()) throw new TakesLong();
       },
+      beforeLongText: () => {
+        throw new TakesLong();
+      },
       countRead: (rows) => {
         this.rowsLeft -= rows;
         if (this.rowsLeft < 0) throw new TakesLong();

@@ -467,6 +467,19 @@ Deno.test("DirectRuns: a run that takes long because the machine is busy is not 
   assert.ok(isEmpty());
 });
 
+Deno.test("DirectRuns: texts that take long to read are made by workers", () => {
+  const { node, direct, run, isEmpty } = table(1, 1);
+  const repeated = (count: number): Plan => {
+    const text = fn("repeat", "STRING", lit("9", "STRING"), lit(count, "INT"));
+    const columns = [{ name: "n", type: "INT" }];
+    return over({ node: "project", expressions: [fn("length", "INT", text)], columns }, node);
+  };
+  assert.equal(run(repeated(10_000)), "[10000]");
+  assert.equal(run(repeated(1_000_000)), undefined);
+  direct.close();
+  assert.ok(isEmpty());
+});
+
 Deno.test("DirectRuns: frames that are not in memory and many rows are for workers", () => {
   const { node, source, direct, run, isEmpty } = table(1, 3);
   const [segment] = source.segments, [chunk] = segment.chunks;

@@ -117,7 +117,10 @@ export function batchOut(
   const { heap } = context;
   const pairs = address >>> 2;
   const place = (row: number, length: number): number => {
-    if (length > LONG_TEXT_BYTES) context.poll();
+    if (length > LONG_TEXT_BYTES) {
+      context.beforeLongText?.();
+      context.poll();
+    }
     const at = arena.reserve(length);
     heap.u32[pairs + row * 2] = at;
     heap.i32[pairs + row * 2 + 1] = length;
