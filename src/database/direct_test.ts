@@ -468,7 +468,7 @@ Deno.test("DirectRuns: a run that takes long because the machine is busy is not 
 });
 
 Deno.test("DirectRuns: texts that take long to read are made by workers", () => {
-  const { node, direct, run, isEmpty } = table(1, 1);
+  const { node, direct, run, isEmpty } = table(1, 1, 1_000_000);
   const repeated = (count: number): Plan => {
     const text = fn("repeat", "STRING", lit("9", "STRING"), lit(count, "INT"));
     const columns = [{ name: "n", type: "INT" }];
