@@ -334,8 +334,8 @@ class DirectRun {
       poll: () => {
         if (this.nowMs() > this.deadline && this.hasWorkedLong()) throw new TakesLong();
       },
-      beforeLongText: () => {
-        throw new TakesLong();
+      beforeText: (sizeBytes) => {
+        if (sizeBytes > DIRECT_TEXT_BYTES_MAX) throw new TakesLong();
       },
       countRead: (rows) => {
         this.rowsLeft -= rows;

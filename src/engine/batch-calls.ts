@@ -118,7 +118,7 @@ export function batchOut(
   const pairs = address >>> 2;
   const place = (row: number, length: number): number => {
     if (length > LONG_TEXT_BYTES) {
-      context.beforeLongText?.();
+      context.beforeText?.(length);
       context.poll();
     }
     const at = arena.reserve(length);

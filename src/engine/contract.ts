@@ -230,8 +230,8 @@ export interface QueryContext {
   readonly spill?: Spill;
   /** Throws SqlError 57014 if cancelled or out of time. */
   poll(): void;
-  /** Called before a function makes a text of more than `LONG_TEXT_BYTES`: the next one may take long over it without a poll. */
-  beforeLongText?(): void;
+  /** Called before a function makes a long text of this many bytes: the next one may take long over it without a poll. */
+  beforeText?(sizeBytes: number): void;
   /** Address of the i32 cancel word in shared memory that kernels poll. */
   readonly cancelWord: number;
   /** Set for EXPLAIN ANALYZE. */
