@@ -43,10 +43,24 @@ const groupOf = (groups: Int32Array | undefined, row: number): number => (groups
  */
 type Kept = Uint8Array | null | undefined;
 
+/** The buffer that holds a value is its own. */
+const bufferBytes = (value: Kept): number => value?.buffer.byteLength ?? 0;
+
+/** Uses the buffer of the former value again if that is not much too large: each row can have a long text. */
+function copied(bytes: Uint8Array, former: Kept): Uint8Array {
+  const size = bufferBytes(former);
+  if (size < bytes.length || size > 2 * bytes.length + 64) return bytes.slice();
+  const kept = new Uint8Array(former!.buffer, 0, bytes.length);
+  kept.set(bytes);
+  return kept;
+}
+
 /** One byte string for each group: first, last, smallest or greatest. */
 class KeptState implements BatchAggregateState {
   kept: Kept[] = [];
   private bytesKept = 0;
+  /** States that were merged share buffers. */
+  private isShared = false;
 
   /** `width`: bytes of a value; 0 for texts. */
   constructor(
@@ -70,8 +84,9 @@ class KeptState implements BatchAggregateState {
       if (this.mode === "min" && compareBytes(next!, now!) >= 0) return;
       if (this.mode === "max" && compareBytes(next!, now!) <= 0) return;
     }
-    this.bytesKept += (next?.length ?? 0) - (now?.length ?? 0);
-    this.kept[group] = next === null ? null : copy ? next.slice() : next;
+    const kept = next === null || !copy ? next : copied(next, this.isShared ? undefined : now);
+    this.bytesKept += bufferBytes(kept) - bufferBytes(now);
+    this.kept[group] = kept;
   }
 
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
@@ -88,6 +103,7 @@ class KeptState implements BatchAggregateState {
   }
 
   merge(later: BatchAggregateState, mapping: Int32Array): void {
+    this.isShared = (later as KeptState).isShared = true;
     (later as KeptState).kept.forEach((value, group) => {
       if (value !== undefined) this.offer(mapping[group], value, false);
     });
