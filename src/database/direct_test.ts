@@ -37,6 +37,8 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
       unpin() {},
       gather: () => false,
       summaries: () => false,
+      selectRows: () => undefined,
+      gatherRows: () => false,
       isIndexed: () => false,
       present: () => undefined,
       find: () => undefined,

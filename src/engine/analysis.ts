@@ -39,8 +39,11 @@ const WORD = {
 const NODE_WORDS = 13;
 /** Flags: which statistics of a node were counted. */
 const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
-/** Rows, bytes, segments whose rows were looked up, and those of them without such rows, vectors by summaries. */
-const SCAN_WORDS = 5;
+/**
+ * Rows, bytes, segments whose rows were looked up, and those of them without such rows, vectors by summaries, segments whose rows were selected
+ * by codes, and these rows.
+ */
+const SCAN_WORDS = 7;
 
 export interface NodeStatistics {
   /** Undefined if another operator does this node's work in the same pass over the rows. */
@@ -73,6 +76,9 @@ export interface ScanStatistics {
   skipped: number;
   /** Vectors of 1,024 rows whose summaries were read instead of their values. */
   summarised: number;
+  /** Segments whose rows were selected by the codes of packed chunks, and these rows. */
+  selections: number;
+  selected: number;
 }
 
 export interface PlanStatistics {
@@ -147,6 +153,8 @@ export class Analysis implements PlanAnalysis {
         lookups: at(scan(index) + 2),
         skipped: at(scan(index) + 3),
         summarised: at(scan(index) + 4),
+        selections: at(scan(index) + 5),
+        selected: at(scan(index) + 6),
       })),
       memoryPeakBytes: node(this.nodes)(WORD.memoryPeak),
     };
@@ -233,6 +241,12 @@ export class Analysis implements PlanAnalysis {
 
   countSummarised(scan: number, vectors: number): void {
     this.add((this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS + 4, vectors);
+  }
+
+  countSelected(scan: number, rows: number): void {
+    const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
+    this.add(first + 5, 1);
+    this.add(first + 6, rows);
   }
 
   hold(node: number, bytes: number): void {

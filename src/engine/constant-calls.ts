@@ -178,6 +178,8 @@ export class ConstantCalls {
         unpin: absent,
         gather: absent as () => never,
         summaries: absent as () => never,
+        selectRows: absent as () => never,
+        gatherRows: absent as () => never,
         isIndexed: absent as () => never,
         present: absent as () => never,
         find: absent as () => never,

@@ -4,7 +4,7 @@
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, Expr, ScanNode } from "../sql/plan.ts";
-import type { Dictionary, FoundRows, RowRange, ScanSource } from "../storage/contract.ts";
+import type { ChunkBound, Dictionary, FoundRows, RowRange, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { Value } from "../types/mod.ts";
 import type { PostedPlan } from "./packed-plan.ts";
@@ -168,6 +168,24 @@ export interface Pool {
    * none. `into` has space for those of a segment, and their tail.
    */
   summaries(source: ScanSource, segment: number, column: number, into: Uint8Array): boolean;
+  /**
+   * Finds rows of a segment by the codes of packed chunks. Writes numbers of rows in ascending order to `rows` (i32), at most `rowsMax`, and
+   * returns how many: those within all bounds, and perhaps some others. Undefined if no column of the bounds can be kept packed. The answer depends on how chunks
+   * are stored alone.
+   */
+  selectRows(
+    source: ScanSource,
+    segment: number,
+    bounds: readonly ChunkBound[],
+    range: RowRange,
+    rows: number,
+    rowsMax: number,
+  ): number | undefined;
+  /**
+   * Copies values of ascending rows (i32 at `rows`) to `values`, from a packed frame. Returns false if the chunk should be pinned: its values are
+   * in memory, or it cannot be kept packed.
+   */
+  gatherRows(source: ScanSource, segment: number, column: number, rows: number, count: number, values: number): boolean;
   /** True if rows of the segment can be found by the column. */
   isIndexed(source: ScanSource, segment: number, column: number): boolean;
   /** Those of the codes that the segment has. Undefined if the segment must be read to know. */
@@ -206,6 +224,8 @@ export interface PlanAnalysis {
   countLookup(scan: number, isSkipped: boolean): void;
   /** Counts vectors of 1,024 rows whose summaries were read instead of their values. */
   countSummarised(scan: number, vectors: number): void;
+  /** Counts rows of a segment that were selected by the codes of packed chunks; no other rows of it were read. */
+  countSelected(scan: number, rows: number): void;
   /** Counts rows that a node has taken from a scan that it reads itself. */
   countTaken(node: number, rows: number): void;
   /** Counts rows that passed all conditions of the nodes fused into a node. */

@@ -57,6 +57,8 @@ export function testContext(
       unpin: () => {},
       gather: () => false,
       summaries: () => false,
+      selectRows: () => undefined,
+      gatherRows: () => false,
       isIndexed: () => false,
       present: () => undefined,
       find: () => undefined,

@@ -151,6 +151,13 @@ export interface RowRange {
   readonly to: number;
 }
 
+/** Rows whose value in a column of the scan is at least `low` and at most `high`. */
+export interface ChunkBound {
+  readonly column: number;
+  readonly low?: number | bigint;
+  readonly high?: number | bigint;
+}
+
 /** Rows of a segment in which a symbol has one of some codes, ascending, and the code of each. */
 export interface FoundRows {
   readonly count: number;

@@ -15,11 +15,20 @@ import { CorruptFileError } from "../errors.ts";
 import type { Pool } from "../engine/contract.ts";
 import { align, crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
-import type { ColumnChunk, FoundRows, PostedSegments, RowRange, ScanSource, SegmentList } from "./contract.ts";
+import type {
+  ChunkBound,
+  ColumnChunk,
+  FoundRows,
+  PostedSegments,
+  RowRange,
+  ScanSource,
+  SegmentList,
+} from "./contract.ts";
 import { dataFilePath, EXTENT_ALIGN } from "./datafile.ts";
 import {
   CODEC_BYTES,
   Codecs,
+  hasCodeRanges,
   hasOffsets,
   hasPostings,
   hasSummaries,
@@ -160,6 +169,28 @@ export class PoolLease implements Pool {
 
   summaries(source: ScanSource, segment: number, column: number, into: Uint8Array): boolean {
     return this.pool.summaries(source, segment, column, into, this.onMiss);
+  }
+
+  selectRows(
+    source: ScanSource,
+    segment: number,
+    bounds: readonly ChunkBound[],
+    range: RowRange,
+    rows: number,
+    rowsMax: number,
+  ): number | undefined {
+    return this.pool.selectRows(source, segment, bounds, range, rows, rowsMax, this.onMiss);
+  }
+
+  gatherRows(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    rows: number,
+    count: number,
+    values: number,
+  ): boolean {
+    return this.pool.gatherRows(source, segment, column, rows, count, values, this.onMiss);
   }
 
   isIndexed(source: ScanSource, segment: number, column: number): boolean {
@@ -364,6 +395,46 @@ export class SharedPool implements Pool, PageFrames {
     const address = this.pinExtent(this.copying, source.directory, chunk, sizeBytes, onMiss, { part }, SUMMARIES);
     into.set(this.heap.u8.subarray(address, address + sizeBytes));
     this.unpinExtent(this.copying, chunk);
+    return true;
+  }
+
+  /** As of `PoolLease`. */
+  selectRows(
+    source: ScanSource,
+    segment: number,
+    bounds: readonly ChunkBound[],
+    range: RowRange,
+    rows: number,
+    rowsMax: number,
+    onMiss?: OnMiss,
+  ): number | undefined {
+    const { chunks } = source.segments.at(segment)!;
+    const packed = bounds.filter(({ column }) => {
+      const chunk = chunks[column];
+      return chunk !== undefined && chunk.address === 0 && canBePacked(chunk) && hasCodeRanges(chunk);
+    });
+    if (packed.length === 0) return undefined;
+    const open = ({ column }: ChunkBound, select: (stored: Uint8Array) => void) =>
+      this.withPacked(source.directory, chunks[column]!, select, onMiss);
+    return this.codecs().selectRows(packed, range, open, rows, rowsMax);
+  }
+
+  /** As of `PoolLease`. */
+  gatherRows(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    rows: number,
+    count: number,
+    values: number,
+    onMiss?: OnMiss,
+  ): boolean {
+    const chunk = source.segments.at(segment)!.chunks[column];
+    if (chunk === undefined || chunk.address !== 0 || !canBePacked(chunk)) return false;
+    // Without the lock this may miss a frame, or find one that is being removed. Both ways give the same values.
+    if (this.slotOf(chunk.file, chunk.offset / EXTENT_ALIGN) >= 0) return false;
+    const gather = (stored: Uint8Array) => this.codecs().gatherRows(stored, rows, count, values);
+    this.withPacked(source.directory, chunk, gather, onMiss);
     return true;
   }
 

@@ -305,7 +305,7 @@ class Aggregate implements Operator {
     const after = sample === undefined ? reads : readsAfter(sample, spec, spec.staged);
     if (isOpen) context.chose?.(READS[after as keyof typeof READS]);
     if (after === "parts") {
-      const reader = openMorsels(base, columnsRead(spec), context);
+      const reader = openMorsels(base, columnsRead(spec), context, spec.predicates);
       try {
         const rows = { morsels: () => morsels, reader, grouper };
         return groupInParts(data, rows, { pairs: pairsOf(sample!), spills: spill !== undefined }, context, this.space);
@@ -438,7 +438,7 @@ class RangeFiller {
   ) {
     this.ranges = ranges ?? rangesOf(morselsOfPlan(base, spec.predicates, context));
     grouper.prepare(dictionariesOf(base, context));
-    this.reader = openMorsels(base, columnsRead(spec), context);
+    this.reader = openMorsels(base, columnsRead(spec), context, spec.predicates);
     const shape = grouper.fusedShape;
     if (base.kind !== "scan" || shape?.kind !== "single") return;
     this.summed = SummedRows.of(spec, shape.aggregates, base.node, grouper, context);
@@ -447,6 +447,7 @@ class RangeFiller {
 
   run(range: number): void {
     const table = this.grouper.create();
+    this.reader.restart?.();
     this.tables.push([range, table]);
     for (const morsel of this.ranges[range]) this.consume(table, morsel);
   }
@@ -493,7 +494,7 @@ registerPartTasks((data, context) => {
   grouper.prepare(dictionariesOf(base, context));
   return {
     morsels: () => morselsOfPlan(base, spec.predicates, context),
-    reader: openMorsels(base, columnsRead(spec), context),
+    reader: openMorsels(base, columnsRead(spec), context, spec.predicates),
     grouper,
   };
 });

@@ -54,6 +54,11 @@ export interface RowReader {
 
 export interface MorselReader extends RowReader {
   start(morsel: Morsel): void;
+  /**
+   * Call it before morsels that any thread may read: what the reader has learnt from morsels before does not count for the next ones, so
+   * that the groups of rows do not depend on the thread.
+   */
+  restart?(): void;
 }
 
 /**

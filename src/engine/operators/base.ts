@@ -10,6 +10,7 @@ import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { JoinReader } from "./join-probe.ts";
 import { LookupReader } from "./lookup-reader.ts";
 import { ScanReader } from "./scan.ts";
+import { SelectedRows } from "./selected-rows.ts";
 import type { BasePlan, MorselReader, PipelineBase, RowReader, Rows } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
 import { type Bound, morselsOf, unmatchedMorsels } from "./morsels.ts";
@@ -28,15 +29,23 @@ export function planOf(base: PipelineBase): BasePlan | undefined {
 class ScanMorsels implements MorselReader {
   private readonly reader: ScanReader;
   private finder?: LookupReader;
+  private readonly selected: SelectedRows;
   private morsel?: Morsel;
 
+  /** Rows that do not pass the `predicates` may be left out. */
   constructor(
     private readonly node: ScanNode,
     private readonly counter: number | undefined,
     private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
+    predicates: readonly Expr[],
   ) {
     this.reader = new ScanReader(node, needed, context);
+    this.selected = new SelectedRows(node, needed, predicates, context);
+  }
+
+  restart(): void {
+    this.selected.restart();
   }
 
   start(morsel: Morsel): void {
@@ -57,8 +66,9 @@ class ScanMorsels implements MorselReader {
 
   private readNext(): Rows | undefined {
     if (this.morsel === undefined) return undefined;
-    const { segment, start, end } = this.morsel;
+    const { segment, start, end } = this.morsel, selected = this.selected.read(this.morsel);
     this.morsel = undefined;
+    if (selected !== undefined) return selected.end > 0 ? selected : undefined;
     return {
       columns: this.reader.open(segment, { from: start, to: end }),
       start,
@@ -70,6 +80,7 @@ class ScanMorsels implements MorselReader {
   close(): void {
     this.reader.close();
     this.finder?.close();
+    this.selected.close();
   }
 }
 
@@ -79,8 +90,14 @@ export function scanOf(plan: BasePlan, context: QueryContext): { node: ScanNode;
   return { node: plan.node, source: sourceOf(plan.node, context) };
 }
 
-export function openMorsels(plan: BasePlan, needed: ReadonlySet<number>, context: QueryContext): MorselReader {
-  if (plan.kind === "scan") return new ScanMorsels(plan.node, plan.reader, needed, context);
+/** Rows of a scan that do not pass the `conditions` may be left out; others have to be tested by the caller. */
+export function openMorsels(
+  plan: BasePlan,
+  needed: ReadonlySet<number>,
+  context: QueryContext,
+  conditions: readonly Expr[] = [],
+): MorselReader {
+  if (plan.kind === "scan") return new ScanMorsels(plan.node, plan.reader, needed, context, conditions);
   const { probe, predicates } = plan;
   const left = openMorsels(plan.left, JoinReader.leftColumns(probe, predicates, needed), context);
   const dictionaries = probe.marks === 0 ? undefined : dictionariesOf(plan.left, context);
@@ -131,7 +148,7 @@ export function dictionariesOfBase(base: PipelineBase): (Dictionary | undefined)
   }
 }
 
-/** Reads all rows of a base in order. `predicates` may exclude morsels but are not applied to rows. */
+/** Reads all rows of a base in order. `predicates` may exclude morsels and rows, and have to be tested by the caller. */
 export function openBase(
   base: PipelineBase,
   predicates: readonly Expr[],
@@ -141,7 +158,7 @@ export function openBase(
 ): RowReader {
   if (base.kind === "join") return base.join.open(needed);
   if (base.kind === "operator") return new OperatorRows(base.input);
-  const reader = new ScanMorsels(base.node, base.reader, needed, context);
+  const reader = new ScanMorsels(base.node, base.reader, needed, context, predicates);
   return new AllMorsels(reader, morselsOf(base.node, base.source, context, predicates, bounds, true));
 }
 

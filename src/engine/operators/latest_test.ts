@@ -47,6 +47,8 @@ function stored(
     },
     gather: () => false,
     summaries: () => false,
+    selectRows: () => undefined,
+    gatherRows: () => false,
     isIndexed: () => false,
     present: () => undefined,
     find: () => undefined,

@@ -25,7 +25,7 @@ export const BOUNDED: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "D
 type SearchContext = Pick<QueryContext, "heap" | "pool" | "functions">;
 
 /** The bound that follows from comparing a column with a constant. */
-function boundOf(part: Expr, context: SearchContext): Bound | undefined {
+function boundOf(part: Expr, context: Pick<QueryContext, "functions">): Bound | undefined {
   if (part.kind !== "call") return undefined;
   const { name } = context.functions.resolve(part.function).entry;
   const [left, right, third] = part.args;
@@ -54,6 +54,13 @@ function boundOf(part: Expr, context: SearchContext): Bound | undefined {
   if (name === "<" || name === "<=") return swapped ? make(column, value, undefined) : make(column, undefined, value);
   if (name === ">" || name === ">=") return swapped ? make(column, undefined, value) : make(column, value, undefined);
   return undefined;
+}
+
+/** The bounds of columns that follow from conditions. */
+export function boundsOf(predicates: readonly Expr[], context: Pick<QueryContext, "functions">): Bound[] {
+  return predicates.flatMap((predicate) => conjuncts(predicate, context)).flatMap((part) =>
+    boundOf(part, context) ?? []
+  );
 }
 
 /** True if by its statistics no row of the segment can be within the bound. */
@@ -103,9 +110,7 @@ export function morselsOf(
   lookups = false,
 ): Morsel[] {
   const { intervals } = node;
-  const bounds = predicates.flatMap((predicate) => conjuncts(predicate, context)).flatMap((part) =>
-    boundOf(part, context) ?? []
-  ).concat(known);
+  const bounds = boundsOf(predicates, context).concat(known);
   const allowed = lookups && !node.rowId && source.rowCount >= LOOKUP_ROWS_MIN
     ? codesOf(source, predicates, context)
     : undefined;

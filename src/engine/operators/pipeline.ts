@@ -11,6 +11,7 @@ import { rowIdColumn, typesOf } from "../physical/reading.ts";
 import { closeBase, reboundBase, rewindBase } from "./base.ts";
 import { LookupReader } from "./lookup-reader.ts";
 import { advance, ScanReader } from "./scan.ts";
+import { SelectedRows } from "./selected-rows.ts";
 import type { JoinBase, PipelineBase, RowReader } from "./base-plan.ts";
 import type { Lookup, Morsel } from "./morsel.ts";
 import { morselsOf } from "./morsels.ts";
@@ -23,6 +24,7 @@ export class Pipeline implements Operator {
   private compiled?: CompiledExpressions;
   private reader?: ScanReader;
   private finder?: LookupReader;
+  private selected?: SelectedRows;
   /** What the finder reads. */
   private lookedUp?: Lookup;
   private joined?: RowReader;
@@ -88,6 +90,14 @@ export class Pipeline implements Operator {
     const morsel = this.morsels[this.position];
     if (morsel === undefined) return undefined;
     if (morsel.lookup !== undefined) return this.nextLookedUp(morsel.lookup, node, source, counter);
+    const options = { operator: "scan", expectedRows: source.rowCount, rowIdColumn: rowIds };
+    const selected = node.reverse ? undefined : this.selectedOf(node).read(morsel);
+    if (selected !== undefined) {
+      this.position++;
+      if (counter !== undefined) this.context.analysis?.countTaken(counter, selected.end);
+      if (selected.end === 0) return { rowCount: 0, columns: [] };
+      return this.kernels(options).run({ rowCount: selected.end, columns: selected.columns });
+    }
     const end = this.end ?? morsel.end, isAgain = this.end !== undefined;
     // Often only some of the newest rows are wanted.
     const start = node.reverse ? Math.max(morsel.start, end - this.runRows) : morsel.start;
@@ -98,9 +108,12 @@ export class Pipeline implements Operator {
     const rowCount = end - start;
     if (counter !== undefined) this.context.analysis?.countTaken(counter, rowCount);
     const rowBase = rowIds === undefined ? 0n : this.reader!.rowBase(morsel.segment) + BigInt(start);
-    const options = { operator: "scan", expectedRows: source.rowCount, rowIdColumn: rowIds };
     const batch = this.kernels(options).run({ rowCount, columns, rowBase } as Batch);
     return node.reverse ? this.reversed(batch) : batch;
+  }
+
+  private selectedOf(node: ScanNode): SelectedRows {
+    return this.selected ??= new SelectedRows(node, this.neededColumns(), this.reading.predicates, this.context);
   }
 
   private reversed(batch: Batch): Batch {
@@ -131,6 +144,7 @@ export class Pipeline implements Operator {
     this.end = undefined;
     this.runRows = FIRST_RUN_ROWS;
     this.reader?.rewind();
+    this.selected?.restart();
     this.lookedUp = undefined;
     return true;
   }
@@ -146,7 +160,8 @@ export class Pipeline implements Operator {
     }
     this.morsels = undefined;
     this.finder?.close();
-    this.finder = undefined;
+    this.selected?.close();
+    this.finder = this.selected = undefined;
     if (base.kind === "scan") this.reader?.rebind(base.node);
     if (this.rowsAtMost !== undefined) {
       this.rowsAtMost = base.kind === "scan"
@@ -162,6 +177,7 @@ export class Pipeline implements Operator {
     this.compiled?.close();
     this.reader?.close();
     this.finder?.close();
+    this.selected?.close();
     this.reverser?.close();
     this.joined?.close();
     closeBase(this.base);

@@ -161,7 +161,8 @@ class Runs {
 
   run(range: number): void {
     const { context, task: { spec }, node, grouper } = this,
-      reader = this.reader ??= openMorsels({ kind: "scan", node }, this.needed, context);
+      reader = this.reader ??= openMorsels({ kind: "scan", node }, this.needed, context, this.predicates);
+    reader.restart?.();
     this.summed ??= SummedRows.of(spec, this.aggregates, node, grouper, context);
     this.records = { address: 0, sizeBytes: 0, count: 0 };
     this.bucket = undefined;

@@ -56,3 +56,8 @@ export const TRANSLATED_ENTRIES_PER_ROW = 4;
 /** Maximum size of a batch of a Parquet file, estimated from the file's metadata. */
 export const PARQUET_BATCH_BYTES = 1 << 26;
 export const PARQUET_BATCH_ROWS_MIN = 256;
+
+/** Segments of which more than one row in so many may pass are read as a whole, if rows are selected by the codes of packed chunks. */
+export const SELECTED_ROWS_SHARE = 8;
+/** So many rows of a morsel are tested first, and smaller morsels not at all. */
+export const SELECTED_ROWS_MIN = 4_096;

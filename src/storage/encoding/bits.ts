@@ -57,24 +57,44 @@ function pack(code: Code, codeBits: number): void {
 
 function unpack(code: Code, codeBits: number): void {
   const [from, to] = [0, 1];
+  eachCode(code, codeBits, from, to, STEPS * REGISTER_BYTES, (step, push) => {
+    code.get(to);
+    push();
+    code.memory("v128.store", step * REGISTER_BYTES);
+  });
+}
+
+/**
+ * Emits the loop over the blocks of a vector's bits. `use` is called for each four codes of a block, in the order of the steps, and calls
+ * `push`, which pushes them. Local `from` has the address of the bits; local `to` grows by `toBytes` a block.
+ */
+export function eachCode(
+  code: Code,
+  codeBits: number,
+  from: number,
+  to: number,
+  toBytes: number,
+  use: (step: number, push: () => void) => void,
+): void {
   const word = code.local("v128"), mask = code.local("v128");
   code.i32(codeBits === 32 ? -1 : 2 ** codeBits - 1).op("i32x4.splat").set(mask);
-  eachBlock(code, from, codeBits * REGISTER_BYTES, to, STEPS * REGISTER_BYTES, () => {
+  eachBlock(code, from, codeBits * REGISTER_BYTES, to, toBytes, () => {
     let used = 0, read = 0;
     const load = () => code.get(from).memory("v128.load", read++ * REGISTER_BYTES);
     load().set(word);
     for (let step = 0; step < STEPS; step++) {
-      code.get(to).get(word);
-      if (used > 0) code.i32(used).op("i32x4.shr_u");
-      used += codeBits;
-      if (used > 32) {
-        used -= 32;
-        load().tee(word).i32(codeBits - used).op("i32x4.shl").op("v128.or").get(mask).op("v128.and");
-      } else if (used === 32) {
-        used = 0; // the word's last code needs no mask
-        if (step < STEPS - 1) load().set(word);
-      } else code.get(mask).op("v128.and");
-      code.memory("v128.store", step * REGISTER_BYTES);
+      use(step, () => {
+        code.get(word);
+        if (used > 0) code.i32(used).op("i32x4.shr_u");
+        used += codeBits;
+        if (used > 32) {
+          used -= 32;
+          load().tee(word).i32(codeBits - used).op("i32x4.shl").op("v128.or").get(mask).op("v128.and");
+        } else if (used === 32) {
+          used = 0; // the word's last code needs no mask
+          if (step < STEPS - 1) load().set(word);
+        } else code.get(mask).op("v128.and");
+      });
     }
   });
 }

@@ -27,19 +27,32 @@
 import { assert } from "../../assert.ts";
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import { align } from "../bytes.ts";
-import type { RowRange } from "../contract.ts";
+import type { ChunkBound, RowRange } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { bitsOf, packedBytes, VECTOR_ROWS } from "./bits.ts";
 import { encodingBit, HAS_SUMMARIES } from "./encodings.ts";
+import { MASK_BYTES } from "./selection.ts";
 import { FOUND, FOUND_BYTES, type Kernels, kernelsOf } from "./kernels.ts";
 import { sealSummaries, summariesBytes, SUMMARY_BYTES } from "./summaries.ts";
-import { AT, CONSTANT, DECIMAL, type DecodeVector, FRAME, POWER_COUNT, PRODUCT, RAW } from "./vectors.ts";
+import {
+  AT,
+  CHUNK_AT,
+  CONSTANT,
+  DECIMAL,
+  type DecodeVector,
+  FRAME,
+  HEADER_BYTES,
+  POWER_COUNT,
+  PRODUCT,
+  RAW,
+  VECTOR_HEADER_BYTES,
+} from "./vectors.ts";
 
 const MAGIC = 0x444b4350; // "PCKD"
-const NULL_AT = 16;
-const HEADER_BYTES = 32, VECTOR_HEADER_BYTES = 32, TAIL_BYTES = 16, ALIGN = 16;
+const TAIL_BYTES = 16, ALIGN = 16;
 const ENCODINGS = ["raw", "constant", "frame", "decimal", "decimal"] as const;
 const INTEGERS = 0, FLOATS = 1;
+const MIN64 = -(2n ** 63n), MAX64 = 2n ** 63n - 1n;
 /** A chunk that shrinks by less is stored without encoding, and loading it decodes nothing. */
 const SHRINKS_TO = 0.9;
 
@@ -62,6 +75,8 @@ const SPAN_MAX = 2 ** 32 - 1;
 const DIFFERENCE_MAX = 2n ** 51n;
 /** 10^22 is the last power that a double has exactly. More places than 15 find no further values. */
 const POWERS = Array.from({ length: POWER_COUNT }, (_, k) => 10 ** k);
+/** Vectors of a segment. */
+const VECTORS_MAX = 64;
 /** A vector with more stays raw: an exception costs as much time as several codes. */
 const EXCEPTIONS_MAX = VECTOR_ROWS / 32;
 const SAMPLES = 32;
@@ -71,6 +86,9 @@ export interface EncodedChunk {
   bytes: Uint8Array;
   encodings: number;
 }
+
+/** Calls `select` with the stored bytes of a bound's chunk. */
+type OpenChunk = (bound: ChunkBound, select: (bytes: Uint8Array) => void) => void;
 
 interface Decimals {
   places: number;
@@ -109,8 +127,10 @@ const FOUND_AT = POSITIONS + 2 * EXCEPTIONS_MAX;
 const VALUES = FOUND_AT + FOUND_BYTES;
 const POWERS_AT = VALUES + 8 * VECTOR_ROWS;
 const HEADERS = POWERS_AT + 8 * POWER_COUNT;
+/** Of the rows of a chunk. */
+const MASKS = HEADERS + HEADER_BYTES + VECTOR_HEADER_BYTES, OTHER_MASKS = MASKS + VECTORS_MAX * MASK_BYTES;
 /** Memory that a codec works in. */
-export const CODEC_BYTES = HEADERS + HEADER_BYTES + VECTOR_HEADER_BYTES;
+export const CODEC_BYTES = OTHER_MASKS + VECTORS_MAX * MASK_BYTES;
 /** Integers that are not a column: lengths and codes of texts. */
 const INTEGERS_FORM: ColumnForm = { kind: INTEGERS, width: 4, nullBits: 0xffff_ffffn };
 
@@ -193,10 +213,10 @@ export class ChunkCodec {
     this.grow(HEADER_BYTES + vectors * VECTOR_HEADER_BYTES + dataBytes + TAIL_BYTES + summariesBytes(rowCount));
     this.encoded.fill(0, 0, HEADER_BYTES);
     this.view.setUint32(0, MAGIC, true);
-    this.view.setUint8(4, width);
-    this.view.setUint8(5, kind);
-    this.view.setUint32(8, rowCount, true);
-    this.view.setBigInt64(NULL_AT, form.nullBits, true);
+    this.view.setUint8(CHUNK_AT.width, width);
+    this.view.setUint8(CHUNK_AT.kind, kind);
+    this.view.setUint32(CHUNK_AT.rowCount, rowCount, true);
+    this.view.setBigInt64(CHUNK_AT.nullValue, form.nullBits, true);
     this.decimals = undefined;
     let at = HEADER_BYTES + vectors * VECTOR_HEADER_BYTES, encodings = 0;
     for (let k = 0; k < vectors; k++) {
@@ -421,16 +441,61 @@ export class ChunkCodec {
     }
   }
 
+  /**
+   * The rows of a chunk in the shared memory that are within all bounds of their chunks, and perhaps some others (`selection.ts`): `open` is
+   * called with each bound, and has to call `select` with the bytes of its chunk. Writes them in ascending order to `rows` (i32), at most `rowsMax`, and
+   * returns their number.
+   */
+  selectRows(bounds: readonly ChunkBound[], range: RowRange, open: OpenChunk, rows: number, rowsMax: number): number {
+    const { kernels, scratch } = this,
+      from = Math.floor(range.from / VECTOR_ROWS),
+      to = Math.ceil(range.to / VECTOR_ROWS);
+    bounds.forEach((bound, k) => {
+      const masks = scratch + (k === 0 ? MASKS : OTHER_MASKS);
+      open(bound, (bytes) => this.select(this.opened(bytes), bound, from, to, masks));
+      if (k === 0) return;
+      const offset = from * MASK_BYTES;
+      kernels.intersect(scratch + MASKS + offset, scratch + OTHER_MASKS + offset, to - from);
+    });
+    return kernels.listRows(scratch + MASKS, range.from, range.to, rows, rowsMax);
+  }
+
+  private select(
+    { kind, width, address }: StoredChunk,
+    { low, high }: ChunkBound,
+    from: number,
+    to: number,
+    masks: number,
+  ): void {
+    const { kernels, scratch } = this;
+    assert(address !== undefined, "chunks that are selected from are in the shared memory");
+    assert(width >= 4, "shorter types have no NULL, so code 0 may be a value");
+    if (kind === INTEGERS) {
+      return kernels.selectIntegers(address, from, to, integerOf(low, MIN64), integerOf(high, MAX64), masks);
+    }
+    const least = low === undefined ? -Infinity : Number(low), greatest = high === undefined ? Infinity : Number(high);
+    kernels.selectDecimals(address, from, to, least, greatest, masks, scratch + POWERS_AT);
+  }
+
+  /** Writes values `rows[0 … count-1]` of a chunk in the shared memory, ascending i32 there too, to `values`. */
+  gatherRows(bytes: Uint8Array, rows: number, count: number, values: number): void {
+    const { kind, width, address } = this.opened(bytes), { kernels, scratch } = this;
+    assert(address !== undefined, "chunks that are gathered from are in the shared memory");
+    const gather = (kind === FLOATS ? kernels.gatherFloats : kernels.gatherIntegers)[width];
+    gather(address, rows, count, values, scratch + VALUES, scratch + CODES, scratch + POWERS_AT);
+  }
+
   private opened(bytes: Uint8Array): StoredChunk {
     const view = viewOf(bytes);
     assert(view.getUint32(0, true) === MAGIC, "an encoded chunk begins with its magic");
-    const width = view.getUint8(4), rowCount = view.getUint32(8, true);
-    const decode = (view.getUint8(5) === FLOATS ? this.kernels.decodeFloats : this.kernels.decodeIntegers)[width];
+    const width = view.getUint8(CHUNK_AT.width), rowCount = view.getUint32(CHUNK_AT.rowCount, true);
+    const kind = view.getUint8(CHUNK_AT.kind);
+    const decode = (kind === FLOATS ? this.kernels.decodeFloats : this.kernels.decodeIntegers)[width];
     if (bytes.buffer === this.heap.u8.buffer) {
-      return { bytes, view, rowCount, width, decode, address: bytes.byteOffset };
+      return { bytes, view, rowCount, kind, width, decode, address: bytes.byteOffset };
     }
     this.heap.u8.set(bytes.subarray(0, HEADER_BYTES), this.scratch + HEADERS);
-    return { bytes, view, rowCount, width, decode };
+    return { bytes, view, rowCount, kind, width, decode };
   }
 
   private decodeVector(chunk: StoredChunk, vector: number, values: number): void {
@@ -439,12 +504,12 @@ export class ChunkCodec {
     const at = HEADER_BYTES + vector * VECTOR_HEADER_BYTES, data = view.getUint32(at + AT.data, true);
     const codes = scratch + CODES, powers = scratch + POWERS_AT;
     if (address !== undefined) {
-      return decode(address + at, address + data, values, count, address + NULL_AT, codes, powers);
+      return decode(address + at, address + data, values, count, address + CHUNK_AT.nullValue, codes, powers);
     }
     const headers = scratch + HEADERS, header = headers + HEADER_BYTES, bits = scratch + INTEGERS_AT;
     u8.set(bytes.subarray(at, at + VECTOR_HEADER_BYTES), header);
     u8.set(bytes.subarray(data, data + dataBytes(view, at, count * width, width)), bits);
-    decode(header, bits, values, count, headers + NULL_AT, codes, powers);
+    decode(header, bits, values, count, headers + CHUNK_AT.nullValue, codes, powers);
   }
 }
 
@@ -453,6 +518,7 @@ interface StoredChunk {
   bytes: Uint8Array;
   view: DataView;
   rowCount: number;
+  kind: number;
   width: number;
   decode: DecodeVector;
   /** Undefined if it is not in the shared memory: vectors are copied to it. */
@@ -470,6 +536,14 @@ function dataBytes(view: DataView, at: number, rawBytes: number, width: number):
 
 function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** A bound of integers, rounded down or towards more values. */
+function integerOf(bound: number | bigint | undefined, otherwise: bigint): bigint {
+  if (bound === undefined) return otherwise;
+  if (typeof bound === "bigint") return bound < MIN64 ? MIN64 : bound > MAX64 ? MAX64 : bound;
+  if (Math.abs(bound) < 2 ** 63) return BigInt(Math.floor(bound));
+  return bound < 0 ? MIN64 : MAX64;
 }
 
 /** The number by which integers are divided (DECIMAL) or multiplied. */

@@ -20,6 +20,7 @@ const TYPES: Partial<Record<Layout, string>> = {
 const heap = createHeap(16 << 20);
 const codec = new ChunkCodec(heap, heap.allocate(CODEC_BYTES, "other"));
 const SOURCE = heap.allocate(1 << 20, "other"), TARGET = heap.allocate(1 << 20, "other");
+const ROW_LIST = heap.allocate(4 << 16, "other");
 
 /** Encodes and decodes the bytes. Returns the encoded size, or undefined if they were not encoded. */
 function roundTrip(layout: Layout, values: Uint8Array): number | undefined {
@@ -31,7 +32,45 @@ function roundTrip(layout: Layout, values: Uint8Array): number | undefined {
   for (const stored of [encoded, heap.u8.subarray(SOURCE, SOURCE + encoded.length)]) {
     checkDecoded(layout, stored, values);
   }
+  checkSelected(layout, heap.u8.subarray(SOURCE, SOURCE + encoded.length), values);
   return encoded.length;
+}
+
+/** Selects by bounds that are values of the column, or next to them, and gathers the rows. `stored` is in the shared memory. */
+function checkSelected(layout: Layout, stored: Uint8Array, values: Uint8Array): void {
+  const width = LAYOUT_WIDTH[layout], rowCount = values.length / width, isNull = nullTestOf(layout, values);
+  const all = new ARRAY_CONSTRUCTOR[layout](values.buffer as ArrayBuffer, values.byteOffset, rowCount);
+  let seed = rowCount;
+  const random = (below: number) => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) % below;
+  const boundOf = () => {
+    const value = all[random(rowCount)];
+    if (typeof value === "bigint" || Number.isNaN(value)) return typeof value === "bigint" ? value : undefined;
+    return [value, value + 0.001, value - 0.001, undefined][random(4)];
+  };
+  for (let attempt = 0; attempt < 4; attempt++) {
+    const low = boundOf(), high = boundOf(), from = random(rowCount), to = from + 1 + random(rowCount - from);
+    const isWithin = (row: number) =>
+      !isNull(row) && (low === undefined || all[row] >= low) && (high === undefined || all[row] <= high);
+    const bounds = [{ column: 0, low, high }, { column: 1 }];
+    const count = width < 4
+      ? listOf(from, to)
+      : codec.selectRows(bounds, { from, to }, (_, select) => select(stored), ROW_LIST, 65_536);
+    const rows = heap.i32.slice(ROW_LIST / 4, ROW_LIST / 4 + count), selected = new Set(rows);
+    equal(selected.size, count);
+    ok(rows.every((row, k) => row >= from && row < to && (k === 0 || rows[k - 1] < row)), "rows ascend");
+    for (let row = from; row < to && width >= 4; row++) {
+      ok(!isWithin(row) || selected.has(row), `${layout}: row ${row} is missing`);
+    }
+    codec.gatherRows(stored, ROW_LIST, count, TARGET);
+    const gathered = heap.u8.slice(TARGET, TARGET + count * width);
+    const expected = new Uint8Array(count * width);
+    rows.forEach((row, k) => expected.set(values.subarray(row * width, (row + 1) * width), k * width));
+    for (let k = 0; k < gathered.length; k++) {
+      if (gathered[k] !== expected[k]) {
+        throw new Error(`${layout}: row ${rows[Math.floor(k / width)]} is gathered wrong`);
+      }
+    }
+  }
 }
 
 function checkDecoded(layout: Layout, encoded: Uint8Array, values: Uint8Array): void {
@@ -62,6 +101,13 @@ function checkDecoded(layout: Layout, encoded: Uint8Array, values: Uint8Array): 
       `${layout}: row ${row}`,
     )
   );
+}
+
+/** Every third row. */
+function listOf(from: number, to: number): number {
+  const rows = Int32Array.from({ length: Math.ceil((to - from) / 3) }, (_, k) => from + 3 * k);
+  heap.i32.set(rows, ROW_LIST / 4);
+  return rows.length;
 }
 
 /** The least and greatest of floats tell -0 from 0. */
@@ -103,7 +149,9 @@ function checkSummaries(layout: Layout, encoded: Uint8Array, values: Uint8Array)
 
 function nullTestOf(layout: Layout, values: Uint8Array): (row: number) => boolean {
   heap.u8.set(values, TARGET);
-  return nullTest(heap, TYPES[layout]!, TARGET);
+  const isNull = nullTest(heap, TYPES[layout]!, TARGET);
+  const nulls = Array.from({ length: values.length / LAYOUT_WIDTH[layout] }, (_, row) => isNull(row));
+  return (row) => nulls[row];
 }
 
 function bytesOf(array: ArrayBufferView): Uint8Array {
@@ -195,6 +243,29 @@ Deno.test("columns of trades take the expected number of bits a value", () => {
   equal(sizes.constant, headers + summaries);
   equal(sizes.booleans, headers + rows / 8);
   equal(sizes.gaps, headers + rows * 2 / 8 + summaries);
+});
+
+Deno.test("rows are selected by the codes of their values", () => {
+  const rows = 65_536;
+  const prices = Float64Array.from({ length: rows }, (_, k) => k % 500 === 3 ? NaN : ((k * 7919) % 100_003) / 100);
+  const symbols = Int32Array.from({ length: rows }, (_, k) => k % 9 === 0 ? -1 : (k * 31) % 100);
+  const selected = (layout: Layout, values: Float64Array | Int32Array, low: number, high: number, rowsMax = rows) => {
+    heap.u8.set(bytesOf(values), SOURCE);
+    const { bytes } = codec.encode(layout, typeOf(TYPES[layout]!).nullWords, SOURCE, values.byteLength)!;
+    heap.u8.set(bytes, SOURCE);
+    const stored = heap.u8.subarray(SOURCE, SOURCE + bytes.length), bounds = [{ column: 0, low, high }];
+    return codec.selectRows(bounds, { from: 0, to: rows }, (_, select) => select(stored), ROW_LIST, rowsMax);
+  };
+  equal(selected("symbol", symbols, 7, 7), symbols.filter((symbol) => symbol === 7).length);
+  equal(selected("symbol", symbols, 0, 98), symbols.filter((symbol) => symbol >= 0 && symbol < 99).length);
+  equal(selected("symbol", symbols, 100, 200), 0);
+  equal(selected("symbol", symbols, 0, 98, 1000), 1000, "at most so many");
+  // Decimals next to the bounds may be selected too.
+  const between = prices.filter((price) => price >= 100.5 && price <= 200.25).length;
+  const count = selected("f64", prices, 100.5, 200.25);
+  ok(count >= between && count <= between + 4, `${count} rows, ${between} within the bounds`);
+  equal(selected("f64", prices, 1001, 1e300), 0);
+  equal(selected("f64", prices, -1e300, 1e300), prices.filter((price) => !Number.isNaN(price)).length);
 });
 
 Deno.test("values that do not become smaller are not encoded, nor are texts and wide values", () => {

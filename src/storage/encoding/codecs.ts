@@ -1,9 +1,9 @@
 /** How chunks of all layouts are stored, and loaded again. */
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
-import type { ColumnChunk, RowRange } from "../contract.ts";
+import type { ChunkBound, ColumnChunk, RowRange } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
-import { HAS_POSTINGS, HAS_SUMMARIES } from "./encodings.ts";
+import { HAS_POSTINGS, HAS_SUMMARIES, UNKNOWN_ENCODING } from "./encodings.ts";
 import { makePostings } from "./postings.ts";
 import { TextCodec } from "./texts.ts";
 
@@ -39,6 +39,11 @@ export function hasPostings({ encodings = 0 }: Form): boolean {
 /** The stored values are followed by summaries of their vectors. */
 export function hasSummaries({ encodings = 0 }: Form): boolean {
   return (encodings & HAS_SUMMARIES) !== 0;
+}
+
+/** The headers of the vectors have the range of the codes. */
+export function hasCodeRanges({ encodings = 0 }: Form): boolean {
+  return encodings !== 0 && (encodings & UNKNOWN_ENCODING) === 0;
 }
 
 /** The texts are not encoded: pairs have offsets, which become addresses when they are loaded. */
@@ -82,6 +87,22 @@ export class Codecs {
   /** Decodes values `rows[0 … count-1]` of an encoded chunk that has no texts. */
   decodeRows(stored: Uint8Array, rows: Int32Array, count: number, address: number): void {
     this.chunks.decodeRows(stored, rows, count, address);
+  }
+
+  /** As `ChunkCodec.selectRows`. */
+  selectRows(
+    bounds: readonly ChunkBound[],
+    range: RowRange,
+    open: (bound: ChunkBound, select: (bytes: Uint8Array) => void) => void,
+    rows: number,
+    rowsMax: number,
+  ): number {
+    return this.chunks.selectRows(bounds, range, open, rows, rowsMax);
+  }
+
+  /** As `ChunkCodec.gatherRows`. */
+  gatherRows(stored: Uint8Array, rows: number, count: number, values: number): void {
+    this.chunks.gatherRows(stored, rows, count, values);
   }
 
   /** Decodes the vectors of rows `from` … `to`-1 of an encoded chunk that has no texts. Row 0 is at `address`. */

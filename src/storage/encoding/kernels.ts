@@ -4,6 +4,7 @@
  */
 import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
 import { addBitKernels } from "./bits.ts";
+import { addGatherRows, addSelectionKernels, type GatherRows, type SelectionKernels } from "./selection.ts";
 import { addSummaryKernels, type Summarise } from "./summaries.ts";
 import { addDecodeVector, type DecodeVector } from "./vectors.ts";
 
@@ -23,7 +24,7 @@ export const FOUND = {
 export const FOUND_BYTES = 64;
 
 /** Addresses and counts are i32. The widths are bytes a value. */
-export interface Kernels {
+export interface Kernels extends SelectionKernels {
   /** Finds the least and the greatest value, as i64, and the number of NULLs. */
   range(width: number): (values: number, count: number, nullValue: number, found: number) => void;
   rangeWide(values: number, count: number, nullValue: bigint, found: number): void;
@@ -48,6 +49,8 @@ export interface Kernels {
   decodeFloats: Record<number, DecodeVector>;
   summariseIntegers: Record<number, Summarise>;
   summariseFloats: Record<number, Summarise>;
+  gatherIntegers: Record<number, GatherRows>;
+  gatherFloats: Record<number, GatherRows>;
 }
 
 type FindDecimals = (
@@ -85,6 +88,12 @@ export function kernelsOf(memory: WebAssembly.Memory): Kernels {
     decodeFloats: { 4: all.decodeFloats4, 8: all.decodeFloats8 },
     summariseIntegers: { 4: all.summariseIntegers4, 8: all.summariseIntegers8 },
     summariseFloats: { 4: all.summariseFloats4, 8: all.summariseFloats8 },
+    gatherIntegers: { 1: all.gatherIntegers1, 2: all.gatherIntegers2, 4: all.gatherIntegers4, 8: all.gatherIntegers8 },
+    gatherFloats: { 4: all.gatherFloats4, 8: all.gatherFloats8 },
+    selectIntegers: all.selectIntegers,
+    selectDecimals: all.selectDecimals,
+    intersect: all.intersect,
+    listRows: all.listRows,
   } as Kernels;
 }
 
@@ -103,7 +112,8 @@ function assemble(): Uint8Array<ArrayBuffer> {
     codes(module.function(["i32", "i32", type, type, ...slopes, "i32"], [], `codes${width}`).code, width);
     const frame = module.function(["i32", "i32", type, type, ...slopes, "i32"], []);
     decode(frame.code, width);
-    addDecodeVector(module, `decodeIntegers${width}`, width, { unpack, frame: frame.index });
+    const decodeVector = addDecodeVector(module, `decodeIntegers${width}`, width, { unpack, frame: frame.index });
+    addGatherRows(module, `gatherIntegers${width}`, width, false, decodeVector);
   }
   residuals(module.function(["i32", "i32", "i64", "i64", "i32"], [], "residuals8").code);
   const found: ValueType[] = ["i32", "i32", "i64", "f64", "f64", "i32", "i32", "i32", "i32"];
@@ -114,14 +124,16 @@ function assemble(): Uint8Array<ArrayBuffer> {
     const quotients = module.function(decoded, []), multiples = module.function(decoded, []);
     decodeDecimals(quotients.code, width, "div");
     decodeDecimals(multiples.code, width, "mul");
-    addDecodeVector(module, `decodeFloats${width}`, width, {
+    const decodeVector = addDecodeVector(module, `decodeFloats${width}`, width, {
       unpack,
       decimals: quotients.index,
       products: multiples.index,
     });
+    addGatherRows(module, `gatherFloats${width}`, width, true, decodeVector);
   }
   codesOfDecimals(module.function(["i32", "i32", "f64", "i32"], [], "codesOfDecimals").code);
   addSummaryKernels(module);
+  addSelectionKernels(module);
   return module.finish();
 }
 

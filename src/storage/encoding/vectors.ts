@@ -8,6 +8,10 @@ import { CODE_BITS_MAX, packedBytes, VECTOR_ROWS } from "./bits.ts";
 /** How the values of a vector are stored. */
 export const RAW = 0, CONSTANT = 1, FRAME = 2, DECIMAL = 3, PRODUCT = 4;
 
+/** Offsets in the header of a chunk. The headers of its vectors follow. */
+export const CHUNK_AT = { magic: 0, width: 4, kind: 5, rowCount: 8, nullValue: 16 } as const;
+export const HEADER_BYTES = 32, VECTOR_HEADER_BYTES = 32;
+
 /** Offsets in the header of a vector. */
 export const AT = {
   base: 0,
@@ -45,10 +49,10 @@ interface Callees {
   products?: number;
 }
 
-/** Adds a kernel for values of `width` bytes. */
-export function addDecodeVector(module: Module, name: string, width: number, callees: Callees): void {
+/** Adds a kernel for values of `width` bytes, and returns its number. */
+export function addDecodeVector(module: Module, name: string, width: number, callees: Callees): number {
   const parameters: ValueType[] = ["i32", "i32", "i32", "i32", "i32", "i32", "i32"];
-  const { code } = module.function(parameters, [], name);
+  const { code, index } = module.function(parameters, [], name);
   const [header, data, values, count] = [0, 1, 2, 3];
   const encoding = code.local("i32");
   code.get(header).memory("i32.load8_u", AT.encoding).tee(encoding).op("i32.eqz").if(() => {
@@ -61,6 +65,7 @@ export function addDecodeVector(module: Module, name: string, width: number, cal
   unpackCodes(code, callees.unpack);
   if (callees.frame !== undefined) frame(code, width, callees.frame);
   else floats(code, width, encoding, callees);
+  return index;
 }
 
 /** Stores the low `width` bytes of the header's base in all values. */

@@ -1,0 +1,143 @@
+/**
+ * Rows of segments that conditions of a scan leave, found by the codes of packed chunks: the conditions that compare a column with a
+ * constant become ranges of codes. Only the values of these rows are read, and all conditions are tested on them again. Segments of which more
+ * are left are read as a whole. The way depends on the values of a range of segments alone, not on what is in memory, so an answer does not
+ * change from run to run.
+ */
+import type { Expr, ScanNode } from "../../sql/plan.ts";
+import type { ChunkBound } from "../../storage/contract.ts";
+import { typeOf } from "../../types/mod.ts";
+import { Workspace } from "../columns.ts";
+import { gather } from "../columns/gather.ts";
+import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
+import { scanDictionaries } from "../physical/facts.ts";
+import { SELECTED_ROWS_MIN, SELECTED_ROWS_SHARE } from "../physical/thresholds.ts";
+import type { Rows } from "./base-plan.ts";
+import { codesOf } from "./lookup.ts";
+import type { Morsel } from "./morsel.ts";
+import { boundsOf } from "./morsels.ts";
+import { ScanReader } from "./scan.ts";
+
+/** After segments of which many rows are left, at most so many are read without a test. */
+const UNTESTED_MAX = 15;
+const ROWS_MAX = MORSEL_ROWS / SELECTED_ROWS_SHARE;
+/** Columns have space for at least so many rows. */
+const CAPACITY_MIN = 256;
+
+export class SelectedRows {
+  private readonly space: Workspace;
+  private bounds?: readonly ChunkBound[];
+  private reader?: ScanReader;
+  private vectors: Vector[] = [];
+  private capacity = 0;
+  /** Address of numbers of rows, i32. */
+  private rows = 0;
+  private hasPassed = false;
+  private untested = 0;
+  private untestedNext = 1;
+
+  constructor(
+    private readonly node: ScanNode,
+    private readonly needed: ReadonlySet<number>,
+    private readonly predicates: readonly Expr[],
+    private readonly context: QueryContext,
+  ) {
+    this.space = Workspace.of(context, "scan");
+  }
+
+  /** Forgets the segments before. Call it where another thread could begin. */
+  restart(): void {
+    this.hasPassed = false;
+    this.untested = 0;
+    this.untestedNext = 1;
+  }
+
+  /** Undefined if the rows have to be read. */
+  read(morsel: Morsel): Rows | undefined {
+    const { segment, start, end } = morsel, { node, predicates, context } = this;
+    if (predicates.length === 0 || node.rowId || end - start < SELECTED_ROWS_MIN) return undefined;
+    if (this.untested > 0) {
+      this.untested--;
+      return undefined;
+    }
+    const reader = this.reader ??= new ScanReader(node, this.needed, context);
+    this.bounds ??= this.boundsOf(reader);
+    if (this.bounds.length === 0) return undefined;
+    context.poll();
+    const count = this.select(morsel, reader, this.bounds);
+    if (count === undefined) return undefined;
+    this.hasPassed = count <= (end - start) / SELECTED_ROWS_SHARE;
+    if (!this.hasPassed) {
+      this.untested = this.untestedNext;
+      this.untestedNext = Math.min(UNTESTED_MAX, 2 * this.untestedNext + 1);
+      return undefined;
+    }
+    this.untestedNext = 1;
+    reader.count(end - start);
+    context.analysis?.countSelected(node.id, count);
+    if (count > 0) {
+      this.reserve(count, reader);
+      for (const column of this.needed) this.gather(reader, segment, column, count);
+      reader.rewind();
+    }
+    return { columns: this.vectors, start: 0, end: count, rowBase: 0n };
+  }
+
+  private boundsOf({ source }: ScanReader): ChunkBound[] {
+    const { node, predicates, context } = this;
+    const bounds: ChunkBound[] = boundsOf(predicates, context).filter(({ column }) => column < node.columnIds.length);
+    const symbols = codesOf(source, predicates, context);
+    // NULL is not found by codes.
+    if (symbols !== undefined && symbols.codes.length > 0 && symbols.codes[0]! >= 0) {
+      bounds.push({ column: symbols.column, low: symbols.codes[0], high: symbols.codes.at(-1) });
+    }
+    return bounds;
+  }
+
+  /**
+   * The number of rows that are left, or a greater one than the share of the rows that is read so; undefined if no column of the bounds is
+   * packed.
+   */
+  private select(
+    { segment, start, end }: Morsel,
+    { source }: ScanReader,
+    bounds: readonly ChunkBound[],
+  ): number | undefined {
+    const { context: { pool } } = this;
+    this.rows ||= this.space.allocate(4 * (ROWS_MAX + 1));
+    const among = (to: number) => {
+      const rowsMax = Math.floor((to - start) / SELECTED_ROWS_SHARE) + 1;
+      return pool.selectRows(source, segment, bounds, { from: start, to }, this.rows, rowsMax);
+    };
+    if (!this.hasPassed) {
+      const to = start + SELECTED_ROWS_MIN, count = among(to);
+      if (count === undefined || to === end) return count;
+      if (count > SELECTED_ROWS_MIN / SELECTED_ROWS_SHARE) return end - start;
+    }
+    return among(end);
+  }
+
+  private reserve(count: number, reader: ScanReader): void {
+    if (count <= this.capacity) return;
+    const { node, needed, space } = this, dictionaries = scanDictionaries(node, reader.source);
+    for (const { address } of this.vectors) if (address !== 0) space.free(address);
+    this.capacity = Math.max(CAPACITY_MIN, 2 ** Math.ceil(Math.log2(count)));
+    this.vectors = node.columns.map(({ type }, column): Vector => ({
+      type,
+      address: needed.has(column) ? space.allocate(this.capacity * typeOf(type).width) : 0,
+      dictionary: dictionaries[column],
+    }));
+  }
+
+  private gather(reader: ScanReader, segment: number, column: number, count: number): void {
+    const { context: { pool, heap }, rows } = this, { type, address } = this.vectors[column]!;
+    if (pool.gatherRows(reader.source, segment, column, rows, count, address)) return;
+    const numbers = heap.i32.subarray(rows / 4, rows / 4 + count);
+    gather(heap, type, reader.column(segment, column), numbers, count, address, false);
+  }
+
+  close(): void {
+    this.reader?.close();
+    this.space.release();
+  }
+}

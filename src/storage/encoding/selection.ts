@@ -1,0 +1,331 @@
+/**
+ * Kernels that work on the codes of a stored chunk: they select the rows whose values are in a range, and gather the values of single
+ * rows. Selected rows are bits of masks: row `r` is bit `r & 7` of byte `r >> 3`.
+ *
+ * A selection may have rows outside of the range: those of vectors that are not stored as codes, exceptions, and decimals next to the bounds. So
+ * conditions are tested again on the rows that are left.
+ */
+import type { Code, Module, ValueType } from "../../wasm/assembler.ts";
+import { CODE_BITS_MAX, eachCode, packedBytes, VECTOR_ROWS } from "./bits.ts";
+import { AT, CHUNK_AT, CONSTANT, FRAME, HEADER_BYTES, PRODUCT, RAW, VECTOR_HEADER_BYTES } from "./vectors.ts";
+
+/** Bytes of a mask of a vector. */
+export const MASK_BYTES = VECTOR_ROWS / 8;
+
+/** Selects rows of vectors `from` … `to`-1 with values of at least `low` and at most `high`. */
+export type SelectIntegers = (
+  chunk: number,
+  from: number,
+  to: number,
+  low: bigint,
+  high: bigint,
+  masks: number,
+) => void;
+export type SelectDecimals = (
+  chunk: number,
+  from: number,
+  to: number,
+  low: number,
+  high: number,
+  masks: number,
+  powers: number,
+) => void;
+
+/**
+ * Writes values `rows[0 … count-1]`, which ascend, to `values`. `decoded`, `codes`: memory for the values and codes of a vector.
+ */
+export type GatherRows = (
+  chunk: number,
+  rows: number,
+  count: number,
+  values: number,
+  decoded: number,
+  codes: number,
+  powers: number,
+) => void;
+
+export interface SelectionKernels {
+  selectIntegers: SelectIntegers;
+  selectDecimals: SelectDecimals;
+  /** Keeps in `masks` the bits that are also in `others`. */
+  intersect(masks: number, others: number, vectors: number): void;
+  /** Writes the selected ones of rows `from` … `to`-1 in ascending order, at most `rowsMax` of them, and returns their number. */
+  listRows(masks: number, from: number, to: number, rows: number, rowsMax: number): number;
+}
+
+export function addSelectionKernels(module: Module): void {
+  const selects: number[] = [];
+  for (let codeBits = 1; codeBits <= CODE_BITS_MAX; codeBits++) {
+    const { code, index } = module.function(["i32", "i32", "i32", "i32"], []);
+    selectCodes(code, codeBits);
+    selects[codeBits] = index;
+  }
+  for (const type of ["i64", "f64"] as const) {
+    const parameters: ValueType[] = ["i32", "i32", "i32", type, type, "i32"];
+    const name = type === "i64" ? "selectIntegers" : "selectDecimals";
+    if (type === "f64") parameters.push("i32");
+    select(module.function(parameters, [], name).code, type, selects);
+  }
+  intersect(module.function(["i32", "i32", "i32"], [], "intersect").code);
+  listRows(module.function(["i32", "i32", "i32", "i32", "i32"], ["i32"], "listRows").code);
+}
+
+/** Selects codes from `low` to `low + extent`. */
+function selectCodes(code: Code, codeBits: number): void {
+  const [from, low, extent, mask] = [0, 1, 2, 3];
+  const lows = code.local("v128"), extents = code.local("v128");
+  code.get(low).op("i32x4.splat").set(lows).get(extent).op("i32x4.splat").set(extents);
+  // A register has four neighbours, so sixteen rows are four of them, narrowed to bytes.
+  eachCode(code, codeBits, from, mask, MASK_BYTES / 8, (step, push) => {
+    if (step % 4 === 0) code.get(mask);
+    push();
+    code.get(lows).op("i32x4.sub").get(extents).op("i32x4.le_u");
+    if (step % 2 === 1) code.op("i16x8.narrow_i32x4_s");
+    if (step % 4 === 3) code.op("i8x16.narrow_i16x8_s").op("i8x16.bitmask").memory("i32.store16", step >> 2 << 1);
+  });
+}
+
+function select(code: Code, type: "i64" | "f64", selects: readonly number[]): void {
+  const [chunk, vector, to, low, high, masks, powers] = [0, 1, 2, 3, 4, 5, 6];
+  const header = code.local("i32"), mask = code.local("i32"), encoding = code.local("i32");
+  const first = code.local("i32"), last = code.local("i32"), span = code.local("i32"), reserved = code.local("i32");
+  const base = code.local("i64");
+  const fill = (bits: bigint) => {
+    for (let k = 0; k < MASK_BYTES; k += 16) code.get(mask).splat64(bits).memory("v128.store", k);
+  };
+  code.block((done) =>
+    code.loop((next) => {
+      code.get(vector).get(to).op("i32.ge_u").brIf(done);
+      headerOf(code, chunk, vector);
+      code.tee(header).memory("i32.load8_u", AT.encoding).set(encoding);
+      code.get(masks).get(vector).i32(MASK_BYTES).op("i32.mul").op("i32.add").set(mask);
+      code.get(header).memory("i64.load", AT.base).set(base);
+      code.get(header).memory("i32.load", AT.span).set(span);
+      code.block((filled) => {
+        code.block((none) => {
+          code.block((all) => {
+            code.get(encoding).i32(RAW).op("i32.eq").brIf(all);
+            code.get(encoding).i32(CONSTANT).op("i32.eq").if(() => {
+              // Floats are constant only if all are NULL.
+              if (type === "f64") return void code.br(none);
+              code.get(header).memory("i32.load16_u", AT.nulls).brIf(none);
+              code.get(base).get(low).op("i64.lt_s").brIf(none).get(base).get(high).op("i64.gt_s").brIf(none).br(all);
+            });
+            code.get(header).memory("i32.load16_u", AT.exceptions).get(header).memory("i32.load16_u", AT.nulls);
+            code.op("i32.or").i32(0).op("i32.ne").set(reserved);
+            if (type === "i64") {
+              code.get(header).memory("i64.load", AT.slope).op("i64.eqz").op("i32.eqz").brIf(all);
+              code.get(high).get(base).op("i64.lt_s").brIf(none);
+              code.i32(0).set(first);
+              code.get(low).get(base).op("i64.gt_s").if(() => {
+                code.get(low).get(base).op("i64.sub").i64(0xffff_ffffn).op("i64.gt_u").brIf(none);
+                code.get(low).get(base).op("i64.sub").op("i32.wrap_i64").set(first);
+              });
+              code.get(high).get(base).op("i64.sub").op("i32.wrap_i64").get(span);
+              code.get(high).get(base).op("i64.sub").get(span).op("i64.extend_i32_u").op("i64.lt_u").op("select").set(
+                last,
+              );
+            } else {
+              const places = code.local("f64"), bound = code.local("f64");
+              code.get(powers).get(header).memory("i32.load8_u", AT.places).i32(3).op("i32.shl").op("i32.add");
+              code.memory("f64.load").set(places);
+              code.get(high).get(places).op("f64.mul").op("f64.ceil").f64(1).op("f64.add");
+              code.get(base).op("f64.convert_i64_s").op("f64.sub").tee(bound).f64(0).op("f64.lt").brIf(none);
+              code.get(bound).op("i32.trunc_sat_f64_u").tee(last).get(span).get(last).get(span).op("i32.lt_u");
+              code.op("select").set(last);
+              code.get(low).get(places).op("f64.mul").op("f64.floor").f64(1).op("f64.sub");
+              code.get(base).op("f64.convert_i64_s").op("f64.sub").tee(bound).f64(2 ** 32).op("f64.ge").brIf(none);
+              code.get(bound).op("i32.trunc_sat_f64_u").set(first);
+            }
+            code.get(first).get(reserved).get(first).get(reserved).op("i32.gt_u").op("select").tee(first);
+            code.get(last).op("i32.gt_u").brIf(none);
+            code.get(reserved).get(first).op("i32.or").op("i32.eqz").get(last).get(span).op("i32.eq").op("i32.and")
+              .brIf(all);
+            callForBits(code, header, selects, () => {
+              code.get(chunk).get(header).memory("i32.load", AT.data).op("i32.add");
+              code.get(first).get(last).get(first).op("i32.sub").get(mask);
+            });
+            code.br(filled);
+          });
+          fill(-1n);
+          code.br(filled);
+        });
+        fill(0n);
+      });
+      if (type === "f64") selectExceptions(code, chunk, header, mask);
+      code.get(vector).i32(1).op("i32.add").set(vector).br(next);
+    })
+  );
+}
+
+/** Pushes the address of a vector's header. */
+function headerOf(code: Code, chunk: number, vector: number): void {
+  code.get(chunk).i32(HEADER_BYTES).op("i32.add").get(vector).i32(VECTOR_HEADER_BYTES).op("i32.mul").op("i32.add");
+}
+
+/** Calls the kernel for the bits of a vector's codes, which are not 0. */
+function callForBits(code: Code, header: number, callees: readonly number[], push: () => void): void {
+  const codeBits = code.local("i32");
+  code.get(header).memory("i32.load8_u", AT.codeBits).set(codeBits);
+  push();
+  const parameters = [code.local("i32"), code.local("i32"), code.local("i32"), code.local("i32")];
+  for (const local of parameters.toReversed()) code.set(local);
+  const search = (from: number, to: number): void => {
+    if (from === to) {
+      for (const local of parameters) code.get(local);
+      return void code.call(callees[from]!);
+    }
+    const middle = (from + to + 1) >>> 1;
+    code.get(codeBits).i32(middle).op("i32.lt_u").if(() => search(from, middle - 1), () => search(middle, to));
+  };
+  search(1, CODE_BITS_MAX);
+}
+
+function selectExceptions(code: Code, chunk: number, header: number, mask: number): void {
+  const left = code.local("i32"), at = code.local("i32"), position = code.local("i32"), byte = code.local("i32");
+  code.get(header).memory("i32.load16_u", AT.exceptions).tee(left).if(() => {
+    code.get(chunk).get(header).memory("i32.load", AT.data).op("i32.add");
+    code.get(header).memory("i32.load8_u", AT.codeBits).i32(packedBytes(1)).op("i32.mul").op("i32.add").set(at);
+    code.loop((again) => {
+      code.get(mask).get(at).memory("i32.load16_u").tee(position).i32(3).op("i32.shr_u").op("i32.add").tee(byte);
+      code.get(byte).memory("i32.load8_u").i32(1).get(position).i32(7).op("i32.and").op("i32.shl").op("i32.or");
+      code.memory("i32.store8");
+      code.get(at).i32(2).op("i32.add").set(at).get(left).i32(1).op("i32.sub").tee(left).brIf(again);
+    });
+  });
+}
+
+function intersect(code: Code): void {
+  const [masks, others, vectors] = [0, 1, 2];
+  const end = code.local("i32");
+  code.get(masks).get(vectors).i32(MASK_BYTES).op("i32.mul").op("i32.add").set(end);
+  code.loop((again) => {
+    code.get(masks).get(masks).memory("v128.load").get(others).memory("v128.load").op("v128.and").memory("v128.store");
+    code.get(others).i32(16).op("i32.add").set(others);
+    code.get(masks).i32(16).op("i32.add").tee(masks).get(end).op("i32.lt_u").brIf(again);
+  });
+}
+
+function listRows(code: Code): void {
+  const [masks, from, to, rows, rowsMax] = [0, 1, 2, 3, 4];
+  const end = code.local("i32");
+  const word = code.local("i32"), out = code.local("i32"), bits = code.local("i64"), last = code.local("i32");
+  code.get(rows).get(rowsMax).i32(2).op("i32.shl").op("i32.add").set(end);
+  code.get(rows).set(out).get(from).i32(6).op("i32.shr_u").set(word);
+  code.get(to).i32(1).op("i32.sub").tee(last).i32(6).op("i32.shr_u").set(to);
+  code.get(masks).get(word).i32(3).op("i32.shl").op("i32.add").memory("i64.load");
+  code.i64(-1n).get(from).op("i64.extend_i32_u").op("i64.shl").op("i64.and").set(bits);
+  code.block((done) =>
+    code.loop((next) => {
+      code.get(word).get(to).op("i32.eq").if(() => {
+        code.get(bits).i64(-1n).i64(63n).get(last).op("i64.extend_i32_u").op("i64.sub").op("i64.shr_u").op("i64.and");
+        code.set(bits);
+      });
+      code.block((empty) =>
+        code.loop((again) => {
+          code.get(bits).op("i64.eqz").brIf(empty);
+          code.get(out).get(end).op("i32.eq").brIf(done);
+          code.get(out).get(word).i32(6).op("i32.shl").get(bits).op("i64.ctz").op("i32.wrap_i64").op("i32.or");
+          code.memory("i32.store").get(out).i32(4).op("i32.add").set(out);
+          code.get(bits).get(bits).i64(1n).op("i64.sub").op("i64.and").set(bits).br(again);
+        })
+      );
+      code.get(word).i32(1).op("i32.add").tee(word).get(to).op("i32.gt_u").brIf(done);
+      code.get(masks).get(word).i32(3).op("i32.shl").op("i32.add").memory("i64.load").set(bits).br(next);
+    })
+  );
+  code.get(out).get(rows).op("i32.sub").i32(2).op("i32.shr_u");
+}
+
+/** Adds a kernel for values of `width` bytes. `decode`: decodes a vector (`vectors.ts`). */
+export function addGatherRows(
+  module: Module,
+  name: string,
+  width: number,
+  isFloat: boolean,
+  decode: number,
+): void {
+  const { code } = module.function(["i32", "i32", "i32", "i32", "i32", "i32", "i32"], [], name);
+  const [chunk, rows, count, values, decoded, codes, powers] = [0, 1, 2, 3, 4, 5, 6];
+  const end = code.local("i32"), row = code.local("i32"), vector = code.local("i32"), at = code.local("i32");
+  const header = code.local("i32"), data = code.local("i32"), codeBits = code.local("i32"), bit = code.local("i32");
+  const isDecoded = code.local("i32"),
+    reserved = code.local("i32"),
+    found = code.local("i64"),
+    bits = code.local("i64");
+  const base = code.local("i64"), slope = code.local("i64"), whole = code.local("f64"), power = code.local("f64");
+  const inverse = code.local("f64"), isProduct = code.local("i32"), value = code.local("i64");
+  const store = width === 8 ? "i64.store" : `i64.store${8 * width}`,
+    load = width === 8 ? "i64.load" : `i64.load${8 * width}_u`;
+  code.i32(-1).set(vector).get(rows).get(count).i32(2).op("i32.shl").op("i32.add").set(end);
+  const openVector = () => {
+    headerOf(code, chunk, vector);
+    code.tee(header).memory("i32.load8_u", AT.codeBits).set(codeBits);
+    code.get(header).memory("i32.load", AT.data).get(chunk).op("i32.add").set(data);
+    code.get(header).memory("i32.load8_u", AT.encoding).i32(FRAME).op("i32.lt_u");
+    code.get(header).memory("i32.load16_u", AT.exceptions).op("i32.or").get(codeBits).op("i32.eqz").op("i32.or");
+    code.tee(isDecoded).if(() => {
+      code.get(header).get(data).get(decoded);
+      code.get(chunk).memory("i32.load", CHUNK_AT.rowCount).get(vector).i32(VECTOR_ROWS).op("i32.mul").op("i32.sub")
+        .tee(at);
+      code.i32(VECTOR_ROWS).get(at).i32(VECTOR_ROWS).op("i32.lt_u").op("select");
+      code.get(chunk).i32(CHUNK_AT.nullValue).op("i32.add").get(codes).get(powers).call(decode);
+    });
+    code.get(header).memory("i32.load16_u", AT.nulls).set(reserved);
+    code.i64(1n).get(codeBits).op("i64.extend_i32_u").op("i64.shl").i64(1n).op("i64.sub").set(bits);
+    code.get(header).memory("i64.load", AT.base).set(base).get(header).memory("i64.load", AT.slope).set(slope);
+    if (!isFloat) return;
+    code.get(base).op("f64.convert_i64_s").set(whole);
+    code.get(header).memory("i32.load8_u", AT.encoding).i32(PRODUCT).op("i32.eq").set(isProduct);
+    code.get(powers).get(header).memory("i32.load8_u", AT.places).i32(3).op("i32.shl").op("i32.add").memory("f64.load");
+    code.set(power).f64(1).get(power).op("f64.div").set(inverse);
+  };
+  code.block((done) =>
+    code.loop((next) => {
+      code.get(rows).get(end).op("i32.ge_u").brIf(done);
+      code.get(rows).memory("i32.load").tee(row).i32(Math.log2(VECTOR_ROWS)).op("i32.shr_u").get(vector).op("i32.ne")
+        .if(() => {
+          code.get(row).i32(Math.log2(VECTOR_ROWS)).op("i32.shr_u").set(vector);
+          openVector();
+        });
+      code.get(row).i32(VECTOR_ROWS - 1).op("i32.and").set(row);
+      code.get(isDecoded).if(() => {
+        code.get(decoded).get(row).i32(width).op("i32.mul").op("i32.add").memory(load).set(value);
+      }, () => {
+        // The code's lane, and its place among the lane's bits (`bits.ts`).
+        code.get(row).i32(2).op("i32.shr_u").i32(31).op("i32.and").get(codeBits).op("i32.mul").set(bit);
+        code.get(data).get(row).i32(7).op("i32.shr_u").get(codeBits).op("i32.mul").get(bit).i32(5).op("i32.shr_u").op(
+          "i32.add",
+        );
+        code.i32(4).op("i32.shl").op("i32.add").get(row).i32(3).op("i32.and").i32(2).op("i32.shl").op("i32.add").tee(
+          at,
+        );
+        code.memory("i64.load32_u").get(at).memory("i64.load32_u", 16).i64(32n).op("i64.shl").op("i64.or");
+        code.get(bit).i32(31).op("i32.and").op("i64.extend_i32_u").op("i64.shr_u").get(bits).op("i64.and").set(found);
+        if (isFloat) {
+          const real = code.local("f64");
+          code.get(whole).get(found).op("f64.convert_i64_u").op("f64.add").set(real);
+          code.get(isProduct).if(
+            () => code.get(real).get(inverse).op("f64.mul"),
+            () => code.get(real).get(power).op("f64.div"),
+            "f64",
+          );
+          if (width === 8) code.op("i64.reinterpret_f64");
+          else code.op("f32.demote_f64").op("i32.reinterpret_f32").op("i64.extend_i32_u");
+        } else {
+          code.get(base).get(found).op("i64.add").get(slope).get(row).op("i64.extend_i32_u").op("i64.mul").op(
+            "i64.add",
+          );
+        }
+        code.set(value);
+        code.get(reserved).if(() => {
+          code.get(found).op("i64.eqz").if(() => {
+            code.get(chunk).memory("i64.load", CHUNK_AT.nullValue).set(value);
+          });
+        });
+      });
+      code.get(values).get(value).memory(store).get(values).i32(width).op("i32.add").set(values);
+      code.get(rows).i32(4).op("i32.add").set(rows).br(next);
+    })
+  );
+}
