@@ -167,6 +167,8 @@ export class KeyTable {
   private keys: Int32Array;
   private hashes: Int32Array;
   private slots: Int32Array;
+  /** Of a single key: the group of null, and of each text by its number; -1 for none. */
+  private byNumber: Int32Array;
 
   constructor(types: readonly string[], private readonly space: Workspace, private readonly poll: () => void) {
     this.texts = types.map((type) => {
@@ -179,6 +181,7 @@ export class KeyTable {
     this.keys = space.words(256 * Math.max(1, this.wordCount));
     this.hashes = space.words(256);
     this.slots = space.words(1024).fill(0);
+    this.byNumber = space.words(256).fill(-1);
   }
 
   /**
@@ -197,7 +200,8 @@ export class KeyTable {
       this.result.fill(this.count > 0 ? 0 : -1, 0, rowCount);
     } else {
       this.writeWords(columns, rowCount, insert);
-      this.lookUp(rowCount, insert);
+      if (this.wordCount === 1 && this.texts[0] !== undefined) this.lookUpNumbers(this.texts[0], rowCount, insert);
+      else this.lookUp(rowCount, insert);
     }
     return this.result;
   }
@@ -250,6 +254,22 @@ export class KeyTable {
         }
       }
       first += wordsOf(layout, typeOf(vector.type).width);
+    }
+  }
+
+  /** One key, whose words are numbers of texts. */
+  private lookUpNumbers({ interner }: TextKeys, rowCount: number, insert: boolean): void {
+    const { words, result } = this;
+    if (interner.count >= this.byNumber.length) {
+      this.byNumber = this.space.grow(this.byNumber, Math.max(interner.count + 1, 2 * this.byNumber.length), -1);
+    }
+    const { byNumber } = this;
+    for (let row = 0; row < rowCount; row++) {
+      if (row % POLL_ROWS === 0) this.poll();
+      const number = words[row];
+      let group = number === -2 ? -1 : byNumber[number + 1];
+      if (group < 0 && insert) group = byNumber[number + 1] = this.count++;
+      result[row] = group;
     }
   }
 

@@ -92,7 +92,8 @@ function withTables(left: Row[], right: Row[], isParallel: boolean, limitBytes =
     const segmentRows = id === 0 ? 700 : 900, table = storedRows(COLUMNS, rows, alone, segmentRows, true);
     [...table.source.segments].forEach((segment, k) => {
       const part = rows.slice(k * segmentRows, (k + 1) * segmentRows);
-      Object.assign(segment, { timestampMin: part[0][0], timestampMax: part.at(-1)![0] });
+      const [first, last] = [part[0], part.at(-1)!].map(([time]) => time ?? -(1n << 63n));
+      Object.assign(segment, { timestampMin: first, timestampMax: last });
     });
     return table;
   });
@@ -204,6 +205,26 @@ Deno.test("more groups than rows between snapshots, and gaps of the left side in
       const each: Case = { type: "asof", keys };
       const made = rowsOf(byMorsels(timeJoin(each, tables.left, tables.right)), tables.context);
       assert.deepEqual(made.map(([l, r]) => [l, r]), partners(each, left, right), `by ${keys}`);
+    }
+    endsClean(tables.context);
+  }
+});
+
+Deno.test("rows without a time come first and have no partner", () => {
+  const withoutTimes = (rows: Row[], count: number) =>
+    rows.map((row, n): Row => n < count ? [null, ...row.slice(1)] : row);
+  const left = timedRows(3_000, 10, 300_000, 10), right = timedRows(4_000, 11, 300_000, 10);
+  for (const [ofLeft, ofRight] of [[40, 950], [0, 1_000], [3_000, 4_000]]) {
+    const lefts = withoutTimes(left, ofLeft), rights = withoutTimes(right, ofRight);
+    const tables = withTables(lefts, rights, false);
+    for (const keys of [[], [1], [2]]) {
+      const each: Case = { type: "asof", keys };
+      const expected = lefts.slice(0, ofLeft).map((row): [Value, Value] => [row[NUMBER], null])
+        .concat(partners(each, left.slice(ofLeft), right.slice(ofRight)));
+      const join = timeJoin(each, tables.left, tables.right);
+      assert.deepEqual(rowsOf(byMorsels(join), tables.context).map(([l, r]) => [l, r]), expected, `by ${keys}`);
+      const merged = rowsOf(timeJoin(each, tables.left, tables.right), tables.context);
+      assert.deepEqual(merged.map((row) => [row[NUMBER], row[WIDTH + NUMBER]]), expected, `by ${keys}, merged`);
     }
     endsClean(tables.context);
   }

@@ -11,7 +11,9 @@ import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext
 import { KeyTable } from "../keys.ts";
 import type { PhysicalTimeJoin } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
+import { type LastRowsKernel, lastRowsKernel } from "../wasm/last-rows.ts";
 import { Expressions, keepAll, type KeptRows } from "./input.ts";
+import { advance } from "./scan.ts";
 
 export function createTimeJoin(
   plan: TimeJoinNode,
@@ -23,7 +25,10 @@ export function createTimeJoin(
   return way === "splice" ? new SpliceJoin(plan, left, right, context) : new AsofJoin(plan, left, right, context);
 }
 
-const NULL_HIGH = -0x80000000;
+const NULL_HIGH = -0x80000000, NO_TOLERANCE = -1n;
+
+/** More rows than an input has: the walk of the kernel stops at the last row so far. */
+const MORE_ROWS = 0x7fffffff;
 
 /** Old rows are dropped when the store exceeds twice the number of keys by this many rows. */
 const SLACK_ROWS = MORSEL_ROWS;
@@ -37,9 +42,14 @@ export class AsofJoin implements Operator {
   private readonly table: KeyTable;
   private readonly leftExpressions: Expressions;
   private readonly rightExpressions: Expressions;
-  /** It and the lists have room for the rows of the largest left batch so far. */
+  private readonly kernel: LastRowsKernel;
+  /** The next right row to walk to, and where to stop. */
+  private readonly state: Int32Array;
+  /** The right columns. They and the lists have room for the rows of the largest left batch so far. */
   private output: OutputColumns;
+  /** 0, 1, 2 and so on. */
   private leftRows: Int32Array;
+  /** The left rows' groups, replaced by their right rows. */
   private rightRows: Int32Array;
 
   /** Right columns, then the time. */
@@ -52,7 +62,6 @@ export class AsofJoin implements Operator {
   private last: Int32Array;
 
   private leftBatch?: Batch;
-  private leftGroups: Int32Array;
   private leftTime = 0;
   private leftRow = 0;
 
@@ -68,87 +77,85 @@ export class AsofJoin implements Operator {
     const leftTypes = typesOf(left.columns), rightTypes = typesOf(right.columns);
     this.leftExpressions = new Expressions([plan.leftTime, ...plan.leftKeys], leftTypes, context);
     this.rightExpressions = new Expressions([plan.rightTime, ...plan.rightKeys], rightTypes, context);
-    this.output = new OutputColumns([...leftTypes, ...rightTypes], this.space, FIRST_ROWS);
-    this.leftRows = this.space.words(FIRST_ROWS);
+    const rule = { isStrict: plan.type === "lt", isLimited: plan.tolerance !== undefined };
+    this.kernel = lastRowsKernel(context.heap.memory, rule);
+    this.state = this.space.words(2);
+    this.output = new OutputColumns(rightTypes, this.space, FIRST_ROWS);
+    this.leftRows = this.rowNumbers(FIRST_ROWS);
     this.rightRows = this.space.words(FIRST_ROWS);
     this.rightStore = new ColumnStore([...rightTypes, plan.rightTime.type], this.space);
     this.rightGroups = this.space.words(FIRST_ROWS);
-    this.leftGroups = this.space.words(FIRST_ROWS);
     this.last = this.space.words(256).fill(-1);
   }
 
   next(): Batch | undefined {
-    const { i32 } = this.context.heap;
     for (;;) {
       this.context.poll();
-      if (this.leftBatch === undefined) {
-        this.leftBatch = this.left.next();
-        if (this.leftBatch === undefined) return undefined;
-        const [time, ...keys] = this.leftExpressions.run(this.leftBatch);
-        const { rowCount } = this.leftBatch;
-        this.leftTime = time.address >>> 2;
-        this.leftRow = 0;
-        if (rowCount > this.leftRows.length) this.makeRoom(rowCount);
-        // The right side may still have keys that it has not had so far.
-        this.leftGroups.set(this.table.groups(keys, rowCount, true).subarray(0, rowCount));
-        this.growLast();
-      }
-      const batch = this.leftBatch, { leftRows, rightRows } = this;
-      let n = 0, mustCut = false;
-      for (; this.leftRow < batch.rowCount; this.leftRow++) {
-        const at = this.leftTime + this.leftRow * 2, low = i32[at] >>> 0, high = i32[at + 1];
-        if (!this.advance(low, high, n > 0)) {
-          mustCut = true;
-          break;
-        }
-        leftRows[n] = this.leftRow;
-        rightRows[n++] = this.partner(this.last[this.leftGroups[this.leftRow]], low, high);
-      }
-      if (n > 0) {
-        const leftCount = batch.columns.length;
-        for (let c = 0; c < leftCount; c++) this.output.gather(c, batch.columns[c], leftRows, n, false);
-        for (let c = leftCount; c < this.output.vectors.length; c++) {
-          this.output.gather(c, this.rightStore.vectors[c - leftCount], rightRows, n, true);
-        }
-      }
-      if (!mustCut) this.leftBatch = undefined;
-      if (n > 0) return { rowCount: n, columns: this.output.vectors };
+      const batch = this.leftBatch ??= this.nextLeft();
+      if (batch === undefined) return undefined;
+      const first = this.leftRow, end = this.leftRow = this.walk(first, batch.rowCount), n = end - first;
+      if (end === batch.rowCount) this.leftBatch = undefined;
+      if (n === 0) continue;
+      const { output, rightStore } = this, rows = this.rightRows.subarray(first);
+      output.vectors.forEach((_, c) => output.gather(c, rightStore.vectors[c], rows, n, true));
+      return { rowCount: n, columns: [...advance(batch.columns, first), ...output.vectors] };
     }
+  }
+
+  private nextLeft(): Batch | undefined {
+    const batch = this.left.next();
+    if (batch === undefined) return undefined;
+    const [time, ...keys] = this.leftExpressions.run(batch), { rowCount } = batch;
+    this.leftTime = time.address;
+    this.leftRow = 0;
+    if (rowCount > this.leftRows.length) this.makeRoom(rowCount);
+    // The right side may still have keys that it has not had so far.
+    this.rightRows.set(this.table.groups(keys, rowCount, true).subarray(0, rowCount));
+    this.growLast();
+    return batch;
   }
 
   private makeRoom(rowCount: number): void {
     const { space } = this, count = Math.min(MORSEL_ROWS, 2 ** Math.ceil(Math.log2(rowCount)));
-    for (const list of [this.leftRows, this.rightRows, this.leftGroups]) space.freeWords(list);
+    for (const list of [this.leftRows, this.rightRows]) space.freeWords(list);
     for (const { address } of this.output.vectors) space.free(address);
-    this.leftRows = space.words(count);
+    this.leftRows = this.rowNumbers(count);
     this.rightRows = space.words(count);
-    this.leftGroups = space.words(count);
     this.output = new OutputColumns(this.output.types, space, count);
   }
 
+  private rowNumbers(count: number): Int32Array {
+    const numbers = this.space.words(count);
+    for (let row = 0; row < count; row++) numbers[row] = row;
+    return numbers;
+  }
+
   /**
-   * Reads the right rows up to a time. Returns false if rows that `pending` output refers to would have to be dropped
-   * first.
+   * Finds the right rows of left rows first … end-1, and reads the right side up to them. Returns the end of those that it has found: the
+   * others need right rows for which old ones have to be dropped first.
    */
-  private advance(low: number, high: number, pending: boolean): boolean {
-    const { i32 } = this.context.heap, { rightStore: store, plan } = this;
-    const strict = plan.type === "lt";
-    for (;;) {
-      const times = store.vectors[store.vectors.length - 1].address >>> 2, end = store.rowCount;
-      const { last, rightGroups } = this;
-      let row = this.rightRow;
-      for (; row < end; row++) {
-        const h = i32[times + row * 2 + 1];
-        if (h > high) break;
-        const l = i32[times + row * 2] >>> 0;
-        if (h === high && (strict ? l >= low : l > low)) break;
-        if (h === NULL_HIGH && l === 0) continue;
-        last[rightGroups[row]] = row;
-      }
-      this.rightRow = row;
-      if (row < end || this.rightAtEnd) return true;
+  private walk(first: number, end: number): number {
+    const { kernel, state, rightStore: store, plan: { tolerance = NO_TOLERANCE } } = this;
+    for (let row = first;;) {
+      state[0] = this.rightRow;
+      state[1] = store.rowCount;
+      row = kernel(
+        this.leftTime,
+        this.leftRows.byteOffset,
+        this.rightRows.byteOffset,
+        row,
+        end,
+        store.vectors[store.vectors.length - 1].address,
+        this.rightGroups.byteOffset,
+        this.last.byteOffset,
+        state.byteOffset,
+        this.rightAtEnd ? store.rowCount : MORE_ROWS,
+        tolerance,
+      );
+      this.rightRow = state[0];
+      if (row === end) return row;
       if (store.rowCount > 2 * this.table.count + SLACK_ROWS) {
-        if (pending) return false;
+        if (row > first) return row;
         this.dropOldRows();
       }
       this.readRight();
@@ -170,6 +177,7 @@ export class AsofJoin implements Operator {
     this.rightGroups.set(this.table.groups(keys, batch.rowCount, true).subarray(0, batch.rowCount), from);
     this.rightStore.append([...batch.columns, time], batch.rowCount);
     this.growLast();
+    this.skipRowsWithoutTime();
   }
 
   /** Keeps only the last row of each group. */
@@ -193,15 +201,12 @@ export class AsofJoin implements Operator {
     }
   }
 
-  /** `row`, or -1 if it is older than the tolerance. */
-  private partner(row: number, low: number, high: number): number {
-    const { tolerance } = this.plan;
-    if (row < 0 || tolerance === undefined) return row;
-    const { i32 } = this.context.heap,
-      at = (this.rightStore.vectors[this.rightStore.vectors.length - 1].address >>> 2) + row * 2;
-    // Exact up to 2^53; greater values exceed any tolerance.
-    const age = (high - i32[at + 1]) * 4294967296 + (low - (i32[at] >>> 0));
-    return age <= Number(tolerance) ? row : -1;
+  /** They come first, and match no row. */
+  private skipRowsWithoutTime(): void {
+    const { rightStore: { vectors, rowCount }, context: { heap: { i32 } } } = this;
+    const times = vectors[vectors.length - 1].address >>> 2;
+    const isNull = (row: number) => i32[times + 2 * row + 1] === NULL_HIGH && i32[times + 2 * row] === 0;
+    while (this.rightRow < rowCount && isNull(this.rightRow)) this.rightRow++;
   }
 
   /** Keys keep their groups. */
