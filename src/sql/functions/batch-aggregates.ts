@@ -49,8 +49,8 @@ const bufferBytes = (value: Kept): number => value?.buffer.byteLength ?? 0;
 /** Uses the buffer of the former value again if that is not much too large: each row can have a long text. */
 function copied(bytes: Uint8Array, former: Kept): Uint8Array {
   const size = bufferBytes(former);
-  if (size < bytes.length || size > 2 * bytes.length + 64) return bytes.slice();
-  const kept = new Uint8Array(former!.buffer, 0, bytes.length);
+  if (!former || size < bytes.length || size > 2 * bytes.length + 64) return bytes.slice();
+  const kept = new Uint8Array(former.buffer, 0, bytes.length);
   kept.set(bytes);
   return kept;
 }
