@@ -81,6 +81,8 @@ const QUERIES = [
   "select a.ts, b.ts from (select * from t where ts >= $1 and s = $3) a asof join (select * from t where ts < $2) b on s tolerance 5s",
   "select count(), sum(a.x - b.x) from t a asof join t b on s where a.ts >= $1 and a.ts < $2",
   "select a.s, sum(b.x), count() from (select * from t where ts < $2) a lt join (select * from t where x > $4::int) b on s where a.x > $4::int",
+  "select a.ts, a.s, sum(b.x), count() from t a asof join t b on s where a.ts >= $1 and a.ts < $2 and a.x > $4::int sample by 10s",
+  "select t.ts, r.name, sum(t.x) from t join r on t.s = r.s where t.ts < $2 sample by 20s fill(null)",
   "select r.name, sum(b.x) from (select * from t where ts >= $1) a asof join t b on s tolerance 9s join r on a.s = r.s",
   "select a.ts, b.x, r.name from t a asof join t b on s join r on a.s = r.s where a.ts >= $1 and a.ts < $2",
   "select x from t where ts >= $1 and ts < $2 union all select x from t where ts >= $2",

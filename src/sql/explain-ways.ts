@@ -31,9 +31,10 @@ function waysOf(physical: PhysicalPlan): string[] {
     case "aggregate":
       return groupMarks(physical.grouping);
     case "sample":
-      return physical.way.kind === "runs"
-        ? ["runs of rows between edges found by search"]
-        : ["each row with its bucket", ...groupMarks(physical.way.groups)];
+      return physical.way.kind === "runs" ? ["runs of rows between edges found by search"] : [
+        physical.way.kind === "computed" ? "buckets computed in the kernel" : "each row with its bucket",
+        ...groupMarks(physical.way.groups),
+      ];
     case "sort": {
       const { way } = physical;
       switch (way.kind) {

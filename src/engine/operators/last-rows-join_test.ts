@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
-import type { Column, Expr, Plan, TimeJoinNode } from "../../sql/plan.ts";
+import type { Column, Expr, Fill, Plan, Sampling, TimeJoinNode } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
 import type { QueryContext } from "../contract.ts";
+import { physicalPlan } from "../physical/mod.ts";
 import {
   agg,
   col,
@@ -247,4 +248,50 @@ Deno.test("right rows after the last left row are not read, and an empty side ha
   const nobody = rowsOf(byMorsels(timeJoin(each, l, new RowsInput(COLUMNS, [], context))), context);
   assert.deepEqual(nobody.map(([l, r]) => [l, r]), partners(each, left, []));
   endsClean(context);
+});
+
+Deno.test("SAMPLE BY over an asof join computes buckets in its kernels, on one thread and on three, with and without FILL", () => {
+  const left = timedRows(6_000, 12, 3_000_000, 12), right = timedRows(9_000, 13, 3_000_000, 12);
+  const each: Case = { type: "asof", keys: [1] }, pairs = partners(each, left, right);
+  const STEP = 7_000n, ORIGIN = 3_000n;
+  const groups = new Map<string, [bigint, Value, bigint, bigint]>();
+  for (const [row, [, r]] of pairs.entries()) {
+    const time = left[row][0] as bigint, bucket = time - (time - ORIGIN) % STEP, key = `${bucket}|${left[row][2]}`;
+    const group = groups.get(key) ?? [bucket, left[row][2], 0n, 0n];
+    groups.set(key, [bucket, left[row][2], group[2] + 1n, group[3] + (r === null ? 0n : 1n)]);
+  }
+  // Groups are in the order of their first rows.
+  const expected = [...groups.values()].map((group): Row => [...group]);
+  for (const isParallel of [false, true]) {
+    const tables = withTables(left, right, isParallel), { context } = tables;
+    const aggregates = [agg("count", "LONG"), agg("count", "LONG", c(NUMBER, WIDTH))];
+    const columns = ["TIMESTAMP", "INT", "LONG", "LONG"].map((type, k) => ({ name: `g${k}`, type }));
+    const sampling: Sampling = { count: 7, unit: "T", align: "calendar", timeZone: "", offset: ORIGIN };
+    const sample = (fills: Fill[], keys: Expr[]) =>
+      over(
+        {
+          node: "sample",
+          time: c(0),
+          sampling,
+          keys,
+          aggregates,
+          fills,
+          columns: columns.filter((_, k) => k !== 1 || keys.length > 0),
+        },
+        timeJoin(each, tables.left, tables.right),
+      );
+    const physical = physicalPlan(sample([], [c(2)]), context);
+    assert.ok(physical.operator === "sample" && physical.way.kind === "computed");
+    assert.deepEqual(rowsOf(sample([], [c(2)]), context), expected);
+    const filled = rowsOf(sample([{ kind: "null" }, { kind: "null" }], []), context);
+    const counts = new Map<Value, bigint>();
+    for (const [bucket, , count] of expected) counts.set(bucket, (counts.get(bucket) ?? 0n) + (count as bigint));
+    const [low, high] = [expected[0][0] as bigint, expected.at(-1)![0] as bigint];
+    assert.equal(filled.length, Number((high - low) / STEP) + 1);
+    filled.forEach(([bucket, count], k) => {
+      assert.equal(bucket, low + BigInt(k) * STEP);
+      assert.equal(count, counts.get(bucket) ?? null);
+    });
+    endsClean(context);
+  }
 });

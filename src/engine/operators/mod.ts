@@ -82,7 +82,7 @@ class Builder {
       case "aggregate":
         return createGrouping(plan.grouping, open, input, context);
       case "sample":
-        return createSample(plan.node, plan.way, input, context);
+        return createSample(plan.node, plan.way, open, input, context);
       case "sort":
         return createSort(plan.node, plan.way, open, input, context);
       case "latest":

@@ -11,6 +11,7 @@ import { type Bucket, TimeBuckets } from "../time-buckets.ts";
 import type { PhysicalSample } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import { createGrouping } from "./aggregate.ts";
+import type { OpenBase } from "./base-plan.ts";
 import { assertingContract } from "./contract.ts";
 import { createSampleRuns } from "./sample-runs.ts";
 import { Expressions, keepAll, type KeptRows } from "./input.ts";
@@ -18,6 +19,7 @@ import { Expressions, keepAll, type KeptRows } from "./input.ts";
 export function createSample(
   node: SampleNode,
   way: PhysicalSample["way"],
+  open: OpenBase,
   input: () => Operator,
   context: QueryContext,
 ): Operator {
@@ -25,10 +27,14 @@ export function createSample(
     const runs = createSampleRuns(node.columns, way, context);
     return new SampleOutput(node, runs.groups, () => runs.buckets, context);
   }
+  if (way.kind === "computed") {
+    const buckets = new TimeBuckets(node.sampling, node.time.type, 0n);
+    return new SampleOutput(node, createGrouping(way.groups, open, input, context), () => buckets, context);
+  }
   let rows: BucketInput | undefined;
   // Groups that exceed the memory close their input and open it again.
-  const open = () => rows = assertingContract(new BucketInput(node, input(), context));
-  const groups = createGrouping(way.groups, () => ({ kind: "operator", input: open() }), open, context);
+  const openRows = () => rows = assertingContract(new BucketInput(node, input(), context));
+  const groups = createGrouping(way.groups, () => ({ kind: "operator", input: openRows() }), openRows, context);
   return new SampleOutput(node, groups, () => rows?.buckets, context);
 }
 

@@ -45,7 +45,7 @@ export function nodeCalls(physical: PhysicalPlan, facts: PlanFacts): Calls | und
     case "aggregate":
       return ofGrouping(physical.grouping);
     case "sample":
-      return physical.way.kind === "buckets" ? ofGrouping(physical.way.groups) : undefined;
+      return physical.way.kind === "runs" ? undefined : ofGrouping(physical.way.groups);
     case "sort": {
       const { way, node } = physical;
       if (way.kind === "best by morsels") return over(way.reading, way.reading.exprs);

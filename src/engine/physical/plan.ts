@@ -157,6 +157,12 @@ export interface RunsWay {
   timeType: string;
 }
 
+/** The bucket is an expression over the rows of a join, which are read by morsels. */
+export interface ComputedBuckets {
+  kind: "computed";
+  groups: Grouping;
+}
+
 export interface PhysicalSample extends PhysicalBase {
   operator: "sample";
   node: SampleNode;
@@ -164,7 +170,7 @@ export interface PhysicalSample extends PhysicalBase {
    * "runs": edges of buckets are searched in ordered times. "buckets": rows are grouped by their bucket, computed for
    * each row.
    */
-  way: RunsWay | { kind: "buckets"; groups: Grouping };
+  way: RunsWay | ComputedBuckets | { kind: "buckets"; groups: Grouping };
 }
 
 /**

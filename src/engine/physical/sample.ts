@@ -1,15 +1,19 @@
 /** Chooses how SAMPLE BY finds the buckets of rows. */
-import type { AggregateNode, SampleNode } from "../../sql/plan.ts";
+import type { AggregateNode, Expr, SampleNode } from "../../sql/plan.ts";
 import { TimeBuckets } from "../time-buckets.ts";
 import { type PlanFacts, sourceOf } from "./facts.ts";
 import { isFused, isVolatile } from "./functions.ts";
 import { exprsOf, groupingOf, specOf } from "./grouping.ts";
-import type { PhysicalPlan, PhysicalSample, RunsWay } from "./plan.ts";
-import { batchesOf, type Below, fusedWith, isRepeatable, over, readingOf } from "./reading.ts";
+import type { ComputedBuckets, PhysicalPlan, PhysicalSample, RunsWay } from "./plan.ts";
+import { batchesOf, type Below, fusedWith, isByMorsels, isRepeatable, over, readingOf } from "./reading.ts";
 
 export function chooseSample(id: number, node: SampleNode, input: PhysicalPlan, facts: PlanFacts): PhysicalSample {
   const below = fusedWith(input, id), runs = byRuns(node, below, facts);
   if (runs !== undefined) return { operator: "sample", id, node, way: runs, fused: below.fused, inputs: [] };
+  const computed = byExpression(node, below, facts);
+  if (computed !== undefined) {
+    return { operator: "sample", id, node, way: computed, fused: below.fused, inputs: below.inputs };
+  }
   const bucket = { name: "bucket", type: node.time.type }, columns = [...input.node.columns, bucket];
   const groups: AggregateNode = {
     node: "aggregate",
@@ -22,6 +26,24 @@ export function chooseSample(id: number, node: SampleNode, input: PhysicalPlan, 
   };
   const grouping = groupingOf(groups, { reading: readingOf(columns), fused: [], inputs: [] }, facts);
   return { operator: "sample", id, node, way: { kind: "buckets", groups: grouping }, ...batchesOf(input) };
+}
+
+/** Undefined if rows are not those of a join that is read by morsels, or their buckets do not follow from their times by one step. */
+function byExpression(node: SampleNode, below: Below, facts: PlanFacts): ComputedBuckets | undefined {
+  const { reading, inputs } = below, { sampling, time: { type } } = node;
+  if (reading.base.kind !== "join" || !isByMorsels(reading, inputs) || !isRepeatable(reading, facts)) return undefined;
+  if (sampling.align !== "calendar" || sampling.from !== undefined || sampling.to !== undefined) return undefined;
+  const fixed = new TimeBuckets(sampling, type, 0n).fixed;
+  if (fixed === undefined) return undefined;
+  const args: Expr[] = [
+    node.time,
+    { kind: "constant", value: fixed.stride, type: "LONG" },
+    { kind: "constant", value: fixed.origin, type },
+  ];
+  const bucket: Expr = { kind: "call", function: `timestamp_floor_step(${type},LONG,${type})`, args, type, at: 0 };
+  const groups: AggregateNode = { ...node, node: "aggregate", keys: [bucket, ...node.keys] };
+  const grouping = groupingOf(groups, below, facts);
+  return grouping.way.kind === "kernel" ? { kind: "computed", groups: grouping } : undefined;
 }
 
 /** Undefined if the bucket must be computed for each row. */
