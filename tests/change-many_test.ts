@@ -13,7 +13,7 @@ Deno.test("an UPDATE of many rows appears at once, while others read and insert,
   const rows = 500_000;
   const totals = "select count(), sum(x), count_distinct(s), sum(length(note)) from t";
   let left: unknown[];
-  // 16 MiB are reached after half of them.
+  // 2 MiB are reached after a part of them.
   const update = "update t set note = 'a longer text of row ' || x, s = 'new' || x % 3, x = -x";
   {
     const server = await startServer({ root });

@@ -22,6 +22,9 @@ import type { Transaction } from "./transaction.ts";
 /** Smaller sets of rows for a new table go through the log together with the table. Larger ones are loaded. */
 const LOAD_BYTES_MIN = 16 << 20;
 
+/** The same for changed rows: segments are rewritten as a whole, which would delay other commits if it was done at once. */
+const CHANGE_BYTES_MIN = 2 << 20;
+
 /** The parts of the session that changes need. */
 export interface ChangeSession {
   readonly identity: Identity;
@@ -111,6 +114,7 @@ export class RowChanges {
     { chunks, totalRows }: ExecutionRun,
     begin: () => Promise<BulkLoad | undefined>,
     finish: (held: readonly Uint8Array[], load: BulkLoad | undefined) => Promise<void>,
+    bytesMin = LOAD_BYTES_MIN,
   ): Promise<number> {
     const held: Uint8Array[] = [];
     let heldBytes = 0;
@@ -125,7 +129,7 @@ export class RowChanges {
         held.push(chunk.bytes);
         heldBytes += chunk.bytes.length;
         this.transaction?.checkSize(heldBytes);
-        if (heldBytes < LOAD_BYTES_MIN) continue;
+        if (heldBytes < bytesMin) continue;
         load = await begin();
         if (load !== undefined) { for (const bytes of held.splice(0)) await load.add(bytes); }
       }
@@ -231,6 +235,7 @@ export class RowChanges {
             if (transaction === undefined) await core.writer.change(change);
             else await transaction.change(change, false);
           },
+          CHANGE_BYTES_MIN,
         );
       } finally {
         unpin();

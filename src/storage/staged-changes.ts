@@ -2,7 +2,7 @@
  * Many rows that an UPDATE or a DELETE changes. The stage has new versions of the segments that they are in: of an UPDATE only the
  * columns that it sets. Rows are found by their ids, so the table may change meanwhile in other places.
  */
-import type { ChangedBatch } from "./contract.ts";
+import { type ChangedBatch, ROW_BITS } from "./contract.ts";
 import { unpackChangedBatch } from "./packed.ts";
 import { changedMeanwhile } from "./moves.ts";
 import { mayHave } from "./page.ts";
@@ -14,10 +14,10 @@ import type { Store } from "./store.ts";
 import { allRows, type NewValues, runsWithout, type Table, touchedBy } from "./table.ts";
 
 /**
- * Rows are collected up to these limits, so that a segment is seldom written more than once if its rows come one after the other. Tests
- * set smaller ones.
+ * New versions are made when so much waits: rows of some two segments, so that other commits do not wait for long. Tests set smaller
+ * limits.
  */
-export const WAITING_MAX = { rows: 1 << 20, bytes: 32 << 20 };
+export const WAITING_MAX = { rows: 131_072, bytes: 16 << 20 };
 
 /** A segment of the table of which rows are changed. */
 interface Touched {
@@ -53,7 +53,14 @@ export class StagedChanges extends Staged {
     this.waiting.push(batch);
     this.waitingRows += batch.rowIds.length;
     this.waitingBytes += packed.length;
-    if (this.waitingRows >= WAITING_MAX.rows || this.waitingBytes >= WAITING_MAX.bytes) this.stageWaiting();
+    if (this.waitingRows < WAITING_MAX.rows && this.waitingBytes < WAITING_MAX.bytes) return;
+    // If rows come in the order of the table, others of the last segment follow. It is written when they have come.
+    const { head, tail } = cutAtLastSegment(this.waiting);
+    if (head.length === 0) return this.stageWaiting();
+    this.waiting = head;
+    this.stageWaiting();
+    this.waiting = tail;
+    for (const { rowIds } of tail) this.waitingRows += rowIds.length;
   }
 
   protected override finish(): void {
@@ -152,6 +159,31 @@ export class StagedChanges extends Staged {
       (part) => mayHave(part, sorted),
     );
   }
+}
+
+/** The rows behind the last one that is in another segment than the last row. */
+function cutAtLastSegment(batches: readonly ChangedBatch[]): { head: ChangedBatch[]; tail: ChangedBatch[] } {
+  const segmentOf = (rowId: bigint) => rowId >> BigInt(ROW_BITS);
+  const last = segmentOf(batches.at(-1)!.rowIds.at(-1)!);
+  for (let k = batches.length - 1; k >= 0; k--) {
+    const { rowIds } = batches[k];
+    let from = rowIds.length;
+    while (from > 0 && segmentOf(rowIds[from - 1]) === last) from--;
+    if (from === 0) continue;
+    const tail = from < rowIds.length ? [part(batches[k], from, rowIds.length)] : [];
+    return { head: [...batches.slice(0, k), part(batches[k], 0, from)], tail: [...tail, ...batches.slice(k + 1)] };
+  }
+  return { head: [], tail: [...batches] };
+}
+
+function part({ rowIds, columns }: ChangedBatch, from: number, to: number): ChangedBatch {
+  return {
+    rowIds: rowIds.subarray(from, to),
+    columns: columns.map((column) => {
+      const width = column.values.length / rowIds.length;
+      return { ...column, values: column.values.subarray(width * from, width * to) };
+    }),
+  };
 }
 
 function ascending(uids: Iterable<number>): number[] {
