@@ -174,14 +174,15 @@ export class ChunkCodec {
     addressOf: (vector: number) => number,
     { bytes: { length: at }, encodings }: EncodedChunk,
   ): EncodedChunk {
-    const { kernels, scratch, heap: { u8 } } = this, summary = scratch + FOUND_AT;
+    const { kernels, scratch, heap: { u8 } } = this, summaries = scratch + MASKS;
+    const nullValue = BigInt.asIntN(8 * width, nullBits);
     const summarise = (kind === FLOATS ? kernels.summariseFloats : kernels.summariseIntegers)[width];
     const end = at + summariesBytes(rowCount);
     for (let k = 0; k * VECTOR_ROWS < rowCount; k++) {
       const count = Math.min(VECTOR_ROWS, rowCount - k * VECTOR_ROWS);
-      summarise(addressOf(k), count, BigInt.asIntN(8 * width, nullBits), summary);
-      this.encoded.set(u8.subarray(summary, summary + SUMMARY_BYTES), at + k * SUMMARY_BYTES);
+      summarise(addressOf(k), count, nullValue, summaries + k * SUMMARY_BYTES);
     }
+    this.encoded.set(u8.subarray(summaries, summaries + Math.ceil(rowCount / VECTOR_ROWS) * SUMMARY_BYTES), at);
     sealSummaries(this.encoded.subarray(at, end));
     return { bytes: this.encoded.subarray(0, end), encodings: encodings | HAS_SUMMARIES };
   }

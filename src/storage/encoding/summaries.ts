@@ -78,6 +78,8 @@ function integers(code: Code, width: number): void {
 /** Two values at a time in two pairs of lanes, and the last ones alone. */
 function floats(code: Code, width: number): void {
   const [values, count, , summary] = [0, 1, 2, 3];
+  const start = code.local("i32"), rowCount = code.local("i32");
+  code.get(values).set(start).get(count).set(rowCount);
   const end = code.local("i32"),
     groupsEnd = code.local("i32"),
     value = code.local("v128"),
@@ -94,8 +96,9 @@ function floats(code: Code, width: number): void {
     code.get(value).get(value).op("f64x2.sub").splatF64(0).op("f64x2.eq").set(isValue); // neither NaN nor infinite
     code.get(sum).get(value).get(isValue).op("v128.and").op("f64x2.add").set(sum);
     code.get(known).get(isValue).op("i64x2.sub").set(known);
-    code.get(min).get(value).splatF64(Infinity).get(isValue).op("v128.bitselect").op("f64x2.min").set(min);
-    code.get(max).get(value).splatF64(-Infinity).get(isValue).op("v128.bitselect").op("f64x2.max").set(max);
+    // Others become NaN, which `pmin` and `pmax` leave out. They do not tell -0 from 0.
+    code.get(value).get(isValue).op("v128.not").op("v128.or").set(value);
+    code.get(min).get(value).op("f64x2.pmin").set(min).get(max).get(value).op("f64x2.pmax").set(max);
   };
   code.get(values).get(count).i32(-4).op("i32.and").i32(width).op("i32.mul").op("i32.add").set(groupsEnd);
   code.block((done) =>
@@ -130,8 +133,33 @@ function floats(code: Code, width: number): void {
   code.memory("f64.store", 8 * SUMMARY.min);
   merge("max", "f64", "max");
   code.memory("f64.store", 8 * SUMMARY.max);
+  signZeros(code, summary, start, rowCount, width);
   merge("known", "i64", "add");
   code.op("i32.wrap_i64").memory("i32.store", 8 * SUMMARY.counts);
+}
+
+/** The least of -0 and 0 is -0, the greatest 0. */
+function signZeros(code: Code, summary: number, values: number, count: number, width: number): void {
+  const end = code.local("i32"), negative = code.local("i32"), positive = code.local("i32"), bits = code.local("i64");
+  const isZero = (word: number) => code.get(summary).memory("f64.load", 8 * word).f64(0).op("f64.eq");
+  isZero(SUMMARY.min);
+  isZero(SUMMARY.max).op("i32.or").if(() => {
+    eachValue(code, values, count, width, end, () => {
+      code.get(values).memory(width === 8 ? "i64.load" : "i64.load32_u").tee(bits).op("i64.eqz").if(() => {
+        code.i32(1).set(positive);
+      });
+      code.get(bits).i64(width === 8 ? -(2n ** 63n) : 2n ** 31n).op("i64.eq").if(() => {
+        code.i32(1).set(negative);
+      });
+    });
+    const store = (word: number, otherwise: number, choice: number, chosen: number) => {
+      isZero(word).if(() => {
+        code.get(summary).f64(chosen).f64(otherwise).get(choice).op("select").memory("f64.store", 8 * word);
+      });
+    };
+    store(SUMMARY.min, 0, negative, -0);
+    store(SUMMARY.max, -0, positive, 0);
+  });
 }
 
 function eachValue(code: Code, values: number, count: number, width: number, end: number, body: () => void): void {
