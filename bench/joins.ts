@@ -1,4 +1,4 @@
-/** Joins and sorts of the benchmark's trades with a table of its million traders and one of its hundred symbols. */
+/** Joins and sorts of the benchmark's trades with a table of its million traders, one of its hundred symbols, and one of quotes. */
 import type { BenchQuery } from "./queries.ts";
 import { SYMBOL_COUNT, TRADER_COUNT } from "./trades.ts";
 
@@ -19,6 +19,12 @@ export const JOIN_TABLES: { sundial: string; duckdb: string }[] = [
       `create table symbols as select 'SYM' || lpad((x - 1)::varchar, 3, '0') || '-USD' symbol, 'S' || (x % 7) sector, x / 4.0 weight from range(1, ${
         SYMBOL_COUNT + 1
       }) t(x)`,
+  },
+  {
+    sundial:
+      "create table quotes as (select timestamp, symbol, max(price) bid from trades sample by 1m) timestamp(timestamp) partition by day",
+    duckdb:
+      "create table quotes as select time_bucket(INTERVAL 1 minute, timestamp) as timestamp, symbol, max(price) bid from trades group by 1, 2 order by 1",
   },
 ];
 
@@ -65,6 +71,22 @@ export const JOIN_QUERIES: BenchQuery[] = [
     "join on more than keys",
     "select count(*) c, sum(t.amount) s from trades t join traders r on t.trader = r.trader and t.amount > r.rate",
   ),
+  both(
+    "full join of the traders",
+    "select count(*) c, sum(t.amount) s, sum(r.rate) r from trades t full join traders r on t.trader = r.trader",
+  ),
+  {
+    name: "asof join of quotes",
+    sundial: "select count() c, sum(q.bid - t.price) s from trades t asof join quotes q on (symbol)",
+    duckdb:
+      "select count(*) c, sum(q.bid - t.price) s from trades t asof left join quotes q on t.symbol = q.symbol and t.timestamp >= q.timestamp",
+  },
+  {
+    name: "asof join of quotes by 1h",
+    sundial: "select t.timestamp ts, avg(q.bid - t.price) d from trades t asof join quotes q on (symbol) sample by 1h",
+    duckdb:
+      "select time_bucket(INTERVAL 1 hour, t.timestamp) ts, avg(q.bid - t.price) d from trades t asof left join quotes q on t.symbol = q.symbol and t.timestamp >= q.timestamp group by 1 order by 1",
+  },
   both(
     "join, top 10",
     "select t.timestamp, t.amount, r.rate from trades t join traders r on t.trader = r.trader order by t.amount * r.rate desc, t.timestamp limit 10",
