@@ -40,6 +40,17 @@ function plainOf(address: number, valueBytes: number, stats: ColumnChunk["stats"
   return { address, file: -1, offset: 0, sizeBytes: 0, crc: 0, valueBytes, stats };
 }
 
+/** The rows of the runs that are not of the old chunk. */
+export function insertedRows(runs: readonly Run[]): RowRange[] {
+  const inserted: RowRange[] = [];
+  let row = 0;
+  for (const { source, count } of runs) {
+    if (source === 1) inserted.push({ from: row, to: row + count });
+    row += count;
+  }
+  return inserted;
+}
+
 export class ChunkMaker {
   private readonly heap: SharedHeap;
   private readonly codecs: Codecs;
@@ -96,13 +107,14 @@ export class ChunkMaker {
     return { plain: plainOf(address, rowCount * width, stats), values, capacity, texts, textBytes };
   }
 
-  /** Returns a chunk made of runs. */
+  /** Returns a chunk made of runs. `inserted`: the rows of those with source 1. */
   assemble(
     tag: string,
     chunk: Chunk | undefined,
     oldRows: number,
     added: RowColumn | undefined,
     runs: readonly Run[],
+    inserted: readonly RowRange[],
     data: DataFiles,
   ): Chunk | undefined {
     if (chunk === undefined && added === undefined) return undefined;
@@ -111,8 +123,7 @@ export class ChunkMaker {
     const old = chunk === undefined ? undefined : this.resident(tag, chunk, oldRows, data);
     const values = this.memory.allocate(rowCount * width, "tail");
     let texts = old?.texts ?? [], textBytes = old?.textBytes ?? 0;
-    const inserted: RowRange[] = [];
-    let at = values.address, row = 0;
+    let at = values.address;
     for (const { source, start, count } of runs) {
       const from = source === 0 ? old : added;
       if (from === undefined) this.fillNulls(tag, at, count);
@@ -123,8 +134,6 @@ export class ChunkMaker {
         textBytes += written.bytes;
       } else this.write(added!.values, start * width, at, count * width);
       at += count * width;
-      if (source === 1) inserted.push({ from: row, to: row + count });
-      row += count;
     }
     old?.release();
     const before = chunk?.plain.stats ?? nullStats(tag, oldRows);

@@ -4,7 +4,7 @@
  */
 import { CorruptFileError } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
-import type { Chunk, ChunkMaker, Run } from "./chunks.ts";
+import { type Chunk, type ChunkMaker, insertedRows, type Run } from "./chunks.ts";
 import type { AppendColumn, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
@@ -786,8 +786,9 @@ export class Table {
 
   private segmentOf(partition: bigint, old: Segment, rows: Rows | undefined, runs: Run[]): Segment {
     const chunks: (Chunk | undefined)[] = [];
+    const inserted = insertedRows(runs);
     for (const { id, type } of this.schema.columns) {
-      chunks[id] = this.make.assemble(type, old.chunks[id], old.rowCount, rows?.columns[id], runs, this.data);
+      chunks[id] = this.make.assemble(type, old.chunks[id], old.rowCount, rows?.columns[id], runs, inserted, this.data);
     }
     const stats = this.schema.timestampId < 0 ? undefined : chunks[this.schema.timestampId]!.plain.stats;
     const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
