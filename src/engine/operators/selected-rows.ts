@@ -18,8 +18,8 @@ import type { Morsel } from "./morsel.ts";
 import { boundsOf } from "./morsels.ts";
 import { ScanReader } from "./scan.ts";
 
-/** After segments of which many rows are left, at most so many are read without a test. */
-const UNTESTED_MAX = 15;
+/** After a segment of which many rows are left, so many are read without a test. */
+const UNTESTED_SEGMENTS = 15;
 const ROWS_MAX = MORSEL_ROWS / SELECTED_ROWS_SHARE;
 /** Columns have space for at least so many rows. */
 const CAPACITY_MIN = 256;
@@ -34,7 +34,6 @@ export class SelectedRows {
   private rows = 0;
   private hasPassed = false;
   private untested = 0;
-  private untestedNext = 1;
 
   constructor(
     private readonly node: ScanNode,
@@ -49,7 +48,6 @@ export class SelectedRows {
   restart(): void {
     this.hasPassed = false;
     this.untested = 0;
-    this.untestedNext = 1;
   }
 
   /** Undefined if the rows have to be read. */
@@ -68,11 +66,9 @@ export class SelectedRows {
     if (count === undefined) return undefined;
     this.hasPassed = count <= (end - start) / SELECTED_ROWS_SHARE;
     if (!this.hasPassed) {
-      this.untested = this.untestedNext;
-      this.untestedNext = Math.min(UNTESTED_MAX, 2 * this.untestedNext + 1);
+      this.untested = UNTESTED_SEGMENTS;
       return undefined;
     }
-    this.untestedNext = 1;
     reader.count(end - start);
     context.analysis?.countSelected(node.id, count);
     if (count > 0) {
