@@ -175,15 +175,18 @@ const totals = fc.tuple(fc.uniqueArray(fc.constantFrom(...AGGREGATES), { minLeng
 const distinct = fc.tuple(fc.uniqueArray(fc.constantFrom(...KEYS), { minLength: 1, maxLength: 3 }), where)
   .map(([keys, test]) => both`select distinct ${list(aliased(keys, "k"))} from a where ${test}`);
 const joined = fc.tuple(
-  fc.constantFrom("join", "left join"),
+  fc.constantFrom("join", "left join", "right join", "full join"),
   fc.uniqueArray(fc.constantFrom("k", "s", "l", "id"), { minLength: 1, maxLength: 2 }),
   where,
-).map(([kind, keys, test]) => {
+  fc.boolean(),
+).map(([kind, keys, test, isGrouped]) => {
   const on = {
     ours: keys.map((key) => `x.${key} = y.${key}`).join(" and "),
     duck: keys.map((key) => `x.${key} is not distinct from y.${key}`).join(" and "),
   };
-  return both`select x.id, y.id other, y.d from (select * from a where ${test}) x ${same(kind)} b y on ${on}`;
+  const from = both`from (select * from a where ${test}) x ${same(kind)} b y on ${on}`;
+  if (!isGrouped) return both`select x.id, y.id other, y.d ${from}`;
+  return both`select y.s, count(*) n, count(x.id) c, min(x.id) low, max(y.id) high ${from} group by y.s`;
 });
 const windowed = fc.tuple(fc.uniqueArray(fc.constantFrom(...WINDOWS), { minLength: 1, maxLength: 3 }), where)
   .map(([calls, test]) => both`select id, ${list(aliased(calls, "w"))} from a where ${test}`);
