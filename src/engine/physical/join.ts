@@ -1,10 +1,10 @@
 /** Chooses how joins find matches. */
-import type { Column, Expr, JoinNode, TimeJoinNode } from "../../sql/plan.ts";
+import type { Expr, JoinNode, TimeJoinNode } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { formOf, mapColumns } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
 import { isVolatile } from "./functions.ts";
-import type { JoinKeyKind, PhysicalJoin, PhysicalLastRows, PhysicalPlan, PhysicalTimeJoin } from "./plan.ts";
+import type { JoinKeyKind, PhysicalJoin, PhysicalLastRows, PhysicalPlan, PhysicalTimeJoin, Reading } from "./plan.ts";
 import {
   batchesOf,
   type Below,
@@ -26,32 +26,47 @@ export function chooseJoin(
   facts: PlanFacts,
 ): PhysicalJoin {
   const below = leftSide(id, node, left, facts), { reading } = below;
-  const columns: Column[] = [...reading.baseColumns, ...right.node.columns];
-  const leftCount = left.node.columns.length, offset = reading.baseColumns.length;
-  const ofRight = right.node.columns.map(({ type }, k): Expr => ({ kind: "column", index: offset + k, type }));
+  const leftCount = left.node.columns.length, ofRight = rightColumns(reading, right);
   const residual = node.residual &&
     mapColumns(node.residual, (index) => index < leftCount ? reading.exprs[index]! : ofRight[index - leftCount]!);
   const isInner = node.type === "inner" || node.type === "cross";
-  const leftKeys = node.leftKeys.map((key) => over(reading, key));
   return {
     operator: "join",
     way: "pairs",
     id,
     node,
-    left: reading,
-    columns,
-    leftKeys,
-    keyKinds: leftKeys.map((key, k) => kindOf(key, node.rightKeys[k]!)),
+    ...sidesOf(node, below, right, facts),
     residual: isInner ? undefined : residual,
     over: {
       predicates: isInner && residual !== undefined ? [residual] : [],
       exprs: [...reading.exprs, ...ofRight],
     },
     byMorsels: isByMorsels(reading, below.inputs),
-    expectedLeftRows: expectedRows(reading, below.inputs, facts),
     spill: hashPartitions(node.rightKeys, facts),
     fused: below.fused,
     inputs: [...below.inputs, right],
+  };
+}
+
+/** The right side's columns, behind those of the left side's base. */
+function rightColumns({ baseColumns }: Reading, right: PhysicalPlan): Expr[] {
+  return right.node.columns.map(({ type }, k) => columnAt(baseColumns.length + k, type));
+}
+
+/** What both kinds of joins say of their sides. */
+function sidesOf(
+  node: JoinNode | TimeJoinNode,
+  { reading, inputs }: Below,
+  right: PhysicalPlan,
+  facts: PlanFacts,
+): Pick<PhysicalJoin, "left" | "columns" | "leftKeys" | "keyKinds" | "expectedLeftRows"> {
+  const leftKeys = node.leftKeys.map((key) => over(reading, key));
+  return {
+    left: reading,
+    columns: [...reading.baseColumns, ...right.node.columns],
+    leftKeys,
+    keyKinds: leftKeys.map((key, k) => kindOf(key, node.rightKeys[k]!)),
+    expectedLeftRows: expectedRows(reading, inputs, facts),
   };
 }
 
@@ -70,23 +85,14 @@ export function chooseTimeJoin(
   if (!isByMorsels(reading, below.inputs) || leftTime.kind !== "column" || rightTime.kind !== "column") {
     return { operator: "time join", id, node, way: "merge", fused, inputs };
   }
-  const columns: Column[] = [...reading.baseColumns, ...right.node.columns], offset = reading.baseColumns.length;
-  const leftKeys = node.leftKeys.map((key) => over(reading, key));
   return {
     operator: "join",
     way: "last rows",
     id,
     node,
-    left: reading,
-    columns,
-    leftKeys,
-    keyKinds: leftKeys.map((key, k) => kindOf(key, node.rightKeys[k]!)),
-    over: {
-      predicates: [],
-      exprs: [...reading.exprs, ...right.node.columns.map(({ type }, k) => columnAt(offset + k, type))],
-    },
+    ...sidesOf(node, below, right, facts),
+    over: { predicates: [], exprs: [...reading.exprs, ...rightColumns(reading, right)] },
     byMorsels: true,
-    expectedLeftRows: expectedRows(reading, below.inputs, facts),
     leftTime: leftTime.index,
     rightTime: rightTime.index,
     fused: below.fused,
