@@ -28,7 +28,10 @@ try {
 }
 Deno.exit(status);
 
-/** Prints the output of each process when it ends, and one summary like that of `deno test` at the end. Returns the exit code. */
+/**
+ * Prints the output of each process when it ends, those that failed again at the end, and one summary like that of `deno test`.
+ * Returns the exit code.
+ */
 async function everything(options: readonly string[]): Promise<number> {
   const started = performance.now();
   const rest = [rooms(), ...testFiles()];
@@ -38,18 +41,21 @@ async function everything(options: readonly string[]): Promise<number> {
   ]);
   if (checked !== 0 || !indexesAreChecked) return 1;
   const total = { passed: 0, steps: 0, failed: 0, ignored: 0 };
-  const failures: string[] = [];
+  const failures: { path: string; output: Uint8Array<ArrayBuffer> }[] = [];
   const lane = async () => {
     for (let paths = rest.shift(); paths !== undefined; paths = rest.shift()) {
       const counts = await run(paths, options);
       for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += counts[name];
-      if (counts.failed > 0) failures.push(paths.length === 1 ? paths[0] : "src/");
+      if (counts.failed > 0) failures.push({ path: paths.length === 1 ? paths[0] : "src/", output: counts.output });
     }
   };
   const jobs = Number(Deno.env.get("TEST_JOBS")) || Math.min(navigator.hardwareConcurrency, 4);
   await Promise.all(Array.from({ length: jobs }, lane));
   const { passed, steps, failed, ignored } = total;
-  for (const path of failures) console.log(`FAILED: ${path}`);
+  for (const { path, output } of failures) {
+    console.log(`FAILED: ${path}`);
+    await Deno.stdout.write(output);
+  }
   const seconds = Math.round((performance.now() - started) / 1000);
   console.log(
     `\n${failed === 0 ? "ok" : "FAILED"} | ${passed} passed (${steps} steps) | ${failed} failed${
@@ -77,6 +83,7 @@ async function run(paths: readonly string[], options: readonly string[]) {
   const count = (pattern: RegExp) => Number(pattern.exec(summary)?.[1] ?? 0);
   const failed = count(/(\d+) failed/);
   return {
+    output: stdout,
     passed: count(/(\d+) passed/),
     steps: sum(summary.matchAll(/\((\d+) steps?\)/g)),
     failed: code !== 0 && failed === 0 ? 1 : failed,

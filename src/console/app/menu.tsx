@@ -32,8 +32,10 @@ export function Menu() {
 function OpenMenu({ anchor, items, back }: Opened) {
   const box = useRef<HTMLDivElement>(null);
   const close = () => {
+    // The event of a closed menu comes later than the next key, which may have moved the focus.
+    const { activeElement, body } = document, isLost = activeElement === body || box.current!.contains(activeElement);
     open.value = undefined;
-    back.focus();
+    if (isLost) back.focus();
   };
   useLayoutEffect(() => {
     const menu = box.current!, { left, bottom, top } = anchor.getBoundingClientRect();
