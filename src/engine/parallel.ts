@@ -37,6 +37,18 @@ export function openTask(name: string, data: unknown, context: QueryContext): Pa
   return task(data, context);
 }
 
+/** Runs a task on all workers of the query, or here if it has no others or there is one morsel. */
+export function runTask(name: string, data: unknown, morselCount: number, context: QueryContext): unknown[] {
+  if (context.parallel !== undefined && morselCount > 1) return context.parallel.run(name, data, morselCount);
+  const participant = openTask(name, data, context);
+  try {
+    for (let morsel = 0; morsel < morselCount; morsel++) participant.run(morsel);
+    return [participant.finish()];
+  } finally {
+    participant.close?.();
+  }
+}
+
 /** Data for a helper in addition to the query's request. The leader leaves it in shared memory while the section is open. */
 interface Invitation {
   task: string;

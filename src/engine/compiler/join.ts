@@ -9,7 +9,7 @@
  */
 import { type CompiledKernel, hashOf } from "./aggregate.ts";
 import type { Input } from "./expression.ts";
-import { i32, i64, type IrNode, select } from "./ir.ts";
+import { i32, i64, input, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 import type { Code } from "../../wasm/assembler.ts";
 
@@ -89,7 +89,13 @@ class Index {
   private readonly texts: readonly boolean[];
   private readonly slot: IrNode | undefined;
 
-  constructor(private readonly writer: KernelWriter, key: JoinKey, cells: Record<string, number>) {
+  /** `place`: the tag of a hashed key or the slot of a dense one, if it has been computed before. */
+  constructor(
+    private readonly writer: KernelWriter,
+    key: JoinKey,
+    cells: Record<string, number>,
+    private readonly place?: IrNode,
+  ) {
     const { code } = writer;
     this.table = writer.loadCell("i32", cells.table);
     this.mask = writer.loadCell("i32", cells.mask);
@@ -98,16 +104,20 @@ class Index {
     this.tag = code.local("i32");
     this.words = key.kind === "hash" ? key.words.map((word) => writer.derive(word)) : [];
     this.texts = key.kind === "hash" ? key.texts : [];
-    this.slot = key.kind === "dense" ? slotOf(writer, key.keys) : undefined;
+    this.slot = key.kind === "dense" ? place ?? slotOf(writer, key.keys) : undefined;
   }
 
   /** Inputs of `find`. */
   get nodes(): IrNode[] {
-    return this.slot === undefined ? this.words : [this.slot];
+    if (this.slot !== undefined) return [this.slot];
+    return this.place === undefined ? this.words : [...this.words, this.place];
   }
 
-  /** Also sets `head`, the word at `entryAt`. If the key is missing, `entryAt` is its free bucket and `head` is 0. */
-  find(): void {
+  /**
+   * Also sets `head`, the word at `entryAt`. If the key is missing, `entryAt` is its free bucket and `head` is 0. `end`: a local with the number
+   * of a bucket before which the search ends, by a branch of `beyond`.
+   */
+  find(end?: number, beyond?: () => void): void {
     const { writer, entryAt, head, table, tag, words, texts } = this;
     const { code } = writer;
     if (this.slot !== undefined) {
@@ -116,7 +126,7 @@ class Index {
       code.i32(2).op("i32.shl").op("i32.add").tee(entryAt).memory("i32.load").set(head);
       return;
     }
-    writer.lower(i32.wrap(i64.shrU(hashOf(words, texts), i64.const(32n))));
+    writer.lower(this.place ?? tagOf(words, texts));
     code.tee(tag).set(entryAt);
     const bucket = bucketBytes(words.length), usesTag = this.usesTag, at = code.local("i32");
     code.block((found) =>
@@ -136,7 +146,9 @@ class Index {
           });
           code.br(found);
         });
-        code.get(entryAt).i32(1).op("i32.add").set(entryAt).br(again);
+        code.get(entryAt).i32(1).op("i32.add").set(entryAt);
+        if (end !== undefined) code.get(entryAt).get(end).op("i32.eq").if(() => beyond!());
+        code.br(again);
       })
     );
     code.get(at).set(entryAt);
@@ -157,6 +169,11 @@ class Index {
       code.memory("i64.store", 8 + 8 * k);
     });
   }
+}
+
+/** The lower bits are the number of the key's first bucket. */
+function tagOf(words: readonly IrNode[], texts: readonly boolean[]): IrNode {
+  return i32.wrap(i64.shrU(hashOf(words, texts), i64.const(32n)));
 }
 
 function slotOf(writer: KernelWriter, keys: readonly DenseKey[]): IrNode {
@@ -181,14 +198,7 @@ export function indexKernel(memory: WebAssembly.Memory, inputs: readonly Input[]
   return kernelCache(memory).get(`joinIndex${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
     const writer = new KernelWriter(inputs);
     const { code } = writer;
-    const cells: Record<string, number> = {
-      table: writer.cell(),
-      mask: writer.cell(),
-      next: writer.cell(),
-      last: writer.cell(),
-      repeated: writer.cell(),
-    };
-    cells.count = writer.cellCount;
+    const cells = cellsOf(writer, ["table", "mask", "next", "last", "repeated"]);
     const next = writer.loadCell("i32", cells.next), last = writer.loadCell("i32", cells.last);
     const repeated = writer.loadCell("i32", cells.repeated);
     const index = new Index(writer, key, cells);
@@ -207,6 +217,116 @@ export function indexKernel(memory: WebAssembly.Memory, inputs: readonly Input[]
   });
 }
 
+function cellsOf(writer: KernelWriter, names: readonly string[]): Record<string, number> {
+  const cells: Record<string, number> = Object.fromEntries(names.map((name) => [name, writer.cell()]));
+  cells.count = writer.cellCount;
+  return cells;
+}
+
+/**
+ * A row that is written for a part of an index: the words of a hashed key, then as i32 its tag, or the slot of a dense key, and the row's
+ * number.
+ */
+export function partRowBytes(key: JoinKey): number {
+  return 8 * (key.kind === "hash" ? key.words.length : 0) + 8;
+}
+
+/**
+ * Distributes the keys of rows to parts of an index: neighbouring buckets or slots, 2 ** shift of them. With `write`, writes rows where `cursors`
+ * (one address for each part) point, and advances these; otherwise counts rows there. Cells: cursors, mask (of buckets; all bits for slots),
+ * shift.
+ */
+export function partKeysKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  key: JoinKey,
+  write: boolean,
+): CompiledKernel {
+  return kernelCache(memory).get(`joinParts${write}${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const cells = cellsOf(writer, ["cursors", "mask", "shift"]);
+    const [cursors, mask, shift] = ["cursors", "mask", "shift"].map((name) => writer.loadCell("i32", cells[name]));
+    const words = key.kind === "hash" ? key.words.map((word) => writer.derive(word)) : [];
+    const place = key.kind === "hash" ? writer.derive(tagOf(words, key.texts)) : slotOf(writer, key.keys);
+    const cursor = code.local("i32"), at = code.local("i32"), width = partRowBytes(key);
+    writer.scalarRows(undefined, [...words, place], (row) => {
+      code.get(cursors);
+      writer.lower(place);
+      code.get(mask).op("i32.and").get(shift).op("i32.shr_u").i32(2).op("i32.shl").op("i32.add").tee(cursor);
+      code.memory("i32.load").set(at);
+      if (write) {
+        words.forEach((word, k) => {
+          code.get(at);
+          writer.lower(word);
+          code.memory("i64.store", 8 * k);
+        });
+        code.get(at);
+        writer.lower(place);
+        code.memory("i32.store", width - 8).get(at).get(row).memory("i32.store", width - 4);
+      }
+      code.get(cursor).get(at).i32(write ? width : 1).op("i32.add").memory("i32.store");
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+/**
+ * Inserts written rows of a part into an index, like `indexKernel`; `next` has zeros before. Rows that find no bucket before `end` (0: no end)
+ * are left: they are moved to the end of the written rows, in their order. All rows of their keys are among them. Cells besides: rows, left
+ * (out: their number).
+ */
+export function partIndexKernel(
+  memory: WebAssembly.Memory,
+  kind: JoinKey["kind"],
+  texts: readonly boolean[],
+): { kernel: CompiledKernel; inputs: Input[] } {
+  const count = kind === "hash" ? texts.length : 0, width = 8 * count + 8;
+  const inputs = Array.from({ length: count + 1 }, (_, k): Input => ({ kind: "word", column: 0, width, k }));
+  const kernel = kernelCache(memory).get(`joinPart${kind}${texts}`, () => {
+    const writer = new KernelWriter(inputs);
+    const { code } = writer;
+    const cells = cellsOf(writer, ["table", "mask", "next", "last", "repeated", "rows", "left", "end"]);
+    const [next, last, repeated, rows, end] = ["next", "last", "repeated", "rows", "end"].map((name) =>
+      writer.loadCell("i32", cells[name])
+    );
+    const words = texts.map((_, k) => input(k, "i64")), numbers = input(count, "i64");
+    const place = writer.derive(i32.wrap(numbers)), number = writer.derive(i32.wrap(i64.shrU(numbers, i64.const(32n))));
+    const key: JoinKey = kind === "hash" ? { kind, words, texts } : { kind, keys: [] };
+    const index = new Index(writer, key, cells, place), left = code.local("i32");
+    const at = code.local("i32"), from = code.local("i32"), to = code.local("i32");
+    const addressOf = (row: number, address: number) =>
+      code.get(row).i32(width).op("i32.mul").get(rows).op("i32.add").set(address);
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(last).get(row).op("i32.sub").set(at);
+      writer.loadRow([...index.nodes, number], at);
+      code.block((done) => {
+        index.find(end, () => {
+          addressOf(at, from);
+          code.get(last).get(left).op("i32.sub").set(to);
+          addressOf(to, to);
+          for (let k = 0; k <= count; k++) code.get(to).get(from).memory("i64.load", 8 * k).memory("i64.store", 8 * k);
+          code.get(left).i32(1).op("i32.add").set(left).br(done);
+        });
+        code.get(index.head).if(() => {
+          code.i32(1).set(repeated).get(next);
+          writer.lower(number);
+          code.i32(2).op("i32.shl").op("i32.add").get(index.head).memory("i32.store");
+        }, () => index.fill());
+        code.get(index.entryAt);
+        writer.lower(number);
+        code.i32(1).op("i32.add").memory("i32.store");
+      });
+    });
+    writer.storeCell("i32", cells.repeated, repeated);
+    writer.storeCell("i32", cells.left, left);
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+  return { kernel, inputs };
+}
+
 /**
  * Numbers the keys of rows, from 0 on, in order of their first rows. In the index, the number + 1 is in the place of the first row + 1.
  * Cells: table, mask, groups (out: i32 of each row), groupCount (in and out), groupsMax (the table has no room for more). Result: the row to
@@ -216,9 +336,7 @@ export function groupIndexKernel(memory: WebAssembly.Memory, inputs: readonly In
   return kernelCache(memory).get(`joinGroups${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
     const writer = new KernelWriter(inputs);
     const { code } = writer;
-    const names = ["table", "mask", "groups", "groupCount", "groupsMax"];
-    const cells: Record<string, number> = Object.fromEntries(names.map((name) => [name, writer.cell()]));
-    cells.count = writer.cellCount;
+    const cells = cellsOf(writer, ["table", "mask", "groups", "groupCount", "groupsMax"]);
     const [groups, count, most] = ["groups", "groupCount", "groupsMax"].map((name) =>
       writer.loadCell("i32", cells[name])
     );
@@ -273,8 +391,7 @@ export function probeKernel(
     const writer = new KernelWriter(inputs);
     const { code } = writer;
     const names = ["table", "mask", "next", "leftRows", "rightRows", "capacity", "pairs", "resume", "marks"];
-    const cells: Record<string, number> = Object.fromEntries(names.map((name) => [name, writer.cell()]));
-    cells.count = writer.cellCount;
+    const cells = cellsOf(writer, names);
     const [next, leftRows, rightRows, capacity, marks] = ["next", "leftRows", "rightRows", "capacity", "marks"].map((
       name,
     ) => writer.loadCell("i32", cells[name]));

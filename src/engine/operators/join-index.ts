@@ -14,6 +14,7 @@ import { denseSlots, isByCodes } from "../physical/join.ts";
 import type { JoinKeyKind, PhysicalProbe } from "../physical/plan.ts";
 import type { JoinIndex, KeyMode, Translation } from "./base-plan.ts";
 import type { KeptRows } from "./input.ts";
+import { fillInParts } from "./join-index-parts.ts";
 import { joinKeyOf, noneOf, translate } from "./join-probe.ts";
 
 /** How the keys of a join are compared. `dictionaries`: of the left base's columns, if known before its rows. */
@@ -92,7 +93,7 @@ export class IndexBuilder {
     private readonly modes: readonly KeyMode[],
     private readonly space: Workspace,
     private readonly context: QueryContext,
-    operator: string,
+    private readonly operator: string,
   ) {
     this.own = Workspace.of(context, operator);
     const { vectors } = kept.store;
@@ -116,19 +117,22 @@ export class IndexBuilder {
 
   /** Rows by key, and their next rows with the same key. */
   rows(): JoinIndex {
-    const { space, kept: { rowCount } } = this;
-    const compiler = this.compiler(), key = joinKeyOf(compiler, this.keys, this.modes, this.isDense);
-    const { table, mask } = this.table(key, bucketsFor(rowCount)), next = space.words(Math.max(1, rowCount));
-    const kernel = this.bound(compiler, indexKernel(this.context.heap.memory, compiler.inputs, key)),
-      { cells } = kernel;
+    const { space, context, keys, modes, operator, kept: { rowCount, store: { vectors } } } = this;
+    const compiler = this.compiler(), key = joinKeyOf(compiler, keys, modes, this.isDense);
+    const buckets = this.isDense ? this.slots : bucketsFor(rowCount);
+    const table = space.allocate(this.tableBytes(key, buckets)), mask = this.isDense ? 0 : buckets - 1;
+    const next = space.allocate(Math.max(1, rowCount) * 4), index = { kind: key.kind, table, mask, next };
+    const filled = fillInParts({ vectors, rowCount, keys, modes }, { ...index, buckets }, context, operator);
+    if (filled !== undefined) return { ...index, unique: filled.unique };
+    this.clear(table, this.tableBytes(key, buckets));
+    const kernel = this.bound(compiler, indexKernel(context.heap.memory, compiler.inputs, key)), { cells } = kernel;
     kernel.setI32(cells.table, table);
     kernel.setI32(cells.mask, mask);
-    kernel.setI32(cells.next, next.byteOffset);
+    kernel.setI32(cells.next, next);
     kernel.setI32(cells.last, rowCount - 1);
     kernel.setI32(cells.repeated, 0);
     if (rowCount > 0) kernel.run(0, rowCount);
-    const unique = kernel.getI32(cells.repeated) === 0;
-    return { kind: key.kind, table, mask, next: next.byteOffset, unique };
+    return { ...index, unique: kernel.getI32(cells.repeated) === 0 };
   }
 
   /** Groups by key, as if they were rows without equal ones, and the group of each row. */
@@ -140,7 +144,9 @@ export class IndexBuilder {
     kernel.setI32(cells.groups, groups.byteOffset);
     const bucketsMax = bucketsFor(rowCount);
     for (let buckets = Math.min(FIRST_BUCKETS, bucketsMax);; buckets = Math.min(GROWTH * buckets, bucketsMax)) {
-      const { table, mask } = this.table(key, buckets);
+      const sizeBytes = this.tableBytes(key, this.isDense ? this.slots : buckets);
+      const table = space.allocate(sizeBytes), mask = this.isDense ? 0 : buckets - 1;
+      this.clear(table, sizeBytes);
       kernel.setI32(cells.table, table);
       kernel.setI32(cells.mask, mask);
       kernel.setI32(cells.groupCount, 0);
@@ -153,15 +159,17 @@ export class IndexBuilder {
     }
   }
 
-  private table(key: JoinKey, buckets: number): { table: number; mask: number } {
-    const { space, context } = this, { heap } = context;
-    const sizeBytes = key.kind === "dense" ? this.slots * 4 : buckets * bucketBytes(key.words.length);
-    const table = space.allocate(sizeBytes);
-    for (let at = table; at < table + sizeBytes; at += FILL_BYTES) {
-      context.poll();
-      heap.u8.fill(0, at, Math.min(at + FILL_BYTES, table + sizeBytes));
+  /** `buckets`: or slots. */
+  private tableBytes(key: JoinKey, buckets: number): number {
+    return buckets * (key.kind === "dense" ? 4 : bucketBytes(key.words.length));
+  }
+
+  private clear(address: number, sizeBytes: number): void {
+    const { heap } = this.context;
+    for (let at = address; at < address + sizeBytes; at += FILL_BYTES) {
+      this.context.poll();
+      heap.u8.fill(0, at, Math.min(at + FILL_BYTES, address + sizeBytes));
     }
-    return { table, mask: key.kind === "dense" ? 0 : buckets - 1 };
   }
 
   private compiler(): ExpressionCompiler {

@@ -49,6 +49,8 @@ export const FIRST_CUT_ROWS = 4_096;
 /** Maximum number of slots of a join's dense index, in total or for each row. A hash index takes as much memory. */
 export const JOIN_SLOTS = 65_536;
 export const JOIN_SLOTS_PER_ROW = 8;
+/** A join fills the index of at least so many right rows in parts: smaller ones are in a cache anyway. */
+export const INDEX_PARTS_ROWS_MIN = 1 << 18;
 /** A join translates whole dictionaries up to this many entries, in total or for each row. */
 export const TRANSLATED_ENTRIES = 65_536;
 export const TRANSLATED_ENTRIES_PER_ROW = 4;
