@@ -211,20 +211,31 @@ export class Records {
 
 // ---- no keys
 
-/** Cell `record`: address of the one record, which the caller initialises. */
+/**
+ * Cell `record`: address of the one record, which the caller initialises. `ofAnyBatches`: sums of floats are the same whatever rows a call
+ * processes; otherwise each call adds up its rows in lanes.
+ */
 export function singleKernel(
   memory: WebAssembly.Memory,
   inputs: readonly Input[],
   predicate: IrNode | undefined,
   aggregates: readonly AggregateShape[],
+  ofAnyBatches = false,
 ): CompiledKernel {
-  const key = `single|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${aggregateKey(aggregates)}`;
-  return kernelCache(memory).get(key, () => buildSingle(inputs, predicate, aggregates));
+  const key = `single|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${
+    aggregateKey(aggregates)
+  }|${ofAnyBatches}`;
+  return kernelCache(memory).get(key, () => buildSingle(inputs, predicate, aggregates, ofAnyBatches));
 }
 
 const LANE_STATES_MAX = 12;
 
-function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, aggregates: readonly AggregateShape[]) {
+function buildSingle(
+  inputs: readonly Input[],
+  predicate: IrNode | undefined,
+  aggregates: readonly AggregateShape[],
+  ofAnyBatches: boolean,
+) {
   const writer = new KernelWriter(inputs);
   const { code } = writer;
   const cells: Record<string, number> = { record: writer.cell() };
@@ -266,7 +277,9 @@ function buildSingle(inputs: readonly Input[], predicate: IrNode | undefined, ag
   );
   const laneUpdates = laneSets.map(updatesOf);
   // Symbol predicates are selective, so visiting only matching rows beats SIMD masking.
+  const isExact = flat.every(({ type }) => type !== "f64" && type !== "f32");
   const laneable = flat.length > 0 && !writer.isSelective(predicate) && !aggregates.some((a) => a.aggregate.ordered) &&
+    (isExact || !ofAnyBatches) &&
     writer.hasLanes([...laneUpdates[0].flat(), ...(predicate === undefined ? [] : [predicate])]);
 
   if (!laneable) {

@@ -163,6 +163,17 @@ Deno.test("over another operator, through filters and projections", () => {
   }
 });
 
+Deno.test("sums of floats do not depend on the sizes of an operator's batches", () => {
+  const random = randomFrom(7), columns = [{ name: "d", type: "DOUBLE" }];
+  const rows = Array.from({ length: 3_000 }, (): Row => [(random() % 1_000_003) / 7]);
+  const aggregates = ["sum", "avg", "stddev_samp"].map((name) => agg(name, "DOUBLE", col(0, "DOUBLE")));
+  const answers = [3_000, 1_000, 701, 1].map((batchRows) => {
+    const context = testContext(1 << 27, { functions });
+    return aggregateOf(new RowsInput(columns, rows, context, batchRows), [], aggregates, context);
+  });
+  for (const answer of answers) assert.deepEqual(answer, answers[0]);
+});
+
 Deno.test("many groups: tables and text arenas grow", () => {
   const rows = makeRows(30_000, 3, 20_000);
   for (const keys of [["INT"], ["VARCHAR"], ["LONG", "VARCHAR"]]) {

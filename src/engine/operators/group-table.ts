@@ -194,7 +194,7 @@ export class Grouper {
     const shape = this.shape!;
     const { memory } = this.context.heap;
     const kernel = shape.kind === "single"
-      ? singleKernel(memory, shape.inputs, shape.predicate, shape.aggregates)
+      ? singleKernel(memory, shape.inputs, shape.predicate, shape.aggregates, this.spec.isOverBatches)
       : shape.kind === "dense"
       ? denseKernel(
         memory,

@@ -85,7 +85,13 @@ function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
 function kernelWay(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   const spec = specOf(node, below, facts);
   const reads = readsOf(spec, below, facts), spill = hashPartitions(node.keys, facts);
-  return { kind: "kernel", reading: below.reading, spec, reads, spill };
+  return {
+    kind: "kernel",
+    reading: below.reading,
+    spec: { ...spec, isOverBatches: reads === "in order" },
+    reads,
+    spill,
+  };
 }
 
 function readsOf(spec: GroupSpec, below: Below, facts: PlanFacts): GroupReads {

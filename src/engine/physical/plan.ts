@@ -104,6 +104,8 @@ export interface GroupSpec {
   /** Keys and arguments become columns before grouping. "measured": decided by the dictionaries at run time. */
   staged: boolean | "measured";
   table: TableKind;
+  /** The base is an operator, whose batches have any size: sums of floats must not depend on it. */
+  isOverBatches?: boolean;
 }
 
 /**
