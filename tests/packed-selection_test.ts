@@ -56,6 +56,8 @@ const QUERIES = [
   "select count_distinct(i) from t where $",
   "select count(), sum(a.i - b.i) from (select * from t where $) a asof join (select * from t where venue = 'V2') b",
   "select count(), sum(a.i), sum(b.i) from t a join (select i, l, price from t where i < 900) b on a.l = b.l where a.i > 0",
+  "select count(), sum(a.i), sum(b.i), min(b.price) from (select * from t where $) a join (select i, l, price from t where i < 900) b on a.venue = 'V1' and a.i = b.i",
+  "select b.i, a.sym, count(), max(a.ts) from (select * from t where $) a right join (select i, l from t where i < 60) b on a.i = b.i order by b.i, a.sym",
 ];
 
 async function answer(server: TestServer, sql: string): Promise<string> {
@@ -82,6 +84,9 @@ async function sums(server: TestServer): Promise<string> {
     answers.push(await answer(server, `select sum(price), avg(full), sum(amount * price) from t where ${condition}`));
     answers.push(await answer(server, `select venue, sum(full) from t where ${condition} order by venue`));
     answers.push(await answer(server, `select ts, sum(price), avg(full) from t where ${condition} sample by 5h`));
+    const joined =
+      `from t join (select 'V' || x name, x / 3.0 weight from long_sequence(2)) v on t.venue = v.name where ${condition}`;
+    answers.push(await answer(server, `select sum(full * weight), avg(price - weight) ${joined}`));
   }
   return answers.join("\n");
 }
@@ -105,8 +110,12 @@ Deno.test("rows are selected by packed codes with the answers of a scan, for any
       "select sum(full), max(sym::string), sum(price * amount) from t where price > 1 or amount > 1",
     );
     all.add(await sums(server));
-    const { dataset } = await server.exec("explain analyze select sum(amount) from t where price < 10.5 and i > 0");
-    assert.match(JSON.stringify(dataset), /\d+ rows selected by packed codes of [1-9]\d* segments/);
+    for (const join of ["", "join (select x / 1000.0 d from long_sequence(99)) d on t.amount = d.d"]) {
+      const { dataset } = await server.exec(
+        `explain analyze select sum(amount) from t ${join} where price < 10.5 and i > 0`,
+      );
+      assert.match(JSON.stringify(dataset), /\d+ rows selected by packed codes of [1-9]\d* segments/);
+    }
     await server.stop();
   }
   assert.equal(all.size, 1);

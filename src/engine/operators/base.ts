@@ -99,7 +99,7 @@ export function openMorsels(
 ): MorselReader {
   if (plan.kind === "scan") return new ScanMorsels(plan.node, plan.reader, needed, context, conditions);
   const { probe, predicates } = plan;
-  const left = openMorsels(plan.left, JoinReader.leftColumns(probe, predicates, needed), context);
+  const left = openMorsels(plan.left, JoinReader.leftColumns(probe, predicates, needed), context, predicates);
   const dictionaries = probe.marks === 0 ? undefined : dictionariesOf(plan.left, context);
   return new JoinReader(probe, predicates, left, needed, context, dictionaries);
 }

@@ -24,7 +24,7 @@ import type { Morsel } from "./morsel.ts";
 /** Number of left rows processed at a time, so that intermediate results stay in a cache. */
 const PROBE_ROWS = 16_384;
 
-/** Pairs that there is room for at first. Many pairs get more room. */
+/** Pairs that a step has room for at first. Many pairs get more room. */
 const FIRST_PAIRS = 1_024;
 
 export function keepsLeftRows(type: JoinNode["type"]): boolean {
@@ -113,6 +113,8 @@ export class JoinReader implements MorselReader {
   private readonly space: Workspace;
   private leftRows: Int32Array;
   private rightRows: Int32Array;
+  /** Most pairs of a step: the room of the lists, or less. */
+  private pairsMax = FIRST_PAIRS;
   private readonly leftNeeded: ReadonlySet<number>;
   private readonly keepsLeft: boolean;
   private readonly ends: boolean;
@@ -142,7 +144,7 @@ export class JoinReader implements MorselReader {
   private isWhole = false;
   private firstRow = 0;
   private leftMatched = false;
-  /** The last step has filled much of the lists. */
+  /** The last step has filled much of its room. */
   private isFull = false;
 
   /** The columns of the left base that are read. */
@@ -177,6 +179,12 @@ export class JoinReader implements MorselReader {
       const expression = compileExpressions([probe.residual], undefined, types, context, { operator: probe.operator });
       this.residual = { expression, needed: columnsOf(probe.residual) };
     }
+  }
+
+  /** How pairs are divided into steps tells in which order sums add them up. */
+  restart(): void {
+    this.setPairsMax(FIRST_PAIRS);
+    (this.left as MorselReader).restart?.();
   }
 
   start(morsel: Morsel): void {
@@ -218,6 +226,7 @@ export class JoinReader implements MorselReader {
   /** Reads other left rows. */
   reopen(left: RowReader, predicates: readonly Expr[]): this {
     this.left = left;
+    this.setPairsMax(FIRST_PAIRS);
     if (predicates !== this.predicates) this.unbind();
     this.predicates = predicates;
     return this;
@@ -310,27 +319,21 @@ export class JoinReader implements MorselReader {
     kernel.setI32(cells.next, index.next);
     kernel.setI32(cells.marks, probe.marks);
     this.bound = { dictionaries, space, kernel };
-    this.setLists();
     return true;
   }
 
-  private setLists(): void {
-    const { leftRows, rightRows } = this, { kernel } = this.bound!, { cells } = kernel;
-    kernel.setI32(cells.leftRows, leftRows.byteOffset);
-    kernel.setI32(cells.rightRows, rightRows.byteOffset);
-    kernel.setI32(cells.capacity, leftRows.length);
-  }
-
   /** Between two steps. */
-  private makeRoom(): void {
-    const { space } = this, count = Math.min(MORSEL_ROWS, 8 * this.leftRows.length);
+  private setPairsMax(count: number): void {
+    const { space } = this;
+    this.pairsMax = count;
+    this.isFull = false;
+    if (count <= this.leftRows.length) return;
     space.freeWords(this.leftRows);
     space.freeWords(this.rightRows);
     this.leftRows = space.words(count);
     this.rightRows = space.words(count);
     for (const address of this.outputs.values()) space.free(address);
     this.outputs.clear();
-    this.setLists();
   }
 
   private translation(
@@ -351,14 +354,17 @@ export class JoinReader implements MorselReader {
 
   /** Finds the next pairs, in `leftRows` and `rightRows`. */
   private pairs(columns: readonly Vector[]): number {
-    if (this.isFull) this.makeRoom();
-    const { kernel } = this.bound!, { probe } = this, { cells } = kernel, from = this.position;
-    const to = Math.min(this.rowEnd, from + Math.min(PROBE_ROWS, this.leftRows.length));
+    if (this.isFull) this.setPairsMax(Math.min(MORSEL_ROWS, 8 * this.pairsMax));
+    const { kernel } = this.bound!, { probe, pairsMax } = this, { cells } = kernel, from = this.position;
+    const to = Math.min(this.rowEnd, from + Math.min(PROBE_ROWS, pairsMax));
+    kernel.setI32(cells.leftRows, this.leftRows.byteOffset);
+    kernel.setI32(cells.rightRows, this.rightRows.byteOffset);
+    kernel.setI32(cells.capacity, pairsMax);
     kernel.setI32(cells.resume, this.resume);
     this.position = kernel.run(from, to);
     this.resume = kernel.getI32(cells.resume);
     const n = kernel.getI32(cells.pairs);
-    this.isFull = n > this.leftRows.length / 2 && this.leftRows.length < MORSEL_ROWS;
+    this.isFull = n > pairsMax / 2 && pairsMax < MORSEL_ROWS;
     this.isWhole = probe.index.unique && !this.ends && n === to - from;
     this.firstRow = from;
     if (this.lastRows !== undefined && n > 0) {
