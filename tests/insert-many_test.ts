@@ -1,6 +1,6 @@
 /** INSERT ... SELECT of more rows than go through the log. */
 import assert from "node:assert/strict";
-import { startServer } from "./server.ts";
+import { startServer, type TestServer } from "./server.ts";
 
 Deno.test("many rows of an INSERT appear at once, in order, with a table that is written meanwhile, and survive SIGKILL", async () => {
   const root = Deno.makeTempDirSync({ prefix: "sundial-" });
@@ -47,6 +47,57 @@ Deno.test("many rows of an INSERT appear at once, in order, with a table that is
   const { dataset } = await server.exec(totals);
   assert.deepEqual(dataset![0].slice(0, 2), [2 * rows + 1, rows * (rows + 1) + 1]);
   assert.deepEqual((await server.exec(late)).dataset, [[0]]);
+  await server.stop();
+  Deno.removeSync(root, { recursive: true });
+});
+
+Deno.test("late rows of an INSERT are merged while others commit, and after SIGKILL all of them are there, or none", async () => {
+  const root = Deno.makeTempDirSync({ prefix: "sundial-" });
+  const rows = 600_000, step = 500_000;
+  const select = (startMicros: number, count: number, note: string) =>
+    `select timestamp_sequence(${startMicros}, ${step * rows / count}) ts, ('s' || x % 5)::symbol s,` +
+    ` '${note} ' || x note, x from long_sequence(${count})`;
+  const isInOrder = "select count() from (select ts, lag(ts) over () before from t) where ts < before";
+  // Rows of a text each are in other segments each time.
+  const perNote = "select substring(note, 1, 2), count(), sum(x), min(ts), max(ts) from t order by 1";
+  const of = (server: TestServer) => async (sql: string) => {
+    const reply = await server.exec(sql);
+    assert.equal(reply.error, undefined, sql);
+    return reply.dataset!;
+  };
+  let before: unknown[][], late: Promise<unknown>;
+  {
+    const server = await startServer({ root });
+    const exec = of(server);
+    await exec(`create table t as (${select(0, rows, "a")}) timestamp(ts) partition by day wal`);
+    // Each of these is in the middle of a segment that is merged.
+    let over = false;
+    const commits = (async () => {
+      for (let k = 1; !over; k++) {
+        await exec(`insert into t values (${(k * 7_919_000_001) % (step * rows)}, 's9', 'b', 1)`);
+      }
+    })();
+    await exec(`insert into t ${select(1, 400_000, "c")}`);
+    over = true;
+    await commits;
+    assert.deepEqual(await exec(isInOrder), [[0]]);
+    before = await exec(perNote);
+    assert.deepEqual(before.map(([note]) => note), ["a ", "b", "c "]);
+    assert.deepEqual([before[0][1], before[2][1]], [rows, 400_000]);
+    late = exec(`insert into t ${select(2, 500_000, "d")}`).catch(() => {});
+    // Some of them are in segments of their own, or merged.
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    server.process.kill("SIGKILL");
+    await Promise.all([late, server.process.status]);
+  }
+  await using server = await startServer({ root });
+  const exec = of(server);
+  const after = await exec(perNote);
+  assert.deepEqual(after.slice(0, 3), before);
+  assert.ok(after.length === 3 || after[3][1] === 500_000);
+  await exec(`insert into t ${select(3, 400_000, "e")}`);
+  assert.deepEqual((await exec(perNote)).slice(0, -1), after);
+  assert.deepEqual(await exec(isInOrder), [[0]]);
   await server.stop();
   Deno.removeSync(root, { recursive: true });
 });

@@ -133,7 +133,7 @@ export class RowChanges {
         load = await begin();
         if (load !== undefined) { for (const bytes of held.splice(0)) await load.add(bytes); }
       }
-      await load?.added();
+      await load?.added(this.run.signal);
       await finish(held, load);
     } catch (error) {
       await load?.abort();

@@ -116,6 +116,9 @@ export class WriterClient implements StorageWriter {
 
   private loadOf(loadId: number): BulkLoad {
     const underway: Promise<unknown>[] = [];
+    const prepare = async (signal?: AbortSignal) => {
+      do signal?.throwIfAborted(); while (await this.send({ kind: "prepareLoad", loadId }) === 1);
+    };
     return {
       add: async (packed) => {
         const done = this.send({ kind: "load", loadId, packed });
@@ -123,8 +126,12 @@ export class WriterClient implements StorageWriter {
         underway.push(done);
         if (underway.length >= LOADS_UNDERWAY_MAX) await underway.shift();
       },
-      added: async () => void await Promise.all(underway.splice(0)),
+      added: async (signal) => {
+        await Promise.all(underway.splice(0));
+        await prepare(signal);
+      },
       commit: async () => {
+        await prepare();
         const id = await this.send({ kind: "endLoad", loadId });
         return this.catalogue.tableById(id!)!;
       },

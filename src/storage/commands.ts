@@ -19,6 +19,8 @@ export type Command =
   | { kind: "beginChange"; tableId: number; change: "update" | "delete"; columnIds: readonly number[] }
   /** `packed`: see `packed.ts`. Its columns are those of the new table, of `beginAppend` or of `beginChange`, in order. */
   | { kind: "load"; loadId: number; packed: Uint8Array }
+  /** Does a step of the work of endLoad. */
+  | { kind: "prepareLoad"; loadId: number }
   | { kind: "endLoad"; loadId: number }
   | { kind: "abortLoad"; loadId: number }
   | { kind: "open"; tableId: number }
@@ -31,7 +33,10 @@ export type Command =
   /** For tests: throws an error at the top of the writer's thread. */
   | { kind: "crash"; text: string };
 
-/** `value` is the table's id for createTable and endLoad, the load's id for the others that begin one, and the LSN for holdLog. */
+/**
+ * `value` is the table's id for createTable and endLoad, the load's id for the others that begin one, 1 for prepareLoad if
+ * another step is left, otherwise 0, and the LSN for holdLog.
+ */
 export interface Outcome {
   value?: number;
   error?: unknown;

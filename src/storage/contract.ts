@@ -392,8 +392,8 @@ export interface StorageWriter {
 export interface BulkLoad {
   /** Adds a packed batch of all columns in order and takes over its buffer. Waits while too many batches are queued. */
   add(packed: Uint8Array): Promise<void>;
-  /** Waits until all batches are in storage, so that `commit` begins at once. */
-  added(): Promise<void>;
+  /** Waits until all batches are in storage and prepared for `commit`, in steps between which others commit. @throws the signal's reason. */
+  added(signal?: AbortSignal): Promise<void>;
   commit(): Promise<TableSnapshot>;
   abort(): Promise<void>;
 }

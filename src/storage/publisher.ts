@@ -107,8 +107,8 @@ export class Publisher {
   }
 
   /** The same for rows that will be added to `table`. They may have enlarged its dictionaries, which readers use. */
-  holdStaged(stage: Table, table: Table): void {
-    countUses(stage, (block) => this.memory.discard(block));
+  holdStaged(stages: Iterable<Table>, table: Table): void {
+    for (const stage of stages) countUses(stage, (block) => this.memory.discard(block));
     const hasGrown = [...table.dictionaries.values()].some(({ outgrown }) => outgrown.length > 0);
     if (!hasGrown) return this.memory.settle();
     this.touch(table);

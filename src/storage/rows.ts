@@ -194,7 +194,19 @@ export function inOrder(schema: TableSchema, parts: Rows[]): Rows[] {
   return [sortRows(schema, parts.length === 1 ? parts[0] : concatenate(schema, parts))];
 }
 
-function concatenate(schema: TableSchema, parts: Rows[]): Rows {
+/** Rows [from, to) of rows. */
+export function slicedRows(schema: TableSchema, rows: Rows, from: number, to: number): Rows {
+  if (from === 0 && to === rows.rowCount) return rows;
+  const columns = rows.columns.slice();
+  for (const { id, type } of schema.columns) {
+    const column = columns[id], width = LAYOUT_WIDTH[layoutOf(type)];
+    if (column !== undefined) columns[id] = { ...column, values: column.values.subarray(from * width, to * width) };
+  }
+  return { rowCount: to - from, columns, times: rows.times?.subarray(2 * from, 2 * to) };
+}
+
+/** The rows of all parts, in this order, of a table with a designated timestamp. */
+export function concatenate(schema: TableSchema, parts: readonly Rows[]): Rows {
   const rowCount = parts.reduce((sum, part) => sum + part.rowCount, 0);
   const columns: (RowColumn | undefined)[] = [];
   for (const column of schema.columns) {

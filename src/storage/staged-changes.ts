@@ -5,7 +5,6 @@
 import { type ChangedBatch, ROW_BITS } from "./contract.ts";
 import { unpackChangedBatch } from "./packed.ts";
 import { changedMeanwhile } from "./moves.ts";
-import { mayHave } from "./page.ts";
 import { inTableOrder } from "./row-ids.ts";
 import { checkUpdate } from "./rows.ts";
 import type { Segment } from "./segment.ts";
@@ -29,6 +28,7 @@ interface Touched {
 }
 
 export class StagedChanges extends Staged {
+  private readonly stage = this.newStage();
   private waiting: ChangedBatch[] = [];
   private waitingRows = 0;
   private waitingBytes = 0;
@@ -131,7 +131,7 @@ export class StagedChanges extends Staged {
       touched.uid = version?.uid;
       if (version !== undefined) this.stageSegment(version);
     }
-    if (replaced.length > 0) this.unstage(replaced);
+    if (replaced.length > 0) this.stage.omit(replaced);
   }
 
   /** The new version of a segment, with the changed columns alone. */
@@ -149,15 +149,6 @@ export class StagedChanges extends Staged {
   private staged(uid: number): Segment {
     const { segments } = this.stage;
     return segments.at(segments.indexOfRow(segments.placesOf([uid]).get(uid)!.firstRow).index)!;
-  }
-
-  private unstage(uids: readonly number[]): void {
-    const gone = new Set(uids), sorted = ascending(uids);
-    const { stage } = this;
-    stage.segments = stage.segments.map(
-      (segment) => gone.has(segment.uid) ? undefined : segment,
-      (part) => mayHave(part, sorted),
-    );
   }
 }
 

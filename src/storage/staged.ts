@@ -6,25 +6,33 @@
 import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
 import { storeState } from "./checkpoint.ts";
 import { HeapFullError } from "./heap.ts";
-import { Load } from "./load.ts";
 import type { Store } from "./store.ts";
 import type { Table } from "./table.ts";
 import type { Log } from "./wal/log.ts";
 
 export abstract class Staged {
-  /** The segments, which no reader sees. */
-  protected readonly stage: Table;
+  /** The tables of the segments, which no reader sees. */
+  private readonly stages = new Set<Table>();
+  /** The work of `prepare` that is under way. */
+  private underway: Iterator<void> | undefined;
 
-  constructor(protected readonly store: Store, protected readonly table: Table) {
-    this.stage = table.stage();
-    this.stage.onStep = () => store.flusher.duringLoad(this.stage);
+  constructor(protected readonly store: Store, protected readonly table: Table) {}
+
+  /** An empty table for segments of the change. */
+  protected newStage(): Table {
+    const stage = this.table.stage();
+    stage.onStep = () => this.store.flusher.duringLoad(stage);
+    this.stages.add(stage);
+    return stage;
   }
 
   /** The changes free space, so they may use the disk reserve. */
   readonly makesRoom: boolean = false;
 
   protected abstract addBatch(packed: Uint8Array): void;
-  /** Writes all segments to the data files. */
+  /** Does in steps what a commit would have to do, as far as others do not change the table meanwhile. */
+  protected *preparation(): Iterable<void> {}
+  /** Does what is left to be done, and writes all segments to the data files. */
   protected abstract finish(): void;
   /** Makes the segments a part of the table. Returns the number of rows added. */
   protected abstract move(): number;
@@ -41,11 +49,25 @@ export abstract class Staged {
   }
 
   /**
+   * Does a step of the work of the commit, once all changes have been added. Other commits may run between steps. Returns false if
+   * nothing is left.
+   */
+  prepare(): boolean {
+    this.checkTable();
+    this.underway ??= this.preparation()[Symbol.iterator]();
+    const { done } = this.underway.next();
+    if (done) this.underway = undefined;
+    this.hold();
+    return !done;
+  }
+
+  /**
    * Makes the changes a part of the table, durable and visible. Returns the number of rows added. `lsn`: of their mark in the log. The
    * caller discards the stage if it fails.
    */
   commit(log: Log, lsn: number): number {
     this.checkTable();
+    this.underway?.return?.();
     this.finish();
     this.hold();
     const { table, store } = this;
@@ -72,40 +94,17 @@ export abstract class Staged {
 
   /** Discards the stage. Its extents stay in the data files until compaction removes them. */
   discard(): void {
-    this.stage.truncate();
+    for (const stage of this.stages) stage.truncate();
     this.hold();
   }
 
-  private hold(): void {
-    this.store.publisher.holdStaged(this.stage, this.table);
+  /** Keeps the memory of the segments until they change, and frees what they no longer use. */
+  protected hold(): void {
+    this.store.publisher.holdStaged(this.stages, this.table);
   }
 
   private checkTable(): void {
     if (this.store.tables.get(this.tableId) === this.table && this.table.damage === undefined) return;
     throw new SqlError("Cannot change the table: it was dropped in the meantime", 0, SQLSTATE.undefinedTable);
-  }
-}
-
-/** Rows to be added. */
-export class StagedRows extends Staged {
-  private readonly rows: Load;
-
-  /** `columnIds`: of the batches, in order. */
-  constructor(store: Store, table: Table, columnIds: readonly number[]) {
-    super(store, table);
-    this.rows = new Load(this.stage, columnIds);
-  }
-
-  protected override addBatch(packed: Uint8Array): void {
-    this.rows.add(packed);
-  }
-
-  protected override finish(): void {
-    this.rows.finish();
-  }
-
-  protected override move(): number {
-    this.table.appendStaged(this.stage);
-    return this.stage.rowCount;
   }
 }

@@ -11,11 +11,11 @@ import type { SymbolTable } from "./dictionary.ts";
 import type { SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
 import type { ManifestHead } from "./manifest-head.ts";
-import { changedMeanwhile, Moves } from "./moves.ts";
+import { changedMeanwhile, Moves, type Piece } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
 import { firstNotBelow, halvesOf, inOrder, isLess, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
-import { type Bounds, isLive, mayHave, Page } from "./page.ts";
+import { isLive, mayHave, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import { type Part, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import { columnById } from "./schema.ts";
@@ -185,40 +185,17 @@ export class Table {
     return stage;
   }
 
-  /** Adds the rows of a stage, all of which are on disk: whole segments where no stored row is later, otherwise row by row. */
-  appendStaged(stage: Table): void {
-    this.changed = true;
-    const staged = stage.segments;
-    const last = this.segments.bounds?.[1], first = staged.bounds?.[0];
-    if (first === undefined) return;
-    // Columns may have been dropped, or keys set.
-    const isSameSchema = stage.schema.schemaVersion === this.schema.schemaVersion;
-    if (isSameSchema && (last === undefined || this.isBehind(first, last))) {
-      this.segments = this.segments.concat(staged);
-      return;
-    }
-    for (const { partition, segments } of byPartition(staged)) {
-      const end = this.segmentIndexOf(partition + 1n), tail = this.tailBefore(end, partition);
-      if (isSameSchema && (tail === undefined || this.isBehind(segments[0], tail))) {
-        this.segments = this.segments.splice(end, 0, segments);
-      } else {
-        for (const segment of segments) this.append([this.rowsOf(this.inSchema(segment))]);
-      }
-    }
-  }
-
-  private isBehind(staged: Bounds, last: Bounds): boolean {
-    if (this.schema.timestampId < 0) return true;
-    const { timestampMin: time } = staged;
-    // A row with the same time may have the same keys.
-    return this.schema.dedupKeys.length > 0 ? time > last.timestampMax : time >= last.timestampMax;
-  }
-
   /** A copy of the rows of a segment that is on disk. */
-  private rowsOf({ chunks, rowCount }: Segment): Rows {
+  rowsOf({ chunks, rowCount }: Segment): Rows {
     const columns = chunks.map((chunk, id) => chunk && this.make.rowsOf(this.typeOf(id), chunk, rowCount, this.data));
     const time = columns[this.schema.timestampId];
     return { rowCount, columns, times: time && halvesOf(time.values, rowCount) };
+  }
+
+  /** A copy of the designated timestamps of a segment that is on disk. */
+  timesOf({ chunks, rowCount }: Segment): Int32Array {
+    const id = this.schema.timestampId;
+    return halvesOf(this.make.rowsOf(this.typeOf(id), chunks[id]!, rowCount, this.data).values, rowCount);
   }
 
   /**
@@ -289,11 +266,7 @@ export class Table {
 
   /** Leaves out rows that a later row with the same keys replaces, and deletes the stored rows that are replaced. */
   private replaceSameKeys(rows: Rows): Rows {
-    const { schema } = this;
-    const keys = schema.columns.filter((column) =>
-      schema.dedupKeys.includes(column.id) && column.id !== schema.timestampId
-    );
-    const kept = lastOfSameKeys(schema, keys, rows);
+    const kept = lastOfSameKeys(this.schema, this.keyColumns, rows);
     const last = this.segments.bounds?.[1];
     if (last === undefined || timeAt(kept.times!, 0) > last.timestampMax) return kept;
     const ordinals: number[] = [];
@@ -305,7 +278,7 @@ export class Table {
       const from = firstNotBelow(kept.times!, 0, 0, kept.rowCount, ...halves(min), false);
       const to = firstNotBelow(kept.times!, 0, from, kept.rowCount, ...halves(max), true);
       if (from < to) {
-        for (const row of this.sameKeysIn(segment, keys, kept, from, to)) ordinals.push(firstRow + row);
+        for (const row of this.sameKeysIn(segment, kept, from, to)) ordinals.push(firstRow + row);
       }
       firstRow += segment.rowCount;
     }
@@ -313,7 +286,15 @@ export class Table {
     return kept;
   }
 
-  private sameKeysIn(segment: Segment, keys: readonly TableColumn[], rows: Rows, from: number, to: number): number[] {
+  /** The columns of the deduplication key but the timestamp. */
+  private get keyColumns(): TableColumn[] {
+    const { columns, dedupKeys, timestampId } = this.schema;
+    return columns.filter(({ id }) => dedupKeys.includes(id) && id !== timestampId);
+  }
+
+  /** The rows of a segment that rows [from, to), which are in time order, replace. */
+  sameKeysIn(segment: Segment, rows: Rows, from: number, to: number): number[] {
+    const keys = this.keyColumns;
     const resident = (id: number) =>
       segment.chunks[id] && this.make.resident(this.typeOf(id), segment.chunks[id], segment.rowCount, this.data);
     const times = resident(this.schema.timestampId)!;
@@ -383,8 +364,8 @@ export class Table {
     this.changed = true;
   }
 
-  /** Leaves out chunks of columns that were dropped while the segment was detached. */
-  private inSchema(segment: Segment): Segment {
+  /** Leaves out chunks of columns that were dropped while the segment was detached or staged. */
+  inSchema(segment: Segment): Segment {
     const ids = new Set(this.schema.columns.map(({ id }) => id));
     if (segment.chunks.every((chunk, id) => chunk === undefined || ids.has(id))) return segment;
     return { ...segment, chunks: segment.chunks.map((c, id) => ids.has(id) ? c : undefined), words: undefined };
@@ -453,6 +434,15 @@ export class Table {
     }, (part) => mayHave(part, uids));
     if (found < uids.length) throw changedMeanwhile();
     this.segments = segments;
+  }
+
+  /** Leaves out the segments with these uids. */
+  omit(uids: readonly number[]): void {
+    const gone = new Set(uids), ascending = [...uids].sort((a, b) => a - b);
+    this.segments = this.segments.map(
+      (segment) => gone.has(segment.uid) ? undefined : segment,
+      (part) => mayHave(part, ascending),
+    );
   }
 
   truncate(): void {
@@ -641,7 +631,7 @@ export class Table {
   }
 
   /** Index of the first segment in this partition or after it. */
-  private segmentIndexOf(partition: bigint): number {
+  segmentIndexOf(partition: bigint): number {
     return this.segments.search((segment) => segment.partition < partition);
   }
 
@@ -709,10 +699,10 @@ export class Table {
   }
 
   /** Maximum number of rows of a segment with the columns of both. */
-  private rowsMaxOf(segment: Segment | undefined, rows: Rows): number {
+  rowsMaxOf(segment: Segment | undefined, rows?: Rows): number {
     let width = 0;
     for (const { id, type } of this.schema.columns) {
-      if (segment?.chunks[id] !== undefined || rows.columns[id] !== undefined) width += LAYOUT_WIDTH[layoutOf(type)];
+      if (segment?.chunks[id] !== undefined || rows?.columns[id] !== undefined) width += LAYOUT_WIDTH[layoutOf(type)];
     }
     const fitting = Math.max(SEGMENT_ROWS_MIN, Math.floor(SEGMENT_VALUE_BYTES_MAX / Math.max(1, width)));
     return Math.min(this.make.segmentRowsMax, fitting);
@@ -742,19 +732,32 @@ export class Table {
   }
 
   private mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[] {
-    this.heap.addCounter("rewrittenSegments", 1);
+    const runs = this.mergedRuns(segment, 0, segment.rowCount, rows, from, to);
+    const { segments, pieces } = this.assembled(segment, rows, runs);
+    this.moves.add(segment.uid, pieces);
+    for (const { uid, runs } of pieces) {
+      let at = 0;
+      for (const { source, start, count } of runs) {
+        if (source === 1) this.moves.addRows(uid, at, start, count);
+        at += count;
+      }
+    }
+    return segments;
+  }
+
+  /** The order in time of rows [at, end) of a segment and of rows [from, to). Of equal times, those of the segment come first. */
+  mergedRuns(segment: Segment, at: number, end: number, rows: Rows, from: number, to: number): Run[] {
     const chunk = segment.chunks[this.schema.timestampId]!;
     const loaded = this.make.resident(this.typeOf(this.schema.timestampId), chunk, segment.rowCount, this.data);
     const times = rows.times!;
     const runs: Run[] = [];
-    let at = 0;
     while (from < to) {
       // Rows with the time of a stored row go behind it.
       const next = firstNotBelow(
         this.heap.i32,
         loaded.address / 4,
         at,
-        segment.rowCount,
+        end,
         times[2 * from + 1],
         times[2 * from],
         true,
@@ -762,26 +765,24 @@ export class Table {
       if (next > at) runs.push({ source: 0, start: at, count: next - at });
       at = next;
       let until = from + 1;
-      if (at < segment.rowCount) {
+      if (at < end) {
         const k = loaded.address / 4 + 2 * at, high = this.heap.i32[k + 1], low = this.heap.i32[k];
         while (until < to && isLess(times[2 * until + 1], times[2 * until], high, low)) until++;
       } else until = to;
       runs.push({ source: 1, start: from, count: until - from });
       from = until;
     }
-    if (at < segment.rowCount) runs.push({ source: 0, start: at, count: segment.rowCount - at });
+    if (at < end) runs.push({ source: 0, start: at, count: end - at });
     loaded.release();
-    const pieces = cut(runs, this.rowsMaxOf(segment, rows));
-    const segments = pieces.map((piece) => this.segmentOf(segment.partition, segment, rows, piece));
-    this.moves.add(segment.uid, segments.map(({ uid }, k) => ({ uid, runs: pieces[k] })));
-    segments.forEach(({ uid }, k) => {
-      let at = 0;
-      for (const { source, start, count } of pieces[k]) {
-        if (source === 1) this.moves.addRows(uid, at, start, count);
-        at += count;
-      }
-    });
-    return segments;
+    return runs;
+  }
+
+  /** New segments, with these runs of rows of a segment and of `rows`. */
+  assembled(segment: Segment, rows: Rows | undefined, runs: Run[]): { segments: Segment[]; pieces: Piece[] } {
+    this.heap.addCounter("rewrittenSegments", 1);
+    const parts = cut(runs, this.rowsMaxOf(segment, rows));
+    const segments = parts.map((part) => this.segmentOf(segment.partition, segment, rows, part));
+    return { segments, pieces: segments.map(({ uid }, k) => ({ uid, runs: parts[k] })) };
   }
 
   private segmentOf(partition: bigint, old: Segment, rows: Rows | undefined, runs: Run[]): Segment {
@@ -908,20 +909,7 @@ function outOfMemory({ plain }: Chunk): Chunk {
   return { plain: { ...plain, address: 0 }, capacity: 0, texts: [], textBytes: 0 };
 }
 
-/** The segments of each partition, in order. */
-function* byPartition(segments: Segments): Iterable<{ partition: bigint; segments: Segment[] }> {
-  let group: Segment[] = [];
-  for (const segment of segments) {
-    if (group.length > 0 && group[0].partition !== segment.partition) {
-      yield { partition: group[0].partition, segments: group };
-      group = [];
-    }
-    group.push(segment);
-  }
-  if (group.length > 0) yield { partition: group[0].partition, segments: group };
-}
-
-function halves(value: bigint): [high: number, low: number] {
+export function halves(value: bigint): [high: number, low: number] {
   return [Number(value >> 32n), Number(BigInt.asIntN(32, value))];
 }
 

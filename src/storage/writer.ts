@@ -38,8 +38,9 @@ import { recover } from "./recovery.ts";
 import { inTableOrder } from "./row-ids.ts";
 import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
-import { type Staged, StagedRows } from "./staged.ts";
+import type { Staged } from "./staged.ts";
 import { StagedChanges } from "./staged-changes.ts";
+import { StagedRows } from "./staged-rows.ts";
 import type { Store } from "./store.ts";
 import { Flusher } from "./flusher.ts";
 import { NOTHING_DETACHED, Table } from "./table.ts";
@@ -216,7 +217,13 @@ export class TableStore implements Store {
       case "load":
         return command.loadId < 0
           ? void this.staged(command.loadId, (stage) => stage.add(command.packed))
-          : this.load(command.loadId, ({ rows }) => rows.add(command.packed));
+          : void this.load(command.loadId, ({ rows }) => rows.add(command.packed));
+      case "prepareLoad":
+        return Number(
+          command.loadId < 0
+            ? this.staged(command.loadId, (stage) => stage.prepare())
+            : this.load(command.loadId, ({ rows }) => rows.prepare()),
+        );
       case "endLoad":
         return command.loadId < 0 ? this.endStaged(command.loadId) : this.endLoad(command.loadId);
       case "abortLoad":
@@ -379,13 +386,14 @@ export class TableStore implements Store {
   }
 
   /** Runs a step of a load; a failed step ends it. */
-  private load(id: number, step: (load: { rows: Load }) => void): undefined {
+  private load<T>(id: number, step: (load: { rows: Load }) => T): T {
     const load = this.loads.get(id);
     if (load === undefined) throw new Error(`load ${id} has ended`);
     try {
       this.seal.check();
-      step(load);
+      const result = step(load);
       this.publisher.holdUnpublished(load.rows.table);
+      return result;
     } catch (error) {
       this.abortLoad(id);
       throw asSqlError(error);

@@ -12,6 +12,7 @@ import { packAppendBatch } from "../../src/storage/packed.ts";
 import type { SharedPool } from "../../src/storage/pool.ts";
 import { LIMITS } from "../../src/storage/segments.ts";
 import { WAITING_MAX } from "../../src/storage/staged-changes.ts";
+import { MERGE_STEP } from "../../src/storage/staged-rows.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "../../src/storage/test-rows.ts";
 import { openTestStore } from "../../src/storage/test-store.ts";
 import type { TableStore } from "../../src/storage/writer.ts";
@@ -20,6 +21,8 @@ import type { Value } from "../../src/types/mod.ts";
 // So that small tables have many pages and lists of pages.
 Object.assign(LIMITS, { pageMin: 4, pageMax: 8, listMax: 2, listMin: 2 });
 WAITING_MAX.rows = 10;
+// So that late rows of one segment take several steps.
+Object.assign(MERGE_STEP, { rows: 3, bytes: 500 });
 
 export type Random = () => number;
 
@@ -203,6 +206,8 @@ export function loadInto(name: string, batches: Record<number, Value>[][]): Step
       yield { kind: "beginAppend", tableId, columnIds: known.map(({ id }) => id) };
       const loadId = db.store.nextStageId + 1;
       for (const rows of batches) yield { kind: "load", loadId, packed: packAppendBatch(batchOf(types, rows)) };
+      // Some of the steps: the others are left for the end.
+      for (let k = 0; k < 8; k++) yield { kind: "prepareLoad", loadId };
       yield { kind: "endLoad", loadId };
     },
     apply: append({ [name]: batches.flat() }).apply,
