@@ -10,7 +10,7 @@ import { createRegistry } from "../src/sql/functions/mod.ts";
 import { createPool } from "../src/storage/mod.ts";
 import type { AggregateCall, Column, Expr, Plan, ScanNode } from "../src/sql/plan.ts";
 import { createHeap } from "../src/storage/heap.ts";
-import { formatPool } from "../src/storage/pool.ts";
+import { formatPool } from "../src/storage/frames.ts";
 import type { ScanSource, SegmentSource } from "../src/storage/contract.ts";
 import type { Value } from "../src/types/mod.ts";
 import { makeTrades } from "./trades.ts";
@@ -276,7 +276,7 @@ function runHere(plan: Plan, source: ScanSource): string {
   const context = {
     heap,
     memory,
-    pool: createPool(heap),
+    pool: createPool(heap).lease(),
     functions,
     sources: [source],
     nowMicros: 0n,

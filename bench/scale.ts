@@ -40,6 +40,8 @@ interface Peer extends AsyncDisposable {
 }
 
 const GIB = 2 ** 30;
+/** A table of so many rows has 30 days, larger ones have more. */
+const THIRTY_DAYS_ROWS = 50_000_000;
 
 export async function scaleSuite(work: string, options: ScaleOptions): Promise<void> {
   const times = new Map<string, number[][]>();
@@ -47,8 +49,9 @@ export async function scaleSuite(work: string, options: ScaleOptions): Promise<v
     const root = `${work}/${rowCount}`;
     const importDirectory = `${root}/sundial/import`;
     await Deno.mkdir(importDirectory, { recursive: true });
-    // A day has as many rows at each size.
-    await writeTradesParquet(rowCount, `${importDirectory}/${TRADES_FILE}`, gapMicrosOf(options.sizes[0]));
+    // A day has as many rows at each size, also in runs of one size.
+    const gapMicros = gapMicrosOf(Math.min(THIRTY_DAYS_ROWS, options.sizes[0]!));
+    await writeTradesParquet(rowCount, `${importDirectory}/${TRADES_FILE}`, gapMicros);
     await using stack = new AsyncDisposableStack();
     const peers: Peer[] = [];
     for (const start of [sundial, duckdb, questdb]) {

@@ -186,6 +186,11 @@ export interface Pool {
    * in memory, or it cannot be kept packed.
    */
   gatherRows(source: ScanSource, segment: number, column: number, rows: number, count: number, values: number): boolean;
+  /**
+   * The first row of a chunk of ascending times that is not below `value`, found in a packed frame; the number of rows if there is none.
+   * Undefined if the chunk should be pinned.
+   */
+  firstAt(source: ScanSource, segment: number, column: number, value: bigint): number | undefined;
   /** True if rows of the segment can be found by the column. */
   isIndexed(source: ScanSource, segment: number, column: number): boolean;
   /** Those of the codes that the segment has. Undefined if the segment must be read to know. */

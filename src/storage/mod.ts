@@ -19,7 +19,8 @@ import { fromPlainError } from "./commands.ts";
 import type { StorageWriter } from "./contract.ts";
 import { type Files, realFiles } from "./files.ts";
 import { createHeap, SHARED_WORD, type SharedHeap } from "./heap.ts";
-import { formatPool, SharedPool } from "./pool.ts";
+import { formatPool } from "./frames.ts";
+import { SharedPool } from "./pool.ts";
 import type { LogLevel } from "./options.ts";
 import { TableStore } from "./writer.ts";
 
@@ -39,7 +40,9 @@ export {
 export { encodeBatches, encodedColumns, renumberColumns } from "./blocks.ts";
 export { packAppendBatch, unpackAppendBatch, unpackChangedBatch } from "./packed.ts";
 export { checkBatch } from "./rows.ts";
-export { type OnMiss, PoolLease, SharedPool } from "./pool.ts";
+export type { OnMiss } from "./frames.ts";
+export type { PoolLease } from "./lease.ts";
+export { SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
 export { type File, type Files, readFully, realFiles, writeFully } from "./files.ts";
 export { type LogBlock, LogFollower, LogGoneError } from "./wal/follower.ts";

@@ -8,8 +8,8 @@ import {
   type TableSnapshot,
 } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
+import type { SharedPool } from "./pool.ts";
 import type { NewTable } from "../sql/plan.ts";
-import type { Pool } from "../engine/contract.ts";
 import { ARRAY_CONSTRUCTOR, LAYOUT_WIDTH, layoutOf, typeOf, type Value } from "../types/mod.ts";
 
 const utf8 = new TextEncoder();
@@ -84,19 +84,19 @@ export async function openTables(
 /** All rows of a snapshot, each an array of the columns' values. */
 export function readRows(
   heap: SharedHeap,
-  pool: Pool,
+  pool: SharedPool,
   snapshot: TableSnapshot,
   columnIds = snapshot.schema.columns.map((c) => c.id),
 ): Value[][] {
   const types = columnIds.map((id) => snapshot.schema.columns.find((column) => column.id === id)!.type);
   const source = snapshot.source(columnIds);
-  const rows: Value[][] = [];
+  const rows: Value[][] = [], lease = pool.lease();
   [...source.segments].forEach((segment, s) => {
     const first = rows.length;
     for (let row = 0; row < segment.rowCount; row++) rows.push([]);
     columnIds.forEach((_, c) => {
       const chunk = segment.chunks[c];
-      const address = chunk === undefined ? 0 : pool.pin(source, s, c);
+      const address = chunk === undefined ? 0 : lease.pin(source, s, c);
       const layout = layoutOf(types[c]);
       for (let row = 0; row < segment.rowCount; row++) {
         rows[first + row].push(
@@ -105,7 +105,7 @@ export function readRows(
             : valueAt(heap, layout, address + row * LAYOUT_WIDTH[layout], source.dictionaries[c]?.entries ?? 0),
         );
       }
-      if (chunk !== undefined) pool.unpin(source, s, c);
+      if (chunk !== undefined) lease.unpin(source, s, c);
     });
   });
   return rows;

@@ -3,7 +3,8 @@ import { CatalogueMirror } from "./catalogue.ts";
 import { type Files, realFiles } from "./files.ts";
 import { HEAP_PAGE_BYTES, type SharedHeap } from "./heap.ts";
 import type { WriterOptions } from "./options.ts";
-import { formatPool, SharedPool } from "./pool.ts";
+import { formatPool } from "./frames.ts";
+import { SharedPool } from "./pool.ts";
 import { TableStore } from "./writer.ts";
 
 export interface TestStore {

@@ -3,16 +3,18 @@
  */
 import type { LatestNode, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
-import { ColumnStore, fillNull, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
-import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { ColumnStore, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
+import { gather } from "../columns/gather.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import { hasNulls, sourceOf } from "../physical/facts.ts";
+import { hasNulls, scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { keysMax } from "../physical/latest.ts";
 import type { LatestWay } from "../physical/plan.ts";
 import { LOOKUP_SYMBOLS_MAX } from "../physical/thresholds.ts";
 import { freeOrderWords, orderWords, radixSort } from "../order.ts";
 import { typesOf } from "../physical/reading.ts";
 import { Expressions } from "./input.ts";
+import { ScanReader } from "./scan.ts";
 
 export function createLatest(
   node: LatestNode,
@@ -29,6 +31,9 @@ export function createLatest(
       return new LatestOfAll(node, input(), context);
   }
 }
+
+/** Rows of a segment that are read first. Each following run has four times as many. */
+const FIRST_RUN_ROWS = 2_048;
 
 /** The found rows. Without an order, they are output as they are. */
 interface Found {
@@ -89,6 +94,7 @@ type BySymbol = Extract<LatestWay, { kind: "by symbol" }>;
  */
 class LatestBySymbol extends Latest {
   private buffers?: { seen: Uint8Array; segments: Int32Array; rows: Int32Array; taken: Int32Array; store: ColumnStore };
+  private scanned?: ScanReader;
   /** The codes that were left at the last lookup. */
   private left?: number[];
 
@@ -99,7 +105,9 @@ class LatestBySymbol extends Latest {
   }
 
   rebind(changes: Changes): boolean {
-    this.source = sourceOf(changes.scanOf(this.way.scan), this.context);
+    const scan = changes.scanOf(this.way.scan);
+    this.source = sourceOf(scan, this.context);
+    this.scanned?.rebind(scan);
     return true;
   }
 
@@ -129,6 +137,7 @@ class LatestBySymbol extends Latest {
 
   protected find() {
     const { context, source, symbolCount, way: { key, reader } } = this, { i32 } = context.heap;
+    const scanned = this.scanned ??= new ScanReader(this.way.scan, new Set(), context);
     // Code c is at c + 1, null at 0. Rows are found newest first: index in `segments`, and row.
     const { seen, segments: foundSegments, rows: foundRows } = this.buffers ??= this.makeBuffers();
     seen.fill(0);
@@ -151,23 +160,24 @@ class LatestBySymbol extends Latest {
         foundRows[found++] = segment.rowCount - 1;
         continue;
       }
-      const codes = context.pool.pin(source, s, key) >>> 2;
-      try {
-        let row = segment.rowCount - 1;
-        for (; row >= 0; row--) {
+      let from = segment.rowCount;
+      for (let rowCount = FIRST_RUN_ROWS; from > 0 && unseen > 0; rowCount *= 4) {
+        const to = from;
+        from = Math.max(0, to - rowCount);
+        const codes = scanned.column(s, key, { from, to }) >>> 2;
+        for (let row = to - 1; row >= from && unseen > 0; row--) {
           const code = i32[codes + row];
           if (seen[code + 1] !== 0) continue;
           seen[code + 1] = 1;
           foundSegments[found] = s;
           foundRows[found++] = row;
-          if (--unseen === 0) break;
+          if (--unseen === 0) from = row;
         }
-        const rowsRead = segment.rowCount - Math.max(0, row);
-        context.countRead?.(rowsRead);
-        context.analysis?.countTaken(reader, rowsRead);
-      } finally {
-        context.pool.unpin(source, s, key);
+        scanned.rewind();
       }
+      const rowsRead = segment.rowCount - from;
+      context.countRead?.(rowsRead);
+      context.analysis?.countTaken(reader, rowsRead);
     }
     return { store: this.fetch(found), rowCount: found };
   }
@@ -201,36 +211,32 @@ class LatestBySymbol extends Latest {
 
   /** Whole rows, oldest first. */
   private fetch(found: number): ColumnStore {
-    const { space, context, source } = this, { segments: foundSegments, rows, taken, store } = this.buffers!;
-    const nulls = new Map<string, number>();
+    const { context } = this, { segments: foundSegments, rows, taken, store } = this.buffers!;
+    const scanned = this.scanned!, dictionaries = scanDictionaries(this.way.scan, this.source);
+    dictionaries.forEach((dictionary, column) => store.vectors[column]!.dictionary = dictionary);
     store.reserve(found);
     for (let last = found; last > 0;) {
       const s = foundSegments[last - 1];
       let n = 0;
       while (last > 0 && foundSegments[last - 1] === s) taken[n++] = rows[--last];
       context.poll();
-      const pinned: number[] = [];
-      try {
-        const columns = store.types.map((type, c): Vector => {
-          const dictionary = source.dictionaries[c];
-          if (source.segments.at(s)!.chunks[c] !== undefined) {
-            const address = context.pool.pin(source, s, c);
-            pinned.push(c);
-            return { type, address, dictionary };
-          }
-          if (!nulls.has(type)) {
-            nulls.set(type, space.allocate(MORSEL_ROWS * 32));
-            fillNull(context.heap, type, nulls.get(type)!, 0, MORSEL_ROWS);
-          }
-          return { type, address: nulls.get(type)!, dictionary };
-        });
-        store.appendRows(columns, taken, n);
-      } finally {
-        for (const c of pinned) context.pool.unpin(source, s, c);
-      }
+      store.appendWritten(n, (column, target) => this.write(scanned, s, column, n, target));
+      scanned.rewind();
     }
-    for (const address of nulls.values()) space.free(address);
     return store;
+  }
+
+  /** Writes a column of the taken rows of a segment. */
+  private write(scanned: ScanReader, segment: number, column: number, count: number, target: number): void {
+    const { context: { pool, heap }, source } = this, { taken, store } = this.buffers!;
+    if (pool.gatherRows(source, segment, column, taken.byteOffset, count, target)) return;
+    const address = scanned.column(segment, column, { from: taken[0]!, to: taken[count - 1]! + 1 });
+    gather(heap, store.types[column]!, address, taken, count, target, false);
+  }
+
+  override close(): void {
+    this.scanned?.close();
+    super.close();
   }
 }
 

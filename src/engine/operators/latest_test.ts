@@ -49,6 +49,7 @@ function stored(
     summaries: () => false,
     selectRows: () => undefined,
     gatherRows: () => false,
+    firstAt: () => undefined,
     isIndexed: () => false,
     present: () => undefined,
     find: () => undefined,

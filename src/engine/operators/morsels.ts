@@ -135,30 +135,25 @@ export function morselsOf(
       continue;
     }
     assert(node.timestamp >= 0 && source.sorted, "a scan with intervals reads the designated timestamp");
-    withChunk(context, source, index, node.timestamp, (address) => {
-      for (const [low, high] of touching) {
-        const start = lowerBound(context, address, segment.rowCount, low);
-        const end = high >= max ? segment.rowCount : lowerBound(context, address, segment.rowCount, high + 1n);
-        if (start < end) morsels.push({ segment: index, start, end });
-      }
-    });
+    for (const [low, high] of touching) {
+      const start = low <= min ? 0 : firstAt(context, source, index, node.timestamp, low);
+      const end = high >= max ? segment.rowCount : firstAt(context, source, index, node.timestamp, high + 1n);
+      if (start < end) morsels.push({ segment: index, start, end });
+    }
   }
   return allowed === undefined ? morsels : lookedUp(morsels, allowed, source, context);
 }
 
-function withChunk(
-  context: SearchContext,
-  source: ScanSource,
-  segment: number,
-  column: number,
-  use: (address: number) => void,
-): void {
-  const chunk = source.segments.at(segment)!.chunks[column];
+/** First row of a segment whose time is not below `time`. */
+function firstAt(context: SearchContext, source: ScanSource, segment: number, column: number, time: bigint): number {
+  const { chunks, rowCount } = source.segments.at(segment)!, chunk = chunks[column];
   assert(chunk !== undefined, "the designated timestamp is in every segment");
-  if (chunk.address !== 0) return use(chunk.address);
+  if (chunk.address !== 0) return lowerBound(context, chunk.address, rowCount, time);
+  const packed = context.pool.firstAt(source, segment, column, time);
+  if (packed !== undefined) return packed;
   const address = context.pool.pin(source, segment, column);
   try {
-    use(address);
+    return lowerBound(context, address, rowCount, time);
   } finally {
     context.pool.unpin(source, segment, column);
   }

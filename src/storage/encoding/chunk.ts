@@ -486,6 +486,21 @@ export class ChunkCodec {
     gather(address, rows, count, values, scratch + VALUES, scratch + CODES, scratch + POWERS_AT);
   }
 
+  /** The first row of a chunk of ascending 64-bit integers, in the shared memory, that is not below `value`; their number if there is none. */
+  firstAt(bytes: Uint8Array, value: bigint): number {
+    const { kind, width, address, rowCount } = this.opened(bytes), { kernels, scratch, heap: { i32, i64 } } = this;
+    assert(address !== undefined && kind === INTEGERS && width === 8, "times in the shared memory are searched");
+    const row = scratch + FOUND_AT, found = row + 8;
+    let low = 0, high = rowCount;
+    while (low < high) {
+      i32[row / 4] = (low + high) >>> 1;
+      kernels.gatherIntegers[8](address, row, 1, found, scratch + VALUES, scratch + CODES, scratch + POWERS_AT);
+      if (i64[found / 8] < value) low = i32[row / 4] + 1;
+      else high = i32[row / 4];
+    }
+    return low;
+  }
+
   private opened(bytes: Uint8Array): StoredChunk {
     const view = viewOf(bytes);
     assert(view.getUint32(0, true) === MAGIC, "an encoded chunk begins with its magic");

@@ -274,3 +274,33 @@ Deno.test("values that do not become smaller are not encoded, nor are texts and 
   equal(codec.encode("text", [0, -1], SOURCE, 65_536), undefined);
   equal(codec.encode("i128", [0, 0], SOURCE, 65_536), undefined);
 });
+
+Deno.test("firstAt() finds the first row that is not below a value in ascending times of every encoding", () => {
+  fc.assert(fc.property(
+    fc.array(fc.tuple(fc.constantFrom(1, 50, 1_024, 3_000), fc.constantFrom(0n, 1n, 1_000n, -1n)), {
+      minLength: 1,
+      maxLength: 6,
+    }),
+    fc.bigInt(-1_000n, 1_000n),
+    (runs, start) => {
+      const times: bigint[] = [];
+      let time = start, seed = runs.length;
+      for (const [count, gap] of runs) {
+        for (let k = 0; k < count; k++) {
+          seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+          times.push(time += gap >= 0n ? gap : BigInt(seed) << 16n); // too far from each other to be packed
+        }
+      }
+      const values = BigInt64Array.from(times), { nullWords } = typeOf("LONG");
+      heap.i64.set(values, SOURCE / 8);
+      const stored = codec.encode("i64", nullWords, SOURCE, 8 * values.length, true)!.bytes.slice();
+      heap.u8.set(stored, SOURCE);
+      const bytes = heap.u8.subarray(SOURCE, SOURCE + stored.length);
+      for (let k = 0; k < 40; k++) {
+        const at = times[(k * 7919) % times.length]!, value = at + BigInt(k % 3) - 1n;
+        const expected = times.findIndex((time) => time >= value);
+        equal(codec.firstAt(bytes, value), expected < 0 ? times.length : expected);
+      }
+    },
+  ));
+});

@@ -100,6 +100,11 @@ export class Codecs {
     return this.chunks.selectRows(bounds, range, open, rows, rowsMax);
   }
 
+  /** As `ChunkCodec.firstAt`. */
+  firstAt(stored: Uint8Array, value: bigint): number {
+    return this.chunks.firstAt(stored, value);
+  }
+
   /** As `ChunkCodec.gatherRows`. */
   gatherRows(stored: Uint8Array, rows: number, count: number, values: number): void {
     this.chunks.gatherRows(stored, rows, count, values);

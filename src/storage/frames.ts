@@ -1,0 +1,489 @@
+/**
+ * The directory of frames: a hash table in shared memory that maps (data file, extent) to a frame of the shared heap. One lock guards it and
+ * is held for some hundred nanoseconds each morsel; files are read outside of it.
+ *
+ * A frame is on probation until its second use. A clock over the directory's slots, whose order is unrelated to that of scans,
+ * selects the frames to evict. While frames on probation take more than a quarter of the pool, only they are evicted, so a scan of
+ * any length replaces only that quarter.
+ */
+import { assert } from "../assert.ts";
+import { align } from "./bytes.ts";
+import { EXTENT_ALIGN } from "./datafile.ts";
+import type { Extent } from "./extent.ts";
+import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
+import { latch, tryLatch, unlatch } from "./latch.ts";
+
+// Words of a directory slot.
+const FILE = 0; // id + 1, or 0 empty, or -1 removed
+const EXTENT = 1;
+const ADDRESS = 2;
+const SIZE = 3; // bytes of the block
+const STATE = 4; // LOADING, READY, FAILED
+const PINS = 5;
+const USES = 6; // 0 on probation, up to USES_MAX
+const FORM = 7; // DECODED, PACKABLE, PACKED or SUMMARIES; an extent may have a frame of its values, a packed one and one of its summaries
+const USED_AT = 8; // the pool's clock when its values were used last; of a packed one, as a whole
+const SLOT_WORDS = 9;
+
+const LOADING = 1, READY = 2, FAILED = 3;
+const USES_MAX = 3;
+/** What a frame has: the values of a chunk; the bytes of its extent; the values of a chunk that can be kept packed; summaries of its vectors. */
+export const DECODED = 0, PACKED = 1, PACKABLE = 2, SUMMARIES = 3;
+/**
+ * Of so many evictions for a packed frame, one takes any frame of values that could be packed and is not hot instead of one on probation. So a
+ * set of chunks that is read again and again ends up in the pool if it fits when packed.
+ */
+const EVICTIONS_PER_VALUES = 4;
+/** It looks at so many slots. There are some 40 for each frame of usual columns. */
+const SLOTS_SEARCHED = 2048;
+/** A chunk that is kept packed gets a frame of values when so much of the pool is free. */
+const UNPACKED_BELOW = 7 / 8;
+/** A chunk is hot if less than this share of the pool's size was read since its last use. */
+const HOT_WITHIN = 1 / 16;
+const LONG_AGO = 2 ** 31;
+/** One in so many reads of hot chunks makes a frame of values, because that takes several times as long as decoding to a window. */
+const HOT_READS_PER_FRAME = 4;
+
+// Words of the pool's state, from `SHARED_WORD.poolState` on.
+const CAPACITY = 0; // slots
+const USED_KIB = 1;
+const PROBATION_KIB = 2;
+const LIMIT_KIB = 3;
+const HAND = 4;
+const FILLED = 5; // slots that are not empty, removed ones included
+const HITS = 6;
+const MISSES = 7;
+const ENTRIES = 8;
+const EVICTIONS = 9;
+const PINNED = 10;
+const PACKED_KIB = 11;
+const READ_KIB = 12; // the clock: of all values that were read so far, modulo 2^32
+const HOT_READS = 13;
+
+/** Formats an empty pool. The thread that made the heap calls this once. */
+export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
+  let capacity = 1024;
+  while (capacity < poolSizeBytes / 8192) capacity *= 2;
+  const bytes = capacity * SLOT_WORDS * 4;
+  const address = heap.allocate(bytes, "pool");
+  heap.u8.fill(0, address, address + bytes);
+  heap.i32[SHARED_WORD.poolDirectory] = address / 4;
+  const state = SHARED_WORD.poolState;
+  heap.i32.fill(0, state, state + HOT_READS + 1);
+  heap.i32[state + CAPACITY] = capacity;
+  heap.i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
+}
+
+/** Pinned slots, and the number of pins of each. */
+export type Held = Map<number, number>;
+
+/**
+ * Called by a query that reads no file. "frame": one is not in memory; "lookup": postings are read from their file; "busy": another thread
+ * holds the lock for long.
+ */
+export type OnMiss = (why: "frame" | "lookup" | "busy") => never;
+
+/** A chunk has one frame of its values. */
+function isSameForm(a: number, b: number): boolean {
+  return a === b || (a === PACKABLE && b === DECODED) || (a === DECODED && b === PACKABLE);
+}
+
+export function blockBytesOf(sizeBytes: number): number {
+  return align(sizeBytes, 4096);
+}
+
+/** Statistics of the pool. */
+export interface PoolStats {
+  usedBytes: number;
+  limitBytes: number;
+  frames: number;
+  hits: number;
+  misses: number;
+  evictions: number;
+  pins: number;
+  packedBytes: number;
+}
+
+/** One thread's access to the directory. */
+export class Frames {
+  private readonly i32: Int32Array;
+  private readonly directory: number;
+  private readonly mask: number;
+
+  constructor(private readonly heap: SharedHeap) {
+    this.i32 = heap.i32;
+    this.directory = heap.i32[SHARED_WORD.poolDirectory];
+    assert(this.directory !== 0, "the pool was laid out");
+    this.mask = this.state(CAPACITY) - 1;
+  }
+
+  /**
+   * Address of a frame, which stays until `unpin`. `form`: what it has. `fill` reads it on a miss, `sizeInMemory` bytes.
+   */
+  pin(
+    held: Held,
+    { file, offset }: Extent,
+    form: number,
+    sizeInMemory: number,
+    fill: (address: number) => void,
+    onMiss?: OnMiss,
+  ): number {
+    const extent = offset / EXTENT_ALIGN;
+    for (;;) {
+      if (onMiss === undefined) this.lock();
+      else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
+      let slot = this.slotOf(file, extent, form);
+      if (onMiss !== undefined && (slot < 0 || this.i32[slot + STATE] !== READY)) {
+        this.unlock();
+        return onMiss("frame");
+      }
+      if (slot >= 0) {
+        this.addPin(slot, 1);
+        const state = this.i32[slot + STATE];
+        if (state === READY) {
+          this.noteUse(slot);
+          this.addState(HITS, 1);
+        }
+        this.unlock();
+        if (state === READY || this.waitFor(slot)) return this.hold(held, slot);
+        // The thread that was reading it failed. Read it again here to get the error.
+        this.dropPin(slot);
+        continue;
+      }
+      slot = this.insert(file, extent, sizeInMemory, form);
+      this.addState(MISSES, 1);
+      this.unlock();
+      try {
+        fill(this.i32[slot + ADDRESS] >>> 0);
+      } catch (error) {
+        this.settle(slot, FAILED);
+        this.dropPin(slot);
+        throw error;
+      }
+      this.settle(slot, READY);
+      return this.hold(held, slot);
+    }
+  }
+
+  unpin(held: Held, { file, offset }: Extent): void {
+    const slot = this.heldSlotOf(held, file, offset / EXTENT_ALIGN);
+    const count = held.get(slot) ?? 0;
+    assert(count > 0, "unpin follows pin");
+    if (count === 1) held.delete(slot);
+    else held.set(slot, count - 1);
+    this.dropPin(slot);
+  }
+
+  releaseAll(held: Held): void {
+    for (const [slot, count] of held) for (let k = 0; k < count; k++) this.dropPin(slot);
+    held.clear();
+  }
+
+  /** Frees memory of the heap for other uses than the pool. Returns false if no frame could be evicted. */
+  evict(sizeBytes: number): boolean {
+    this.lock();
+    try {
+      let freed = 0;
+      while (freed < sizeBytes) {
+        const got = this.takeOne();
+        if (got === 0) break;
+        freed += got;
+      }
+      return freed > 0;
+    } finally {
+      this.unlock();
+    }
+  }
+
+  /** Memory for other uses than frames, for which frames are evicted. */
+  allocate(sizeBytes: number): number {
+    this.lock();
+    try {
+      return this.allocateBlock(sizeBytes);
+    } finally {
+      this.unlock();
+    }
+  }
+
+  get limitBytes(): number {
+    return this.state(LIMIT_KIB) * 1024;
+  }
+
+  /** Without the lock this may miss a frame, or find one that is being removed. */
+  has({ file, offset }: Extent, form = DECODED): boolean {
+    return this.slotOf(file, offset / EXTENT_ALIGN, form) >= 0;
+  }
+
+  countMiss(): void {
+    this.lock();
+    this.addState(MISSES, 1);
+    this.unlock();
+  }
+
+  /**
+   * True if a chunk that can be kept packed should get a frame of its values: there is room, or all of it was read several times within a short while. A query that needs `readBytes`
+   * of them, a small part, decodes these each time until it was used often.
+   */
+  deservesValues(
+    { file, offset }: Extent,
+    valueBytes: number,
+    { isPart, readBytes }: { isPart: boolean; readBytes: number },
+    onMiss?: OnMiss,
+  ): boolean {
+    if (onMiss === undefined) this.lock();
+    else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
+    const slot = this.slotOf(file, offset / EXTENT_ALIGN, PACKED);
+    const usedKib = this.state(USED_KIB) + blockBytesOf(valueBytes) / 1024;
+    const hasRoom = usedKib <= this.state(LIMIT_KIB) * (slot < 0 ? 1 : UNPACKED_BELOW);
+    let deserves = hasRoom;
+    if (isPart) deserves = hasRoom && slot >= 0 && this.i32[slot + USES] === USES_MAX;
+    else if (!hasRoom && slot >= 0 && onMiss === undefined && this.isHot(slot)) { // without `onMiss`, as such a query could not get the frame
+      this.addState(HOT_READS, 1);
+      deserves = this.state(HOT_READS) % HOT_READS_PER_FRAME === 0;
+    }
+    if (deserves && slot >= 0) this.putOnProbation(slot);
+    else if (!deserves) {
+      this.addState(READ_KIB, Math.ceil(readBytes / 1024));
+      if (slot >= 0 && !isPart) this.i32[slot + USED_AT] = this.state(READ_KIB);
+    }
+    this.unlock();
+    return deserves;
+  }
+
+  setLimit(poolSizeBytes: number): void {
+    this.lock();
+    this.i32[SHARED_WORD.poolState + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
+    while (this.state(USED_KIB) > this.state(LIMIT_KIB) && this.takeOne() > 0);
+    this.unlock();
+  }
+
+  stats(): PoolStats {
+    return {
+      usedBytes: this.state(USED_KIB) * 1024,
+      limitBytes: this.state(LIMIT_KIB) * 1024,
+      frames: this.state(ENTRIES),
+      hits: this.state(HITS),
+      misses: this.state(MISSES),
+      evictions: this.state(EVICTIONS),
+      pins: this.state(PINNED),
+      packedBytes: this.state(PACKED_KIB) * 1024,
+    };
+  }
+
+  private hold(held: Held, slot: number): number {
+    held.set(slot, (held.get(slot) ?? 0) + 1);
+    return this.i32[slot + ADDRESS] >>> 0;
+  }
+
+  /** Waits until another thread has read the frame; false if that failed. */
+  private waitFor(slot: number): boolean {
+    for (;;) {
+      const state = Atomics.load(this.i32, slot + STATE);
+      if (state !== LOADING) return state === READY;
+      Atomics.wait(this.i32, slot + STATE, LOADING, 50);
+    }
+  }
+
+  private settle(slot: number, state: number): void {
+    this.lock();
+    Atomics.store(this.i32, slot + STATE, state);
+    this.unlock();
+    Atomics.notify(this.i32, slot + STATE);
+  }
+
+  /** Takes no lock, except for frames that could not be read. */
+  private dropPin(slot: number): void {
+    const hasFailed = this.i32[slot + STATE] === FAILED;
+    const left = this.addPin(slot, -1);
+    assert(left >= 0, "a frame is unpinned as often as it was pinned");
+    if (!hasFailed || left > 0) return;
+    this.lock();
+    // Another thread may have evicted it since.
+    const isSame = this.i32[slot + FILE] > 0 && this.i32[slot + STATE] === FAILED && this.i32[slot + PINS] === 0;
+    if (isSame) this.remove(slot);
+    this.unlock();
+  }
+
+  /** Pins are added under the lock and dropped without it. Returns the number of pins that the frame has then. */
+  private addPin(slot: number, by: number): number {
+    Atomics.add(this.i32, SHARED_WORD.poolState + PINNED, by);
+    return Atomics.add(this.i32, slot + PINS, by) + by;
+  }
+
+  /**
+   * The slot of a frame that the caller has pinned. It needs no lock: the slot of a pinned frame does not change, and no slot between its
+   * first place and this one becomes empty.
+   */
+  private heldSlotOf(held: Held, id: number, extent: number): number {
+    for (let k = this.hash(id, extent);; k = (k + 1) & this.mask) {
+      const slot = this.directory + k * SLOT_WORDS;
+      const file = Atomics.load(this.i32, slot + FILE);
+      if (file === 0) return -1;
+      if (file === id + 1 && this.i32[slot + EXTENT] === (extent | 0) && held.has(slot)) return slot;
+    }
+  }
+
+  // ---- under the lock
+
+  private slotOf(id: number, extent: number, form = DECODED): number {
+    for (let k = this.hash(id, extent);; k = (k + 1) & this.mask) {
+      const slot = this.directory + k * SLOT_WORDS;
+      const file = this.i32[slot + FILE];
+      if (file === 0) return -1;
+      if (file !== id + 1 || this.i32[slot + EXTENT] !== (extent | 0)) continue;
+      if (isSameForm(this.i32[slot + FORM], form) && this.i32[slot + STATE] !== FAILED) return slot;
+    }
+  }
+
+  /** Makes a slot with a frame that is pinned once and still loading. */
+  private insert(id: number, extent: number, sizeBytes: number, form: number): number {
+    const blockBytes = blockBytesOf(sizeBytes);
+    try {
+      while (this.state(USED_KIB) + blockBytes / 1024 > this.state(LIMIT_KIB) && this.takeOneFor(form) > 0);
+      while (this.state(ENTRIES) > this.mask * 0.7 && this.takeOne() > 0);
+      if (this.state(FILLED) > this.mask * 0.85) this.rebuild();
+      const address = this.allocateBlock(sizeBytes);
+      let k = this.hash(id, extent);
+      while (this.i32[this.directory + k * SLOT_WORDS + FILE] > 0) k = (k + 1) & this.mask;
+      const slot = this.directory + k * SLOT_WORDS;
+      if (this.i32[slot + FILE] === 0) this.addState(FILLED, 1);
+      this.i32[slot + FILE] = id + 1;
+      this.i32[slot + EXTENT] = extent;
+      this.i32[slot + ADDRESS] = address;
+      this.i32[slot + SIZE] = blockBytes;
+      this.addPin(slot, 1);
+      this.i32[slot + USES] = 0;
+      this.i32[slot + USED_AT] = this.state(READ_KIB) - (form === PACKED ? LONG_AGO : 0);
+      this.i32[slot + FORM] = form;
+      if (form === PACKED) this.addState(PACKED_KIB, blockBytes / 1024);
+      Atomics.store(this.i32, slot + STATE, LOADING);
+      this.addState(USED_KIB, blockBytes / 1024);
+      this.addState(PROBATION_KIB, blockBytes / 1024);
+      this.addState(ENTRIES, 1);
+      return slot;
+    } catch (error) {
+      this.unlock();
+      throw error;
+    }
+  }
+
+  private allocateBlock(sizeBytes: number): number {
+    for (;;) {
+      try {
+        return this.heap.allocateExact(sizeBytes, "pool");
+      } catch (error) {
+        if (!(error instanceof HeapFullError) || this.takeOne() === 0) throw error;
+      }
+    }
+  }
+
+  private noteUse(slot: number): void {
+    if (this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, -this.i32[slot + SIZE] / 1024);
+    if (this.i32[slot + USES] < USES_MAX) this.i32[slot + USES]++;
+    if (this.i32[slot + FORM] === PACKED) return;
+    this.addState(READ_KIB, this.i32[slot + SIZE] / 1024);
+    this.i32[slot + USED_AT] = this.state(READ_KIB);
+  }
+
+  private isHot(slot: number): boolean {
+    return (this.state(READ_KIB) - this.i32[slot + USED_AT]) >>> 0 < this.state(LIMIT_KIB) * HOT_WITHIN;
+  }
+
+  private putOnProbation(slot: number): void {
+    if (this.i32[slot + USES] !== 0) this.addState(PROBATION_KIB, this.i32[slot + SIZE] / 1024);
+    this.i32[slot + USES] = 0;
+  }
+
+  private takeOneFor(form: number): number {
+    const takesValues = form === PACKED && this.state(EVICTIONS) % EVICTIONS_PER_VALUES === 0;
+    return takesValues && this.takeValues() || this.takeOne();
+  }
+
+  /** Evicts a frame of values that could be packed. Returns its size in bytes, or 0 if none is found soon. */
+  private takeValues(): number {
+    for (let step = 0, k = this.state(HAND); step < SLOTS_SEARCHED; step++, k = (k + 1) & this.mask) {
+      const slot = this.directory + k * SLOT_WORDS;
+      if (this.i32[slot + FILE] <= 0 || this.i32[slot + PINS] > 0 || this.i32[slot + FORM] !== PACKABLE) continue;
+      if (this.isHot(slot)) continue;
+      this.i32[SHARED_WORD.poolState + HAND] = (k + 1) & this.mask;
+      const bytes = this.i32[slot + SIZE];
+      this.remove(slot);
+      this.addState(EVICTIONS, 1);
+      return bytes;
+    }
+    return 0;
+  }
+
+  /** Evicts one frame. Returns its size in bytes, or 0 when all are pinned. */
+  private takeOne(): number {
+    if (this.state(ENTRIES) === 0) return 0;
+    const slots = this.mask + 1;
+    for (let step = 0, hand = this.state(HAND); step < (USES_MAX + 2) * slots; step++) {
+      const slot = this.directory + hand * SLOT_WORDS;
+      hand = (hand + 1) & this.mask;
+      if (this.i32[slot + FILE] <= 0 || this.i32[slot + PINS] > 0) continue;
+      if (this.i32[slot + USES] > 0) {
+        if (step < slots && this.state(PROBATION_KIB) * 4 > this.state(LIMIT_KIB)) continue;
+        if (--this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, this.i32[slot + SIZE] / 1024);
+        continue;
+      }
+      this.i32[SHARED_WORD.poolState + HAND] = hand;
+      const bytes = this.i32[slot + SIZE];
+      this.remove(slot);
+      this.addState(EVICTIONS, 1);
+      return bytes;
+    }
+    return 0;
+  }
+
+  private remove(slot: number): void {
+    const bytes = this.i32[slot + SIZE];
+    this.heap.freeExact(this.i32[slot + ADDRESS] >>> 0, bytes, "pool");
+    if (this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, -bytes / 1024);
+    if (this.i32[slot + FORM] === PACKED) this.addState(PACKED_KIB, -bytes / 1024);
+    this.addState(USED_KIB, -bytes / 1024);
+    this.addState(ENTRIES, -1);
+    this.i32[slot + FILE] = -1;
+    // Removed slots at the end of a run can become empty again.
+    let k = (slot - this.directory) / SLOT_WORDS;
+    if (this.i32[this.directory + ((k + 1) & this.mask) * SLOT_WORDS + FILE] !== 0) return;
+    while (this.i32[this.directory + k * SLOT_WORDS + FILE] === -1) {
+      this.i32[this.directory + k * SLOT_WORDS + FILE] = 0;
+      this.addState(FILLED, -1);
+      k = (k - 1) & this.mask;
+    }
+  }
+
+  /**
+   * Gets rid of removed slots by removing all unpinned entries. Pinned entries cannot move: their pins refer to the
+   * slot.
+   */
+  private rebuild(): void {
+    for (let k = 0; k <= this.mask; k++) {
+      const slot = this.directory + k * SLOT_WORDS;
+      if (this.i32[slot + FILE] > 0 && this.i32[slot + PINS] === 0) this.remove(slot);
+    }
+  }
+
+  private hash(id: number, extent: number): number {
+    let h = Math.imul(id, 0x9e3779b1) ^ Math.imul(extent, 0x85ebca6b);
+    h = Math.imul(h ^ (h >>> 15), 0xc2b2ae35);
+    return (h ^ (h >>> 13)) & this.mask;
+  }
+
+  private state(word: number): number {
+    return this.i32[SHARED_WORD.poolState + word];
+  }
+
+  private addState(word: number, by: number): void {
+    this.i32[SHARED_WORD.poolState + word] += by;
+  }
+
+  private lock(): void {
+    latch(this.i32, SHARED_WORD.poolLock);
+  }
+
+  private unlock(): void {
+    unlatch(this.i32, SHARED_WORD.poolLock);
+  }
+}

@@ -1,0 +1,259 @@
+/** Reads chunks of columns for one query. If it fails, its pins are released together. */
+import { assert, VERIFY } from "../assert.ts";
+import type { Pool } from "../engine/contract.ts";
+import { crc32 } from "./bytes.ts";
+import { relocateTexts } from "./chunks.ts";
+import type { ChunkBound, ColumnChunk, FoundRows, RowRange, ScanSource } from "./contract.ts";
+import {
+  type Codecs,
+  hasCodeRanges,
+  hasOffsets,
+  hasPostings,
+  hasSummaries,
+  isEncoded,
+  memoryBytes,
+} from "./encoding/codecs.ts";
+import { codesPart, findRows, presentCodes, type ReadExtent } from "./encoding/postings.ts";
+import { areIntact, summariesBytes } from "./encoding/summaries.ts";
+import type { Extent } from "./extent.ts";
+import type { ExtentReader, FindPart } from "./extent-reader.ts";
+import { blockBytesOf, DECODED, type Frames, type Held, type OnMiss, PACKABLE, PACKED, SUMMARIES } from "./frames.ts";
+import type { SharedHeap } from "./heap.ts";
+import { WINDOW_BYTES, type Windows } from "./windows.ts";
+
+/** A query that reads at most this share of a chunk's rows decodes their vectors alone. */
+const PART_SHARE = 1 / 8;
+
+/** Codes are read without the postings behind them. Undefined for chunks without postings. */
+function codesPartOf(chunk: ColumnChunk): FindPart | undefined {
+  if (!hasPostings(chunk)) return undefined;
+  return (read) => {
+    const { sizeBytes, crc } = codesPart(read, chunk.sizeBytes);
+    return { at: 0, sizeBytes, isIntact: (stored) => crc32(stored) === crc };
+  };
+}
+
+/** Decoding texts takes far longer than reading them. */
+function canBePacked(chunk: ColumnChunk): boolean {
+  if (!isEncoded(chunk) || chunk.entryBytes !== undefined || chunk.valueBytes > WINDOW_BYTES) return false;
+  return hasPostings(chunk) || 2 * blockBytesOf(chunk.sizeBytes) <= chunk.valueBytes;
+}
+
+function chunkOf(source: ScanSource, segment: number, column: number): ColumnChunk | undefined {
+  return source.segments.at(segment)!.chunks[column];
+}
+
+/** What the leases of a thread share. */
+export interface LeasedPool {
+  readonly heap: SharedHeap;
+  readonly frames: Frames;
+  readonly reader: ExtentReader;
+  readonly windows: Windows;
+  codecs(): Codecs;
+  /** True if this thread has gathered from the extent so often that the next use should keep it. */
+  isGatheredOften(extent: Extent): boolean;
+}
+
+export class PoolLease implements Pool {
+  private readonly held: Held = new Map();
+  /** Pins of packed frames that are being used. */
+  private readonly using: Held = new Map();
+  /** Addresses of windows. */
+  private readonly windows = new Set<number>();
+
+  constructor(private readonly pool: LeasedPool, private readonly onMiss?: OnMiss) {}
+
+  /** Windows of this thread that are in use. */
+  get windowCount(): number {
+    return this.windows.size;
+  }
+
+  pin(source: ScanSource, segment: number, column: number, rows?: RowRange): number {
+    const { rowCount, chunks } = source.segments.at(segment)!, chunk = chunks[column];
+    assert(chunk !== undefined, "a column added later has no chunk to pin");
+    if (chunk.address !== 0) return chunk.address;
+    const window = rows && this.unpack(source, chunk, rowCount, rows);
+    return window ?? this.pinValues(source, chunk, rowCount);
+  }
+
+  unpin(source: ScanSource, segment: number, column: number, address = 0): void {
+    if (this.windows.delete(address)) return this.pool.windows.giveBack(address);
+    const chunk = chunkOf(source, segment, column);
+    if (chunk !== undefined && chunk.address === 0) this.pool.frames.unpin(this.held, chunk);
+  }
+
+  private pinValues(source: ScanSource, chunk: ColumnChunk, rowCount: number): number {
+    const { frames, reader, heap } = this.pool, { directory } = source;
+    const isPackable = canBePacked(chunk);
+    const fill = (address: number) => {
+      if (!isEncoded(chunk)) {
+        reader.read(directory, chunk, undefined, (sizeBytes) => heap.u8.subarray(address, address + sizeBytes));
+        if (hasOffsets(chunk)) relocateTexts(heap, address, rowCount, address + chunk.valueBytes);
+        return;
+      }
+      const decode = (stored: Uint8Array) => this.pool.codecs().decode(chunk, stored, address, rowCount);
+      if (isPackable && frames.has(chunk, PACKED)) this.withPacked(source, chunk, decode);
+      else decode(reader.readToBuffer(directory, chunk, codesPartOf(chunk)));
+    };
+    return frames.pin(this.held, chunk, isPackable ? PACKABLE : DECODED, memoryBytes(chunk), fill, this.onMiss);
+  }
+
+  /**
+   * Decodes rows of a chunk to a window of this thread, if the pool has it packed, or has no room for its values, or if the rows are few. Returns the
+   * address of row 0, or undefined if the chunk's values should get a frame.
+   */
+  private unpack(source: ScanSource, chunk: ColumnChunk, rowCount: number, rows: RowRange): number | undefined {
+    const { frames, windows, heap } = this.pool, { onMiss } = this;
+    // Without the lock this may miss a frame, or find one that is being removed. Both ways give the same values.
+    if (!canBePacked(chunk) || frames.has(chunk)) return undefined;
+    const share = (rows.to - rows.from) / rowCount,
+      part = { isPart: share <= PART_SHARE, readBytes: share * chunk.valueBytes };
+    if (frames.deservesValues(chunk, chunk.valueBytes, part, onMiss)) return undefined;
+    const window = windows.take(frames.limitBytes);
+    if (window === undefined) return undefined;
+    try {
+      this.withPacked(source, chunk, (stored) => {
+        if (VERIFY) heap.u8.fill(0x7b, window, window + chunk.valueBytes); // other rows are not to be read
+        this.pool.codecs().decodeRange(chunk, stored, window, rows);
+      });
+    } catch (error) {
+      windows.giveBack(window);
+      throw error;
+    }
+    this.windows.add(window);
+    return window;
+  }
+
+  /** Calls `use` with a chunk as it is stored, without postings, in a packed frame. */
+  private withPacked<T>({ directory }: ScanSource, chunk: ColumnChunk, use: (stored: Uint8Array) => T): T {
+    const { frames, reader, heap } = this.pool, { onMiss } = this, part = codesPartOf(chunk);
+    let { sizeBytes } = chunk;
+    if (part !== undefined && onMiss === undefined && !frames.has(chunk, PACKED)) {
+      sizeBytes = reader.using(directory, chunk, part).sizeBytes;
+    }
+    const fill = (address: number) =>
+      void reader.read(directory, chunk, part, (sizeBytes) => heap.u8.subarray(address, address + sizeBytes));
+    const address = frames.pin(this.using, chunk, PACKED, sizeBytes, fill, onMiss);
+    try {
+      return use(heap.u8.subarray(address, address + sizeBytes));
+    } finally {
+      frames.unpin(this.using, chunk);
+    }
+  }
+
+  firstAt(source: ScanSource, segment: number, column: number, value: bigint): number | undefined {
+    const chunk = chunkOf(source, segment, column);
+    if (chunk === undefined || chunk.address !== 0 || !canBePacked(chunk) || this.pool.frames.has(chunk)) {
+      return undefined;
+    }
+    return this.withPacked(source, chunk, (stored) => this.pool.codecs().firstAt(stored, value));
+  }
+
+  gather(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    rows: Int32Array,
+    count: number,
+    address: number,
+  ): boolean {
+    const chunk = chunkOf(source, segment, column), { frames, reader } = this.pool;
+    if (this.onMiss !== undefined || chunk === undefined || chunk.address !== 0) return false;
+    if (!isEncoded(chunk) || chunk.entryBytes !== undefined || frames.has(chunk)) return false;
+    const decode = (stored: Uint8Array) => this.pool.codecs().decodeRows(stored, rows, count, address);
+    if (frames.has(chunk, PACKED)) {
+      this.withPacked(source, chunk, decode);
+      return true;
+    }
+    frames.countMiss();
+    if (this.pool.isGatheredOften(chunk)) return false;
+    decode(reader.readToBuffer(source.directory, chunk, codesPartOf(chunk)));
+    return true;
+  }
+
+  summaries(source: ScanSource, segment: number, column: number, into: Uint8Array): boolean {
+    const { rowCount, chunks } = source.segments.at(segment)!, chunk = chunks[column];
+    if (chunk === undefined || chunk.address !== 0 || !hasSummaries(chunk)) return false;
+    const { frames, reader, heap } = this.pool, sizeBytes = summariesBytes(rowCount);
+    const part = () => ({ at: chunk.sizeBytes - sizeBytes, sizeBytes, isIntact: areIntact });
+    const fill = (address: number) =>
+      void reader.read(source.directory, chunk, part, () => heap.u8.subarray(address, address + sizeBytes));
+    const address = frames.pin(this.using, chunk, SUMMARIES, sizeBytes, fill, this.onMiss);
+    into.set(heap.u8.subarray(address, address + sizeBytes));
+    frames.unpin(this.using, chunk);
+    return true;
+  }
+
+  selectRows(
+    source: ScanSource,
+    segment: number,
+    bounds: readonly ChunkBound[],
+    range: RowRange,
+    rows: number,
+    rowsMax: number,
+  ): number | undefined {
+    const { chunks } = source.segments.at(segment)!;
+    const packed = bounds.filter(({ column }) => {
+      const chunk = chunks[column];
+      return chunk !== undefined && chunk.address === 0 && canBePacked(chunk) && hasCodeRanges(chunk);
+    });
+    if (packed.length === 0) return undefined;
+    const open = ({ column }: ChunkBound, select: (stored: Uint8Array) => void) =>
+      this.withPacked(source, chunks[column]!, select);
+    return this.pool.codecs().selectRows(packed, range, open, rows, rowsMax);
+  }
+
+  gatherRows(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    rows: number,
+    count: number,
+    values: number,
+  ): boolean {
+    const chunk = chunkOf(source, segment, column);
+    if (chunk === undefined || chunk.address !== 0 || !canBePacked(chunk)) return false;
+    // Without the lock this may miss a frame, or find one that is being removed. Both ways give the same values.
+    if (this.pool.frames.has(chunk)) return false;
+    this.withPacked(source, chunk, (stored) => this.pool.codecs().gatherRows(stored, rows, count, values));
+    return true;
+  }
+
+  isIndexed(source: ScanSource, segment: number, column: number): boolean {
+    const chunk = chunkOf(source, segment, column);
+    return chunk !== undefined && chunk.address === 0 && hasPostings(chunk);
+  }
+
+  present(source: ScanSource, segment: number, column: number, codes: readonly number[]): number[] | undefined {
+    return this.withPostings(source, segment, column, (read, sizeBytes) => presentCodes(read, sizeBytes, codes));
+  }
+
+  /** Postings are read from the file, and not kept: two short reads of the page cache cost a few microseconds. */
+  find(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    codes: readonly number[],
+    rowsMax: number,
+  ): FoundRows | undefined {
+    return this.withPostings(source, segment, column, (read, size) => findRows(read, size, codes, rowsMax));
+  }
+
+  private withPostings<T>(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    use: (read: ReadExtent, sizeBytes: number) => T,
+  ): T | undefined {
+    if (!this.isIndexed(source, segment, column)) return undefined;
+    if (this.onMiss !== undefined) return this.onMiss("lookup");
+    const chunk = chunkOf(source, segment, column)!;
+    return this.pool.reader.using(source.directory, chunk, (read) => use(read, chunk.sizeBytes));
+  }
+
+  release(): void {
+    this.pool.frames.releaseAll(this.held);
+    for (const window of this.windows) this.pool.windows.giveBack(window);
+    this.windows.clear();
+  }
+}
