@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import v8 from "node:v8";
 import vm from "node:vm";
 import { col, fn, lit, over, type Row, storedRows, testContext } from "../engine/testing.ts";
-import type { Column, Plan, ScanNode } from "../sql/plan.ts";
+import type { Column, Plan, ScanNode, WindowCall } from "../sql/plan.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import type { ScanSource } from "../storage/contract.ts";
 import type { OnMiss, SharedPool } from "../storage/mod.ts";
@@ -359,7 +359,20 @@ Deno.test("DirectRuns: SAMPLE BY takes the operators of an earlier run, over row
   }
 });
 
-Deno.test("DirectRuns: ORDER BY and LATEST ON take the operators of an earlier run, over other intervals", () => {
+const byThirds = [fn("%", "LONG", col(1, "LONG"), lit(3n, "LONG"))];
+/** One that needs earlier rows only, and one that needs all. */
+const WINDOWS = ["row_number()", "rank()"].map((name): [string, WindowCall] => [name, {
+  function: name,
+  args: [],
+  ignoreNulls: false,
+  partitionBy: byThirds,
+  orderBy: [{ expression: col(0, "TIMESTAMP"), descending: false }],
+  frame: { unit: "rows", excludeCurrentRow: false },
+  type: "LONG",
+  at: 0,
+}]);
+
+Deno.test("DirectRuns: sorts, LATEST ON, windows and set operations take the operators of an earlier run, over other intervals", () => {
   const { node, direct, source, isEmpty } = timed();
   const columns = [{ name: "c0", type: "TIMESTAMP" }, COLUMNS[1]];
   const scan = (low: bigint, high: bigint) =>
@@ -385,23 +398,59 @@ Deno.test("DirectRuns: ORDER BY and LATEST ON take the operators of an earlier r
       timestamp: 0,
       order: "asc",
     }),
+    ...Object.fromEntries(WINDOWS.map(([name, call]) => [name, (low, high) => ({
+      node: "project",
+      input: {
+        node: "window",
+        input: scan(low, high),
+        calls: [call],
+        columns: [...columns, { name: "w", type: "LONG" }],
+        timestamp: 0,
+        order: "asc",
+      },
+      expressions: [col(0, "TIMESTAMP"), col(2, "LONG")],
+      columns,
+      timestamp: 0,
+      order: "asc",
+    })])),
+    ...Object.fromEntries((["union", "union all", "except", "intersect all"] as const).map((operator) => [
+      operator,
+      (low, high) => ({
+        node: "set",
+        operator,
+        left: scan(low, high),
+        right: { ...scan(low + 2n, high), id: node.id + 1 },
+        columns,
+        timestamp: -1,
+        order: "none",
+      }),
+    ])),
   };
-  const at = (micros: number) => `["1970-01-01T00:00:00.00000${micros}Z",${micros}]`;
-  const expected: Record<string, [number[], number[]]> = {
-    all: [[2, 5, 8, 1, 4, 7, 0, 3, 6, 9], [5, 4, 3]],
-    first: [[2, 5], [5, 4]],
-    latest: [[7, 8, 9], [3, 4, 5]],
+  const at = (micros: number, value = micros) => `["1970-01-01T00:00:00.00000${micros}Z",${value}]`;
+  const tenth = Array.from({ length: 10 }, (_, k) => k);
+  const expected: Record<string, [string[], string[]]> = {
+    all: [[2, 5, 8, 1, 4, 7, 0, 3, 6, 9].map((n) => at(n)), [5, 4, 3].map((n) => at(n))],
+    first: [[2, 5].map((n) => at(n)), [5, 4].map((n) => at(n))],
+    latest: [[7, 8, 9].map((n) => at(n)), [3, 4, 5].map((n) => at(n))],
+    // Of rows with the same remainder of a division by three.
+    "row_number()": [tenth.map((n) => at(n, 1 + Math.floor(n / 3))), [at(3, 1), at(4, 1), at(5, 1)]],
+    "rank()": [tenth.map((n) => at(n, 1 + Math.floor(n / 3))), [at(3, 1), at(4, 1), at(5, 1)]],
+    union: [tenth.map((n) => at(n)), [3, 4, 5].map((n) => at(n))],
+    "union all": [[...tenth, ...tenth.slice(2)].map((n) => at(n)), [3, 4, 5, 5].map((n) => at(n))],
+    except: [[0, 1].map((n) => at(n)), [3, 4].map((n) => at(n))],
+    "intersect all": [tenth.slice(2).map((n) => at(n)), [at(5)]],
   };
   for (const [made, [name, plan]] of Object.entries(plans).entries()) {
     const key = {};
     const run = (low: bigint, high: bigint) => {
       const now = plan(low, high), options: DirectOptions = { output: JSON_ROWS, columns: [...columns], user: "ann" };
-      return decoder.decode(direct.run(now, [source], options, () => now, key)?.pieces[0]?.bytes);
+      const answer = direct.run(now, [source, source], options, () => now, key);
+      return answer?.pieces.map(({ bytes }) => decoder.decode(bytes)).join("");
     };
     for (let k = 0; k < 3; k++) {
-      assert.equal(run(0n, 9n), expected[name]![0].map(at).join());
-      assert.equal(run(3n, 5n), expected[name]![1].map(at).join());
-      assert.equal(run(5n, 4n), "");
+      assert.equal(run(0n, 9n), expected[name]![0].join(), name);
+      assert.equal(run(3n, 5n), expected[name]![1].join(), name);
+      assert.equal(run(5n, 4n), "", name);
     }
     assert.equal(direct.madeCount, made + 1, name);
   }

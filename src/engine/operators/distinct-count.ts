@@ -8,7 +8,7 @@ import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { bitmapKernel } from "../compiler/bitmap.ts";
 import { columnsOf } from "../compiler/expression.ts";
 import { isNull } from "../compiler/ir.ts";
-import type { Batch, Operator, QueryContext } from "../contract.ts";
+import type { Batch, Changes, Operator, QueryContext } from "../contract.ts";
 import { fuse } from "../expressions.ts";
 import { registerTask } from "../parallel.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
@@ -31,7 +31,7 @@ export class DistinctBits implements Operator {
 
   constructor(
     readonly columns: readonly Column[],
-    private readonly way: BitsWay,
+    private way: BitsWay,
     private readonly context: QueryContext,
   ) {
     this.space = Workspace.of(context, OPERATOR);
@@ -76,6 +76,20 @@ export class DistinctBits implements Operator {
     return count;
   }
 
+  rewind(): boolean {
+    this.space.release();
+    this.done = false;
+    return true;
+  }
+
+  /** Other rows may have values outside of the range. */
+  rebind(changes: Changes): boolean {
+    const { node, predicates } = this.way;
+    if (changes.isChanged(node.id)) return false;
+    this.way = { ...this.way, node: changes.scanOf(node), predicates: changes.take(predicates) };
+    return true;
+  }
+
   close(): void {
     this.space.release();
     flushKernelRows(this.context.heap.i64);
@@ -106,6 +120,16 @@ export class DistinctValues implements Operator {
       for (let row = 0; row < batch.rowCount; row++) if (isNullAt(heap, type, address, row)) count--;
     }
     return countBatch(this.columns, count, this.space);
+  }
+
+  rewind(): boolean {
+    this.space.release();
+    this.done = false;
+    return this.groups.rewind?.() === true;
+  }
+
+  rebind(changes: Changes): boolean {
+    return this.groups.rebind?.(changes) === true;
   }
 
   close(): void {

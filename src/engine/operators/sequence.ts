@@ -15,8 +15,8 @@ class Sequence implements Operator {
   private output?: OutputColumns;
   private position = 0;
   /** The next number, as two words. */
-  private low: number;
-  private high: number;
+  private low = 0;
+  private high = 0;
 
   constructor(private readonly plan: SequenceNode, private readonly context: QueryContext) {
     assert(
@@ -26,8 +26,7 @@ class Sequence implements Operator {
     this.columns = plan.columns;
     context.countToRead?.(plan.count);
     this.space = Workspace.of(context, "sequence");
-    this.low = Number(BigInt.asUintN(32, plan.start));
-    this.high = Number(BigInt.asIntN(32, plan.start >> 32n));
+    this.rewind();
   }
 
   next(): Batch | undefined {
@@ -55,6 +54,18 @@ class Sequence implements Operator {
     this.position += rowCount;
     this.context.countRead?.(rowCount);
     return { rowCount, columns: this.output.vectors };
+  }
+
+  rewind(): boolean {
+    const { start } = this.plan;
+    this.position = 0;
+    this.low = Number(BigInt.asUintN(32, start));
+    this.high = Number(BigInt.asIntN(32, start >> 32n));
+    return true;
+  }
+
+  rebind(): boolean {
+    return true;
   }
 
   close(): void {

@@ -5,7 +5,7 @@
 import { assert } from "../../assert.ts";
 import type { SetNode } from "../../sql/plan.ts";
 import { OutputColumns, Workspace } from "../columns.ts";
-import type { Batch, Operator, QueryContext } from "../contract.ts";
+import type { Batch, Changes, Operator, QueryContext } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { dividedInput } from "./hash-parts.ts";
 import type { SpilledRows } from "./spilled-rows.ts";
@@ -87,6 +87,15 @@ class Chain implements Operator {
     return undefined;
   }
 
+  rewind(): boolean {
+    this.current = 0;
+    return this.inputs.every((input) => input.rewind?.() === true);
+  }
+
+  rebind(changes: Changes): boolean {
+    return this.inputs.every((input) => input.rebind?.(changes) === true);
+  }
+
   close(): void {
     for (const input of this.inputs) input.close();
   }
@@ -140,6 +149,17 @@ abstract class Hashed implements Operator {
     return undefined;
   }
 
+  /** Keeps the inputs only: tables of many rows take much memory. */
+  rewind(): boolean {
+    this.space.release();
+    this.output = this.picked = undefined;
+    return this.left.rewind?.() === true;
+  }
+
+  rebind(changes: Changes): boolean {
+    return this.left.rebind?.(changes) === true;
+  }
+
   close(): void {
     this.space.release();
     this.left.close();
@@ -159,17 +179,24 @@ export function pickNew(table: KeyTable, batch: Batch, out: Int32Array, keep?: (
 }
 
 class Union extends Hashed {
-  private readonly seen = this.table();
+  private seen?: KeyTable;
 
   protected pick(batch: Batch, out: Int32Array): number {
-    return pickNew(this.seen, this.keysOf(batch), out);
+    return pickNew(this.seen ??= this.table(), this.keysOf(batch), out);
+  }
+
+  override rewind(): boolean {
+    this.seen = undefined;
+    return super.rewind();
   }
 }
 
 class AgainstRight extends Hashed {
   private onRight?: KeyTable;
-  private readonly seen?: KeyTable;
+  private seen?: KeyTable;
   private readonly wanted: boolean;
+  /** Equal rows are one. */
+  private readonly isDistinct: boolean;
 
   constructor(
     plan: SetNode,
@@ -180,7 +207,7 @@ class AgainstRight extends Hashed {
   ) {
     super(plan, left, context, keyCount);
     this.wanted = plan.operator.startsWith("intersect");
-    if (!plan.operator.endsWith("all")) this.seen = this.table();
+    this.isDistinct = !plan.operator.endsWith("all");
   }
 
   protected pick(all: Batch, out: Int32Array): number {
@@ -193,10 +220,21 @@ class AgainstRight extends Hashed {
       }
     }
     const found = this.onRight.groups(batch.columns, batch.rowCount, false);
-    if (this.seen !== undefined) return pickNew(this.seen, batch, out, (row) => (found[row] >= 0) === this.wanted);
+    if (this.isDistinct) {
+      return pickNew(this.seen ??= this.table(), batch, out, (row) => (found[row] >= 0) === this.wanted);
+    }
     let n = 0;
     for (let row = 0; row < batch.rowCount; row++) if ((found[row] >= 0) === this.wanted) out[n++] = row;
     return n;
+  }
+
+  override rewind(): boolean {
+    this.onRight = this.seen = undefined;
+    return super.rewind() && this.right.rewind?.() === true;
+  }
+
+  override rebind(changes: Changes): boolean {
+    return super.rebind(changes) && this.right.rebind?.(changes) === true;
   }
 
   override close(): void {

@@ -1,7 +1,7 @@
 /** Combines the columns of operators that have the same groups in the same order. */
 import { assert } from "../../assert.ts";
 import type { Column } from "../../sql/plan.ts";
-import type { Batch, Operator } from "../contract.ts";
+import type { Batch, Changes, Operator } from "../contract.ts";
 import { advance } from "./scan.ts";
 
 /** The batch of an operator, and its next row. The batches of the parts may differ in size: some groups may be on disk. */
@@ -36,6 +36,15 @@ export class SideBySide implements Operator {
     const columns = parts.map(({ batch, row }) => advance(batch!.columns, row));
     for (const part of parts) part.row += rowCount;
     return { rowCount, columns: this.places.map(({ part, column }) => columns[part][column]) };
+  }
+
+  rewind(): boolean {
+    for (const part of this.parts) Object.assign(part, { batch: undefined, row: 0 });
+    return this.parts.every(({ operator }) => operator.rewind?.() === true);
+  }
+
+  rebind(changes: Changes): boolean {
+    return this.parts.every(({ operator }) => operator.rebind?.(changes) === true);
   }
 
   close(): void {

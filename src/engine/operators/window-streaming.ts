@@ -5,7 +5,7 @@
 import type { WindowCall, WindowNode } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { isNullAt, markNotNull, OutputColumns, Workspace } from "../columns.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import type { StreamingCall } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
@@ -76,15 +76,26 @@ function fillWith(view: Int32Array, words: readonly number[], from: number): voi
   for (let at = from; at < view.length; at++) view[at] = words[(at - from) % words.length];
 }
 
+/** What a run has of a partitioning and of a call. */
+interface Partition {
+  table: KeyTable;
+  groups?: Int32Array;
+}
+interface CallRun {
+  step: Step;
+  states: States;
+}
+
 class StreamingWindow implements Operator {
   readonly columns;
   private readonly space: Workspace;
-  private readonly calls: { step: Step; args: Expressions; states: States; partition: number }[];
-  private readonly partitions: { keys: Expressions; table: KeyTable; groups?: Int32Array }[] = [];
-  private readonly output: OutputColumns;
+  private readonly calls: { make: MakeStep; args: Expressions; partition: number }[];
+  /** The keys of each partitioning. */
+  private readonly keys: Expressions[] = [];
+  private run?: { partitions: Partition[]; calls: CallRun[]; output: OutputColumns };
 
   constructor(
-    plan: WindowNode,
+    private readonly plan: WindowNode,
     makers: readonly MakeStep[],
     private readonly input: Operator,
     private readonly context: QueryContext,
@@ -96,41 +107,59 @@ class StreamingWindow implements Operator {
       const name = JSON.stringify(call.partitionBy, (_, value) => typeof value === "bigint" ? `${value}n` : value);
       let partition = known.get(name);
       if (partition === undefined) {
-        const keys = new Expressions(call.partitionBy, types, context);
-        partition = this.partitions.push({ keys, table: new KeyTable(keys.types, this.space, () => context.poll()) }) -
-          1;
+        partition = this.keys.push(new Expressions(call.partitionBy, types, context)) - 1;
         known.set(name, partition);
       }
-      const states = new States(this.space);
-      return {
-        step: makers[k](states),
-        args: new Expressions(call.args.filter((arg) => arg.kind !== "constant"), types, context),
-        states,
-        partition,
-      };
+      const args = new Expressions(call.args.filter((arg) => arg.kind !== "constant"), types, context);
+      return { make: makers[k], args, partition };
     });
-    this.output = new OutputColumns(plan.calls.map((call) => call.type), this.space);
+  }
+
+  private begin() {
+    const { space, context } = this;
+    return {
+      partitions: this.keys.map(({ types }): Partition => ({
+        table: new KeyTable(types, space, () => context.poll()),
+      })),
+      calls: this.calls.map(({ make }): CallRun => {
+        const states = new States(space);
+        return { step: make(states), states };
+      }),
+      output: new OutputColumns(this.plan.calls.map((call) => call.type), space),
+    };
   }
 
   next(): Batch | undefined {
     const batch = this.input.next();
     if (batch === undefined) return undefined;
     this.context.poll();
-    const { rowCount } = batch;
-    for (const partition of this.partitions) {
-      partition.groups = partition.table.groups(partition.keys.run(batch), rowCount, true);
-    }
-    this.calls.forEach(({ step, args, states, partition }, k) => {
-      this.context.poll();
-      states.reserve(this.partitions[partition].table.count);
-      step(args.run(batch), this.partitions[partition].groups!, rowCount, this.output.vectors[k]);
+    const { rowCount } = batch, { partitions, calls, output } = this.run ??= this.begin();
+    partitions.forEach((partition, k) => {
+      partition.groups = partition.table.groups(this.keys[k].run(batch), rowCount, true);
     });
-    return { rowCount, columns: [...batch.columns, ...this.output.vectors] };
+    calls.forEach(({ step, states }, k) => {
+      const { args, partition } = this.calls[k], { table, groups } = partitions[partition];
+      this.context.poll();
+      states.reserve(table.count);
+      step(args.run(batch), groups!, rowCount, output.vectors[k]);
+    });
+    return { rowCount, columns: [...batch.columns, ...output.vectors] };
+  }
+
+  /** Keeps the kernels of keys and arguments. The states of many partitions take much memory. */
+  rewind(): boolean {
+    this.space.release();
+    this.run = undefined;
+    return this.input.rewind?.() === true;
+  }
+
+  rebind(changes: Changes): boolean {
+    return this.input.rebind?.(changes) === true;
   }
 
   close(): void {
     for (const { args } of this.calls) args.close();
-    for (const { keys } of this.partitions) keys.close();
+    for (const keys of this.keys) keys.close();
     this.space.release();
     this.input.close();
   }

@@ -6,7 +6,7 @@
 import type { Expr, WindowCall, WindowNode } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
-import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { orderWords, radixSort } from "../order.ts";
 import type { KeptCall, WindowWay } from "../physical/plan.ts";
@@ -140,6 +140,19 @@ class Window implements Operator {
     space.freeWords(order);
     space.freeWords(groupOf);
     return { rows, starts, partitionCount: table.count, rowCount, words, orderKey: orderBy[0] };
+  }
+
+  /** Keeps the input only: the rows take much memory. */
+  rewind(): boolean {
+    this.space.release();
+    this.kept = undefined;
+    this.results = [];
+    this.position = 0;
+    return this.input.rewind?.() === true;
+  }
+
+  rebind(changes: Changes): boolean {
+    return this.input.rebind?.(changes) === true;
   }
 
   close(): void {
