@@ -3,7 +3,7 @@
  * lists them is durable.
  */
 import { unpackAppendBatch } from "./packed.ts";
-import { checkBatch, inOrder, isSorted, type Rows, slicedRows, timeAt, toRows } from "./rows.ts";
+import { checkBatch, isSorted, type Rows, slicedRows, sorting, timeAt, toRows } from "./rows.ts";
 import type { Table } from "./table.ts";
 
 /**
@@ -18,8 +18,8 @@ const STEP_ROWS = 131_072;
 
 export class Load {
   private waiting: Rows[] = [];
-  /** In order, and not in segments yet. */
-  private sorted: Rows[] = [];
+  /** Sorts rows and puts them into segments, in steps. */
+  private work: Iterator<void> | undefined;
   private waitingRows = 0;
   private waitingBytes = 0;
   private rowsInMemory = 0;
@@ -32,16 +32,17 @@ export class Load {
    */
   add(packed: Uint8Array): void {
     const { table } = this;
-    if (this.sorted.length > 0) this.appendSorted();
+    // A step puts twice as many rows into segments as a batch has, so the waiting ones do not become more.
+    if (this.work !== undefined) this.step();
     const batch = unpackAppendBatch(packed, this.columnIds);
     if (batch.rowCount === 0) return;
     checkBatch(table.schema, batch);
     const rows = toRows(table.schema, batch, (id) => table.dictionary(id));
-    if (this.waiting.length === 0 && this.sorted.length === 0 && this.isNext(rows)) return this.append(rows);
+    if (this.waiting.length === 0 && this.work === undefined && this.isNext(rows)) return this.append(rows);
     this.waiting.push(rows);
     this.waitingRows += rows.rowCount;
     this.waitingBytes += packed.length;
-    if (this.waitingRows >= WAITING_ROWS_MAX || this.waitingBytes >= WAITING_BYTES_MAX) this.sortWaiting();
+    if (this.waitingRows >= WAITING_ROWS_MAX || this.waitingBytes >= WAITING_BYTES_MAX) this.begin();
   }
 
   /** Does a step of `finish`. Returns false if nothing is left. */
@@ -56,9 +57,8 @@ export class Load {
 
   /** The same in steps. */
   *steps(): Iterable<void> {
-    while (this.waiting.length > 0 || this.sorted.length > 0) {
-      if (this.sorted.length > 0) this.appendSorted();
-      else this.sortWaiting();
+    while (this.work !== undefined || this.waiting.length > 0) {
+      this.step();
       yield;
     }
     this.table.flush(true, Infinity, false);
@@ -70,19 +70,27 @@ export class Load {
     return times === undefined || (isSorted(times) && (last === undefined || timeAt(times, 0) >= last.timestampMax));
   }
 
-  private sortWaiting(): void {
-    this.sorted.push(...inOrder(this.table.schema, this.waiting));
+  private step(): void {
+    if (this.work === undefined) this.begin();
+    if (this.work!.next().done) this.work = undefined;
+  }
+
+  /** Begins to put the waiting rows into segments, once the former ones are there. */
+  private begin(): void {
+    while (this.work !== undefined) this.step();
+    this.work = this.arrange(sorting(this.table.schema, this.waiting));
     this.waiting = [];
     this.waitingRows = this.waitingBytes = 0;
   }
 
-  /** Puts some of the sorted rows into segments. Twice as many as a batch has, so that they do not become more. */
-  private appendSorted(): void {
+  private *arrange(sorted: Generator<void, Rows[]>): Generator<void, void> {
     const { schema } = this.table;
-    const [first] = this.sorted, { rowCount } = first;
-    if (rowCount <= STEP_ROWS) this.sorted.shift();
-    else this.sorted[0] = slicedRows(schema, first, STEP_ROWS, rowCount);
-    this.append(slicedRows(schema, first, 0, Math.min(rowCount, STEP_ROWS)));
+    for (const rows of yield* sorted) {
+      for (let from = 0; from < rows.rowCount; from += STEP_ROWS) {
+        yield;
+        this.append(slicedRows(schema, rows, from, Math.min(rows.rowCount, from + STEP_ROWS)));
+      }
+    }
   }
 
   private append(rows: Rows): void {

@@ -2,7 +2,7 @@
 import { assert } from "../assert.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { fillNullBytes, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
-import type { AppendBatch, AppendColumn, TableSchema } from "./contract.ts";
+import type { AppendBatch, AppendColumn, TableColumn, TableSchema } from "./contract.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import { columnById } from "./schema.ts";
 
@@ -181,17 +181,36 @@ const SMALL_ROWS = 256;
 
 /** Returns the rows in sorted parts, as few as possible without merging rows that are already in order. */
 export function inOrder(schema: TableSchema, parts: Rows[]): Rows[] {
+  const steps = sorting(schema, parts);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** The same in steps: one for the order and one for each column. */
+export function* sorting(schema: TableSchema, parts: Rows[]): Generator<void, Rows[]> {
   if (schema.timestampId < 0) return parts;
   let ordered = true;
   for (let k = 0; k < parts.length && ordered; k++) {
     ordered = isSorted(parts[k].times!) && (k === 0 || follows(parts[k - 1].times!, parts[k].times!));
   }
   if (ordered) {
-    const rowCount = parts.reduce((sum, part) => sum + part.rowCount, 0);
+    const rowCount = rowsOf(parts);
     // Copying a few rows is cheaper than walking the segments' chunks for each of many small parts.
     return parts.length > 1 && rowCount < parts.length * SMALL_ROWS ? [concatenate(schema, parts)] : parts;
   }
-  return [sortRows(schema, parts.length === 1 ? parts[0] : concatenate(schema, parts))];
+  const rowCount = rowsOf(parts);
+  const order = sortedOrder(halvesOf(joinedColumn(parts, columnById(schema, schema.timestampId)!)!.values, rowCount));
+  const columns: (RowColumn | undefined)[] = [];
+  for (const column of schema.columns) {
+    yield;
+    const { values, heap } = joinedColumn(parts, column) ?? {};
+    if (values !== undefined) {
+      columns[column.id] = { values: gather(values, LAYOUT_WIDTH[layoutOf(column.type)], order), heap };
+    }
+  }
+  return [{ rowCount, columns, times: halvesOf(columns[schema.timestampId]!.values, rowCount) }];
 }
 
 /** Rows [from, to) of rows. */
@@ -207,36 +226,38 @@ export function slicedRows(schema: TableSchema, rows: Rows, from: number, to: nu
 
 /** The rows of all parts, in this order, of a table with a designated timestamp. */
 export function concatenate(schema: TableSchema, parts: readonly Rows[]): Rows {
-  const rowCount = parts.reduce((sum, part) => sum + part.rowCount, 0);
+  const rowCount = rowsOf(parts);
   const columns: (RowColumn | undefined)[] = [];
-  for (const column of schema.columns) {
-    const layout = layoutOf(column.type);
-    if (parts.every((part) => part.columns[column.id] === undefined)) continue;
-    const width = LAYOUT_WIDTH[layout];
-    const values = new Uint8Array(rowCount * width);
-    const heap = layout === "text"
-      ? new Uint8Array(parts.reduce((sum, part) => sum + (part.columns[column.id]?.heap?.length ?? 0), 0))
-      : undefined;
-    let row = 0, heapAt = 0;
-    for (const part of parts) {
-      const from = part.columns[column.id];
-      if (from === undefined) fillNullBytes(values.subarray(row * width, (row + part.rowCount) * width), column.type);
-      else values.set(from.values.subarray(0, part.rowCount * width), row * width);
-      if (heap !== undefined && from?.heap !== undefined) {
-        const pairs = new Int32Array(values.buffer, row * width, part.rowCount * 2);
-        for (let k = 0; k < pairs.length; k += 2) pairs[k] += heapAt;
-        heap.set(from.heap, heapAt);
-        heapAt += from.heap.length;
-      }
-      row += part.rowCount;
-    }
-    columns[column.id] = { values, heap };
-  }
+  for (const column of schema.columns) columns[column.id] = joinedColumn(parts, column);
   return { rowCount, columns, times: halvesOf(columns[schema.timestampId]!.values, rowCount) };
 }
 
-function sortRows(schema: TableSchema, rows: Rows): Rows {
-  return takeRows(schema, rows, sortedOrder(rows.times!));
+/** A column of all parts, undefined if none has it. */
+function joinedColumn(parts: readonly Rows[], { id, type }: TableColumn): RowColumn | undefined {
+  if (parts.length === 1 || parts.every(({ columns }) => columns[id] === undefined)) return parts[0].columns[id];
+  const layout = layoutOf(type), width = LAYOUT_WIDTH[layout];
+  const values = new Uint8Array(rowsOf(parts) * width);
+  const heap = layout === "text"
+    ? new Uint8Array(parts.reduce((sum, part) => sum + (part.columns[id]?.heap?.length ?? 0), 0))
+    : undefined;
+  let row = 0, heapAt = 0;
+  for (const part of parts) {
+    const from = part.columns[id];
+    if (from === undefined) fillNullBytes(values.subarray(row * width, (row + part.rowCount) * width), type);
+    else values.set(from.values.subarray(0, part.rowCount * width), row * width);
+    if (heap !== undefined && from?.heap !== undefined) {
+      const pairs = new Int32Array(values.buffer, row * width, part.rowCount * 2);
+      for (let k = 0; k < pairs.length; k += 2) pairs[k] += heapAt;
+      heap.set(from.heap, heapAt);
+      heapAt += from.heap.length;
+    }
+    row += part.rowCount;
+  }
+  return { values, heap };
+}
+
+function rowsOf(parts: readonly Rows[]): number {
+  return parts.reduce((sum, part) => sum + part.rowCount, 0);
 }
 
 /** Returns the rows with the given numbers, in that order. */
