@@ -11,9 +11,7 @@ import type { Table } from "./table.ts";
  */
 const WAITING_ROWS_MAX = 4_000_000;
 const WAITING_BYTES_MAX = 256 << 20;
-/** Segments are flushed after this many rows. */
-const STORE_ROWS = 524_288;
-/** Rows of a step, which takes some tens of milliseconds. */
+/** Rows of a step, and rows after which segments are flushed: other commits wait until then. */
 const STEP_ROWS = 131_072;
 
 export class Load {
@@ -96,7 +94,7 @@ export class Load {
   private append(rows: Rows): void {
     this.table.append([rows]);
     this.rowsInMemory += rows.rowCount;
-    if (this.rowsInMemory < STORE_ROWS) return;
+    if (this.rowsInMemory < STEP_ROWS) return;
     this.table.flush(false);
     this.rowsInMemory = 0;
   }

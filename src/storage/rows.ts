@@ -188,7 +188,7 @@ export function inOrder(schema: TableSchema, parts: Rows[]): Rows[] {
   }
 }
 
-/** The same in steps: one for the order and one for each column. */
+/** The same in steps: one for each digit of the times and one for each column. */
 export function* sorting(schema: TableSchema, parts: Rows[]): Generator<void, Rows[]> {
   if (schema.timestampId < 0) return parts;
   let ordered = true;
@@ -201,7 +201,9 @@ export function* sorting(schema: TableSchema, parts: Rows[]): Generator<void, Ro
     return parts.length > 1 && rowCount < parts.length * SMALL_ROWS ? [concatenate(schema, parts)] : parts;
   }
   const rowCount = rowsOf(parts);
-  const order = sortedOrder(halvesOf(joinedColumn(parts, columnById(schema, schema.timestampId)!)!.values, rowCount));
+  const order = yield* sortedOrder(
+    halvesOf(joinedColumn(parts, columnById(schema, schema.timestampId)!)!.values, rowCount),
+  );
   const columns: (RowColumn | undefined)[] = [];
   for (const column of schema.columns) {
     yield;
@@ -278,7 +280,7 @@ const DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS;
  * Row numbers in stable time order: a radix sort, least significant digit first, of the distance from the earliest
  * time.
  */
-function sortedOrder(times: Int32Array): Uint32Array {
+function* sortedOrder(times: Int32Array): Generator<void, Uint32Array> {
   const count = times.length / 2;
   let minHigh = times[1], minLow = times[0] >>> 0, maxHigh = minHigh, maxLow = minLow;
   for (let k = 2; k < times.length; k += 2) {
@@ -297,6 +299,7 @@ function sortedOrder(times: Int32Array): Uint32Array {
   for (let row = 0; row < count; row++) order[row] = row;
   const starts = new Uint32Array(DIGITS);
   for (let bit = 0; bit < range; bit += DIGIT_BITS) {
+    yield;
     const digit = (row: number) => {
       const low = bit < 32 ? lows[row] >>> bit : 0;
       const high = bit >= 32 ? highs[row] >>> (bit - 32) : bit > 32 - DIGIT_BITS ? highs[row] << (32 - bit) : 0;
