@@ -120,6 +120,14 @@ Deno.test("rows are selected by packed codes with the answers of a scan, for any
   }
   assert.equal(all.size, 1);
   await using server = await startServer({ root });
+  const frames = async () => {
+    const { dataset } = await server.exec("explain analyze select max(price + l) from t");
+    const found = /frames: (\d+) in the pool, (\d+) read from files/.exec(JSON.stringify(dataset));
+    return found?.slice(1).map(Number);
+  };
+  const [foundFirst, readFirst] = (await frames())!, [found, read] = (await frames())!;
+  assert.ok(readFirst! >= 8, "two columns of four days");
+  assert.deepEqual([found, read], [foundFirst! + readFirst!, 0]);
   for (
     const sql of [
       "insert into t (ts, price, late, sym, i) select dateadd('s', x::int * 7, '2024-01-02'), x / 10.0, x / 10.0, 'S5', 4711 from long_sequence(3000)",

@@ -8,10 +8,11 @@ import { layoutOf, typeOf } from "../types/mod.ts";
 import {
   type AnalysisShape,
   type Batch,
+  type FrameCounts,
   type Operator,
   type ParallelRunner,
   type Piece,
-  type PlanAnalysis,
+  PlanAnalysis,
   type QueryContext,
   type QueryMemory,
   type Spill,
@@ -41,9 +42,9 @@ const NODE_WORDS = 13;
 const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
 /**
  * Rows, bytes, segments whose rows were looked up, and those of them without such rows, vectors by summaries, segments whose rows were selected
- * by codes, and these rows.
+ * by codes, these rows, frames found in the pool, and chunks read from files.
  */
-const SCAN_WORDS = 7;
+const SCAN_WORDS = 9;
 
 export interface NodeStatistics {
   /** Undefined if another operator does this node's work in the same pass over the rows. */
@@ -79,6 +80,9 @@ export interface ScanStatistics {
   /** Segments whose rows were selected by the codes of packed chunks, and these rows. */
   selections: number;
   selected: number;
+  /** Frames that were in the pool, and chunks that were read from files. */
+  framesFound: number;
+  framesRead: number;
 }
 
 export interface PlanStatistics {
@@ -155,6 +159,8 @@ export class Analysis implements PlanAnalysis {
         summarised: at(scan(index) + 4),
         selections: at(scan(index) + 5),
         selected: at(scan(index) + 6),
+        framesFound: at(scan(index) + 7),
+        framesRead: at(scan(index) + 8),
       })),
       memoryPeakBytes: node(this.nodes)(WORD.memoryPeak),
     };
@@ -247,6 +253,12 @@ export class Analysis implements PlanAnalysis {
     const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
     this.add(first + 5, 1);
     this.add(first + 6, rows);
+  }
+
+  countFrames(scan: number, { found, read }: FrameCounts): void {
+    const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
+    this.add(first + 7, found);
+    this.add(first + 8, read);
   }
 
   hold(node: number, bytes: number): void {

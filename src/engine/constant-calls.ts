@@ -180,6 +180,7 @@ export class ConstantCalls {
         summaries: absent as () => never,
         selectRows: absent as () => never,
         gatherRows: absent as () => never,
+        takeFrameCounts: absent as () => never,
         firstAt: absent as () => never,
         isIndexed: absent as () => never,
         present: absent as () => never,

@@ -143,6 +143,12 @@ export interface FunctionRegistry {
 }
 
 /** Frames of segments in shared memory. */
+/** How many frames were in the pool, and how many chunks were read from files. */
+export interface FrameCounts {
+  found: number;
+  read: number;
+}
+
 export interface Pool {
   /**
    * Address of the chunk's values, which are read and verified (CorruptFileError) on a miss. Text pairs have absolute
@@ -191,6 +197,8 @@ export interface Pool {
    * Undefined if the chunk should be pinned.
    */
   firstAt(source: ScanSource, segment: number, column: number, value: bigint): number | undefined;
+  /** What was used since the last call. */
+  takeFrameCounts(): FrameCounts;
   /** True if rows of the segment can be found by the column. */
   isIndexed(source: ScanSource, segment: number, column: number): boolean;
   /** Those of the codes that the segment has. Undefined if the segment must be read to know. */
@@ -231,6 +239,8 @@ export interface PlanAnalysis {
   countSummarised(scan: number, vectors: number): void;
   /** Counts rows of a segment that were selected by the codes of packed chunks; no other rows of it were read. */
   countSelected(scan: number, rows: number): void;
+  /** Counts frames that a scan has used. */
+  countFrames(scan: number, frames: FrameCounts): void;
   /** Counts rows that a node has taken from a scan that it reads itself. */
   countTaken(node: number, rows: number): void;
   /** Counts rows that passed all conditions of the nodes fused into a node. */

@@ -1,6 +1,6 @@
 /** Reads chunks of columns for one query. If it fails, its pins are released together. */
 import { assert, VERIFY } from "../assert.ts";
-import type { Pool } from "../engine/contract.ts";
+import type { FrameCounts, Pool } from "../engine/contract.ts";
 import { crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
 import type { ChunkBound, ColumnChunk, FoundRows, RowRange, ScanSource } from "./contract.ts";
@@ -60,12 +60,19 @@ export class PoolLease implements Pool {
   private readonly using: Held = new Map();
   /** Addresses of windows. */
   private readonly windows = new Set<number>();
+  private counts: FrameCounts = { found: 0, read: 0 };
 
   constructor(private readonly pool: LeasedPool, private readonly onMiss?: OnMiss) {}
 
   /** Windows of this thread that are in use. */
   get windowCount(): number {
     return this.windows.size;
+  }
+
+  takeFrameCounts(): FrameCounts {
+    const { counts } = this;
+    this.counts = { found: 0, read: 0 };
+    return counts;
   }
 
   pin(source: ScanSource, segment: number, column: number, rows?: RowRange): number {
@@ -92,10 +99,30 @@ export class PoolLease implements Pool {
         return;
       }
       const decode = (stored: Uint8Array) => this.pool.codecs().decode(chunk, stored, address, rowCount);
-      if (isPackable && frames.has(chunk, PACKED)) this.withPacked(source, chunk, decode);
-      else decode(reader.readToBuffer(directory, chunk, codesPartOf(chunk)));
+      if (isPackable && frames.has(chunk, PACKED)) {
+        this.withPacked(source, chunk, decode);
+        this.counts.read--; // its packed frame is counted
+      } else decode(reader.readToBuffer(directory, chunk, codesPartOf(chunk)));
     };
-    return frames.pin(this.held, chunk, isPackable ? PACKABLE : DECODED, memoryBytes(chunk), fill, this.onMiss);
+    return this.pinFrame(this.held, chunk, isPackable ? PACKABLE : DECODED, memoryBytes(chunk), fill);
+  }
+
+  /** `fill` reads the extent on a miss. */
+  private pinFrame(
+    held: Held,
+    chunk: Extent,
+    form: number,
+    sizeBytes: number,
+    fill: (address: number) => void,
+  ): number {
+    let isFilled = false;
+    const address = this.pool.frames.pin(held, chunk, form, sizeBytes, (address) => {
+      isFilled = true;
+      fill(address);
+    }, this.onMiss);
+    if (isFilled) this.counts.read++;
+    else this.counts.found++;
+    return address;
   }
 
   /**
@@ -133,7 +160,7 @@ export class PoolLease implements Pool {
     }
     const fill = (address: number) =>
       void reader.read(directory, chunk, part, (sizeBytes) => heap.u8.subarray(address, address + sizeBytes));
-    const address = frames.pin(this.using, chunk, PACKED, sizeBytes, fill, onMiss);
+    const address = this.pinFrame(this.using, chunk, PACKED, sizeBytes, fill);
     try {
       return use(heap.u8.subarray(address, address + sizeBytes));
     } finally {
@@ -167,6 +194,7 @@ export class PoolLease implements Pool {
     }
     frames.countMiss();
     if (this.pool.isGatheredOften(chunk)) return false;
+    this.counts.read++;
     decode(reader.readToBuffer(source.directory, chunk, codesPartOf(chunk)));
     return true;
   }
@@ -178,7 +206,7 @@ export class PoolLease implements Pool {
     const part = () => ({ at: chunk.sizeBytes - sizeBytes, sizeBytes, isIntact: areIntact });
     const fill = (address: number) =>
       void reader.read(source.directory, chunk, part, () => heap.u8.subarray(address, address + sizeBytes));
-    const address = frames.pin(this.using, chunk, SUMMARIES, sizeBytes, fill, this.onMiss);
+    const address = this.pinFrame(this.using, chunk, SUMMARIES, sizeBytes, fill);
     into.set(heap.u8.subarray(address, address + sizeBytes));
     frames.unpin(this.using, chunk);
     return true;

@@ -222,6 +222,7 @@ class LatestBySymbol extends Latest {
       context.poll();
       store.appendWritten(n, (column, target) => this.write(scanned, s, column, n, target));
       scanned.rewind();
+      scanned.countFrames();
     }
     return store;
   }

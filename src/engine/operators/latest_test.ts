@@ -50,6 +50,7 @@ function stored(
     selectRows: () => undefined,
     gatherRows: () => false,
     firstAt: () => undefined,
+    takeFrameCounts: () => ({ found: 0, read: 0 }),
     isIndexed: () => false,
     present: () => undefined,
     find: () => undefined,

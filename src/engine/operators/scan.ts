@@ -74,6 +74,7 @@ export class ScanReader {
 
   private pin(segment: number, column: number, read: RowRange): number {
     const address = this.context.pool.pin(this.source, segment, column, read);
+    this.countFrames();
     this.pinned.push([column, address]);
     this.pinnedSegment = segment;
     return address;
@@ -86,7 +87,7 @@ export class ScanReader {
   appendRows(store: ColumnStore, columns: readonly number[], segment: number, rows: Int32Array): void {
     const { context: { pool, heap }, source } = this;
     store.appendWritten(rows.length, (k, address) => {
-      if (pool.gather(source, segment, columns[k], rows, rows.length, address)) return;
+      if (pool.gather(source, segment, columns[k], rows, rows.length, address)) return this.countFrames();
       gather(heap, store.types[k], this.column(segment, columns[k]), rows, rows.length, address, false);
     });
   }
@@ -110,6 +111,12 @@ export class ScanReader {
     const widths = this.node.columns.map(({ type }, column) => this.needed.has(column) ? typeOf(type).width : 0);
     const rowBytes = widths.reduce((sum, width) => sum + width, 0);
     analysis.countScanned(this.node.id, rowCount, rowCount * rowBytes);
+  }
+
+  /** Counts frames that were used since the last call in this thread. */
+  countFrames(): void {
+    const { analysis, pool } = this.context;
+    analysis?.countFrames(this.node.id, pool.takeFrameCounts());
   }
 
   /** The base of a segment's row ids. */

@@ -63,6 +63,7 @@ export class SelectedRows {
     if (this.bounds.length === 0) return undefined;
     context.poll();
     const count = this.select(morsel, reader, this.bounds);
+    reader.countFrames();
     if (count === undefined) return undefined;
     this.hasPassed = count <= (end - start) / SELECTED_ROWS_SHARE;
     if (!this.hasPassed) {
@@ -75,6 +76,7 @@ export class SelectedRows {
       this.reserve(count, reader);
       for (const column of this.needed) this.gather(reader, segment, column, count);
       reader.rewind();
+      reader.countFrames();
     }
     return { columns: this.vectors, start: 0, end: count, rowBase: 0n };
   }

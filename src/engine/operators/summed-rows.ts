@@ -81,6 +81,7 @@ export class SummedRows {
     const last = end === rowCount ? Math.ceil(end / SUMMARY_ROWS) : Math.floor(end / SUMMARY_ROWS);
     if (first >= last || !this.readSummaries(segment)) return this.readRows(table, segment, start, end);
     this.readRows(table, segment, start, first * SUMMARY_ROWS);
+    this.reader.countFrames();
     this.context.analysis?.countSummarised(this.node.id, last - first);
     this.kernel.setI32(this.kernel.cells.record, table.records);
     this.kernel.run(first, last);
