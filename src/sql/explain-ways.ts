@@ -56,7 +56,7 @@ function waysOf(physical: PhysicalPlan): string[] {
     case "join":
       return joinMarks(physical);
     case "time join":
-      return [physical.way === "merge" ? "keeps the last right row of each key" : "keeps both sides"];
+      return ["keeps the last right row of each key"];
     case "set":
       switch (physical.way) {
         case "chain":
@@ -140,6 +140,7 @@ function groupMarks({ way }: Grouping): string[] {
 const KEYS = { value: "values", wide: "values", text: "texts", symbol: "symbols" } as const;
 
 function joinMarks(physical: PhysicalPlan & { operator: "join" }): string[] {
+  if (physical.way === "splice") return ["keeps both sides"];
   const { keyKinds, byMorsels, way } = physical;
   const spill = way === "pairs" ? physical.spill : undefined;
   const kept = way === "pairs" ? [] : ["keeps all right rows if read by morsels, or the last one of each key"];

@@ -23,7 +23,7 @@ import {
   planOf,
   reboundBase,
   rewindBase,
-  scanOf,
+  rowCountOf,
   typesOfPlan,
 } from "./base.ts";
 import { countPassed, isCounted, withRowCount } from "./counted-spec.ts";
@@ -300,7 +300,7 @@ class Aggregate implements Operator {
     const spec = grouper.decided!, data: MorselTask = { base, spec, first: 0 };
     const ranges = rangesOf(morsels);
     const isOpen = reads === "ranges" && ranges.length > 1 &&
-      isSampled(spec.table, scanOf(base, context).source.rowCount);
+      isSampled(spec.table, rowCountOf(base, context));
     const sample = isOpen ? this.sampleOf(base, ranges[0][0]) : undefined;
     const after = sample === undefined ? reads : readsAfter(sample, spec, spec.staged);
     if (isOpen) context.chose?.(READS[after as keyof typeof READS]);
@@ -490,7 +490,7 @@ class RangeFiller {
 
 registerPartTasks((data, context) => {
   const { base, spec } = data as MorselTask;
-  const grouper = new Grouper(spec, typesOfPlan(base, context), context);
+  const grouper = new Grouper(spec, typesOfPlan(base), context);
   grouper.prepare(dictionariesOf(base, context));
   return {
     morsels: () => morselsOfPlan(base, spec.predicates, context),
@@ -501,7 +501,7 @@ registerPartTasks((data, context) => {
 
 registerTask(TASK, (data, context) => {
   const { base, spec, first } = data as MorselTask;
-  const grouper = new Grouper(spec, typesOfPlan(base, context), context);
+  const grouper = new Grouper(spec, typesOfPlan(base), context);
   const filler = new RangeFiller(base, spec, context, grouper);
   return {
     run: (k) => filler.run(first + k),

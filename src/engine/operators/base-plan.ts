@@ -35,7 +35,8 @@ export interface JoinBase {
 export type BasePlan =
   | { kind: "scan"; node: ScanNode; reader?: number }
   /** `predicates`: on the left rows, over the left base's columns. */
-  | { kind: "join"; left: BasePlan; predicates: readonly Expr[]; bounds: readonly Bound[]; probe: JoinProbe };
+  | { kind: "join"; left: BasePlan; predicates: readonly Expr[]; bounds: readonly Bound[]; probe: JoinProbe }
+  | { kind: "splice"; rows: SplicedRows };
 
 /** Rows start … end-1 of columns; columns that are not needed have address 0. Valid until the next call. */
 export interface Rows {
@@ -128,4 +129,33 @@ export interface JoinProbe {
   translations: readonly Translation[];
   lastRows?: LastRowsIndex;
   operator: string;
+}
+
+/** A side of a SPLICE join, in time order: addresses of its times, and of the numbers of its rows' groups, as i32. */
+export interface SplicedSide {
+  columns: readonly Vector[];
+  rowCount: number;
+  times: number;
+  groups: number;
+}
+
+/** Rows of both sides within a range of time. */
+export interface SplicedRange {
+  leftStart: number;
+  leftEnd: number;
+  rightStart: number;
+  rightEnd: number;
+}
+
+/** The kept rows of a SPLICE join. */
+export interface SplicedRows {
+  /** Id of the join in the physical plan. */
+  id: number;
+  left: SplicedSide;
+  right: SplicedSide;
+  /** Rows with equal keys are a group. */
+  groupCount: number;
+  ranges: readonly SplicedRange[];
+  /** Address of the last rows of each group before each range, -1 for none, as i32: those of the left side, then those of the right side. */
+  states: number;
 }

@@ -5,13 +5,15 @@
 import { assert } from "../../assert.ts";
 import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
-import type { Changes, Operator, QueryContext } from "../contract.ts";
+import type { Changes, Operator, QueryContext, Vector } from "../contract.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
+import { typesOf } from "../physical/reading.ts";
 import { JoinReader } from "./join-probe.ts";
 import { LookupReader } from "./lookup-reader.ts";
 import { ScanReader } from "./scan.ts";
 import { SelectedRows } from "./selected-rows.ts";
-import type { BasePlan, MorselReader, PipelineBase, RowReader, Rows } from "./base-plan.ts";
+import { splicedMorsels, SpliceReader } from "./splice-reader.ts";
+import type { BasePlan, MorselReader, PipelineBase, RowReader, Rows, SplicedRows } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
 import { type Bound, morselsOf, unmatchedMorsels } from "./morsels.ts";
 
@@ -84,10 +86,22 @@ class ScanMorsels implements MorselReader {
   }
 }
 
-/** The scan at the bottom of a plan. */
-export function scanOf(plan: BasePlan, context: QueryContext): { node: ScanNode; source: ScanSource } {
+/** The scan at the bottom of a plan, if there is one. */
+export function scanOf(plan: BasePlan, context: QueryContext): { node: ScanNode; source: ScanSource } | undefined {
   if (plan.kind === "join") return scanOf(plan.left, context);
-  return { node: plan.node, source: sourceOf(plan.node, context) };
+  return plan.kind === "splice" ? undefined : { node: plan.node, source: sourceOf(plan.node, context) };
+}
+
+/** Rows at the bottom of a plan. */
+export function rowCountOf(plan: BasePlan, context: QueryContext): number {
+  switch (plan.kind) {
+    case "join":
+      return rowCountOf(plan.left, context);
+    case "splice":
+      return plan.rows.left.rowCount + plan.rows.right.rowCount;
+    case "scan":
+      return sourceOf(plan.node, context).rowCount;
+  }
 }
 
 /** Rows of a scan that do not pass the `conditions` may be left out; others have to be tested by the caller. */
@@ -98,6 +112,7 @@ export function openMorsels(
   conditions: readonly Expr[] = [],
 ): MorselReader {
   if (plan.kind === "scan") return new ScanMorsels(plan.node, plan.reader, needed, context, conditions);
+  if (plan.kind === "splice") return new SpliceReader(plan.rows, needed, context);
   const { probe, predicates } = plan;
   const left = openMorsels(plan.left, JoinReader.leftColumns(probe, predicates, needed), context, predicates);
   const dictionaries = probe.marks === 0 ? undefined : dictionariesOf(plan.left, context);
@@ -117,14 +132,17 @@ export function morselsOfPlan(plan: BasePlan, predicates: readonly Expr[], conte
     over = base.predicates;
     if (probe.marks !== 0) unmatched.unshift(unmatchedMorsels(probe.id, probe.rowCount));
   }
-  const { source } = scanOf(base, context), count = base.node.columnIds.length;
-  const ofScan = morselsOf(base.node, source, context, over, bounds.filter(({ column }) => column < count), true);
-  return [...ofScan, ...unmatched.flat()];
+  return [...(base.kind === "splice" ? splicedMorsels(base.rows) : ofScan(base.node)), ...unmatched.flat()];
+
+  function ofScan(node: ScanNode): Morsel[] {
+    const count = node.columnIds.length, known = bounds.filter(({ column }) => column < count);
+    return morselsOf(node, sourceOf(node, context), context, over, known, true);
+  }
 }
 
-export function typesOfPlan(plan: BasePlan, context: QueryContext): string[] {
+export function typesOfPlan(plan: BasePlan): string[] {
   if (plan.kind === "join") return [...plan.probe.leftTypes, ...plan.probe.columns.map((column) => column.type)];
-  return scanOf(plan, context).node.columns.map((column) => column.type);
+  return plan.kind === "splice" ? columnsOfSplice(plan.rows).map(({ type }) => type) : typesOf(plan.node.columns);
 }
 
 /** The dictionaries of the base's columns. */
@@ -132,8 +150,12 @@ export function dictionariesOf(plan: BasePlan, context: QueryContext): (Dictiona
   if (plan.kind === "join") {
     return [...dictionariesOf(plan.left, context), ...plan.probe.columns.map((column) => column.dictionary)];
   }
-  const { node, source } = scanOf(plan, context);
-  return scanDictionaries(node, source);
+  if (plan.kind === "splice") return columnsOfSplice(plan.rows).map(({ dictionary }) => dictionary);
+  return scanDictionaries(plan.node, sourceOf(plan.node, context));
+}
+
+function columnsOfSplice({ left, right }: SplicedRows): Vector[] {
+  return [...left.columns, ...right.columns];
 }
 
 /** The same before the base is read in order, as far as they are known then. */

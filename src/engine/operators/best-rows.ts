@@ -18,7 +18,7 @@ import type { Reading, SkipWay } from "../physical/plan.ts";
 import { columnAt, typesOf, unnamedColumns } from "../physical/reading.ts";
 import { rowsBeforeFirstCut } from "../physical/sort.ts";
 import { FIRST_CUT_ROWS } from "../physical/thresholds.ts";
-import { morselsOfPlan, openMorsels, scanOf, typesOfPlan } from "./base.ts";
+import { morselsOfPlan, openMorsels, rowCountOf, typesOfPlan } from "./base.ts";
 import { stagesOf } from "./morsels.ts";
 import { appendRowsWithin, appendWithin, Expressions, type Overflow } from "./input.ts";
 import type { MergedRows } from "./merged-rows.ts";
@@ -292,9 +292,9 @@ class Participant {
     const needed = new Set<number>();
     for (const expr of [...predicates, ...exprs]) columnsOf(expr, needed);
     this.reader = openMorsels(base, needed, context);
-    this.compiled = compileExpressions(exprs, predicates, typesOfPlan(base, context), context, {
+    this.compiled = compileExpressions(exprs, predicates, typesOfPlan(base), context, {
       operator: OPERATOR,
-      expectedRows: scanOf(base, context).source.rowCount,
+      expectedRows: rowCountOf(base, context),
     });
   }
 

@@ -3,6 +3,7 @@
  * rows for its left rows. If the memory does not hold them, or rows are read in order, the two sides are merged (`time-join.ts`): this keeps
  * few rows, and the first output needs only the first right rows.
  */
+import { assert } from "../../assert.ts";
 import type { Column, Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { NO_DICTIONARY, Workspace } from "../columns.ts";
@@ -224,7 +225,9 @@ class TooManyRows extends Error {}
 
 /** The greatest time of left rows; undefined if it is not known before they are read. */
 function lastTimeOf(plan: BasePlan, column: number, context: QueryContext): bigint | undefined {
-  const { node, source } = scanOf(plan, context);
+  const scan = scanOf(plan, context);
+  assert(scan !== undefined, "the physical pass chooses left sides that lead down to a scan");
+  const { node, source } = scan;
   if (column !== node.timestamp) return undefined;
   let last: bigint | undefined;
   for (const { timestampMax } of source.segments) if (last === undefined || timestampMax > last) last = timestampMax;

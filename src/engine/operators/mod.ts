@@ -4,7 +4,7 @@ import type { Plan } from "../../sql/plan.ts";
 import type { Operator, QueryContext, WorkingRows } from "../contract.ts";
 import { sourceOf } from "../physical/facts.ts";
 import { type PhysicalPlan, physicalPlan, type PlanFacts } from "../physical/mod.ts";
-import type { PhysicalJoin, PhysicalLastRows, PhysicalSource, Reading } from "../physical/plan.ts";
+import type { PhysicalJoin, PhysicalLastRows, PhysicalSource, PhysicalSplice, Reading } from "../physical/plan.ts";
 import { createGrouping } from "./aggregate.ts";
 import type { PipelineBase } from "./base-plan.ts";
 import { assertingContract } from "./contract.ts";
@@ -21,7 +21,8 @@ import { createSequence } from "./sequence.ts";
 import { createSet } from "./set.ts";
 import { createSort } from "./sort.ts";
 import { createSpooled } from "./spooled.ts";
-import { createTimeJoin } from "./time-join.ts";
+import { createSpliceJoin } from "./splice-join.ts";
+import { AsofJoin } from "./time-join.ts";
 import { createUnnest } from "./unnest.ts";
 import { createValues } from "./values.ts";
 import { createWindow } from "./window.ts";
@@ -92,7 +93,7 @@ class Builder {
       case "window":
         return createWindow(plan.node, plan.way, input(), context, input);
       case "time join":
-        return createTimeJoin(plan.node, plan.way, input(0), input(1), context);
+        return new AsofJoin(plan.node, input(0), input(1), context);
       case "set":
         return createSet(plan, input(0), input(1), context, () => [input(0), input(1)]);
       case "unnest":
@@ -128,9 +129,17 @@ class Builder {
     return { kind: "operator", input: operator };
   }
 
-  private createJoin(plan: PhysicalJoin | PhysicalLastRows) {
+  private createJoin(plan: PhysicalJoin | PhysicalLastRows | PhysicalSplice) {
     this.countToRead(plan);
     return this.closing((opened) => {
+      if (plan.way === "splice") {
+        const [left, right] = plan.inputs.map((input) => {
+          const operator = this.create(input);
+          opened.push(operator);
+          return operator;
+        });
+        return createSpliceJoin(plan, left, right, this.contextOf(plan));
+      }
       const left = this.open(plan.left, plan.inputs, opened);
       const openRight = () => this.create(plan.inputs.at(-1)!);
       if (plan.way === "last rows") return createLastRowsJoin(plan, left, openRight, this.contextOf(plan));

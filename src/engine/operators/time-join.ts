@@ -1,8 +1,6 @@
 /**
- * ASOF, LT and SPLICE joins: merges two inputs in time order and remembers the last row of each key.
- *
- * For ASOF and LT only the last right row of each key matters, so earlier rows are dropped from time to time: memory is bounded by the
- * number of keys, not of rows. SPLICE keeps both sides.
+ * ASOF and LT joins in order: merges two inputs in time order and remembers the last right row of each key. Earlier rows are dropped from
+ * time to time: memory is bounded by the number of keys, not of rows.
  */
 import type { TimeJoinNode } from "../../sql/plan.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
@@ -14,16 +12,6 @@ import { typesOf } from "../physical/reading.ts";
 import { type LastRowsKernel, lastRowsKernel } from "../wasm/last-rows.ts";
 import { Expressions, keepAll, type KeptRows } from "./input.ts";
 import { advance } from "./scan.ts";
-
-export function createTimeJoin(
-  plan: TimeJoinNode,
-  way: PhysicalTimeJoin["way"],
-  left: Operator,
-  right: Operator,
-  context: QueryContext,
-): Operator {
-  return way === "splice" ? new SpliceJoin(plan, left, right, context) : new AsofJoin(plan, left, right, context);
-}
 
 const NULL_HIGH = -0x80000000, NO_TOLERANCE = -1n;
 
@@ -230,126 +218,4 @@ export class AsofJoin implements Operator {
     this.left.close();
     this.right.close();
   }
-}
-
-/**
- * All rows of both sides in time order, each with the other side's last row at or before it. Rows with equal time (and
- * key) are paired into one row; remaining ones get the other side's last row.
- */
-class SpliceJoin implements Operator {
-  readonly columns;
-  private readonly space: Workspace;
-  private readonly output: OutputColumns;
-  private merged?: { left: KeptRows; right: KeptRows; leftRows: Int32Array; rightRows: Int32Array; rowCount: number };
-  private position = 0;
-
-  constructor(
-    private readonly plan: TimeJoinNode,
-    private readonly left: Operator,
-    private readonly right: Operator,
-    private readonly context: QueryContext,
-  ) {
-    this.columns = plan.columns;
-    this.space = Workspace.of(context, "splice join");
-    this.output = new OutputColumns([...typesOf(left.columns), ...typesOf(right.columns)], this.space);
-  }
-
-  next(): Batch | undefined {
-    const merged = this.merged ??= this.merge();
-    const n = Math.min(MORSEL_ROWS, merged.rowCount - this.position);
-    if (n <= 0) return undefined;
-    this.context.poll();
-    const leftRows = merged.leftRows.subarray(this.position), rightRows = merged.rightRows.subarray(this.position);
-    const leftCount = merged.left.columns.length;
-    merged.left.columns.forEach((vector, c) => this.output.gather(c, vector, leftRows, n, true));
-    merged.right.columns.forEach((vector, c) => this.output.gather(leftCount + c, vector, rightRows, n, true));
-    this.position += n;
-    return { rowCount: n, columns: this.output.vectors };
-  }
-
-  private merge() {
-    const { plan, space, context } = this, { heap } = context;
-    const left = keepAll(this.left, [plan.leftTime, ...plan.leftKeys], space, context);
-    const right = keepAll(this.right, [plan.rightTime, ...plan.rightKeys], space, context);
-    const table = new KeyTable(plan.leftKeys.map((key) => key.type), space, () => context.poll());
-    const leftGroups = groupsOf(left, table, space), rightGroups = groupsOf(right, table, space);
-    const leftTime = left.computed[0], rightTime = right.computed[0];
-    const leftRows = space.words(left.rowCount + right.rowCount + 1),
-      rightRows = space.words(left.rowCount + right.rowCount + 1);
-    const lastLeft = space.words(table.count + 1).fill(-1), lastRight = space.words(table.count + 1).fill(-1);
-    // Right rows of the current time without a match, chained by group.
-    const waiting = space.words(table.count + 1).fill(-1),
-      waitingEnd = space.words(table.count + 1),
-      next = space.words(right.rowCount + 1);
-    const paired = space.bytes(right.rowCount + 1).fill(0);
-    let rowCount = 0;
-    const emit = (l: number, r: number) => {
-      leftRows[rowCount] = l;
-      rightRows[rowCount++] = r;
-    };
-    for (let l = 0, r = 0, polled = 0; l < left.rowCount || r < right.rowCount;) {
-      if (rowCount - polled >= POLL_ROWS) {
-        context.poll();
-        polled = rowCount;
-      }
-      const order = l >= left.rowCount ? 1 : r >= right.rowCount ? -1 : compareTimes(heap, leftTime, l, rightTime, r);
-      if (order < 0) {
-        emit(l, lastRight[leftGroups[l]]);
-        lastLeft[leftGroups[l]] = l++;
-        continue;
-      }
-      if (order > 0) {
-        emit(lastLeft[rightGroups[r]], r);
-        lastRight[rightGroups[r]] = r++;
-        continue;
-      }
-      const firstRight = r, time = r;
-      for (; r < right.rowCount && compareTimes(heap, rightTime, time, rightTime, r) === 0; r++) {
-        const group = rightGroups[r];
-        next[r] = -1;
-        if (waiting[group] < 0) waiting[group] = r;
-        else next[waitingEnd[group]] = r;
-        waitingEnd[group] = r;
-      }
-      for (; l < left.rowCount && compareTimes(heap, leftTime, l, rightTime, time) === 0; l++) {
-        const group = leftGroups[l], partner = waiting[group];
-        if (partner >= 0) {
-          waiting[group] = next[partner];
-          paired[partner] = 1;
-          lastRight[group] = partner;
-        }
-        emit(l, lastRight[group]);
-        lastLeft[group] = l;
-      }
-      for (let row = firstRight; row < r; row++) {
-        const group = rightGroups[row];
-        waiting[group] = -1;
-        if (paired[row] === 0) emit(lastLeft[group], row);
-        lastRight[group] = row;
-      }
-    }
-    return { left, right, leftRows, rightRows, rowCount };
-  }
-
-  close(): void {
-    this.space.release();
-    this.left.close();
-    this.right.close();
-  }
-}
-
-/** The group of every kept row, by the expressions after the first. */
-function groupsOf(rows: KeptRows, table: KeyTable, space: Workspace): Int32Array {
-  const groups = space.words(Math.max(1, rows.rowCount));
-  for (let from = 0; from < rows.rowCount; from += MORSEL_ROWS) {
-    const n = Math.min(MORSEL_ROWS, rows.rowCount - from), slice = rows.store.slice(from, n).columns;
-    const keys = rows.computed.slice(1).map((vector) => slice[rows.store.vectors.indexOf(vector)]);
-    groups.set(table.groups(keys, n, true).subarray(0, n), from);
-  }
-  return groups;
-}
-
-function compareTimes(heap: SharedHeap, a: Vector, rowA: number, b: Vector, rowB: number): number {
-  const { i32, u32 } = heap, p = (a.address >>> 2) + rowA * 2, q = (b.address >>> 2) + rowB * 2;
-  return i32[p + 1] !== i32[q + 1] ? i32[p + 1] - i32[q + 1] : u32[p] - u32[q];
 }

@@ -4,14 +4,24 @@ import { layoutOf } from "../../types/mod.ts";
 import { formOf, mapColumns } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
 import { isVolatile } from "./functions.ts";
-import type { JoinKeyKind, PhysicalJoin, PhysicalLastRows, PhysicalPlan, PhysicalTimeJoin, Reading } from "./plan.ts";
+import type {
+  JoinKeyKind,
+  PhysicalJoin,
+  PhysicalLastRows,
+  PhysicalPlan,
+  PhysicalSplice,
+  PhysicalTimeJoin,
+  Reading,
+} from "./plan.ts";
 import {
   batchesOf,
   type Below,
   columnAt,
   expectedRows,
   fusedWith,
+  identity,
   isByMorsels,
+  isByMorselsOfScan,
   isRepeatable,
   over,
 } from "./reading.ts";
@@ -76,14 +86,18 @@ export function chooseTimeJoin(
   left: PhysicalPlan,
   right: PhysicalPlan,
   facts: PlanFacts,
-): PhysicalLastRows | PhysicalTimeJoin {
+): PhysicalLastRows | PhysicalSplice | PhysicalTimeJoin {
   const inputs = [left, right], fused: never[] = [];
-  if (node.type === "splice") return { operator: "time join", id, node, way: "splice", fused, inputs };
+  if (node.type === "splice") {
+    const columns = [...left.node.columns, ...right.node.columns], over = { predicates: [], exprs: identity(columns) };
+    const rows = { columns, over, byMorsels: true, expectedLeftRows: 0 };
+    return { operator: "join", way: "splice", id, node, ...rows, fused, inputs };
+  }
   const below = leftSide(id, node, left, facts), { reading } = below;
   const leftTime = over(reading, node.leftTime), { rightTime } = node;
   // Times of different units are converted.
-  if (!isByMorsels(reading, below.inputs) || leftTime.kind !== "column" || rightTime.kind !== "column") {
-    return { operator: "time join", id, node, way: "merge", fused, inputs };
+  if (!isByMorselsOfScan(reading, below.inputs) || leftTime.kind !== "column" || rightTime.kind !== "column") {
+    return { operator: "time join", id, node, fused, inputs };
   }
   return {
     operator: "join",

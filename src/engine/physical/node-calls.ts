@@ -51,8 +51,11 @@ export function nodeCalls(physical: PhysicalPlan, facts: PlanFacts): Calls | und
       if (way.kind === "best by morsels") return over(way.reading, way.reading.exprs);
       return way.kind === "top" ? undefined : ofBatches(node.input.columns, node.keys.map((key) => key.expression));
     }
-    case "join":
-      return over(physical.left, physical.leftKeys);
+    case "join": {
+      if (physical.way !== "splice") return over(physical.left, physical.leftKeys);
+      const { left, leftKeys } = physical.node;
+      return ofBatches(left.columns, leftKeys);
+    }
     case "time join": {
       const { left, leftKeys } = physical.node;
       return ofBatches(left.columns, leftKeys);

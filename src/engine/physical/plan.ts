@@ -214,20 +214,24 @@ export interface PhysicalSort extends PhysicalBase {
  */
 export type JoinKeyKind = "value" | "wide" | "text" | "symbol";
 
-/** A join whose left rows look up right rows by their keys. Operators above read it by morsels, like a scan. */
-export interface PhysicalProbe extends PhysicalBase {
+/** A join that operators above read like a scan. */
+interface PhysicalPairs extends PhysicalBase {
   operator: "join";
-  left: Reading;
   /** The columns of the left side's base, then the right side's. */
   columns: readonly Column[];
+  /** The join's rows over `columns`. */
+  over: { predicates: readonly Expr[]; exprs: readonly Expr[] };
+  /** It is read by morsels, on any thread. */
+  byMorsels: boolean;
+  expectedLeftRows: number;
+}
+
+/** A join whose left rows look up right rows by their keys. If its left side's base is read by morsels, so is the join. */
+export interface PhysicalProbe extends PhysicalPairs {
+  left: Reading;
   /** Keys over the left side's base. */
   leftKeys: readonly Expr[];
   keyKinds: readonly JoinKeyKind[];
-  /** The join's rows over `columns`. */
-  over: { predicates: readonly Expr[]; exprs: readonly Expr[] };
-  /** Its left side's base is read by morsels, on any thread, and so is the join. */
-  byMorsels: boolean;
-  expectedLeftRows: number;
 }
 
 export interface PhysicalJoin extends PhysicalProbe {
@@ -250,11 +254,16 @@ export interface PhysicalLastRows extends PhysicalProbe {
   rightTime: number;
 }
 
-/** "merge": keeps only the last right row of each key. "splice": keeps both sides. */
+/** A SPLICE join, which keeps both sides. */
+export interface PhysicalSplice extends PhysicalPairs {
+  way: "splice";
+  node: TimeJoinNode;
+}
+
+/** An ASOF or LT join that reads both sides in order, and keeps only the last right row of each key. */
 export interface PhysicalTimeJoin extends PhysicalBase {
   operator: "time join";
   node: TimeJoinNode;
-  way: "merge" | "splice";
 }
 
 /**
@@ -351,6 +360,7 @@ export type PhysicalPlan =
   | PhysicalSort
   | PhysicalJoin
   | PhysicalLastRows
+  | PhysicalSplice
   | PhysicalTimeJoin
   | PhysicalSet
   | PhysicalLatest

@@ -14,7 +14,7 @@ import {
 import type { Dictionary } from "../../storage/contract.ts";
 import { mapColumns } from "../compiler/expression.ts";
 import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
-import type { FusedNode, PhysicalPipeline, PhysicalPlan, PhysicalProbe, Reading, ReadingBase } from "./plan.ts";
+import type { FusedNode, PhysicalPipeline, PhysicalPlan, Reading, ReadingBase } from "./plan.ts";
 import { FUSED_SIZE_MAX } from "./thresholds.ts";
 import { isVolatile } from "./functions.ts";
 
@@ -128,17 +128,24 @@ export function rowIdColumn({ base }: Reading): number | undefined {
 /** True if its base can be read by morsels, on any thread. */
 export function isByMorsels({ base }: Reading, inputs: readonly PhysicalPlan[]): boolean {
   if (base.kind === "scan") return true;
-  return probeOf(base, inputs)?.byMorsels === true;
+  return joinOf(base, inputs)?.byMorsels === true;
 }
 
-function probeOf(base: ReadingBase, [first]: readonly PhysicalPlan[]): PhysicalProbe | undefined {
+/** True if it is so and its base is a scan, or a join whose left sides lead down to one. */
+export function isByMorselsOfScan(reading: Reading, inputs: readonly PhysicalPlan[]): boolean {
+  const join = joinOf(reading.base, inputs);
+  if (join?.way === "splice") return false;
+  return join === undefined ? isByMorsels(reading, inputs) : isByMorselsOfScan(join.left, join.inputs);
+}
+
+function joinOf(base: ReadingBase, [first]: readonly PhysicalPlan[]) {
   return base.kind === "join" && first?.operator === "join" ? first : undefined;
 }
 
 /** Approximate number of rows of the base; 0 if unknown. */
 export function expectedRows({ base }: Reading, inputs: readonly PhysicalPlan[], facts: PlanFacts): number {
   if (base.kind === "scan") return sourceOf(base.node, facts).rowCount;
-  return probeOf(base, inputs)?.expectedLeftRows ?? 0;
+  return joinOf(base, inputs)?.expectedLeftRows ?? 0;
 }
 
 /** The expression that reads a column. */

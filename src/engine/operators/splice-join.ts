@@ -1,0 +1,143 @@
+/**
+ * SPLICE joins: all rows of both sides in time order, each with the other side's last row at or before it. Rows with equal time and key are
+ * paired one by one into one row; remaining ones get the other side's last row. Both sides are kept, and divided into ranges of time, which
+ * any thread can merge: it begins with the last rows of each key before the range.
+ */
+import { assert, VERIFY } from "../../assert.ts";
+import type { Column } from "../../sql/plan.ts";
+import type { Dictionary } from "../../storage/contract.ts";
+import { POLL_ROWS, Workspace } from "../columns.ts";
+import { MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { KeyTable } from "../keys.ts";
+import type { PhysicalSplice } from "../physical/plan.ts";
+import type { BasePlan, JoinBase, RowReader, SplicedRange, SplicedRows, SplicedSide } from "./base-plan.ts";
+import { AllMorsels } from "./base.ts";
+import { keepAll, type KeptRows } from "./input.ts";
+import { lowerBound } from "./morsels.ts";
+import { splicedMorsels, SpliceReader } from "./splice-reader.ts";
+
+/** Least number of rows of a side between two ranges; with more keys, there are as many rows as keys. */
+const SPACING_MIN = 32_768;
+
+export function createSpliceJoin(
+  plan: PhysicalSplice,
+  left: Operator,
+  right: Operator,
+  context: QueryContext,
+): JoinBase {
+  return new SpliceJoin(plan, left, right, context);
+}
+
+class SpliceJoin implements JoinBase {
+  readonly columns: readonly Column[];
+  private readonly space: Workspace;
+  private rows?: SplicedRows;
+
+  constructor(
+    private readonly physical: PhysicalSplice,
+    private readonly left: Operator,
+    private readonly right: Operator,
+    private readonly context: QueryContext,
+  ) {
+    this.columns = physical.columns;
+    this.space = Workspace.of(context, "splice join");
+  }
+
+  plan(): BasePlan {
+    return { kind: "splice", rows: this.build() };
+  }
+
+  dictionaries(): (Dictionary | undefined)[] {
+    const { left, right } = this.build();
+    return [...left.columns, ...right.columns].map(({ dictionary }) => dictionary);
+  }
+
+  open(needed: ReadonlySet<number>): RowReader {
+    const rows = this.build();
+    return new AllMorsels(new SpliceReader(rows, needed, this.context), splicedMorsels(rows));
+  }
+
+  private build(): SplicedRows {
+    return this.rows ??= this.buildNow();
+  }
+
+  private buildNow(): SplicedRows {
+    const { physical: { id, node }, space, context } = this;
+    const table = new KeyTable(node.leftKeys.map((key) => key.type), space, () => context.poll());
+    const left = keepAll(this.left, [node.leftTime, ...node.leftKeys], space, context);
+    const right = keepAll(this.right, [node.rightTime, ...node.rightKeys], space, context);
+    const sides = { left: this.side(left, table), right: this.side(right, table) },
+      groupCount = Math.max(1, table.count);
+    const ranges = this.ranges(sides.left, sides.right, Math.max(SPACING_MIN, groupCount));
+    return { id, ...sides, groupCount, ranges, states: this.states(sides.left, sides.right, ranges, groupCount) };
+  }
+
+  private side({ store, rowCount, columns, computed: [time, ...keys] }: KeptRows, table: KeyTable): SplicedSide {
+    const groups = this.space.words(Math.max(1, rowCount));
+    for (let from = 0; from < rowCount; from += MORSEL_ROWS) {
+      const n = Math.min(MORSEL_ROWS, rowCount - from), slice = store.slice(from, n).columns;
+      const ofSlice = keys.map((vector) => slice[store.vectors.indexOf(vector)]);
+      groups.set(table.groups(ofSlice, n, true).subarray(0, n), from);
+    }
+    const side = { columns: columns.map((column): Vector => ({ ...column })), rowCount, groups: groups.byteOffset };
+    if (VERIFY) this.assertInOrder(time, rowCount);
+    return { ...side, times: time.address };
+  }
+
+  private assertInOrder({ address }: Vector, rowCount: number): void {
+    const { i64 } = this.context.heap, at = address / 8;
+    for (let row = 1; row < rowCount; row++) assert(i64[at + row - 1] <= i64[at + row], "rows are in time order");
+  }
+
+  /** Rows with equal times are in the same range. */
+  private ranges(left: SplicedSide, right: SplicedSide, spacing: number): SplicedRange[] {
+    const { context } = this, { i64 } = context.heap, starts = new Set<bigint>();
+    for (const { times, rowCount } of [left, right]) {
+      for (let row = spacing; row < rowCount; row += spacing) starts.add(i64[times / 8 + row]);
+    }
+    const before = (side: SplicedSide, time: bigint) => lowerBound(context, side.times, side.rowCount, time);
+    const bounds = [...starts].sort((a, b) => (a < b ? -1 : 1)).map((
+      time,
+    ) => [before(left, time), before(right, time)]);
+    let leftStart = 0, rightStart = 0;
+    return [...bounds, [left.rowCount, right.rowCount]].map(([leftEnd, rightEnd]) => {
+      const range = { leftStart, leftEnd, rightStart, rightEnd };
+      leftStart = leftEnd;
+      rightStart = rightEnd;
+      return range;
+    });
+  }
+
+  /** The address of the last rows of each group before each range: those of the left side, then those of the right side. */
+  private states(left: SplicedSide, right: SplicedSide, ranges: readonly SplicedRange[], groupCount: number): number {
+    const { space, context } = this, { i32 } = context.heap;
+    const states = space.words(ranges.length * 2 * groupCount), last = space.words(2 * groupCount).fill(-1);
+    const walk = ({ groups }: SplicedSide, first: number, start: number, end: number) => {
+      for (let from = start; from < end; from += POLL_ROWS) {
+        context.poll();
+        for (let row = from, to = Math.min(end, from + POLL_ROWS); row < to; row++) {
+          last[first + i32[groups / 4 + row]] = row;
+        }
+      }
+    };
+    ranges.forEach(({ leftStart, leftEnd, rightStart, rightEnd }, k) => {
+      states.set(last, k * 2 * groupCount);
+      walk(left, 0, leftStart, leftEnd);
+      walk(right, groupCount, rightStart, rightEnd);
+    });
+    space.freeWords(last);
+    return states.byteOffset;
+  }
+
+  rewind(): boolean {
+    return false;
+  }
+
+  rebind(): undefined {}
+
+  close(): void {
+    this.space.release();
+    this.left.close();
+    this.right.close();
+  }
+}
