@@ -3,14 +3,12 @@
  * time to time: memory is bounded by the number of keys, not of rows.
  */
 import type { TimeJoinNode } from "../../sql/plan.ts";
-import type { SharedHeap } from "../../storage/heap.ts";
-import { ColumnStore, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
-import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
+import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import type { PhysicalTimeJoin } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import { type LastRowsKernel, lastRowsKernel } from "../wasm/last-rows.ts";
-import { Expressions, keepAll, type KeptRows } from "./input.ts";
+import { Expressions } from "./input.ts";
 import { advance } from "./scan.ts";
 
 const NULL_HIGH = -0x80000000, NO_TOLERANCE = -1n;
