@@ -57,3 +57,40 @@ Deno.test("of tables that are created together, those that fit on the disk are m
   const after = new Opened(db.files.afterPowerCut(), testHeap(), randomOf(2));
   assert.deepEqual(contentOf(after), ["a ", "c ", "first "]);
 });
+
+const addition = (tableId: number, ...names: string[]): Command => ({
+  kind: "addColumns",
+  tableId,
+  columns: names.map((name) => ({ name, type: "INT", indexed: false, symbolCapacity: 16, symbolCached: true })),
+});
+
+const columnsOf = (db: Opened) =>
+  db.catalogue.tables().map(({ schema: { name, columns } }) => `${name} ${columns.map(({ name }) => name)}`).sort();
+
+Deno.test("columns that are added to different tables together take one sync, and are all there afterwards", () => {
+  const db = opened();
+  db.store.execute([creation("a", [1]), creation("b"), creation("c")]);
+  const { syncs } = db.files;
+  const outcomes = db.store.execute([addition(1, "x"), addition(2, "x", "y"), addition(3, "z")]);
+  assert.deepEqual(outcomes, [{}, {}, {}]);
+  assert.equal(db.files.syncs, syncs + 1);
+  const expected = ["a n,x", "b n,x,y", "c n,z"];
+  assert.deepEqual(columnsOf(db), expected);
+  assert.deepEqual(columnsOf(new Opened(db.files.afterPowerCut(), testHeap(), randomOf(2))), expected);
+});
+
+Deno.test("of columns that are added together, those without fault are there, in the order of the commands", () => {
+  const db = opened();
+  db.store.execute([creation("a"), creation("b"), creation("gone")]);
+  db.store.execute([{ kind: "dropTable", tableId: 3 }]);
+  const commands = [addition(1, "x"), addition(3, "x"), addition(2, "x"), addition(1, "y"), addition(2, "x")];
+  const outcomes = db.store.execute(commands);
+  assert.deepEqual(outcomes.map(({ error }) => (error as Error | undefined)?.message), [
+    undefined,
+    "Cannot find the table: it was dropped",
+    undefined,
+    undefined,
+    "Cannot use the name x: the table already has a column of that name",
+  ]);
+  assert.deepEqual(columnsOf(db), ["a n,x,y", "b n,x"]);
+});

@@ -112,13 +112,14 @@ export class TableStore implements Store {
     return join(this.options.root, "log");
   }
 
-  /** Executes commands in order. Neighbours that add rows, or that create tables, form one group. */
+  /** Executes commands in order. Neighbours that add rows, that create tables, or that add columns to different tables form one group. */
   execute(commands: readonly Command[]): Outcome[] {
     const outcomes: Outcome[] = [];
     for (let k = 0; k < commands.length;) {
       const { kind } = commands[k];
       let end = k + 1;
       if (kind === "append" || kind === "createTable") { while (commands[end]?.kind === kind) end++; }
+      if (kind === "addColumns") end = endOfAdditions(commands, k);
       const group = commands.slice(k, end);
       try {
         if (this.closed) throw new Error("the database is closed");
@@ -126,7 +127,8 @@ export class TableStore implements Store {
         else if (group[0].kind === "append") {
           const appends = group as (Command & { kind: "append" })[];
           outcomes.push(...this.appendGroup(appends.map(({ changes }) => opened(changes))));
-        } else outcomes.push({ value: this.executeOne(group[0]) });
+        } else if (group.length > 1) outcomes.push(...this.addColumnsGroup(group as AddColumns[]));
+        else outcomes.push({ value: this.executeOne(group[0]) });
       } catch (error) {
         for (let n = 0; n < group.length; n++) outcomes.push({ error });
       }
@@ -545,21 +547,54 @@ export class TableStore implements Store {
     this.commits.count(1);
   }
 
-  private define(table: Table, definition: Definition): undefined {
-    this.seal.check();
-    const info = {
-      kind: BLOCK_KIND.definition,
-      flags: FLAG_LAST,
-      tableId: table.schema.id,
-      schemaVersion: table.schema.schemaVersion,
-    };
-    const write = () => this.commits.write((log) => [log.add(info, [toJson(definition)])]);
-    const lsns = definition.op === "schema" ? write() : this.reserve.use(write);
-    this.commits.apply(lsns, [table], () => {
-      this.applyDefinition(table, definition, lsns[0]);
-      this.access.follow(definition.access, lsns[0]);
+  private addColumnsGroup(commands: readonly AddColumns[]): Outcome[] {
+    const outcomes: Outcome[] = commands.map(() => ({}));
+    const accepted = commands.flatMap((command, place) => {
+      try {
+        const table = this.table(command.tableId);
+        return [{ place, table, definition: definitionOf(table, command) }];
+      } catch (error) {
+        outcomes[place] = { error };
+        return [];
+      }
     });
-    this.commits.count(1);
+    try {
+      if (accepted.length > 0) this.defineAll(accepted);
+    } catch {
+      // One of them may be at fault: make the others separately.
+      for (const { place, table, definition } of accepted) {
+        try {
+          this.define(table, definition);
+        } catch (error) {
+          outcomes[place] = { error };
+        }
+      }
+    }
+    return outcomes;
+  }
+
+  private define(table: Table, definition: Definition): undefined {
+    this.defineAll([{ table, definition }]);
+  }
+
+  /** Makes definitions of different tables durable together. */
+  private defineAll(all: readonly { table: Table; definition: Definition }[]): void {
+    this.seal.check();
+    const write = () =>
+      this.commits.write((log) =>
+        all.map(({ table: { schema: { id: tableId, schemaVersion } }, definition }) => {
+          const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId, schemaVersion };
+          return log.add(info, [toJson(definition)]);
+        })
+      );
+    const lsns = all.some(({ definition }) => definition.op === "schema") ? write() : this.reserve.use(write);
+    this.commits.apply(lsns, all.map(({ table }) => table), () => {
+      all.forEach(({ table, definition }, k) => {
+        this.applyDefinition(table, definition, lsns[k]);
+        this.access.follow(definition.access, lsns[k]);
+      });
+    });
+    this.commits.count(all.length);
   }
 
   // ---- also used by opening and recovery
@@ -701,6 +736,18 @@ export class TableStore implements Store {
 }
 
 type Creation = Extract<Command, { kind: "createTable" }>;
+type AddColumns = Extract<Command, { kind: "addColumns" }>;
+
+/** The end of the commands from `start` on that add columns, each to another table: what a command adds depends on the columns before. */
+function endOfAdditions(commands: readonly Command[], start: number): number {
+  const tables = new Set<number>();
+  let end = start;
+  for (let command = commands[end]; command?.kind === "addColumns"; command = commands[++end]) {
+    if (tables.has(command.tableId)) break;
+    tables.add(command.tableId);
+  }
+  return end;
+}
 
 function nameIsTaken(name: string): SqlError {
   return new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
