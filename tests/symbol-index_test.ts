@@ -136,3 +136,29 @@ Deno.test("few symbols have an index only if it is declared", async () => {
   assert.match(await planOf(server, query("declared")), /index of/);
   assert.equal(await answer(server, query("plain")), await answer(server, query("declared")));
 });
+
+Deno.test("an index that is added holds for segments that are written later, also after a restart", async () => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  const rows = (from: string) =>
+    `select timestamp_sequence('${from}', 1000) ts, ('A' || x % 500)::symbol a, x from long_sequence(${ROWS})`;
+  const query = "select sum(x), count() from t where a = 'A7'", scanned = query.replace("a =", "a || '' =");
+  {
+    await using server = await startServer({ root });
+    await exec(server, `create table t as (${rows("2024-01-01")}) timestamp(ts) partition by day`, ...STORED);
+    await exec(server, "alter table t alter column a add index capacity 100");
+    assert.doesNotMatch(await planOf(server, query), /index of/);
+    await exec(server, `insert into t ${rows("2024-02-01")}`, ...STORED);
+    await server.stop();
+  }
+  {
+    await using server = await startServer({ root });
+    assert.match(await answer(server, "show create table t"), /a SYMBOL INDEX CAPACITY 128/);
+    assert.match(await planOf(server, query), /index of/);
+    assert.equal(await answer(server, query), await answer(server, scanned));
+    await exec(server, "alter table t alter column a drop index", `insert into t ${rows("2024-03-01")}`, ...STORED);
+    await server.stop();
+  }
+  await using server = await startServer({ root });
+  assert.doesNotMatch(await planOf(server, `${query} and ts in '2024-03'`), /index of/);
+  assert.equal(await answer(server, query), await answer(server, scanned));
+});

@@ -282,6 +282,7 @@ export type Change =
   | { kind: "addColumns"; tableId: number; columns: NewColumn[]; creator?: string }
   | { kind: "dropColumns"; tableId: number; columnIds: number[] }
   | { kind: "renameColumn"; tableId: number; columnId: number; to: string }
+  | { kind: "setColumn"; tableId: number; columnId: number; options: SymbolOptions }
   | { kind: "setOptions"; tableId: number; options: TableOptions }
   | { kind: "append"; changes: TableRows[] }
   | { kind: "update" | "delete"; tableId: number; batches: readonly ChangedBatch[] };
@@ -291,6 +292,11 @@ export interface TableRows {
   tableId: number;
   batches: RowBatch[];
 }
+
+/** Changeable options of a SYMBOL column. Omitted options stay. */
+export type SymbolOptions = Partial<
+  Pick<TableColumn, "indexed" | "indexCapacity" | "symbolCached" | "symbolCapacity">
+>;
 
 /** Changeable options of a table. Omitted options stay; `ttl: null` removes the time to live. */
 export interface TableOptions {

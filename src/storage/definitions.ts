@@ -7,7 +7,10 @@ import type { Change, PartitionChange, PartitionMove, TableColumn, TableSchema }
 import { columnById } from "./schema.ts";
 import type { Table } from "./table.ts";
 
-type Defining = Extract<Change, { kind: "rename" | "addColumns" | "dropColumns" | "renameColumn" | "setOptions" }>;
+type Defining = Extract<
+  Change,
+  { kind: "rename" | "addColumns" | "dropColumns" | "renameColumn" | "setColumn" | "setOptions" }
+>;
 
 export function newSchema(id: number, table: NewTable): TableSchema {
   const { name, columns, timestamp, partitionBy, wal, dedupKeys, ttl, params } = table;
@@ -59,6 +62,10 @@ export function definitionOf(table: Pick<Table, "schema" | "nextColumnId">, chan
       const kept = columns.filter(({ id }) => !dropped.has(id));
       const dedupKeys = table.schema.dedupKeys.filter((id) => !dropped.has(id));
       return changed(table.schema, { columns: kept, dedupKeys }, change.columnIds);
+    }
+    case "setColumn": {
+      const column = columnOf(table.schema, change.columnId);
+      return changed(table.schema, { columns: columns.map((c) => (c === column ? { ...c, ...change.options } : c)) });
     }
     case "setOptions": {
       const { ttl, ...options } = change.options;

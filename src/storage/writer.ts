@@ -183,7 +183,8 @@ export class TableStore implements Store {
       }
       case "addColumns":
       case "dropColumns":
-      case "renameColumn": {
+      case "renameColumn":
+      case "setColumn": {
         const table = this.table(command.tableId);
         return this.define(table, definitionOf(table, command));
       }

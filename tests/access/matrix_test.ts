@@ -34,6 +34,11 @@ const TABLE = [
   "create table t (ts timestamp, a int, b int) timestamp(ts) partition by day",
 ];
 
+const SYMBOLS = [
+  "drop table if exists t",
+  "create table t (ts timestamp, a symbol, b int) timestamp(ts) partition by day",
+];
+
 const ROWS: Record<string, Row[]> = {
   query: [
     { sql: "select a from t", needs: "SELECT", on: "t" },
@@ -70,6 +75,12 @@ const ROWS: Record<string, Row[]> = {
   addColumns: [{ sql: "alter table t add column c int", needs: "ADD COLUMN", on: "t", before: TABLE }],
   dropColumns: [{ sql: "alter table t drop column b", needs: "DROP COLUMN", on: "t", before: TABLE }],
   renameColumn: [{ sql: "alter table t rename column b to c", needs: "RENAME COLUMN", on: "t", before: TABLE }],
+  alterColumn: [
+    { sql: "alter table t alter column a add index capacity 64", needs: "ADD INDEX", on: "t", before: SYMBOLS },
+    { sql: "alter table t alter column a drop index", needs: "DROP INDEX", on: "t", before: SYMBOLS },
+    { sql: "alter table t alter column a nocache", needs: "ALTER COLUMN CACHE", on: "t", before: SYMBOLS },
+    { sql: "alter table t alter column a symbol capacity 64", needs: "ALTER COLUMN CACHE", on: "t", before: SYMBOLS },
+  ],
   alterPartitions: [
     { sql: "alter table t drop partition list '2024-01-01'", needs: "DROP PARTITION", on: "t" },
     { sql: "alter table t drop partition where ts < '2024-01-02'", needs: "DROP PARTITION", on: "t" },

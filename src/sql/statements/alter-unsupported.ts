@@ -22,14 +22,9 @@ export const unsupportedAlteration: StatementKind<
     grammar: String.raw`
   unsupportedAlteration = "ALTER" "TABLE" tableName alteration
   alteration = "ALTER" "COLUMN" columnName "TYPE" type columnOption*  -- type
-             | "ALTER" "COLUMN" name columnChange        -- column
              | "FORCE" "DROP" "PARTITION" partitionList  -- partition
              | "CONVERT" "PARTITION" "TO" ("PARQUET" | "NATIVE") partitions  -- convert
-             | "SUSPEND" "WAL"                           -- wal
-  columnChange = "ADD" "INDEX" ("CAPACITY" "<number>")?  -- addIndex
-               | "DROP" "INDEX"                          -- dropIndex
-               | ("CACHE" | "NOCACHE")                   -- cache
-               | "SYMBOL" "CAPACITY" "<number>"          -- capacity`,
+             | "SUSPEND" "WAL"                           -- wal`,
     actions: {
       unsupportedAlteration(alter, _table, table, alteration): UnsupportedAlteration {
         const isType = alteration.child(0).ctorName === "alteration_type";

@@ -91,21 +91,11 @@ export function newColumn(definition: ColumnDefinition): NewColumn {
       SQLSTATE.syntax,
     );
   }
-  if (symbolCapacity !== undefined && (symbolCapacity < 2 || symbolCapacity > CAPACITY_MAX)) {
-    throw new SqlError(
-      `the capacity must be between 2 and ${CAPACITY_MAX}`,
-      definition.symbolCapacityAt ?? definition.type.at,
-      SQLSTATE.invalidParameter,
-    );
+  if (symbolCapacity !== undefined) {
+    checkSymbolCapacity(symbolCapacity, definition.symbolCapacityAt ?? definition.type.at);
   }
   const { indexCapacity } = definition;
-  if (indexCapacity !== undefined && (indexCapacity < 2 || indexCapacity > INDEX_CAPACITY_MAX)) {
-    throw new SqlError(
-      `the capacity of an index must be between 2 and ${INDEX_CAPACITY_MAX}`,
-      definition.indexCapacityAt ?? definition.type.at,
-      SQLSTATE.invalidParameter,
-    );
-  }
+  if (indexCapacity !== undefined) checkIndexCapacity(indexCapacity, definition.indexCapacityAt ?? definition.type.at);
   if (type === "INTERVAL") throw typeMismatch("a column cannot have the type INTERVAL", definition.type.at);
   return {
     name: definition.name.text,
@@ -115,6 +105,17 @@ export function newColumn(definition: ColumnDefinition): NewColumn {
     symbolCached: type === "SYMBOL" && definition.symbolCached !== false,
     indexCapacity: definition.indexCapacity === undefined ? undefined : capacityOf(definition.indexCapacity),
   };
+}
+
+export function checkSymbolCapacity(capacity: number, at: number): void {
+  if (capacity >= 2 && capacity <= CAPACITY_MAX) return;
+  throw new SqlError(`the capacity must be between 2 and ${CAPACITY_MAX}`, at, SQLSTATE.invalidParameter);
+}
+
+export function checkIndexCapacity(capacity: number, at: number): void {
+  if (capacity >= 2 && capacity <= INDEX_CAPACITY_MAX) return;
+  const message = `the capacity of an index must be between 2 and ${INDEX_CAPACITY_MAX}`;
+  throw new SqlError(message, at, SQLSTATE.invalidParameter);
 }
 
 /** Rounds up to a power of two. */

@@ -8,6 +8,7 @@ import { addColumns } from "./alter-add-column.ts";
 import { dropColumns } from "./alter-drop-column.ts";
 import { alterOptions } from "./alter-options.ts";
 import { alterPartitions } from "./alter-partitions.ts";
+import { alterColumn } from "./alter-column.ts";
 import { renameColumn } from "./alter-rename-column.ts";
 import { unsupportedAlteration } from "./alter-unsupported.ts";
 import { backup } from "./backup.ts";
@@ -56,6 +57,7 @@ export const STATEMENTS: readonly StatementKind[] = [
   addColumns,
   dropColumns,
   renameColumn,
+  alterColumn,
   alterPartitions,
   alterOptions,
   unsupportedAlteration,

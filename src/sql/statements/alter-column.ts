@@ -1,0 +1,107 @@
+/** ALTER TABLE … ALTER COLUMN: how a SYMBOL column is stored. */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Permission } from "../../access/mod.ts";
+import type { SymbolOptions } from "../../storage/contract.ts";
+import type { Name, Statement } from "../ast.ts";
+import type { BoundStatement } from "../plan.ts";
+import { at, given, name, wholeNumber } from "../tree-nodes.ts";
+import { capacityOf, checkIndexCapacity, checkSymbolCapacity } from "./columns.ts";
+import { findColumn, onlyName } from "./names.ts";
+import type { StatementKind } from "./statement.ts";
+
+interface ColumnChange {
+  permission: Permission;
+  options: SymbolOptions;
+}
+
+interface AlterColumn extends Statement {
+  kind: "alterColumn";
+  table: Name;
+  column: Name;
+  change: ColumnChange;
+}
+
+export interface BoundAlterColumn extends BoundStatement<never> {
+  kind: "alterColumn";
+  tableId: number;
+  columnId: number;
+  options: SymbolOptions;
+}
+
+export const alterColumn: StatementKind<AlterColumn, BoundAlterColumn> = {
+  kind: "alterColumn",
+  form: {
+    words: ["ALTER"],
+    grammar: String.raw`
+  alterColumn = "ALTER" "TABLE" tableName "ALTER" "COLUMN" columnName symbolChange
+  symbolChange = "ADD" "INDEX" ("CAPACITY" "<number>")?  -- addIndex
+               | "DROP" "INDEX"                          -- dropIndex
+               | "CACHE"                                 -- cache
+               | "NOCACHE"                               -- nocache
+               | "SYMBOL" "CAPACITY" "<number>"          -- capacity`,
+    actions: {
+      alterColumn(alter, _table, table, _alter, _column, column, change): AlterColumn {
+        return {
+          kind: "alterColumn",
+          at: at(alter),
+          table: onlyName(table.tree()),
+          column: name(column),
+          change: change.tree(),
+        };
+      },
+      symbolChange_addIndex(_add, _index, _capacity, number): ColumnChange {
+        const capacity = given(number) ? number.child(0) : undefined;
+        const wanted = capacity && wholeNumber(capacity);
+        if (wanted !== undefined) checkIndexCapacity(wanted, at(capacity!));
+        return {
+          permission: "ADD INDEX",
+          options: { indexed: true, indexCapacity: wanted === undefined ? undefined : capacityOf(wanted) },
+        };
+      },
+      symbolChange_dropIndex: (_drop, _index): ColumnChange => ({
+        permission: "DROP INDEX",
+        options: { indexed: false, indexCapacity: undefined },
+      }),
+      symbolChange_cache: (_cache): ColumnChange => cached(true),
+      symbolChange_nocache: (_nocache): ColumnChange => cached(false),
+      symbolChange_capacity(_symbol, _capacity, number): ColumnChange {
+        const wanted = wholeNumber(number);
+        checkSymbolCapacity(wanted, at(number));
+        return { permission: "ALTER COLUMN CACHE", options: { symbolCapacity: capacityOf(wanted) } };
+      },
+    },
+  },
+  reference: {
+    syntax: `ALTER TABLE table ALTER COLUMN column ADD INDEX [CAPACITY n]
+ALTER TABLE table ALTER COLUMN column DROP INDEX
+ALTER TABLE table ALTER COLUMN column CACHE | NOCACHE
+ALTER TABLE table ALTER COLUMN column SYMBOL CAPACITY n`,
+    summary: "Of SYMBOL columns. An index finds the rows of a symbol in segments that are written from then on. " +
+      "`DROP INDEX` leaves the indexes of older segments. Capacities and `CACHE` are kept and listed, but have no effect.",
+  },
+  category: "ddl",
+  requires: ["ADD INDEX", "DROP INDEX", "ALTER COLUMN CACHE"],
+
+  bind({ table, column, change: { permission, options } }, { binding }) {
+    const { schema } = binding.table(table);
+    const { id, type } = findColumn(schema, column);
+    binding.requires.ofColumns(permission, table.at, schema).use(id, column.text, column.at);
+    if (type !== "SYMBOL") {
+      throw new SqlError(
+        `${column.text} is ${type}: only SYMBOL columns have an index, a cache and a capacity`,
+        column.at,
+        SQLSTATE.invalidParameter,
+      );
+    }
+    return { kind: "alterColumn", tableId: schema.id, columnId: id, options };
+  },
+
+  async execute({ tableId, columnId, options }, run) {
+    await run.define({ kind: "setColumn", tableId, columnId, options });
+    return run.defined("ALTER TABLE");
+  },
+};
+
+function cached(symbolCached: boolean): ColumnChange {
+  return { permission: "ALTER COLUMN CACHE", options: { symbolCached } };
+}
