@@ -235,11 +235,11 @@ Deno.test("DirectRuns: joins take the operators of an earlier run, and read a ri
     const left = over({ node: "filter", columns: COLUMNS, predicate }, within(low, high));
     return over({ node: "join", type, leftKeys: [col(0, "LONG")], rightKeys: [col(0, "LONG")], columns }, left, right);
   };
-  const asof = (low: bigint, high: bigint): Plan =>
+  const byTime = (type: "asof" | "splice", low: bigint, high: bigint): Plan =>
     over(
       {
         node: "timeJoin",
-        type: "asof",
+        type,
         leftTime: col(0, "LONG"),
         rightTime: col(0, "LONG"),
         leftKeys: [],
@@ -249,7 +249,7 @@ Deno.test("DirectRuns: joins take the operators of an earlier run, and read a ri
       within(low, high),
       right,
     );
-  const [inner, left, after, groups] = [{}, {}, {}, {}];
+  const [inner, left, after, spliced, groups] = [{}, {}, {}, {}, {}];
   const run = (key: object, plan: Plan, names = few.source) =>
     direct.run(plan, [source, names], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)
       ?.pieces
@@ -261,12 +261,15 @@ Deno.test("DirectRuns: joins take the operators of an earlier run, and read a ri
     assert.equal(run(inner, join(1n, 9n), more.source), '[2,2,2,"deux"],[6,6,6,"six"]');
     assert.equal(run(left, join(1n, 2n, "left")), '[1,1,null,null],[2,2,2,"two"]');
     assert.equal(run(left, join(6n, 6n, "left"), more.source), '[6,6,6,"six"]');
-    assert.equal(run(after, asof(1n, 2n)), '[1,1,null,null],[2,2,2,"two"]');
-    assert.equal(run(after, asof(4n, 5n)), '[4,4,2,"two"],[5,5,5,"cinq"]');
+    assert.equal(run(after, byTime("asof", 1n, 2n)), '[1,1,null,null],[2,2,2,"two"]');
+    assert.equal(run(after, byTime("asof", 4n, 5n)), '[4,4,2,"two"],[5,5,5,"cinq"]');
+    const splice = (low: bigint, high: bigint) => run(spliced, byTime("splice", low, high));
+    assert.equal(splice(1n, 2n), '[1,1,null,null],[2,2,2,"two"],[2,2,5,"five"],[2,2,5,"cinq"]');
+    assert.equal(splice(4n, 5n), '[null,null,2,"two"],[4,4,2,"two"],[5,5,5,"five"],[5,5,5,"cinq"]');
     assert.equal(run(groups, sum(join(1n, 9n), 1)), "[12]");
     assert.equal(run(groups, sum(join(3n, 9n), 1)), "[10]");
   }
-  assert.equal(direct.madeCount, 4);
+  assert.equal(direct.madeCount, 5);
   assert.equal(run(groups, sum(join(3n, 9n), 1), more.source), "[6]");
   direct.close();
   assert.ok(isEmpty());

@@ -21,8 +21,8 @@ import { UnmatchedRows } from "./unmatched-rows.ts";
 import type { JoinProbe, KeyMode, MorselReader, RowReader, Rows } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
 
-/** Number of left rows processed at a time, so that intermediate results stay in a cache. */
-const PROBE_ROWS = 16_384;
+/** Most left rows and pairs of a step, so that intermediate results stay in a cache and take little memory of each thread. */
+const STEP_MAX = 16_384;
 
 /** Pairs that a step has room for at first. Many pairs get more room. */
 const FIRST_PAIRS = 1_024;
@@ -354,9 +354,9 @@ export class JoinReader implements MorselReader {
 
   /** Finds the next pairs, in `leftRows` and `rightRows`. */
   private pairs(columns: readonly Vector[]): number {
-    if (this.isFull) this.setPairsMax(Math.min(MORSEL_ROWS, 8 * this.pairsMax));
+    if (this.isFull) this.setPairsMax(Math.min(STEP_MAX, 4 * this.pairsMax));
     const { kernel } = this.bound!, { probe, pairsMax } = this, { cells } = kernel, from = this.position;
-    const to = Math.min(this.rowEnd, from + Math.min(PROBE_ROWS, pairsMax));
+    const to = Math.min(this.rowEnd, from + pairsMax);
     kernel.setI32(cells.leftRows, this.leftRows.byteOffset);
     kernel.setI32(cells.rightRows, this.rightRows.byteOffset);
     kernel.setI32(cells.capacity, pairsMax);
@@ -364,7 +364,7 @@ export class JoinReader implements MorselReader {
     this.position = kernel.run(from, to);
     this.resume = kernel.getI32(cells.resume);
     const n = kernel.getI32(cells.pairs);
-    this.isFull = n > pairsMax / 2 && pairsMax < MORSEL_ROWS;
+    this.isFull = n > pairsMax / 2 && pairsMax < STEP_MAX;
     this.isWhole = probe.index.unique && !this.ends && n === to - from;
     this.firstRow = from;
     if (this.lastRows !== undefined && n > 0) {

@@ -7,8 +7,9 @@ import { assert, VERIFY } from "../../assert.ts";
 import type { Column } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { POLL_ROWS, Workspace } from "../columns.ts";
-import { MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import { type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
+import { scansOf } from "../packed-plan.ts";
 import type { PhysicalSplice } from "../physical/plan.ts";
 import type { BasePlan, JoinBase, RowReader, SplicedRange, SplicedRows, SplicedSide } from "./base-plan.ts";
 import { AllMorsels } from "./base.ts";
@@ -129,11 +130,20 @@ class SpliceJoin implements JoinBase {
     return states.byteOffset;
   }
 
-  rewind(): boolean {
-    return false;
+  rewind(reader?: RowReader): boolean {
+    reader?.close();
+    return this.left.rewind?.() === true && this.right.rewind?.() === true;
   }
 
-  rebind(): undefined {}
+  rebind(changes: Changes): "kept" | "anew" | undefined {
+    const { takenCount } = changes, { left, right } = this.physical.node;
+    if (this.left.rebind?.(changes) !== true || this.right.rebind?.(changes) !== true) return undefined;
+    const isRead = [left, right].flatMap(scansOf).some(({ id }) => changes.isChanged(id));
+    if (changes.takenCount === takenCount && !isRead) return "kept";
+    this.rows = undefined;
+    this.space.release();
+    return "anew";
+  }
 
   close(): void {
     this.space.release();
