@@ -142,13 +142,13 @@ export interface FunctionRegistry {
   resolve(id: string): { entry: FunctionEntry; types: string[] };
 }
 
-/** Frames of segments in shared memory. */
 /** How many frames were in the pool, and how many chunks were read from files. */
 export interface FrameCounts {
   found: number;
   read: number;
 }
 
+/** Frames of segments in shared memory. */
 export interface Pool {
   /**
    * Address of the chunk's values, which are read and verified (CorruptFileError) on a miss. Text pairs have absolute

@@ -276,8 +276,8 @@ function buildSingle(
     () => slots.map((list) => list.map(({ type }) => writer.laneLocal(type))),
   );
   const laneUpdates = laneSets.map(updatesOf);
-  // Symbol predicates are selective, so visiting only matching rows beats SIMD masking.
   const isExact = flat.every(({ type }) => type !== "f64" && type !== "f32");
+  // Symbol predicates are selective, so visiting only matching rows beats SIMD masking.
   const laneable = flat.length > 0 && !writer.isSelective(predicate) && !aggregates.some((a) => a.aggregate.ordered) &&
     (isExact || !ofAnyBatches) &&
     writer.hasLanes([...laneUpdates[0].flat(), ...(predicate === undefined ? [] : [predicate])]);

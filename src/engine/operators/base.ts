@@ -3,9 +3,10 @@
  * joins whose left sides lead down to one, can be read by the scan's morsels on any thread, by a plan that is plain data.
  */
 import { assert } from "../../assert.ts";
-import type { Column, Expr, ScanNode } from "../../sql/plan.ts";
+import type { Column, Expr, Plan, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import type { Changes, Operator, QueryContext, Vector } from "../contract.ts";
+import { scansOf } from "../packed-plan.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { typesOf } from "../physical/reading.ts";
 import { JoinReader } from "./join-probe.ts";
@@ -209,6 +210,13 @@ export function reboundBase(
       return build === undefined || (isKept && build === "anew") ? undefined : base;
     }
   }
+}
+
+/**
+ * After operators over the plans are rebound: true if they read the same rows with the same constants. `takenCount`: of `changes` before that.
+ */
+export function readSameRows(plans: readonly Plan[], changes: Changes, takenCount: number): boolean {
+  return changes.takenCount === takenCount && !plans.flatMap(scansOf).some(({ id }) => changes.isChanged(id));
 }
 
 export function closeBase(base: PipelineBase): void {

@@ -14,10 +14,9 @@ import { flushKernelRows } from "../compiler/binding.ts";
 import type { Changes, Operator, QueryContext } from "../contract.ts";
 import type { PhysicalJoin } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
-import { closeBase, dictionariesOfBase, openBase, planOf, reboundBase, rewindBase } from "./base.ts";
+import { closeBase, dictionariesOfBase, openBase, planOf, readSameRows, reboundBase, rewindBase } from "./base.ts";
 import { ApartJoin, BuildParts, type BuiltApart, type JoinInMemory } from "./apart-join.ts";
 import { isOutOfMemory } from "../memory.ts";
-import { scansOf } from "../packed-plan.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { IndexBuilder, keyModes, translationsOf } from "./join-index.ts";
 import { JoinReader, keepsLeftRows } from "./join-probe.ts";
@@ -116,9 +115,7 @@ class Join implements JoinBase {
     this.leftPredicates = changes.take(this.leftPredicates);
     const { takenCount } = changes;
     if (this.right.rebind?.(changes) !== true) return undefined;
-    if (changes.takenCount === takenCount && !scansOf(this.node.right).some(({ id }) => changes.isChanged(id))) {
-      return "kept";
-    }
+    if (readSameRows([this.node.right], changes, takenCount)) return "kept";
     this.built = undefined;
     this.space.release();
     this.keptSpace.release();

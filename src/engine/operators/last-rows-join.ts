@@ -10,7 +10,6 @@ import { NO_DICTIONARY, Workspace } from "../columns.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
 import type { Batch, Changes, Operator, QueryContext, Vector } from "../contract.ts";
 import { isOutOfMemory } from "../memory.ts";
-import { scansOf } from "../packed-plan.ts";
 import type { PhysicalLastRows } from "../physical/plan.ts";
 import { columnAt, typesOf, unnamedColumns } from "../physical/reading.ts";
 import {
@@ -19,6 +18,7 @@ import {
   dictionariesOfBase,
   openBase,
   planOf,
+  readSameRows,
   reboundBase,
   rewindBase,
   scanOf,
@@ -196,9 +196,7 @@ class LastRowsJoin implements JoinBase {
     this.leftPredicates = changes.take(this.leftPredicates);
     const { takenCount } = changes, { node } = this.physical;
     if (this.right.rebind?.(changes) !== true) return undefined;
-    if (changes.takenCount === takenCount && !scansOf(node.right).some(({ id }) => changes.isChanged(id))) {
-      return "kept";
-    }
+    if (readSameRows([node.right], changes, takenCount)) return "kept";
     this.release();
     return "anew";
   }

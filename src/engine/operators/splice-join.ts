@@ -9,10 +9,9 @@ import type { Dictionary } from "../../storage/contract.ts";
 import { POLL_ROWS, Workspace } from "../columns.ts";
 import { type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import { scansOf } from "../packed-plan.ts";
 import type { PhysicalSplice } from "../physical/plan.ts";
 import type { BasePlan, JoinBase, RowReader, SplicedRange, SplicedRows, SplicedSide } from "./base-plan.ts";
-import { AllMorsels } from "./base.ts";
+import { AllMorsels, readSameRows } from "./base.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { lowerBound } from "./morsels.ts";
 import { splicedMorsels, SpliceReader } from "./splice-reader.ts";
@@ -138,8 +137,7 @@ class SpliceJoin implements JoinBase {
   rebind(changes: Changes): "kept" | "anew" | undefined {
     const { takenCount } = changes, { left, right } = this.physical.node;
     if (this.left.rebind?.(changes) !== true || this.right.rebind?.(changes) !== true) return undefined;
-    const isRead = [left, right].flatMap(scansOf).some(({ id }) => changes.isChanged(id));
-    if (changes.takenCount === takenCount && !isRead) return "kept";
+    if (readSameRows([left, right], changes, takenCount)) return "kept";
     this.rows = undefined;
     this.space.release();
     return "anew";
