@@ -10,7 +10,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { ADMIN, basic, type ProtectedServer, startProtected } from "../access/server.ts";
 import { fromFileUrl } from "../paths.ts";
 import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
-import { endSession, run, type } from "./visit.ts";
+import { endSession, run, type, watched } from "./visit.ts";
 
 const FOLDER = fromFileUrl("../build/screenshots");
 const THEMES = ["light", "dark"] as const;
@@ -291,7 +291,7 @@ async function visitAll(
   size: typeof SIZES[number],
 ): Promise<void> {
   const context = await browser.newContext({ viewport: size });
-  const page = await context.newPage();
+  const page = watched(await context.newPage());
   await page.goto(server.http);
   await page.evaluate(axe.source);
   for (const [name, open, close] of states) {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { ADMIN, type ProtectedServer, startProtected } from "../access/server.ts";
 import { BROWSER_ARGS, browserPath } from "./browser.ts";
-import { endSession, run, testSteps, textsOf, type } from "./visit.ts";
+import { endSession, run, testSteps, textsOf, type, untilLoaded, watched } from "./visit.ts";
 
 interface House {
   server: ProtectedServer;
@@ -31,7 +31,8 @@ async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
 }
 
 async function newPage({ browser, server }: House): Promise<Page> {
-  const page = await (await browser.newContext({ viewport: { width: 1100, height: 720 } })).newPage();
+  const context = await browser.newContext({ viewport: { width: 1100, height: 720 } });
+  const page = watched(await context.newPage());
   await page.goto(server.http);
   return page;
 }
@@ -109,7 +110,7 @@ const steps: Record<string, (house: House) => Promise<void>> = {
   "a session that ends asks to sign in anew, and the statement that noticed then runs": async (house) => {
     const page = await newPage(house);
     await signIn(page, "bob", "correct horse");
-    await page.waitForSelector(".cm-content");
+    await untilLoaded(page);
     await house.server.set("alter user bob with password 'new one'");
     await type(page, "select 41 + 1 answer");
     await page.keyboard.press("Control+Enter");

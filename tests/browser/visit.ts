@@ -1,7 +1,7 @@
 /** The web console in a real browser, against a real server: visits and what they have in common. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Page, type Request } from "playwright-core";
 import { startServer, type TestServer } from "../server.ts";
 import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
 
@@ -26,7 +26,7 @@ async function visit(use: (visit: Visit) => Promise<void>, { path = "/", env }: 
   await using _server = server;
   const context = await browser.newContext({ viewport: { width: 1100, height: 720 } });
   try {
-    const page = await context.newPage();
+    const page = watched(await context.newPage());
     const faults: string[] = [];
     page.on("pageerror", (error) => faults.push(error.message));
     page.on("console", (message) => {
@@ -60,8 +60,32 @@ export async function type(page: Page, text: string): Promise<void> {
   await page.keyboard.insertText(text);
 }
 
+/** The requests in progress of each watched page. */
+const traffic = new WeakMap<Page, Set<Request>>();
+
+/** Follows the requests of a new page for `untilLoaded`. */
+export function watched(page: Page): Page {
+  const open = new Set<Request>();
+  traffic.set(page, open);
+  page.on("request", (request) => open.add(request));
+  page.on("requestfinished", (request) => open.delete(request));
+  page.on("requestfailed", (request) => open.delete(request));
+  page.on("framenavigated", () => open.clear());
+  return page;
+}
+
+/**
+ * Waits until a watched page shows its tables, and its permissions and language, which it requests with them, are there.
+ * One of these requests that met the end of the session would ask for the sign-in before the test does.
+ */
+export async function untilLoaded(page: Page): Promise<void> {
+  await page.waitForSelector(".tree .item");
+  while (traffic.get(page)!.size > 0) await page.waitForTimeout(50);
+}
+
 /** Ends the page's session in the server. Without its cookie alone it could go on: replies under way bring new cookies. */
 export async function endSession(page: Page): Promise<void> {
+  await untilLoaded(page);
   await page.evaluate(async () => {
     const body = new URLSearchParams({ query: "select 1" });
     await (await fetch("exec?session=false", { method: "POST", headers: { "x-sundial-page": "1" }, body })).text();
