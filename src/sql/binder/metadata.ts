@@ -2,6 +2,7 @@
 import type { Column, MetadataNode } from "../plan.ts";
 import type { Permission } from "../../access/mod.ts";
 import { CATALOG_TABLES, catalogName, TABLE_OID } from "./catalog-tables.ts";
+import type { TableSchema } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 
 /** Parses the columns from `name:TYPE` items. */
@@ -15,9 +16,15 @@ export function columns(text: string): Column[] {
 export const TABLE_COLUMNS = columns(
   "column:STRING type:STRING indexed:BOOLEAN indexBlockCapacity:INT symbolCached:BOOLEAN symbolCapacity:INT symbolTableSize:INT designated:BOOLEAN upsertKey:BOOLEAN",
 );
-export const TABLE_PARTITIONS = columns(
+const TABLE_PARTITIONS = columns(
   "index:INT partitionBy:STRING name:STRING minTimestamp:TIMESTAMP maxTimestamp:TIMESTAMP numRows:LONG diskSize:LONG diskSizeHuman:STRING readOnly:BOOLEAN active:BOOLEAN attached:BOOLEAN detached:BOOLEAN attachable:BOOLEAN isParquet:BOOLEAN parquetFileSize:LONG",
 );
+
+/** The columns of SHOW PARTITIONS and table_partitions(). Their timestamps have the type of the table's. */
+export function partitionColumns({ columns, timestampId }: TableSchema): Column[] {
+  const ofTable = columns.find(({ id }) => id === timestampId)?.type ?? "TIMESTAMP";
+  return TABLE_PARTITIONS.map(({ name, type }) => ({ name, type: type === "TIMESTAMP" ? ofTable : type }));
+}
 
 /** Catalogue tables that can also be called as functions, without a schema. Only names that no other function has. */
 const CALLED_TABLES: Readonly<Record<string, string>> = {
@@ -28,7 +35,7 @@ const CALLED_TABLES: Readonly<Record<string, string>> = {
 const SIGN_IN = columns("auth_type:STRING enabled:BOOLEAN");
 
 interface Source {
-  columns: Column[];
+  columns: Column[] | ((table: TableSchema) => Column[]);
   /** Number of constant text arguments. The first argument names a table. */
   args: number;
   isFunction: boolean;
@@ -53,7 +60,7 @@ const SOURCES = new Map<string, Source>([
     isFunction: true,
   }],
   ["table_columns", { columns: TABLE_COLUMNS, args: 1, isFunction: true }],
-  ["table_partitions", { columns: TABLE_PARTITIONS, args: 1, isFunction: true }],
+  ["table_partitions", { columns: partitionColumns, args: 1, isFunction: true }],
   ["functions", {
     columns: columns("name:STRING signature:STRING signature_translated:STRING runtime_constant:BOOLEAN type:STRING"),
     args: 0,
@@ -182,7 +189,10 @@ function functionSource(name: string): string {
   return CALLED_TABLES[lower] ?? lower;
 }
 
-export function metadataPlan(name: string, args: Value[], at: number): MetadataNode {
+/** `table`: the table that the first argument names, if the source is about one. */
+export function metadataPlan(name: string, args: Value[], at: number, table?: TableSchema): MetadataNode {
   const source = catalogName(name) ?? functionSource(name);
-  return { node: "metadata", source, args, at, columns: SOURCES.get(source)!.columns, timestamp: -1, order: "none" };
+  const { columns: known } = SOURCES.get(source)!;
+  const columns = typeof known === "function" ? known(table!) : known;
+  return { node: "metadata", source, args, at, columns, timestamp: -1, order: "none" };
 }

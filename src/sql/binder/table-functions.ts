@@ -1,5 +1,6 @@
 /** Table functions in FROM: long_sequence, generate_series, read_parquet, and metadata. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import type { TableSchema } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
 import type { Expr, Plan } from "../plan.ts";
@@ -47,15 +48,17 @@ export function tableFunction(
   }
   checkCount(call, metadata.args, metadata.args);
   if (metadata.requires !== undefined) queries.binding.requires.add(metadata.requires, call.at);
+  let ofTable: TableSchema | undefined;
   const args: Value[] = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
     if (typeof value.value !== "string") throw typeMismatch(`${call.name} needs the name of a table`, arg.at);
     const table = queries.binding.context.catalogue.table(value.value);
     if (table === undefined) throw unknownTable(value.value, arg.at, tableNames(queries.binding.context.catalogue));
     queries.binding.requires.ofColumns("SELECT", arg.at, table.schema).useTable();
+    ofTable = table.schema;
     return table.schema.name;
   });
-  return { plan: metadataPlan(name, args, call.at), name };
+  return { plan: metadataPlan(name, args, call.at, ofTable), name };
 }
 
 /** The keywords of this database's grammar. */

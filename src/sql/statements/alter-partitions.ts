@@ -110,7 +110,6 @@ ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
   },
 
   source: {
-    columns: [],
     rows: ({ catalogue }, { args: [name] }) =>
       catalogue.table(`${name}`)?.partitions().map(({ start }) => [start, start]) ?? [],
   },
@@ -175,9 +174,19 @@ const NAMES: Record<Exclude<PartitionUnit, "NONE">, { format: string; pattern: R
 function checkName({ at, text }: Listed, unit: PartitionUnit, action: Action): void {
   const { format, pattern } = NAMES[unit as keyof typeof NAMES];
   const name = action === "drop" && text.endsWith(DETACHED) ? text.slice(0, -DETACHED.length) : text;
-  if (!pattern.test(name)) {
+  if (!pattern.test(name) || !isInCalendar(name)) {
     throw new SqlError(`Expected the name of a partition, ${format}: found '${text}'`, at, SQLSTATE.invalidParameter);
   }
+}
+
+const FIRST_HOUR = "0000-01-01T00:00:00Z";
+
+/** Whether month, week, day and hour of the name exist: 2024-02-30 does not. */
+function isInCalendar(name: string): boolean {
+  if (name[5] === "W") return Number(name.slice(6)) >= 1 && Number(name.slice(6)) <= 53;
+  const hour = name.replace(" ", "T").slice(0, NAMES.HOUR.length);
+  const instant = Date.parse(`${hour}${FIRST_HOUR.slice(hour.length)}`);
+  return !Number.isNaN(instant) && new Date(instant).toISOString().startsWith(hour.replace("Z", ""));
 }
 
 /** Returns undefined if there is nothing to do. */

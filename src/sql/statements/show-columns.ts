@@ -34,7 +34,7 @@ export const showColumns = showOfTable({
 DESCRIBE [TABLE] table, DESC [TABLE] table`,
     summary: "The columns of a table, with their types, indexes and symbols.",
   },
-  columns: TABLE_COLUMNS,
+  columns: () => TABLE_COLUMNS,
   rows: columnRows,
 });
 

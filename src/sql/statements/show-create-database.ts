@@ -63,7 +63,6 @@ export const showCreateDatabase = showKind<ShowCreateDatabase>({
   },
   requires: ["LIST USERS", "USER DETAILS"],
   source: {
-    columns: COLUMNS,
     rows(services, { args: [isNamed, ...categories], at }) {
       const tables = categories.includes("TABLES") ? tableTexts(services) : [];
       const shown = ACL.filter((category) => categories.includes(category));

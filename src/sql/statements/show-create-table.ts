@@ -3,11 +3,13 @@ import { columns } from "../binder/metadata.ts";
 import { INDEX_BLOCK_CAPACITY, typeName } from "./show-columns.ts";
 import { showOfTable } from "./show.ts";
 
+const DDL = columns("ddl:VARCHAR");
+
 export const showCreateTable = showOfTable({
   kind: "showCreateTable",
   words: '"SHOW" "CREATE" "TABLE"',
   reference: { syntax: "SHOW CREATE TABLE table", summary: "A statement that creates the same table." },
-  columns: columns("ddl:VARCHAR"),
+  columns: () => DDL,
   rows: (table) => [[createTableText(table)]],
 });
 

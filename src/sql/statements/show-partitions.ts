@@ -1,6 +1,6 @@
 import type { PartitionInfo, TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
-import { TABLE_PARTITIONS } from "../binder/metadata.ts";
+import { partitionColumns } from "../binder/metadata.ts";
 import { showOfTable } from "./show.ts";
 
 export const showPartitions = showOfTable({
@@ -10,7 +10,7 @@ export const showPartitions = showOfTable({
     syntax: "SHOW PARTITIONS FROM table",
     summary: "The partitions of a table, with their times and sizes.",
   },
-  columns: TABLE_PARTITIONS,
+  columns: partitionColumns,
   rows: partitionRows,
 });
 

@@ -53,7 +53,7 @@ export function showAll(
     },
     reference,
     requires,
-    source: { columns, rows },
+    source: { rows },
     plan({ at }, { binding }) {
       for (const permission of requires) binding.requires.add(permission, at);
       return sourcePlan(kind, columns, [], at);
@@ -67,7 +67,8 @@ export interface ShowOfTable extends Statement {
 
 /** SHOW of something about a table: the words, then its name. */
 export function showOfTable(
-  { kind, words, reference, columns, rows, reader }: ShowSource & Pick<Form, "reader"> & {
+  { kind, words, reference, columns, rows, reader }: Omit<ShowSource, "columns"> & Pick<Form, "reader"> & {
+    columns(table: TableSnapshot["schema"]): Column[];
     rows(table: TableSnapshot): Value[][];
   },
 ): Kind<ShowOfTable> {
@@ -81,13 +82,12 @@ export function showOfTable(
     },
     reference,
     source: {
-      columns,
       rows: ({ catalogue }, { args: [name], at }) => rows(tableOf(catalogue.table(`${name}`), name!, at)),
     },
     plan({ table }, { binding }) {
       const { schema } = binding.table(table);
       binding.requires.ofColumns("SELECT", table.at, schema).useTable();
-      return sourcePlan(kind, columns, [schema.name], table.at);
+      return sourcePlan(kind, columns(schema), [schema.name], table.at);
     },
   });
 }

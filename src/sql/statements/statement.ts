@@ -13,7 +13,7 @@ import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
 import type { ExplainNode } from "../explain-lines.ts";
 import type { Token } from "../lexer.ts";
-import type { BoundStatement, Column, MetadataNode, NewTable } from "../plan.ts";
+import type { BoundStatement, MetadataNode, NewTable } from "../plan.ts";
 
 type Category = Prepared["category"];
 
@@ -92,7 +92,6 @@ export interface StatementRows {
 }
 
 export interface StatementSource {
-  readonly columns: readonly Column[];
   rows(services: SourceServices, node: MetadataNode): Value[][];
 }
 
