@@ -14,7 +14,7 @@ export async function boundsSuite(): Promise<void> {
   const watched = await Watched.start();
   for (const sql of TABLE) await watched.prepare(sql);
   const answered = await watched.runAll(statements, 1);
-  const { timesMs, slowest, healthP99Ms, healthMostMs, grownBytes } = await watched.end({ holdsHealth: false });
+  const { timesMs, slowest, healthP99Ms, healthMostMs, grownBytes } = await watched.end();
   console.log(
     `\n${timesMs.length} calls of all functions with extreme arguments, time-out ${BOUNDS.timeoutMs} ms, ${answered} answered`,
   );

@@ -2,8 +2,13 @@
 
 /** Bounds for any statement. */
 export const BOUNDS = { timeoutMs: 1_000, answerMs: 2_000, healthMs: 20, extraBytes: 200 << 20 };
-/** CI machines are shared, so tests allow this multiple of each bound and report the measured values. */
+/** CI machines are shared, so tests allow this multiple of a bound and report the measured values. */
 export const SLACK = 5;
+/**
+ * The multiple of `healthMs` that tests allow at p99: on a busy machine the probe itself and three statements at a time wait for two cores.
+ * It finds a main thread that is blocked again and again; `bench --suite bounds` reports the time itself.
+ */
+const HEALTH_SLACK = 50;
 
 export interface Finding {
   sql: string;
@@ -36,22 +41,20 @@ export interface HealthTimes {
 }
 
 /**
- * Statements and answers of health that took longer than `SLACK` times their bounds. The bounds grow with what other programs take of
+ * Statements and answers of health that took longer than tests allow. The bounds grow with what other programs take of
  * the machine: as late as the probe's timers are, so late are the threads of the server, and query threads, which have a lower
  * priority, many times as much.
  */
-export function timeFindings(
-  runs: readonly Span[],
-  answers: readonly HealthAnswer[],
-  { holdsHealth }: { holdsHealth: boolean },
-): Finding[] {
+export function timeFindings(runs: readonly Span[], answers: readonly HealthAnswer[]): Finding[] {
   const { healthP99Ms, healthMostMs, lateP99Ms } = healthTimes(answers);
-  const answerMsMax = BOUNDS.answerMs * SLACK * (1 + lateP99Ms / BOUNDS.healthMs);
+  const business = 1 + lateP99Ms / BOUNDS.healthMs;
+  const answerMsMax = BOUNDS.answerMs * SLACK * business;
   const findings = runs.filter(({ start, end }) => end - start > answerMsMax)
     .map(({ sql, start, end }) => ({ sql, what: `${end - start} ms` }));
   const health = `health: p99 ${healthP99Ms.toFixed(1)} ms, worst ${healthMostMs.toFixed(0)} ms`;
-  if (healthMostMs > answerMsMax) findings.push({ sql: "", what: health });
-  else if (holdsHealth && healthP99Ms > (BOUNDS.healthMs + lateP99Ms) * SLACK) findings.push({ sql: "", what: health });
+  if (healthMostMs > answerMsMax || healthP99Ms > BOUNDS.healthMs * HEALTH_SLACK * business) {
+    findings.push({ sql: "", what: health });
+  }
   return findings;
 }
 

@@ -144,7 +144,7 @@ export class Watched {
   }
 
   /** Stops the server. `findings` are complete then. */
-  async end({ holdsHealth }: { holdsHealth: boolean }): Promise<Measured> {
+  async end(): Promise<Measured> {
     const { promise, resolve } = Promise.withResolvers<HealthAnswer[]>();
     this.health.onmessage = ({ data }: MessageEvent<HealthAnswer[]>) => resolve(data);
     this.health.postMessage("end");
@@ -155,7 +155,7 @@ export class Watched {
     if (status !== 0) this.findings.push({ sql: "", what: `the server ended with status ${status}` });
     const failure = /.*(?:query worker \d+ failed|unhandled).*/i.exec(this.server.output());
     if (failure !== null) this.findings.push({ sql: "", what: failure[0] });
-    this.findings.push(...timeFindings(this.runs, answers, { holdsHealth }));
+    this.findings.push(...timeFindings(this.runs, answers));
     if (grownBytes > GROWN_BYTES_MAX * SLACK) {
       this.findings.push({ sql: "", what: `resident memory grew by ${mebibytes(grownBytes)} MiB` });
     }
