@@ -168,6 +168,17 @@ export const QUERIES: [shape: string, sql: string][] = [
       numbered(`select k, i % 3 i from t ${operator} select x * 2, cast(x % 3 as int) from t`)
     }`,
   ]),
+  ["splice join with many keys", "select count(), sum(a.i), sum(b.x), max(b.d) from t a splice join t b on (k)"],
+  [
+    "splice join with many keys and computed times, in order",
+    `select count(), ${inOrder("x")}, ${inOrder("y")}, ${inOrder("s")}, sum(length(v)), sum(length(w)) from ${
+      numbered(
+        `select coalesce(a.x, 0) x, coalesce(b.y, 0) y, length(coalesce(a.sym, 'none')) s, b.v, a.w from
+         (select dateadd('s', cast(x / 1000 as int), '2024-01-01') ts, x, sym, k || 'key' w from t where x <= 300000) timestamp(ts) a splice join
+         (select dateadd('s', cast(x / 1500 as int), '2024-01-01') ts, x y, 'text ' || k % 1000 v, k || 'key' w from t where x <= 300000) timestamp(ts) b on (w)`,
+      )
+    }`,
+  ],
   ["except without rows that are left", "select count() from (select k, d from t except select k, d from t)"],
   [
     "window functions by partition",
@@ -203,6 +214,20 @@ export const MERGED: string[] = ["asof", "lt"].flatMap((type) => [
   }`,
 ]);
 
+const SPLICED = "(select ts, sym, k % 50 m, x, d, i from t where i > 200000)";
+MERGED.push(
+  "select count(), sum(a.x - b.x), sum(b.k - a.k), max(b.d), sum(b.i) from t a splice join t b on (sym)",
+  "select count(), sum(a.x), sum(b.x), min(b.i) from t a splice join t b",
+  `select a.sym, b.sym s2, count(), sum(a.x), sum(b.x), max(b.d), sum(a.i) from ${SPLICED} a splice join (select ts, sym, k % 50 m, x, d, i from t) b on (m)
+   order by 1, 2`,
+  `select count(), ${inOrder("x")}, ${inOrder("y")}, ${inOrder("s")}, sum(length(v)) from ${
+    numbered(
+      `select coalesce(a.x, 0) x, coalesce(b.y, 0) y, length(coalesce(a.sym, 'none')) s, b.v from t a
+       splice join (select ts, x y, 'text ' || k % 1000 v, sym from t where x % 3 > 0) b on (sym)`,
+    )
+  }`,
+);
+
 /** They would need the rows of one key, or all rows, in memory. */
 export const REFUSED: [sql: string, error: RegExp][] = [
   // The groups exceed the memory, and so do the rows that are divided for them.
@@ -224,7 +249,8 @@ export const REFUSED: [sql: string, error: RegExp][] = [
     new RegExp(`^${type} join needs \\d+ more bytes: .*\\(cairo\\.query\\.memory\\.limit\\)$`),
   ]),
   [
-    "select count(), max(b.d) from t a splice join t b on (k)",
+    `select count(), max(b.d), max(b.i), max(b.k), max(b.x) from t a
+       splice join (select cast('2024-01-01' as timestamp) ts, x, k, d, i from t) timestamp(ts) b`,
     /^splice join needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
   ],
   [

@@ -5,7 +5,7 @@ import type { ColumnChunk, ColumnStats, ScanSource, SegmentSource } from "../sto
 import { createHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf, type Value } from "../types/mod.ts";
 import { fillNull, setValue, TextArena, valueAt, Workspace } from "./columns.ts";
-import type { Batch, Operator, QueryContext, QueryMemory } from "./contract.ts";
+import type { Batch, Operator, QueryContext, QueryMemory, Spill, SpilledBlock } from "./contract.ts";
 import { createOperator } from "./operators/mod.ts";
 import { openTask } from "./parallel.ts";
 import type { PlanFacts } from "./physical/mod.ts";
@@ -76,6 +76,28 @@ export function testContext(
     cancelWord,
     ...more,
   } as QueryContext & { memory: TestMemory };
+}
+
+/** Rows on disk, as blocks in JavaScript's memory. */
+export function spillOf(heap: QueryContext["heap"]): Spill {
+  const blocks: Uint8Array[] = [];
+  return {
+    write(pieces): SpilledBlock {
+      const parts = pieces.map(([address, sizeBytes]) => heap.u8.slice(address, address + sizeBytes));
+      const sizeBytes = parts.reduce((sum, { length }) => sum + length, 0), block = new Uint8Array(sizeBytes);
+      let at = 0;
+      for (const part of parts) {
+        block.set(part, at);
+        at += part.length;
+      }
+      return { file: 0, offset: blocks.push(block) - 1, sizeBytes };
+    },
+    read({ offset }, address) {
+      heap.u8.set(blocks[offset], address);
+    },
+    flush() {},
+    countPart() {},
+  };
 }
 
 /** Expressions and aggregate calls of plans, without positions. */
@@ -161,6 +183,11 @@ export class RowsInput implements Operator {
   close(): void {
     this.closed++;
   }
+
+  /** The same rows from the first one on. */
+  again(): RowsInput {
+    return new RowsInput(this.columns, this.rows, this.context, this.batchRows);
+  }
 }
 
 /** Operators that replace leaves of plans. */
@@ -184,7 +211,12 @@ export function over(node: any, ...inputs: (Operator | Plan)[]): Plan {
 }
 
 export function operatorOf(plan: Plan, context: QueryContext & PlanFacts): Operator {
-  return createOperator(plan, context, leaves);
+  return createOperator(plan, context, {
+    get: (node) => {
+      const input = leaves.get(node);
+      return input instanceof RowsInput && input.closed > 0 ? input.again() : input;
+    },
+  });
 }
 
 /** All rows of a plan, or of an operator, which is then closed. */

@@ -140,7 +140,9 @@ function groupMarks({ way }: Grouping): string[] {
 const KEYS = { value: "values", wide: "values", text: "texts", symbol: "symbols" } as const;
 
 function joinMarks(physical: PhysicalPlan & { operator: "join" }): string[] {
-  if (physical.way === "splice") return ["keeps both sides"];
+  if (physical.way === "splice") {
+    return ["keeps both sides if the memory allows, or the last row of each key", ...spillMarks(physical)];
+  }
   const { keyKinds, byMorsels, way } = physical;
   const spill = way === "pairs" ? physical.spill : undefined;
   const kept = way === "pairs" ? [] : ["keeps all right rows if read by morsels, or the last one of each key"];

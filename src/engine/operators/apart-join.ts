@@ -4,16 +4,17 @@
  * memory: by left row, then by right row, and right rows without a match at the end.
  */
 import type { Column, Expr } from "../../sql/plan.ts";
-import { type ColumnStore, NO_DICTIONARY } from "../columns.ts";
+import type { ColumnStore } from "../columns.ts";
 import { columnsOf, mapColumns } from "../compiler/expression.ts";
 import { bucketBytes } from "../compiler/join.ts";
-import type { Operator, QueryContext, Vector } from "../contract.ts";
+import type { Operator, QueryContext } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions } from "../expressions.ts";
 import type { PhysicalJoin } from "../physical/plan.ts";
 import { columnAt, identity, readingOf, typesOf } from "../physical/reading.ts";
+import { rowsOfBatch } from "./base.ts";
 import type { JoinBase, RowReader, Rows } from "./base-plan.ts";
 import { HashParts, RowNumbers, runParts } from "./hash-parts.ts";
-import type { Overflow } from "./input.ts";
+import { type Overflow, spareBytesOf } from "./input.ts";
 import type { MergedRows } from "./merged-rows.ts";
 import { Pipeline } from "./pipeline.ts";
 import { advance } from "./scan.ts";
@@ -29,9 +30,6 @@ export interface BuiltApart {
 /** Makes a join of two inputs, which stays within the memory or fails. */
 export type JoinInMemory = (plan: PhysicalJoin, left: Operator, right: Operator) => JoinBase;
 
-/** The operators above need memory too. */
-const BUILD_SHARE = 4;
-
 export class BuildParts implements Overflow {
   /** The index, whose size is a power of two, and the next row of each key. */
   readonly bytesPerRow: number;
@@ -46,11 +44,10 @@ export class BuildParts implements Overflow {
     private readonly context: QueryContext,
     private readonly operator: string,
   ) {
-    const { memory, heap } = context;
     let next = columns.length;
     this.keys = keys.map((key) => key.kind === "column" ? key.index : next++);
     this.bytesPerRow = 2 * bucketBytes(keys.length) + 4;
-    this.bytesBesides = (memory.limitBytes || heap.sizeBytes()) / BUILD_SHARE;
+    this.bytesBesides = spareBytesOf(context);
     this.numbers = new RowNumbers(context, operator);
   }
 
@@ -110,14 +107,7 @@ export class ApartJoin implements RowReader {
     this.merged ??= this.join();
     const batch = this.merged.next();
     if (batch === undefined) return undefined;
-    const { physical: { columns: all }, output } = this;
-    const columns = all.map(({ type }): Vector => ({
-      type,
-      address: 0,
-      dictionary: type === "SYMBOL" ? NO_DICTIONARY : undefined,
-    }));
-    output.forEach((index, k) => columns[index] = batch.columns[k]);
-    return { columns, start: 0, end: batch.rowCount, rowBase: 0n };
+    return rowsOfBatch(this.physical.columns, this.output, batch);
   }
 
   private join(): MergedRows {

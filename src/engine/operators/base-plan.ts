@@ -149,8 +149,8 @@ export interface SplicedRange {
 
 /** The kept rows of a SPLICE join. */
 export interface SplicedRows {
-  /** Id of the join in the physical plan. */
-  id: number;
+  /** Id of the join in the physical plan; undefined if its pairs are counted elsewhere. */
+  id?: number;
   left: SplicedSide;
   right: SplicedSide;
   /** Rows with equal keys are a group. */

@@ -5,7 +5,8 @@
 import { assert } from "../../assert.ts";
 import type { Column, Expr, Plan, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary, ScanSource } from "../../storage/contract.ts";
-import type { Changes, Operator, QueryContext, Vector } from "../contract.ts";
+import { NO_DICTIONARY } from "../columns.ts";
+import type { Batch, Changes, Operator, QueryContext, Vector } from "../contract.ts";
 import { scansOf } from "../packed-plan.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { typesOf } from "../physical/reading.ts";
@@ -234,6 +235,19 @@ class OperatorRows implements RowReader {
 
   /** The pipeline closes the operator. */
   close(): void {}
+}
+
+/** The columns of a base of which a batch has some: `output` tells which, or -1 for those that are none of them. */
+export function rowsOfBatch(columns: readonly Column[], output: readonly number[], batch: Batch): Rows {
+  const vectors = columns.map(({ type }): Vector => ({
+    type,
+    address: 0,
+    dictionary: type === "SYMBOL" ? NO_DICTIONARY : undefined,
+  }));
+  output.forEach((index, k) => {
+    if (index >= 0) vectors[index] = batch.columns[k];
+  });
+  return { columns: vectors, start: 0, end: batch.rowCount, rowBase: 0n };
 }
 
 export class AllMorsels implements RowReader {

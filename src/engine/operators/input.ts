@@ -54,6 +54,32 @@ export interface Overflow {
   take(store: ColumnStore): void;
 }
 
+/** The operators above need memory too. */
+const KEPT_SHARE = 4;
+
+/** Memory that an operator which keeps many rows leaves to others. */
+export function spareBytesOf({ memory, heap }: QueryContext): number {
+  return (memory.limitBytes || heap.sizeBytes()) / KEPT_SHARE;
+}
+
+/** Ends the reading of rows when the memory does not hold them. */
+export class TooManyRows extends Error {}
+
+/** For `keepAll`: all rows are kept, or it throws an error for which `isTooMany` is true. */
+export function allOrNone(bytesPerRow: number, context: QueryContext): Overflow {
+  return {
+    bytesPerRow,
+    bytesBesides: spareBytesOf(context),
+    take: () => {
+      throw new TooManyRows();
+    },
+  };
+}
+
+export function isTooMany(error: unknown): boolean {
+  return error instanceof TooManyRows || isOutOfMemory(error);
+}
+
 /** With an overflow, so many rows are appended at a time, and texts of this part of the query's memory. */
 const SLICE_ROWS = 8_192, TEXT_SHARE = 16;
 

@@ -6,10 +6,9 @@
 import { assert } from "../../assert.ts";
 import type { Column, Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
-import { NO_DICTIONARY, Workspace } from "../columns.ts";
+import { Workspace } from "../columns.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
-import type { Batch, Changes, Operator, QueryContext, Vector } from "../contract.ts";
-import { isOutOfMemory } from "../memory.ts";
+import type { Batch, Changes, Operator, QueryContext } from "../contract.ts";
 import type { PhysicalLastRows } from "../physical/plan.ts";
 import { columnAt, typesOf, unnamedColumns } from "../physical/reading.ts";
 import {
@@ -21,10 +20,11 @@ import {
   readSameRows,
   reboundBase,
   rewindBase,
+  rowsOfBatch,
   scanOf,
 } from "./base.ts";
 import type { BasePlan, JoinBase, JoinProbe, PipelineBase, RowReader, Rows } from "./base-plan.ts";
-import { keepAll, type Overflow } from "./input.ts";
+import { allOrNone, isTooMany, keepAll, spareBytesOf } from "./input.ts";
 import { IndexBuilder, keyModes, translationsOf } from "./join-index.ts";
 import { JoinReader } from "./join-probe.ts";
 import { snapshotsOf } from "./last-rows.ts";
@@ -44,9 +44,6 @@ export function createLastRowsJoin(
 
 /** Besides its columns, each right row has a group, and as much for snapshots and the index. */
 const BYTES_PER_ROW = 3 * 4;
-
-/** The operators above need memory too. */
-const KEPT_SHARE = 4;
 
 interface Built {
   probe: JoinProbe;
@@ -111,12 +108,12 @@ class LastRowsJoin implements JoinBase {
     if (this.built !== undefined && !isBefore(this.built.until, until)) return this.built;
     this.release();
     if (this.isTooLarge) return undefined;
-    const { bytesBesides } = this.overflow(), { rowsAtMost = 0, columns } = this.right;
-    if (rowsAtMost * (widthOf(typesOf(columns)) + BYTES_PER_ROW) + bytesBesides <= roomOf(context)) {
+    const { rowsAtMost = 0, columns } = this.right;
+    if (rowsAtMost * (widthOf(typesOf(columns)) + BYTES_PER_ROW) + spareBytesOf(context) <= roomOf(context)) {
       try {
         return this.built = { probe: this.buildNow(left, until), until };
       } catch (error) {
-        if (!(error instanceof TooManyRows) && !isOutOfMemory(error)) throw error;
+        if (!isTooMany(error)) throw error;
         this.release();
         this.right.close();
         this.right = this.openRight();
@@ -129,7 +126,7 @@ class LastRowsJoin implements JoinBase {
   private buildNow(left: BasePlan, until: bigint | undefined): JoinProbe {
     const { physical, right, space, operator, context } = this, { node, leftKeys: keys } = physical;
     const input = until === undefined ? right : new RowsUntil(right, physical.rightTime, until, context);
-    const kept = keepAll(input, node.rightKeys, space, context, this.overflow()), { rowCount } = kept;
+    const kept = keepAll(input, node.rightKeys, space, context, allOrNone(BYTES_PER_ROW, context)), { rowCount } = kept;
     const dictionaries = dictionariesOf(left, context), modes = keyModes(physical, kept, dictionaries, context);
     const builder = new IndexBuilder(kept, modes, space, context, operator);
     try {
@@ -160,17 +157,6 @@ class LastRowsJoin implements JoinBase {
     } finally {
       builder.close();
     }
-  }
-
-  private overflow(): Overflow {
-    const { memory, heap } = this.context;
-    return {
-      bytesPerRow: BYTES_PER_ROW,
-      bytesBesides: (memory.limitBytes || heap.sizeBytes()) / KEPT_SHARE,
-      take: () => {
-        throw new TooManyRows();
-      },
-    };
   }
 
   private merge(needed: ReadonlySet<number>): RowReader {
@@ -217,9 +203,6 @@ class LastRowsJoin implements JoinBase {
     flushKernelRows(this.context.heap.i64);
   }
 }
-
-/** Ends the reading of right rows when the memory does not hold them. */
-class TooManyRows extends Error {}
 
 /** The greatest time of left rows; undefined if it is not known before they are read. */
 function lastTimeOf(plan: BasePlan, column: number, context: QueryContext): bigint | undefined {
@@ -305,15 +288,7 @@ class MergedSides implements RowReader {
     const { rowCount } = batch;
     context.analysis?.countPairs(physical.id, rowCount);
     if (physical.left.predicates.length > 0) context.analysis?.countPassed(physical.id, rowCount);
-    const columns = physical.columns.map(({ type }): Vector => ({
-      type,
-      address: 0,
-      dictionary: type === "SYMBOL" ? NO_DICTIONARY : undefined,
-    }));
-    output.forEach((index, k) => {
-      if (index >= 0) columns[index] = batch.columns[k];
-    });
-    return { columns, start: 0, end: rowCount, rowBase: 0n };
+    return rowsOfBatch(physical.columns, output, batch);
   }
 
   rewind(): boolean {

@@ -1,32 +1,9 @@
 import assert from "node:assert/strict";
 import type { SortKey } from "../../sql/plan.ts";
 import { ColumnStore, valueAt, Workspace } from "../columns.ts";
-import type { QueryContext, Spill, SpilledBlock } from "../contract.ts";
 import { sortedRows } from "../order.ts";
-import { col, randomFrom, type Row, RowsInput, testContext } from "../testing.ts";
+import { col, randomFrom, type Row, RowsInput, spillOf, testContext } from "../testing.ts";
 import { SortedRuns } from "./sorted-runs.ts";
-
-/** Blocks in JavaScript's memory. */
-function spillOf(heap: QueryContext["heap"]): Spill {
-  const blocks: Uint8Array[] = [];
-  return {
-    write(pieces): SpilledBlock {
-      const parts = pieces.map(([address, sizeBytes]) => heap.u8.slice(address, address + sizeBytes));
-      const sizeBytes = parts.reduce((sum, { length }) => sum + length, 0), block = new Uint8Array(sizeBytes);
-      let at = 0;
-      for (const part of parts) {
-        block.set(part, at);
-        at += part.length;
-      }
-      return { file: 0, offset: blocks.push(block) - 1, sizeBytes };
-    },
-    read({ offset }, address) {
-      heap.u8.set(blocks[offset], address);
-    },
-    flush() {},
-    countPart() {},
-  };
-}
 
 const COLUMNS = ["LONG", "DOUBLE", "VARCHAR", "SYMBOL", "INT", "BYTE"].map((type, c) => ({ name: `c${c}`, type }));
 

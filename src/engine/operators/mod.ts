@@ -133,12 +133,8 @@ class Builder {
     this.countToRead(plan);
     return this.closing((opened) => {
       if (plan.way === "splice") {
-        const [left, right] = plan.inputs.map((input) => {
-          const operator = this.create(input);
-          opened.push(operator);
-          return operator;
-        });
-        return createSpliceJoin(plan, left, right, this.contextOf(plan));
+        const [left, right] = plan.inputs;
+        return createSpliceJoin(plan, () => this.createBoth(left, right), this.contextOf(plan));
       }
       const left = this.open(plan.left, plan.inputs, opened);
       const openRight = () => this.create(plan.inputs.at(-1)!);
@@ -146,6 +142,14 @@ class Builder {
       const right = openRight();
       opened.push(right);
       return createJoin(plan, left, right, this.contextOf(plan));
+    });
+  }
+
+  private createBoth(left: PhysicalPlan, right: PhysicalPlan): [Operator, Operator] {
+    return this.closing((opened) => {
+      const first = this.create(left);
+      opened.push(first);
+      return [first, this.create(right)];
     });
   }
 

@@ -1,7 +1,8 @@
 /**
  * SPLICE joins: all rows of both sides in time order, each with the other side's last row at or before it. Rows with equal time and key are
  * paired one by one into one row; remaining ones get the other side's last row. Both sides are kept, and divided into ranges of time, which
- * any thread can merge: it begins with the last rows of each key before the range.
+ * any thread can merge: it begins with the last rows of each key before the range. If the memory does not hold both sides, they are merged
+ * in order (`merged-splice.ts`).
  */
 import { assert, VERIFY } from "../../assert.ts";
 import type { Column } from "../../sql/plan.ts";
@@ -10,66 +11,93 @@ import { POLL_ROWS, Workspace } from "../columns.ts";
 import { type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import type { PhysicalSplice } from "../physical/plan.ts";
-import type { BasePlan, JoinBase, RowReader, SplicedRange, SplicedRows, SplicedSide } from "./base-plan.ts";
-import { AllMorsels, readSameRows } from "./base.ts";
-import { keepAll, type KeptRows } from "./input.ts";
+import type { BasePlan, JoinBase, RowReader, Rows, SplicedRange, SplicedRows, SplicedSide } from "./base-plan.ts";
+import { AllMorsels, readSameRows, rowsOfBatch } from "./base.ts";
+import { allOrNone, isTooMany, keepAll, type KeptRows, TooManyRows } from "./input.ts";
+import { mergedSplice } from "./merged-splice.ts";
 import { lowerBound } from "./morsels.ts";
-import { splicedMorsels, SpliceReader } from "./splice-reader.ts";
+import { roomOf } from "./spilled-rows.ts";
+import { readerBytes, splicedMorsels, SpliceReader } from "./splice-reader.ts";
 
 /** Least number of rows of a side between two ranges; with more keys, there are as many rows as keys. */
 const SPACING_MIN = 32_768;
 
+/** Besides its columns, each row has the number of its group, and as much for the last rows before ranges. */
+const BYTES_PER_ROW = 3 * 4;
+
+/** `open`: both sides, again after they have been read in part. */
 export function createSpliceJoin(
   plan: PhysicalSplice,
-  left: Operator,
-  right: Operator,
+  open: () => [Operator, Operator],
   context: QueryContext,
 ): JoinBase {
-  return new SpliceJoin(plan, left, right, context);
+  return new SpliceJoin(plan, open, context);
 }
 
 class SpliceJoin implements JoinBase {
   readonly columns: readonly Column[];
   private readonly space: Workspace;
+  /** Undefined if they are merged in order. */
+  private sides?: [left: Operator, right: Operator];
   private rows?: SplicedRows;
+  private merged?: MergedSides;
 
   constructor(
     private readonly physical: PhysicalSplice,
-    private readonly left: Operator,
-    private readonly right: Operator,
+    private readonly openSides: () => [Operator, Operator],
     private readonly context: QueryContext,
   ) {
     this.columns = physical.columns;
     this.space = Workspace.of(context, "splice join");
+    this.sides = openSides();
   }
 
-  plan(): BasePlan {
-    return { kind: "splice", rows: this.build() };
+  plan(): BasePlan | undefined {
+    const rows = this.build();
+    return rows && { kind: "splice", rows };
   }
 
-  dictionaries(): (Dictionary | undefined)[] {
-    const { left, right } = this.build();
-    return [...left.columns, ...right.columns].map(({ dictionary }) => dictionary);
+  dictionaries(): (Dictionary | undefined)[] | undefined {
+    const rows = this.build();
+    return rows && [...rows.left.columns, ...rows.right.columns].map(({ dictionary }) => dictionary);
   }
 
   open(needed: ReadonlySet<number>): RowReader {
-    const rows = this.build();
-    return new AllMorsels(new SpliceReader(rows, needed, this.context), splicedMorsels(rows));
+    const { physical, openSides, context } = this, rows = this.build();
+    if (rows === undefined) return this.merged ??= new MergedSides(physical, needed, openSides, context);
+    return new AllMorsels(new SpliceReader(rows, needed, context), splicedMorsels(rows));
   }
 
-  private build(): SplicedRows {
-    return this.rows ??= this.buildNow();
+  /** Undefined if the memory does not hold both sides. */
+  private build(): SplicedRows | undefined {
+    const { sides, space, context } = this;
+    if (this.rows !== undefined || sides === undefined) return this.rows;
+    try {
+      this.rows = this.buildNow(sides);
+      context.chose?.("all rows");
+    } catch (error) {
+      if (!isTooMany(error)) throw error;
+      space.release();
+      this.sides = undefined;
+      for (const side of sides) side.close();
+      context.chose?.("last rows");
+    }
+    return this.rows;
   }
 
-  private buildNow(): SplicedRows {
-    const { physical: { id, node }, space, context } = this;
+  private buildNow([leftInput, rightInput]: [Operator, Operator]): SplicedRows {
+    const { physical: { id, node }, space, context } = this, overflow = allOrNone(BYTES_PER_ROW, context);
     const table = new KeyTable(node.leftKeys.map((key) => key.type), space, () => context.poll());
-    const left = keepAll(this.left, [node.leftTime, ...node.leftKeys], space, context);
-    const right = keepAll(this.right, [node.rightTime, ...node.rightKeys], space, context);
+    const left = keepAll(leftInput, [node.leftTime, ...node.leftKeys], space, context, overflow);
+    const right = keepAll(rightInput, [node.rightTime, ...node.rightKeys], space, context, overflow);
     const sides = { left: this.side(left, table), right: this.side(right, table) },
       groupCount = Math.max(1, table.count);
     const ranges = this.ranges(sides.left, sides.right, Math.max(SPACING_MIN, groupCount));
-    return { id, ...sides, groupCount, ranges, states: this.states(sides.left, sides.right, ranges, groupCount) };
+    const states = this.states(sides.left, sides.right, ranges, groupCount);
+    const rows = { id, ...sides, groupCount, ranges, states },
+      readers = Math.max(1, context.parallel?.workerCount ?? 1);
+    if (readers * readerBytes(rows) > roomOf(context)) throw new TooManyRows();
+    return rows;
   }
 
   private side({ store, rowCount, columns, computed: [time, ...keys] }: KeptRows, table: KeyTable): SplicedSide {
@@ -131,12 +159,12 @@ class SpliceJoin implements JoinBase {
 
   rewind(reader?: RowReader): boolean {
     reader?.close();
-    return this.left.rewind?.() === true && this.right.rewind?.() === true;
+    return this.sides?.every((side) => side.rewind?.() === true) === true;
   }
 
   rebind(changes: Changes): "kept" | "anew" | undefined {
     const { takenCount } = changes, { left, right } = this.physical.node;
-    if (this.left.rebind?.(changes) !== true || this.right.rebind?.(changes) !== true) return undefined;
+    if (this.sides?.every((side) => side.rebind?.(changes) === true) !== true) return undefined;
     if (readSameRows([left, right], changes, takenCount)) return "kept";
     this.rows = undefined;
     this.space.release();
@@ -145,7 +173,38 @@ class SpliceJoin implements JoinBase {
 
   close(): void {
     this.space.release();
-    this.left.close();
-    this.right.close();
+    for (const side of this.sides ?? []) side.close();
+    this.merged?.end();
+  }
+}
+
+/** The join of both sides in order, with the columns of the base. */
+class MergedSides implements RowReader {
+  /** The columns of the base that are read. */
+  private readonly output: number[];
+  private readonly operator: Operator;
+
+  constructor(
+    private readonly physical: PhysicalSplice,
+    needed: ReadonlySet<number>,
+    openSides: () => [Operator, Operator],
+    private readonly context: QueryContext,
+  ) {
+    this.output = [...needed].sort((a, b) => a - b);
+    this.operator = mergedSplice(physical, this.output, openSides, context);
+  }
+
+  next(): Rows | undefined {
+    const { physical, output, operator, context } = this, batch = operator.next();
+    if (batch === undefined) return undefined;
+    context.analysis?.countPairs(physical.id, batch.rowCount);
+    return rowsOfBatch(physical.columns, output, batch);
+  }
+
+  /** The join ends it. */
+  close(): void {}
+
+  end(): void {
+    this.operator.close();
   }
 }

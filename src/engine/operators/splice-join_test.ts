@@ -2,7 +2,20 @@ import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
 import type { Column, Plan, TimeJoinNode } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
-import { agg, col, over, randomFrom, type Row, RowsInput, rowsOf, testContext, threeParticipants } from "../testing.ts";
+import { createQueryMemory } from "../memory.ts";
+import {
+  agg,
+  col,
+  over,
+  randomFrom,
+  type Row,
+  RowsInput,
+  rowsOf,
+  spillOf,
+  storedRows,
+  testContext,
+  threeParticipants,
+} from "../testing.ts";
 
 const COLUMNS: Column[] = ["TIMESTAMP", "SYMBOL", "LONG"].map((type, k) => ({ name: `c${k}`, type }));
 
@@ -42,7 +55,7 @@ function spliced(left: readonly Row[], right: readonly Row[], isKeyed: boolean):
   return pairs;
 }
 
-function spliceOf(left: RowsInput, right: RowsInput, isKeyed: boolean): Plan {
+function spliceOf(left: RowsInput | Plan, right: RowsInput | Plan, isKeyed: boolean): Plan {
   const keys = isKeyed ? [col(1, "SYMBOL")] : [], time = col(0, "TIMESTAMP");
   const node = { node: "timeJoin", type: "splice", leftTime: time, rightTime: time, leftKeys: keys, rightKeys: keys };
   return over({ ...node, columns: [...COLUMNS, ...COLUMNS] } as Partial<TimeJoinNode>, left, right);
@@ -88,6 +101,36 @@ Deno.test("a splice join equals a plain merge, in order and by morsels on one th
         assert.deepEqual(rowsOf(groups, context), expected.map((pair) => [...pair, 1n]), title);
         assert.equal(alone.memory.usedBytes, 0);
       }
+    }
+  }
+});
+
+Deno.test("a splice join that exceeds its memory is merged in order, and on disk if there are too many keys for that", () => {
+  const ONE_TIME: typeof CASES[number] = [
+    "many rows of one time",
+    timedRows(9_000, 11, 1, 3),
+    timedRows(8_000, 12, 1, 3),
+  ];
+  for (const [title, left, right] of [...CASES, ONE_TIME]) {
+    for (const isKeyed of [false, true]) {
+      const chosen: string[] = [], alone = testContext(1 << 29, { functions: createRegistry() });
+      let parts = 0;
+      const spill = { ...spillOf(alone.heap), countPart: () => parts++ };
+      const tables = [left, right].map((rows) => storedRows(COLUMNS, rows, alone, 5_000));
+      const memory = createQueryMemory(alone.heap, 5 << 20);
+      const sources = tables.map(({ source }) => source);
+      const context = { ...alone, memory, sources, spill, chose: (choice: string) => chosen.push(choice) };
+      const [l, r] = tables.map(({ node }, id): Plan => ({ ...node, id, timestamp: 0, order: "asc" }));
+      const made = rowsOf(spliceOf(l, r, isKeyed), context);
+      assert.deepEqual(made.map((row) => [row[2], row[5]]), spliced(left, right, isKeyed), title);
+      for (const row of made.slice(-1_000)) {
+        assert.deepEqual(row.slice(0, 2), row[2] === null ? [null, null] : left[Number(row[2])].slice(0, 2));
+        assert.deepEqual(row.slice(3, 5), row[5] === null ? [null, null] : right[Number(row[5])].slice(0, 2));
+      }
+      const isLarge = left.length + right.length > 100_000;
+      assert.ok(chosen.includes(isLarge ? "last rows" : "all rows"), title);
+      assert.equal(parts > 0, isKeyed && title === "many keys", title);
+      assert.equal(memory.usedBytes, 0);
     }
   }
 });

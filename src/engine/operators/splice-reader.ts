@@ -1,4 +1,5 @@
 /** Merges ranges of time of a SPLICE join, on any thread. */
+import { SharedHeap } from "../../storage/heap.ts";
 import { fillNull, typeOf } from "../../types/mod.ts";
 import { gather, POLL_ROWS, Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
@@ -16,6 +17,31 @@ export function splicedMorsels({ ranges }: SplicedRows): Morsel[] {
     start = end;
     return morsel;
   });
+}
+
+/** Rows of the largest range, and those of the right side in one. */
+function largestRange({ ranges }: SplicedRows): { rows: number; rightRows: number } {
+  let rows = 1, rightRows = 1;
+  for (const { leftStart, leftEnd, rightStart, rightEnd } of ranges) {
+    rows = Math.max(rows, leftEnd - leftStart + rightEnd - rightStart);
+    rightRows = Math.max(rightRows, rightEnd - rightStart);
+  }
+  return { rows, rightRows };
+}
+
+/** Memory of a reader that outputs all columns. */
+export function readerBytes(rows: SplicedRows): number {
+  const { groupCount, left, right } = rows, most = largestRange(rows);
+  const lists = [groupCount, groupCount, groupCount, groupCount, most.rightRows, most.rows, most.rows].map((n) =>
+    4 * n
+  );
+  const columns = [...left.columns, ...right.columns].map(({ type }) => columnBytes(type, most.rows));
+  return [...lists, most.rightRows, ...columns].reduce((sum, bytes) => sum + SharedHeap.blockBytes(bytes), 0);
+}
+
+/** Lanes may read beyond the last row. */
+function columnBytes(type: string, rowCount: number): number {
+  return Math.min(rowCount, BATCH_ROWS) * typeOf(type).width + 16;
 }
 
 export class SpliceReader implements MorselReader {
@@ -42,26 +68,19 @@ export class SpliceReader implements MorselReader {
     private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
   ) {
-    const { ranges, groupCount, left, right } = rows;
+    const { groupCount, left, right } = rows, most = largestRange(rows);
     const space = this.space = Workspace.of(context, "splice join");
-    let most = 1, mostRight = 1;
-    for (const { leftStart, leftEnd, rightStart, rightEnd } of ranges) {
-      most = Math.max(most, leftEnd - leftStart + rightEnd - rightStart);
-      mostRight = Math.max(mostRight, rightEnd - rightStart);
-    }
     this.lastLeft = space.words(groupCount);
     this.lastRight = space.words(groupCount);
     this.waiting = space.words(groupCount).fill(-1);
     this.waitingEnd = space.words(groupCount);
-    this.nextWaiting = space.words(mostRight);
-    this.isPaired = space.bytes(mostRight);
-    this.leftRows = space.words(most);
-    this.rightRows = space.words(most);
+    this.nextWaiting = space.words(most.rightRows);
+    this.isPaired = space.bytes(most.rightRows);
+    this.leftRows = space.words(most.rows);
+    this.rightRows = space.words(most.rows);
     const types = [...left.columns, ...right.columns].map(({ type }) => type);
     for (const column of needed) {
-      // Lanes may read beyond the last row.
-      const address = space.allocate(Math.min(most, BATCH_ROWS) * typeOf(types[column]).width + 16);
-      this.outputs.set(column, address);
+      this.outputs.set(column, space.allocate(columnBytes(types[column], most.rows)));
     }
   }
 
@@ -145,7 +164,7 @@ export class SpliceReader implements MorselReader {
       ...right.columns.map((column, k) => this.gathered(left.columns.length + k, column, rightRows, n)),
     ];
     this.position += n;
-    context.analysis?.countPairs(id, n);
+    if (id !== undefined) context.analysis?.countPairs(id, n);
     return { columns, start: 0, end: n, rowBase: 0n };
   }
 

@@ -3,7 +3,7 @@ import type { Expr, JoinNode, TimeJoinNode } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { formOf, mapColumns } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
-import { isVolatile } from "./functions.ts";
+import { hasVolatile, isVolatile } from "./functions.ts";
 import type {
   JoinKeyKind,
   PhysicalJoin,
@@ -91,7 +91,8 @@ export function chooseTimeJoin(
   if (node.type === "splice") {
     const columns = [...left.node.columns, ...right.node.columns], over = { predicates: [], exprs: identity(columns) };
     const rows = { columns, over, byMorsels: true, expectedLeftRows: 0 };
-    return { operator: "join", way: "splice", id, node, ...rows, fused, inputs };
+    const spill = hashPartitions(node.leftKeys, facts), canRestart = spill !== undefined && !hasVolatile(node, facts);
+    return { operator: "join", way: "splice", id, node, ...rows, spill, canRestart, fused, inputs };
   }
   const below = leftSide(id, node, left, facts), { reading } = below;
   const leftTime = over(reading, node.leftTime), { rightTime } = node;

@@ -20,6 +20,8 @@ export const MEASURED_CHOICES = [
   "smaller batches",
   "all right rows",
   "last right rows",
+  "all rows",
+  "last rows",
   "rows in row format",
   "rows by number",
   "one thread",

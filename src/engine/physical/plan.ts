@@ -254,10 +254,13 @@ export interface PhysicalLastRows extends PhysicalProbe {
   rightTime: number;
 }
 
-/** A SPLICE join, which keeps both sides. */
+/** A SPLICE join, which keeps both sides as far as the memory allows; otherwise it merges them in order. */
 export interface PhysicalSplice extends PhysicalPairs {
   way: "splice";
   node: TimeJoinNode;
+  spill?: SpillWay;
+  /** It can start again on disk after it has output rows, because its inputs give the same rows each time. */
+  canRestart: boolean;
 }
 
 /** An ASOF or LT join that reads both sides in order, and keeps only the last right row of each key. */
