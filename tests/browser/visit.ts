@@ -60,27 +60,41 @@ export async function type(page: Page, text: string): Promise<void> {
   await page.keyboard.insertText(text);
 }
 
-/** The requests in progress of each watched page. */
-const traffic = new WeakMap<Page, Set<Request>>();
+const LOADED_MS_MAX = 30_000;
+
+interface Traffic {
+  /** Requests in progress. */
+  open: Set<Request>;
+  /** Whether the page has asked for the names of the language since it was loaded. */
+  hasLanguage: boolean;
+}
+
+const traffic = new WeakMap<Page, Traffic>();
 
 /** Follows the requests of a new page for `untilLoaded`. */
 export function watched(page: Page): Page {
-  const open = new Set<Request>();
-  traffic.set(page, open);
-  page.on("request", (request) => open.add(request));
-  page.on("requestfinished", (request) => open.delete(request));
-  page.on("requestfailed", (request) => open.delete(request));
-  page.on("framenavigated", () => open.clear());
+  const state: Traffic = { open: new Set(), hasLanguage: false };
+  traffic.set(page, state);
+  page.on("request", (request) => {
+    if (request.isNavigationRequest()) state.hasLanguage = false;
+    else if (request.url().endsWith("/language")) state.hasLanguage = true;
+    state.open.add(request);
+  });
+  page.on("requestfinished", (request) => state.open.delete(request));
+  page.on("requestfailed", (request) => state.open.delete(request));
   return page;
 }
 
 /**
- * Waits until a watched page shows its tables, and its permissions and language, which it requests with them, are there.
- * One of these requests that met the end of the session would ask for the sign-in before the test does.
+ * Waits until a watched page has its tables, its permissions and the language, which it requests together when somebody has signed in. One of
+ * these requests that met the end of the session would ask for the sign-in before the test does.
  */
 export async function untilLoaded(page: Page): Promise<void> {
-  await page.waitForSelector(".tree .item");
-  while (traffic.get(page)!.size > 0) await page.waitForTimeout(50);
+  const state = traffic.get(page)!, end = Date.now() + LOADED_MS_MAX;
+  while (!state.hasLanguage || state.open.size > 0) {
+    assert.ok(Date.now() < end, `the page still waits for ${[...state.open].map((request) => request.url())}`);
+    await page.waitForTimeout(50);
+  }
 }
 
 /** Ends the page's session in the server. Without its cookie alone it could go on: replies under way bring new cookies. */
