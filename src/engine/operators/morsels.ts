@@ -56,11 +56,18 @@ function boundOf(part: Expr, context: Pick<QueryContext, "functions">): Bound | 
   return undefined;
 }
 
+/** The bounds of conditions that were asked for: a statement that is run again has the same ones. */
+const boundsOfConditions = new WeakMap<Expr, readonly Bound[]>();
+
 /** The bounds of columns that follow from conditions. */
 export function boundsOf(predicates: readonly Expr[], context: Pick<QueryContext, "functions">): Bound[] {
-  return predicates.flatMap((predicate) => conjuncts(predicate, context)).flatMap((part) =>
-    boundOf(part, context) ?? []
-  );
+  return predicates.flatMap((predicate) => {
+    const known = boundsOfConditions.get(predicate);
+    if (known !== undefined) return known;
+    const bounds = conjuncts(predicate, context).flatMap((part) => boundOf(part, context) ?? []);
+    boundsOfConditions.set(predicate, bounds);
+    return bounds;
+  });
 }
 
 /** True if by its statistics no row of the segment can be within the bound. */
