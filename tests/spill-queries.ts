@@ -212,6 +212,12 @@ export const MERGED: string[] = ["asof", "lt"].flatMap((type) => [
   `select count(), ${inOrder("x")}, ${inOrder("y")} from ${
     numbered(`select a.x, b.x y, b.d, b.k, b.i, b.sym s from t a ${type} join t b on (sym)`)
   }`,
+  `select count(), ${inOrder("x")}, ${inOrder("y")}, last(v), last(w), last(e) from ${
+    numbered(
+      `select a.x, b.y, b.v, b.w, b.e from (select ts, x, sym from t where x % 10 < 7) a ${type} join
+       (select ts, x y, 'key ' || k % 1000 v, k * 3 w, d / 2 e, i, sym from t where i != 3) b on (sym)`,
+    )
+  }`,
 ]);
 
 const SPLICED = "(select ts, sym, k % 50 m, x, d, i from t where i > 200000)";

@@ -17,7 +17,10 @@ const NULL_HIGH = -0x80000000, NO_TOLERANCE = -1n;
 const MORE_ROWS = 0x7fffffff;
 
 /** Old rows are dropped when the store exceeds twice the number of keys by this many rows. */
-const SLACK_ROWS = MORSEL_ROWS;
+const SLACK_ROWS = 16_384;
+
+/** Right rows that are read at a time. */
+const READ_ROWS = 8_192;
 
 /** Rows that there is room for at first. */
 const FIRST_ROWS = 256;
@@ -41,6 +44,10 @@ export class AsofJoin implements Operator {
   /** Right columns, then the time. */
   private readonly rightStore: ColumnStore;
   private rightGroups: Int32Array;
+  /** Its columns, then the time and the keys. */
+  private rightBatch?: Batch;
+  /** The first row of the batch that is not in the store. */
+  private rightBatchRow = 0;
   /** Rows of the store before this one are in `last`. */
   private rightRow = 0;
   private rightAtEnd = false;
@@ -150,18 +157,24 @@ export class AsofJoin implements Operator {
 
   private readRight(): void {
     this.context.poll();
-    const batch = this.right.next();
-    if (batch === undefined) {
+    if (this.rightBatch === undefined || this.rightBatchRow === this.rightBatch.rowCount) {
+      const batch = this.right.next();
+      this.rightBatch = batch && { ...batch, columns: [...batch.columns, ...this.rightExpressions.run(batch)] };
+      this.rightBatchRow = 0;
+    }
+    if (this.rightBatch === undefined) {
       this.rightAtEnd = true;
       return;
     }
-    const [time, ...keys] = this.rightExpressions.run(batch);
-    const from = this.rightStore.rowCount, to = from + batch.rowCount;
+    const { rightStore: store, rightBatchRow: first } = this, { columns, rowCount } = this.rightBatch;
+    const n = Math.min(READ_ROWS, rowCount - first), from = store.rowCount, to = from + n;
     if (to > this.rightGroups.length) {
       this.rightGroups = this.space.grow(this.rightGroups, Math.max(to, 2 * this.rightGroups.length));
     }
-    this.rightGroups.set(this.table.groups(keys, batch.rowCount, true).subarray(0, batch.rowCount), from);
-    this.rightStore.append([...batch.columns, time], batch.rowCount);
+    const keys = advance(columns.slice(store.types.length), first);
+    this.rightGroups.set(this.table.groups(keys, n, true).subarray(0, n), from);
+    store.append(columns.slice(0, store.types.length), n, first);
+    this.rightBatchRow += n;
     this.growLast();
     this.skipRowsWithoutTime();
   }
@@ -197,7 +210,7 @@ export class AsofJoin implements Operator {
 
   /** Keys keep their groups. */
   rewind(): boolean {
-    this.leftBatch = undefined;
+    this.leftBatch = this.rightBatch = undefined;
     this.leftRow = this.rightRow = 0;
     this.rightAtEnd = false;
     this.rightStore.clear();
