@@ -62,6 +62,7 @@ const OPERATORS: [
         plan({
           node: "timeJoin",
           type: "asof",
+          columns: [...COLUMNS, ...COLUMNS],
           leftTime: column(0),
           rightTime: column(0),
           leftKeys: [column(1)],
@@ -78,6 +79,7 @@ const OPERATORS: [
         plan({
           node: "timeJoin",
           type: "splice",
+          columns: [...COLUMNS, ...COLUMNS],
           leftTime: column(0),
           rightTime: column(0),
           leftKeys: [column(1)],
