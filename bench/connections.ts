@@ -20,19 +20,17 @@ const SLOW_OF = 10;
 const PAUSE_MS = 50;
 const LARGE = "select * from trades limit 200000";
 const QUERIES = [
-  "select * from trades latest on timestamp partition by symbol",
-  "select symbol, count(), avg(price) from trades where timestamp in '2024-01-02' group by symbol",
-  "select timestamp, max(price) from trades where symbol = 'S7' sample by 6h",
-  "select count() from written",
+  { name: "LATEST ON", sql: "select * from trades latest on timestamp partition by symbol" },
+  {
+    name: "a day by symbol",
+    sql: "select symbol, count(), avg(price) from trades where timestamp in '2024-01-02' group by symbol",
+  },
+  { name: "6 hours", sql: "select timestamp, max(price) from trades where symbol = 'S7' sample by 6h" },
+  { name: "count", sql: "select count() from written" },
 ];
 
-const times: Record<string, number[]> = {
-  "HTTP query": [],
-  "PG query": [],
-  "HTTP write": [],
-  "PG insert": [],
-  "export": [],
-};
+/** Milliseconds of answers by their kind. */
+const times: Record<string, number[]> = {};
 const errors = new Map<string, number>();
 let acknowledged = 0, slowBytes = 0;
 
@@ -66,7 +64,7 @@ async function timed(kind: string, action: () => Promise<void>): Promise<void> {
   const startMs = performance.now();
   try {
     await action();
-    times[kind].push(performance.now() - startMs);
+    (times[kind] ??= []).push(performance.now() - startMs);
   } catch (error) {
     const text = `${kind}: ${(error as Error).message}`.slice(0, 120);
     errors.set(text, (errors.get(text) ?? 0) + 1);
@@ -83,8 +81,10 @@ async function httpClient(k: number): Promise<void> {
   };
   for (let n = 0; !isOver(); n++) {
     const dice = Math.random();
-    if (dice < 0.7) await timed("HTTP query", () => ask(`/exec?${new URLSearchParams({ query: one(QUERIES) })}`));
-    else if (dice < 0.99) {
+    if (dice < 0.7) {
+      const { name, sql } = one(QUERIES);
+      await timed(`HTTP: ${name}`, () => ask(`/exec?${new URLSearchParams({ query: sql })}`));
+    } else if (dice < 0.99) {
       await timed("HTTP write", async () => {
         await ask("/write", { method: "POST", body: `written,who=h${k} n=${n}i\nwritten,who=h${k} n=${n}i\n` });
         acknowledged += 2;
@@ -98,8 +98,10 @@ async function pgReader(k: number): Promise<void> {
   const client = pgClient(server);
   await client.connect();
   for (let n = 0; !isOver(); n++) {
-    if (Math.random() < 0.7) await timed("PG query", async () => void await client.query(one(QUERIES)));
-    else {
+    if (Math.random() < 0.7) {
+      const { name, sql } = one(QUERIES);
+      await timed(`PG: ${name}`, async () => void await client.query(sql));
+    } else {
       await timed("PG insert", async () => {
         await client.query("insert into written values ($1, $2, now())", [`p${k}`, n]);
         acknowledged++;
@@ -138,7 +140,7 @@ times["health"] = answers.map(({ ms }) => ms);
 const latest = answers.reduce((worst, answer) => answer.ms > worst.ms ? answer : worst);
 console.log(`health was worst after ${((latest.start - answers[0].start) / 1000).toFixed(1)} s`);
 health.terminate();
-const rows = Object.entries(times).map(([kind, list]) => [
+const rows = Object.entries(times).sort().map(([kind, list]) => [
   kind,
   `${list.length}`,
   ...(list.length === 0
