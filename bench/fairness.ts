@@ -9,7 +9,7 @@
 import { parseArgs } from "node:util";
 import { startServer } from "./server.ts";
 import { startClient } from "./client-process.ts";
-import type { Order, Result } from "./latency-client.ts";
+import type { Order } from "./latency-client.ts";
 import { describeMachine, table } from "./report.ts";
 
 const { values: options } = parseArgs({
@@ -42,12 +42,6 @@ const made = await server.exec(
 );
 if (made.error !== undefined) throw new Error(made.error);
 
-/** Runs an order in a process of its own. */
-async function answered(order: Order): Promise<Result> {
-  await using client = startClient();
-  return await client.ask(order);
-}
-
 const bodies = Array.from({ length: BATCHES }, (_, batch) =>
   new TextEncoder().encode(
     Array.from(
@@ -55,15 +49,6 @@ const bodies = Array.from({ length: BATCHES }, (_, batch) =>
       (_, k) => `bulk,sym=s${k % 100},side=buy price=${k}.5,amount=${k}i ${batch * BATCH_ROWS + k}`,
     ).join("\n"),
   ));
-let isOver = false, written = 0;
-const load = (async () => {
-  for (let k = 0; !isOver; k++) {
-    const reply = await fetch(`${server.http}/write?precision=u`, { method: "POST", body: bodies[k % BATCHES] });
-    if (reply.status !== 204) throw new Error(await reply.text());
-    written += BATCH_ROWS;
-  }
-})();
-const long = [1, 2].map(() => server.exec(LONG));
 // What is asked first is measured, too: then the server gets to know the queries, and starts workers.
 const common = { depth: 1, ms: seconds * 1000, warmUp: 0 };
 const orders: [string, Order][] = [
@@ -85,10 +70,27 @@ const orders: [string, Order][] = [
     ...common,
   }],
 ];
-const results = await Promise.all(orders.map(async ([name, order]) => ({ name, ...await answered(order) })));
+// Each client is a process. They start before the load does, because starting takes a core longer than a query waits.
+const clients = await Promise.all(orders.map(async ([, { protocol, port, path, query }]) => {
+  const client = startClient();
+  await client.ask({ protocol, port, path, query: query && "select 1", connections: 1, depth: 1, ms: 50 });
+  return client;
+}));
+
+let isOver = false, written = 0;
+const load = (async () => {
+  for (let k = 0; !isOver; k++) {
+    const reply = await fetch(`${server.http}/write?precision=u`, { method: "POST", body: bodies[k % BATCHES] });
+    if (reply.status !== 204) throw new Error(await reply.text());
+    written += BATCH_ROWS;
+  }
+})();
+const long = [1, 2].map(() => server.exec(LONG));
+const results = await Promise.all(orders.map(async ([name, order], k) => ({ name, ...await clients[k].ask(order) })));
 isOver = true;
 await load;
 await Promise.all(long);
+for (const client of clients) await client[Symbol.asyncDispose]();
 console.log(table(
   ["", "p50 ms", "p99 ms", "worst ms", "a second"],
   results.map(({ name, p50Ms, p99Ms, worstMs, perSecond }) => [
