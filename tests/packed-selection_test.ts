@@ -139,3 +139,45 @@ Deno.test("rows are selected by packed codes with the answers of a scan, for any
   await server.stop();
   await Deno.remove(root, { recursive: true });
 });
+
+Deno.test("EXPLAIN ANALYZE tells how the vectors of columns with conditions were tested", async () => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  for (const workers of ["1", "4"]) {
+    await using server = await startServer({ root, env: { SVC_SHARED_WORKER_COUNT: workers } });
+    if (workers === "1") {
+      // Two segments of 64 vectors. Vector v of a segment has the values 1000 v … 1000 v + 96, in no order.
+      const { error } = await server.exec(
+        `create table t as (select ts, step, case when step between 11000 and 11001 then 1 / 3.0 else step / 100.0 end price from (
+           select timestamp_sequence('2024-01-01', 10000) ts, ((x - 1) % 65536 / 1024 * 1000 + x * 7919 % 97)::int step
+           from long_sequence(131072))) timestamp(ts) partition by year`,
+      );
+      assert.equal(error, undefined);
+      await server.stop();
+      continue; // stored at the latest when the server ends
+    }
+    const vectors = async (condition: string) => {
+      const { dataset } = await server.exec(`explain analyze select sum(step), max(price) from t where ${condition}`);
+      const text = JSON.stringify(dataset);
+      return /selected by packed codes of 2 segments; (vectors: [^;\]]*)/.exec(text)?.[1] ?? text;
+    };
+    for (
+      const [condition, expected] of [
+        [
+          "step >= 10050 and step <= 11500",
+          "vectors: 124 skipped, 130 taken whole, 2 tested packed, 0 with exceptions, 0 without codes",
+        ],
+        ["step = 2500", "vectors: 128 skipped, 0 taken whole, 0 tested packed, 0 with exceptions, 0 without codes"],
+        [
+          "price > 110.5 and price < 110.7",
+          "vectors: 126 skipped, 126 taken whole, 0 tested packed, 4 with exceptions, 0 without codes",
+        ],
+        [
+          "step > 61500 and price < 630.5",
+          "vectors: 124 skipped, 128 taken whole, 2 tested packed, 2 with exceptions, 0 without codes",
+        ],
+      ]
+    ) assert.equal(await vectors(condition!), expected, condition);
+    await server.stop();
+  }
+  await Deno.remove(root, { recursive: true });
+});

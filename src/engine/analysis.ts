@@ -3,6 +3,7 @@
  * work on one node. Nodes are identified by their ids in the physical plan, scans by their own ids.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
+import type { VectorCounts } from "../storage/contract.ts";
 import { HeapFullError, SharedHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf } from "../types/mod.ts";
 import {
@@ -42,9 +43,9 @@ const NODE_WORDS = 13;
 const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
 /**
  * Rows, bytes, segments whose rows were looked up, and those of them without such rows, vectors by summaries, segments whose rows were selected
- * by codes, these rows, frames found in the pool, and chunks read from files.
+ * by codes, these rows, frames found in the pool, chunks read from files, and `VectorCounts`.
  */
-const SCAN_WORDS = 9;
+const SCAN_WORDS = 14;
 
 export interface NodeStatistics {
   /** Undefined if another operator does this node's work in the same pass over the rows. */
@@ -83,6 +84,8 @@ export interface ScanStatistics {
   /** Frames that were in the pool, and chunks that were read from files. */
   framesFound: number;
   framesRead: number;
+  /** Vectors of these segments' columns. */
+  vectors: VectorCounts;
 }
 
 export interface PlanStatistics {
@@ -161,6 +164,13 @@ export class Analysis implements PlanAnalysis {
         selected: at(scan(index) + 6),
         framesFound: at(scan(index) + 7),
         framesRead: at(scan(index) + 8),
+        vectors: {
+          skipped: at(scan(index) + 9),
+          whole: at(scan(index) + 10),
+          tested: at(scan(index) + 11),
+          withExceptions: at(scan(index) + 12),
+          withoutCodes: at(scan(index) + 13),
+        },
       })),
       memoryPeakBytes: node(this.nodes)(WORD.memoryPeak),
     };
@@ -249,10 +259,15 @@ export class Analysis implements PlanAnalysis {
     this.add((this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS + 4, vectors);
   }
 
-  countSelected(scan: number, rows: number): void {
+  countSelected(scan: number, rows: number, vectors: VectorCounts): void {
     const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
     this.add(first + 5, 1);
     this.add(first + 6, rows);
+    this.add(first + 9, vectors.skipped);
+    this.add(first + 10, vectors.whole);
+    this.add(first + 11, vectors.tested);
+    this.add(first + 12, vectors.withExceptions);
+    this.add(first + 13, vectors.withoutCodes);
   }
 
   countFrames(scan: number, { found, read }: FrameCounts): void {

@@ -4,7 +4,7 @@
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, Expr, ScanNode } from "../sql/plan.ts";
-import type { ChunkBound, Dictionary, FoundRows, RowRange, ScanSource } from "../storage/contract.ts";
+import type { ChunkBound, Dictionary, FoundRows, RowRange, ScanSource, VectorCounts } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { Value } from "../types/mod.ts";
 import type { PostedPlan } from "./packed-plan.ts";
@@ -187,6 +187,8 @@ export interface Pool {
     rows: number,
     rowsMax: number,
   ): number | undefined;
+  /** How many vectors the last call of `selectRows` in this thread tested in which way. */
+  vectorCounts(): VectorCounts;
   /**
    * Copies values of ascending rows (i32 at `rows`) to `values`, from a packed frame. Returns false if the chunk should be pinned: its values are
    * in memory, or it cannot be kept packed.
@@ -237,8 +239,8 @@ export interface PlanAnalysis {
   countLookup(scan: number, isSkipped: boolean): void;
   /** Counts vectors of 1,024 rows whose summaries were read instead of their values. */
   countSummarised(scan: number, vectors: number): void;
-  /** Counts rows of a segment that were selected by the codes of packed chunks; no other rows of it were read. */
-  countSelected(scan: number, rows: number): void;
+  /** Counts rows of a segment that were selected by the codes of packed chunks; no other rows of it were read. `vectors`: those that were tested. */
+  countSelected(scan: number, rows: number, vectors: VectorCounts): void;
   /** Counts frames that a scan has used. */
   countFrames(scan: number, frames: FrameCounts): void;
   /** Counts rows that a node has taken from a scan that it reads itself. */

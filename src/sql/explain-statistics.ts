@@ -79,14 +79,23 @@ function hasConditions(plan: Plan): boolean {
 
 /** Marks for a scan. Some operators find their result without reading the whole scan. */
 export function readMarks({ id }: ScanNode, { scans }: PlanStatistics): string[] {
-  const { rows, bytes, lookups, skipped, summarised, selections, selected, framesFound, framesRead } = scans[id]!;
+  const { rows, bytes, lookups, skipped, summarised, selections, selected, framesFound, framesRead, vectors } =
+    scans[id]!;
   return [
     ...(rows > 0 ? [`read ${rows} rows, ${sizeText(bytes)}`] : []),
     ...(lookups > 0 ? [`index of ${lookups} segments, ${skipped} of them skipped`] : []),
     ...(summarised > 0 ? [`summaries of ${summarised} vectors`] : []),
-    ...(selections > 0 ? [`${selected} rows selected by packed codes of ${selections} segments`] : []),
+    ...(selections > 0
+      ? [`${selected} rows selected by packed codes of ${selections} segments`, vectorsText(vectors)]
+      : []),
     ...(framesFound + framesRead > 0 ? [`frames: ${framesFound} in the pool, ${framesRead} read from files`] : []),
   ];
+}
+
+function vectorsText(vectors: PlanStatistics["scans"][number]["vectors"]): string {
+  const { skipped, whole, tested, withExceptions, withoutCodes } = vectors;
+  return `vectors: ${skipped} skipped, ${whole} taken whole, ${tested} tested packed, ${withExceptions} with exceptions, ` +
+    `${withoutCodes} without codes`;
 }
 
 /** The measurements of a scan as data. */

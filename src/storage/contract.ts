@@ -158,6 +158,15 @@ export interface ChunkBound {
   readonly high?: number | bigint;
 }
 
+/** Numbers of vectors whose codes were compared with a bound, by what came of it (`encoding/selection.ts`). */
+export interface VectorCounts {
+  skipped: number;
+  whole: number;
+  tested: number;
+  withExceptions: number;
+  withoutCodes: number;
+}
+
 /** Rows of a segment in which a symbol has one of some codes, ascending, and the code of each. */
 export interface FoundRows {
   readonly count: number;

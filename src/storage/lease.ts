@@ -3,7 +3,7 @@ import { assert, VERIFY } from "../assert.ts";
 import type { FrameCounts, Pool } from "../engine/contract.ts";
 import { crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
-import type { ChunkBound, ColumnChunk, FoundRows, RowRange, ScanSource } from "./contract.ts";
+import type { ChunkBound, ColumnChunk, FoundRows, RowRange, ScanSource, VectorCounts } from "./contract.ts";
 import {
   type Codecs,
   hasCodeRanges,
@@ -229,6 +229,10 @@ export class PoolLease implements Pool {
     const open = ({ column }: ChunkBound, select: (stored: Uint8Array) => void) =>
       this.withPacked(source, chunks[column]!, select);
     return this.pool.codecs().selectRows(packed, range, open, rows, rowsMax);
+  }
+
+  vectorCounts(): VectorCounts {
+    return this.pool.codecs().vectorCounts();
   }
 
   gatherRows(

@@ -71,7 +71,7 @@ export class SelectedRows {
       return undefined;
     }
     reader.count(end - start);
-    context.analysis?.countSelected(node.id, count);
+    context.analysis?.countSelected(node.id, count, context.pool.vectorCounts());
     if (count > 0) {
       this.reserve(count, reader);
       for (const column of this.needed) this.gather(reader, segment, column, count);

@@ -27,11 +27,11 @@
 import { assert } from "../../assert.ts";
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import { align } from "../bytes.ts";
-import type { ChunkBound, RowRange } from "../contract.ts";
+import type { ChunkBound, RowRange, VectorCounts } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { bitsOf, packedBytes, VECTOR_ROWS } from "./bits.ts";
 import { encodingBit, HAS_SUMMARIES } from "./encodings.ts";
-import { MASK_BYTES } from "./selection.ts";
+import { MASK_BYTES, OUTCOME, OUTCOMES } from "./selection.ts";
 import { FOUND, FOUND_BYTES, type Kernels, kernelsOf } from "./kernels.ts";
 import { sealSummaries, summariesBytes, SUMMARY_BYTES } from "./summaries.ts";
 import {
@@ -129,8 +129,10 @@ const POWERS_AT = VALUES + 8 * VECTOR_ROWS;
 const HEADERS = POWERS_AT + 8 * POWER_COUNT;
 /** Of the rows of a chunk. */
 const MASKS = HEADERS + HEADER_BYTES + VECTOR_HEADER_BYTES, OTHER_MASKS = MASKS + VECTORS_MAX * MASK_BYTES;
+/** Of the vectors that were tested last, by `OUTCOME`. */
+const OUTCOMES_AT = OTHER_MASKS + VECTORS_MAX * MASK_BYTES;
 /** Memory that a codec works in. */
-export const CODEC_BYTES = OTHER_MASKS + VECTORS_MAX * MASK_BYTES;
+export const CODEC_BYTES = OUTCOMES_AT + 8 * Math.ceil(OUTCOMES / 2);
 /** Integers that are not a column: lengths and codes of texts. */
 const INTEGERS_FORM: ColumnForm = { kind: INTEGERS, width: 4, nullBits: 0xffff_ffffn };
 
@@ -451,6 +453,7 @@ export class ChunkCodec {
     const { kernels, scratch } = this,
       from = Math.floor(range.from / VECTOR_ROWS),
       to = Math.ceil(range.to / VECTOR_ROWS);
+    this.outcomes().fill(0);
     bounds.forEach((bound, k) => {
       const masks = scratch + (k === 0 ? MASKS : OTHER_MASKS);
       open(bound, (bytes) => this.select(this.opened(bytes), bound, from, to, masks));
@@ -461,6 +464,23 @@ export class ChunkCodec {
     return kernels.listRows(scratch + MASKS, range.from, range.to, rows, rowsMax);
   }
 
+  /** How many vectors of all bounds the last call of `selectRows` tested in which way. */
+  vectorCounts(): VectorCounts {
+    const counts = this.outcomes(), of = (outcome: keyof VectorCounts) => counts[OUTCOME[outcome]];
+    return {
+      skipped: of("skipped"),
+      whole: of("whole"),
+      tested: of("tested"),
+      withExceptions: of("withExceptions"),
+      withoutCodes: of("withoutCodes"),
+    };
+  }
+
+  private outcomes(): Int32Array {
+    const first = (this.scratch + OUTCOMES_AT) / 4;
+    return this.heap.i32.subarray(first, first + OUTCOMES);
+  }
+
   private select(
     { kind, width, address }: StoredChunk,
     { low, high }: ChunkBound,
@@ -468,14 +488,14 @@ export class ChunkCodec {
     to: number,
     masks: number,
   ): void {
-    const { kernels, scratch } = this;
+    const { kernels, scratch } = this, counts = scratch + OUTCOMES_AT;
     assert(address !== undefined, "chunks that are selected from are in the shared memory");
     assert(width >= 4, "shorter types have no NULL, so code 0 may be a value");
     if (kind === INTEGERS) {
-      return kernels.selectIntegers(address, from, to, integerOf(low, MIN64), integerOf(high, MAX64), masks);
+      return kernels.selectIntegers(address, from, to, integerOf(low, MIN64), integerOf(high, MAX64), masks, counts);
     }
     const least = low === undefined ? -Infinity : Number(low), greatest = high === undefined ? Infinity : Number(high);
-    kernels.selectDecimals(address, from, to, least, greatest, masks, scratch + POWERS_AT);
+    kernels.selectDecimals(address, from, to, least, greatest, masks, counts, scratch + POWERS_AT);
   }
 
   /** Writes values `rows[0 … count-1]` of a chunk in the shared memory, ascending i32 there too, to `values`. */

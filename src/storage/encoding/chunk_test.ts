@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import { ARRAY_CONSTRUCTOR, type Layout, LAYOUT_WIDTH, nullTest, typeOf } from "../../types/mod.ts";
 import { SUMMARY, SUMMARY_WORDS } from "../contract.ts";
 import { createHeap } from "../heap.ts";
@@ -266,6 +266,46 @@ Deno.test("rows are selected by the codes of their values", () => {
   ok(count >= between && count <= between + 4, `${count} rows, ${between} within the bounds`);
   equal(selected("f64", prices, 1001, 1e300), 0);
   equal(selected("f64", prices, -1e300, 1e300), prices.filter((price) => !Number.isNaN(price)).length);
+});
+
+Deno.test("vectorCounts() tells how the vectors of the last selection were tested", () => {
+  const vectors = 6, rows = vectors * VECTOR_ROWS;
+  const countsOf = (layout: Layout, values: Float64Array | Int32Array | BigInt64Array, low: number, high: number) => {
+    heap.u8.set(bytesOf(values), SOURCE);
+    const { bytes } = codec.encode(layout, typeOf(TYPES[layout]!).nullWords, SOURCE, values.byteLength)!;
+    heap.u8.set(bytes, SOURCE);
+    const stored = heap.u8.subarray(SOURCE, SOURCE + bytes.length), bounds = [{ column: 0, low, high }];
+    for (let k = 0; k < 2; k++) {
+      codec.selectRows(bounds, { from: 0, to: rows }, (_, select) => select(stored), ROW_LIST, rows);
+    }
+    return codec.vectorCounts();
+  };
+  // Vector v has the values 1000 v … 1000 v + 96, in no order; the last vector is constant.
+  const values = Array.from({ length: rows }, (_, k) => {
+    const vector = Math.floor(k / VECTOR_ROWS);
+    return vector === vectors - 1 ? 4_000 : 1_000 * vector + k * 7919 % 97;
+  });
+  const none = { skipped: 0, whole: 0, tested: 0, withExceptions: 0, withoutCodes: 0 };
+  const integers = Int32Array.from(values);
+  deepEqual(countsOf("i32", integers, 1_050, 3_050), { ...none, skipped: 3, whole: 1, tested: 2 });
+  deepEqual(countsOf("i32", integers, 4_000, 4_000), { ...none, skipped: 4, whole: 1, tested: 1 });
+  deepEqual(countsOf("i32", integers, 0, 5_000), { ...none, whole: 6 });
+  const gaps = integers.slice();
+  gaps[10] = -(2 ** 31);
+  deepEqual(countsOf("i32", gaps, 0, 5_000), { ...none, whole: 5, tested: 1 }, "NULL passes no comparison");
+  const times = BigInt64Array.from({ length: rows }, (_, k) => BigInt(1e12 + k * 1_000_000 + k % 3));
+  deepEqual(countsOf("i64", times, 0, 1), { ...none, withoutCodes: 6 }, "codes with a slope are not compared");
+  const doubles = Float64Array.from(values.slice(0, rows - VECTOR_ROWS), (value) => value / 100);
+  const last = Float64Array.from({ length: VECTOR_ROWS }, (_, k) => Math.sin(k));
+  const mixed = new Float64Array([...doubles, ...last]);
+  mixed[5] = 1 / 3;
+  deepEqual(countsOf("f64", mixed, 10.5, 20.5), {
+    skipped: 2,
+    whole: 0,
+    tested: 2,
+    withExceptions: 1,
+    withoutCodes: 1,
+  });
 });
 
 Deno.test("values that do not become smaller are not encoded, nor are texts and wide values", () => {

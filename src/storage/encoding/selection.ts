@@ -12,7 +12,14 @@ import { AT, CHUNK_AT, CONSTANT, FRAME, HEADER_BYTES, PRODUCT, RAW, VECTOR_HEADE
 /** Bytes of a mask of a vector. */
 export const MASK_BYTES = VECTOR_ROWS / 8;
 
-/** Selects rows of vectors `from` … `to`-1 with values of at least `low` and at most `high`. */
+/**
+ * How the rows of a vector are selected: none or all of them by its header, by a test of each code, the same with exceptions, or all of them
+ * because its values are not codes that can be compared.
+ */
+export const OUTCOME = { skipped: 0, whole: 1, tested: 2, withExceptions: 3, withoutCodes: 4 } as const;
+export const OUTCOMES = Object.keys(OUTCOME).length;
+
+/** Selects rows of vectors `from` … `to`-1 with values of at least `low` and at most `high`. Adds their outcomes to `counts` (i32). */
 export type SelectIntegers = (
   chunk: number,
   from: number,
@@ -20,6 +27,7 @@ export type SelectIntegers = (
   low: bigint,
   high: bigint,
   masks: number,
+  counts: number,
 ) => void;
 export type SelectDecimals = (
   chunk: number,
@@ -28,6 +36,7 @@ export type SelectDecimals = (
   low: number,
   high: number,
   masks: number,
+  counts: number,
   powers: number,
 ) => void;
 
@@ -61,7 +70,7 @@ export function addSelectionKernels(module: Module): void {
     selects[codeBits] = index;
   }
   for (const type of ["i64", "f64"] as const) {
-    const parameters: ValueType[] = ["i32", "i32", "i32", type, type, "i32"];
+    const parameters: ValueType[] = ["i32", "i32", "i32", type, type, "i32", "i32"];
     const name = type === "i64" ? "selectIntegers" : "selectDecimals";
     if (type === "f64") parameters.push("i32");
     select(module.function(parameters, [], name).code, type, selects);
@@ -86,8 +95,9 @@ function selectCodes(code: Code, codeBits: number): void {
 }
 
 function select(code: Code, type: "i64" | "f64", selects: readonly number[]): void {
-  const [chunk, vector, to, low, high, masks, powers] = [0, 1, 2, 3, 4, 5, 6];
+  const [chunk, vector, to, low, high, masks, counts, powers] = [0, 1, 2, 3, 4, 5, 6, 7];
   const header = code.local("i32"), mask = code.local("i32"), encoding = code.local("i32");
+  const outcome = code.local("i32"), count = code.local("i32");
   const first = code.local("i32"), last = code.local("i32"), span = code.local("i32"), reserved = code.local("i32");
   const base = code.local("i64");
   const fill = (bits: bigint) => {
@@ -104,8 +114,10 @@ function select(code: Code, type: "i64" | "f64", selects: readonly number[]): vo
       code.block((filled) => {
         code.block((none) => {
           code.block((all) => {
+            code.i32(OUTCOME.withoutCodes).set(outcome);
             code.get(encoding).i32(RAW).op("i32.eq").brIf(all);
             code.get(encoding).i32(CONSTANT).op("i32.eq").if(() => {
+              code.i32(OUTCOME.whole).set(outcome);
               // Floats are constant only if all are NULL.
               if (type === "f64") return void code.br(none);
               code.get(header).memory("i32.load16_u", AT.nulls).brIf(none);
@@ -137,10 +149,12 @@ function select(code: Code, type: "i64" | "f64", selects: readonly number[]): vo
               code.get(base).op("f64.convert_i64_s").op("f64.sub").tee(bound).f64(2 ** 32).op("f64.ge").brIf(none);
               code.get(bound).op("i32.trunc_sat_f64_u").set(first);
             }
+            code.i32(OUTCOME.whole).set(outcome);
             code.get(first).get(reserved).get(first).get(reserved).op("i32.gt_u").op("select").tee(first);
             code.get(last).op("i32.gt_u").brIf(none);
             code.get(reserved).get(first).op("i32.or").op("i32.eqz").get(last).get(span).op("i32.eq").op("i32.and")
               .brIf(all);
+            code.i32(OUTCOME.tested).set(outcome);
             callForBits(code, header, selects, () => {
               code.get(chunk).get(header).memory("i32.load", AT.data).op("i32.add");
               code.get(first).get(last).get(first).op("i32.sub").get(mask);
@@ -151,8 +165,15 @@ function select(code: Code, type: "i64" | "f64", selects: readonly number[]): vo
           code.br(filled);
         });
         fill(0n);
+        code.i32(OUTCOME.skipped).set(outcome);
       });
-      if (type === "f64") selectExceptions(code, chunk, header, mask);
+      if (type === "f64") {
+        selectExceptions(code, chunk, header, mask);
+        code.i32(OUTCOME.withExceptions).get(outcome).get(header).memory("i32.load16_u", AT.exceptions).op("select");
+        code.set(outcome);
+      }
+      code.get(counts).get(outcome).i32(2).op("i32.shl").op("i32.add").tee(count);
+      code.get(count).memory("i32.load").i32(1).op("i32.add").memory("i32.store");
       code.get(vector).i32(1).op("i32.add").set(vector).br(next);
     })
   );
