@@ -12,7 +12,8 @@ import { bucketBytes, groupIndexKernel, indexKernel, type JoinKey, rangeKernel }
 import type { QueryContext, Vector } from "../contract.ts";
 import { denseSlots, isByCodes } from "../physical/join.ts";
 import type { JoinKeyKind, PhysicalProbe } from "../physical/plan.ts";
-import type { JoinIndex, KeyMode, Translation } from "./base-plan.ts";
+import { typesOf } from "../physical/reading.ts";
+import type { JoinIndex, JoinProbe, KeyMode, Translation } from "./base-plan.ts";
 import type { KeptRows } from "./input.ts";
 import { fillInParts } from "./join-index-parts.ts";
 import { joinKeyOf, noneOf, translate } from "./join-probe.ts";
@@ -48,7 +49,7 @@ function keyMode(
 }
 
 /** For keys that are compared by codes of different dictionaries. */
-export function translationsOf(
+function translationsOf(
   keys: readonly Expr[],
   modes: readonly KeyMode[],
   dictionaries: readonly (Dictionary | undefined)[] | undefined,
@@ -61,6 +62,34 @@ export function translationsOf(
     const address = translate(dictionary, mode.dictionary!, space, () => context.poll());
     return [{ key: k, left: dictionary, address }];
   });
+}
+
+/** What differs between the kinds of joins. */
+type ProbeKind = Pick<JoinProbe, "type" | "marks" | "residual" | "lastRows">;
+
+/** A probe of kept rows with an index over them. `dictionaries`: as for `keyModes`. */
+export function probeOf(
+  { id, left, leftKeys: keys }: PhysicalProbe,
+  kept: KeptRows,
+  modes: readonly KeyMode[],
+  index: JoinIndex,
+  dictionaries: readonly (Dictionary | undefined)[] | undefined,
+  kind: ProbeKind,
+  space: Workspace,
+  context: QueryContext,
+): JoinProbe {
+  return {
+    id,
+    leftTypes: typesOf(left.baseColumns),
+    keys,
+    modes,
+    index,
+    columns: kept.columns.map((column) => ({ ...column })),
+    rowCount: kept.rowCount,
+    translations: translationsOf(keys, modes, dictionaries, space, context),
+    operator: space.operator,
+    ...kind,
+  };
 }
 
 /** The values of an integer key. */

@@ -13,12 +13,11 @@ import { Workspace } from "../columns.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
 import type { Changes, Operator, QueryContext } from "../contract.ts";
 import type { PhysicalJoin } from "../physical/plan.ts";
-import { typesOf } from "../physical/reading.ts";
 import { closeBase, dictionariesOfBase, openBase, planOf, readSameRows, reboundBase, rewindBase } from "./base.ts";
 import { ApartJoin, BuildParts, type BuiltApart, type JoinInMemory } from "./apart-join.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { keepAll, type KeptRows } from "./input.ts";
-import { IndexBuilder, keyModes, translationsOf } from "./join-index.ts";
+import { IndexBuilder, keyModes, probeOf } from "./join-index.ts";
 import { JoinReader, keepsLeftRows } from "./join-probe.ts";
 import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, PipelineBase, RowReader, Rows } from "./base-plan.ts";
 import { type Bound, BOUNDED } from "./morsels.ts";
@@ -156,26 +155,17 @@ class Join implements JoinBase {
   }
 
   private buildOver(kept: KeptRows): Built {
-    const { node, left, space, context, physical } = this, { leftKeys: keys } = physical, { rowCount } = kept;
+    const { node, left, space, context, physical } = this;
     const dictionaries = dictionariesOfBase(left);
     const modes = keyModes(physical, kept, dictionaries, context);
-    const { index, bounds } = this.index(kept, keys, modes);
+    const { index, bounds } = this.index(kept, physical.leftKeys, modes);
     const keepsRight = node.type === "right" || node.type === "full";
-    const probe: JoinProbe = {
-      id: physical.id,
+    const kind = {
       type: node.type,
-      leftTypes: typesOf(physical.left.baseColumns),
-      keys,
-      modes,
-      index,
-      columns: kept.columns.map((column) => ({ ...column })),
-      rowCount,
-      marks: keepsRight ? space.bytes(Math.max(1, rowCount)).fill(0).byteOffset : 0,
+      marks: keepsRight ? space.bytes(Math.max(1, kept.rowCount)).fill(0).byteOffset : 0,
       residual: physical.residual,
-      translations: translationsOf(keys, modes, dictionaries, space, context),
-      operator: this.operator,
     };
-    return { kept, probe, bounds };
+    return { kept, probe: probeOf(physical, kept, modes, index, dictionaries, kind, space, context), bounds };
   }
 
   private index(

@@ -23,9 +23,9 @@ import {
   rowsOfBatch,
   scanOf,
 } from "./base.ts";
-import type { BasePlan, JoinBase, JoinProbe, PipelineBase, RowReader, Rows } from "./base-plan.ts";
+import type { BasePlan, JoinBase, JoinProbe, LastRowsIndex, PipelineBase, RowReader, Rows } from "./base-plan.ts";
 import { allOrNone, isTooMany, keepAll, spareBytesOf } from "./input.ts";
-import { IndexBuilder, keyModes, translationsOf } from "./join-index.ts";
+import { IndexBuilder, keyModes, probeOf } from "./join-index.ts";
 import { JoinReader } from "./join-probe.ts";
 import { snapshotsOf } from "./last-rows.ts";
 import { Pipeline } from "./pipeline.ts";
@@ -124,7 +124,7 @@ class LastRowsJoin implements JoinBase {
   }
 
   private buildNow(left: BasePlan, until: bigint | undefined): JoinProbe {
-    const { physical, right, space, operator, context } = this, { node, leftKeys: keys } = physical;
+    const { physical, right, space, operator, context } = this, { node } = physical;
     const input = until === undefined ? right : new RowsUntil(right, physical.rightTime, until, context);
     const kept = keepAll(input, node.rightKeys, space, context, allOrNone(BYTES_PER_ROW, context)), { rowCount } = kept;
     const dictionaries = dictionariesOf(left, context), modes = keyModes(physical, kept, dictionaries, context);
@@ -132,28 +132,16 @@ class LastRowsJoin implements JoinBase {
     try {
       const { index, groups, groupCount } = builder.groups(), times = kept.columns[physical.rightTime];
       context.chose?.("all right rows");
-      return {
-        id: physical.id,
-        type: "left",
-        leftTypes: typesOf(physical.left.baseColumns),
-        keys,
-        modes,
-        index,
-        columns: kept.columns.map((column) => ({ ...column })),
-        rowCount,
-        marks: 0,
-        translations: translationsOf(keys, modes, dictionaries, space, context),
-        lastRows: {
-          leftTime: physical.leftTime,
-          times: times.address,
-          groups: groups.byteOffset,
-          groupCount,
-          ...snapshotsOf(times, rowCount, groups, groupCount, space, context),
-          isStrict: node.type === "lt",
-          tolerance: node.tolerance,
-        },
-        operator,
+      const lastRows: LastRowsIndex = {
+        leftTime: physical.leftTime,
+        times: times.address,
+        groups: groups.byteOffset,
+        groupCount,
+        ...snapshotsOf(times, rowCount, groups, groupCount, space, context),
+        isStrict: node.type === "lt",
+        tolerance: node.tolerance,
       };
+      return probeOf(physical, kept, modes, index, dictionaries, { type: "left", marks: 0, lastRows }, space, context);
     } finally {
       builder.close();
     }
