@@ -235,6 +235,23 @@ export function rowsOf(source: Operator | Plan, context: QueryContext & PlanFact
   return rows;
 }
 
+/** Columns for tests of joins: the given ones, and at 2 to 6 those of `keyValues`; the last one is for the row's number. */
+export function joinColumns(first: string, second: string, seventh: string): Column[] {
+  const types = [first, second, "INT", "LONG", "DOUBLE", "VARCHAR", "UUID", seventh, "LONG"];
+  return types.map((type, k) => ({ name: `c${k}`, type }));
+}
+
+/** Keys of each form for the number `n`: the first has a small range, the second a wide one. `maybe` may replace a value by null. */
+export function keyValues(n: number, random: () => number, maybe: (value: Value) => Value): Value[] {
+  return [
+    maybe(n - 20),
+    maybe(BigInt(n) * 1_000_000_000_003n),
+    maybe(n === 0 ? (random() % 2 === 0 ? 0 : -0) : n / 8),
+    maybe(`text ${"x".repeat(n % 11)}${n}`),
+    maybe(BigInt(n) << 64n | 5n),
+  ];
+}
+
 /** Reproducible numbers in [0, 2^32) (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;

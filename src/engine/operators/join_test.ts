@@ -7,6 +7,8 @@ import {
   agg,
   col,
   fn,
+  joinColumns,
+  keyValues,
   lit,
   over,
   randomFrom,
@@ -20,10 +22,7 @@ import {
 
 const functions = createRegistry();
 
-const COLUMNS: Column[] = ["SYMBOL", "SHORT", "INT", "LONG", "DOUBLE", "VARCHAR", "UUID", "CHAR", "LONG"].map((
-  type,
-  k,
-) => ({ name: `c${k}`, type }));
+const COLUMNS = joinColumns("SYMBOL", "SHORT", "CHAR");
 const c = (index: number, offset = 0) => col(offset + index, COLUMNS[index].type);
 
 /** Column 3 is a key with a wide range, column 8 the row's number. */
@@ -34,11 +33,7 @@ function makeRows(rowCount: number, seed: number, distinct: number): Row[] {
     return [
       maybe(`s${n}`),
       n,
-      maybe(n - 20),
-      maybe(BigInt(n) * 1_000_000_000_003n),
-      maybe(n === 0 ? (random() % 2 === 0 ? 0 : -0) : n / 8),
-      maybe(`text ${"x".repeat(n % 11)}${n}`),
-      maybe(BigInt(n) << 64n | 5n),
+      ...keyValues(n, random, maybe),
       maybe(String.fromCharCode(65 + n % 60)),
       BigInt(row),
     ];

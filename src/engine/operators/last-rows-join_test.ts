@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
-import type { Column, Expr, Fill, Plan, Sampling, TimeJoinNode } from "../../sql/plan.ts";
+import type { Expr, Fill, Plan, Sampling, TimeJoinNode } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
 import type { QueryContext } from "../contract.ts";
 import { physicalPlan } from "../physical/mod.ts";
@@ -8,6 +8,8 @@ import {
   agg,
   col,
   fn,
+  joinColumns,
+  keyValues,
   lit,
   over,
   randomFrom,
@@ -21,10 +23,7 @@ import {
 
 const functions = createRegistry();
 
-const COLUMNS: Column[] = ["TIMESTAMP", "SYMBOL", "INT", "LONG", "DOUBLE", "VARCHAR", "UUID", "SHORT", "LONG"].map((
-  type,
-  k,
-) => ({ name: `c${k}`, type }));
+const COLUMNS = joinColumns("TIMESTAMP", "SYMBOL", "SHORT");
 const WIDTH = COLUMNS.length, NUMBER = WIDTH - 1;
 const c = (index: number, offset = 0) => col(offset + index, COLUMNS[index].type);
 
@@ -37,11 +36,7 @@ function timedRows(count: number, seed: number, span: number, distinct: number):
     return [
       time,
       maybe(`s${n}`),
-      maybe(n),
-      maybe(BigInt(n) * 1_000_000_000_003n),
-      maybe(n === 0 ? (random() % 2 === 0 ? 0 : -0) : n / 8),
-      maybe(`text ${"x".repeat(n % 11)}${n}`),
-      maybe(BigInt(n) << 64n | 5n),
+      ...keyValues(n, random, maybe),
       n,
       BigInt(row),
     ];
@@ -150,8 +145,8 @@ Deno.test("conditions and computed keys of the left side of an asof join, and jo
   const left = timedRows(4_000, 3, 500_000, 30), right = timedRows(9_000, 4, 700_000, 30);
   for (const isParallel of [false, true]) {
     const tables = withTables(left, right, isParallel), { context } = tables;
-    const predicate = fn(">", "BOOLEAN", c(2), lit(20, "INT"));
-    const passing = left.filter((row) => row[2] !== null && Number(row[2]) > 20);
+    const predicate = fn(">", "BOOLEAN", c(2), lit(0, "INT"));
+    const passing = left.filter((row) => row[2] !== null && Number(row[2]) > 0);
     const scan: Plan = { ...tables.left, predicate } as Plan;
     const byText: Case = { type: "asof", keys: [5] };
     const computed = [fn("lower", "VARCHAR", c(5))];
