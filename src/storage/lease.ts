@@ -43,6 +43,18 @@ function chunkOf(source: ScanSource, segment: number, column: number): ColumnChu
   return source.segments.at(segment)!.chunks[column];
 }
 
+/** The chunk if it is stored, not in fresh rows or a column that was added later. */
+function storedChunkOf(source: ScanSource, segment: number, column: number): ColumnChunk | undefined {
+  const chunk = chunkOf(source, segment, column);
+  return chunk?.address === 0 ? chunk : undefined;
+}
+
+/** The chunk if it is stored in a form that the pool can keep packed. */
+function packableChunkOf(source: ScanSource, segment: number, column: number): ColumnChunk | undefined {
+  const chunk = storedChunkOf(source, segment, column);
+  return chunk !== undefined && canBePacked(chunk) ? chunk : undefined;
+}
+
 /** What the leases of a thread share. */
 export interface LeasedPool {
   readonly heap: SharedHeap;
@@ -85,8 +97,8 @@ export class PoolLease implements Pool {
 
   unpin(source: ScanSource, segment: number, column: number, address = 0): void {
     if (this.windows.delete(address)) return this.pool.windows.giveBack(address);
-    const chunk = chunkOf(source, segment, column);
-    if (chunk !== undefined && chunk.address === 0) this.pool.frames.unpin(this.held, chunk);
+    const chunk = storedChunkOf(source, segment, column);
+    if (chunk !== undefined) this.pool.frames.unpin(this.held, chunk);
   }
 
   private pinValues(source: ScanSource, chunk: ColumnChunk, rowCount: number): number {
@@ -169,10 +181,8 @@ export class PoolLease implements Pool {
   }
 
   firstAt(source: ScanSource, segment: number, column: number, value: bigint): number | undefined {
-    const chunk = chunkOf(source, segment, column);
-    if (chunk === undefined || chunk.address !== 0 || !canBePacked(chunk) || this.pool.frames.has(chunk)) {
-      return undefined;
-    }
+    const chunk = packableChunkOf(source, segment, column);
+    if (chunk === undefined || this.pool.frames.has(chunk)) return undefined;
     return this.withPacked(source, chunk, (stored) => this.pool.codecs().firstAt(stored, value));
   }
 
@@ -184,8 +194,8 @@ export class PoolLease implements Pool {
     count: number,
     address: number,
   ): boolean {
-    const chunk = chunkOf(source, segment, column), { frames, reader } = this.pool;
-    if (this.onMiss !== undefined || chunk === undefined || chunk.address !== 0) return false;
+    const chunk = storedChunkOf(source, segment, column), { frames, reader } = this.pool;
+    if (this.onMiss !== undefined || chunk === undefined) return false;
     if (!isEncoded(chunk) || chunk.entryBytes !== undefined || frames.has(chunk)) return false;
     const decode = (stored: Uint8Array) => this.pool.codecs().decodeRows(stored, rows, count, address);
     if (frames.has(chunk, PACKED)) {
@@ -200,8 +210,8 @@ export class PoolLease implements Pool {
   }
 
   summaries(source: ScanSource, segment: number, column: number, into: Uint8Array): boolean {
-    const { rowCount, chunks } = source.segments.at(segment)!, chunk = chunks[column];
-    if (chunk === undefined || chunk.address !== 0 || !hasSummaries(chunk)) return false;
+    const { rowCount } = source.segments.at(segment)!, chunk = storedChunkOf(source, segment, column);
+    if (chunk === undefined || !hasSummaries(chunk)) return false;
     const { frames, reader, heap } = this.pool, sizeBytes = summariesBytes(rowCount);
     const part = () => ({ at: chunk.sizeBytes - sizeBytes, sizeBytes, isIntact: areIntact });
     const fill = (address: number) =>
@@ -220,14 +230,13 @@ export class PoolLease implements Pool {
     rows: number,
     rowsMax: number,
   ): number | undefined {
-    const { chunks } = source.segments.at(segment)!;
     const packed = bounds.filter(({ column }) => {
-      const chunk = chunks[column];
-      return chunk !== undefined && chunk.address === 0 && canBePacked(chunk) && hasCodeRanges(chunk);
+      const chunk = packableChunkOf(source, segment, column);
+      return chunk !== undefined && hasCodeRanges(chunk);
     });
     if (packed.length === 0) return undefined;
     const open = ({ column }: ChunkBound, select: (stored: Uint8Array) => void) =>
-      this.withPacked(source, chunks[column]!, select);
+      this.withPacked(source, chunkOf(source, segment, column)!, select);
     return this.pool.codecs().selectRows(packed, range, open, rows, rowsMax);
   }
 
@@ -243,8 +252,8 @@ export class PoolLease implements Pool {
     count: number,
     values: number,
   ): boolean {
-    const chunk = chunkOf(source, segment, column);
-    if (chunk === undefined || chunk.address !== 0 || !canBePacked(chunk)) return false;
+    const chunk = packableChunkOf(source, segment, column);
+    if (chunk === undefined) return false;
     // Without the lock this may miss a frame, or find one that is being removed. Both ways give the same values.
     if (this.pool.frames.has(chunk)) return false;
     this.withPacked(source, chunk, (stored) => this.pool.codecs().gatherRows(stored, rows, count, values));
@@ -252,8 +261,8 @@ export class PoolLease implements Pool {
   }
 
   isIndexed(source: ScanSource, segment: number, column: number): boolean {
-    const chunk = chunkOf(source, segment, column);
-    return chunk !== undefined && chunk.address === 0 && hasPostings(chunk);
+    const chunk = storedChunkOf(source, segment, column);
+    return chunk !== undefined && hasPostings(chunk);
   }
 
   present(source: ScanSource, segment: number, column: number, codes: readonly number[]): number[] | undefined {
