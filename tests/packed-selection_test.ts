@@ -42,7 +42,9 @@ const CONDITIONS: [byCodes: string, byValues: string][] = [
   ["late > 10", "late + 0.0 > 10"],
   ["i < 500 and late is null", "i + 0 < 500 and late + 0.0 is null"],
 ];
-const TIMES = ["", " and ts between '2024-01-01T05:20:01' and '2024-01-03T03:40:59'"];
+const TIME = " and ts between '2024-01-01T05:20:01' and '2024-01-03T03:40:59'";
+/** One in so many pairs of a condition and a query is asked with an interval, too. */
+const TIMED = 3;
 
 const QUERIES = [
   "select count(), min(price), max(l), sum(i), sum(b), min(sym::string), max(ts), count(late) from t where $",
@@ -67,9 +69,9 @@ async function answer(server: TestServer, sql: string): Promise<string> {
 }
 
 async function compare(server: TestServer): Promise<void> {
-  for (const [byCodes, byValues] of CONDITIONS) {
-    for (const time of TIMES) {
-      for (const query of QUERIES) {
+  for (const [c, [byCodes, byValues]] of CONDITIONS.entries()) {
+    for (const [q, query] of QUERIES.entries()) {
+      for (const time of (c + q) % TIMED === 0 ? ["", TIME] : [""]) {
         const sql = query.replace("$", () => byCodes + time);
         assert.equal(await answer(server, sql), await answer(server, query.replace("$", () => byValues + time)), sql);
       }
