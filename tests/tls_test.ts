@@ -185,6 +185,75 @@ Deno.test("TLS: versions 1.2 and 1.3 only; curl verifies; HTTP without TLS gets 
     );
   }));
 
+/** Passes one connection on. After the client's first record of application data it reads nothing from the server, but counts what comes. */
+class Deaf {
+  /** Bytes that the server has sent to a client that does not read. */
+  unread = 0;
+  readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  readonly port = (this.#listener.addr as Deno.NetAddr).port;
+  #hasData = false;
+
+  /** Resolves when the client has closed its connection. */
+  async serve(port: number): Promise<void> {
+    using client = await this.#listener.accept();
+    using server = await Deno.connect({ hostname: "127.0.0.1", port });
+    // The proxy ends it by closing the connections.
+    this.#countReplies(server, client).catch(() => {});
+    const records: number[] = [], buffer = new Uint8Array(65_536);
+    for (;;) {
+      const count = await client.read(buffer);
+      if (count === null) return;
+      if (!this.#hasData) records.push(...buffer.subarray(0, count));
+      while (!this.#hasData && records.length >= 5) {
+        this.#hasData = records[0] === 23;
+        const size = 5 + records[3] * 256 + records[4];
+        if (records.length < size) break;
+        records.splice(0, size);
+      }
+      for (let at = 0; at < count;) at += await server.write(buffer.subarray(at, count));
+    }
+  }
+
+  async #countReplies(server: Deno.Conn, client: Deno.Conn): Promise<void> {
+    const buffer = new Uint8Array(65_536);
+    for (let count; (count = await server.read(buffer)) !== null;) {
+      if (this.#hasData) this.unread += count;
+      else await client.write(buffer.subarray(0, count));
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#listener.close();
+  }
+}
+
+Deno.test("TLS: a line-protocol client that never reads is sent nothing after the handshake, so its close resets no stream", () =>
+  withTls(async (server, ca) => {
+    for (const version of ["1_2", "1_3"]) {
+      const table = `deaf${version}`;
+      using deaf = new Deaf();
+      const served = deaf.serve(server.linePort);
+      const client = new Deno.Command("openssl", {
+        args: ["s_client", "-quiet", `-tls${version}`, "-CAfile", ca.path, "-connect", `localhost:${deaf.port}`],
+        stdin: "piped",
+        stdout: "null",
+        stderr: "null",
+      }).spawn();
+      const writer = client.stdin.getWriter();
+      const lines = Array.from({ length: 10_000 }, (_, k) => `${table} k=${k}i ${k}000\n`).join("");
+      await writer.write(new TextEncoder().encode(lines));
+      await until(`10,000 rows in ${table}`, async () => {
+        const { dataset } = await server.exec(`select count() from ${table}`);
+        return dataset?.[0][0] === 10_000;
+      });
+      client.kill("SIGKILL");
+      await client.status;
+      await writer.abort().catch(() => {});
+      await served.catch(() => {});
+      assert.equal(deaf.unread, 0, version);
+    }
+  }));
+
 Deno.test("TLS: rows stream at the reader's pace, and a reader that leaves ends its query", () =>
   withTls(async (server, ca) => {
     using client = Deno.createHttpClient({ caCerts: [Deno.readTextFileSync(ca.path)] });

@@ -8,7 +8,7 @@ import { shownAddress, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import { offsetOfLine } from "../line/mod.ts";
 import type { Values } from "../../config/mod.ts";
-import type { ByteConnection, Certificate } from "../tls/mod.ts";
+import { type ByteConnection, type Certificate, oneWay } from "../tls/mod.ts";
 import type { lineTcpSettings } from "./settings.ts";
 
 export interface LineTcpOptions
@@ -44,7 +44,7 @@ export function startLineTcp(options: LineTcpOptions): LineTcpServer {
       return closeQuietly(accepted);
     }
     const address = shownAddress(accepted.remoteAddr);
-    const secured = options.certificate?.secure(accepted);
+    const secured = options.certificate?.secure(oneWay(accepted));
     const connection = secured ?? accepted;
     const serving = secured === undefined ? serve(connection, options) : secured.handshake.then(
       () => serve(connection, options),

@@ -2,3 +2,4 @@
 export { Certificate, type CertificateFiles, type CertificateLog, contextOf, type Pem } from "./certificate.ts";
 export { certificateFaults, Certificates, type TlsListener } from "./certificates.ts";
 export { type ByteConnection, secure, type SecureConnection, type SecureOptions } from "./connection.ts";
+export { oneWay } from "./one-way.ts";
