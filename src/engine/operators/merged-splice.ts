@@ -194,7 +194,7 @@ class SpliceInOrder implements Operator {
     right: Side,
     private readonly output: readonly number[],
     private readonly context: QueryContext,
-    spareBytes = 0,
+    private readonly spareBytes = 0,
   ) {
     const all = [...left.input.columns, ...right.input.columns];
     this.columns = unnamedColumns(output.map((index) => all[index].type));
@@ -217,7 +217,7 @@ class SpliceInOrder implements Operator {
 
   /** Reads both sides until there are rows to merge. False at the end of both. */
   private startRange(): boolean {
-    const { left, right, table, space } = this;
+    const { left, right, table, space, context } = this;
     this.reader?.close();
     this.reader = undefined;
     if (this.states !== undefined) space.freeWords(this.states);
@@ -242,6 +242,8 @@ class SpliceInOrder implements Operator {
     const rows = { left: left.rows(), right: right.rows(), groupCount, ranges: [range], states: states.byteOffset };
     this.reader = new SpliceReader(rows, this.needed, this.context);
     this.reader.start({ segment: 0, start: 0, end: 0 });
+    // The table of keys and the lists have grown as well.
+    leave(this.spareBytes, context);
     return true;
   }
 
@@ -251,6 +253,11 @@ class SpliceInOrder implements Operator {
     this.left.close();
     this.right.close();
   }
+}
+
+/** Throws if the memory has a limit and less is left; without a limit, the shared memory may still have room. */
+function leave(bytes: number, context: QueryContext): void {
+  if (bytes > 0 && roomOf(context) < bytes) context.memory.need(bytes, OPERATOR);
 }
 
 /** Before all times. */
@@ -303,8 +310,7 @@ class SideInOrder {
     const first = this.batchRow, rowCount = Math.min(READ_ROWS, this.batch.rowCount - first);
     if (rowCount === 0) return;
     const from = store.rowCount, to = from + rowCount, bytes = store.bytesToReserve(to);
-    // Throws if the memory has a limit; without one, the shared memory may still have room.
-    if (bytes > 0 && roomOf(context) < bytes + this.spareBytes) context.memory.need(bytes + this.spareBytes, OPERATOR);
+    if (bytes > 0) leave(bytes + this.spareBytes, context);
     if (to > this.groups.length) this.groups = space.grow(this.groups, Math.max(to, 2 * this.groups.length));
     const keys = this.keys.map((key) => this.batch!.columns[key]);
     this.groups.set(table.groups(advance(keys, first), rowCount, true).subarray(0, rowCount), from);

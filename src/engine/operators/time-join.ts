@@ -22,6 +22,9 @@ const SLACK_ROWS = 16_384;
 /** Right rows that are read at a time. */
 const READ_ROWS = 8_192;
 
+/** Rows of a batch at most: the operators above keep buffers for as many rows. */
+const OUTPUT_ROWS = 16_384;
+
 /** Rows that there is room for at first. */
 const FIRST_ROWS = 256;
 
@@ -34,7 +37,7 @@ export class AsofJoin implements Operator {
   private readonly kernel: LastRowsKernel;
   /** The next right row to walk to, and where to stop. */
   private readonly state: Int32Array;
-  /** The right columns. They and the lists have room for the rows of the largest left batch so far. */
+  /** The right columns, with room for a batch. The lists have room for the largest left batch so far. */
   private output: OutputColumns;
   /** 0, 1, 2 and so on. */
   private leftRows: Int32Array;
@@ -86,7 +89,8 @@ export class AsofJoin implements Operator {
       this.context.poll();
       const batch = this.leftBatch ??= this.nextLeft();
       if (batch === undefined) return undefined;
-      const first = this.leftRow, end = this.leftRow = this.walk(first, batch.rowCount), n = end - first;
+      const first = this.leftRow, most = Math.min(batch.rowCount, first + OUTPUT_ROWS);
+      const end = this.leftRow = this.walk(first, most), n = end - first;
       if (end === batch.rowCount) this.leftBatch = undefined;
       if (n === 0) continue;
       const { output, rightStore } = this, rows = this.rightRows.subarray(first);
@@ -114,7 +118,7 @@ export class AsofJoin implements Operator {
     for (const { address } of this.output.vectors) space.free(address);
     this.leftRows = this.rowNumbers(count);
     this.rightRows = space.words(count);
-    this.output = new OutputColumns(this.output.types, space, count);
+    this.output = new OutputColumns(this.output.types, space, Math.min(count, OUTPUT_ROWS));
   }
 
   private rowNumbers(count: number): Int32Array {

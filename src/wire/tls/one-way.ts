@@ -31,24 +31,24 @@ export function oneWay(connection: ByteConnection): ByteConnection {
 class RecordTypes {
   /** Whether a record with application data has begun. No later header is read. */
   hasData = false;
-  readonly #header = new Uint8Array(HEADER_BYTES);
+  readonly #header = new DataView(new ArrayBuffer(HEADER_BYTES));
   #headerBytes = 0;
   /** Bytes to come of the record's content. */
   #left = 0;
 
   take(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length && !this.hasData;) {
-      if (this.#left > 0) {
-        const skipped = Math.min(this.#left, bytes.length - at);
-        this.#left -= skipped;
-        at += skipped;
-        continue;
+      const skipped = Math.min(this.#left, bytes.length - at);
+      this.#left -= skipped;
+      at += skipped;
+      for (; at < bytes.length && this.#headerBytes < HEADER_BYTES; at++) {
+        this.#header.setUint8(this.#headerBytes++, bytes[at] ?? 0);
       }
-      this.#header[this.#headerBytes++] = bytes[at++];
-      this.hasData = this.#header[0] === APPLICATION_DATA;
-      if (this.#headerBytes < HEADER_BYTES) continue;
+      if (this.#headerBytes === 0) return;
+      this.hasData = this.#header.getUint8(0) === APPLICATION_DATA;
+      if (this.#headerBytes < HEADER_BYTES) return;
       this.#headerBytes = 0;
-      this.#left = this.#header[3] * 256 + this.#header[4];
+      this.#left = this.#header.getUint16(3);
     }
   }
 }
