@@ -135,10 +135,10 @@ Deno.test("requests that create the same table at once, with other columns and t
   const replies = await Promise.all(bodies.map((body) => write(server, body)));
   const accepted = replies.filter(({ status }) => status === 204).length;
   for (const { status, text } of replies) assert.ok(status === 204 || /column both has type/.test(text), text);
-  const { dataset } = await server.exec(
-    "select count(), count(both), count(c0) + count(c1) + count(c2) + count(c3) from fresh",
-  );
-  assert.deepEqual(dataset, [[2 * accepted, 2 * accepted, accepted]]);
-  const columns = (await server.exec("show columns from fresh")).dataset!.map(([name]) => name);
+  const columns = (await server.exec("show columns from fresh")).dataset!.map(([name]) => String(name));
   assert.equal(new Set(columns).size, columns.length);
+  // A refused request may have added its columns or not.
+  const sum = columns.filter((name) => /^c\d$/.test(name)).map((name) => `count(${name})`).join(" + ");
+  const { dataset, error } = await server.exec(`select count(), count(both), ${sum} from fresh`);
+  assert.deepEqual(dataset, [[2 * accepted, 2 * accepted, accepted]], error);
 });
