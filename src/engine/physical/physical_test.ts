@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
-import type { AggregateCall, Expr, JoinNode, LimitNode, Plan, SampleNode, WindowNode } from "../../sql/plan.ts";
+import type {
+  AggregateCall,
+  Expr,
+  JoinNode,
+  LimitNode,
+  Plan,
+  SampleNode,
+  TimeJoinNode,
+  WindowNode,
+} from "../../sql/plan.ts";
 import { agg, chunkAt, col, fn, lit, scanOf, segmentOf, sourceOf } from "../testing.ts";
 import { nodeCalls, physicalPlan, type PlanFacts } from "./mod.ts";
 import { readsAfter } from "./grouping.ts";
@@ -154,6 +163,10 @@ function join(type: JoinNode["type"], left: Plan = filtered(scan), key = 1): Pla
   const keys = [col(key, left.columns[key].type)];
   return { node: "join", type, left, right: scan, leftKeys: keys, rightKeys: keys, ...base, columns: both };
 }
+function timeJoin(type: TimeJoinNode["type"], keys: Expr[]): Plan {
+  const sides = { left: scan, right: scan, leftTime: c(0), rightTime: c(0), leftKeys: keys, rightKeys: keys };
+  return { node: "timeJoin", type, ...sides, ...base, columns: [...columns, ...columns] };
+}
 function aggregate(keys: Expr[], aggregates: AggregateCall[], input: Plan = scan): Plan {
   const names = [...keys, ...aggregates].map(({ type }, k) => ({ name: `g${k}`, type }));
   return { node: "aggregate", input, keys, aggregates, columns: names, timestamp: -1, order: "none" };
@@ -302,6 +315,9 @@ const SPILLS: [title: string, plan: Plan, way: SpillWay | undefined][] = [
   ["one group without a kernel form", aggregate([], [text]), undefined],
   ["a join by keys", join("left"), "hash partitions"],
   ["a join without keys", { ...join("inner"), leftKeys: [], rightKeys: [] } as JoinNode, undefined],
+  ["a SPLICE join by keys", timeJoin("splice", [c(1)]), "hash partitions"],
+  ["a SPLICE join without keys", timeJoin("splice", []), undefined],
+  ["an ASOF join", timeJoin("asof", [c(1)]), undefined],
   ["UNION", { node: "set", operator: "union", left: scan, right: scan, ...base }, "hash partitions"],
   ["EXCEPT ALL", { node: "set", operator: "except all", left: scan, right: scan, ...base }, "hash partitions"],
   ["UNION ALL", { node: "set", operator: "union all", left: scan, right: scan, ...base }, undefined],
