@@ -191,7 +191,7 @@ Deno.test("a transaction finds its row behind late rows that were staged meanwhi
 
 Deno.test("staged rows that are aborted in the middle of their merges leave neither rows nor memory", () => {
   const { db, run, step, check, tableId } = withLateRows();
-  const loadId = db.store.nextStageId + 1;
+  const loadId = db.store.loads.newestStageId;
   for (let k = 0; k < 9; k++) assert.equal(run({ kind: "prepareLoad", loadId }), 1);
   run({ kind: "abortLoad", loadId });
   step(harness.checkpoint);

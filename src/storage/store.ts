@@ -1,7 +1,8 @@
 /**
- * The writer's state, as used by recovery, opening, checkpoint and transactions, each in its own file. `writer.ts`
+ * The writer's state, as used by recovery, opening, checkpoint, transactions and bulk loads, each in its own file. `writer.ts`
  * implements it.
  */
+import type { NewTable } from "../sql/plan.ts";
 import type { AccessRecords } from "./access.ts";
 import type { CatalogFile } from "./catalog-file.ts";
 import type { Commits } from "./commits.ts";
@@ -37,6 +38,11 @@ export interface Store {
   readonly logDirectory: string;
   open(table: Table): undefined;
   makeDirectory(table: Table): void;
+  /**
+   * The schema of a table that is to be created. `place`: among the tables of a group.
+   * @throws {SqlError} if the name is taken.
+   */
+  newSchema(table: NewTable, place?: number): TableSchema;
   newTable(schema: TableSchema): Table;
   take(table: Table): void;
   applyDefinition(table: Table, definition: Definition, lsn: number): void;

@@ -8,12 +8,12 @@
  * and an abort block keeps recovery from applying it.
  */
 import { assert } from "../assert.ts";
-import { ConfigError, CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
+import { ConfigError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
 import { AccessRecords } from "./access.ts";
 import { CatalogFile } from "./catalog-file.ts";
-import { asSqlError, Commits } from "./commits.ts";
+import { Commits } from "./commits.ts";
 import { Numbers } from "./numbers.ts";
 import { Seal } from "./seal.ts";
 import { type Definition, encodeBatch, encodePlaces, openedBatch } from "./blocks.ts";
@@ -24,12 +24,11 @@ import type { AccessChange, AppendBatch, ChangedBatch, TableRows, TableSchema } 
 import { DataFiles } from "./datafile.ts";
 import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
-import { storeState } from "./checkpoint.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { Expiry } from "./expiry.ts";
 import { join } from "./files.ts";
 import { HeapFullError } from "./heap.ts";
-import { Load } from "./load.ts";
+import { Loads } from "./loads.ts";
 import { WriterMemory } from "./memory.ts";
 import { Publisher } from "./publisher.ts";
 import { openTable } from "./opening.ts";
@@ -38,9 +37,6 @@ import { recover } from "./recovery.ts";
 import { inTableOrder } from "./row-ids.ts";
 import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
 import { DiskReserve } from "./reserve.ts";
-import type { Staged } from "./staged.ts";
-import { StagedChanges } from "./staged-changes.ts";
-import { StagedRows } from "./staged-rows.ts";
 import type { Store } from "./store.ts";
 import { Flusher } from "./flusher.ts";
 import { NOTHING_DETACHED, Table } from "./table.ts";
@@ -57,6 +53,7 @@ export class TableStore implements Store {
   readonly publisher: Publisher;
   readonly flusher: Flusher;
   readonly transactions = new Transactions(this);
+  readonly loads = new Loads(this, () => this.checkpoints.make());
   readonly memory: WriterMemory;
   readonly numbers = new Numbers();
   readonly catalog: CatalogFile;
@@ -64,11 +61,6 @@ export class TableStore implements Store {
   /** From the end of recovery on. */
   commits!: Commits;
   private readonly make: ChunkMaker;
-  /** Tables that are being loaded, by their id. */
-  private readonly loads = new Map<number, { rows: Load; creator: string | undefined }>();
-  /** Many changes of tables that are under way, by negative numbers. */
-  private readonly stages = new Map<number, Staged>();
-  nextStageId = -1;
   readonly reserve: DiskReserve;
   private closed = false;
   readonly checkpoints = new Checkpoints(this);
@@ -210,27 +202,13 @@ export class TableStore implements Store {
       case "rollback":
         return this.transactions.execute(command);
       case "beginLoad":
-        return this.beginLoad(command.table, command.creator);
       case "beginAppend":
-        return this.begin(new StagedRows(this, this.table(command.tableId), command.columnIds));
       case "beginChange":
-        return this.begin(
-          new StagedChanges(this, this.table(command.tableId), command.change, command.columnIds),
-        );
       case "load":
-        return command.loadId < 0
-          ? void this.staged(command.loadId, (stage) => stage.add(command.packed))
-          : void this.load(command.loadId, ({ rows }) => rows.add(command.packed));
       case "prepareLoad":
-        return Number(
-          command.loadId < 0
-            ? this.staged(command.loadId, (stage) => stage.prepare())
-            : this.load(command.loadId, ({ rows }) => rows.prepare()),
-        );
       case "endLoad":
-        return command.loadId < 0 ? this.endStaged(command.loadId) : this.endLoad(command.loadId);
       case "abortLoad":
-        return command.loadId < 0 ? this.abortStaged(command.loadId) : this.abortLoad(command.loadId);
+        return this.loads.execute(command);
       case "open": {
         const table = this.tables.get(command.tableId);
         if (table !== undefined) this.open(table);
@@ -259,8 +237,7 @@ export class TableStore implements Store {
     }
   }
 
-  /** `place`: among the tables of a group. */
-  private newSchema(table: NewTable, place = 0): TableSchema {
+  newSchema(table: NewTable, place = 0): TableSchema {
     this.seal.check();
     this.checkNameIsFree(table.name);
     return newSchema(this.numbers.next.tableId + place, table);
@@ -332,132 +309,6 @@ export class TableStore implements Store {
       }
     }
     return outcomes;
-  }
-
-  private beginLoad(newTable: NewTable, creator: string | undefined): number {
-    const schema = this.newSchema(newTable);
-    const table = this.newTable(schema);
-    this.makeDirectory(table);
-    this.loads.set(schema.id, { rows: new Load(table, schema.columns.map((column) => column.id)), creator });
-    return this.numbers.takeTableId();
-  }
-
-  private begin(stage: Staged): number {
-    this.seal.check();
-    this.stages.set(this.nextStageId, stage);
-    return this.nextStageId--;
-  }
-
-  /** Runs a step of a staged change; a failed step ends it. */
-  private staged<T>(id: number, step: (stage: Staged) => T): T {
-    const stage = this.stages.get(id);
-    if (stage === undefined) throw new Error(`load ${id} has ended`);
-    try {
-      this.seal.check();
-      return step(stage);
-    } catch (error) {
-      this.abortStaged(id);
-      throw asSqlError(error);
-    }
-  }
-
-  private endStaged(id: number): number {
-    return this.staged(id, (stage) => {
-      const table = this.table(stage.tableId);
-      // Recovery begins a table that it finds in the log alone without its manifest.
-      if (!table.isListed) this.checkpoints.make();
-      if (!table.isListed || this.publisher.holds > 0) {
-        throw new SqlError("Cannot change the rows: the files are being copied", 0, SQLSTATE.objectNotInState);
-      }
-      const { id: tableId, schemaVersion } = table.schema;
-      const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId, schemaVersion };
-      const commit = () => {
-        const [lsn] = this.commits.write((log) => [log.add(info, [toJson({ op: "rows" } satisfies Definition)])]);
-        return stage.commit(this.commits.log, lsn);
-      };
-      const rowCount = stage.makesRoom ? this.reserve.use(commit) : commit();
-      this.stages.delete(id);
-      this.commits.count(1, [{ rowCount }]);
-      this.expiry.drop([table]);
-      return stage.tableId;
-    });
-  }
-
-  private abortStaged(id: number): undefined {
-    this.stages.get(id)?.discard();
-    this.stages.delete(id);
-  }
-
-  /** Runs a step of a load; a failed step ends it. */
-  private load<T>(id: number, step: (load: { rows: Load }) => T): T {
-    const load = this.loads.get(id);
-    if (load === undefined) throw new Error(`load ${id} has ended`);
-    try {
-      this.seal.check();
-      const result = step(load);
-      this.publisher.holdUnpublished(load.rows.table);
-      return result;
-    } catch (error) {
-      this.abortLoad(id);
-      throw asSqlError(error);
-    }
-  }
-
-  private endLoad(id: number): number {
-    this.load(id, ({ rows }) => {
-      this.checkNameIsFree(rows.table.schema.name);
-      try {
-        rows.finish();
-        rows.table.lsn = this.commits.log.lastLsn;
-        storeState(this.options.files, rows.table, this.commits.log);
-        rows.table.changed = false;
-        this.options.files.syncDirectory(this.options.root);
-      } catch (error) {
-        // Failures outside the load: the root directory is shared, and nothing is known after a failed sync (see
-        // `Seal.sync`).
-        const ofThisLoad = [DiskFullError, HeapFullError, SqlError, CorruptFileError];
-        if (!ofThisLoad.some((kind) => error instanceof kind)) {
-          this.seal.set(`a bulk load failed: ${(error as Error).message}`);
-        }
-        throw error;
-      }
-    });
-    const { rows: { table }, creator } = this.loads.get(id)!;
-    const { schema, generation } = table;
-    const definition: Definition = { ...creation(schema, creator), generation };
-    const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId: id, schemaVersion: 0 };
-    try {
-      [table.lsn] = this.commits.write((log) => [log.add(info, [toJson(definition)])]);
-    } catch (error) {
-      // After a failed sync the block may be durable nevertheless. Then the files that it names must exist.
-      if (!this.seal.isSet) this.abortLoad(id);
-      throw error;
-    }
-    this.loads.delete(id);
-    table.isListed = true;
-    this.tables.set(id, table);
-    this.access.follow(definition.access, table.lsn);
-    this.publisher.touch(table);
-    this.publisher.publish();
-    this.commits.count(1, [table]);
-    this.expiry.drop([table]);
-    return id;
-  }
-
-  private abortLoad(id: number): undefined {
-    const load = this.loads.get(id);
-    if (load === undefined) return;
-    this.loads.delete(id);
-    const { table } = load.rows;
-    table.truncate();
-    this.publisher.holdUnpublished(table);
-    for (const dictionary of table.dictionaries.values()) dictionary.retire(this.publisher.version);
-    table.data.close();
-    try {
-      this.options.files.removeDirectory(table.directory);
-    } catch (error) {
-      this.options.log("ERROR", `what a failed load has left could not be removed: ${(error as Error).message}`);
-    }
   }
 
   private appendGroup(commands: readonly OpenedRows[][]): Outcome[] {
@@ -700,8 +551,7 @@ export class TableStore implements Store {
 
   private close(): undefined {
     this.closed = true;
-    for (const id of [...this.loads.keys()]) this.abortLoad(id);
-    for (const id of [...this.stages.keys()]) this.abortStaged(id);
+    this.loads.abortAll();
     try {
       if (!this.seal.isSet) this.checkpoints.make();
     } finally {

@@ -204,7 +204,7 @@ export function loadInto(name: string, batches: Record<number, Value>[][]): Step
       const known = columns.filter(({ id }) => id in batches[0][0]);
       const types = Object.fromEntries(known.map(({ id, type }) => [id, type]));
       yield { kind: "beginAppend", tableId, columnIds: known.map(({ id }) => id) };
-      const loadId = db.store.nextStageId + 1;
+      const loadId = db.store.loads.newestStageId;
       for (const rows of batches) yield { kind: "load", loadId, packed: packAppendBatch(batchOf(types, rows)) };
       // Some of the steps: the others are left for the end.
       for (let k = 0; k < 8; k++) yield { kind: "prepareLoad", loadId };
@@ -375,7 +375,7 @@ export function changeMany(...parameters: Parameters<typeof change>): Step {
       const snapshot = db.catalogue.table(name)!;
       const columnIds = columnId === undefined ? [] : [columnId];
       yield { kind: "beginChange", change: columnId === undefined ? "delete" : "update", tableId, columnIds };
-      const loadId = db.store.nextStageId + 1;
+      const loadId = db.store.loads.newestStageId;
       const types = Object.fromEntries(columnIds.map((id) => [id, columns.find((column) => column.id === id)!.type]));
       const places = Array.from({ length: snapshot.rowCount }, (_, k) => k).filter(picks);
       for (const part of [2, 0, 3, 1]) {
