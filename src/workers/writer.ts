@@ -1,6 +1,6 @@
 /**
- * The writer's worker: one loop that sleeps on a word in shared memory, takes all pending commands, executes them as one group and
- * answers. It never returns to the event loop, so nothing but commands reaches it.
+ * The writer's worker: one loop that sleeps on a word in shared memory, takes all pending commands, executes them in turns (`turns.ts`)
+ * and answers each turn. It never returns to the event loop, so nothing but commands reaches it.
  */
 import { receiveMessageOnPort } from "node:worker_threads";
 import { ConfigError } from "../errors.ts";
@@ -9,6 +9,7 @@ import { toPlainError } from "../storage/commands.ts";
 import { realFiles, withSlowSync } from "../storage/files.ts";
 import { SHARED_WORD, SharedHeap } from "../storage/heap.ts";
 import { SharedPool } from "../storage/pool.ts";
+import { Turns } from "../storage/turns.ts";
 import { TableStore } from "../storage/writer.ts";
 import { collectIfGrown } from "./memory-release.ts";
 
@@ -44,11 +45,14 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
 };
 
 function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
+  const turns = new Turns();
   for (;;) {
     const seen = Atomics.load(heap.i32, SHARED_WORD.writerWake);
-    const envelopes: Envelope[] = [];
-    for (let got = receive(port); got !== undefined; got = receive(port)) envelopes.push(got);
-    if (envelopes.length === 0) {
+    for (let got = receive(port); got !== undefined; got = receive(port)) {
+      if (got.command.kind === "crash") throw new Error(`simulated crash: ${got.command.text}`);
+      turns.add(got);
+    }
+    if (turns.isEmpty) {
       const waitMs = store.isBusy ? 0 : IDLE_MS;
       if (Atomics.wait(heap.i32, SHARED_WORD.writerWake, seen, waitMs) === "timed-out") {
         store.maintain(true);
@@ -56,9 +60,7 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
       }
       continue;
     }
-    for (const { command } of envelopes) {
-      if (command.kind === "crash") throw new Error(`simulated crash: ${command.text}`);
-    }
+    const envelopes = turns.next();
     post({ kind: "answers", answers: answer(store, envelopes) });
     if (envelopes.some(({ command }) => command.kind === "close")) {
       self.close();
