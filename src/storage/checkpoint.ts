@@ -11,6 +11,8 @@ import type { Store } from "./store.ts";
 
 /** Default of `heldLogBytes`. */
 const HELD_LOG_BYTES = 2 ** 30;
+/** Default of `flushStepBytes`. */
+const FLUSH_STEP_BYTES = 4 << 20;
 
 /**
  * Works in steps, between which commands may run. That is safe because each manifest records the log block
@@ -24,6 +26,10 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
   for (const table of changed) {
     const isCurrent = () => store.tables.get(table.schema.id) === table && table.damage === undefined;
     if (isCurrent()) store.open(table);
+    for (const _ of isCurrent() ? flushSteps(store, table) : []) {
+      yield;
+      if (!isCurrent()) break;
+    }
     if (!isCurrent()) continue;
     flush(store, table);
     let isFlushed = true;
@@ -57,6 +63,20 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
   store.options.heap.setCounter("deadBytes", dead);
   store.options.heap.setCounter("logBytes", log.sizeBytes);
   store.options.heap.setCounter("heldLogBytes", log.heldBytes);
+}
+
+/**
+ * Writes most of the rows that are only in memory to the data files. Rows that come meanwhile do not add steps, so it ends however
+ * many come.
+ */
+function* flushSteps(store: Store, table: Table): Generator<void, void> {
+  const { memory, options: { flushStepBytes = FLUSH_STEP_BYTES } } = store;
+  for (let left = memory.tailBytes; left > flushStepBytes; left -= flushStepBytes) {
+    const isDone = table.flush(false, flushStepBytes) < flushStepBytes;
+    publish(store, table);
+    if (isDone) return;
+    yield;
+  }
 }
 
 /** Writes the rows that are only in memory to the data files. */

@@ -30,8 +30,10 @@ export interface WriterOptions {
   checkpointIntervalMs?: number;
   /** Most bytes of the log that are kept only for readers of it. Default: 1 GiB. */
   heldLogBytes?: number;
-  /** Time that a checkpoint may take between two groups of commits; at least one table is done. Default: 10. */
+  /** Time that a checkpoint may take between two groups of commits; at least one step is done. Default: 10. */
   checkpointStepMs?: number;
+  /** How many bytes of segments a checkpoint writes between two groups of commits. Default: 4 MiB. */
+  flushStepBytes?: number;
   /** Flushes segments when those in memory take more. */
   memoryBytes: number;
   random: () => number;

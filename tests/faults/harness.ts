@@ -79,6 +79,7 @@ export class Opened<F extends Files = Files> {
       root: more.root ?? "/db",
       // If checkpoints are made between commands, commands come between the steps of a compaction, too.
       compactStepBytes: more.checkpointLogBytes === undefined ? undefined : 2_000,
+      flushStepBytes: more.checkpointLogBytes === undefined ? undefined : 500,
       commitMode: more.commitMode ?? "sync",
       log: (level, message) => this.logged.push(`${level} ${message}`),
       onDamage: (message) => this.logged.push(`CRITICAL ${message}`),
