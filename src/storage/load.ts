@@ -13,6 +13,8 @@ const WAITING_ROWS_MAX = 4_000_000;
 const WAITING_BYTES_MAX = 256 << 20;
 /** Rows of a step, and rows after which segments are flushed: other commits wait until then. */
 const STEP_ROWS = 131_072;
+/** Steps of the work under way that are done with each batch. */
+const STEPS_OF_BATCH = 4;
 
 export class Load {
   private waiting: Rows[] = [];
@@ -30,8 +32,8 @@ export class Load {
    */
   add(packed: Uint8Array): void {
     const { table } = this;
-    // A step puts twice as many rows into segments as a batch has, so the waiting ones do not become more.
-    if (this.work !== undefined) this.step();
+    // So many that the work is done before as many rows wait again.
+    for (let k = 0; k < STEPS_OF_BATCH && this.work !== undefined; k++) this.step();
     const batch = unpackAppendBatch(packed, this.columnIds);
     if (batch.rowCount === 0) return;
     checkBatch(table.schema, batch);

@@ -179,6 +179,9 @@ function follows(a: Int32Array, b: Int32Array): boolean {
 
 const SMALL_ROWS = 256;
 
+/** Rows of a step of sorting: some ten milliseconds. */
+const SORT_STEP_ROWS = 1 << 19;
+
 /** Returns the rows in sorted parts, as few as possible without merging rows that are already in order. */
 export function inOrder(schema: TableSchema, parts: Rows[]): Rows[] {
   const steps = sorting(schema, parts);
@@ -188,7 +191,7 @@ export function inOrder(schema: TableSchema, parts: Rows[]): Rows[] {
   }
 }
 
-/** The same in steps: one for each digit of the times and one for each column. */
+/** The same in steps of some hundred thousand rows, for each digit of the times and each column. */
 export function* sorting(schema: TableSchema, parts: Rows[]): Generator<void, Rows[]> {
   if (schema.timestampId < 0) return parts;
   let ordered = true;
@@ -201,16 +204,21 @@ export function* sorting(schema: TableSchema, parts: Rows[]): Generator<void, Ro
     return parts.length > 1 && rowCount < parts.length * SMALL_ROWS ? [concatenate(schema, parts)] : parts;
   }
   const rowCount = rowsOf(parts);
-  const order = yield* sortedOrder(
-    halvesOf(joinedColumn(parts, columnById(schema, schema.timestampId)!)!.values, rowCount),
-  );
+  const times = (yield* joining(parts, columnById(schema, schema.timestampId)!))!.values;
+  const order = yield* sortedOrder(halvesOf(times, rowCount));
   const columns: (RowColumn | undefined)[] = [];
   for (const column of schema.columns) {
     yield;
-    const { values, heap } = joinedColumn(parts, column) ?? {};
-    if (values !== undefined) {
-      columns[column.id] = { values: gather(values, LAYOUT_WIDTH[layoutOf(column.type)], order), heap };
+    const { values, heap } = (yield* joining(parts, column)) ?? {};
+    if (values === undefined) continue;
+    const width = LAYOUT_WIDTH[layoutOf(column.type)];
+    const sorted = new Uint8Array(rowCount * width);
+    for (let from = 0; from < rowCount; from += SORT_STEP_ROWS) {
+      if (from > 0) yield;
+      const step = order.subarray(from, from + SORT_STEP_ROWS);
+      gather(values, width, step, sorted.subarray(from * width, (from + step.length) * width));
     }
+    columns[column.id] = { values: sorted, heap };
   }
   return [{ rowCount, columns, times: halvesOf(columns[schema.timestampId]!.values, rowCount) }];
 }
@@ -235,15 +243,28 @@ export function concatenate(schema: TableSchema, parts: readonly Rows[]): Rows {
 }
 
 /** A column of all parts, undefined if none has it. */
-function joinedColumn(parts: readonly Rows[], { id, type }: TableColumn): RowColumn | undefined {
+function joinedColumn(parts: readonly Rows[], column: TableColumn): RowColumn | undefined {
+  const steps = joining(parts, column);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** The same in steps. */
+function* joining(parts: readonly Rows[], { id, type }: TableColumn): Generator<void, RowColumn | undefined> {
   if (parts.length === 1 || parts.every(({ columns }) => columns[id] === undefined)) return parts[0].columns[id];
   const layout = layoutOf(type), width = LAYOUT_WIDTH[layout];
   const values = new Uint8Array(rowsOf(parts) * width);
   const heap = layout === "text"
     ? new Uint8Array(parts.reduce((sum, part) => sum + (part.columns[id]?.heap?.length ?? 0), 0))
     : undefined;
-  let row = 0, heapAt = 0;
+  let row = 0, heapAt = 0, stepAt = SORT_STEP_ROWS;
   for (const part of parts) {
+    if (row >= stepAt) {
+      yield;
+      stepAt = row + SORT_STEP_ROWS;
+    }
     const from = part.columns[id];
     if (from === undefined) fillNullBytes(values.subarray(row * width, (row + part.rowCount) * width), type);
     else values.set(from.values.subarray(0, part.rowCount * width), row * width);
@@ -300,31 +321,61 @@ function* sortedOrder(times: Int32Array): Generator<void, Uint32Array> {
   const starts = new Uint32Array(DIGITS);
   for (let bit = 0; bit < range; bit += DIGIT_BITS) {
     yield;
-    const digit = (row: number) => {
-      const low = bit < 32 ? lows[row] >>> bit : 0;
-      const high = bit >= 32 ? highs[row] >>> (bit - 32) : bit > 32 - DIGIT_BITS ? highs[row] << (32 - bit) : 0;
-      return (low | high) & (DIGITS - 1);
-    };
+    const digits = { lows, highs, bit, starts };
     starts.fill(0);
-    for (let row = 0; row < count; row++) starts[digit(row)]++;
+    for (let from = 0; from < count; from += SORT_STEP_ROWS) {
+      if (from > 0) yield;
+      countDigits(digits, from, Math.min(count, from + SORT_STEP_ROWS));
+    }
     for (let d = 0, at = 0; d < DIGITS; d++) {
       const size = starts[d];
       starts[d] = at;
       at += size;
     }
-    for (let k = 0; k < count; k++) other[starts[digit(order[k])]++] = order[k];
+    for (let from = 0; from < count; from += SORT_STEP_ROWS) {
+      if (from > 0) yield;
+      scatter(digits, order, other, from, Math.min(count, from + SORT_STEP_ROWS));
+    }
     [order, other] = [other, order];
   }
   return order;
+}
+
+interface Digits {
+  lows: Uint32Array;
+  highs: Uint32Array;
+  /** The lowest bit of the digit. */
+  bit: number;
+  /** By digit: the number of rows, then the place of the next one. */
+  starts: Uint32Array;
+}
+
+function digitOf(lows: Uint32Array, highs: Uint32Array, bit: number, row: number): number {
+  const low = bit < 32 ? lows[row] >>> bit : 0;
+  const high = bit >= 32 ? highs[row] >>> (bit - 32) : bit > 32 - DIGIT_BITS ? highs[row] << (32 - bit) : 0;
+  return (low | high) & (DIGITS - 1);
+}
+
+function countDigits({ lows, highs, bit, starts }: Digits, from: number, end: number): void {
+  for (let row = from; row < end; row++) starts[digitOf(lows, highs, bit, row)]++;
+}
+
+/** Puts the rows of these places behind the others of their digit. */
+function scatter({ lows, highs, bit, starts }: Digits, order: Uint32Array, to: Uint32Array, from: number, end: number) {
+  for (let k = from; k < end; k++) to[starts[digitOf(lows, highs, bit, order[k])]++] = order[k];
 }
 
 function timeBits(high: number, low: number): number {
   return high > 0 ? 64 - Math.clz32(high) : 32 - Math.clz32(low);
 }
 
-/** The values at these places. `values` begins at a multiple of its width. */
-export function gather(values: Uint8Array, width: number, order: Uint32Array): Uint8Array {
-  const out = new Uint8Array(order.length * width);
+/** The values at these places. `values` and `out` begin at multiples of the width. */
+export function gather(
+  values: Uint8Array,
+  width: number,
+  order: Uint32Array,
+  out = new Uint8Array(order.length * width),
+): Uint8Array {
   const view = (bytes: Uint8Array) =>
     width === 1
       ? bytes
