@@ -132,6 +132,7 @@ export class RowChanges {
         if (heldBytes < bytesMin) continue;
         load = await begin();
         if (load !== undefined) { for (const bytes of held.splice(0)) await load.add(bytes); }
+        else if (this.transaction === undefined) this.checkSizeDuringCopy(heldBytes);
       }
       await load?.added(this.run.signal);
       await finish(held, load);
@@ -140,6 +141,16 @@ export class RowChanges {
       throw error;
     }
     return totalRows();
+  }
+
+  private checkSizeDuringCopy(bytes: number): void {
+    const { queryMemoryLimitBytes } = this.core.options;
+    if (bytes <= queryMemoryLimitBytes) return;
+    throw new SqlError(
+      `Cannot hold the changes while files are being copied: they take more than ${queryMemoryLimitBytes} bytes (cairo.query.memory.limit): change fewer rows, or wait for the end of the backup or CHECKPOINT RELEASE`,
+      0,
+      SQLSTATE.outOfMemory,
+    );
   }
 
   private async createInTransaction(
