@@ -70,6 +70,9 @@ export function parseOffset(text: string): number | undefined {
   return (match[1] === "-" ? -1 : 1) * (hours * 3600 + minutes * 60);
 }
 
+/** The range of Date, less a day, as the local time has to be in it, too. */
+const ASKED_SECONDS_MAX = 8.64e12 - 86_400;
+
 class NamedZone implements Zone {
   private readonly format: Intl.DateTimeFormat;
   /** For each range: its offset, or the change within: [instant, before, after]. */
@@ -130,7 +133,7 @@ class NamedZone implements Zone {
   }
 
   private ask(second: number): number {
-    const clamped = Math.max(-8.64e12, Math.min(8.64e12, second)); // the range of Date
+    const clamped = Math.max(-ASKED_SECONDS_MAX, Math.min(ASKED_SECONDS_MAX, second));
     const parts: Record<string, string> = {};
     for (const { type, value } of this.format.formatToParts(clamped * 1000)) parts[type] = value;
     const year = parts.era === "BC" ? 1 - Number(parts.year) : Number(parts.year);

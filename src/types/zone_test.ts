@@ -17,3 +17,16 @@ for (const [name, isZone] of cases) {
     assert.equal(zoneOf(name) !== undefined, isZone);
   });
 }
+
+for (const name of ["Europe/Berlin", "America/New_York"]) {
+  Deno.test(`zoneOf(): ${name} has an offset at any time that a column can have`, () => {
+    const zone = zoneOf(name)!;
+    // Beyond the range of Date, the zone has the offset of the nearest day within. Its largest times are those of DATE.
+    for (const magnitude of [8.64e12 - 1, 8.64e12, 8.64e12 + 1, 2 ** 63 / 1e6, 2 ** 63 / 1e3]) {
+      for (const second of [Math.floor(magnitude), -Math.floor(magnitude)]) {
+        assert.ok(Math.abs(zone.offsetAt(second)) < 86_400, `offset at ${second}: ${zone.offsetAt(second)}`);
+        assert.ok(Number.isFinite(zone.toUtc(second)), `${second} in UTC: ${zone.toUtc(second)}`);
+      }
+    }
+  });
+}
