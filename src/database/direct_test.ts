@@ -110,7 +110,7 @@ function heapBytes(call: () => void): number {
   return Math.min(...measured.filter((bytes) => bytes > 0));
 }
 
-Deno.test("DirectRuns: a run of a known plan takes little of the JavaScript heap, and at most 256 bytes for each column", () => {
+Deno.test("DirectRuns: a run of a known plan takes little of the JavaScript heap, and at most 352 bytes for each column", () => {
   const [few, many] = [2, 40].map((columnCount) => {
     const { node, source, direct } = table(columnCount);
     const plan = above(node, node.columns), { columns } = plan, user = "ann", sources = [source];
@@ -119,8 +119,9 @@ Deno.test("DirectRuns: a run of a known plan takes little of the JavaScript heap
     return bytes;
   });
   assert.ok(few < 4_000, `${few} bytes`);
-  // Optimized code takes 10 bytes for a column, other code up to 160: numbers on the heap.
-  assert.ok(many < few + 38 * 256, `${many} bytes for 40 columns, ${few} for 2`);
+  // Optimized code takes 10 bytes for a column. Code that V8 has not optimized takes 302 to 315, as it has numbers on the heap; how much of
+  // the code that is depends on the other tests of the process.
+  assert.ok(many < few + 38 * 352, `${many} bytes for 40 columns, ${few} for 2`);
 });
 
 Deno.test("DirectRuns: a run reads the rows as they are now", () => {
