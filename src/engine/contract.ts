@@ -100,7 +100,7 @@ export interface QueryMemory {
   mark(): ReadonlySet<number>;
   /**
    * Frees the blocks that this thread has got since the mark: what is left of an operator that failed, which only an operator that can go
-   * on without it calls.
+   * on without it calls. Much that it had in JavaScript's heap is collected.
    */
   freeSince(mark: ReadonlySet<number>): void;
   /** Frees everything that remains, at the end of the query. */

@@ -126,6 +126,8 @@ export class CountedMemory implements QueryMemory {
 
   account(sizeBytes: number, operator: string): void {
     if (sizeBytes > 0) this.madeBytes += sizeBytes;
+    // What an operator gives up, for example to continue on disk, is garbage beside what the query makes next.
+    else if (-sizeBytes > GARBAGE_BYTES_MAX) madeSinceCollection -= sizeBytes;
     this.heldBytes += sizeBytes;
     // Copies and intermediate values grow with what is held. V8 collects buffers that are held only briefly.
     if (this.heldBytes > this.mostHeldBytes) {
@@ -175,6 +177,7 @@ export class CountedMemory implements QueryMemory {
 
   freeSince(mark: ReadonlySet<number>): void {
     for (const [address, size] of [...this.blocks]) if (!mark.has(address)) this.free(address, size);
+    beforeMaking(0);
   }
 
   release(): void {

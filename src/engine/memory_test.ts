@@ -23,3 +23,22 @@ Deno.test("CountedMemory: buffers that are about to be made collect garbage, and
   assert.equal(collections, 1);
   memory.account(-100 * MIB, "a function");
 });
+
+Deno.test("CountedMemory: what an operator has given up is collected before the query goes on", () => {
+  let collections = 0;
+  collectWith(() => collections++);
+  const memory = new CountedMemory(createHeap(MIB), 0);
+  memory.account(100 * MIB, "group by");
+  collections = 0;
+  memory.account(-100 * MIB, "group by");
+  // The operator may still refer to it.
+  assert.equal(collections, 0);
+  memory.need(1, "a function");
+  assert.equal(collections, 1);
+  const blocks = memory.mark();
+  memory.account(100 * MIB, "group by");
+  memory.account(-100 * MIB, "group by");
+  collections = 0;
+  memory.freeSince(blocks);
+  assert.equal(collections, 1);
+});

@@ -362,6 +362,9 @@ class CallState {
       this.seen.grouper.drop(this.seen.table);
       this.seen.grouper.close();
     }
-    if (this.batch !== undefined) this.context.memory.account(-this.batch.accounted, OPERATOR);
+    if (this.batch === undefined) return;
+    this.context.memory.account(-this.batch.accounted, OPERATOR);
+    // A caller can still refer to the operator while it continues on disk.
+    this.batch = undefined;
   }
 }
