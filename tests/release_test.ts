@@ -130,15 +130,15 @@ Deno.test("smoke() fails with the output of a program that does not serve", asyn
 
 interface Job {
   needs?: string | string[];
-  strategy?: { matrix: { include?: Record<string, string>[]; os?: string[] } };
+  strategy?: { matrix: { include?: Record<string, string>[]; os?: string[]; suite?: string[] } };
   steps: { run?: string; uses?: string; with?: Record<string, unknown> }[];
 }
 
-const workflows = ["release", "test"].map((name) => ({
+const workflows = ["release", "test", "nightly"].map((name) => ({
   name,
   jobs: parse(read(`.github/workflows/${name}.yml`)).jobs as Record<string, Job>,
 }));
-const [release, test] = workflows.map(({ jobs }) => jobs);
+const [release, test, nightly] = workflows.map(({ jobs }) => jobs);
 const runs = (job: Job) => job.steps.map(({ run }) => run ?? "").join("\n");
 
 Deno.test("the release runs each executable on its own system before it is published", () => {
@@ -164,6 +164,12 @@ Deno.test("tests run on Linux, Windows and macOS, and all workflows use one vers
       if (step.uses !== undefined) assert.match(step.uses, /@(?:v\d+|[0-9a-f]{40})$/, name);
     }
   }
+});
+
+Deno.test("the suites that CONTRIBUTING.md lists at full length run each night", () => {
+  const listed = [...read("CONTRIBUTING.md").matchAll(/^\| `(SUNDIAL_[^`]*)`/gm)].map(([, command]) => command);
+  assert.ok(listed.length > 0);
+  assert.deepEqual(nightly.long.strategy!.matrix.suite, listed);
 });
 
 Deno.test("actionlint finds nothing in the workflows", async () => {
