@@ -1,6 +1,6 @@
 /**
- * The latency suite: small queries over 10M trades, asked over raw sockets by a process of its own, in Sundial, a bare Deno.serve, and
- * QuestDB if its jar is given, in turn.
+ * The latency suite: small queries over 10M trades, asked over raw sockets by a process of its own, in Sundial, a bare server on Deno
+ * (`bare-server.ts`), and QuestDB if its jar is given, in turn.
  *
  * `depth`: requests that a connection sends at once. Processor time is that of the whole server process, of all its threads.
  */
@@ -39,10 +39,6 @@ const LOADS = [
 /** Time of one measurement. */
 const MEASURED_MS = 400;
 const TICKS_A_SECOND = 100;
-
-/** Answers as many bytes as /exec does to `select 1`. */
-const BARE = `Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: ({ port }) => console.log(port) }, () =>
-  new Response(new Uint8Array(110), { headers: [["transfer-encoding", "chunked"]] }))`;
 
 interface Target extends AsyncDisposable {
   name: string;
@@ -149,10 +145,11 @@ async function sundial(work: string, file: string): Promise<Target> {
 }
 
 async function bare(): Promise<Target> {
-  const process = new Deno.Command(Deno.execPath(), { args: ["eval", BARE], stdout: "piped" }).spawn();
+  const args = ["run", "-A", "--no-lock", new URL("bare-server.ts", import.meta.url).pathname];
+  const process = new Deno.Command(Deno.execPath(), { args, stdout: "piped" }).spawn();
   const { value } = await process.stdout.getReader().read();
-  const port = Number(new TextDecoder().decode(value).trim());
-  return { name: "bare Deno.serve", pid: process.pid, ports: { http: port }, isBare: true, ...ending(process) };
+  const ports = JSON.parse(new TextDecoder().decode(value));
+  return { name: "bare Deno", pid: process.pid, ports, isBare: true, ...ending(process) };
 }
 
 async function questdb(work: string, _file: string, { questdb: jar }: LatencyOptions): Promise<Target | undefined> {
