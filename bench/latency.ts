@@ -5,6 +5,7 @@
  * `depth`: requests that a connection sends at once. Processor time is that of the whole server process, of all its threads.
  */
 import { startServer } from "./server.ts";
+import { exists } from "./files.ts";
 import { ending, startClient } from "./client-process.ts";
 import type { Order, Result } from "./latency-client.ts";
 import { startQuestDb } from "./questdb.ts";
@@ -121,10 +122,6 @@ function cpuMs(pid: number): number {
   } catch {
     return NaN; // not Linux
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await Deno.stat(path).then(() => true, () => false);
 }
 
 async function sundial(work: string, file: string): Promise<Target> {

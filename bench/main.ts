@@ -4,7 +4,8 @@
  *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|scale|memory|series|storage|all] [--no-statistics] [--keep] [--questdb JAR] [--work DIR]
  *
  * Prints medians and ratios. Asserts only that the answers are equal. `--questdb`, or QUESTDB_JAR: the jar of a QuestDB that the
- * latency suite asks too. `--machine`: GiB of the machine from which the server of the memory suite takes its defaults. `--work`: a directory that is kept, so that the latency suite finds its tables there the next time.
+ * latency suite asks too. `--machine`: GiB of the machine from which the server of the memory suite takes its defaults. `--work`: a directory that is kept, so that the
+ * latency and scale suites find tables there the next time.
  */
 import { parseArgs } from "node:util";
 import { startServer, type TestServer } from "./server.ts";
@@ -60,7 +61,8 @@ try {
   }
   if (options.suite === "scale") {
     const sizes = options.sizes.split(",").map(Number);
-    await scaleSuite(work, { ...options, sizes, rounds, memoryGiB: Number(options.memory) });
+    const keepsPeers = options.work !== undefined;
+    await scaleSuite(work, { ...options, sizes, rounds, memoryGiB: Number(options.memory), keepsPeers });
   }
 } finally {
   if (!options.keep && options.work === undefined) await Deno.remove(work, { recursive: true });

@@ -6,6 +6,7 @@ import { residentBytes } from "../tests/memory.ts";
 import { startServer } from "./server.ts";
 import { sameRows } from "./answers.ts";
 import { Duck } from "./duckdb.ts";
+import { exists, remove } from "./files.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";
 import { startQuestDb } from "./questdb.ts";
 import { geometricMean, median, table } from "./report.ts";
@@ -20,6 +21,9 @@ export interface ScaleOptions {
   questdb?: string;
   /** Memory of each database, in GiB. */
   memoryGiB: number;
+  /** Keeps the Parquet files and the other databases for the next run, which does not load them again. */
+  keepsPeers: boolean;
+  "no-statistics": boolean;
 }
 
 /** What a database is started with. */
@@ -33,7 +37,8 @@ interface Place extends ScaleOptions {
 /** A database with the trades. */
 interface Peer extends AsyncDisposable {
   readonly name: string;
-  readonly loadMs: number;
+  /** Undefined if its table was kept. */
+  readonly loadMs: number | undefined;
   rows(query: BenchQuery): Promise<unknown[][]>;
   /** Resident bytes of its process: now, and the most ever. NaN where the system does not tell. */
   memory(): { now: number; peak: number };
@@ -46,21 +51,28 @@ const THIRTY_DAYS_ROWS = 50_000_000;
 export async function scaleSuite(work: string, options: ScaleOptions): Promise<void> {
   const times = new Map<string, number[][]>();
   for (const [k, rowCount] of options.sizes.entries()) {
-    const root = `${work}/${rowCount}`;
+    const root = `${work}/${rowCount}`, file = `${root}/${TRADES_FILE}`;
     const importDirectory = `${root}/sundial/import`;
+    await remove(`${root}/sundial`);
     await Deno.mkdir(importDirectory, { recursive: true });
     // A day has as many rows at each size, also in runs of one size.
     const gapMicros = gapMicrosOf(Math.min(THIRTY_DAYS_ROWS, options.sizes[0]!));
-    await writeTradesParquet(rowCount, `${importDirectory}/${TRADES_FILE}`, gapMicros);
+    if (!await exists(file)) {
+      await writeTradesParquet(rowCount, `${file}.new`, gapMicros);
+      await Deno.rename(`${file}.new`, file);
+    }
+    await Deno.link(file, `${importDirectory}/${TRADES_FILE}`);
     await using stack = new AsyncDisposableStack();
     const peers: Peer[] = [];
     for (const start of [sundial, duckdb, questdb]) {
       const peer = await start({ ...options, rowCount, root, importDirectory });
       if (peer !== undefined) peers.push(stack.use(peer));
     }
-    await Deno.remove(`${importDirectory}/${TRADES_FILE}`);
-    console.log(`\n${rowCount} trades, ${options.memoryGiB} GiB for each`);
+    console.log(
+      `\n${rowCount} trades, ${options.memoryGiB} GiB for each${options["no-statistics"] ? ", statistics off" : ""}`,
+    );
     for (const { name, loadMs } of peers) {
+      if (loadMs === undefined) continue;
       console.log(`load from Parquet, ${name}: ${(rowCount / loadMs / 1000).toFixed(2)}M rows/s`);
     }
     await compare(peers, options, (query, medians) => {
@@ -73,7 +85,7 @@ export async function scaleSuite(work: string, options: ScaleOptions): Promise<v
       console.log(`memory, ${peer.name}: ${(now / GIB).toFixed(2)} GiB resident, at most ${(peak / GIB).toFixed(2)}`);
     }
     await stack.disposeAsync();
-    await Deno.remove(root, { recursive: true });
+    await remove(options.keepsPeers ? `${root}/sundial` : root);
   }
   if (options.sizes.length > 1) printGrowth(times, options.sizes);
 }
@@ -138,10 +150,14 @@ function printGrowth(times: Map<string, number[][]>, sizes: number[]): void {
   ));
 }
 
-async function sundial({ root, memoryGiB }: Place): Promise<Peer> {
+async function sundial({ root, memoryGiB, "no-statistics": isWithout }: Place): Promise<Peer> {
   const server = await startServer({
     root: `${root}/sundial`,
-    env: { SVC_QUERY_TIMEOUT: "30m", SVC_CAIRO_MEMORY_SIZE: `${Math.min(4095, memoryGiB * 1024)}m` },
+    env: {
+      SVC_QUERY_TIMEOUT: "30m",
+      SVC_CAIRO_MEMORY_SIZE: `${Math.min(4095, memoryGiB * 1024)}m`,
+      SVC_QUERY_STATISTICS_ENABLED: String(!isWithout),
+    },
   });
   const exec = async (sql: string) => {
     const { error, dataset } = await server.exec(sql);
@@ -160,9 +176,10 @@ async function sundial({ root, memoryGiB }: Place): Promise<Peer> {
 
 /** DuckDB runs in this process, which holds little else. */
 async function duckdb({ root, importDirectory, memoryGiB }: Place): Promise<Peer> {
+  const isKept = await exists(`${root}/duck.db`);
   const duck = await Duck.open(`${root}/duck.db`);
   await duck.run(`set memory_limit = '${memoryGiB}GiB'`);
-  const loadMs = await timed(async () => {
+  const loadMs = isKept ? undefined : await timed(async () => {
     await duck.run(`create table trades as select * from read_parquet('${importDirectory}/${TRADES_FILE}')`);
     await duck.run("checkpoint");
   });
@@ -177,6 +194,7 @@ async function duckdb({ root, importDirectory, memoryGiB }: Place): Promise<Peer
 
 async function questdb({ rowCount, root, importDirectory, memoryGiB, questdb }: Place): Promise<Peer | undefined> {
   if (questdb === undefined) return undefined;
+  const isKept = await exists(`${root}/questdb`);
   const server = await startQuestDb({
     jar: questdb,
     root: `${root}/questdb`,
@@ -188,7 +206,7 @@ async function questdb({ rowCount, root, importDirectory, memoryGiB, questdb }: 
     if (error) throw new Error(error);
     return dataset ?? [];
   };
-  const loadMs = await timed(async () => {
+  const loadMs = isKept ? undefined : await timed(async () => {
     await exec(CREATE_TRADES);
     // The rows are in its log and become visible later.
     while ((await exec("select count() from trades"))[0][0] !== rowCount) {
