@@ -5,7 +5,7 @@ import { Catalogue, envName, type Section } from "./catalogue.ts";
 import { IGNORED_KEYS } from "./ignored-keys.ts";
 import { didYouMean } from "../nearest.ts";
 import { parseProperties } from "./properties.ts";
-import { type Group, isSetting, type Machine, type Setting, type Values } from "./setting.ts";
+import { type Given, type Group, isSetting, type Machine, type Setting, type Values } from "./setting.ts";
 import { generalSettings } from "./settings.ts";
 
 export type ValueSource = "default" | "conf" | "env";
@@ -203,6 +203,11 @@ function readEntries(
   }
   if (foreign.length > 0) warnings.push(`keys of QuestDB that have no effect here: ${foreign.join(", ")}`);
   const entries = new Map<string, Entry>();
+  const valueOf: Given = <T>({ key }: Setting<T>) => {
+    const entry = entries.get(key);
+    assert(entry !== undefined, `${key} is declared before what depends on it`);
+    return entry.value as T;
+  };
   for (const [key, setting] of settings) {
     const given = texts.get(key);
     const value = given && setting.parse(given.text, sources.root);
@@ -216,7 +221,7 @@ function readEntries(
         new ConfigError(key, `${given.where}: ${given.spelling}: found ${found}, expected ${setting.type}`),
       );
     }
-    const text = typeof setting.default === "function" ? setting.default(sources.machine) : setting.default;
+    const text = typeof setting.default === "function" ? setting.default(sources.machine, valueOf) : setting.default;
     entries.set(key, { text, value: setting.parse(text, sources.root), source: "default" });
   }
   if (entries.get(generalSettings.validationStrict.key)!.value === true) faults.unshift(...unknown);

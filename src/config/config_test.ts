@@ -182,6 +182,16 @@ Deno.test("Config.reload() applies reloadable keys only", () => {
   assert.equal(valueOf(config, "pg.user"), "b");
 });
 
+Deno.test("Config: a default follows the setting that it depends on", () => {
+  const MIB = 2 ** 20;
+  for (
+    const [memory, pool] of [["64m", 32 * MIB], ["1g", 512 * MIB], ["4095m", 2048 * MIB]] satisfies [string, number][]
+  ) {
+    assert.equal(valueOf(load(`cairo.memory.size=${memory}`), "cairo.pool.size"), pool);
+  }
+  assert.equal(valueOf(load("cairo.memory.size=1g\ncairo.pool.size=17m"), "cairo.pool.size"), 17 * MIB);
+});
+
 Deno.test("every default is a valid value, on small and large machines", () => {
   for (const memoryBytes of [2 ** 28, 2 ** 40]) {
     new Config({

@@ -1,10 +1,13 @@
 /** Generates documents from the catalogue: the shipped server.conf and the manual's page. */
+import assert from "node:assert/strict";
 import { envName, type Section, settingsOf } from "./catalogue.ts";
 import type { Setting } from "./setting.ts";
 
-const machine = { cores: 0, memoryBytes: 0, hostName: "" };
-const said = (setting: Setting<unknown>) =>
-  setting.defaultSaid ?? (typeof setting.default === "function" ? setting.default(machine) : setting.default);
+function said({ key, default: byDefault, defaultSaid }: Setting<unknown>): string {
+  if (defaultSaid !== undefined) return defaultSaid;
+  assert(typeof byDefault === "string", `${key} says what its default depends on`);
+  return byDefault;
+}
 
 /** server.conf: every key with its sentence, commented out, so that changed defaults apply to keys that are not set. */
 export function serverConf(sections: readonly Section[]): string {

@@ -9,6 +9,9 @@ export interface Machine {
   readonly hostName: string;
 }
 
+/** The value of a setting that is declared before the one whose default depends on it. */
+export type Given = <T>(setting: Setting<T>) => T;
+
 /** A setting: its valid values and its documentation. It is declared in the file that reads it. */
 export interface Setting<T> {
   /** The key in server.conf. */
@@ -16,7 +19,7 @@ export interface Setting<T> {
   /** A description for messages and the manual: "a size (bytes, k, m, g)". */
   readonly type: string;
   /** As written in server.conf. "" is an ordinary value, whose meaning the sentence explains. */
-  readonly default: string | ((machine: Machine) => string);
+  readonly default: string | ((machine: Machine, given: Given) => string);
   /** Description of a default that depends on the machine. */
   readonly defaultSaid?: string;
   readonly sentence: string;

@@ -93,6 +93,13 @@ const querySettings = {
   ),
 };
 
+const heapSizeBytes = size(
+  "cairo.memory.size",
+  memoryShare(2, 4095 * MIB),
+  "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. Pages are allocated on first use.",
+  { min: 64 * MIB, max: 4095 * MIB, defaultSaid: "half of the machine's memory, at most 4095m" },
+);
+
 /** Settings of the storage of tables. */
 const storageSettings = {
   root: path("cairo.root", "db", "Directory of the database, relative to the root.", { aliases: ["cairo.root.dir"] }),
@@ -102,21 +109,16 @@ const storageSettings = {
     "sync",
     "`sync`: a change is acknowledged when it is on stable storage. `nosync`: acknowledged rows survive a killed process, but can be lost in a power failure. `async` means `nosync`.",
   ),
+  heapSizeBytes,
   poolSizeBytes: size(
     "cairo.pool.size",
-    memoryShare(4, 2048 * MIB),
+    (_, given) => formatSize(Math.min(2048 * MIB, Math.ceil(given(heapSizeBytes) / 2 / MIB) * MIB)),
     "Memory for caching column data between queries.",
     {
       min: 16 * MIB,
       max: 3 * 1024 * MIB,
-      defaultSaid: "a quarter of the machine's memory, at most 2g",
+      defaultSaid: "half of `cairo.memory.size`, at most 2g",
     },
-  ),
-  heapSizeBytes: size(
-    "cairo.memory.size",
-    memoryShare(2, 4095 * MIB),
-    "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. Pages are allocated on first use.",
-    { min: 64 * MIB, max: 4095 * MIB, defaultSaid: "half of the machine's memory, at most 4095m" },
   ),
   checkpointLogBytes: size(
     "cairo.checkpoint.log.size",
