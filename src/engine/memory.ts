@@ -54,12 +54,13 @@ export class CountedMemory implements QueryMemory {
 
   /**
    * `counter`: i32 index of the word that counts the query's 4 KiB units over all threads; without it, only this thread
-   * counts.
+   * counts. `evict`: see `block`.
    */
   constructor(
     private readonly heap: SharedHeap,
     readonly limitBytes: number,
     private readonly counter?: number,
+    private readonly evict?: (sizeBytes: number) => boolean,
   ) {}
 
   get usedBytes(): number {
@@ -84,11 +85,27 @@ export class CountedMemory implements QueryMemory {
     if (this.counter !== undefined) Atomics.sub(this.heap.i32, this.counter, units);
   }
 
+  /**
+   * Frames of the pool keep their memory if there is too little. But enough free memory can lie in pieces between them: then they are
+   * evicted.
+   */
+  private block(sizeBytes: number): number {
+    const { heap } = this, size = SharedHeap.blockBytes(sizeBytes);
+    for (;;) {
+      try {
+        return heap.allocate(sizeBytes, "query");
+      } catch (error) {
+        if (!(error instanceof HeapFullError)) throw error;
+        if (heap.sizeBytes() - heap.usedBytes() < size || this.evict?.(size) !== true) throw error;
+      }
+    }
+  }
+
   allocate(sizeBytes: number, operator: string): number {
     const units = SharedHeap.blockBytes(sizeBytes) / UNIT_BYTES;
     this.take(units, operator);
     try {
-      const address = this.heap.allocate(sizeBytes, "query");
+      const address = this.block(sizeBytes);
       this.blocks.set(address, sizeBytes);
       return address;
     } catch (error) {
@@ -188,6 +205,6 @@ export class CountedMemory implements QueryMemory {
   }
 }
 
-export function createQueryMemory(heap: SharedHeap, limitBytes: number, counter?: number): CountedMemory {
-  return new CountedMemory(heap, limitBytes, counter);
+export function createQueryMemory(...parameters: ConstructorParameters<typeof CountedMemory>): CountedMemory {
+  return new CountedMemory(...parameters);
 }

@@ -42,3 +42,23 @@ Deno.test("CountedMemory: what an operator has given up is collected before the 
   memory.freeSince(blocks);
   assert.equal(collections, 1);
 });
+
+Deno.test("CountedMemory evicts frames only if enough memory is free, but in pieces", () => {
+  const KIB = 1 << 10, heap = createHeap(8 * MIB);
+  const frames: number[] = [];
+  while (heap.sizeBytes() - heap.usedBytes() >= 64 * KIB) frames.push(heap.allocate(64 * KIB, "pool"));
+  const evictOne = () => {
+    const frame = frames.shift();
+    if (frame !== undefined) heap.free(frame, 64 * KIB, "pool");
+    return frame !== undefined;
+  };
+  const memory = new CountedMemory(heap, 0, undefined, evictOne), before = frames.length;
+  assert.throws(() => memory.allocate(MIB, "sort"), { message: /shared memory is full/ });
+  assert.equal(frames.length, before);
+  // 1 MiB is free, in pieces.
+  const isOdd = (address: number) => (address / (64 * KIB)) & 1;
+  frames.sort((a, b) => isOdd(a) - isOdd(b));
+  for (let k = 0; k < 16; k++) evictOne();
+  memory.free(memory.allocate(MIB, "sort"), MIB);
+  assert.ok(frames.length > 0 && frames.length < before);
+});

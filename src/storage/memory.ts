@@ -82,13 +82,14 @@ export class WriterMemory {
   }
 
   private take(size: number, tag: HeapTag): number {
-    for (let attempt = 0;; attempt++) {
+    for (let isFirst = true;; isFirst = false) {
       try {
         return this.heap.allocate(size, tag);
       } catch (error) {
-        if (!(error instanceof HeapFullError) || attempt === 3) throw error;
+        if (!(error instanceof HeapFullError)) throw error;
         this.reclaim();
-        if (attempt > 0 && !this.onPressure(size)) throw error;
+        // What is freed can lie in pieces between frames, so that it takes many times the size.
+        if (!isFirst && !this.onPressure(size)) throw error;
       }
     }
   }

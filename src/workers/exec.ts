@@ -170,7 +170,12 @@ function contextOf(request: ReadRequest, leads: boolean): Context {
     heap,
     leads,
     spill: request.spill && new QuerySpill(heap, realFiles, request.spill, request.slot),
-    memory: createQueryMemory(heap, request.memoryLimitBytes, slotWord(request.slot, SLOT.memoryUnits)),
+    memory: createQueryMemory(
+      heap,
+      request.memoryLimitBytes,
+      slotWord(request.slot, SLOT.memoryUnits),
+      (sizeBytes) => pool.evict(sizeBytes),
+    ),
     pool: pool.lease(),
     functions,
     sources: request.sources.map((source) => ({ ...source, segments: pool.segments(source.segments) })),
