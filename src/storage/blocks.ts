@@ -155,11 +155,11 @@ export function encodePlaces(ordinals: Float64Array, segments: Segments): Uint8A
   const starts: bigint[] = [], counts: number[] = [];
   const places = new Float64Array(ordinals.length);
   for (let at = 0; at < ordinals.length;) {
-    const { partition } = segments.at(segments.indexOfRow(ordinals[at]).index)!;
-    const { first, end } = rowsOf(segments, partition);
+    const start = segments.partitionAt(segments.indexOfRow(ordinals[at]).index);
+    const { firstRow, rowCount } = segments.partition(start)!;
     const from = at;
-    for (; at < ordinals.length && ordinals[at] < end; at++) places[at] = ordinals[at] - first;
-    starts.push(partition);
+    for (; at < ordinals.length && ordinals[at] < firstRow + rowCount; at++) places[at] = ordinals[at] - firstRow;
+    starts.push(start);
     counts.push(at - from);
   }
   const bytes = new Uint8Array(8 + 16 * starts.length + 8 * places.length);
@@ -179,21 +179,12 @@ export function decodePlaces(bytes: Uint8Array, segments: Segments): Float64Arra
   const ordinals: number[] = [];
   let at = 8 + 16 * partitions;
   for (let k = 0; k < partitions; k++) {
-    const { first, end } = rowsOf(segments, view.getBigInt64(8 + 16 * k, true));
+    const partition = segments.partition(view.getBigInt64(8 + 16 * k, true));
     for (let left = view.getFloat64(16 + 16 * k, true); left > 0; left--, at += 8) {
-      const ordinal = first + view.getFloat64(at, true);
-      assert(ordinal < end, "the row is in its partition");
-      ordinals.push(ordinal);
+      const place = view.getFloat64(at, true);
+      assert(partition !== undefined && place < partition.rowCount, "the row is in its partition");
+      ordinals.push(partition.firstRow + place);
     }
   }
   return Float64Array.from(ordinals);
-}
-
-/** The ordinals of a partition's rows. */
-function rowsOf(segments: Segments, partition: bigint): { first: number; end: number } {
-  const from = segments.search((segment) => segment.partition < partition);
-  return {
-    first: segments.firstRowOf(from),
-    end: segments.firstRowOf(segments.search((segment) => segment.partition <= partition)),
-  };
 }

@@ -57,7 +57,7 @@ export class Compaction {
     if (!this.isSparse(page)) return page;
     return unlessDamaged(page, () => {
       this.left -= page.extent?.sizeBytes ?? 0;
-      return Page.of(page.segments.map((segment) => this.moveSegment(segment)));
+      return Page.of(page.segments.map((segment) => this.moveSegment(segment)), page.versions);
     });
   }
 

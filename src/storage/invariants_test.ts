@@ -5,7 +5,7 @@ import type { Command } from "./commands.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
 import type { SharedPool } from "./pool.ts";
-import { LIMITS } from "./segments.ts";
+import { LIMITS } from "./packing.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
 import { openTestStore } from "./test-store.ts";
 import type { TableStore } from "./writer.ts";

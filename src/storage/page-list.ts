@@ -11,6 +11,7 @@ import { decodePages, encodePages } from "./page-records.ts";
 export class PageList {
   /** Number of sequences that use the list and count it. */
   refs = 0;
+  private lastVersion: number | undefined;
 
   private constructor(
     private readonly summary: Omit<Summary, "fileBytes">,
@@ -61,6 +62,16 @@ export class PageList {
 
   get uidMax(): number {
     return this.summary.uidMax;
+  }
+
+  /** The last change of rows. What was not read has not changed since the table was opened. */
+  get version(): number {
+    return this.lastVersion ??= (this.known ?? []).reduce((last, { version }) => Math.max(last, version), 0);
+  }
+
+  /** All segments are of one partition. */
+  get isOfOne(): boolean {
+    return this.first.partition === this.last.partition;
   }
 
   get extent(): Extent | undefined {

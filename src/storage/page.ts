@@ -29,7 +29,12 @@ export type PageRecord = Summary & Extent;
 
 export type ReadExtent = (extent: Extent) => Uint8Array;
 
-let pageCount = 0;
+let pageCount = 0, versionCount = 0;
+
+/** A number for a change of rows, greater than those of all changes since the start. */
+export function newVersion(): number {
+  return ++versionCount;
+}
 
 /** The segments of a page that is on disk are read when they are needed. */
 export class Page {
@@ -39,6 +44,7 @@ export class Page {
   refs = 0;
   /** The words in shared memory, for readers. */
   block: MemoryBlock | undefined;
+  private lastVersion: number | undefined;
 
   private constructor(
     private readonly summary: Summary,
@@ -49,21 +55,48 @@ export class Page {
     private readonly read: ReadExtent | undefined,
     /** A chunk is in memory. */
     readonly isLive: boolean,
+    /** By segment: the last change of rows there. Undefined: as the table was opened. */
+    readonly versions: readonly number[] | undefined,
   ) {}
 
-  static of(segments: readonly Segment[]): Page {
-    return new Page(summaryOf(segments), segments, undefined, undefined, segments.some(isLive));
+  static of(segments: readonly Segment[], versions?: readonly number[]): Page {
+    return new Page(summaryOf(segments), segments, undefined, undefined, segments.some(isLive), versions);
   }
 
   /** A page of a manifest. */
   static stored(record: PageRecord, read: ReadExtent): Page {
-    return new Page(record, undefined, record, read, false);
+    return new Page(record, undefined, record, read, false, undefined);
   }
 
   /** The same page, whose words are on disk now. */
   sealed(extent: Extent, read: ReadExtent): Page {
-    const { summary, isLive } = this;
-    return new Page(summary, isLive ? this.own : undefined, { ...summary, ...extent }, read, isLive);
+    const { summary, isLive, versions } = this;
+    return new Page(summary, isLive ? this.own : undefined, { ...summary, ...extent }, read, isLive, versions);
+  }
+
+  /** The same page, in which segment `k` has this version. */
+  withVersion(k: number, version: number): Page {
+    const versions = this.versions?.slice() ?? new Array<number>(this.count).fill(0);
+    versions[k] = version;
+    return new Page(this.summary, this.own, this.onDisk, this.read, this.isLive, versions);
+  }
+
+  /** The last change of rows. */
+  get version(): number {
+    return this.lastVersion ??= this.versionOf(0, this.count);
+  }
+
+  /** The same of segments `from` … `to`-1. */
+  versionOf(from: number, to: number): number {
+    const { versions } = this;
+    let last = 0;
+    for (let k = from; versions !== undefined && k < to; k++) last = Math.max(last, versions[k]);
+    return last;
+  }
+
+  /** All segments are of one partition. */
+  get isOfOne(): boolean {
+    return this.first.partition === this.last.partition;
   }
 
   get extent(): Extent | undefined {

@@ -1,27 +1,16 @@
 /**
  * The segments of a table: an immutable tree of lists of pages of segments. A change copies the pages that it touches and their lists,
  * and shares the rest, so its cost hardly depends on the number of segments. Two sequences are compared by their lists, and changed
- * lists by their pages.
+ * lists by their pages. A partition is a part of the tree (`packing.ts`), so it can be taken out and put in as it is.
  */
 import { assert } from "../assert.ts";
-import { type Bounds, mayHave, Page } from "./page.ts";
+import { type Change, changedPages, isFullList, LIMITS, listsOf, newPages, pagesOf } from "./packing.ts";
+import { type Bounds, mayHave, newVersion, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import type { Segment } from "./segment.ts";
 import { difference, type Splice } from "./splices.ts";
 
 export type { Segment } from "./segment.ts";
-
-/** Sizes of pages and lists. Tests set smaller ones. */
-export const LIMITS = {
-  /** A page has about this many chunks at most: it is copied for each change of one of its segments. */
-  pageChunks: 640,
-  pageMin: 8,
-  pageMax: 128,
-  /** Maximum number of pages of a list. */
-  listMax: 64,
-  /** A list with fewer pages is joined to a neighbour. */
-  listMin: 8,
-};
 
 /** A list on disk, or a page of another list: what manifests and publications name. */
 export type Part = Page | PageList;
@@ -31,6 +20,23 @@ export interface SplicedSegments {
   start: number;
   count: number;
   segments: readonly Segment[];
+}
+
+/**
+ * The state of a partition. Flushes and compaction store the same rows in other places, so they do not make another version. What was
+ * made from the rows of a version holds for a later state of the table if the partition has the same version there.
+ */
+export interface PartitionVersion {
+  /** Its start. */
+  readonly partition: bigint;
+  /** Different for each state of the partition's rows since the start of the process. */
+  readonly version: number;
+  /** It has segments `first` … `end`-1 of the table. */
+  readonly first: number;
+  readonly end: number;
+  /** Number of rows before it. */
+  readonly firstRow: number;
+  readonly rowCount: number;
 }
 
 export class Segments implements Iterable<Segment> {
@@ -52,7 +58,7 @@ export class Segments implements Iterable<Segment> {
   static readonly EMPTY = new Segments([]);
 
   static of(segments: readonly Segment[]): Segments {
-    return Segments.ofLists(listsOf(pagesOf(segments)));
+    return Segments.ofLists(listsOf(newPages(segments), { isAppended: true }));
   }
 
   static ofLists(lists: readonly PageList[]): Segments {
@@ -71,17 +77,27 @@ export class Segments implements Iterable<Segment> {
       }
       const pages: Page[] = [];
       for (; parts[to] instanceof Page; to++) pages.push(parts[to] as Page);
-      lists.push(...listsOf(pages));
+      const before = lists.at(-1)?.last.partition, after = parts[to]?.first.partition;
+      lists.push(...listsOf(pages, { before, after, isAppended: true }));
     }
     return Segments.ofLists(lists);
   }
 
   /** Followed by the segments of another sequence. */
-  concat({ lists }: Segments): Segments {
-    const last = this.lists.at(-1);
-    if (last === undefined || lists.length === 0) return Segments.ofLists([...this.lists, ...lists]);
-    const joined = listsOf([...last.pages, ...lists[0].pages]);
-    return Segments.ofLists([...this.lists.slice(0, -1), ...joined, ...lists.slice(1)]);
+  concat(other: Segments): Segments {
+    if (this.length === 0 || other.length === 0) return this.length === 0 ? other : this;
+    const { lists } = this, last = lists[lists.length - 1], [next, ...rest] = other.lists;
+    let pages = [...last.pages, ...next.pages];
+    if (last.last.partition === next.first.partition) {
+      // The rows of a partition are added to it.
+      const [page, ...behind] = next.pages;
+      const around = { before: lists.at(-2)?.last.partition, after: (behind[0] ?? rest[0])?.first.partition };
+      pages = page.isOfOne && last.pages[last.pages.length - 1].isOfOne
+        ? [...last.pages, page.withVersion(0, newVersion()), ...behind]
+        : [...changedPages(last.pages, newChange(last.count, 0, page.segments, []), around), ...behind];
+    }
+    const around = { before: lists.at(-2)?.last.partition, after: rest[0]?.first.partition, isAppended: true };
+    return Segments.ofLists([...lists.slice(0, -1), ...listsOf(pages, around, [last, next]), ...rest]);
   }
 
   get length(): number {
@@ -220,27 +236,60 @@ export class Segments implements Iterable<Segment> {
     assert(start >= 0 && start + count <= this.length, "the segments exist");
     if (this.length === 0) return Segments.of(added);
     const { lists, starts } = this;
+    const change = this.changeOf(start, count, added);
     // A list that the change only borders on is among them: its last page may be extended.
     let first = this.listOf(Math.max(0, start - 1)), end = this.listOf(Math.min(start + count, this.length - 1)) + 1;
-    const pagesOfLists = () => lists.slice(first, end).flatMap(({ pages }) => pages);
-    let pages = splicedPages(pagesOfLists(), start - starts[first], count, added);
+    const partitionBefore = (list: number) => lists[list - 1]?.last.partition;
+    const changed = () => {
+      // What goes as a whole is not read.
+      const isGone = (k: number) => starts[k] >= start && starts[k + 1] <= start + count;
+      let gone = 0;
+      const pages: Page[] = [];
+      for (let k = first; k < end; k++) {
+        if (isGone(k)) gone += lists[k].count;
+        else pages.push(...lists[k].pages);
+      }
+      const around = {
+        before: partitionBefore(first),
+        after: lists[end]?.first.partition,
+        isAppended: end === lists.length,
+      };
+      return changedPages(pages, { ...change, start: start - starts[first], count: count - gone }, around);
+    };
+    let pages = changed();
     const isShort = pages.length > 0 && pages.length < LIMITS.listMin && count > added.length;
     if (isShort && end - first < lists.length) {
       if (end < lists.length) end++;
       else first--;
-      pages = splicedPages(pagesOfLists(), start - starts[first], count, added);
+      pages = changed();
     }
+    const known = lists.slice(first, end);
     // A full list stays as it is when pages come in front of it or behind it.
     let head = first, tail = end;
-    while (head < tail && isFullList(lists[head]) && beginsWith(pages, lists[head].pages)) {
+    while (head < tail && isFullList(lists[head]) && beginsWith(pages, lists[head])) {
       pages = pages.slice(lists[head].pages.length);
       head++;
     }
-    while (head < tail && isFullList(lists[tail - 1]) && endsWith(pages, lists[tail - 1].pages)) {
+    while (head < tail && isFullList(lists[tail - 1]) && endsWith(pages, lists[tail - 1])) {
       pages = pages.slice(0, pages.length - lists[tail - 1].pages.length);
       tail--;
     }
-    return Segments.ofLists(lists.toSpliced(head, tail - head, ...listsOf(pages)));
+    const around = {
+      before: partitionBefore(head),
+      after: lists[tail]?.first.partition,
+      isAppended: tail === lists.length,
+    };
+    return Segments.ofLists(lists.toSpliced(head, tail - head, ...listsOf(pages, around, known)));
+  }
+
+  private changeOf(start: number, count: number, added: readonly Segment[]): Change {
+    const before = count === added.length ? this.slice(start, start + count) : undefined;
+    if (before?.every((segment, k) => hasSameRows(segment, added[k]))) {
+      const versions = before.map((_, k) => this.versionAt(start + k));
+      return { start, count, added, versions, version: 0, removed: [] };
+    }
+    const ends = count === 0 ? [] : [this.partitionAt(start), this.partitionAt(start + count - 1)];
+    return newChange(start, count, added, ends[0] === ends[1] ? ends.slice(1) : ends);
   }
 
   /** Applies the splices of a change. */
@@ -256,16 +305,25 @@ export class Segments implements Iterable<Segment> {
 
   /** Replaces each segment of the lists and pages that are `touched`; undefined removes it. Pages without a change stay. */
   map(change: (segment: Segment) => Segment | undefined, touched: (part: Part) => boolean = () => true): Segments {
-    return this.mapPages((page) => {
+    const version = newVersion(), removed = new Set<bigint>();
+    let result = this.mapPages((page) => {
       let kept: Segment[] | undefined;
+      const versions = page.versions?.slice() ?? new Array<number>(page.count).fill(0);
       page.segments.forEach((segment, k) => {
         const after = change(segment);
         if (after === segment && kept === undefined) return;
         kept ??= page.segments.slice(0, k);
-        if (after !== undefined) kept.push(after);
+        if (after === undefined) {
+          removed.add(segment.partition);
+          return;
+        }
+        versions[kept.length] = hasSameRows(segment, after) ? versions[k] : version;
+        kept.push(after);
       });
-      return kept === undefined ? [page] : pagesOf(kept);
+      return kept === undefined ? [page] : pagesOf(kept, versions);
     }, touched);
+    for (const partition of removed) result = result.renewed(partition, version);
+    return result;
   }
 
   /** Replaces the pages that are `touched`, in lists that are. */
@@ -279,7 +337,7 @@ export class Segments implements Iterable<Segment> {
         isChanged ||= after.length !== 1 || after[0] !== page;
         pages.push(...after);
       }
-      return isChanged ? listsOf(pages) : [list];
+      return isChanged ? listsOf(pages, { isAppended: true }) : [list];
     });
   }
 
@@ -317,6 +375,113 @@ export class Segments implements Iterable<Segment> {
     });
   }
 
+  /** The partition with this start. */
+  partition(partition: bigint): PartitionVersion | undefined {
+    const first = this.search((bounds) => bounds.partition < partition);
+    const end = this.search((bounds) => bounds.partition <= partition);
+    if (first === end) return undefined;
+    const firstRow = this.firstRowOf(first), rowCount = this.firstRowOf(end) - firstRow;
+    return { partition, version: this.versionOf(first, end), first, end, firstRow, rowCount };
+  }
+
+  /** All partitions from the one of segment `first` on, in order. */
+  *partitions(first = 0): Iterable<PartitionVersion> {
+    for (let next = first; next < this.length;) {
+      const found = this.partition(this.partitionAt(next))!;
+      yield found;
+      next = found.end;
+    }
+  }
+
+  /** The start of a segment's partition. */
+  partitionAt(index: number): bigint {
+    const list = this.lists[this.listOf(index)];
+    if (list.isOfOne) return list.first.partition;
+    const { page, start } = this.find(index);
+    return page.isOfOne ? page.first.partition : page.segments[index - start].partition;
+  }
+
+  /** The segments of a partition of this sequence. Its own lists and pages are shared. */
+  segmentsOf({ first, end }: PartitionVersion): Segments {
+    const lists: PageList[] = [];
+    for (let k = this.listOf(first); k < this.lists.length && this.starts[k] < end; k++) {
+      let start = this.starts[k];
+      if (start >= first && this.starts[k + 1] <= end) {
+        lists.push(this.lists[k]);
+        continue;
+      }
+      const pages: Page[] = [];
+      for (const page of this.lists[k].pages) {
+        const from = Math.max(0, first - start), to = Math.min(page.count, end - start);
+        if (to - from === page.count) pages.push(page);
+        else if (from < to) pages.push(Page.of(page.segments.slice(from, to), page.versions?.slice(from, to)));
+        start += page.count;
+      }
+      lists.push(PageList.of(pages));
+    }
+    return Segments.ofLists(lists);
+  }
+
+  /** Puts a partition in, which is not there. Lists and pages of its own are shared. */
+  withPartition(added: Segments): Segments {
+    const [{ partition }] = added.bounds!;
+    const start = this.search((bounds) => bounds.partition < partition);
+    assert(start === this.length || this.partitionAt(start) > partition, "the partition is not there");
+    // Few segments share a page with others.
+    if (added.lists.length === 1 && added.lists[0].pages.length === 1) return this.splice(start, 0, added.slice());
+    if (this.length === 0) return added;
+    const { lists, starts } = this, index = Math.min(this.listOf(start), lists.length - 1), list = lists[index];
+    const left: Page[] = [], right: Page[] = [];
+    let at = starts[index];
+    for (const page of list.pages) {
+      const count = Math.min(page.count, Math.max(0, start - at));
+      if (count === page.count) left.push(page);
+      else if (count === 0) right.push(page);
+      else {
+        left.push(Page.of(page.segments.slice(0, count), page.versions?.slice(0, count)));
+        right.push(Page.of(page.segments.slice(count), page.versions?.slice(count)));
+      }
+      at += page.count;
+    }
+    const around = { before: lists[index - 1]?.last.partition, after: lists[index + 1]?.first.partition };
+    const parts = added.lists.length === 1
+      ? listsOf([...left, ...added.lists[0].pages, ...right], around, [list])
+      : [...listsOf(left, around, [list]), ...added.lists, ...listsOf(right, around, [list])];
+    return Segments.ofLists(lists.toSpliced(index, 1, ...parts));
+  }
+
+  private versionOf(first: number, end: number): number {
+    let last = 0;
+    for (let k = this.listOf(first); k < this.lists.length && this.starts[k] < end; k++) {
+      const list = this.lists[k];
+      let start = this.starts[k];
+      if (start >= first && this.starts[k + 1] <= end) {
+        last = Math.max(last, list.version);
+        continue;
+      }
+      for (const page of list.pages) {
+        const from = Math.max(0, first - start), to = Math.min(page.count, end - start);
+        last = Math.max(last, to - from === page.count ? page.version : page.versionOf(from, to));
+        start += page.count;
+      }
+    }
+    return last;
+  }
+
+  private versionAt(index: number): number {
+    const { page, start } = this.find(index);
+    return page.versions?.[index - start] ?? 0;
+  }
+
+  /** Gives a partition another version, if it is there. */
+  private renewed(partition: bigint, version: number): Segments {
+    const first = this.search((bounds) => bounds.partition < partition);
+    if (first === this.length || this.partitionAt(first) !== partition) return this;
+    const { page, start } = this.find(first), index = this.listOf(first), list = this.lists[index];
+    const pages = list.pages.map((other) => other === page ? page.withVersion(first - start, version) : other);
+    return Segments.ofLists(this.lists.toSpliced(index, 1, PageList.of(pages)));
+  }
+
   /** The list of a segment. For the index after the last segment, the number of lists. */
   private listOf(index: number): number {
     return lastNotAbove(this.starts, this.lists.length, index);
@@ -333,30 +498,6 @@ export class Segments implements Iterable<Segment> {
     }
     return { page: pages[k], start, firstRow };
   }
-}
-
-/** Replaces `count` segments of pages from index `start` on. */
-function splicedPages(pages: readonly Page[], start: number, count: number, added: readonly Segment[]): Page[] {
-  let first = 0, before = 0;
-  while (first + 1 < pages.length && before + pages[first].count <= start) before += pages[first++].count;
-  // At the end of a page its tail is extended, so that not every append creates a page.
-  if (first > 0 && start === before && !isFull(pages[first - 1], added)) before -= pages[--first].count;
-  let end = first, covered = before;
-  while (end < pages.length && (end === first || covered < start + count)) covered += pages[end++].count;
-  // Behind a full page a new one begins.
-  if (start === covered && isFull(pages[end - 1], added)) {
-    return [...pages.slice(0, end), ...pagesOf(added), ...pages.slice(end)];
-  }
-  if (count > added.length && covered - before - count + added.length < LIMITS.pageMin) {
-    if (end < pages.length) covered += pages[end++].count;
-    else if (first > 0) before -= pages[--first].count;
-  }
-  const segments = pages.slice(first, end).flatMap((page) => page.segments);
-  return [
-    ...pages.slice(0, first),
-    ...pagesOf([...segments.slice(0, start - before), ...added, ...segments.slice(start - before + count)]),
-    ...pages.slice(end),
-  ];
 }
 
 /** The first index for which `before` is false, or `count`. It must be true for all earlier ones. */
@@ -381,42 +522,24 @@ function lastNotAbove(numbers: Float64Array, count: number, value: number): numb
   return from;
 }
 
-/** Maximum number of segments like this one in a page. */
-function pageMaxOf({ chunks }: Segment): number {
-  const { pageMin, pageMax, pageChunks } = LIMITS;
-  return Math.max(pageMin, Math.min(pageMax, Math.floor(pageChunks / Math.max(1, chunks.length))));
+/** True if they are the same segment, in other places at most. */
+function hasSameRows(a: Segment, b: Segment): boolean {
+  return a.uid === b.uid && a.rowCount === b.rowCount && a.partition === b.partition;
 }
 
-function isFull({ count }: Page, added: readonly Segment[]): boolean {
-  return count >= (added.length === 0 ? LIMITS.pageMax : pageMaxOf(added[0]));
+function newChange(start: number, count: number, added: readonly Segment[], removed: readonly bigint[]): Change {
+  return { start, count, added, version: newVersion(), removed };
 }
 
-function isFullList(list: PageList): boolean {
-  return list.pages.length >= LIMITS.listMax;
+/** Pages behind them do not belong to the same partition, unless the list has no other one. */
+function beginsWith(pages: readonly Page[], list: PageList): boolean {
+  const { length } = list.pages;
+  return length <= pages.length && list.pages.every((page, k) => page === pages[k]) &&
+    (list.isOfOne || pages[length]?.first.partition !== list.last.partition);
 }
 
-function beginsWith(pages: readonly Page[], others: readonly Page[]): boolean {
-  return others.length <= pages.length && others.every((page, k) => page === pages[k]);
-}
-
-function endsWith(pages: readonly Page[], others: readonly Page[]): boolean {
-  const start = pages.length - others.length;
-  return start >= 0 && others.every((page, k) => page === pages[start + k]);
-}
-
-function pagesOf(segments: readonly Segment[]): Page[] {
-  if (segments.length === 0) return [];
-  return cut(segments, pageMaxOf(segments[0])).map((part) => Page.of(part));
-}
-
-function listsOf(pages: readonly Page[]): PageList[] {
-  return cut(pages, LIMITS.listMax).map((part) => PageList.of(part));
-}
-
-/** What grows in the middle is cut into halves, so that both can grow. Many items are appended: all but the last part are full. */
-function cut<T>(items: readonly T[], max: number): T[][] {
-  const count = Math.ceil(items.length / max), size = count <= 2 ? Math.ceil(items.length / count) : max;
-  const parts: T[][] = [];
-  for (let from = 0; from < items.length; from += size) parts.push(items.slice(from, from + size));
-  return parts;
+function endsWith(pages: readonly Page[], list: PageList): boolean {
+  const start = pages.length - list.pages.length;
+  return start >= 0 && list.pages.every((page, k) => page === pages[start + k]) &&
+    (list.isOfOne || pages[start - 1]?.last.partition !== list.first.partition);
 }

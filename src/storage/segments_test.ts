@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { pageWords } from "./page-words.ts";
-import type { Extent } from "./extent.ts";
-import type { Page } from "./page.ts";
-import { PageList } from "./page-list.ts";
-import { LIMITS, type Segment, Segments } from "./segments.ts";
+import { LIMITS } from "./packing.ts";
+import { type Segment, Segments } from "./segments.ts";
 import { spliced } from "./splices.ts";
+import { Disk } from "./test-disk.ts";
 
 function randomOf(seed: number): () => number {
   let state = seed * 2654435761 >>> 0 || 1;
@@ -21,29 +19,6 @@ const segmentOf = (uid: number, rowCount: number): Segment => (
 );
 
 const plain = (segments: Iterable<Segment>) => Array.from(segments, ({ uid, rowCount }) => [uid, rowCount]);
-
-/** Data files in memory. */
-class Disk {
-  private readonly extents: Uint8Array[] = [];
-  readonly read = ({ file }: Extent) => this.extents[file].slice();
-
-  readonly write = (bytes: Uint8Array): Extent => (
-    { file: this.extents.push(bytes) - 1, offset: 0, sizeBytes: bytes.length, crc: 0 }
-  );
-
-  sealed(page: Page): Page {
-    if (page.extent !== undefined) return page;
-    const words = pageWords(page.segments, page.id, true), bytes = new Uint8Array(words.sizeBytes);
-    words.write(bytes);
-    return page.sealed(this.write(bytes), this.read);
-  }
-
-  /** The list on disk, as it is after it was written or as a start finds it. */
-  sealedList(list: PageList, isRead: boolean): PageList {
-    const sealed = list.extent === undefined ? list.sealed(this.write) : list;
-    return isRead ? sealed : PageList.stored(sealed.stored, this.read);
-  }
-}
 
 Deno.test("Segments equals an array under random splices, in memory and on disk, and its differences repeat each change", () => {
   const { listMax, listMin } = LIMITS;

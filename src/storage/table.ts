@@ -333,8 +333,7 @@ export class Table {
     const now = nowMicros * this.ticks;
     const cutoff = timeBefore(last.timestampMax < now ? last.timestampMax : now, ttl, this.ticks);
     const moves: PartitionMove[] = [];
-    for (const { partition: start } of this.segments) {
-      if (start === moves.at(-1)?.start) continue;
+    for (const { partition: start } of this.segments.partitions()) {
       if (partitionOf(start, partitionBy, this.ticks).end > cutoff) break;
       moves.push({ start, from: "attached", to: "nowhere" });
     }
@@ -342,23 +341,20 @@ export class Table {
   }
 
   hasPartition(place: "attached" | "detached", start: bigint): boolean {
-    return place === "detached"
-      ? this.detached.has(start)
-      : this.segmentIndexOf(start) < this.segmentIndexOf(start + 1n);
+    return place === "detached" ? this.detached.has(start) : this.segments.partition(start) !== undefined;
   }
 
   /** Moves whole partitions. A move from where the partition is not does nothing. */
   movePartitions(moves: readonly PartitionMove[]): void {
     const detached = new Map(this.detached);
     for (const { start, from, to } of moves) {
-      const first = this.segmentIndexOf(start), end = this.segmentIndexOf(start + 1n);
-      if (!this.hasPartition(from, start)) continue;
-      const moved = () => from === "attached" ? this.segments.slice(first, end) : [...detached.get(start)!];
-      const before = this.segments;
-      if (to === "attached") this.segments = before.splice(first, 0, moved().map((s) => this.inSchema(s)));
-      else if (to === "detached") detached.set(start, Segments.of(moved()));
-      if (from === "attached") this.segments = before.splice(first, end - first, []);
-      else detached.delete(start);
+      const attached = this.segments.partition(start);
+      const moved = from === "detached" ? detached.get(start) : attached && this.segments.segmentsOf(attached);
+      if (moved === undefined) continue;
+      if (from === "detached") detached.delete(start);
+      else this.segments = this.segments.splice(attached!.first, attached!.end - attached!.first, []);
+      if (to === "attached") this.segments = this.segments.withPartition(moved.map((s) => this.inSchema(s)));
+      else if (to === "detached") detached.set(start, moved);
     }
     this.detached = detached;
     this.changed = true;

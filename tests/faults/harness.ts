@@ -10,7 +10,7 @@ import type { Files } from "../../src/storage/files.ts";
 import { createHeap, type SharedHeap } from "../../src/storage/heap.ts";
 import { packAppendBatch } from "../../src/storage/packed.ts";
 import type { SharedPool } from "../../src/storage/pool.ts";
-import { LIMITS } from "../../src/storage/segments.ts";
+import { LIMITS } from "../../src/storage/packing.ts";
 import { WAITING_MAX } from "../../src/storage/staged-changes.ts";
 import { MERGE_STEP } from "../../src/storage/staged-rows.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "../../src/storage/test-rows.ts";
