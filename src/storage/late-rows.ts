@@ -30,10 +30,9 @@ export class LateRows {
   /** The partition of a row. */
   partitionOf(ordinal: number): StagedPartition {
     const { segments } = this;
-    const start = segments.at(segments.indexOfRow(ordinal).index)!.partition;
-    const first = segments.search(({ partition }) => partition < start);
-    const end = segments.search(({ partition }) => partition <= start);
-    return { start, first, end, from: segments.firstRowOf(first), to: segments.firstRowOf(end) };
+    const start = segments.partitionAt(segments.indexOfRow(ordinal).index);
+    const { first, end, firstRow, rowCount } = segments.partition(start)!;
+    return { start, first, end, from: firstRow, to: firstRow + rowCount };
   }
 
   timeOf(ordinal: number): bigint {

@@ -1,8 +1,8 @@
 /**
  * Many rows that are added to a table. They go into segments of a stage, in the order of time. Late ones are merged with the segments
- * that they belong to, in steps between which other commits run. At the end each result takes the place of its segment, if that is
- * still the same; otherwise it is merged again. Staged segments that are behind all rows of their partition become a part of the table
- * as they are.
+ * that they belong to, in steps between which other commits run. What has been merged with a partition holds for the version that it
+ * had. If it has another one at the end, its segments that are not the same are merged again. Then each result takes the place of its
+ * segment. Staged segments that are behind all rows of their partition become a part of the table as they are.
  */
 import { assert } from "../assert.ts";
 import type { Run } from "./chunks.ts";
@@ -36,9 +36,22 @@ interface Merge {
   readonly uids: readonly number[];
 }
 
+/** What takes the place of segments of a partition, for which these rows have been staged. */
+interface Exchange {
+  /** Of the partition, and of the table's schema. */
+  readonly version: number;
+  readonly schemaVersion: number;
+  /** Segments by their number in the partition. */
+  readonly segments: readonly { readonly index: number; readonly uid: number; readonly range: LateRange }[];
+  /** As in `Target`. */
+  readonly behind: number;
+}
+
 /** The staged rows of a partition, and its segments `first` … `end`-1 in the table. */
 interface Target {
   readonly late: StagedPartition;
+  /** Of the partition in the table; -1 if it is not there. */
+  readonly version: number;
   readonly first: number;
   readonly end: number;
   /** Rows from this ordinal on are behind all rows of the table. They fill whole staged segments. */
@@ -52,6 +65,8 @@ export class StagedRows extends Staged {
   private readonly merged = this.newStage();
   /** By the uid of the segment. */
   private readonly merges = new Map<number, Merge>();
+  /** By the start of the partition. */
+  private readonly exchanges = new Map<bigint, Exchange>();
   /** The deduplication keys that staged rows and merges comply with. */
   private keys: string;
   private reader: LateRows | undefined;
@@ -70,7 +85,7 @@ export class StagedRows extends Staged {
   protected override *preparation(): Iterable<void> {
     yield* this.rows.steps();
     const { table } = this;
-    while (this.isLate && hasLiveSegments(table)) {
+    while (!this.isAppended && hasLiveSegments(table)) {
       const before = table.segments;
       table.flush(false, MERGE_STEP.bytes);
       if (table.segments === before) break;
@@ -87,7 +102,7 @@ export class StagedRows extends Staged {
 
   protected override finish(): void {
     this.rows.finish();
-    if (this.isLate && hasLiveSegments(this.table)) {
+    if (!this.isAppended && hasLiveSegments(this.table)) {
       this.table.flush(true, Infinity, false);
       this.publish();
     }
@@ -98,12 +113,11 @@ export class StagedRows extends Staged {
   protected override move(): number {
     const { table, stage } = this;
     const rowsBefore = table.rowCount;
-    if (!this.isLate && stage.schema.schemaVersion === table.schema.schemaVersion) {
-      table.segments = table.segments.concat(stage.segments);
-    } else {
+    if (this.isAppended) table.segments = table.segments.concat(stage.segments);
+    else {
       const spliced: SplicedSegments[] = [];
       for (let at = 0; at < stage.rowCount;) {
-        const target = this.targetAt(at);
+        const target = this.targetOf(this.late.partitionOf(at));
         spliced.push(...this.splicesOf(target));
         at = target.late.to;
       }
@@ -114,27 +128,32 @@ export class StagedRows extends Staged {
     return stage.rowCount;
   }
 
-  private splicesOf(target: Target): SplicedSegments[] {
-    const { table, stage, merges } = this;
-    const { late, first, end, behind } = target;
-    const spliced: SplicedSegments[] = [];
-    for (let at = late.from, next = first; first < end && at < behind;) {
-      for (const { index, segment, range } of this.segmentsAt(at, target)) {
-        at = range.to;
-        if (index < next || isEmpty(range)) continue;
-        const merge = merges.get(segment.uid);
-        assert(merge !== undefined && isMergeOf(merge, segment, range), "each segment with late rows is merged");
-        const segments = this.segmentsOf(merge);
-        if (table.moves.isRead) table.moves.add(segment.uid, this.piecesOf(segment, range, segments));
-        spliced.push({ start: index, count: 1, segments: segments.map((after) => table.inSchema(after)) });
-        next = index + 1;
-      }
-    }
-    if (behind < late.to) {
-      const whole = stage.segments.slice(stage.segments.indexOfRow(behind).index, late.end);
+  private splicesOf({ late, version, first, end }: Target): SplicedSegments[] {
+    const { table, stage } = this;
+    const exchange = this.exchanges.get(late.start);
+    assert(
+      exchange !== undefined && this.isCurrent(exchange, version),
+      "rows are merged with this version of the partition",
+    );
+    const spliced = exchange.segments.map(({ index, uid, range }): SplicedSegments => {
+      const segments = this.segmentsOf(this.merges.get(uid)!);
+      if (table.moves.isRead) table.moves.add(uid, this.piecesOf(table.segments.at(first + index)!, range, segments));
+      return { start: first + index, count: 1, segments: segments.map((after) => table.inSchema(after)) };
+    });
+    if (exchange.behind < late.to) {
+      const whole = stage.segments.slice(stage.segments.indexOfRow(exchange.behind).index, late.end);
       spliced.push({ start: end, count: 0, segments: whole.map((segment) => table.inSchema(segment)) });
     }
     return spliced;
+  }
+
+  private isCurrent({ version, schemaVersion }: Exchange, now: number): boolean {
+    return version === now && schemaVersion === this.table.schema.schemaVersion;
+  }
+
+  /** The staged segments become the last ones of the table as they are. */
+  private get isAppended(): boolean {
+    return !this.isLate && this.stage.schema.schemaVersion === this.table.schema.schemaVersion;
   }
 
   /** Some rows do not come behind all rows of the table. */
@@ -153,35 +172,68 @@ export class StagedRows extends Staged {
     return this.reader ??= new LateRows(this.table, this.stage);
   }
 
-  /** Merges late rows with those segments with which they have not been merged. Returns how many these were. */
+  /** Merges rows with those segments with which they have not been merged. Returns how many these were. */
   private *pass(): Generator<void, number> {
     this.complyWithKeys();
     let count = 0, seen = 0;
-    for (let at = 0; this.isLate && at < this.stage.rowCount;) {
-      const target = this.targetAt(at);
-      if (target.first === target.end || at >= target.behind) {
-        at = target.late.to;
-        continue;
+    for (let at = 0; !this.isAppended && at < this.stage.rowCount;) {
+      const target = this.targetOf(this.late.partitionOf(at)), known = this.exchanges.get(target.late.start);
+      if (known === undefined || !this.isCurrent(known, target.version)) {
+        const steps = this.mergeWith(target);
+        for (let step = steps.next();; step = steps.next()) {
+          if (step.done) {
+            count += step.value;
+            break;
+          }
+          yield;
+        }
+      }
+      at = target.late.to;
+      if (++seen % SEEN_MAX === 0) yield;
+    }
+    return count;
+  }
+
+  /** Merges the rows of a partition. Notes the result if the partition has still the same version then. */
+  private *mergeWith({ late, version }: Target): Generator<void, number> {
+    const { merges, table: { schema: { schemaVersion } } } = this;
+    const segments: { index: number; uid: number; range: LateRange }[] = [];
+    let count = 0, seen = 0, isWhole = true;
+    for (let at = late.from;;) {
+      // Between steps others may change the table.
+      const target = this.targetOf(late), { first, end, behind } = target;
+      if (target.version !== version) isWhole = false;
+      if (first === end || at >= behind) {
+        if (isWhole) this.exchanges.set(late.start, { version, schemaVersion, segments, behind });
+        return count;
       }
       const found = this.segmentsAt(at, target);
-      for (const { segment, range } of found) {
-        const merge = this.merges.get(segment.uid);
+      for (const { index, segment, range } of found) {
         // Of a segment in memory the texts cannot be shared. It is flushed before the last pass.
-        if (isEmpty(range) || isLive(segment) || (merge !== undefined && isMergeOf(merge, segment, range))) continue;
+        if (isLive(segment)) isWhole = false;
+        if (isEmpty(range) || isLive(segment)) continue;
+        if (index - first > (segments.at(-1)?.index ?? -1)) {
+          segments.push({ index: index - first, uid: segment.uid, range });
+        }
+        const merge = merges.get(segment.uid);
+        if (merge !== undefined && isMergeOf(merge, segment, range)) continue;
         yield* this.merge(segment, range);
         count++;
       }
       at = found.at(-1)!.range.to;
       if (++seen % SEEN_MAX === 0) yield;
     }
-    return count;
   }
 
-  private targetAt(ordinal: number): Target {
+  private targetOf(late: StagedPartition): Target {
     const { table, stage } = this;
-    const late = this.late.partitionOf(ordinal);
-    const first = table.segmentIndexOf(late.start), end = table.segmentIndexOf(late.start + 1n);
-    if (first === end || table.schema.timestampId < 0) return { late, first, end, behind: late.from };
+    const partition = table.segments.partition(late.start);
+    if (partition === undefined) {
+      const first = table.segmentIndexOf(late.start);
+      return { late, version: -1, first, end: first, behind: late.from };
+    }
+    const { version, first, end } = partition;
+    if (table.schema.timestampId < 0) return { late, version, first, end, behind: late.from };
     const tail = table.segments.at(end - 1)!;
     const index = stage.segments.search(({ partition, timestampMin }) =>
       partition < late.start || (partition === late.start && !this.isBehind(timestampMin, tail.timestampMax))
@@ -189,7 +241,7 @@ export class StagedRows extends Staged {
     const behind = stage.segments.firstRowOf(index);
     // Few rows do not get a segment of their own.
     const isSmall = tail.rowCount + late.to - behind <= table.rowsMaxOf(tail);
-    return { late, first, end, behind: isSmall ? late.to : behind };
+    return { late, version, first, end, behind: isSmall ? late.to : behind };
   }
 
   /** The segments in which this late row may have to be, or to replace a row. The row is in the range of the last one. */
@@ -302,6 +354,7 @@ export class StagedRows extends Staged {
     this.keys = keys;
     merged.truncate();
     merges.clear();
+    this.exchanges.clear();
     if (keys === "") return;
     const before = this.stage;
     this.stage = this.newStage();

@@ -171,6 +171,20 @@ for (const meanwhile of [[], [304], [11, 402]]) {
   });
 }
 
+Deno.test("few staged rows that come behind all others go to the last segment, also of a table that gets a column meanwhile", () => {
+  const { run, step, check, model, tableId } = opened(harness.randomOf(1));
+  step(harness.append({ t: rowsAt([1, 2]) }));
+  step(harness.checkpoint);
+  const loadId = run({ kind: "beginAppend", tableId, columnIds: [0, 1, 2, 3] })!;
+  const rows = rowsAt([3, 4]);
+  run({ kind: "load", loadId, packed: packAppendBatch(batchOf(TYPES, rows)) });
+  step(harness.addColumn("t", "more", "DOUBLE"));
+  while (run({ kind: "prepareLoad", loadId }) === 1);
+  run({ kind: "endLoad", loadId });
+  harness.append({ t: rows }).apply(model);
+  check();
+});
+
 Deno.test("a transaction finds its row behind late rows that were staged meanwhile", () => {
   for (const dedupKeys of [undefined, [0]]) {
     const { db, run, step, check, prepare, end, tableId, model } = withLateRows();
