@@ -11,6 +11,7 @@ import type {
   Dictionary,
   PageRef,
   PartitionInfo,
+  PartitionSums,
   PartRef,
   ScanSource,
   SegmentSource,
@@ -22,11 +23,12 @@ import { type Files, realFiles } from "./files.ts";
 import { SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { firstOf, PagedSegments, type PageReader, type Run } from "./paged-segments.ts";
 import { refsOf } from "./page-refs.ts";
+import { addSums } from "./page-words.ts";
 import { partitionName } from "./partition.ts";
 import { SharedPool } from "./pool.ts";
 import { spliced } from "./splices.ts";
 import { isAscii, sameName } from "../types/names.ts";
-import { type BranchPublication, infoOf, type Publication, type TableChange } from "./publication.ts";
+import { type BranchPublication, type Publication, type TableChange } from "./publication.ts";
 
 class Snapshot implements TableSnapshot {
   /** All segments, by requested columns. */
@@ -46,7 +48,7 @@ class Snapshot implements TableSnapshot {
     readonly parts: readonly PartRef[],
     readonly directory: string,
     readonly dictionaries: ReadonlyMap<number, Dictionary>,
-    readonly detached: readonly Omit<PartitionInfo, "name">[],
+    readonly detached: readonly PartitionSums[],
     /** If set, only the schema can be read; the function returns the reason. */
     private readonly failure: (() => Error) | undefined,
   ) {
@@ -76,18 +78,9 @@ class Snapshot implements TableSnapshot {
 
   partitions(): PartitionInfo[] {
     this.checkReadable();
-    const columnIds = this.schema.columns.map(({ id }) => id);
-    const found: Omit<PartitionInfo, "name">[] = [];
+    const found: PartitionSums[] = [];
     for (const page of this.pages()) {
-      for (const segments of partitionsOf(this.reader.read(this.directory, page, columnIds))) {
-        const info = infoOf(segments[0].partition, segments), before = found.at(-1);
-        if (before?.start !== info.start) found.push(info);
-        else {
-          before.rowCount += info.rowCount;
-          before.diskSizeBytes += info.diskSizeBytes;
-          before.timestampMax = info.timestampMax;
-        }
-      }
+      for (const sums of this.reader.partitionsOf(this.directory, page)) addSums(found, sums);
     }
     return this.named(found);
   }
@@ -108,7 +101,7 @@ class Snapshot implements TableSnapshot {
     for (const page of this.pages()) yield* this.reader.read(this.directory, page, columnIds);
   }
 
-  private named(partitions: readonly Omit<PartitionInfo, "name">[]): PartitionInfo[] {
+  private named(partitions: readonly PartitionSums[]): PartitionInfo[] {
     return partitions.map((info) => ({ ...info, name: this.nameOf(info.start) }));
   }
 
@@ -222,14 +215,6 @@ class Snapshot implements TableSnapshot {
       }
     }
     return { segments: new PagedSegments(reader, directory, columnIds, runs), rowCount };
-  }
-}
-
-/** The segments by partition. */
-function* partitionsOf(segments: readonly SegmentSource[]): Iterable<SegmentSource[]> {
-  for (let from = 0, to = 0; from < segments.length; from = to) {
-    while (segments[to]?.partition === segments[from].partition) to++;
-    yield segments.slice(from, to);
   }
 }
 

@@ -52,6 +52,11 @@ export interface PageRef {
   readonly rowCount: number;
   readonly timestampMin: bigint;
   readonly timestampMax: bigint;
+  /** Of the first and of the last segment. */
+  readonly partitionMin: bigint;
+  readonly partitionMax: bigint;
+  /** Bytes of the chunks in the data files. */
+  readonly chunkBytes: number;
 }
 
 /** A page, or a list of pages on disk (`page-list.ts`). */
@@ -211,10 +216,13 @@ export interface TableSnapshot {
   source(columnIds: readonly number[], intervals?: readonly Interval[]): ScanSource;
 }
 
-export interface PartitionInfo {
+export interface PartitionInfo extends PartitionSums {
+  name: string;
+}
+
+export interface PartitionSums {
   /** First instant, in the column's unit. It identifies the partition. */
   start: bigint;
-  name: string;
   rowCount: number;
   timestampMin: bigint;
   timestampMax: bigint;

@@ -6,9 +6,9 @@ import type { PartRef } from "./contract.ts";
 import { Page } from "./page.ts";
 import type { Part } from "./segments.ts";
 
-/** Numbers of a part: those of a `PartRef` in order. The timestamps are integers of 64 bits. */
-const PART_NUMBERS = 11;
-const TIMESTAMP_MIN = 8, TIMESTAMP_MAX = 9, IS_LIST = 10;
+/** Numbers of a part: those of a `PartRef` in order. Timestamps and partitions are integers of 64 bits. */
+const PART_NUMBERS = 14;
+const TIMESTAMP_MIN = 8, TIMESTAMP_MAX = 9, PARTITION_MIN = 10, PARTITION_MAX = 11, CHUNK_BYTES = 12, IS_LIST = 13;
 
 export function packRefs(parts: readonly Part[]): Float64Array {
   const numbers = new Float64Array(PART_NUMBERS * parts.length);
@@ -18,6 +18,7 @@ export function packRefs(parts: readonly Part[]): Float64Array {
     if (part instanceof Page) {
       numbers[at] = part.id;
       numbers[at + 1] = part.block?.address ?? 0;
+      for (const [, bytes] of part.fileBytes) numbers[at + CHUNK_BYTES] += bytes;
     } else numbers[at + IS_LIST] = 1;
     if (extent !== undefined) {
       numbers[at + 2] = extent.file;
@@ -29,6 +30,8 @@ export function packRefs(parts: readonly Part[]): Float64Array {
     numbers[at + 7] = rowCount;
     integers[at + TIMESTAMP_MIN] = first.timestampMin;
     integers[at + TIMESTAMP_MAX] = last.timestampMax;
+    integers[at + PARTITION_MIN] = first.partition;
+    integers[at + PARTITION_MAX] = last.partition;
   }
   return numbers;
 }
@@ -83,6 +86,18 @@ class Ref implements PartRef {
 
   get timestampMax(): bigint {
     return this.integers[this.start + TIMESTAMP_MAX];
+  }
+
+  get partitionMin(): bigint {
+    return this.integers[this.start + PARTITION_MIN];
+  }
+
+  get partitionMax(): bigint {
+    return this.integers[this.start + PARTITION_MAX];
+  }
+
+  get chunkBytes(): number {
+    return this.numbers[this.start + CHUNK_BYTES];
   }
 
   get isList(): boolean {

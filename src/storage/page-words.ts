@@ -15,8 +15,8 @@
 import { assert } from "../assert.ts";
 import type { Chunk } from "./chunks.ts";
 import { align } from "./bytes.ts";
-import type { ColumnChunk, ColumnStats, SegmentSource } from "./contract.ts";
-import { EXTENT_ALIGN } from "./datafile.ts";
+import type { ColumnChunk, ColumnStats, PartitionSums, SegmentSource } from "./contract.ts";
+import { EXTENT_ALIGN, extentBytes } from "./datafile.ts";
 import { UNKNOWN_ENCODING } from "./encoding/encodings.ts";
 import type { Segment, SegmentWords } from "./segment.ts";
 
@@ -171,6 +171,18 @@ export function segmentsOf(bytes: Uint8Array): Segment[] {
   });
 }
 
+/** Adds what follows in the table to sums of partitions. */
+export function addSums(found: PartitionSums[], next: PartitionSums): void {
+  const last = found.at(-1);
+  if (last?.start !== next.start) {
+    found.push({ ...next });
+    return;
+  }
+  last.rowCount += next.rowCount;
+  last.diskSizeBytes += next.diskSizeBytes;
+  last.timestampMax = next.timestampMax;
+}
+
 /** Reads the words of a page at a byte address of some memory. */
 export class PageView {
   readonly count: number;
@@ -232,6 +244,20 @@ export class PageView {
       if (u32[chunk] === 0 || u32[chunk + 7] > 0) return true;
     }
     return false;
+  }
+
+  /** The partitions that the segments belong to. */
+  partitions(): PartitionSums[] {
+    const { u32, f64, i64 } = this.views, found: PartitionSums[] = [];
+    for (let k = 0; k < this.count; k++) {
+      const at = this.at(k), start = i64[at + 1], rowCount = f64[at + 2], timestampMin = i64[at + 3];
+      let diskSizeBytes = 0;
+      for (let c = 0, chunk = 2 * at + SEGMENT_BYTES / 4; c < this.columnIds.length; c++, chunk += CHUNK_BYTES / 4) {
+        if (u32[chunk] !== 0) diskSizeBytes += u32[chunk + 2] === 0 ? u32[chunk + 6] : extentBytes(u32[chunk + 4]);
+      }
+      addSums(found, { start, rowCount, timestampMin, timestampMax: i64[at + 4], diskSizeBytes });
+    }
+    return found;
   }
 
   bytesOf(k: number, bytes: Uint8Array): Uint8Array {

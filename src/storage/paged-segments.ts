@@ -2,7 +2,7 @@
 import { assert } from "../assert.ts";
 import type { Interval } from "../sql/plan.ts";
 import { ByteReader } from "./bytes.ts";
-import type { PageRef, PartRef, PostedSegments, SegmentList, SegmentSource } from "./contract.ts";
+import type { PageRef, PartitionSums, PartRef, PostedSegments, SegmentList, SegmentSource } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
 import { decodePages } from "./page-records.ts";
 import type { PageRecord } from "./page.ts";
@@ -39,9 +39,23 @@ export function firstOf(from: number, to: number, holds: (index: number) => bool
   return from;
 }
 
-function storedRef({ file, offset, sizeBytes, crc, count, rowCount, first, last }: PageRecord): PageRef {
-  const { timestampMin } = first, { timestampMax } = last;
-  return { id: 0, address: 0, file, offset, sizeBytes, crc, count, rowCount, timestampMin, timestampMax };
+function storedRef(record: PageRecord): PageRef {
+  const { file, offset, sizeBytes, crc, count, rowCount, first, last, fileBytes } = record;
+  return {
+    id: 0,
+    address: 0,
+    file,
+    offset,
+    sizeBytes,
+    crc,
+    count,
+    rowCount,
+    timestampMin: first.timestampMin,
+    timestampMax: last.timestampMax,
+    partitionMin: first.partition,
+    partitionMax: last.partition,
+    chunkBytes: fileBytes.reduce((sum, [, bytes]) => sum + bytes, 0),
+  };
 }
 
 /** Segments of a page by their ordinals, as far as they were read. */
@@ -127,6 +141,15 @@ export class PageReader {
       for (let k = from; k < to; k++) rowCount += view.rowCountOf(k);
       return { from, to, rowCount };
     });
+  }
+
+  /** The partitions that have segments in a page. A page of one is not read, unless some of its chunks are in memory. */
+  partitionsOf(directory: string, page: PageRef): PartitionSums[] {
+    if (page.address !== 0 || page.partitionMin !== page.partitionMax) {
+      return this.with(directory, page, (view) => view.partitions());
+    }
+    const { partitionMin: start, rowCount, timestampMin, timestampMax, chunkBytes: diskSizeBytes } = page;
+    return [{ start, rowCount, timestampMin, timestampMax, diskSizeBytes }];
   }
 
   /** True if the column has nulls in the page. */

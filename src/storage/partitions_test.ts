@@ -3,8 +3,11 @@ import assert from "node:assert/strict";
 import { crc32 } from "./bytes.ts";
 import type { CatalogueMirror } from "./catalogue.ts";
 import type { Command, Outcome } from "./commands.ts";
+import type { PartitionSums } from "./contract.ts";
+import { extentBytes } from "./datafile.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
+import { LIMITS } from "./packing.ts";
 import { batchOf, newTable } from "./test-rows.ts";
 import { openTestStore } from "./test-store.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
@@ -17,11 +20,12 @@ class Database {
   readonly store: TableStore;
   readonly catalogue: CatalogueMirror;
 
-  constructor(readonly files: FaultyFiles, clock: { days: bigint }) {
+  constructor(readonly files: FaultyFiles, clock: { days: bigint }, segmentRowsMax?: number) {
     ({ store: this.store, catalogue: this.catalogue } = openTestStore(heap, files, {
       checkpointLogBytes: 1 << 30,
       nowMicros: () => clock.days * DAY,
       evict: () => false,
+      segmentRowsMax,
     }));
   }
 
@@ -135,4 +139,37 @@ Deno.test("a checkpoint does not move small extents repeatedly", () => {
     db.do({ kind: "checkpoint" });
   }
   assert.deepEqual(files.list("/db/t1").filter((name) => name.endsWith(".seg")), ["d1.seg"]);
+});
+
+Deno.test("the partitions of a table have the sums of their segments, whether they are in memory or on disk", () => {
+  const files = new FaultyFiles({}, () => 0.5), limits = { ...LIMITS };
+  Object.assign(LIMITS, { pageMin: 2, pageMax: 3, listMax: 3, listMin: 2 });
+  try {
+    const db = new Database(files, { days: 0n }, 2);
+    db.do({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP" }, "ts") });
+    const check = (from: Database) => {
+      from.do({ kind: "open", tableId: 1 });
+      const snapshot = from.catalogue.tableById(1)!, expected = new Map<bigint, PartitionSums>();
+      for (const { partition: start, rowCount, timestampMin, timestampMax, chunks } of snapshot.source([0]).segments) {
+        const { file, sizeBytes, valueBytes } = chunks[0]!;
+        const diskSizeBytes = file < 0 ? valueBytes : extentBytes(sizeBytes), sums = expected.get(start);
+        if (sums === undefined) expected.set(start, { start, rowCount, timestampMin, timestampMax, diskSizeBytes });
+        else {
+          sums.rowCount += rowCount;
+          sums.timestampMax = timestampMax;
+          sums.diskSizeBytes += diskSizeBytes;
+        }
+      }
+      assert.deepEqual(snapshot.partitions().map(({ name: _, ...sums }) => sums), [...expected.values()]);
+    };
+    for (let round = 0; round < 4; round++) {
+      db.append(...Array.from({ length: 40 }, (_, k) => (k < 20 ? 5 : k % 7) + round));
+      check(db);
+      db.do({ kind: "checkpoint" });
+      check(db);
+    }
+    check(new Database(files.afterKill(), { days: 0n }, 2));
+  } finally {
+    Object.assign(LIMITS, limits);
+  }
 });

@@ -1,7 +1,6 @@
 /** The messages from the writer to the readers: changes of tables, as plain data. */
 import type { AccessPublication } from "./access.ts";
-import type { PartitionInfo, SegmentSource, TableSchema } from "./contract.ts";
-import { extentBytes } from "./datafile.ts";
+import type { PartitionSums, TableSchema } from "./contract.ts";
 import { packRefs } from "./page-refs.ts";
 import type { Segments } from "./segments.ts";
 import { difference } from "./splices.ts";
@@ -19,7 +18,7 @@ export interface TableChange {
   /** Splices of parts. `refs`: `packRefs` of the added ones. */
   parts?: { start: number; count: number; refs: Float64Array }[];
   /** All detached partitions, if one has changed. */
-  detached?: Omit<PartitionInfo, "name">[];
+  detached?: PartitionSums[];
   /** All dictionaries, if one has changed. */
   dictionaries?: { columnId: number; entries: number; count: number; own?: true }[];
   /** Set if the table cannot be read. */
@@ -72,24 +71,8 @@ export function changeOf(table: Table, published: Segments): TableChange {
   return change;
 }
 
-/** Describes a partition. */
-export function infoOf(
-  start: bigint,
-  segments: readonly SegmentSource[],
-): Omit<PartitionInfo, "name"> {
-  const { timestampMin } = segments[0], { timestampMax } = segments[segments.length - 1];
-  let rowCount = 0, diskSizeBytes = 0;
-  for (const segment of segments) {
-    rowCount += segment.rowCount;
-    for (const chunk of segment.chunks) {
-      if (chunk !== undefined) diskSizeBytes += extentBytes(chunk.sizeBytes) || chunk.valueBytes;
-    }
-  }
-  return { start, rowCount, timestampMin, timestampMax, diskSizeBytes };
-}
-
 /** Describes a detached partition without reading its pages from the disk. */
-function infoOfPages(start: bigint, segments: Segments): Omit<PartitionInfo, "name"> {
+function infoOfPages(start: bigint, segments: Segments): PartitionSums {
   const { rowCount } = segments, [{ timestampMin }, { timestampMax }] = segments.bounds!;
   let diskSizeBytes = 0;
   for (const page of segments.pages()) {
