@@ -17,7 +17,7 @@ import { pageWords } from "./page-words.ts";
 import { firstNotBelow, halvesOf, inOrder, isLess, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
 import { isLive, mayHave, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
-import { type Part, type Segment, Segments, type SplicedSegments } from "./segments.ts";
+import { type Part, type PartitionVersion, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import { columnById } from "./schema.ts";
 import type { BlockLocation } from "./wal/format.ts";
 
@@ -346,16 +346,20 @@ export class Table {
 
   /** Moves whole partitions. A move from where the partition is not does nothing. */
   movePartitions(moves: readonly PartitionMove[]): void {
-    const detached = new Map(this.detached);
+    const detached = new Map(this.detached), { segments } = this;
+    // Neighbours go together: one by one, each would copy a page.
+    const gone = new Map<bigint, PartitionVersion>();
+    const added: Segments[] = [];
     for (const { start, from, to } of moves) {
-      const attached = this.segments.partition(start);
-      const moved = from === "detached" ? detached.get(start) : attached && this.segments.segmentsOf(attached);
-      if (moved === undefined) continue;
-      if (from === "detached") detached.delete(start);
-      else this.segments = this.segments.splice(attached!.first, attached!.end - attached!.first, []);
-      if (to === "attached") this.segments = this.segments.withPartition(moved.map((s) => this.inSchema(s)));
-      else if (to === "detached") detached.set(start, moved);
+      const attached = from === "detached" || gone.has(start) ? undefined : segments.partition(start);
+      const moved = detached.get(start);
+      if (attached !== undefined) gone.set(start, attached);
+      else if (from === "attached" || !detached.delete(start)) continue;
+      if (to === "detached") detached.set(start, segments.segmentsOf(attached!));
+      else if (to === "attached") added.push(moved!);
     }
+    this.segments = segments.apply(rangesOf([...gone.values()]));
+    for (const moved of added) this.segments = this.segments.withPartition(moved.map((s) => this.inSchema(s)));
     this.detached = detached;
     this.changed = true;
   }
@@ -814,6 +818,17 @@ export class Table {
     }
     rewrite.end();
   }
+}
+
+/** The ranges of segments of partitions, to be left out. */
+function rangesOf(partitions: PartitionVersion[]): SplicedSegments[] {
+  const ranges: { start: number; count: number; segments: [] }[] = [];
+  for (const { first, end } of partitions.sort((a, b) => a.first - b.first)) {
+    const last = ranges.at(-1);
+    if (last !== undefined && last.start + last.count === first) last.count += end - first;
+    else ranges.push({ start: first, count: end - first, segments: [] });
+  }
+  return ranges;
 }
 
 /** New values of columns, by the order of the rows that get them. */
