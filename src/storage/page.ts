@@ -45,6 +45,7 @@ export class Page {
   /** The words in shared memory, for readers. */
   block: MemoryBlock | undefined;
   private lastVersion: number | undefined;
+  private uids: Float64Array | undefined;
 
   private constructor(
     private readonly summary: Summary,
@@ -79,6 +80,12 @@ export class Page {
     const versions = this.versions?.slice() ?? new Array<number>(this.count).fill(0);
     versions[k] = version;
     return new Page(this.summary, this.own, this.onDisk, this.read, this.isLive, versions);
+  }
+
+  /** True if it has one of these segments. Uids are kept, so that segments are found without reading all pages again. */
+  hasOneOf(uids: ReadonlySet<number>): boolean {
+    this.uids ??= Float64Array.from(this.segments, ({ uid }) => uid);
+    return this.uids.some((uid) => uids.has(uid));
   }
 
   /** The last change of rows. */

@@ -217,7 +217,7 @@ export class Segments implements Iterable<Segment> {
       for (const page of list.pages) {
         let firstRow = next;
         next += page.rowCount;
-        if (!mayHave(page, uids)) continue;
+        if (!mayHave(page, uids) || !page.hasOneOf(wanted)) continue;
         for (const { uid, rowCount } of page.segments) {
           if (wanted.has(uid)) places.set(uid, { firstRow, rowCount });
           firstRow += rowCount;
@@ -324,6 +324,15 @@ export class Segments implements Iterable<Segment> {
     }, touched);
     for (const partition of removed) result = result.renewed(partition, version);
     return result;
+  }
+
+  /** The same for segments with these uids, which are in ascending order. */
+  mapSegments(uids: readonly number[], change: (segment: Segment) => Segment | undefined): Segments {
+    const wanted = new Set(uids);
+    return this.map(
+      (segment) => wanted.has(segment.uid) ? change(segment) : segment,
+      (part) => mayHave(part, uids) && (part instanceof PageList || part.hasOneOf(wanted)),
+    );
   }
 
   /** Replaces the pages that are `touched`, in lists that are. */

@@ -97,3 +97,17 @@ Deno.test("Segments that are appended one by one fill their pages and lists", ()
     for (const page of list.pages) assert.equal(page.count, LIMITS.pageMax);
   }
 });
+
+Deno.test("pages are read once to find segments by their uids, in whatever order these are", () => {
+  const disk = new Disk(), count = 20_000;
+  const uidOf = (k: number) => k * 7919 % count;
+  const segments = disk.stored(Segments.of(Array.from({ length: count }, (_, k) => segmentOf(uidOf(k), 1))));
+  for (const k of [5, 9000, 19_000]) {
+    disk.reads = 0;
+    assert.deepEqual(segments.placesOf([uidOf(k)]), new Map([[uidOf(k), { firstRow: k, rowCount: 1 }]]));
+    const after = segments.mapSegments([uidOf(k)], (segment) => ({ ...segment, rowCount: 2 }));
+    assert.equal(after.at(k)!.rowCount, 2);
+    assert.equal(after.rowCount, count + 1);
+    if (k > 5) assert.ok(disk.reads < 5, `${disk.reads} pages and lists are read`);
+  }
+});

@@ -15,7 +15,7 @@ import { changedMeanwhile, Moves, type Piece } from "./moves.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
 import { firstNotBelow, halvesOf, inOrder, isLess, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
-import { isLive, mayHave, Page } from "./page.ts";
+import { isLive, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import { type Part, type PartitionVersion, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import { columnById } from "./schema.ts";
@@ -424,25 +424,19 @@ export class Table {
    */
   replaceSegments(uids: readonly number[], replacementOf: (segment: Segment) => Segment | undefined): void {
     this.changed = true;
-    const wanted = new Set(uids);
     let found = 0;
-    const segments = this.segments.map((segment) => {
-      if (!wanted.has(segment.uid)) return segment;
+    const segments = this.segments.mapSegments(uids, (segment) => {
       found++;
       const replacement = replacementOf(segment);
       return replacement && this.inSchema(replacement);
-    }, (part) => mayHave(part, uids));
+    });
     if (found < uids.length) throw changedMeanwhile();
     this.segments = segments;
   }
 
   /** Leaves out the segments with these uids. */
   omit(uids: readonly number[]): void {
-    const gone = new Set(uids), ascending = [...uids].sort((a, b) => a - b);
-    this.segments = this.segments.map(
-      (segment) => gone.has(segment.uid) ? undefined : segment,
-      (part) => mayHave(part, ascending),
-    );
+    this.segments = this.segments.mapSegments([...uids].sort((a, b) => a - b), () => undefined);
   }
 
   truncate(): void {

@@ -7,7 +7,12 @@ import type { Segments } from "./segments.ts";
 
 export class Disk {
   private readonly extents: Uint8Array[] = [];
-  readonly read = ({ file }: Extent) => this.extents[file].slice();
+  reads = 0;
+
+  readonly read = ({ file }: Extent) => {
+    this.reads++;
+    return this.extents[file].slice();
+  };
 
   readonly write = (bytes: Uint8Array): Extent => (
     { file: this.extents.push(bytes) - 1, offset: 0, sizeBytes: bytes.length, crc: 0 }
