@@ -106,6 +106,33 @@ Deno.test("if one move of partitions is impossible, all are refused", () => {
   assert.deepEqual(db.catalogue.tableById(1)!.detachedPartitions(), []);
 });
 
+Deno.test("a partition that is attached again has no values of columns that were dropped meanwhile", () => {
+  for (const restarts of [false, true]) {
+    let db = new Database(new FaultyFiles({}, () => 0.5), { days: 0n });
+    db.do({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP", x: "LONG" }, "ts") });
+    const rows = [1n, 1n, 2n].map((day) => ({ 0: day * DAY, 1: day }));
+    db.do({ kind: "append", changes: [{ tableId: 1, batches: [batchOf({ 0: "TIMESTAMP", 1: "LONG" }, rows)] }] });
+    const move = (from: "attached" | "detached", to: "attached" | "detached") =>
+      db.do({ kind: "partitions", tableId: 1, moves: [{ start: DAY, from, to }] });
+    const columnIds = () => [...db.store.tables.get(1)!.segments].map(({ chunks }) => Object.keys(chunks).map(Number));
+    move("attached", "detached");
+    move("detached", "attached");
+    assert.deepEqual(columnIds(), [[0, 1], [0, 1]]);
+    move("attached", "detached");
+    db.do({ kind: "dropColumns", tableId: 1, columnIds: [1] });
+    if (restarts) {
+      db.do({ kind: "checkpoint" });
+      db = new Database(db.files.afterKill(), { days: 0n });
+      assert.deepEqual(db.days, [2]);
+    }
+    move("detached", "attached");
+    assert.deepEqual(db.days, [1, 2]);
+    const withValues = [...db.store.tables.get(1)!.segments].map(({ chunks }) => chunks[1]);
+    assert.deepEqual(withValues, [undefined, undefined]);
+    db.do({ kind: "checkpoint" });
+  }
+});
+
 Deno.test("logs of format 2 drop expired partitions with the rows", () => {
   const files = new FaultyFiles({}, () => 0.5);
   const db = new Database(files, { days: -1_000_000n });

@@ -359,7 +359,11 @@ export class Table {
       else if (to === "attached") added.push(moved!);
     }
     this.segments = segments.apply(rangesOf([...gone.values()]));
-    for (const moved of added) this.segments = this.segments.withPartition(moved.map((s) => this.inSchema(s)));
+    // Pages are not read if no column was ever dropped.
+    const isInSchema = this.schema.columns.length === this.nextColumnId;
+    for (const moved of added) {
+      this.segments = this.segments.withPartition(isInSchema ? moved : moved.map((s) => this.inSchema(s)));
+    }
     this.detached = detached;
     this.changed = true;
   }
