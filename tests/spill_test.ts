@@ -15,6 +15,8 @@ const SPILLING = [
   ["Aggregate", "GROUP BY text"],
   ["Sort", "ORDER BY"],
   ["Left join", "left join"],
+  ["ASOF join", "asof join with many keys"],
+  ["LT join", "lt join by texts with a tolerance, in order"],
   ["Union", "union"],
   ["Window", "window functions by partition"],
 ];

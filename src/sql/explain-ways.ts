@@ -56,7 +56,7 @@ function waysOf(physical: PhysicalPlan): string[] {
     case "join":
       return joinMarks(physical);
     case "time join":
-      return ["keeps the last right row of each key"];
+      return ["keeps the last right row of each key", ...spillMarks(physical)];
     case "set":
       switch (physical.way) {
         case "chain":
@@ -144,7 +144,6 @@ function joinMarks(physical: PhysicalPlan & { operator: "join" }): string[] {
     return ["keeps both sides if the memory allows, or the last row of each key", ...spillMarks(physical)];
   }
   const { keyKinds, byMorsels, way } = physical;
-  const spill = way === "pairs" ? physical.spill : undefined;
   const kept = way === "pairs" ? [] : ["keeps all right rows if read by morsels, or the last one of each key"];
   if (keyKinds.length === 0) return way === "pairs" ? ["all pairs"] : kept;
   const isDense = keyKinds.every((kind) => kind === "value" || kind === "symbol");
@@ -153,6 +152,6 @@ function joinMarks(physical: PhysicalPlan & { operator: "join" }): string[] {
     isDense ? "dense or hash index, by the range of the right keys" : "hash index",
     ...(byMorsels ? [] : ["left rows in order"]),
     ...kept,
-    ...spillMarks({ spill }),
+    ...spillMarks(physical),
   ];
 }

@@ -28,18 +28,19 @@ import { allOrNone, isTooMany, keepAll, spareBytesOf } from "./input.ts";
 import { IndexBuilder, keyModes, probeOf } from "./join-index.ts";
 import { JoinReader } from "./join-probe.ts";
 import { snapshotsOf } from "./last-rows.ts";
+import { mergedTimeJoin } from "./merged-time-join.ts";
 import { Pipeline } from "./pipeline.ts";
 import { roomOf, widthOf } from "./spilled-rows.ts";
-import { AsofJoin } from "./time-join.ts";
 
-/** `openRight`: the right side, again after it has been read in part. */
+/** `openRight`: the right side, again after it has been read in part. `openBoth`: the same for both sides. */
 export function createLastRowsJoin(
   plan: PhysicalLastRows,
   left: PipelineBase,
   openRight: () => Operator,
+  openBoth: () => [PipelineBase, Operator],
   context: QueryContext,
 ): JoinBase {
-  return new LastRowsJoin(plan, left, openRight, context);
+  return new LastRowsJoin(plan, left, openRight, openBoth, context);
 }
 
 /** Besides its columns, each right row has a group, and as much for snapshots and the index. */
@@ -68,6 +69,7 @@ class LastRowsJoin implements JoinBase {
     private readonly physical: PhysicalLastRows,
     private left: PipelineBase,
     private readonly openRight: () => Operator,
+    private readonly openBoth: () => [PipelineBase, Operator],
     private readonly context: QueryContext,
   ) {
     this.columns = physical.columns;
@@ -149,8 +151,8 @@ class LastRowsJoin implements JoinBase {
 
   private merge(needed: ReadonlySet<number>): RowReader {
     this.context.chose?.("last right rows");
-    const { physical, left, leftPredicates, right, context } = this;
-    return this.merged ??= new MergedSides(physical, left, leftPredicates, right, needed, context);
+    const { physical, left, leftPredicates, right, openBoth, context } = this;
+    return this.merged ??= new MergedSides(physical, [left, right], leftPredicates, openBoth, needed, context);
   }
 
   rewind(reader?: RowReader): boolean {
@@ -241,32 +243,37 @@ class RowsUntil implements Operator {
 
 /** The join of both sides in order, with the columns of the base. */
 class MergedSides implements RowReader {
-  private readonly operator: AsofJoin;
-  /** The column of the base for each one of the operator; -1 if it is not read. */
+  private readonly operator: Operator;
+  /** The column of the base for each one of the operator. */
   private readonly output: number[];
 
   constructor(
     private readonly physical: PhysicalLastRows,
-    base: PipelineBase,
+    [left, right]: [PipelineBase, Operator],
     predicates: readonly Expr[],
-    right: Operator,
+    openBoth: () => [PipelineBase, Operator],
     needed: ReadonlySet<number>,
     private readonly context: QueryContext,
   ) {
     const { left: { baseColumns }, leftKeys, leftTime, node } = physical, leftCount = baseColumns.length;
     const ofLeft = [...needed].filter((index) => index < leftCount);
+    const ofRight = [...needed].filter((index) => index >= leftCount);
+    // Besides the needed columns, the join reads the time and the keys.
     const exprs = [...ofLeft, leftTime].map((index) => columnAt(index, baseColumns[index].type)).concat(leftKeys);
-    const columns = unnamedColumns(typesOf(exprs));
-    const left = new Pipeline(base, { ...physical.left, predicates, exprs, columns }, context);
+    const reading = { ...physical.left, predicates, exprs, columns: unnamedColumns(typesOf(exprs)) };
+    const sides = (base: PipelineBase, right: Operator): [Operator, Operator] => [
+      new Pipeline(base, reading, context),
+      right,
+    ];
+    this.output = [...ofLeft, ...ofRight];
     const plan = {
       ...node,
       leftTime: columnAt(ofLeft.length, exprs[ofLeft.length].type),
       leftKeys: leftKeys.map(({ type }, k) => columnAt(ofLeft.length + 1 + k, type)),
-      columns: [...columns, ...right.columns],
+      columns: this.output.map((index) => physical.columns[index]),
     };
-    this.operator = new AsofJoin(plan, left, right, context);
-    const unread = exprs.slice(ofLeft.length).map(() => -1);
-    this.output = [...ofLeft, ...unread, ...right.columns.map((_, k) => leftCount + k)];
+    const from = [...ofLeft.keys(), ...ofRight.map((index) => exprs.length + index - leftCount)];
+    this.operator = mergedTimeJoin(plan, from, physical, sides(left, right), () => sides(...openBoth()), context);
     if (predicates.length > 0) context.analysis?.countPassed(physical.id, 0);
   }
 
@@ -280,11 +287,11 @@ class MergedSides implements RowReader {
   }
 
   rewind(): boolean {
-    return this.operator.rewind();
+    return this.operator.rewind?.() === true;
   }
 
   rebind(changes: Changes): boolean {
-    return this.operator.rebind(changes);
+    return this.operator.rebind?.(changes) === true;
   }
 
   /** The join ends it. */

@@ -3,6 +3,7 @@ import { createRegistry } from "../../sql/functions/mod.ts";
 import type { Expr, Fill, Plan, Sampling, TimeJoinNode } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
 import type { QueryContext } from "../contract.ts";
+import { createQueryMemory } from "../memory.ts";
 import { physicalPlan } from "../physical/mod.ts";
 import {
   agg,
@@ -16,6 +17,7 @@ import {
   type Row,
   RowsInput,
   rowsOf,
+  spillOf,
   storedRows,
   testContext,
   threeParticipants,
@@ -67,7 +69,12 @@ function partners({ type, keys, tolerance }: Case, left: readonly Row[], right: 
   });
 }
 
-function timeJoin({ type, keys, tolerance }: Case, left: Plan, right: Plan | RowsInput, leftKeys?: Expr[]): Plan {
+function timeJoin(
+  { type, keys, tolerance }: Case,
+  left: Plan | RowsInput,
+  right: Plan | RowsInput,
+  leftKeys?: Expr[],
+): Plan {
   const columns = [...left.columns, ...right.columns];
   const rightKeys = keys.map((k) => c(k));
   const times = { leftTime: c(0), rightTime: c(0) };
@@ -140,6 +147,73 @@ Deno.test("asof and lt joins of stored tables are the same by morsels on one thr
 
 /** Right columns without a row. */
 const none: Row = COLUMNS.map(({ type }) => (type === "SHORT" ? 0 : null));
+
+/** Row by row: the difference of two long lists takes minutes. */
+function assertEach(rows: readonly (readonly Value[])[], expected: readonly (readonly Value[])[], title: string): void {
+  assert.equal(rows.length, expected.length, title);
+  rows.forEach((row, k) => assert.deepEqual(row, expected[k], `${title}, row ${k}`));
+}
+
+/** Few rows have a partner by most of the keys. */
+const MANY_KEYS: Case[] = [[1], [3], [4], [5], [6], [2, 5], [1, 3]].flatMap((keys): Case[] => [
+  { type: "asof", keys },
+  { type: "lt", keys, tolerance: 300_000n },
+]);
+
+Deno.test("asof and lt joins with too many keys for their memory continue on disk, on one thread and on three", () => {
+  // SHORT has no more values.
+  const left = timedRows(50_000, 21, 1_000_000, 32_000), right = timedRows(60_000, 22, 900_000, 32_000);
+  for (const isParallel of [false, true]) {
+    const { context: inMemory, chosen, left: l, right: r } = withTables(left, right, isParallel);
+    const { heap } = inMemory, memory = createQueryMemory(heap, 6 << 20);
+    let parts = 0;
+    const spill = { ...spillOf(heap), countPart: () => parts++ };
+    const alone = { ...inMemory, memory, spill };
+    const context = { ...alone, parallel: isParallel ? threeParticipants(alone) : undefined };
+    for (const each of isParallel ? MANY_KEYS.slice(0, 3) : MANY_KEYS) {
+      const expected = partners(each, left, right), title = `${each.type} by ${each.keys}`;
+      chosen.length = parts = 0;
+      const groups = rowsOf(byMorsels(timeJoin(each, l, r)), context);
+      assertEach(groups.map(([l, r]) => [l, r]), expected, title);
+      assert.ok(chosen.includes("last right rows"), title);
+      assert.equal(memory.usedBytes, 0, title);
+      parts = 0;
+      const rows = rowsOf(timeJoin(each, l, r), context);
+      assertEach(
+        rows,
+        expected.map(([l, r]) => [...left[Number(l)], ...r === null ? none : right[Number(r)]]),
+        title,
+      );
+      assert.ok(parts > 16, `${title} is divided on disk`);
+      assert.equal(memory.usedBytes, 0, title);
+    }
+  }
+});
+
+Deno.test("an asof join that continues on disk compares symbols with texts, and reads sub-queries again", () => {
+  const texts = (rows: Row[]) => rows.map((row): Row => [...row.slice(0, 5), row[1], ...row.slice(6)]);
+  const left = timedRows(40_000, 23, 500_000, 50_000), right = texts(timedRows(60_000, 24, 500_000, 50_000));
+  const { context: inMemory, left: l, right: r } = withTables(left, right, false);
+  const memory = createQueryMemory(inMemory.heap, 6 << 20);
+  let parts = 0;
+  const context = { ...inMemory, memory, spill: { ...spillOf(inMemory.heap), countPart: () => parts++ } };
+  const byText = (row: Row): Row => [...row.slice(0, 5), row[1], ...row.slice(6)];
+  const expected = partners({ type: "asof", keys: [5] }, left.map(byText), right);
+  const time = [{ expression: c(0), descending: false }, { expression: c(NUMBER), descending: false }];
+  const sorted = (input: Plan): Plan => over({ node: "sort", keys: time, columns: input.columns }, input);
+  for (
+    const plan of [
+      timeJoin({ type: "asof", keys: [5] }, l, r, [c(1)]),
+      timeJoin({ type: "asof", keys: [5] }, sorted(l), sorted(r), [c(1)]),
+    ]
+  ) {
+    parts = 0;
+    const rows = rowsOf(plan, context);
+    assertEach(rows.map((row) => [row[NUMBER], row[WIDTH + NUMBER]]), expected, "by texts");
+    assert.ok(parts > 16);
+    assert.equal(memory.usedBytes, 0);
+  }
+});
 
 Deno.test("conditions and computed keys of the left side of an asof join, and joins over it", () => {
   const left = timedRows(4_000, 3, 500_000, 30), right = timedRows(9_000, 4, 700_000, 30);

@@ -3,22 +3,20 @@
  * last row of each key is kept. If there are too many keys for that, both sides are divided on disk by the hashes of their keys, and each
  * partition is joined in this way.
  */
-import type { Column, Expr, TimeJoinNode } from "../../sql/plan.ts";
+import type { Column, TimeJoinNode } from "../../sql/plan.ts";
 import { ColumnStore, POLL_ROWS, Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import type { PhysicalSplice } from "../physical/plan.ts";
-import { columnAt, readingOf, typesOf, unnamedColumns } from "../physical/reading.ts";
+import { typesOf, unnamedColumns } from "../physical/reading.ts";
 import type { SplicedSide } from "./base-plan.ts";
-import { dividedInput, runParts } from "./hash-parts.ts";
-import { spareBytesOf } from "./input.ts";
+import { runParts } from "./hash-parts.ts";
 import type { MergedRows } from "./merged-rows.ts";
 import { lowerBound } from "./morsels.ts";
 import { orApart } from "./or-apart.ts";
-import { Pipeline } from "./pipeline.ts";
 import { advance } from "./scan.ts";
-import { roomOf, type SpilledRows } from "./spilled-rows.ts";
 import { SpliceReader } from "./splice-reader.ts";
+import { dividedSides, narrowed, type Side, SpareMemory } from "./time-sides.ts";
 
 const OPERATOR = "splice join";
 
@@ -30,13 +28,6 @@ const SLACK_ROWS = 16_384;
 
 /** Rows that are read at a time. */
 const READ_ROWS = 8_192;
-
-/** An input in time order, and its columns of the time and of the keys. */
-interface Side {
-  input: Operator;
-  time: number;
-  keys: readonly number[];
-}
 
 /** `open` makes both inputs anew. The columns of the result are the `needed` ones of both sides. */
 export function mergedSplice(
@@ -63,48 +54,21 @@ export function mergedSplice(
   const ofLeft = needed.filter((index) => index < node.left.columns.length).length;
   // The needed columns come first on each side.
   const output = needed.map((_, k) => k < ofLeft ? k : leftCount + k - ofLeft);
-  const keepsFree = spill === undefined ? 0 : spareBytesOf(context);
-  const inOrder = new SpliceInOrder(node, left, right, output, context, keepsFree);
+  const inOrder = new SpliceInOrder(node, left, right, output, context, canRestart);
   return spill === undefined
     ? inOrder
     : orApart(inOrder, () => apart(node, sides(), output, context), context, canRestart);
 }
 
-/** The given columns of an input, its time and its keys. */
-function narrowed(
-  input: Operator,
-  needed: readonly number[],
-  time: Expr,
-  keys: readonly Expr[],
-  context: QueryContext,
-): Side {
-  const exprs: Expr[] = needed.map((index) => columnAt(index, input.columns[index].type));
-  const placeOf = (expr: Expr) => {
-    const known = expr.kind === "column" ? needed.indexOf(expr.index) : -1;
-    return known >= 0 ? known : exprs.push(expr) - 1;
-  };
-  const places = { time: placeOf(time), keys: keys.map(placeOf) };
-  const reading = { ...readingOf(input.columns), exprs, columns: unnamedColumns(typesOf(exprs)) };
-  return { input: new Pipeline({ kind: "operator", input }, reading, context), ...places };
-}
-
 /** The join of both sides, each divided on disk. */
 function apart(node: TimeJoinNode, [left, right]: [Side, Side], output: number[], context: QueryContext): MergedRows {
   const leftCount = left.input.columns.length, rightCount = right.input.columns.length;
-  const divided = ({ input, keys }: Side) => dividedInput(input, keys, context, OPERATOR);
-  let ofLeft: SpilledRows[];
-  try {
-    ofLeft = divided(left);
-  } catch (error) {
-    right.input.close();
-    throw error;
-  }
   // The rows' numbers follow the columns of each side.
   const at = { left: 0, right: leftCount + 1 };
   const moved = output.map((index) => index < leftCount ? index : index + 1);
   const times = [left.time, at.right + right.time], numbers = [leftCount, at.right + rightCount];
   return runParts({
-    inputs: [ofLeft, divided(right)],
+    inputs: dividedSides(left, right, context, OPERATOR),
     keys: [[...left.keys], [...right.keys]],
     make: ([l, r]) => {
       const columns = [...moved, ...times, ...numbers];
@@ -179,6 +143,7 @@ const AFTER_LEFT_ROWS = 1 << 30;
 class SpliceInOrder implements Operator {
   readonly columns: readonly Column[];
   private readonly space: Workspace;
+  private readonly spare: SpareMemory;
   private readonly table: KeyTable;
   private readonly left: SideInOrder;
   private readonly right: SideInOrder;
@@ -187,21 +152,22 @@ class SpliceInOrder implements Operator {
   private reader?: SpliceReader;
   private states?: Int32Array;
 
-  /** `output`: of the columns of both inputs. `spareBytes`: of the query's memory, which the join leaves to other operators. */
+  /** `output`: of the columns of both inputs. `canRestart`: if it throws for want of memory, another operator takes its place. */
   constructor(
     { leftKeys }: TimeJoinNode,
     left: Side,
     right: Side,
     private readonly output: readonly number[],
     private readonly context: QueryContext,
-    private readonly spareBytes = 0,
+    canRestart = false,
   ) {
     const all = [...left.input.columns, ...right.input.columns];
     this.columns = unnamedColumns(output.map((index) => all[index].type));
     this.needed = new Set(output);
     this.space = Workspace.of(context, OPERATOR);
     this.table = new KeyTable(leftKeys.map(({ type }) => type), this.space, () => context.poll());
-    const inOrder = (side: Side) => new SideInOrder(side, this.table, this.space, context, spareBytes);
+    this.spare = new SpareMemory(this.space, canRestart, context);
+    const inOrder = (side: Side) => new SideInOrder(side, this.table, this.space, context, this.spare);
     this.left = inOrder(left);
     this.right = inOrder(right);
   }
@@ -217,7 +183,7 @@ class SpliceInOrder implements Operator {
 
   /** Reads both sides until there are rows to merge. False at the end of both. */
   private startRange(): boolean {
-    const { left, right, table, space, context } = this;
+    const { left, right, table, space } = this;
     this.reader?.close();
     this.reader = undefined;
     if (this.states !== undefined) space.freeWords(this.states);
@@ -243,7 +209,7 @@ class SpliceInOrder implements Operator {
     this.reader = new SpliceReader(rows, this.needed, this.context);
     this.reader.start({ segment: 0, start: 0, end: 0 });
     // The table of keys and the lists have grown as well.
-    leave(this.spareBytes, context);
+    this.spare.check();
     return true;
   }
 
@@ -253,11 +219,6 @@ class SpliceInOrder implements Operator {
     this.left.close();
     this.right.close();
   }
-}
-
-/** Throws if the memory has a limit and less is left; without a limit, the shared memory may still have room. */
-function leave(bytes: number, context: QueryContext): void {
-  if (bytes > 0 && roomOf(context) < bytes) context.memory.need(bytes, OPERATOR);
 }
 
 /** Before all times. */
@@ -286,7 +247,7 @@ class SideInOrder {
     private readonly table: KeyTable,
     private readonly space: Workspace,
     private readonly context: QueryContext,
-    private readonly spareBytes: number,
+    private readonly spare: SpareMemory,
   ) {
     this.input = input;
     this.time = time;
@@ -310,7 +271,7 @@ class SideInOrder {
     const first = this.batchRow, rowCount = Math.min(READ_ROWS, this.batch.rowCount - first);
     if (rowCount === 0) return;
     const from = store.rowCount, to = from + rowCount, bytes = store.bytesToReserve(to);
-    if (bytes > 0) leave(bytes + this.spareBytes, context);
+    if (bytes > 0) this.spare.check(bytes);
     if (to > this.groups.length) this.groups = space.grow(this.groups, Math.max(to, 2 * this.groups.length));
     const keys = this.keys.map((key) => this.batch!.columns[key]);
     this.groups.set(table.groups(advance(keys, first), rowCount, true).subarray(0, rowCount), from);

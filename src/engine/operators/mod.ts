@@ -4,7 +4,14 @@ import type { Plan } from "../../sql/plan.ts";
 import type { Operator, QueryContext, WorkingRows } from "../contract.ts";
 import { sourceOf } from "../physical/facts.ts";
 import { type PhysicalPlan, physicalPlan, type PlanFacts } from "../physical/mod.ts";
-import type { PhysicalJoin, PhysicalLastRows, PhysicalSource, PhysicalSplice, Reading } from "../physical/plan.ts";
+import type {
+  PhysicalJoin,
+  PhysicalLastRows,
+  PhysicalSource,
+  PhysicalSplice,
+  PhysicalTimeJoin,
+  Reading,
+} from "../physical/plan.ts";
 import { createGrouping } from "./aggregate.ts";
 import type { PipelineBase } from "./base-plan.ts";
 import { assertingContract } from "./contract.ts";
@@ -12,6 +19,7 @@ import { createJoin } from "./join.ts";
 import { createLastRowsJoin } from "./last-rows-join.ts";
 import { createLatest } from "./latest.ts";
 import { createLimit } from "./limit.ts";
+import { mergedTimeJoin } from "./merged-time-join.ts";
 import { rowsWithin } from "./morsels.ts";
 import { createParquet } from "./parquet.ts";
 import { Pipeline } from "./pipeline.ts";
@@ -22,7 +30,6 @@ import { createSet } from "./set.ts";
 import { createSort } from "./sort.ts";
 import { createSpooled } from "./spooled.ts";
 import { createSpliceJoin } from "./splice-join.ts";
-import { AsofJoin } from "./time-join.ts";
 import { createUnnest } from "./unnest.ts";
 import { createValues } from "./values.ts";
 import { createWindow } from "./window.ts";
@@ -93,7 +100,7 @@ class Builder {
       case "window":
         return createWindow(plan.node, plan.way, input(), context, input);
       case "time join":
-        return new AsofJoin(plan.node, input(0), input(1), context);
+        return this.createTimeJoin(plan, [input(0), input(1)], context);
       case "set":
         return createSet(plan, input(0), input(1), context, () => [input(0), input(1)]);
       case "unnest":
@@ -138,11 +145,20 @@ class Builder {
       }
       const left = this.open(plan.left, plan.inputs, opened);
       const openRight = () => this.create(plan.inputs.at(-1)!);
-      if (plan.way === "last rows") return createLastRowsJoin(plan, left, openRight, this.contextOf(plan));
+      if (plan.way === "last rows") {
+        const openBoth = () =>
+          this.closing((opened): [PipelineBase, Operator] => [this.open(plan.left, plan.inputs, opened), openRight()]);
+        return createLastRowsJoin(plan, left, openRight, openBoth, this.contextOf(plan));
+      }
       const right = openRight();
       opened.push(right);
       return createJoin(plan, left, right, this.contextOf(plan));
     });
+  }
+
+  private createTimeJoin(plan: PhysicalTimeJoin, inputs: [Operator, Operator], context: QueryContext): Operator {
+    const all = plan.node.columns.map((_, index) => index), [left, right] = plan.inputs;
+    return mergedTimeJoin(plan.node, all, plan, inputs, () => this.createBoth(left, right), context);
   }
 
   private createBoth(left: PhysicalPlan, right: PhysicalPlan): [Operator, Operator] {

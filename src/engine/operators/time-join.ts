@@ -1,6 +1,6 @@
 /**
  * ASOF and LT joins in order: merges two inputs in time order and remembers the last right row of each key. Earlier rows are dropped from
- * time to time: memory is bounded by the number of keys, not of rows.
+ * time to time: memory is bounded by the number of keys, not of rows. If there are too many keys for it, see `merged-time-join.ts`.
  */
 import type { TimeJoinNode } from "../../sql/plan.ts";
 import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
@@ -10,6 +10,7 @@ import { typesOf } from "../physical/reading.ts";
 import { type LastRowsKernel, lastRowsKernel } from "../wasm/last-rows.ts";
 import { Expressions } from "./input.ts";
 import { advance } from "./scan.ts";
+import { SpareMemory } from "./time-sides.ts";
 
 const NULL_HIGH = -0x80000000, NO_TOLERANCE = -1n;
 
@@ -28,9 +29,15 @@ const OUTPUT_ROWS = 16_384;
 /** Rows that there is room for at first. */
 const FIRST_ROWS = 256;
 
+/** Its name in errors. */
+export function operatorOf({ type }: TimeJoinNode): string {
+  return `${type} join`;
+}
+
 export class AsofJoin implements Operator {
   readonly columns;
   private readonly space: Workspace;
+  private readonly spare: SpareMemory;
   private readonly table: KeyTable;
   private readonly leftExpressions: Expressions;
   private readonly rightExpressions: Expressions;
@@ -44,10 +51,12 @@ export class AsofJoin implements Operator {
   /** The left rows' groups, replaced by their right rows. */
   private rightRows: Int32Array;
 
-  /** Right columns, then the time. */
+  /** The right columns that are output, in this order. */
+  private readonly rightColumns: readonly number[];
+  /** These columns, then the time. */
   private readonly rightStore: ColumnStore;
   private rightGroups: Int32Array;
-  /** Its columns, then the time and the keys. */
+  /** These columns, then the time and the keys. */
   private rightBatch?: Batch;
   /** The first row of the batch that is not in the store. */
   private rightBatchRow = 0;
@@ -61,14 +70,21 @@ export class AsofJoin implements Operator {
   private leftTime = 0;
   private leftRow = 0;
 
+  /**
+   * `plan`: over the inputs. `from`: for each column of the plan, the one of both inputs. `canRestart`: if it throws for want of memory,
+   * another operator takes its place.
+   */
   constructor(
     private readonly plan: TimeJoinNode,
     private readonly left: Operator,
     private readonly right: Operator,
+    private readonly from: readonly number[],
     private readonly context: QueryContext,
+    canRestart = false,
   ) {
     this.columns = plan.columns;
-    this.space = Workspace.of(context, `${plan.type} join`);
+    this.space = Workspace.of(context, operatorOf(plan));
+    this.spare = new SpareMemory(this.space, canRestart, context);
     this.table = new KeyTable(plan.rightKeys.map((key) => key.type), this.space, () => context.poll());
     const leftTypes = typesOf(left.columns), rightTypes = typesOf(right.columns);
     this.leftExpressions = new Expressions([plan.leftTime, ...plan.leftKeys], leftTypes, context);
@@ -76,10 +92,13 @@ export class AsofJoin implements Operator {
     const rule = { isStrict: plan.type === "lt", isLimited: plan.tolerance !== undefined };
     this.kernel = lastRowsKernel(context.heap.memory, rule);
     this.state = this.space.words(2);
-    this.output = new OutputColumns(rightTypes, this.space, FIRST_ROWS);
+    const leftCount = leftTypes.length;
+    this.rightColumns = from.filter((index) => index >= leftCount).map((index) => index - leftCount);
+    const outputTypes = this.rightColumns.map((index) => rightTypes[index]);
+    this.output = new OutputColumns(outputTypes, this.space, FIRST_ROWS);
     this.leftRows = this.rowNumbers(FIRST_ROWS);
     this.rightRows = this.space.words(FIRST_ROWS);
-    this.rightStore = new ColumnStore([...rightTypes, plan.rightTime.type], this.space);
+    this.rightStore = new ColumnStore([...outputTypes, plan.rightTime.type], this.space);
     this.rightGroups = this.space.words(FIRST_ROWS);
     this.last = this.space.words(256).fill(-1);
   }
@@ -95,7 +114,8 @@ export class AsofJoin implements Operator {
       if (n === 0) continue;
       const { output, rightStore } = this, rows = this.rightRows.subarray(first);
       output.vectors.forEach((_, c) => output.gather(c, rightStore.vectors[c], rows, n, true));
-      return { rowCount: n, columns: [...advance(batch.columns, first), ...output.vectors] };
+      const left = advance(batch.columns, first), right = output.vectors.values();
+      return { rowCount: n, columns: this.from.map((index) => left[index] ?? right.next().value!) };
     }
   }
 
@@ -163,7 +183,10 @@ export class AsofJoin implements Operator {
     this.context.poll();
     if (this.rightBatch === undefined || this.rightBatchRow === this.rightBatch.rowCount) {
       const batch = this.right.next();
-      this.rightBatch = batch && { ...batch, columns: [...batch.columns, ...this.rightExpressions.run(batch)] };
+      this.rightBatch = batch && {
+        ...batch,
+        columns: [...this.rightColumns.map((index) => batch.columns[index]), ...this.rightExpressions.run(batch)],
+      };
       this.rightBatchRow = 0;
     }
     if (this.rightBatch === undefined) {
@@ -172,6 +195,8 @@ export class AsofJoin implements Operator {
     }
     const { rightStore: store, rightBatchRow: first } = this, { columns, rowCount } = this.rightBatch;
     const n = Math.min(READ_ROWS, rowCount - first), from = store.rowCount, to = from + n;
+    const bytes = store.bytesToReserve(to);
+    if (bytes > 0) this.spare.check(bytes);
     if (to > this.rightGroups.length) {
       this.rightGroups = this.space.grow(this.rightGroups, Math.max(to, 2 * this.rightGroups.length));
     }
@@ -199,9 +224,10 @@ export class AsofJoin implements Operator {
   }
 
   private growLast(): void {
-    if (this.table.count > this.last.length) {
-      this.last = this.space.grow(this.last, Math.max(this.table.count, 2 * this.last.length), -1);
-    }
+    if (this.table.count <= this.last.length) return;
+    this.last = this.space.grow(this.last, Math.max(this.table.count, 2 * this.last.length), -1);
+    // The table of keys has grown as well.
+    this.spare.check();
   }
 
   /** They come first, and match no row. */

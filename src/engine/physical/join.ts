@@ -88,17 +88,17 @@ export function chooseTimeJoin(
   facts: PlanFacts,
 ): PhysicalLastRows | PhysicalSplice | PhysicalTimeJoin {
   const inputs = [left, right], fused: never[] = [];
+  const spill = hashPartitions(node.leftKeys, facts), canRestart = spill !== undefined && !hasVolatile(node, facts);
   if (node.type === "splice") {
     const columns = [...left.node.columns, ...right.node.columns], over = { predicates: [], exprs: identity(columns) };
     const rows = { columns, over, byMorsels: true, expectedLeftRows: 0 };
-    const spill = hashPartitions(node.leftKeys, facts), canRestart = spill !== undefined && !hasVolatile(node, facts);
     return { operator: "join", way: "splice", id, node, ...rows, spill, canRestart, fused, inputs };
   }
   const below = leftSide(id, node, left, facts), { reading } = below;
   const leftTime = over(reading, node.leftTime), { rightTime } = node;
   // Times of different units are converted.
   if (!isByMorselsOfScan(reading, below.inputs) || leftTime.kind !== "column" || rightTime.kind !== "column") {
-    return { operator: "time join", id, node, fused, inputs };
+    return { operator: "time join", id, node, spill, canRestart, fused, inputs };
   }
   return {
     operator: "join",
@@ -110,6 +110,8 @@ export function chooseTimeJoin(
     byMorsels: true,
     leftTime: leftTime.index,
     rightTime: rightTime.index,
+    spill,
+    canRestart,
     fused: below.fused,
     inputs: [...below.inputs, right],
   };

@@ -252,6 +252,9 @@ export interface PhysicalLastRows extends PhysicalProbe {
   /** The column of the time in the left side's base, and in the right side. */
   leftTime: number;
   rightTime: number;
+  spill?: SpillWay;
+  /** It can start again on disk after it has output rows, because its inputs give the same rows each time. */
+  canRestart: boolean;
 }
 
 /** A SPLICE join, which keeps both sides as far as the memory allows; otherwise it merges them in order. */
@@ -267,6 +270,9 @@ export interface PhysicalSplice extends PhysicalPairs {
 export interface PhysicalTimeJoin extends PhysicalBase {
   operator: "time join";
   node: TimeJoinNode;
+  spill?: SpillWay;
+  /** It can start again on disk after it has output rows, because its inputs give the same rows each time. */
+  canRestart: boolean;
 }
 
 /**
