@@ -231,7 +231,7 @@ export const QUERIES: [shape: string, sql: string][] = [
   ],
 ];
 
-/** They need less memory than all rows of the right side, and write nothing. */
+/** They need less memory than all rows of the right side. Most write nothing. */
 export const MERGED: string[] = ["asof", "lt"].flatMap((type) => [
   `select count(), sum(b.x), sum(b.k - a.k), max(b.d), sum(b.i) from t a ${type} join t b on (sym)`,
   `select a.sym, count(), sum(b.x), max(b.d), max(b.ts), sum(b.i) from (select ts, sym, k % 50 m from t where i > 10) a

@@ -1,6 +1,6 @@
 /** The memory of one operator. */
 import { assert } from "../../assert.ts";
-import { SharedHeap } from "../../storage/heap.ts";
+import type { SharedHeap } from "../../storage/heap.ts";
 import type { QueryContext, QueryMemory } from "../contract.ts";
 
 /** Rows between two polls of the cancel word. */
@@ -14,13 +14,6 @@ export class Workspace {
 
   static of(context: QueryContext, operator: string): Workspace {
     return new Workspace(context.heap, context.memory, operator);
-  }
-
-  /** Bytes of its blocks. */
-  get usedBytes(): number {
-    let bytes = 0;
-    for (const size of this.blocks.values()) bytes += SharedHeap.blockBytes(size);
-    return bytes;
   }
 
   allocate(sizeBytes: number): number {

@@ -164,11 +164,13 @@ export function appendRowsWithin(
   }
 }
 
-function textsOf(columns: readonly Vector[]): Vector[] {
+/** The columns of texts. */
+export function textsOf(columns: readonly Vector[]): Vector[] {
   return columns.filter(({ type }) => layoutOf(type) === "text");
 }
 
-function sliceTextBytes({ memory, heap }: QueryContext): number {
+/** Texts of a slice, for operators that take rows slice by slice. */
+export function sliceTextBytes({ memory, heap }: QueryContext): number {
   return (memory.limitBytes || heap.sizeBytes()) / TEXT_SHARE;
 }
 

@@ -215,6 +215,24 @@ Deno.test("an asof join that continues on disk compares symbols with texts, and 
   }
 });
 
+Deno.test("asof and lt joins that merge long texts need memory for the last rows only", () => {
+  const left = timedRows(6_000, 25, 500_000, 40), right = timedRows(9_000, 26, 500_000, 40);
+  const padded = right.map((row): Row => [...row.slice(0, 5), "y".repeat(2_000) + row[NUMBER], ...row.slice(6)]);
+  const { context: inMemory, left: l, right: r } = withTables(left, padded, false);
+  // Texts of 40 keys take 80 KB.
+  const memory = createQueryMemory(inMemory.heap, 3 << 20), context = { ...inMemory, memory };
+  for (const keys of [[], [2]]) {
+    for (const type of ["asof", "lt"] as const) {
+      const expected = partners({ type, keys }, left, padded).map((
+        [l, r],
+      ) => [l, r === null ? null : padded[Number(r)][5]]);
+      const rows = rowsOf(timeJoin({ type, keys }, l, r), context);
+      assertEach(rows.map((row) => [row[NUMBER], row[WIDTH + 5]]), expected, `${type} by ${keys}`);
+      assert.equal(memory.usedBytes, 0);
+    }
+  }
+});
+
 Deno.test("conditions and computed keys of the left side of an asof join, and joins over it", () => {
   const left = timedRows(4_000, 3, 500_000, 30), right = timedRows(9_000, 4, 700_000, 30);
   for (const isParallel of [false, true]) {

@@ -166,7 +166,7 @@ class SpliceInOrder implements Operator {
     this.needed = new Set(output);
     this.space = Workspace.of(context, OPERATOR);
     this.table = new KeyTable(leftKeys.map(({ type }) => type), this.space, () => context.poll());
-    this.spare = new SpareMemory(this.space, canRestart, context);
+    this.spare = new SpareMemory(OPERATOR, canRestart, context);
     const inOrder = (side: Side) => new SideInOrder(side, this.table, this.space, context, this.spare);
     this.left = inOrder(left);
     this.right = inOrder(right);

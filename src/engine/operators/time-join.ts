@@ -3,12 +3,12 @@
  * time to time: memory is bounded by the number of keys, not of rows. If there are too many keys for it, see `merged-time-join.ts`.
  */
 import type { TimeJoinNode } from "../../sql/plan.ts";
-import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
+import { ColumnStore, endOfTexts, OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { typesOf } from "../physical/reading.ts";
 import { type LastRowsKernel, lastRowsKernel } from "../wasm/last-rows.ts";
-import { Expressions } from "./input.ts";
+import { Expressions, sliceTextBytes, textsOf } from "./input.ts";
 import { advance } from "./scan.ts";
 import { SpareMemory } from "./time-sides.ts";
 
@@ -17,11 +17,11 @@ const NULL_HIGH = -0x80000000, NO_TOLERANCE = -1n;
 /** More rows than an input has: the walk of the kernel stops at the last row so far. */
 const MORE_ROWS = 0x7fffffff;
 
-/** Old rows are dropped when the store exceeds twice the number of keys by this many rows. */
+/** Old rows are dropped when the store exceeds twice the number of keys by this many rows; similarly for texts. */
 const SLACK_ROWS = 16_384;
 
-/** Right rows that are read at a time. */
-const READ_ROWS = 8_192;
+/** Right rows that are read at a time, and bytes of their texts at most; less if the query has little memory. */
+const READ_ROWS = 8_192, READ_TEXT_BYTES = 1 << 20;
 
 /** Rows of a batch at most: the operators above keep buffers for as many rows. */
 const OUTPUT_ROWS = 16_384;
@@ -63,6 +63,9 @@ export class AsofJoin implements Operator {
   /** Rows of the store before this one are in `last`. */
   private rightRow = 0;
   private rightAtEnd = false;
+  /** Texts of right rows that are read at a time, and those of the rows that were kept when old ones were dropped. */
+  private readonly stepTextBytes: number;
+  private keptTextBytes = 0;
   /** By group: the last right row up to now, or -1. */
   private last: Int32Array;
 
@@ -84,7 +87,7 @@ export class AsofJoin implements Operator {
   ) {
     this.columns = plan.columns;
     this.space = Workspace.of(context, operatorOf(plan));
-    this.spare = new SpareMemory(this.space, canRestart, context);
+    this.spare = new SpareMemory(operatorOf(plan), canRestart, context);
     this.table = new KeyTable(plan.rightKeys.map((key) => key.type), this.space, () => context.poll());
     const leftTypes = typesOf(left.columns), rightTypes = typesOf(right.columns);
     this.leftExpressions = new Expressions([plan.leftTime, ...plan.leftKeys], leftTypes, context);
@@ -101,6 +104,7 @@ export class AsofJoin implements Operator {
     this.rightStore = new ColumnStore([...outputTypes, plan.rightTime.type], this.space);
     this.rightGroups = this.space.words(FIRST_ROWS);
     this.last = this.space.words(256).fill(-1);
+    this.stepTextBytes = Math.min(READ_TEXT_BYTES, sliceTextBytes(context));
   }
 
   next(): Batch | undefined {
@@ -171,12 +175,17 @@ export class AsofJoin implements Operator {
       );
       this.rightRow = state[0];
       if (row === end) return row;
-      if (store.rowCount > 2 * this.table.count + SLACK_ROWS) {
+      if (this.hasOldRows()) {
         if (row > first) return row;
         this.dropOldRows();
       }
       this.readRight();
     }
+  }
+
+  private hasOldRows(): boolean {
+    const { rightStore: { rowCount, textBytes }, table, keptTextBytes, stepTextBytes } = this;
+    return rowCount > 2 * table.count + SLACK_ROWS || textBytes > 2 * keptTextBytes + stepTextBytes;
   }
 
   private readRight(): void {
@@ -194,7 +203,9 @@ export class AsofJoin implements Operator {
       return;
     }
     const { rightStore: store, rightBatchRow: first } = this, { columns, rowCount } = this.rightBatch;
-    const n = Math.min(READ_ROWS, rowCount - first), from = store.rowCount, to = from + n;
+    const end = Math.min(rowCount, first + READ_ROWS), texts = textsOf(columns.slice(0, store.types.length));
+    const n = endOfTexts(this.context.heap, texts, first, end, this.stepTextBytes) - first;
+    const from = store.rowCount, to = from + n;
     const bytes = store.bytesToReserve(to);
     if (bytes > 0) this.spare.check(bytes);
     if (to > this.rightGroups.length) {
@@ -221,6 +232,7 @@ export class AsofJoin implements Operator {
     this.rightStore.compact(kept, n);
     space.freeWords(kept);
     this.rightRow = n;
+    this.keptTextBytes = this.rightStore.textBytes;
   }
 
   private growLast(): void {
@@ -244,6 +256,7 @@ export class AsofJoin implements Operator {
     this.leftRow = this.rightRow = 0;
     this.rightAtEnd = false;
     this.rightStore.clear();
+    this.keptTextBytes = 0;
     this.last.fill(-1);
     return this.left.rewind?.() === true && this.right.rewind?.() === true;
   }

@@ -1,6 +1,5 @@
 /** The sides of time joins that are merged in order. */
 import type { Expr } from "../../sql/plan.ts";
-import type { Workspace } from "../columns.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { columnAt, readingOf, typesOf, unnamedColumns } from "../physical/reading.ts";
 import { dividedInput } from "./hash-parts.ts";
@@ -52,21 +51,20 @@ export function dividedSides(
 }
 
 /**
- * Memory that a join in order leaves to the operators above, though it could use it: with less, it starts again on disk. A join that has
- * few keys keeps little, and takes what it needs.
+ * Memory that a join in order leaves to the operators above, though it could use it: with less, it starts again on disk, where its inputs take
+ * less as well.
  */
 export class SpareMemory {
   private readonly bytes: number;
 
   /** `canRestart`: otherwise the join goes on as long as there is memory. */
-  constructor(private readonly space: Workspace, canRestart: boolean, private readonly context: QueryContext) {
+  constructor(private readonly operator: string, canRestart: boolean, private readonly context: QueryContext) {
     this.bytes = canRestart ? spareBytesOf(context) : 0;
   }
 
   /** Throws if less would be left after the join has taken so many bytes. Without a limit, the shared memory may still have room. */
   check(bytesToTake = 0): void {
-    const { bytes, space, context } = this;
-    if (bytes === 0 || roomOf(context) >= bytesToTake + bytes || space.usedBytes + bytesToTake <= bytes) return;
-    context.memory.need(bytesToTake + bytes, space.operator);
+    const { bytes, operator, context } = this;
+    if (bytes > 0 && roomOf(context) < bytesToTake + bytes) context.memory.need(bytesToTake + bytes, operator);
   }
 }
