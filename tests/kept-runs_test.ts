@@ -167,3 +167,32 @@ Deno.test("executions of known plans answer as new statements do, for other valu
     await client.end();
   }
 });
+
+Deno.test("a known SPLICE join whose memory becomes short reads the rows of its own times", async () => {
+  await using server = await startServer({ env: { SVC_CAIRO_QUERY_MEMORY_LIMIT: "2m" } });
+  const client = await connectedPg(server);
+  const rows = async (query: pg.QueryConfig) => (await client.query({ ...query, rowMode: "array" } as never)).rows;
+  const time = (seconds: number) => new Date(START_MS + seconds * 1000).toISOString();
+  try {
+    await client.query(`create table t as (
+      select timestamp_sequence('2024-01-01', 1000000) ts, x, rpad('', case when x <= 500 then 5 else 1000 end, 'y') v,
+        cast('s' || x % 5 as symbol) s
+      from long_sequence(1500)
+    ) timestamp(ts) partition by day`);
+    const text = `select a.x, length(b.v) l, b.x y from (select * from t where x % 50 = 0 and ts >= $1 and ts < $2) a
+      splice join (select * from t where ts >= $1 and ts < $2) b on s`;
+    for (const [round, [from, to]] of [[0, 400], [10, 450], [600, 1_400], [700, 1_450], [0, 300]].entries()) {
+      const values = [time(from), time(to)];
+      const known = await rows({ name: "splice", text, values });
+      assert.equal(known.length, to - from);
+      const replaced = withValues(
+        text.replaceAll("$1", `'${values[0]}'`).replaceAll("$2", `'${values[1]}'`),
+        [],
+        round,
+      );
+      assert.deepEqual(known, await rows({ text: replaced }), `${values}`);
+    }
+  } finally {
+    await client.end();
+  }
+});

@@ -10,6 +10,7 @@ import type { Dictionary } from "../../storage/contract.ts";
 import { POLL_ROWS, Workspace } from "../columns.ts";
 import { type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
+import { isOutOfMemory } from "../memory.ts";
 import type { PhysicalSplice } from "../physical/plan.ts";
 import type { BasePlan, JoinBase, RowReader, Rows, SplicedRange, SplicedRows, SplicedSide } from "./base-plan.ts";
 import { AllMorsels, readSameRows, rowsOfBatch } from "./base.ts";
@@ -39,6 +40,10 @@ class SpliceJoin implements JoinBase {
   private readonly space: Workspace;
   /** Undefined if they are merged in order. */
   private sides?: [left: Operator, right: Operator];
+  /** The sides have other intervals and conditions than those that `openSides` makes. */
+  private isRebound = false;
+  /** Such sides, which were read in part and begin again. */
+  private rewound?: [left: Operator, right: Operator];
   private rows?: SplicedRows;
   private merged?: MergedSides;
 
@@ -63,8 +68,8 @@ class SpliceJoin implements JoinBase {
   }
 
   open(needed: ReadonlySet<number>): RowReader {
-    const { physical, openSides, context } = this, rows = this.build();
-    if (rows === undefined) return this.merged ??= new MergedSides(physical, needed, openSides, context);
+    const { physical, context } = this, rows = this.build();
+    if (rows === undefined) return this.merged ??= new MergedSides(physical, needed, () => this.sidesAgain(), context);
     return new AllMorsels(new SpliceReader(rows, needed, context), splicedMorsels(rows));
   }
 
@@ -76,13 +81,24 @@ class SpliceJoin implements JoinBase {
       this.rows = this.buildNow(sides);
       context.chose?.("all rows");
     } catch (error) {
-      if (!isTooMany(error)) throw error;
+      if (!isTooMany(error) || (this.isRebound && isOutOfMemory(error))) throw error;
       space.release();
       this.sides = undefined;
-      for (const side of sides) side.close();
+      if (this.isRebound) {
+        assert(sides.every((side) => side.rewind?.() === true), "sides that were rebound can be rewound");
+        this.rewound = sides;
+      } else for (const side of sides) side.close();
       context.chose?.("last rows");
     }
     return this.rows;
+  }
+
+  /** Both sides from their first rows on. */
+  private sidesAgain(): [Operator, Operator] {
+    const { rewound } = this;
+    if (rewound === undefined) return this.openSides();
+    this.rewound = undefined;
+    return rewound;
   }
 
   private buildNow([leftInput, rightInput]: [Operator, Operator]): SplicedRows {
@@ -163,9 +179,12 @@ class SpliceJoin implements JoinBase {
   }
 
   rebind(changes: Changes): "kept" | "anew" | undefined {
-    const { takenCount } = changes, { left, right } = this.physical.node;
+    const { takenCount } = changes, { node: { left, right }, spill } = this.physical;
+    // On disk, the sides are opened anew.
+    if (spill !== undefined) return undefined;
     if (this.sides?.every((side) => side.rebind?.(changes) === true) !== true) return undefined;
     if (readSameRows([left, right], changes, takenCount)) return "kept";
+    this.isRebound = true;
     this.rows = undefined;
     this.space.release();
     return "anew";
@@ -173,7 +192,7 @@ class SpliceJoin implements JoinBase {
 
   close(): void {
     this.space.release();
-    for (const side of this.sides ?? []) side.close();
+    for (const side of this.sides ?? this.rewound ?? []) side.close();
     this.merged?.end();
   }
 }
