@@ -4,26 +4,27 @@
  * partition is joined in this way.
  */
 import type { Column, TimeJoinNode } from "../../sql/plan.ts";
-import { ColumnStore, POLL_ROWS, Workspace } from "../columns.ts";
+import { ColumnStore, endOfTexts, POLL_ROWS, Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import type { PhysicalSplice } from "../physical/plan.ts";
 import { typesOf, unnamedColumns } from "../physical/reading.ts";
 import type { SplicedSide } from "./base-plan.ts";
 import { runParts } from "./hash-parts.ts";
+import { textsOf } from "./input.ts";
 import type { MergedRows } from "./merged-rows.ts";
 import { lowerBound } from "./morsels.ts";
 import { orApart } from "./or-apart.ts";
 import { advance } from "./scan.ts";
 import { SpliceReader } from "./splice-reader.ts";
-import { dividedSides, narrowed, type Side, SpareMemory } from "./time-sides.ts";
+import { dividedSides, narrowed, type Side, SpareMemory, stepTextBytesOf } from "./time-sides.ts";
 
 const OPERATOR = "splice join";
 
 /** Least number of rows that are merged together; with more keys, there are as many rows as keys. */
 const RANGE_ROWS_MIN = 16_384;
 
-/** Old rows are dropped when a side exceeds twice the number of keys by this many rows. */
+/** Old rows are dropped when a side exceeds twice the number of keys by this many rows; similarly for texts. */
 const SLACK_ROWS = 16_384;
 
 /** Rows that are read at a time. */
@@ -199,6 +200,7 @@ class SpliceInOrder implements Operator {
       const rowCount = left.endRange(end) + right.endRange(end);
       if (open.length === 0 && rowCount === 0) return false;
       if (open.length === 0 || rowCount >= Math.max(RANGE_ROWS_MIN, table.count)) break;
+      if (rowCount > 0 && (left.hasManyTexts || right.hasManyTexts)) break;
       for (const side of open) if (side.lastTime === end) side.read();
     }
     const groupCount = Math.max(1, table.count), states = this.states = space.words(2 * groupCount);
@@ -236,6 +238,8 @@ class SideInOrder {
   private readonly keys: readonly number[];
   private readonly store: ColumnStore;
   private groups: Int32Array;
+  private readonly stepTextBytes: number;
+  private keptTextBytes = 0;
   private batch?: Batch;
   /** The first row of the batch that is not in the store. */
   private batchRow = 0;
@@ -255,6 +259,12 @@ class SideInOrder {
     this.store = new ColumnStore(typesOf(input.columns), space);
     this.groups = space.words(256);
     this.last = space.words(256).fill(-1);
+    this.stepTextBytes = stepTextBytesOf(context);
+  }
+
+  /** Compared with those of the rows that were kept when old ones were dropped. */
+  get hasManyTexts(): boolean {
+    return this.store.textBytes > 2 * this.keptTextBytes + this.stepTextBytes;
   }
 
   /** Reads some rows. */
@@ -268,14 +278,21 @@ class SideInOrder {
       this.isAtEnd = true;
       return;
     }
-    const first = this.batchRow, rowCount = Math.min(READ_ROWS, this.batch.rowCount - first);
+    const first = this.batchRow, { columns, rowCount: count } = this.batch;
+    const rowCount = endOfTexts(
+      context.heap,
+      textsOf(columns),
+      first,
+      Math.min(first + READ_ROWS, count),
+      this.stepTextBytes,
+    ) - first;
     if (rowCount === 0) return;
     const from = store.rowCount, to = from + rowCount, bytes = store.bytesToReserve(to);
     if (bytes > 0) this.spare.check(bytes);
     if (to > this.groups.length) this.groups = space.grow(this.groups, Math.max(to, 2 * this.groups.length));
-    const keys = this.keys.map((key) => this.batch!.columns[key]);
+    const keys = this.keys.map((key) => columns[key]);
     this.groups.set(table.groups(advance(keys, first), rowCount, true).subarray(0, rowCount), from);
-    store.append(this.batch.columns, rowCount, first);
+    store.append(columns, rowCount, first);
     this.batchRow += rowCount;
     this.lastTime = context.heap.i64[store.vectors[this.time].address / 8 + to - 1];
   }
@@ -288,7 +305,7 @@ class SideInOrder {
       last[groups[row]] = row;
     }
     this.start = this.end;
-    if (this.store.rowCount > 2 * this.table.count + SLACK_ROWS) this.dropOldRows();
+    if (this.store.rowCount > 2 * this.table.count + SLACK_ROWS || this.hasManyTexts) this.dropOldRows();
   }
 
   /** Ends the range before a time, or at the end of the input. Returns its number of rows. */
@@ -313,6 +330,7 @@ class SideInOrder {
     groups.set(ofKept.subarray(0, count));
     space.freeWords(kept);
     this.start = this.end = old.length;
+    this.keptTextBytes = store.textBytes;
   }
 
   /** Copies the last row of each group before the range. */

@@ -134,3 +134,26 @@ Deno.test("a splice join that exceeds its memory is merged in order, and on disk
     }
   }
 });
+
+Deno.test("a splice join in order needs memory for the long texts of the last rows only", () => {
+  const texts = [...COLUMNS, { name: "v", type: "VARCHAR" }];
+  const [left, right] = [timedRows(5_000, 13, 60_000, 30), timedRows(6_000, 14, 60_000, 30)];
+  const padded = (rows: Row[]) => rows.map((row): Row => [...row, "y".repeat(1_500) + row[2]]);
+  for (const isKeyed of [false, true]) {
+    const alone = testContext(1 << 29, { functions: createRegistry() }),
+      memory = createQueryMemory(alone.heap, 5 << 20);
+    const tables = [padded(left), padded(right)].map((rows) => storedRows(texts, rows, alone, 2_000));
+    const context = { ...alone, memory, sources: tables.map(({ source }) => source) };
+    const [l, r] = tables.map(({ node }, id): Plan => ({ ...node, id, timestamp: 0, order: "asc" }));
+    const join = { ...spliceOf(l, r, isKeyed), columns: [...texts, ...texts] } as Plan;
+    const expected = spliced(left, right, isKeyed);
+    const textOf = (number: Value) => number === null ? null : "y".repeat(1_500) + number;
+    const made = rowsOf(join, context);
+    assert.equal(made.length, expected.length);
+    made.forEach((row, k) => {
+      const [a, b] = expected[k];
+      assert.deepEqual([row[2], row[3], row[6], row[7]], [a, textOf(a), b, textOf(b)], `row ${k}`);
+    });
+    assert.equal(memory.usedBytes, 0);
+  }
+});

@@ -8,9 +8,9 @@ import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext
 import { KeyTable } from "../keys.ts";
 import { typesOf } from "../physical/reading.ts";
 import { type LastRowsKernel, lastRowsKernel } from "../wasm/last-rows.ts";
-import { Expressions, sliceTextBytes, textsOf } from "./input.ts";
+import { Expressions, textsOf } from "./input.ts";
 import { advance } from "./scan.ts";
-import { SpareMemory } from "./time-sides.ts";
+import { SpareMemory, stepTextBytesOf } from "./time-sides.ts";
 
 const NULL_HIGH = -0x80000000, NO_TOLERANCE = -1n;
 
@@ -20,8 +20,8 @@ const MORE_ROWS = 0x7fffffff;
 /** Old rows are dropped when the store exceeds twice the number of keys by this many rows; similarly for texts. */
 const SLACK_ROWS = 16_384;
 
-/** Right rows that are read at a time, and bytes of their texts at most; less if the query has little memory. */
-const READ_ROWS = 8_192, READ_TEXT_BYTES = 1 << 20;
+/** Right rows that are read at a time. */
+const READ_ROWS = 8_192;
 
 /** Rows of a batch at most: the operators above keep buffers for as many rows. */
 const OUTPUT_ROWS = 16_384;
@@ -104,7 +104,7 @@ export class AsofJoin implements Operator {
     this.rightStore = new ColumnStore([...outputTypes, plan.rightTime.type], this.space);
     this.rightGroups = this.space.words(FIRST_ROWS);
     this.last = this.space.words(256).fill(-1);
-    this.stepTextBytes = Math.min(READ_TEXT_BYTES, sliceTextBytes(context));
+    this.stepTextBytes = stepTextBytesOf(context);
   }
 
   next(): Batch | undefined {

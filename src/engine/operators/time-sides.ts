@@ -3,7 +3,7 @@ import type { Expr } from "../../sql/plan.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { columnAt, readingOf, typesOf, unnamedColumns } from "../physical/reading.ts";
 import { dividedInput } from "./hash-parts.ts";
-import { spareBytesOf } from "./input.ts";
+import { sliceTextBytes, spareBytesOf } from "./input.ts";
 import { Pipeline } from "./pipeline.ts";
 import { roomOf, type SpilledRows } from "./spilled-rows.ts";
 
@@ -48,6 +48,13 @@ export function dividedSides(
     throw error;
   }
   return [ofLeft, divided(right)];
+}
+
+/** Bytes of texts of the rows that are read at a time; less if the query has little memory. */
+const READ_TEXT_BYTES = 1 << 20;
+
+export function stepTextBytesOf(context: QueryContext): number {
+  return Math.min(READ_TEXT_BYTES, sliceTextBytes(context));
 }
 
 /**
