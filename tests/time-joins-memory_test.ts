@@ -42,6 +42,15 @@ const CASES: { name: string; tables: TableShape[]; query: string }[] = [
       from (${ROW} r where x % 10 < 7) a lt join (${ROW} l where k > 20000) b on (i, sym) order by e desc, d, x, y limit 15`,
   },
   {
+    name: "an ASOF join whose right rows fit into the memory, but not what reads them",
+    tables: [
+      { name: "l", rowCount: 128_712, step: 7_919, keyCount: 493_146, symbolCount: 8, ties: 40 },
+      { name: "r", rowCount: 300_014, step: 611_953, keyCount: 221_400, symbolCount: 269, ties: 40 },
+    ],
+    query: `select count(), count(a.x), sum(a.x), sum(b.x), sum(a.d), max(b.d), min(b.k), count(b.sym)
+      from (${ROW} l where true) a asof join (${ROW} r where i != 3) b on (k, sym)`,
+  },
+  {
     name: "a SPLICE join in order below groups of many keys",
     tables: [
       { name: "l", rowCount: 144_484, step: 7_919, keyCount: 319_720, symbolCount: 284, ties: 1 },

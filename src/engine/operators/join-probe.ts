@@ -4,6 +4,7 @@
  */
 import type { Expr, JoinNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
+import { SharedHeap } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { gather, NO_DICTIONARY, sameDictionary, Workspace } from "../columns.ts";
 import { keyWord } from "../compiler/aggregate.ts";
@@ -26,6 +27,17 @@ const STEP_MAX = 16_384;
 
 /** Pairs that a step has room for at first. Many pairs get more room. */
 const FIRST_PAIRS = 1_024;
+
+/** Memory of a reader that outputs these right columns. */
+export function readerBytesOf(columns: readonly Vector[]): number {
+  const lists = 2 * SharedHeap.blockBytes(4 * STEP_MAX);
+  return columns.reduce((sum, { type }) => sum + SharedHeap.blockBytes(outputBytes(type, STEP_MAX)), lists);
+}
+
+/** Lanes may read beyond the last row. */
+function outputBytes(type: string, rowCount: number): number {
+  return rowCount * typeOf(type).width + 16;
+}
 
 export function keepsLeftRows(type: JoinNode["type"]): boolean {
   return type === "left" || type === "full";
@@ -414,7 +426,7 @@ export class JoinReader implements MorselReader {
     const { type } = column;
     let address = this.outputs.get(k);
     if (address === undefined) {
-      address = this.space.allocate(this.leftRows.length * typeOf(type).width + 16); // lanes may read beyond the last row
+      address = this.space.allocate(outputBytes(type, this.leftRows.length));
       this.outputs.set(k, address);
     }
     gather(this.context.heap, type, column.address, rows, n, address, nulls);

@@ -24,9 +24,9 @@ import {
   scanOf,
 } from "./base.ts";
 import type { BasePlan, JoinBase, JoinProbe, LastRowsIndex, PipelineBase, RowReader, Rows } from "./base-plan.ts";
-import { allOrNone, isTooMany, keepAll, spareBytesOf } from "./input.ts";
+import { allOrNone, isTooMany, keepAll, spareBytesOf, TooManyRows } from "./input.ts";
 import { IndexBuilder, keyModes, probeOf } from "./join-index.ts";
-import { JoinReader } from "./join-probe.ts";
+import { JoinReader, readerBytesOf } from "./join-probe.ts";
 import { snapshotsOf } from "./last-rows.ts";
 import { mergedTimeJoin } from "./merged-time-join.ts";
 import { Pipeline } from "./pipeline.ts";
@@ -133,7 +133,6 @@ class LastRowsJoin implements JoinBase {
     const builder = new IndexBuilder(kept, modes, space, context, operator);
     try {
       const { index, groups, groupCount } = builder.groups(), times = kept.columns[physical.rightTime];
-      context.chose?.("all right rows");
       const lastRows: LastRowsIndex = {
         leftTime: physical.leftTime,
         times: times.address,
@@ -143,7 +142,12 @@ class LastRowsJoin implements JoinBase {
         isStrict: node.type === "lt",
         tolerance: node.tolerance,
       };
-      return probeOf(physical, kept, modes, index, dictionaries, { type: "left", marks: 0, lastRows }, space, context);
+      const rows = { type: "left", marks: 0, lastRows } as const;
+      const probe = probeOf(physical, kept, modes, index, dictionaries, rows, space, context);
+      const readers = Math.max(1, context.parallel?.workerCount ?? 1);
+      if (readers * readerBytesOf(probe.columns) + spareBytesOf(context) > roomOf(context)) throw new TooManyRows();
+      context.chose?.("all right rows");
+      return probe;
     } finally {
       builder.close();
     }
