@@ -24,18 +24,25 @@ class Bytes {
   length = 0;
 
   byte(value: number): this {
-    if (this.length === this.buffer.length) {
-      const larger = new Uint8Array(this.buffer.length * 2);
-      larger.set(this.buffer);
-      this.buffer = larger;
-    }
+    if (this.length === this.buffer.length) this.grow(this.length + 1);
     this.buffer[this.length++] = value;
     return this;
   }
 
   bytes(values: ArrayLike<number>): this {
-    for (let k = 0; k < values.length; k++) this.byte(values[k]!);
+    const end = this.length + values.length;
+    if (end > this.buffer.length) this.grow(end);
+    this.buffer.set(values, this.length);
+    this.length = end;
     return this;
+  }
+
+  private grow(length: number): void {
+    let capacity = this.buffer.length;
+    while (capacity < length) capacity *= 2;
+    const larger = new Uint8Array(capacity);
+    larger.set(this.buffer.subarray(0, this.length));
+    this.buffer = larger;
   }
 
   /** LEB128, unsigned. */
@@ -190,6 +197,17 @@ export class Code {
     scratch.setBigInt64(0, low, true);
     scratch.setBigInt64(8, high, true);
     this.body.bytes(scratchBytes);
+    return this;
+  }
+
+  /** The instructions that `emit` has emitted for another function with the same locals, if `known` has them. They must not branch. */
+  repeated(known: Map<number, Uint8Array>, key: number, emit: () => void): this {
+    const bytes = known.get(key), start = this.body.length;
+    if (bytes !== undefined) this.body.bytes(bytes);
+    else {
+      emit();
+      known.set(key, this.body.view().slice(start));
+    }
     return this;
   }
 

@@ -221,6 +221,45 @@ Deno.test("decimals that round() made are encoded, also with exceptions and NULL
   ok(roundTrip("f64", bytesOf(values))! < 0.35 * values.byteLength);
 });
 
+/** Integers of so many bits whose quotients by 10^places are as close as possible to the middle of two doubles. */
+function hardIntegers(bits: number, places: number, count: number): number[] {
+  const fives = 5n ** BigInt(places), half = (fives + 1n) / 2n, found: number[] = [];
+  // 2^shift * integer = 5^places * (odd number of 54 bits) + rest
+  for (let rest = 1n; rest <= 64n && found.length < count; rest++) {
+    for (let shift = 0n; shift < 90n; shift++) {
+      let integer = rest % fives;
+      for (let k = 0n; k < shift; k++) integer = integer * half % fives;
+      const least = 1n << BigInt(bits - 1);
+      if (integer < least) integer += (least - integer + fives - 1n) / fives * fives;
+      const middle = ((integer << shift) - rest) / fives;
+      if (integer < 2n * least && middle % 2n === 1n && middle >> 53n === 1n) found.push(Number(integer));
+    }
+  }
+  return found.slice(0, count);
+}
+
+Deno.test("decimals come back whether they are divided or multiplied", () => {
+  const rows = 4 * VECTOR_ROWS, values = new Float64Array(rows);
+  let seed = 17, hardCount = 0;
+  const random = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32;
+  for (let places = 0; places < 12; places++) {
+    for (const bits of [1, 17, 25, 26, 27, 32, 33, 34, 45]) {
+      const hard = hardIntegers(bits, places, 400);
+      hardCount += hard.length;
+      for (const sign of [1, -1]) {
+        // The greatest integers of the last two vectors are just below 2^bits, of the others 2^bits.
+        for (let k = 0; k < rows; k++) {
+          const below = Math.floor(random() * Math.min(2 ** bits, 2 ** 31)) + (k >= rows / 2 ? 1 : 0);
+          const integer = k % 3 === 1 && hard.length > 0 ? hard[k % hard.length]! : 2 ** bits - below;
+          values[k] = sign * integer / 10 ** places;
+        }
+        roundTrip("f64", bytesOf(values));
+      }
+    }
+  }
+  ok(hardCount > 2_000, `${hardCount} hard integers`);
+});
+
 Deno.test("columns of trades take the expected number of bits a value", () => {
   const rows = 65_536;
   const sizes = {

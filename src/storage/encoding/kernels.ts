@@ -7,6 +7,7 @@ import { addBitKernels } from "./bits.ts";
 import { addGatherRows, addSelectionKernels, type GatherRows, type SelectionKernels } from "./selection.ts";
 import { addSummaryKernels, type Summarise } from "./summaries.ts";
 import { addDecodeVector, type DecodeVector } from "./vectors.ts";
+import { addWholeVectors } from "./whole-vectors.ts";
 
 /** Offsets of the results of `range…` and `decimals…` in `found`. */
 export const FOUND = {
@@ -104,7 +105,7 @@ const INTEGER_MAX = 2 ** 51;
 
 function assemble(): Uint8Array<ArrayBuffer> {
   const module = new Module();
-  const unpack = addBitKernels(module);
+  const unpack = addBitKernels(module), whole = addWholeVectors(module);
   for (const width of [1, 2, 4, 8]) {
     const type: ValueType = width === 8 ? "i64" : "i32";
     const slopes: ValueType[] = width === 8 ? ["i64"] : [];
@@ -112,7 +113,11 @@ function assemble(): Uint8Array<ArrayBuffer> {
     codes(module.function(["i32", "i32", type, type, ...slopes, "i32"], [], `codes${width}`).code, width);
     const frame = module.function(["i32", "i32", type, type, ...slopes, "i32"], []);
     decode(frame.code, width);
-    const decodeVector = addDecodeVector(module, `decodeIntegers${width}`, width, { unpack, frame: frame.index });
+    const decodeVector = addDecodeVector(module, `decodeIntegers${width}`, width, {
+      unpack,
+      frame: frame.index,
+      whole: whole.integers[width],
+    });
     addGatherRows(module, `gatherIntegers${width}`, width, false, decodeVector);
   }
   residuals(module.function(["i32", "i32", "i64", "i64", "i32"], [], "residuals8").code);
@@ -128,6 +133,7 @@ function assemble(): Uint8Array<ArrayBuffer> {
       unpack,
       decimals: quotients.index,
       products: multiples.index,
+      whole: width === 8 ? whole.doubles : undefined,
     });
     addGatherRows(module, `gatherFloats${width}`, width, true, decodeVector);
   }

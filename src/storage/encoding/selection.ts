@@ -7,7 +7,17 @@
  */
 import type { Code, Module, ValueType } from "../../wasm/assembler.ts";
 import { CODE_BITS_MAX, eachCode, packedBytes, VECTOR_ROWS } from "./bits.ts";
-import { AT, CHUNK_AT, CONSTANT, FRAME, HEADER_BYTES, PRODUCT, RAW, VECTOR_HEADER_BYTES } from "./vectors.ts";
+import {
+  AT,
+  CHUNK_AT,
+  CONSTANT,
+  forCodeBits,
+  FRAME,
+  HEADER_BYTES,
+  PRODUCT,
+  RAW,
+  VECTOR_HEADER_BYTES,
+} from "./vectors.ts";
 
 /** Bytes of a mask of a vector. */
 export const MASK_BYTES = VECTOR_ROWS / 8;
@@ -191,15 +201,10 @@ function callForBits(code: Code, header: number, callees: readonly number[], pus
   push();
   const parameters = [code.local("i32"), code.local("i32"), code.local("i32"), code.local("i32")];
   for (const local of parameters.toReversed()) code.set(local);
-  const search = (from: number, to: number): void => {
-    if (from === to) {
-      for (const local of parameters) code.get(local);
-      return void code.call(callees[from]!);
-    }
-    const middle = (from + to + 1) >>> 1;
-    code.get(codeBits).i32(middle).op("i32.lt_u").if(() => search(from, middle - 1), () => search(middle, to));
-  };
-  search(1, CODE_BITS_MAX);
+  forCodeBits(code, codeBits, (bits) => {
+    for (const local of parameters) code.get(local);
+    code.call(callees[bits]!);
+  });
 }
 
 function selectExceptions(code: Code, chunk: number, header: number, mask: number): void {

@@ -4,6 +4,7 @@
  */
 import type { Code, Module, ValueType } from "../../wasm/assembler.ts";
 import { CODE_BITS_MAX, packedBytes, VECTOR_ROWS } from "./bits.ts";
+import type { DecodeWhole } from "./whole-vectors.ts";
 
 /** How the values of a vector are stored. */
 export const RAW = 0, CONSTANT = 1, FRAME = 2, DECIMAL = 3, PRODUCT = 4;
@@ -47,6 +48,8 @@ interface Callees {
   /** DECIMAL and PRODUCT. */
   decimals?: number;
   products?: number;
+  /** Undefined for widths that have none. */
+  whole?: DecodeWhole;
 }
 
 /** Adds a kernel for values of `width` bytes, and returns its number. */
@@ -62,6 +65,7 @@ export function addDecodeVector(module: Module, name: string, width: number, cal
     fill(code, width);
     code.return();
   });
+  callees.whole?.(code);
   unpackCodes(code, callees.unpack);
   if (callees.frame !== undefined) frame(code, width, callees.frame);
   else floats(code, width, encoding, callees);
@@ -80,21 +84,26 @@ function fill(code: Code, width: number): void {
   });
 }
 
-/** Unpacks the data's bits by the kernel for their number, which a binary search finds. */
+/** Unpacks the data's bits by the kernel for their number. */
 function unpackCodes(code: Code, unpack: readonly number[]): void {
   const [header, data, , , , codes] = [0, 1, 2, 3, 4, 5];
   const codeBits = code.local("i32"), at = code.local("i32");
-  const search = (from: number, to: number): void => {
-    if (from === to) return void code.get(data).get(codes).call(unpack[from]!);
-    const middle = (from + to + 1) >>> 1;
-    code.get(codeBits).i32(middle).op("i32.lt_u").if(() => search(from, middle - 1), () => search(middle, to));
-  };
   code.get(header).memory("i32.load8_u", AT.codeBits).tee(codeBits).op("i32.eqz").if(() => {
     code.loop((again) => {
       code.get(codes).get(at).op("i32.add").i64(0n).memory("i64.store");
       code.get(at).i32(8).op("i32.add").tee(at).i32(4 * VECTOR_ROWS).op("i32.lt_u").brIf(again);
     });
-  }, () => search(1, CODE_BITS_MAX));
+  }, () => forCodeBits(code, codeBits, (bits) => code.get(data).get(codes).call(unpack[bits]!)));
+}
+
+/** Emits `use` for each number of bits from 1 on, of which the one in a local is found by a binary search. */
+export function forCodeBits(code: Code, codeBits: number, use: (codeBits: number) => void): void {
+  const search = (from: number, to: number): void => {
+    if (from === to) return use(from);
+    const middle = (from + to + 1) >>> 1;
+    code.get(codeBits).i32(middle).op("i32.lt_u").if(() => search(from, middle - 1), () => search(middle, to));
+  };
+  search(1, CODE_BITS_MAX);
 }
 
 /** Pushes 1 if code 0 is NULL, and 0 if it is a value like others. */
@@ -133,11 +142,11 @@ function floats(code: Code, width: number, encoding: number, { decimals, product
     code.f64(1).get(back).op("f64.div").set(back);
     decode("f64.mul", products!);
   });
-  exceptions(code, width);
+  storeExceptions(code, width);
 }
 
 /** Stores the exceptions, which follow the codes: positions (u16), zeros up to a multiple of 8, and values. */
-function exceptions(code: Code, width: number): void {
+export function storeExceptions(code: Code, width: number): void {
   const [header, data, values] = [0, 1, 2];
   const left = code.local("i32"), position = code.local("i32"), value = code.local("i32");
   code.get(header).memory("i32.load16_u", AT.exceptions).tee(left).if(() => {
