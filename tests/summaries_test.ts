@@ -97,6 +97,21 @@ async function compare(server: TestServer): Promise<string> {
   return answers.join("\n");
 }
 
+/** The first rows by a column, whose vectors may be skipped, and by an expression of the same values. */
+async function compareFirst(server: TestServer): Promise<void> {
+  for (const column of [...FLOATS, ...INTEGERS, "ts"]) {
+    const zero = FLOATS.includes(column) ? "0.0" : "0";
+    for (const direction of ["desc", "asc"]) {
+      for (const part of ["", "where i > 50", "where ts in '2024-01-02T03'"]) {
+        const first = (key: string) =>
+          `select ts, ${column} v, i from t ${part} order by ${key} ${direction}, i desc, ts limit 12`;
+        const rows = await rowsOf(server, first(column));
+        assert.deepEqual(rows, await rowsOf(server, first(`${column} + ${zero}`)), first(column));
+      }
+    }
+  }
+}
+
 Deno.test("sums, averages, extremes and counts by summaries are those of the rows, with any number of workers", async () => {
   const root = await Deno.makeTempDir({ prefix: "sundial-" });
   const stored: string[] = [];
@@ -110,6 +125,10 @@ Deno.test("sums, averages, extremes and counts by summaries are those of the row
     const plan = await rowsOf(server, "explain analyze select sum(price), max(i) from t");
     const vectors = Number(/summaries of (\d+) vectors/.exec(plan.join("\n"))?.[1]);
     assert.ok(vectors >= ROWS / 1024, `${vectors} vectors by summaries`);
+    await compareFirst(server);
+    // The greatest price is in few vectors of each segment.
+    const top = (await rowsOf(server, "explain analyze select * from t order by price desc, ts limit 10")).join("\n");
+    assert.match(top, /summaries of \d+ vectors/);
     await server.stop();
   }
   assert.equal(new Set(stored).size, 1);
@@ -124,6 +143,7 @@ Deno.test("sums, averages, extremes and counts by summaries are those of the row
     ]
   ) assert.equal((await server.exec(sql)).error, undefined, sql);
   await compare(server);
+  await compareFirst(server);
   const late = "select sum(late), min(late), count(late), count() from t";
   assert.deepEqual(await rowsOf(server, late), [[450150, 0.1, 3000, ROWS + 3000 - 60]]);
   assert.equal((await server.exec("checkpoint create")).error, undefined);

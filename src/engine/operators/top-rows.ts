@@ -1,12 +1,19 @@
 /**
  * The first rows of ORDER BY … LIMIT over a scan, by their keys alone. One kernel filters, and drops rows whose first
  * key is beyond that of the last wanted row so far. The most promising segments by their statistics are processed
- * first, and segments that cannot contain such a row are skipped. Only then are the other columns of the selected rows
- * fetched.
+ * first, and segments that cannot contain such a row are skipped, as are vectors by their summaries. Only then are the other columns of the
+ * selected rows fetched.
  */
 import { assert } from "../../assert.ts";
 import type { Column, Expr, ScanNode, SortKey } from "../../sql/plan.ts";
-import type { ColumnStats, ScanSource } from "../../storage/contract.ts";
+import {
+  type ColumnStats,
+  type RowRange,
+  type ScanSource,
+  SUMMARY,
+  SUMMARY_ROWS,
+  SUMMARY_WORDS,
+} from "../../storage/contract.ts";
 import { layoutOf, typeOf, valueIn } from "../../types/mod.ts";
 import { ColumnStore, NO_DICTIONARY, Workspace } from "../columns.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
@@ -28,8 +35,11 @@ const OPERATOR = "sort";
 const TASK = "top rows";
 /** The first rows are processed in short runs: finding a bound early saves work on the others. */
 const FIRST_RUN_ROWS = 1_024;
-/** Number of promising segments that the leader searches before it involves other workers. */
-const ALONE_MAX = 24;
+/** Number of rows that the leader searches before it involves other workers, which takes them longer than the few vectors of many segments. */
+const ALONE_ROWS = 24 * MORSEL_ROWS;
+/** Memory for the summaries of a segment, and for what follows them when they are read. */
+const SUMMARIES_BYTES = 8 * SUMMARY_WORDS * (MORSEL_ROWS / SUMMARY_ROWS + 1);
+
 interface TopTask {
   node: ScanNode;
   reader?: number;
@@ -90,20 +100,24 @@ interface Candidate extends Morsel {
   best: number | bigint | undefined;
 }
 
+/** Booleans and characters have no statistics that order them. */
+function hasStatistics({ expression }: SortKey, { columnIds }: ScanNode): boolean {
+  return expression.kind === "column" && expression.index < columnIds.length &&
+    ["i32", "i64", "f32", "f64"].includes(formOf(expression.type)!);
+}
+
 /** The scan's morsels, the most promising first. */
 function candidatesOf({ node, keys }: TopTask, source: ScanSource, context: QueryContext): Candidate[] {
   const [{ expression, descending }] = keys;
   const isFloat = typeOf(expression.type).order === "float";
-  // Booleans and characters have no statistics that order them.
-  const known = expression.kind === "column" && expression.index < node.columnIds.length &&
-    ["i32", "i64", "f32", "f64"].includes(formOf(expression.type)!);
+  const known = expression.kind === "column" && hasStatistics(keys[0], node) ? expression.index : undefined;
   const bestOf = (stats: ColumnStats | undefined) => {
     if (stats === undefined || (stats.nullCount > 0 && (isFloat || !descending))) return undefined;
     return descending ? stats.max : stats.min;
   };
   const candidates = morselsOf(node, source, context).map((morsel): Candidate => ({
     ...morsel,
-    best: known ? bestOf(source.segments.at(morsel.segment)!.chunks[expression.index]?.stats) : undefined,
+    best: known === undefined ? undefined : bestOf(source.segments.at(morsel.segment)!.chunks[known]?.stats),
   }));
   const sign = descending ? -1 : 1;
   return candidates.sort((a, b) => {
@@ -123,6 +137,8 @@ class Finder {
   private readonly found: Vector[];
   private readonly better: Int32Array;
   private readonly passed?: PassedRows;
+  /** Address of the summaries of a segment's first key; 0 if it has none. */
+  private readonly summaries: number;
   private runRows = FIRST_RUN_ROWS;
   /** The store's rows are in order, and their number has reached the limit. */
   private isFull = false;
@@ -183,12 +199,14 @@ class Finder {
     }));
     this.found.forEach(({ address }, k) => kernel.setI32(kernel.cells[`out${k}`], address));
     this.better = space.words(MORSEL_ROWS);
+    this.summaries = hasStatistics(keys[0], node) ? space.allocate(SUMMARIES_BYTES) : 0;
     const columnTypes = node.columns.map((column) => column.type);
     const columnDictionaries = scanDictionaries(node, sourceOf(node, context));
     this.passed = PassedRows.of(task.reader, predicates, columnTypes, columnDictionaries, context);
   }
 
   bound: number | bigint | undefined;
+  rowsRead = 0;
 
   private setBound(value: number | bigint): void {
     this.bound = value;
@@ -203,15 +221,57 @@ class Finder {
 
   run(candidate: Candidate): void {
     if (!this.isPromising(candidate)) return;
-    const { segment, start, end } = candidate, { reader } = this.task;
+    const { start, end } = candidate, { reader } = this.task;
     if (reader !== undefined) this.context.analysis?.countTaken(reader, end - start);
-    const columns = this.reader.open(segment, { from: start, to: end });
-    this.passed?.count(columns, start, end);
+    for (const range of this.promisingRows(candidate)) this.read(candidate.segment, range);
+  }
+
+  private read(segment: number, rows: RowRange): void {
+    this.reader.count(rows.to - rows.from);
+    this.rowsRead += rows.to - rows.from;
+    const columns = this.reader.open(segment, rows, { isAgain: true });
+    this.passed?.count(columns, rows.from, rows.to);
     this.kernel.setColumns(columns, BigInt(segment) << 32n);
-    for (let from = start; from < end; from += this.runRows, this.runRows = Math.min(2 * this.runRows, MORSEL_ROWS)) {
+    for (let { from } = rows; from < rows.to; this.runRows = Math.min(2 * this.runRows, MORSEL_ROWS)) {
       this.context.poll();
-      this.take(this.kernel.run(from, Math.min(end, from + this.runRows)));
+      const to = Math.min(rows.to, from + this.runRows);
+      this.take(this.kernel.run(from, to));
+      from = to;
     }
+  }
+
+  /** The candidate's rows without the vectors whose summaries exclude them, if these are most of its rows. */
+  private promisingRows({ segment, start, end }: Candidate): RowRange[] {
+    const all = [{ from: start, to: end }];
+    const { summaries, context: { pool, heap, analysis }, task: { node, keys: [{ expression }] } } = this;
+    // All rows are tested to count those that pass the conditions.
+    if (summaries === 0 || this.bound === undefined || this.passed !== undefined) return all;
+    assert(expression.kind === "column");
+    const bytes = heap.u8.subarray(summaries, summaries + SUMMARIES_BYTES);
+    if (!pool.summaries(this.reader.source, segment, expression.index, bytes)) return all;
+    this.reader.countFrames();
+    const ranges: RowRange[] = [];
+    let left = 0;
+    for (let from = start, to = start; from < end; from = to) {
+      to = Math.min(end, (Math.floor(from / SUMMARY_ROWS) + 1) * SUMMARY_ROWS);
+      if (!this.isVectorPromising(Math.floor(from / SUMMARY_ROWS))) continue;
+      left += to - from;
+      const isNext = ranges.at(-1)?.to === from;
+      ranges.push({ from: isNext ? ranges.pop()!.from : from, to });
+    }
+    if (left > (end - start) / 2) return all;
+    analysis?.countSummarised(node.id, Math.ceil(end / SUMMARY_ROWS) - Math.floor(start / SUMMARY_ROWS));
+    return ranges;
+  }
+
+  private isVectorPromising(vector: number): boolean {
+    const { context: { heap }, task: { keys: [{ expression: { type }, descending }] } } = this;
+    const at = this.summaries / 8 + vector * SUMMARY_WORDS, counts = 2 * (at + SUMMARY.counts);
+    const isFloat = typeOf(type).order === "float", valueCount = heap.i32[counts], rowCount = heap.i32[counts + 1];
+    // NULL is the greatest of floats and the least of integers.
+    if (valueCount === 0 || (valueCount < rowCount && (isFloat || !descending))) return true;
+    const best = (isFloat ? heap.f64 : heap.i64)[at + (descending ? SUMMARY.max : SUMMARY.min)];
+    return !(descending ? best < this.bound! : best > this.bound!);
   }
 
   /** Adds `count` rows that the kernel passed. */
@@ -326,7 +386,7 @@ class TopRows implements Operator {
     while (
       next < candidates.length &&
       (finder.bound === undefined ||
-        (next < ALONE_MAX && candidates[next].best !== undefined && finder.isPromising(candidates[next])))
+        (finder.rowsRead < ALONE_ROWS && candidates[next].best !== undefined && finder.isPromising(candidates[next])))
     ) {
       finder.run(candidates[next++]);
     }
