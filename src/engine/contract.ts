@@ -4,7 +4,7 @@
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, Expr, ScanNode } from "../sql/plan.ts";
-import type { ChunkBound, Dictionary, FoundRows, RowRange, ScanSource, VectorCounts } from "../storage/contract.ts";
+import type { ChunkBound, ChunkOffsets, Dictionary, FoundRows, RowRange, ScanSource, VectorCounts } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { Value } from "../types/mod.ts";
 import type { PostedPlan } from "./packed-plan.ts";
@@ -187,6 +187,17 @@ export interface Pool {
     rows: number,
     rowsMax: number,
   ): number | undefined;
+  /**
+   * Writes the offsets of rows of a segment, and perhaps of their neighbours in a vector of 1,024 rows, to memory for those of all rows (i32) at
+   * `address`, from a packed frame. Undefined if they have none; that depends on how the chunk is stored alone.
+   */
+  readOffsets(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    rows: RowRange,
+    address: number,
+  ): ChunkOffsets | undefined;
   /** How many vectors the last call of `selectRows` in this thread tested in which way. */
   vectorCounts(): VectorCounts;
   /**

@@ -156,6 +156,19 @@ export interface RowRange {
   readonly to: number;
 }
 
+/**
+ * Rows of a chunk as integers of one scale: value = integer, integer / power or integer * power, which gives all bits of the values. The
+ * integers are `least + offset`, offsets are below 2^31, and the offset of NULL is -1.
+ */
+export interface ChunkOffsets {
+  scale: "integer" | "quotient" | "product";
+  power: number;
+  least: number;
+  /** The greatest offset, or more. */
+  greatest: number;
+  hasNulls: boolean;
+}
+
 /** Rows whose value in a column of the scan is at least `low` and at most `high`. */
 export interface ChunkBound {
   readonly column: number;

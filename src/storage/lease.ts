@@ -3,7 +3,15 @@ import { assert, VERIFY } from "../assert.ts";
 import type { FrameCounts, Pool } from "../engine/contract.ts";
 import { crc32 } from "./bytes.ts";
 import { relocateTexts } from "./chunks.ts";
-import type { ChunkBound, ColumnChunk, FoundRows, RowRange, ScanSource, VectorCounts } from "./contract.ts";
+import type {
+  ChunkBound,
+  ChunkOffsets,
+  ColumnChunk,
+  FoundRows,
+  RowRange,
+  ScanSource,
+  VectorCounts,
+} from "./contract.ts";
 import {
   type Codecs,
   hasCodeRanges,
@@ -238,6 +246,18 @@ export class PoolLease implements Pool {
     const open = ({ column }: ChunkBound, select: (stored: Uint8Array) => void) =>
       this.withPacked(source, chunkOf(source, segment, column)!, select);
     return this.pool.codecs().selectRows(packed, range, open, rows, rowsMax);
+  }
+
+  readOffsets(
+    source: ScanSource,
+    segment: number,
+    column: number,
+    rows: RowRange,
+    address: number,
+  ): ChunkOffsets | undefined {
+    const chunk = packableChunkOf(source, segment, column);
+    if (chunk === undefined || !hasCodeRanges(chunk)) return undefined;
+    return this.withPacked(source, chunk, (stored) => this.pool.codecs().readOffsets(stored, rows, address));
   }
 
   vectorCounts(): VectorCounts {

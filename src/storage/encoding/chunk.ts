@@ -27,12 +27,13 @@
 import { assert } from "../../assert.ts";
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import { align } from "../bytes.ts";
-import type { ChunkBound, RowRange, VectorCounts } from "../contract.ts";
+import type { ChunkBound, ChunkOffsets, RowRange, VectorCounts } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { bitsOf, packedBytes, VECTOR_ROWS } from "./bits.ts";
 import { encodingBit, HAS_SUMMARIES } from "./encodings.ts";
 import { MASK_BYTES, OUTCOME, OUTCOMES } from "./selection.ts";
 import { FOUND, FOUND_BYTES, type Kernels, kernelsOf } from "./kernels.ts";
+import { offsetsOf } from "./offsets.ts";
 import { sealSummaries, summariesBytes, SUMMARY_BYTES } from "./summaries.ts";
 import {
   AT,
@@ -504,6 +505,19 @@ export class ChunkCodec {
     assert(address !== undefined, "chunks that are gathered from are in the shared memory");
     const gather = (kind === FLOATS ? kernels.gatherFloats : kernels.gatherIntegers)[width];
     gather(address, rows, count, values, scratch + VALUES, scratch + CODES, scratch + POWERS_AT);
+  }
+
+  /**
+   * Writes the offsets of rows of a chunk in the shared memory: of whole vectors, row 0 at `address`. Undefined if it has none.
+   */
+  readOffsets(bytes: Uint8Array, rows: RowRange, address: number): ChunkOffsets | undefined {
+    const { kind, width, address: chunk } = this.opened(bytes), { kernels, scratch, heap } = this;
+    assert(chunk !== undefined && width >= 4, "chunks in the shared memory, of types with a NULL");
+    const offsets = offsetsOf(heap, chunk, rows, kind === FLOATS, (places) => POWERS[places]);
+    if (offsets === undefined) return undefined;
+    const from = Math.floor(rows.from / VECTOR_ROWS), to = Math.ceil(rows.to / VECTOR_ROWS);
+    kernels.decodeOffsets(chunk, from, to, BigInt(offsets.least), address + from * VECTOR_ROWS * 4, scratch + CODES);
+    return offsets;
   }
 
   /** The first row of a chunk of ascending 64-bit integers, in the shared memory, that is not below `value`; their number if there is none. */

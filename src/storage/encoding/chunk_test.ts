@@ -33,6 +33,7 @@ function roundTrip(layout: Layout, values: Uint8Array): number | undefined {
     checkDecoded(layout, stored, values);
   }
   checkSelected(layout, heap.u8.subarray(SOURCE, SOURCE + encoded.length), values);
+  checkOffsets(layout, heap.u8.subarray(SOURCE, SOURCE + encoded.length), values);
   return encoded.length;
 }
 
@@ -70,6 +71,39 @@ function checkSelected(layout: Layout, stored: Uint8Array, values: Uint8Array): 
         throw new Error(`${layout}: row ${rows[Math.floor(k / width)]} is gathered wrong`);
       }
     }
+  }
+}
+
+/** Chunks with offsets, by scale. */
+const offsetCounts = { integer: 0, quotient: 0, product: 0, none: 0, withNulls: 0 };
+
+/** `stored` is in the shared memory. */
+function checkOffsets(layout: Layout, stored: Uint8Array, values: Uint8Array): void {
+  const width = LAYOUT_WIDTH[layout], rowCount = values.length / width;
+  if (width < 4 || layout === "symbol") return; // codes are no numbers
+  const all = new ARRAY_CONSTRUCTOR[layout](values.buffer as ArrayBuffer, values.byteOffset, rowCount);
+  const isNull = nullTestOf(layout, values), from = rowCount >> 2, to = rowCount - (rowCount >> 3);
+  const found = codec.readOffsets(stored, { from, to }, TARGET);
+  offsetCounts[found === undefined ? "none" : found.scale]++;
+  if (found === undefined) return;
+  const { scale, power, least, greatest, hasNulls } = found;
+  if (hasNulls) offsetCounts.withNulls++;
+  for (let row = from; row < to; row++) {
+    const offset = heap.i32[TARGET / 4 + row];
+    if (isNull(row)) {
+      ok(hasNulls && offset === -1, `${layout}: row ${row} is NULL, not ${offset}`);
+      continue;
+    }
+    ok(offset >= 0 && offset <= greatest);
+    const integer = least + offset;
+    const value = scale === "quotient" ? integer / power : scale === "product" ? integer * power : integer;
+    const expected = all[row];
+    ok(
+      typeof expected === "bigint"
+        ? expected === BigInt(value)
+        : Object.is(layout === "f32" ? Math.fround(value) : value, expected),
+      `${layout}: row ${row} is ${value} instead of ${expected}`,
+    );
   }
 }
 
@@ -203,6 +237,10 @@ for (const layout of Object.keys(TYPES) as Layout[]) {
     ok(encoded > 40, `only ${encoded} of 400 chunks were encoded`);
   });
 }
+
+Deno.test("chunks of all scales, with and without NULLs, have offsets", () => {
+  for (const [kind, count] of Object.entries(offsetCounts)) ok(count > 5, `${kind}: ${count}`);
+});
 
 Deno.test("floats with other NaNs, negative zero and infinities among decimals keep their bits", () => {
   const values = Float64Array.from({ length: 65_536 }, (_, k) => k / 100);

@@ -1,6 +1,6 @@
 /** How chunks of all layouts are stored, and loaded again. */
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
-import type { ChunkBound, ColumnChunk, RowRange, VectorCounts } from "../contract.ts";
+import type { ChunkBound, ChunkOffsets, ColumnChunk, RowRange, VectorCounts } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
 import { HAS_POSTINGS, HAS_SUMMARIES, UNKNOWN_ENCODING } from "./encodings.ts";
@@ -103,6 +103,11 @@ export class Codecs {
   /** As `ChunkCodec.vectorCounts`. */
   vectorCounts(): VectorCounts {
     return this.chunks.vectorCounts();
+  }
+
+  /** As `ChunkCodec.readOffsets`. */
+  readOffsets(stored: Uint8Array, rows: RowRange, address: number): ChunkOffsets | undefined {
+    return this.chunks.readOffsets(stored, rows, address);
   }
 
   /** As `ChunkCodec.firstAt`. */

@@ -5,6 +5,7 @@
 import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
 import { addBitKernels } from "./bits.ts";
 import { addGatherRows, addSelectionKernels, type GatherRows, type SelectionKernels } from "./selection.ts";
+import { addDecodeOffsets, type DecodeOffsets } from "./offsets.ts";
 import { addSummaryKernels, type Summarise } from "./summaries.ts";
 import { addDecodeVector, type DecodeVector } from "./vectors.ts";
 import { addWholeVectors } from "./whole-vectors.ts";
@@ -52,6 +53,7 @@ export interface Kernels extends SelectionKernels {
   summariseFloats: Record<number, Summarise>;
   gatherIntegers: Record<number, GatherRows>;
   gatherFloats: Record<number, GatherRows>;
+  decodeOffsets: DecodeOffsets;
 }
 
 type FindDecimals = (
@@ -93,6 +95,7 @@ export function kernelsOf(memory: WebAssembly.Memory): Kernels {
     gatherFloats: { 4: all.gatherFloats4, 8: all.gatherFloats8 },
     selectIntegers: all.selectIntegers,
     selectDecimals: all.selectDecimals,
+    decodeOffsets: all.decodeOffsets,
     intersect: all.intersect,
     listRows: all.listRows,
   } as Kernels;
@@ -113,6 +116,7 @@ function assemble(): Uint8Array<ArrayBuffer> {
     codes(module.function(["i32", "i32", type, type, ...slopes, "i32"], [], `codes${width}`).code, width);
     const frame = module.function(["i32", "i32", type, type, ...slopes, "i32"], []);
     decode(frame.code, width);
+    if (width === 4) addDecodeOffsets(module, unpack, frame.index, whole.offsets);
     const decodeVector = addDecodeVector(module, `decodeIntegers${width}`, width, {
       unpack,
       frame: frame.index,

@@ -7,17 +7,7 @@
  */
 import type { Code, Module, ValueType } from "../../wasm/assembler.ts";
 import { CODE_BITS_MAX, eachCode, packedBytes, VECTOR_ROWS } from "./bits.ts";
-import {
-  AT,
-  CHUNK_AT,
-  CONSTANT,
-  forCodeBits,
-  FRAME,
-  HEADER_BYTES,
-  PRODUCT,
-  RAW,
-  VECTOR_HEADER_BYTES,
-} from "./vectors.ts";
+import { AT, CHUNK_AT, CONSTANT, forCodeBits, FRAME, PRODUCT, pushHeader, RAW } from "./vectors.ts";
 
 /** Bytes of a mask of a vector. */
 export const MASK_BYTES = VECTOR_ROWS / 8;
@@ -116,7 +106,7 @@ function select(code: Code, type: "i64" | "f64", selects: readonly number[]): vo
   code.block((done) =>
     code.loop((next) => {
       code.get(vector).get(to).op("i32.ge_u").brIf(done);
-      headerOf(code, chunk, vector);
+      pushHeader(code, chunk, vector);
       code.tee(header).memory("i32.load8_u", AT.encoding).set(encoding);
       code.get(masks).get(vector).i32(MASK_BYTES).op("i32.mul").op("i32.add").set(mask);
       code.get(header).memory("i64.load", AT.base).set(base);
@@ -187,11 +177,6 @@ function select(code: Code, type: "i64" | "f64", selects: readonly number[]): vo
       code.get(vector).i32(1).op("i32.add").set(vector).br(next);
     })
   );
-}
-
-/** Pushes the address of a vector's header. */
-function headerOf(code: Code, chunk: number, vector: number): void {
-  code.get(chunk).i32(HEADER_BYTES).op("i32.add").get(vector).i32(VECTOR_HEADER_BYTES).op("i32.mul").op("i32.add");
 }
 
 /** Calls the kernel for the bits of a vector's codes, which are not 0. */
@@ -285,7 +270,7 @@ export function addGatherRows(
     load = width === 8 ? "i64.load" : `i64.load${8 * width}_u`;
   code.i32(-1).set(vector).get(rows).get(count).i32(2).op("i32.shl").op("i32.add").set(end);
   const openVector = () => {
-    headerOf(code, chunk, vector);
+    pushHeader(code, chunk, vector);
     code.tee(header).memory("i32.load8_u", AT.codeBits).set(codeBits);
     code.get(header).memory("i32.load", AT.data).get(chunk).op("i32.add").set(data);
     code.get(header).memory("i32.load8_u", AT.encoding).i32(FRAME).op("i32.lt_u");

@@ -66,7 +66,7 @@ export function addDecodeVector(module: Module, name: string, width: number, cal
     code.return();
   });
   callees.whole?.(code);
-  unpackCodes(code, callees.unpack);
+  callUnpack(code, callees.unpack);
   if (callees.frame !== undefined) frame(code, width, callees.frame);
   else floats(code, width, encoding, callees);
   return index;
@@ -85,7 +85,7 @@ function fill(code: Code, width: number): void {
 }
 
 /** Unpacks the data's bits by the kernel for their number. */
-function unpackCodes(code: Code, unpack: readonly number[]): void {
+export function callUnpack(code: Code, unpack: readonly number[]): void {
   const [header, data, , , , codes] = [0, 1, 2, 3, 4, 5];
   const codeBits = code.local("i32"), at = code.local("i32");
   code.get(header).memory("i32.load8_u", AT.codeBits).tee(codeBits).op("i32.eqz").if(() => {
@@ -104,6 +104,11 @@ export function forCodeBits(code: Code, codeBits: number, use: (codeBits: number
     code.get(codeBits).i32(middle).op("i32.lt_u").if(() => search(from, middle - 1), () => search(middle, to));
   };
   search(1, CODE_BITS_MAX);
+}
+
+/** Pushes the address of a vector's header. */
+export function pushHeader(code: Code, chunk: number, vector: number): void {
+  code.get(chunk).i32(HEADER_BYTES).op("i32.add").get(vector).i32(VECTOR_HEADER_BYTES).op("i32.mul").op("i32.add");
 }
 
 /** Pushes 1 if code 0 is NULL, and 0 if it is a value like others. */

@@ -29,8 +29,15 @@ export type DecodeWhole = (code: Code) => void;
 /** Instructions that kernels of all numbers of bits share, by the step of the loop. */
 type Known = Map<number, Uint8Array>;
 
-/** Adds the kernels, and returns what calls them: for integers of 4 and 8 bytes and for doubles. */
-export function addWholeVectors(module: Module): { integers: Record<number, DecodeWhole>; doubles: DecodeWhole } {
+/**
+ * Adds the kernels, and returns what calls them: for integers of 4 and 8 bytes, for doubles, and
+ * for offsets (`offsets.ts`), whose base is the fifth parameter.
+ */
+export function addWholeVectors(module: Module): {
+  integers: Record<number, DecodeWhole>;
+  doubles: DecodeWhole;
+  offsets: DecodeWhole;
+} {
   const narrow: number[] = [], wide: number[] = [], doubles: number[] = [];
   const known: Record<"narrow" | "wide" | "doubles", Known> = {
     narrow: new Map(),
@@ -70,6 +77,7 @@ export function addWholeVectors(module: Module): { integers: Record<number, Deco
         }),
     },
     doubles: (code) => ifWhole(code, (codeBits) => callDecimals(code, codeBits, doubles)),
+    offsets: (code) => integers(code, narrow, () => code.get(4)),
   };
 }
 

@@ -1,0 +1,105 @@
+/**
+ * The rows of a stored chunk as integers of 32 bits (`ChunkOffsets`), so that sums, extremes and counts need neither their values nor divisions.
+ * There are none for chunks with raw vectors, slopes, exceptions, or decimals of several numbers of places.
+ */
+import type { Code, Module } from "../../wasm/assembler.ts";
+import type { ChunkOffsets, RowRange } from "../contract.ts";
+import type { SharedHeap } from "../heap.ts";
+import { VECTOR_ROWS } from "./bits.ts";
+import {
+  AT,
+  callUnpack,
+  CONSTANT,
+  FRAME,
+  HEADER_BYTES,
+  PRODUCT,
+  pushHeader,
+  RAW,
+  VECTOR_HEADER_BYTES,
+} from "./vectors.ts";
+import type { DecodeWhole } from "./whole-vectors.ts";
+
+/** Integers beyond are not summed: the sum of a segment has 16 bits more. */
+const INTEGER_MAX = 2 ** 45;
+const OFFSET_MAX = 2 ** 31 - 1;
+
+/** Writes the offsets of vectors `from` … `to`-1, each of 1,024 rows, from `offsets` on. `codes`: memory for those of a vector. */
+export type DecodeOffsets = (
+  chunk: number,
+  from: number,
+  to: number,
+  least: bigint,
+  offsets: number,
+  codes: number,
+) => void;
+
+/** The form of the offsets of rows of a chunk at an address; undefined if it has none. `power`: the power of ten for so many places. */
+export function offsetsOf(
+  { i32, u8 }: SharedHeap,
+  chunk: number,
+  { from, to }: RowRange,
+  isFloat: boolean,
+  powerOf: (places: number) => number,
+): ChunkOffsets | undefined {
+  let least = Infinity, greatest = -Infinity, form = -1, hasNulls = false;
+  for (let vector = Math.floor(from / VECTOR_ROWS); vector * VECTOR_ROWS < to; vector++) {
+    const header = chunk + HEADER_BYTES + vector * VECTOR_HEADER_BYTES, encoding = u8[header + AT.encoding];
+    const word = (offset: number) => i32[(header + offset) / 4], counts = word(AT.exceptions);
+    const nulls = counts >>> 16, exceptions = counts & 0xffff;
+    const isSloped = encoding === FRAME && (word(AT.slope) | word(AT.slope + 4)) !== 0;
+    if (encoding === RAW || isSloped || exceptions > 0) return undefined;
+    if (nulls > 0) hasNulls = true;
+    if (encoding === CONSTANT && (isFloat || nulls > 0)) continue; // all NULL
+    const base = word(AT.base + 4) * 2 ** 32 + (word(AT.base) >>> 0);
+    if (Math.abs(base) > INTEGER_MAX) return undefined;
+    least = Math.min(least, nulls > 0 ? base + 1 : base);
+    greatest = Math.max(greatest, encoding === CONSTANT ? base : base + (word(AT.span) >>> 0));
+    if (!isFloat) continue;
+    const own = encoding * 256 + u8[header + AT.places];
+    if (form >= 0 && own !== form) return undefined;
+    form = own;
+  }
+  if (least > greatest) least = greatest = 0;
+  if (greatest - least > OFFSET_MAX) return undefined;
+  const scale = form < 0 ? "integer" : Math.floor(form / 256) === PRODUCT ? "product" : "quotient";
+  const power = form < 0 ? 1 : powerOf(form % 256);
+  return { scale, power: scale === "product" ? 1 / power : power, least, greatest: greatest - least, hasNulls };
+}
+
+/** `frame`: writes codes with a base, and another value for code 0. */
+export function addDecodeOffsets(module: Module, unpack: readonly number[], frame: number, whole: DecodeWhole): void {
+  // A vector, with the parameters of `DecodeVector`, but that `nullAt` is the base.
+  const vectorOf = module.function(["i32", "i32", "i32", "i32", "i32", "i32", "i32"], []);
+  decodeVector(vectorOf.code, unpack, frame, whole);
+  const { code } = module.function(["i32", "i32", "i32", "i64", "i32", "i32"], [], "decodeOffsets");
+  const [chunk, vector, to, least, offsets, codes] = [0, 1, 2, 3, 4, 5];
+  const header = code.local("i32");
+  code.block((done) =>
+    code.loop((again) => {
+      code.get(vector).get(to).op("i32.ge_u").brIf(done);
+      pushHeader(code, chunk, vector);
+      code.tee(header).get(chunk).get(header).memory("i32.load", AT.data).op("i32.add").get(offsets).i32(VECTOR_ROWS);
+      code.get(header).memory("i64.load", AT.base).get(least).op("i64.sub").op("i32.wrap_i64").get(codes).i32(0);
+      code.call(vectorOf.index);
+      code.get(offsets).i32(4 * VECTOR_ROWS).op("i32.add").set(offsets);
+      code.get(vector).i32(1).op("i32.add").set(vector).br(again);
+    })
+  );
+}
+
+function decodeVector(code: Code, unpack: readonly number[], frame: number, whole: DecodeWhole): void {
+  const [header, , values, count, base, codes] = [0, 1, 2, 3, 4, 5];
+  code.get(header).memory("i32.load8_u", AT.encoding).i32(CONSTANT).op("i32.eq").if(() => {
+    const at = code.local("i32"), value = code.local("i32");
+    code.i32(-1).get(base).get(header).memory("i32.load16_u", AT.nulls).op("select").set(value);
+    code.loop((again) => {
+      code.get(values).get(at).op("i32.add").get(value).op("i32x4.splat").memory("v128.store");
+      code.get(at).i32(16).op("i32.add").tee(at).i32(4 * VECTOR_ROWS).op("i32.lt_u").brIf(again);
+    });
+    code.return();
+  });
+  whole(code);
+  callUnpack(code, unpack);
+  code.get(values).get(count).i32(-1).get(base).get(header).memory("i32.load16_u", AT.nulls).op("select").get(base);
+  code.get(codes).call(frame);
+}
