@@ -45,7 +45,7 @@ const COUNTED = { given: 1n, taken: 2n, passed: 4n, pairs: 8n } as const;
  * Rows, bytes, segments whose rows were looked up, and those of them without such rows, vectors by summaries, segments whose rows were selected
  * by codes, these rows, frames found in the pool, chunks read from files, and `VectorCounts`.
  */
-const SCAN_WORDS = 14;
+const SCAN_WORDS = 15;
 
 export interface NodeStatistics {
   /** Undefined if another operator does this node's work in the same pass over the rows. */
@@ -78,6 +78,8 @@ export interface ScanStatistics {
   skipped: number;
   /** Vectors of 1,024 rows whose summaries were read instead of their values. */
   summarised: number;
+  /** Vectors whose packed codes were added up. */
+  offsets: number;
   /** Segments whose rows were selected by the codes of packed chunks, and these rows. */
   selections: number;
   selected: number;
@@ -171,6 +173,7 @@ export class Analysis implements PlanAnalysis {
           withExceptions: at(scan(index) + 12),
           withoutCodes: at(scan(index) + 13),
         },
+        offsets: at(scan(index) + 14),
       })),
       memoryPeakBytes: node(this.nodes)(WORD.memoryPeak),
     };
@@ -257,6 +260,10 @@ export class Analysis implements PlanAnalysis {
 
   countSummarised(scan: number, vectors: number): void {
     this.add((this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS + 4, vectors);
+  }
+
+  countOffsets(scan: number, vectors: number): void {
+    this.add((this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS + 14, vectors);
   }
 
   countSelected(scan: number, rows: number, vectors: VectorCounts): void {

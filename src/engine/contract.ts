@@ -4,7 +4,15 @@
  */
 import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, Expr, ScanNode } from "../sql/plan.ts";
-import type { ChunkBound, ChunkOffsets, Dictionary, FoundRows, RowRange, ScanSource, VectorCounts } from "../storage/contract.ts";
+import type {
+  ChunkBound,
+  ChunkOffsets,
+  Dictionary,
+  FoundRows,
+  RowRange,
+  ScanSource,
+  VectorCounts,
+} from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import type { Value } from "../types/mod.ts";
 import type { PostedPlan } from "./packed-plan.ts";
@@ -250,6 +258,8 @@ export interface PlanAnalysis {
   countLookup(scan: number, isSkipped: boolean): void;
   /** Counts vectors of 1,024 rows whose summaries were read instead of their values. */
   countSummarised(scan: number, vectors: number): void;
+  /** Counts vectors of 1,024 rows whose packed codes were added up. */
+  countOffsets(scan: number, vectors: number): void;
   /** Counts rows of a segment that were selected by the codes of packed chunks; no other rows of it were read. `vectors`: those that were tested. */
   countSelected(scan: number, rows: number, vectors: VectorCounts): void;
   /** Counts frames that a scan has used. */

@@ -79,12 +79,13 @@ function hasConditions(plan: Plan): boolean {
 
 /** Marks for a scan. Some operators find their result without reading the whole scan. */
 export function readMarks({ id }: ScanNode, { scans }: PlanStatistics): string[] {
-  const { rows, bytes, lookups, skipped, summarised, selections, selected, framesFound, framesRead, vectors } =
+  const { rows, bytes, lookups, skipped, summarised, offsets, selections, selected, framesFound, framesRead, vectors } =
     scans[id]!;
   return [
     ...(rows > 0 ? [`read ${rows} rows, ${sizeText(bytes)}`] : []),
     ...(lookups > 0 ? [`index of ${lookups} segments, ${skipped} of them skipped`] : []),
     ...(summarised > 0 ? [`summaries of ${summarised} vectors`] : []),
+    ...(offsets > 0 ? [`packed codes of ${offsets} vectors added up`] : []),
     ...(selections > 0
       ? [`${selected} rows selected by packed codes of ${selections} segments`, vectorsText(vectors)]
       : []),

@@ -167,16 +167,25 @@ export class Records {
   /** Merges the states of `later` into those of `record`. */
   merge(record: number, later: number): void {
     const { code } = this.writer;
+    const others = this.slots.map((list, k) =>
+      list.map(({ type }, s) => {
+        const { node, local } = this.writer.local(type);
+        code.get(later).memory(`${type}.load`, this.offset(k, s)).set(local);
+        return node;
+      })
+    );
+    this.mergeStates(record, others);
+  }
+
+  /** Merges given states, of later rows, into those of `record`. */
+  mergeStates(record: number, later: readonly IrNode[][]): void {
+    const { code } = this.writer;
     this.aggregates.forEach(({ aggregate, types }, k) => {
       const states = this.states[k];
-      const others = this.slots[k].map(({ type }) => this.writer.local(type));
       states.forEach(({ local }, s) =>
         code.get(record).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local)
       );
-      others.forEach(({ local }, s) =>
-        code.get(later).memory(`${this.slots[k][s].type}.load`, this.offset(k, s)).set(local)
-      );
-      const merged = aggregate.merge(states.map((s) => s.node), others.map((s) => s.node), types);
+      const merged = aggregate.merge(states.map((s) => s.node), later[k], types);
       this.storeAll(merged, states, (s) => this.offset(k, s), k, record);
     });
   }
@@ -500,7 +509,8 @@ export function denseKernel(
   });
 }
 
-function groupNumber(keys: readonly DenseKey[]): IrNode {
+/** The number of a row's group in a dense table. */
+export function groupNumber(keys: readonly DenseKey[]): IrNode {
   return keys.map(({ node, bias }) => (bias === 0 ? node : i32.add(node, i32.const(bias)))).reduce((number, part, k) =>
     i32.add(i32.mul(number, keys[k].size), part)
   );
@@ -549,7 +559,7 @@ export function denseMergeKernel(memory: WebAssembly.Memory, aggregates: readonl
 }
 
 /** For kernels that process states but no rows. */
-function withoutArgs(aggregates: readonly AggregateShape[]): AggregateShape[] {
+export function withoutArgs(aggregates: readonly AggregateShape[]): AggregateShape[] {
   return aggregates.map((a) => ({
     ...a,
     args: [],

@@ -200,10 +200,10 @@ export class KernelWriter {
     return { base, derived };
   }
 
-  /** Loads the inputs of `nodes` for the row in local `row`. */
-  loadRow(nodes: readonly IrNode[], row: number, loaded: ReadonlySet<number> = new Set()): Set<number> {
+  /** Loads the inputs of `nodes` for the row in local `row`, or the one so many rows `ahead`. */
+  loadRow(nodes: readonly IrNode[], row: number, loaded: ReadonlySet<number> = new Set(), ahead = 0): Set<number> {
     const { base, derived } = this.baseInputs(nodes);
-    for (const k of base) if (!loaded.has(k)) this.loadScalar(k, row);
+    for (const k of base) if (!loaded.has(k)) this.loadScalar(k, row, ahead);
     for (const { index, node } of this.derived) {
       if (!derived.has(index)) continue;
       this.scalars[index] ??= this.code.local(node.type);
@@ -221,7 +221,7 @@ export class KernelWriter {
     return code.op("i32.add");
   }
 
-  private loadScalar(k: number, row: number): void {
+  private loadScalar(k: number, row: number, ahead: number): void {
     const spec = this.inputs[k], { code } = this;
     if (spec.kind === "constant") return;
     const type: WasmType = spec.kind === "symbolText" || spec.kind === "row" || spec.kind === "word"
@@ -230,24 +230,28 @@ export class KernelWriter {
     this.scalars[k] ??= code.local(type);
     switch (spec.kind) {
       case "column":
-        this.address(this.primary[k]!, row, FORM_WIDTH[spec.form]).memory(LOAD[spec.form]);
+        this.address(this.primary[k]!, row, FORM_WIDTH[spec.form]).memory(
+          LOAD[spec.form],
+          ahead * FORM_WIDTH[spec.form],
+        );
         break;
       case "word":
-        this.address(this.primary[k]!, row, spec.width).memory("i64.load", spec.k * 8);
+        this.address(this.primary[k]!, row, spec.width).memory("i64.load", ahead * spec.width + spec.k * 8);
         break;
       case "row":
         code.get(this.primary[k]!).get(row).op("i64.extend_i32_u").op("i64.add");
+        if (ahead > 0) code.i64(BigInt(ahead)).op("i64.add");
         break;
       case "lookup":
         // Tables start with the value of code -1.
         code.get(this.secondary[k]!);
-        this.address(this.primary[k]!, row, 4).memory("i32.load").i32(1).op("i32.add");
+        this.address(this.primary[k]!, row, 4).memory("i32.load", 4 * ahead).i32(1).op("i32.add");
         if (FORM_WIDTH[spec.form] > 1) code.i32(Math.log2(FORM_WIDTH[spec.form])).op("i32.shl");
         code.op("i32.add").memory(LOAD[spec.form]);
         break;
       case "symbolText": {
         const symbol = code.local("i32");
-        this.address(this.primary[k]!, row, 4).memory("i32.load").tee(symbol).i32(0).op("i32.lt_s");
+        this.address(this.primary[k]!, row, 4).memory("i32.load", 4 * ahead).tee(symbol).i32(0).op("i32.lt_s");
         code.if(
           () => code.i64(NULL_TEXT),
           () => this.address(this.secondary[k]!, symbol, 8).memory("i64.load"),
@@ -438,6 +442,25 @@ export class KernelWriter {
           code.get(row).i32(1).op("i32.add").set(row).br(again);
         })
       );
+    });
+  }
+
+  /** Runs `body` for each row, several of them in each round of the loop. Loads `nodes`, the inputs of the body. */
+  unrolledRows(nodes: readonly IrNode[], rowsAtOnce: number, body: () => void): void {
+    const { code } = this;
+    this.strips((row, stripEnd) => {
+      for (const count of [rowsAtOnce, 1]) {
+        code.block((done) =>
+          code.loop((again) => {
+            code.get(row).i32(count).op("i32.add").get(stripEnd).op("i32.gt_s").brIf(done);
+            for (let ahead = 0; ahead < count; ahead++) {
+              this.loadRow(nodes, row, undefined, ahead);
+              body();
+            }
+            code.get(row).i32(count).op("i32.add").set(row).br(again);
+          })
+        );
+      }
     });
   }
 

@@ -37,6 +37,7 @@ import { piecesByRange, RangedRows } from "./ranged-rows.ts";
 import { columnsFor, spillingGroups } from "./spilled-groups.ts";
 import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
 import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
+import { OffsetGroups } from "./offset-groups.ts";
 import { SummedRows } from "./summed-rows.ts";
 import type { Morsel } from "./morsel.ts";
 import { rangesOf, stagesOf } from "./morsels.ts";
@@ -424,7 +425,8 @@ function columnsRead(spec: GroupSpec): Set<number> {
 class RangeFiller {
   private readonly reader: MorselReader;
   private readonly summed?: SummedRows;
-  /** The operator whose statistics count the rows of `summed`. */
+  private readonly offsets?: OffsetGroups;
+  /** The operator whose statistics count the rows of both. */
   private readonly counter?: number;
   private readonly ranges: Morsel[][];
   private readonly tables: RangeTables = [];
@@ -440,9 +442,10 @@ class RangeFiller {
     grouper.prepare(dictionariesOf(base, context));
     this.reader = openMorsels(base, columnsRead(spec), context, spec.predicates);
     const shape = grouper.fusedShape;
-    if (base.kind !== "scan" || shape?.kind !== "single") return;
-    this.summed = SummedRows.of(spec, shape.aggregates, base.node, grouper, context);
+    if (base.kind !== "scan") return;
     this.counter = base.reader;
+    if (shape?.kind === "single") this.summed = SummedRows.of(spec, shape.aggregates, base.node, grouper, context);
+    else this.offsets = OffsetGroups.of(spec, shape, base.node, context);
   }
 
   run(range: number): void {
@@ -454,7 +457,15 @@ class RangeFiller {
 
   /** Returns the number of rows. */
   private consume(table: GroupTable, morsel: Morsel): number {
-    const { reader, context, grouper, summed } = this;
+    const { reader, context, grouper, summed, offsets } = this;
+    if (offsets !== undefined && morsel.lookup === undefined) {
+      context.poll();
+      if (offsets.consume(table, morsel)) {
+        const rowCount = morsel.end - morsel.start;
+        if (this.counter !== undefined) context.analysis?.countTaken(this.counter, rowCount);
+        return rowCount;
+      }
+    }
     if (summed !== undefined && morsel.lookup === undefined) {
       context.poll();
       if (this.counter !== undefined) context.analysis?.countTaken(this.counter, morsel.end - morsel.start);
@@ -485,6 +496,7 @@ class RangeFiller {
   close(): void {
     this.reader.close();
     this.summed?.close();
+    this.offsets?.close();
   }
 }
 

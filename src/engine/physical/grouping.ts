@@ -12,7 +12,16 @@ import { stagingOf } from "./calls.ts";
 import { countDistinct, sideBySide } from "./distinct-counts.ts";
 import type { PlanFacts } from "./facts.ts";
 import { isDistinctCount, isFused, isVolatile } from "./functions.ts";
-import type { Grouping, GroupReads, GroupSpec, GroupWay, PhysicalAggregate, PhysicalPlan, TableKind } from "./plan.ts";
+import type {
+  GroupCall,
+  Grouping,
+  GroupReads,
+  GroupSpec,
+  GroupWay,
+  PhysicalAggregate,
+  PhysicalPlan,
+  TableKind,
+} from "./plan.ts";
 import {
   batchesOf,
   type Below,
@@ -85,10 +94,11 @@ function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
 function kernelWay(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   const spec = specOf(node, below, facts);
   const reads = readsOf(spec, below, facts), spill = hashPartitions(node.keys, facts);
+  const isOverBatches = reads === "in order", segments = reads === "ranges" ? segmentsOf(spec, below, facts) : undefined;
   return {
     kind: "kernel",
     reading: below.reading,
-    spec: { ...spec, isOverBatches: reads === "in order" },
+    spec: { ...spec, isOverBatches, segments },
     reads,
     spill,
   };
@@ -101,6 +111,24 @@ function readsOf(spec: GroupSpec, below: Below, facts: PlanFacts): GroupReads {
   if (readsNothing && below.reading.base.kind === "scan") return "count";
   // Volatile functions must see all rows, in order.
   return exprsOf(spec).some((expr) => isVolatile(expr, facts)) ? "one range" : "ranges";
+}
+
+/** The types whose sums are exact as integers of one scale. */
+const SUMMED_BY_OFFSETS: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
+
+/** True for an aggregate over the values of a plain column that their number, sum and extremes give. */
+export function isSummedByOffsets({ function: id, args }: GroupCall, functions: FunctionRegistry): boolean {
+  const [arg] = args, { aggregate } = functions.resolve(id).entry;
+  if (args.length !== 1 || arg!.kind !== "column" || !SUMMED_BY_OFFSETS.has(arg!.type)) return false;
+  return aggregate?.kind === "fused" && aggregate.summarised !== undefined;
+}
+
+/** How whole segments of a scan without conditions are grouped, if the table is dense. */
+function segmentsOf(spec: GroupSpec, { reading: { base } }: Below, { functions }: PlanFacts): GroupSpec["segments"] {
+  const { predicates, keys, calls, staged, table, rowIdColumn } = spec;
+  if (base.kind !== "scan" || predicates.length > 0 || rowIdColumn !== undefined) return undefined;
+  if (keys.length === 0 || calls.length === 0 || table === "hash" || staged === true) return undefined;
+  return calls.some((call) => isSummedByOffsets(call, functions)) ? "codes" : "values";
 }
 
 export function exprsOf({ predicates, keys, calls }: GroupSpec): Expr[] {

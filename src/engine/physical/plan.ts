@@ -104,6 +104,11 @@ export interface GroupSpec {
   /** Keys and arguments become columns before grouping. "measured": decided by the dictionaries at run time. */
   staged: boolean | "measured";
   table: TableKind;
+  /**
+   * Whole segments are grouped in a small dense table each, which is merged into that of the groups: aggregates of plain columns by the integers of
+   * packed chunks, the others by values. Undefined: rows go into the table of the groups.
+   */
+  segments?: "codes" | "values";
   /** The base is an operator, whose batches have any size: sums of floats must not depend on it. */
   isOverBatches?: boolean;
 }

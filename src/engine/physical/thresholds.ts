@@ -59,6 +59,11 @@ export const TRANSLATED_ENTRIES_PER_ROW = 4;
 export const PARQUET_BATCH_BYTES = 1 << 26;
 export const PARQUET_BATCH_ROWS_MIN = 256;
 
+/** Groups of packed chunks are added up in a table that stays in a cache, and is merged after each segment. */
+export const OFFSET_GROUPS_MAX = 1_024;
+/** Smaller morsels are grouped by their values. */
+export const OFFSET_ROWS_MIN = 16_384;
+
 /** Segments of which more than one row in so many may pass are read as a whole, if rows are selected by the codes of packed chunks. */
 export const SELECTED_ROWS_SHARE = 8;
 /** So many rows of a morsel are tested first, and smaller morsels not at all. */

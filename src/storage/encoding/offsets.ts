@@ -10,6 +10,7 @@ import {
   AT,
   callUnpack,
   CONSTANT,
+  type DecodeWhole,
   FRAME,
   HEADER_BYTES,
   PRODUCT,
@@ -17,7 +18,6 @@ import {
   RAW,
   VECTOR_HEADER_BYTES,
 } from "./vectors.ts";
-import type { DecodeWhole } from "./whole-vectors.ts";
 
 /** Integers beyond are not summed: the sum of a segment has 16 bits more. */
 const INTEGER_MAX = 2 ** 45;

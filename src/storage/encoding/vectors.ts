@@ -4,7 +4,6 @@
  */
 import type { Code, Module, ValueType } from "../../wasm/assembler.ts";
 import { CODE_BITS_MAX, packedBytes, VECTOR_ROWS } from "./bits.ts";
-import type { DecodeWhole } from "./whole-vectors.ts";
 
 /** How the values of a vector are stored. */
 export const RAW = 0, CONSTANT = 1, FRAME = 2, DECIMAL = 3, PRODUCT = 4;
@@ -39,6 +38,9 @@ export type DecodeVector = (
   codes: number,
   powers: number,
 ) => void;
+
+/** Emits code for a vector, with the parameters of `DecodeVector`. It returns if the vector was decoded (`whole-vectors.ts`). */
+export type DecodeWhole = (code: Code) => void;
 
 /** The kernels that are called for codes: of the width, by the number of their bits, and what makes values of them. */
 interface Callees {

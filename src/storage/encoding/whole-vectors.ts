@@ -10,7 +10,7 @@
  */
 import type { Code, Module } from "../../wasm/assembler.ts";
 import { CODE_BITS_MAX, eachCode, VECTOR_ROWS } from "./bits.ts";
-import { AT, DECIMAL, forCodeBits, storeExceptions } from "./vectors.ts";
+import { AT, DECIMAL, type DecodeWhole, forCodeBits, storeExceptions } from "./vectors.ts";
 
 /** A code behind this half of a double is 2^52 + code. */
 const HIGH_HALF = 0x43300000n, TWO_52 = 2 ** 52;
@@ -22,9 +22,6 @@ const FIRST_LANES = bytesOf([0, 4, 1, 5]), LAST_LANES = bytesOf([2, 6, 3, 7]);
 function bytesOf(lanes: readonly number[]): number[] {
   return lanes.flatMap((lane) => [0, 1, 2, 3].map((byte) => 4 * lane + byte));
 }
-
-/** Emits code for a vector, with the parameters of `DecodeVector`. It returns if the vector was decoded. */
-export type DecodeWhole = (code: Code) => void;
 
 /** Instructions that kernels of all numbers of bits share, by the step of the loop. */
 type Known = Map<number, Uint8Array>;

@@ -1,0 +1,272 @@
+/**
+ * Kernels of GROUP BY over the offsets of packed chunks (`ChunkOffsets`). They add up integers in a table of one segment, which is then merged
+ * into the dense table of the groups. A record of the segment's table has words of 8 bytes:
+ *
+ *     rows        number of rows; if the kernel is joined, from bit 40 on, and the sum of the first argument's offsets below
+ *     arguments   of each: sum, number of values, least and greatest of its offsets
+ *     states      of aggregates that offsets do not give
+ */
+import type { RowsSummary } from "../../sql/functions/entry.ts";
+import {
+  aggregateKey,
+  type AggregateShape,
+  type CompiledKernel,
+  denseKernel,
+  type DenseKey,
+  groupNumber,
+  Records,
+  statesOf,
+  strideOf,
+  withoutArgs,
+} from "./aggregate.ts";
+import type { Input } from "./expression.ts";
+import { f64, i64, input, type IrNode, select } from "./ir.ts";
+import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
+
+/** The sums of joined words and the row count take this many bits and the others. */
+export const JOINED_SHIFT = 40;
+const ROWS_AT_ONCE = 8;
+const ARGUMENT_WORDS = 4;
+const WORD = { sum: 0, values: 1, min: 2, max: 3 } as const;
+const NO_MIN = 2n ** 40n, NO_MAX = -1n;
+
+/** A column whose offsets are added up. */
+export interface OffsetsArgument {
+  /** The input with its offsets. */
+  input: number;
+  isFloat: boolean;
+  /** What aggregates ask for, besides the number of values. */
+  needs: Readonly<Record<"sum" | "min" | "max", boolean>>;
+}
+
+/** Aggregates of which some are given by the offsets of an argument. */
+export interface OffsetsShape {
+  arguments: readonly OffsetsArgument[];
+  aggregates: readonly AggregateShape[];
+  /** For each aggregate: its argument; "rows" without one; "states": it sees the rows. */
+  sources: readonly (number | "rows" | "states")[];
+}
+
+/** How the offsets of a segment are added up. */
+export interface OffsetsVariant {
+  /** For each argument. */
+  hasNulls: readonly boolean[];
+  isJoined: boolean;
+}
+
+function argumentWord(argument: number, word: keyof typeof WORD): number {
+  return 8 * (1 + argument * ARGUMENT_WORDS + WORD[word]);
+}
+
+function byStates({ aggregates, sources }: OffsetsShape): AggregateShape[] {
+  return aggregates.filter((_, k) => sources[k] === "states");
+}
+
+function headerWords(shape: OffsetsShape): number {
+  return 1 + shape.arguments.length * ARGUMENT_WORDS;
+}
+
+/** Bytes of a record of the segment's table. */
+export function offsetsStride(shape: OffsetsShape): number {
+  return strideOf(headerWords(shape), byStates(shape));
+}
+
+function keyOf({ arguments: list, aggregates, sources }: OffsetsShape): string {
+  const columns = list.map(({ input, isFloat, needs }) => `${input}${isFloat}${Object.values(needs)}`);
+  return `${columns}|${sources}|${aggregateKey(aggregates)}`;
+}
+
+/** Adds rows to the segment's table. Cell `table`: its address. */
+export function addOffsetsKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  keys: readonly DenseKey[],
+  shape: OffsetsShape,
+  { hasNulls, isJoined }: OffsetsVariant,
+): CompiledKernel {
+  const keyText = keys.map((k) => `${shapeOf(k.node)}+${k.bias}*${shapeOf(k.size)}`).join(",");
+  const key = `offsets${isJoined}${hasNulls}|${inputShape(inputs)}|${keyText}|${keyOf(shape)}`;
+  return kernelCache(memory).get(key, () => {
+    const writer = new KernelWriter(inputs), { code } = writer;
+    const cells: Record<string, number> = { table: writer.cell() };
+    cells.count = writer.cellCount;
+    const table = writer.loadCell("i32", cells.table);
+    const records = new Records(writer, byStates(shape), headerWords(shape));
+    const number = writer.derive(groupNumber(keys)), slot = code.local("i32"), offset = code.local("i64");
+    const columns = shape.arguments.map((argument) => input(argument.input, "i32"));
+    const add = (at: number, push: () => void) => {
+      code.get(slot).get(slot).memory("i64.load", at);
+      push();
+      code.op("i64.add").memory("i64.store", at);
+    };
+    // Few rows have a new extreme.
+    const keep = (at: number, comparison: string) => {
+      code.get(offset).get(slot).memory("i64.load", at).op(comparison).if(() => {
+        code.get(slot).get(offset).memory("i64.store", at);
+      });
+    };
+    writer.unrolledRows([number, ...columns, ...records.nodes], ROWS_AT_ONCE, () => {
+      code.get(table);
+      writer.lower(number);
+      code.i32(offsetsStride(shape)).op("i32.mul").op("i32.add").set(slot);
+      if (!isJoined) add(0, () => code.i64(1n));
+      shape.arguments.forEach(({ needs }, k) => {
+        const addValue = () => {
+          writer.lower(i64.extendU(columns[k]));
+          code.set(offset);
+          if (isJoined && k === 0) add(0, () => code.get(offset).i64(1n << BigInt(JOINED_SHIFT)).op("i64.or"));
+          else if (needs.sum) add(argumentWord(k, "sum"), () => code.get(offset));
+          if (hasNulls[k]) add(argumentWord(k, "values"), () => code.i64(1n));
+          if (needs.min) keep(argumentWord(k, "min"), "i64.lt_s");
+          if (needs.max) keep(argumentWord(k, "max"), "i64.gt_s");
+        };
+        if (!hasNulls[k]) return addValue();
+        writer.lower(columns[k]);
+        code.i32(0).op("i32.ge_s").if(addValue);
+      });
+      records.update(slot);
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+/** Constants of the merge for each argument, in the order of its inputs. */
+export const MERGE_INPUTS = ["least", "power", "isQuotient", "hasNulls"] as const;
+
+/** The inputs of the merge: those of each argument, then whether the rows are joined. */
+export function mergeInputs(shape: OffsetsShape): Input[] {
+  const ofArgument: Input[] = [
+    { kind: "constant", type: "i64", value: 0n },
+    { kind: "constant", type: "f64", value: 1 },
+    { kind: "constant", type: "i32", value: 0 },
+    { kind: "constant", type: "i32", value: 0 },
+  ];
+  return [...shape.arguments.flatMap(() => ofArgument), { kind: "constant", type: "i32", value: 0 }];
+}
+
+/**
+ * Merges the records of a segment's table that have rows into those of the same groups, which must be there, and empties them. Rows are group
+ * numbers. Cells: `segment`, `table`: the addresses of both.
+ */
+export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsShape): CompiledKernel {
+  return kernelCache(memory).get(`mergeOffsets|${keyOf(shape)}`, () => {
+    const writer = new KernelWriter(mergeInputs(shape)), { code } = writer;
+    const cells: Record<string, number> = { segment: writer.cell(), table: writer.cell() };
+    cells.count = writer.cellCount;
+    const segment = writer.loadCell("i32", cells.segment), table = writer.loadCell("i32", cells.table);
+    const { aggregates, sources } = shape, own = byStates(shape), ownSlots = statesOf(own);
+    const records = new Records(writer, withoutArgs(aggregates), 1);
+    const fresh = new Records(writer, withoutArgs(own), headerWords(shape));
+    const isJoined = input(shape.arguments.length * MERGE_INPUTS.length, "i32");
+    const slot = code.local("i32"), record = code.local("i32");
+    const rowCount = writer.local("i64"), joinedSum = writer.local("i64");
+    const words = shape.arguments.map(() => ({
+      sum: writer.local("i64"),
+      values: writer.local("i64"),
+      min: writer.local("i64"),
+      max: writer.local("i64"),
+    }));
+    const ownStates = ownSlots.map((list) => list.map(({ type }) => writer.local(type)));
+    const summaries = shape.arguments.map(({ isFloat }, k): RowsSummary => {
+      const [least, power, isQuotient] = (["i64", "f64", "i32"] as const).map((type, c) =>
+        input(k * MERGE_INPUTS.length + c, type)
+      );
+      const { sum, values, min, max } = words[k];
+      const value = (integer: IrNode) => {
+        if (!isFloat) return integer;
+        const x = f64.convertI64(integer);
+        return select(isQuotient, f64.div(x, power), f64.mul(x, power));
+      };
+      return {
+        rowCount: rowCount.node,
+        valueCount: values.node,
+        sum: value(i64.add(sum.node, i64.mul(values.node, least))),
+        min: value(i64.add(min.node, least)),
+        max: value(i64.add(max.node, least)),
+      };
+    });
+    const rows: RowsSummary = {
+      ...{ valueCount: rowCount.node, sum: rowCount.node, min: rowCount.node, max: rowCount.node },
+      rowCount: rowCount.node,
+    };
+    let next = 0;
+    const later = aggregates.map(({ aggregate }, k) => {
+      const source = sources[k]!;
+      if (source === "states") return ownStates[next++].map(({ node }) => node);
+      return aggregate.summarised!(source === "rows" ? rows : summaries[source]);
+    });
+    writer.scalarRows(undefined, [], (row) => {
+      code.block((empty) => {
+        code.get(segment).get(row).i32(offsetsStride(shape)).op("i32.mul").op("i32.add").tee(slot);
+        code.memory("i64.load").set(rowCount.local);
+        code.get(rowCount.local).op("i64.eqz").brIf(empty);
+        code.get(table).get(row).i32(strideOf(1, aggregates)).op("i32.mul").op("i32.add").set(record);
+        code.i64(0n).set(joinedSum.local);
+        writer.lower(isJoined);
+        code.if(() => {
+          code.get(rowCount.local).i64((1n << BigInt(JOINED_SHIFT)) - 1n).op("i64.and").set(joinedSum.local);
+          code.get(rowCount.local).i64(BigInt(JOINED_SHIFT)).op("i64.shr_u").set(rowCount.local);
+        });
+        words.forEach((list, k) => {
+          for (const name of ["sum", "values", "min", "max"] as const) {
+            code.get(slot).memory("i64.load", argumentWord(k, name)).set(list[name].local);
+          }
+          if (k === 0) code.get(list.sum.local).get(joinedSum.local).op("i64.add").set(list.sum.local);
+          writer.lower(input(k * MERGE_INPUTS.length + 3, "i32"));
+          code.op("i32.eqz").if(() => code.get(rowCount.local).set(list.values.local));
+        });
+        let at = 8 * headerWords(shape);
+        ownStates.forEach((list, k) =>
+          list.forEach(({ local }, s) => {
+            code.get(slot).memory(`${ownSlots[k][s].type}.load`, at).set(local);
+            at += 8;
+          })
+        );
+        records.mergeStates(record, later);
+        emptyRecord(writer, shape, slot, fresh);
+      });
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+function emptyRecord({ code }: KernelWriter, { arguments: list }: OffsetsShape, slot: number, states: Records): void {
+  code.get(slot).i64(0n).memory("i64.store");
+  list.forEach((_, k) => {
+    const initial = { sum: 0n, values: 0n, min: NO_MIN, max: NO_MAX };
+    for (const name of ["sum", "values", "min", "max"] as const) {
+      code.get(slot).i64(initial[name]).memory("i64.store", argumentWord(k, name));
+    }
+  });
+  states.initialise(slot);
+}
+
+/** Empties the records of a segment's table. Rows are group numbers. Cell `segment`: its address. */
+export function emptyOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsShape): CompiledKernel {
+  return kernelCache(memory).get(`emptyOffsets|${keyOf(shape)}`, () => {
+    const writer = new KernelWriter([]), { code } = writer;
+    const cells: Record<string, number> = { segment: writer.cell() };
+    cells.count = writer.cellCount;
+    const segment = writer.loadCell("i32", cells.segment), slot = code.local("i32");
+    const states = new Records(writer, withoutArgs(byStates(shape)), headerWords(shape));
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(segment).get(row).i32(offsetsStride(shape)).op("i32.mul").op("i32.add").set(slot);
+      emptyRecord(writer, shape, slot, states);
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
+/** Adds the groups of rows to their dense table in the order of their first rows, without values. As `denseKernel`. */
+export function newGroupsKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  keys: readonly DenseKey[],
+  { aggregates }: OffsetsShape,
+): CompiledKernel {
+  const states = withoutArgs(aggregates).map((shape) => ({ ...shape, id: `start of ${shape.id}` }));
+  return denseKernel(memory, inputs, undefined, keys, states, false);
+}

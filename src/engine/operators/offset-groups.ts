@@ -1,0 +1,225 @@
+/**
+ * GROUP BY of whole segments by few keys, with a small table for each segment. Sums, averages, counts and extremes of plain columns are over the
+ * offsets of packed chunks: integers, which are exact and become values once for each group and segment. Other aggregates of the statement see the
+ * rows' values. Segments of which a column has no offsets are left to the grouper. The way depends on how chunks are stored alone, not on what is in memory, so an answer does not change from run to
+ * run.
+ */
+import { assert } from "../../assert.ts";
+import type { ScanNode } from "../../sql/plan.ts";
+import { type ChunkOffsets, SUMMARY_ROWS } from "../../storage/contract.ts";
+import { typeOf } from "../../types/mod.ts";
+import { Workspace } from "../columns.ts";
+import { BoundKernel } from "../compiler/binding.ts";
+import { columnsOf, type Input } from "../compiler/expression.ts";
+import {
+  addOffsetsKernel,
+  emptyOffsetsKernel,
+  JOINED_SHIFT,
+  MERGE_INPUTS,
+  mergeInputs,
+  mergeOffsetsKernel,
+  newGroupsKernel,
+  type OffsetsArgument,
+  type OffsetsShape,
+  offsetsStride,
+  type OffsetsVariant,
+} from "../compiler/offsets.ts";
+import { type AggregateShape, type CompiledKernel, type DenseKey, strideOf } from "../compiler/aggregate.ts";
+import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
+import type { GroupSpec } from "../physical/plan.ts";
+import { isSummedByOffsets } from "../physical/grouping.ts";
+import { OFFSET_GROUPS_MAX, OFFSET_ROWS_MIN } from "../physical/thresholds.ts";
+import type { FusedShape, GroupTable } from "./group-table.ts";
+import type { Morsel } from "./morsel.ts";
+import { ScanReader } from "./scan.ts";
+
+const OPERATOR = "GROUP BY";
+/** New groups are looked for in so many rows at a time. */
+const NEW_GROUPS_ROWS = 2_048;
+/** Offsets of fewer bits add up to less than a joined word has room for. */
+const JOINED_OFFSET_MAX = 2 ** JOINED_SHIFT / MORSEL_ROWS;
+
+const NEEDS: Record<string, Partial<OffsetsArgument["needs"]>> = {
+  count: {},
+  sum: { sum: true },
+  avg: { sum: true },
+  min: { min: true },
+  max: { max: true },
+};
+
+export class OffsetGroups {
+  private readonly space: Workspace;
+  private readonly reader: ScanReader;
+  private readonly shape: OffsetsShape;
+  private readonly inputs: readonly Input[];
+  private readonly keys: readonly DenseKey[];
+  private readonly groups: number;
+  /** The columns of the arguments, and the memory for their offsets. */
+  private readonly columns: { column: number; address: number }[];
+  private readonly segmentTable: number;
+  private readonly merge: BoundKernel;
+  private readonly newGroups: BoundKernel;
+  private readonly adders = new Map<string, BoundKernel>();
+
+  /** `shape`: of the grouper. Undefined if it is of another kind, or has too many groups. */
+  static of(
+    spec: GroupSpec,
+    shape: FusedShape | undefined,
+    node: ScanNode,
+    context: QueryContext,
+  ): OffsetGroups | undefined {
+    if (spec.segments === undefined || shape?.kind !== "dense") return undefined;
+    const groups = shape.dense.reduce((product, { count }) => product * count, 1);
+    return groups > OFFSET_GROUPS_MAX ? undefined : new OffsetGroups(spec, shape, groups, node, context);
+  }
+
+  private constructor(
+    { keys, calls }: GroupSpec,
+    { dense, aggregates, inputs }: FusedShape,
+    groups: number,
+    private readonly node: ScanNode,
+    private readonly context: QueryContext,
+  ) {
+    const space = this.space = Workspace.of(context, OPERATOR), { memory } = context.heap;
+    this.groups = groups;
+    this.columns = [];
+    const offsetsArguments: OffsetsArgument[] = [], values = new Set<number>(), allInputs = [...inputs];
+    for (const key of keys) columnsOf(key, values);
+    const sources = aggregates.map((aggregate: AggregateShape, k): number | "rows" | "states" => {
+      const call = calls[k];
+      // A count of rows may follow the calls, for EXPLAIN ANALYZE.
+      if ((call?.args.length ?? 0) === 0 && aggregate.aggregate.summarised !== undefined) return "rows";
+      assert(call !== undefined);
+      if (!isSummedByOffsets(call, context.functions)) {
+        for (const arg of call.args) columnsOf(arg, values);
+        return "states";
+      }
+      const [arg] = call.args;
+      assert(arg!.kind === "column");
+      const { index: column } = arg;
+      let argument = this.columns.findIndex((known) => known.column === column);
+      if (argument < 0) {
+        argument = this.columns.push({ column, address: space.allocate(4 * MORSEL_ROWS) }) - 1;
+        const input = allInputs.push({ kind: "column", column: node.columns.length + argument, form: "i32" }) - 1;
+        const needs = { sum: false, min: false, max: false };
+        offsetsArguments.push({ input, isFloat: typeOf(arg.type).order === "float", needs });
+      }
+      const known = offsetsArguments[argument]!, own = NEEDS[nameOf(call.function)];
+      assert(own !== undefined, `${call.function} is given by a sum or an extreme`);
+      offsetsArguments[argument] = { ...known, needs: { ...known.needs, ...own } };
+      return argument;
+    });
+    this.inputs = allInputs;
+    this.reader = new ScanReader(node, values, context);
+    const shape = this.shape = { arguments: offsetsArguments, aggregates, sources };
+    this.keys = dense.map(({ spec }) => spec);
+    this.segmentTable = space.allocate(groups * offsetsStride(shape));
+    this.merge = this.bind(mergeOffsetsKernel(memory, shape), mergeInputs(shape));
+    this.newGroups = this.bind(newGroupsKernel(memory, allInputs, this.keys, shape), allInputs);
+    const empty = this.bind(emptyOffsetsKernel(memory, shape), []);
+    empty.setI32(empty.cells.segment, this.segmentTable);
+    empty.run(0, groups);
+  }
+
+  private bind(kernel: CompiledKernel, inputs: readonly Input[]): BoundKernel {
+    return new BoundKernel(kernel.run, kernel.cells, inputs, this.context, this.space, kernel.cells.count);
+  }
+
+  /** Adds rows of a segment to the table. False if they have to be grouped by their values. */
+  consume(table: GroupTable, { segment, start, end }: Morsel): boolean {
+    if (end - start < OFFSET_ROWS_MIN) return false;
+    assert(table.kind === "dense");
+    const { reader, context, columns } = this;
+    const rows = { from: start, to: end }, offsets: ChunkOffsets[] = [];
+    for (const { column, address } of columns) {
+      const found = context.pool.readOffsets(reader.source, segment, column, rows, address);
+      reader.countFrames();
+      if (found === undefined) return false;
+      offsets.push(found);
+    }
+    reader.count(end - start);
+    const vectors: Pick<Vector, "address">[] = [...reader.open(segment, rows, { isAgain: true }), ...columns];
+    const adder = this.adderOf(offsets, vectors);
+    adder.run(start, end);
+    this.addNewGroups(table, vectors, start, end);
+    this.mergeInto(table, offsets);
+    const vectorCount = Math.ceil(end / SUMMARY_ROWS) - Math.floor(start / SUMMARY_ROWS);
+    if (columns.length > 0) context.analysis?.countOffsets(this.node.id, vectorCount * columns.length);
+    return true;
+  }
+
+  private adderOf(offsets: readonly ChunkOffsets[], vectors: readonly Pick<Vector, "address">[]): BoundKernel {
+    const variant: OffsetsVariant = {
+      hasNulls: offsets.map(({ hasNulls }) => hasNulls),
+      isJoined: this.isJoined(offsets),
+    };
+    const name = `${variant.hasNulls}${variant.isJoined}`, { adders, inputs, keys, shape, context } = this;
+    let adder = adders.get(name);
+    if (adder === undefined) {
+      adder = this.bind(addOffsetsKernel(context.heap.memory, inputs, keys, shape, variant), inputs);
+      adder.setI32(adder.cells.table, this.segmentTable);
+      adders.set(name, adder);
+    }
+    adder.setColumns(vectors);
+    return adder;
+  }
+
+  /** Groups are in the order of their first rows. */
+  private addNewGroups(
+    table: GroupTable & { kind: "dense" },
+    vectors: readonly Pick<Vector, "address">[],
+    start: number,
+    end: number,
+  ): void {
+    const { newGroups: kernel, shape } = this, { cells } = kernel;
+    const missing = this.missingFrom(table, strideOf(1, shape.aggregates));
+    if (missing === 0) return;
+    const groups = table.groups + missing;
+    kernel.setColumns(vectors);
+    kernel.setI32(cells.table, table.records);
+    kernel.setI32(cells.list, table.list);
+    kernel.setI32(cells.groups, table.groups);
+    for (let from = start; table.groups < groups; from += NEW_GROUPS_ROWS) {
+      assert(from < end, "each group has a row");
+      kernel.run(from, Math.min(end, from + NEW_GROUPS_ROWS));
+      table.groups = kernel.getI32(cells.groups);
+    }
+  }
+
+  /** Number of the segment's groups that the table does not have. */
+  private missingFrom({ records }: GroupTable, stride: number): number {
+    const { context: { heap: { i32 } }, groups, segmentTable, shape } = this, own = offsetsStride(shape);
+    let missing = 0;
+    for (let group = 0; group < groups; group++) {
+      const at = (segmentTable + group * own) / 4, header = (records + group * stride) / 4;
+      if ((i32[at] | i32[at + 1]) !== 0 && (i32[header] | i32[header + 1]) === 0) missing++;
+    }
+    return missing;
+  }
+
+  private mergeInto(table: GroupTable, offsets: readonly ChunkOffsets[]): void {
+    const { merge } = this;
+    offsets.forEach(({ least, power, scale, hasNulls }, k) => {
+      const values = [BigInt(least), power, scale === "product" ? 0 : 1, hasNulls ? 1 : 0];
+      values.forEach((value, c) => merge.setConstant(k * MERGE_INPUTS.length + c, value));
+    });
+    merge.setConstant(offsets.length * MERGE_INPUTS.length, this.isJoined(offsets) ? 1 : 0);
+    merge.setI32(merge.cells.segment, this.segmentTable);
+    merge.setI32(merge.cells.table, table.records);
+    merge.run(0, this.groups);
+  }
+
+  private isJoined([first]: readonly ChunkOffsets[]): boolean {
+    if (first === undefined || this.shape.arguments[0]?.needs.sum !== true) return false;
+    return !first.hasNulls && first.greatest < JOINED_OFFSET_MAX;
+  }
+
+  close(): void {
+    this.reader.close();
+    this.space.release();
+  }
+}
+
+function nameOf(functionId: string): string {
+  return functionId.slice(0, functionId.indexOf("("));
+}
