@@ -2,7 +2,7 @@
 import type { Identity, Session } from "../api.ts";
 import { ProviderStatistics } from "../auth/mod.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { createScheduler, parquetSchema, removeSpilled } from "../engine/mod.ts";
+import { createMailboxes, createScheduler, parquetSchema, removeSpilled } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
 import { answerCall, languageReference, quickEffort } from "../sql/mod.ts";
@@ -49,6 +49,7 @@ export { databaseSections, databaseSettings } from "./settings.ts";
 export async function openDatabase(options: DatabaseOptions): Promise<OpenedDatabase> {
   const nowMicros = options.nowMicros ??
     (() => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)));
+  const mailboxes = createMailboxes(options.execWorkerCount);
   const storage = await openStorage({
     root: options.root,
     heapSizeBytes: options.heapSizeBytes,
@@ -59,6 +60,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     checkpointIntervalMs: options.checkpointIntervalMs,
     heldLogBytes: options.heldLogBytes,
     encoding: options.encoding,
+    queryThreads: { mailboxes: mailboxes.buffer, count: options.execWorkerCount },
     syncDelayMs: options.syncDelayMs,
     onWriterFailed: options.onWriterFailed,
     onDiskFull: options.onDiskFull,
@@ -91,6 +93,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const scheduler = createScheduler({
     heap,
     workerCount: options.execWorkerCount,
+    mailboxes,
     workerUrl: new URL("../workers/exec.ts", import.meta.url),
     log: options.log,
     onUnhandledError: options.onUnhandledError,

@@ -20,6 +20,8 @@ export function statisticsOf(
     commitGroupSize: heap.histogram("commitGroupSize"),
     fsyncSeconds: heap.histogram("fsyncSeconds"),
     rewrittenSegments: heap.counter("rewrittenSegments"),
+    flushedSegments: heap.counter("flushedSegments"),
+    flushedSegmentsOfHelpers: heap.counter("flushedSegmentsOfHelpers"),
     logBytesSinceCheckpoint: heap.counter("logBytes"),
     heldLogBytes: heap.counter("heldLogBytes"),
     deadExtentBytes: heap.counter("deadBytes"),

@@ -108,13 +108,17 @@ export class Mailboxes {
     this.notify(this.words, at(seat, WORD.wakes));
   }
 
-  /** Wakes idle workers other than `self`, so that they look for open sections. */
-  wakeIdle(self: number, workerCount: number, countMax: number): void {
-    for (let seat = 0, left = countMax; seat < workerCount && left > 0; seat++) {
+  /**
+   * Wakes idle workers other than `self`, so that they look for open sections and for jobs of the writer. Returns how many there were.
+   */
+  wakeIdle(self: number, workerCount: number, countMax: number): number {
+    let count = 0;
+    for (let seat = 0; seat < workerCount && count < countMax; seat++) {
       if (seat === self || Atomics.load(this.words, at(seat, WORD.isIdle)) === 0) continue;
       this.wake(seat);
-      left--;
+      count++;
     }
+    return count;
   }
 
   setIdle(seat: number, isIdle: boolean): void {

@@ -31,6 +31,7 @@ export { QuerySpill, removeSpilled, SPILL_UNIT_BYTES } from "./spill/mod.ts";
 export { answerFromStatistics } from "./statistics.ts";
 export { Analysis, type PlanStatistics } from "./analysis.ts";
 export {
+  createMailboxes,
   createScheduler,
   type QueryOrder,
   type QueryStatistics,

@@ -5,6 +5,7 @@
  */
 import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
 import { type PostedError, revivedError } from "./posted-error.ts";
+import { failEncodingJobs } from "../storage/mod.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { ChunkQueue, type ResultChunk } from "./chunk-queue.ts";
 import type { QueryRequest } from "./contract.ts";
@@ -24,6 +25,8 @@ export interface SchedulerOptions {
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** Called for an unexpected error, which may make the health check fail. */
   onUnhandledError?: () => void;
+  /** Made with `createMailboxes`, if others use them, too. */
+  mailboxes?: Mailboxes;
   /** For tests: loses wakes. */
   notify?: Notify;
 }
@@ -179,6 +182,11 @@ function accepts(seat: Seat, job: Job, workerCount: number): boolean {
   return seat.index < workerCount || EXTRA_SEATS[seat.index - workerCount](job);
 }
 
+/** Of so many workers that run queries of any length. */
+export function createMailboxes(workerCount: number, notify?: Notify): Mailboxes {
+  return Mailboxes.create(workerCount + EXTRA_SEATS.length, notify);
+}
+
 /** Does not wait until the workers have loaded their modules; queries wait for the first worker that is ready. */
 export function createScheduler(options: SchedulerOptions): Scheduler {
   const scheduler = new WorkerScheduler(options);
@@ -206,7 +214,7 @@ class WorkerScheduler implements Scheduler {
   private lookTimer: ReturnType<typeof setInterval> | undefined;
 
   constructor(private readonly options: SchedulerOptions) {
-    this.mailboxes = Mailboxes.create(options.workerCount + EXTRA_SEATS.length, options.notify);
+    this.mailboxes = options.mailboxes ?? createMailboxes(options.workerCount, options.notify);
     this.letters = new Letters(options.heap);
   }
 
@@ -305,6 +313,7 @@ class WorkerScheduler implements Scheduler {
     this.options.onUnhandledError?.();
     seat.worker.terminate();
     seat.port.close();
+    failEncodingJobs(this.options.heap, seat.index);
     Object.assign(seat, { isReady: false, job: undefined, reason });
     seat.parked.clear();
     for (const job of lost) if (!returned.includes(job)) job.onCrash(reason);

@@ -140,6 +140,11 @@ export const metricCatalogue = {
   commitGroupSize: histogram("commit_group_size", "Commits that shared a write and a sync of the log."),
   fsyncSeconds: histogram("fsync_seconds", "Time of a sync of the write-ahead log."),
   rewrittenSegments: counter("rewritten_segments", "Segments rewritten for late rows, UPDATE and DELETE."),
+  flushedSegments: counter("flushed_segments", "Segments that were written from memory to data files."),
+  flushedSegmentsOfHelpers: counter(
+    "flushed_segments_encoded_by_query_threads",
+    "Those of them whose columns were encoded by query threads, beside the commits.",
+  ),
   logBytesSinceCheckpoint: gauge(
     "log_bytes_since_checkpoint",
     "Bytes of the write-ahead log that a start would replay.",

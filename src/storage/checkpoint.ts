@@ -14,20 +14,23 @@ const HELD_LOG_BYTES = 2 ** 30;
 /** Default of `flushStepBytes`. */
 const FLUSH_STEP_BYTES = 4 << 20;
 
+/** Other threads encode segments meanwhile: there is nothing to do before one of them comes back. */
+type Pause = "for others" | undefined;
+
 /**
  * Works in steps, between which commands may run. That is safe because each manifest records the log block
  * that it covers: changes after a table's step, and tables created after the first step, are in the part of the log
  * that is kept. A checkpoint that failed for lack of space may be restarted.
  */
-export function* checkpointSteps(store: Store, log: Log): Generator<void, void> {
+export function* checkpointSteps(store: Store, log: Log): Generator<Pause, void> {
   const { files, root } = store.options;
   const logStart = log.roll();
   const changed = [...store.tables.values()].filter((table) => table.changed);
   for (const table of changed) {
     const isCurrent = () => store.tables.get(table.schema.id) === table && table.damage === undefined;
     if (isCurrent()) store.open(table);
-    for (const _ of isCurrent() ? flushSteps(store, table) : []) {
-      yield;
+    for (const pause of isCurrent() ? flushSteps(store, table) : []) {
+      yield pause;
       if (!isCurrent()) break;
     }
     if (!isCurrent()) continue;
@@ -69,14 +72,16 @@ export function* checkpointSteps(store: Store, log: Log): Generator<void, void> 
  * Writes most of the rows that are only in memory to the data files. Rows that come meanwhile do not add steps, so it ends however
  * many come.
  */
-function* flushSteps(store: Store, table: Table): Generator<void, void> {
-  const { memory, options: { flushStepBytes = FLUSH_STEP_BYTES } } = store;
-  for (let left = memory.tailBytes; left > flushStepBytes; left -= flushStepBytes) {
-    const isDone = table.flush(false, flushStepBytes) < flushStepBytes;
+function* flushSteps(store: Store, table: Table): Generator<Pause, void> {
+  const { memory, background, options: { flushStepBytes = FLUSH_STEP_BYTES } } = store;
+  for (let left = memory.tailBytes; left > flushStepBytes;) {
+    const bytes = table.flush(false, flushStepBytes, true, background.handOver(table, true, false));
     publish(store, table);
-    if (isDone) return;
-    yield;
+    left -= bytes;
+    if (bytes < flushStepBytes && !background.isAwaited(table)) return;
+    yield bytes === 0 ? "for others" : undefined;
   }
+  while (background.isAwaited(table)) yield "for others";
 }
 
 /** Writes the rows that are only in memory to the data files. */

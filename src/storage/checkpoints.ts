@@ -11,7 +11,9 @@ const LOG_BLOCKS_MAX = 100_000;
 export class Checkpoints {
   private madeAtMs = performance.now();
   /** The checkpoint in progress. */
-  private underway: Generator<void, void> | undefined;
+  private underway: ReturnType<typeof checkpointSteps> | undefined;
+  /** It has nothing to do before other threads have encoded segments. */
+  private isWaiting = false;
 
   constructor(private readonly store: Store) {}
 
@@ -19,12 +21,17 @@ export class Checkpoints {
     return this.underway !== undefined;
   }
 
+  /** The checkpoint in progress has something to do. */
+  get isBusy(): boolean {
+    return this.isUnderway && !this.isWaiting;
+  }
+
   /** Does a part of what is due. `isIdle`: no command came for a while. */
   maintain(isIdle: boolean): void {
     const { log, options, reserve } = this.parts;
     try {
       if (this.underway === undefined && this.isDue(isIdle)) this.begin();
-      if (this.underway === undefined) return this.flushAhead();
+      if (this.underway === undefined) return this.flush(() => this.store.flusher.ahead(log.sizeBytes));
       // If the log has outgrown its limit by this much, the checkpoint runs to its end and commands wait.
       const isLate = log.sizeBytes > 2 * options.checkpointLogBytes;
       this.continue(isLate ? Infinity : options.checkpointStepMs ?? STEP_MS);
@@ -72,18 +79,29 @@ export class Checkpoints {
 
   /** Continues the checkpoint for this long, by at least one step. */
   private continue(ms: number): void {
+    if (ms === Infinity) return this.store.background.withoutWaiting(() => this.continueUntil(Infinity));
+    this.continueUntil(performance.now() + ms);
+  }
+
+  private continueUntil(deadline: number): void {
     const { store } = this, { log, publisher, reserve } = this.parts;
-    const deadline = performance.now() + ms;
     try {
-      while (!this.underway!.next().done) if (performance.now() >= deadline) return;
+      for (;;) {
+        const { done, value } = this.underway!.next();
+        if (done) break;
+        this.isWaiting = value === "for others";
+        if (this.isWaiting || performance.now() >= deadline) return;
+      }
     } catch (error) {
       this.underway = undefined;
       this.hasFailed(error);
       // Repeat all of it, using the disk reserve.
       try {
-        reserve.use(() => {
-          for (const _ of checkpointSteps(store, log));
-        });
+        reserve.use(() =>
+          store.background.withoutWaiting(() => {
+            for (const _ of checkpointSteps(store, log));
+          })
+        );
       } catch (again) {
         this.hasFailed(again);
         throw again;
@@ -94,9 +112,18 @@ export class Checkpoints {
     publisher.removeDroppedDirectories();
   }
 
-  private flushAhead(): void {
+  /** Writes what other threads have encoded. */
+  collect(): void {
     try {
-      this.store.flusher.ahead(this.parts.log.sizeBytes);
+      this.flush(() => this.store.background.collect());
+    } catch (error) {
+      this.parts.options.log("ERROR", `encoded segments could not be stored: ${(error as Error).message}`);
+    }
+  }
+
+  private flush(action: () => void): void {
+    try {
+      action();
     } catch (error) {
       this.hasFailed(error);
     }

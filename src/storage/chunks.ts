@@ -2,11 +2,13 @@
  * Makes chunks. A chunk holds the values of one column in one segment and never changes. The tail's next version shares its
  * memory and is longer; a late row or an update makes new memory.
  */
-import { fillNull, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
+import { fillNull, LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { assert, VERIFY } from "../assert.ts";
 import type { ColumnChunk, ColumnStats, RowRange } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import { CODEC_BYTES, Codecs, hasOffsets, isEncoded, memoryBytes, rawBytes, type Stored } from "./encoding/codecs.ts";
+import { atOnce, storedForm } from "./encoding/stored.ts";
+import type { Extent } from "./extent.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import { type RowColumn } from "./rows.ts";
@@ -195,28 +197,18 @@ export class ChunkMaker {
    * postings.
    */
   store(tag: string, chunk: Chunk, rowCount: number, keep: boolean, isIndexed: boolean, data: DataFiles): Chunk {
-    const valueBytes = rowCount * LAYOUT_WIDTH[layoutOf(tag)];
     const { address } = chunk.plain;
-    const { parts, ...form } = this.storedForm(tag, address, rowCount, valueBytes, isIndexed);
-    const extent = data.append(parts);
-    const plain = { ...extent, ...form, address: keep ? address : 0, valueBytes, stats: chunk.plain.stats };
-    return keep ? { ...chunk, plain } : { plain, capacity: 0, texts: [], textBytes: 0 };
+    const values = { type: tag, address, rowCount, isIndexed };
+    const { parts, ...form } = atOnce(
+      storedForm(this.heap, this.encoding === "auto" ? this.codecs : undefined, values),
+    );
+    return this.stored(chunk, data.append(parts), form, rowCount * LAYOUT_WIDTH[layoutOf(tag)], keep);
   }
 
-  private storedForm(
-    tag: string,
-    address: number,
-    rowCount: number,
-    valueBytes: number,
-    isIndexed: boolean,
-  ): Stored {
-    const { layout, nullWords } = typeOf(tag);
-    const encoded = this.encoding === "auto"
-      ? this.codecs.encode(layout, nullWords, address, rowCount, isIndexed)
-      : undefined;
-    if (encoded !== undefined) return encoded;
-    if (layout === "text") return { parts: this.compactTexts(address, rowCount) };
-    return { parts: [this.heap.u8.subarray(address, address + valueBytes)] };
+  /** The chunk with the extent that it has been written to. `keep`: the values also stay in memory. */
+  stored(chunk: Chunk, extent: Extent, form: Omit<Stored, "parts">, valueBytes: number, keep: boolean): Chunk {
+    const plain = { ...extent, ...form, address: keep ? chunk.plain.address : 0, valueBytes, stats: chunk.plain.stats };
+    return keep ? { ...chunk, plain } : { plain, capacity: 0, texts: [], textBytes: 0 };
   }
 
   /**
@@ -329,36 +321,6 @@ export class ChunkMaker {
     if (runEnd > runStart) u8.set(heap!.subarray(runStart, runEnd), at - (runEnd - runStart));
     if (block !== undefined) block.used += bytes;
     return { texts, bytes };
-  }
-
-  /** Returns the pairs with offsets instead of addresses, and the texts, made contiguous. */
-  private compactTexts(address: number, rowCount: number): Uint8Array[] {
-    const { i32, u8 } = this.heap;
-    const pairs = new Int32Array(2 * rowCount);
-    let bytes = 0;
-    for (let row = 0, k = address / 4; row < rowCount; row++, k += 2) {
-      const length = i32[k + 1];
-      pairs[2 * row + 1] = length;
-      if (length > 0) {
-        pairs[2 * row] = bytes;
-        bytes += length;
-      }
-    }
-    const texts = new Uint8Array(bytes);
-    let runStart = 0, runEnd = 0, at = 0;
-    for (let row = 0, k = address / 4; row < rowCount; row++, k += 2) {
-      const length = i32[k + 1];
-      if (length <= 0) continue;
-      const from = i32[k] >>> 0;
-      if (from !== runEnd) {
-        if (runEnd > runStart) texts.set(u8.subarray(runStart, runEnd), at - (runEnd - runStart));
-        runStart = from;
-      }
-      runEnd = from + length;
-      at += length;
-    }
-    if (runEnd > runStart) texts.set(u8.subarray(runStart, runEnd), at - (runEnd - runStart));
-    return [new Uint8Array(pairs.buffer), texts];
   }
 }
 

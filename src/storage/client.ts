@@ -313,6 +313,12 @@ export function answer(store: TableStore, envelopes: readonly Envelope[]): Answe
   );
 }
 
+/** The mailboxes of the query threads, which another room knows how to use. */
+export interface QueryThreads {
+  readonly mailboxes: SharedArrayBuffer;
+  readonly count: number;
+}
+
 /** The message by which main starts the writer's worker. */
 export interface WriterStart {
   memory: WebAssembly.Memory;
@@ -327,6 +333,7 @@ export interface WriterStart {
   reserveBytes: number;
   compactBytes: number;
   encoding: "auto" | "raw" | undefined;
+  queryThreads: QueryThreads | undefined;
 }
 
 export type FromWriter =

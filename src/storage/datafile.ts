@@ -3,6 +3,7 @@
  * that are never overwritten. A file that has become large is followed by a new one. A file without live extents is removed
  * after a checkpoint.
  */
+import { assert, VERIFY } from "../assert.ts";
 import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
 import { DATA_MAGIC, encodeHeader, HEADER_BYTES } from "./format.ts";
@@ -65,13 +66,10 @@ export class DataFiles {
     return bytes;
   };
 
-  /** Writes an extent. It is durable after `sync`. */
-  append(parts: readonly Uint8Array[]): Extent {
-    let sizeBytes = 0, crc = 0;
-    for (const part of parts) {
-      sizeBytes += part.length;
-      crc = crc32(part, crc);
-    }
+  /** Writes an extent. It is durable after `sync`. `crc`: of the parts, if it is known. */
+  append(parts: readonly Uint8Array[], crc = checksumOf(parts)): Extent {
+    if (VERIFY) assert(crc === checksumOf(parts), "the checksum of an extent is that of its bytes");
+    const sizeBytes = parts.reduce((sum, { length }) => sum + length, 0);
     const file = this.current(sizeBytes);
     const offset = file.sizeBytes;
     this.unsynced.add(file.id);
@@ -136,4 +134,10 @@ export class DataFiles {
     if (handle === undefined) this.handles.set(id, handle = this.files.open(this.list.get(id)!.path, "write"));
     return handle;
   }
+}
+
+function checksumOf(parts: readonly Uint8Array[]): number {
+  let crc = 0;
+  for (const part of parts) crc = crc32(part, crc);
+  return crc;
 }

@@ -1,5 +1,6 @@
 /** Flushes segments from memory to the data files: when they take too much memory, and ahead of a checkpoint. */
 import { DiskFullError } from "../errors.ts";
+import type { BackgroundFlush } from "./background-flush.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import type { Publisher } from "./publisher.ts";
 import type { Table } from "./table.ts";
@@ -22,6 +23,7 @@ export class Flusher {
     private readonly tables: ReadonlyMap<number, Table>,
     private readonly memory: WriterMemory,
     private readonly publisher: Publisher,
+    private readonly background: BackgroundFlush,
     private readonly options: Pick<WriterOptions, "log" | "memoryBytes" | "checkpointLogBytes">,
   ) {}
 
@@ -42,10 +44,14 @@ export class Flusher {
    */
   whenOverBudget(): void {
     const { memoryBytes } = this.options;
-    const { tailBytes } = this.memory;
-    if (tailBytes <= Math.max(memoryBytes, this.unflushableBytes * 1.125)) return;
+    const { tailBytes } = this.memory, leaving = this.background.sizeBytes;
+    const isLate = tailBytes > memoryBytes * 1.5;
+    if (tailBytes - (isLate ? 0 : leaving) <= Math.max(memoryBytes, this.unflushableBytes * 1.125)) return;
     try {
-      if (this.flushSome(tailBytes > memoryBytes * 1.5 ? Infinity : STEP_BYTES)) return;
+      if (isLate) this.background.withoutWaiting(() => this.flushSome(Infinity));
+      else if (
+        this.flushSome(STEP_BYTES, { waits: tailBytes <= memoryBytes * 1.25 }) || this.background.sizeBytes > 0
+      ) return;
       if (this.memory.tailBytes > memoryBytes) this.flushTails(this.memory.tailBytes - memoryBytes * 0.75);
       this.unflushableBytes = this.memory.tailBytes;
     } catch (error) {
@@ -64,7 +70,7 @@ export class Flusher {
     if (logSizeBytes < this.flushedAheadAt) this.flushedAheadAt = 0;
     if (logSizeBytes < checkpointLogBytes / 2 || logSizeBytes - this.flushedAheadAt < step) return;
     this.flushedAheadAt = logSizeBytes;
-    this.flushSome(2 * step, true);
+    this.flushSome(2 * step, { syncs: true });
   }
 
   private flushUnpublished(table: Table, tail: boolean): void {
@@ -87,18 +93,21 @@ export class Flusher {
     this.memory.sweep(inUse);
   }
 
-  /** Flushes about `bytesMax` bytes; returns false if there was less to flush. Tables take turns. */
-  private flushSome(bytesMax: number, sync = false): boolean {
+  /**
+   * Flushes about `bytesMax` bytes; returns false if there was less to flush. Tables take turns. `waits`: if the other threads have
+   * enough to encode.
+   */
+  private flushSome(bytesMax: number, { syncs = false, waits = true } = {}): boolean {
     let left = bytesMax;
     const tables = [...this.tables.values()].filter((table) => table.changed && table.damage === undefined);
     const next = Math.max(0, tables.findIndex((table) => table.schema.id > this.lastFlushed));
     for (const table of [...tables.slice(next), ...tables.slice(0, next)]) {
       if (left <= 0) break;
       const before = table.segments;
-      left -= table.flush(false, left);
+      left -= table.flush(false, left, true, this.background.handOver(table, waits, syncs));
       if (table.segments === before) continue;
       this.publisher.touch(table);
-      if (sync) table.data.sync();
+      if (syncs) table.data.sync();
       this.lastFlushed = table.schema.id;
     }
     this.publisher.publish();

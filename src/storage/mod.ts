@@ -11,6 +11,7 @@ import {
   type Envelope,
   type FromWriter,
   pack,
+  type QueryThreads,
   WriterClient,
   type WriterPort,
   type WriterStart,
@@ -47,6 +48,7 @@ export { CatalogueMirror } from "./catalogue.ts";
 export { type File, type Files, readFully, realFiles, writeFully } from "./files.ts";
 export { type LogBlock, LogFollower, LogGoneError } from "./wal/follower.ts";
 export { copyDatabase, syncDirectory } from "./copy.ts";
+export { EncodingWorker, failEncodingJobs } from "./encoding-jobs.ts";
 
 export interface StorageOptions {
   /** The `db` directory. It is created if it does not exist. */
@@ -73,6 +75,8 @@ export interface StorageOptions {
   reserveBytes?: number;
   /** How columns are stored: encoded where that is smaller (default), or as they are. */
   encoding?: "auto" | "raw";
+  /** What the writer's worker needs to wake idle query threads, which encode segments for it. Default: it does everything itself. */
+  queryThreads?: QueryThreads;
   log?: (level: LogLevel, message: string) => void;
   /** Called when a table was found damaged on opening. The other tables stay usable. */
   onDamage?: (message: string) => void;
@@ -127,6 +131,7 @@ function settings(
     syncDelayMs,
     reserveBytes,
     encoding,
+    queryThreads,
   }: StorageOptions,
 ) {
   return {
@@ -140,6 +145,7 @@ function settings(
     reserveBytes: reserveBytes ?? 16 << 20,
     compactBytes: 4 << 20,
     encoding,
+    queryThreads,
     memoryBytes: unstoredSizeBytes ?? heapSizeBytes / 8,
   } as const;
 }

@@ -1,4 +1,5 @@
 /** The options of the writer. */
+import type { Encoders } from "./encoders.ts";
 import type { Files } from "./files.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { Publication } from "./publication.ts";
@@ -47,6 +48,10 @@ export interface WriterOptions {
   compactStepBytes?: number;
   /** How columns are stored: encoded where that is smaller (default), or as they are. */
   encoding?: "auto" | "raw";
+  /** Other threads that encode segments. Default: the writer does it. */
+  encoders?: Encoders;
+  /** Time that the writer waits for them without a result. Default: 1,000. */
+  patienceMs?: number;
   /** Rows of a segment at most. Default: 65,536. Tests take fewer, so that small tables have many segments. */
   segmentRowsMax?: number;
   /** Asks the pool to give back shared memory. */

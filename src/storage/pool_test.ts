@@ -3,6 +3,7 @@ import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
 import { type ScanSource, SUMMARY_ROWS, SUMMARY_WORDS } from "./contract.ts";
 import { CODEC_BYTES, Codecs } from "./encoding/codecs.ts";
+import { atOnce } from "./encoding/stored.ts";
 import { writeFully } from "./files.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap, SHARED_WORD, type SharedHeap } from "./heap.ts";
@@ -133,7 +134,7 @@ function encodedSourceOf(heap: SharedHeap, files: FaultyFiles): ScanSource {
   let offset = count * FRAME;
   const segments = CHUNKS.map((k) => {
     for (let row = 0; row < ROWS; row++) heap.i64[address / 8 + row] = BigInt(k * 1000 + row % 100);
-    const { parts: [bytes], encodings } = codecs.encode("i64", [0, -0x80000000], address, ROWS, false)!;
+    const { parts: [bytes], encodings } = atOnce(codecs.encodeSteps("i64", [0, -0x80000000], address, ROWS, false))!;
     const stored = bytes!.slice();
     writeFully(file, [stored], offset);
     const chunk = {

@@ -4,6 +4,7 @@
  */
 import type { NewTable } from "../sql/plan.ts";
 import type { AccessRecords } from "./access.ts";
+import type { BackgroundFlush } from "./background-flush.ts";
 import type { CatalogFile } from "./catalog-file.ts";
 import type { Commits } from "./commits.ts";
 import type { Definition } from "./blocks.ts";
@@ -28,6 +29,7 @@ export interface Store {
   readonly access: AccessRecords;
   readonly publisher: Publisher;
   readonly flusher: Flusher;
+  readonly background: BackgroundFlush;
   readonly memory: WriterMemory;
   readonly reserve: DiskReserve;
   readonly seal: Seal;

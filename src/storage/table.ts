@@ -7,6 +7,7 @@ import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { type Chunk, type ChunkMaker, insertedRows, type Run } from "./chunks.ts";
 import type { AppendColumn, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
+import type { ChunkOrder, EncodedChunk, HandOver } from "./encoders.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import type { SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
@@ -461,9 +462,10 @@ export class Table {
 
   /**
    * Writes chunks that are only in memory to the data files, about `bytesMax` bytes. `all`: includes the last segment,
-   * which stays in memory for further appends unless `keepsTail` is false. Returns the number of bytes written.
+   * which stays in memory for further appends unless `keepsTail` is false. `handOver` is asked about each of the others. Returns the
+   * number of bytes written or handed over.
    */
-  flush(all: boolean, bytesMax = Infinity, keepsTail = true): number {
+  flush(all: boolean, bytesMax = Infinity, keepsTail = true, handOver: HandOver = () => "here"): number {
     const flushed: SplicedSegments[] = [];
     let bytes = 0, start = 0;
     const last = this.segments.length - 1;
@@ -473,6 +475,10 @@ export class Table {
         if (!isLive(segment)) continue;
         const isLast = start + k === last;
         if (isLast && !all) continue;
+        const where = isLast ? "here" : handOver(segment);
+        if (where === "handed over") bytes += memoryOf(segment) >> 1; // about what it takes on disk
+        if (where !== "here") continue;
+        this.heap.addCounter("flushedSegments", 1);
         const flushedSegment = this.flushSegment(segment, isLast, keepsTail);
         bytes += flushedSegment.sizeBytes;
         flushed.push({ start: start + k, count: 1, segments: [flushedSegment.segment] });
@@ -548,6 +554,42 @@ export class Table {
     return { segment: { ...segment, chunks, words: undefined }, sizeBytes };
   }
 
+  /** What other threads need to know to encode the chunks of a segment that are only in memory. */
+  chunkOrders({ chunks, rowCount }: Segment): ChunkOrder[] {
+    return chunks.flatMap((chunk, columnId) => {
+      if (!isInMemory(chunk) || chunk.plain.file >= 0) return [];
+      const { address } = chunk.plain;
+      return [{ columnId, type: this.typeOf(columnId), address, rowCount, isIndexed: this.isIndexed(columnId) }];
+    });
+  }
+
+  /**
+   * Writes the chunks of a segment, which were encoded elsewhere, to the data files, and takes them out of memory. Returns false if the
+   * table does not have this very segment any more.
+   */
+  store(segment: Segment, encoded: readonly EncodedChunk[]): boolean {
+    let isFound = false;
+    const segments = this.segments.map((current) => {
+      if (current !== segment) return current;
+      isFound = true;
+      const chunks = segment.chunks.map((chunk) =>
+        isInMemory(chunk) && chunk.plain.file >= 0 ? outOfMemory(chunk) : chunk
+      );
+      for (const { columnId, bytes, crc, ...form } of encoded) {
+        const chunk = chunks[columnId]!, { address, valueBytes } = chunk.plain;
+        const extent = this.data.append([bytes ?? this.heap.u8.subarray(address, address + valueBytes)], crc);
+        chunks[columnId] = this.make.stored(chunk, extent, form, valueBytes, false);
+      }
+      return { ...segment, chunks, words: undefined };
+    }, (part) => part.isLive && mayHave(part, [segment.uid]));
+    if (!isFound) return false;
+    this.segments = segments;
+    this.changed = true;
+    this.heap.addCounter("flushedSegments", 1);
+    this.seal(false);
+    return true;
+  }
+
   private flushDetached(start: bigint, segments: Segments): number {
     let bytes = 0;
     const flushed = segments.map((segment) => {
@@ -572,14 +614,8 @@ export class Table {
 
   /** Bytes of memory that the last segment takes. */
   tailBytes(): number {
-    let bytes = 0;
     if (this.segments.lists.at(-1)?.pages.at(-1)?.isLive !== true) return 0;
-    for (const chunk of this.segments.at(-1)!.chunks) {
-      if (chunk === undefined) continue;
-      bytes += chunk.values?.sizeBytes ?? 0;
-      for (const block of chunk.texts) bytes += block.sizeBytes;
-    }
-    return bytes;
+    return memoryOf(this.segments.at(-1)!);
   }
 
   /** Replaces the lists of pages of the table and of its detached partitions by others with the same rows. */
@@ -878,11 +914,7 @@ class Rewrite {
 
   replace(index: number, segments: readonly Segment[]): void {
     this.waiting.push({ start: index + this.added, count: 1, segments });
-    for (const { chunks } of segments) {
-      for (const chunk of chunks) {
-        for (const block of [chunk?.values, ...chunk?.texts ?? []]) this.waitingBytes += block?.sizeBytes ?? 0;
-      }
-    }
+    for (const segment of segments) this.waitingBytes += memoryOf(segment);
     if (this.waitingBytes < REWRITE_STEP_BYTES) return;
     this.apply();
     this.table.onStep();
@@ -911,6 +943,15 @@ function withoutRoom(segment: Segment): Segment {
 
 function isInMemory(chunk: Chunk | undefined): chunk is Chunk {
   return chunk !== undefined && chunk.plain.address !== 0;
+}
+
+/** Bytes of memory that a segment takes. */
+function memoryOf({ chunks }: Segment): number {
+  let bytes = 0;
+  for (const chunk of chunks) {
+    for (const block of [chunk?.values, ...chunk?.texts ?? []]) bytes += block?.sizeBytes ?? 0;
+  }
+  return bytes;
 }
 
 /** The stored chunk without its copy in memory. */

@@ -12,6 +12,7 @@ import { ConfigError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
 import { AccessRecords } from "./access.ts";
+import { BackgroundFlush } from "./background-flush.ts";
 import { CatalogFile } from "./catalog-file.ts";
 import { Commits } from "./commits.ts";
 import { Numbers } from "./numbers.ts";
@@ -52,6 +53,7 @@ export class TableStore implements Store {
   readonly access = new AccessRecords();
   readonly publisher: Publisher;
   readonly flusher: Flusher;
+  readonly background: BackgroundFlush;
   readonly transactions = new Transactions(this);
   readonly loads = new Loads(this, () => this.checkpoints.make());
   readonly memory: WriterMemory;
@@ -76,7 +78,16 @@ export class TableStore implements Store {
     this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
     this.make = new ChunkMaker(this.memory, options.encoding ?? "auto", options.segmentRowsMax);
     this.publisher = new Publisher(this.memory, this.access, options, () => this.commits?.log.lastLsn ?? 0);
-    this.flusher = new Flusher(this.tables, this.memory, this.publisher, options);
+    // Without encoding there is nothing to do on other threads.
+    this.background = new BackgroundFlush(options.encoding === "raw" ? undefined : options.encoders, {
+      heap,
+      tables: this.tables,
+      memory: this.memory,
+      publisher: this.publisher,
+      mayWrite: () => !this.seal.isSet,
+      patienceMs: options.patienceMs,
+    });
+    this.flusher = new Flusher(this.tables, this.memory, this.publisher, this.background, options);
     files.makeDirectory(root);
     this.reserve = new DiskReserve(files, join(root, "reserve"), options.reserveBytes, options.log);
     const lock = files.lock(join(root, "lock"));
@@ -133,6 +144,7 @@ export class TableStore implements Store {
   maintain(isIdle = false): void {
     if (this.closed) return;
     this.publisher.reclaim();
+    this.checkpoints.collect();
     this.flusher.whenOverBudget();
     if (isIdle && this.replayable.length > 0) return this.replayNext();
     if (this.seal.isSet) return;
@@ -140,9 +152,17 @@ export class TableStore implements Store {
     this.checkpoints.maintain(isIdle);
   }
 
-  /** A checkpoint is in progress, or tables with rows in the log are not opened yet: `maintain` has more to do. */
+  /**
+   * A checkpoint is in progress, tables with rows in the log are not opened yet, or other threads have encoded segments: `maintain` has
+   * more to do.
+   */
   get isBusy(): boolean {
-    return this.replayable.length > 0 || (this.checkpoints.isUnderway && !this.seal.isSet);
+    return this.replayable.length > 0 || this.background.hasOutcomes || (this.checkpoints.isBusy && !this.seal.isSet);
+  }
+
+  /** Nothing can be done before other threads have encoded segments, unless they take too long. */
+  get isWaiting(): boolean {
+    return this.checkpoints.isUnderway && !this.seal.isSet;
   }
 
   /** Opens a table whose rows are in the log, so that its first reader and the next checkpoint need not. */

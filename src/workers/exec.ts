@@ -32,6 +32,7 @@ import { seededRandom } from "../database/random.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
 import {
   createPool,
+  EncodingWorker,
   packAppendBatch,
   type PoolLease,
   realFiles,
@@ -87,6 +88,7 @@ self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
   helperCount = Math.max(0, Math.min(workerCount, navigator.hardwareConcurrency) - 1);
   port = data.port as unknown as typeof port;
   if (runsLong) yieldToOthers();
+  const encoding = new EncodingWorker(heap, seat, () => pool.codecs());
   returnLargeBlocks();
   collectWith(collectGarbage);
   postToMain({ type: "ready" });
@@ -100,7 +102,7 @@ self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
         helperContext,
         (context) => (release(context), doUrgentChore(), countBusy(-1)),
       ),
-    chore: doChore,
+    chore: () => (runsLong && encoding.step()) || doChore(),
   });
   self.close();
 };

@@ -3,9 +3,19 @@
  * and answers each turn. It never returns to the event loop, so nothing but commands reaches it.
  */
 import { receiveMessageOnPort } from "node:worker_threads";
+import { Mailboxes } from "../engine/mailbox.ts";
 import { ConfigError } from "../errors.ts";
-import { answer, type Envelope, type FromWriter, type Packed, unpack, type WriterStart } from "../storage/client.ts";
+import {
+  answer,
+  type Envelope,
+  type FromWriter,
+  type Packed,
+  type QueryThreads,
+  unpack,
+  type WriterStart,
+} from "../storage/client.ts";
 import { toPlainError } from "../storage/commands.ts";
+import { SharedEncoders } from "../storage/encoding-jobs.ts";
 import { realFiles, withSlowSync } from "../storage/files.ts";
 import { SHARED_WORD, SharedHeap } from "../storage/heap.ts";
 import { SharedPool } from "../storage/pool.ts";
@@ -15,11 +25,13 @@ import { collectIfGrown } from "./memory-release.ts";
 
 /** Housekeeping runs at least this often. */
 const IDLE_MS = 1000;
+/** The same while other threads work for this one. They wake it when they are done. */
+const WAIT_MS = 100;
 
 const post = (message: FromWriter) => self.postMessage(message);
 
 self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
-  const { memory, port, syncDelayMs, ...settings } = data;
+  const { memory, port, syncDelayMs, queryThreads, ...settings } = data;
   const heap = new SharedHeap(memory);
   const pool = new SharedPool(heap);
   let store: TableStore;
@@ -27,6 +39,7 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
     store = new TableStore({
       ...settings,
       heap,
+      encoders: queryThreads && encodersOf(heap, queryThreads),
       files: syncDelayMs > 0 ? withSlowSync(realFiles, syncDelayMs) : realFiles,
       log: (level, message) => post({ kind: "log", level, message }),
       onDamage: (message) => post({ kind: "damage", message }),
@@ -53,10 +66,10 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
       turns.add(got);
     }
     if (turns.isEmpty) {
-      const waitMs = store.isBusy ? 0 : IDLE_MS;
+      const waitMs = store.isBusy ? 0 : store.isWaiting ? WAIT_MS : IDLE_MS;
       if (Atomics.wait(heap.i32, SHARED_WORD.writerWake, seen, waitMs) === "timed-out") {
         store.maintain(true);
-        if (waitMs > 0) collectIfGrown();
+        if (waitMs === IDLE_MS) collectIfGrown();
       }
       continue;
     }
@@ -68,6 +81,11 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
     }
     store.maintain();
   }
+}
+
+function encodersOf(heap: SharedHeap, { mailboxes, count }: QueryThreads): SharedEncoders {
+  const threads = Mailboxes.of(mailboxes);
+  return new SharedEncoders(heap, () => threads.wakeIdle(-1, count, 1) > 0);
 }
 
 function receive(port: MessagePort): Envelope | undefined {

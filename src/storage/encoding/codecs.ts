@@ -62,17 +62,17 @@ export class Codecs {
   }
 
   /**
-   * Encodes a chunk in the shared memory. Undefined if it would not become clearly smaller. Valid until the next call. `isIndexed`: with
-   * postings where they pay.
+   * Encodes a chunk in the shared memory, in steps. Undefined if it would not become clearly smaller. Valid until the next use, which may
+   * be between two steps. `isIndexed`: with postings where they pay.
    */
-  encode(
+  *encodeSteps(
     layout: Layout,
     nullWords: readonly number[],
     address: number,
     rowCount: number,
     isIndexed: boolean,
-  ): Stored | undefined {
-    if (layout === "text") return this.texts.encode(address, rowCount);
+  ): Generator<void, Stored | undefined> {
+    if (layout === "text") return yield* this.texts.encodeSteps(address, rowCount);
     if (layout === "symbol" && isIndexed) {
       const codes = this.chunks.encode(layout, nullWords, address, rowCount * LAYOUT_WIDTH[layout], true);
       const postings = codes && makePostings(this.heap, address, rowCount, codes.bytes);

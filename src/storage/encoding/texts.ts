@@ -51,8 +51,11 @@ interface Dictionary {
 export class TextCodec {
   constructor(private readonly heap: SharedHeap, private readonly codec: ChunkCodec) {}
 
-  /** Encodes the texts whose pairs are at `address`. Returns undefined if they would not become clearly smaller. */
-  encode(address: number, rowCount: number): EncodedTexts | undefined {
+  /**
+   * Encodes the texts whose pairs are at `address`, a block in each step. Returns undefined if they would not become clearly smaller.
+   * `codec` is not used across two steps.
+   */
+  *encodeSteps(address: number, rowCount: number): Generator<void, EncodedTexts | undefined> {
     const pairs = this.heap.i32.slice(address / 4, address / 4 + 2 * rowCount);
     let textBytes = 0;
     for (let k = 1; k < pairs.length; k += 2) textBytes += Math.max(0, pairs[k]);
@@ -62,7 +65,7 @@ export class TextCodec {
       (_, k) => pairs[2 * (dictionary?.rows[k] ?? k) + 1],
     );
     const entries = this.gather(pairs, dictionary?.rows, lengths);
-    const blocks = compress(entries);
+    const blocks = yield* compress(entries);
     const storedLengths = this.codec.encodeIntegers(lengths);
     const storedCodes = dictionary === undefined ? new Uint8Array(0) : this.codec.encodeIntegers(dictionary.codes);
     const head = new Uint32Array(HEADER_BYTES / 4);
@@ -191,7 +194,7 @@ function bytesOf(parts: readonly Uint8Array[]): number {
   return parts.reduce((sum, { length }) => sum + length, 0);
 }
 
-function compress(bytes: Uint8Array): Uint8Array[] {
+function* compress(bytes: Uint8Array): Generator<void, Uint8Array[]> {
   const blocks: Uint8Array[] = [];
   let untried = 0;
   for (let from = 0; from < bytes.length; from += BLOCK_BYTES) {
@@ -200,6 +203,7 @@ function compress(bytes: Uint8Array): Uint8Array[] {
     const isSmaller = compressed.length < SHRINKS_TO * block.length;
     untried = isSmaller ? 0 : untried > 0 ? untried - 1 : UNTRIED;
     blocks.push(isSmaller ? compressed : block);
+    yield;
   }
   return blocks;
 }

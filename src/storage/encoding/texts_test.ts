@@ -3,6 +3,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { createHeap } from "../heap.ts";
 import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
 import { encodingNames } from "./encodings.ts";
+import { atOnce } from "./stored.ts";
 import { TextCodec } from "./texts.ts";
 
 const heap = createHeap(64 << 20);
@@ -21,7 +22,7 @@ function roundTrip(texts: readonly Text[]): { sizeBytes: number; encodings: stri
     heap.u8.set(text, at);
     at += text.length + row % 3; // some are contiguous
   });
-  const encoded = codec.encode(SOURCE, texts.length);
+  const encoded = atOnce(codec.encodeSteps(SOURCE, texts.length));
   if (encoded === undefined) return undefined;
   const bytes = new Uint8Array(encoded.parts.reduce((sum, { length }) => sum + length, 0));
   let out = 0;

@@ -1,0 +1,169 @@
+/**
+ * Flushes of segments whose chunks are encoded on other threads. The writer hands a segment over, goes on with commits, and writes the
+ * chunks to the data file when they come back: if the table still has the very segment. Otherwise a commit has replaced it meanwhile, or
+ * the writer has flushed it itself, and the result is dropped.
+ */
+import type { ChunkOrder, EncodedChunk, Encoders, HandOver } from "./encoders.ts";
+import type { SharedHeap } from "./heap.ts";
+import type { MemoryBlock, WriterMemory } from "./memory.ts";
+import type { Publisher } from "./publisher.ts";
+import type { Segment } from "./segment.ts";
+import type { Table } from "./table.ts";
+
+/** Bytes of memory of the segments under way, besides those of one segment. */
+const UNDERWAY_BYTES_MAX = 64 << 20;
+/** Default of `patienceMs`. */
+const PATIENCE_MS = 1000;
+
+interface Job {
+  readonly job: number;
+  readonly table: Table;
+  readonly segment: Segment;
+  readonly blocks: readonly MemoryBlock[];
+  readonly sizeBytes: number;
+  /** The data file is synced after the result was written. */
+  readonly syncs: boolean;
+}
+
+interface Parts {
+  readonly tables: ReadonlyMap<number, Table>;
+  readonly memory: WriterMemory;
+  readonly publisher: Publisher;
+  readonly heap: SharedHeap;
+  /** False: nothing is written any more. */
+  readonly mayWrite: () => boolean;
+  readonly patienceMs?: number;
+}
+
+export class BackgroundFlush {
+  private readonly underway = new Map<Segment, Job>();
+  /** Of jobs whose segment was flushed by the writer meanwhile, and which a thread still reads. */
+  private readonly abandoned = new Set<Job>();
+  private progressAtMs = 0;
+  /** Memory of the segments under way, which they will leave. */
+  sizeBytes = 0;
+  /** False while the writer has to finish what it does. */
+  private mayWait = true;
+
+  constructor(private readonly encoders: Encoders | undefined, private readonly parts: Parts) {}
+
+  /** True if `collect` has something to do. */
+  get hasOutcomes(): boolean {
+    for (const { job } of this.jobs()) if (this.encoders!.outcome(job) !== undefined) return true;
+    return false;
+  }
+
+  /** Runs `action`, during which the writer stores all segments by itself. */
+  withoutWaiting<T>(action: () => T): T {
+    const before = this.mayWait;
+    this.mayWait = false;
+    try {
+      return action();
+    } finally {
+      this.mayWait = before;
+    }
+  }
+
+  /** True if the writer should wait for segments of this table. */
+  isAwaited(table: Table): boolean {
+    return this.mayWait && !this.isLate && [...this.underway.values()].some((job) => job.table === table);
+  }
+
+  /** `waits`: if all threads are at work, the segments are asked for again; otherwise the writer stores them. */
+  handOver(table: Table, waits: boolean, syncs: boolean): HandOver {
+    return (segment) => {
+      const isLate = this.isLate;
+      const job = this.underway.get(segment);
+      if (job !== undefined) {
+        if (this.mayWait && !isLate) return "later";
+        this.abandon(job);
+        return "here";
+      }
+      if (this.encoders === undefined || !this.mayWait || isLate) return "here";
+      const started = this.start(table, segment, syncs);
+      return started === "full" && waits ? "later" : started === "started" ? "handed over" : "here";
+    };
+  }
+
+  /** Takes what has come back. */
+  collect(): void {
+    for (const job of this.jobs()) {
+      const outcome = this.encoders!.outcome(job.job);
+      if (outcome === undefined) continue;
+      this.progressAtMs = performance.now();
+      try {
+        if (outcome !== "failed" && this.isWanted(job)) this.take(job, outcome);
+      } finally {
+        this.encoders!.release(job.job);
+        this.forget(job);
+      }
+    }
+  }
+
+  private get isLate(): boolean {
+    const { patienceMs = PATIENCE_MS } = this.parts;
+    return this.underway.size > 0 && performance.now() - this.progressAtMs >= patienceMs;
+  }
+
+  private jobs(): Job[] {
+    return [...this.underway.values(), ...this.abandoned];
+  }
+
+  private start(table: Table, segment: Segment, syncs: boolean): "started" | "full" | "none" {
+    const chunks = table.chunkOrders(segment);
+    // Readers may not know the memory yet, and it may go at the next rollback.
+    const blocks = blocksOf(segment, chunks);
+    if (blocks.some(({ published }) => !published)) return "none";
+    const sizeBytes = blocks.reduce((sum, block) => sum + block.sizeBytes, 0);
+    if (this.underway.size > 0 && this.sizeBytes + sizeBytes > UNDERWAY_BYTES_MAX) return "full";
+    const job = this.encoders!.offer(chunks);
+    if (typeof job !== "number") return job === "full" && this.underway.size > 0 ? "full" : "none";
+    if (this.underway.size === 0) this.progressAtMs = performance.now();
+    for (const block of blocks) block.refs++;
+    this.underway.set(segment, { job, table, segment, blocks, sizeBytes, syncs });
+    this.sizeBytes += sizeBytes;
+    return "started";
+  }
+
+  /** The segment is stored otherwise. */
+  private abandon(job: Job): void {
+    if (this.encoders!.withdraw(job.job)) return this.forget(job);
+    this.underway.delete(job.segment);
+    this.abandoned.add(job);
+    this.sizeBytes -= job.sizeBytes;
+  }
+
+  private isWanted({ table, segment }: Job): boolean {
+    if (!this.underway.has(segment) || !this.parts.mayWrite()) return false;
+    return this.parts.tables.get(table.schema.id) === table && table.damage === undefined;
+  }
+
+  private take({ table, segment, syncs }: Job, chunks: readonly EncodedChunk[]): void {
+    const { publisher, heap } = this.parts;
+    if (!table.store(segment, chunks)) return;
+    heap.addCounter("flushedSegmentsOfHelpers", 1);
+    publisher.touch(table);
+    publisher.publish();
+    if (syncs) table.data.sync();
+  }
+
+  private forget(job: Job): void {
+    const { memory, publisher } = this.parts;
+    if (this.underway.delete(job.segment)) this.sizeBytes -= job.sizeBytes;
+    this.abandoned.delete(job);
+    for (const block of job.blocks) {
+      block.refs--;
+      if (block.refs === 0) memory.retire(block, publisher.version);
+    }
+  }
+}
+
+/** The memory that the encoding of these chunks reads. */
+function blocksOf({ chunks }: Segment, orders: readonly ChunkOrder[]): MemoryBlock[] {
+  const blocks = new Set<MemoryBlock>();
+  for (const { columnId } of orders) {
+    const { values, texts } = chunks[columnId]!;
+    for (const block of [values, ...texts]) if (block !== undefined) blocks.add(block);
+  }
+  return [...blocks];
+}
