@@ -1,0 +1,67 @@
+/** Columns are encoded by query threads while the writer goes on with commits, and a thread that fails meanwhile loses nothing. */
+import assert from "node:assert/strict";
+import { startServer, type TestServer } from "./server.ts";
+
+const ENV = {
+  SVC_DEV_MODE_ENABLED: "true",
+  SVC_METRICS_ENABLED: "true",
+  SVC_SHARED_WORKER_COUNT: "2",
+  // Checkpoints, and flushes ahead of them, begin while rows come.
+  SVC_CAIRO_CHECKPOINT_LOG_SIZE: "16m",
+};
+const BATCH = 10_000;
+
+async function metric(server: TestServer, name: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
+  const found = new RegExp(`^${name} (\\S+)$`, "m").exec(text);
+  assert.ok(found, `${name} is in the metrics`);
+  return Number(found[1]);
+}
+
+/** Rows with texts, of which row `k` has the time `k` milliseconds. */
+async function send(server: TestServer, from: number, count: number): Promise<void> {
+  const lines = Array.from({ length: count }, (_, n) => {
+    const k = from + n;
+    return `logs,level=${k % 3} message="request ${k * 7919 % 1000} took ${k} ms at host-${k % 50}",path="/a/${
+      k % 9
+    }" ${k}`;
+  });
+  const reply = await fetch(`${server.http}/write?precision=ms`, { method: "POST", body: lines.join("\n") });
+  assert.equal(reply.status, 204, await reply.text());
+}
+
+async function expectRows(server: TestServer, count: number): Promise<void> {
+  const { dataset, error } = await server.exec(
+    "select count(), count_distinct(message), sum(length(path)), max(timestamp) from logs where message ~ 'took .* ms at host-'",
+  );
+  assert.equal(error, undefined);
+  assert.deepEqual(dataset![0], [count, count, 4 * count, new Date(count - 1).toISOString().replace("Z", "000Z")]);
+}
+
+Deno.test("flushes under load encode their columns on query threads, also if one fails meanwhile", async () => {
+  const rows = 600_000;
+  let root: string;
+  {
+    await using server = await startServer({ env: ENV, keepRoot: true });
+    root = server.root;
+    for (let from = 0; from < rows; from += BATCH) {
+      await send(server, from, BATCH);
+      if (from % 200_000 === 100_000) await server.exec("select simulate_crash('out of luck', 'query')");
+    }
+    await expectRows(server, rows);
+    const [all, encodedElsewhere] = [
+      await metric(server, "service_flushed_segments_total"),
+      await metric(server, "service_flushed_segments_encoded_by_query_threads_total"),
+    ];
+    assert.ok(encodedElsewhere >= 3, `${encodedElsewhere} of ${all} segments`);
+    await server.stop();
+  }
+  {
+    await using server = await startServer({ env: ENV, root });
+    await expectRows(server, rows);
+    const { dataset } = await server.exec(
+      "select encodings from table_column_storage('logs') where column = 'message'",
+    );
+    assert.deepEqual([...new Set(dataset!.map(([encodings]) => encodings))], ["zstd"]);
+  }
+});
