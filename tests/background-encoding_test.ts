@@ -65,3 +65,37 @@ Deno.test("flushes under load encode their columns on query threads, also if one
     assert.deepEqual([...new Set(dataset!.map(([encodings]) => encodings))], ["zstd"]);
   }
 });
+
+Deno.test("columns that were stored raw are encoded while the server is idle", async () => {
+  const create =
+    "create table t as (select timestamp_sequence('2024-01-01', 1000000) ts, x, 'text ' || x % 1000 s, rnd_uuid4() id from long_sequence(300000)) timestamp(ts) partition by day";
+  const query = "select count(), sum(x), sum(length(s)), max(ts), count_distinct(id) from t";
+  let root: string, rows: unknown[][];
+  {
+    await using server = await startServer({
+      env: { ...ENV, SVC_CAIRO_COLUMN_ENCODING: "raw" },
+      keepRoot: true,
+    });
+    root = server.root;
+    assert.equal((await server.exec(create)).error, undefined);
+    rows = (await server.exec(query)).dataset!;
+    await server.stop();
+  }
+  for (const round of ["first", "second"]) {
+    await using server = await startServer({ env: ENV, root, keepRoot: round === "first" });
+    const encodings = async () => {
+      const { dataset } = await server.exec("select column, encodings from table_column_storage('t') order by column");
+      return [...new Set(dataset!.map((row) => row.join(" ").trim()))].sort();
+    };
+    if (round === "first") {
+      // The queries of the loop keep no writer busy, and each lets it be idle for a while.
+      for (let left = 60; left > 0 && (await metric(server, "service_repacked_segments_total")) < 5; left--) {
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      }
+    } else await new Promise((resolve) => setTimeout(resolve, 3000));
+    assert.deepEqual((await server.exec(query)).dataset, rows);
+    assert.deepEqual(await encodings(), ["id raw", "s dictionary, zstd", "ts frame", "x frame"]);
+    if (round === "second") assert.equal(await metric(server, "service_repacked_segments_total"), 0);
+    await server.stop();
+  }
+});

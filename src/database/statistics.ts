@@ -22,6 +22,7 @@ export function statisticsOf(
     rewrittenSegments: heap.counter("rewrittenSegments"),
     flushedSegments: heap.counter("flushedSegments"),
     flushedSegmentsOfHelpers: heap.counter("flushedSegmentsOfHelpers"),
+    repackedSegments: heap.counter("repackedSegments"),
     logBytesSinceCheckpoint: heap.counter("logBytes"),
     heldLogBytes: heap.counter("heldLogBytes"),
     deadExtentBytes: heap.counter("deadBytes"),

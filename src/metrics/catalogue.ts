@@ -145,6 +145,10 @@ export const metricCatalogue = {
     "flushed_segments_encoded_by_query_threads",
     "Those of them whose columns were encoded by query threads, beside the commits.",
   ),
+  repackedSegments: counter(
+    "repacked_segments",
+    "Segments with columns that were stored raw, or by an older version, and were encoded while the server was idle.",
+  ),
   logBytesSinceCheckpoint: gauge(
     "log_bytes_since_checkpoint",
     "Bytes of the write-ahead log that a start would replay.",

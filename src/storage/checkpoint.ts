@@ -3,6 +3,7 @@
  * catalogue and truncates the log. Until then only the log provides durability.
  */
 import { Compaction } from "./compaction.ts";
+import { PACKING } from "./encoding/encodings.ts";
 import { type Files, join } from "./files.ts";
 import { writeManifest } from "./manifest-files.ts";
 import type { Table } from "./table.ts";
@@ -115,10 +116,11 @@ function storeDictionaries(files: Files, table: Table): void {
 export function writeCatalog(store: Store, logStart: number): void {
   // Tables without a manifest are newer than `logStart`.
   const listed = [...store.tables.values()].filter(({ generation, damage }) => generation > 0 || damage !== undefined);
-  const tables = listed.map(({ schema, generation, newestLsn, damage }) => ({
+  const tables = listed.map(({ schema, generation, newestLsn, damage, isPacked }) => ({
     schema,
     generation,
     lsn: newestLsn,
+    packing: isPacked ? PACKING : undefined,
     damage: damage && { path: damage.path, message: damage.message.slice(damage.path.length + 2) },
   }));
   const { tableId: nextTableId, fileId: nextFileId } = store.numbers.next;

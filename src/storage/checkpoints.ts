@@ -12,6 +12,8 @@ export class Checkpoints {
   private madeAtMs = performance.now();
   /** The checkpoint in progress. */
   private underway: ReturnType<typeof checkpointSteps> | undefined;
+  /** Something has changed that is not in the log. */
+  private isRequested = false;
   /** It has nothing to do before other threads have encoded segments. */
   private isWaiting = false;
 
@@ -21,9 +23,9 @@ export class Checkpoints {
     return this.underway !== undefined;
   }
 
-  /** The checkpoint in progress has something to do. */
+  /** The checkpoint in progress has something to do, or one is to begin as soon as no command waits. */
   get isBusy(): boolean {
-    return this.isUnderway && !this.isWaiting;
+    return this.isUnderway ? !this.isWaiting : this.isRequested && this.store.publisher.holds === 0;
   }
 
   /** Does a part of what is due. `isIdle`: no command came for a while. */
@@ -61,16 +63,23 @@ export class Checkpoints {
   private isDue(isIdle: boolean): boolean {
     const { log, options, publisher } = this.parts;
     const { checkpointLogBytes, checkpointLogBlocks = LOG_BLOCKS_MAX, checkpointIntervalMs = Infinity } = options;
-    if (publisher.holds > 0 || log.sizeBytes === 0) return false;
+    if (publisher.holds > 0) return false;
+    if (this.isRequested && isIdle) return true;
+    if (log.sizeBytes === 0) return false;
     const isOld = () => performance.now() - this.madeAtMs > checkpointIntervalMs;
     const isLong = log.sizeBytes > checkpointLogBytes || log.blockCount > checkpointLogBlocks;
     return isLong || (isIdle && isOld());
+  }
+
+  request(): void {
+    this.isRequested = true;
   }
 
   /** Returns false when there is nothing to write. */
   private begin(): boolean {
     const { store } = this, { log, publisher } = this.parts;
     this.madeAtMs = performance.now();
+    this.isRequested = false;
     const isChanged = () => [...store.tables.values()].some((table) => table.changed && table.damage === undefined);
     if (log.sizeBytes === 0 && !publisher.hasDroppedDirectories && !isChanged()) return false;
     this.underway = checkpointSteps(store, log);

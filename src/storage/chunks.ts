@@ -8,6 +8,8 @@ import type { ColumnChunk, ColumnStats, RowRange } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import { CODEC_BYTES, Codecs, hasOffsets, isEncoded, memoryBytes, rawBytes, type Stored } from "./encoding/codecs.ts";
 import { atOnce, storedForm } from "./encoding/stored.ts";
+import type { ChunkOrder, EncodedChunk } from "./encoders.ts";
+import { crc32 } from "./bytes.ts";
 import type { Extent } from "./extent.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
@@ -220,14 +222,10 @@ export class ChunkMaker {
     rowCount: number,
     data: DataFiles,
   ): { address: number; texts: readonly MemoryBlock[]; textBytes: number; release(): void } {
-    const { plain } = chunk, { address, valueBytes, sizeBytes } = plain;
+    const { plain } = chunk, { address, valueBytes } = plain;
     if (address !== 0) return { address, texts: chunk.texts, textBytes: chunk.textBytes, release() {} };
     const block = this.memory.allocate(memoryBytes(plain), "tail");
-    if (isEncoded(plain)) {
-      const stored = new Uint8Array(sizeBytes);
-      data.read(plain, stored);
-      this.codecs.decode(plain, stored, block.address, rowCount);
-    } else data.read(plain, this.heap.u8.subarray(block.address, block.address + sizeBytes));
+    this.load(tag, chunk, rowCount, data, block.address);
     if (layoutOf(tag) !== "text") {
       return {
         address: block.address,
@@ -236,10 +234,36 @@ export class ChunkMaker {
         release: () => this.memory.discard(block),
       };
     }
-    if (hasOffsets(plain)) relocateTexts(this.heap, block.address, rowCount, block.address + valueBytes);
     block.used = block.sizeBytes;
     // The texts stay in place, so the block must stay too.
     return { address: block.address, texts: [block], textBytes: rawBytes(plain) - valueBytes, release() {} };
+  }
+
+  /** Reads the values of a stored chunk, and its texts after them, into `memoryBytes` of memory. */
+  load(tag: string, { plain }: Chunk, rowCount: number, data: DataFiles, address: number): void {
+    const { sizeBytes, valueBytes } = plain;
+    if (isEncoded(plain)) {
+      const stored = new Uint8Array(sizeBytes);
+      data.read(plain, stored);
+      this.codecs.decode(plain, stored, address, rowCount);
+    } else data.read(plain, this.heap.u8.subarray(address, address + sizeBytes));
+    if (layoutOf(tag) === "text" && hasOffsets(plain)) {
+      relocateTexts(this.heap, address, rowCount, address + valueBytes);
+    }
+  }
+
+  /** What another thread would make of these chunks. */
+  encode(orders: readonly ChunkOrder[]): EncodedChunk[] {
+    return orders.map((order) => {
+      const { parts, ...form } = atOnce(storedForm(this.heap, this.codecs, order));
+      const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+      let at = 0;
+      for (const part of parts) {
+        bytes.set(part, at);
+        at += part.length;
+      }
+      return { columnId: order.columnId, ...form, bytes, crc: crc32(bytes) };
+    });
   }
 
   /** A copy of the values of a chunk that is on disk, in the form of rows to be added. */

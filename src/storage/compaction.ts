@@ -69,11 +69,11 @@ export class Compaction {
 
   private moveChunk(chunk: Chunk): Chunk {
     const { data } = this.table;
-    const bytes = new Uint8Array(chunk.plain.sizeBytes);
+    const { file, crc, sizeBytes } = chunk.plain, bytes = new Uint8Array(sizeBytes);
     return unlessDamaged(chunk, () => {
       data.read(chunk.plain, bytes);
       this.left -= bytes.length;
-      return { ...chunk, plain: { ...chunk.plain, ...data.append([bytes]) } };
+      return { ...chunk, plain: { ...chunk.plain, ...data.append([bytes], crc, data.packingOf(file)) } };
     });
   }
 

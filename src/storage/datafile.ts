@@ -8,6 +8,7 @@ import { CorruptFileError } from "../errors.ts";
 import { align, crc32 } from "./bytes.ts";
 import { DATA_MAGIC, encodeHeader, HEADER_BYTES } from "./format.ts";
 import { type File, type Files, join, readFully, writeFully } from "./files.ts";
+import { PACKING } from "./encoding/encodings.ts";
 import type { Extent } from "./extent.ts";
 
 /** Extents begin at multiples of this, so that pool entries can name them in 32 bits. */
@@ -28,6 +29,8 @@ export interface DataFile {
   sizeBytes: number;
   /** Bytes of extents that the current state lists. */
   liveBytes: number;
+  /** By which rules it was decided how its chunks are stored (`PACKING`). */
+  packing: number;
   /** Nothing is added to the file any more. */
   full?: true;
 }
@@ -43,19 +46,41 @@ export class DataFiles {
   private readonly unsynced = new Set<number>();
   /** The directory has a new file, of data or of symbols, whose name is not durable yet. */
   madeFile = false;
-  private newest: number | undefined;
+  /** By packing. */
+  private readonly newest = new Map<number, number>();
+  /** Bytes written since the start. */
+  writtenBytes = 0;
 
   constructor(
     private readonly files: Files,
     private readonly directory: string,
     private readonly nextFileId: () => number,
+    /** Of new chunks. */
+    private readonly packing: number,
   ) {}
 
   /** Adds the files of a manifest, in order of their ids. */
   adopt(files: readonly DataFile[]): void {
     for (const file of files) {
       this.list.set(file.id, file);
-      this.newest = file.id;
+      this.newest.set(file.packing, file.id);
+    }
+  }
+
+  packingOf(id: number): number {
+    return this.list.get(id)!.packing;
+  }
+
+  /** True if the present rules have decided about all chunks. */
+  get isPacked(): boolean {
+    return [...this.list.values()].every(({ packing }) => packing === PACKING);
+  }
+
+  /** No file has a chunk any more that the present rules would store otherwise. */
+  markPacked(): void {
+    for (const file of this.list.values()) {
+      if (this.newest.get(file.packing) === file.id && file.packing !== PACKING) this.newest.delete(file.packing);
+      file.packing = PACKING;
     }
   }
 
@@ -66,15 +91,16 @@ export class DataFiles {
     return bytes;
   };
 
-  /** Writes an extent. It is durable after `sync`. `crc`: of the parts, if it is known. */
-  append(parts: readonly Uint8Array[], crc = checksumOf(parts)): Extent {
+  /** Writes an extent. It is durable after `sync`. `crc`: of the parts, if it is known. `packing`: of a chunk that is only moved. */
+  append(parts: readonly Uint8Array[], crc = checksumOf(parts), packing = this.packing): Extent {
     if (VERIFY) assert(crc === checksumOf(parts), "the checksum of an extent is that of its bytes");
     const sizeBytes = parts.reduce((sum, { length }) => sum + length, 0);
-    const file = this.current(sizeBytes);
+    const file = this.current(sizeBytes, packing);
     const offset = file.sizeBytes;
     this.unsynced.add(file.id);
     writeFully(this.handle(file.id), [...parts, ZEROS.subarray(0, extentBytes(sizeBytes) - sizeBytes)], offset);
     file.sizeBytes = offset + extentBytes(sizeBytes);
+    this.writtenBytes += extentBytes(sizeBytes);
     return { file: file.id, offset, sizeBytes, crc };
   }
 
@@ -108,11 +134,15 @@ export class DataFiles {
 
   /** The file that new extents go to. */
   get last(): DataFile | undefined {
-    return this.newest === undefined ? undefined : this.list.get(this.newest);
+    return this.lastOf(this.packing);
   }
 
-  private current(sizeBytes: number): DataFile {
-    const { last } = this;
+  private lastOf(packing: number): DataFile | undefined {
+    return this.list.get(this.newest.get(packing) ?? -1);
+  }
+
+  private current(sizeBytes: number, packing: number): DataFile {
+    const last = this.lastOf(packing);
     if (last !== undefined && !last.full && last.sizeBytes + sizeBytes <= FILE_BYTES_MAX) return last;
     const id = this.nextFileId();
     const path = dataFilePath(this.directory, id);
@@ -123,9 +153,9 @@ export class DataFiles {
       file.close();
     }
     this.madeFile = true;
-    const made: DataFile = { id, path, sizeBytes: HEADER_BYTES, liveBytes: 0 };
+    const made: DataFile = { id, path, sizeBytes: HEADER_BYTES, liveBytes: 0, packing };
     this.list.set(id, made);
-    this.newest = id;
+    this.newest.set(packing, id);
     return made;
   }
 

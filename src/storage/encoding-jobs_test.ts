@@ -66,7 +66,7 @@ Deno.test("a worker encodes a segment in steps, to what the writer would have ma
   assert.notEqual(chunks, "failed");
   assert.equal(chunks.length, orders.length);
   for (const order of orders) {
-    const { columnId, crc, bytes, ...form } = (chunks as Exclude<typeof chunks, "failed">)
+    const { columnId: _, crc, bytes, ...form } = (chunks as Exclude<typeof chunks, "failed">)
       .find((chunk) => chunk.columnId === order.columnId)!;
     const { bytes: wanted, ...wantedForm } = expected(order);
     assert.deepEqual(form, wantedForm, order.type);

@@ -82,10 +82,10 @@ export const SHARED_WORD = {
   /** Number of partitions and of KiB that queries have written to disk since the start: each an i64. */
   spilledPartsTotal: 152,
   spilledUnitsTotal: 154,
-  /** The writer's counters: 32 doubles, written only by its thread; see `WRITER_COUNTERS`. Even index. */
+  /** The writer's counters: 64 doubles, written only by its thread; see `WRITER_COUNTERS`. Even index. */
   writerCounters: 192,
   /** Jobs for encoding segments: 8 words for each of them; see `encoding-jobs.ts`. */
-  encodingJobs: 256,
+  encodingJobs: 320,
   /** Scheduler: 64 words for each of 64 query slots, up to the end of the control block. */
   querySlots: 1024,
 } as const;
@@ -102,6 +102,7 @@ export const WRITER_COUNTERS = [
   "rewrittenSegments",
   "flushedSegments",
   "flushedSegmentsOfHelpers",
+  "repackedSegments",
   "logBytes",
   "deadBytes",
   "heldLogBytes",

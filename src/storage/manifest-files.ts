@@ -52,7 +52,7 @@ export function writeManifest(files: Files, table: Table): void {
     schema: table.schema,
     nextColumnId: table.nextColumnId,
     nextUid: table.nextUid,
-    files: [...table.data.list.values()].map(({ id, sizeBytes }) => ({ id, sizeBytes })),
+    files: [...table.data.list.values()].map(({ id, sizeBytes, packing }) => ({ id, sizeBytes, packing })),
     dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),
   };
   const detached: DetachedParts = new Map([...table.detached].map(([start, { parts }]) => [start, recordsOf(parts)]));

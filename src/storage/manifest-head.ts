@@ -7,6 +7,7 @@ export interface ManifestHead {
   nextColumnId: number;
   /** Since format 5. */
   nextUid?: number;
-  files: { id: number; sizeBytes: number }[];
+  /** `packing`: 0 if it is missing. */
+  files: { id: number; sizeBytes: number; packing?: number }[];
   dictionaries: { columnId: number; count: number; sizeBytes: number; crc: number }[];
 }

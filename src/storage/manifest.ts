@@ -111,6 +111,8 @@ export interface CatalogEntry {
   generation: number;
   /** LSN of the last block that concerns the table. Older versions did not write it. */
   lsn?: number;
+  /** The rules by which all of its chunks are stored; 0 if it is missing. */
+  packing?: number;
   damage?: { path: string; message: string };
 }
 

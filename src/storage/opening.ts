@@ -60,8 +60,8 @@ function loadManifest(store: Store, table: Table): void {
     store.seal.sync("a manifest", () => syncManifest(files, table.directory, read));
   }
   const { head } = manifest;
-  const list = head.files.map(({ id, sizeBytes }): DataFile => (
-    { id, path: dataFilePath(table.directory, id), sizeBytes, liveBytes: 0 }
+  const list = head.files.map(({ id, sizeBytes, packing = 0 }): DataFile => (
+    { id, path: dataFilePath(table.directory, id), sizeBytes, liveBytes: 0, packing }
   ));
   checkFiles(store, list, manifest);
   try {

@@ -52,6 +52,10 @@ export interface WriterOptions {
   encoders?: Encoders;
   /** Time that the writer waits for them without a result. Default: 1,000. */
   patienceMs?: number;
+  /** Encodes what is stored raw, or by older programs, after this time without commands. Default: 1,000. */
+  repackIdleMs?: number;
+  /** True while queries run. */
+  isReading?: () => boolean;
   /** Rows of a segment at most. Default: 65,536. Tests take fewer, so that small tables have many segments. */
   segmentRowsMax?: number;
   /** Asks the pool to give back shared memory. */

@@ -11,6 +11,7 @@ import { Scan } from "./wal/scan.ts";
 import type { RecordChange } from "../access/mod.ts";
 import type { Definition } from "./blocks.ts";
 import { fromJson } from "./bytes.ts";
+import { PACKING } from "./encoding/encodings.ts";
 import { join, parentOf } from "./files.ts";
 import type { CatalogRecord } from "./manifest.ts";
 import { openTable, setDamage } from "./opening.ts";
@@ -23,9 +24,10 @@ export function recover(store: Store): Log {
   const catalog = readCatalog(store);
   if (catalog === undefined) return createDatabase(store);
   store.numbers.pass({ tableId: catalog.nextTableId, fileId: catalog.nextFileId });
-  for (const { schema, generation, lsn, damage } of catalog.tables) {
+  for (const { schema, generation, lsn, packing, damage } of catalog.tables) {
     const table = store.newTable(schema);
     table.generation = generation;
+    table.wasPacked = packing === PACKING;
     table.isListed = true;
     store.tables.set(schema.id, table);
     store.publisher.touch(table);

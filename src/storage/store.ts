@@ -51,6 +51,8 @@ export interface Store {
   applyRows(table: Table, batches: readonly AppendBatch[]): void;
   readonly expiry: Expiry;
   stored(table: Table): void;
+  /** Makes a checkpoint when the server is idle, although the log has nothing new. */
+  requestCheckpoint(): void;
   table(id: number): Table;
   checkNameIsFree(name: string, except?: (tableId: number) => boolean): void;
 }

@@ -13,6 +13,7 @@ import type { SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
 import type { ManifestHead } from "./manifest-head.ts";
 import { changedMeanwhile, Moves, type Piece } from "./moves.ts";
+import { memoryBytes } from "./encoding/codecs.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
 import { firstNotBelow, halvesOf, inOrder, isLess, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
@@ -96,6 +97,8 @@ export class Table {
   changed = false;
   /** Generation of the newest manifest. */
   generation = 0;
+  /** Of a table that has not been read: the present rules have decided how all of its chunks are stored. */
+  wasPacked = false;
   /** A start would read the manifest: the catalogue, or the block of the log that creates the table, names it. */
   isListed = false;
   /** The part of the newest manifest that is on disk. Undefined until the table is read, or if there is none. */
@@ -590,6 +593,76 @@ export class Table {
     return true;
   }
 
+  get isPacked(): boolean {
+    return this.unread === undefined ? this.data.isPacked : this.wasPacked;
+  }
+
+  /** All segments, also of detached partitions, as they are now. */
+  *allSegments(): Iterator<Segment> {
+    for (const segments of [this.segments, ...this.detached.values()]) yield* segments;
+  }
+
+  /** The segment with this uid, also of a detached partition. */
+  segmentByUid(uid: number): Segment | undefined {
+    for (const { lists } of [this.segments, ...this.detached.values()]) {
+      for (const list of lists) {
+        if (!mayHave(list, [uid])) continue;
+        for (const page of list.pages) {
+          const found = mayHave(page, [uid]) ? page.segments.find((segment) => segment.uid === uid) : undefined;
+          if (found !== undefined) return found;
+        }
+      }
+    }
+  }
+
+  /** Undefined if the column was dropped. */
+  typeOfColumn(columnId: number): string | undefined {
+    return columnById(this.schema, columnId)?.type;
+  }
+
+  /** Memory for `loadChunk`. */
+  loadedBytes({ plain }: Chunk): number {
+    return memoryBytes(plain);
+  }
+
+  /** Reads the values of a chunk that is on disk. */
+  loadChunk(type: string, chunk: Chunk, rowCount: number, address: number): void {
+    this.make.load(type, chunk, rowCount, this.data, address);
+  }
+
+  encode(orders: readonly ChunkOrder[]): EncodedChunk[] {
+    return this.make.encode(orders);
+  }
+
+  /**
+   * Writes stored chunks of a segment anew, in another form. `orders`: their values. Returns false if the table does not have one of these
+   * chunks any more.
+   */
+  exchange(segment: Segment, orders: readonly ChunkOrder[], encoded: readonly EncodedChunk[]): boolean {
+    const isSame = ({ columnId }: EncodedChunk, { chunks }: Segment) => {
+      const before = segment.chunks[columnId]!.plain, now = chunks[columnId]?.plain;
+      return now !== undefined && now.file === before.file && now.offset === before.offset && now.address === 0;
+    };
+    let isFound = false;
+    const exchanged = (segments: Segments) =>
+      segments.map((current) => {
+        if (current.uid !== segment.uid || !encoded.every((chunk) => isSame(chunk, current))) return current;
+        isFound = true;
+        const chunks = current.chunks.slice();
+        for (const { columnId, bytes, crc, ...form } of encoded) {
+          const chunk = chunks[columnId]!, { valueBytes } = chunk.plain;
+          const { address } = orders.find((order) => order.columnId === columnId)!;
+          const extent = this.data.append([bytes ?? this.heap.u8.subarray(address, address + valueBytes)], crc);
+          chunks[columnId] = this.make.stored(chunk, extent, form, valueBytes, false);
+        }
+        return { ...current, chunks, words: undefined };
+      }, (part) => mayHave(part, [segment.uid]));
+    this.segments = exchanged(this.segments);
+    if (!isFound) this.mapDetached(exchanged);
+    if (isFound) this.changed = true;
+    return isFound;
+  }
+
   private flushDetached(start: bigint, segments: Segments): number {
     let bytes = 0;
     const flushed = segments.map((segment) => {
@@ -641,7 +714,7 @@ export class Table {
   }
 
   /** True if the rows of a symbol are found by postings: the column is declared so, or has many symbols. */
-  private isIndexed(columnId: number): boolean {
+  isIndexed(columnId: number): boolean {
     const column = columnById(this.schema, columnId)!;
     const symbolCount = this.dictionaries.get(columnId)?.count ?? 0;
     return column.type === "SYMBOL" && (column.indexed || symbolCount >= INDEXED_SYMBOLS_MIN);

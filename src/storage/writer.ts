@@ -26,6 +26,7 @@ import { DataFiles } from "./datafile.ts";
 import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
 import { Checkpoints } from "./checkpoints.ts";
+import { PACKING } from "./encoding/encodings.ts";
 import { Expiry } from "./expiry.ts";
 import { join } from "./files.ts";
 import { HeapFullError } from "./heap.ts";
@@ -37,6 +38,7 @@ import type { WriterOptions } from "./options.ts";
 import { recover } from "./recovery.ts";
 import { inTableOrder } from "./row-ids.ts";
 import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
+import { Repack } from "./repack.ts";
 import { DiskReserve } from "./reserve.ts";
 import type { Store } from "./store.ts";
 import { Flusher } from "./flusher.ts";
@@ -65,7 +67,10 @@ export class TableStore implements Store {
   private readonly make: ChunkMaker;
   readonly reserve: DiskReserve;
   private closed = false;
+  /** Of new chunks. */
+  private readonly packing: number;
   readonly checkpoints = new Checkpoints(this);
+  private readonly repack: Repack;
   readonly expiry = new Expiry(this, (table, moves) => this.define(table, { op: "partitions", moves }));
   private lock: { release(): void };
 
@@ -76,6 +81,7 @@ export class TableStore implements Store {
     this.catalog = new CatalogFile(files, root);
     this.memory = new WriterMemory(heap);
     this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
+    this.packing = options.encoding === "raw" ? 0 : PACKING;
     this.make = new ChunkMaker(this.memory, options.encoding ?? "auto", options.segmentRowsMax);
     this.publisher = new Publisher(this.memory, this.access, options, () => this.commits?.log.lastLsn ?? 0);
     // Without encoding there is nothing to do on other threads.
@@ -87,6 +93,7 @@ export class TableStore implements Store {
       mayWrite: () => !this.seal.isSet,
       patienceMs: options.patienceMs,
     });
+    this.repack = new Repack(this);
     this.flusher = new Flusher(this.tables, this.memory, this.publisher, this.background, options);
     files.makeDirectory(root);
     this.reserve = new DiskReserve(files, join(root, "reserve"), options.reserveBytes, options.log);
@@ -117,6 +124,7 @@ export class TableStore implements Store {
 
   /** Executes commands in order. Neighbours that add rows, that create tables, or that add columns to different tables form one group. */
   execute(commands: readonly Command[]): Outcome[] {
+    this.repack.wasUsed();
     const outcomes: Outcome[] = [];
     for (let k = 0; k < commands.length;) {
       const { kind } = commands[k];
@@ -150,6 +158,11 @@ export class TableStore implements Store {
     if (this.seal.isSet) return;
     this.expiry.whenDue();
     this.checkpoints.maintain(isIdle);
+    if (isIdle && !this.checkpoints.isUnderway && this.repack.isDue) this.repack.step();
+  }
+
+  requestCheckpoint(): void {
+    this.checkpoints.request();
   }
 
   /**
@@ -157,12 +170,17 @@ export class TableStore implements Store {
    * more to do.
    */
   get isBusy(): boolean {
-    return this.replayable.length > 0 || this.background.hasOutcomes || (this.checkpoints.isBusy && !this.seal.isSet);
+    return this.replayable.length > 0 || this.background.hasOutcomes || (this.checkpoints.isBusy && !this.seal.isSet) ||
+      this.isRepacking;
+  }
+
+  private get isRepacking(): boolean {
+    return !this.checkpoints.isUnderway && !this.seal.isSet && this.repack.isDue;
   }
 
   /** Nothing can be done before other threads have encoded segments, unless they take too long. */
   get isWaiting(): boolean {
-    return this.checkpoints.isUnderway && !this.seal.isSet;
+    return (this.checkpoints.isUnderway || this.repack.isWaiting) && !this.seal.isSet;
   }
 
   /** Opens a table whose rows are in the log, so that its first reader and the next checkpoint need not. */
@@ -512,7 +530,7 @@ export class TableStore implements Store {
 
   newTable(schema: TableSchema): Table {
     const directory = join(this.options.root, `t${schema.id}`);
-    const data = new DataFiles(this.options.files, directory, () => this.numbers.takeFileId());
+    const data = new DataFiles(this.options.files, directory, () => this.numbers.takeFileId(), this.packing);
     const table = new Table(schema, directory, data, this.make, this.options.heap, () => new SymbolTable(this.memory));
     this.watch(table);
     return table;

@@ -39,7 +39,8 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
     store = new TableStore({
       ...settings,
       heap,
-      encoders: queryThreads && encodersOf(heap, queryThreads),
+      encoders: queryThreads && queryThreads.count > 0 ? encodersOf(heap, queryThreads) : undefined,
+      isReading: () => Atomics.load(heap.i32, SHARED_WORD.workersBusy) > 0,
       files: syncDelayMs > 0 ? withSlowSync(realFiles, syncDelayMs) : realFiles,
       log: (level, message) => post({ kind: "log", level, message }),
       onDamage: (message) => post({ kind: "damage", message }),

@@ -90,6 +90,7 @@ export class Opened<F extends Files = Files> {
       nowMicros: () => 2n ** 60n,
       reserveBytes: 10_000,
       segmentRowsMax: 8,
+      repackIdleMs: 0,
     }));
   }
 

@@ -178,3 +178,22 @@ Deno.test(`roots of older formats survive ${CUTS} power cuts at random, also dur
     }
   }
 });
+
+for (let version = 0; version <= FORMAT_VERSION; version++) {
+  Deno.test(`a root of format ${version} is stored anew when the server is idle, once`, () => {
+    const rest = (db: Opened) => {
+      for (let left = 1000; db.store.isBusy && left > 0; left--) db.store.maintain(true);
+      assert.ok(!db.store.isBusy);
+      return db.heap.counter("repackedSegments");
+    };
+    const history = new History([], contentOf(version));
+    const files = rootOf(version);
+    const db = open(files, version);
+    const count = rest(db);
+    if (version < 6) assert.ok(count > 0, "chunks were raw");
+    assert.ok([...db.store.tables.values()].every(({ isPacked }) => isPacked));
+    assert.equal(history.check(db, 0), 0);
+    db.store.execute([{ kind: "close" }]);
+    assert.equal(rest(open(files.afterKill(), version)), 0);
+  });
+}

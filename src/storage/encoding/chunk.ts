@@ -70,6 +70,15 @@ const KINDS: Partial<Record<Layout, number>> = {
 /** Layouts of the types that are summed, or have extremes, and have a NULL. */
 const SUMMARISED: ReadonlySet<Layout> = new Set(["i32", "i64", "f32", "f64"]);
 
+export function isEncodable(layout: Layout): boolean {
+  return KINDS[layout] !== undefined;
+}
+
+/** Encoded chunks of this layout have summaries. */
+export function isSummarised(layout: Layout): boolean {
+  return SUMMARISED.has(layout);
+}
+
 /** Codes have 32 bits, and code 0 is NULL. */
 const SPAN_MAX = 2 ** 32 - 1;
 /** Differences of values, as doubles, are exact up to this. */

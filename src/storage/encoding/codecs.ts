@@ -2,9 +2,9 @@
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import type { ChunkBound, ChunkOffsets, ColumnChunk, RowRange, VectorCounts } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
-import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
+import { ChunkCodec, CODEC_BYTES, isEncodable, isSummarised } from "./chunk.ts";
 import { HAS_POSTINGS, HAS_SUMMARIES, UNKNOWN_ENCODING } from "./encodings.ts";
-import { makePostings } from "./postings.ts";
+import { makePostings, POSTINGS_ROWS_MIN } from "./postings.ts";
 import { TextCodec } from "./texts.ts";
 
 export { CODEC_BYTES };
@@ -44,6 +44,18 @@ export function hasSummaries({ encodings = 0 }: Form): boolean {
 /** The headers of the vectors have the range of the codes. */
 export function hasCodeRanges({ encodings = 0 }: Form): boolean {
   return encodings !== 0 && (encodings & UNKNOWN_ENCODING) === 0;
+}
+
+/** Chunks of this layout may be encoded. */
+export function isPackable(layout: Layout): boolean {
+  return layout === "text" || isEncodable(layout);
+}
+
+/** The chunk lacks something that it may have had if the present program had stored it. */
+export function isStale(layout: Layout, chunk: Form, rowCount: number, isIndexed: boolean): boolean {
+  if (!isEncoded(chunk) || (chunk.encodings! & UNKNOWN_ENCODING) !== 0) return true;
+  if (isSummarised(layout) && !hasSummaries(chunk)) return true;
+  return layout === "symbol" && isIndexed && rowCount >= POSTINGS_ROWS_MIN && !hasPostings(chunk);
 }
 
 /** The texts are not encoded: pairs have offsets, which become addresses when they are loaded. */

@@ -9,6 +9,12 @@ export function encodingBit(encoding: Encoding): number {
   return 1 << NAMES.indexOf(encoding);
 }
 
+/**
+ * The rules by which a program decides how chunks are stored. Raise it when chunks of older programs should be stored anew: they are, in
+ * the background (`repack.ts`). 0: no encoding, or a program before there were such numbers.
+ */
+export const PACKING = 1;
+
 /** Postings follow the codes of symbols (`postings.ts`). */
 export const HAS_POSTINGS = encodingBit("postings");
 

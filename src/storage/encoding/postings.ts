@@ -30,7 +30,8 @@ const CODE_BYTES_MAX = 8, ROW_BYTES_MAX = 3;
 const HEAD_BYTES = TAIL_BYTES + ENTRY_BYTES * (ROW_VALUES / BLOCK_ROWS + 1);
 
 /** Segments with fewer rows, or with fewer codes, are scanned as fast. */
-const ROWS_MIN = 1024, CODES_MIN = 32;
+export const POSTINGS_ROWS_MIN = 1024;
+const CODES_MIN = 32;
 
 let made = new Uint8Array(0);
 
@@ -44,7 +45,7 @@ export function makePostings(
   rowCount: number,
   codes: Uint8Array,
 ): Uint8Array | undefined {
-  if (rowCount < ROWS_MIN) return undefined;
+  if (rowCount < POSTINGS_ROWS_MIN) return undefined;
   // A copy, because views of shared memory are slower.
   const { rows, codes: sorted } = sortedByCode(heap.i32.slice(address / 4, address / 4 + rowCount));
   let codeCount = 1;

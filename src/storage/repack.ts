@@ -1,0 +1,268 @@
+/**
+ * Brings chunks that were stored raw, or by an older program, to the present form: while the server is idle, some chunks at a time. A data
+ * file knows whether the present program has decided about all of its chunks (`DataFile.packing`), so chunks that stay raw because they
+ * do not shrink are not tried again, and a start goes on where the last one has stopped.
+ *
+ * A pass goes through the segments that the table had when it began, as they never change. Of each it takes what the table has of it
+ * now. Stale chunks only ever become fewer. If a segment was replaced meanwhile, its chunks may be in another one: then there is
+ * another pass.
+ */
+import { CorruptFileError, SqlError } from "../errors.ts";
+import { layoutOf } from "../types/mod.ts";
+import type { Chunk } from "./chunks.ts";
+import type { ChunkOrder, EncodedChunk } from "./encoders.ts";
+import { isPackable, isStale } from "./encoding/codecs.ts";
+import { PACKING } from "./encoding/encodings.ts";
+import { HeapFullError } from "./heap.ts";
+import type { Segment } from "./segment.ts";
+import type { Store } from "./store.ts";
+import type { Table } from "./table.ts";
+
+/** Values in memory of the chunks of a step, besides those of one chunk. */
+const STEP_BYTES = 8 << 20;
+/** After so many bytes on disk a checkpoint makes the progress durable, and removes files that are empty. */
+const CHECKPOINT_BYTES = 64 << 20;
+/** Default of `repackIdleMs`. */
+const IDLE_MS = 1000;
+/** How long nothing is tried after the disk or the memory was full. */
+const RETRY_MS = 60_000;
+
+/** How long a step looks for stale chunks at most. */
+const LOOK_MS = 5;
+
+interface Pass {
+  readonly table: Table;
+  /** Segments of the snapshot. */
+  readonly segments: Iterator<Segment>;
+  /** The one whose chunks are being replaced. */
+  current: number | undefined;
+  /** A segment was not found, or could not be read. */
+  isIncomplete: boolean;
+  /** Damaged: another pass finds nothing else. */
+  isHopeless: boolean;
+}
+
+/** Chunks whose values are in memory. */
+interface Work {
+  readonly table: Table;
+  readonly segment: Segment;
+  readonly orders: readonly ChunkOrder[];
+  readonly blocks: readonly { address: number; sizeBytes: number }[];
+  /** The job on another thread. */
+  job?: number;
+}
+
+export class Repack {
+  private pass: Pass | undefined;
+  private work: Work | undefined;
+  /** Tables of which nothing is left, or nothing that can be done. */
+  private readonly finished = new WeakSet<Table>();
+  private isFinished: boolean;
+  private lastCommandMs = performance.now();
+  private notBeforeMs = 0;
+  private sinceCheckpoint = 0;
+
+  constructor(private readonly store: Store) {
+    this.isFinished = store.options.encoding === "raw";
+  }
+
+  /** A command has come. */
+  wasUsed(): void {
+    this.lastCommandMs = performance.now();
+  }
+
+  /** Something is left to do, and the server has been idle for long enough. */
+  get isDue(): boolean {
+    if (this.isFinished || this.store.publisher.holds > 0) return false;
+    const { repackIdleMs = IDLE_MS, isReading = () => false } = this.store.options, now = performance.now();
+    if (now < this.notBeforeMs || now - this.lastCommandMs < repackIdleMs || isReading()) return false;
+    return this.work?.job === undefined || this.outcome !== undefined;
+  }
+
+  /** Another thread works for it. */
+  get isWaiting(): boolean {
+    return this.work?.job !== undefined;
+  }
+
+  /** Takes the chunks of a step to the data files, or begins with those of the next one. */
+  step(): void {
+    try {
+      if (this.work !== undefined) this.finish(this.work);
+      else this.begin();
+    } catch (error) {
+      // A full disk or memory, or a table that cannot be opened.
+      this.postpone();
+      this.store.options.log("INFO", `older segments are encoded later: ${(error as Error).message}`);
+    }
+  }
+
+  private get outcome() {
+    return this.store.options.encoders!.outcome(this.work!.job!);
+  }
+
+  private postpone(): void {
+    this.notBeforeMs = performance.now() + RETRY_MS;
+  }
+
+  /** Looks for stale chunks for a while, and begins with the first ones. */
+  private begin(): void {
+    for (const deadline = performance.now() + LOOK_MS; performance.now() < deadline;) {
+      this.pass ??= this.nextPass();
+      if (this.pass === undefined) {
+        this.isFinished = true;
+        return this.checkpoint();
+      }
+      const { table } = this.pass;
+      const next = this.isCurrent(table) ? this.nextChunks(this.pass) : "end";
+      if (next === "nothing") continue;
+      if (next !== "end") return this.encode(next);
+      if (this.isCurrent(table)) this.end(this.pass);
+      this.pass = undefined;
+    }
+  }
+
+  private encode(work: Work): void {
+    this.work = work;
+    const { encoders } = this.store.options;
+    if (encoders === undefined) return this.finish(work);
+    const job = encoders.offer(work.orders);
+    if (typeof job === "number") {
+      work.job = job;
+      return;
+    }
+    // No thread is idle, so the server is not.
+    this.drop(work);
+    this.wasUsed();
+  }
+
+  private isCurrent(table: Table): boolean {
+    return this.store.tables.get(table.schema.id) === table && table.damage === undefined;
+  }
+
+  /** A table with chunks that may be stale. */
+  private nextPass(): Pass | undefined {
+    for (const table of this.store.tables.values()) {
+      if (table.damage !== undefined || this.finished.has(table)) continue;
+      if (table.unread !== undefined) {
+        if (table.wasPacked) continue;
+        try {
+          this.store.open(table);
+        } catch (error) {
+          if (!(error instanceof SqlError)) throw error;
+          this.finished.add(table); // until the next start
+          continue;
+        }
+      }
+      if (table.damage === undefined && !table.data.isPacked) {
+        return { table, segments: table.allSegments(), current: undefined, isIncomplete: false, isHopeless: false };
+      }
+      this.finished.add(table);
+    }
+  }
+
+  /** "nothing": nothing is to be done for this segment. */
+  private nextChunks(pass: Pass): Work | "nothing" | "end" {
+    const { table } = pass;
+    try {
+      if (pass.current === undefined) {
+        const next = pass.segments.next();
+        if (next.done) return "end";
+        if (this.staleColumns(table, next.value).length === 0) return "nothing";
+        pass.current = next.value.uid;
+      }
+      const segment = table.segmentByUid(pass.current);
+      const columns = segment === undefined ? [] : this.staleColumns(table, segment);
+      if (segment !== undefined && columns.length > 0) return this.load(table, segment, columns);
+      pass.isIncomplete ||= segment === undefined;
+    } catch (error) {
+      if (!(error instanceof CorruptFileError)) throw error;
+      // It stays as it is. A query that reads it reports the error.
+      pass.isHopeless = true;
+    }
+    pass.current = undefined;
+    return "nothing";
+  }
+
+  private staleColumns(table: Table, { chunks, rowCount }: Segment): number[] {
+    const isColumnStale = (chunk: Chunk | undefined, id: number) => {
+      if (chunk === undefined || chunk.plain.file < 0 || chunk.plain.address !== 0) return false;
+      if (table.data.packingOf(chunk.plain.file) === PACKING) return false;
+      const type = table.typeOfColumn(id);
+      if (type === undefined || !isPackable(layoutOf(type))) return false;
+      return isStale(layoutOf(type), chunk.plain, rowCount, table.isIndexed(id));
+    };
+    return chunks.flatMap((chunk, id) => isColumnStale(chunk, id) ? [id] : []);
+  }
+
+  private load(table: Table, segment: Segment, columns: readonly number[]): Work {
+    const { heap } = this.store.options;
+    const blocks: { address: number; sizeBytes: number }[] = [], orders: ChunkOrder[] = [];
+    let loaded = 0;
+    try {
+      for (const columnId of columns) {
+        const chunk = segment.chunks[columnId]!, { rowCount } = segment;
+        const sizeBytes = table.loadedBytes(chunk);
+        if (loaded > 0 && loaded + sizeBytes > STEP_BYTES) break;
+        loaded += sizeBytes;
+        const address = heap.allocate(sizeBytes, "batch");
+        blocks.push({ address, sizeBytes });
+        const type = table.typeOfColumn(columnId)!;
+        table.loadChunk(type, chunk, rowCount, address);
+        orders.push({ columnId, type, address, rowCount, isIndexed: table.isIndexed(columnId) });
+      }
+      return { table, segment, orders, blocks };
+    } catch (error) {
+      for (const { address, sizeBytes } of blocks) heap.free(address, sizeBytes, "batch");
+      if (!(error instanceof HeapFullError)) throw error;
+      throw new Error("the memory is full", { cause: error });
+    }
+  }
+
+  private finish(work: Work): void {
+    const { table, segment, orders } = work;
+    const { encoders } = this.store.options;
+    try {
+      const outcome = work.job === undefined ? table.encode(orders) : encoders!.outcome(work.job)!;
+      if (outcome !== "failed" && this.isCurrent(table)) this.exchange(table, segment, orders, outcome);
+    } finally {
+      if (work.job !== undefined) encoders!.release(work.job);
+      this.drop(work);
+    }
+    if (this.sinceCheckpoint >= CHECKPOINT_BYTES) this.checkpoint();
+  }
+
+  /** If others have replaced the chunks meanwhile, the next step finds what is stale now. */
+  private exchange(
+    table: Table,
+    segment: Segment,
+    orders: readonly ChunkOrder[],
+    chunks: readonly EncodedChunk[],
+  ): void {
+    const before = table.data.writtenBytes;
+    if (!table.exchange(segment, orders, chunks)) return;
+    this.sinceCheckpoint += table.data.writtenBytes - before;
+    this.store.options.heap.addCounter("repackedSegments", 1);
+    this.store.publisher.touch(table);
+    this.store.publisher.publish();
+  }
+
+  private drop({ blocks }: Work): void {
+    for (const { address, sizeBytes } of blocks) this.store.options.heap.free(address, sizeBytes, "batch");
+    this.work = undefined;
+  }
+
+  private end({ table, isIncomplete, isHopeless }: Pass): void {
+    if (isIncomplete && !isHopeless) return; // another pass
+    this.finished.add(table);
+    if (isHopeless) return;
+    table.data.markPacked();
+    table.changed = true;
+    this.sinceCheckpoint = Math.max(1, this.sinceCheckpoint);
+  }
+
+  /** Makes the progress durable. */
+  private checkpoint(): void {
+    if (this.sinceCheckpoint > 0) this.store.requestCheckpoint();
+    this.sinceCheckpoint = 0;
+  }
+}
