@@ -53,6 +53,7 @@ export function writeManifest(files: Files, table: Table): void {
     nextColumnId: table.nextColumnId,
     nextUid: table.nextUid,
     files: [...table.data.list.values()].map(({ id, sizeBytes, packing }) => ({ id, sizeBytes, packing })),
+    posted: [...table.posted],
     dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),
   };
   const detached: DetachedParts = new Map([...table.detached].map(([start, { parts }]) => [start, recordsOf(parts)]));

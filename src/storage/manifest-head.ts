@@ -9,5 +9,7 @@ export interface ManifestHead {
   nextUid?: number;
   /** `packing`: 0 if it is missing. */
   files: { id: number; sizeBytes: number; packing?: number }[];
+  /** Indexed columns of symbols whose chunks all have postings, where they pay. */
+  posted?: number[];
   dictionaries: { columnId: number; count: number; sizeBytes: number; crc: number }[];
 }

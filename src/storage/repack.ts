@@ -11,9 +11,10 @@ import { CorruptFileError, SqlError } from "../errors.ts";
 import { layoutOf } from "../types/mod.ts";
 import type { Chunk } from "./chunks.ts";
 import type { ChunkOrder, EncodedChunk } from "./encoders.ts";
-import { isPackable, isStale } from "./encoding/codecs.ts";
+import { isPackable, isStale, lacksPostings } from "./encoding/codecs.ts";
 import { PACKING } from "./encoding/encodings.ts";
 import { HeapFullError } from "./heap.ts";
+import type { Extent } from "./extent.ts";
 import type { Segment } from "./segment.ts";
 import type { Store } from "./store.ts";
 import type { Table } from "./table.ts";
@@ -34,8 +35,11 @@ interface Pass {
   readonly table: Table;
   /** Segments of the snapshot. */
   readonly segments: Iterator<Segment>;
-  /** The one whose chunks are being replaced. */
+  /** Columns that were indexed when the pass began. */
+  readonly indexed: readonly number[];
+  /** The segment whose chunks are being replaced, and the columns that have been. */
   current: number | undefined;
+  readonly done: Set<number>;
   /** A segment was not found, or could not be read. */
   isIncomplete: boolean;
   /** Damaged: another pass finds nothing else. */
@@ -58,6 +62,8 @@ export class Repack {
   /** Tables of which nothing is left, or nothing that can be done. */
   private readonly finished = new WeakSet<Table>();
   private isFinished: boolean;
+  /** Damaged tables. */
+  private readonly hopeless = new WeakSet<Table>();
   private lastCommandMs = performance.now();
   private notBeforeMs = 0;
   private sinceCheckpoint = 0;
@@ -69,6 +75,13 @@ export class Repack {
   /** A command has come. */
   wasUsed(): void {
     this.lastCommandMs = performance.now();
+  }
+
+  /** The table has changed. A column may be indexed now. */
+  look(table: Table): void {
+    if (this.store.options.encoding === "raw" || table.isPacked || this.hopeless.has(table)) return;
+    this.finished.delete(table);
+    this.isFinished = false;
   }
 
   /** Something is left to do, and the server has been idle for long enough. */
@@ -153,8 +166,8 @@ export class Repack {
           continue;
         }
       }
-      if (table.damage === undefined && !table.data.isPacked) {
-        return { table, segments: table.allSegments(), current: undefined, isIncomplete: false, isHopeless: false };
+      if (table.damage === undefined && !table.isPacked) {
+        return newPass(table);
       }
       this.finished.add(table);
     }
@@ -167,11 +180,12 @@ export class Repack {
       if (pass.current === undefined) {
         const next = pass.segments.next();
         if (next.done) return "end";
-        if (this.staleColumns(table, next.value).length === 0) return "nothing";
+        pass.done.clear();
+        if (staleColumns(pass, next.value).length === 0) return "nothing";
         pass.current = next.value.uid;
       }
       const segment = table.segmentByUid(pass.current);
-      const columns = segment === undefined ? [] : this.staleColumns(table, segment);
+      const columns = segment === undefined ? [] : staleColumns(pass, segment);
       if (segment !== undefined && columns.length > 0) return this.load(table, segment, columns);
       pass.isIncomplete ||= segment === undefined;
     } catch (error) {
@@ -181,17 +195,6 @@ export class Repack {
     }
     pass.current = undefined;
     return "nothing";
-  }
-
-  private staleColumns(table: Table, { chunks, rowCount }: Segment): number[] {
-    const isColumnStale = (chunk: Chunk | undefined, id: number) => {
-      if (chunk === undefined || chunk.plain.file < 0 || chunk.plain.address !== 0) return false;
-      if (table.data.packingOf(chunk.plain.file) === PACKING) return false;
-      const type = table.typeOfColumn(id);
-      if (type === undefined || !isPackable(layoutOf(type))) return false;
-      return isStale(layoutOf(type), chunk.plain, rowCount, table.isIndexed(id));
-    };
-    return chunks.flatMap((chunk, id) => isColumnStale(chunk, id) ? [id] : []);
   }
 
   private load(table: Table, segment: Segment, columns: readonly number[]): Work {
@@ -240,6 +243,7 @@ export class Repack {
   ): void {
     const before = table.data.writtenBytes;
     if (!table.exchange(segment, orders, chunks)) return;
+    for (const { columnId } of orders) this.pass?.done.add(columnId);
     this.sinceCheckpoint += table.data.writtenBytes - before;
     this.store.options.heap.addCounter("repackedSegments", 1);
     this.store.publisher.touch(table);
@@ -251,11 +255,12 @@ export class Repack {
     this.work = undefined;
   }
 
-  private end({ table, isIncomplete, isHopeless }: Pass): void {
+  private end({ table, indexed, isIncomplete, isHopeless }: Pass): void {
     if (isIncomplete && !isHopeless) return; // another pass
     this.finished.add(table);
-    if (isHopeless) return;
+    if (isHopeless) return void this.hopeless.add(table);
     table.data.markPacked();
+    table.posted = new Set(indexed);
     table.changed = true;
     this.sinceCheckpoint = Math.max(1, this.sinceCheckpoint);
   }
@@ -265,4 +270,55 @@ export class Repack {
     if (this.sinceCheckpoint > 0) this.store.requestCheckpoint();
     this.sinceCheckpoint = 0;
   }
+}
+
+function newPass(table: Table): Pass {
+  const pass: Omit<Pass, "segments"> = {
+    table,
+    indexed: table.indexedColumns(),
+    current: undefined,
+    done: new Set(),
+    isIncomplete: false,
+    isHopeless: false,
+  };
+  return Object.assign(pass, { segments: snapshotOf(pass) });
+}
+
+/** The segments of the table and of its detached partitions, as they are at the first call. */
+function* snapshotOf(pass: Omit<Pass, "segments">): Generator<Segment> {
+  const { table: { segments, detached, data } } = pass;
+  /** What `read` returns. Nothing if the file has gone with all that was in it, or is damaged. */
+  const unlessGone = <T>(extent: Extent | undefined, read: () => readonly T[]): readonly T[] => {
+    if (extent !== undefined && !data.list.has(extent.file)) {
+      pass.isIncomplete = true;
+      return [];
+    }
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof CorruptFileError)) throw error;
+      pass.isHopeless = true;
+      return [];
+    }
+  };
+  for (const { lists } of [segments, ...detached.values()]) {
+    for (const list of lists) {
+      for (const page of unlessGone(list.isRead ? undefined : list.extent, () => list.pages)) {
+        yield* unlessGone(page.extent, () => page.segments);
+      }
+    }
+  }
+}
+
+function staleColumns({ table, indexed, done }: Pass, { chunks, rowCount }: Segment): number[] {
+  const isColumnStale = (chunk: Chunk | undefined, id: number) => {
+    if (chunk === undefined || chunk.plain.file < 0 || chunk.plain.address !== 0 || done.has(id)) return false;
+    const type = table.typeOfColumn(id);
+    if (type === undefined || !isPackable(layoutOf(type))) return false;
+    // A file of the snapshot may have gone.
+    const packing = table.data.list.get(chunk.plain.file)?.packing ?? 0;
+    if (packing < PACKING && isStale(layoutOf(type), chunk.plain)) return true;
+    return indexed.includes(id) && !table.posted.has(id) && lacksPostings(chunk.plain, rowCount);
+  };
+  return chunks.flatMap((chunk, id) => isColumnStale(chunk, id) ? [id] : []);
 }

@@ -106,7 +106,7 @@ class Database {
 }
 
 function segmentsOf(table: Table): Segment[] {
-  return [...{ [Symbol.iterator]: () => table.allSegments() }];
+  return [table.segments, ...table.detached.values()].flatMap((segments) => [...segments]);
 }
 
 /** A table that was stored raw, with a detached partition. */
@@ -186,15 +186,22 @@ Deno.test("chunks that a compaction moves stay to be encoded", () => {
   db.close();
 });
 
-Deno.test("a replacement is dropped if the segment has changed while another thread encodes it", () => {
+for (let run = 0; run < 4; run++) {
+  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31) + run;
+  Deno.test(`a replacement is dropped if the segment has changed while another thread encodes it, SEED=${seed}`, () =>
+    changeMeanwhile(seed));
+}
+
+function changeMeanwhile(seed: number): void {
   const files = rawFiles();
   let isIdle = true;
   const encoders = new SharedEncoders(heap, () => isIdle);
-  const db = new Database(files, { encoders });
+  const logged: string[] = [];
+  const db = new Database(files, { encoders, log: (_, message) => logged.push(message) });
   const codecs = new Codecs(heap, heap.allocateExact(CODEC_BYTES, "other"));
   const worker = new EncodingWorker(heap, 0, () => codecs);
   db.open();
-  let random = 1;
+  let random = seed;
   const next = (below: number) => (random = (Math.imul(random, 1664525) + 1013904223) >>> 0) % below;
   let expected = db.rows();
   for (let k = 0; k < 400; k++) {
@@ -213,6 +220,7 @@ Deno.test("a replacement is dropped if the segment has changed while another thr
     db.store.maintain(true);
     assert.equal(db.rows().join("\n"), expected.join("\n"));
   }
+  assert.deepEqual(logged, []);
   assert.ok(db.repacked > 10, `${db.repacked} segments`);
   isIdle = true;
   for (let k = 0; k < 5000 && (db.store.isBusy || db.store.isWaiting); k++) {
@@ -224,6 +232,36 @@ Deno.test("a replacement is dropped if the segment has changed while another thr
   assert.ok(db.table.isPacked);
   assert.equal(heap.usedBytes("batch"), 0);
   assert.deepEqual(db.rows(), expected);
+  db.close();
+}
+
+Deno.test("a column that is indexed later gets postings where they pay, once", () => {
+  const files = new FaultyFiles({}, () => 0.5), options = { segmentRowsMax: 1500 };
+  let db = new Database(files, options);
+  const columns = { ts: "TIMESTAMP", many: "SYMBOL", few: "SYMBOL" };
+  db.do({ kind: "createTable", table: newTable("t", columns, "ts", "HOUR") });
+  const types = { 0: "TIMESTAMP", 1: "SYMBOL", 2: "SYMBOL" };
+  const rows = Array.from(
+    { length: 6000 },
+    (_, k) => ({ 0: BigInt(k), 1: `many ${k * 7919 % 100}`, 2: `few ${k % 5}` }),
+  );
+  db.do({ kind: "append", changes: [{ tableId: 1, batches: [batchOf(types, rows)] }] });
+  db.do({ kind: "checkpoint" });
+  db.rest();
+  assert.equal(db.repacked, 0);
+  for (const columnId of [1, 2]) {
+    const options = { indexed: true, indexCapacity: 256 } as const;
+    db.do({ kind: "setColumn", tableId: 1, columnId, options });
+  }
+  db.do({ kind: "checkpoint" });
+  db.rest();
+  const segments = segmentsOf(db.table).length;
+  assert.equal(db.repacked, segments);
+  assert.deepEqual([db.encodings(1), db.encodings(2)], [["frame,postings"], ["frame"]]);
+  db.close();
+  db = new Database(files, options).open();
+  db.rest();
+  assert.equal(db.repacked, 0, "few symbols have no postings, and are not tried again");
   db.close();
 });
 

@@ -97,6 +97,8 @@ export class Table {
   changed = false;
   /** Generation of the newest manifest. */
   generation = 0;
+  /** Indexed columns of symbols whose chunks all have postings, where they pay. */
+  posted: ReadonlySet<number> = new Set();
   /** Of a table that has not been read: the present rules have decided how all of its chunks are stored. */
   wasPacked = false;
   /** A start would read the manifest: the catalogue, or the block of the log that creates the table, names it. */
@@ -143,6 +145,7 @@ export class Table {
     this.schema = head.schema;
     this.nextColumnId = head.nextColumnId;
     this.uids.next = head.nextUid ?? this.uids.next;
+    this.posted = new Set(head.posted);
     this.lsn = Math.max(this.lsn, head.lsn);
     this.segments = stored.segments;
     this.detached = stored.detached;
@@ -593,13 +596,15 @@ export class Table {
     return true;
   }
 
+  /** No chunk is stored otherwise than the present rules would store it. */
   get isPacked(): boolean {
-    return this.unread === undefined ? this.data.isPacked : this.wasPacked;
+    if (this.unread !== undefined) return this.wasPacked;
+    return this.data.isPacked && this.indexedColumns().every((id) => this.posted.has(id));
   }
 
-  /** All segments, also of detached partitions, as they are now. */
-  *allSegments(): Iterator<Segment> {
-    for (const segments of [this.segments, ...this.detached.values()]) yield* segments;
+  /** Columns whose new chunks get postings. */
+  indexedColumns(): number[] {
+    return this.schema.columns.filter((column) => this.isColumnIndexed(column)).map(({ id }) => id);
   }
 
   /** The segment with this uid, also of a detached partition. */
@@ -713,11 +718,13 @@ export class Table {
     return columnById(this.schema, columnId)!.type;
   }
 
-  /** True if the rows of a symbol are found by postings: the column is declared so, or has many symbols. */
   isIndexed(columnId: number): boolean {
-    const column = columnById(this.schema, columnId)!;
-    const symbolCount = this.dictionaries.get(columnId)?.count ?? 0;
-    return column.type === "SYMBOL" && (column.indexed || symbolCount >= INDEXED_SYMBOLS_MIN);
+    return this.isColumnIndexed(columnById(this.schema, columnId)!);
+  }
+
+  /** True if the rows of a symbol are found by postings: the column is declared so, or has many symbols. */
+  private isColumnIndexed({ id, type, indexed }: TableColumn): boolean {
+    return type === "SYMBOL" && (indexed || (this.dictionaries.get(id)?.count ?? 0) >= INDEXED_SYMBOLS_MIN);
   }
 
   /** Units of the designated timestamp in a microsecond. */

@@ -580,6 +580,7 @@ export class TableStore implements Store {
     this.publisher.touch(table);
     this.publisher.publish();
     table.changed = false;
+    this.repack.look(table);
     for (const file of table.data.list.values()) {
       if (file.liveBytes > 0 || file === table.data.last) continue;
       table.data.forget(file.id);

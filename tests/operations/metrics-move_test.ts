@@ -242,6 +242,17 @@ const CASES: Case[] = [
   { key: "fsyncSeconds", by: inserts.exec },
   // A row between stored ones.
   { key: "rewrittenSegments", by: (d) => d.exec("insert into big values (7, '1970-01-01T00:00:00.500000Z')") },
+  {
+    key: "flushedSegments",
+    by: async (d) => {
+      await inserts.exec(d);
+      await d.exec("checkpoint create");
+      await d.exec("checkpoint release");
+    },
+  },
+  // tests/background-encoding_test.ts moves these.
+  { key: "flushedSegmentsOfHelpers", holds: (count) => count >= 0 },
+  { key: "repackedSegments", holds: (count) => count >= 0 },
   { key: "logBytesSinceCheckpoint", by: inserts.exec },
   // src/storage/wal/follower_test.ts moves it: no statement follows the log.
   { key: "heldLogBytes", holds: (bytes) => bytes === 0 },

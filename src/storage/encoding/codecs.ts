@@ -52,10 +52,14 @@ export function isPackable(layout: Layout): boolean {
 }
 
 /** The chunk lacks something that it may have had if the present program had stored it. */
-export function isStale(layout: Layout, chunk: Form, rowCount: number, isIndexed: boolean): boolean {
+export function isStale(layout: Layout, chunk: Form): boolean {
   if (!isEncoded(chunk) || (chunk.encodings! & UNKNOWN_ENCODING) !== 0) return true;
-  if (isSummarised(layout) && !hasSummaries(chunk)) return true;
-  return layout === "symbol" && isIndexed && rowCount >= POSTINGS_ROWS_MIN && !hasPostings(chunk);
+  return isSummarised(layout) && !hasSummaries(chunk);
+}
+
+/** A chunk of an indexed column of symbols, which may have had postings. */
+export function lacksPostings(chunk: Form, rowCount: number): boolean {
+  return rowCount >= POSTINGS_ROWS_MIN && !hasPostings(chunk);
 }
 
 /** The texts are not encoded: pairs have offsets, which become addresses when they are loaded. */

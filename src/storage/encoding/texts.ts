@@ -31,6 +31,8 @@ const SHRINKS_TO = 0.9;
 const UNTRIED = 7;
 /** A dictionary has at most half as many entries as rows. Above that it is given up early, from this row on. */
 const DICTIONARY_CHECKED_FROM = 2048;
+/** Rows of a step that looks for texts that repeat. */
+const DICTIONARY_STEP = 8192;
 
 export interface EncodedTexts {
   parts: Uint8Array[];
@@ -52,14 +54,14 @@ export class TextCodec {
   constructor(private readonly heap: SharedHeap, private readonly codec: ChunkCodec) {}
 
   /**
-   * Encodes the texts whose pairs are at `address`, a block in each step. Returns undefined if they would not become clearly smaller.
+   * Encodes the texts whose pairs are at `address`, in steps of some rows and then of a block. Returns undefined if they would not become clearly smaller.
    * `codec` is not used across two steps.
    */
   *encodeSteps(address: number, rowCount: number): Generator<void, EncodedTexts | undefined> {
     const pairs = this.heap.i32.slice(address / 4, address / 4 + 2 * rowCount);
     let textBytes = 0;
     for (let k = 1; k < pairs.length; k += 2) textBytes += Math.max(0, pairs[k]);
-    const dictionary = this.dictionaryOf(pairs, rowCount);
+    const dictionary = yield* this.dictionaryOf(pairs, rowCount);
     const lengths = Int32Array.from(
       { length: dictionary?.rows.length ?? rowCount },
       (_, k) => pairs[2 * (dictionary?.rows[k] ?? k) + 1],
@@ -125,7 +127,7 @@ export class TextCodec {
   }
 
   /** Returns undefined if too few texts repeat. */
-  private dictionaryOf(pairs: Int32Array, rowCount: number): Dictionary | undefined {
+  private *dictionaryOf(pairs: Int32Array, rowCount: number): Generator<void, Dictionary | undefined> {
     const codes = new Int32Array(rowCount), rows: number[] = [], hashes: number[] = [];
     const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * rowCount + 2))), mask = slots.length - 1;
     for (let row = 0; row < rowCount; row++) {
@@ -146,6 +148,7 @@ export class TextCodec {
         if (2 * rows.length > Math.max(row, DICTIONARY_CHECKED_FROM)) return undefined;
       }
       codes[row] = entry;
+      if (row % DICTIONARY_STEP === 0) yield;
     }
     return rows.length === 0 || 2 * rows.length > rowCount ? undefined : { codes, rows };
   }
