@@ -142,7 +142,7 @@ const storageSettings = {
     "cairo.column.encoding",
     ["auto", "raw"],
     "auto",
-    "How columns are stored: encoded where that is smaller, or as they are. Applies to what is stored from then on; both are read.",
+    "How columns are stored: encoded where that is smaller, or as they are. Both are read. With auto, columns that were stored raw or by older versions are encoded while the server is idle.",
   ),
   importRoot: path(
     "cairo.sql.copy.root",

@@ -37,7 +37,11 @@ export function* checkpointSteps(store: Store, log: Log): Generator<Pause, void>
     if (!isCurrent()) continue;
     flush(store, table);
     let isFlushed = true;
-    const compaction = new Compaction(table, store.options);
+    const compaction = new Compaction(
+      table,
+      store.options,
+      ({ packing }) => packing < PACKING && store.isRepacking(table),
+    );
     while (isCurrent() && compaction.step()) {
       publish(store, table);
       yield;

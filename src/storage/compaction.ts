@@ -4,6 +4,7 @@
  */
 import { CorruptFileError } from "../errors.ts";
 import type { Chunk } from "./chunks.ts";
+import type { DataFile } from "./datafile.ts";
 import { Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import type { WriterOptions } from "./options.ts";
@@ -28,12 +29,15 @@ export class Compaction {
   constructor(
     private readonly table: Table,
     private readonly options: Pick<WriterOptions, "compactBytes" | "compactStepBytes">,
+    /** Files that will be empty soon. */
+    leaves: (file: DataFile) => boolean = () => false,
   ) {
     let moved = 0;
     for (const file of table.data.list.values()) {
       if (file.sizeBytes < options.compactBytes || 2 * file.liveBytes > file.sizeBytes || moved > COMPACT_BYTES_MAX) {
         continue;
       }
+      if (leaves(file)) continue;
       this.sparse.add(file.id);
       file.full = true;
       moved += file.liveBytes;

@@ -84,11 +84,15 @@ export class Repack {
     this.isFinished = false;
   }
 
+  /** Chunks of this table are being stored anew, and no command has come meanwhile. */
+  isUnderway(table: Table): boolean {
+    return this.pass?.table === table && this.isIdle;
+  }
+
   /** Something is left to do, and the server has been idle for long enough. */
   get isDue(): boolean {
     if (this.isFinished || this.store.publisher.holds > 0) return false;
-    const { repackIdleMs = IDLE_MS, isReading = () => false } = this.store.options, now = performance.now();
-    if (now < this.notBeforeMs || now - this.lastCommandMs < repackIdleMs || isReading()) return false;
+    if (performance.now() < this.notBeforeMs || !this.isIdle || this.store.options.isReading?.()) return false;
     return this.work?.job === undefined || this.outcome !== undefined;
   }
 
@@ -107,6 +111,11 @@ export class Repack {
       this.postpone();
       this.store.options.log("INFO", `older segments are encoded later: ${(error as Error).message}`);
     }
+  }
+
+  private get isIdle(): boolean {
+    const { repackIdleMs = IDLE_MS } = this.store.options;
+    return performance.now() - this.lastCommandMs >= repackIdleMs;
   }
 
   private get outcome() {

@@ -161,6 +161,10 @@ export class TableStore implements Store {
     if (isIdle && !this.checkpoints.isUnderway && this.repack.isDue) this.repack.step();
   }
 
+  isRepacking(table: Table): boolean {
+    return this.repack.isUnderway(table);
+  }
+
   requestCheckpoint(): void {
     this.checkpoints.request();
   }
@@ -171,10 +175,10 @@ export class TableStore implements Store {
    */
   get isBusy(): boolean {
     return this.replayable.length > 0 || this.background.hasOutcomes || (this.checkpoints.isBusy && !this.seal.isSet) ||
-      this.isRepacking;
+      this.repackIsDue;
   }
 
-  private get isRepacking(): boolean {
+  private get repackIsDue(): boolean {
     return !this.checkpoints.isUnderway && !this.seal.isSet && this.repack.isDue;
   }
 
