@@ -3,15 +3,16 @@
  * chunks to the data file when they come back: if the table still has the very segment. Otherwise a commit has replaced it meanwhile, or
  * the writer has flushed it itself, and the result is dropped.
  */
-import type { ChunkOrder, EncodedChunk, Encoders, HandOver } from "./encoders.ts";
-import type { SharedHeap } from "./heap.ts";
+import type { ChunkOrder, EncodedChunk, Encoders } from "./encoders.ts";
+import { SHARED_WORD, type SharedHeap } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import type { Publisher } from "./publisher.ts";
-import type { Segment } from "./segment.ts";
+import type { HandOver, Segment } from "./segment.ts";
 import type { Table } from "./table.ts";
 
 /** Bytes of memory of the segments under way, besides those of one segment. */
 const UNDERWAY_BYTES_MAX = 64 << 20;
+const WAIT_MS = 5;
 /** Default of `patienceMs`. */
 const PATIENCE_MS = 1000;
 
@@ -27,6 +28,8 @@ interface Job {
 
 interface Parts {
   readonly tables: ReadonlyMap<number, Table>;
+  /** The table, or the one that these rows will be added to, exists or is being loaded. */
+  readonly exists: (table: Table) => boolean;
   readonly memory: WriterMemory;
   readonly publisher: Publisher;
   readonly heap: SharedHeap;
@@ -85,6 +88,12 @@ export class BackgroundFlush {
     };
   }
 
+  /** Waits for a result, or for a command, but not for long. */
+  wait(): void {
+    const { i32 } = this.parts.heap, seen = Atomics.load(i32, SHARED_WORD.writerWake);
+    if (!this.hasOutcomes) Atomics.wait(i32, SHARED_WORD.writerWake, seen, WAIT_MS);
+  }
+
   /** Takes what has come back. */
   collect(): void {
     for (const job of this.jobs()) {
@@ -135,13 +144,15 @@ export class BackgroundFlush {
 
   private isWanted({ table, segment }: Job): boolean {
     if (!this.underway.has(segment) || !this.parts.mayWrite()) return false;
-    return this.parts.tables.get(table.schema.id) === table && table.damage === undefined;
+    return this.parts.exists(table);
   }
 
   private take({ table, segment, syncs }: Job, chunks: readonly EncodedChunk[]): void {
-    const { publisher, heap } = this.parts;
+    const { tables, publisher, heap } = this.parts;
     if (!table.store(segment, chunks)) return;
     heap.addCounter("flushedSegmentsOfHelpers", 1);
+    // Of a load the next step keeps count.
+    if (tables.get(table.schema.id) !== table) return;
     publisher.touch(table);
     publisher.publish();
     if (syncs) table.data.sync();

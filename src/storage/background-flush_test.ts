@@ -4,6 +4,8 @@ import type { Command } from "./commands.ts";
 import { CODEC_BYTES, Codecs } from "./encoding/codecs.ts";
 import { EncodingWorker, failEncodingJobs, SharedEncoders } from "./encoding-jobs.ts";
 import { FaultyFiles } from "./faulty-files.ts";
+import { LOAD_STEP } from "./load.ts";
+import { packAppendBatch } from "./packed.ts";
 import { createHeap, type SharedHeap } from "./heap.ts";
 import type { SharedPool } from "./pool.ts";
 import { LIMITS } from "./segments.ts";
@@ -13,7 +15,9 @@ import type { TableStore } from "./writer.ts";
 
 // So that few rows have many pages and lists.
 Object.assign(LIMITS, { pageMin: 2, pageMax: 3, listMax: 3, listMin: 2 });
+LOAD_STEP.rows = 400;
 
+const COLUMNS = { ts: "TIMESTAMP", x: "LONG", s: "VARCHAR", y: "SYMBOL" };
 const TYPES = { 0: "TIMESTAMP", 1: "LONG", 2: "VARCHAR", 3: "SYMBOL" };
 const heap = createHeap(64 << 20);
 
@@ -48,6 +52,22 @@ class Thread {
   }
 }
 
+/** Calls `action` with numbers from a generator, each time from another seed. */
+function forRandom(runs: number, action: (random: (below: number) => number) => void): void {
+  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
+  for (let run = 0; run < runs; run++) {
+    let state = seed + run * 7919;
+    try {
+      action((below) => {
+        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+        return Math.floor(state / 2 ** 32 * below);
+      });
+    } catch (error) {
+      throw new Error(`SEED=${seed}, run ${run}`, { cause: error });
+    }
+  }
+}
+
 class Database {
   readonly thread = new Thread(heap);
   readonly store: TableStore;
@@ -70,7 +90,7 @@ class Database {
     const db = new Database(new FaultyFiles({}, () => 0.5), options);
     db.do({
       kind: "createTable",
-      table: newTable("t", { ts: "TIMESTAMP", x: "LONG", s: "VARCHAR", y: "SYMBOL" }, "ts", "HOUR"),
+      table: newTable("t", COLUMNS, "ts", "HOUR"),
     });
     return db;
   }
@@ -81,21 +101,16 @@ class Database {
   }
 
   append(times: readonly number[], value = 0): void {
-    const rows = times.map((ts) => ({
-      0: BigInt(ts),
-      1: BigInt(ts * 31 + value),
-      2: `text ${ts % 7}`,
-      3: `s${ts % 3}`,
-    }));
-    this.do({ kind: "append", changes: [{ tableId: 1, batches: [batchOf(TYPES, rows)] }] });
+    const batch = batchOf(TYPES, times.map((ts) => rowOf(ts, value)));
+    this.do({ kind: "append", changes: [{ tableId: 1, batches: [batch] }] });
   }
 
   get snapshot() {
     return this.catalogue.tableById(1)!;
   }
 
-  rows(): string[] {
-    return readRows(heap, this.pool, this.snapshot).map((row) => row.join(" "));
+  rows(tableId = 1): string[] {
+    return readRows(heap, this.pool, this.catalogue.tableById(tableId)!).map((row) => row.join(" "));
   }
 
   counter(name: "flushedSegments" | "flushedSegmentsOfHelpers"): number {
@@ -112,6 +127,9 @@ class Database {
   }
 }
 
+const rowOf = (ts: number, value = 0) => (
+  { 0: BigInt(ts), 1: BigInt(ts * 31 + value), 2: `text ${ts % 7}`, 3: `s${ts % 3}` }
+);
 const upTo = (count: number, from = 0) => Array.from({ length: count }, (_, k) => from + k);
 const textOf = (ts: number, value = 0) => `${ts} ${ts * 31 + value} text ${ts % 7} s${ts % 3}`;
 
@@ -200,70 +218,119 @@ Deno.test("a checkpoint waits for what was handed over while commits go on, and 
   again.close();
 });
 
+Deno.test("segments of bulk loads are handed over, and come back to the load, if it goes on", () => {
+  let helped = 0;
+  forRandom(40, (random) => {
+    const db = Database.make({ memoryBytes: 1 << 30, patienceMs: random(4) > 0 ? 60_000 : 0 });
+    const { store, thread } = db;
+    const value = (command: Command): number => {
+      const [{ error, value }] = store.execute([command]);
+      if (error !== undefined) throw error;
+      return value!;
+    };
+    const isNew = random(2) === 0;
+    const loadId = isNew
+      ? value({ kind: "beginLoad", table: newTable("u", COLUMNS, "ts", "HOUR") })
+      : value({ kind: "beginAppend", tableId: 1, columnIds: [0, 1, 2, 3] });
+    let count = 0;
+    const work = () => {
+      if (random(3) > 0) thread.step(random(100));
+      if (random(12) === 0) thread.fail();
+      thread.isIdle = random(5) > 0;
+      if (random(4) > 0) store.maintain(random(2) === 0);
+      if (random(6) === 0) db.append([1_000_000_000 + count]);
+    };
+    for (let k = 0; k < 15; k++) {
+      const times = upTo(100 + random(200), count);
+      count += times.length;
+      value({ kind: "load", loadId, packed: packAppendBatch(batchOf(TYPES, times.map((ts) => rowOf(ts)))) });
+      work();
+    }
+    const what = random(5);
+    const rows = () => db.rows().filter((text) => Number(text.split(" ")[0]) < 1_000_000_000);
+    if (what === 0) {
+      value({ kind: "abortLoad", loadId });
+      work();
+      assert.deepEqual(rows(), []);
+    } else if (what === 1 && !isNew) {
+      db.do({ kind: "dropTable", tableId: 1 });
+      db.do({ kind: "checkpoint" });
+      thread.step();
+      store.maintain();
+      assert.ok(!store.seal.isSet);
+      assert.throws(() => value({ kind: "prepareLoad", loadId }), /was dropped/);
+    } else {
+      for (let k = 0; k < 1000 && value({ kind: "prepareLoad", loadId }) === 1; k++) work();
+      const id = value({ kind: "endLoad", loadId });
+      work();
+      assert.deepEqual(isNew ? db.rows(id) : rows(), upTo(count).map((ts) => textOf(ts)));
+    }
+    helped += db.counter("flushedSegmentsOfHelpers");
+    thread.isIdle = true;
+    thread.step();
+    store.maintain();
+    assert.equal(store.background.sizeBytes, 0);
+    assert.equal(heap.usedBytes("batch"), 0, "results and orders are freed");
+    assert.ok(!store.seal.isSet);
+    db.close();
+  });
+  assert.ok(helped > 50, `${helped} segments were encoded by the thread`);
+});
+
 Deno.test("random changes with threads that are fast, late, busy and fail give the rows that they would give without", () => {
   let helped = 0;
-  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
-  for (let run = 0; run < 30; run++) {
-    let state = seed + run * 7919;
-    const random = (below: number) => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-      return Math.floor(state / 2 ** 32 * below);
-    };
+  forRandom(30, (random) => {
     let db = Database.make({ memoryBytes: 1 << (16 + random(6)), patienceMs: random(4) > 0 ? 60_000 : 0 });
     const rows = new Map<number, string>();
     // Two partitions, so that segments that are not the last one of the table grow, too.
     const next = [1000, 1000], HOURS = 7_200_000_000;
-    try {
-      for (let k = 0; k < 120; k++) {
-        const what = random(12);
-        if (what < 4) {
-          const p = random(2), times = upTo(1 + random(150), next[p]).map((n) => p * HOURS + 10 * n);
-          next[p] += times.length;
-          db.append(times, k);
-          for (const ts of times) rows.set(ts, textOf(ts, k));
-        } else if (what === 4) {
-          const times = upTo(1 + random(5)).map(() => 10 * (1000 + random(next[0] - 1000)) + 1 + random(9))
-            .filter((ts, n, all) => !rows.has(ts) && all.indexOf(ts) === n);
-          if (times.length > 0) db.append(times, k);
-          for (const ts of times) rows.set(ts, textOf(ts, k));
-        } else if (what === 5 && rows.size > 0) {
-          const ordinal = random(rows.size), ts = [...rows.keys()].sort((a, b) => a - b)[ordinal];
-          db.do({ kind: "delete", tableId: 1, batches: [{ rowIds: rowIdsOf(db.snapshot, [ordinal]), columns: [] }] });
-          rows.delete(ts);
-        } else if (what === 6) db.thread.isIdle = random(4) > 0;
-        else if (what === 7) db.thread.fail();
-        else if (what === 8 && random(6) === 0) db.do({ kind: "checkpoint" });
-        else if (what === 9 && random(8) === 0) {
-          db.close();
-          db = new Database(db.files, { memoryBytes: 1 << (16 + random(6)), patienceMs: random(4) > 0 ? 60_000 : 0 });
-          db.do({ kind: "open", tableId: 1 });
-        } else db.thread.step(random(60));
-        if (random(3) > 0) db.store.maintain(random(2) === 0);
-      }
-      const expected = [...rows].sort(([a], [b]) => a - b).map(([, text]) => text);
-      assert.deepEqual(db.rows(), expected);
-      helped += db.counter("flushedSegmentsOfHelpers");
-      db.thread.isIdle = true;
-      db.thread.step();
-      db.store.maintain();
-      db.do({ kind: "checkpoint" });
-      db.thread.step();
-      db.store.maintain();
-      db.append([2 * HOURS]); // Publishes a version, so that memory is given back.
-      db.store.maintain();
-      assert.equal(db.store.background.sizeBytes, 0);
-      assert.ok(db.store.memory.tailBytes < 200_000, `${db.store.memory.tailBytes} bytes are left in memory`);
-      assert.equal(heap.usedBytes("batch"), 0, "results and orders are freed");
-      const last = db.rows();
-      db.close();
-      const again = new Database(db.files);
-      again.do({ kind: "open", tableId: 1 });
-      assert.deepEqual(again.rows(), last);
-      assert.equal(last.length, expected.length + 1);
-      again.close();
-    } catch (error) {
-      throw new Error(`SEED=${seed}, run ${run}`, { cause: error });
+    for (let k = 0; k < 120; k++) {
+      const what = random(12);
+      if (what < 4) {
+        const p = random(2), times = upTo(1 + random(150), next[p]).map((n) => p * HOURS + 10 * n);
+        next[p] += times.length;
+        db.append(times, k);
+        for (const ts of times) rows.set(ts, textOf(ts, k));
+      } else if (what === 4) {
+        const times = upTo(1 + random(5)).map(() => 10 * (1000 + random(next[0] - 1000)) + 1 + random(9))
+          .filter((ts, n, all) => !rows.has(ts) && all.indexOf(ts) === n);
+        if (times.length > 0) db.append(times, k);
+        for (const ts of times) rows.set(ts, textOf(ts, k));
+      } else if (what === 5 && rows.size > 0) {
+        const ordinal = random(rows.size), ts = [...rows.keys()].sort((a, b) => a - b)[ordinal];
+        db.do({ kind: "delete", tableId: 1, batches: [{ rowIds: rowIdsOf(db.snapshot, [ordinal]), columns: [] }] });
+        rows.delete(ts);
+      } else if (what === 6) db.thread.isIdle = random(4) > 0;
+      else if (what === 7) db.thread.fail();
+      else if (what === 8 && random(6) === 0) db.do({ kind: "checkpoint" });
+      else if (what === 9 && random(8) === 0) {
+        db.close();
+        db = new Database(db.files, { memoryBytes: 1 << (16 + random(6)), patienceMs: random(4) > 0 ? 60_000 : 0 });
+        db.do({ kind: "open", tableId: 1 });
+      } else db.thread.step(random(60));
+      if (random(3) > 0) db.store.maintain(random(2) === 0);
     }
-  }
+    const expected = [...rows].sort(([a], [b]) => a - b).map(([, text]) => text);
+    assert.deepEqual(db.rows(), expected);
+    helped += db.counter("flushedSegmentsOfHelpers");
+    db.thread.isIdle = true;
+    db.thread.step();
+    db.store.maintain();
+    db.do({ kind: "checkpoint" });
+    db.thread.step();
+    db.store.maintain();
+    db.append([2 * HOURS]); // Publishes a version, so that memory is given back.
+    db.store.maintain();
+    assert.equal(db.store.background.sizeBytes, 0);
+    assert.ok(db.store.memory.tailBytes < 200_000, `${db.store.memory.tailBytes} bytes are left in memory`);
+    assert.equal(heap.usedBytes("batch"), 0, "results and orders are freed");
+    const last = db.rows();
+    db.close();
+    const again = new Database(db.files);
+    again.do({ kind: "open", tableId: 1 });
+    assert.deepEqual(again.rows(), last);
+    assert.equal(last.length, expected.length + 1);
+    again.close();
+  });
   assert.ok(helped > 50, `${helped} segments were encoded by the thread`);
 });

@@ -4,10 +4,6 @@
  */
 import type { Stored } from "./encoding/codecs.ts";
 import type { ChunkValues } from "./encoding/stored.ts";
-import type { Segment } from "./segment.ts";
-
-/** A segment is to be stored: it is "handed over", the writer is to store it "here", or it is to be asked again "later". */
-export type HandOver = (segment: Segment) => "handed over" | "here" | "later";
 
 export interface ChunkOrder extends ChunkValues {
   readonly columnId: number;

@@ -2,6 +2,7 @@
  * Rows that arrive in batches and go directly into segments on disk, not through the log. They stay invisible until a manifest that
  * lists them is durable.
  */
+import type { BackgroundFlush } from "./background-flush.ts";
 import { unpackAppendBatch } from "./packed.ts";
 import { checkBatch, isSorted, type Rows, slicedRows, sorting, timeAt, toRows } from "./rows.ts";
 import type { Table } from "./table.ts";
@@ -11,8 +12,8 @@ import type { Table } from "./table.ts";
  */
 const WAITING_ROWS_MAX = 4_000_000;
 const WAITING_BYTES_MAX = 256 << 20;
-/** Rows of a step, and rows after which segments are flushed: other commits wait until then. */
-const STEP_ROWS = 131_072;
+/** Rows of a step, and rows after which segments are flushed: other commits wait until then. Tests set fewer. */
+export const LOAD_STEP = { rows: 131_072 };
 /** Steps of the work under way that are done with each batch. */
 const STEPS_OF_BATCH = 4;
 
@@ -25,7 +26,11 @@ export class Load {
   private rowsInMemory = 0;
 
   /** `columnIds`: of the batches, in order. */
-  constructor(readonly table: Table, private readonly columnIds: readonly number[]) {}
+  constructor(
+    readonly table: Table,
+    private readonly columnIds: readonly number[],
+    private readonly background: BackgroundFlush,
+  ) {}
 
   /**
    * @throws {SqlError} for values that the table does not accept.
@@ -52,13 +57,20 @@ export class Load {
 
   /** Writes all rows to the data files. */
   finish(): void {
-    for (const _ of this.steps());
+    this.background.withoutWaiting(() => {
+      for (const _ of this.steps());
+    });
   }
 
   /** The same in steps. */
   *steps(): Iterable<void> {
     while (this.work !== undefined || this.waiting.length > 0) {
       this.step();
+      yield;
+    }
+    this.flush();
+    while (this.background.isAwaited(this.table)) {
+      this.background.wait();
       yield;
     }
     this.table.flush(true, Infinity, false);
@@ -86,18 +98,22 @@ export class Load {
   private *arrange(sorted: Generator<void, Rows[]>): Generator<void, void> {
     const { schema } = this.table;
     for (const rows of yield* sorted) {
-      for (let from = 0; from < rows.rowCount; from += STEP_ROWS) {
+      for (let from = 0; from < rows.rowCount; from += LOAD_STEP.rows) {
         yield;
-        this.append(slicedRows(schema, rows, from, Math.min(rows.rowCount, from + STEP_ROWS)));
+        this.append(slicedRows(schema, rows, from, Math.min(rows.rowCount, from + LOAD_STEP.rows)));
       }
     }
   }
 
   private append(rows: Rows): void {
+    // Before the rows, because segments of this step cannot be handed over yet.
+    if (this.rowsInMemory >= LOAD_STEP.rows) this.flush();
     this.table.append([rows]);
     this.rowsInMemory += rows.rowCount;
-    if (this.rowsInMemory < STEP_ROWS) return;
-    this.table.flush(false);
+  }
+
+  private flush(): void {
+    this.table.flush(false, Infinity, true, this.background.handOver(this.table, false, false));
     this.rowsInMemory = 0;
   }
 }

@@ -8,6 +8,7 @@
  */
 import { CorruptFileError, DiskFullError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
+import type { Table } from "./table.ts";
 import type { Definition } from "./blocks.ts";
 import { toJson } from "./bytes.ts";
 import { storeState } from "./checkpoint.ts";
@@ -69,6 +70,11 @@ export class Loads {
     for (const id of [...this.tables.keys(), ...this.stages.keys()]) this.abort(id);
   }
 
+  /** The table is being loaded, and is not one of the database yet. */
+  has({ schema }: Table): boolean {
+    return this.tables.has(schema.id);
+  }
+
   private abort(id: number): undefined {
     if (id < 0) this.abortStage(id);
     else this.abortTable(id);
@@ -86,7 +92,10 @@ export class Loads {
     const schema = store.newSchema(newTable);
     const table = store.newTable(schema);
     store.makeDirectory(table);
-    this.tables.set(schema.id, { rows: new Load(table, schema.columns.map((column) => column.id)), creator });
+    this.tables.set(schema.id, {
+      rows: new Load(table, schema.columns.map((column) => column.id), store.background),
+      creator,
+    });
     return store.numbers.takeTableId();
   }
 

@@ -21,3 +21,6 @@ export interface Segment {
   /** The published form, once it was made. */
   words?: SegmentWords;
 }
+
+/** A segment is to be stored: it is "handed over", the writer is to store it "here", or it is to be asked again "later". */
+export type HandOver = (segment: Segment) => "handed over" | "here" | "later";

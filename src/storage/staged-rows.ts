@@ -74,7 +74,7 @@ export class StagedRows extends Staged {
   /** `columnIds`: of the batches, in order. */
   constructor(store: Store, table: Table, columnIds: readonly number[]) {
     super(store, table);
-    this.rows = new Load(this.stage, columnIds);
+    this.rows = new Load(this.stage, columnIds, store.background);
     this.keys = keysOf(table);
   }
 

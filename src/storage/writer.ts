@@ -91,6 +91,10 @@ export class TableStore implements Store {
       memory: this.memory,
       publisher: this.publisher,
       mayWrite: () => !this.seal.isSet,
+      exists: (table) => {
+        const known = this.tables.get(table.schema.id);
+        return (known?.data === table.data && known.damage === undefined) || this.loads.has(table);
+      },
       patienceMs: options.patienceMs,
     });
     this.repack = new Repack(this);
