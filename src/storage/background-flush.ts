@@ -75,18 +75,19 @@ export class BackgroundFlush {
   /** `waits`: if all threads are at work, the segments are asked for again; otherwise the writer stores them. */
   handOver(table: Table, waits: boolean, syncs: boolean): HandOver {
     return (segment) => {
-      const isLate = this.isLate;
-      const job = this.underway.get(segment);
-      if (job !== undefined) {
-        if (this.mayWait && !isLate) return "later";
-        this.abandon(job);
-        return "here";
-      }
-      if (this.encoders === undefined || !this.mayWait || isLate) return "here";
+      if (this.encoders === undefined || !this.mayWait || this.isLate) return this.takeBack(segment);
+      if (this.underway.has(segment)) return "later";
       const started = this.start(table, segment, syncs);
       return started === "full" && waits ? "later" : started === "started" ? "handed over" : "here";
     };
   }
+
+  /** For segments that the writer stores by itself, whether or not they are under way. */
+  readonly takeBack: HandOver = (segment) => {
+    const job = this.underway.get(segment);
+    if (job !== undefined) this.abandon(job);
+    return "here";
+  };
 
   /** Waits for a result, or for a command, but not for long. */
   wait(): void {

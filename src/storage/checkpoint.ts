@@ -87,11 +87,19 @@ function* flushSteps(store: Store, table: Table): Generator<Pause, void> {
     yield bytes === 0 ? "for others" : undefined;
   }
   while (background.isAwaited(table)) yield "for others";
+  // What takes too long elsewhere.
+  for (let left = background.sizeBytes; left > 0;) {
+    const bytes = table.flush(false, flushStepBytes, true, background.takeBack);
+    publish(store, table);
+    if (bytes < flushStepBytes) return;
+    left -= bytes;
+    yield;
+  }
 }
 
 /** Writes the rows that are only in memory to the data files. */
 function flush(store: Store, table: Table): void {
-  table.flush(true);
+  table.flush(true, Infinity, true, store.background.takeBack);
   publish(store, table);
 }
 

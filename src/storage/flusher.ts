@@ -75,7 +75,7 @@ export class Flusher {
 
   private flushUnpublished(table: Table, tail: boolean): void {
     try {
-      table.flush(tail, Infinity, !tail);
+      table.flush(tail, Infinity, !tail, this.background.takeBack);
     } catch (error) {
       // The rows are in the log already. They stay in memory until the disk has space.
       if (!(error instanceof DiskFullError)) throw error;
@@ -123,7 +123,7 @@ export class Flusher {
       if (bytes <= 0) break;
       const tailBytes = table.tailBytes();
       if (tailBytes === 0) continue;
-      table.flush(true, Infinity, false);
+      table.flush(true, Infinity, false, this.background.takeBack);
       this.publisher.touch(table);
       bytes -= tailBytes;
     }

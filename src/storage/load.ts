@@ -14,6 +14,8 @@ const WAITING_ROWS_MAX = 4_000_000;
 const WAITING_BYTES_MAX = 256 << 20;
 /** Rows of a step, and rows after which segments are flushed: other commits wait until then. Tests set fewer. */
 export const LOAD_STEP = { rows: 131_072 };
+/** Bytes on disk that are flushed in a step at most: more than the rows of a step, but not all that others may have been too slow for. */
+const FLUSH_BYTES = 16 << 20;
 /** Steps of the work under way that are done with each batch. */
 const STEPS_OF_BATCH = 4;
 
@@ -73,7 +75,10 @@ export class Load {
       this.background.wait();
       yield;
     }
-    this.table.flush(true, Infinity, false);
+    // What takes too long elsewhere.
+    const { takeBack } = this.background;
+    while (this.table.flush(false, FLUSH_BYTES, true, takeBack) >= FLUSH_BYTES) yield;
+    this.table.flush(true, Infinity, false, takeBack);
     this.table.seal(true);
   }
 
@@ -113,7 +118,7 @@ export class Load {
   }
 
   private flush(): void {
-    this.table.flush(false, Infinity, true, this.background.handOver(this.table, false, false));
+    this.table.flush(false, FLUSH_BYTES, true, this.background.handOver(this.table, false, false));
     this.rowsInMemory = 0;
   }
 }
