@@ -8,7 +8,7 @@ import { LOAD_STEP } from "./load.ts";
 import { packAppendBatch } from "./packed.ts";
 import { createHeap, type SharedHeap } from "./heap.ts";
 import type { SharedPool } from "./pool.ts";
-import { LIMITS } from "./segments.ts";
+import { LIMITS } from "./packing.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
 import { openTestStore } from "./test-store.ts";
 import type { TableStore } from "./writer.ts";

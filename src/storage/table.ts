@@ -18,7 +18,7 @@ import { memoryBytes } from "./encoding/codecs.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
 import { firstNotBelow, halvesOf, inOrder, isLess, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
-import { isLive, Page } from "./page.ts";
+import { isLive, mayHave, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import { type Part, type PartitionVersion, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import { columnById } from "./schema.ts";
@@ -576,7 +576,7 @@ export class Table {
    */
   store(segment: Segment, encoded: readonly EncodedChunk[]): boolean {
     let isFound = false;
-    const segments = this.segments.map((current) => {
+    const segments = this.segments.mapSegments([segment.uid], (current) => {
       if (current !== segment) return current;
       isFound = true;
       const chunks = segment.chunks.map((chunk) =>
@@ -588,7 +588,7 @@ export class Table {
         chunks[columnId] = this.make.stored(chunk, extent, form, valueBytes, false);
       }
       return { ...segment, chunks, words: undefined };
-    }, (part) => part.isLive && mayHave(part, [segment.uid]));
+    });
     if (!isFound) return false;
     this.segments = segments;
     this.changed = true;
@@ -651,8 +651,8 @@ export class Table {
     };
     let isFound = false;
     const exchanged = (segments: Segments) =>
-      segments.map((current) => {
-        if (current.uid !== segment.uid || !encoded.every((chunk) => isSame(chunk, current))) return current;
+      segments.mapSegments([segment.uid], (current) => {
+        if (!encoded.every((chunk) => isSame(chunk, current))) return current;
         isFound = true;
         const chunks = current.chunks.slice();
         for (const { columnId, bytes, crc, ...form } of encoded) {
@@ -662,7 +662,7 @@ export class Table {
           chunks[columnId] = this.make.stored(chunk, extent, form, valueBytes, false);
         }
         return { ...current, chunks, words: undefined };
-      }, (part) => mayHave(part, [segment.uid]));
+      });
     this.segments = exchanged(this.segments);
     if (!isFound) this.mapDetached(exchanged);
     if (isFound) this.changed = true;
