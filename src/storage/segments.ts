@@ -308,11 +308,14 @@ export class Segments implements Iterable<Segment> {
     const version = newVersion(), removed = new Set<bigint>();
     let result = this.mapPages((page) => {
       let kept: Segment[] | undefined;
-      const versions = page.versions?.slice() ?? new Array<number>(page.count).fill(0);
+      let versions: number[] = [];
       page.segments.forEach((segment, k) => {
         const after = change(segment);
         if (after === segment && kept === undefined) return;
-        kept ??= page.segments.slice(0, k);
+        if (kept === undefined) {
+          kept = page.segments.slice(0, k);
+          versions = page.versions?.slice() ?? new Array<number>(page.count).fill(0);
+        }
         if (after === undefined) {
           removed.add(segment.partition);
           return;
@@ -393,9 +396,9 @@ export class Segments implements Iterable<Segment> {
     return { partition, version: this.versionOf(first, end), first, end, firstRow, rowCount };
   }
 
-  /** All partitions from the one of segment `first` on, in order. */
-  *partitions(first = 0): Iterable<PartitionVersion> {
-    for (let next = first; next < this.length;) {
+  /** All partitions, in order. */
+  *partitions(): Iterable<PartitionVersion> {
+    for (let next = 0; next < this.length;) {
       const found = this.partition(this.partitionAt(next))!;
       yield found;
       next = found.end;

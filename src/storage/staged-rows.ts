@@ -178,16 +178,7 @@ export class StagedRows extends Staged {
     let count = 0, seen = 0;
     for (let at = 0; !this.isAppended && at < this.stage.rowCount;) {
       const target = this.targetOf(this.late.partitionOf(at)), known = this.exchanges.get(target.late.start);
-      if (known === undefined || !this.isCurrent(known, target.version)) {
-        const steps = this.mergeWith(target);
-        for (let step = steps.next();; step = steps.next()) {
-          if (step.done) {
-            count += step.value;
-            break;
-          }
-          yield;
-        }
-      }
+      if (known === undefined || !this.isCurrent(known, target.version)) count += yield* this.mergeWith(target);
       at = target.late.to;
       if (++seen % SEEN_MAX === 0) yield;
     }
@@ -199,6 +190,7 @@ export class StagedRows extends Staged {
     const { merges, table: { schema: { schemaVersion } } } = this;
     const segments: { index: number; uid: number; range: LateRange }[] = [];
     let count = 0, seen = 0, isWhole = true;
+    this.exchanges.delete(late.start);
     for (let at = late.from;;) {
       // Between steps others may change the table.
       const target = this.targetOf(late), { first, end, behind } = target;
