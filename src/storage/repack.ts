@@ -7,7 +7,7 @@
  * now. Stale chunks only ever become fewer. If a segment was replaced meanwhile, its chunks may be in another one: then there is
  * another pass.
  */
-import { CorruptFileError, SqlError } from "../errors.ts";
+import { CorruptFileError, DiskFullError, SqlError } from "../errors.ts";
 import { layoutOf } from "../types/mod.ts";
 import type { Chunk } from "./chunks.ts";
 import type { ChunkOrder, EncodedChunk } from "./encoders.ts";
@@ -91,7 +91,8 @@ export class Repack {
 
   /** Something is left to do, and the server has been idle for long enough. */
   get isDue(): boolean {
-    if (this.isFinished || this.store.publisher.holds > 0) return false;
+    // The commit of a transaction would bring its segments back as they were.
+    if (this.isFinished || this.store.publisher.holds > 0 || this.store.hasTransactions) return false;
     if (performance.now() < this.notBeforeMs || !this.isIdle || this.store.options.isReading?.()) return false;
     return this.work?.job === undefined || this.outcome !== undefined;
   }
@@ -107,9 +108,10 @@ export class Repack {
       if (this.work !== undefined) this.finish(this.work);
       else this.begin();
     } catch (error) {
-      // A full disk or memory, or a table that cannot be opened.
-      this.postpone();
-      this.store.options.log("INFO", `older segments are encoded later: ${(error as Error).message}`);
+      this.notBeforeMs = performance.now() + RETRY_MS;
+      const isHarmless = error instanceof DiskFullError || error instanceof HeapFullError;
+      const message = `older segments are encoded later: ${(error as Error).message}`;
+      this.store.options.log(isHarmless ? "INFO" : "ERROR", message);
     }
   }
 
@@ -120,10 +122,6 @@ export class Repack {
 
   private get outcome() {
     return this.store.options.encoders!.outcome(this.work!.job!);
-  }
-
-  private postpone(): void {
-    this.notBeforeMs = performance.now() + RETRY_MS;
   }
 
   /** Looks for stale chunks for a while, and begins with the first ones. */
@@ -175,9 +173,7 @@ export class Repack {
           continue;
         }
       }
-      if (table.damage === undefined && !table.isPacked) {
-        return newPass(table);
-      }
+      if (table.damage === undefined && !table.isPacked) return newPass(table);
       this.finished.add(table);
     }
   }
@@ -225,8 +221,7 @@ export class Repack {
       return { table, segment, orders, blocks };
     } catch (error) {
       for (const { address, sizeBytes } of blocks) heap.free(address, sizeBytes, "batch");
-      if (!(error instanceof HeapFullError)) throw error;
-      throw new Error("the memory is full", { cause: error });
+      throw error;
     }
   }
 

@@ -11,6 +11,10 @@ export class Transactions {
   constructor(private readonly store: Store) {}
 
   /** Returns the new table's id, if the change created one. */
+  get areOpen(): boolean {
+    return this.branches.size > 0;
+  }
+
   execute(command: OfTransaction): number | undefined {
     const { transactionId: id } = command;
     switch (command.kind) {

@@ -165,6 +165,10 @@ export class TableStore implements Store {
     if (isIdle && !this.checkpoints.isUnderway && this.repack.isDue) this.repack.step();
   }
 
+  get hasTransactions(): boolean {
+    return this.transactions.areOpen;
+  }
+
   isRepacking(table: Table): boolean {
     return this.repack.isUnderway(table);
   }
