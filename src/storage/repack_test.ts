@@ -266,6 +266,17 @@ Deno.test("a column that is indexed later gets postings where they pay, once", (
   db.close();
 });
 
+Deno.test("an open transaction keeps older chunks as they are until its end", () => {
+  const db = new Database(rawFiles()).open();
+  db.do({ kind: "fork", transactionId: 1, tableId: 1, limitBytes: 1 << 20 });
+  db.rest();
+  assert.equal(db.repacked, 0);
+  db.do({ kind: "rollback", transactionId: 1 });
+  db.rest();
+  assert.equal(db.repacked, 35);
+  db.close();
+});
+
 Deno.test("a damaged chunk stays, and does not keep the others from being encoded", () => {
   const files = rawFiles();
   const [name] = files.list("/db/t1").filter((name) => name.endsWith(".seg"));
