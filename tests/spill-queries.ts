@@ -37,6 +37,15 @@ export const QUERIES: [shape: string, sql: string][] = [
   ],
   ["DISTINCT", "select count(), sum(d), sum(k) from (select distinct k, d from t)"],
   ["count(DISTINCT)", "select count(distinct d) from t"],
+  [
+    "count(DISTINCT) beside others, by few keys",
+    "select i % 2 m, count(distinct x) a, count(distinct d) b, last(sym), sum(x) from (select i, x, d, sym from t order by ts desc limit 500000) group by m order by m",
+  ],
+  [
+    "count(DISTINCT) beside others",
+    "select count(distinct x), count(distinct d), sum(i), first(k) from (select * from t order by ts desc limit 500000)",
+  ],
+  ["count(DISTINCT) by buckets of time", "select ts, count(distinct x) c, sum(i) from t sample by 1h order by ts"],
   ["count(DISTINCT) by key", "select k % 3 m, count(distinct d) from t group by m order by m"],
   [
     "GROUP BY text",

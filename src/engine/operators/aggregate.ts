@@ -32,6 +32,7 @@ import { DistinctBits, DistinctValues } from "./distinct-count.ts";
 import { SideBySide } from "./side-by-side.ts";
 import { groupInParts, type PartGroups, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
+import { orApart } from "./or-apart.ts";
 import { Pipeline } from "./pipeline.ts";
 import { piecesByRange, RangedRows } from "./ranged-rows.ts";
 import { columnsFor, spillingGroups } from "./spilled-groups.ts";
@@ -94,8 +95,7 @@ export function createGrouping(
     }
     case "batches": {
       const inMemory = new GroupedBatches(node, way, input(), context);
-      if (way.spill === undefined) return inMemory;
-      return spillingGroups(inMemory, {
+      const byKeys = way.spill === undefined || node.keys.length === 0 ? inMemory : spillingGroups(inMemory, {
         node,
         open: () => {
           const rows = input(), exprs = columnsFor(node.keys, node.aggregates);
@@ -104,6 +104,8 @@ export function createGrouping(
         },
         group: (node, input) => new GroupedBatches(node, { ...way, table: "hash" }, input, context),
       }, context);
+      const { apart } = way;
+      return apart === undefined ? byKeys : orApart(byKeys, () => inner({ node, way: apart }), context);
     }
     case "bits":
       return new DistinctBits(node.columns, way, context);

@@ -81,21 +81,47 @@ export function sideBySide(
   const others = aggregates.filter((_, k) => !isCount[k]);
   const exprs = [...predicates, ...keys, ...aggregates.flatMap((call) => call.args)];
   if (!others.every((call) => isFused(call, facts)) || exprs.some((expr) => isVolatile(expr, facts))) return undefined;
-  const parts: Grouping[] = [];
   /** Only the first part counts rows. */
-  const nextBelow = () => parts.length === 0 ? below : { ...below, reading: { ...below.reading, reader: undefined } };
+  const belowOf = (part: number) => part === 0 ? below : { ...below, reading: { ...below.reading, reader: undefined } };
+  return inParts(node, isCount, belowOf, facts, group, (rest) => group(rest, below, facts));
+}
+
+/**
+ * The same over the batches of the node's input, which has to give the same rows each time: for groups whose distinct values exceed the
+ * memory. The pairs of a group and a value are on disk then. Undefined if there are no distinct counts.
+ */
+export function countsApart(
+  node: AggregateNode,
+  facts: PlanFacts,
+  group: KernelWay,
+  others: (node: AggregateNode) => GroupWay,
+): GroupWay | undefined {
+  const isCount = node.aggregates.map((call) => isDistinctCount(call, facts) && COUNTED.has(call.args[0]!.type));
+  if (!isCount.includes(true)) return undefined;
+  const below: Below = { reading: readingOf(node.input.columns), fused: [], inputs: [] };
+  return inParts(node, isCount, () => below, facts, group, others);
+}
+
+/** A part for each distinct count, and one for the others. */
+function inParts(
+  node: AggregateNode,
+  isCount: readonly boolean[],
+  belowOf: (part: number) => Below,
+  facts: PlanFacts,
+  group: KernelWay,
+  groupOthers: (node: AggregateNode) => GroupWay,
+): GroupWay {
+  const { keys, aggregates } = node, others = aggregates.filter((_, k) => !isCount[k]), parts: Grouping[] = [];
   const columns = keys.map((_, k) => ({ part: 0, column: k }));
   if (others.length > 0) {
     const rest = { ...node, aggregates: others, columns: columnsOf(keys, others) };
-    parts.push({ node: rest, way: group(rest, below, facts) });
+    parts.push({ node: rest, way: groupOthers(rest) });
   }
   let next = keys.length;
   aggregates.forEach((call, k) => {
     if (!isCount[k]) return columns.push({ part: 0, column: next++ });
-    const alone = { ...node, aggregates: [call], columns: columnsOf(keys, [call]) };
-    const way = keys.length === 0
-      ? countDistinct(alone, nextBelow(), facts, group)
-      : byPairs(alone, nextBelow(), facts, group);
+    const alone = { ...node, aggregates: [call], columns: columnsOf(keys, [call]) }, below = belowOf(parts.length);
+    const way = keys.length === 0 ? countDistinct(alone, below, facts, group) : byPairs(alone, below, facts, group);
     columns.push({ part: parts.push({ node: alone, way }) - 1, column: keys.length });
   });
   return { kind: "side by side", parts, columns };

@@ -9,9 +9,9 @@ import { formOf, isText } from "../compiler/expression.ts";
 import type { FunctionRegistry } from "../contract.ts";
 import { dictionaryOf } from "../expressions.ts";
 import { stagingOf } from "./calls.ts";
-import { countDistinct, sideBySide } from "./distinct-counts.ts";
+import { countDistinct, countsApart, sideBySide } from "./distinct-counts.ts";
 import type { PlanFacts } from "./facts.ts";
-import { isDistinctCount, isFused, isVolatile } from "./functions.ts";
+import { hasVolatile, isDistinctCount, isFused, isVolatile } from "./functions.ts";
 import type {
   GroupCall,
   Grouping,
@@ -69,11 +69,17 @@ function readable(input: PhysicalPlan, id: number, facts: PlanFacts): Below {
   };
 }
 
-export function groupingOf(node: AggregateNode, below: Below, facts: PlanFacts): Grouping {
-  return { node, way: wayOf(node, below, facts) };
+/** `canReadAgain`: the input gives the same rows each time. */
+export function groupingOf(
+  node: AggregateNode,
+  below: Below,
+  facts: PlanFacts,
+  canReadAgain = !hasVolatile(node, facts),
+): Grouping {
+  return { node, way: wayOf(node, below, facts, canReadAgain) };
 }
 
-function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
+function wayOf(node: AggregateNode, below: Below, facts: PlanFacts, canReadAgain: boolean): GroupWay {
   const { keys, aggregates } = node;
   if (keys.length === 0 && aggregates.length === 1 && isDistinctCount(aggregates[0]!, facts)) {
     return countDistinct(node, below, facts, kernelWay);
@@ -81,6 +87,13 @@ function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   const parts = sideBySide(node, below, facts, kernelWay);
   if (parts !== undefined) return parts;
   if (aggregates.every((call) => isFused(call, facts))) return kernelWay(node, below, facts);
+  const apart = facts.spills && canReadAgain
+    ? countsApart(node, facts, kernelWay, (others) => batchesWay(others, facts))
+    : undefined;
+  return batchesWay(node, facts, apart);
+}
+
+function batchesWay({ keys, aggregates }: AggregateNode, facts: PlanFacts, apart?: GroupWay): GroupWay {
   const columns = keys.map(({ type }, index): Expr => ({ kind: "column", index, type }));
   const table = tableOf(columns, [], undefined, facts.functions);
   // Arguments are distinct in their group, so its number is a key.
@@ -88,7 +101,8 @@ function wayOf(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   const distinct = aggregates.map((call) =>
     call.distinct ? tableOf([...group, ...call.args], [], undefined, facts.functions) : undefined
   );
-  return { kind: "batches", table, distinct, spill: hashPartitions(keys, facts) };
+  const spill = hashPartitions(apart === undefined ? keys : [...keys, ...aggregates], facts);
+  return { kind: "batches", table, distinct, spill, apart };
 }
 
 function kernelWay(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {

@@ -313,6 +313,12 @@ const SPILLS: [title: string, plan: Plan, way: SpillWay | undefined][] = [
   ["groups without a kernel form", aggregate([c(1)], [text]), "hash partitions"],
   ["one group", aggregate([], [agg("sum", "DOUBLE", c(3))]), undefined],
   ["one group without a kernel form", aggregate([], [text]), undefined],
+  ["distinct values with others, without keys", aggregate([], [distinct(1), text]), "hash partitions"],
+  [
+    "distinct values of rows that differ each time",
+    aggregate([], [distinct(1), text], projected(scan, ...columns.map((_, k) => k === 1 ? random : c(k)))),
+    undefined,
+  ],
   ["a join by keys", join("left"), "hash partitions"],
   ["a join without keys", { ...join("inner"), leftKeys: [], rightKeys: [] } as JoinNode, undefined],
   ["a SPLICE join by keys", timeJoin("splice", [c(1)]), "hash partitions"],

@@ -123,9 +123,10 @@ export type GroupWay =
   | { kind: "kernel"; reading: Reading; spec: GroupSpec; reads: GroupReads; spill?: SpillWay }
   /**
    * Aggregates without a kernel form or over distinct values: over the batches of the input. `distinct`: for each aggregate over distinct
-   * values, the table of its arguments.
+   * values, the table of its arguments. `apart`: another way, which reads the input several times, if the distinct values of a group exceed
+   * the memory.
    */
-  | { kind: "batches"; table: TableKind; distinct: (TableKind | undefined)[]; spill?: SpillWay }
+  | { kind: "batches"; table: TableKind; distinct: (TableKind | undefined)[]; spill?: SpillWay; apart?: GroupWay }
   /** count(DISTINCT x): one bit for each value of a small range, beginning at `low`. */
   | {
     kind: "bits";

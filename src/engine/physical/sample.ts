@@ -2,7 +2,7 @@
 import type { AggregateNode, Expr, SampleNode } from "../../sql/plan.ts";
 import { TimeBuckets } from "../time-buckets.ts";
 import { type PlanFacts, sourceOf } from "./facts.ts";
-import { isFused, isVolatile } from "./functions.ts";
+import { hasVolatile, isFused, isVolatile } from "./functions.ts";
 import { exprsOf, groupingOf, specOf } from "./grouping.ts";
 import type { ComputedBuckets, PhysicalPlan, PhysicalSample, RunsWay } from "./plan.ts";
 import { batchesOf, type Below, fusedWith, isByMorsels, isRepeatable, over, readingOf } from "./reading.ts";
@@ -24,7 +24,8 @@ export function chooseSample(id: number, node: SampleNode, input: PhysicalPlan, 
     timestamp: -1,
     order: "none",
   };
-  const grouping = groupingOf(groups, { reading: readingOf(columns), fused: [], inputs: [] }, facts);
+  const ofBuckets = { reading: readingOf(columns), fused: [], inputs: [] };
+  const grouping = groupingOf(groups, ofBuckets, facts, !hasVolatile(node, facts));
   return { operator: "sample", id, node, way: { kind: "buckets", groups: grouping }, ...batchesOf(input) };
 }
 
