@@ -30,6 +30,10 @@ const QUERIES: [name: string, sql: string][] = [
   ["DISTINCT", "select count(), sum(k) from (select distinct k, d from t)"],
   ["join", "select count(), sum(a.x), max(b.d) from t a join t b on a.k = b.x"],
   ["full join", "select count(), sum(a.x), max(b.d) from t a full join t b on a.k = b.x"],
+  [
+    "ASOF join",
+    "select count(), sum(b.x), max(b.d) from (select ts, x, k from t where x % 2 = 0) a asof join t b on (k)",
+  ],
   ["UNION", "select count(), sum(k) from (select k, d from t union select x, d from t)"],
   [
     "window functions",
