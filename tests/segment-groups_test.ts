@@ -80,8 +80,54 @@ function assertSame(actual: Row[], expected: Row[], calls: readonly string[], ti
   );
 }
 
-async function compare(server: TestServer): Promise<string> {
+/** Conditions that most rows pass: comparisons of columns with constants that are values, between values and next to them, and with NULL. */
+const CONDITIONS = [
+  "price > 100",
+  "price >= 100.07 and price < 1000.02",
+  "price >= 100.07 and price <= 100.07",
+  "price = 250.25 or price > 30", // no range
+  "price > 100.069999999999 and price < 900.0000000001",
+  "gaps < 40 and gaps > -30.5",
+  "gaps > -1000000 and products <= 9.98",
+  "products > 0.29 and products < 9.57",
+  "products = 0.29",
+  "tenths != 7",
+  "i > -4000 and i <= 4000",
+  "i < 4000.5 and price > 3.3",
+  "same = 7 and wide_decimals > 1000.1",
+  "same < 8 and same > 6.99",
+  "wide_decimals < 15000000.05 and price > 10 and 990 >= price",
+  "zeros > -1 and price > 1",
+  "l > 5000 and price > 100",
+  "nothing > 1",
+  "ts > '2024-01-01T00:30' and price > 10 and i > -4900",
+];
+const SUMMED = [
+  ["count()", "sum(price)", "avg(gaps)", "min(gaps)", "max(gaps)", "count(gaps)"],
+  ["sum(i)", "min(i)", "max(i)", "count(i)", "avg(i)", "max(price)"],
+  ["min(products)", "max(products)", "sum(products)", "count()", "sum(wide_decimals)", "max(wide_decimals)"],
+  ["sum(nothing)", "min(nothing)", "count(nothing)", "sum(same)", "min(ts)"],
+  ["sum(mostly)", "min(zeros)", "sum(l)"],
+  ["count()"],
+];
+
+async function compareSums(server: TestServer): Promise<string> {
   const answers: string[] = [];
+  for (const condition of CONDITIONS) {
+    for (const part of ["", "and ts between '2024-01-01T05:20:01' and '2024-01-03T03:40:59'"]) {
+      for (const calls of SUMMED) {
+        const sql = `select ${calls.join(", ")} from t where ${condition} ${part}`;
+        const rows = await rowsOf(server, sql);
+        answers.push(JSON.stringify(rows));
+        assertSame(rows, await rowsOf(server, `${sql} and ${ALL}`), calls, sql);
+      }
+    }
+  }
+  return answers.join("\n");
+}
+
+async function compare(server: TestServer): Promise<string> {
+  const answers: string[] = [await compareSums(server)];
   for (const part of PARTS) {
     for (const keys of KEYS) {
       for (const calls of CALLS) {
@@ -115,6 +161,11 @@ Deno.test("groups by packed codes are those by values, with any number of worker
     assert.ok(vectors >= 2 * ROWS / 1024, `${vectors} vectors by codes\n${marks}`);
     assert.doesNotMatch(await marksOf("sum(full)"), /vectors added up/, "full-precision doubles have no codes");
     assert.doesNotMatch(await marksOf("sum(price)", `where ${ALL}`), /packed codes/, "conditions are tested by values");
+    const explain = "explain analyze select sum(price), max(i) from t where";
+    const sums = (await rowsOf(server, `${explain} price > 100 and gaps > -49`)).join("\n");
+    assert.match(sums, /adds up packed codes by segments/);
+    assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(sums)?.[1]) >= 2 * ROWS / 1024, sums);
+    assert.doesNotMatch((await rowsOf(server, `${explain} ${ALL}`)).join("\n"), /added? up/);
     await server.stop();
   }
   assert.equal(new Set(stored).size, 1, "the same bits");

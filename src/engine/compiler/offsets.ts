@@ -19,6 +19,8 @@ import {
   strideOf,
   withoutArgs,
 } from "./aggregate.ts";
+import type { ChunkOffsets } from "../../storage/contract.ts";
+import type { BoundKernel } from "./binding.ts";
 import type { Input } from "./expression.ts";
 import { f64, i64, input, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
@@ -28,7 +30,7 @@ export const JOINED_SHIFT = 40;
 const ROWS_AT_ONCE = 8;
 const ARGUMENT_WORDS = 4;
 const WORD = { sum: 0, values: 1, min: 2, max: 3 } as const;
-const NO_MIN = 2n ** 40n, NO_MAX = -1n;
+export const NO_MIN = 2n ** 40n, NO_MAX = -1n;
 
 /** A column whose offsets are added up. */
 export interface OffsetsArgument {
@@ -45,6 +47,8 @@ export interface OffsetsShape {
   aggregates: readonly AggregateShape[];
   /** For each aggregate: its argument; "rows" without one; "states": it sees the rows. */
   sources: readonly (number | "rows" | "states")[];
+  /** Words of a group's record before its states. */
+  headerWords: 0 | 1;
 }
 
 /** How the offsets of a segment are added up. */
@@ -54,7 +58,7 @@ export interface OffsetsVariant {
   isJoined: boolean;
 }
 
-function argumentWord(argument: number, word: keyof typeof WORD): number {
+export function argumentWord(argument: number, word: keyof typeof WORD): number {
   return 8 * (1 + argument * ARGUMENT_WORDS + WORD[word]);
 }
 
@@ -62,18 +66,18 @@ function byStates({ aggregates, sources }: OffsetsShape): AggregateShape[] {
   return aggregates.filter((_, k) => sources[k] === "states");
 }
 
-function headerWords(shape: OffsetsShape): number {
+function segmentHeaderWords(shape: OffsetsShape): number {
   return 1 + shape.arguments.length * ARGUMENT_WORDS;
 }
 
 /** Bytes of a record of the segment's table. */
 export function offsetsStride(shape: OffsetsShape): number {
-  return strideOf(headerWords(shape), byStates(shape));
+  return strideOf(segmentHeaderWords(shape), byStates(shape));
 }
 
-function keyOf({ arguments: list, aggregates, sources }: OffsetsShape): string {
+function keyOf({ arguments: list, aggregates, sources, headerWords }: OffsetsShape): string {
   const columns = list.map(({ input, isFloat, needs }) => `${input}${isFloat}${Object.values(needs)}`);
-  return `${columns}|${sources}|${aggregateKey(aggregates)}`;
+  return `${headerWords}|${columns}|${sources}|${aggregateKey(aggregates)}`;
 }
 
 /** Adds rows to the segment's table. Cell `table`: its address. */
@@ -91,7 +95,7 @@ export function addOffsetsKernel(
     const cells: Record<string, number> = { table: writer.cell() };
     cells.count = writer.cellCount;
     const table = writer.loadCell("i32", cells.table);
-    const records = new Records(writer, byStates(shape), headerWords(shape));
+    const records = new Records(writer, byStates(shape), segmentHeaderWords(shape));
     const number = writer.derive(groupNumber(keys)), slot = code.local("i32"), offset = code.local("i64");
     const columns = shape.arguments.map((argument) => input(argument.input, "i32"));
     const add = (at: number, push: () => void) => {
@@ -132,7 +136,7 @@ export function addOffsetsKernel(
 }
 
 /** Constants of the merge for each argument, in the order of its inputs. */
-export const MERGE_INPUTS = ["least", "power", "isQuotient", "hasNulls"] as const;
+const MERGE_INPUTS = ["least", "power", "isQuotient", "hasNulls"] as const;
 
 /** The inputs of the merge: those of each argument, then whether the rows are joined. */
 export function mergeInputs(shape: OffsetsShape): Input[] {
@@ -143,6 +147,15 @@ export function mergeInputs(shape: OffsetsShape): Input[] {
     { kind: "constant", type: "i32", value: 0 },
   ];
   return [...shape.arguments.flatMap(() => ofArgument), { kind: "constant", type: "i32", value: 0 }];
+}
+
+/** Sets the inputs of the merge. `offsets`: of the arguments. */
+export function setMergeInputs(merge: BoundKernel, offsets: readonly ChunkOffsets[], isJoined: boolean): void {
+  offsets.forEach(({ least, power, scale, hasNulls }, k) => {
+    const values = [BigInt(least), power, scale === "product" ? 0 : 1, hasNulls ? 1 : 0];
+    values.forEach((value, c) => merge.setConstant(k * MERGE_INPUTS.length + c, value));
+  });
+  merge.setConstant(offsets.length * MERGE_INPUTS.length, isJoined ? 1 : 0);
 }
 
 /**
@@ -156,8 +169,8 @@ export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsSha
     cells.count = writer.cellCount;
     const segment = writer.loadCell("i32", cells.segment), table = writer.loadCell("i32", cells.table);
     const { aggregates, sources } = shape, own = byStates(shape), ownSlots = statesOf(own);
-    const records = new Records(writer, withoutArgs(aggregates), 1);
-    const fresh = new Records(writer, withoutArgs(own), headerWords(shape));
+    const records = new Records(writer, withoutArgs(aggregates), shape.headerWords);
+    const fresh = new Records(writer, withoutArgs(own), segmentHeaderWords(shape));
     const isJoined = input(shape.arguments.length * MERGE_INPUTS.length, "i32");
     const slot = code.local("i32"), record = code.local("i32");
     const rowCount = writer.local("i64"), joinedSum = writer.local("i64");
@@ -201,7 +214,7 @@ export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsSha
         code.get(segment).get(row).i32(offsetsStride(shape)).op("i32.mul").op("i32.add").tee(slot);
         code.memory("i64.load").set(rowCount.local);
         code.get(rowCount.local).op("i64.eqz").brIf(empty);
-        code.get(table).get(row).i32(strideOf(1, aggregates)).op("i32.mul").op("i32.add").set(record);
+        code.get(table).get(row).i32(strideOf(shape.headerWords, aggregates)).op("i32.mul").op("i32.add").set(record);
         code.i64(0n).set(joinedSum.local);
         writer.lower(isJoined);
         code.if(() => {
@@ -216,7 +229,7 @@ export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsSha
           writer.lower(input(k * MERGE_INPUTS.length + 3, "i32"));
           code.op("i32.eqz").if(() => code.get(rowCount.local).set(list.values.local));
         });
-        let at = 8 * headerWords(shape);
+        let at = 8 * segmentHeaderWords(shape);
         ownStates.forEach((list, k) =>
           list.forEach(({ local }, s) => {
             code.get(slot).memory(`${ownSlots[k][s].type}.load`, at).set(local);
@@ -250,7 +263,7 @@ export function emptyOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsSha
     const cells: Record<string, number> = { segment: writer.cell() };
     cells.count = writer.cellCount;
     const segment = writer.loadCell("i32", cells.segment), slot = code.local("i32");
-    const states = new Records(writer, withoutArgs(byStates(shape)), headerWords(shape));
+    const states = new Records(writer, withoutArgs(byStates(shape)), segmentHeaderWords(shape));
     writer.scalarRows(undefined, [], (row) => {
       code.get(segment).get(row).i32(offsetsStride(shape)).op("i32.mul").op("i32.add").set(slot);
       emptyRecord(writer, shape, slot, states);

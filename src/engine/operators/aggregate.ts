@@ -39,6 +39,7 @@ import { columnsFor, spillingGroups } from "./spilled-groups.ts";
 import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
 import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
 import { OffsetGroups } from "./offset-groups.ts";
+import { OffsetSums } from "./offset-sums.ts";
 import { SummedRows } from "./summed-rows.ts";
 import type { Morsel } from "./morsel.ts";
 import { rangesOf, stagesOf } from "./morsels.ts";
@@ -428,10 +429,13 @@ class RangeFiller {
   private readonly reader: MorselReader;
   private readonly summed?: SummedRows;
   private readonly offsets?: OffsetGroups;
+  private readonly sums?: OffsetSums;
   /** The operator whose statistics count the rows of both. */
   private readonly counter?: number;
   private readonly ranges: Morsel[][];
   private readonly tables: RangeTables = [];
+  /** The table that is being filled. */
+  private table?: GroupTable;
 
   constructor(
     base: BasePlan,
@@ -442,12 +446,15 @@ class RangeFiller {
   ) {
     this.ranges = ranges ?? rangesOf(morselsOfPlan(base, spec.predicates, context));
     grouper.prepare(dictionariesOf(base, context));
-    this.reader = openMorsels(base, columnsRead(spec), context, spec.predicates);
+    const taken = (morsel: Morsel) => this.sums?.consume(this.table!, morsel) === true;
+    this.reader = openMorsels(base, columnsRead(spec), context, spec.predicates, taken);
     const shape = grouper.fusedShape;
     if (base.kind !== "scan") return;
     this.counter = base.reader;
-    if (shape?.kind === "single") this.summed = SummedRows.of(spec, shape.aggregates, base.node, grouper, context);
-    else this.offsets = OffsetGroups.of(spec, shape, base.node, context);
+    if (shape?.kind === "single") {
+      this.summed = SummedRows.of(spec, shape.aggregates, base.node, grouper, context);
+      this.sums = OffsetSums.of(spec, shape.aggregates, base.node, context);
+    } else this.offsets = OffsetGroups.of(spec, shape, base.node, context);
   }
 
   run(range: number): void {
@@ -475,6 +482,7 @@ class RangeFiller {
       return morsel.end - morsel.start;
     }
     let rowCount = 0;
+    this.table = table;
     reader.start(morsel);
     for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
       context.poll();
@@ -499,6 +507,7 @@ class RangeFiller {
     this.reader.close();
     this.summed?.close();
     this.offsets?.close();
+    this.sums?.close();
   }
 }
 

@@ -4,7 +4,7 @@ import type { Dictionary, ScanSource } from "../../storage/contract.ts";
 import type { Changes, Operator, Vector } from "../contract.ts";
 import type { Reading } from "../physical/plan.ts";
 import type { Morsel } from "./morsel.ts";
-import type { Bound } from "./morsels.ts";
+import type { Bound } from "../bounds.ts";
 
 export type PipelineBase =
   | { kind: "scan"; node: ScanNode; source: ScanSource; reader?: number }

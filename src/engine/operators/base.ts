@@ -17,7 +17,8 @@ import { SelectedRows } from "./selected-rows.ts";
 import { splicedMorsels, SpliceReader } from "./splice-reader.ts";
 import type { BasePlan, MorselReader, PipelineBase, RowReader, Rows, SplicedRows } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
-import { type Bound, morselsOf, unmatchedMorsels } from "./morsels.ts";
+import type { Bound } from "../bounds.ts";
+import { morselsOf, unmatchedMorsels } from "./morsels.ts";
 
 export function columnsOfBase(base: PipelineBase): readonly Column[] {
   return base.kind === "scan" ? base.node.columns : base.kind === "join" ? base.join.columns : base.input.columns;
@@ -43,6 +44,7 @@ class ScanMorsels implements MorselReader {
     private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
     predicates: readonly Expr[],
+    private readonly isTaken: (morsel: Morsel) => boolean,
   ) {
     this.reader = new ScanReader(node, needed, context);
     this.selected = new SelectedRows(node, needed, predicates, context);
@@ -70,9 +72,13 @@ class ScanMorsels implements MorselReader {
 
   private readNext(): Rows | undefined {
     if (this.morsel === undefined) return undefined;
-    const { segment, start, end } = this.morsel, selected = this.selected.read(this.morsel);
+    const { morsel } = this, { segment, start, end } = morsel, selected = this.selected.read(morsel);
     this.morsel = undefined;
     if (selected !== undefined) return selected.end > 0 ? selected : undefined;
+    if (this.isTaken(morsel)) {
+      if (this.counter !== undefined) this.context.analysis?.countTaken(this.counter, end - start);
+      return undefined;
+    }
     return {
       columns: this.reader.open(segment, { from: start, to: end }),
       start,
@@ -106,14 +112,18 @@ export function rowCountOf(plan: BasePlan, context: QueryContext): number {
   }
 }
 
-/** Rows of a scan that do not pass the `conditions` may be left out; others have to be tested by the caller. */
+/**
+ * Rows of a scan that do not pass the `conditions` may be left out; others have to be tested by the caller. `isTaken` is asked before all rows of a
+ * morsel are read, and has taken them if it returns true.
+ */
 export function openMorsels(
   plan: BasePlan,
   needed: ReadonlySet<number>,
   context: QueryContext,
   conditions: readonly Expr[] = [],
+  isTaken: (morsel: Morsel) => boolean = () => false,
 ): MorselReader {
-  if (plan.kind === "scan") return new ScanMorsels(plan.node, plan.reader, needed, context, conditions);
+  if (plan.kind === "scan") return new ScanMorsels(plan.node, plan.reader, needed, context, conditions, isTaken);
   if (plan.kind === "splice") return new SpliceReader(plan.rows, needed, context);
   const { probe, predicates } = plan;
   const left = openMorsels(plan.left, JoinReader.leftColumns(probe, predicates, needed), context, predicates);
@@ -182,7 +192,7 @@ export function openBase(
 ): RowReader {
   if (base.kind === "join") return base.join.open(needed);
   if (base.kind === "operator") return new OperatorRows(base.input);
-  const reader = new ScanMorsels(base.node, base.reader, needed, context, predicates);
+  const reader = new ScanMorsels(base.node, base.reader, needed, context, predicates, () => false);
   return new AllMorsels(reader, morselsOf(base.node, base.source, context, predicates, bounds, true));
 }
 

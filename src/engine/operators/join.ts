@@ -20,7 +20,7 @@ import { keepAll, type KeptRows } from "./input.ts";
 import { IndexBuilder, keyModes, probeOf } from "./join-index.ts";
 import { JoinReader, keepsLeftRows } from "./join-probe.ts";
 import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, PipelineBase, RowReader, Rows } from "./base-plan.ts";
-import { type Bound, BOUNDED } from "./morsels.ts";
+import { type Bound, BOUNDED } from "../bounds.ts";
 import { UnmatchedRows } from "./unmatched-rows.ts";
 
 export function createJoin(plan: PhysicalJoin, left: PipelineBase, right: Operator, context: QueryContext): JoinBase {

@@ -3,7 +3,7 @@ import { assert } from "../../assert.ts";
 import type { Expr, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
 import { MORSEL_ROWS, type QueryContext } from "../contract.ts";
-import { conjuncts } from "../expressions.ts";
+import { type Bound, boundsOf } from "../bounds.ts";
 import { LOOKUP_ROWS_MIN } from "../physical/thresholds.ts";
 import { codesOf, lookedUp } from "./lookup.ts";
 import type { Morsel } from "./morsel.ts";
@@ -11,64 +11,7 @@ import type { Morsel } from "./morsel.ts";
 /** Ranges of a scan: more than workers, so that these finish together, but few, because each has a table. */
 const RANGES_MAX = 32;
 
-/** Bounds of a column's values for which a predicate can be true; nulls are excluded. */
-export interface Bound {
-  column: number;
-  low?: number | bigint;
-  high?: number | bigint;
-}
-
-/** More than the tolerance of `=` between doubles. */
-const DOUBLE_SLACK = 1e-9;
-export const BOUNDED: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
-
 type SearchContext = Pick<QueryContext, "heap" | "pool" | "functions">;
-
-/** The bound that follows from comparing a column with a constant. */
-function boundOf(part: Expr, context: Pick<QueryContext, "functions">): Bound | undefined {
-  if (part.kind !== "call") return undefined;
-  const { name } = context.functions.resolve(part.function).entry;
-  const [left, right, third] = part.args;
-  const valueOf = (expr: Expr) =>
-    expr.kind === "constant" && (typeof expr.value === "number" || typeof expr.value === "bigint")
-      ? expr.value
-      : undefined;
-  const slack = (value: number | bigint, sign: number) =>
-    typeof value === "number" ? value + sign * (DOUBLE_SLACK + Math.abs(value) * 1e-15) : value;
-  const make = (column: Expr, low: number | bigint | undefined, high: number | bigint | undefined): Bound | undefined =>
-    column.kind !== "column" || !BOUNDED.has(column.type) ? undefined : {
-      column: column.index,
-      low: low === undefined ? undefined : slack(low, -1),
-      high: high === undefined ? undefined : slack(high, 1),
-    };
-  if (name === "between" && third !== undefined) {
-    const a = valueOf(right), b = valueOf(third);
-    if (a === undefined || b === undefined) return undefined;
-    return a < b ? make(left, a, b) : make(left, b, a); // the bounds may be reversed
-  }
-  if (part.args.length !== 2) return undefined;
-  const swapped = left.kind === "constant";
-  const column = swapped ? right : left, value = valueOf(swapped ? left : right);
-  if (value === undefined) return undefined;
-  if (name === "=") return make(column, value, value);
-  if (name === "<" || name === "<=") return swapped ? make(column, value, undefined) : make(column, undefined, value);
-  if (name === ">" || name === ">=") return swapped ? make(column, undefined, value) : make(column, value, undefined);
-  return undefined;
-}
-
-/** The bounds of conditions that were asked for: a statement that is run again has the same ones. */
-const boundsOfConditions = new WeakMap<Expr, readonly Bound[]>();
-
-/** The bounds of columns that follow from conditions. */
-export function boundsOf(predicates: readonly Expr[], context: Pick<QueryContext, "functions">): Bound[] {
-  return predicates.flatMap((predicate) => {
-    const known = boundsOfConditions.get(predicate);
-    if (known !== undefined) return known;
-    const bounds = conjuncts(predicate, context).flatMap((part) => boundOf(part, context) ?? []);
-    boundsOfConditions.set(predicate, bounds);
-    return bounds;
-  });
-}
 
 /** True if by its statistics no row of the segment can be within the bound. */
 function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: Bound): boolean {

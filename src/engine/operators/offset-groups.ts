@@ -15,7 +15,6 @@ import {
   addOffsetsKernel,
   emptyOffsetsKernel,
   JOINED_SHIFT,
-  MERGE_INPUTS,
   mergeInputs,
   mergeOffsetsKernel,
   newGroupsKernel,
@@ -23,9 +22,10 @@ import {
   type OffsetsShape,
   offsetsStride,
   type OffsetsVariant,
+  setMergeInputs,
 } from "../compiler/offsets.ts";
 import { type AggregateShape, type CompiledKernel, type DenseKey, strideOf } from "../compiler/aggregate.ts";
-import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
+import { type FunctionRegistry, MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
 import type { GroupSpec } from "../physical/plan.ts";
 import { isSummedByOffsets } from "../physical/grouping.ts";
 import { OFFSET_GROUPS_MAX, OFFSET_ROWS_MIN } from "../physical/thresholds.ts";
@@ -46,6 +46,32 @@ const NEEDS: Record<string, Partial<OffsetsArgument["needs"]>> = {
   min: { min: true },
   max: { max: true },
 };
+
+/** The plain columns whose offsets give aggregates, what is needed of each, and where each aggregate comes from. */
+export function argumentsOf(
+  calls: GroupSpec["calls"],
+  aggregates: readonly AggregateShape[],
+  functions: FunctionRegistry,
+): { columns: number[]; needs: OffsetsArgument["needs"][]; sources: OffsetsShape["sources"] } {
+  const columns: number[] = [], needs: OffsetsArgument["needs"][] = [];
+  const sources = aggregates.map(({ aggregate }, k): number | "rows" | "states" => {
+    const call = calls[k];
+    // A count of rows may follow the calls, for EXPLAIN ANALYZE.
+    if ((call?.args.length ?? 0) === 0 && aggregate.summarised !== undefined) return "rows";
+    assert(call !== undefined);
+    if (!isSummedByOffsets(call, functions)) return "states";
+    const [arg] = call.args, own = NEEDS[nameOf(call.function)];
+    assert(arg!.kind === "column" && own !== undefined, `${call.function} is given by a sum or an extreme`);
+    let place = columns.indexOf(arg.index);
+    if (place < 0) {
+      place = columns.push(arg.index) - 1;
+      needs.push({ sum: false, min: false, max: false });
+    }
+    needs[place] = { ...needs[place]!, ...own };
+    return place;
+  });
+  return { columns, needs, sources };
+}
 
 export class OffsetGroups {
   private readonly space: Workspace;
@@ -82,36 +108,26 @@ export class OffsetGroups {
   ) {
     const space = this.space = Workspace.of(context, OPERATOR), { memory } = context.heap;
     this.groups = groups;
-    this.columns = [];
-    const offsetsArguments: OffsetsArgument[] = [], values = new Set<number>(), allInputs = [...inputs];
+    const found = argumentsOf(calls, aggregates, context.functions), allInputs = [...inputs];
+    const values = new Set<number>();
     for (const key of keys) columnsOf(key, values);
-    const sources = aggregates.map((aggregate: AggregateShape, k): number | "rows" | "states" => {
-      const call = calls[k];
-      // A count of rows may follow the calls, for EXPLAIN ANALYZE.
-      if ((call?.args.length ?? 0) === 0 && aggregate.aggregate.summarised !== undefined) return "rows";
-      assert(call !== undefined);
-      if (!isSummedByOffsets(call, context.functions)) {
-        for (const arg of call.args) columnsOf(arg, values);
-        return "states";
-      }
-      const [arg] = call.args;
-      assert(arg!.kind === "column");
-      const { index: column } = arg;
-      let argument = this.columns.findIndex((known) => known.column === column);
-      if (argument < 0) {
-        argument = this.columns.push({ column, address: space.allocate(4 * MORSEL_ROWS) }) - 1;
-        const input = allInputs.push({ kind: "column", column: node.columns.length + argument, form: "i32" }) - 1;
-        const needs = { sum: false, min: false, max: false };
-        offsetsArguments.push({ input, isFloat: typeOf(arg.type).order === "float", needs });
-      }
-      const known = offsetsArguments[argument]!, own = NEEDS[nameOf(call.function)];
-      assert(own !== undefined, `${call.function} is given by a sum or an extreme`);
-      offsetsArguments[argument] = { ...known, needs: { ...known.needs, ...own } };
-      return argument;
+    calls.forEach(({ args }, k) => {
+      if (found.sources[k] === "states") { for (const arg of args) columnsOf(arg, values); }
     });
+    this.columns = found.columns.map((column) => ({ column, address: space.allocate(4 * MORSEL_ROWS) }));
+    const offsetsArguments = found.columns.map((column, k): OffsetsArgument => ({
+      input: allInputs.push({ kind: "column", column: node.columns.length + k, form: "i32" }) - 1,
+      isFloat: typeOf(node.columns[column]!.type).order === "float",
+      needs: found.needs[k]!,
+    }));
     this.inputs = allInputs;
     this.reader = new ScanReader(node, values, context);
-    const shape = this.shape = { arguments: offsetsArguments, aggregates, sources };
+    const shape = this.shape = {
+      arguments: offsetsArguments,
+      aggregates,
+      sources: found.sources,
+      headerWords: 1 as const,
+    };
     this.keys = dense.map(({ spec }) => spec);
     this.segmentTable = space.allocate(groups * offsetsStride(shape));
     this.merge = this.bind(mergeOffsetsKernel(memory, shape), mergeInputs(shape));
@@ -199,11 +215,7 @@ export class OffsetGroups {
 
   private mergeInto(table: GroupTable, offsets: readonly ChunkOffsets[]): void {
     const { merge } = this;
-    offsets.forEach(({ least, power, scale, hasNulls }, k) => {
-      const values = [BigInt(least), power, scale === "product" ? 0 : 1, hasNulls ? 1 : 0];
-      values.forEach((value, c) => merge.setConstant(k * MERGE_INPUTS.length + c, value));
-    });
-    merge.setConstant(offsets.length * MERGE_INPUTS.length, this.isJoined(offsets) ? 1 : 0);
+    setMergeInputs(merge, offsets, this.isJoined(offsets));
     merge.setI32(merge.cells.segment, this.segmentTable);
     merge.setI32(merge.cells.table, table.records);
     merge.run(0, this.groups);

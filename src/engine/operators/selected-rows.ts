@@ -15,7 +15,7 @@ import { SELECTED_ROWS_MIN, SELECTED_ROWS_SHARE } from "../physical/thresholds.t
 import type { Rows } from "./base-plan.ts";
 import { codesOf } from "./lookup.ts";
 import type { Morsel } from "./morsel.ts";
-import { boundsOf } from "./morsels.ts";
+import { boundsOf } from "../bounds.ts";
 import { ScanReader } from "./scan.ts";
 
 /** After a segment of which many rows are left, so many are read without a test. */

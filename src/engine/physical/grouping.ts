@@ -3,11 +3,12 @@ import { assert } from "../../assert.ts";
 import type { AggregateNode, DistinctNode, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
+import { boundsOf } from "../bounds.ts";
 import { NO_DICTIONARY } from "../columns.ts";
 import { strideOf } from "../compiler/aggregate.ts";
 import { formOf, isText } from "../compiler/expression.ts";
 import type { FunctionRegistry } from "../contract.ts";
-import { dictionaryOf } from "../expressions.ts";
+import { conjuncts, dictionaryOf } from "../expressions.ts";
 import { stagingOf } from "./calls.ts";
 import { countDistinct, countsApart, sideBySide } from "./distinct-counts.ts";
 import type { PlanFacts } from "./facts.ts";
@@ -137,12 +138,20 @@ export function isSummedByOffsets({ function: id, args }: GroupCall, functions: 
   return aggregate?.kind === "fused" && aggregate.summarised !== undefined;
 }
 
-/** How whole segments of a scan without conditions are grouped, if the table is dense. */
+/** How whole segments of a scan are grouped, if the table is dense or has one group. */
 function segmentsOf(spec: GroupSpec, { reading: { base } }: Below, { functions }: PlanFacts): GroupSpec["segments"] {
   const { predicates, keys, calls, staged, table, rowIdColumn } = spec;
-  if (base.kind !== "scan" || predicates.length > 0 || rowIdColumn !== undefined) return undefined;
-  if (keys.length === 0 || calls.length === 0 || table === "hash" || staged === true) return undefined;
-  return calls.some((call) => isSummedByOffsets(call, functions)) ? "codes" : "values";
+  if (base.kind !== "scan" || rowIdColumn !== undefined || staged === true || calls.length === 0) return undefined;
+  const isSummed = (call: GroupCall) => isSummedByOffsets(call, functions);
+  if (keys.length > 0) {
+    if (predicates.length > 0 || table === "hash") return undefined;
+    return calls.some(isSummed) ? "codes" : "values";
+  }
+  // Without keys and conditions, summaries are read.
+  const parts = predicates.flatMap((predicate) => conjuncts(predicate, { functions }));
+  const isCompared = parts.length > 0 && parts.every((part) => boundsOf([part], { functions }).length === 1);
+  const isGiven = (call: GroupCall) => call.args.length === 0 || isSummed(call);
+  return isCompared && calls.some(isSummed) && calls.every(isGiven) ? "codes" : undefined;
 }
 
 export function exprsOf({ predicates, keys, calls }: GroupSpec): Expr[] {

@@ -1,0 +1,141 @@
+/**
+ * Aggregates without keys of plain columns, under conditions that compare plain columns with constants: sums, extremes and counts of the offsets of
+ * packed chunks, four rows at a time. Segments of which a column has no offsets are left to the reader of values. The way depends on how chunks are
+ * stored alone, not on what is in memory.
+ */
+import type { ScanNode } from "../../sql/plan.ts";
+import { type ChunkOffsets, SUMMARY_ROWS } from "../../storage/contract.ts";
+import { typeOf } from "../../types/mod.ts";
+import { Workspace } from "../columns.ts";
+import type { AggregateShape } from "../compiler/aggregate.ts";
+import { BoundKernel } from "../compiler/binding.ts";
+import { formOf } from "../compiler/expression.ts";
+import { offsetSumsKernel } from "../compiler/offset-sums.ts";
+import { mergeOffsetsKernel, type OffsetsArgument, type OffsetsShape, offsetsStride } from "../compiler/offsets.ts";
+import { mergeInputs, setMergeInputs } from "../compiler/offsets.ts";
+import { MORSEL_ROWS, type QueryContext } from "../contract.ts";
+import type { GroupSpec } from "../physical/plan.ts";
+import { OFFSET_ROWS_MIN } from "../physical/thresholds.ts";
+import type { GroupTable } from "./group-table.ts";
+import type { Morsel } from "./morsel.ts";
+import { OffsetConditions } from "./offset-conditions.ts";
+import { argumentsOf } from "./offset-groups.ts";
+import { ScanReader } from "./scan.ts";
+
+const OPERATOR = "GROUP BY";
+
+export class OffsetSums {
+  private readonly reader: ScanReader;
+  private readonly shape: OffsetsShape;
+  /** The columns of conditions and arguments, and the memory for their offsets. */
+  private readonly columns: { column: number; address: number }[];
+  /** For each argument and condition, its place among the columns. */
+  private readonly places: { arguments: number[]; conditions: number[] };
+  private readonly record: number;
+  private readonly merge: BoundKernel;
+  private readonly kernels = new Map<string, BoundKernel>();
+
+  /** `aggregates`: of the grouper. Undefined if a condition is of another kind. */
+  static of(
+    spec: GroupSpec,
+    aggregates: readonly AggregateShape[],
+    node: ScanNode,
+    context: QueryContext,
+  ): OffsetSums | undefined {
+    if (spec.segments !== "codes" || spec.predicates.length === 0) return undefined;
+    const space = Workspace.of(context, OPERATOR);
+    const conditions = OffsetConditions.of(spec.predicates, node, context, space);
+    return conditions && new OffsetSums(spec, aggregates, node, conditions, context, space);
+  }
+
+  private constructor(
+    spec: GroupSpec,
+    aggregates: readonly AggregateShape[],
+    private readonly node: ScanNode,
+    private readonly conditions: OffsetConditions,
+    private readonly context: QueryContext,
+    private readonly space: Workspace,
+  ) {
+    const found = argumentsOf(spec.calls, aggregates, context.functions);
+    const list = [...new Set([...found.columns, ...conditions.columns])];
+    this.columns = list.map((column) => ({ column, address: space.allocate(4 * MORSEL_ROWS) }));
+    this.places = {
+      arguments: found.columns.map((column) => list.indexOf(column)),
+      conditions: conditions.columns.map((column) => list.indexOf(column)),
+    };
+    const shapeArguments = found.columns.map((column, k): OffsetsArgument => ({
+      input: k,
+      isFloat: typeOf(node.columns[column]!.type).order === "float",
+      needs: found.needs[k]!,
+    }));
+    const shape = this.shape = {
+      arguments: shapeArguments,
+      aggregates,
+      sources: found.sources,
+      headerWords: 0 as const,
+    };
+    this.reader = new ScanReader(node, new Set(list), context);
+    this.record = space.allocate(offsetsStride(shape));
+    const { run, cells } = mergeOffsetsKernel(context.heap.memory, shape);
+    this.merge = new BoundKernel(run, cells, mergeInputs(shape), context, space, cells.count);
+  }
+
+  /** Adds rows of a segment that pass to the table. False if their values have to be read. */
+  consume(table: GroupTable, { segment, start, end }: Morsel): boolean {
+    if (end - start < OFFSET_ROWS_MIN) return false;
+    const { reader, context, columns, places, conditions, node } = this, offsets: ChunkOffsets[] = [];
+    for (const { column, address } of columns) {
+      const found = context.pool.readOffsets(reader.source, segment, column, { from: start, to: end }, address);
+      reader.countFrames();
+      if (found === undefined) return false;
+      offsets.push(found);
+    }
+    reader.count(end - start);
+    const vectorCount = Math.ceil(end / SUMMARY_ROWS) - Math.floor(start / SUMMARY_ROWS);
+    context.analysis?.countOffsets(node.id, vectorCount * columns.length);
+    const ranges = places.conditions.map((place, k) => {
+      const isInt = formOf(node.columns[columns[place]!.column]!.type) === "i32";
+      return conditions.rangeOf(k, offsets[place]!, isInt);
+    });
+    const ofArguments = places.arguments.map((place) => offsets[place]!);
+    const kernel = this.kernelFor(ofArguments), { cells } = kernel;
+    for (const [k, range] of ranges.entries()) {
+      if (range === undefined) return true;
+      kernel.setI32(cells[`low${k}`], range.low);
+      kernel.setI32(cells[`extent${k}`], range.high - range.low);
+    }
+    kernel.run(start, end);
+    const { merge } = this;
+    setMergeInputs(merge, ofArguments, false);
+    merge.setI32(merge.cells.segment, this.record);
+    merge.setI32(merge.cells.table, table.records);
+    merge.run(0, 1);
+    return true;
+  }
+
+  private kernelFor(offsets: readonly ChunkOffsets[]): BoundKernel {
+    const name = offsets.map(({ hasNulls }) => hasNulls).join(), { kernels, columns, places, context, space } = this;
+    let kernel = kernels.get(name);
+    if (kernel === undefined) {
+      const { run, cells } = offsetSumsKernel(context.heap.memory, {
+        columnCount: columns.length,
+        conditions: places.conditions,
+        arguments: this.shape.arguments.map(({ needs }, k) => ({
+          needs,
+          column: places.arguments[k]!,
+          hasNulls: offsets[k]!.hasNulls,
+        })),
+      });
+      kernel = new BoundKernel(run, cells, [], context, space, cells.count);
+      columns.forEach(({ address }, k) => kernel!.setI32(cells[`column${k}`], address));
+      kernel.setI32(cells.segment, this.record);
+      kernels.set(name, kernel);
+    }
+    return kernel;
+  }
+
+  close(): void {
+    this.reader.close();
+    this.space.release();
+  }
+}
