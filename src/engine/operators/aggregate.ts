@@ -13,6 +13,7 @@ import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext
 import { registerTask } from "../parallel.ts";
 import { exprsOf, type GroupSample, isSampled, pairsOf, readsAfter } from "../physical/grouping.ts";
 import type { Grouping, GroupReads, GroupSpec, GroupWay } from "../physical/plan.ts";
+import { OFFSET_ROWS_MIN } from "../physical/thresholds.ts";
 import { readingOf, typesOf, unnamedColumns } from "../physical/reading.ts";
 import {
   closeBase,
@@ -424,14 +425,22 @@ function columnsRead(spec: GroupSpec): Set<number> {
   return needed;
 }
 
+/** Adds whole segments to tables. */
+interface SegmentSums {
+  /** False if the rows have to be grouped by their values. */
+  consume(table: GroupTable, morsel: Morsel): boolean;
+  close(): void;
+}
+
 /** Fills the tables of ranges, on any thread. */
 class RangeFiller {
   private readonly reader: MorselReader;
   private readonly summed?: SummedRows;
-  private readonly offsets?: OffsetGroups;
-  private readonly sums?: OffsetSums;
-  /** The operator whose statistics count the rows of both. */
+  /** The operator whose statistics count the rows of `summed`. */
   private readonly counter?: number;
+  /** Takes segments of many rows; made for the first one. */
+  private bySegments?: SegmentSums;
+  private readonly openSegments?: () => SegmentSums | undefined;
   private readonly ranges: Morsel[][];
   private readonly tables: RangeTables = [];
   /** The table that is being filled. */
@@ -446,15 +455,21 @@ class RangeFiller {
   ) {
     this.ranges = ranges ?? rangesOf(morselsOfPlan(base, spec.predicates, context));
     grouper.prepare(dictionariesOf(base, context));
-    const taken = (morsel: Morsel) => this.sums?.consume(this.table!, morsel) === true;
-    this.reader = openMorsels(base, columnsRead(spec), context, spec.predicates, taken);
+    const isTaken = (morsel: Morsel) => this.takes(morsel);
+    this.reader = openMorsels(base, columnsRead(spec), context, spec.predicates, isTaken);
     const shape = grouper.fusedShape;
     if (base.kind !== "scan") return;
     this.counter = base.reader;
     if (shape?.kind === "single") {
       this.summed = SummedRows.of(spec, shape.aggregates, base.node, grouper, context);
-      this.sums = OffsetSums.of(spec, shape.aggregates, base.node, context);
-    } else this.offsets = OffsetGroups.of(spec, shape, base.node, context);
+      this.openSegments = () => OffsetSums.of(spec, shape.aggregates, base.node, context);
+    } else this.openSegments = () => OffsetGroups.of(spec, shape, base.node, context);
+  }
+
+  private takes(morsel: Morsel): boolean {
+    if (morsel.end - morsel.start < OFFSET_ROWS_MIN) return false;
+    this.bySegments ??= this.openSegments?.() ?? { consume: () => false, close: () => {} };
+    return this.bySegments.consume(this.table!, morsel);
   }
 
   run(range: number): void {
@@ -466,15 +481,7 @@ class RangeFiller {
 
   /** Returns the number of rows. */
   private consume(table: GroupTable, morsel: Morsel): number {
-    const { reader, context, grouper, summed, offsets } = this;
-    if (offsets !== undefined && morsel.lookup === undefined) {
-      context.poll();
-      if (offsets.consume(table, morsel)) {
-        const rowCount = morsel.end - morsel.start;
-        if (this.counter !== undefined) context.analysis?.countTaken(this.counter, rowCount);
-        return rowCount;
-      }
-    }
+    const { reader, context, grouper, summed } = this;
     if (summed !== undefined && morsel.lookup === undefined) {
       context.poll();
       if (this.counter !== undefined) context.analysis?.countTaken(this.counter, morsel.end - morsel.start);
@@ -483,6 +490,7 @@ class RangeFiller {
     }
     let rowCount = 0;
     this.table = table;
+    context.poll();
     reader.start(morsel);
     for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
       context.poll();
@@ -506,8 +514,7 @@ class RangeFiller {
   close(): void {
     this.reader.close();
     this.summed?.close();
-    this.offsets?.close();
-    this.sums?.close();
+    this.bySegments?.close();
   }
 }
 

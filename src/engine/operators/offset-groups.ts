@@ -28,7 +28,7 @@ import { type AggregateShape, type CompiledKernel, type DenseKey, strideOf } fro
 import { type FunctionRegistry, MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
 import type { GroupSpec } from "../physical/plan.ts";
 import { isSummedByOffsets } from "../physical/grouping.ts";
-import { OFFSET_GROUPS_MAX, OFFSET_ROWS_MIN } from "../physical/thresholds.ts";
+import { OFFSET_GROUPS_MAX } from "../physical/thresholds.ts";
 import type { FusedShape, GroupTable } from "./group-table.ts";
 import type { Morsel } from "./morsel.ts";
 import { ScanReader } from "./scan.ts";
@@ -143,7 +143,6 @@ export class OffsetGroups {
 
   /** Adds rows of a segment to the table. False if they have to be grouped by their values. */
   consume(table: GroupTable, { segment, start, end }: Morsel): boolean {
-    if (end - start < OFFSET_ROWS_MIN) return false;
     assert(table.kind === "dense");
     const { reader, context, columns } = this;
     const rows = { from: start, to: end }, offsets: ChunkOffsets[] = [];

@@ -11,11 +11,16 @@ import type { AggregateShape } from "../compiler/aggregate.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { formOf } from "../compiler/expression.ts";
 import { offsetSumsKernel } from "../compiler/offset-sums.ts";
-import { mergeOffsetsKernel, type OffsetsArgument, type OffsetsShape, offsetsStride } from "../compiler/offsets.ts";
-import { mergeInputs, setMergeInputs } from "../compiler/offsets.ts";
+import {
+  mergeInputs,
+  mergeOffsetsKernel,
+  type OffsetsArgument,
+  type OffsetsShape,
+  offsetsStride,
+  setMergeInputs,
+} from "../compiler/offsets.ts";
 import { MORSEL_ROWS, type QueryContext } from "../contract.ts";
 import type { GroupSpec } from "../physical/plan.ts";
-import { OFFSET_ROWS_MIN } from "../physical/thresholds.ts";
 import type { GroupTable } from "./group-table.ts";
 import type { Morsel } from "./morsel.ts";
 import { OffsetConditions } from "./offset-conditions.ts";
@@ -45,7 +50,9 @@ export class OffsetSums {
     if (spec.segments !== "codes" || spec.predicates.length === 0) return undefined;
     const space = Workspace.of(context, OPERATOR);
     const conditions = OffsetConditions.of(spec.predicates, node, context, space);
-    return conditions && new OffsetSums(spec, aggregates, node, conditions, context, space);
+    if (conditions !== undefined) return new OffsetSums(spec, aggregates, node, conditions, context, space);
+    space.release();
+    return undefined;
   }
 
   private constructor(
@@ -82,7 +89,6 @@ export class OffsetSums {
 
   /** Adds rows of a segment that pass to the table. False if their values have to be read. */
   consume(table: GroupTable, { segment, start, end }: Morsel): boolean {
-    if (end - start < OFFSET_ROWS_MIN) return false;
     const { reader, context, columns, places, conditions, node } = this, offsets: ChunkOffsets[] = [];
     for (const { column, address } of columns) {
       const found = context.pool.readOffsets(reader.source, segment, column, { from: start, to: end }, address);
