@@ -59,4 +59,3 @@ export function boundsOf(predicates: readonly Expr[], context: Pick<QueryContext
     return bounds;
   });
 }
-

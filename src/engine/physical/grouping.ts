@@ -109,7 +109,8 @@ function batchesWay({ keys, aggregates }: AggregateNode, facts: PlanFacts, apart
 function kernelWay(node: AggregateNode, below: Below, facts: PlanFacts): GroupWay {
   const spec = specOf(node, below, facts);
   const reads = readsOf(spec, below, facts), spill = hashPartitions(node.keys, facts);
-  const isOverBatches = reads === "in order", segments = reads === "ranges" ? segmentsOf(spec, below, facts) : undefined;
+  const isOverBatches = reads === "in order",
+    segments = reads === "ranges" ? segmentsOf(spec, below, facts) : undefined;
   return {
     kind: "kernel",
     reading: below.reading,
