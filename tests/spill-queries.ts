@@ -235,6 +235,53 @@ export const QUERIES: [shape: string, sql: string][] = [
     }`,
   ],
   [
+    "window functions by different keys",
+    `select count(), ${inOrder("x")}, ${inOrder("n")}, ${inOrder("before")}, max(s) from ${
+      numbered(
+        `select x, k, rank() over (partition by k order by d) n, lag(x) over (partition by i order by x) before,
+         sum(d) over (partition by i order by d) s from t`,
+      )
+    }`,
+  ],
+  [
+    "window functions by different keys that need earlier rows only",
+    `select count(), ${inOrder("x")}, ${inOrder("n")}, ${inOrder("before")}, ${inOrder("a")} from ${
+      numbered(
+        `select x, k, lag(x) over (partition by x % 300000 order by ts) before, row_number() over (order by ts) a,
+         row_number() over (partition by k order by ts) n from t`,
+      )
+    }`,
+  ],
+  [
+    "window functions over all rows, by several orders",
+    `select count(), ${inOrder("x")}, ${inOrder("n")}, ${inOrder("r")}, ${
+      inOrder("before")
+    }, sum(s), sum(m), last(v), max(e) from ${
+      numbered(
+        `select x, k || 'text' v, sym, row_number() over (order by d) n, rank() over (order by sym desc, k) r, lag(x) over (order by d) before,
+         sum(d) over (order by i, x) s, avg(d) over (order by d rows between 30 preceding and current row) m, max(d) over (order by i) e from t`,
+      )
+    }`,
+  ],
+  [
+    "window functions over all rows, in their order",
+    `select count(), ${inOrder("x")}, ${inOrder("n")}, sum(m), sum(d), max(s) from ${
+      numbered(
+        `select x, sym, count(i) over () n, avg(i) over (order by ts rows between 9 preceding and 2 preceding) m, d - avg(d) over () d,
+         sum(d) over (order by ts) s from t`,
+      )
+    }`,
+  ],
+  [
+    "window functions by keys and over all rows, in order of a window",
+    `select count(), ${inOrder("x")}, ${inOrder("n")}, ${inOrder("y")}, sum(s) from ${
+      numbered(
+        `select x, row_number() over (order by k, x) n, rank() over (partition by k order by d) y, sum(d) over () s from t
+         order by n desc limit 300000`,
+      )
+    }`,
+  ],
+  [
     "operators that spill beside each other",
     "select count(), max(x) from t where exists (select 1 from r where r.y = t.x)",
   ],
@@ -313,11 +360,11 @@ export const REFUSED: [sql: string, error: RegExp][] = [
     /^recursion needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
   ],
   [
-    "select max(s), max(n) from (select rank() over (partition by k order by d) s, rank() over (partition by i order by d) n from t)",
+    "select max(s), max(n) from (select rank() over (partition by k order by d) s, percent_rank() over (order by d) n from t)",
     /^window needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
   ],
   [
-    "select max(s) from (select ts, k, d, x, sum(i) over (order by d rows between 3 preceding and current row) s from t)",
+    "select max(s) from (select ts, k, d, x, sum(i) over (order by d rows between 3 preceding and 1 following) s from t)",
     /^window needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
   ],
 ];

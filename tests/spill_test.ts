@@ -19,6 +19,7 @@ const SPILLING = [
   ["LT join", "lt join by texts with a tolerance, in order"],
   ["Union", "union"],
   ["Window", "window functions by partition"],
+  ["Window", "window functions over all rows, by several orders"],
 ];
 
 async function metric(server: TestServer, name: string): Promise<number> {

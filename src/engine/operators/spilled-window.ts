@@ -1,65 +1,256 @@
 /**
- * Window functions over more rows than the memory holds: the rows are divided on disk by the hashes of the keys that all calls are
- * partitioned by, so that a partition of the calls is in one partition of the rows.
+ * Window functions over more rows than the memory holds, in steps: each computes some of the calls, and the next one reads its output. Calls
+ * with common keys in PARTITION BY run over rows that are divided on disk by the hashes of these keys, so that a partition of the calls is
+ * in one partition of the rows. Calls without keys run over rows that are sorted on disk by their ORDER BY, and need a small state only.
+ * The output of each step is in the order of its input, by the numbers that rows carry with them.
  */
-import type { WindowNode } from "../../sql/plan.ts";
-import type { Operator, QueryContext } from "../contract.ts";
-import type { WindowWay } from "../physical/plan.ts";
-import { columnAt, readingOf, typesOf, unnamedColumns } from "../physical/reading.ts";
-import { dividedInput, runParts } from "./hash-parts.ts";
-import { orApart } from "./or-apart.ts";
+import type { Column, SortKey, WindowNode } from "../../sql/plan.ts";
+import { typeOf } from "../../types/mod.ts";
+import { ColumnStore, repeatFirst, Workspace } from "../columns.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
+import type { WindowStep } from "../physical/plan.ts";
+import { columnAt, identity, readingOf, typesOf } from "../physical/reading.ts";
+import { dividedInput, RowNumbers, runParts } from "./hash-parts.ts";
+import { keepAll, spareBytesOf } from "./input.ts";
+import type { MergedRows } from "./merged-rows.ts";
 import { Pipeline } from "./pipeline.ts";
+import { SortedRuns } from "./sorted-runs.ts";
+import { RowsReader, RowsWriter } from "./spilled-rows.ts";
+import { createStreamingWindow } from "./window-streaming.ts";
 
 const OPERATOR = "window";
 
-/**
- * `make` makes the operator over an input, `again` the input anew.
- */
-export function spillingWindow(
+/** Makes the operator of some of the calls over an input. `columns`: those of its output. */
+export type MakeWindow = (columns: readonly Column[], calls: readonly number[], input: Operator) => Operator;
+
+/** Computes the calls step by step. It closes the input. */
+export function windowInSteps(
   plan: WindowNode,
-  { kind, commonKeys: keys }: WindowWay,
-  inMemory: Operator,
-  make: (plan: WindowNode, input: Operator) => Operator,
-  again: () => Operator,
+  steps: readonly WindowStep[],
+  make: MakeWindow,
+  input: Operator,
   context: QueryContext,
 ): Operator {
-  return orApart(
-    inMemory,
-    () => {
-      const input = again(), { length: inputCount } = input.columns;
-      const columns = [...input.columns, ...keys.map(({ type }, k) => ({ name: `key ${k}`, type }))];
-      const exprs = [...input.columns.map(({ type }, c) => columnAt(c, type)), ...keys];
-      const withKeys = new Pipeline(
-        { kind: "operator", input },
-        { ...readingOf(input.columns), exprs, columns },
-        context,
+  const inputColumns = input.columns, results = plan.columns.slice(inputColumns.length), calls: number[] = [];
+  let running = input;
+  for (const step of steps) {
+    const added = step.calls.map((k) => results[k]);
+    running = step.kind === "hash partitions"
+      ? new Divided(step, added, make, running, context)
+      : inOrder(plan, step, added, running, context);
+    calls.push(...step.calls);
+  }
+  if (calls.every((k, at) => k === at)) return running;
+  const placed = results.map(({ type }, k) => columnAt(inputColumns.length + calls.indexOf(k), type));
+  return picked(running, [...identity(inputColumns), ...placed], plan.columns, context);
+}
+
+/** Outputs expressions over the input's columns. */
+function picked(
+  input: Operator,
+  exprs: ReturnType<typeof identity>,
+  columns: readonly Column[],
+  context: QueryContext,
+): Operator {
+  return new Pipeline({ kind: "operator", input }, { ...readingOf(input.columns), exprs, columns }, context);
+}
+
+/** A step by common keys. */
+class Divided implements Operator {
+  readonly columns: readonly Column[];
+  private merged?: MergedRows;
+  private isRead = false;
+
+  constructor(
+    private readonly step: WindowStep & { kind: "hash partitions" },
+    private readonly added: readonly Column[],
+    private readonly make: MakeWindow,
+    private readonly input: Operator,
+    private readonly context: QueryContext,
+  ) {
+    this.columns = [...input.columns, ...added];
+  }
+
+  next(): Batch | undefined {
+    this.merged ??= this.divide();
+    return this.merged.next();
+  }
+
+  private divide(): MergedRows {
+    const { step: { calls, keys }, added, make, input, context } = this, { columns, columns: { length } } = input;
+    const withKeys = [...columns, ...keys.map(({ type }, k) => ({ name: `key ${k}`, type }))];
+    const keyColumns = keys.map((_, k) => length + k), number = withKeys.length;
+    const keyed = picked(input, [...identity(columns), ...keys], withKeys, context);
+    // The division closes it.
+    this.isRead = true;
+    return runParts({
+      inputs: [dividedInput(keyed, keyColumns, context, OPERATOR)],
+      keys: [keyColumns],
+      make: ([rows]) => {
+        const over = make([...rows.columns, ...added], calls, rows);
+        const exprs = [
+          ...identity(columns),
+          ...added.map(({ type }, k) => columnAt(number + 1 + k, type)),
+          columnAt(number, "LONG"),
+        ];
+        return picked(over, exprs, [...this.columns, NUMBER], context);
+      },
+      order: [{ column: this.columns.length, descending: false }],
+      columnCount: this.columns.length,
+      operator: OPERATOR,
+    }, context);
+  }
+
+  close(): void {
+    this.merged?.close();
+    if (!this.isRead) this.input.close();
+  }
+}
+
+const NUMBER: Column = { name: "number", type: "LONG" };
+
+/** A step without keys, over rows in the order of its calls. */
+function inOrder(
+  plan: WindowNode,
+  { calls, sortBy, ways, isWhole }: WindowStep & { kind: "in order" },
+  added: readonly Column[],
+  input: Operator,
+  context: QueryContext,
+): Operator {
+  const { columns } = input, isSorted = sortBy.length === 0;
+  const rows = isSorted ? input : new SortedOnDisk(sortBy, new Numbered(input, context), context);
+  const node = { ...plan, calls: calls.map((k) => plan.calls[k]), columns: [...rows.columns, ...added] };
+  let over = createStreamingWindow(node, ways, rows, context);
+  if (isWhole.includes(true)) over = new WholeResults(isWhole, over, context);
+  if (isSorted) return over;
+  const number = columns.length;
+  const byNumber = new SortedOnDisk([{ expression: columnAt(number, "LONG"), descending: false }], over, context);
+  const exprs = [...identity(columns), ...added.map(({ type }, k) => columnAt(number + 1 + k, type))];
+  return picked(byNumber, exprs, [...columns, ...added], context);
+}
+
+/** Appends the numbers of the rows as a column. */
+class Numbered implements Operator {
+  readonly columns: readonly Column[];
+  private readonly numbers: RowNumbers;
+
+  constructor(private readonly input: Operator, context: QueryContext) {
+    this.columns = [...input.columns, NUMBER];
+    this.numbers = new RowNumbers(context, OPERATOR);
+  }
+
+  next(): Batch | undefined {
+    const batch = this.input.next();
+    if (batch === undefined) return undefined;
+    const { rowCount, columns } = batch;
+    return { rowCount, columns: [...columns, this.numbers.take(rowCount)] };
+  }
+
+  close(): void {
+    this.numbers.close();
+    this.input.close();
+  }
+}
+
+/** Sorts rows on disk, so that while they are output, the steps above have the memory. */
+class SortedOnDisk implements Operator {
+  readonly columns: readonly Column[];
+  private readonly runs: SortedRuns;
+  private merged?: MergedRows;
+
+  constructor(
+    private readonly keys: readonly SortKey[],
+    private readonly input: Operator,
+    private readonly context: QueryContext,
+  ) {
+    this.columns = input.columns;
+    this.runs = new SortedRuns(input.columns, keys, context, OPERATOR);
+  }
+
+  next(): Batch | undefined {
+    this.merged ??= this.sort();
+    return this.merged.next();
+  }
+
+  private sort(): MergedRows {
+    const { runs, keys, input, context } = this, space = Workspace.of(context, OPERATOR);
+    try {
+      const { store } = keepAll(input, keys.map(({ expression }) => expression), space, context, {
+        bytesPerRow: runs.bytesPerRow,
+        // The steps below need memory while they output rows.
+        bytesBesides: runs.bytesBesides + spareBytesOf(context),
+        take: (store) => runs.take(store),
+      });
+      runs.take(store);
+    } finally {
+      space.release();
+    }
+    return runs.merged();
+  }
+
+  close(): void {
+    this.merged?.close();
+    this.runs.close();
+    this.input.close();
+  }
+}
+
+/** Gives all rows the results of the last row, in some of the last columns. */
+class WholeResults implements Operator {
+  readonly columns: readonly Column[];
+  private readonly space: Workspace;
+  private rows?: { reader: RowsReader; results: (Vector | undefined)[] };
+
+  /** `isWhole`: for each of the last columns. */
+  constructor(
+    private readonly isWhole: readonly boolean[],
+    private readonly input: Operator,
+    private readonly context: QueryContext,
+  ) {
+    this.columns = input.columns;
+    this.space = Workspace.of(context, OPERATOR);
+  }
+
+  next(): Batch | undefined {
+    const { reader, results } = this.rows ??= this.write(), batch = reader.next();
+    if (batch === undefined) return undefined;
+    return { rowCount: batch.rowCount, columns: batch.columns.map((column, c) => results[c] ?? column) };
+  }
+
+  private write() {
+    const { columns, input, space, context, isWhole } = this,
+      types = typesOf(columns),
+      first = columns.length - isWhole.length;
+    const writer = new RowsWriter(types, context, OPERATOR), last = new ColumnStore(types.slice(first), space);
+    try {
+      for (let batch = input.next(); batch !== undefined; batch = input.next()) {
+        const { rowCount } = batch;
+        if (rowCount === 0) continue;
+        writer.append(batch.columns, rowCount);
+        last.clear();
+        last.append(batch.columns.slice(first), 1, rowCount - 1);
+      }
+      const rows = writer.finish();
+      context.spill!.countPart();
+      const results = types.map((_, c) =>
+        c >= first && isWhole[c - first] && last.rowCount > 0 ? this.repeated(last.vectors[c - first]) : undefined
       );
-      const keyColumns = keys.map((_, k) => inputCount + k),
-        number = columns.length,
-        results = plan.columns.slice(inputCount);
-      return runParts({
-        inputs: [dividedInput(withKeys, keyColumns, context, OPERATOR)],
-        keys: [keyColumns],
-        make: ([rows]) => {
-          const over = make({ ...plan, columns: [...rows.columns, ...results] }, rows);
-          const picked = [
-            ...exprs.slice(0, inputCount),
-            ...results.map(({ type }, k) => columnAt(number + 1 + k, type)),
-            columnAt(number, "LONG"),
-          ];
-          const named = unnamedColumns(typesOf(picked));
-          return new Pipeline(
-            { kind: "operator", input: over },
-            { ...readingOf(over.columns), exprs: picked, columns: named },
-            context,
-          );
-        },
-        order: [{ column: plan.columns.length, descending: false }],
-        columnCount: plan.columns.length,
-        operator: OPERATOR,
-      }, context);
-    },
-    context,
-    kind === "streaming",
-  );
+      return { reader: new RowsReader(rows, context, OPERATOR), results };
+    } finally {
+      writer.close();
+    }
+  }
+
+  private repeated({ type, address }: Vector): Vector {
+    const { width } = typeOf(type), { heap } = this.context, target = this.space.allocate(MORSEL_ROWS * width);
+    heap.u8.copyWithin(target, address, address + width);
+    repeatFirst(heap, target, width, MORSEL_ROWS);
+    return { type, address: target };
+  }
+
+  close(): void {
+    this.rows?.reader.close();
+    this.space.release();
+    this.input.close();
+  }
 }

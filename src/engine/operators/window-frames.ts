@@ -5,6 +5,7 @@ import { layoutOf } from "../../types/mod.ts";
 import { POLL_ROWS, type Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import type { OrderWords } from "../order.ts";
+import { usesFrame } from "../physical/window.ts";
 
 /** The rows of a window: partition p has rows[starts[p]] … rows[starts[p+1] - 1], in the window's order. */
 export interface OrderedRows {
@@ -25,9 +26,6 @@ export interface Frame {
   free(): void;
 }
 
-/** Functions whose result depends only on the position in the partition. */
-const WITHOUT_FRAME = new Set(["row_number", "rank", "dense_rank", "percent_rank", "lag", "lead"]);
-
 /** undefined for functions that do not use a frame. */
 export function frameBounds(
   call: WindowCall,
@@ -35,7 +33,7 @@ export function frameBounds(
   space: Workspace,
   context: QueryContext,
 ): Frame | undefined {
-  if (WITHOUT_FRAME.has(call.function.slice(0, call.function.indexOf("(")))) return undefined;
+  if (!usesFrame(call)) return undefined;
   const { frame } = call, { starts, partitionCount, rowCount } = ordered;
   const low = space.words(rowCount + 1), high = space.words(rowCount + 1);
   if (frame.excludeCurrentRow && (frame.end === undefined || frame.end > 0n)) {

@@ -2,27 +2,27 @@
  * Windows without look-ahead: calls whose result depends only on earlier rows, over rows in the window's order. Batches are output as
  * they arrive; only a small state for each partition is kept.
  */
-import type { WindowCall, WindowNode } from "../../sql/plan.ts";
+import type { Expr, WindowCall, WindowNode } from "../../sql/plan.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
-import { isNullAt, markNotNull, OutputColumns, Workspace } from "../columns.ts";
+import { ColumnStore, isNullAt, markNotNull, OutputColumns, Workspace } from "../columns.ts";
 import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
-import type { StreamingCall } from "../physical/plan.ts";
+import { compareRows } from "../order.ts";
+import type { OrderedCall } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 import { Expressions } from "./input.ts";
 
 /** `calls`: how each call of the plan is computed. */
 export function createStreamingWindow(
   plan: WindowNode,
-  calls: readonly StreamingCall[],
+  calls: readonly OrderedCall[],
   input: Operator,
   context: QueryContext,
 ): Operator {
-  const makers = plan.calls.map((call, k) => stepOf(call, calls[k]));
-  return new StreamingWindow(plan, makers, input, context);
+  return new StreamingWindow(plan, calls, input, context);
 }
 
-function stepOf(call: WindowCall, way: StreamingCall): MakeStep {
+function stepOf(call: WindowCall, way: OrderedCall): MakeStep {
   switch (way.kind) {
     case "row number":
       return rowNumbers;
@@ -38,19 +38,39 @@ function stepOf(call: WindowCall, way: StreamingCall): MakeStep {
       return sums(call, false);
     case "average":
       return sums(call, true);
+    case "moving sum":
+      return movingSums(call, way, false);
+    case "moving average":
+      return movingSums(call, way, true);
+    case "least":
+      return extremes(call, -1);
+    case "greatest":
+      return extremes(call, 1);
+    case "rank":
+      return ranks(false);
+    case "dense rank":
+      return ranks(true);
   }
+}
+
+/** What the step of a call reads. Constants are read from the plan. */
+function argsOf(call: WindowCall, { kind }: OrderedCall): Expr[] {
+  if (kind === "rank" || kind === "dense rank") return call.orderBy.map(({ expression }) => expression);
+  return call.args.filter((arg) => arg.kind !== "constant");
 }
 
 /** Writes the results of a batch. `groups[row]` is the row's partition. */
 type Step = (args: readonly Vector[], groups: Int32Array, rowCount: number, out: Vector) => void;
 type MakeStep = (states: States) => Step;
 
+const FIRST_PARTITIONS = 256;
+
 /** Arrays with some words for each partition, which grow with the number of partitions. */
 class States {
   private readonly all: { view: Int32Array; words: number; fill: readonly number[] }[] = [];
-  private capacity = 256;
 
-  constructor(readonly space: Workspace) {}
+  /** `capacity`: partitions that there is space for at first. */
+  constructor(readonly space: Workspace, private capacity: number) {}
 
   /** Returns a getter, because growing replaces the array. */
   make(fill: readonly number[], count = 1): () => Int32Array {
@@ -96,7 +116,7 @@ class StreamingWindow implements Operator {
 
   constructor(
     private readonly plan: WindowNode,
-    makers: readonly MakeStep[],
+    ways: readonly OrderedCall[],
     private readonly input: Operator,
     private readonly context: QueryContext,
   ) {
@@ -110,8 +130,8 @@ class StreamingWindow implements Operator {
         partition = this.keys.push(new Expressions(call.partitionBy, types, context)) - 1;
         known.set(name, partition);
       }
-      const args = new Expressions(call.args.filter((arg) => arg.kind !== "constant"), types, context);
-      return { make: makers[k], args, partition };
+      const args = new Expressions(argsOf(call, ways[k]), types, context);
+      return { make: stepOf(call, ways[k]), args, partition };
     });
   }
 
@@ -121,8 +141,8 @@ class StreamingWindow implements Operator {
       partitions: this.keys.map(({ types }): Partition => ({
         table: new KeyTable(types, space, () => context.poll()),
       })),
-      calls: this.calls.map(({ make }): CallRun => {
-        const states = new States(space);
+      calls: this.calls.map(({ make, partition }): CallRun => {
+        const states = new States(space, this.keys[partition].types.length === 0 ? 1 : FIRST_PARTITIONS);
         return { step: make(states), states };
       }),
       output: new OutputColumns(this.plan.calls.map((call) => call.type), space),
@@ -273,6 +293,95 @@ function sums({ args: [arg] }: WindowCall, mean: boolean): MakeStep {
         const n = totals[at + 2];
         f64[to + row] = n === 0 ? NaN : mean ? (totals[at] + totals[at + 1]) / n : totals[at] + totals[at + 1];
       }
+    };
+  };
+}
+
+/**
+ * Sum or mean of the rows from `first` rows before the current one to `last` rows before it. Like sums over frames, each value is added and
+ * later subtracted in double-double arithmetic.
+ */
+function movingSums(
+  { args: [arg] }: WindowCall,
+  { first, last }: OrderedCall & { kind: "moving sum" | "moving average" },
+  mean: boolean,
+): MakeStep {
+  // The values of the frame, the one that leaves it, and the rows between it and the current one. At first all are null.
+  const size = first + 2;
+  return (states) => {
+    const state = states.make([0, 0, 0, 0, 0, 0]), ring = states.make(typeOf("DOUBLE").nullWords, size);
+    const slots = states.make([0]), { heap } = states.space;
+    const scratch = layoutOf(arg.type) === "f64" ? 0 : states.space.allocate(MORSEL_ROWS * 8);
+    return ([source], groups, rowCount, out) => {
+      let from = source.address >>> 3;
+      if (scratch !== 0) {
+        toDoubles(heap, source, rowCount, scratch);
+        from = scratch >>> 3;
+      }
+      const { f64 } = heap, to = out.address >>> 3, next = slots();
+      const totals = state().byteOffset >>> 3, values = ring().byteOffset >>> 3;
+      const add = (at: number, value: number, count: number) => {
+        if (value !== value) return;
+        const before = f64[at], s = before + value, t = s - before;
+        f64[at + 1] += (before - (s - t)) + (value - t);
+        f64[at] = s;
+        f64[at + 2] += count;
+      };
+      for (let row = 0; row < rowCount; row++) {
+        const group = groups[row], at = totals + group * 3, kept = values + group * size, slot = next[group];
+        f64[kept + slot] = f64[from + row];
+        add(at, f64[kept + (slot >= last ? slot - last : slot - last + size)], 1);
+        next[group] = slot + 1 === size ? 0 : slot + 1;
+        add(at, -f64[kept + next[group]], -1);
+        const n = f64[at + 2];
+        if (n === 0) f64[at] = f64[at + 1] = 0;
+        f64[to + row] = n === 0 ? NaN : mean ? (f64[at] + f64[at + 1]) / n : f64[at] + f64[at + 1];
+      }
+    };
+  };
+}
+
+/** The first of the least (`sign` -1) or greatest values so far. */
+function extremes(call: WindowCall, sign: -1 | 1): MakeStep {
+  const none = typeOf(call.type).nullWords, words = none.length;
+  return (states) => {
+    const kept = states.make(none), known = states.make([0]), { heap } = states.space, { i32 } = heap;
+    return ([source], groups, rowCount, out) => {
+      const values = kept(), has = known(), best = { type: source.type, address: values.byteOffset };
+      for (let row = 0; row < rowCount; row++) {
+        const group = groups[row], at = (source.address >>> 2) + row * words;
+        const takes = !isNullAt(heap, source.type, source.address, row) &&
+          (has[group] === 0 || compareRows(heap, best, group, source, row) * sign < 0);
+        if (takes) {
+          has[group] = 1;
+          for (let k = 0; k < words; k++) values[group * words + k] = i32[at + k];
+        }
+        for (let k = 0, to = (out.address >>> 2) + row * words; k < words; k++) i32[to + k] = values[group * words + k];
+      }
+    };
+  };
+}
+
+/** Over rows of one partition, by their order keys. */
+function ranks(dense: boolean): MakeStep {
+  return ({ space }) => {
+    const { heap } = space, { i32 } = heap;
+    let last: ColumnStore | undefined, before = 0, rank = 1;
+    return (keys, _, rowCount, out) => {
+      if (rowCount === 0) return;
+      const previous = last?.vectors ?? keys;
+      const differs = (row: number) =>
+        keys.some((key, k) =>
+          compareRows(heap, row === 0 ? previous[k] : key, row === 0 ? 0 : row - 1, key, row) !== 0
+        );
+      for (let row = 0, at = out.address >>> 2; row < rowCount; row++, at += 2, before++) {
+        if (before > 0 && differs(row)) rank = dense ? rank + 1 : before + 1;
+        i32[at] = rank;
+        i32[at + 1] = rank / 4294967296;
+      }
+      last ??= new ColumnStore(keys.map(({ type }) => type), space);
+      last.clear();
+      last.append(keys, 1, rowCount - 1);
     };
   };
 }

@@ -13,7 +13,8 @@ import type { KeptCall, WindowWay } from "../physical/plan.ts";
 import { keepAll, type KeptRows } from "./input.ts";
 import { evaluateCall } from "./window-calls.ts";
 import { frameBounds, type OrderedRows } from "./window-frames.ts";
-import { spillingWindow } from "./spilled-window.ts";
+import { orApart } from "./or-apart.ts";
+import { type MakeWindow, windowInSteps } from "./spilled-window.ts";
 import { createStreamingWindow } from "./window-streaming.ts";
 
 /** `again` makes the input anew. */
@@ -24,12 +25,29 @@ export function createWindow(
   context: QueryContext,
   again: () => Operator,
 ): Operator {
-  const make = (plan: WindowNode, input: Operator) =>
-    way.kind === "streaming"
-      ? createStreamingWindow(plan, way.calls, input, context)
-      : new Window(plan, way.calls, input, context);
-  const inMemory = make(plan, input);
-  return way.spill === undefined ? inMemory : spillingWindow(plan, way, inMemory, make, again, context);
+  const inMemory = windowOf(plan, way, plan.calls.map((_, k) => k), input, context);
+  if (way.spill === undefined) return inMemory;
+  return orApart(inMemory, () => windowOnDisk(plan, way, again(), context), context, way.kind === "streaming");
+}
+
+/** The window in steps that keep few rows in memory. */
+export function windowOnDisk(plan: WindowNode, way: WindowWay, input: Operator, context: QueryContext): Operator {
+  const make: MakeWindow = (columns, calls, input) =>
+    windowOf({ ...plan, columns: [...columns], calls: calls.map((k) => plan.calls[k]) }, way, calls, input, context);
+  return windowInSteps(plan, way.steps, make, input, context);
+}
+
+/** `calls`: the positions of the plan's calls in `way`. */
+function windowOf(
+  plan: WindowNode,
+  way: WindowWay,
+  calls: readonly number[],
+  input: Operator,
+  context: QueryContext,
+): Operator {
+  return way.kind === "streaming"
+    ? createStreamingWindow(plan, calls.map((k) => way.calls[k]), input, context)
+    : new Window(plan, calls.map((k) => way.calls[k]), input, context);
 }
 
 class Window implements Operator {

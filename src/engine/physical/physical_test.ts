@@ -7,6 +7,7 @@ import type {
   LimitNode,
   Plan,
   SampleNode,
+  SortKey,
   TimeJoinNode,
   WindowNode,
 } from "../../sql/plan.ts";
@@ -331,8 +332,10 @@ const SPILLS: [title: string, plan: Plan, way: SpillWay | undefined][] = [
   ["UNION ALL", { node: "set", operator: "union all", left: scan, right: scan, ...base }, undefined],
   ["window functions by a common key", window([c(1), c(2)], [c(2)]), "hash partitions"],
   ["window functions that need earlier rows only", running(window([c(1)])), "hash partitions"],
-  ["window functions by other keys", window([c(1)], [c(2)]), undefined],
-  ["window functions over all rows", window([c(1)], []), undefined],
+  ["window functions by other keys", window([c(1)], [c(2)]), "hash partitions"],
+  ["window functions over all rows", window([]), "sorted runs"],
+  ["window functions by keys and over all rows", window([c(1)], []), "hash partitions and sorted runs"],
+  ["window functions that need all rows", percents(window([c(1)], [])), undefined],
 ];
 for (const [title, plan, way] of SPILLS) {
   Deno.test(`physicalPlan() chooses how ${title} can continue on disk`, () => {
@@ -348,9 +351,27 @@ function spillOf(plan: PhysicalPlan): SpillWay | undefined {
 
 Deno.test("physicalPlan() finds the keys of all window functions, wherever they are in the statement", () => {
   const key = (at: number): Expr => Object.assign(fn("-", "LONG", c(1)), { at });
-  const made = physicalPlan(window([c(1), key(5)], [key(9)]), context);
+  const made = physicalPlan(window([c(1), key(5)], [key(9)]), { ...context, spills: true });
   assert.ok(made.operator === "window" && made.way.kind === "general");
-  assert.deepEqual(made.way.commonKeys, [key(5)]);
+  assert.deepEqual(made.way.steps, [{ kind: "hash partitions", calls: [0, 1], keys: [key(5)] }]);
+});
+
+Deno.test("physicalPlan() divides window functions into steps by common keys, and others by their order", () => {
+  const orders = [[], [], [c(2)], [], [c(2)], []];
+  const node = window([c(1)], [], [], [c(2), c(1)], [], [c(2)]);
+  node.calls.forEach((call, k) => call.orderBy = orders[k].map((expression) => ({ expression, descending: false })));
+  const made = physicalPlan(node, { ...context, spills: true });
+  assert.ok(made.operator === "window");
+  const inOrder = (sortBy: SortKey[], ...calls: number[]) => {
+    const ways = calls.map(() => ({ kind: "rank" })), isWhole = calls.map(() => false);
+    return { kind: "in order", calls, sortBy, ways, isWhole };
+  };
+  assert.deepEqual(made.way.steps, [
+    { kind: "hash partitions", calls: [0, 3], keys: [c(1)] },
+    inOrder([], 1),
+    inOrder([{ expression: c(2), descending: false }], 2, 4),
+    { kind: "hash partitions", calls: [5], keys: [c(2)] },
+  ]);
 });
 
 Deno.test("physicalPlan() lets set operations start again unless their rows would differ", () => {
@@ -377,6 +398,10 @@ function window(...keys: Expr[][]): WindowNode {
     frame,
   }));
   return { node: "window", input: scan, calls, ...base } as unknown as WindowNode;
+}
+
+function percents({ calls, ...node }: WindowNode): WindowNode {
+  return { ...node, calls: calls.map((call) => ({ ...call, function: "percent_rank()", type: "DOUBLE" })) };
 }
 
 function running({ calls, ...node }: WindowNode): WindowNode {

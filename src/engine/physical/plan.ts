@@ -50,7 +50,7 @@ interface PhysicalBase {
  * "hash partitions": the rows of all inputs are divided by the hashes of their keys, and each partition is processed separately.
  * An operator without a way fails.
  */
-export type SpillWay = "sorted runs" | "hash partitions";
+export type SpillWay = "sorted runs" | "hash partitions" | "hash partitions and sorted runs";
 
 /** Filters and projections, combined over the columns of a base. */
 export interface Reading {
@@ -329,11 +329,29 @@ export type StreamingCall =
   | { kind: "row number" | "count" | "sum" | "average" | "first value" | "last value" }
   | { kind: "lag"; offset: number };
 
+/**
+ * One computed from a small state over rows in its order, all of one partition. "moving sum" and "moving average": of the rows from `first`
+ * rows before the current one to `last` rows before it.
+ */
+export type OrderedCall =
+  | StreamingCall
+  | { kind: "rank" | "dense rank" | "least" | "greatest" }
+  | { kind: "moving sum" | "moving average"; first: number; last: number };
+
+/**
+ * Calls of a window, by their positions, which continue on disk together. `keys`: all have them in PARTITION BY. `sortBy`: their ORDER BY,
+ * none if the rows arrive in this order. `isWhole`: the last result is that of all rows.
+ */
+export type WindowStep =
+  | { kind: "hash partitions"; calls: number[]; keys: readonly Expr[] }
+  | { kind: "in order"; calls: number[]; sortBy: readonly SortKey[]; ways: OrderedCall[]; isWhole: boolean[] };
+
+/** `steps`: each of them reads the output of the one before, if the memory is short. */
 export type WindowWay =
-  /** Rows are output as they arrive. `commonKeys`: those that all calls have in PARTITION BY. */
-  | { kind: "streaming"; calls: StreamingCall[]; commonKeys: readonly Expr[]; spill?: SpillWay }
+  /** Rows are output as they arrive. */
+  | { kind: "streaming"; calls: StreamingCall[]; spill?: SpillWay; steps: WindowStep[] }
   /** All rows are kept. */
-  | { kind: "general"; calls: KeptCall[]; commonKeys: readonly Expr[]; spill?: SpillWay };
+  | { kind: "general"; calls: KeptCall[]; spill?: SpillWay; steps: WindowStep[] };
 
 /** How a window function is computed over kept rows. */
 export interface KeptCall {

@@ -1,21 +1,20 @@
 /** Chooses how window functions are computed: row by row as rows arrive, or over kept rows. */
-import type { Expr, SortKey, WindowCall, WindowNode } from "../../sql/plan.ts";
+import type { SortKey, WindowCall, WindowNode } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { exprKey } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
 import { hasVolatile } from "./functions.ts";
-import type { StreamingCall, WindowWay } from "./plan.ts";
-import { hashPartitions } from "./spill.ts";
+import type { OrderedCall, SpillWay, StreamingCall, WindowStep, WindowWay } from "./plan.ts";
 
 /** Rows are output as they arrive if every call needs only earlier rows, in the order of arrival. */
 export function windowWay(node: WindowNode, facts: Pick<PlanFacts, "spills" | "functions">): WindowWay {
   const inOrder = node.calls.map((call) => isInInputOrder(call.orderBy, node));
   const streaming = node.calls.map((call, k) => inOrder[k] ? streamingCall(call) : undefined);
-  const commonKeys = commonKeysOf(node), spill = hashPartitions(commonKeys, facts);
+  const steps = facts.spills ? stepsOf(node, inOrder) : [], spill = spillOf(steps);
   if (streaming.every((call) => call !== undefined)) {
     // Rows are output before the memory is short, so the input must give the same rows again.
     const canRestart = spill !== undefined && !hasVolatile(node, facts);
-    return { kind: "streaming", calls: streaming, commonKeys, spill: canRestart ? spill : undefined };
+    return { kind: "streaming", calls: streaming, steps, spill: canRestart ? spill : undefined };
   }
   const hasRanks = node.calls.some((call) => /rank/.test(call.function));
   const calls = node.calls.map((call, k) => ({
@@ -23,14 +22,55 @@ export function windowWay(node: WindowNode, facts: Pick<PlanFacts, "spills" | "f
     hasPeers: !inOrder[k] || hasRanks,
     mergesStates: isExactSum(call),
   }));
-  return { kind: "general", calls, commonKeys, spill };
+  return { kind: "general", calls, steps, spill };
 }
 
-/** The keys that all calls have in PARTITION BY. */
-function commonKeysOf({ calls: [first, ...others] }: WindowNode): Expr[] {
-  return (first?.partitionBy ?? []).filter((key) =>
-    others.every((call) => call.partitionBy.some((other) => exprKey(other) === exprKey(key)))
-  );
+/** None if a call needs all rows in memory. */
+function stepsOf({ calls }: WindowNode, inOrder: readonly boolean[]): WindowStep[] {
+  const steps: WindowStep[] = [], ordered = new Map<string, WindowStep & { kind: "in order" }>();
+  for (const [k, call] of calls.entries()) {
+    if (call.partitionBy.length > 0) {
+      addToPartitions(steps, k, call);
+      continue;
+    }
+    const way = orderedCall(call);
+    if (way === undefined) return [];
+    const sortBy = inOrder[k] ? [] : call.orderBy, name = orderKey(sortBy);
+    let step = ordered.get(name);
+    if (step === undefined) {
+      step = { kind: "in order", calls: [], sortBy, ways: [], isWhole: [] };
+      ordered.set(name, step);
+      steps.push(step);
+    }
+    step.calls.push(k);
+    step.ways.push(way);
+    step.isWhole.push(isWhole(call) && usesFrame(call));
+  }
+  return steps;
+}
+
+/** Adds the call to a step with a common key, or makes one for it. */
+function addToPartitions(steps: WindowStep[], k: number, { partitionBy }: WindowCall): void {
+  for (const step of steps) {
+    if (step.kind !== "hash partitions") continue;
+    const keys = step.keys.filter((key) => partitionBy.some((other) => exprKey(other) === exprKey(key)));
+    if (keys.length === 0) continue;
+    step.keys = keys;
+    step.calls.push(k);
+    return;
+  }
+  steps.push({ kind: "hash partitions", calls: [k], keys: partitionBy });
+}
+
+function orderKey(sortBy: readonly SortKey[]): string {
+  return sortBy.map(({ expression, descending, nulls }) => `${exprKey(expression)} ${descending} ${nulls}`).join();
+}
+
+function spillOf(steps: readonly WindowStep[]): SpillWay | undefined {
+  const isDivided = steps.some(({ kind }) => kind === "hash partitions");
+  const isSorted = steps.some(({ kind }) => kind === "in order");
+  if (isDivided && isSorted) return "hash partitions and sorted runs";
+  return isDivided ? "hash partitions" : isSorted ? "sorted runs" : undefined;
 }
 
 const SUMS = new Set(["sum", "ksum", "nsum", "avg"]);
@@ -82,6 +122,60 @@ export function seesAhead(call: WindowCall): boolean {
   return call.ignoreNulls && call.partitionBy.length === 0 && isRunning(call);
 }
 
+/** Functions whose result depends only on the position in the partition. */
+const WITHOUT_FRAME = new Set(["row_number", "rank", "dense_rank", "percent_rank", "lag", "lead"]);
+
+export function usesFrame({ function: id }: WindowCall): boolean {
+  return !WITHOUT_FRAME.has(id.slice(0, id.indexOf("(")));
+}
+
+/** The frame is the whole partition. */
+function isWhole({ frame: { start, end, excludeCurrentRow } }: WindowCall): boolean {
+  return start === undefined && end === undefined && !excludeCurrentRow;
+}
+
+/** How a call is computed over rows in its order, all of one partition; undefined if it needs more than a small state. */
+function orderedCall(call: WindowCall): OrderedCall | undefined {
+  // Once all rows are read, the result of the last one is that of the whole.
+  const running = isWhole(call) ? { ...call, frame: { ...call.frame, end: 0n } } : call;
+  switch (call.function.slice(0, call.function.indexOf("("))) {
+    case "rank":
+      return layoutOf(call.type) === "i64" ? { kind: "rank" } : undefined;
+    case "dense_rank":
+      return layoutOf(call.type) === "i64" ? { kind: "dense rank" } : undefined;
+    case "min":
+      return isRunning(running) && isPlain(call) ? { kind: "least" } : undefined;
+    case "max":
+      return isRunning(running) && isPlain(call) ? { kind: "greatest" } : undefined;
+    case "first_value":
+      // Over a running frame, the first value is not known until it comes.
+      return seesAhead(call)
+        ? undefined
+        : isWhole(call) && isPlain(call)
+        ? { kind: "first value" }
+        : streamingCall(call);
+    case "sum":
+    case "ksum":
+      return streamingCall(running) ?? movingCall(call, "moving sum");
+    case "avg":
+      return streamingCall(running) ?? movingCall(call, "moving average");
+    default:
+      return streamingCall(running);
+  }
+}
+
+/** Frames of at most this many rows are kept. */
+const FRAME_ROWS_MAX = 1 << 16;
+
+function movingCall(call: WindowCall, kind: "moving sum" | "moving average"): OrderedCall | undefined {
+  const { unit, start, end, excludeCurrentRow } = call.frame;
+  if (unit !== "rows" || start === undefined || end === undefined || excludeCurrentRow || !hasSummedValue(call)) {
+    return undefined;
+  }
+  if (start > end || end > 0n || -start >= FRAME_ROWS_MAX) return undefined;
+  return { kind, first: Number(-start), last: Number(-end) };
+}
+
 /** 32-bit or 64-bit values that need no conversion. */
 function isPlain({ args: [arg], type }: WindowCall): boolean {
   if (arg === undefined || arg.kind === "constant") return false;
@@ -90,8 +184,13 @@ function isPlain({ args: [arg], type }: WindowCall): boolean {
 }
 
 function isSummed(call: WindowCall): boolean {
-  const { args, type } = call, [arg] = args;
-  return isRunning(call) && args.length === 1 && layoutOf(type) === "f64" && arg !== undefined &&
+  return isRunning(call) && hasSummedValue(call);
+}
+
+/** Its values are added as doubles. */
+function hasSummedValue({ args, type }: WindowCall): boolean {
+  const [arg] = args;
+  return args.length === 1 && layoutOf(type) === "f64" && arg !== undefined &&
     arg.kind !== "constant" &&
     ["i8", "i16", "i32", "i64", "f32", "f64"].includes(layoutOf(arg.type));
 }
