@@ -273,6 +273,19 @@ export const QUERIES: [shape: string, sql: string][] = [
     }`,
   ],
   [
+    "window functions of near rows",
+    `select count(), ${inOrder("x")}, ${inOrder("n")}, ${
+      inOrder("b")
+    }, sum(m), sum(s), last(v), sum(length(v)), max(y) from ${
+      numbered(
+        `select x, lead(x) over (order by ts) n, lag(x, 1000) over (order by d) b, min(d) over (order by ts rows between 99 preceding and current row) m,
+         sum(d) over (order by ts rows between 5 preceding and current row) s, lead(w, 3) over (order by i, x) v,
+         last_value(sym) over (order by k, x rows between 9 preceding and 2 preceding) y
+         from (select ts, x, d, i, k, sym, k || '-text' w from t)`,
+      )
+    }`,
+  ],
+  [
     "window functions by keys and over all rows, in order of a window",
     `select count(), ${inOrder("x")}, ${inOrder("n")}, ${inOrder("y")}, sum(s) from ${
       numbered(
@@ -364,7 +377,7 @@ export const REFUSED: [sql: string, error: RegExp][] = [
     /^window needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
   ],
   [
-    "select max(s) from (select ts, k, d, x, sum(i) over (order by d rows between 3 preceding and 1 following) s from t)",
+    "select max(s) from (select ts, k, d, x, sum(i) over (order by ts range between 1 second preceding and current row) s from t)",
     /^window needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
   ],
 ];

@@ -8,20 +8,26 @@ import type { Column, SortKey, WindowNode } from "../../sql/plan.ts";
 import { typeOf } from "../../types/mod.ts";
 import { ColumnStore, repeatFirst, Workspace } from "../columns.ts";
 import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
-import type { WindowStep } from "../physical/plan.ts";
+import type { DividedStep, OrderedStep, WindowStep } from "../physical/plan.ts";
 import { columnAt, identity, readingOf, typesOf } from "../physical/reading.ts";
 import { dividedInput, RowNumbers, runParts } from "./hash-parts.ts";
 import { keepAll, spareBytesOf } from "./input.ts";
 import type { MergedRows } from "./merged-rows.ts";
 import { Pipeline } from "./pipeline.ts";
+import { advance } from "./scan.ts";
 import { SortedRuns } from "./sorted-runs.ts";
 import { RowsReader, RowsWriter } from "./spilled-rows.ts";
 import { createStreamingWindow } from "./window-streaming.ts";
 
 const OPERATOR = "window";
 
-/** Makes the operator of some of the calls over an input. `columns`: those of its output. */
-export type MakeWindow = (columns: readonly Column[], calls: readonly number[], input: Operator) => Operator;
+/** Makes the operator of some of the calls over an input. `columns`: those of its output. `isSorted`: the input has the calls' order. */
+export type MakeWindow = (
+  columns: readonly Column[],
+  calls: readonly number[],
+  input: Operator,
+  isSorted: boolean,
+) => Operator;
 
 /** Computes the calls step by step. It closes the input. */
 export function windowInSteps(
@@ -34,11 +40,12 @@ export function windowInSteps(
   const inputColumns = input.columns, results = plan.columns.slice(inputColumns.length), calls: number[] = [];
   let running = input;
   for (const step of steps) {
-    const added = step.calls.map((k) => results[k]);
+    const ofStep = step.kind === "hash partitions" ? step.calls : [...step.near.calls, ...step.calls];
+    const added = ofStep.map((k) => results[k]);
     running = step.kind === "hash partitions"
       ? new Divided(step, added, make, running, context)
-      : inOrder(plan, step, added, running, context);
-    calls.push(...step.calls);
+      : inOrder(plan, step, added, make, running, context);
+    calls.push(...ofStep);
   }
   if (calls.every((k, at) => k === at)) return running;
   const placed = results.map(({ type }, k) => columnAt(inputColumns.length + calls.indexOf(k), type));
@@ -62,7 +69,7 @@ class Divided implements Operator {
   private isRead = false;
 
   constructor(
-    private readonly step: WindowStep & { kind: "hash partitions" },
+    private readonly step: DividedStep,
     private readonly added: readonly Column[],
     private readonly make: MakeWindow,
     private readonly input: Operator,
@@ -87,7 +94,7 @@ class Divided implements Operator {
       inputs: [dividedInput(keyed, keyColumns, context, OPERATOR)],
       keys: [keyColumns],
       make: ([rows]) => {
-        const over = make([...rows.columns, ...added], calls, rows);
+        const over = make([...rows.columns, ...added], calls, rows, false);
         const exprs = [
           ...identity(columns),
           ...added.map(({ type }, k) => columnAt(number + 1 + k, type)),
@@ -112,15 +119,20 @@ const NUMBER: Column = { name: "number", type: "LONG" };
 /** A step without keys, over rows in the order of its calls. */
 function inOrder(
   plan: WindowNode,
-  { calls, sortBy, ways, isWhole }: WindowStep & { kind: "in order" },
+  { sortBy, near, calls, ways, isWhole }: OrderedStep,
   added: readonly Column[],
+  make: MakeWindow,
   input: Operator,
   context: QueryContext,
 ): Operator {
   const { columns } = input, isSorted = sortBy.length === 0;
-  const rows = isSorted ? input : new SortedOnDisk(sortBy, new Numbered(input, context), context);
-  const node = { ...plan, calls: calls.map((k) => plan.calls[k]), columns: [...rows.columns, ...added] };
-  let over = createStreamingWindow(node, ways, rows, context);
+  let over = isSorted ? input : new SortedOnDisk(sortBy, new Numbered(input, context), context);
+  if (near.calls.length > 0) over = new NearRows(near, added.slice(0, near.calls.length), make, over, context);
+  if (calls.length > 0) {
+    const outputs = [...over.columns, ...added.slice(near.calls.length)];
+    const node = { ...plan, calls: calls.map((k) => plan.calls[k]), columns: outputs };
+    over = createStreamingWindow(node, ways, over, context);
+  }
   if (isWhole.includes(true)) over = new WholeResults(isWhole, over, context);
   if (isSorted) return over;
   const number = columns.length;
@@ -193,6 +205,117 @@ class SortedOnDisk implements Operator {
     this.runs.close();
     this.input.close();
   }
+}
+
+/** Rows whose results are computed together, besides the rows around them. */
+const CHUNK_ROWS_MIN = 8_192;
+
+/**
+ * Calls that need only some rows before and after the current one, over rows in their order: chunks of rows, with the rows around them, are
+ * windows of their own.
+ */
+class NearRows implements Operator {
+  readonly columns: readonly Column[];
+  private readonly space: Workspace;
+  private readonly store: ColumnStore;
+  /** What is not yet in the store of the input's last batch. */
+  private batch?: Batch;
+  private isEnded = false;
+  /** Rows at the start of the store that have been output. */
+  private outputCount = 0;
+  private chunk?: { window: Operator; position: number; end: number };
+
+  constructor(
+    private readonly near: OrderedStep["near"],
+    private readonly added: readonly Column[],
+    private readonly make: MakeWindow,
+    private readonly input: Operator,
+    private readonly context: QueryContext,
+  ) {
+    this.columns = [...input.columns, ...added];
+    this.space = Workspace.of(context, OPERATOR);
+    this.store = new ColumnStore(typesOf(input.columns), this.space);
+  }
+
+  next(): Batch | undefined {
+    for (;;) {
+      const chunk = this.chunk ??= this.nextChunk();
+      if (chunk === undefined) return undefined;
+      const batch = chunk.window.next();
+      if (batch === undefined) {
+        this.endChunk(chunk);
+        continue;
+      }
+      const from = Math.max(0, this.outputCount - chunk.position);
+      const to = Math.min(batch.rowCount, chunk.end - chunk.position);
+      chunk.position += batch.rowCount;
+      if (from < to) return { rowCount: to - from, columns: advance(batch.columns, from) };
+    }
+  }
+
+  private nextChunk() {
+    const { store, near: { calls, before, after }, make, added, input } = this;
+    this.fill(this.outputCount + Math.max(CHUNK_ROWS_MIN, before + after) + after);
+    const end = this.isEnded ? store.rowCount : store.rowCount - after;
+    if (end === this.outputCount) return undefined;
+    return {
+      window: make([...input.columns, ...added], calls, new StoredRows(input.columns, store), true),
+      position: 0,
+      end,
+    };
+  }
+
+  private fill(rowCount: number): void {
+    const { store, input, context } = this;
+    while (store.rowCount < rowCount) {
+      const batch = this.batch ?? input.next();
+      if (batch === undefined) {
+        this.isEnded = true;
+        return;
+      }
+      context.poll();
+      const n = Math.min(batch.rowCount, rowCount - store.rowCount), left = batch.rowCount - n;
+      store.append(batch.columns, n);
+      this.batch = left > 0 ? { rowCount: left, columns: advance(batch.columns, n) } : undefined;
+    }
+  }
+
+  /** Keeps the rows that the next chunk needs. */
+  private endChunk({ window, end }: { window: Operator; end: number }): void {
+    const { store, near: { before } } = this, first = Math.max(0, end - before);
+    window.close();
+    this.chunk = undefined;
+    const rows = this.space.words(store.rowCount - first + 1), n = store.rowCount - first;
+    for (let k = 0; k < n; k++) rows[k] = first + k;
+    store.compact(rows, n);
+    this.space.freeWords(rows);
+    this.outputCount = end - first;
+  }
+
+  close(): void {
+    this.chunk?.window.close();
+    this.space.release();
+    this.input.close();
+  }
+}
+
+/** The rows of a store, which stays as it is. */
+class StoredRows implements Operator {
+  readonly rowsAtMost: number;
+  private position = 0;
+
+  constructor(readonly columns: readonly Column[], private readonly store: ColumnStore) {
+    this.rowsAtMost = store.rowCount;
+  }
+
+  next(): Batch | undefined {
+    const { store, position } = this, rowCount = Math.min(MORSEL_ROWS, store.rowCount - position);
+    if (rowCount === 0) return undefined;
+    this.position += rowCount;
+    return { rowCount, columns: advance(store.vectors, position) };
+  }
+
+  close(): void {}
 }
 
 /** Gives all rows the results of the last row, in some of the last columns. */

@@ -90,7 +90,7 @@ const ORDERS: [title: string, SortKey[]][] = [
 for (const [title, orderBy] of ORDERS) {
   for (const order of ["asc", "none"] as const) {
     Deno.test(`windows on disk equal those in memory: one partition ${title}, input ${order}`, () => {
-      const rows = randomRows(1_100, 7);
+      const rows = randomRows(title === "by time" ? 20_000 : 1_100, 7);
       const over = (frame: WindowFrame, more = {}) => ({ orderBy, frame, ...more });
       const calls = [
         call("row_number", "LONG", [], over(WHOLE)),
@@ -111,11 +111,26 @@ for (const [title, orderBy] of ORDERS) {
           call("last_value", "LONG", [column(5)], over(frame, { ignoreNulls: true })),
         );
       }
-      calls.push(call("first_value", "DOUBLE", [column(2)], over(WHOLE, { ignoreNulls: true })));
+      calls.push(
+        call("first_value", "DOUBLE", [column(2)], over(WHOLE, { ignoreNulls: true })),
+        call("lead", "VARCHAR", [column(4)], over(WHOLE)),
+        call("lead", "SYMBOL", [column(1), lit(40n, "LONG")], over(WHOLE)),
+        call("lag", "DOUBLE", [column(2), lit(0n, "LONG")], over(RUNNING)),
+        call("lag", "DOUBLE", [column(2), lit(700n, "LONG"), lit(-1.5, "DOUBLE")], over(RUNNING)),
+      );
       for (const [start, end] of [[0n, 0n], [-1n, 0n], [-5n, -2n], [-3n, -3n], [-400n, 0n], [-2_000n, -1_500n]]) {
         calls.push(
           call("sum", "DOUBLE", [column(2)], over(frameOf(start, end))),
           call("avg", "DOUBLE", [column(5)], over(frameOf(start, end))),
+        );
+      }
+      for (const [start, end] of [[0n, 0n], [-5n, -2n], [-400n, 0n], [-3n, 20n], [2n, 5n]]) {
+        calls.push(
+          call("min", "VARCHAR", [column(4)], over(frameOf(start, end))),
+          call("max", "LONG", [column(3)], over(frameOf(start, end))),
+          call("count", "LONG", [column(1)], over(frameOf(start, end))),
+          call("first_value", "DOUBLE", [column(2)], over(frameOf(start, end), { ignoreNulls: true })),
+          call("last_value", "SYMBOL", [column(1)], over(frameOf(start, end))),
         );
       }
       assertSame(rows, calls, order, "all calls");

@@ -32,10 +32,16 @@ export function createWindow(
 
 /** The window in steps that keep few rows in memory. */
 export function windowOnDisk(plan: WindowNode, way: WindowWay, input: Operator, context: QueryContext): Operator {
-  const make: MakeWindow = (columns, calls, input) =>
-    windowOf({ ...plan, columns: [...columns], calls: calls.map((k) => plan.calls[k]) }, way, calls, input, context);
+  const make: MakeWindow = (columns, calls, input, isSorted) => {
+    const some = { ...plan, columns: [...columns], calls: calls.map((k) => plan.calls[k]) };
+    if (!isSorted) return windowOf(some, way, calls, input, context);
+    return new Window(some, calls.map(() => IN_ORDER), input, context);
+  };
   return windowInSteps(plan, way.steps, make, input, context);
 }
+
+/** Calls without ranks over rows in their order. */
+const IN_ORDER: KeptCall = { isSorted: true, hasPeers: false, mergesStates: false };
 
 /** `calls`: the positions of the plan's calls in `way`. */
 function windowOf(

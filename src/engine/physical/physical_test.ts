@@ -364,7 +364,7 @@ Deno.test("physicalPlan() divides window functions into steps by common keys, an
   assert.ok(made.operator === "window");
   const inOrder = (sortBy: SortKey[], ...calls: number[]) => {
     const ways = calls.map(() => ({ kind: "rank" })), isWhole = calls.map(() => false);
-    return { kind: "in order", calls, sortBy, ways, isWhole };
+    return { kind: "in order", sortBy, near: { calls: [], before: 0, after: 0 }, calls, ways, isWhole };
   };
   assert.deepEqual(made.way.steps, [
     { kind: "hash partitions", calls: [0, 3], keys: [c(1)] },

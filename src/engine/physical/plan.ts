@@ -338,13 +338,29 @@ export type OrderedCall =
   | { kind: "rank" | "dense rank" | "least" | "greatest" }
   | { kind: "moving sum" | "moving average"; first: number; last: number };
 
-/**
- * Calls of a window, by their positions, which continue on disk together. `keys`: all have them in PARTITION BY. `sortBy`: their ORDER BY,
- * none if the rows arrive in this order. `isWhole`: the last result is that of all rows.
- */
-export type WindowStep =
-  | { kind: "hash partitions"; calls: number[]; keys: readonly Expr[] }
-  | { kind: "in order"; calls: number[]; sortBy: readonly SortKey[]; ways: OrderedCall[]; isWhole: boolean[] };
+/** Calls of a window, by their positions, which continue on disk together. */
+export type WindowStep = DividedStep | OrderedStep;
+
+/** `keys`: all calls have them in PARTITION BY. */
+export interface DividedStep {
+  kind: "hash partitions";
+  calls: number[];
+  keys: readonly Expr[];
+}
+
+/** Calls without PARTITION BY. */
+export interface OrderedStep {
+  kind: "in order";
+  /** None if the rows arrive in this order. */
+  sortBy: readonly SortKey[];
+  /** These need only so many rows before and after the current one. */
+  near: { calls: number[]; before: number; after: number };
+  /** The other calls. */
+  calls: number[];
+  ways: OrderedCall[];
+  /** The last result is that of all rows. */
+  isWhole: boolean[];
+}
 
 /** `steps`: each of them reads the output of the one before, if the memory is short. */
 export type WindowWay =

@@ -4,7 +4,7 @@ import { layoutOf } from "../../types/mod.ts";
 import { exprKey } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
 import { hasVolatile } from "./functions.ts";
-import type { OrderedCall, SpillWay, StreamingCall, WindowStep, WindowWay } from "./plan.ts";
+import type { OrderedCall, OrderedStep, SpillWay, StreamingCall, WindowStep, WindowWay } from "./plan.ts";
 
 /** Rows are output as they arrive if every call needs only earlier rows, in the order of arrival. */
 export function windowWay(node: WindowNode, facts: Pick<PlanFacts, "spills" | "functions">): WindowWay {
@@ -27,24 +27,30 @@ export function windowWay(node: WindowNode, facts: Pick<PlanFacts, "spills" | "f
 
 /** None if a call needs all rows in memory. */
 function stepsOf({ calls }: WindowNode, inOrder: readonly boolean[]): WindowStep[] {
-  const steps: WindowStep[] = [], ordered = new Map<string, WindowStep & { kind: "in order" }>();
+  const steps: WindowStep[] = [], ordered = new Map<string, OrderedStep>();
   for (const [k, call] of calls.entries()) {
     if (call.partitionBy.length > 0) {
       addToPartitions(steps, k, call);
       continue;
     }
-    const way = orderedCall(call);
-    if (way === undefined) return [];
+    const way = orderedCall(call), near = way === undefined ? nearRows(call) : undefined;
+    if (way === undefined && near === undefined) return [];
     const sortBy = inOrder[k] ? [] : call.orderBy, name = orderKey(sortBy);
     let step = ordered.get(name);
     if (step === undefined) {
-      step = { kind: "in order", calls: [], sortBy, ways: [], isWhole: [] };
+      step = { kind: "in order", sortBy, near: { calls: [], before: 0, after: 0 }, calls: [], ways: [], isWhole: [] };
       ordered.set(name, step);
       steps.push(step);
     }
-    step.calls.push(k);
-    step.ways.push(way);
-    step.isWhole.push(isWhole(call) && usesFrame(call));
+    if (near !== undefined) {
+      step.near.calls.push(k);
+      step.near.before = Math.max(step.near.before, near.before);
+      step.near.after = Math.max(step.near.after, near.after);
+    } else if (way !== undefined) {
+      step.calls.push(k);
+      step.ways.push(way);
+      step.isWhole.push(isWhole(call) && usesFrame(call));
+    }
   }
   return steps;
 }
@@ -174,6 +180,36 @@ function movingCall(call: WindowCall, kind: "moving sum" | "moving average"): Or
   }
   if (start > end || end > 0n || -start >= FRAME_ROWS_MAX) return undefined;
   return { kind, first: Number(-start), last: Number(-end) };
+}
+
+const NEAR_ROWS_MAX = 1 << 14;
+
+/** The rows that a call needs before and after the current one; undefined if these are too many, or its result depends on others. */
+function nearRows(call: WindowCall): { before: number; after: number } | undefined {
+  const name = call.function.slice(0, call.function.indexOf("("));
+  let { unit, start, end } = call.frame;
+  switch (name) {
+    case "lag":
+    case "lead": {
+      const offset = call.args[1] ?? { kind: "constant", value: 1n };
+      if (call.ignoreNulls || offset.kind !== "constant") return undefined;
+      const rows = BigInt(Number(offset.value ?? 1n));
+      if (rows < 0n) return undefined;
+      [unit, start, end] = name === "lag" ? ["rows", -rows, 0n] : ["rows", 0n, rows];
+      break;
+    }
+    case "min":
+    case "max":
+    case "count":
+    case "first_value":
+    case "last_value":
+      break;
+    default:
+      return undefined;
+  }
+  if (unit !== "rows" || start === undefined || end === undefined) return undefined;
+  const before = Math.max(0, -Number(start)), after = Math.max(0, Number(end));
+  return before + after <= NEAR_ROWS_MAX ? { before, after } : undefined;
 }
 
 /** 32-bit or 64-bit values that need no conversion. */
