@@ -333,8 +333,20 @@ const SPILLS: [title: string, plan: Plan, way: SpillWay | undefined][] = [
   ["window functions by a common key", window([c(1), c(2)], [c(2)]), "hash partitions"],
   ["window functions that need earlier rows only", running(window([c(1)])), "hash partitions"],
   ["window functions by other keys", window([c(1)], [c(2)]), "hash partitions"],
-  ["window functions over all rows", window([]), "sorted runs"],
-  ["window functions by keys and over all rows", window([c(1)], []), "hash partitions and sorted runs"],
+  ["window functions over all rows", window([]), "rows in order"],
+  ["window functions over all rows that are sorted", sortedBy(c(1), window([])), "sorted runs"],
+  ["window functions by keys and over all rows", window([c(1)], []), "hash partitions"],
+  [
+    "window functions by keys and over sorted rows",
+    sortedBy(c(2), window([c(1)], [])),
+    "hash partitions and sorted runs",
+  ],
+  ["window functions over all rows that need earlier rows only", running(window([])), undefined],
+  [
+    "window functions by keys and over all rows that need earlier rows only",
+    running(window([c(1)], [])),
+    "hash partitions",
+  ],
   ["window functions that need all rows", percents(window([c(1)], [])), undefined],
 ];
 for (const [title, plan, way] of SPILLS) {
@@ -398,6 +410,10 @@ function window(...keys: Expr[][]): WindowNode {
     frame,
   }));
   return { node: "window", input: scan, calls, ...base } as unknown as WindowNode;
+}
+
+function sortedBy(expression: Expr, { calls, ...node }: WindowNode): WindowNode {
+  return { ...node, calls: calls.map((call) => ({ ...call, orderBy: [{ expression, descending: false }] })) };
 }
 
 function percents({ calls, ...node }: WindowNode): WindowNode {

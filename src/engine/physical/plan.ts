@@ -48,9 +48,10 @@ interface PhysicalBase {
 /**
  * How an operator continues on disk when its memory is short. "sorted runs": portions of the rows are sorted and written, and then merged.
  * "hash partitions": the rows of all inputs are divided by the hashes of their keys, and each partition is processed separately.
+ * "rows in order": few rows are in memory at a time, and the rows are written if a result depends on all of them.
  * An operator without a way fails.
  */
-export type SpillWay = "sorted runs" | "hash partitions" | "hash partitions and sorted runs";
+export type SpillWay = "sorted runs" | "hash partitions" | "hash partitions and sorted runs" | "rows in order";
 
 /** Filters and projections, combined over the columns of a base. */
 export interface Reading {

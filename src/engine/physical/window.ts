@@ -1,4 +1,4 @@
-/** Chooses how window functions are computed: row by row as rows arrive, or over kept rows. */
+/** Chooses how window functions are computed: row by row as rows arrive, or over kept rows; and in which steps they continue on disk. */
 import type { SortKey, WindowCall, WindowNode } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { exprKey } from "../compiler/expression.ts";
@@ -12,8 +12,8 @@ export function windowWay(node: WindowNode, facts: Pick<PlanFacts, "spills" | "f
   const streaming = node.calls.map((call, k) => inOrder[k] ? streamingCall(call) : undefined);
   const steps = facts.spills ? stepsOf(node, inOrder) : [], spill = spillOf(steps);
   if (streaming.every((call) => call !== undefined)) {
-    // Rows are output before the memory is short, so the input must give the same rows again.
-    const canRestart = spill !== undefined && !hasVolatile(node, facts);
+    // One partition needs little memory. Rows are output before it is short, so the input must give the same rows again.
+    const canRestart = spill === "hash partitions" && !hasVolatile(node, facts);
     return { kind: "streaming", calls: streaming, steps, spill: canRestart ? spill : undefined };
   }
   const hasRanks = node.calls.some((call) => /rank/.test(call.function));
@@ -74,9 +74,9 @@ function orderKey(sortBy: readonly SortKey[]): string {
 
 function spillOf(steps: readonly WindowStep[]): SpillWay | undefined {
   const isDivided = steps.some(({ kind }) => kind === "hash partitions");
-  const isSorted = steps.some(({ kind }) => kind === "in order");
-  if (isDivided && isSorted) return "hash partitions and sorted runs";
-  return isDivided ? "hash partitions" : isSorted ? "sorted runs" : undefined;
+  const isSorted = steps.some((step) => step.kind === "in order" && step.sortBy.length > 0);
+  if (isDivided) return isSorted ? "hash partitions and sorted runs" : "hash partitions";
+  return isSorted ? "sorted runs" : steps.length > 0 ? "rows in order" : undefined;
 }
 
 const SUMS = new Set(["sum", "ksum", "nsum", "avg"]);
@@ -187,16 +187,15 @@ const NEAR_ROWS_MAX = 1 << 14;
 /** The rows that a call needs before and after the current one; undefined if these are too many, or its result depends on others. */
 function nearRows(call: WindowCall): { before: number; after: number } | undefined {
   const name = call.function.slice(0, call.function.indexOf("("));
-  let { unit, start, end } = call.frame;
+  const { unit, start, end } = call.frame;
   switch (name) {
     case "lag":
     case "lead": {
       const offset = call.args[1] ?? { kind: "constant", value: 1n };
       if (call.ignoreNulls || offset.kind !== "constant") return undefined;
-      const rows = BigInt(Number(offset.value ?? 1n));
-      if (rows < 0n) return undefined;
-      [unit, start, end] = name === "lag" ? ["rows", -rows, 0n] : ["rows", 0n, rows];
-      break;
+      const rows = Number(offset.value ?? 1n);
+      if (!Number.isInteger(rows) || rows < 0 || rows > NEAR_ROWS_MAX) return undefined;
+      return name === "lag" ? { before: rows, after: 0 } : { before: 0, after: rows };
     }
     case "min":
     case "max":

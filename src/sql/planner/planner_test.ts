@@ -226,7 +226,14 @@ Deno.test("explain() shows how operators can continue on disk", () => {
       "select rank() over (partition by sym order by px) n from trades",
       /Window \[over kept rows; spill: hash partitions\]/,
     ],
-    ["select rank() over (order by px) n from trades", /Window \[over kept rows\]/],
+    ["select rank() over (order by px) n from trades", /Window \[over kept rows; spill: sorted runs\]/],
+    ["select lead(px) over () n from trades", /Window \[over kept rows; spill: rows in order\]/],
+    [
+      "select rank() over (partition by sym order by px) n, sum(px) over (order by px) s from trades",
+      /Window \[over kept rows; spill: hash partitions and sorted runs\]/,
+    ],
+    ["select percent_rank() over (order by px) n from trades", /Window \[over kept rows\]/],
+    ["select row_number() over () n from trades", /Window \[streaming\]/],
     ["select max(px) from trades", /Aggregate max\(px\) \[pipeline \d: fused\]/],
     [
       "select px from trades order by px limit 3",
