@@ -192,7 +192,10 @@ Deno.test("explain() shows the choices of the physical pass", () => {
     ],
     ["select row_number() over () n from trades", /Window \[streaming\]/],
     ["select rank() over (order by px) n from trades", /Window \[over kept rows\]/],
-    ["select sym, max(px) from trades", /Aggregate max\(px\) \[pipeline \d: fused; dense table; adds up packed codes by segments\]/],
+    [
+      "select sym, max(px) from trades",
+      /Aggregate max\(px\) \[pipeline \d: fused; dense table; adds up packed codes by segments\]/,
+    ],
     ["select qty, max(px) from trades", /Aggregate max\(px\) \[pipeline \d: fused; hash table\]/],
     ["select distinct qty from trades", /Distinct \[pipeline \d: fused; hash table\]/],
     ["select count(distinct sym) from trades", /\[pipeline \d: fused; a bit for each value\]/],
