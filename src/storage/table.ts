@@ -582,10 +582,9 @@ export class Table {
       const chunks = segment.chunks.map((chunk) =>
         isInMemory(chunk) && chunk.plain.file >= 0 ? outOfMemory(chunk) : chunk
       );
-      for (const { columnId, bytes, crc, ...form } of encoded) {
-        const chunk = chunks[columnId]!, { address, valueBytes } = chunk.plain;
-        const extent = this.data.append([bytes ?? this.heap.u8.subarray(address, address + valueBytes)], crc);
-        chunks[columnId] = this.make.stored(chunk, extent, form, valueBytes, false);
+      for (const form of encoded) {
+        const chunk = chunks[form.columnId]!;
+        chunks[form.columnId] = this.written(chunk, form, chunk.plain.address);
       }
       return { ...segment, chunks, words: undefined };
     });
@@ -595,6 +594,13 @@ export class Table {
     this.heap.addCounter("flushedSegments", 1);
     this.seal(false);
     return true;
+  }
+
+  /** A chunk in the data files in this form. `address`: of its values. */
+  private written(chunk: Chunk, { columnId: _, bytes, crc, ...form }: EncodedChunk, address: number): Chunk {
+    const { valueBytes } = chunk.plain;
+    const extent = this.data.append([bytes ?? this.heap.u8.subarray(address, address + valueBytes)], crc);
+    return this.make.stored(chunk, extent, form, valueBytes, false);
   }
 
   /** No chunk is stored otherwise than the present rules would store it. */
@@ -655,11 +661,9 @@ export class Table {
         if (!encoded.every((chunk) => isSame(chunk, current))) return current;
         isFound = true;
         const chunks = current.chunks.slice();
-        for (const { columnId, bytes, crc, ...form } of encoded) {
-          const chunk = chunks[columnId]!, { valueBytes } = chunk.plain;
-          const { address } = orders.find((order) => order.columnId === columnId)!;
-          const extent = this.data.append([bytes ?? this.heap.u8.subarray(address, address + valueBytes)], crc);
-          chunks[columnId] = this.make.stored(chunk, extent, form, valueBytes, false);
+        for (const form of encoded) {
+          const { columnId } = form, { address } = orders.find((order) => order.columnId === columnId)!;
+          chunks[columnId] = this.written(chunks[columnId]!, form, address);
         }
         return { ...current, chunks, words: undefined };
       });

@@ -267,18 +267,24 @@ const counts: MakeStep = (states) => {
   };
 };
 
+/** Returns the index in `heap.f64` of a column's values as doubles. */
+function doublesOf({ type }: Expr, { space }: States): (source: Vector, rowCount: number) => number {
+  if (layoutOf(type) === "f64") return ({ address }) => address >>> 3;
+  const scratch = space.allocate(MORSEL_ROWS * 8);
+  return (source, rowCount) => {
+    toDoubles(space.heap, source, rowCount, scratch);
+    return scratch >>> 3;
+  };
+}
+
 /** In double-double arithmetic, like sums over frames. */
 function sums({ args: [arg] }: WindowCall, mean: boolean): MakeStep {
   return (states) => {
     // Sum, rest, count: three doubles.
     const state = states.make([0, 0, 0, 0, 0, 0]), { heap } = states.space;
-    const scratch = layoutOf(arg.type) === "f64" ? 0 : states.space.allocate(MORSEL_ROWS * 8);
+    const doubles = doublesOf(arg, states);
     return ([source], groups, rowCount, out) => {
-      let from = source.address >>> 3;
-      if (scratch !== 0) {
-        toDoubles(heap, source, rowCount, scratch);
-        from = scratch >>> 3;
-      }
+      const from = doubles(source, rowCount);
       const words = state(),
         totals = heap.f64.subarray(words.byteOffset >>> 3, (words.byteOffset + words.byteLength) >>> 3);
       const { f64 } = heap, to = out.address >>> 3;
@@ -311,13 +317,9 @@ function movingSums(
   return (states) => {
     const state = states.make([0, 0, 0, 0, 0, 0]), ring = states.make(typeOf("DOUBLE").nullWords, size);
     const slots = states.make([0]), { heap } = states.space;
-    const scratch = layoutOf(arg.type) === "f64" ? 0 : states.space.allocate(MORSEL_ROWS * 8);
+    const doubles = doublesOf(arg, states);
     return ([source], groups, rowCount, out) => {
-      let from = source.address >>> 3;
-      if (scratch !== 0) {
-        toDoubles(heap, source, rowCount, scratch);
-        from = scratch >>> 3;
-      }
+      const from = doubles(source, rowCount);
       const { f64 } = heap, to = out.address >>> 3, next = slots();
       const totals = state().byteOffset >>> 3, values = ring().byteOffset >>> 3;
       const add = (at: number, value: number, count: number) => {
