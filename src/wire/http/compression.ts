@@ -51,7 +51,11 @@ export class CompressedStream implements AsyncIterable<Uint8Array>, AsyncIterato
   readonly #output: AsyncIterator<Uint8Array>;
   #feeding: Promise<void> | undefined;
 
-  constructor(private readonly pieces: AsyncIterator<Uint8Array> | Iterator<Uint8Array>, coding: ContentCoding) {
+  constructor(
+    private readonly pieces: AsyncIterator<Uint8Array> | Iterator<Uint8Array>,
+    coding: ContentCoding,
+    private readonly nowMs = () => performance.now(),
+  ) {
     this.#compressor = coding === "gzip" ? createGzip() : createZstdCompress();
     this.#output = this.#compressor[Symbol.asyncIterator]();
   }
@@ -66,7 +70,7 @@ export class CompressedStream implements AsyncIterable<Uint8Array>, AsyncIterato
   }
 
   async #feed(): Promise<void> {
-    let turnEndsMs = performance.now() + TURN_MS;
+    let turnEndsMs = this.nowMs() + TURN_MS;
     for (;;) {
       const piece = await this.pieces.next();
       if (piece.done) break;
@@ -74,10 +78,10 @@ export class CompressedStream implements AsyncIterable<Uint8Array>, AsyncIterato
         // The compressor reads the slice after this returns, when the buffer may already hold the next piece.
         const slice = piece.value.slice(at, at + SLICE_BYTES);
         if (!this.#compressor.write(slice)) await once(this.#compressor, "drain");
-        if (performance.now() < turnEndsMs) continue;
+        if (this.nowMs() < turnEndsMs) continue;
         // "drain" comes without a turn of the event loop.
         await new Promise((resolve) => setTimeout(resolve, 0));
-        turnEndsMs = performance.now() + TURN_MS;
+        turnEndsMs = this.nowMs() + TURN_MS;
       }
     }
     this.#compressor.end();
