@@ -17,6 +17,8 @@ const ENCODES_COLUMNS = 6;
 const ENCODES_TEXTS = 7;
 /** The first one with lists of pages on disk. Those of its root are short. */
 const LISTS_PAGES = 8;
+/** The first one with versions of partitions on disk. Its root has a detached one. */
+const NAMES_PARTITIONS = 9;
 
 function copyOf(version: number): string {
   const root = Deno.makeTempDirSync({ prefix: "sundial-" });
@@ -67,6 +69,16 @@ for (let version = 0; version <= FORMAT_VERSION; version++) {
         await server.exec("insert into days values ('2024-01-03T01:00:00', 40)");
         assert.deepEqual((await server.exec("select sum(x) from days where ts in '2024-01-03'")).dataset, [[42]]);
       }
+      if (version >= NAMES_PARTITIONS) {
+        const { dataset } = await server.exec(
+          "select name, minTimestamp, numRows, detached from table_partitions('trades')",
+        );
+        assert.deepEqual(dataset, [
+          ["2024-01-01", "2024-01-01T10:00:00.000000Z", 1, false],
+          ["2024-01-02", "2024-01-02T10:00:00.000000Z", 2, false],
+          ["2023-12-31.detached", "2023-12-31T08:00:00.000000Z", 1, true],
+        ]);
+      }
       await server.exec("insert into trades values ('2024-01-02T12:00:00', 'ADA', 4.5, 'new')");
       assert.equal(await server.stop(), 0);
     }
@@ -84,8 +96,9 @@ const NEWER = FORMAT_VERSION + 1;
 const raised: [string, RegExp, (bytes: Uint8Array, path: string) => Uint8Array][] = [
   ["catalogue", /catalog\.\d$/, (bytes) => {
     const payload = new TextDecoder().decode(bytes.subarray(20)).replace(/"format":\d+/, `"format":${NEWER}`);
-    bytes.set(new TextEncoder().encode(payload), 20);
-    return slot(bytes);
+    const raised = new Uint8Array([...bytes.subarray(0, 20), ...new TextEncoder().encode(payload)]);
+    new DataView(raised.buffer).setUint32(16, raised.length - 20, true);
+    return slot(raised);
   }],
   ["manifest", /manifest\.\d$/, (bytes) => {
     new DataView(bytes.buffer).setUint32(20, NEWER, true);

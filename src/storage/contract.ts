@@ -57,6 +57,10 @@ export interface PageRef {
   readonly partitionMax: bigint;
   /** Bytes of the chunks in the data files. */
   readonly chunkBytes: number;
+  /** Greatest version of its partitions. */
+  readonly version: number;
+  /** Formats of its partitions: bit `f` for format `f`. */
+  readonly formats: number;
 }
 
 /** A page, or a list of pages on disk (`page-list.ts`). */
@@ -233,9 +237,16 @@ export interface PartitionInfo extends PartitionSums {
   name: string;
 }
 
+/** How the rows of a partition are stored. */
+export const PARTITION_FORMAT = { native: 0 } as const;
+
 export interface PartitionSums {
   /** First instant, in the column's unit. It identifies the partition. */
   start: bigint;
+  /** Another one after each change of its rows, and never again: also after a restart. 0: no change since format 8. */
+  version: number;
+  /** One of `PARTITION_FORMAT`. */
+  format: number;
   rowCount: number;
   timestampMin: bigint;
   timestampMax: bigint;

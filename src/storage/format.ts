@@ -15,11 +15,12 @@
  *     7   pages say how chunks are encoded; texts may be encoded (`encoding/texts.ts`), floats as products; vectors without NULL
  *         reserve no code
  *     8   manifests list pages, and lists of pages that are in the data files
+ *     9   pages, lists of pages and manifests have the versions of partitions; pages begin with their partitions
  */
 import { ConfigError } from "../errors.ts";
 import { crc32 } from "./bytes.ts";
 
-export const FORMAT_VERSION = 8;
+export const FORMAT_VERSION = 9;
 
 /** @throws {ConfigError} for a newer version. This stops the start: reading unknown formats could destroy data. */
 export function checkFormat(path: string, version: number): void {

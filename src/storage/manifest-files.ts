@@ -15,6 +15,7 @@ import {
   encodeManifest,
 } from "./manifest.ts";
 import type { ManifestHead } from "./manifest-head.ts";
+import { nextVersion } from "./page.ts";
 import type { PartRecord } from "./page-records.ts";
 import { PageList } from "./page-list.ts";
 import type { Part } from "./segments.ts";
@@ -52,6 +53,7 @@ export function writeManifest(files: Files, table: Table): void {
     schema: table.schema,
     nextColumnId: table.nextColumnId,
     nextUid: table.nextUid,
+    nextVersion: nextVersion(),
     files: [...table.data.list.values()].map(({ id, sizeBytes, packing }) => ({ id, sizeBytes, packing })),
     posted: [...table.posted],
     dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),

@@ -7,6 +7,8 @@ export interface ManifestHead {
   nextColumnId: number;
   /** Since format 5. */
   nextUid?: number;
+  /** Greater than the versions of all partitions. Since format 9. */
+  nextVersion?: number;
   /** `packing`: 0 if it is missing. */
   files: { id: number; sizeBytes: number; packing?: number }[];
   /** Indexed columns of symbols whose chunks all have postings, where they pay. */

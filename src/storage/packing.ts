@@ -188,7 +188,7 @@ function keptSegments(
     if (from === to) return;
     for (let k = from; k < to; k++) {
       segments.push(page.segments[k]);
-      versions.push(page.versions?.[k] ?? 0);
+      versions.push(page.versions[k]);
     }
   };
   const add = () => {

@@ -11,7 +11,6 @@ import { decodePages, encodePages } from "./page-records.ts";
 export class PageList {
   /** Number of sequences that use the list and count it. */
   refs = 0;
-  private lastVersion: number | undefined;
 
   private constructor(
     private readonly summary: Omit<Summary, "fileBytes">,
@@ -64,9 +63,13 @@ export class PageList {
     return this.summary.uidMax;
   }
 
-  /** The last change of rows. What was not read has not changed since the table was opened. */
+  /** Greatest version of its partitions. */
   get version(): number {
-    return this.lastVersion ??= (this.known ?? []).reduce((last, { version }) => Math.max(last, version), 0);
+    return this.summary.version;
+  }
+
+  get formats(): number {
+    return this.summary.formats;
   }
 
   /** All segments are of one partition. */
@@ -117,12 +120,15 @@ function sum(pages: readonly Page[]): Summary["fileBytes"] {
 }
 
 function summaryOf(pages: readonly Page[]): Omit<Summary, "fileBytes"> {
-  let count = 0, rowCount = 0, uidMin = Infinity, uidMax = 0;
+  let count = 0, rowCount = 0, uidMin = Infinity, uidMax = 0, version = 0, formats = 0;
   for (const page of pages) {
+    version = Math.max(version, page.version);
+    formats |= page.formats;
     count += page.count;
     rowCount += page.rowCount;
     uidMin = Math.min(uidMin, page.uidMin);
     uidMax = Math.max(uidMax, page.uidMax);
   }
-  return { count, rowCount, first: pages[0].first, last: pages[pages.length - 1].last, uidMin, uidMax };
+  const { first } = pages[0], { last } = pages[pages.length - 1];
+  return { count, rowCount, first, last, uidMin, uidMax, version, formats };
 }

@@ -7,8 +7,15 @@ import { Page } from "./page.ts";
 import type { Part } from "./segments.ts";
 
 /** Numbers of a part: those of a `PartRef` in order. Timestamps and partitions are integers of 64 bits. */
-const PART_NUMBERS = 14;
-const TIMESTAMP_MIN = 8, TIMESTAMP_MAX = 9, PARTITION_MIN = 10, PARTITION_MAX = 11, CHUNK_BYTES = 12, IS_LIST = 13;
+const PART_NUMBERS = 16;
+const TIMESTAMP_MIN = 8,
+  TIMESTAMP_MAX = 9,
+  PARTITION_MIN = 10,
+  PARTITION_MAX = 11,
+  CHUNK_BYTES = 12,
+  VERSION = 13,
+  FORMATS = 14,
+  IS_LIST = 15;
 
 export function packRefs(parts: readonly Part[]): Float64Array {
   const numbers = new Float64Array(PART_NUMBERS * parts.length);
@@ -32,6 +39,8 @@ export function packRefs(parts: readonly Part[]): Float64Array {
     integers[at + TIMESTAMP_MAX] = last.timestampMax;
     integers[at + PARTITION_MIN] = first.partition;
     integers[at + PARTITION_MAX] = last.partition;
+    numbers[at + VERSION] = part.version;
+    numbers[at + FORMATS] = part.formats;
   }
   return numbers;
 }
@@ -98,6 +107,14 @@ class Ref implements PartRef {
 
   get chunkBytes(): number {
     return this.numbers[this.start + CHUNK_BYTES];
+  }
+
+  get version(): number {
+    return this.numbers[this.start + VERSION];
+  }
+
+  get formats(): number {
+    return this.numbers[this.start + FORMATS];
   }
 
   get isList(): boolean {

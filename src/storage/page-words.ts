@@ -2,8 +2,9 @@
  * The words of a page: segments that lie one after the other in a table, in one block of bytes that never changes. The same block is
  * read from shared memory and from a data file, by every thread.
  *
- *     page      id f64 (0 in a file)   count u32   number of columns u32   ids of the columns, u32 each   padding to 8 bytes
- *               then `count` segments
+ *     page      id f64 (0 in a file)   number of segments u32   number of columns u32, bit 31 set
+ *               number of partitions u32   bytes of the partitions u32   ids of the columns, u32 each   padding to 8 bytes
+ *               then the partitions (`page-partitions.ts`) and the segments
  *     segment   uid f64   partition i64   rows f64   least and greatest timestamp, i64 each
  *               then a chunk for each column of the page
  *     chunk     kind u32   address u32   file u32 (0: none)   offset / 64 u32   size u32   crc u32   bytes of values u32   nulls u32
@@ -11,16 +12,29 @@
  *
  * The kind of a chunk is 0 if there is none. Otherwise bit 0 is set, two bits for each of min, max and sum say what it is, bit 7 says
  * that instead of min and max there are the bytes of the entries and of the texts (encoded texts; f64 each), and from bit 8 on are its encodings (`encoding/encodings.ts`). Before format 7 there were none; an encoded chunk is smaller than its values there.
+ *
+ * Before format 9 there were no partitions: bit 31 is not set, and the ids of the columns come at once. They are added up from the segments,
+ * in version 0.
  */
 import { assert } from "../assert.ts";
 import type { Chunk } from "./chunks.ts";
 import { align } from "./bytes.ts";
-import type { ColumnChunk, ColumnStats, PartitionSums, SegmentSource } from "./contract.ts";
-import { EXTENT_ALIGN, extentBytes } from "./datafile.ts";
+import type { ColumnChunk, ColumnStats, SegmentSource } from "./contract.ts";
+import { EXTENT_ALIGN } from "./datafile.ts";
 import { UNKNOWN_ENCODING } from "./encoding/encodings.ts";
+import {
+  type PartitionPart,
+  partitionsOf,
+  readPartitions,
+  sizeOfPartitions,
+  writePartitions,
+} from "./page-partitions.ts";
 import type { Segment, SegmentWords } from "./segment.ts";
 
-const HEAD_BYTES = 16;
+const HEAD_BYTES = 24;
+/** Before format 9. */
+const OLD_HEAD_BYTES = 16;
+const HAS_PARTITIONS = 2 ** 31;
 const SEGMENT_BYTES = 40;
 const CHUNK_BYTES = 64;
 const STATS_MASK = 63, HAS_TEXT_SIZES = 128, ENCODINGS_SHIFT = 8;
@@ -55,19 +69,30 @@ export interface PageWords {
   write(into: Uint8Array): void;
 }
 
-/** `isStored`: for a file, without addresses. */
-export function pageWords(segments: readonly Segment[], id: number, isStored: boolean): PageWords {
+/** `versions`: by segment. `isStored`: for a file, without addresses. */
+export function pageWords(
+  { id, segments, versions }: { id: number; segments: readonly Segment[]; versions: readonly number[] },
+  isStored: boolean,
+): PageWords {
   const all = segments.map((segment) => isStored ? storedWords(segment) : wordsOf(segment));
-  const columnIds = unionOf(all);
+  const columnIds = unionOf(all), partitions = partitionsOf(segments, versions);
   const stride = SEGMENT_BYTES + CHUNK_BYTES * columnIds.length;
-  const start = align(HEAD_BYTES + 4 * columnIds.length, 8);
+  const partitionsStart = align(HEAD_BYTES + 4 * columnIds.length, 8), partitionsSize = sizeOfPartitions(partitions);
+  const start = partitionsStart + partitionsSize;
   return {
     sizeBytes: start + stride * segments.length,
     write(into) {
-      const head = new ArrayBuffer(start);
-      new Float64Array(head, 0, 1)[0] = isStored ? 0 : id;
-      new Uint32Array(head).set([segments.length, columnIds.length, ...columnIds], 2);
-      into.set(new Uint8Array(head));
+      const head = new Uint8Array(start), views = viewsOf(head);
+      views.f64[0] = isStored ? 0 : id;
+      views.u32.set([
+        segments.length,
+        HAS_PARTITIONS + columnIds.length,
+        partitions.length,
+        partitionsSize,
+        ...columnIds,
+      ], 2);
+      writePartitions(partitions, views, partitionsStart / 8);
+      into.set(head);
       all.forEach((words, k) => place(words, columnIds, into.subarray(start + k * stride, start + (k + 1) * stride)));
     },
   };
@@ -156,11 +181,16 @@ function encodeStats(f64: Float64Array, i64: BigInt64Array, at: number, { min, m
   return kinds;
 }
 
-/** The segments of a page that was read from a file. */
-export function segmentsOf(bytes: Uint8Array): Segment[] {
-  const views = viewsOf(bytes);
-  const page = new PageView(views, 0);
-  return Array.from({ length: page.count }, (_, k): Segment => {
+/** What a page has: its segments, and by segment the last change of rows there, or a later one of the same partition. */
+export interface PageContents {
+  readonly segments: readonly Segment[];
+  readonly versions: readonly number[];
+}
+
+/** The contents of a page that was read from a file. */
+export function contentsOf(bytes: Uint8Array): PageContents {
+  const page = new PageView(viewsOf(bytes), 0);
+  const segments = Array.from({ length: page.count }, (_, k): Segment => {
     const { partition, uid, rowCount, timestampMin, timestampMax, chunks } = page.segment(k, page.positions);
     const known: (Chunk | undefined)[] = [];
     chunks.forEach((plain, c) => {
@@ -169,18 +199,15 @@ export function segmentsOf(bytes: Uint8Array): Segment[] {
     const words = { columnIds: page.columnIds, bytes: page.bytesOf(k, bytes) };
     return { uid, partition, rowCount, timestampMin, timestampMax, chunks: known, words };
   });
+  const versions = page.partitions().flatMap(({ version, segmentCount }) =>
+    new Array<number>(segmentCount).fill(version)
+  );
+  return { segments, versions };
 }
 
-/** Adds what follows in the table to sums of partitions. */
-export function addSums(found: PartitionSums[], next: PartitionSums): void {
-  const last = found.at(-1);
-  if (last?.start !== next.start) {
-    found.push({ ...next });
-    return;
-  }
-  last.rowCount += next.rowCount;
-  last.diskSizeBytes += next.diskSizeBytes;
-  last.timestampMax = next.timestampMax;
+/** The partitions of a page that was read from a file. */
+export function partitionsIn(bytes: Uint8Array): PartitionPart[] {
+  return new PageView(viewsOf(bytes), 0).partitions();
 }
 
 /** Reads the words of a page at a byte address of some memory. */
@@ -189,15 +216,22 @@ export class PageView {
   readonly columnIds: number[];
   /** Of all columns. */
   readonly positions: number[];
+  /** Number of partitions in the words; 0 before format 9. */
+  private readonly partitionCount: number;
+  private readonly partitionsStart: number;
   private readonly start: number;
   private readonly stride: number;
 
   constructor(private readonly views: WordViews, private readonly address: number) {
-    this.count = views.u32[(address >>> 2) + 2];
-    const columnCount = views.u32[(address >>> 2) + 3];
-    this.columnIds = Array.from(views.u32.subarray((address >>> 2) + 4, (address >>> 2) + 4 + columnCount));
+    const { u32 } = views, at = address >>> 2;
+    this.count = u32[at + 2];
+    const hasPartitions = u32[at + 3] >= HAS_PARTITIONS, columnCount = u32[at + 3] % HAS_PARTITIONS;
+    const headBytes = hasPartitions ? HEAD_BYTES : OLD_HEAD_BYTES, ids = at + headBytes / 4;
+    this.columnIds = Array.from(u32.subarray(ids, ids + columnCount));
     this.positions = this.columnIds.map((_, k) => k);
-    this.start = align(HEAD_BYTES + 4 * columnCount, 8);
+    this.partitionsStart = align(headBytes + 4 * columnCount, 8);
+    this.partitionCount = hasPartitions ? u32[at + 4] : 0;
+    this.start = this.partitionsStart + (hasPartitions ? u32[at + 5] : 0);
     this.stride = SEGMENT_BYTES + CHUNK_BYTES * columnCount;
   }
 
@@ -247,17 +281,11 @@ export class PageView {
   }
 
   /** The partitions that the segments belong to. */
-  partitions(): PartitionSums[] {
-    const { u32, f64, i64 } = this.views, found: PartitionSums[] = [];
-    for (let k = 0; k < this.count; k++) {
-      const at = this.at(k), start = i64[at + 1], rowCount = f64[at + 2], timestampMin = i64[at + 3];
-      let diskSizeBytes = 0;
-      for (let c = 0, chunk = 2 * at + SEGMENT_BYTES / 4; c < this.columnIds.length; c++, chunk += CHUNK_BYTES / 4) {
-        if (u32[chunk] !== 0) diskSizeBytes += u32[chunk + 2] === 0 ? u32[chunk + 6] : extentBytes(u32[chunk + 4]);
-      }
-      addSums(found, { start, rowCount, timestampMin, timestampMax: i64[at + 4], diskSizeBytes });
-    }
-    return found;
+  partitions(): PartitionPart[] {
+    const { views, address, partitionCount, partitionsStart, positions, count } = this;
+    if (partitionCount > 0) return readPartitions(views, (address + partitionsStart) / 8, partitionCount);
+    const segments = Array.from({ length: count }, (_, k) => this.segment(k, positions));
+    return partitionsOf(segments, new Array<number>(count).fill(0));
   }
 
   bytesOf(k: number, bytes: Uint8Array): Uint8Array {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Chunk } from "./chunks.ts";
 import type { ColumnChunk, ColumnStats } from "./contract.ts";
-import { PageView, pageWords, segmentsOf, type WordViews } from "./page-words.ts";
+import { contentsOf, PageView, pageWords, partitionsIn, type WordViews } from "./page-words.ts";
 import type { Segment } from "./segment.ts";
 
 const STATS: ColumnStats[] = [
@@ -35,8 +35,12 @@ const segmentOf = (uid: number, chunks: (Chunk | undefined)[]): Segment => (
   { uid, partition: -(2n ** 62n), rowCount: 65_536, timestampMin: -9n, timestampMax: 2n ** 62n, chunks }
 );
 
-function bytesOf(segments: readonly Segment[], isStored: boolean): Uint8Array {
-  const words = pageWords(segments, 42, isStored);
+function bytesOf(
+  segments: readonly Segment[],
+  isStored: boolean,
+  versions: readonly number[] = segments.map(() => 0),
+): Uint8Array {
+  const words = pageWords({ id: 42, segments, versions }, isStored);
   const bytes = new Uint8Array(words.sizeBytes).fill(255);
   words.write(bytes);
   return bytes;
@@ -53,7 +57,7 @@ Deno.test("a page has the segments that were written to it, also those that lack
     segmentOf(2 ** 40, [, , , chunkOf(3), chunkOf(4)]),
   ];
   const bytes = bytesOf(segments, true);
-  const read = segmentsOf(bytes);
+  const { segments: read } = contentsOf(bytes);
   assert.deepEqual(read.map(({ uid }) => uid), [1, 2 ** 40]);
   for (const [k, { chunks, words: _words, ...rest }] of segments.entries()) {
     for (let id = 0; id < 5; id++) assert.deepEqual(read[k].chunks[id]?.plain, chunks[id]?.plain);
@@ -74,11 +78,64 @@ Deno.test("a page knows which columns have nulls", () => {
 
 Deno.test("addresses are in the words of memory, not in those of files", () => {
   const segments = [segmentOf(1, [chunkOf(0, { address: 2 ** 32 - 8 }), chunkOf(1)])];
-  const addresses = (bytes: Uint8Array) => segmentsOf(bytes)[0].chunks.map((chunk) => chunk!.plain.address);
+  const addresses = (bytes: Uint8Array) => contentsOf(bytes).segments[0].chunks.map((chunk) => chunk!.plain.address);
   assert.deepEqual(addresses(bytesOf(segments, false)), [2 ** 32 - 8, 0]);
   assert.deepEqual(addresses(bytesOf(segments, true)), [0, 0]);
   assert.equal(viewsOf(bytesOf(segments, false)).f64[0], 42);
   const unstored = [segmentOf(1, [chunkOf(0, { address: 8, file: -1 })])];
-  assert.deepEqual(segmentsOf(bytesOf(unstored, false))[0].chunks[0]!.plain.file, -1);
+  assert.deepEqual(contentsOf(bytesOf(unstored, false)).segments[0].chunks[0]!.plain.file, -1);
   assert.throws(() => bytesOf(unstored, true), /all chunks are on disk/);
+});
+
+/** The words as format 8 had them: without partitions. */
+function oldWords(bytes: Uint8Array): Uint8Array {
+  const { u32 } = viewsOf(bytes), columnCount = u32[3] % 2 ** 31, idsBytes = Math.ceil(4 * columnCount / 8) * 8;
+  const old = new Uint8Array([
+    ...bytes.subarray(0, 16),
+    ...bytes.subarray(24, 24 + idsBytes),
+    ...bytes.subarray(24 + idsBytes + u32[5]),
+  ]);
+  viewsOf(old).u32[3] = columnCount;
+  return old;
+}
+
+Deno.test("a page has the sums of its partitions, also before format 9", () => {
+  const of = (partition: bigint, rowCount: number, time: bigint, chunks: (Chunk | undefined)[]): Segment => (
+    { uid: 1, partition, rowCount, timestampMin: time, timestampMax: time + 1n, chunks }
+  );
+  const unstored = chunkOf(1, { file: -1, address: 8, valueBytes: 5 });
+  const segments = [
+    of(-5n, 10, 1n, [chunkOf(0, { sizeBytes: 65 }), chunkOf(1, { sizeBytes: 64 })]),
+    of(-5n, 20, 3n, [chunkOf(0, { sizeBytes: 1 }), unstored]),
+    of(7n, 30, 8n, [, unstored]),
+  ];
+  const bytes = bytesOf(segments, false, [3, 2, 2 ** 40]), native = { format: 0 };
+  const expected = [
+    {
+      start: -5n,
+      version: 3,
+      rowCount: 30,
+      timestampMin: 1n,
+      timestampMax: 4n,
+      segmentCount: 2,
+      ...native,
+      files: [[7, 192], [8, 64], [0, 5]],
+    },
+    {
+      start: 7n,
+      version: 2 ** 40,
+      rowCount: 30,
+      timestampMin: 8n,
+      timestampMax: 9n,
+      segmentCount: 1,
+      ...native,
+      files: [[0, 5]],
+    },
+  ];
+  assert.deepEqual(partitionsIn(bytes), expected);
+  assert.deepEqual(contentsOf(bytes).versions, [3, 3, 2 ** 40]);
+  const old = oldWords(bytes);
+  assert.deepEqual(partitionsIn(old), expected.map((partition) => ({ ...partition, version: 0 })));
+  assert.deepEqual(contentsOf(old).versions, [0, 0, 0]);
+  assert.deepEqual(contentsOf(old).segments, contentsOf(bytes).segments);
 });

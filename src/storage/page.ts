@@ -3,11 +3,21 @@ import { assert } from "../assert.ts";
 import { extentBytes } from "./datafile.ts";
 import type { Extent } from "./extent.ts";
 import type { MemoryBlock } from "./memory.ts";
-import { segmentsOf } from "./page-words.ts";
+import { PARTITION_FORMAT } from "./contract.ts";
+import { contentsOf, type PageContents, partitionsIn } from "./page-words.ts";
+import { type PartitionPart, partitionsOf } from "./page-partitions.ts";
 import type { Segment } from "./segment.ts";
 
-/** Pages whose segments are kept as objects although they can be read again: between one and two times as many. */
+/** Pages whose segments or partitions are kept as objects although they can be read again: between one and two times as many. */
 const KEPT_PAGES = 16;
+
+/** Of pages that have only native partitions. */
+export const NATIVE_FORMATS = 1 << PARTITION_FORMAT.native;
+
+/** The format of the partition of a page that has one. */
+export function formatOf({ formats }: Pick<Summary, "formats">): number {
+  return 31 - Math.clz32(formats);
+}
 
 /** The order of segments. */
 export type Bounds = Pick<Segment, "partition" | "timestampMin" | "timestampMax">;
@@ -20,6 +30,10 @@ export interface Summary {
   readonly last: Bounds;
   readonly uidMin: number;
   readonly uidMax: number;
+  /** Greatest version of its partitions. */
+  readonly version: number;
+  /** Formats of its partitions: bit `f` for format `f`. */
+  readonly formats: number;
   /** Bytes of the extents of the chunks by data file; of a list of pages, also those of the pages. */
   readonly fileBytes: readonly (readonly [file: number, bytes: number])[];
 }
@@ -29,11 +43,21 @@ export type PageRecord = Summary & Extent;
 
 export type ReadExtent = (extent: Extent) => Uint8Array;
 
-let pageCount = 0, versionCount = 0;
+let pageCount = 0, nextVersionNumber = 1;
 
-/** A number for a change of rows, greater than those of all changes since the start. */
+/** A number for a change of rows, greater than those of all changes of tables that are open. */
 export function newVersion(): number {
-  return ++versionCount;
+  return nextVersionNumber++;
+}
+
+/** The number after all that were given. Manifests have it, so that no number is given again. */
+export function nextVersion(): number {
+  return nextVersionNumber;
+}
+
+/** A table is opened, to whose changes all numbers before this one were given. */
+export function passVersions(next: number): void {
+  nextVersionNumber = Math.max(nextVersionNumber, next);
 }
 
 /** The segments of a page that is on disk are read when they are needed. */
@@ -44,42 +68,42 @@ export class Page {
   refs = 0;
   /** The words in shared memory, for readers. */
   block: MemoryBlock | undefined;
-  private lastVersion: number | undefined;
   private uids: Float64Array | undefined;
 
   private constructor(
     private readonly summary: Summary,
     /** Set if a chunk is in memory, or if the page is not on disk. */
-    private readonly own: readonly Segment[] | undefined,
+    private readonly own: PageContents | undefined,
     /** The record of a page that is on disk. */
     private readonly onDisk: PageRecord | undefined,
     private readonly read: ReadExtent | undefined,
     /** A chunk is in memory. */
     readonly isLive: boolean,
-    /** By segment: the last change of rows there. Undefined: as the table was opened. */
-    readonly versions: readonly number[] | undefined,
   ) {}
 
-  static of(segments: readonly Segment[], versions?: readonly number[]): Page {
-    return new Page(summaryOf(segments), segments, undefined, undefined, segments.some(isLive), versions);
+  /** `versions`: by segment. */
+  static of(
+    segments: readonly Segment[],
+    versions: readonly number[] = new Array<number>(segments.length).fill(0),
+  ): Page {
+    const own = { segments, versions };
+    return new Page(summaryOf(own), own, undefined, undefined, segments.some(isLive));
   }
 
   /** A page of a manifest. */
   static stored(record: PageRecord, read: ReadExtent): Page {
-    return new Page(record, undefined, record, read, false, undefined);
+    return new Page(record, undefined, record, read, false);
   }
 
   /** The same page, whose words are on disk now. */
   sealed(extent: Extent, read: ReadExtent): Page {
-    const { summary, isLive, versions } = this;
-    return new Page(summary, isLive ? this.own : undefined, { ...summary, ...extent }, read, isLive, versions);
+    const { summary, isLive } = this;
+    return new Page(summary, isLive ? this.own : undefined, { ...summary, ...extent }, read, isLive);
   }
 
   /** The same page, in which segment `k` has this version. */
   withVersion(k: number, version: number): Page {
-    const versions = this.versions?.slice() ?? new Array<number>(this.count).fill(0);
-    versions[k] = version;
-    return new Page(this.summary, this.own, this.onDisk, this.read, this.isLive, versions);
+    return Page.of(this.segments, this.versions.with(k, version));
   }
 
   /** True if it has one of these segments. Uids are kept, so that segments are found without reading all pages again. */
@@ -88,17 +112,13 @@ export class Page {
     return this.uids.some((uid) => uids.has(uid));
   }
 
-  /** The last change of rows. */
+  /** Greatest version of its partitions. */
   get version(): number {
-    return this.lastVersion ??= this.versionOf(0, this.count);
+    return this.summary.version;
   }
 
-  /** The same of segments `from` … `to`-1. */
-  versionOf(from: number, to: number): number {
-    const { versions } = this;
-    let last = 0;
-    for (let k = from; versions !== undefined && k < to; k++) last = Math.max(last, versions[k]);
-    return last;
+  get formats(): number {
+    return this.summary.formats;
   }
 
   /** All segments are of one partition. */
@@ -145,7 +165,25 @@ export class Page {
 
   /** @throws {CorruptFileError} if the page is read from a damaged file. */
   get segments(): readonly Segment[] {
-    return this.own ?? kept(this, () => segmentsOf(this.read!(this.extent!)));
+    return this.contents.segments;
+  }
+
+  /** By segment: the last change of rows there, or a later one of the same partition. */
+  get versions(): readonly number[] {
+    return this.contents.versions;
+  }
+
+  /** What it has of its partitions. @throws {CorruptFileError} if the page is read from a damaged file. */
+  get partitions(): readonly PartitionPart[] {
+    const { own } = this;
+    return keptPartitions.get(
+      this,
+      () => own === undefined ? partitionsIn(this.read!(this.stored)) : partitionsOf(own.segments, own.versions),
+    );
+  }
+
+  private get contents(): PageContents {
+    return this.own ?? keptContents.get(this, () => contentsOf(this.read!(this.stored)));
   }
 
   /** The bytes that the page and its chunks take in each data file. */
@@ -170,36 +208,44 @@ export function mayHave({ uidMin, uidMax }: Pick<Summary, "uidMin" | "uidMax">, 
   return from < uids.length && uids[from] <= uidMax;
 }
 
-let young = new Map<Page, readonly Segment[]>(), old = young;
+/** What was read last from pages. */
+class Kept<T> {
+  private young = new Map<Page, T>();
+  private old = this.young;
 
-function kept(page: Page, read: () => readonly Segment[]): readonly Segment[] {
-  let segments = young.get(page);
-  if (segments !== undefined) return segments;
-  segments = old.get(page) ?? read();
-  if (young.size >= KEPT_PAGES) old = young, young = new Map();
-  young.set(page, segments);
-  return segments;
+  get(page: Page, read: () => T): T {
+    let found = this.young.get(page);
+    if (found !== undefined) return found;
+    found = this.old.get(page) ?? read();
+    if (this.young.size >= KEPT_PAGES) this.old = this.young, this.young = new Map();
+    this.young.set(page, found);
+    return found;
+  }
 }
+
+const keptContents = new Kept<PageContents>(), keptPartitions = new Kept<readonly PartitionPart[]>();
 
 export function isLive({ chunks }: Segment): boolean {
   return chunks.some((chunk) => chunk !== undefined && chunk.plain.address !== 0);
 }
 
-function summaryOf(segments: readonly Segment[]): Summary {
+function summaryOf({ segments, versions }: PageContents): Summary {
   const bytes = new Map<number, number>();
-  let rowCount = 0, uidMin = Infinity, uidMax = 0;
-  for (const segment of segments) {
+  let rowCount = 0, uidMin = Infinity, uidMax = 0, version = 0;
+  segments.forEach((segment, k) => {
     rowCount += segment.rowCount;
     uidMin = Math.min(uidMin, segment.uid);
     uidMax = Math.max(uidMax, segment.uid);
+    version = Math.max(version, versions[k]);
     for (const chunk of segment.chunks) {
       if (chunk === undefined || chunk.plain.file < 0) continue;
       const { file, sizeBytes } = chunk.plain;
       bytes.set(file, (bytes.get(file) ?? 0) + extentBytes(sizeBytes));
     }
-  }
+  });
   const [first, last] = [segments[0], segments[segments.length - 1]].map((
     { partition, timestampMin, timestampMax },
   ) => ({ partition, timestampMin, timestampMax }));
-  return { count: segments.length, rowCount, first, last, uidMin, uidMax, fileBytes: [...bytes] };
+  const count = segments.length, formats = NATIVE_FORMATS;
+  return { count, rowCount, first, last, uidMin, uidMax, version, formats, fileBytes: [...bytes] };
 }

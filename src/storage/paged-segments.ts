@@ -5,7 +5,8 @@ import { ByteReader } from "./bytes.ts";
 import type { PageRef, PartitionSums, PartRef, PostedSegments, SegmentList, SegmentSource } from "./contract.ts";
 import type { SharedHeap } from "./heap.ts";
 import { decodePages } from "./page-records.ts";
-import type { PageRecord } from "./page.ts";
+import { formatOf, type PageRecord } from "./page.ts";
+import { sumsOf } from "./page-partitions.ts";
 import { PageView } from "./page-words.ts";
 
 /** Chunks and segments that a thread keeps as objects: between one and two times as many. */
@@ -40,7 +41,7 @@ export function firstOf(from: number, to: number, holds: (index: number) => bool
 }
 
 function storedRef(record: PageRecord): PageRef {
-  const { file, offset, sizeBytes, crc, count, rowCount, first, last, fileBytes } = record;
+  const { file, offset, sizeBytes, crc, count, rowCount, first, last, fileBytes, version, formats } = record;
   return {
     id: 0,
     address: 0,
@@ -55,6 +56,8 @@ function storedRef(record: PageRecord): PageRef {
     partitionMin: first.partition,
     partitionMax: last.partition,
     chunkBytes: fileBytes.reduce((sum, [, bytes]) => sum + bytes, 0),
+    version,
+    formats,
   };
 }
 
@@ -146,10 +149,10 @@ export class PageReader {
   /** The partitions that have segments in a page. A page of one is not read, unless some of its chunks are in memory. */
   partitionsOf(directory: string, page: PageRef): PartitionSums[] {
     if (page.address !== 0 || page.partitionMin !== page.partitionMax) {
-      return this.with(directory, page, (view) => view.partitions());
+      return this.with(directory, page, (view) => view.partitions()).map(sumsOf);
     }
-    const { partitionMin: start, rowCount, timestampMin, timestampMax, chunkBytes: diskSizeBytes } = page;
-    return [{ start, rowCount, timestampMin, timestampMax, diskSizeBytes }];
+    const { partitionMin: start, version, rowCount, timestampMin, timestampMax, chunkBytes: diskSizeBytes } = page;
+    return [{ start, version, format: formatOf(page), rowCount, timestampMin, timestampMax, diskSizeBytes }];
   }
 
   /** True if the column has nulls in the page. */

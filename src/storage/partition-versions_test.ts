@@ -151,8 +151,12 @@ class Model {
     let first = 0, firstRow = 0;
     for (const [partition, own] of Map.groupBy(list, ({ partition }) => partition)) {
       const rowCount = own.reduce((sum, { rowCount }) => sum + rowCount, 0), rows = JSON.stringify(rowsOf(own));
-      const expected = found[now.size], { version } = expected;
-      assert.deepEqual({ partition, version, first, end: first + own.length, firstRow, rowCount }, expected);
+      const expected = found[now.size], { version } = expected, end = first + own.length;
+      const { timestampMin } = own[0], { timestampMax } = own[own.length - 1];
+      assert.deepEqual(
+        { partition, version, format: 0, first, end, firstRow, rowCount, timestampMin, timestampMax },
+        expected,
+      );
       assert.deepEqual(segments.partition(partition), expected);
       first += own.length;
       firstRow += rowCount;

@@ -180,7 +180,9 @@ Deno.test("the partitions of a table have the sums of their segments, whether th
       for (const { partition: start, rowCount, timestampMin, timestampMax, chunks } of snapshot.source([0]).segments) {
         const { file, sizeBytes, valueBytes } = chunks[0]!;
         const diskSizeBytes = file < 0 ? valueBytes : extentBytes(sizeBytes), sums = expected.get(start);
-        if (sums === undefined) expected.set(start, { start, rowCount, timestampMin, timestampMax, diskSizeBytes });
+        const { version, format } = from.store.tables.get(1)!.segments.partition(start)!;
+        const first = { start, version, format, rowCount, timestampMin, timestampMax, diskSizeBytes };
+        if (sums === undefined) expected.set(start, first);
         else {
           sums.rowCount += rowCount;
           sums.timestampMax = timestampMax;

@@ -1,8 +1,9 @@
 /** The messages from the writer to the readers: changes of tables, as plain data. */
 import type { AccessPublication } from "./access.ts";
 import type { PartitionSums, TableSchema } from "./contract.ts";
+import { addSums, sumsOf } from "./page-partitions.ts";
 import { packRefs } from "./page-refs.ts";
-import type { Segments } from "./segments.ts";
+import { type Segments, wholePart } from "./segments.ts";
 import { difference } from "./splices.ts";
 import type { Table } from "./table.ts";
 
@@ -59,7 +60,7 @@ export function changeOf(table: Table, published: Segments): TableChange {
     ));
   }
   if (table.detached !== table.publishedDetached) {
-    change.detached = [...table.detached].map(([start, segments]) => infoOfPages(start, segments));
+    change.detached = [...table.detached.values()].map(infoOf);
   }
   if (table.dictionaries.size > 0) {
     change.dictionaries = [...table.dictionaries].map(([columnId, { entries, count }]) => ({
@@ -71,18 +72,11 @@ export function changeOf(table: Table, published: Segments): TableChange {
   return change;
 }
 
-/** Describes a detached partition without reading its pages from the disk. */
-function infoOfPages(start: bigint, segments: Segments): PartitionSums {
-  const { rowCount } = segments, [{ timestampMin }, { timestampMax }] = segments.bounds!;
-  let diskSizeBytes = 0;
+/** The sums of a detached partition. No page is read for it. */
+function infoOf(segments: Segments): PartitionSums {
+  const found: PartitionSums[] = [];
   for (const page of segments.pages()) {
-    for (const [, bytes] of page.fileBytes) diskSizeBytes += bytes;
-    if (!page.isLive) continue;
-    for (const { chunks } of page.segments) {
-      for (const chunk of chunks) {
-        if (chunk !== undefined && chunk.plain.file < 0) diskSizeBytes += chunk.plain.valueBytes;
-      }
-    }
+    addSums(found, sumsOf(page.isLive ? page.partitions[0] : { ...wholePart(page), files: page.fileBytes }));
   }
-  return { start, rowCount, timestampMin, timestampMax, diskSizeBytes };
+  return found[0];
 }

@@ -5,8 +5,9 @@
  */
 import { assert } from "../assert.ts";
 import { type Change, changedPages, isFullList, LIMITS, listsOf, newPages, pagesOf } from "./packing.ts";
-import { type Bounds, mayHave, newVersion, Page } from "./page.ts";
+import { type Bounds, formatOf, mayHave, newVersion, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
+import type { PartitionPart } from "./page-partitions.ts";
 import type { Segment } from "./segment.ts";
 import { difference, type Splice } from "./splices.ts";
 
@@ -24,19 +25,24 @@ export interface SplicedSegments {
 
 /**
  * The state of a partition. Flushes and compaction store the same rows in other places, so they do not make another version. What was
- * made from the rows of a version holds for a later state of the table if the partition has the same version there.
+ * made from the rows of a version holds for a later state of the table if the partition has the same version there, also after a
+ * restart.
  */
 export interface PartitionVersion {
   /** Its start. */
   readonly partition: bigint;
-  /** Different for each state of the partition's rows since the start of the process. */
+  /** Different for each state of the partition's rows; 0 if no row has changed since format 8. */
   readonly version: number;
+  /** One of `PARTITION_FORMAT`. */
+  readonly format: number;
   /** It has segments `first` … `end`-1 of the table. */
   readonly first: number;
   readonly end: number;
   /** Number of rows before it. */
   readonly firstRow: number;
   readonly rowCount: number;
+  readonly timestampMin: bigint;
+  readonly timestampMax: bigint;
 }
 
 export class Segments implements Iterable<Segment> {
@@ -207,6 +213,16 @@ export class Segments implements Iterable<Segment> {
     return { index, firstRow };
   }
 
+  /** The segment with this uid. */
+  segmentByUid(uid: number): Segment | undefined {
+    const wanted = new Set([uid]);
+    for (const list of this.lists) {
+      for (const page of mayHave(list, [uid]) ? list.pages : []) {
+        if (mayHave(page, [uid]) && page.hasOneOf(wanted)) return page.segments.find((segment) => segment.uid === uid);
+      }
+    }
+  }
+
   /** The number of rows before each segment with one of these uids, which are in ascending order, and its own number of rows. */
   placesOf(uids: readonly number[]): Map<number, { firstRow: number; rowCount: number }> {
     const places = new Map<number, { firstRow: number; rowCount: number }>();
@@ -314,7 +330,7 @@ export class Segments implements Iterable<Segment> {
         if (after === segment && kept === undefined) return;
         if (kept === undefined) {
           kept = page.segments.slice(0, k);
-          versions = page.versions?.slice() ?? new Array<number>(page.count).fill(0);
+          versions = page.versions.slice();
         }
         if (after === undefined) {
           removed.add(segment.partition);
@@ -387,22 +403,49 @@ export class Segments implements Iterable<Segment> {
     });
   }
 
-  /** The partition with this start. */
+  /** The partition with this start. At most one page is read for it. */
   partition(partition: bigint): PartitionVersion | undefined {
-    const first = this.search((bounds) => bounds.partition < partition);
-    const end = this.search((bounds) => bounds.partition <= partition);
-    if (first === end) return undefined;
-    const firstRow = this.firstRowOf(first), rowCount = this.firstRowOf(end) - firstRow;
-    return { partition, version: this.versionOf(first, end), first, end, firstRow, rowCount };
+    for (const found of this.partitionsFrom(partition)) {
+      if (found.partition >= partition) return found.partition === partition ? found : undefined;
+    }
   }
 
   /** All partitions, in order. */
   *partitions(): Iterable<PartitionVersion> {
-    for (let next = 0; next < this.length;) {
-      const found = this.partition(this.partitionAt(next))!;
-      yield found;
-      next = found.end;
+    const { bounds } = this;
+    if (bounds !== undefined) yield* this.partitionsFrom(bounds[0].partition);
+  }
+
+  /**
+   * The partitions from this one on, and some before it. Lists and pages of one partition are not read, and of others only the words of
+   * the partitions.
+   */
+  private *partitionsFrom(start: bigint): Iterable<PartitionVersion> {
+    const { lists } = this, isBefore = ({ last }: Part) => last.partition < start;
+    let list = firstNot(lists.length, (k) => isBefore(lists[k]));
+    let first = this.starts[list], firstRow = this.firstRows[list];
+    let found: PartitionVersion | undefined;
+    for (; list < lists.length; list++) {
+      for (const part of lists[list].isOfOne ? [lists[list]] : lists[list].pages) {
+        if (isBefore(part)) {
+          first += part.count;
+          firstRow += part.rowCount;
+          continue;
+        }
+        // Before the part is read: it may not be needed.
+        if (found !== undefined && found.partition !== part.first.partition) {
+          yield found;
+          found = undefined;
+        }
+        for (const next of part.isOfOne ? [wholePart(part)] : (part as Page).partitions) {
+          if (found !== undefined && found.partition !== next.start) yield found;
+          found = found?.partition === next.start ? extended(found, next) : versionOf(next, first, firstRow);
+          first += next.segmentCount;
+          firstRow += next.rowCount;
+        }
+      }
     }
+    if (found !== undefined) yield found;
   }
 
   /** The start of a segment's partition. */
@@ -410,7 +453,9 @@ export class Segments implements Iterable<Segment> {
     const list = this.lists[this.listOf(index)];
     if (list.isOfOne) return list.first.partition;
     const { page, start } = this.find(index);
-    return page.isOfOne ? page.first.partition : page.segments[index - start].partition;
+    if (page.isOfOne) return page.first.partition;
+    let left = index - start;
+    return page.partitions.find(({ segmentCount }) => (left -= segmentCount) < 0)!.start;
   }
 
   /** The segments of a partition of this sequence. Its own lists and pages are shared. */
@@ -426,7 +471,7 @@ export class Segments implements Iterable<Segment> {
       for (const page of this.lists[k].pages) {
         const from = Math.max(0, first - start), to = Math.min(page.count, end - start);
         if (to - from === page.count) pages.push(page);
-        else if (from < to) pages.push(Page.of(page.segments.slice(from, to), page.versions?.slice(from, to)));
+        else if (from < to) pages.push(Page.of(page.segments.slice(from, to), page.versions.slice(from, to)));
         start += page.count;
       }
       lists.push(PageList.of(pages));
@@ -450,8 +495,8 @@ export class Segments implements Iterable<Segment> {
       if (count === page.count) left.push(page);
       else if (count === 0) right.push(page);
       else {
-        left.push(Page.of(page.segments.slice(0, count), page.versions?.slice(0, count)));
-        right.push(Page.of(page.segments.slice(count), page.versions?.slice(count)));
+        left.push(Page.of(page.segments.slice(0, count), page.versions.slice(0, count)));
+        right.push(Page.of(page.segments.slice(count), page.versions.slice(count)));
       }
       at += page.count;
     }
@@ -462,27 +507,9 @@ export class Segments implements Iterable<Segment> {
     return Segments.ofLists(lists.toSpliced(index, 1, ...parts));
   }
 
-  private versionOf(first: number, end: number): number {
-    let last = 0;
-    for (let k = this.listOf(first); k < this.lists.length && this.starts[k] < end; k++) {
-      const list = this.lists[k];
-      let start = this.starts[k];
-      if (start >= first && this.starts[k + 1] <= end) {
-        last = Math.max(last, list.version);
-        continue;
-      }
-      for (const page of list.pages) {
-        const from = Math.max(0, first - start), to = Math.min(page.count, end - start);
-        last = Math.max(last, to - from === page.count ? page.version : page.versionOf(from, to));
-        start += page.count;
-      }
-    }
-    return last;
-  }
-
   private versionAt(index: number): number {
     const { page, start } = this.find(index);
-    return page.versions?.[index - start] ?? 0;
+    return page.versions[index - start];
   }
 
   /** Gives a partition another version, if it is there. */
@@ -532,6 +559,38 @@ function lastNotAbove(numbers: Float64Array, count: number, value: number): numb
     else to = middle - 1;
   }
   return from;
+}
+
+/** What a list or a page of one partition has of it. */
+export function wholePart(part: Part): Omit<PartitionPart, "files"> {
+  const { first, last, version, rowCount, count } = part;
+  return {
+    start: first.partition,
+    version,
+    rowCount,
+    timestampMin: first.timestampMin,
+    timestampMax: last.timestampMax,
+    segmentCount: count,
+    format: formatOf(part),
+  };
+}
+
+function versionOf(part: Omit<PartitionPart, "files">, first: number, firstRow: number): PartitionVersion {
+  const { start: partition, version, format, rowCount, timestampMin, timestampMax, segmentCount } = part;
+  const end = first + segmentCount;
+  return { partition, version, format, first, end, firstRow, rowCount, timestampMin, timestampMax };
+}
+
+/** With what follows of the partition. */
+function extended(found: PartitionVersion, next: Omit<PartitionPart, "files">): PartitionVersion {
+  const { version, rowCount, timestampMax, segmentCount } = next;
+  return {
+    ...found,
+    version: Math.max(found.version, version),
+    end: found.end + segmentCount,
+    rowCount: found.rowCount + rowCount,
+    timestampMax,
+  };
 }
 
 /** True if they are the same segment, in other places at most. */

@@ -18,7 +18,7 @@ import { memoryBytes } from "./encoding/codecs.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
 import { firstNotBelow, halvesOf, inOrder, isLess, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
-import { isLive, mayHave, Page } from "./page.ts";
+import { isLive, type Page, passVersions } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import { type Part, type PartitionVersion, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import { columnById } from "./schema.ts";
@@ -146,6 +146,7 @@ export class Table {
     this.schema = head.schema;
     this.nextColumnId = head.nextColumnId;
     this.uids.next = head.nextUid ?? this.uids.next;
+    passVersions(head.nextVersion ?? 1);
     this.posted = new Set(head.posted);
     this.lsn = Math.max(this.lsn, head.lsn);
     this.segments = stored.segments;
@@ -513,7 +514,7 @@ export class Table {
     const write = (bytes: Uint8Array) => this.data.append([bytes]);
     const sealedPage = (page: Page) => {
       if (!all && (page.isLive || page === newest)) return [page];
-      const words = pageWords(page.segments, page.id, true);
+      const words = pageWords(page, true);
       const bytes = new Uint8Array(words.sizeBytes);
       words.write(bytes);
       return [page.sealed(write(bytes), this.data.readPage)];
@@ -616,14 +617,9 @@ export class Table {
 
   /** The segment with this uid, also of a detached partition. */
   segmentByUid(uid: number): Segment | undefined {
-    for (const { lists } of [this.segments, ...this.detached.values()]) {
-      for (const list of lists) {
-        if (!mayHave(list, [uid])) continue;
-        for (const page of list.pages) {
-          const found = mayHave(page, [uid]) ? page.segments.find((segment) => segment.uid === uid) : undefined;
-          if (found !== undefined) return found;
-        }
-      }
+    for (const segments of [this.segments, ...this.detached.values()]) {
+      const found = segments.segmentByUid(uid);
+      if (found !== undefined) return found;
     }
   }
 

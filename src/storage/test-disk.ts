@@ -20,7 +20,7 @@ export class Disk {
 
   sealed(page: Page): Page {
     if (page.extent !== undefined) return page;
-    const words = pageWords(page.segments, page.id, true), bytes = new Uint8Array(words.sizeBytes);
+    const words = pageWords(page, true), bytes = new Uint8Array(words.sizeBytes);
     words.write(bytes);
     return page.sealed(this.write(bytes), this.read);
   }

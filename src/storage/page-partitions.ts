@@ -1,0 +1,132 @@
+/**
+ * The partitions of a page, in its words: of each the part that the page has. The words of a partition are those of its pages, added up
+ * in order; most partitions are in one.
+ *
+ *     partition   start i64   version f64   rows f64   least and greatest timestamp, i64 each
+ *                 number of segments u32   format u32   number of data files u32   0 u32
+ *                 then for each file: id u32   0 u32   bytes of the chunks f64
+ *
+ * File 0 is the memory. The partition ends where the unit of the table says, so only its start is written. An index of a column is a part of its chunks.
+ */
+import { extentBytes } from "./datafile.ts";
+import type { Chunk } from "./chunks.ts";
+import { type ColumnChunk, PARTITION_FORMAT, type PartitionSums } from "./contract.ts";
+
+/** What a page has of a partition. */
+export interface PartitionPart {
+  readonly start: bigint;
+  /** Greatest version of its segments here. */
+  readonly version: number;
+  readonly rowCount: number;
+  readonly timestampMin: bigint;
+  readonly timestampMax: bigint;
+  readonly segmentCount: number;
+  readonly format: number;
+  /** Bytes of the chunks by data file; 0: in memory. */
+  readonly files: readonly (readonly [file: number, bytes: number])[];
+}
+
+const FIXED_BYTES = 56, FILE_BYTES = 16;
+
+/** Views of the memory that has the words. */
+interface WordViews {
+  readonly u32: Uint32Array;
+  readonly f64: Float64Array;
+  readonly i64: BigInt64Array;
+}
+
+/** A segment of the writer or of a reader. */
+interface SegmentPlaces {
+  readonly partition: bigint;
+  readonly rowCount: number;
+  readonly timestampMin: bigint;
+  readonly timestampMax: bigint;
+  readonly chunks: readonly (Chunk | ColumnChunk | undefined)[];
+}
+
+/** `versions`: by segment. */
+export function partitionsOf(segments: readonly SegmentPlaces[], versions: readonly number[]): PartitionPart[] {
+  const parts: PartitionPart[] = [];
+  for (let from = 0, to = 0; from < segments.length; from = to) {
+    const { partition: start, timestampMin } = segments[from], files = new Map<number, number>();
+    let version = 0, rowCount = 0;
+    for (; to < segments.length && segments[to].partition === start; to++) {
+      version = Math.max(version, versions[to]);
+      rowCount += segments[to].rowCount;
+      for (const chunk of segments[to].chunks) {
+        if (chunk === undefined) continue;
+        const { file, sizeBytes, valueBytes } = "plain" in chunk ? chunk.plain : chunk;
+        if (file < 0) files.set(0, (files.get(0) ?? 0) + valueBytes);
+        else files.set(file, (files.get(file) ?? 0) + extentBytes(sizeBytes));
+      }
+    }
+    const { timestampMax } = segments[to - 1], segmentCount = to - from, format = PARTITION_FORMAT.native;
+    parts.push({ start, version, rowCount, timestampMin, timestampMax, segmentCount, format, files: [...files] });
+  }
+  return parts;
+}
+
+export function sizeOfPartitions(parts: readonly PartitionPart[]): number {
+  return parts.reduce((sum, { files }) => sum + FIXED_BYTES + FILE_BYTES * files.length, 0);
+}
+
+/** `into`: begins at a multiple of 8. */
+export function writePartitions(parts: readonly PartitionPart[], { u32, f64, i64 }: WordViews, at: number): void {
+  for (const { start, version, rowCount, timestampMin, timestampMax, segmentCount, format, files } of parts) {
+    i64[at] = start;
+    f64[at + 1] = version;
+    f64[at + 2] = rowCount;
+    i64[at + 3] = timestampMin;
+    i64[at + 4] = timestampMax;
+    u32.set([segmentCount, format, files.length, 0], 2 * at + 10);
+    at += FIXED_BYTES / 8;
+    for (const [file, bytes] of files) {
+      u32.set([file, 0], 2 * at);
+      f64[at + 1] = bytes;
+      at += FILE_BYTES / 8;
+    }
+  }
+}
+
+/** `at`: in words of 8 bytes. */
+export function readPartitions({ u32, f64, i64 }: WordViews, at: number, count: number): PartitionPart[] {
+  return Array.from({ length: count }, () => {
+    const part = at, fileCount = u32[2 * at + 12];
+    at += FIXED_BYTES / 8;
+    const files = Array.from({ length: fileCount }, (_, k) => {
+      const file = at + k * FILE_BYTES / 8;
+      return [u32[2 * file], f64[file + 1]] as const;
+    });
+    at += fileCount * FILE_BYTES / 8;
+    return {
+      start: i64[part],
+      version: f64[part + 1],
+      rowCount: f64[part + 2],
+      timestampMin: i64[part + 3],
+      timestampMax: i64[part + 4],
+      segmentCount: u32[2 * part + 10],
+      format: u32[2 * part + 11],
+      files,
+    };
+  });
+}
+
+export function sumsOf(
+  { start, version, rowCount, timestampMin, timestampMax, format, files }: PartitionPart,
+): PartitionSums {
+  const diskSizeBytes = files.reduce((sum, [, bytes]) => sum + bytes, 0);
+  return { start, version, format, rowCount, timestampMin, timestampMax, diskSizeBytes };
+}
+
+/** Adds what follows in the table to sums of partitions. */
+export function addSums(found: PartitionSums[], next: PartitionSums): void {
+  const last = found.at(-1);
+  if (last?.start !== next.start) {
+    found.push({ ...next });
+    return;
+  }
+  last.version = Math.max(last.version, next.version);
+  last.rowCount += next.rowCount;
+  last.diskSizeBytes += next.diskSizeBytes;
+  last.timestampMax = next.timestampMax;
+}
