@@ -405,9 +405,7 @@ export class Segments implements Iterable<Segment> {
 
   /** The partition with this start. At most one page is read for it. */
   partition(partition: bigint): PartitionVersion | undefined {
-    for (const found of this.partitionsFrom(partition)) {
-      if (found.partition >= partition) return found.partition === partition ? found : undefined;
-    }
+    for (const found of this.partitionsFrom(partition)) return found.partition === partition ? found : undefined;
   }
 
   /** All partitions, in order. */
@@ -417,17 +415,20 @@ export class Segments implements Iterable<Segment> {
   }
 
   /**
-   * The partitions from this one on, and some before it. Lists and pages of one partition are not read, and of others only the words of
-   * the partitions.
+   * The partitions from this one on. Lists and pages of one partition are not read, and of others only the words of the
+   * partitions.
    */
   private *partitionsFrom(start: bigint): Iterable<PartitionVersion> {
-    const { lists } = this, isBefore = ({ last }: Part) => last.partition < start;
-    let list = firstNot(lists.length, (k) => isBefore(lists[k]));
+    const { lists } = this;
+    let list = firstNot(lists.length, (k) => lists[k].last.partition < start);
     let first = this.starts[list], firstRow = this.firstRows[list];
     let found: PartitionVersion | undefined;
     for (; list < lists.length; list++) {
-      for (const part of lists[list].isOfOne ? [lists[list]] : lists[list].pages) {
-        if (isBefore(part)) {
+      const parts: readonly Part[] = lists[list].isOfOne ? [lists[list]] : lists[list].pages;
+      const begin = firstNot(parts.length, (k) => parts[k].last.partition < start);
+      for (let k = 0; k < parts.length; k++) {
+        const part = parts[k];
+        if (k < begin) {
           first += part.count;
           firstRow += part.rowCount;
           continue;
@@ -439,7 +440,9 @@ export class Segments implements Iterable<Segment> {
         }
         for (const next of part.isOfOne ? [wholePart(part)] : (part as Page).partitions) {
           if (found !== undefined && found.partition !== next.start) yield found;
-          found = found?.partition === next.start ? extended(found, next) : versionOf(next, first, firstRow);
+          if (next.start >= start) {
+            found = found?.partition === next.start ? extended(found, next) : versionOf(next, first, firstRow);
+          }
           first += next.segmentCount;
           firstRow += next.rowCount;
         }
