@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import type { CatalogueMirror } from "./catalogue.ts";
 import type { Command } from "./commands.ts";
+import type { TableSnapshot } from "./contract.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
 import type { SharedPool } from "./pool.ts";
+import { readManifest } from "./manifest-files.ts";
 import { LIMITS } from "./packing.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
 import { openTestStore } from "./test-store.ts";
@@ -67,7 +69,11 @@ class Database {
   }
 
   get x(): number[] {
-    return readRows(heap, this.pool, this.snapshot, [1]).map(([x]) => Number(x));
+    return this.xOf(this.snapshot);
+  }
+
+  xOf(snapshot: TableSnapshot): number[] {
+    return readRows(heap, this.pool, snapshot, [1]).map(([x]) => Number(x));
   }
 
   /** Bytes that the table uses of each data file. */
@@ -147,4 +153,160 @@ Deno.test("a data file stays while a reader is pinned to a version that lists it
   db.do({ kind: "release" });
   db.store.maintain();
   assert.ok(!isThere());
+});
+
+/** Rows of a table with a symbol column, in which `x` numbers the rows. */
+class Symbols extends Database {
+  private next = 0;
+
+  static override make(files: FaultyFiles): Symbols {
+    const db = new Symbols(files);
+    db.do({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP", x: "LONG", s: "SYMBOL" }, "ts") });
+    return db;
+  }
+
+  /** Opens what is left. */
+  again(isKilled: boolean): Symbols {
+    if (!isKilled) this.do({ kind: "close" });
+    const db = new Symbols(this.files.afterKill());
+    db.next = this.next;
+    db.do({ kind: "open", tableId: 1 });
+    return db;
+  }
+
+  add(hours: readonly number[]): void {
+    const rows = hours.toSorted((a, b) => a - b).map((hour) => {
+      const x = this.next++;
+      return { 0: BigInt(hour) * DAY / 24n, 1: BigInt(x), 2: `s${x % 7 + Math.floor(x / 50)}` };
+    });
+    const batch = batchOf({ ...TYPES, 2: "SYMBOL" }, rows);
+    this.do({ kind: "append", changes: [{ tableId: 1, batches: [batch] }] });
+  }
+
+  move(start: bigint, from: "attached" | "detached", to: "attached" | "detached" | "nowhere"): void {
+    this.do({ kind: "partitions", tableId: 1, moves: [{ start, from, to }] });
+  }
+
+  get table() {
+    return this.store.tables.get(1)!;
+  }
+
+  /** By start and version: the rows of the partition. */
+  get versions(): Map<string, string> {
+    const { x } = this;
+    return new Map(
+      Array.from(this.table.segments.partitions(), ({ partition, version, firstRow, rowCount }) => {
+        assert.ok(version > 0);
+        return [`${partition} ${version}`, x.slice(firstRow, firstRow + rowCount).join()];
+      }),
+    );
+  }
+}
+
+Deno.test("a version of a partition that was stored has the same rows after restarts, and its symbols and columns are stored with it", () => {
+  const seeds = Deno.env.get("SEED") === undefined ? [1, 2, 3, 4, 5, 6] : [Number(Deno.env.get("SEED"))];
+  for (const seed of seeds) {
+    let state = seed * 2654435761 >>> 0;
+    const random = (max: number) => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return Math.floor(state / 2 ** 32 * max);
+    };
+    const stored = new Map<string, string>();
+    let db = Symbols.make(new FaultyFiles({}, () => 0.5));
+    const check = () => {
+      for (const [version, rows] of db.versions) {
+        const known = stored.get(version);
+        if (known !== undefined) assert.equal(rows, known, `SEED=${seed}: the rows of version ${version}`);
+      }
+    };
+    const checkpoint = () => {
+      db.do({ kind: "checkpoint" });
+      check();
+      for (const [version, rows] of db.versions) stored.set(version, rows);
+      const { manifest } = readManifest(db.files, "/db/t1", 0), { head } = manifest;
+      const codes = new Map(head.dictionaries.map(({ columnId, count }) => [columnId, count]));
+      const { table } = db, numbers: number[] = [];
+      for (const segments of [table.segments, ...table.detached.values()]) {
+        for (const { version } of segments.partitions()) numbers.push(version);
+        for (const { chunks } of segments) {
+          assert.ok(chunks.length <= head.nextColumnId);
+          const max = chunks[2]?.plain.stats.max;
+          assert.ok(max === undefined || Number(max) < codes.get(2)!, "the dictionary that is stored has the symbols");
+        }
+      }
+      assert.ok(Math.max(0, ...numbers) < head.nextVersion!, "no version of the manifest will be given again");
+    };
+    for (let step = 0; step < 60; step++) {
+      const { rowCount } = db.snapshot, first = db.table.segments.bounds?.[0].partition;
+      switch (random(8)) {
+        case 0:
+        case 1:
+        case 2:
+          db.add(Array.from({ length: 1 + random(30) }, () => random(random(3) > 0 ? 24 * 8 : 24)));
+          break;
+        case 3:
+          if (rowCount > 0) db.delete(db.rowIds(random(rowCount)));
+          break;
+        case 4:
+          if (rowCount > 0) db.update(db.rowIds(random(rowCount)), -step);
+          break;
+        case 5: {
+          const [there] = db.table.detached.keys();
+          if (there !== undefined) {
+            const isFree = db.table.segments.partition(there) === undefined;
+            db.move(there, "detached", isFree ? "attached" : "nowhere");
+          } else if (first !== undefined) db.move(first, "attached", "detached");
+          break;
+        }
+        case 6:
+          checkpoint();
+          break;
+        default:
+          db = db.again(random(2) > 0);
+          check();
+      }
+    }
+    checkpoint();
+    assert.ok(stored.size > 10);
+  }
+});
+
+Deno.test("a version of a partition holds its extents until it is dropped by the table and by all readers", () => {
+  const files = new FaultyFiles({}, () => 0.5), db = Database.make(files);
+  const add = (hour: number) => db.append([[hour, hour]]);
+  db.do({ kind: "checkpoint" });
+  const { data } = db.store.tables.get(1)!, start = 3n * DAY;
+  const bytes = () => [...data.list.values()].reduce((sum, { liveBytes }) => sum + liveBytes, 0);
+  const move = (from: "attached" | "detached", to: "attached" | "detached" | "nowhere") =>
+    db.do({ kind: "partitions", tableId: 1, moves: [{ start, from, to }] });
+  const moved = (from: "attached" | "detached", to: "attached" | "detached") => {
+    const before = chunkBytes();
+    move(from, to);
+    db.do({ kind: "checkpoint" });
+    assert.equal(chunkBytes(), before, `${from} to ${to}`);
+  };
+  /** Bytes of the chunks of the table and of its detached partitions. */
+  const chunkBytes = () => {
+    const { segments, detached } = db.store.tables.get(1)!;
+    return [segments, ...detached.values()].flatMap((each) => [...each.pages()])
+      .flatMap(({ fileBytes }) => fileBytes.map(([, bytes]) => bytes)).reduce((sum, bytes) => sum + bytes, 0);
+  };
+  moved("attached", "detached");
+  moved("detached", "attached");
+  // A reader sees the former version, although the table has changed all of it.
+  const snapshot = db.snapshot, release = db.catalogue.pin(), before = bytes();
+  move("attached", "nowhere");
+  assert.ok(bytes() < before, "what the table has given up is not counted");
+  for (const file of data.list.values()) file.full = true;
+  add(1000);
+  db.do({ kind: "truncate", tableId: 1 });
+  db.do({ kind: "checkpoint" });
+  db.store.maintain();
+  assert.deepEqual(db.xOf(snapshot), hours(480), "a reader is pinned to the version");
+  assert.ok(files.exists("/db/t1/d1.seg"));
+  release();
+  add(1001);
+  db.do({ kind: "checkpoint" });
+  db.store.maintain();
+  assert.ok(!files.exists("/db/t1/d1.seg"));
 });

@@ -44,6 +44,7 @@ function assertAligned(segments: Segments): void {
 class Model {
   list: Segment[] = [];
   segments = Segments.EMPTY;
+  private readonly disk = new Disk();
   private detached: { list: Segment[]; segments: Segments } | undefined;
   /** By partition and version: the rows. */
   private readonly seen = new Map<string, string>();
@@ -58,12 +59,12 @@ class Model {
     const segments = isOld
       ? Segments.ofLists(parts(parts(this.list).map((part) => Page.of(part))).map((part) => PageList.of(part)))
       : Segments.of(this.list);
-    this.segments = new Disk().stored(segments);
+    this.segments = this.disk.stored(segments);
   }
 
   change(): void {
     const { random, list } = this;
-    switch (random(10)) {
+    switch (random(12)) {
       case 0:
       case 1: { // at the end
         const last = Number(list.at(-1)?.partition ?? 0n) + random(3);
@@ -90,7 +91,7 @@ class Model {
       case 5: { // rows are appended to a segment, or it is stored in another place
         if (list.length === 0) return;
         const at = random(list.length);
-        return this.splice(at, 1, [{ ...list[at], rowCount: list[at].rowCount + random(2) }]);
+        return this.splice(at, 1, [{ ...list[at], rowCount: list[at].rowCount + random(2), words: undefined }]);
       }
       case 6: { // segments go
         const at = random(list.length + 1);
@@ -98,7 +99,7 @@ class Model {
       }
       case 7: {
         const kept = (segment: Segment) =>
-          random(8) > 0 ? segment : random(2) > 0 ? undefined : { ...segment, uid: ++uid };
+          random(8) > 0 ? segment : random(2) > 0 ? undefined : { ...segment, uid: ++uid, words: undefined };
         // Segments that are read again are other objects.
         const after = new Map(list.map((segment) => [segment.uid, kept(segment)]));
         this.segments = this.segments.map((segment) => {
@@ -110,6 +111,13 @@ class Model {
       }
       case 8:
         return this.move();
+      case 9: // some pages are stored
+        this.segments = this.segments.mapPages((page) => [random(2) > 0 ? this.disk.sealed(page) : page]);
+        return;
+      case 10: // the table is closed and opened again
+        if (this.detached !== undefined) this.detached.segments = this.disk.stored(this.detached.segments);
+        this.segments = this.disk.stored(this.segments);
+        return;
       default: { // more segments at the end, as they are
         const last = Number(list.at(-1)?.partition ?? 0n) + random(2);
         const added = Array.from({ length: 1 + random(40) }, () => segmentOf(last + random(4), 1 + random(9)))

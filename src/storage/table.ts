@@ -2,6 +2,7 @@
  * A table in the writer: its schema, its segments in order, and how rows are added and removed. Segments and their sequence never change;
  * each change makes a new list, so restoring the published state means taking the old list again.
  */
+import { assert, VERIFY } from "../assert.ts";
 import { CorruptFileError } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { type Chunk, type ChunkMaker, insertedRows, type Run } from "./chunks.ts";
@@ -514,6 +515,7 @@ export class Table {
     const write = (bytes: Uint8Array) => this.data.append([bytes]);
     const sealedPage = (page: Page) => {
       if (!all && (page.isLive || page === newest)) return [page];
+      if (VERIFY) this.assertNames(page);
       const words = pageWords(page, true);
       const bytes = new Uint8Array(words.sizeBytes);
       words.write(bytes);
@@ -529,6 +531,18 @@ export class Table {
     };
     this.segments = sealed(this.segments);
     if (all) this.mapDetached(sealed);
+  }
+
+  /** What a page names exists: its columns, and the symbols of its codes. */
+  private assertNames({ segments }: Page): void {
+    for (const { chunks } of segments) {
+      assert(chunks.length <= this.nextColumnId, "a page has columns of the table");
+      chunks.forEach((chunk, id) => {
+        const { max } = chunk?.plain.stats ?? {};
+        if (max === undefined || this.typeOfColumn(id) !== "SYMBOL") return;
+        assert(Number(max) < this.dictionary(id).count, "symbols are in the dictionary before their codes are stored");
+      });
+    }
   }
 
   private mapDetached(change: (segments: Segments) => Segments): void {

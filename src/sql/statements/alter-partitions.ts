@@ -118,10 +118,11 @@ ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
     const { tableId, action, listed, plan, at } = bound;
     const table = run.catalogue.tableById(tableId);
     if (table === undefined) throw new SqlError("the table was dropped", at, SQLSTATE.undefinedTable);
-    const moves = listed.flatMap((item) => moveOf(table, action, item) ?? []);
+    const places = placesIn(table);
+    const moves = listed.flatMap((item) => moveOf(places, action, item) ?? []);
     if (moves.length > 0) await run.define({ kind: "partitions", tableId, moves: distinct(moves) });
     if (plan !== undefined) {
-      const movesOf = (starts: readonly bigint[]) => starts.map((start) => move(table, action, { start, at }));
+      const movesOf = (starts: readonly bigint[]) => starts.map((start) => move(places, action, { start, at }));
       const count = await run.movePartitions({ ...bound, plan }, movesOf);
       if (count === 0 && !(action === "drop" && table.schema.wal)) {
         throw new SqlError("no partition satisfies the condition", at, SQLSTATE.invalidParameter);
@@ -189,16 +190,36 @@ function isInCalendar(name: string): boolean {
   return !Number.isNaN(instant) && new Date(instant).toISOString().startsWith(hour.replace("Z", ""));
 }
 
+/** The partitions of a table, listed once: there may be many. */
+interface Places {
+  schema: TableSnapshot["schema"];
+  attached: readonly PartitionInfo[];
+  detached: readonly PartitionInfo[];
+  attachedStarts: ReadonlySet<bigint>;
+  detachedStarts: ReadonlySet<bigint>;
+}
+
+function placesIn(table: TableSnapshot): Places {
+  const attached = table.partitions(), detached = table.detachedPartitions();
+  const starts = (partitions: readonly PartitionInfo[]) => new Set(partitions.map(({ start }) => start));
+  return {
+    schema: table.schema,
+    attached,
+    detached,
+    attachedStarts: starts(attached),
+    detachedStarts: starts(detached),
+  };
+}
+
 /** Returns undefined if there is nothing to do. */
-function moveOf(table: TableSnapshot, action: Action, { at, text }: Listed): PartitionMove | undefined {
-  const { schema } = table;
+function moveOf(places: Places, action: Action, { at, text }: Listed): PartitionMove | undefined {
+  const { schema, attached, detached } = places;
   if (action === "drop" && text.endsWith(DETACHED)) {
-    const found = find(table.detachedPartitions(), text.slice(0, -DETACHED.length), schema);
+    const found = find(detached, text.slice(0, -DETACHED.length), schema);
     if (found !== undefined) return { start: found.start, from: "detached", to: "nowhere" };
   }
-  const from = action === "attach" ? table.detachedPartitions() : table.partitions();
-  const found = find(from, text, schema);
-  if (found !== undefined) return move(table, action, { start: found.start, at });
+  const found = find(action === "attach" ? detached : attached, text, schema);
+  if (found !== undefined) return move(places, action, { start: found.start, at });
   if (action === "drop" && schema.wal) return undefined;
   const message = action === "attach" ? `no partition ${text} is detached` : `there is no partition ${text}`;
   throw new SqlError(message, at, SQLSTATE.invalidParameter);
@@ -221,11 +242,14 @@ function find(
   return partitions.find(({ start }) => instant >= start && instant < start + 7n * DAY_MICROS * ticks);
 }
 
-function move(table: TableSnapshot, action: Action, { start, at }: { start: bigint; at: number }): PartitionMove {
+function move(
+  { attached, attachedStarts, detachedStarts }: Places,
+  action: Action,
+  { start, at }: { start: bigint; at: number },
+): PartitionMove {
   if (action === "drop") return { start, from: "attached", to: "nowhere" };
-  const has = (partitions: readonly PartitionInfo[]) => partitions.some((other) => other.start === start);
   if (action === "attach") {
-    if (has(table.partitions())) {
+    if (attachedStarts.has(start)) {
       throw new SqlError(
         "Cannot attach the partition: the table already has rows in its time range; drop or detach these first",
         at,
@@ -234,14 +258,14 @@ function move(table: TableSnapshot, action: Action, { start, at }: { start: bigi
     }
     return { start, from: "detached", to: "attached" };
   }
-  if (table.partitions().at(-1)?.start === start) {
+  if (attached.at(-1)?.start === start) {
     throw new SqlError(
       "the last partition cannot be detached, because new rows are added to it",
       at,
       SQLSTATE.invalidParameter,
     );
   }
-  if (has(table.detachedPartitions())) {
+  if (detachedStarts.has(start)) {
     throw new SqlError("a detached partition of this name already exists", at, SQLSTATE.invalidParameter);
   }
   return { start, from: "attached", to: "detached" };

@@ -1,4 +1,4 @@
-import type { PartitionInfo, TableSnapshot } from "../../storage/contract.ts";
+import { PARTITION_FORMAT, type PartitionInfo, type TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import { partitionColumns } from "../binder/metadata.ts";
 import { showOfTable } from "./show.ts";
@@ -30,12 +30,19 @@ export function partitionRows(table: TableSnapshot): Value[][] {
   ];
 }
 
-const EMPTY = { name: "default", rowCount: 0, timestampMin: null, timestampMax: null, diskSizeBytes: 0 };
+const EMPTY = {
+  name: "default",
+  format: PARTITION_FORMAT.native,
+  rowCount: 0,
+  timestampMin: null,
+  timestampMax: null,
+  diskSizeBytes: 0,
+};
 
 /** `index`: undefined for a detached partition. */
 function rowOf(
   { partitionBy, timestampId }: TableSnapshot["schema"],
-  partition: Omit<PartitionInfo, "start" | "timestampMin" | "timestampMax"> & Bounds,
+  partition: Omit<PartitionInfo, "start" | "version" | "timestampMin" | "timestampMax"> & Bounds,
   index: number | undefined,
   isActive: boolean,
 ): Value[] {
@@ -54,7 +61,7 @@ function rowOf(
     isAttached,
     !isAttached,
     false,
-    false,
+    partition.format !== PARTITION_FORMAT.native,
     -1n,
   ];
 }
