@@ -69,13 +69,13 @@ export interface PageWords {
   write(into: Uint8Array): void;
 }
 
-/** `versions`: by segment. `isStored`: for a file, without addresses. */
+/** `isStored`: for a file, without addresses. */
 export function pageWords(
-  { id, segments, versions }: { id: number; segments: readonly Segment[]; versions: readonly number[] },
+  { id, segments, partitions }: { id: number; segments: readonly Segment[]; partitions: readonly PartitionPart[] },
   isStored: boolean,
 ): PageWords {
   const all = segments.map((segment) => isStored ? storedWords(segment) : wordsOf(segment));
-  const columnIds = unionOf(all), partitions = partitionsOf(segments, versions);
+  const columnIds = unionOf(all);
   const stride = SEGMENT_BYTES + CHUNK_BYTES * columnIds.length;
   const partitionsStart = align(HEAD_BYTES + 4 * columnIds.length, 8), partitionsSize = sizeOfPartitions(partitions);
   const start = partitionsStart + partitionsSize;
@@ -181,10 +181,11 @@ function encodeStats(f64: Float64Array, i64: BigInt64Array, at: number, { min, m
   return kinds;
 }
 
-/** What a page has: its segments, and by segment the last change of rows there, or a later one of the same partition. */
 export interface PageContents {
   readonly segments: readonly Segment[];
+  /** By segment: the last change of rows there, or a later one of the same partition. */
   readonly versions: readonly number[];
+  readonly partitions: readonly PartitionPart[];
 }
 
 /** The contents of a page that was read from a file. */
@@ -199,10 +200,9 @@ export function contentsOf(bytes: Uint8Array): PageContents {
     const words = { columnIds: page.columnIds, bytes: page.bytesOf(k, bytes) };
     return { uid, partition, rowCount, timestampMin, timestampMax, chunks: known, words };
   });
-  const versions = page.partitions().flatMap(({ version, segmentCount }) =>
-    new Array<number>(segmentCount).fill(version)
-  );
-  return { segments, versions };
+  const partitions = page.partitions();
+  const versions = partitions.flatMap(({ version, segmentCount }) => new Array<number>(segmentCount).fill(version));
+  return { segments, versions, partitions };
 }
 
 /** The partitions of a page that was read from a file. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Chunk } from "./chunks.ts";
 import type { ColumnChunk, ColumnStats } from "./contract.ts";
+import { partitionsOf } from "./page-partitions.ts";
 import { contentsOf, PageView, pageWords, partitionsIn, type WordViews } from "./page-words.ts";
 import type { Segment } from "./segment.ts";
 
@@ -40,7 +41,7 @@ function bytesOf(
   isStored: boolean,
   versions: readonly number[] = segments.map(() => 0),
 ): Uint8Array {
-  const words = pageWords({ id: 42, segments, versions }, isStored);
+  const words = pageWords({ id: 42, segments, partitions: partitionsOf(segments, versions) }, isStored);
   const bytes = new Uint8Array(words.sizeBytes).fill(255);
   words.write(bytes);
   return bytes;

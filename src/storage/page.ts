@@ -86,7 +86,7 @@ export class Page {
     segments: readonly Segment[],
     versions: readonly number[] = new Array<number>(segments.length).fill(0),
   ): Page {
-    const own = { segments, versions };
+    const own = { segments, versions, partitions: partitionsOf(segments, versions) };
     return new Page(summaryOf(own), own, undefined, undefined, segments.some(isLive));
   }
 
@@ -175,11 +175,7 @@ export class Page {
 
   /** What it has of its partitions. @throws {CorruptFileError} if the page is read from a damaged file. */
   get partitions(): readonly PartitionPart[] {
-    const { own } = this;
-    return keptPartitions.get(
-      this,
-      () => own === undefined ? partitionsIn(this.read!(this.stored)) : partitionsOf(own.segments, own.versions),
-    );
+    return this.own?.partitions ?? keptPartitions.get(this, () => partitionsIn(this.read!(this.stored)));
   }
 
   private get contents(): PageContents {
@@ -229,23 +225,21 @@ export function isLive({ chunks }: Segment): boolean {
   return chunks.some((chunk) => chunk !== undefined && chunk.plain.address !== 0);
 }
 
-function summaryOf({ segments, versions }: PageContents): Summary {
+function summaryOf({ segments, partitions }: PageContents): Summary {
   const bytes = new Map<number, number>();
-  let rowCount = 0, uidMin = Infinity, uidMax = 0, version = 0;
-  segments.forEach((segment, k) => {
-    rowCount += segment.rowCount;
-    uidMin = Math.min(uidMin, segment.uid);
-    uidMax = Math.max(uidMax, segment.uid);
-    version = Math.max(version, versions[k]);
-    for (const chunk of segment.chunks) {
-      if (chunk === undefined || chunk.plain.file < 0) continue;
-      const { file, sizeBytes } = chunk.plain;
-      bytes.set(file, (bytes.get(file) ?? 0) + extentBytes(sizeBytes));
-    }
-  });
+  let rowCount = 0, version = 0, formats = 0, uidMin = Infinity, uidMax = 0;
+  for (const part of partitions) {
+    rowCount += part.rowCount;
+    version = Math.max(version, part.version);
+    formats |= 1 << part.format;
+    for (const [file, added] of part.files) if (file !== 0) bytes.set(file, (bytes.get(file) ?? 0) + added);
+  }
+  for (const { uid } of segments) {
+    uidMin = Math.min(uidMin, uid);
+    uidMax = Math.max(uidMax, uid);
+  }
   const [first, last] = [segments[0], segments[segments.length - 1]].map((
     { partition, timestampMin, timestampMax },
   ) => ({ partition, timestampMin, timestampMax }));
-  const count = segments.length, formats = NATIVE_FORMATS;
-  return { count, rowCount, first, last, uidMin, uidMax, version, formats, fileBytes: [...bytes] };
+  return { count: segments.length, rowCount, first, last, uidMin, uidMax, version, formats, fileBytes: [...bytes] };
 }
