@@ -5,7 +5,7 @@
  */
 import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
 import { type PostedError, revivedError } from "./posted-error.ts";
-import { failEncodingJobs } from "../storage/mod.ts";
+import { failJobs } from "../storage/mod.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { ChunkQueue, type ResultChunk } from "./chunk-queue.ts";
 import type { QueryRequest } from "./contract.ts";
@@ -313,7 +313,7 @@ class WorkerScheduler implements Scheduler {
     this.options.onUnhandledError?.();
     seat.worker.terminate();
     seat.port.close();
-    failEncodingJobs(this.options.heap, seat.index);
+    failJobs(this.options.heap, seat.index);
     Object.assign(seat, { isReady: false, job: undefined, reason });
     seat.parked.clear();
     for (const job of lost) if (!returned.includes(job)) job.onCrash(reason);

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import type { CatalogueMirror } from "./catalogue.ts";
 import type { Command } from "./commands.ts";
 import { CODEC_BYTES, Codecs } from "./encoding/codecs.ts";
-import { EncodingWorker, failEncodingJobs, SharedEncoders } from "./encoding-jobs.ts";
+import { EncodingWorker, SharedEncoders } from "./encoding-jobs.ts";
+import { failJobs } from "./jobs.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { LOAD_STEP } from "./load.ts";
 import { packAppendBatch } from "./packed.ts";
@@ -40,7 +41,7 @@ class Thread {
   /** Ends the thread, of which main hears, and starts another one. */
   fail(): void {
     this.worker = this.begin();
-    failEncodingJobs(this.heap, 0);
+    failJobs(this.heap, 0);
   }
 
   private begin(): EncodingWorker {

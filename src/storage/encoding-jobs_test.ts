@@ -3,7 +3,8 @@ import { crc32 } from "./bytes.ts";
 import type { ChunkOrder } from "./encoders.ts";
 import { CODEC_BYTES, Codecs } from "./encoding/codecs.ts";
 import { atOnce, storedForm } from "./encoding/stored.ts";
-import { EncodingWorker, failEncodingJobs, SharedEncoders } from "./encoding-jobs.ts";
+import { EncodingWorker, SharedEncoders } from "./encoding-jobs.ts";
+import { failJobs } from "./jobs.ts";
 import { createHeap, ENCODING_JOBS, SHARED_WORD } from "./heap.ts";
 
 const ROWS = 20_000;
@@ -111,7 +112,7 @@ Deno.test("the job of a thread that has failed midway fails, its memory is freed
   const dying = worker(0), other = worker(1);
   for (let k = 0; k < 4; k++) dying.step();
   other.step();
-  failEncodingJobs(heap, 0);
+  failJobs(heap, 0);
   assert.equal(encoders.outcome(first), "failed");
   assert.equal(encoders.outcome(second), undefined);
   finish(other);

@@ -84,14 +84,18 @@ export const SHARED_WORD = {
   spilledUnitsTotal: 154,
   /** The writer's counters: 64 doubles, written only by its thread; see `WRITER_COUNTERS`. Even index. */
   writerCounters: 192,
-  /** Jobs for encoding segments: 8 words for each of them; see `encoding-jobs.ts`. */
+  /** Jobs for encoding segments: 8 words for each of them; see `jobs.ts`. */
   encodingJobs: 320,
+  /** The same for merging late rows. */
+  mergeJobs: 384,
   /** Scheduler: 64 words for each of 64 query slots, up to the end of the control block. */
   querySlots: 1024,
 } as const;
 
 /** Number of jobs for encoding segments. */
 export const ENCODING_JOBS = 8;
+/** Number of jobs for merging late rows. */
+export const MERGE_JOBS = 8;
 
 /**
  * The writer's counters since the start, in the order in which they are stored from `SHARED_WORD.writerCounters` on.

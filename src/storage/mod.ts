@@ -48,7 +48,8 @@ export { CatalogueMirror } from "./catalogue.ts";
 export { type File, type Files, readFully, realFiles, writeFully } from "./files.ts";
 export { type LogBlock, LogFollower, LogGoneError } from "./wal/follower.ts";
 export { copyDatabase, syncDirectory } from "./copy.ts";
-export { EncodingWorker, failEncodingJobs } from "./encoding-jobs.ts";
+export { EncodingWorker } from "./encoding-jobs.ts";
+export { failJobs } from "./jobs.ts";
 
 export interface StorageOptions {
   /** The `db` directory. It is created if it does not exist. */
