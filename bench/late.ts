@@ -1,17 +1,23 @@
 /**
  * What late rows cost that belong to many partitions at once, within the engine: without HTTP and without fsync. Each batch has rows
- * of all days, in no order.
+ * of all days, in no order. Batches are merged with idle query threads and without them, in turn.
  *
- *     deno run -A bench/late.ts [rows of a day, default 200000] [days, default 30] [rows of a batch, default 10000] [batches, default 20]
+ *     deno run -A bench/late.ts [rows of a day, default 200000] [days, default 30] [rows of a batch, default 10000] [batches, default 40]
+ *         [query threads, default 2] [stored: a checkpoint follows each batch, so that chunks are read again]
  */
+import { MAIL, Mailboxes } from "../src/engine/mailbox.ts";
 import type { Command } from "../src/storage/commands.ts";
 import type { AppendBatch } from "../src/storage/contract.ts";
 import { createHeap } from "../src/storage/heap.ts";
+import { SharedMergers } from "../src/storage/merge-jobs.ts";
 import { newTable } from "../src/storage/test-rows.ts";
 import { openTestStore, UNSYNCED_FILES } from "../src/storage/test-store.ts";
 
 const DAY = 86_400_000_000;
-const [dayRows, days, batchRows, batches] = [200_000, 30, 10_000, 20].map((n, k) => Number(Deno.args[k] ?? n));
+const [dayRows, days, batchRows, batches, threads] = [200_000, 30, 10_000, 40, 2].map((n, k) =>
+  Number(Deno.args[k] ?? n)
+);
+const isStored = Deno.args[5] === "stored";
 const SYMBOLS = 100;
 
 let state = 1;
@@ -42,7 +48,13 @@ function batchAt(times: Float64Array): AppendBatch {
 }
 
 const root = Deno.makeTempDirSync({ prefix: "sundial-" });
-const { store } = openTestStore(createHeap(2 ** 31), UNSYNCED_FILES, {
+const heap = createHeap(2 ** 31), mailboxes = Mailboxes.create(threads);
+let mayHelp = true;
+const { store } = openTestStore(heap, UNSYNCED_FILES, {
+  mergers: new SharedMergers(heap, {
+    hasIdle: () => mayHelp && mailboxes.hasIdle(threads),
+    wakeIdle: () => mailboxes.wakeIdle(-1, threads, Math.max(1, navigator.hardwareConcurrency - 1)) > 0,
+  }),
   root,
   log: (_, message) => console.error(message),
   onDamage: (message) => console.error(message),
@@ -64,17 +76,30 @@ for (let day = 0; day < days; day++) {
   run({ kind: "append", changes: [{ tableId: 1, batches: [batchAt(times)] }] });
   run({ kind: "checkpoint" });
 }
-const took: number[] = [];
+const workers: Worker[] = [];
+for (let seat = 0; seat < threads; seat++) {
+  const worker = new Worker(new URL("./late-worker.ts", import.meta.url), { type: "module" });
+  worker.postMessage({ memory: heap.memory, mailboxes: mailboxes.buffer, seat });
+  await new Promise((resolve) => worker.onmessage = resolve);
+  workers.push(worker);
+}
+
+const alone: number[] = [], together: number[] = [];
 for (let k = 0; k < batches; k++) {
+  mayHelp = k % 2 === 1;
   const batch = batchAt(Float64Array.from({ length: batchRows }, () => Math.floor(random() * days * DAY)));
   const start = performance.now();
   run({ kind: "append", changes: [{ tableId: 1, batches: [batch] }] });
-  took.push(performance.now() - start);
+  (mayHelp ? together : alone).push(performance.now() - start);
+  if (isStored) run({ kind: "checkpoint" });
   store.maintain();
 }
-console.log(
-  `${batchRows} late rows into ${days} days of ${dayRows} rows, ms a batch: ${took.map(Math.round).join(" ")}`,
-);
-console.log(`median ${took.toSorted((a, b) => a - b)[batches >> 1].toFixed(1)} ms`);
+const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1];
+console.log(`${batchRows} late rows into ${days} days of ${dayRows} rows, ms a batch`);
+for (const [name, took] of [["the writer alone", alone], [`with ${threads} query threads`, together]] as const) {
+  console.log(`${name}: ${took.map(Math.round).join(" ")}, median ${median(took).toFixed(1)}`);
+}
+console.log(`ratio of the medians ${(median(alone) / median(together)).toFixed(2)}`);
+for (let seat = 0; seat < threads; seat++) mailboxes.post(seat, MAIL.close);
 run({ kind: "close" });
 Deno.removeSync(root, { recursive: true });

@@ -20,6 +20,7 @@ export function statisticsOf(
     commitGroupSize: heap.histogram("commitGroupSize"),
     fsyncSeconds: heap.histogram("fsyncSeconds"),
     rewrittenSegments: heap.counter("rewrittenSegments"),
+    mergedSegmentsOfHelpers: heap.counter("mergedSegmentsOfHelpers"),
     flushedSegments: heap.counter("flushedSegments"),
     flushedSegmentsOfHelpers: heap.counter("flushedSegmentsOfHelpers"),
     repackedSegments: heap.counter("repackedSegments"),

@@ -121,6 +121,12 @@ export class Mailboxes {
     return count;
   }
 
+  /** True if one of these workers is idle. */
+  hasIdle(workerCount: number): boolean {
+    for (let seat = 0; seat < workerCount; seat++) if (Atomics.load(this.words, at(seat, WORD.isIdle)) !== 0) return true;
+    return false;
+  }
+
   setIdle(seat: number, isIdle: boolean): void {
     Atomics.store(this.words, at(seat, WORD.isIdle), isIdle ? 1 : 0);
   }

@@ -140,6 +140,10 @@ export const metricCatalogue = {
   commitGroupSize: histogram("commit_group_size", "Commits that shared a write and a sync of the log."),
   fsyncSeconds: histogram("fsync_seconds", "Time of a sync of the write-ahead log."),
   rewrittenSegments: counter("rewritten_segments", "Segments rewritten for late rows, UPDATE and DELETE."),
+  mergedSegmentsOfHelpers: counter(
+    "late_segments_merged_by_query_threads",
+    "Those of them that query threads merged with late rows, beside the writer.",
+  ),
   flushedSegments: counter("flushed_segments", "Segments that were written from memory to data files."),
   flushedSegmentsOfHelpers: counter(
     "flushed_segments_encoded_by_query_threads",

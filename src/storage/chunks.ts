@@ -3,8 +3,8 @@
  * memory and is longer; a late row or an update makes new memory.
  */
 import { fillNull, LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
-import { assert, VERIFY } from "../assert.ts";
 import type { ColumnChunk, ColumnStats, RowRange } from "./contract.ts";
+import { relocateTexts } from "./chunk-values.ts";
 import type { DataFiles } from "./datafile.ts";
 import { CODEC_BYTES, Codecs, hasOffsets, isEncoded, memoryBytes, rawBytes, type Stored } from "./encoding/codecs.ts";
 import { atOnce, storedForm } from "./encoding/stored.ts";
@@ -13,12 +13,11 @@ import { crc32 } from "./bytes.ts";
 import type { Extent } from "./extent.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
+import { assemble, copyTexts, rowCountOf, type Run, statsOfRuns, textBytesOf } from "./merge.ts";
 import { type RowColumn } from "./rows.ts";
 import { extendStats, nullStats } from "./stats.ts";
 
 export const SEGMENT_ROWS_MAX = 65_536;
-/** Values up to this size are copied by a loop: a call costs more. */
-const LOOP_BYTES_MAX = 64;
 const TEXT_BLOCK_MIN = 4096, TEXT_BLOCK_MAX = 1 << 20;
 
 export interface Chunk {
@@ -33,26 +32,8 @@ export interface Chunk {
   readonly textBytes: number;
 }
 
-/** Rows of a new chunk: `count` rows from `start` of the old chunk (source 0) or of the batch (source 1). */
-export interface Run {
-  source: 0 | 1;
-  start: number;
-  count: number;
-}
-
 function plainOf(address: number, valueBytes: number, stats: ColumnChunk["stats"]): ColumnChunk {
   return { address, file: -1, offset: 0, sizeBytes: 0, crc: 0, valueBytes, stats };
-}
-
-/** The rows of the runs that are not of the old chunk. */
-export function insertedRows(runs: readonly Run[]): RowRange[] {
-  const inserted: RowRange[] = [];
-  let row = 0;
-  for (const { source, count } of runs) {
-    if (source === 1) inserted.push({ from: row, to: row + count });
-    row += count;
-  }
-  return inserted;
 }
 
 export class ChunkMaker {
@@ -123,44 +104,79 @@ export class ChunkMaker {
   ): Chunk | undefined {
     if (chunk === undefined && added === undefined) return undefined;
     const layout = layoutOf(tag), width = LAYOUT_WIDTH[layout];
-    const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
+    const rowCount = rowCountOf(runs);
     const old = chunk === undefined ? undefined : this.resident(tag, chunk, oldRows, data);
     const values = this.memory.allocate(rowCount * width, "tail");
-    let texts = old?.texts ?? [], textBytes = old?.textBytes ?? 0;
-    let at = values.address;
-    for (const { source, start, count } of runs) {
-      const from = source === 0 ? old : added;
-      if (from === undefined) this.fillNulls(tag, at, count);
-      else if (source === 0) this.copy(old!.address + start * width, at, count * width);
-      else if (layout === "text") {
-        const written = this.writeTexts(at, added!, start, start + count, texts);
-        texts = written.texts;
-        textBytes += written.bytes;
-      } else this.write(added!.values, start * width, at, count * width);
-      at += count * width;
+    let texts = old?.texts ?? [], textBytes = old?.textBytes ?? 0, textsAt = 0;
+    if (layout === "text" && added !== undefined) {
+      const bytes = runs.reduce(
+        (sum, { source, start, count }) => source === 0 ? sum : sum + textBytesOf(added, start, start + count),
+        0,
+      );
+      const reserved = this.reserveTexts(texts, bytes);
+      texts = reserved.texts;
+      textsAt = reserved.at;
+      textBytes += bytes;
     }
+    assemble(this.heap, tag, { old: old?.address, added }, runs, values.address, textsAt);
     old?.release();
     const before = chunk?.plain.stats ?? nullStats(tag, oldRows);
-    const stats = this.statsAfter(tag, values.address, rowCount, inserted, oldRows, before);
-    const capacity = Math.min(SEGMENT_ROWS_MAX, Math.floor(values.sizeBytes / width));
-    return { plain: plainOf(values.address, rowCount * width, stats), values, capacity, texts, textBytes };
+    const stats = statsOfRuns(this.heap, tag, values.address, runs, inserted, oldRows, before);
+    return this.newChunk(tag, rowCount, stats, values, texts, textBytes);
   }
 
-  /** Statistics of a column of `rowCount` rows, of which the `inserted` ones are new. The others had `before` if they are all old rows. */
-  private statsAfter(
+  /**
+   * Memory for the chunks of a merge that another thread does. `textBytes`: of the added rows. New blocks are added to `writes`, also if
+   * memory runs out.
+   */
+  prepare(
     tag: string,
-    address: number,
+    chunk: Chunk | undefined,
+    partRows: readonly number[],
+    textBytes: number,
+    writes: MemoryBlock[],
+  ): {
+    loadAt: number;
+    values: readonly MemoryBlock[];
+    texts: readonly MemoryBlock[];
+    textsAt: number;
+    textBytes: number;
+  } {
+    const take = (sizeBytes: number) => {
+      const block = this.memory.allocate(sizeBytes, "tail");
+      writes.push(block);
+      return block;
+    };
+    const width = LAYOUT_WIDTH[layoutOf(tag)], values = partRows.map((rowCount) => take(rowCount * width));
+    let texts = chunk?.texts ?? [], bytes = (chunk?.textBytes ?? 0) + textBytes, loadAt = 0;
+    if (chunk !== undefined && chunk.plain.address === 0 && layoutOf(tag) === "text") {
+      const block = take(memoryBytes(chunk.plain));
+      block.used = block.sizeBytes;
+      loadAt = block.address;
+      texts = [block];
+      bytes += rawBytes(chunk.plain) - chunk.plain.valueBytes;
+    }
+    const reserved = this.reserveTexts(texts, textBytes);
+    if (reserved.texts !== texts) writes.push(reserved.texts.at(-1)!);
+    return { loadAt, values, texts: reserved.texts, textsAt: reserved.at, textBytes: bytes };
+  }
+
+  discard(blocks: readonly MemoryBlock[]): void {
+    for (const block of blocks) this.memory.discard(block);
+  }
+
+  /** A chunk whose values have been written to new memory. */
+  newChunk(
+    tag: string,
     rowCount: number,
-    inserted: readonly RowRange[],
-    oldRows: number,
-    before: ColumnStats,
-  ): ColumnStats {
-    const all = () => extendStats(this.heap, tag, address, [{ from: 0, to: rowCount }], undefined);
-    const insertedRows = inserted.reduce((sum, { from, to }) => sum + to - from, 0);
-    if (rowCount - insertedRows < oldRows) return all();
-    const stats = extendStats(this.heap, tag, address, inserted, before);
-    if (VERIFY) assert(isSame(stats, all()), "statistics of inserted rows add up to those of all rows");
-    return stats;
+    stats: ColumnStats,
+    values: MemoryBlock,
+    texts: readonly MemoryBlock[],
+    textBytes: number,
+  ): Chunk {
+    const width = LAYOUT_WIDTH[layoutOf(tag)];
+    const capacity = Math.min(SEGMENT_ROWS_MAX, Math.floor(values.sizeBytes / width));
+    return { plain: plainOf(values.address, rowCount * width, stats), values, capacity, texts, textBytes };
   }
 
   /** The chunk with row `rows[k]` replaced by row `from + k` of `added`. */
@@ -190,8 +206,7 @@ export class ChunkMaker {
     }
     old?.release();
     const stats = extendStats(this.heap, tag, values.address, [{ from: 0, to: rowCount }], undefined);
-    const capacity = Math.min(SEGMENT_ROWS_MAX, Math.floor(values.sizeBytes / width));
-    return { plain: plainOf(values.address, rowCount * width, stats), values, capacity, texts, textBytes };
+    return this.newChunk(tag, rowCount, stats, values, texts, textBytes);
   }
 
   /**
@@ -284,76 +299,35 @@ export class ChunkMaker {
     return { values, heap };
   }
 
-  /** Copies values within the heap. */
-  private copy(from: number, to: number, sizeBytes: number): void {
-    const { u8, i32 } = this.heap;
-    if (sizeBytes > LOOP_BYTES_MAX || ((from | to | sizeBytes) & 3) !== 0) u8.copyWithin(to, from, from + sizeBytes);
-    else for (let k = 0; k < sizeBytes >> 2; k++) i32[(to >>> 2) + k] = i32[(from >>> 2) + k];
-  }
-
-  /** The same from a batch. */
-  private write(values: Uint8Array, from: number, to: number, sizeBytes: number): void {
-    const { u8 } = this.heap;
-    if (sizeBytes > LOOP_BYTES_MAX) u8.set(values.subarray(from, from + sizeBytes), to);
-    else for (let k = 0; k < sizeBytes; k++) u8[to + k] = values[from + k];
-  }
-
   private fillNulls(tag: string, address: number, count: number): void {
     if (count > 0) fillNull(this.heap, tag, address, 0, count);
   }
 
-  /**
-   * Copies texts into the last block of `texts` if it has space, otherwise into a new one. Writes their pairs at
-   * `address`.
-   */
+  /** Copies texts into blocks, and writes their pairs at `address`. */
   private writeTexts(
     address: number,
-    { values, heap }: RowColumn,
+    added: RowColumn,
     from: number,
     to: number,
-    texts: readonly MemoryBlock[],
+    before: readonly MemoryBlock[],
   ): { texts: readonly MemoryBlock[]; bytes: number } {
-    const pairs = new Int32Array(values.buffer, values.byteOffset, values.length >> 2);
-    let bytes = 0;
-    for (let k = 2 * from + 1; k < 2 * to; k += 2) if (pairs[k] > 0) bytes += pairs[k];
-    let block = texts.at(-1);
-    if (bytes > 0 && (block === undefined || block.used + bytes > block.sizeBytes)) {
-      block = this.memory.allocate(
-        Math.max(bytes, Math.min(TEXT_BLOCK_MAX, Math.max(TEXT_BLOCK_MIN, 2 * (block?.sizeBytes ?? 0)))),
-        "tail",
-      );
-      texts = [...texts, block];
-    }
-    const { i32, u8 } = this.heap;
-    let at = block === undefined ? 0 : block.address + block.used;
-    let out = address / 4;
-    // Texts that are contiguous are copied as one run.
-    let runStart = 0, runEnd = 0;
-    for (let k = 2 * from; k < 2 * to; k += 2, out += 2) {
-      const length = pairs[k + 1];
-      i32[out] = length > 0 ? at : 0;
-      i32[out + 1] = length < 0 ? -1 : length;
-      if (length <= 0) continue;
-      const offset = pairs[k] >>> 0;
-      if (offset !== runEnd) {
-        if (runEnd > runStart) u8.set(heap!.subarray(runStart, runEnd), at - (runEnd - runStart));
-        runStart = offset;
-      }
-      runEnd = offset + length;
-      at += length;
-    }
-    if (runEnd > runStart) u8.set(heap!.subarray(runStart, runEnd), at - (runEnd - runStart));
-    if (block !== undefined) block.used += bytes;
+    const bytes = textBytesOf(added, from, to);
+    const { texts, at } = this.reserveTexts(before, bytes);
+    copyTexts(this.heap, added, from, to, address, at);
     return { texts, bytes };
   }
-}
 
-function isSame(a: ColumnStats, b: ColumnStats): boolean {
-  return a.nullCount === b.nullCount && a.min === b.min && a.max === b.max && a.sum === b.sum;
-}
-
-/** Turns the offsets of stored text pairs into addresses. */
-export function relocateTexts(heap: SharedHeap, address: number, rowCount: number, base: number): void {
-  const { i32 } = heap;
-  for (let k = address / 4, end = k + 2 * rowCount; k < end; k += 2) if (i32[k + 1] > 0) i32[k] += base;
+  /** Takes space for texts: in the last block of `texts` if it has as much, otherwise in a new one. */
+  reserveTexts(texts: readonly MemoryBlock[], bytes: number): { texts: readonly MemoryBlock[]; at: number } {
+    let block = texts.at(-1);
+    if (bytes > 0 && (block === undefined || block.used + bytes > block.sizeBytes)) {
+      const size = Math.min(TEXT_BLOCK_MAX, Math.max(TEXT_BLOCK_MIN, 2 * (block?.sizeBytes ?? 0)));
+      block = this.memory.allocate(Math.max(bytes, size), "tail");
+      texts = [...texts, block];
+    }
+    if (block === undefined) return { texts, at: 0 };
+    const at = block.address + block.used;
+    block.used += bytes;
+    return { texts, at };
+  }
 }

@@ -106,6 +106,7 @@ export const WRITER_COUNTERS = [
   "rewrittenSegments",
   "flushedSegments",
   "flushedSegmentsOfHelpers",
+  "mergedSegmentsOfHelpers",
   "repackedSegments",
   "logBytes",
   "deadBytes",

@@ -21,7 +21,11 @@ const WORD = { state: 0, order: 1, orderBytes: 2, results: 3 } as const;
 const JOB_WORDS = 8;
 
 export class Jobs {
-  private constructor(private readonly heap: SharedHeap, private readonly start: number, private readonly count: number) {}
+  private constructor(
+    private readonly heap: SharedHeap,
+    private readonly start: number,
+    private readonly count: number,
+  ) {}
 
   static encoding(heap: SharedHeap): Jobs {
     return new Jobs(heap, SHARED_WORD.encodingJobs, ENCODING_JOBS);

@@ -1,8 +1,7 @@
 /** Reads chunks of columns for one query. If it fails, its pins are released together. */
 import { assert, VERIFY } from "../assert.ts";
 import type { FrameCounts, Pool } from "../engine/contract.ts";
-import { crc32 } from "./bytes.ts";
-import { relocateTexts } from "./chunks.ts";
+import { codesPartOf, readValues } from "./chunk-values.ts";
 import type {
   ChunkBound,
   ChunkOffsets,
@@ -12,34 +11,17 @@ import type {
   ScanSource,
   VectorCounts,
 } from "./contract.ts";
-import {
-  type Codecs,
-  hasCodeRanges,
-  hasOffsets,
-  hasPostings,
-  hasSummaries,
-  isEncoded,
-  memoryBytes,
-} from "./encoding/codecs.ts";
-import { codesPart, findRows, presentCodes, type ReadExtent } from "./encoding/postings.ts";
+import { type Codecs, hasCodeRanges, hasPostings, hasSummaries, isEncoded, memoryBytes } from "./encoding/codecs.ts";
+import { findRows, presentCodes, type ReadExtent } from "./encoding/postings.ts";
 import { areIntact, summariesBytes } from "./encoding/summaries.ts";
 import type { Extent } from "./extent.ts";
-import type { ExtentReader, FindPart } from "./extent-reader.ts";
+import type { ExtentReader } from "./extent-reader.ts";
 import { blockBytesOf, DECODED, type Frames, type Held, type OnMiss, PACKABLE, PACKED, SUMMARIES } from "./frames.ts";
 import type { SharedHeap } from "./heap.ts";
 import { WINDOW_BYTES, type Windows } from "./windows.ts";
 
 /** A query that reads at most this share of a chunk's rows decodes their vectors alone. */
 const PART_SHARE = 1 / 8;
-
-/** Codes are read without the postings behind them. Undefined for chunks without postings. */
-function codesPartOf(chunk: ColumnChunk): FindPart | undefined {
-  if (!hasPostings(chunk)) return undefined;
-  return (read) => {
-    const { sizeBytes, crc } = codesPart(read, chunk.sizeBytes);
-    return { at: 0, sizeBytes, isIntact: (stored) => crc32(stored) === crc };
-  };
-}
 
 /** Decoding texts takes far longer than reading them. */
 function canBePacked(chunk: ColumnChunk): boolean {
@@ -110,19 +92,13 @@ export class PoolLease implements Pool {
   }
 
   private pinValues(source: ScanSource, chunk: ColumnChunk, rowCount: number): number {
-    const { frames, reader, heap } = this.pool, { directory } = source;
-    const isPackable = canBePacked(chunk);
+    const { frames } = this.pool, isPackable = canBePacked(chunk);
     const fill = (address: number) => {
-      if (!isEncoded(chunk)) {
-        reader.read(directory, chunk, undefined, (sizeBytes) => heap.u8.subarray(address, address + sizeBytes));
-        if (hasOffsets(chunk)) relocateTexts(heap, address, rowCount, address + chunk.valueBytes);
-        return;
+      if (!isPackable || !frames.has(chunk, PACKED)) {
+        return readValues(this.pool, source.directory, chunk, rowCount, address);
       }
-      const decode = (stored: Uint8Array) => this.pool.codecs().decode(chunk, stored, address, rowCount);
-      if (isPackable && frames.has(chunk, PACKED)) {
-        this.withPacked(source, chunk, decode);
-        this.counts.read--; // its packed frame is counted
-      } else decode(reader.readToBuffer(directory, chunk, codesPartOf(chunk)));
+      this.withPacked(source, chunk, (stored) => this.pool.codecs().decode(chunk, stored, address, rowCount));
+      this.counts.read--; // its packed frame is counted
     };
     return this.pinFrame(this.held, chunk, isPackable ? PACKABLE : DECODED, memoryBytes(chunk), fill);
   }

@@ -49,6 +49,7 @@ export { type File, type Files, readFully, realFiles, writeFully } from "./files
 export { type LogBlock, LogFollower, LogGoneError } from "./wal/follower.ts";
 export { copyDatabase, syncDirectory } from "./copy.ts";
 export { EncodingWorker } from "./encoding-jobs.ts";
+export { MergeWorker } from "./merge-jobs.ts";
 export { failJobs } from "./jobs.ts";
 
 export interface StorageOptions {

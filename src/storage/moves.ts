@@ -3,7 +3,7 @@
  * the table.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
-import type { Run } from "./chunks.ts";
+import type { Run } from "./merge.ts";
 
 /** A segment that has taken over rows of an older one: its runs with source 0. */
 export interface Piece {

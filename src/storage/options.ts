@@ -1,5 +1,6 @@
 /** The options of the writer. */
 import type { Encoders } from "./encoders.ts";
+import type { Mergers } from "./mergers.ts";
 import type { Files } from "./files.ts";
 import type { SharedHeap } from "./heap.ts";
 import type { Publication } from "./publication.ts";
@@ -50,6 +51,8 @@ export interface WriterOptions {
   encoding?: "auto" | "raw";
   /** Other threads that encode segments. Default: the writer does it. */
   encoders?: Encoders;
+  /** Other threads that merge late rows beside the writer. Default: the writer does it. */
+  mergers?: Mergers;
   /** Time that the writer waits for them without a result. Default: 1,000. */
   patienceMs?: number;
   /** Encodes what is stored raw, or by older programs, after this time without commands. Default: 1,000. */

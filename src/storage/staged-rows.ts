@@ -5,7 +5,7 @@
  * segment. Staged segments that are behind all rows of their partition become a part of the table as they are.
  */
 import { assert } from "../assert.ts";
-import type { Run } from "./chunks.ts";
+import type { Run } from "./merge.ts";
 import { LateRows, type StagedPartition } from "./late-rows.ts";
 import { Load } from "./load.ts";
 import type { Piece } from "./moves.ts";

@@ -5,20 +5,24 @@
 import { assert, VERIFY } from "../assert.ts";
 import { CorruptFileError } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
-import { type Chunk, type ChunkMaker, insertedRows, type Run } from "./chunks.ts";
+import type { Chunk, ChunkMaker } from "./chunks.ts";
 import type { AppendColumn, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import type { ChunkOrder, EncodedChunk } from "./encoders.ts";
 import type { HandOver } from "./segment.ts";
 import type { SymbolTable } from "./dictionary.ts";
-import type { SharedHeap } from "./heap.ts";
+import { HeapFullError, type SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
+import type { LateMerges, LateRange, PreparedMerge } from "./late-merges.ts";
 import type { ManifestHead } from "./manifest-head.ts";
+import type { MemoryBlock } from "./memory.ts";
+import { cut, insertedRows, mergedRuns, partSizes, rowCountOf, type Run, textBytesOf } from "./merge.ts";
+import type { MergedStats, MergeOrder, SharedColumn } from "./mergers.ts";
 import { changedMeanwhile, Moves, type Piece } from "./moves.ts";
 import { memoryBytes } from "./encoding/codecs.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
 import { pageWords } from "./page-words.ts";
-import { firstNotBelow, halvesOf, inOrder, isLess, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
+import { firstNotBelow, halvesOf, inOrder, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
 import { isLive, type Page, passVersions } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import { type Part, type PartitionVersion, type Segment, Segments, type SplicedSegments } from "./segments.ts";
@@ -129,6 +133,7 @@ export class Table {
     private readonly make: ChunkMaker,
     private readonly heap: SharedHeap,
     private readonly newDictionary: () => SymbolTable,
+    private readonly merges: LateMerges,
   ) {
     this.nextColumnId = 1 + Math.max(-1, ...schema.columns.map((column) => column.id));
   }
@@ -188,8 +193,8 @@ export class Table {
 
   /** An empty table for rows that will be added to this one. It shares files, dictionaries and the numbering of segments. */
   stage(): Table {
-    const { schema, directory, data, make, heap, newDictionary } = this;
-    const stage = new Table(schema, directory, data, make, heap, newDictionary);
+    const { schema, directory, data, make, heap, newDictionary, merges } = this;
+    const stage = new Table(schema, directory, data, make, heap, newDictionary, merges);
     for (const { id, type } of schema.columns) if (type === "SYMBOL") stage.dictionaries.set(id, this.dictionary(id));
     stage.uids = this.uids;
     return stage;
@@ -213,8 +218,8 @@ export class Table {
    * grow. It does not append to segments in index: their free space belongs to this table.
    */
   fork(): Table {
-    const { schema, directory, data, make, heap, newDictionary } = this;
-    const fork = new Table(schema, directory, data, make, heap, newDictionary);
+    const { schema, directory, data, make, heap, newDictionary, merges } = this;
+    const fork = new Table(schema, directory, data, make, heap, newDictionary, merges);
     for (const { id, type } of schema.columns) if (type === "SYMBOL") this.dictionary(id);
     for (const [id, dictionary] of this.dictionaries) fork.dictionaries.set(id, dictionary);
     fork.nextColumnId = this.nextColumnId;
@@ -265,13 +270,22 @@ export class Table {
       this.moves.number(replaces ? undefined : group, offset);
       offset += sorted.rowCount;
       const rows = replaces ? this.replaceSameKeys(sorted) : sorted;
-      for (let row = 0; row < rows.rowCount;) {
-        const range = rows.times === undefined ? this.noTime : this.rangeOf(timeAt(rows.times, row));
-        const end = this.endOfRange(rows, row, range);
-        this.appendToPartition(range.start, rows, row, end);
-        row = end;
-      }
+      const ranges = this.rangesOf(rows);
+      this.mergeLate(rows, ranges);
+      for (const range of ranges) this.appendToPartition(rows, range);
     }
+  }
+
+  /** The rows of each partition. */
+  private rangesOf(rows: Rows): PartitionRows[] {
+    const ranges: PartitionRows[] = [];
+    for (let row = 0; row < rows.rowCount;) {
+      const range = rows.times === undefined ? this.noTime : this.rangeOf(timeAt(rows.times, row));
+      const from = row;
+      row = this.endOfRange(rows, row, range);
+      ranges.push({ partition: range.start, from, onTime: from, to: row });
+    }
+    return ranges;
   }
 
   /** Leaves out rows that a later row with the same keys replaces, and deletes the stored rows that are replaced. */
@@ -770,22 +784,22 @@ export class Table {
     return tail?.partition === partition ? tail : undefined;
   }
 
-  private appendToPartition(partition: bigint, rows: Rows, from: number, to: number): void {
-    const last = this.segments.bounds?.[1];
-    let end = this.segments.length;
-    if (last !== undefined && last.partition > partition) end = this.segmentIndexOf(partition + 1n);
-    const tail = this.tailBefore(end, partition);
-    if (tail !== undefined && rows.times !== undefined && timeAt(rows.times, from) < tail.timestampMax) {
-      const [high, low] = halves(tail.timestampMax);
-      const onTime = firstNotBelow(rows.times, 0, from, to, high, low, false);
-      this.tailsWithRoom = 2;
-      end += this.mergeLate(this.segmentIndexOf(partition), end, rows, from, onTime);
-      from = onTime;
-    }
-    while (from < to) {
-      from = this.appendToTail(partition, end, rows, from, to, (added) => end += added);
+  /** Appends the rows of a partition that are not late. */
+  private appendToPartition(rows: Rows, { partition, from, onTime, to }: PartitionRows): void {
+    let end = this.endOfPartition(partition);
+    if (onTime > from) this.tailsWithRoom = 2;
+    while (onTime < to) {
+      onTime = this.appendToTail(partition, end, rows, onTime, to, (added) => end += added);
       this.onStep();
     }
+  }
+
+  /** Index of the first segment behind the partition. */
+  private endOfPartition(partition: bigint): number {
+    const last = this.segments.bounds?.[1];
+    return last !== undefined && last.partition > partition
+      ? this.segmentIndexOf(partition + 1n)
+      : this.segments.length;
   }
 
   /** Appends rows to the segment before `end`, or to a new one there. Returns the first row that did not fit. */
@@ -837,30 +851,89 @@ export class Table {
     return Math.min(this.make.segmentRowsMax, fitting);
   }
 
-  /**
-   * Merges rows [from, to), all before the last time of segments [first, end), into these segments. Returns the number
-   * of segments added.
-   */
-  private mergeLate(first: number, end: number, rows: Rows, from: number, to: number): number {
-    const times = rows.times!;
+  /** Merges the rows that are before the last time of their partitions into the segments of these. */
+  private mergeLate(rows: Rows, ranges: PartitionRows[]): void {
+    if (rows.times === undefined) return;
+    const late: LateRange[] = [];
+    for (const range of ranges) {
+      const { partition, from, to } = range, end = this.endOfPartition(partition);
+      const tail = this.tailBefore(end, partition);
+      if (tail === undefined || timeAt(rows.times, from) >= tail.timestampMax) continue;
+      range.onTime = firstNotBelow(rows.times, 0, from, to, ...halves(tail.timestampMax), false);
+      late.push(...this.lateRanges(this.segmentIndexOf(partition), end, rows.times, from, range.onTime));
+    }
+    if (late.length === 0) return;
     const rewrite = new Rewrite(this);
-    const partition = this.segments.slice(first, end).map(({ timestampMin }) => timestampMin);
+    this.merges.run(this, rows, late, rewrite);
+    rewrite.end();
+  }
+
+  /** Which of rows [from, to) belong to which of segments [first, end). */
+  private lateRanges(first: number, end: number, times: Int32Array, from: number, to: number): LateRange[] {
+    const starts = this.segments.slice(first, end).map(({ timestampMin }) => timestampMin);
+    const ranges: LateRange[] = [];
     let index = 0;
     while (from < to) {
       const time = timeAt(times, from);
-      while (index + 1 < partition.length && partition[index + 1] <= time) index++;
-      let until = to;
-      if (index + 1 < partition.length) {
-        const [high, low] = halves(partition[index + 1]);
-        until = firstNotBelow(times, 0, from, to, high, low, false);
-      }
-      rewrite.replace(first + index, this.mergeInto(rewrite.at(first + index), rows, from, until));
+      while (index + 1 < starts.length && starts[index + 1] <= time) index++;
+      const until = index + 1 < starts.length
+        ? firstNotBelow(times, 0, from, to, ...halves(starts[index + 1]), false)
+        : to;
+      ranges.push({ index: first + index, from, to: until });
       from = until;
     }
-    return rewrite.end();
+    return ranges;
   }
 
-  private mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[] {
+  prepareMerge(
+    segment: Segment,
+    rows: Rows,
+    shared: readonly (SharedColumn | undefined)[],
+    from: number,
+    to: number,
+  ): PreparedMerge | undefined {
+    const { make, directory, schema: { columns, timestampId } } = this;
+    const partRows = partSizes(segment.rowCount + to - from, this.rowsMaxOf(segment, rows));
+    const reads = new Set<MemoryBlock>(), writes: MemoryBlock[] = [];
+    try {
+      const prepared = columns.toSorted((a, b) => a.id - b.id).flatMap(({ id, type }) => {
+        const chunk = segment.chunks[id], added = rows.columns[id];
+        if (chunk === undefined && added === undefined) return [];
+        for (const block of [chunk?.values, ...chunk?.texts ?? []]) if (block !== undefined) reads.add(block);
+        const textBytes = added !== undefined && layoutOf(type) === "text" ? textBytesOf(added, from, to) : 0;
+        return [{ id, type, ...make.prepare(type, chunk, partRows, textBytes, writes) }];
+      });
+      const order: MergeOrder = {
+        segment,
+        directory,
+        timestampId,
+        from,
+        to,
+        partRows,
+        columns: prepared.map(({ id, type, values, textsAt, loadAt }) => (
+          { columnId: id, type, added: shared[id], to: values.map(({ address }) => address), textsAt, loadAt }
+        )),
+      };
+      const finish = (stats: MergedStats) => {
+        this.heap.addCounter("rewrittenSegments", 1);
+        return partRows.map((rowCount, k) => {
+          const chunks: (Chunk | undefined)[] = [];
+          for (const { id } of columns) chunks[id] = undefined;
+          prepared.forEach(({ id, type, values, texts, textBytes }, c) => {
+            chunks[id] = make.newChunk(type, rowCount, stats[k][c], values[k], texts, textBytes);
+          });
+          return this.newSegment(segment.partition, rowCount, chunks);
+        });
+      };
+      return { order, reads: [...reads], writes, finish };
+    } catch (error) {
+      make.discard(writes);
+      if (error instanceof HeapFullError) return undefined;
+      throw error;
+    }
+  }
+
+  mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[] {
     const runs = this.mergedRuns(segment, 0, segment.rowCount, rows, from, to);
     const { segments, pieces } = this.assembled(segment, rows, runs);
     this.moves.add(segment.uid, pieces);
@@ -878,30 +951,7 @@ export class Table {
   mergedRuns(segment: Segment, at: number, end: number, rows: Rows, from: number, to: number): Run[] {
     const chunk = segment.chunks[this.schema.timestampId]!;
     const loaded = this.make.resident(this.typeOf(this.schema.timestampId), chunk, segment.rowCount, this.data);
-    const times = rows.times!;
-    const runs: Run[] = [];
-    while (from < to) {
-      // Rows with the time of a stored row go behind it.
-      const next = firstNotBelow(
-        this.heap.i32,
-        loaded.address / 4,
-        at,
-        end,
-        times[2 * from + 1],
-        times[2 * from],
-        true,
-      );
-      if (next > at) runs.push({ source: 0, start: at, count: next - at });
-      at = next;
-      let until = from + 1;
-      if (at < end) {
-        const k = loaded.address / 4 + 2 * at, high = this.heap.i32[k + 1], low = this.heap.i32[k];
-        while (until < to && isLess(times[2 * until + 1], times[2 * until], high, low)) until++;
-      } else until = to;
-      runs.push({ source: 1, start: from, count: until - from });
-      from = until;
-    }
-    if (at < end) runs.push({ source: 0, start: at, count: end - at });
+    const runs = mergedRuns(this.heap, loaded.address, at, end, rows.times!, from, to);
     loaded.release();
     return runs;
   }
@@ -909,7 +959,7 @@ export class Table {
   /** New segments, with these runs of rows of a segment and of `rows`. */
   assembled(segment: Segment, rows: Rows | undefined, runs: Run[]): { segments: Segment[]; pieces: Piece[] } {
     this.heap.addCounter("rewrittenSegments", 1);
-    const parts = cut(runs, this.rowsMaxOf(segment, rows));
+    const parts = cut(runs, partSizes(rowCountOf(runs), this.rowsMaxOf(segment, rows)));
     const segments = parts.map((part) => this.segmentOf(segment.partition, segment, rows, part));
     return { segments, pieces: segments.map(({ uid }, k) => ({ uid, runs: parts[k] })) };
   }
@@ -920,16 +970,13 @@ export class Table {
     for (const { id, type } of this.schema.columns) {
       chunks[id] = this.make.assemble(type, old.chunks[id], old.rowCount, rows?.columns[id], runs, inserted, this.data);
     }
+    return this.newSegment(partition, rowCountOf(runs), chunks);
+  }
+
+  private newSegment(partition: bigint, rowCount: number, chunks: readonly (Chunk | undefined)[]): Segment {
     const stats = this.schema.timestampId < 0 ? undefined : chunks[this.schema.timestampId]!.plain.stats;
-    const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
-    return {
-      uid: this.newUid(),
-      partition,
-      rowCount,
-      timestampMin: (stats?.min as bigint) ?? 0n,
-      timestampMax: (stats?.max as bigint) ?? 0n,
-      chunks,
-    };
+    const timestampMin = (stats?.min as bigint) ?? 0n, timestampMax = (stats?.max as bigint) ?? 0n;
+    return { uid: this.newUid(), partition, rowCount, timestampMin, timestampMax, chunks };
   }
 
   /**
@@ -958,6 +1005,14 @@ function rangesOf(partitions: PartitionVersion[]): SplicedSegments[] {
     else ranges.push({ start: first, count: end - first, segments: [] });
   }
   return ranges;
+}
+
+/** Rows `from` … `to`-1, of a partition. Those before `onTime` are late. */
+interface PartitionRows {
+  readonly partition: bigint;
+  readonly from: number;
+  onTime: number;
+  readonly to: number;
 }
 
 /** New values of columns, by the order of the rows that get them. */
@@ -1056,22 +1111,4 @@ function outOfMemory({ plain }: Chunk): Chunk {
 
 export function halves(value: bigint): [high: number, low: number] {
   return [Number(value >> 32n), Number(BigInt.asIntN(32, value))];
-}
-
-/** Cuts runs into pieces of about equal length, of at most `rowsMax` rows. */
-function cut(runs: Run[], rowsMax: number): Run[][] {
-  const rowCount = runs.reduce((sum, run) => sum + run.count, 0);
-  if (rowCount <= rowsMax) return [runs];
-  const size = Math.ceil(rowCount / Math.ceil(rowCount / rowsMax));
-  const pieces: Run[][] = [[]];
-  let room = size;
-  for (const run of runs) {
-    for (let { start, count } = run; count > 0;) {
-      if (room === 0) pieces.push([]), room = size;
-      const taken = Math.min(room, count);
-      pieces.at(-1)!.push({ source: run.source, start, count: taken });
-      start += taken, count -= taken, room -= taken;
-    }
-  }
-  return pieces;
 }

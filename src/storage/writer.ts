@@ -30,6 +30,7 @@ import { PACKING } from "./encoding/encodings.ts";
 import { Expiry } from "./expiry.ts";
 import { join } from "./files.ts";
 import { HeapFullError } from "./heap.ts";
+import { LateMerges } from "./late-merges.ts";
 import { Loads } from "./loads.ts";
 import { WriterMemory } from "./memory.ts";
 import { Publisher } from "./publisher.ts";
@@ -71,6 +72,7 @@ export class TableStore implements Store {
   private readonly packing: number;
   readonly checkpoints = new Checkpoints(this);
   private readonly repack: Repack;
+  private readonly merges: LateMerges;
   readonly expiry = new Expiry(this, (table, moves) => this.define(table, { op: "partitions", moves }));
   private lock: { release(): void };
 
@@ -97,6 +99,7 @@ export class TableStore implements Store {
       },
       patienceMs: options.patienceMs,
     });
+    this.merges = new LateMerges(options.mergers, { memory: this.memory, version: () => this.publisher.version });
     this.repack = new Repack(this);
     this.flusher = new Flusher(this.tables, this.memory, this.publisher, this.background, options);
     files.makeDirectory(root);
@@ -155,6 +158,7 @@ export class TableStore implements Store {
   /** Called when there is time: frees memory and does a part of the due work. `isIdle`: no command came for a while. */
   maintain(isIdle = false): void {
     if (this.closed) return;
+    this.merges.collect();
     this.publisher.reclaim();
     this.checkpoints.collect();
     this.flusher.whenOverBudget();
@@ -543,7 +547,15 @@ export class TableStore implements Store {
   newTable(schema: TableSchema): Table {
     const directory = join(this.options.root, `t${schema.id}`);
     const data = new DataFiles(this.options.files, directory, () => this.numbers.takeFileId(), this.packing);
-    const table = new Table(schema, directory, data, this.make, this.options.heap, () => new SymbolTable(this.memory));
+    const table = new Table(
+      schema,
+      directory,
+      data,
+      this.make,
+      this.options.heap,
+      () => new SymbolTable(this.memory),
+      this.merges,
+    );
     this.watch(table);
     return table;
   }

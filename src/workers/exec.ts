@@ -33,6 +33,7 @@ import { createRegistry } from "../sql/functions/mod.ts";
 import {
   createPool,
   EncodingWorker,
+  MergeWorker,
   packAppendBatch,
   type PoolLease,
   realFiles,
@@ -89,6 +90,7 @@ self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
   port = data.port as unknown as typeof port;
   if (runsLong) yieldToOthers();
   const encoding = new EncodingWorker(heap, seat, () => pool.codecs());
+  const merging = new MergeWorker(heap, seat, pool);
   returnLargeBlocks();
   collectWith(collectGarbage);
   postToMain({ type: "ready" });
@@ -102,7 +104,8 @@ self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
         helperContext,
         (context) => (release(context), doUrgentChore(), countBusy(-1)),
       ),
-    chore: () => (runsLong && encoding.step()) || doChore(),
+    // A commit waits for merges.
+    chore: () => (runsLong && (merging.step() || encoding.step())) || doChore(),
   });
   self.close();
 };

@@ -16,6 +16,7 @@ import {
 } from "../storage/client.ts";
 import { toPlainError } from "../storage/commands.ts";
 import { SharedEncoders } from "../storage/encoding-jobs.ts";
+import { SharedMergers } from "../storage/merge-jobs.ts";
 import { realFiles, withSlowSync } from "../storage/files.ts";
 import { SHARED_WORD, SharedHeap } from "../storage/heap.ts";
 import { SharedPool } from "../storage/pool.ts";
@@ -39,7 +40,7 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
     store = new TableStore({
       ...settings,
       heap,
-      encoders: queryThreads && queryThreads.count > 0 ? encodersOf(heap, queryThreads) : undefined,
+      ...(queryThreads && queryThreads.count > 0 ? helpersOf(heap, queryThreads) : {}),
       isReading: () => Atomics.load(heap.i32, SHARED_WORD.workersBusy) > 0,
       files: syncDelayMs > 0 ? withSlowSync(realFiles, syncDelayMs) : realFiles,
       log: (level, message) => post({ kind: "log", level, message }),
@@ -84,9 +85,17 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
   }
 }
 
-function encodersOf(heap: SharedHeap, { mailboxes, count }: QueryThreads): SharedEncoders {
+function helpersOf(heap: SharedHeap, { mailboxes, count }: QueryThreads) {
   const threads = Mailboxes.of(mailboxes);
-  return new SharedEncoders(heap, () => threads.wakeIdle(-1, count, 1) > 0);
+  // The writer merges, too: more threads than cores would only wait for each other.
+  const mergerCount = Math.max(1, Math.min(count, navigator.hardwareConcurrency - 1));
+  return {
+    encoders: new SharedEncoders(heap, () => threads.wakeIdle(-1, count, 1) > 0),
+    mergers: new SharedMergers(heap, {
+      hasIdle: () => threads.hasIdle(count),
+      wakeIdle: () => threads.wakeIdle(-1, count, mergerCount) > 0,
+    }),
+  };
 }
 
 function receive(port: MessagePort): Envelope | undefined {

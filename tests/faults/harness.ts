@@ -12,8 +12,10 @@ import { packAppendBatch } from "../../src/storage/packed.ts";
 import type { SharedPool } from "../../src/storage/pool.ts";
 import { LIMITS } from "../../src/storage/packing.ts";
 import { WAITING_MAX } from "../../src/storage/staged-changes.ts";
+import { MERGE_HELP } from "../../src/storage/late-merges.ts";
 import { MERGE_STEP } from "../../src/storage/staged-rows.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "../../src/storage/test-rows.ts";
+import { TestMergers } from "../../src/storage/test-mergers.ts";
 import { openTestStore } from "../../src/storage/test-store.ts";
 import type { TableStore } from "../../src/storage/writer.ts";
 import type { Value } from "../../src/types/mod.ts";
@@ -21,6 +23,7 @@ import type { Value } from "../../src/types/mod.ts";
 // So that small tables have many pages and lists of pages.
 Object.assign(LIMITS, { pageMin: 4, pageMax: 8, listMax: 2, listMin: 2 });
 WAITING_MAX.rows = 10;
+MERGE_HELP.bytesMin = 0;
 // So that late rows of one segment take several steps.
 Object.assign(MERGE_STEP, { rows: 3, bytes: 500 });
 
@@ -76,6 +79,8 @@ export class Opened<F extends Files = Files> {
     more: { root?: string; checkpointLogBytes?: number; memoryBytes?: number; commitMode?: "sync" | "nosync" } = {},
   ) {
     ({ store: this.store, catalogue: this.catalogue, pool: this.pool } = openTestStore(heap, files, {
+      // With numbers of its own, so that it does not change the script.
+      mergers: new TestMergers(heap, files, randomOf(1)),
       root: more.root ?? "/db",
       // If checkpoints are made between commands, commands come between the steps of a compaction, too.
       compactStepBytes: more.checkpointLogBytes === undefined ? undefined : 2_000,

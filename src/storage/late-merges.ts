@@ -1,0 +1,307 @@
+/**
+ * Merges the late rows of a commit with their segments, beside each other: the writer takes one segment after the other, and offers the
+ * next ones to idle query threads. What they have not begun when nothing else is left, and what they do not end soon, the writer does
+ * itself. So a commit never depends on another thread.
+ */
+import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
+import { align } from "./bytes.ts";
+import { HeapFullError, SHARED_WORD } from "./heap.ts";
+import type { MemoryBlock, WriterMemory } from "./memory.ts";
+import type { MergedStats, MergeOrder, Mergers, SharedColumn } from "./mergers.ts";
+import type { TableSchema } from "./contract.ts";
+import type { Rows } from "./rows.ts";
+import type { Segment } from "./segment.ts";
+
+/** Segments that are offered at a time. */
+const OFFERED_MAX = 4;
+/** Bytes of results that wait until those before them are there. */
+const WAITING_BYTES_MAX = 32 << 20;
+/** Bytes of values of the segments, below which no thread is woken: on a busy machine that takes longer than it gains. Tests set another one. */
+export const MERGE_HELP = { bytesMin: 16 << 20 };
+
+/** Rows `from` … `to`-1 belong to the segment with this index. */
+export interface LateRange {
+  readonly index: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What another thread needs for a merge, and what the table makes of its result. */
+export interface PreparedMerge {
+  readonly order: MergeOrder;
+  readonly reads: readonly MemoryBlock[];
+  /** New memory. */
+  readonly writes: readonly MemoryBlock[];
+  finish(stats: MergedStats): Segment[];
+}
+
+/** The table of the rows. */
+export interface MergingTable {
+  readonly schema: TableSchema;
+  readonly moves: { readonly isRead: boolean };
+  /** Merges rows [from, to) with the segment. */
+  mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[];
+  /** Allocates the memory for this. `shared`: the rows in shared memory, by column id. Undefined if there is no room. */
+  prepareMerge(
+    segment: Segment,
+    rows: Rows,
+    shared: readonly (SharedColumn | undefined)[],
+    from: number,
+    to: number,
+  ): PreparedMerge | undefined;
+}
+
+/** Replaces segments of a table, in ascending order, by their indexes before the change. */
+interface Replacing {
+  at(index: number): Segment;
+  replace(index: number, segments: readonly Segment[]): void;
+}
+
+interface Underway {
+  readonly job: number;
+  readonly merge: PreparedMerge;
+  /** What stays as it is meanwhile. */
+  readonly blocks: readonly MemoryBlock[];
+}
+
+interface Parts {
+  readonly memory: WriterMemory;
+  /** The last published version. */
+  readonly version: () => number;
+}
+
+export class LateMerges {
+  /** Merges that the writer has done itself, or does not need any more, on which other threads still work. */
+  private readonly abandoned = new Set<Underway>();
+
+  constructor(private readonly mergers: Mergers | undefined, private readonly parts: Parts) {}
+
+  /** Merges rows with segments. `ranges`: by ascending index. */
+  run(table: MergingTable, rows: Rows, ranges: readonly LateRange[], replacing: Replacing): void {
+    this.collect();
+    const shared = this.canHelp(table, rows, ranges, replacing) ? this.share(table, rows) : undefined;
+    if (shared === undefined) {
+      for (const { index, from, to } of ranges) {
+        replacing.replace(index, table.mergeInto(replacing.at(index), rows, from, to));
+      }
+      return;
+    }
+    const group = new Group(this.mergers!, this.parts.memory, { table, rows, ranges, replacing, shared });
+    try {
+      group.run();
+    } finally {
+      for (const underway of group.end()) this.abandoned.add(underway);
+      release(shared.block);
+      if (shared.block.refs === 0) this.parts.memory.discard(shared.block);
+    }
+  }
+
+  /** Frees the memory of abandoned merges that have ended. */
+  collect(): void {
+    const { memory, version } = this.parts;
+    for (const underway of this.abandoned) {
+      if (this.mergers!.outcome(underway.job) === undefined) continue;
+      this.mergers!.release(underway.job);
+      this.abandoned.delete(underway);
+      for (const block of underway.blocks) {
+        release(block);
+        if (block.refs === 0) memory.retire(block, version());
+      }
+    }
+  }
+
+  private canHelp(table: MergingTable, rows: Rows, ranges: readonly LateRange[], replacing: Replacing): boolean {
+    // Moves of rows are found by the runs, which other threads do not hand back.
+    if (this.mergers === undefined || ranges.length < 2 || table.moves.isRead || !this.mergers.hasIdle) return false;
+    const width = table.schema.columns.reduce((sum, { type }) => sum + LAYOUT_WIDTH[layoutOf(type)], 0);
+    const bytesMin = Math.max(MERGE_HELP.bytesMin, rows.rowCount * width);
+    let bytes = 0;
+    return ranges.some(({ index }) => (bytes += replacing.at(index).rowCount * width) >= bytesMin);
+  }
+
+  /** The rows in shared memory; undefined if there is no room. */
+  private share({ schema }: MergingTable, { rowCount, columns }: Rows): SharedRows | undefined {
+    const { memory } = this.parts, { u8 } = memory.heap;
+    const parts = schema.columns.flatMap(({ id, type }) => {
+      const column = columns[id];
+      if (column === undefined) return [];
+      const values = column.values.subarray(0, rowCount * LAYOUT_WIDTH[layoutOf(type)]);
+      return [{ id, values, heap: column.heap ?? new Uint8Array(0) }];
+    });
+    const sizeBytes = parts.reduce((sum, { values, heap }) => sum + align(values.length, 8) + align(heap.length, 8), 0);
+    let block: MemoryBlock;
+    try {
+      block = memory.allocate(sizeBytes, "batch");
+    } catch (error) {
+      if (error instanceof HeapFullError) return undefined;
+      throw error;
+    }
+    hold(block);
+    let at = block.address;
+    const put = (bytes: Uint8Array) => {
+      const address = at;
+      u8.set(bytes, address);
+      at += align(bytes.length, 8);
+      return address;
+    };
+    const shared: (SharedColumn | undefined)[] = [];
+    for (const { id, values, heap } of parts) {
+      shared[id] = { values: put(values), valueBytes: values.length, heap: put(heap), heapBytes: heap.length };
+    }
+    return { block, columns: shared };
+  }
+}
+
+export interface SharedRows {
+  readonly block: MemoryBlock;
+  /** By column id. */
+  readonly columns: readonly (SharedColumn | undefined)[];
+}
+
+interface Work {
+  readonly table: MergingTable;
+  readonly rows: Rows;
+  readonly ranges: readonly LateRange[];
+  readonly replacing: Replacing;
+  readonly shared: SharedRows;
+}
+
+/** The merges of a commit. */
+class Group {
+  /** The first range that nobody has begun, and the first one whose segment has not been replaced. */
+  private next = 0;
+  private replaced = 0;
+  /** By range, ascending. */
+  private readonly underway = new Map<number, Underway>();
+  private readonly abandoned: Underway[] = [];
+  /** Results by range. They wait for those before them, as segments are replaced in order. */
+  private readonly results = new Map<number, { segments: readonly Segment[]; blocks: readonly MemoryBlock[] }>();
+  private waitingBytes = 0;
+  /** What the writer's last merge took. It waits for others as long, before it does the same. */
+  private mergeMs = 0;
+
+  constructor(
+    private readonly mergers: Mergers,
+    private readonly memory: WriterMemory,
+    private readonly work: Work,
+  ) {}
+
+  run(): void {
+    const { ranges } = this.work;
+    while (this.replaced < ranges.length) {
+      const isBehind = this.waitingBytes > WAITING_BYTES_MAX && this.underway.size > 0;
+      const own = isBehind || this.next === ranges.length ? undefined : this.next++;
+      if (!isBehind) this.offer();
+      if (own !== undefined) this.merge(own);
+      else this.takeBack();
+      this.collect();
+      this.replace();
+    }
+  }
+
+  /** Returns the merges on which others still work. */
+  end(): readonly Underway[] {
+    for (const [range, underway] of this.underway) {
+      if (!this.withdraw(range, underway)) this.abandoned.push(underway);
+    }
+    for (const { blocks } of this.results.values()) blocks.forEach(release);
+    return this.abandoned;
+  }
+
+  private offer(): void {
+    const { table, rows, ranges, replacing, shared } = this.work;
+    while (this.next < ranges.length && this.underway.size < OFFERED_MAX && this.mergers.hasIdle) {
+      const { index, from, to } = ranges[this.next];
+      const merge = table.prepareMerge(replacing.at(index), rows, shared.columns, from, to);
+      if (merge === undefined) return;
+      // A thread that works on a merge looks for the next one by itself.
+      const job = this.mergers.offer(merge.order, this.underway.size === 0);
+      if (typeof job !== "number") return merge.writes.forEach((block) => this.memory.discard(block));
+      const blocks = [...merge.reads, ...merge.writes, shared.block];
+      blocks.forEach(hold);
+      this.underway.set(this.next++, { job, merge, blocks });
+    }
+  }
+
+  private merge(range: number): void {
+    const { table, rows, ranges, replacing } = this.work, { index, from, to } = ranges[range];
+    const start = performance.now();
+    this.keep(range, table.mergeInto(replacing.at(index), rows, from, to));
+    this.mergeMs = performance.now() - start;
+  }
+
+  private keep(range: number, segments: readonly Segment[]): void {
+    const blocks = segments.flatMap(({ chunks }) =>
+      chunks.flatMap((chunk) => chunk ? [chunk.values!, ...chunk.texts] : [])
+    );
+    blocks.forEach(hold);
+    this.results.set(range, { segments, blocks });
+    this.waitingBytes += blocks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  }
+
+  /** Does a merge that nobody has begun. If there is none, waits for the first one, or does it, too. */
+  private takeBack(): void {
+    for (const [range, underway] of this.underway) if (this.withdraw(range, underway)) return this.merge(range);
+    const [range, underway] = this.underway.entries().next().value!;
+    if (this.waitFor(underway)) return;
+    this.abandoned.push(underway);
+    this.underway.delete(range);
+    this.merge(range);
+  }
+
+  private withdraw(range: number, underway: Underway): boolean {
+    if (!this.mergers.withdraw(underway.job)) return false;
+    this.forget(range, underway);
+    return true;
+  }
+
+  private waitFor({ job }: Underway): boolean {
+    const { i32 } = this.memory.heap;
+    for (const deadline = performance.now() + this.mergeMs;;) {
+      const seen = Atomics.load(i32, SHARED_WORD.writerWake);
+      if (this.mergers.outcome(job) !== undefined) return true;
+      const left = deadline - performance.now();
+      if (left <= 0) return false;
+      Atomics.wait(i32, SHARED_WORD.writerWake, seen, left);
+    }
+  }
+
+  /** Takes what others have merged. */
+  private collect(): void {
+    for (const [range, underway] of this.underway) {
+      const outcome = this.mergers.outcome(underway.job);
+      if (outcome === undefined) continue;
+      this.memory.heap.addCounter("mergedSegmentsOfHelpers", 1);
+      if (outcome !== "failed") this.keep(range, underway.merge.finish(outcome));
+      this.mergers.release(underway.job);
+      this.forget(range, underway);
+      if (outcome === "failed") this.merge(range);
+    }
+  }
+
+  /** No other thread uses its memory any more. */
+  private forget(range: number, { blocks, merge }: Underway): void {
+    this.underway.delete(range);
+    blocks.forEach(release);
+    if (!this.results.has(range)) merge.writes.forEach((block) => this.memory.discard(block));
+  }
+
+  private replace(): void {
+    const { ranges, replacing } = this.work;
+    for (let found = this.results.get(this.replaced); found !== undefined; found = this.results.get(this.replaced)) {
+      const { segments, blocks } = found;
+      this.results.delete(this.replaced);
+      blocks.forEach(release);
+      this.waitingBytes -= blocks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+      replacing.replace(ranges[this.replaced++].index, segments);
+    }
+  }
+}
+
+function hold(block: MemoryBlock): void {
+  block.refs++;
+}
+
+function release(block: MemoryBlock): void {
+  block.refs--;
+}
