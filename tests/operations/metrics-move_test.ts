@@ -250,6 +250,8 @@ const CASES: Case[] = [
       await d.exec("checkpoint release");
     },
   },
+  // tests/late-rows_test.ts moves this.
+  { key: "mergedSegmentsOfHelpers", holds: (count) => count >= 0 },
   // tests/background-encoding_test.ts moves these.
   { key: "flushedSegmentsOfHelpers", holds: (count) => count >= 0 },
   { key: "repackedSegments", holds: (count) => count >= 0 },
