@@ -14,9 +14,14 @@ export class Duck {
     await this.connection.run(sql);
   }
 
-  async rows(sql: string): Promise<unknown[][]> {
+  /** Reads the whole answer, which the function that it returns converts. */
+  async ask(sql: string): Promise<() => unknown[][]> {
     const reader = await this.connection.runAndReadAll(sql);
-    return reader.getRows().map((row) => row.map(plain));
+    return () => reader.getRows().map((row) => row.map(plain));
+  }
+
+  async rows(sql: string): Promise<unknown[][]> {
+    return (await this.ask(sql))();
   }
 
   [Symbol.dispose](): void {

@@ -5,6 +5,8 @@
  * Reads orders from stdin and writes results to stdout, one JSON object a line.
  */
 
+import { connect, endOfHttp, isRefusal, larger, requestOf, writeAll } from "./http.ts";
+
 export interface Order {
   protocol: "http" | "pg";
   port: number;
@@ -88,67 +90,20 @@ async function measure(order: Order): Promise<Result> {
 const encoder = new TextEncoder(), decoder = new TextDecoder();
 
 async function open({ protocol, port, query, path }: Order): Promise<Wire> {
-  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
-  connection.setNoDelay(true);
+  const connection = await connect(port);
   if (protocol === "pg") return { connection, request: await preparePg(connection, query), endOf: endOfPg };
   const target = path ?? `/exec?query=${encodeURIComponent(query)}`;
-  const request = encoder.encode(`GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
-  return { connection, request, endOf: endOfHttp };
+  const endOf = (bytes: Uint8Array, at: number, size: number) => {
+    if (isRefusal(bytes, at, size)) throw new Error(decoder.decode(bytes.subarray(at, size)));
+    return endOfHttp(bytes, at, size);
+  };
+  return { connection, request: requestOf(target, port), endOf };
 }
 
 function repeated(bytes: Uint8Array, times: number): Uint8Array<ArrayBuffer> {
   const all = new Uint8Array(bytes.length * times);
   for (let k = 0; k < times; k++) all.set(bytes, k * bytes.length);
   return all;
-}
-
-function larger(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const copy = new Uint8Array(bytes.length * 2);
-  copy.set(bytes);
-  return copy;
-}
-
-async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) at += await connection.write(at === 0 ? bytes : bytes.subarray(at));
-}
-
-// HTTP
-
-const CR = 13, LF = 10;
-
-function endOfHttp(bytes: Uint8Array, from: number, size: number): number {
-  let at = from, isChunked = false, length = 0;
-  for (let line = 0;; line++) {
-    const end = lineEnd(bytes, at, size);
-    if (end < 0) return -1;
-    if (end === at) break;
-    // "Content-Length: 12" and "Transfer-Encoding: chunked", by their first letters and sizes.
-    if (line === 0 && bytes[at + 9] !== 0x32) throw new Error(decoder.decode(bytes.subarray(from, size)));
-    const first = bytes[at] | 0x20;
-    if (first === 0x74 && bytes[at + 17] === 0x3a) isChunked = true;
-    if (first === 0x63 && bytes[at + 14] === 0x3a) length = Number(decoder.decode(bytes.subarray(at + 15, end)));
-    at = end + 2;
-  }
-  at += 2;
-  if (!isChunked) return at + length <= size ? at + length : -1;
-  for (;;) {
-    const end = lineEnd(bytes, at, size);
-    if (end < 0) return -1;
-    let chunk = 0;
-    for (let k = at; k < end; k++) chunk = chunk * 16 + digit(bytes[k]);
-    at = end + 2 + chunk + 2;
-    if (at > size) return -1;
-    if (chunk === 0) return at;
-  }
-}
-
-function lineEnd(bytes: Uint8Array, from: number, size: number): number {
-  for (let at = from; at + 1 < size; at++) if (bytes[at] === CR && bytes[at + 1] === LF) return at;
-  return -1;
-}
-
-function digit(code: number): number {
-  return code <= 0x39 ? code - 0x30 : (code | 0x20) - 0x57;
 }
 
 // PostgreSQL

@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 import { startServer, type TestServer } from "./server.ts";
 import { describeMachine, geometricMean, median, table } from "./report.ts";
 import { sameRows } from "./answers.ts";
+import { HttpConnection } from "./http.ts";
 import { JOIN_QUERIES, JOIN_TABLES } from "./joins.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";
 import { CREATE_TRADES, TRADES_FILE, writeTradesParquet } from "./trades.ts";
@@ -133,18 +134,21 @@ async function compare(
   const rows: string[][] = [];
   const ratios: number[] = [];
   let faster = 0, slowest = Infinity, wrong = 0;
+  const connection = await HttpConnection.open(server.httpPort);
   for (const query of queries.filter((q) => !options.only || q.name.includes(options.only))) {
     const ours: number[] = [], theirs: number[] = [];
     let answer: unknown[][] = [], expected: unknown[][] = [];
     for (let round = 0; round <= rounds; round++) {
       let start = performance.now();
-      const reply = await server.exec(query.sundial);
+      const parse = await connection.exec(query.sundial);
       ours.push(performance.now() - start);
+      const reply = parse();
       if (reply.error) throw new Error(`${query.name}: ${reply.error}`);
       answer = reply.dataset!;
       start = performance.now();
-      expected = await duck.rows(query.duckdb);
+      const convert = await duck.ask(query.duckdb);
       theirs.push(performance.now() - start);
+      expected = convert();
     }
     const equal = sameRows(answer, expected);
     if (!equal) {
@@ -169,6 +173,7 @@ async function compare(
       equal ? "equal" : "DIFFERENT",
     ]);
   }
+  connection.close();
   console.log(table(["query", "cold", "Sundial", "cold", "DuckDB", "ratio", "answers"], rows));
   console.log(
     `geometric mean of the ratios, each capped at 10: ${

@@ -7,6 +7,7 @@ import { startServer } from "./server.ts";
 import { sameRows } from "./answers.ts";
 import { Duck } from "./duckdb.ts";
 import { exists, remove } from "./files.ts";
+import { type ExecAnswer, HttpConnection } from "./http.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";
 import { startQuestDb } from "./questdb.ts";
 import { geometricMean, median, table } from "./report.ts";
@@ -39,7 +40,8 @@ interface Peer extends AsyncDisposable {
   readonly name: string;
   /** Undefined if its table was kept. */
   readonly loadMs: number | undefined;
-  rows(query: BenchQuery): Promise<unknown[][]>;
+  /** Reads the whole answer, which the function that it returns parses. */
+  ask(query: BenchQuery): Promise<() => unknown[][]>;
   /** Resident bytes of its process: now, and the most ever. NaN where the system does not tell. */
   memory(): { now: number; peak: number };
 }
@@ -104,8 +106,9 @@ async function compare(
         if (failures[k] !== undefined) continue;
         const start = performance.now();
         try {
-          answers[k] = await peer.rows(query);
+          const parse = await peer.ask(query);
           times[k].push(performance.now() - start);
+          answers[k] = parse();
         } catch (error) {
           failures[k] = (error as Error).message;
           console.log(`${query.name}: ${peer.name} failed: ${failures[k]}`);
@@ -159,18 +162,20 @@ async function sundial({ root, memoryGiB, "no-statistics": isWithout }: Place): 
       SVC_QUERY_STATISTICS_ENABLED: String(!isWithout),
     },
   });
-  const exec = async (sql: string) => {
-    const { error, dataset } = await server.exec(sql);
-    if (error) throw new Error(error);
-    return dataset ?? [];
-  };
-  const loadMs = await timed(() => exec(CREATE_TRADES));
+  const connection = await HttpConnection.open(server.httpPort);
+  const loadMs = await timed(async () => rowsOf(await connection.exec(CREATE_TRADES)));
   return {
     name: "Sundial",
     loadMs,
-    rows: (query) => exec(query.sundial),
+    ask: async (query) => {
+      const parse = await connection.exec(query.sundial);
+      return () => rowsOf(parse);
+    },
     memory: () => memoryOf(server.process.pid),
-    [Symbol.asyncDispose]: async () => void await server.stop(),
+    [Symbol.asyncDispose]: async () => {
+      connection.close();
+      await server.stop();
+    },
   };
 }
 
@@ -186,7 +191,7 @@ async function duckdb({ root, importDirectory, memoryGiB }: Place): Promise<Peer
   return {
     name: "DuckDB",
     loadMs,
-    rows: (query) => duck.rows(query.duckdb),
+    ask: (query) => duck.ask(query.duckdb),
     memory: () => memoryOf(Deno.pid),
     [Symbol.asyncDispose]: () => Promise.resolve(duck[Symbol.dispose]()),
   };
@@ -201,11 +206,8 @@ async function questdb({ rowCount, root, importDirectory, memoryGiB, questdb }: 
     importDirectory,
     env: { QDB_RAM_USAGE_LIMIT_BYTES: String(memoryGiB * GIB), JAVA_TOOL_OPTIONS: "-Xmx1g" },
   });
-  const exec = async (sql: string) => {
-    const { error, dataset } = await server.exec(sql);
-    if (error) throw new Error(error);
-    return dataset ?? [];
-  };
+  const connection = await HttpConnection.open(server.httpPort);
+  const exec = async (sql: string) => rowsOf(await connection.exec(sql));
   const loadMs = isKept ? undefined : await timed(async () => {
     await exec(CREATE_TRADES);
     // The rows are in its log and become visible later.
@@ -216,10 +218,22 @@ async function questdb({ rowCount, root, importDirectory, memoryGiB, questdb }: 
   return {
     name: "QuestDB",
     loadMs,
-    rows: (query) => exec(query.sundial),
+    ask: async (query) => {
+      const parse = await connection.exec(query.sundial);
+      return () => rowsOf(parse);
+    },
     memory: () => memoryOf(server.pid),
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      connection.close();
+      await server[Symbol.asyncDispose]();
+    },
   };
+}
+
+function rowsOf(parse: () => ExecAnswer): unknown[][] {
+  const { error, dataset } = parse();
+  if (error) throw new Error(error);
+  return dataset ?? [];
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
