@@ -13,7 +13,6 @@ import {
   PlanChanges,
   type QueryContext,
   rowsLeft,
-  rowsWithin,
   scansOf,
   workAt,
 } from "../engine/mod.ts";
@@ -169,7 +168,7 @@ export class DirectRuns {
       try {
         return rowsLeft(scan, sources[scan.id]!, search);
       } catch (error) {
-        if (error instanceof NotInMemory) return rowsWithin(scan, sources[scan.id]!);
+        if (error instanceof NotInMemory) return sources[scan.id]!.rowCount;
         throw error;
       }
     };

@@ -15,7 +15,7 @@ export { ConstantCalls, type ConstantContext } from "./constant-calls.ts";
 export { LONG_TEXT_BYTES, pollQuery, workAt } from "./long-texts.ts";
 export { collectWith, CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
-export { rowsLeft, rowsWithin } from "./operators/morsels.ts";
+export { rowsLeft } from "./operators/morsels.ts";
 export {
   type Calls,
   type Grouping,

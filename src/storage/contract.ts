@@ -200,6 +200,7 @@ export interface FoundRows {
 export interface ScanSource {
   tableId: number;
   version: number;
+  /** Of all segments. Each has rows within the intervals for which the source was made. */
   rowCount: number;
   /**
    * The segments' rows are in ascending order of the designated timestamp, also across segments. True for each table

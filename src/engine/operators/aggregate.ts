@@ -3,6 +3,7 @@
  * Each range has its own table, and the tables are merged in order. So sums of floats are the same in every run, and groups are in
  * the order of their first rows.
  */
+import { assert } from "../../assert.ts";
 import type { Column } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
@@ -11,6 +12,7 @@ import { columnsOf } from "../compiler/expression.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
 import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
+import { sourceOf } from "../physical/facts.ts";
 import { exprsOf, type GroupSample, isSampled, pairsOf, readsAfter } from "../physical/grouping.ts";
 import type { Grouping, GroupReads, GroupSpec, GroupWay } from "../physical/plan.ts";
 import { OFFSET_ROWS_MIN } from "../physical/thresholds.ts";
@@ -43,7 +45,7 @@ import { OffsetGroups } from "./offset-groups.ts";
 import { OffsetSums } from "./offset-sums.ts";
 import { SummedRows } from "./summed-rows.ts";
 import type { Morsel } from "./morsel.ts";
-import { rangesOf, stagesOf } from "./morsels.ts";
+import { rangesOf, rowsOf, stagesOf } from "./morsels.ts";
 
 type KernelWay = Extract<GroupWay, { kind: "kernel" }>;
 
@@ -346,12 +348,13 @@ class Aggregate implements Operator {
    * itself.
    */
   private countOf(base: BasePlan): GroupTable {
-    const { grouper } = this, morsels = morselsOfPlan(base, [], this.context);
+    const { grouper, context } = this;
+    assert(base.kind === "scan", "only rows of scans are counted without reading them");
     grouper.prepare([]);
     const table = grouper.create(), power = grouper.create();
     grouper.consume(power, [], 0, 1, 0n);
     for (
-      let rows = morsels.reduce((sum, { start, end }) => sum + end - start, 0);
+      let rows = rowsOf(base.node, sourceOf(base.node, context), context);
       rows > 0;
       rows = Math.floor(rows / 2)
     ) {

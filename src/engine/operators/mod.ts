@@ -20,7 +20,6 @@ import { createLastRowsJoin } from "./last-rows-join.ts";
 import { createLatest } from "./latest.ts";
 import { createLimit } from "./limit.ts";
 import { mergedTimeJoin } from "./merged-time-join.ts";
-import { rowsWithin } from "./morsels.ts";
 import { createParquet } from "./parquet.ts";
 import { Pipeline } from "./pipeline.ts";
 import { createRecursion, createWorking } from "./recursion.ts";
@@ -177,7 +176,7 @@ class Builder {
   private countToRead({ node, fused }: PhysicalPlan): void {
     const { context } = this;
     for (const scan of [node, ...fused.map((each) => each.node)]) {
-      if (scan.node === "scan") context.countToRead?.(rowsWithin(scan, sourceOf(scan, context)));
+      if (scan.node === "scan") context.countToRead?.(sourceOf(scan, context).rowCount);
     }
   }
 }

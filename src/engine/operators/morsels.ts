@@ -1,7 +1,7 @@
 /** Determines the runs of rows that a scan reads, by its intervals and the statistics of segments. */
 import { assert } from "../../assert.ts";
-import type { Expr, ScanNode } from "../../sql/plan.ts";
-import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
+import type { Expr, Interval, ScanNode } from "../../sql/plan.ts";
+import type { ScanSource, SegmentList, SegmentSource } from "../../storage/contract.ts";
 import { MORSEL_ROWS, type QueryContext } from "../contract.ts";
 import { type Bound, boundsOf } from "../bounds.ts";
 import { LOOKUP_ROWS_MIN } from "../physical/thresholds.ts";
@@ -23,16 +23,6 @@ function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: B
     (high !== undefined && min !== undefined && min > high);
 }
 
-/** Number of rows in the segments that the scan's intervals touch, which is the maximum that it reads. */
-export function rowsWithin({ intervals }: ScanNode, { segments, rowCount }: ScanSource): number {
-  if (intervals === undefined) return rowCount;
-  let sum = 0;
-  for (const { timestampMin, timestampMax, rowCount } of segments) {
-    if (intervals.some(([low, high]) => low <= timestampMax && high >= timestampMin)) sum += rowCount;
-  }
-  return sum;
-}
-
 /** Sources of more segments are not searched by `rowsLeft`. */
 const SEARCHED_SEGMENTS_MAX = 64;
 
@@ -42,7 +32,7 @@ const SEARCHED_SEGMENTS_MAX = 64;
  */
 export function rowsLeft(node: ScanNode, source: ScanSource, context: SearchContext): number {
   const { intervals, predicate } = node;
-  if (source.segments.length > SEARCHED_SEGMENTS_MAX) return rowsWithin(node, source);
+  if (source.segments.length > SEARCHED_SEGMENTS_MAX) return source.rowCount;
   if (intervals === undefined && predicate === undefined) return source.rowCount;
   const morsels = morselsOf(node, source, context, predicate === undefined ? [] : [predicate]);
   return morsels.reduce((sum, { start, end }) => sum + end - start, 0);
@@ -92,6 +82,46 @@ export function morselsOf(
     }
   }
   return allowed === undefined ? morsels : lookedUp(morsels, allowed, source, context);
+}
+
+/**
+ * Number of rows within the scan's intervals. The source knows the rows of all segments, so only those at the ends of intervals are looked at.
+ */
+export function rowsOf({ intervals, timestamp }: ScanNode, source: ScanSource, context: SearchContext): number {
+  if (intervals === undefined) return source.rowCount;
+  assert(timestamp >= 0 && source.sorted, "a scan with intervals reads the designated timestamp");
+  const { segments } = source;
+  /** Rows of segments that are not all within an interval. */
+  const within = new Map<number, number>();
+  const addEnd = (index: number, [low, high]: Interval) => {
+    const { timestampMin: min, timestampMax: max, rowCount } = segments.at(index)!;
+    if (low <= min && high >= max) return;
+    const start = low <= min ? 0 : firstAt(context, source, index, timestamp, low);
+    const end = high >= max ? rowCount : firstAt(context, source, index, timestamp, high + 1n);
+    within.set(index, (within.get(index) ?? 0) + end - start);
+  };
+  for (const interval of intervals) {
+    const [low, high] = interval;
+    const first = firstSegment(segments, (segment) => segment.timestampMax >= low);
+    const last = firstSegment(segments, (segment) => segment.timestampMin > high) - 1;
+    if (first > last) continue;
+    addEnd(first, interval);
+    if (last > first) addEnd(last, interval);
+  }
+  let rowCount = source.rowCount;
+  for (const [index, rows] of within) rowCount -= segments.at(index)!.rowCount - rows;
+  return rowCount;
+}
+
+/** Index of the first segment for which `holds` is true, as it is for all later ones, or their number. */
+function firstSegment(segments: SegmentList, holds: (segment: SegmentSource) => boolean): number {
+  let low = 0, high = segments.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds(segments.at(middle)!)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** First row of a segment whose time is not below `time`. */
