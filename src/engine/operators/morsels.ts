@@ -125,7 +125,13 @@ function firstSegment(segments: SegmentList, holds: (segment: SegmentSource) => 
 }
 
 /** First row of a segment whose time is not below `time`. */
-function firstAt(context: SearchContext, source: ScanSource, segment: number, column: number, time: bigint): number {
+export function firstAt(
+  context: SearchContext,
+  source: ScanSource,
+  segment: number,
+  column: number,
+  time: bigint,
+): number {
   const { chunks, rowCount } = source.segments.at(segment)!, chunk = chunks[column];
   assert(chunk !== undefined, "the designated timestamp is in every segment");
   if (chunk.address !== 0) return lowerBound(context, chunk.address, rowCount, time);

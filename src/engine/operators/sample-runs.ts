@@ -22,7 +22,7 @@ import { i64 } from "../compiler/ir.ts";
 import { edgesKernel, flushKernel, runsKernel } from "../compiler/sample.ts";
 import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { registerTask } from "../parallel.ts";
-import { TimeBuckets } from "../time-buckets.ts";
+import { type Bucket, TimeBuckets } from "../time-buckets.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { exprsOf } from "../physical/grouping.ts";
 import type { RunsWay } from "../physical/plan.ts";
@@ -31,7 +31,7 @@ import { Grouper, type GroupTable } from "./group-table.ts";
 import { openMorsels } from "./base.ts";
 import type { MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
-import { lowerBound, morselsOf, rangesOf } from "./morsels.ts";
+import { firstAt, lowerBound, morselsOf, rangesOf } from "./morsels.ts";
 import { ScanReader } from "./scan.ts";
 import { SummedRows } from "./summed-rows.ts";
 
@@ -40,6 +40,9 @@ const TASK = "SAMPLE BY";
 const RUNS_MAX = 4_096;
 /** Runs that are shorter on average are processed together in one kernel call. */
 const SHORT_RUN_ROWS = 2_048;
+
+/** If more buckets end in a segment, its times are read instead of searched. */
+const SEARCHED_BUCKETS_MAX = 8;
 
 /** Records of one range: (bucket, header of the group if there are keys, states). */
 interface RangeRecords {
@@ -185,17 +188,23 @@ class Runs {
     this.results.push({ range, ...this.records });
   }
 
-  /** Aggregates by summaries. Times are read where a bucket ends. */
+  /** Aggregates by summaries. Times are searched, or read if many buckets end in the segment. */
   private runSummed(morsel: Morsel, summed: SummedRows, reader: MorselReader): void {
     const { context, node, task: { reader: counter, sampling: { from, to } } } = this, { segment, start, end } = morsel;
-    const { rowCount, timestampMin: min, timestampMax: max } = sourceOf(node, context).segments.at(segment)!;
-    const isWhole = start === 0 && end === rowCount && (from === undefined || from <= min) &&
-      (to === undefined || max < to);
-    const bucket = isWhole ? this.buckets.of(min) : undefined;
-    if (bucket !== undefined && max < bucket.end) {
-      if (counter !== undefined) context.analysis?.countTaken(counter, rowCount);
-      this.enterBucket(bucket.start);
-      return summed.consume(this.table!, morsel);
+    const source = sourceOf(node, context), { timestampMin: min, timestampMax: max } = source.segments.at(segment)!;
+    const buckets = (from === undefined || from <= min) && (to === undefined || max < to)
+      ? this.bucketsBetween(min, max)
+      : undefined;
+    if (buckets !== undefined) {
+      if (counter !== undefined) context.analysis?.countTaken(counter, end - start);
+      let row = start;
+      for (const bucket of buckets) {
+        const stop = bucket.end > max ? end : firstAt(context, source, segment, node.timestamp, bucket.end);
+        if (stop <= row) continue;
+        this.enterBucket(bucket.start);
+        summed.consume(this.table!, { segment, start: row, end: row = Math.min(stop, end) });
+      }
+      return;
     }
     const times = this.timesReader ??= new ScanReader(node, new Set([node.timestamp]), context);
     let columns: Vector[] | undefined;
@@ -210,6 +219,15 @@ class Runs {
       },
       add: (table, from, to) => summed.consume(table, { segment, start: from, end: to }),
     });
+  }
+
+  /** The buckets of times from `min` to `max`; undefined if they are many. */
+  private bucketsBetween(min: bigint, max: bigint): Bucket[] | undefined {
+    const list = [this.buckets.of(min)];
+    for (let last = list[0]!; last.end <= max; list.push(last = this.buckets.of(last.end))) {
+      if (list.length === SEARCHED_BUCKETS_MAX) return undefined;
+    }
+    return list;
   }
 
   private runsOf(rows: TimedRows): void {
