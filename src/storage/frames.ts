@@ -1,6 +1,6 @@
 /**
- * The directory of frames: a hash table in shared memory that maps (data file, extent) to a frame of the shared heap. One lock guards it and
- * is held for some hundred nanoseconds each morsel; files are read outside of it.
+ * A directory of frames: a hash table in shared memory that maps (data file, extent) to a frame in one of some memories. One lock guards it and
+ * is held for some hundred nanoseconds each morsel; files are read outside of it. The directory is in the first of these memories.
  *
  * A frame is on probation until its second use. A clock over the directory's slots, whose order is unrelated to that of scans,
  * selects the frames to evict. While frames on probation take more than a quarter of the pool, only they are evicted, so a scan of
@@ -10,7 +10,7 @@ import { assert } from "../assert.ts";
 import { align } from "./bytes.ts";
 import { EXTENT_ALIGN } from "./datafile.ts";
 import type { Extent } from "./extent.ts";
-import { HeapFullError, SHARED_WORD, type SharedHeap } from "./heap.ts";
+import { HeapFullError, type HeapTag, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { latch, tryLatch, unlatch } from "./latch.ts";
 
 // Words of a directory slot.
@@ -23,7 +23,8 @@ const PINS = 5;
 const USES = 6; // 0 on probation, up to USES_MAX
 const FORM = 7; // DECODED, PACKABLE, PACKED or SUMMARIES; an extent may have a frame of its values, a packed one and one of its summaries
 const USED_AT = 8; // the pool's clock when its values were used last; of a packed one, as a whole
-const SLOT_WORDS = 9;
+const MEMORY = 9; // number of the memory that ADDRESS is in
+const SLOT_WORDS = 10;
 
 const LOADING = 1, READY = 2, FAILED = 3;
 const USES_MAX = 3;
@@ -60,10 +61,12 @@ const PACKED_KIB = 11;
 const READ_KIB = 12; // the clock: of all values that were read so far, modulo 2^32
 const HOT_READS = 13;
 
-/** Formats an empty pool. The thread that made the heap calls this once. */
-export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
+/**
+ * Formats an empty directory in a memory. The thread that made the memory calls this once. `slotBytes`: bytes of frames for each slot.
+ */
+export function formatPool(heap: SharedHeap, poolSizeBytes: number, slotBytes = 8192): void {
   let capacity = 1024;
-  while (capacity < poolSizeBytes / 8192) capacity *= 2;
+  while (capacity < poolSizeBytes / slotBytes) capacity *= 2;
   const bytes = capacity * SLOT_WORDS * 4;
   const address = heap.allocate(bytes, "pool");
   heap.u8.fill(0, address, address + bytes);
@@ -74,7 +77,15 @@ export function formatPool(heap: SharedHeap, poolSizeBytes: number): void {
   heap.i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
 }
 
-/** Pinned slots, and the number of pins of each. */
+/** A block of one of the memories. */
+export interface Frame {
+  readonly heap: SharedHeap;
+  readonly address: number;
+  /** Bytes of the block. */
+  readonly sizeBytes: number;
+}
+
+/** Pinned slots of a directory, and the number of pins of each. */
 export type Held = Map<number, number>;
 
 /**
@@ -104,30 +115,41 @@ export interface PoolStats {
   packedBytes: number;
 }
 
-/** One thread's access to the directory. */
+function tagOf(form: number): HeapTag {
+  return form === PACKED ? "packed" : "pool";
+}
+
+/** One thread's access to a directory. */
 export class Frames {
   private readonly i32: Int32Array;
   private readonly directory: number;
   private readonly mask: number;
+  /** The directory of the chunks' values. It has the clock. */
+  private readonly values: Frames;
+  /** The memory in which this thread evicted a frame last. */
+  private freedIn = 0;
 
-  constructor(private readonly heap: SharedHeap) {
-    this.i32 = heap.i32;
-    this.directory = heap.i32[SHARED_WORD.poolDirectory];
+  /** `heaps`: the memories of the frames. `values`: the directory of the chunks' values, if it is another one. */
+  constructor(private readonly heaps: readonly SharedHeap[], values?: Frames) {
+    const [{ i32 }] = heaps;
+    this.i32 = i32;
+    this.values = values ?? this;
+    this.directory = i32[SHARED_WORD.poolDirectory];
     assert(this.directory !== 0, "the pool was laid out");
     this.mask = this.state(CAPACITY) - 1;
   }
 
   /**
-   * Address of a frame, which stays until `unpin`. `form`: what it has. `fill` reads it on a miss, `sizeInMemory` bytes.
+   * A frame, which stays until `unpin`. `form`: what it has. `fill` reads it on a miss, `sizeInMemory` bytes.
    */
   pin(
     held: Held,
     { file, offset }: Extent,
     form: number,
     sizeInMemory: number,
-    fill: (address: number) => void,
+    fill: (frame: Frame) => void,
     onMiss?: OnMiss,
-  ): number {
+  ): Frame {
     const extent = offset / EXTENT_ALIGN;
     for (;;) {
       if (onMiss === undefined) this.lock();
@@ -154,7 +176,7 @@ export class Frames {
       this.addState(MISSES, 1);
       this.unlock();
       try {
-        fill(this.i32[slot + ADDRESS] >>> 0);
+        fill(this.frameAt(slot));
       } catch (error) {
         this.settle(slot, FAILED);
         this.dropPin(slot);
@@ -195,11 +217,11 @@ export class Frames {
     }
   }
 
-  /** Memory for other uses than frames, for which frames are evicted. */
+  /** Memory for other uses than frames, for which frames are evicted. Its tag is "pool". */
   allocate(sizeBytes: number): number {
     this.lock();
     try {
-      return this.allocateBlock(sizeBytes);
+      return this.allocateBlock(sizeBytes, "pool").address;
     } finally {
       this.unlock();
     }
@@ -233,8 +255,7 @@ export class Frames {
     if (onMiss === undefined) this.lock();
     else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
     const slot = this.slotOf(file, offset / EXTENT_ALIGN, PACKED);
-    const usedKib = this.state(USED_KIB) + blockBytesOf(valueBytes) / 1024;
-    const hasRoom = usedKib <= this.state(LIMIT_KIB) * (slot < 0 ? 1 : UNPACKED_BELOW);
+    const hasRoom = this.values.hasRoom(valueBytes, slot < 0 ? 1 : UNPACKED_BELOW);
     let deserves = hasRoom;
     if (isPart) deserves = hasRoom && slot >= 0 && this.i32[slot + USES] === USES_MAX;
     else if (!hasRoom && slot >= 0 && onMiss === undefined && this.isHot(slot)) { // without `onMiss`, as such a query could not get the frame
@@ -243,8 +264,8 @@ export class Frames {
     }
     if (deserves && slot >= 0) this.putOnProbation(slot);
     else if (!deserves) {
-      this.addState(READ_KIB, Math.ceil(readBytes / 1024));
-      if (slot >= 0 && !isPart) this.i32[slot + USED_AT] = this.state(READ_KIB);
+      const clock = this.countRead(Math.ceil(readBytes / 1024));
+      if (slot >= 0 && !isPart) this.i32[slot + USED_AT] = clock;
     }
     this.unlock();
     return deserves;
@@ -270,9 +291,28 @@ export class Frames {
     };
   }
 
-  private hold(held: Held, slot: number): number {
+  private hold(held: Held, slot: number): Frame {
     held.set(slot, (held.get(slot) ?? 0) + 1);
-    return this.i32[slot + ADDRESS] >>> 0;
+    return this.frameAt(slot);
+  }
+
+  private frameAt(slot: number): Frame {
+    const { i32 } = this;
+    return {
+      heap: this.heaps[i32[slot + MEMORY]],
+      address: i32[slot + ADDRESS] >>> 0,
+      sizeBytes: i32[slot + SIZE],
+    };
+  }
+
+  private hasRoom(sizeBytes: number, share: number): boolean {
+    return this.state(USED_KIB) + blockBytesOf(sizeBytes) / 1024 <= this.state(LIMIT_KIB) * share;
+  }
+
+  /** Moves the clock on, and returns it. Threads of both directories do this. */
+  private countRead(kib: number): number {
+    const { i32 } = this.values, word = SHARED_WORD.poolState + READ_KIB;
+    return (Atomics.add(i32, word, kib) + kib) | 0;
   }
 
   /** Waits until another thread has read the frame; false if that failed. */
@@ -342,18 +382,19 @@ export class Frames {
       while (this.state(USED_KIB) + blockBytes / 1024 > this.state(LIMIT_KIB) && this.takeOneFor(form) > 0);
       while (this.state(ENTRIES) > this.mask * 0.7 && this.takeOne() > 0);
       if (this.state(FILLED) > this.mask * 0.85) this.rebuild();
-      const address = this.allocateBlock(sizeBytes);
+      const { memory, address } = this.allocateBlock(sizeBytes, tagOf(form));
       let k = this.hash(id, extent);
       while (this.i32[this.directory + k * SLOT_WORDS + FILE] > 0) k = (k + 1) & this.mask;
       const slot = this.directory + k * SLOT_WORDS;
       if (this.i32[slot + FILE] === 0) this.addState(FILLED, 1);
       this.i32[slot + FILE] = id + 1;
       this.i32[slot + EXTENT] = extent;
+      this.i32[slot + MEMORY] = memory;
       this.i32[slot + ADDRESS] = address;
       this.i32[slot + SIZE] = blockBytes;
       this.addPin(slot, 1);
       this.i32[slot + USES] = 0;
-      this.i32[slot + USED_AT] = this.state(READ_KIB) - (form === PACKED ? LONG_AGO : 0);
+      this.i32[slot + USED_AT] = this.clock - (form === PACKED ? LONG_AGO : 0);
       this.i32[slot + FORM] = form;
       if (form === PACKED) this.addState(PACKED_KIB, blockBytes / 1024);
       Atomics.store(this.i32, slot + STATE, LOADING);
@@ -367,13 +408,23 @@ export class Frames {
     }
   }
 
-  private allocateBlock(sizeBytes: number): number {
-    for (;;) {
-      try {
-        return this.heap.allocateExact(sizeBytes, "pool");
-      } catch (error) {
-        if (!(error instanceof HeapFullError) || this.takeOne() === 0) throw error;
+  private allocateBlock(sizeBytes: number, tag: HeapTag): { memory: number; address: number } {
+    const { heaps } = this;
+    for (let first = 0;;) {
+      let full: HeapFullError | undefined;
+      for (let k = 0; k < heaps.length; k++) {
+        const memory = (first + k) % heaps.length, heap = heaps[memory];
+        // An error costs more than the look. The last one tells why there is no block.
+        if (k < heaps.length - 1 && heap.usedBytes() + blockBytesOf(sizeBytes) > heap.sizeBytes()) continue;
+        try {
+          return { memory, address: heap.allocateExact(sizeBytes, tag) };
+        } catch (error) {
+          if (!(error instanceof HeapFullError)) throw error;
+          full = error;
+        }
       }
+      if (this.takeOne() === 0) throw full;
+      first = this.freedIn;
     }
   }
 
@@ -381,12 +432,15 @@ export class Frames {
     if (this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, -this.i32[slot + SIZE] / 1024);
     if (this.i32[slot + USES] < USES_MAX) this.i32[slot + USES]++;
     if (this.i32[slot + FORM] === PACKED) return;
-    this.addState(READ_KIB, this.i32[slot + SIZE] / 1024);
-    this.i32[slot + USED_AT] = this.state(READ_KIB);
+    this.i32[slot + USED_AT] = this.countRead(this.i32[slot + SIZE] / 1024);
+  }
+
+  private get clock(): number {
+    return this.values.state(READ_KIB);
   }
 
   private isHot(slot: number): boolean {
-    return (this.state(READ_KIB) - this.i32[slot + USED_AT]) >>> 0 < this.state(LIMIT_KIB) * HOT_WITHIN;
+    return (this.clock - this.i32[slot + USED_AT]) >>> 0 < this.values.state(LIMIT_KIB) * HOT_WITHIN;
   }
 
   private putOnProbation(slot: number): void {
@@ -395,7 +449,7 @@ export class Frames {
   }
 
   private takeOneFor(form: number): number {
-    const takesValues = form === PACKED && this.state(EVICTIONS) % EVICTIONS_PER_VALUES === 0;
+    const takesValues = form === PACKED && this.values === this && this.state(EVICTIONS) % EVICTIONS_PER_VALUES === 0;
     return takesValues && this.takeValues() || this.takeOne();
   }
 
@@ -438,7 +492,9 @@ export class Frames {
 
   private remove(slot: number): void {
     const bytes = this.i32[slot + SIZE];
-    this.heap.freeExact(this.i32[slot + ADDRESS] >>> 0, bytes, "pool");
+    const { heap, address } = this.frameAt(slot);
+    heap.freeExact(address, bytes, tagOf(this.i32[slot + FORM]));
+    this.freedIn = this.i32[slot + MEMORY];
     if (this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, -bytes / 1024);
     if (this.i32[slot + FORM] === PACKED) this.addState(PACKED_KIB, -bytes / 1024);
     this.addState(USED_KIB, -bytes / 1024);

@@ -32,7 +32,7 @@ const GIVING_BACK = 63;
 /** From here on, the words of the control block are shared words of other rooms: see `SHARED_WORD`. */
 const FIRST_RESERVED_WORD = 64;
 
-export const HEAP_TAGS = ["pool", "tail", "dictionary", "query", "batch", "other", "pages"] as const;
+export const HEAP_TAGS = ["pool", "tail", "dictionary", "query", "batch", "other", "pages", "packed"] as const;
 export type HeapTag = (typeof HEAP_TAGS)[number];
 
 export interface BlockRange {

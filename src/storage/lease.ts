@@ -14,10 +14,21 @@ import type {
 import { type Codecs, hasCodeRanges, hasPostings, hasSummaries, isEncoded, memoryBytes } from "./encoding/codecs.ts";
 import { findRows, presentCodes, type ReadExtent } from "./encoding/postings.ts";
 import { areIntact, summariesBytes } from "./encoding/summaries.ts";
+import { copyRange, copyRows } from "./encoding/vector-copies.ts";
 import type { Extent } from "./extent.ts";
 import type { ExtentReader } from "./extent-reader.ts";
-import { blockBytesOf, DECODED, type Frames, type Held, type OnMiss, PACKABLE, PACKED, SUMMARIES } from "./frames.ts";
-import type { SharedHeap } from "./heap.ts";
+import {
+  blockBytesOf,
+  DECODED,
+  type Frame,
+  type Frames,
+  type Held,
+  type OnMiss,
+  PACKABLE,
+  PACKED,
+  SUMMARIES,
+} from "./frames.ts";
+import { HeapFullError, type SharedHeap } from "./heap.ts";
 import { WINDOW_BYTES, type Windows } from "./windows.ts";
 
 /** A query that reads at most this share of a chunk's rows decodes their vectors alone. */
@@ -45,21 +56,33 @@ function packableChunkOf(source: ScanSource, segment: number, column: number): C
   return chunk !== undefined && canBePacked(chunk) ? chunk : undefined;
 }
 
+/** Copies the parts of a stored chunk that are needed to a block of the same size. */
+type Copy = (stored: Uint8Array, block: Uint8Array) => void;
+
+const copyAll: Copy = (stored, block) => block.set(stored);
+const ofRange = (rows: RowRange): Copy => (stored, block) => copyRange(stored, block, rows);
+const ofRows = (rows: Int32Array): Copy => (stored, block) => copyRows(stored, block, rows);
+
 /** What the leases of a thread share. */
 export interface LeasedPool {
   readonly heap: SharedHeap;
   readonly frames: Frames;
+  /** Of packed frames, which may be in further memories. */
+  readonly packed: Frames;
   readonly reader: ExtentReader;
   readonly windows: Windows;
   codecs(): Codecs;
+  /** Address of `WINDOW_BYTES` for the chunk of a further memory that is being used. */
+  copyBlock(): number;
   /** True if this thread has gathered from the extent so often that the next use should keep it. */
   isGatheredOften(extent: Extent): boolean;
 }
 
 export class PoolLease implements Pool {
   private readonly held: Held = new Map();
-  /** Pins of packed frames that are being used. */
+  /** Pins of packed frames and of summaries that are being used. */
   private readonly using: Held = new Map();
+  private readonly usingSummaries: Held = new Map();
   /** Addresses of windows. */
   private readonly windows = new Set<number>();
   private counts: FrameCounts = { found: 0, read: 0 };
@@ -92,33 +115,35 @@ export class PoolLease implements Pool {
   }
 
   private pinValues(source: ScanSource, chunk: ColumnChunk, rowCount: number): number {
-    const { frames } = this.pool, isPackable = canBePacked(chunk);
-    const fill = (address: number) => {
-      if (!isPackable || !frames.has(chunk, PACKED)) {
+    const { frames, packed } = this.pool, isPackable = canBePacked(chunk);
+    const fill = ({ address }: Frame) => {
+      if (!isPackable || !packed.has(chunk, PACKED)) {
         return readValues(this.pool, source.directory, chunk, rowCount, address);
       }
-      this.withPacked(source, chunk, (stored) => this.pool.codecs().decode(chunk, stored, address, rowCount));
+      const decode = (stored: Uint8Array) => this.pool.codecs().decode(chunk, stored, address, rowCount);
+      this.withPacked(source, chunk, copyAll, decode);
       this.counts.read--; // its packed frame is counted
     };
-    return this.pinFrame(this.held, chunk, isPackable ? PACKABLE : DECODED, memoryBytes(chunk), fill);
+    return this.pinFrame(frames, this.held, chunk, isPackable ? PACKABLE : DECODED, memoryBytes(chunk), fill).address;
   }
 
   /** `fill` reads the extent on a miss. */
   private pinFrame(
+    frames: Frames,
     held: Held,
     chunk: Extent,
     form: number,
     sizeBytes: number,
-    fill: (address: number) => void,
-  ): number {
+    fill: (frame: Frame) => void,
+  ): Frame {
     let isFilled = false;
-    const address = this.pool.frames.pin(held, chunk, form, sizeBytes, (address) => {
+    const found = frames.pin(held, chunk, form, sizeBytes, (frame) => {
       isFilled = true;
-      fill(address);
+      fill(frame);
     }, this.onMiss);
     if (isFilled) this.counts.read++;
     else this.counts.found++;
-    return address;
+    return found;
   }
 
   /**
@@ -126,16 +151,16 @@ export class PoolLease implements Pool {
    * address of row 0, or undefined if the chunk's values should get a frame.
    */
   private unpack(source: ScanSource, chunk: ColumnChunk, rowCount: number, rows: RowRange): number | undefined {
-    const { frames, windows, heap } = this.pool, { onMiss } = this;
+    const { frames, packed, windows, heap } = this.pool, { onMiss } = this;
     // Without the lock this may miss a frame, or find one that is being removed. Both ways give the same values.
     if (!canBePacked(chunk) || frames.has(chunk)) return undefined;
     const share = (rows.to - rows.from) / rowCount,
       part = { isPart: share <= PART_SHARE, readBytes: share * chunk.valueBytes };
-    if (frames.deservesValues(chunk, chunk.valueBytes, part, onMiss)) return undefined;
+    if (packed.deservesValues(chunk, chunk.valueBytes, part, onMiss)) return undefined;
     const window = windows.take(frames.limitBytes);
     if (window === undefined) return undefined;
     try {
-      this.withPacked(source, chunk, (stored) => {
+      this.withPacked(source, chunk, ofRange(rows), (stored) => {
         if (VERIFY) heap.u8.fill(0x7b, window, window + chunk.valueBytes); // other rows are not to be read
         this.pool.codecs().decodeRange(chunk, stored, window, rows);
       });
@@ -147,27 +172,50 @@ export class PoolLease implements Pool {
     return window;
   }
 
-  /** Calls `use` with a chunk as it is stored, without postings, in a packed frame. */
-  private withPacked<T>({ directory }: ScanSource, chunk: ColumnChunk, use: (stored: Uint8Array) => T): T {
-    const { frames, reader, heap } = this.pool, { onMiss } = this, part = codesPartOf(chunk);
+  /**
+   * Calls `use` with a chunk as it is stored, without postings, in a packed frame. If that is in a further memory, `copy` copies what `use` reads to
+   * this thread's block.
+   */
+  private withPacked<T>({ directory }: ScanSource, chunk: ColumnChunk, copy: Copy, use: (stored: Uint8Array) => T): T {
+    const { packed, reader, heap: { u8 } } = this.pool, { onMiss } = this, part = codesPartOf(chunk);
     let { sizeBytes } = chunk;
-    if (part !== undefined && onMiss === undefined && !frames.has(chunk, PACKED)) {
+    if (part !== undefined && onMiss === undefined && !packed.has(chunk, PACKED)) {
       sizeBytes = reader.using(directory, chunk, part).sizeBytes;
     }
-    const fill = (address: number) =>
-      void reader.read(directory, chunk, part, (sizeBytes) => heap.u8.subarray(address, address + sizeBytes));
-    const address = this.pinFrame(this.using, chunk, PACKED, sizeBytes, fill);
+    /** The chunk, if this thread has read it. */
+    let read: Uint8Array | undefined;
+    const readTo = (address: number) =>
+      read = reader.read(directory, chunk, part, (sizeBytes) => u8.subarray(address, address + sizeBytes));
+    const isHere = (frame: Frame) => frame.heap.u8.buffer === u8.buffer;
+    let frame: Frame;
     try {
-      return use(heap.u8.subarray(address, address + sizeBytes));
+      frame = this.pinFrame(packed, this.using, chunk, PACKED, sizeBytes, (frame) => {
+        if (isHere(frame)) readTo(frame.address);
+        else frame.heap.u8.set(readTo(this.pool.copyBlock()), frame.address);
+      });
+    } catch (error) {
+      if (!(error instanceof HeapFullError) || packed === this.pool.frames) throw error;
+      // All frames of the further memories are being used.
+      this.counts.read++;
+      return use(readTo(this.pool.copyBlock()));
+    }
+    try {
+      if (read !== undefined) return use(read);
+      const { heap, address } = frame,
+        stored = heap.u8.subarray(address, address + Math.min(sizeBytes, frame.sizeBytes));
+      if (isHere(frame)) return use(stored);
+      const block = this.pool.copyBlock(), copied = u8.subarray(block, block + stored.length);
+      copy(stored, copied);
+      return use(copied);
     } finally {
-      frames.unpin(this.using, chunk);
+      packed.unpin(this.using, chunk);
     }
   }
 
   firstAt(source: ScanSource, segment: number, column: number, value: bigint): number | undefined {
     const chunk = packableChunkOf(source, segment, column);
     if (chunk === undefined || this.pool.frames.has(chunk)) return undefined;
-    return this.withPacked(source, chunk, (stored) => this.pool.codecs().firstAt(stored, value));
+    return this.withPacked(source, chunk, copyAll, (stored) => this.pool.codecs().firstAt(stored, value));
   }
 
   gather(
@@ -178,12 +226,12 @@ export class PoolLease implements Pool {
     count: number,
     address: number,
   ): boolean {
-    const chunk = storedChunkOf(source, segment, column), { frames, reader } = this.pool;
+    const chunk = storedChunkOf(source, segment, column), { frames, packed, reader } = this.pool;
     if (this.onMiss !== undefined || chunk === undefined) return false;
     if (!isEncoded(chunk) || chunk.entryBytes !== undefined || frames.has(chunk)) return false;
     const decode = (stored: Uint8Array) => this.pool.codecs().decodeRows(stored, rows, count, address);
-    if (frames.has(chunk, PACKED)) {
-      this.withPacked(source, chunk, decode);
+    if (packed.has(chunk, PACKED)) {
+      this.withPacked(source, chunk, ofRows(rows.subarray(0, count)), decode);
       return true;
     }
     frames.countMiss();
@@ -198,11 +246,11 @@ export class PoolLease implements Pool {
     if (chunk === undefined || !hasSummaries(chunk)) return false;
     const { frames, reader, heap } = this.pool, sizeBytes = summariesBytes(rowCount);
     const part = () => ({ at: chunk.sizeBytes - sizeBytes, sizeBytes, isIntact: areIntact });
-    const fill = (address: number) =>
+    const fill = ({ address }: Frame) =>
       void reader.read(source.directory, chunk, part, () => heap.u8.subarray(address, address + sizeBytes));
-    const address = this.pinFrame(this.using, chunk, SUMMARIES, sizeBytes, fill);
+    const { address } = this.pinFrame(frames, this.usingSummaries, chunk, SUMMARIES, sizeBytes, fill);
     into.set(heap.u8.subarray(address, address + sizeBytes));
-    frames.unpin(this.using, chunk);
+    frames.unpin(this.usingSummaries, chunk);
     return true;
   }
 
@@ -220,7 +268,7 @@ export class PoolLease implements Pool {
     });
     if (packed.length === 0) return undefined;
     const open = ({ column }: ChunkBound, select: (stored: Uint8Array) => void) =>
-      this.withPacked(source, chunkOf(source, segment, column)!, select);
+      this.withPacked(source, chunkOf(source, segment, column)!, ofRange(range), select);
     return this.pool.codecs().selectRows(packed, range, open, rows, rowsMax);
   }
 
@@ -233,7 +281,8 @@ export class PoolLease implements Pool {
   ): ChunkOffsets | undefined {
     const chunk = packableChunkOf(source, segment, column);
     if (chunk === undefined || !hasCodeRanges(chunk)) return undefined;
-    return this.withPacked(source, chunk, (stored) => this.pool.codecs().readOffsets(stored, rows, address));
+    const read = (stored: Uint8Array) => this.pool.codecs().readOffsets(stored, rows, address);
+    return this.withPacked(source, chunk, ofRange(rows), read);
   }
 
   vectorCounts(): VectorCounts {
@@ -252,7 +301,8 @@ export class PoolLease implements Pool {
     if (chunk === undefined) return false;
     // Without the lock this may miss a frame, or find one that is being removed. Both ways give the same values.
     if (this.pool.frames.has(chunk)) return false;
-    this.withPacked(source, chunk, (stored) => this.pool.codecs().gatherRows(stored, rows, count, values));
+    const copy = ofRows(this.pool.heap.i32.subarray(rows / 4, rows / 4 + count));
+    this.withPacked(source, chunk, copy, (stored) => this.pool.codecs().gatherRows(stored, rows, count, values));
     return true;
   }
 

@@ -3,6 +3,9 @@
  *
  * A frame has the decoded values of a chunk, which kernels read without further work, as long as there is room. Beyond, it has the chunk
  * as it is stored, a third or a fourth of that, and each scan decodes it to a window of its thread. Queries read by leases (`lease.ts`).
+ *
+ * Kernels and addresses know one memory. If there are further ones, packed frames are in these, and a thread copies what it reads of a packed
+ * frame to a block of its own in the first memory.
  */
 import type { PostedSegments, SegmentList } from "./contract.ts";
 import { EXTENT_ALIGN } from "./datafile.ts";
@@ -10,7 +13,7 @@ import { CODEC_BYTES, Codecs } from "./encoding/codecs.ts";
 import type { Extent } from "./extent.ts";
 import { ExtentReader } from "./extent-reader.ts";
 import { type Files, realFiles } from "./files.ts";
-import { DECODED, Frames, type Held, type OnMiss, type PoolStats } from "./frames.ts";
+import { DECODED, type Frame, Frames, type Held, type OnMiss, type PoolStats } from "./frames.ts";
 import type { SharedHeap } from "./heap.ts";
 import { type LeasedPool, PoolLease } from "./lease.ts";
 import { PagedSegments, type PageFrames, type PageLocation, PageReader } from "./paged-segments.ts";
@@ -24,15 +27,20 @@ export class SharedPool implements PageFrames, LeasedPool {
   /** Reads pages of tables in this thread. */
   readonly pages: PageReader;
   readonly frames: Frames;
+  /** Packed frames. Without further memories, all frames are in one directory. */
+  readonly packed: Frames;
   readonly reader: ExtentReader;
   readonly windows: Windows;
   private codecsOfThread: Codecs | undefined;
+  private copyOfThread: number | undefined;
   /** How often this thread has gathered from extents without a frame. */
   private readonly gathered = new Map<number, number>();
   private readonly pagesHeld: Held = new Map();
 
-  constructor(readonly heap: SharedHeap, files: Files = realFiles) {
-    this.frames = new Frames(heap);
+  /** `further`: the memories of the packed frames, if these are not in the heap. */
+  constructor(readonly heap: SharedHeap, files: Files = realFiles, readonly further: readonly SharedHeap[] = []) {
+    this.frames = new Frames([heap]);
+    this.packed = further.length === 0 ? this.frames : new Frames(further, this.frames);
     this.reader = new ExtentReader(files);
     this.pages = new PageReader(heap, this);
     this.windows = new Windows(() => this.frames.allocate(WINDOW_BYTES));
@@ -52,11 +60,15 @@ export class SharedPool implements PageFrames, LeasedPool {
     return this.codecsOfThread ??= new Codecs(this.heap, this.frames.allocate(CODEC_BYTES));
   }
 
+  copyBlock(): number {
+    return this.copyOfThread ??= this.frames.allocate(WINDOW_BYTES);
+  }
+
   withPage<T>(directory: string, page: PageLocation, use: (address: number) => T): T {
     const { frames, pagesHeld } = this, { sizeBytes } = page;
-    const fill = (address: number) =>
+    const fill = ({ address }: Frame) =>
       void this.reader.read(directory, page, undefined, () => this.heap.u8.subarray(address, address + sizeBytes));
-    const address = frames.pin(pagesHeld, page, DECODED, sizeBytes, fill);
+    const { address } = frames.pin(pagesHeld, page, DECODED, sizeBytes, fill);
     try {
       return use(address);
     } finally {
@@ -84,14 +96,19 @@ export class SharedPool implements PageFrames, LeasedPool {
   }
 
   stats(): PoolStats {
-    return this.frames.stats();
+    const stats = this.frames.stats();
+    if (this.packed === this.frames) return stats;
+    const packed = this.packed.stats();
+    const sums = Object.entries(stats).map(([name, count]) => [name, count + packed[name as keyof PoolStats]]);
+    return Object.fromEntries(sums) as Record<keyof PoolStats, number>;
   }
 
   close(): void {
     this.frames.releaseAll(this.pagesHeld);
     this.reader.close();
     if (this.codecsOfThread !== undefined) this.heap.freeExact(this.codecsOfThread.scratch, CODEC_BYTES, "pool");
-    this.codecsOfThread = undefined;
+    if (this.copyOfThread !== undefined) this.heap.freeExact(this.copyOfThread, WINDOW_BYTES, "pool");
+    this.codecsOfThread = this.copyOfThread = undefined;
     for (const window of this.windows.drain()) this.heap.freeExact(window, WINDOW_BYTES, "pool");
   }
 }
