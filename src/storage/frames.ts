@@ -10,7 +10,7 @@ import { assert } from "../assert.ts";
 import { align } from "./bytes.ts";
 import { EXTENT_ALIGN } from "./datafile.ts";
 import type { Extent } from "./extent.ts";
-import { HeapFullError, type HeapTag, SHARED_WORD, type SharedHeap } from "./heap.ts";
+import { HeapFullError, type HeapTag, SHARED_WORD } from "./heap.ts";
 import { latch, tryLatch, unlatch } from "./latch.ts";
 
 // Words of a directory slot.
@@ -61,25 +61,35 @@ const PACKED_KIB = 11;
 const READ_KIB = 12; // the clock: of all values that were read so far, modulo 2^32
 const HOT_READS = 13;
 
+/** A memory of frames: the heap, or a further memory. */
+export interface FrameMemory {
+  readonly u8: Uint8Array;
+  readonly i32: Int32Array;
+  /** Address of a block of `sizeBytes` rounded up to 4 KiB; undefined if there is none. */
+  tryAllocateExact(sizeBytes: number, tag: HeapTag): number | undefined;
+  freeExact(address: number, sizeBytes: number, tag: HeapTag): void;
+}
+
 /**
  * Formats an empty directory in a memory. The thread that made the memory calls this once. `slotBytes`: bytes of frames for each slot.
  */
-export function formatPool(heap: SharedHeap, poolSizeBytes: number, slotBytes = 8192): void {
+export function formatPool(memory: FrameMemory, poolSizeBytes: number, slotBytes = 8192): void {
   let capacity = 1024;
   while (capacity < poolSizeBytes / slotBytes) capacity *= 2;
   const bytes = capacity * SLOT_WORDS * 4;
-  const address = heap.allocate(bytes, "pool");
-  heap.u8.fill(0, address, address + bytes);
-  heap.i32[SHARED_WORD.poolDirectory] = address / 4;
+  const { u8, i32 } = memory, address = memory.tryAllocateExact(bytes, "pool");
+  assert(address !== undefined, "the directory is smaller than the pool");
+  u8.fill(0, address, address + bytes);
+  i32[SHARED_WORD.poolDirectory] = address / 4;
   const state = SHARED_WORD.poolState;
-  heap.i32.fill(0, state, state + HOT_READS + 1);
-  heap.i32[state + CAPACITY] = capacity;
-  heap.i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
+  i32.fill(0, state, state + HOT_READS + 1);
+  i32[state + CAPACITY] = capacity;
+  i32[state + LIMIT_KIB] = Math.floor(poolSizeBytes / 1024);
 }
 
 /** A block of one of the memories. */
 export interface Frame {
-  readonly heap: SharedHeap;
+  readonly memory: FrameMemory;
   readonly address: number;
   /** Bytes of the block. */
   readonly sizeBytes: number;
@@ -115,6 +125,18 @@ export interface PoolStats {
   packedBytes: number;
 }
 
+/** 32 bits. */
+function hashOf(id: number, extent: number): number {
+  let h = Math.imul(id, 0x9e3779b1) ^ Math.imul(extent, 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 15), 0xc2b2ae35);
+  return h ^ (h >>> 13);
+}
+
+/** True for a share of all extents, always the same ones. */
+export function isOfShare({ file, offset }: Extent, share: number): boolean {
+  return hashOf(~file, offset / EXTENT_ALIGN) >>> 0 < share * 2 ** 32;
+}
+
 function tagOf(form: number): HeapTag {
   return form === PACKED ? "packed" : "pool";
 }
@@ -129,9 +151,9 @@ export class Frames {
   /** The memory in which this thread evicted a frame last. */
   private freedIn = 0;
 
-  /** `heaps`: the memories of the frames. `values`: the directory of the chunks' values, if it is another one. */
-  constructor(private readonly heaps: readonly SharedHeap[], values?: Frames) {
-    const [{ i32 }] = heaps;
+  /** `memories`: those of the frames. `values`: the directory of the chunks' values, if it is another one. */
+  constructor(private readonly memories: readonly FrameMemory[], values?: Frames) {
+    const [{ i32 }] = memories;
     this.i32 = i32;
     this.values = values ?? this;
     this.directory = i32[SHARED_WORD.poolDirectory];
@@ -299,7 +321,7 @@ export class Frames {
   private frameAt(slot: number): Frame {
     const { i32 } = this;
     return {
-      heap: this.heaps[i32[slot + MEMORY]],
+      memory: this.memories[i32[slot + MEMORY]],
       address: i32[slot + ADDRESS] >>> 0,
       sizeBytes: i32[slot + SIZE],
     };
@@ -409,21 +431,13 @@ export class Frames {
   }
 
   private allocateBlock(sizeBytes: number, tag: HeapTag): { memory: number; address: number } {
-    const { heaps } = this;
+    const { memories } = this;
     for (let first = 0;;) {
-      let full: HeapFullError | undefined;
-      for (let k = 0; k < heaps.length; k++) {
-        const memory = (first + k) % heaps.length, heap = heaps[memory];
-        // An error costs more than the look. The last one tells why there is no block.
-        if (k < heaps.length - 1 && heap.usedBytes() + blockBytesOf(sizeBytes) > heap.sizeBytes()) continue;
-        try {
-          return { memory, address: heap.allocateExact(sizeBytes, tag) };
-        } catch (error) {
-          if (!(error instanceof HeapFullError)) throw error;
-          full = error;
-        }
+      for (let k = 0; k < memories.length; k++) {
+        const memory = (first + k) % memories.length, address = memories[memory].tryAllocateExact(sizeBytes, tag);
+        if (address !== undefined) return { memory, address };
       }
-      if (this.takeOne() === 0) throw full;
+      if (this.takeOne() === 0) throw new HeapFullError(`no free block of ${sizeBytes} bytes: all frames are in use`);
       first = this.freedIn;
     }
   }
@@ -492,8 +506,8 @@ export class Frames {
 
   private remove(slot: number): void {
     const bytes = this.i32[slot + SIZE];
-    const { heap, address } = this.frameAt(slot);
-    heap.freeExact(address, bytes, tagOf(this.i32[slot + FORM]));
+    const { memory, address } = this.frameAt(slot);
+    memory.freeExact(address, bytes, tagOf(this.i32[slot + FORM]));
     this.freedIn = this.i32[slot + MEMORY];
     if (this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, -bytes / 1024);
     if (this.i32[slot + FORM] === PACKED) this.addState(PACKED_KIB, -bytes / 1024);
@@ -522,9 +536,7 @@ export class Frames {
   }
 
   private hash(id: number, extent: number): number {
-    let h = Math.imul(id, 0x9e3779b1) ^ Math.imul(extent, 0x85ebca6b);
-    h = Math.imul(h ^ (h >>> 15), 0xc2b2ae35);
-    return (h ^ (h >>> 13)) & this.mask;
+    return hashOf(id, extent) & this.mask;
   }
 
   private state(word: number): number {

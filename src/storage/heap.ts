@@ -199,16 +199,23 @@ export class SharedHeap {
    * Allocates a block of at least `sizeBytes`, aligned to 4 KiB, with undefined contents. Free it with the same size.
    */
   allocate(sizeBytes: number, tag: HeapTag): number {
+    return this.tryAllocate(sizeBytes, tag) ?? this.throwFull(sizeBytes);
+  }
+
+  private tryAllocate(sizeBytes: number, tag: HeapTag): number | undefined {
     const order = orderOf(sizeBytes);
     for (;;) {
       const unit = this.allocateUnits(order, tag);
       if (unit >= 0) return this.addressOf(unit);
       // Blocks whose pages go back to the system are free again within milliseconds.
-      if (Atomics.load(this.i32, GIVING_BACK) > 0) continue;
-      throw new HeapFullError(
-        `no free block of ${sizeBytes} bytes: ${this.usedBytes()} of ${this.sizeBytes()} bytes are in use`,
-      );
+      if (Atomics.load(this.i32, GIVING_BACK) === 0) return undefined;
     }
+  }
+
+  private throwFull(sizeBytes: number): never {
+    throw new HeapFullError(
+      `no free block of ${sizeBytes} bytes: ${this.usedBytes()} of ${this.sizeBytes()} bytes are in use`,
+    );
   }
 
   /** The first unit of a block, or -1. */
@@ -325,7 +332,13 @@ export class SharedHeap {
    * `freeExact`.
    */
   allocateExact(sizeBytes: number, tag: HeapTag): number {
-    const address = this.allocate(sizeBytes, tag);
+    return this.tryAllocateExact(sizeBytes, tag) ?? this.throwFull(sizeBytes);
+  }
+
+  /** The same, but returns undefined if there is no block. */
+  tryAllocateExact(sizeBytes: number, tag: HeapTag): number | undefined {
+    const address = this.tryAllocate(sizeBytes, tag);
+    if (address === undefined) return undefined;
     let order = orderOf(sizeBytes);
     let left = exactUnits(sizeBytes), unit = this.unitOf(address);
     this.lock();

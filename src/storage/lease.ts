@@ -67,11 +67,11 @@ const ofRows = (rows: Int32Array): Copy => (stored, block) => copyRows(stored, b
 export interface LeasedPool {
   readonly heap: SharedHeap;
   readonly frames: Frames;
-  /** Of packed frames, which may be in further memories. */
-  readonly packed: Frames;
   readonly reader: ExtentReader;
   readonly windows: Windows;
   codecs(): Codecs;
+  /** The directory that has the packed frame of an extent, if there is one. */
+  packedFramesOf(extent: Extent): Frames;
   /** Address of `WINDOW_BYTES` for the chunk of a further memory that is being used. */
   copyBlock(): number;
   /** True if this thread has gathered from the extent so often that the next use should keep it. */
@@ -115,9 +115,9 @@ export class PoolLease implements Pool {
   }
 
   private pinValues(source: ScanSource, chunk: ColumnChunk, rowCount: number): number {
-    const { frames, packed } = this.pool, isPackable = canBePacked(chunk);
+    const { frames } = this.pool, isPackable = canBePacked(chunk);
     const fill = ({ address }: Frame) => {
-      if (!isPackable || !packed.has(chunk, PACKED)) {
+      if (!isPackable || !this.pool.packedFramesOf(chunk).has(chunk, PACKED)) {
         return readValues(this.pool, source.directory, chunk, rowCount, address);
       }
       const decode = (stored: Uint8Array) => this.pool.codecs().decode(chunk, stored, address, rowCount);
@@ -151,12 +151,12 @@ export class PoolLease implements Pool {
    * address of row 0, or undefined if the chunk's values should get a frame.
    */
   private unpack(source: ScanSource, chunk: ColumnChunk, rowCount: number, rows: RowRange): number | undefined {
-    const { frames, packed, windows, heap } = this.pool, { onMiss } = this;
+    const { frames, windows, heap } = this.pool, { onMiss } = this;
     // Without the lock this may miss a frame, or find one that is being removed. Both ways give the same values.
     if (!canBePacked(chunk) || frames.has(chunk)) return undefined;
     const share = (rows.to - rows.from) / rowCount,
       part = { isPart: share <= PART_SHARE, readBytes: share * chunk.valueBytes };
-    if (packed.deservesValues(chunk, chunk.valueBytes, part, onMiss)) return undefined;
+    if (this.pool.packedFramesOf(chunk).deservesValues(chunk, chunk.valueBytes, part, onMiss)) return undefined;
     const window = windows.take(frames.limitBytes);
     if (window === undefined) return undefined;
     try {
@@ -177,7 +177,8 @@ export class PoolLease implements Pool {
    * this thread's block.
    */
   private withPacked<T>({ directory }: ScanSource, chunk: ColumnChunk, copy: Copy, use: (stored: Uint8Array) => T): T {
-    const { packed, reader, heap: { u8 } } = this.pool, { onMiss } = this, part = codesPartOf(chunk);
+    const { reader, heap } = this.pool, { onMiss } = this, part = codesPartOf(chunk), { u8 } = heap;
+    const packed = this.pool.packedFramesOf(chunk);
     let { sizeBytes } = chunk;
     if (part !== undefined && onMiss === undefined && !packed.has(chunk, PACKED)) {
       sizeBytes = reader.using(directory, chunk, part).sizeBytes;
@@ -186,24 +187,23 @@ export class PoolLease implements Pool {
     let read: Uint8Array | undefined;
     const readTo = (address: number) =>
       read = reader.read(directory, chunk, part, (sizeBytes) => u8.subarray(address, address + sizeBytes));
-    const isHere = (frame: Frame) => frame.heap.u8.buffer === u8.buffer;
     let frame: Frame;
     try {
       frame = this.pinFrame(packed, this.using, chunk, PACKED, sizeBytes, (frame) => {
-        if (isHere(frame)) readTo(frame.address);
-        else frame.heap.u8.set(readTo(this.pool.copyBlock()), frame.address);
+        if (frame.memory === heap) readTo(frame.address);
+        else frame.memory.u8.set(readTo(this.pool.copyBlock()), frame.address);
       });
     } catch (error) {
-      if (!(error instanceof HeapFullError) || packed === this.pool.frames) throw error;
-      // All frames of the further memories are being used.
+      if (!(error instanceof HeapFullError)) throw error;
+      // All frames are being used.
       this.counts.read++;
       return use(readTo(this.pool.copyBlock()));
     }
     try {
       if (read !== undefined) return use(read);
-      const { heap, address } = frame,
-        stored = heap.u8.subarray(address, address + Math.min(sizeBytes, frame.sizeBytes));
-      if (isHere(frame)) return use(stored);
+      const { memory, address } = frame;
+      const stored = memory.u8.subarray(address, address + Math.min(sizeBytes, frame.sizeBytes));
+      if (memory === heap) return use(stored);
       const block = this.pool.copyBlock(), copied = u8.subarray(block, block + stored.length);
       copy(stored, copied);
       return use(copied);
@@ -226,11 +226,11 @@ export class PoolLease implements Pool {
     count: number,
     address: number,
   ): boolean {
-    const chunk = storedChunkOf(source, segment, column), { frames, packed, reader } = this.pool;
+    const chunk = storedChunkOf(source, segment, column), { frames, reader } = this.pool;
     if (this.onMiss !== undefined || chunk === undefined) return false;
     if (!isEncoded(chunk) || chunk.entryBytes !== undefined || frames.has(chunk)) return false;
     const decode = (stored: Uint8Array) => this.pool.codecs().decodeRows(stored, rows, count, address);
-    if (packed.has(chunk, PACKED)) {
+    if (this.pool.packedFramesOf(chunk).has(chunk, PACKED)) {
       this.withPacked(source, chunk, ofRows(rows.subarray(0, count)), decode);
       return true;
     }

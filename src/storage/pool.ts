@@ -4,8 +4,8 @@
  * A frame has the decoded values of a chunk, which kernels read without further work, as long as there is room. Beyond, it has the chunk
  * as it is stored, a third or a fourth of that, and each scan decodes it to a window of its thread. Queries read by leases (`lease.ts`).
  *
- * Kernels and addresses know one memory. If there are further ones, packed frames are in these, and a thread copies what it reads of a packed
- * frame to a block of its own in the first memory.
+ * Kernels and addresses know one memory, the heap. If there are further ones (`packed-memory.ts`), most packed frames are in these, and a thread
+ * copies what it reads of such a frame to a block of its own in the heap.
  */
 import type { PostedSegments, SegmentList } from "./contract.ts";
 import { EXTENT_ALIGN } from "./datafile.ts";
@@ -13,7 +13,16 @@ import { CODEC_BYTES, Codecs } from "./encoding/codecs.ts";
 import type { Extent } from "./extent.ts";
 import { ExtentReader } from "./extent-reader.ts";
 import { type Files, realFiles } from "./files.ts";
-import { DECODED, type Frame, Frames, type Held, type OnMiss, type PoolStats } from "./frames.ts";
+import {
+  DECODED,
+  type Frame,
+  type FrameMemory,
+  Frames,
+  type Held,
+  isOfShare,
+  type OnMiss,
+  type PoolStats,
+} from "./frames.ts";
 import type { SharedHeap } from "./heap.ts";
 import { type LeasedPool, PoolLease } from "./lease.ts";
 import { PagedSegments, type PageFrames, type PageLocation, PageReader } from "./paged-segments.ts";
@@ -27,8 +36,8 @@ export class SharedPool implements PageFrames, LeasedPool {
   /** Reads pages of tables in this thread. */
   readonly pages: PageReader;
   readonly frames: Frames;
-  /** Packed frames. Without further memories, all frames are in one directory. */
-  readonly packed: Frames;
+  /** Packed frames of further memories. */
+  readonly further: Frames | undefined;
   readonly reader: ExtentReader;
   readonly windows: Windows;
   private codecsOfThread: Codecs | undefined;
@@ -37,10 +46,10 @@ export class SharedPool implements PageFrames, LeasedPool {
   private readonly gathered = new Map<number, number>();
   private readonly pagesHeld: Held = new Map();
 
-  /** `further`: the memories of the packed frames, if these are not in the heap. */
-  constructor(readonly heap: SharedHeap, files: Files = realFiles, readonly further: readonly SharedHeap[] = []) {
+  /** `further`: memories for packed frames besides the heap. */
+  constructor(readonly heap: SharedHeap, files: Files = realFiles, further: readonly FrameMemory[] = []) {
     this.frames = new Frames([heap]);
-    this.packed = further.length === 0 ? this.frames : new Frames(further, this.frames);
+    this.further = further.length === 0 ? undefined : new Frames(further, this.frames);
     this.reader = new ExtentReader(files);
     this.pages = new PageReader(heap, this);
     this.windows = new Windows(() => this.frames.allocate(WINDOW_BYTES));
@@ -58,6 +67,14 @@ export class SharedPool implements PageFrames, LeasedPool {
 
   codecs(): Codecs {
     return this.codecsOfThread ??= new Codecs(this.heap, this.frames.allocate(CODEC_BYTES));
+  }
+
+  /** Each memory has a share of the packed frames, by its part of the pool. So the room of all is used. */
+  packedFramesOf(extent: Extent): Frames {
+    const { frames, further } = this;
+    if (further === undefined) return frames;
+    const share = frames.limitBytes / (frames.limitBytes + further.limitBytes);
+    return isOfShare(extent, share) ? frames : further;
   }
 
   copyBlock(): number {
@@ -96,10 +113,9 @@ export class SharedPool implements PageFrames, LeasedPool {
   }
 
   stats(): PoolStats {
-    const stats = this.frames.stats();
-    if (this.packed === this.frames) return stats;
-    const packed = this.packed.stats();
-    const sums = Object.entries(stats).map(([name, count]) => [name, count + packed[name as keyof PoolStats]]);
+    const stats = this.frames.stats(), further = this.further?.stats();
+    if (further === undefined) return stats;
+    const sums = Object.entries(stats).map(([name, count]) => [name, count + further[name as keyof PoolStats]]);
     return Object.fromEntries(sums) as Record<keyof PoolStats, number>;
   }
 

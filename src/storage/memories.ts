@@ -1,0 +1,46 @@
+/** The shared memories of a database, and how the pool is divided between them. */
+import { formatPool } from "./frames.ts";
+import { createHeap, HEAP_PAGE_BYTES, type SharedHeap } from "./heap.ts";
+import { createPackedMemory, type PackedMemory } from "./packed-memory.ts";
+
+/** An address has 32 bits. */
+export const MEMORY_BYTES_MAX = 4095 * 2 ** 20;
+/** Less is not worth a memory. */
+const FURTHER_BYTES_MIN = 2 ** 20;
+/** Packed frames have some 100 KB, those of few bits a value 10. */
+const PACKED_SLOT_BYTES = 16_384;
+
+export interface MemoriesOptions {
+  /** Size of all memories. */
+  heapSizeBytes: number;
+  /** Memory for frames of stored segments. Default: half of the heap. */
+  poolSizeBytes?: number;
+  /** Largest size of the first memory, and of the others. Default: 4095 MiB. */
+  firstMemoryBytes?: number;
+  furtherMemoryBytes?: number;
+}
+
+export interface Memories {
+  /** The memory that kernels see. */
+  heap: SharedHeap;
+  further: PackedMemory[];
+}
+
+/** The system provides pages on first touch, so further memories cost nothing until the pool needs them. */
+export function createMemories(options: MemoriesOptions): Memories {
+  const { heapSizeBytes, poolSizeBytes = heapSizeBytes / 2 } = options;
+  const heap = createHeap(Math.min(heapSizeBytes, options.firstMemoryBytes ?? MEMORY_BYTES_MAX));
+  // A pool that would leave more to the first memory than queries and fresh rows can use gets half of it.
+  const firstBytes = heap.buffer.byteLength;
+  const furtherBytes = Math.min(heapSizeBytes - firstBytes, poolSizeBytes - Math.ceil(firstBytes / 2));
+  if (furtherBytes < FURTHER_BYTES_MIN) {
+    formatPool(heap, Math.min(poolSizeBytes, firstBytes));
+    return { heap, further: [] };
+  }
+  const count = Math.ceil(furtherBytes / (options.furtherMemoryBytes ?? MEMORY_BYTES_MAX));
+  const sizeBytes = Math.floor(furtherBytes / count / HEAP_PAGE_BYTES) * HEAP_PAGE_BYTES;
+  const further = Array.from({ length: count }, () => createPackedMemory(sizeBytes));
+  formatPool(heap, poolSizeBytes - furtherBytes);
+  formatPool(further[0], furtherBytes, PACKED_SLOT_BYTES);
+  return { heap, further };
+}
