@@ -185,22 +185,46 @@ Deno.test("Config.reload() applies reloadable keys only", () => {
 Deno.test("Config: a default follows the setting that it depends on", () => {
   const MIB = 2 ** 20;
   for (
-    const [memory, pool] of [["64m", 32 * MIB], ["1g", 512 * MIB], ["4095m", 2048 * MIB]] satisfies [string, number][]
+    const [memory, pool] of [
+      ["64m", 32 * MIB],
+      ["1g", 512 * MIB],
+      ["4095m", 2048 * MIB],
+      ["14335m", 12_288 * MIB],
+    ] satisfies [string, number][]
   ) {
     assert.equal(valueOf(load(`cairo.memory.size=${memory}`), "cairo.pool.size"), pool);
   }
   assert.equal(valueOf(load("cairo.memory.size=1g\ncairo.pool.size=17m"), "cairo.pool.size"), 17 * MIB);
 });
 
-Deno.test("every default is a valid value, on small and large machines", () => {
-  for (const memoryBytes of [2 ** 28, 2 ** 40]) {
-    new Config({
-      root: "/r",
-      sections,
-      env: {},
-      machine: { cores: 1, memoryBytes, hostName: "box" },
-      readFile: () => undefined,
-    });
+function configOfMachine(memoryBytes: number): Config {
+  return new Config({
+    root: "/r",
+    sections,
+    env: {},
+    machine: { cores: 1, memoryBytes, hostName: "box" },
+    readFile: () => undefined,
+  });
+}
+
+Deno.test("the pool has a quarter of a small machine's memory, and half of a large one's", () => {
+  const sizes = [
+    [0.25, "memory 128", "pool 64"],
+    [2, "memory 1024", "pool 512"],
+    [8, "memory 4095", "pool 2048"],
+    [9, "memory 5119", "pool 3072"],
+    [12, "memory 8191", "pool 6144"],
+    [16, "memory 10239", "pool 8192"],
+    [24, "memory 14335", "pool 12288"],
+    [256, "memory 133119", "pool 131072"],
+  ] as const;
+  for (const [gib, memory, pool] of sizes) {
+    const config = configOfMachine(gib * 2 ** 30), mib = (key: string) => Number(valueOf(config, key)) / 2 ** 20;
+    assert.deepEqual([`memory ${mib("cairo.memory.size")}`, `pool ${mib("cairo.pool.size")}`], [memory, pool], `${gib} GiB`);
   }
+});
+
+Deno.test("every default is a valid value, on small and large machines", () => {
+  for (const memoryBytes of [2 ** 28, 2 ** 40, 2 ** 43]) configOfMachine(memoryBytes);
   assert.equal(valueOf(configOf({ "instance.name": "a\\b" }), "instance.name"), "a\\b");
 });

@@ -6,7 +6,7 @@ import type { Scheduler } from "../engine/mod.ts";
 import type { LogRecord } from "../log/mod.ts";
 import type { MetricSample } from "../metrics/mod.ts";
 import type { ServerFacts } from "../sql/mod.ts";
-import type { Catalogue, SharedHeap, StorageWriter, TableRows } from "../storage/mod.ts";
+import type { Catalogue, PackedMemory, SharedHeap, StorageWriter, TableRows } from "../storage/mod.ts";
 import type { AccessControl } from "./access/control.ts";
 import type { AccessStatements } from "./access/statements.ts";
 import type { Activity } from "./activity.ts";
@@ -53,6 +53,7 @@ export interface DatabaseOptions extends Values<typeof databaseSettings> {
 export interface Core {
   readonly options: DatabaseOptions;
   readonly heap: SharedHeap;
+  readonly further: readonly PackedMemory[];
   readonly catalogue: Catalogue;
   readonly writer: StorageWriter;
   readonly execution: Execution;

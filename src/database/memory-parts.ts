@@ -1,33 +1,47 @@
 /** The memory of the process by its parts, for memory_metrics(). */
-import { HEAP_TAGS, type SharedHeap } from "../storage/mod.ts";
+import { HEAP_TAGS, type HeapTag, type PackedMemory, type SharedHeap } from "../storage/mod.ts";
 
-/** Names and bytes. What is resident is known on Linux only. */
-export function memoryParts(heap: SharedHeap): [tag: string, bytes: number][] {
+/** Names and bytes. `further`: the memories of packed frames besides the heap. What is resident is known on Linux only. */
+export function memoryParts(heap: SharedHeap, further: readonly PackedMemory[] = []): [tag: string, bytes: number][] {
+  const furtherUsed = sumOf(further, (memory) => memory.usedBytes());
+  const furtherSize = sumOf(further, (memory) => memory.sizeBytes());
   return [
-    ["TOTAL_USED", heap.usedBytes()],
+    ["TOTAL_USED", heap.usedBytes() + furtherUsed],
     ["RSS", Deno.memoryUsage().rss],
-    ...residentParts(heap),
-    ["SHARED_SIZE", heap.sizeBytes()],
-    ...HEAP_TAGS.map((tag): [string, number] => [`SHARED_${tag.toUpperCase()}`, heap.usedBytes(tag)]),
+    ...residentParts(heap, further),
+    ["SHARED_SIZE", heap.sizeBytes() + furtherSize],
+    ...usedByTag(heap, further).map(([tag, bytes]): [string, number] => [`SHARED_${tag.toUpperCase()}`, bytes]),
     ["SHARED_FREE_WITH_PAGES", heap.warmFreeBytes()],
+    ["FURTHER_SIZE", furtherSize],
+    ["FURTHER_USED", furtherUsed],
     ["MAIN_JS_HEAP", Deno.memoryUsage().heapUsed],
   ];
 }
 
-function residentParts(heap: SharedHeap): [tag: string, bytes: number][] {
-  if (Deno.build.os !== "linux") return [];
-  const first = addressOf(heap), end = first + BigInt(heap.buffer.byteLength);
-  let shared = 0, files = 0, others = 0;
-  for (const { from, to, isOfFile, residentBytes } of mappings(Deno.readTextFileSync("/proc/self/smaps"))) {
-    if (from < end && to > first) shared += residentBytes;
-    else if (isOfFile) files += residentBytes;
-    else others += residentBytes;
-  }
-  return [["RSS_SHARED", shared], ["RSS_FILES", files], ["RSS_OTHER", others]];
+/** Used bytes by purpose. Further memories have packed frames alone. */
+export function usedByTag(heap: SharedHeap, further: readonly PackedMemory[]): [tag: HeapTag, bytes: number][] {
+  const furtherUsed = sumOf(further, (memory) => memory.usedBytes());
+  return HEAP_TAGS.map((tag) => [tag, heap.usedBytes(tag) + (tag === "packed" ? furtherUsed : 0)]);
 }
 
-function addressOf(heap: SharedHeap): bigint {
-  return BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(heap.u8 as Uint8Array<ArrayBuffer>)));
+export function sumOf<T>(list: readonly T[], count: (each: T) => number): number {
+  return list.reduce((sum, each) => sum + count(each), 0);
+}
+
+function residentParts(heap: SharedHeap, further: readonly PackedMemory[]): [tag: string, bytes: number][] {
+  if (Deno.build.os !== "linux") return [];
+  // Linux tells neighbouring memories as one mapping.
+  const ranges = [heap, ...further].map(rangeOf), bytes = { shared: 0, files: 0, other: 0 };
+  for (const { from, to, isOfFile, residentBytes } of mappings(Deno.readTextFileSync("/proc/self/smaps"))) {
+    const isShared = ranges.some(({ start, end }) => from < end && to > start);
+    bytes[isShared ? "shared" : isOfFile ? "files" : "other"] += residentBytes;
+  }
+  return [["RSS_SHARED", bytes.shared], ["RSS_FILES", bytes.files], ["RSS_OTHER", bytes.other]];
+}
+
+function rangeOf({ u8 }: { u8: Uint8Array }): { start: bigint; end: bigint } {
+  const start = BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(u8 as Uint8Array<ArrayBuffer>)));
+  return { start, end: start + BigInt(u8.length) };
 }
 
 interface Mapping {

@@ -124,7 +124,7 @@ const SOURCES: Record<string, Source> = {
   /** There are no pools: snapshots are shared, and one writer has all tables. */
   reader_pool: () => [],
   writer_pool: () => [],
-  memory_metrics: ({ heap }) => memoryParts(heap).map(([tag, bytes]) => [tag, BigInt(bytes)]),
+  memory_metrics: ({ heap, further }) => memoryParts(heap, further).map(([tag, bytes]) => [tag, BigInt(bytes)]),
   materialized_views: () => [],
   /** Rows are visible when they are acknowledged, so no rows wait to be applied. */
   wal_tables: ({ catalogue }) =>

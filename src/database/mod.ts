@@ -54,6 +54,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     root: options.root,
     heapSizeBytes: options.heapSizeBytes,
     poolSizeBytes: options.poolSizeBytes,
+    firstMemoryBytes: options.firstMemoryBytes,
+    furtherMemoryBytes: options.furtherMemoryBytes,
     commitMode: options.commitMode === "sync" ? "sync" : "nosync",
     writerThread: options.writerThread,
     checkpointLogBytes: options.checkpointLogBytes,
@@ -72,7 +74,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     // Damage on the disk is not an error of this process.
     onDamage: (message) => options.log("CRITICAL", message),
   });
-  const { heap, catalogue, writer } = storage;
+  const { heap, further, catalogue, writer } = storage;
   const access = options.access.enabled
     ? new AccessControl(
       catalogue.access,
@@ -88,10 +90,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const nowMs = () => Number(nowMicros() / 1000n);
   for (const line of storage.report) options.log("INFO", line);
   removeSpilled(realFiles, options.spillRoot);
-  const pool = createPool(heap);
+  const pool = createPool(heap, further);
   const functions = createRegistry();
   const scheduler = createScheduler({
     heap,
+    further,
     workerCount: options.execWorkerCount,
     mailboxes,
     workerUrl: new URL("../workers/exec.ts", import.meta.url),
@@ -164,6 +167,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const core: Core = {
     options,
     heap,
+    further,
     catalogue,
     writer,
     execution,
@@ -232,7 +236,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     languageReference: () => referenceText ??= JSON.stringify(languageReference()),
     crash: (thread, text) => (thread === "writer" ? storage.crashWriter(text) : scheduler.crash(text)),
     statistics: () => ({
-      ...statisticsOf(heap, pool, catalogue, statements, planner),
+      ...statisticsOf(heap, further, pool, catalogue, statements, planner),
       ...options.provider?.statistics ?? new ProviderStatistics(),
       ...external?.statistics ?? NO_SIGN_ONS,
     }),

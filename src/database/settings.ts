@@ -15,7 +15,12 @@ import {
 } from "../config/mod.ts";
 import { lineSettings } from "../wire/line/settings.ts";
 
-const MIB = 2 ** 20;
+const MIB = 2 ** 20, GIB = 2 ** 30;
+/** An address has 32 bits, so a memory has less than 4 GiB. */
+const MEMORY_BYTES_MAX = 4095 * MIB;
+/** What queries, fresh rows and dictionaries have, if the memory is larger than 4095 MiB. Above, all is for the pool. */
+const WORKING_BYTES = 2047 * MIB;
+const ALL_MEMORY_BYTES_MAX = 1024 * GIB;
 
 /** A fraction of the machine's memory, in whole MiB. */
 const memoryShare = (divisor: number, maxBytes: number) => (machine: Machine) =>
@@ -93,11 +98,26 @@ const querySettings = {
   ),
 };
 
+/**
+ * Half of a machine of up to 8 GiB. Of a larger one the pool has half, and the rest of the process and the system's file cache at least
+ * 4 GiB.
+ */
+function memorySize(machine: Machine): string {
+  const { memoryBytes } = machine;
+  if (memoryBytes <= 8 * GIB) return memoryShare(2, MEMORY_BYTES_MAX)(machine);
+  const poolBytes = Math.floor(Math.min(memoryBytes / 2, memoryBytes - 6 * GIB) / MIB) * MIB;
+  return formatSize(Math.min(WORKING_BYTES + poolBytes, ALL_MEMORY_BYTES_MAX));
+}
+
 const heapSizeBytes = size(
   "cairo.memory.size",
-  memoryShare(2, 4095 * MIB),
-  "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. Pages are allocated on first use.",
-  { min: 64 * MIB, max: 4095 * MIB, defaultSaid: "half of the machine's memory, at most 4095m" },
+  memorySize,
+  "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. What is above 4095m is for columns that the pool keeps as they are stored. Pages are allocated on first use.",
+  {
+    min: 64 * MIB,
+    max: ALL_MEMORY_BYTES_MAX,
+    defaultSaid: "half of the machine's memory; if that is more than 8g, 2047m more, but at most all but 4097m",
+  },
 );
 
 /** Settings of the storage of tables. */
@@ -112,12 +132,15 @@ const storageSettings = {
   heapSizeBytes,
   poolSizeBytes: size(
     "cairo.pool.size",
-    (_, given) => formatSize(Math.min(2048 * MIB, Math.ceil(given(heapSizeBytes) / 2 / MIB) * MIB)),
+    (_, given) => {
+      const memoryBytes = given(heapSizeBytes);
+      return formatSize(Math.max(Math.ceil(memoryBytes / 2 / MIB) * MIB, memoryBytes - WORKING_BYTES));
+    },
     "Memory for caching column data between queries.",
     {
       min: 16 * MIB,
-      max: 3 * 1024 * MIB,
-      defaultSaid: "half of `cairo.memory.size`, at most 2g",
+      max: ALL_MEMORY_BYTES_MAX,
+      defaultSaid: "half of `cairo.memory.size`, or all but 2047m if that is more",
     },
   ),
   checkpointLogBytes: size(
@@ -179,6 +202,16 @@ const developmentSettings = {
     "0",
     "Delays every sync of the writer by this time, to measure the effect of slow disks.",
   ),
+  firstMemoryBytes: size(
+    "dev.memory.first.size",
+    "4095m",
+    "Largest size of the memory that queries work in. What `cairo.memory.size` has beyond it is in further memories.",
+    { min: 32 * MIB, max: MEMORY_BYTES_MAX },
+  ),
+  furtherMemoryBytes: size("dev.memory.further.size", "4095m", "Largest size of each further memory.", {
+    min: MIB,
+    max: MEMORY_BYTES_MAX,
+  }),
 };
 
 /** All settings of the database. */

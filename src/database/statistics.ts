@@ -3,10 +3,12 @@ import type { Database } from "../api.ts";
 import type { Planner } from "./planner.ts";
 import type { StatementCache } from "./statements.ts";
 import { SPILL_UNIT_BYTES } from "../engine/mod.ts";
-import { type CatalogueMirror, HEAP_TAGS, SHARED_WORD, type SharedHeap, type SharedPool } from "../storage/mod.ts";
+import { type CatalogueMirror, type PackedMemory, SHARED_WORD, type SharedHeap, type SharedPool } from "../storage/mod.ts";
+import { sumOf, usedByTag } from "./memory-parts.ts";
 
 export function statisticsOf(
   heap: SharedHeap,
+  further: readonly PackedMemory[],
   pool: SharedPool,
   catalogue: CatalogueMirror,
   statements: StatementCache,
@@ -45,6 +47,8 @@ export function statisticsOf(
     longStatements: planner.statementCount,
     memoryUsed: heap.usedBytes(),
     memoryLimit: heap.sizeBytes(),
-    memoryTag: Object.fromEntries(HEAP_TAGS.map((tag) => [tag, heap.usedBytes(tag)])),
+    memoryTag: Object.fromEntries(usedByTag(heap, further)),
+    memoryFurtherUsed: sumOf(further, (memory) => memory.usedBytes()),
+    memoryFurtherLimit: sumOf(further, (memory) => memory.sizeBytes()),
   };
 }

@@ -19,6 +19,8 @@ import { ANSWER, CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotLong, slo
 
 export interface SchedulerOptions {
   heap: SharedHeap;
+  /** Memories that only the pool of a worker needs. */
+  further?: readonly { memory: WebAssembly.Memory }[];
   workerCount: number;
   /** URL of the workers' entry module. */
   workerUrl: URL;
@@ -76,6 +78,7 @@ export interface Scheduler {
 /** The only message to a worker: its start. */
 export interface WorkerStart {
   memory: WebAssembly.Memory;
+  further: WebAssembly.Memory[];
   mailboxes: SharedArrayBuffer;
   /** The number of its mailbox. */
   seat: number;
@@ -246,9 +249,10 @@ class WorkerScheduler implements Scheduler {
       worker.onerror = (again) => again.preventDefault();
       if (isCurrent()) this.onFailure(seat, event.message || "unknown error");
     };
-    const { heap, workerCount } = this.options;
+    const { heap: { memory }, further = [], workerCount } = this.options;
     const { buffer } = this.mailboxes;
-    const start: WorkerStart = { memory: heap.memory, mailboxes: buffer, seat: index, workerCount, port: port2 };
+    const memories = { memory, further: further.map(({ memory }) => memory) };
+    const start: WorkerStart = { ...memories, mailboxes: buffer, seat: index, workerCount, port: port2 };
     worker.postMessage(start, [port2]);
     return seat;
   }

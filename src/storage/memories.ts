@@ -1,10 +1,8 @@
 /** The shared memories of a database, and how the pool is divided between them. */
 import { formatPool } from "./frames.ts";
-import { createHeap, HEAP_PAGE_BYTES, type SharedHeap } from "./heap.ts";
+import { createHeap, HEAP_PAGE_BYTES, MEMORY_BYTES_MAX, type SharedHeap } from "./heap.ts";
 import { createPackedMemory, type PackedMemory } from "./packed-memory.ts";
 
-/** An address has 32 bits. */
-export const MEMORY_BYTES_MAX = 4095 * 2 ** 20;
 /** Less is not worth a memory. */
 const FURTHER_BYTES_MIN = 2 ** 20;
 /** Packed frames have some 100 KB, those of few bits a value 10. */
@@ -15,7 +13,7 @@ export interface MemoriesOptions {
   heapSizeBytes: number;
   /** Memory for frames of stored segments. Default: half of the heap. */
   poolSizeBytes?: number;
-  /** Largest size of the first memory, and of the others. Default: 4095 MiB. */
+  /** Largest size of the first memory, and of the others. Default: what an address of 32 bits allows. */
   firstMemoryBytes?: number;
   furtherMemoryBytes?: number;
 }

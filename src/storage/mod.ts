@@ -2,7 +2,7 @@
  * The storage room: tables on disk, the log, snapshots and the pool of column frames.
  *
  *     openStorage   on the main thread: makes the heap, the catalogue's mirror, and a writer in its own worker
- *     createPool    on every thread that runs queries, over the same memory: `createPool(new SharedHeap(memory))`
+ *     createPool    on every thread that runs queries, over the same memories: `createPool(new SharedHeap(memory))`
  */
 import { ConfigError, SqlError, SQLSTATE } from "../errors.ts";
 import { CatalogueMirror } from "./catalogue.ts";
@@ -19,8 +19,9 @@ import {
 import { fromPlainError } from "./commands.ts";
 import type { StorageWriter } from "./contract.ts";
 import { type Files, realFiles } from "./files.ts";
-import { createHeap, SHARED_WORD, type SharedHeap } from "./heap.ts";
-import { formatPool } from "./frames.ts";
+import { SHARED_WORD, type SharedHeap } from "./heap.ts";
+import { createMemories, type Memories, type MemoriesOptions } from "./memories.ts";
+import type { PackedMemory } from "./packed-memory.ts";
 import { SharedPool } from "./pool.ts";
 import type { LogLevel } from "./options.ts";
 import { TableStore } from "./writer.ts";
@@ -43,6 +44,7 @@ export { packAppendBatch, unpackAppendBatch, unpackChangedBatch } from "./packed
 export { checkBatch } from "./rows.ts";
 export type { OnMiss } from "./frames.ts";
 export type { PoolLease } from "./lease.ts";
+export { PackedMemory } from "./packed-memory.ts";
 export { SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
 export { type File, type Files, readFully, realFiles, writeFully } from "./files.ts";
@@ -52,14 +54,10 @@ export { EncodingWorker } from "./encoding-jobs.ts";
 export { MergeWorker } from "./merge-jobs.ts";
 export { failJobs } from "./jobs.ts";
 
-export interface StorageOptions {
+export interface StorageOptions extends MemoriesOptions {
   /** The `db` directory. It is created if it does not exist. */
   root: string;
-  /** Size of the whole shared memory. */
-  heapSizeBytes: number;
-  /** Memory for frames of stored segments. Default: half of the heap. */
-  poolSizeBytes?: number;
-  /** Memory for segments that are not stored yet. Default: an eighth of the heap. */
+  /** Memory for segments that are not stored yet. Default: an eighth of the first memory. */
   unstoredSizeBytes?: number;
   /** "sync": acknowledged changes survive a power cut. Default. */
   commitMode?: "sync" | "nosync";
@@ -98,8 +96,7 @@ export interface StorageOptions {
   random?: () => number;
 }
 
-export interface Storage {
-  heap: SharedHeap;
+export interface Storage extends Memories {
   catalogue: CatalogueMirror;
   writer: StorageWriter;
   /** Lines about what recovery did. */
@@ -110,20 +107,19 @@ export interface Storage {
 
 /** @throws {ConfigError} when another process has the database open; {CorruptFileError} when it cannot be opened. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
-  const heap = createHeap(options.heapSizeBytes);
-  formatPool(heap, options.poolSizeBytes ?? options.heapSizeBytes / 2);
-  return options.inProcess ? openInProcess(options, heap) : await openWorker(options, heap);
+  const { heap, further } = createMemories(options);
+  const storage = options.inProcess ? openInProcess(options, heap) : await openWorker(options, heap);
+  return { ...storage, further };
 }
 
-/** A thread's access to the pool. A worker needs only the heap's memory. */
-export function createPool(heap: SharedHeap, files: Files = realFiles): SharedPool {
-  return new SharedPool(heap, files);
+/** A thread's access to the pool. A worker needs only the memories. */
+export function createPool(heap: SharedHeap, further: readonly PackedMemory[] = []): SharedPool {
+  return new SharedPool(heap, realFiles, further);
 }
 
 function settings(
   {
     root,
-    heapSizeBytes,
     unstoredSizeBytes,
     commitMode,
     checkpointLogBytes,
@@ -135,6 +131,7 @@ function settings(
     encoding,
     queryThreads,
   }: StorageOptions,
+  heap: SharedHeap,
 ) {
   return {
     root,
@@ -148,16 +145,16 @@ function settings(
     compactBytes: 4 << 20,
     encoding,
     queryThreads,
-    memoryBytes: unstoredSizeBytes ?? heapSizeBytes / 8,
+    memoryBytes: unstoredSizeBytes ?? heap.buffer.byteLength / 8,
   } as const;
 }
 
-function openInProcess(options: StorageOptions, heap: SharedHeap): Storage {
+function openInProcess(options: StorageOptions, heap: SharedHeap): Omit<Storage, "further"> {
   const files = options.files ?? realFiles;
   const catalogue = new CatalogueMirror(heap, files);
   const pool = new SharedPool(heap, files);
   const store = new TableStore({
-    ...settings(options),
+    ...settings(options, heap),
     files,
     heap,
     log: options.log ?? (() => {}),
@@ -181,7 +178,7 @@ function openInProcess(options: StorageOptions, heap: SharedHeap): Storage {
   return { heap, catalogue, writer: client, report: store.report, crashWriter: (text) => client.crash(text) };
 }
 
-function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage> {
+function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Omit<Storage, "further">> {
   const catalogue = new CatalogueMirror(heap);
   const worker = options.writerThread ??
     new Worker(new URL("../workers/writer.ts", import.meta.url), { type: "module", name: "writer" });
@@ -238,7 +235,7 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Storage>
       options.onWriterFailed?.(reason);
       reject(new Error(`the writer has failed: ${reason}`));
     };
-    const start: WriterStart = { ...settings(options), memory: heap.memory, port: port2 };
+    const start: WriterStart = { ...settings(options, heap), memory: heap.memory, port: port2 };
     worker.postMessage(start, [port2]);
   });
 }

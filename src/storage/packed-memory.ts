@@ -11,7 +11,7 @@
  * The lock of the pool guards all of it.
  */
 import { assert } from "../assert.ts";
-import { HEAP_PAGE_BYTES, SHARED_WORD } from "./heap.ts";
+import { HEAP_PAGE_BYTES, MEMORY_BYTES_MAX, SHARED_WORD } from "./heap.ts";
 
 const UNIT_BYTES = 4096;
 const UNIT_COUNT = 0, USED_UNITS = 1;
@@ -111,7 +111,7 @@ function unitsOf(sizeBytes: number): number {
 }
 
 export function createPackedMemory(sizeBytes: number): PackedMemory {
-  const pages = Math.floor(sizeBytes / HEAP_PAGE_BYTES);
+  const pages = Math.floor(Math.min(sizeBytes, MEMORY_BYTES_MAX) / HEAP_PAGE_BYTES);
   const memory = new PackedMemory(new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }));
   memory.format();
   return memory;

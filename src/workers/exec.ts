@@ -35,6 +35,7 @@ import {
   EncodingWorker,
   MergeWorker,
   packAppendBatch,
+  PackedMemory,
   type PoolLease,
   realFiles,
   SHARED_WORD,
@@ -81,7 +82,7 @@ const postToMain = (message: FromWorker, transfer: Transferable[] = []) => self.
 
 self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
   heap = new SharedHeap(data.memory);
-  pool = createPool(heap);
+  pool = createPool(heap, data.further.map((memory) => new PackedMemory(memory)));
   mailboxes = Mailboxes.of(data.mailboxes);
   ({ seat, workerCount } = data);
   // The other workers run only short work.
