@@ -12,10 +12,10 @@ export class QueryCount {
   }
 
   /** Only the first end counts: a reply may end more than once, for example by an error and by the client leaving. */
-  end(how: QueryEnd): void {
+  end(how: QueryEnd, nowMs = performance.now()): void {
     if (this.hasEnded || this.metrics === undefined) return;
     this.hasEnded = true;
     this.metrics[how].inc();
-    this.metrics.querySeconds.observe((performance.now() - this.startedMs) / 1000);
+    this.metrics.querySeconds.observe((nowMs - this.startedMs) / 1000);
   }
 }

@@ -109,9 +109,8 @@ async function askForPassword(
   }
   output.authenticationCleartextPassword();
   await output.flush();
-  const body = await nextPassword(input);
-  if (body === undefined) return undefined;
-  const { password } = decodePassword(body);
+  if (!await nextPassword(input)) return undefined;
+  const { password } = decodePassword(input.body);
   const check = () => proof === "token" ? accounts.withToken(password) : accounts.withPassword(user, password);
   return { guess: password, check };
 }
@@ -119,18 +118,16 @@ async function askForPassword(
 async function askForProof({ user, input, output }: Claim, accounts: Accounts): Promise<Answer | undefined> {
   output.authenticationSasl([MECHANISM]);
   await output.flush();
-  const first = await nextPassword(input);
-  if (first === undefined) return undefined;
-  const { mechanism, data } = decodeSaslInitialResponse(first);
+  if (!await nextPassword(input)) return undefined;
+  const { mechanism, data } = decodeSaslInitialResponse(input.body);
   if (mechanism !== MECHANISM) throw new FatalError(`only the mechanism ${MECHANISM} is supported: found ${mechanism}`);
   if (data === null) throw new FatalError(`${MECHANISM} begins with a message of the client, which is missing`);
   const nonce = randomBytes(NONCE_SIZE_BYTES).toString("base64");
   const exchange = new ScramExchange(data, await accounts.verifierOf(user), nonce);
   output.authenticationSaslContinue(exchange.serverFirst);
   await output.flush();
-  const last = await nextPassword(input);
-  if (last === undefined) return undefined;
-  const proof = exchange.readFinal(last);
+  if (!await nextPassword(input)) return undefined;
+  const proof = exchange.readFinal(input.body.rest());
   return {
     // Equal wrong passwords cannot be recognised by their proofs, so each proof counts.
     guess: proof.text,
@@ -143,11 +140,11 @@ async function askForProof({ user, input, output }: Claim, accounts: Accounts): 
   };
 }
 
-/** The body of the client's next answer; undefined if it disconnects. All answers have the same message type. */
-async function nextPassword(input: Input): Promise<Uint8Array | undefined> {
-  if (!await input.fill()) return undefined;
-  const { type, body } = input.next()!;
-  if (type === TERMINATE_TYPE) return undefined;
+/** Goes to the client's next answer; false if it disconnects. All answers have the same message type. */
+async function nextPassword(input: Input): Promise<boolean> {
+  if (!await input.fill()) return false;
+  const type = input.next();
+  if (type === TERMINATE_TYPE) return false;
   if (type !== PASSWORD_TYPE) throw new FatalError("a password is expected");
-  return body;
+  return true;
 }

@@ -13,13 +13,24 @@ import {
 import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd, type WireMetrics } from "../../metrics/mod.ts";
 import { PROVIDER_UNAVAILABLE } from "./authentication.ts";
+import type { Value } from "../../types/mod.ts";
 import type { PgOptions } from "./contract.ts";
-import { ConnectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } from "./failure.ts";
-import type { Input, RawMessage } from "./input.ts";
-import { type Bind, type Close, decoderOf, type Describe, type Execute, type Format, type Parse } from "./messages.ts";
+import { ConnectionLost, connectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } from "./failure.ts";
+import type { Input } from "./input.ts";
+import {
+  type Bind,
+  type Close,
+  type Decoder,
+  decoderOf,
+  type Describe,
+  type Execute,
+  type Format,
+  type Message,
+  type Parse,
+} from "./messages.ts";
 import type { Output } from "./output.ts";
 import { announcedOid, arrayTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
-import { Portal, resultFormats, type Statement, type Step } from "./portal.ts";
+import { encodingOf, Portal, Portals, type Statement, type Step } from "./portal.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
 /** After this time without a pause, a client with many small statements yields to others. */
@@ -29,6 +40,7 @@ const MESSAGES_A_TURN = 32;
 /** Interval of progress notices. */
 const PROGRESS_MS = 5_000;
 const NO_FORMATS: Format[] = [];
+const NO_VALUES: Value[] = [];
 
 export interface ConnectionOptions extends PgOptions {
   namedStatementLimit: number;
@@ -40,7 +52,7 @@ export class Connection implements ConnectionState {
   /** performance.now() of the last answer. Undefined while the next one is in progress. */
   idleSince: number | undefined = performance.now();
   private readonly statements = new Map<string, Statement>();
-  private readonly portals = new Map<string, Portal>();
+  private readonly portals = new Portals();
   private abort = new AbortController();
   private isRunning = false;
   /** True after an error of the extended protocol: all messages up to Sync are skipped. */
@@ -50,6 +62,14 @@ export class Connection implements ConnectionState {
   /** The error sent before the connection ends, because the server closes. */
   private ending: FatalError | undefined;
   private isTerminated = false;
+  /**
+   * performance.now() when the messages arrived, or when the last statement of them ended. Asking for the time takes longer than
+   * handling a message.
+   */
+  private clockMs = 0;
+  /** performance.now() since when it has not paused. */
+  private turnMs = 0;
+  private readonly metrics: WireMetrics<"pg"> | undefined;
 
   constructor(
     private readonly input: Input,
@@ -60,11 +80,8 @@ export class Connection implements ConnectionState {
   ) {
     this.settings = settings;
     this.canWrite = canWrite;
+    this.metrics = options.metrics?.wires.pg;
     settings.report = (name, value) => output.parameterStatus(name, value);
-  }
-
-  private get metrics(): WireMetrics<"pg"> | undefined {
-    return this.options.metrics?.wires.pg;
   }
 
   /** Handles a CancelRequest. Does nothing if no statement is running. */
@@ -90,55 +107,105 @@ export class Connection implements ConnectionState {
 
   /** Serves the client until it disconnects. The output must already be ready for the first ReadyForQuery. */
   async run(): Promise<void> {
+    const { input, output } = this;
     try {
       this.readyForQuery();
-      await this.output.flush();
-      let turn = performance.now(), handled = 0, bytesSeen = 0;
-      while (!this.isTerminated && await this.input.fill()) {
-        this.metrics?.bytesIn.inc(this.input.byteCount - bytesSeen);
-        bytesSeen = this.input.byteCount;
-        this.idleSince = undefined;
-        for (let raw = this.input.next(); raw !== undefined && !this.isTerminated; raw = this.input.next()) {
-          const waiting = this.handle(raw);
-          if (waiting !== undefined) await waiting;
-          if (this.ending !== undefined) throw this.ending;
-          if (this.output.isFull) await this.output.flush();
-          if (++handled % MESSAGES_A_TURN === 0 && performance.now() - turn > TURN_MS) {
-            await new Promise((resolve) => setTimeout(resolve, 0));
-            turn = performance.now();
+      await output.flush();
+      let bytesSeen = 0;
+      for (;;) {
+        while (!this.isTerminated && !input.isReady) {
+          let count: number | null;
+          try {
+            count = await input.read();
+          } catch {
+            return;
           }
+          if (!input.received(count)) return;
         }
+        if (this.isTerminated) return;
+        this.metrics?.bytesIn.inc(input.byteCount - bytesSeen);
+        bytesSeen = input.byteCount;
+        this.idleSince = undefined;
+        this.turnMs = this.clockMs = performance.now();
+        const handling = this.handleAll();
+        if (handling !== undefined) await handling;
         // Other connections handle their messages first: answers that are written together wake a client once.
         await undefined;
-        await this.output.flush();
+        if (output.isSending) await output.flush();
+        const sending = output.send(this.clockMs);
+        if (sending !== undefined) {
+          let count: number;
+          try {
+            count = await sending;
+          } catch (cause) {
+            throw connectionLost(cause);
+          }
+          const rest = output.sent(count);
+          if (rest !== undefined) await rest;
+        }
         if (this.ending !== undefined) throw this.ending;
-        this.idleSince = turn = performance.now();
+        this.idleSince = this.clockMs;
       }
     } catch (error) {
       if (error instanceof ConnectionLost) return;
       if (!(error instanceof ProtocolError)) throw error;
       // Only errors that end the connection reach this point.
-      this.output.errorResponse({ ...errorFields(error), severity: "FATAL" });
-      await this.output.flush();
+      output.errorResponse({ ...errorFields(error), severity: "FATAL" });
+      await output.flush();
     } finally {
       this.closePortals();
       await this.session.end().catch((error) => this.options.log.error(`undoing a transaction failed: ${error}`));
     }
   }
 
-  private handle(raw: RawMessage): void | Promise<void> {
-    const decode = decoderOf(raw.type);
+  /** Handles all messages that are there, as far as that is possible at once. */
+  private handleAll(): Promise<void> | undefined {
+    const { input, output } = this;
+    for (let type = input.next(), handled = 1; type !== undefined; type = input.next(), handled++) {
+      const waiting = this.handle(type);
+      if (waiting !== undefined || this.ending !== undefined || output.isFull || handled === MESSAGES_A_TURN) {
+        return this.handleRest(waiting);
+      }
+      if (this.isTerminated) return;
+    }
+  }
+
+  /** Handles the other messages, with pauses. */
+  private async handleRest(waiting: void | Promise<void>): Promise<void> {
+    const { input, output } = this;
+    let handled = 0;
+    for (;;) {
+      if (waiting !== undefined) {
+        // A disconnect is noticed by the read only.
+        input.readAhead();
+        await waiting;
+        this.clockMs = performance.now();
+      }
+      if (this.ending !== undefined) throw this.ending;
+      if (output.isFull) await output.flush();
+      if (handled++ % MESSAGES_A_TURN === 0 && performance.now() - this.turnMs > TURN_MS) {
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        this.turnMs = performance.now();
+      }
+      const type = this.isTerminated ? undefined : input.next();
+      if (type === undefined) return;
+      waiting = this.handle(type);
+    }
+  }
+
+  private handle(type: number): void | Promise<void> {
+    const decode = decoderOf(type);
     if (decode === undefined) {
       // The start of the next message is unknown after this.
-      throw new FatalError(`unknown message type ${raw.type}`);
+      throw new FatalError(`unknown message type ${type}`);
     }
-    if (this.isSkipping && raw.type !== SYNC && raw.type !== TERMINATE) return;
-    if (this.session.identity.external?.isCurrent === false && ASKS.has(raw.type)) return this.handleSignedOn(raw);
-    return this.handleNow(raw, decode);
+    if (this.isSkipping && type !== SYNC && type !== TERMINATE) return;
+    if (this.session.identity.external?.isCurrent === false && ASKS.has(type)) return this.handleSignedOn(type, decode);
+    return this.handleNow(type, decode);
   }
 
   /** First asks the identity provider whether the user is still signed in. */
-  private async handleSignedOn(raw: RawMessage): Promise<void> {
+  private async handleSignedOn(type: number, decode: Decoder): Promise<void> {
     try {
       if (!await this.session.identity.external!.renew()) {
         throw new FatalError(
@@ -149,35 +216,24 @@ export class Connection implements ConnectionState {
     } catch (error) {
       if (!(error instanceof ProviderUnavailable)) throw error;
       await this.fail(new SqlError(PROVIDER_UNAVAILABLE, 0, PG_SQLSTATE.cannotConnectNow));
-      if (raw.type === QUERY) this.readyForQuery();
+      if (type === QUERY) this.readyForQuery();
       else this.isSkipping = true;
       return;
     }
-    await this.handleNow(raw, decoderOf(raw.type)!);
+    await this.handleNow(type, decode);
   }
 
-  private handleNow(raw: RawMessage, decode: NonNullable<ReturnType<typeof decoderOf>>): void | Promise<void> {
-    let text: string | undefined;
-    const failed = async (error: unknown) => {
-      if (error instanceof FatalError || error instanceof ConnectionLost) throw error;
-      // The statement failed before Execute. Drivers learn of most errors this way.
-      if (raw.type === PARSE || raw.type === BIND) this.begin().end(endOf(error));
-      await this.fail(error, text);
-      // Clients send a Sync only in the extended protocol.
-      if (raw.type === QUERY) this.readyForQuery();
-      else this.isSkipping = true;
-    };
+  private handleNow(type: number, decode: Decoder): void | Promise<void> {
+    let message: Message | undefined;
     try {
-      const message = decode(raw.body);
+      message = decode(this.input.body);
       switch (message.tag) {
         case "query":
           return this.query(message.text);
         case "parse":
-          text = message.text;
-          return this.parse(message)?.catch(failed);
+          return this.caught(this.parse(message), type, message);
         case "bind":
-          text = this.statements.get(message.statement)?.text;
-          return this.bind(message);
+          return this.caught(this.bind(message), type, message);
         case "describe":
           return this.describe(message);
         case "execute":
@@ -199,8 +255,27 @@ export class Connection implements ConnectionState {
           throw new FatalError("found a password message, which was not requested");
       }
     } catch (error) {
-      return failed(error);
+      return this.failedMessage(error, type, message);
     }
+  }
+
+  private caught(handling: void | Promise<void>, type: number, message: Message): void | Promise<void> {
+    return handling?.catch((error) => this.failedMessage(error, type, message));
+  }
+
+  private async failedMessage(error: unknown, type: number, message: Message | undefined): Promise<void> {
+    if (error instanceof FatalError || error instanceof ConnectionLost) throw error;
+    // The statement failed before Execute. Drivers learn of most errors this way.
+    if (type === PARSE || type === BIND) this.begin().end(endOf(error));
+    const text = message?.tag === "parse"
+      ? message.text
+      : message?.tag === "bind"
+      ? this.statements.get(message.statement)?.text
+      : undefined;
+    await this.fail(error, text);
+    // Clients send a Sync only in the extended protocol.
+    if (type === QUERY) this.readyForQuery();
+    else this.isSkipping = true;
   }
 
   private sync(): void | Promise<void> {
@@ -249,7 +324,7 @@ export class Connection implements ConnectionState {
   }
 
   private begin(): QueryCount {
-    return new QueryCount(this.metrics, performance.now());
+    return new QueryCount(this.metrics, this.clockMs);
   }
 
   private readonly progress = {
@@ -266,7 +341,7 @@ export class Connection implements ConnectionState {
     this.statements.delete("");
     let current = text, at = 0;
     try {
-      if (this.portals.has("")) await this.closePortal("");
+      if (this.portals.get("") !== undefined) await this.closePortal("");
       const parts = await this.split(text);
       if (parts.length === 0) this.output.emptyQueryResponse();
       for (const [k, part] of parts.entries()) {
@@ -277,7 +352,7 @@ export class Connection implements ConnectionState {
         const columns = statement.prepared.columns;
         if (statement.prepared.parameters.length > 0) throw noValueFor(1);
         if (columns !== undefined) this.output.rowDescription(columns, NO_FORMATS);
-        const portal = new Portal(statement, [], resultFormats(NO_FORMATS, columns?.length ?? 0));
+        const portal = new Portal(statement, NO_VALUES, encodingOf(statement, NO_FORMATS));
         try {
           const step = await this.step(portal, 0, performance.now());
           if (k === parts.length - 1 && this.hasRequest) await this.endRequest();
@@ -349,28 +424,21 @@ export class Connection implements ConnectionState {
 
   private bindTo(statement: Statement, message: Bind): void | Promise<void> {
     const { portal: name, args, argFormats } = message;
-    const { parameters, columns } = statement.prepared;
+    const { parameters } = statement.prepared;
     if (args.length !== parameters.length) {
       throw new ProtocolError(`Bind has ${args.length} arguments: the statement has ${parameters.length} parameters`);
     }
     if (argFormats.length > 1 && argFormats.length !== args.length) {
       throw new ProtocolError(`Bind has ${argFormats.length} formats for ${args.length} arguments`);
     }
-    const values = args.map((bytes, index) => {
+    const values = args.length === 0 ? NO_VALUES : args.map((bytes, index) => {
       return decodeParameter(bytes, formatOf(argFormats, index), statement.oids[index]!, parameters[index]!, index + 1);
     });
     const before = this.portals.get(name);
     if (before !== undefined && name !== "") {
       throw new SqlError(`portal "${name}" already exists`, 0, PG_SQLSTATE.duplicateCursor);
     }
-    this.portals.set(
-      name,
-      new Portal(
-        statement,
-        values,
-        columns === undefined ? NO_FORMATS : resultFormats(message.resultFormats, columns.length),
-      ),
-    );
+    this.portals.set(name, new Portal(statement, values, encodingOf(statement, message.resultFormats)));
     this.output.bindComplete();
     if (before?.isSuspended) return this.closed(before);
   }
@@ -381,8 +449,8 @@ export class Connection implements ConnectionState {
       this.output.parameterDescription(oids);
       this.describeColumns(prepared, NO_FORMATS);
     } else {
-      const { statement, formats } = this.portalOf(name);
-      this.describeColumns(statement.prepared, formats);
+      const { statement, encoding } = this.portalOf(name);
+      this.describeColumns(statement.prepared, encoding.formats);
     }
   }
 
@@ -393,29 +461,44 @@ export class Connection implements ConnectionState {
 
   private execute({ portal: name, rowCountMax }: Execute): void | Promise<void> {
     const count = this.begin();
-    let statement: Statement | undefined;
-    const completed = (step: Step): void => {
-      this.complete(step);
-      count.end("queriesCompleted");
-    };
-    const failed = async (error: unknown): Promise<void> => {
-      count.end(endOf(error));
-      await this.fail(error, statement?.text, statement?.at);
-      this.isSkipping = true;
-      await this.closePortal(name);
-    };
+    let portal: Portal | undefined;
     try {
-      const portal = this.portalOf(name);
-      statement = portal.statement;
-      const { category } = statement.prepared;
+      portal = this.portalOf(name);
+      const { category } = portal.statement.prepared;
       const isChange = category === "dml" || category === "ddl";
       const { startedMs } = count;
       const step = isChange ? this.change(portal, rowCountMax, startedMs) : this.step(portal, rowCountMax, startedMs);
-      if (step instanceof Promise) return step.then(completed).catch(failed);
-      completed(step);
+      if (step instanceof Promise) return this.executed(step, count, portal, name);
+      this.completed(step, count);
     } catch (error) {
-      return failed(error);
+      return this.failedExecute(error, count, portal, name);
     }
+  }
+
+  private async executed(stepping: Promise<Step>, count: QueryCount, portal: Portal, name: string): Promise<void> {
+    try {
+      this.completed(await stepping, count);
+    } catch (error) {
+      await this.failedExecute(error, count, portal, name);
+    }
+  }
+
+  private completed(step: Step, count: QueryCount): void {
+    this.complete(step);
+    this.clockMs = performance.now();
+    count.end("queriesCompleted", this.clockMs);
+  }
+
+  private async failedExecute(
+    error: unknown,
+    count: QueryCount,
+    portal: Portal | undefined,
+    name: string,
+  ): Promise<void> {
+    count.end(endOf(error));
+    await this.fail(error, portal?.statement.text, portal?.statement.at);
+    this.isSkipping = true;
+    await this.closePortal(name);
   }
 
   private async change(portal: Portal, rowCountMax: number, startedMs: number): Promise<Step> {
@@ -484,11 +567,14 @@ export class Connection implements ConnectionState {
     this.isRunning = true;
     let step: Step | Promise<Step> | undefined;
     try {
+      const { abort, settings } = this;
+      const progress = settings.sendsProgress ? this.progress : undefined;
       step = portal.step(this.output, rowCountMax, {
+        encoding: portal.encoding,
         startedMs,
-        signal: this.abort.signal,
-        timeoutMs: this.settings.statementTimeoutMs,
-        progress: this.settings.sendsProgress ? this.progress : undefined,
+        signal: abort.signal,
+        timeoutMs: settings.statementTimeoutMs,
+        progress,
         connection: this,
       });
       if (!(step instanceof Promise) && portal.statement.prepared.category === "query") {
@@ -507,7 +593,7 @@ export class Connection implements ConnectionState {
       if (!this.hasRequest) this.endLocalSettings();
       if (portal.statement.prepared.category === "transaction" && this.session.transaction === "idle") {
         this.endLocalSettings();
-        for (const [name, other] of this.portals) {
+        for (const [name, other] of this.portals.entries()) {
           if (other !== portal && other.isSuspended) await this.closePortal(name);
         }
       }
@@ -577,8 +663,7 @@ export class Connection implements ConnectionState {
    * reused.
    */
   private forgetFinished(): void {
-    if (this.session.transaction !== "idle") return;
-    for (const [name, portal] of this.portals) if (portal.isOver) this.portals.delete(name);
+    if (this.session.transaction === "idle") this.portals.forgetFinished();
   }
 
   private closePortal(name: string): Promise<void> {
@@ -600,7 +685,9 @@ export class Connection implements ConnectionState {
 
   closePortals(name?: { text: string; at: number }): void {
     if (name !== undefined) this.portalOf(name.text, name.at);
-    for (const each of name === undefined ? [...this.portals.keys()] : [name.text]) this.closePortal(each);
+    for (const each of name === undefined ? this.portals.entries().map(([each]) => each) : [name.text]) {
+      this.closePortal(each);
+    }
   }
 }
 

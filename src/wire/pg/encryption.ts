@@ -3,6 +3,7 @@ import type { ByteConnection } from "../tls/mod.ts";
 import type { PgOptions } from "./contract.ts";
 import { FatalError } from "./failure.ts";
 import { decodeStartUp } from "./messages.ts";
+import { Reader } from "./reader.ts";
 
 export interface Agreed {
   connection: ByteConnection;
@@ -36,7 +37,9 @@ export async function agreeOnEncryption(
       size += count;
     }
     if (buffer[0] === TLS_HANDSHAKE) return await beginWithTls(connection, buffer.slice(0, size), certificate);
-    const tag = sizeOf(buffer) === REQUEST_SIZE ? decodeStartUp(buffer.subarray(4, REQUEST_SIZE)).tag : "startUp";
+    const tag = sizeOf(buffer) === REQUEST_SIZE
+      ? decodeStartUp(new Reader(buffer.subarray(4, REQUEST_SIZE))).tag
+      : "startUp";
     if (tag !== "sslRequest" && tag !== "gssRequest") {
       return { connection, first: buffer.slice(0, size), isEncrypted: false };
     }

@@ -32,6 +32,11 @@ export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
+/** A read or write of the connection has failed. */
+export function connectionLost(cause: unknown): ConnectionLost {
+  return new ConnectionLost("the client has closed the connection", { cause });
+}
+
 /** These have no position in the text: they are caused by the machine, the clock, another client or the protocol. */
 const WITHOUT_PLACE = /^(?:08|25|26|34|3B|42P0[35]|53|57|58|XX)/;
 

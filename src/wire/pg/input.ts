@@ -1,18 +1,12 @@
 /**
- * Splits a client's bytes into messages. The next read is always pending while messages are processed, so that a
- * disconnect is noticed during a query. At most one buffer is read ahead.
+ * Splits a client's bytes into messages, which are read where they are in the buffer. While a message takes longer, the next read is
+ * already pending, so that a disconnect is noticed during a query. At most one buffer is read ahead.
  */
 import { ProtocolError } from "../../errors.ts";
+import { Reader } from "./reader.ts";
 
 /** If less space is free in the buffer, the next read uses a new one. */
 const FREE_MIN = 4_096;
-
-export interface RawMessage {
-  /** 0 for messages of the start-up, which have no type. */
-  type: number;
-  /** A view of the buffer, valid until the next `fill`. */
-  body: Uint8Array;
-}
 
 /** The reading side of a connection. */
 export interface ByteReader {
@@ -25,16 +19,19 @@ export class Input {
   private start = 0;
   private complete = 0;
   private end = 0;
-  /** The pending read, to offset `at` of its buffer. A new buffer starts with the bytes from `from` of the old one. */
-  private ahead:
-    | { buffer: Uint8Array<ArrayBuffer>; at: number; from: number; count: Promise<number | null> }
-    | undefined;
+  /** The pending read, to offset `readAt` of `readBuffer`. A new buffer starts with the bytes from `readFrom` of the old one. */
+  private reading: Promise<number | null> | undefined;
+  private readBuffer: Uint8Array<ArrayBuffer>;
+  private readAt = 0;
+  private readFrom = 0;
   private typed = false;
   /** Number of bytes received. */
   byteCount = 0;
+  /** At the start of the body of the message that `next` has returned. Valid until the next `fill`. */
+  readonly body = new Reader();
 
   /**
-   * @param onGone is called when the client has closed or broken the connection
+   * @param onGone is called when the client has closed or broken the connection while a message takes longer
    * @param first has been read of the connection already
    */
   constructor(
@@ -44,7 +41,7 @@ export class Input {
     private readonly capacity = 65_536,
     first = new Uint8Array(0),
   ) {
-    this.buffer = new Uint8Array(Math.max(capacity, first.length));
+    this.readBuffer = this.buffer = new Uint8Array(Math.max(capacity, first.length));
     this.buffer.set(first);
     this.byteCount = this.end = first.length;
   }
@@ -56,35 +53,74 @@ export class Input {
     this.scan();
   }
 
-  /** Waits for at least one complete message; false if the connection has ended. */
+  /** Waits for at least one complete message, and reads on; false if the connection has ended. */
   async fill(): Promise<boolean> {
-    if (this.start === this.complete) this.scan();
-    while (this.start === this.complete) {
-      this.readAhead();
-      const { buffer, at, from, count } = this.ahead!;
-      const read = await count.catch(() => null);
-      this.ahead = undefined;
-      if (read === null) return false;
-      this.byteCount += read;
-      if (buffer !== this.buffer) {
-        this.buffer = buffer;
-        this.start -= from;
-      }
-      this.end = at + read;
-      this.scan();
+    while (!this.isReady) {
+      if (!this.received(await this.read().catch(() => null))) return false;
     }
     this.readAhead();
     return true;
   }
 
-  /** The next complete message, if there is one. */
-  next(): RawMessage | undefined {
-    if (this.start === this.complete) return undefined;
-    const size = this.sizeAt(this.start);
-    const from = this.start + (this.typed ? 5 : 4);
-    const type = this.typed ? this.buffer[this.start]! : 0;
-    this.start += size;
-    return { type, body: this.buffer.subarray(from, this.start) };
+  /** True if there is a complete message. */
+  get isReady(): boolean {
+    if (this.start === this.complete) this.scan();
+    return this.start !== this.complete;
+  }
+
+  /** The pending read, or a new one. Its result is for `received`. All messages before have been handled. */
+  read(): Promise<number | null> {
+    // Nothing is left, so the same buffer is filled from its start again.
+    if (this.reading === undefined && this.start === this.end) this.start = this.complete = this.end = 0;
+    return this.reading ?? this.readOn();
+  }
+
+  private readOn(): Promise<number | null> {
+    const { complete: from } = this;
+    let { buffer, end: at } = this;
+    const wanted = this.typed ? Math.max(this.sizeAt(from), 5) : FREE_MIN;
+    if (buffer.length - at < FREE_MIN || from + wanted > buffer.length) {
+      at -= from;
+      buffer = new Uint8Array(Math.max(this.capacity, wanted + FREE_MIN));
+      buffer.set(this.buffer.subarray(from, this.end));
+    }
+    this.readBuffer = buffer;
+    this.readAt = at;
+    this.readFrom = from;
+    return this.reading = this.reader.read(at === 0 ? buffer : buffer.subarray(at));
+  }
+
+  /** Takes over what was read; null if the connection has ended or is broken. Returns false then. */
+  received(count: number | null): boolean {
+    this.reading = undefined;
+    if (count === null) return false;
+    this.byteCount += count;
+    if (this.readBuffer !== this.buffer) {
+      this.buffer = this.readBuffer;
+      this.start -= this.readFrom;
+    }
+    this.end = this.readAt + count;
+    this.scan();
+    return true;
+  }
+
+  /** Reads on while a message takes longer. The messages that have been received stay where they are. */
+  readAhead(): void {
+    if (this.reading !== undefined) return;
+    this.readOn().then(this.noticeEnd, this.onGone);
+  }
+
+  private readonly noticeEnd = (count: number | null): void => {
+    if (count === null) this.onGone();
+  };
+
+  /** Goes to the next complete message and returns its type, 0 for messages of the start-up; undefined if there is none. */
+  next(): number | undefined {
+    const { start, buffer, typed } = this;
+    if (start === this.complete) return undefined;
+    this.start += this.sizeAt(start);
+    this.body.open(buffer, start + (typed ? 5 : 4), this.start);
+    return typed ? buffer[start]! : 0;
   }
 
   /** The type of the message after the one that `next` returned last; undefined if it is incomplete. */
@@ -116,20 +152,5 @@ export class Input {
       throw new ProtocolError(`a message of ${size} bytes exceeds the limit of ${this.sizeMax}`, "54000");
     }
     return size + (this.typed ? 1 : 0);
-  }
-
-  private readAhead(): void {
-    if (this.ahead !== undefined) return;
-    const partial = this.end - this.complete;
-    const wanted = this.typed ? Math.max(this.sizeAt(this.complete), 5) : FREE_MIN;
-    let { buffer, end: at } = this;
-    if (buffer.length - at < FREE_MIN || this.complete + wanted > buffer.length) {
-      buffer = new Uint8Array(Math.max(this.capacity, wanted + FREE_MIN));
-      buffer.set(this.buffer.subarray(this.complete, this.end));
-      at = partial;
-    }
-    const count = this.reader.read(buffer.subarray(at));
-    count.then((read) => read === null && this.onGone(), this.onGone);
-    this.ahead = { buffer, at, from: this.complete, count };
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Messages of clients: decodes their bodies to objects.
+ * Messages of clients: decodes their bodies to objects. A decoder gets a reader at the start of the body.
  *
  *     message   byte type, int32 size (of itself and the body), body
  *     start-up  int32 size, body                            has no type
@@ -7,7 +7,7 @@
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 import { ProtocolError } from "../../errors.ts";
-import { Reader } from "./reader.ts";
+import type { Reader } from "./reader.ts";
 
 /** 0 text, 1 binary. */
 export type Format = 0 | 1;
@@ -66,6 +66,8 @@ export type Message =
   /** Sent by clients after a COPY that was refused. */
   | { tag: "copy" };
 
+export type Decoder = (reader: Reader) => Message;
+
 export type StartUp =
   | { tag: "sslRequest" }
   | { tag: "gssRequest" }
@@ -79,8 +81,7 @@ const CANCEL_CODE = 80877102, SSL_CODE = 80877103, GSS_CODE = 80877104;
  *     CancelRequest   pid int32, key int32
  *     StartupMessage  pairs of cstrings until an empty name
  */
-export function decodeStartUp(body: Uint8Array): StartUp {
-  const reader = new Reader(body);
+export function decodeStartUp(reader: Reader): StartUp {
   const code = reader.int32();
   if (code === SSL_CODE || code === GSS_CODE) {
     reader.end();
@@ -106,8 +107,7 @@ export function decodeStartUp(body: Uint8Array): StartUp {
  *
  *     text       cstring
  */
-export function decodeQuery(body: Uint8Array): Query {
-  const reader = new Reader(body);
+export function decodeQuery(reader: Reader): Query {
   const text = reader.cstring();
   reader.end();
   return { tag: "query", text };
@@ -120,11 +120,10 @@ export function decodeQuery(body: Uint8Array): Query {
  *     text       cstring
  *     oids       int16 n, n × int32                       types of the first n parameters
  */
-export function decodeParse(body: Uint8Array): Parse {
-  const reader = new Reader(body);
+export function decodeParse(reader: Reader): Parse {
   const statement = reader.cstring();
   const text = reader.cstring();
-  const oids = reader.list16(() => reader.int32());
+  const oids = reader.list16(int32);
   reader.end();
   return { tag: "parse", statement, text, oids };
 }
@@ -138,16 +137,15 @@ export function decodeParse(body: Uint8Array): Parse {
  *     arguments  int16 n, n × (int32 size, size bytes)    size -1 is null, and no bytes follow
  *     formats    int16 n, n × int16                       of the result's columns
  *
- * The arguments are views of `body`: copy what has to outlive the message.
- * @throws {ProtocolError} 08P01, when the fields do not fill `body` exactly.
+ * The arguments are views of the reader's bytes: copy what has to outlive the message.
+ * @throws {ProtocolError} 08P01, when the fields do not fill the body exactly.
  */
-export function decodeBind(body: Uint8Array): Bind {
-  const reader = new Reader(body);
+export function decodeBind(reader: Reader): Bind {
   const portal = reader.cstring();
   const statement = reader.cstring();
-  const argFormats = reader.list16(() => format(reader.int16()));
-  const args = reader.list16(() => reader.nullableBytes());
-  const resultFormats = reader.list16(() => format(reader.int16()));
+  const argFormats = reader.list16(format);
+  const args = reader.list16(nullableBytes);
+  const resultFormats = reader.list16(format);
   reader.end();
   return { tag: "bind", portal, statement, argFormats, args, resultFormats };
 }
@@ -158,20 +156,19 @@ export function decodeBind(body: Uint8Array): Bind {
  *     what       byte                                     S statement, P portal
  *     name       cstring
  */
-function decodeNamed<Tag extends "describe" | "close">(tag: Tag, body: Uint8Array) {
-  const reader = new Reader(body);
+function decodeNamed<Tag extends "describe" | "close">(tag: Tag, reader: Reader) {
   const what = target(reader.byte());
   const name = reader.cstring();
   reader.end();
   return { tag, what, name };
 }
 
-export function decodeDescribe(body: Uint8Array): Describe {
-  return decodeNamed("describe", body);
+export function decodeDescribe(reader: Reader): Describe {
+  return decodeNamed("describe", reader);
 }
 
-export function decodeClose(body: Uint8Array): Close {
-  return decodeNamed("close", body);
+export function decodeClose(reader: Reader): Close {
+  return decodeNamed("close", reader);
 }
 
 /**
@@ -180,8 +177,7 @@ export function decodeClose(body: Uint8Array): Close {
  *     portal     cstring
  *     rows       int32                                    maximum rows of this answer; 0 means all
  */
-export function decodeExecute(body: Uint8Array): Execute {
-  const reader = new Reader(body);
+export function decodeExecute(reader: Reader): Execute {
   const portal = reader.cstring();
   const rowCountMax = Math.max(0, reader.int32());
   reader.end();
@@ -193,8 +189,7 @@ export function decodeExecute(body: Uint8Array): Execute {
  *
  *     password   cstring
  */
-export function decodePassword(body: Uint8Array): Password {
-  const reader = new Reader(body);
+export function decodePassword(reader: Reader): Password {
   const password = reader.cstring();
   reader.end();
   return { tag: "password", password };
@@ -206,24 +201,23 @@ export function decodePassword(body: Uint8Array): Password {
  *     mechanism  cstring
  *     data       int32 size, size bytes                   size -1 is none
  */
-export function decodeSaslInitialResponse(body: Uint8Array): { mechanism: string; data: Uint8Array | null } {
-  const reader = new Reader(body);
+export function decodeSaslInitialResponse(reader: Reader): { mechanism: string; data: Uint8Array | null } {
   const mechanism = reader.cstring();
   const data = reader.nullableBytes();
   reader.end();
   return { mechanism, data };
 }
 
-function bare<Tag extends "sync" | "flush" | "terminate">(tag: Tag): (body: Uint8Array) => { tag: Tag } {
+function bare<Tag extends "sync" | "flush" | "terminate">(tag: Tag): (reader: Reader) => { tag: Tag } {
   const message = { tag };
-  return (body) => {
-    new Reader(body).end();
+  return (reader) => {
+    reader.end();
     return message;
   };
 }
 
 const COPY = { tag: "copy" } as const;
-const DECODERS = new Map<string, (body: Uint8Array) => Message>([
+const DECODERS = new Map<string, Decoder>([
   ["Q", decodeQuery],
   ["P", decodeParse],
   ["B", decodeBind],
@@ -242,11 +236,15 @@ const DECODERS = new Map<string, (body: Uint8Array) => Message>([
 const BY_TYPE = Array.from({ length: 256 }, (_, type) => DECODERS.get(String.fromCharCode(type)));
 
 /** The decoder of a message type; undefined for unknown types. */
-export function decoderOf(type: number): ((body: Uint8Array) => Message) | undefined {
+export function decoderOf(type: number): Decoder | undefined {
   return BY_TYPE[type];
 }
 
-function format(code: number): Format {
+const int32 = (reader: Reader): number => reader.int32();
+const nullableBytes = (reader: Reader): Uint8Array | null => reader.nullableBytes();
+
+function format(reader: Reader): Format {
+  const code = reader.int16();
   if (code !== 0 && code !== 1) throw new ProtocolError(`invalid format ${code}: expected 0 or 1`);
   return code;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ProtocolError } from "../../errors.ts";
 import { decoderOf, decodeStartUp } from "./messages.ts";
-import { decodeText } from "./reader.ts";
+import { decodeText, Reader } from "./reader.ts";
 
 const bytes = (...parts: (number | string | number[])[]): Uint8Array =>
   Uint8Array.from(parts.flatMap((part) => typeof part === "string" ? [...new TextEncoder().encode(part)] : part));
@@ -36,28 +36,28 @@ const good: { type: string; body: Uint8Array; message: unknown }[] = [
 for (const { type, body, message } of good) {
   const decode = decoderOf(type.charCodeAt(0))!;
   Deno.test(`decoderOf(${type}) reads its message, and refuses shorter and longer ones`, () => {
-    assert.deepEqual(decode(body), message);
+    assert.deepEqual(decode(new Reader(body)), message);
     for (let size = 0; size < body.length; size++) {
-      assert.throws(() => decode(body.slice(0, size)), ProtocolError, `cut at ${size}`);
+      assert.throws(() => decode(new Reader(body.slice(0, size))), ProtocolError, `cut at ${size}`);
     }
-    assert.throws(() => decode(bytes([...body], 0)), { sqlState: "08P01" });
+    assert.throws(() => decode(new Reader(bytes([...body], 0))), { sqlState: "08P01" });
   });
 }
 
 Deno.test("decodeStartUp() reads versions, parameters and requests, and refuses incomplete ones", () => {
   const startUp = bytes([0, 3, 0, 2], "user", 0, "admin", 0, "options", 0, "-c a=b", 0, 0);
   const parameters = new Map([["user", "admin"], ["options", "-c a=b"]]);
-  assert.deepEqual(decodeStartUp(startUp), { tag: "startUp", major: 3, minor: 2, parameters });
+  assert.deepEqual(decodeStartUp(new Reader(startUp)), { tag: "startUp", major: 3, minor: 2, parameters });
   for (let size = 0; size < startUp.length; size++) {
-    assert.throws(() => decodeStartUp(startUp.slice(0, size)), ProtocolError);
+    assert.throws(() => decodeStartUp(new Reader(startUp.slice(0, size))), ProtocolError);
   }
-  assert.deepEqual(decodeStartUp(bytes([4, 210, 22, 46, 0, 0, 0, 7, 255, 255, 255, 255])), {
+  assert.deepEqual(decodeStartUp(new Reader(bytes([4, 210, 22, 46, 0, 0, 0, 7, 255, 255, 255, 255]))), {
     tag: "cancel",
     pid: 7,
     key: -1,
   });
-  assert.deepEqual(decodeStartUp(bytes([4, 210, 22, 47])), { tag: "sslRequest" });
-  assert.deepEqual(decodeStartUp(bytes([4, 210, 22, 48])), { tag: "gssRequest" });
+  assert.deepEqual(decodeStartUp(new Reader(bytes([4, 210, 22, 47]))), { tag: "sslRequest" });
+  assert.deepEqual(decodeStartUp(new Reader(bytes([4, 210, 22, 48]))), { tag: "gssRequest" });
 });
 
 const refused = [
@@ -71,7 +71,7 @@ const refused = [
 ];
 for (const { title, type, body } of refused) {
   Deno.test(`decoderOf(${type}) refuses ${title}`, () => {
-    assert.throws(() => decoderOf(type.charCodeAt(0))!(body), { sqlState: "08P01" });
+    assert.throws(() => decoderOf(type.charCodeAt(0))!(new Reader(body)), { sqlState: "08P01" });
   });
 }
 
@@ -95,7 +95,7 @@ Deno.test("decoderOf() returns a message or throws a ProtocolError for any bytes
     const start = Math.min(random(8), damaged.length);
     for (const decode of [decoderOf(type.charCodeAt(0))!, decodeStartUp]) {
       try {
-        decode(damaged.subarray(random(2) * start));
+        decode(new Reader(damaged.subarray(random(2) * start)));
       } catch (error) {
         assert.ok(error instanceof ProtocolError, `round ${round}: ${error}`);
       }

@@ -14,7 +14,7 @@ import { type Agreed, agreeOnEncryption } from "./encryption.ts";
 import { LogInDelays } from "../log-in-delays.ts";
 import { ConnectionLost, errorFields, FatalError, PG_SQLSTATE } from "./failure.ts";
 import { Input } from "./input.ts";
-import { type ByteWriter, Output } from "./output.ts";
+import { Output } from "./output.ts";
 import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start-up.ts";
 import { ConfiguredAccounts } from "./users.ts";
 
@@ -50,24 +50,14 @@ export async function startPg(options: PgOptions): Promise<RunningPg> {
   };
 }
 
-/** Records when writing started, so that clients that do not read are noticed. */
-function timed(client: Client): ByteWriter {
-  return {
-    write(bytes) {
-      client.sendingSince = performance.now();
-      return client.conn.write(bytes).finally(() => client.sendingSince = undefined);
-    },
-  };
-}
-
 /** One client, from accept to close. */
 interface Client {
   /** The connection, with TLS after the handshake. */
   conn: ByteConnection;
   since: number;
   key: number;
-  /** Start of a write that the client has not accepted yet. */
-  sendingSince?: number;
+  /** Set when it is served. */
+  output?: Output;
   /** Set after log-in. */
   connection?: Connection;
   done: Promise<void>;
@@ -147,7 +137,9 @@ class PgServer {
   }
 
   private async serve(pid: number, client: Client): Promise<void> {
-    const output = new Output(timed(client), this.options.sendSizeBytes ?? DEFAULT_LIMITS.sendSizeBytes);
+    // The handshake of TLS replaces the connection.
+    const writer = { write: (bytes: Uint8Array) => client.conn.write(bytes) };
+    const output = client.output = new Output(writer, this.options.sendSizeBytes ?? DEFAULT_LIMITS.sendSizeBytes);
     try {
       const agreed = await this.agree(client);
       if (agreed === undefined) return;
@@ -244,7 +236,7 @@ class PgServer {
     const now = performance.now();
     const idleTimeoutMs = this.options.idleTimeoutMs ?? DEFAULT_LIMITS.idleTimeoutMs;
     for (const client of this.clients.values()) {
-      const { connection, sendingSince } = client;
+      const { connection } = client, sendingSince = client.output?.sendingSince;
       if (idleTimeoutMs > 0 && sendingSince !== undefined && now - sendingSince > idleTimeoutMs) {
         closeQuietly(client.conn);
       } else if (connection === undefined) {

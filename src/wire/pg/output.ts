@@ -5,11 +5,13 @@
  */
 import type { ResultColumn } from "../../api.ts";
 import { typeOf } from "../../types/mod.ts";
-import { ConnectionLost, type ErrorFields } from "./failure.ts";
+import { connectionLost, type ErrorFields } from "./failure.ts";
 import type { Format } from "./messages.ts";
 
 const utf8 = new TextEncoder();
 const CAPACITY = 16_384;
+/** Up to this length, a loop is faster than TextEncoder. */
+const SHORT_LENGTH = 32;
 /** Rows up to this size are copied into the buffer; larger ones are sent directly. */
 const COPIED_MAX = 16_384;
 
@@ -22,14 +24,22 @@ export interface ByteWriter {
 }
 
 export class Output {
-  private bytes = new Uint8Array(CAPACITY);
-  private view = new DataView(this.bytes.buffer);
+  private bytes: Uint8Array<ArrayBuffer> = new Uint8Array(CAPACITY);
+  /** End of the space that messages may use: none while the buffer is sent. */
+  private limit = CAPACITY;
   private at = 0;
   private start = 0;
+  /** The part of the buffer that was sent last. Most answers of a connection have the same size. */
+  private part: Uint8Array<ArrayBuffer> = this.bytes;
+  private partOf: Uint8Array<ArrayBuffer> = this.bytes;
   /** Bytes sent by `rows`. */
   rowBytes = 0;
   /** Number of pending writes. A second one could be mixed into the first. */
   private writing = 0;
+  /** Pending while a notice is sent beside a running statement. */
+  private noticing: Promise<void> | undefined;
+  /** performance.now() at the start of a write that the client has not accepted yet. */
+  sendingSince: number | undefined;
 
   /** If the buffer exceeds `fullBytes`, it is sent before more is added. */
   constructor(private readonly writer: ByteWriter, private readonly fullBytes = 65_536) {}
@@ -39,16 +49,57 @@ export class Output {
     return this.at >= this.fullBytes;
   }
 
+  /** True while something is being sent. */
+  get isSending(): boolean {
+    return this.writing > 0;
+  }
+
   /** Sends the buffer and waits for the reader. */
   async flush(): Promise<void> {
-    if (this.at === 0) return;
+    if (this.noticing !== undefined) await this.noticing;
+    const sending = this.send(performance.now());
+    if (sending !== undefined) await this.sent(await written(sending));
+  }
+
+  /**
+   * Begins to send the buffer; nothing else may be under way. The caller waits for the number of bytes and hands it to `sent`. Undefined
+   * if there is nothing to send.
+   */
+  send(nowMs: number): Promise<number> | undefined {
     const { bytes, at } = this;
-    this.at = 0;
-    // New messages must not overwrite the buffer while it is sent. A buffer that has grown is not reused.
-    this.bytes = SPARE.pop() ?? new Uint8Array(CAPACITY);
-    this.view = new DataView(this.bytes.buffer);
-    await this.write(bytes.subarray(0, at));
-    if (bytes.length === CAPACITY && SPARE.length < SPARE_COUNT_MAX) SPARE.push(bytes);
+    if (at === 0) return undefined;
+    if (this.partOf !== bytes || this.part.length !== at) {
+      this.partOf = bytes;
+      this.part = bytes.subarray(0, at);
+    }
+    this.at = this.limit = 0;
+    this.writing++;
+    this.sendingSince = nowMs;
+    return this.writer.write(this.part);
+  }
+
+  /** Ends what `send` has begun. Returns a promise if something is left to be sent. */
+  sent(count: number): Promise<void> | undefined {
+    const { part } = this;
+    if (count < part.length) return this.sendRest(part, count);
+    this.reuse(this.partOf);
+  }
+
+  private async sendRest(part: Uint8Array<ArrayBuffer>, from: number): Promise<void> {
+    const bytes = this.partOf;
+    await this.writeAll(part.subarray(from));
+    this.reuse(bytes);
+  }
+
+  /** A buffer that was sent. Messages that were added meanwhile are in another one. */
+  private reuse(bytes: Uint8Array<ArrayBuffer>): void {
+    this.writing--;
+    this.sendingSince = undefined;
+    if (bytes === this.bytes) {
+      // One that has grown is not kept.
+      if (bytes.length > CAPACITY) this.bytes = spare();
+      this.limit = this.bytes.length;
+    } else if (bytes.length === CAPACITY && SPARE.length < SPARE_COUNT_MAX) SPARE.push(bytes);
   }
 
   /** True if `rows` need not wait for the client with these. */
@@ -60,9 +111,7 @@ export class Output {
   rows(bytes: Uint8Array): Promise<void> | undefined {
     this.rowBytes += bytes.length;
     if (bytes.length <= COPIED_MAX) {
-      this.room(bytes.length);
-      this.bytes.set(bytes, this.at);
-      this.at += bytes.length;
+      this.raw(bytes);
       return this.isFull ? this.flush() : undefined;
     }
     return this.sendOn(bytes);
@@ -76,19 +125,19 @@ export class Output {
     this.writing++;
     try {
       await this.flush();
-      await this.write(bytes);
+      await this.writeAll(bytes);
     } finally {
       this.writing--;
     }
     if (bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength) bytes.buffer.transfer(0);
   }
 
-  private async large(bytes: Uint8Array): Promise<void> {
-    await this.flush();
-    await writeAll(this.writer, bytes);
-    // Released immediately, because a fast reader would fill hundreds of megabytes before the next garbage collection.
-    const { buffer } = bytes;
-    if (buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength) buffer.transfer(0);
+  private async writeAll(bytes: Uint8Array): Promise<void> {
+    for (let from = 0; from < bytes.length;) {
+      this.sendingSince = performance.now();
+      from += await written(this.writer.write(from === 0 ? bytes : bytes.subarray(from)));
+    }
+    this.sendingSince = undefined;
   }
 
   authenticationCleartextPassword(): void {
@@ -220,20 +269,13 @@ export class Output {
     this.end();
   }
 
-  private async write(bytes: Uint8Array): Promise<void> {
-    this.writing++;
-    try {
-      await writeAll(this.writer, bytes);
-    } finally {
-      this.writing--;
-    }
-  }
-
   /** Sends a notice while a statement runs, immediately or with the next write. Skipped if the client does not read. */
   noticeMeanwhile(message: string): void {
     if (this.isFull) return;
     this.noticeResponse(message);
-    if (this.writing === 0) this.flush().catch(() => {}); // if the client has disconnected, the statement ends in another way
+    if (this.writing > 0) return;
+    // If the client has disconnected, the statement ends in another way.
+    this.noticing = this.flush().catch(() => {}).finally(() => this.noticing = undefined);
   }
 
   /** Sends a notice in addition to the answer. */
@@ -264,7 +306,11 @@ export class Output {
   }
 
   private end(): void {
-    this.view.setInt32(this.start, this.at - this.start);
+    const { bytes, start, at } = this, size = at - start;
+    bytes[start] = size >>> 24;
+    bytes[start + 1] = size >>> 16;
+    bytes[start + 2] = size >>> 8;
+    bytes[start + 3] = size;
   }
 
   private byte(value: number): void {
@@ -274,14 +320,20 @@ export class Output {
 
   private int16(value: number): void {
     this.room(2);
-    this.view.setUint16(this.at, value);
-    this.at += 2;
+    const { bytes, at } = this;
+    bytes[at] = value >>> 8;
+    bytes[at + 1] = value;
+    this.at = at + 2;
   }
 
   private int32(value: number): void {
     this.room(4);
-    this.view.setInt32(this.at, value);
-    this.at += 4;
+    const { bytes, at } = this;
+    bytes[at] = value >>> 24;
+    bytes[at + 1] = value >>> 16;
+    bytes[at + 2] = value >>> 8;
+    bytes[at + 3] = value;
+    this.at = at + 4;
   }
 
   private raw(bytes: Uint8Array): void {
@@ -292,18 +344,39 @@ export class Output {
 
   /** Zero bytes are removed, because they would end the text. */
   private cstring(text: string): void {
+    const { length } = text;
+    this.room(length * 3 + 1);
+    if (length <= SHORT_LENGTH) {
+      const { bytes } = this;
+      let { at } = this, index = 0;
+      for (let code; index < length && (code = text.charCodeAt(index)) > 0 && code < 0x80; index++) bytes[at++] = code;
+      if (index === length) {
+        bytes[at] = 0;
+        this.at = at + 1;
+        return;
+      }
+    }
     const clean = text.includes("\0") ? text.replaceAll("\0", "") : text;
-    this.room(clean.length * 3 + 1);
     this.at += utf8.encodeInto(clean, this.bytes.subarray(this.at)).written;
     this.bytes[this.at++] = 0;
   }
 
   private room(size: number): void {
-    if (this.at + size <= this.bytes.length) return;
-    const larger = new Uint8Array(Math.max(this.at + size, this.bytes.length * 2));
-    larger.set(this.bytes);
+    if (this.at + size > this.limit) this.makeRoom(size);
+  }
+
+  private makeRoom(size: number): void {
+    const { bytes, at } = this;
+    if (this.limit === 0) {
+      // The buffer is being sent.
+      this.bytes = spare();
+      this.limit = CAPACITY;
+    }
+    if (at + size <= this.limit) return;
+    const larger = new Uint8Array(Math.max(at + size, this.bytes.length * 2));
+    if (at > 0) larger.set(bytes);
     this.bytes = larger;
-    this.view = new DataView(larger.buffer);
+    this.limit = larger.length;
   }
 }
 
@@ -311,10 +384,15 @@ export class Output {
 const SPARE: Uint8Array<ArrayBuffer>[] = [];
 const SPARE_COUNT_MAX = 16;
 
-async function writeAll(writer: ByteWriter, bytes: Uint8Array): Promise<void> {
+function spare(): Uint8Array<ArrayBuffer> {
+  return SPARE.pop() ?? new Uint8Array(CAPACITY);
+}
+
+/** The result of a write. @throws {ConnectionLost} */
+async function written(writing: Promise<number>): Promise<number> {
   try {
-    for (let from = 0; from < bytes.length;) from += await writer.write(from === 0 ? bytes : bytes.subarray(from));
+    return await writing;
   } catch (cause) {
-    throw new ConnectionLost("the client has closed the connection", { cause });
+    throw connectionLost(cause);
   }
 }

@@ -16,6 +16,8 @@ export interface Statement {
   readonly at: number;
   /** The OIDs announced to the client. */
   readonly oids: readonly number[];
+  /** Of the last portal. Executions that ask for the same encoding need not compare it. */
+  encoding?: PgEncoding;
 }
 
 export type Step =
@@ -24,24 +26,9 @@ export type Step =
   | { kind: "complete"; tag: string; rowCount?: number }
   | { kind: "empty" };
 
-export type StepOptions = Pick<ExecuteOptions, "startedMs" | "signal" | "timeoutMs" | "progress" | "connection">;
-
-class PgOptions implements ExecuteOptions {
-  readonly encoding: ExecuteOptions["encoding"];
-  readonly startedMs: ExecuteOptions["startedMs"];
-  readonly signal: ExecuteOptions["signal"];
-  readonly timeoutMs: ExecuteOptions["timeoutMs"];
-  readonly progress: ExecuteOptions["progress"];
-  readonly connection: ExecuteOptions["connection"];
-
-  constructor(formats: Format[], { startedMs, signal, timeoutMs, progress, connection }: StepOptions) {
-    this.encoding = { name: "pg", formats };
-    this.startedMs = startedMs;
-    this.signal = signal;
-    this.timeoutMs = timeoutMs;
-    this.progress = progress;
-    this.connection = connection;
-  }
+interface PgEncoding {
+  readonly name: "pg";
+  readonly formats: Format[];
 }
 
 export class Portal {
@@ -52,18 +39,27 @@ export class Portal {
   /** True if it returns no more rows. */
   isOver = false;
 
-  constructor(readonly statement: Statement, private readonly values: Value[], readonly formats: Format[]) {}
+  constructor(
+    readonly statement: Statement,
+    private readonly values: Value[],
+    readonly encoding: PgEncoding,
+  ) {}
 
   get isSuspended(): boolean {
     return this.chunks !== undefined && !this.isOver;
   }
 
   /** Sends up to `rowCountMax` rows; 0 means all. */
-  step(output: Output, rowCountMax: number, options: StepOptions): Step | Promise<Step> {
+  step(output: Output, rowCountMax: number, options: ExecuteOptions): Step | Promise<Step> {
     if (this.answer !== undefined) return this.advance(this.answer, output, rowCountMax);
-    const answer = this.statement.prepared.execute(this.values, new PgOptions(this.formats, options));
-    const begin = (answer: Answer) => this.begin(answer, output, rowCountMax);
-    return answer instanceof Promise ? answer.then(begin) : begin(answer);
+    const answer = this.statement.prepared.execute(this.values, options);
+    return answer instanceof Promise
+      ? this.begun(answer, output, rowCountMax)
+      : this.begin(answer, output, rowCountMax);
+  }
+
+  private async begun(answer: Promise<Answer>, output: Output, rowCountMax: number): Promise<Step> {
+    return await this.begin(await answer, output, rowCountMax);
   }
 
   private begin(answer: Answer, output: Output, rowCountMax: number): Step | Promise<Step> {
@@ -87,8 +83,11 @@ export class Portal {
       return { kind: "complete", tag: commandTag(answer) };
     }
     const rowCount = this.sendReady(output, rowCountMax);
-    if (rowCount !== undefined) return this.sent(rowCount, rowCountMax);
-    return this.send(output, rowCountMax || Infinity).then((rowCount) => this.sent(rowCount, rowCountMax));
+    return rowCount === undefined ? this.sendAll(output, rowCountMax) : this.sent(rowCount, rowCountMax);
+  }
+
+  private async sendAll(output: Output, rowCountMax: number): Promise<Step> {
+    return this.sent(await this.send(output, rowCountMax || Infinity), rowCountMax);
   }
 
   private sent(rowCount: number, rowCountMax: number): Step {
@@ -171,9 +170,26 @@ function commandTag({ category, tag }: Answer & { kind: "done" }): string {
   return tag.startsWith("SELECT ") ? `OK ${tag.slice("SELECT ".length)}` : "OK";
 }
 
-/** Formats of the columns from Bind: none means all text, one applies to all, and extra ones are ignored. */
-export function resultFormats(given: Format[], columnCount: number): Format[] {
-  if (given.length === columnCount) return given;
+/**
+ * The encoding of a statement's rows by the formats of Bind: none means all text, one applies to all columns, and extra ones are
+ * ignored.
+ */
+export function encodingOf(statement: Statement, given: Format[]): PgEncoding {
+  const columnCount = statement.prepared.columns?.length ?? 0, { encoding } = statement;
+  if (encoding !== undefined && hasFormats(encoding.formats, given, columnCount)) return encoding;
+  return statement.encoding = { name: "pg", formats: resultFormats(given, columnCount) };
+}
+
+function hasFormats(formats: readonly number[], given: Format[], columnCount: number): boolean {
+  if (formats.length !== columnCount || given.length > 1 && given.length < columnCount) return false;
+  for (let k = 0; k < columnCount; k++) {
+    if (formats[k] !== ((given.length > 1 ? given[k] : given[0]) ?? 0)) return false;
+  }
+  return true;
+}
+
+function resultFormats(given: Format[], columnCount: number): Format[] {
+  if (columnCount === 0 || given.length === columnCount) return given.slice(0, columnCount);
   if (given.length <= 1) return new Array(columnCount).fill(given[0] ?? 0);
   if (given.length > columnCount) return given.slice(0, columnCount);
   throw new SqlError(
@@ -181,4 +197,35 @@ export function resultFormats(given: Format[], columnCount: number): Format[] {
     0,
     SQLSTATE.protocolViolation,
   );
+}
+
+/** The portals of a connection, by name. Most clients use the unnamed one only. */
+export class Portals {
+  private unnamed: Portal | undefined;
+  private readonly named = new Map<string, Portal>();
+
+  get(name: string): Portal | undefined {
+    return name === "" ? this.unnamed : this.named.get(name);
+  }
+
+  set(name: string, portal: Portal): void {
+    if (name === "") this.unnamed = portal;
+    else this.named.set(name, portal);
+  }
+
+  delete(name: string): void {
+    if (name === "") this.unnamed = undefined;
+    else this.named.delete(name);
+  }
+
+  entries(): [name: string, portal: Portal][] {
+    return [...this.unnamed === undefined ? [] : [["", this.unnamed] as [string, Portal]], ...this.named];
+  }
+
+  /** Removes those that return no more rows. */
+  forgetFinished(): void {
+    if (this.unnamed?.isOver) this.unnamed = undefined;
+    if (this.named.size === 0) return;
+    for (const [name, portal] of this.named) if (portal.isOver) this.named.delete(name);
+  }
 }

@@ -35,7 +35,8 @@ export async function startUp(
   isEncrypted: boolean,
 ): Promise<LogIn | Cancel | undefined> {
   if (!await input.fill()) return undefined;
-  const message = decodeStartUp(input.next()!.body);
+  input.next();
+  const message = decodeStartUp(input.body);
   switch (message.tag) {
     case "sslRequest":
     case "gssRequest":
