@@ -50,6 +50,8 @@ export interface Client {
   settings?: ReadonlyMap<string, string>;
   /** The number of a persistent connection, which pg_stat_activity lists even if it is idle. */
   pid?: number;
+  /** performance.now() of its last answer; undefined while the next one is made. */
+  idleSinceMs?(): number | undefined;
   /** True if it may write. */
   canWrite: boolean;
 }
@@ -108,6 +110,11 @@ export interface ExecuteOptions {
   progress?: { everyMs: number; report(text: string): void };
   /** State of the client's connection that statements such as SET change. Undefined over HTTP. */
   connection?: ConnectionState;
+  /**
+   * The rows of an answer that is there at once (not by a promise) may be in a buffer that the next execution of the statement overwrites:
+   * the caller copies them before anything else runs.
+   */
+  lends?: boolean;
   /** Called when the statement begins, with a function that returns its progress. */
   onBegin?(progress: () => StatementProgress): void;
 }
@@ -184,7 +191,7 @@ export type Answer =
     timestamp: number;
     chunks: AsyncIterable<Chunk>; /** All chunks, if the query has ended already: then `chunks` need not be read. */
     ready?: readonly Chunk[]; /** Rows of the whole query, known when the chunks have ended. */
-    totalRows: () => number;
+    totalRows(): number;
     /** For EXPLAIN: the contents of the rows as data. */
     explained?: ExplainedPlan;
   }

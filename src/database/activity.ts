@@ -21,7 +21,8 @@ type Query = Pick<RunningQuery, "statistics" | "cancel" | "ended">;
 const NO_STATISTICS: QueryStatistics = { state: "ended", worker: -1, rowsRead: 0, rowsToRead: 0, memoryBytes: 0 };
 
 export class Activity {
-  private readonly running = new Map<number, RunningStatement>();
+  /** In no order. A map would be made anew from time to time, as statements come and go. */
+  private readonly running: RunningStatement[] = [];
   private readonly connections = new Map<Client, Connection>();
   private nextId = 1;
 
@@ -46,20 +47,34 @@ export class Activity {
     const id = this.nextId++;
     const connection = client && this.connections.get(client);
     const startedMs = options.startedMs ?? performance.now();
-    const statement: RunningStatement = new RunningStatement(id, text, identity, client, startedMs, () => {
-      this.running.delete(id);
-      connection?.ends(statement);
-    });
-    this.running.set(id, statement);
+    const statement = new RunningStatement(id, text, identity, client, startedMs, this.ended, connection);
+    statement.place = this.running.length;
+    this.running.push(statement);
     connection?.begins(statement);
     if (options.progress !== undefined) statement.reportProgress(options.progress);
     options.onBegin?.(() => statement.progress);
     return statement;
   }
 
+  private readonly ended = (statement: RunningStatement): void => {
+    const { place } = statement;
+    if (this.running[place] !== statement) return;
+    const last = this.running.pop()!;
+    if (last !== statement) {
+      this.running[place] = last;
+      last.place = place;
+    }
+    statement.connection?.ends(statement);
+  };
+
+  /** Oldest first. */
+  private statementsOf(identity: Identity): RunningStatement[] {
+    return this.running.filter((statement) => this.isSeen(statement.identity, identity)).sort((a, b) => a.id - b.id);
+  }
+
   /** @throws at `at` if there is no such statement or it cannot be cancelled. */
   cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void {
-    const statement = this.running.get(id);
+    const statement = this.running.find((each) => each.id === id);
     if (statement === undefined) {
       throw new SqlError(`query ${id} does not exist or has ended`, at, SQLSTATE.objectNotInState);
     }
@@ -84,8 +99,7 @@ export class Activity {
   rows(identity: Identity): Value[][] {
     const nowMicros = this.nowMicros(), nowMs = performance.now();
     const micros = (ms: number) => nowMicros - BigInt(Math.round((nowMs - ms) * 1000));
-    const seen = [...this.running.values()].filter((statement) => this.isSeen(statement.identity, identity));
-    return seen.map((statement) => {
+    return this.statementsOf(identity).map((statement) => {
       const { worker, rowsRead, rowsToRead, memoryBytes } = statement.statistics;
       const { id, identity: user, client, text, startedMs, changedMs, rowsWritten } = statement;
       return [
@@ -123,9 +137,8 @@ export class Activity {
       query_id: connection.statement === undefined ? null : BigInt(connection.statement.id),
       query: shownText(connection.text),
     }));
-    const others = [...this.running.values()].filter((statement) =>
-      this.isSeen(statement.identity, identity) &&
-      (statement.client === undefined || !this.connections.has(statement.client))
+    const others = this.statementsOf(identity).filter(({ client }) =>
+      client === undefined || !this.connections.has(client)
     );
     const ofStatements = others.map((statement) => ({
       ...clientRow(statement.identity.name, statement.client),
@@ -168,8 +181,6 @@ function waitOf(statement: RunningStatement | undefined): Record<string, Value> 
 /** A connection that remains open between statements. */
 class Connection {
   readonly startedMs = performance.now();
-  /** Time of the last change of its state. */
-  changedMs = this.startedMs;
   queryStartedMs: number | undefined;
   transactionStartedMs: number | undefined;
   /** The running statement. */
@@ -184,6 +195,12 @@ class Connection {
     private readonly transaction: () => Session["transaction"],
   ) {}
 
+  /** Time of the last change of its state. */
+  get changedMs(): number {
+    const idleSinceMs = this.statement === undefined ? this.client.idleSinceMs?.() : undefined;
+    return idleSinceMs ?? this.queryStartedMs ?? this.startedMs;
+  }
+
   get state(): string {
     if (this.statement !== undefined) return "active";
     const transaction = this.transaction();
@@ -194,14 +211,13 @@ class Connection {
   begins(statement: RunningStatement): void {
     this.statement = statement;
     this.text = statement.text;
-    this.queryStartedMs = this.changedMs = statement.startedMs;
+    this.queryStartedMs = statement.startedMs;
     this.transactionStartedMs ??= statement.startedMs;
   }
 
   ends(statement: RunningStatement): void {
     if (this.statement !== statement) return;
     this.statement = undefined;
-    this.changedMs = performance.now();
     if (this.transaction() === "idle") this.transactionStartedMs = undefined;
   }
 }
@@ -217,6 +233,8 @@ export class RunningStatement {
   private endsWithQuery = false;
   private cancelledBy: string | undefined;
   private timer: ReturnType<typeof setInterval> | undefined;
+  /** Its index among the running ones. */
+  place = 0;
 
   constructor(
     readonly id: number,
@@ -224,7 +242,8 @@ export class RunningStatement {
     readonly identity: Identity,
     readonly client: Client | undefined,
     readonly startedMs: number,
-    private readonly ended: () => void,
+    private readonly ended: (statement: RunningStatement) => void,
+    readonly connection?: Connection,
   ) {
     this.changedMs = startedMs;
   }
@@ -275,7 +294,7 @@ export class RunningStatement {
 
   end(): void {
     if (this.timer !== undefined) clearInterval(this.timer);
-    this.ended();
+    this.ended(this);
   }
 
   /** Returns false if it cannot be cancelled: it has not started yet, or its rows are being written. */

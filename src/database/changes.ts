@@ -111,7 +111,7 @@ export class RowChanges {
    * cannot be one now. Returns the number of rows.
    */
   private async stream(
-    { chunks, totalRows }: ExecutionRun,
+    run: ExecutionRun,
     begin: () => Promise<BulkLoad | undefined>,
     finish: (held: readonly Uint8Array[], load: BulkLoad | undefined) => Promise<void>,
     bytesMin = LOAD_BYTES_MIN,
@@ -120,7 +120,7 @@ export class RowChanges {
     let heldBytes = 0;
     let load: BulkLoad | undefined;
     try {
-      for await (const chunk of chunks) {
+      for await (const chunk of run.chunks) {
         this.countWritten(chunk);
         if (load !== undefined) {
           await load.add(chunk.bytes);
@@ -140,7 +140,7 @@ export class RowChanges {
       await load?.abort();
       throw error;
     }
-    return totalRows();
+    return run.totalRows();
   }
 
   private checkSizeDuringCopy(bytes: number): void {
@@ -169,18 +169,18 @@ export class RowChanges {
   private async streamInto(
     transaction: Transaction,
     begin: () => Promise<number>,
-    { chunks, totalRows }: ExecutionRun,
+    run: ExecutionRun,
     columnIds: number[],
   ): Promise<number> {
     let tableId: number | undefined;
-    for await (const chunk of chunks) {
+    for await (const chunk of run.chunks) {
       tableId ??= await begin();
       this.countWritten(chunk);
       const batch = unpackAppendBatch(chunk.bytes, columnIds);
       if (batch.rowCount > 0) await transaction.append(tableId, [batch]);
     }
     if (tableId === undefined) await begin();
-    return totalRows();
+    return run.totalRows();
   }
 
   private countWritten({ rows }: Chunk): void {

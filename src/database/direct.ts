@@ -4,7 +4,7 @@
  * constants of its conditions: by parameters or by now(). The values that a run reads are never kept.
  */
 import process from "node:process";
-import type { Encoding, ResultColumn } from "../api.ts";
+import type { Answer, Encoding, ResultColumn } from "../api.ts";
 import {
   CountedMemory,
   createOperator,
@@ -78,9 +78,35 @@ export interface DirectOptions {
   user: string;
 }
 
-export interface DirectAnswer {
-  pieces: Piece[];
-  totalRows: number;
+/** The rows of a query that has ended: an answer as it is. */
+export class ReadyRows implements AsyncIterable<Piece> {
+  readonly kind = "rows";
+  explained: Extract<Answer, { kind: "rows" }>["explained"];
+
+  constructor(
+    readonly ready: Piece[],
+    private readonly rowCount: number,
+    readonly columns: ResultColumn[],
+    readonly timestamp: number,
+  ) {}
+
+  get chunks(): AsyncIterable<Piece> {
+    return this;
+  }
+
+  totalRows(): number {
+    return this.rowCount;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Piece, undefined> {
+    yield* this.ready;
+    return undefined;
+  }
+}
+
+/** What statistics leave of a plan. Asked for at most a few times. */
+export interface LeftPlan {
+  plan(): Plan;
 }
 
 export interface DirectResources {
@@ -101,12 +127,14 @@ export interface DirectResources {
 export type PlanKey = object;
 
 export class DirectRuns {
-  /** The most recently used one last. */
+  /** Of each plan the most recently used one last. A plan without one is forgotten when unused ones are closed. */
   private readonly kept = new Map<PlanKey, DirectRun[]>();
   private keptCount = 0;
   private keptBytes = 0;
   /** Plans whose last run here took too long, and until when they are run in workers. */
   private readonly slow = new WeakMap<PlanKey, number>();
+  /** True if there may be some. Asking a weak map takes longer. */
+  private hasSlow = false;
   /** Plans whose operators have to be made anew for other constants. */
   private readonly fixed = new WeakSet<PlanKey>();
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -114,6 +142,10 @@ export class DirectRuns {
   madeCount = 0;
   /** The last plan was not run because a frame that it needs is not in memory. */
   lacksFrame = false;
+  /** The rows of a run may be in a buffer that the next run of the plan overwrites. */
+  lends = false;
+  /** The last rows that are in such a buffer. */
+  private lent: ReadyRows | undefined;
 
   private readonly nowMs: () => number;
 
@@ -123,36 +155,40 @@ export class DirectRuns {
 
   /**
    * Undefined if the plan is for a worker: it reads many rows, takes long, or needs frames that are not in memory.
-   * `answered`: the plan without what statistics answer.
+   * `left`: the plan without what statistics answer.
    */
   run(
     plan: Plan,
     sources: readonly ScanSource[],
     options: DirectOptions,
-    answered: () => Plan,
+    left: LeftPlan,
     key: PlanKey = plan,
-  ): DirectAnswer | undefined {
+  ): ReadyRows | undefined {
     this.lacksFrame = false;
     if (this.resources.settings.directRowsMax < 0) return undefined;
-    let run = this.take(key, options, (kept) => kept.isOf(plan, sources));
-    if (run === undefined && (this.slow.get(key) ?? 0) > this.nowMs()) return undefined;
+    let run = this.takeSame(key, options, plan, sources);
+    if (run === undefined && this.hasSlow && (this.slow.get(key) ?? 0) > this.nowMs()) return undefined;
     let isReusable = false;
     try {
       if (run === undefined) {
-        const complete = answered();
+        const complete = left.plan();
         if (!this.isDirect(complete, sources)) return undefined;
         run = this.rebound(key, complete, sources, options) ?? this.make(complete, sources, options);
         run.given = plan;
       }
-      const answer = run.run();
-      this.slow.delete(key);
+      const lends = this.lends && options.output.kind === "rows", answer = run.run(lends, plan);
+      if (lends) this.lent = answer;
+      if (this.hasSlow) this.slow.delete(key);
       isReusable = isKept(options) && run.isImmutable && run.rewind();
       return answer;
     } catch (error) {
       if (!(error instanceof TakesLong)) throw error;
       const isMiss = error instanceof NotInMemory;
       this.lacksFrame = isMiss && error.why === "frame";
-      if (!isMiss) this.slow.set(key, this.slow.has(key) ? this.nowMs() + SLOW_MS : 0);
+      if (!isMiss) {
+        this.hasSlow = true;
+        this.slow.set(key, this.slow.has(key) ? this.nowMs() + SLOW_MS : 0);
+      }
       return undefined;
     } finally {
       if (isReusable) this.keep(key, run!);
@@ -221,19 +257,43 @@ export class DirectRuns {
     run.close();
   }
 
+  /** Copies the last rows that were lent: they are not used at once. */
+  own(): void {
+    for (const piece of this.lent?.ready ?? []) piece.bytes = piece.bytes.slice();
+    this.lent = undefined;
+  }
+
+  /** A kept run of the very plan over the very sources. */
+  private takeSame(
+    key: PlanKey,
+    options: DirectOptions,
+    plan: Plan,
+    sources: readonly ScanSource[],
+  ): DirectRun | undefined {
+    const runs = this.kept.get(key);
+    if (runs === undefined) return undefined;
+    for (let k = 0; k < runs.length; k++) {
+      if (runs[k]!.isFor(options) && runs[k]!.isOf(plan, sources)) return this.taken(runs, k);
+    }
+  }
+
   /** Nobody else has the run until it is kept again. */
   private take(key: PlanKey, options: DirectOptions, fits: (run: DirectRun) => boolean): DirectRun | undefined {
     const runs = this.kept.get(key);
     if (runs === undefined) return undefined;
     for (let k = 0; k < runs.length; k++) {
       const run = runs[k]!;
-      if (!run.isFor(options) || !fits(run)) continue;
-      if (runs.length === 1) this.kept.delete(key);
-      else runs.splice(k, 1);
-      this.keptCount--;
-      this.keptBytes -= run.usedBytes;
-      return run;
+      if (run.isFor(options) && fits(run)) return this.taken(runs, k);
     }
+  }
+
+  private taken(runs: DirectRun[], k: number): DirectRun {
+    const run = runs[k]!;
+    for (; k + 1 < runs.length; k++) runs[k] = runs[k + 1]!;
+    runs.pop();
+    this.keptCount--;
+    this.keptBytes -= run.usedBytes;
+    return run;
   }
 
   private keep(key: PlanKey, run: DirectRun): void {
@@ -242,15 +302,22 @@ export class DirectRuns {
     else {
       if (runs.length === VARIANTS_MAX) this.end(runs.shift()!);
       runs.push(run);
-      this.kept.delete(key);
-      this.kept.set(key, runs);
     }
     this.keptCount++;
     this.keptBytes += run.usedBytes;
-    while (this.keptCount > KEPT_MAX || this.keptBytes > KEPT_BYTES_MAX) this.forget(this.kept.keys().next().value!);
+    while (this.keptCount > KEPT_MAX || this.keptBytes > KEPT_BYTES_MAX) this.forgetOldest();
     if (this.timer !== undefined) return;
     this.timer = setTimeout(() => this.closeUnused(), KEPT_IDLE_MS);
     Deno.unrefTimer(this.timer as unknown as number);
+  }
+
+  private forgetOldest(): void {
+    let oldest: PlanKey | undefined, oldestMs = Infinity;
+    for (const [key, runs] of this.kept) {
+      const { usedMs } = runs.at(-1) ?? { usedMs: -Infinity };
+      if (usedMs < oldestMs) [oldest, oldestMs] = [key, usedMs];
+    }
+    this.forget(oldest!);
   }
 
   private forget(key: PlanKey): void {
@@ -396,7 +463,7 @@ class DirectRun {
   }
 
   /** @throws {TakesLong} before any row is used, so that a worker can run the plan from the start. */
-  run(): DirectAnswer {
+  run(lends: boolean, { timestamp }: Plan): ReadyRows {
     const { operator, output, context } = this, pieces: Piece[] = [];
     workAt(context);
     this.usedMs = this.nowMs();
@@ -404,13 +471,13 @@ class DirectRun {
     this.workedFromMs = undefined;
     this.rowsLeft = this.rowsMax();
     for (let batch = operator.next(); batch && !output.finished; batch = operator.next()) {
-      const encoded = output.encode(batch);
-      for (let piece = encoded.next(); !piece.done; piece = encoded.next()) {
-        pieces.push(piece.value);
+      output.begin(batch);
+      for (let piece = output.next(lends); piece !== undefined; piece = output.next(lends)) {
+        pieces.push(piece);
         context.poll();
       }
     }
-    return { pieces, totalRows: output.totalRows };
+    return new ReadyRows(pieces, output.totalRows, this.options.columns, timestamp);
   }
 
   /** More rows than kernels read in the time of the rows that a direct query may have. */

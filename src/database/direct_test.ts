@@ -67,9 +67,9 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
       plan,
       sources,
       { output: JSON_ROWS, columns: plan.columns, user: "ann", ...more },
-      () => plan,
+      { plan: () => plan },
     );
-    return answer?.pieces.map(({ bytes }) => decoder.decode(bytes)).join("");
+    return answer?.ready.map(({ bytes }) => decoder.decode(bytes)).join("");
   };
   const isEmpty = () => heap.usedBytes("query") === 0;
   return { context, node, source, direct, run, isEmpty, during, allocations: () => allocations };
@@ -114,7 +114,7 @@ Deno.test("DirectRuns: a run of a known plan takes little of the JavaScript heap
   const [few, many] = [2, 40].map((columnCount) => {
     const { node, source, direct } = table(columnCount);
     const plan = above(node, node.columns), { columns } = plan, user = "ann", sources = [source];
-    const bytes = heapBytes(() => void direct.run(plan, sources, { output: JSON_ROWS, columns, user }, () => plan));
+    const bytes = heapBytes(() => void direct.run(plan, sources, { output: JSON_ROWS, columns, user }, { plan: () => plan }));
     direct.close();
     return bytes;
   });
@@ -163,7 +163,7 @@ Deno.test("DirectRuns: other intervals and newer rows take the operators of an e
   const { direct, source, within, sum, isEmpty } = timed();
   const run = (key: object, plan: Plan, sources = [source]) =>
     decoder.decode(
-      direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)?.pieces[0]
+      direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)?.ready[0]
         ?.bytes,
     );
   const rows = {}, sums = {};
@@ -193,7 +193,7 @@ Deno.test("DirectRuns: other constants in conditions take the operators of an ea
   const { direct, source, within, sum, isEmpty } = timed();
   const run = (key: object, plan: Plan) =>
     decoder.decode(
-      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)?.pieces[0]
+      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)?.ready[0]
         ?.bytes,
     );
   const times = (bound: bigint, input: Plan, factor = 1n): Plan => {
@@ -252,8 +252,8 @@ Deno.test("DirectRuns: joins take the operators of an earlier run, and read a ri
     );
   const [inner, left, after, spliced, groups] = [{}, {}, {}, {}, {}];
   const run = (key: object, plan: Plan, names = few.source) =>
-    direct.run(plan, [source, names], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)
-      ?.pieces
+    direct.run(plan, [source, names], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
+      ?.ready
       .map(({ bytes }) => decoder.decode(bytes)).join("");
   for (let k = 0; k < 3; k++) {
     assert.equal(run(inner, join(1n, 4n)), '[2,2,2,"two"]');
@@ -296,7 +296,7 @@ Deno.test("DirectRuns: groups by a symbol after a run without rows, whose symbol
   };
   const key = {};
   const run = (plan: Plan) =>
-    direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)?.pieces
+    direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)?.ready
       .map(({ bytes }) => decoder.decode(bytes)).join("");
   for (let k = 0; k < 3; k++) {
     assert.equal(run(plan(20n, 30n)), "");
@@ -312,7 +312,7 @@ Deno.test("DirectRuns: executions that overlap do not share operators", () => {
   const run = (low: bigint, bound: bigint) => {
     const plan = above(within(low, 9n), COLUMNS, bound);
     return decoder.decode(
-      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, () => plan, key)?.pieces[0]
+      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)?.ready[0]
         ?.bytes,
     );
   };
@@ -349,7 +349,7 @@ Deno.test("DirectRuns: SAMPLE BY takes the operators of an earlier run, over row
     const key = {};
     const run = (plan: Plan): string => {
       const options: DirectOptions = { output: JSON_ROWS, columns: [...plan.columns], user: "ann" };
-      return decoder.decode(direct.run(plan, [source], options, () => plan, key)?.pieces[0]?.bytes);
+      return decoder.decode(direct.run(plan, [source], options, { plan: () => plan }, key)?.ready[0]?.bytes);
     };
     const at = (micros: number) => `"1970-01-01T00:00:00.${String(micros).padStart(6, "0")}Z"`;
     for (let k = 0; k < 3; k++) {
@@ -448,8 +448,8 @@ Deno.test("DirectRuns: sorts, LATEST ON, windows and set operations take the ope
     const key = {};
     const run = (low: bigint, high: bigint) => {
       const now = plan(low, high), options: DirectOptions = { output: JSON_ROWS, columns: [...columns], user: "ann" };
-      const answer = direct.run(now, [source, source], options, () => now, key);
-      return answer?.pieces.map(({ bytes }) => decoder.decode(bytes)).join("");
+      const answer = direct.run(now, [source, source], options, { plan: () => now }, key);
+      return answer?.ready.map(({ bytes }) => decoder.decode(bytes)).join("");
     };
     for (let k = 0; k < 3; k++) {
       assert.equal(run(0n, 9n), expected[name]![0].join(), name);

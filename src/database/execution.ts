@@ -16,7 +16,7 @@ import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/mod.ts";
 import type { RunningStatement } from "./activity.ts";
-import { type DirectResources, DirectRuns, type PlanKey } from "./direct.ts";
+import { type DirectResources, DirectRuns, type LeftPlan, type PlanKey } from "./direct.ts";
 import { FirstReads } from "./first-reads.ts";
 import type { OutputOptions } from "./output.ts";
 import { resolveSources } from "./sources.ts";
@@ -32,12 +32,13 @@ export interface ExecutionSettings {
   useStatistics: boolean;
 }
 
+/** `ReadyRows`, or what a worker makes. */
 export interface Run {
   chunks: AsyncIterable<Chunk>;
   /** All chunks, if it has ended already. */
   ready?: readonly Chunk[];
   /** Number of rows of the whole query, once the chunks have ended. */
-  totalRows: () => number;
+  totalRows(): number;
 }
 
 export interface RunOptions {
@@ -98,7 +99,7 @@ export class Execution {
   /** Runs a plan on the calling thread. Undefined if that is impossible now. */
   private attempt(given: PostedPlan, options: RunOptions): Run | undefined {
     const sources = resolveSources(given, options.catalogue), tree = treeOf(given);
-    return tree && this.runDirectly(tree, sources, options, once(() => this.answered(tree, sources)));
+    return tree && this.direct.run(tree, sources, options, new Left(this, tree, sources), options.key);
   }
 
   run(given: PostedPlan, options: RunOptions): Run {
@@ -107,24 +108,14 @@ export class Execution {
     if (tree === undefined) return this.runInWorker(given, sources, options);
     const values = valuesFor(options.output, tree);
     if (values !== undefined) return values;
-    const answered = once(() => this.answered(tree, sources));
-    const direct = options.analyzed === undefined ? this.runDirectly(tree, sources, options, answered) : undefined;
-    if (direct !== undefined) return direct;
-    const isSmall = () => this.direct.isSmall(answered(), sources);
-    const isFirst = options.analyzed === undefined && this.direct.lacksFrame && isSmall();
-    return this.runInWorker(answered(), sources, options, isSmall, isFirst ? options.key : undefined);
+    const left = new Left(this, tree, sources), isAnalyzed = options.analyzed !== undefined;
+    const direct = isAnalyzed ? undefined : this.direct.run(tree, sources, options, left, options.key);
+    return direct ?? this.runElsewhere(left, sources, options, !isAnalyzed && this.direct.lacksFrame);
   }
 
-  private runDirectly(
-    plan: Plan,
-    sources: ScanSource[],
-    options: RunOptions,
-    answered: () => Plan,
-  ): Run | undefined {
-    const direct = this.direct.run(plan, sources, options, answered, options.key);
-    if (direct === undefined) return undefined;
-    const { pieces, totalRows } = direct;
-    return { chunks: new Listed(pieces), ready: pieces, totalRows: () => totalRows };
+  private runElsewhere(left: LeftPlan, sources: ScanSource[], options: RunOptions, lacksFrame: boolean): Run {
+    const plan = left.plan(), isSmall = () => this.direct.isSmall(plan, sources);
+    return this.runInWorker(plan, sources, options, isSmall, lacksFrame && isSmall() ? options.key : undefined);
   }
 
   /** Answers aggregates from statistics where possible. */
@@ -203,12 +194,20 @@ function valuesFor(output: OutputOptions, plan: Plan): Run | undefined {
   return { chunks: new Listed([{ bytes, rows: rows.length }]), totalRows: () => rows.length };
 }
 
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
+class Left implements LeftPlan {
+  private made: Plan | undefined;
+
+  constructor(
+    private readonly execution: Pick<Execution, "answered">,
+    private readonly given: Plan,
+    private readonly sources: ScanSource[],
+  ) {}
+
+  plan(): Plan {
+    return this.made ??= this.execution.answered(this.given, this.sources);
+  }
 }
 
-/** A class, because an object with a computed key takes longer to make. */
 class Listed implements AsyncIterable<Chunk> {
   constructor(private readonly chunks: readonly Chunk[]) {}
 

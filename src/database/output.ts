@@ -26,10 +26,15 @@ export type OutputOptions =
 
 export interface Output {
   /**
-   * Encodes the requested rows of the batch in pieces of some megabytes, each made on demand, because a batch of long
+   * Begins to encode the requested rows of the batch in pieces of some megabytes, each made on demand, because a batch of long
    * texts or many columns may exceed the memory for data in flight. The batch must stay valid until the last piece.
    */
-  encode(batch: Batch): Iterator<Piece, undefined>;
+  begin(batch: Batch): void;
+  /**
+   * The next piece of the batch; undefined after the last one. `lends`: the bytes may be those of a buffer that the next run of the
+   * output overwrites.
+   */
+  next(lends?: boolean): Piece | undefined;
   /** True if pieces that follow each other may be joined to one. Rows for a table and row groups are units of their own. */
   readonly joinable: boolean;
   /** True if no further batch is needed, so that the query can stop. */
@@ -87,11 +92,11 @@ class NoOutput implements Output {
     this.totalRows = 0;
   }
 
-  // deno-lint-ignore require-yield -- there are no pieces
-  *encode({ rowCount }: Batch): Generator<Piece, undefined> {
+  begin({ rowCount }: Batch): void {
     this.totalRows += rowCount;
-    return undefined;
   }
+
+  next(): undefined {}
 }
 
 class AppendOutput implements Output {
@@ -99,6 +104,8 @@ class AppendOutput implements Output {
   readonly finished = false;
   totalRows = 0;
   private readonly columnIds: number[];
+  private batch: Batch | undefined;
+  private from = 0;
 
   constructor(
     private readonly targets: string[],
@@ -112,23 +119,26 @@ class AppendOutput implements Output {
     this.totalRows = 0;
   }
 
-  *encode(batch: Batch): Generator<Piece, undefined> {
-    const { heap, memory, targets, columnIds } = this;
+  begin(batch: Batch): void {
+    this.batch = batch;
+    this.from = 0;
     this.totalRows += batch.rowCount;
-    for (let from = 0, to; from < batch.rowCount; from = to) {
-      to = endOfTexts(heap, batch.columns, from, batch.rowCount, APPENDED_BYTES);
-      needTexts(heap, memory, batch, from, to);
-      const rows = to - from;
-      const part = rows === batch.rowCount ? batch : {
-        rowCount: rows,
-        columns: batch.columns.map((vector) => ({
-          ...vector,
-          address: vector.address + from * typeOf(vector.type).width,
-        })),
-      };
-      yield { bytes: packAppendBatch(toAppendBatch(part, columnIds, targets, heap)), rows };
-    }
-    return undefined;
+  }
+
+  next(): Piece | undefined {
+    const { heap, memory, targets, columnIds, batch, from } = this;
+    if (batch === undefined || from >= batch.rowCount) return undefined;
+    const to = this.from = endOfTexts(heap, batch.columns, from, batch.rowCount, APPENDED_BYTES);
+    needTexts(heap, memory, batch, from, to);
+    const rows = to - from;
+    const part = rows === batch.rowCount ? batch : {
+      rowCount: rows,
+      columns: batch.columns.map((vector) => ({
+        ...vector,
+        address: vector.address + from * typeOf(vector.type).width,
+      })),
+    };
+    return { bytes: packAppendBatch(toAppendBatch(part, columnIds, targets, heap)), rows };
   }
 }
 
@@ -137,6 +147,12 @@ class RowsOutput implements Output {
   totalRows = 0;
   finished = false;
   private encoded = 0;
+  private batch: Batch | undefined;
+  /** The rows of the batch that are still to be encoded. */
+  private from = 0;
+  private to = 0;
+  /** Its bytes are those of the encoder. */
+  private lent: Piece | undefined;
   private readonly encoder: ReturnType<typeof createEncoder>;
   private readonly first: number;
   private readonly end: number;
@@ -163,21 +179,29 @@ class RowsOutput implements Output {
   rewind(): void {
     this.totalRows = this.encoded = 0;
     this.finished = false;
+    this.batch = this.lent = undefined;
   }
 
-  *encode(batch: Batch): Generator<Piece, undefined> {
-    const { heap, memory } = this;
-    const first = Math.max(0, this.first - this.totalRows);
-    const end = Math.min(batch.rowCount, this.end - this.totalRows);
+  begin(batch: Batch): void {
+    this.batch = batch;
+    this.from = Math.max(0, this.first - this.totalRows);
+    this.to = Math.min(batch.rowCount, this.end - this.totalRows);
     this.totalRows += batch.rowCount;
     if (this.totalRows >= this.end && !this.options.countAll) this.finished = true;
-    for (let from = first, to; from < end; from = to) {
-      to = endOfTexts(heap, batch.columns, from, Math.min(end, from + this.rowsMax), this.pieceBytes);
-      needTexts(heap, memory, batch, from, to);
-      const bytes = this.encoder.encode(batch, from, to - from, this.encoded === 0);
-      this.encoded += to - from;
-      yield { bytes, rows: to - from };
+  }
+
+  next(lends = false): Piece | undefined {
+    const { heap, memory, batch, from, to: end, encoder } = this;
+    if (batch === undefined || from >= end) return undefined;
+    const to = this.from = endOfTexts(heap, batch.columns, from, Math.min(end, from + this.rowsMax), this.pieceBytes);
+    needTexts(heap, memory, batch, from, to);
+    const rows = to - from, isFirst = this.encoded === 0;
+    this.encoded += rows;
+    if (this.lent !== undefined) {
+      this.lent.bytes = this.lent.bytes.slice();
+      this.lent = undefined;
     }
-    return undefined;
+    if (!lends) return { bytes: encoder.encode(batch, from, rows, isFirst), rows };
+    return this.lent = { bytes: encoder.lend(batch, from, rows, isFirst), rows };
   }
 }

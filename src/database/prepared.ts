@@ -34,23 +34,32 @@ export class PreparedStatement implements Prepared {
   }
 
   execute(values: Value[], options: ExecuteOptions): Answer | Promise<Answer> {
-    const { progress, activity } = this.core;
+    const { progress, activity, execution: { direct } } = this.core;
     const { identity, client, transaction } = this.session;
     if (transaction === "failed" && this.category !== "transaction" && this.category !== "empty") {
       throw failedTransaction();
     }
-    if (identity === SERVER) return this.answer(values, options);
-    const running = activity.begin(this.prepared.text, identity, client, options);
+    const isServer = identity === SERVER, isWatched = !isServer && progress.isWatched;
+    const running = isServer ? undefined : activity.begin(this.prepared.text, identity, client, options);
+    // Rows are lent within this call only. Another statement may run within it.
+    const lentBefore = direct.lends;
+    direct.lends = options.lends === true && !isWatched;
     try {
-      const answer = progress.isWatched
-        ? progress.watch(running, () => this.answer(values, options, running))
+      const answer = isWatched
+        ? progress.watch(running!, () => this.answer(values, options, running))
         : this.answer(values, options, running);
-      if (answer instanceof Promise) return ended(answer, running);
-      endStatement(answer, running);
+      if (answer instanceof Promise) {
+        if (direct.lends) direct.own();
+        return running === undefined ? answer : ended(answer, running);
+      }
+      if (running !== undefined) endStatement(answer, running);
       return answer;
     } catch (error) {
+      if (running === undefined) throw error;
       running.end();
       throw asClientFault(error);
+    } finally {
+      direct.lends = lentBefore;
     }
   }
 
@@ -59,37 +68,83 @@ export class PreparedStatement implements Prepared {
    * before the statement has any effect.
    */
   private answer(values: Value[], options: ExecuteOptions, running?: RunningStatement): Answer | Promise<Answer> {
-    const reopened = async (error: unknown): Promise<Answer> => {
-      if (!(error instanceof TableClosedError)) throw error;
-      await this.core.writer.open(error.tableId);
-      options.signal?.throwIfAborted();
-      return await this.answer(values, options, running);
-    };
     try {
       const answer = this.answerOnce(values, options, running);
-      return answer instanceof Promise ? answer.catch(reopened) : answer;
+      return answer instanceof Promise ? this.opened(answer, values, options, running) : answer;
     } catch (error) {
       if (!(error instanceof TableClosedError)) throw error;
-      return reopened(error);
+      return this.reopened(error, values, options, running);
     }
   }
 
+  private async opened(
+    answer: Promise<Answer>,
+    values: Value[],
+    options: ExecuteOptions,
+    running?: RunningStatement,
+  ): Promise<Answer> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (!(error instanceof TableClosedError)) throw error;
+      return await this.reopened(error, values, options, running);
+    }
+  }
+
+  private async reopened(
+    { tableId }: TableClosedError,
+    values: Value[],
+    options: ExecuteOptions,
+    running?: RunningStatement,
+  ): Promise<Answer> {
+    await this.core.writer.open(tableId);
+    options.signal?.throwIfAborted();
+    return await this.answer(values, options, running);
+  }
+
   private answerOnce(values: Value[], options: ExecuteOptions, running?: RunningStatement): Answer | Promise<Answer> {
-    const { session, core } = this, { statements } = session;
-    const run = (statement: Statement): Answer | Promise<Answer> => {
-      // All executions pass here, except those of line protocol.
-      if (session.identity !== SERVER) {
-        core.access?.authorize(session.identity, session.client, statement.requires, session.catalogue);
-      }
-      return new Run(session, core, statement, values, options, running).answer();
-    };
-    const withValues = (statement: Statement): Answer | Promise<Answer> => {
-      const valued = statements.withValues(statement, values, session, options);
-      return valued instanceof Promise ? valued.then(run) : run(valued);
-    };
+    const { session } = this, { statements } = session;
     // Another statement may have changed a table since this one was bound. Then it is bound again, as a new one.
     const refreshed = statements.refreshed(this.prepared, session, options);
-    return refreshed instanceof Promise ? refreshed.then(withValues) : withValues(refreshed);
+    if (refreshed instanceof Promise) return this.answerLater(refreshed, values, options, running);
+    const valued = statements.withValues(refreshed, values, session, options);
+    return valued instanceof Promise
+      ? this.runLater(valued, values, options, running)
+      : this.runNow(valued, values, options, running);
+  }
+
+  private async answerLater(
+    refreshed: Promise<Statement>,
+    values: Value[],
+    options: ExecuteOptions,
+    running?: RunningStatement,
+  ): Promise<Answer> {
+    const { session } = this;
+    const valued = await session.statements.withValues(await refreshed, values, session, options);
+    return await this.runNow(valued, values, options, running);
+  }
+
+  private async runLater(
+    valued: Promise<Statement>,
+    values: Value[],
+    options: ExecuteOptions,
+    running?: RunningStatement,
+  ): Promise<Answer> {
+    return await this.runNow(await valued, values, options, running);
+  }
+
+  /** All executions pass here, except those of line protocol. */
+  private runNow(
+    statement: Statement,
+    values: Value[],
+    options: ExecuteOptions,
+    running?: RunningStatement,
+  ): Answer | Promise<Answer> {
+    const { session, core } = this;
+    if (session.identity !== SERVER) {
+      core.access?.authorize(session.identity, session.client, statement.requires, session.catalogue);
+    }
+    return new Run(session, core, statement, values, options, running).answer();
   }
 }
 

@@ -22,6 +22,7 @@ function prepared(identity: Identity, isAllowed: () => boolean) {
     options: {},
     access: { authorize },
     progress: { isWatched: false },
+    execution: { direct: { lends: false } },
     activity: { begin: () => ({ end: () => {} }) },
   } as unknown as Core;
   const statements = { refreshed: (known: Statement) => known, withValues: (known: Statement) => known };

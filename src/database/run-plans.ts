@@ -12,7 +12,7 @@ import type { Core } from "./core.ts";
 import type { Analyzed } from "./execution.ts";
 import { resolveMetadata } from "./metadata.ts";
 import type { StatementOrder, WaitOptions } from "./planner.ts";
-import { planOfRun, plansOf } from "./planning.ts";
+import { planOfRun, plansOf, type RunValues } from "./planning.ts";
 import { marksOf, resolveSources } from "./sources.ts";
 import { factsOf, type Statement } from "./statements.ts";
 
@@ -24,14 +24,22 @@ export interface PlansSession {
   readonly catalogue: Catalogue;
 }
 
-export class RunPlans {
+export class RunPlans implements RunValues {
   constructor(
     private readonly session: PlansSession,
     private readonly core: Core,
     private readonly statement: Statement,
-    private readonly values: Value[],
+    readonly values: Value[],
     private readonly options: ExecuteOptions,
   ) {}
+
+  get user(): string {
+    return this.session.identity.name;
+  }
+
+  nowMicros(): bigint {
+    return this.core.execution.nowMicros();
+  }
 
   /** The plan as it runs. Synchronous for plans whose tree is here. */
   completed(plan: PostedPlan): PostedPlan | Promise<PostedPlan> {
@@ -65,11 +73,7 @@ export class RunPlans {
 
   /** The plan with the values of parameters and the rows of metadata. */
   private known(plan: Plan): Plan {
-    const known = planOfRun(plan, this.statement, {
-      values: this.values,
-      nowMicros: () => this.core.execution.nowMicros(),
-      user: this.session.identity.name,
-    });
+    const known = planOfRun(plan, this.statement, this);
     return this.statement.hasMetadata
       ? resolveMetadata(known, { ...this.core, catalogue: this.session.catalogue }, this.session)
       : known;
@@ -93,9 +97,9 @@ export class RunPlans {
       text,
       parameterTypes,
       values: this.values,
-      user: this.session.identity.name,
+      user: this.user,
       client: factsOf(this.session.client),
-      nowMicros: this.core.execution.nowMicros(),
+      nowMicros: this.nowMicros(),
       schemaVersion,
     };
   }

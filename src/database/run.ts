@@ -17,7 +17,7 @@ import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
 import { RowChanges } from "./changes.ts";
 import type { Core } from "./core.ts";
-import type { PlanKey } from "./direct.ts";
+import { type PlanKey, ReadyRows } from "./direct.ts";
 import type { Analyzed, Execution, Run as ExecutionRun, RunOptions } from "./execution.ts";
 import { rowsOutput } from "./execution.ts";
 import type { OutputOptions } from "./output.ts";
@@ -78,7 +78,13 @@ export class Run implements StatementRun {
     const kind = kindOf(bound);
     if (transaction === undefined || category === "transaction") return kind.execute(bound, this);
     if (kind.notInTransaction !== undefined) throw notInTransaction(kind.notInTransaction);
-    return transaction.show(this.tablesRead()).then(() => kind.execute(bound, this));
+    return this.answerIn(transaction);
+  }
+
+  private async answerIn(transaction: Transaction): Promise<Answer> {
+    const { bound } = this.statement;
+    await transaction.show(this.tablesRead());
+    return await kindOf(bound).execute(bound, this);
   }
 
   private get transaction(): Transaction | undefined {
@@ -142,9 +148,11 @@ export class Run implements StatementRun {
 
   query(plan: PostedPlan): Answer | Promise<Answer> {
     const completed = this.plans.completed(plan);
-    return completed instanceof Promise
-      ? completed.then((each) => this.rowsOf(each, plan))
-      : this.rowsOf(completed, plan);
+    return completed instanceof Promise ? this.rowsLater(completed, plan) : this.rowsOf(completed, plan);
+  }
+
+  private async rowsLater(completed: Promise<PostedPlan>, key: PlanKey): Promise<Answer> {
+    return await this.rowsOf(await completed, key);
   }
 
   define(change: Change | PartitionChange): Promise<void> {
@@ -173,7 +181,7 @@ export class Run implements StatementRun {
 
   private rowsOf(plan: PostedPlan, key: PlanKey): RowsAnswer | Promise<RowsAnswer> {
     const run = this.execution.answer(plan, this.runOptions(rowsOutput(this.options), plan.columns, key));
-    return run instanceof Promise ? run.then((run) => rowsAnswer(plan, run)) : rowsAnswer(plan, run);
+    return run instanceof Promise ? rowsAnswerLater(plan, run) : rowsAnswer(plan, run);
   }
 
   private runOptions(output: OutputOptions, columns: ResultColumn[], key?: PlanKey): RunOptions {
@@ -208,6 +216,7 @@ export class Run implements StatementRun {
 type RowsAnswer = Extract<Answer, { kind: "rows" }>;
 
 function rowsAnswer(plan: PostedPlan, run: ExecutionRun): RowsAnswer {
+  if (run instanceof ReadyRows) return run;
   return {
     kind: "rows",
     columns: plan.columns,
@@ -216,6 +225,10 @@ function rowsAnswer(plan: PostedPlan, run: ExecutionRun): RowsAnswer {
     ready: run.ready,
     totalRows: run.totalRows,
   };
+}
+
+async function rowsAnswerLater(plan: PostedPlan, run: Promise<ExecutionRun>): Promise<RowsAnswer> {
+  return rowsAnswer(plan, await run);
 }
 
 /** Its signal is made when it is asked for: queries without a worker ask for none. */

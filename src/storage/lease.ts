@@ -339,7 +339,8 @@ export class PoolLease implements Pool {
   }
 
   release(): void {
-    this.pool.frames.releaseAll(this.held);
+    if (this.held.size > 0) this.pool.frames.releaseAll(this.held);
+    if (this.windows.size === 0) return;
     for (const window of this.windows) this.pool.windows.giveBack(window);
     this.windows.clear();
   }

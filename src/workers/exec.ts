@@ -218,8 +218,6 @@ interface Lead {
   context: Context;
   output: Output;
   operator: Operator;
-  /** Part of the last batch that has not been sent. */
-  pieces?: Iterator<Piece, undefined>;
   /** The result so far, while it is small and nothing has been posted. */
   held?: { pieces: Uint8Array[]; bytes: number; rows: number; since: number };
 }
@@ -281,7 +279,7 @@ function advance(lead: Lead): (() => void) | void {
           postToMain({ type: "parked" });
           return;
         }
-        const piece = lead.pieces?.next().value;
+        const piece = output.next();
         if (piece !== undefined) {
           send(lead, piece);
           continue;
@@ -289,7 +287,7 @@ function advance(lead: Lead): (() => void) | void {
         if (output.finished) break;
         const batch = operator.next();
         if (batch === undefined) break;
-        lead.pieces = output.encode(batch);
+        output.begin(batch);
       }
     } finally {
       if (!parked.has(slot)) operator.close();

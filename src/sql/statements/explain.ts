@@ -84,7 +84,8 @@ async function explained(
   const rows = [...explainLines(nodes), ...more].map((line) => [line]);
   const answer = await run.query({ node: "values", columns: COLUMNS, timestamp: -1, order: "none", rows });
   assert(answer.kind === "rows", "a query returns rows");
-  return { ...answer, explained: { root: explainTree(nodes), ...totals } };
+  answer.explained = { root: explainTree(nodes), ...totals };
+  return answer;
 }
 
 /** Number of words of ANALYZE or (ANALYZE) after EXPLAIN. A table called `analyze` may be explained too. */

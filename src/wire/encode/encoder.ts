@@ -10,4 +10,6 @@ export interface Encoder {
    * transferred.
    */
   encode(batch: Batch, firstRow: number, rowCount: number, isFirst: boolean): Uint8Array<ArrayBuffer>;
+  /** The same without a copy, where that is possible: the next call overwrites the bytes. */
+  lend(batch: Batch, firstRow: number, rowCount: number, isFirst: boolean): Uint8Array<ArrayBuffer>;
 }

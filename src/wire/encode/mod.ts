@@ -3,6 +3,7 @@
  * has its vectors in the same order.
  */
 import type { Encoding, ResultColumn } from "../../api.ts";
+import type { Batch } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { Encoder } from "./encoder.ts";
 import type { TypeForms, ValueWriter } from "./forms.ts";
@@ -48,34 +49,36 @@ export function createEncoder(
   const loopColumns = fields.map((field) => ({ ...field, type: columns[field.index].type }));
   let loop: RowLoop | undefined;
   const writeRow = ROW_WRITERS[encoding.name](encoding as never, fields, sink);
+  const write = (batch: Batch, firstRow: number, rowCount: number, isFirst: boolean): number => {
+    let at = 0;
+    if (rowCount >= LOOP_ROWS_MIN && encoding.name !== "pg") {
+      loop ??= rowLoop(
+        loopColumns,
+        encoding.name === "csv"
+          ? { name: "csv", delimiter: encoding.delimiter.charCodeAt(0) }
+          : { name: "json", isLines: encoding.isLines === true },
+        heap,
+        sink,
+        rowBytes,
+      );
+      for (let row = firstRow, end = firstRow + rowCount; row < end; row += POLL_ROWS) {
+        if (row > firstRow) poll();
+        at = loop(batch, row, Math.min(end, row + POLL_ROWS), at, isFirst && row === firstRow);
+      }
+      return at;
+    }
+    for (const field of fields) field.writer.bind(batch.columns[field.index]);
+    for (let row = firstRow, end = firstRow + rowCount; row < end; row++) {
+      if (((row - firstRow) & (POLL_ROWS - 1)) === POLL_ROWS - 1) poll();
+      if (at + rowBytes > sink.bytes.length) sink.ensure(at);
+      at = writeRow(row, at, isFirst && row === firstRow);
+    }
+    return at;
+  };
   return {
     joinable: true,
-    encode(batch, firstRow, rowCount, isFirst) {
-      let at = 0;
-      if (rowCount >= LOOP_ROWS_MIN && encoding.name !== "pg") {
-        loop ??= rowLoop(
-          loopColumns,
-          encoding.name === "csv"
-            ? { name: "csv", delimiter: encoding.delimiter.charCodeAt(0) }
-            : { name: "json", isLines: encoding.isLines === true },
-          heap,
-          sink,
-          rowBytes,
-        );
-        for (let row = firstRow, end = firstRow + rowCount; row < end; row += POLL_ROWS) {
-          if (row > firstRow) poll();
-          at = loop(batch, row, Math.min(end, row + POLL_ROWS), at, isFirst && row === firstRow);
-        }
-        return sink.take(at);
-      }
-      for (const field of fields) field.writer.bind(batch.columns[field.index]);
-      for (let row = firstRow, end = firstRow + rowCount; row < end; row++) {
-        if (((row - firstRow) & (POLL_ROWS - 1)) === POLL_ROWS - 1) poll();
-        if (at + rowBytes > sink.bytes.length) sink.ensure(at);
-        at = writeRow(row, at, isFirst && row === firstRow);
-      }
-      return sink.take(at);
-    },
+    encode: (batch, firstRow, rowCount, isFirst) => sink.take(write(batch, firstRow, rowCount, isFirst)),
+    lend: (batch, firstRow, rowCount, isFirst) => sink.lend(write(batch, firstRow, rowCount, isFirst)),
   };
 }
 

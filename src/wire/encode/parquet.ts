@@ -44,26 +44,24 @@ export function createParquetEncoder(
   const types = columns.map(({ type }) => parquetType(type));
   const compressor = COMPRESSORS[encoding.codec]?.(encoding.level);
   const compressors = compressor && { [encoding.codec]: compressor };
-  return {
-    joinable: false,
-    encode(batch, firstRow, rowCount) {
-      const writer = new ByteWriter(rowCount * columns.length * 8 + 1024);
-      const file = new ParquetWriter({ writer, schema, codec: encoding.codec, compressors, statistics: false });
-      const columnData = columns.map(({ name }, index) => {
-        const read = types[index].reader(heap, batch.columns[index]);
-        return { name, data: Array.from({ length: rowCount }, (_, row) => read(firstRow + row)), offsetIndex: false };
-      });
-      file.write({ columnData, rowGroupSize: rowCount, pageSize: encoding.pageSizeBytes });
-      moveOffsets(file.row_groups[0], -MAGIC.length);
-      const description = new TextEncoder().encode(JSON.stringify(file.row_groups[0], bigintsAsText));
-      const body = writer.getBytes().subarray(MAGIC.length);
-      const chunk = new Uint8Array(4 + description.length + body.length);
-      new DataView(chunk.buffer).setUint32(0, description.length, true);
-      chunk.set(description, 4);
-      chunk.set(body, 4 + description.length);
-      return chunk;
-    },
+  const encode: Encoder["encode"] = (batch, firstRow, rowCount) => {
+    const writer = new ByteWriter(rowCount * columns.length * 8 + 1024);
+    const file = new ParquetWriter({ writer, schema, codec: encoding.codec, compressors, statistics: false });
+    const columnData = columns.map(({ name }, index) => {
+      const read = types[index].reader(heap, batch.columns[index]);
+      return { name, data: Array.from({ length: rowCount }, (_, row) => read(firstRow + row)), offsetIndex: false };
+    });
+    file.write({ columnData, rowGroupSize: rowCount, pageSize: encoding.pageSizeBytes });
+    moveOffsets(file.row_groups[0], -MAGIC.length);
+    const description = new TextEncoder().encode(JSON.stringify(file.row_groups[0], bigintsAsText));
+    const body = writer.getBytes().subarray(MAGIC.length);
+    const chunk = new Uint8Array(4 + description.length + body.length);
+    new DataView(chunk.buffer).setUint32(0, description.length, true);
+    chunk.set(description, 4);
+    chunk.set(body, 4 + description.length);
+    return chunk;
   };
+  return { joinable: false, encode, lend: encode };
 }
 
 /** Assembles groups into a file: `head`, then `group` for each chunk, then `footer`. */

@@ -6,8 +6,20 @@ export class ByteSink {
   /** Space for the fixed-size rest of a row: writers of variable size keep this much free behind them. */
   rowSlack = 64;
 
+  private lent: Uint8Array<ArrayBuffer>;
+  private lentOf: Uint8Array<ArrayBuffer>;
+
   constructor(capacity: number) {
-    this.bytes = new Uint8Array(capacity);
+    this.lent = this.lentOf = this.bytes = new Uint8Array(capacity);
+  }
+
+  /** The first `size` bytes, without a copy. The same object if it is still theirs. */
+  lend(size: number): Uint8Array<ArrayBuffer> {
+    if (this.lentOf !== this.bytes || this.lent.length !== size) {
+      this.lentOf = this.bytes;
+      this.lent = this.bytes.subarray(0, size);
+    }
+    return this.lent;
   }
 
   /** Returns a copy of the first `size` bytes. Drops a buffer that had grown for one long row. */

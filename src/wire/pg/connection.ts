@@ -576,6 +576,7 @@ export class Connection implements ConnectionState {
         timeoutMs: settings.statementTimeoutMs,
         progress,
         connection: this,
+        lends: true,
       });
       if (!(step instanceof Promise) && portal.statement.prepared.category === "query") {
         if (!this.hasRequest) this.endLocalSettings();

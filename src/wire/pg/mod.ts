@@ -213,6 +213,7 @@ class PgServer {
         address: () => address,
         settings: who.settings.values,
         pid,
+        idleSinceMs: () => client.connection?.idleSince,
         canWrite: who.canWrite,
       });
       client.connection = new Connection(input, output, session, who, {

@@ -51,18 +51,18 @@ export class Portal {
 
   /** Sends up to `rowCountMax` rows; 0 means all. */
   step(output: Output, rowCountMax: number, options: ExecuteOptions): Step | Promise<Step> {
-    if (this.answer !== undefined) return this.advance(this.answer, output, rowCountMax);
+    if (this.answer !== undefined) return this.advance(this.answer, output, rowCountMax, false);
     const answer = this.statement.prepared.execute(this.values, options);
     return answer instanceof Promise
       ? this.begun(answer, output, rowCountMax)
-      : this.begin(answer, output, rowCountMax);
+      : this.begin(answer, output, rowCountMax, options.lends === true);
   }
 
   private async begun(answer: Promise<Answer>, output: Output, rowCountMax: number): Promise<Step> {
-    return await this.begin(await answer, output, rowCountMax);
+    return await this.begin(await answer, output, rowCountMax, false);
   }
 
-  private begin(answer: Answer, output: Output, rowCountMax: number): Step | Promise<Step> {
+  private begin(answer: Answer, output: Output, rowCountMax: number, isLent: boolean): Step | Promise<Step> {
     const { prepared } = this.statement;
     this.answer = answer;
     for (const notice of prepared.notices) output.noticeResponse(notice);
@@ -71,10 +71,11 @@ export class Portal {
       if (answer.ready === undefined) this.chunks = answer.chunks[Symbol.asyncIterator]();
       if (answer.columns !== prepared.columns && !isSame(answer.columns, prepared.columns)) return this.refuse();
     }
-    return this.advance(answer, output, rowCountMax);
+    return this.advance(answer, output, rowCountMax, isLent);
   }
 
-  private advance(answer: Answer, output: Output, rowCountMax: number): Step | Promise<Step> {
+  /** `isLent`: its rows have to be copied now. */
+  private advance(answer: Answer, output: Output, rowCountMax: number, isLent: boolean): Step | Promise<Step> {
     if (answer.kind === "done") {
       const isAgain = this.isOver;
       this.isOver = true;
@@ -83,6 +84,7 @@ export class Portal {
       return { kind: "complete", tag: commandTag(answer) };
     }
     const rowCount = this.sendReady(output, rowCountMax);
+    if (rowCount === undefined && isLent) for (const each of answer.ready ?? []) each.bytes = each.bytes.slice();
     return rowCount === undefined ? this.sendAll(output, rowCountMax) : this.sent(rowCount, rowCountMax);
   }
 
