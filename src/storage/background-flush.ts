@@ -120,7 +120,7 @@ export class BackgroundFlush {
   }
 
   private start(table: Table, segment: Segment, syncs: boolean): "started" | "full" | "none" {
-    const chunks = table.chunkOrders(segment);
+    const chunks = table.disk.chunkOrders(segment);
     // Readers may not know the memory yet, and it may go at the next rollback.
     const blocks = blocksOf(segment, chunks);
     if (blocks.some(({ published }) => !published)) return "none";
@@ -150,7 +150,7 @@ export class BackgroundFlush {
 
   private take({ table, segment, syncs }: Job, chunks: readonly EncodedChunk[]): void {
     const { tables, publisher, heap } = this.parts;
-    if (!table.store(segment, chunks)) return;
+    if (!table.disk.store(segment, chunks)) return;
     heap.addCounter("flushedSegmentsOfHelpers", 1);
     // Of a load the next step keeps count.
     if (tables.get(table.schema.id) !== table) return;

@@ -80,7 +80,7 @@ export function* checkpointSteps(store: Store, log: Log): Generator<Pause, void>
 function* flushSteps(store: Store, table: Table): Generator<Pause, void> {
   const { memory, background, options: { flushStepBytes = FLUSH_STEP_BYTES } } = store;
   for (let left = memory.tailBytes; left > flushStepBytes;) {
-    const bytes = table.flush(false, flushStepBytes, true, background.handOver(table, true, false));
+    const bytes = table.disk.flush(false, flushStepBytes, true, background.handOver(table, true, false));
     publish(store, table);
     left -= bytes;
     if (bytes < flushStepBytes && !background.isAwaited(table)) return;
@@ -89,7 +89,7 @@ function* flushSteps(store: Store, table: Table): Generator<Pause, void> {
   while (background.isAwaited(table)) yield "for others";
   // What takes too long elsewhere.
   for (let left = background.sizeBytes; left > 0;) {
-    const bytes = table.flush(false, flushStepBytes, true, background.takeBack);
+    const bytes = table.disk.flush(false, flushStepBytes, true, background.takeBack);
     publish(store, table);
     if (bytes < flushStepBytes) return;
     left -= bytes;
@@ -99,7 +99,7 @@ function* flushSteps(store: Store, table: Table): Generator<Pause, void> {
 
 /** Writes the rows that are only in memory to the data files. */
 function flush(store: Store, table: Table): void {
-  table.flush(true, Infinity, true, store.background.takeBack);
+  table.disk.flush(true, Infinity, true, store.background.takeBack);
   publish(store, table);
 }
 
@@ -110,7 +110,7 @@ function publish({ publisher }: Store, table: Table): void {
 
 /** Makes the state of a table durable, whose segments have been flushed. */
 export function storeState(files: Files, table: Table, log: Log): void {
-  table.seal(true);
+  table.disk.seal(true);
   storeDictionaries(files, table);
   table.data.sync();
   // With `nosync`: a manifest must not cover more than the durable log, or a restart would reuse LSNs.

@@ -48,7 +48,7 @@ export class Compaction {
   step(): boolean {
     if (this.sparse.size === 0) return false;
     this.left = this.options.compactStepBytes ?? STEP_BYTES;
-    this.table.mapLists((list) => this.moveList(list));
+    this.table.disk.mapLists((list) => this.moveList(list));
     return this.left <= 0;
   }
 

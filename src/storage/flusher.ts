@@ -75,7 +75,7 @@ export class Flusher {
 
   private flushUnpublished(table: Table, tail: boolean): void {
     try {
-      table.flush(tail, Infinity, !tail, this.background.takeBack);
+      table.disk.flush(tail, Infinity, !tail, this.background.takeBack);
     } catch (error) {
       // The rows are in the log already. They stay in memory until the disk has space.
       if (!(error instanceof DiskFullError)) throw error;
@@ -104,7 +104,7 @@ export class Flusher {
     for (const table of [...tables.slice(next), ...tables.slice(0, next)]) {
       if (left <= 0) break;
       const before = table.segments;
-      left -= table.flush(false, left, true, this.background.handOver(table, waits, syncs));
+      left -= table.disk.flush(false, left, true, this.background.handOver(table, waits, syncs));
       if (table.segments === before) continue;
       this.publisher.touch(table);
       if (syncs) table.data.sync();
@@ -121,9 +121,9 @@ export class Flusher {
     const idle = [...this.tables.values()].filter((table) => table.damage === undefined).sort((a, b) => a.lsn - b.lsn);
     for (const table of idle) {
       if (bytes <= 0) break;
-      const tailBytes = table.tailBytes();
+      const tailBytes = table.disk.tailBytes();
       if (tailBytes === 0) continue;
-      table.flush(true, Infinity, false, this.background.takeBack);
+      table.disk.flush(true, Infinity, false, this.background.takeBack);
       this.publisher.touch(table);
       bytes -= tailBytes;
     }

@@ -77,9 +77,9 @@ export class Load {
     }
     // What takes too long elsewhere.
     const { takeBack } = this.background;
-    while (this.table.flush(false, FLUSH_BYTES, true, takeBack) >= FLUSH_BYTES) yield;
-    this.table.flush(true, Infinity, false, takeBack);
-    this.table.seal(true);
+    while (this.table.disk.flush(false, FLUSH_BYTES, true, takeBack) >= FLUSH_BYTES) yield;
+    this.table.disk.flush(true, Infinity, false, takeBack);
+    this.table.disk.seal(true);
   }
 
   private isNext({ times }: Rows): boolean {
@@ -118,7 +118,7 @@ export class Load {
   }
 
   private flush(): void {
-    this.table.flush(false, FLUSH_BYTES, true, this.background.handOver(this.table, false, false));
+    this.table.disk.flush(false, FLUSH_BYTES, true, this.background.handOver(this.table, false, false));
     this.rowsInMemory = 0;
   }
 }

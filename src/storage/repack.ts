@@ -209,13 +209,13 @@ export class Repack {
     try {
       for (const columnId of columns) {
         const chunk = segment.chunks[columnId]!, { rowCount } = segment;
-        const sizeBytes = table.loadedBytes(chunk);
+        const sizeBytes = table.disk.loadedBytes(chunk);
         if (loaded > 0 && loaded + sizeBytes > STEP_BYTES) break;
         loaded += sizeBytes;
         const address = heap.allocate(sizeBytes, "batch");
         blocks.push({ address, sizeBytes });
         const type = table.typeOfColumn(columnId)!;
-        table.loadChunk(type, chunk, rowCount, address);
+        table.disk.loadChunk(type, chunk, rowCount, address);
         orders.push({ columnId, type, address, rowCount, isIndexed: table.isIndexed(columnId) });
       }
       return { table, segment, orders, blocks };
@@ -229,7 +229,7 @@ export class Repack {
     const { table, segment, orders } = work;
     const { encoders } = this.store.options;
     try {
-      const outcome = work.job === undefined ? table.encode(orders) : encoders!.outcome(work.job)!;
+      const outcome = work.job === undefined ? table.disk.encode(orders) : encoders!.outcome(work.job)!;
       if (outcome !== "failed" && this.isCurrent(table)) this.exchange(table, segment, orders, outcome);
     } finally {
       if (work.job !== undefined) encoders!.release(work.job);
@@ -246,7 +246,7 @@ export class Repack {
     chunks: readonly EncodedChunk[],
   ): void {
     const before = table.data.writtenBytes;
-    if (!table.exchange(segment, orders, chunks)) return;
+    if (!table.disk.exchange(segment, orders, chunks)) return;
     for (const { columnId } of orders) this.pass?.done.add(columnId);
     this.sinceCheckpoint += table.data.writtenBytes - before;
     this.store.options.heap.addCounter("repackedSegments", 1);

@@ -67,7 +67,7 @@ export class StagedChanges extends Staged {
     this.stageWaiting();
     const columns = this.columnIds.map((columnId) => ({ columnId, values: new Uint8Array(0) }));
     checkUpdate(this.table.schema, { rowCount: 0, columns });
-    this.stage.flush(true, Infinity, false);
+    this.stage.disk.flush(true, Infinity, false);
   }
 
   protected override move(): number {
@@ -103,7 +103,7 @@ export class StagedChanges extends Staged {
     const { table, store } = this;
     // Texts of a new version stay where those of the old one are, whose memory belongs to the table.
     if (table.segments.lists.some(({ isLive }) => isLive)) {
-      table.flush(true, Infinity, false);
+      table.disk.flush(true, Infinity, false);
       store.publisher.touch(table);
       store.publisher.publish();
     }

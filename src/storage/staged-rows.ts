@@ -87,7 +87,7 @@ export class StagedRows extends Staged {
     const { table } = this;
     while (!this.isAppended && hasLiveSegments(table)) {
       const before = table.segments;
-      table.flush(false, MERGE_STEP.bytes);
+      table.disk.flush(false, MERGE_STEP.bytes);
       if (table.segments === before) break;
       this.publish();
       yield;
@@ -103,7 +103,7 @@ export class StagedRows extends Staged {
   protected override finish(): void {
     this.rows.finish();
     if (!this.isAppended && hasLiveSegments(this.table)) {
-      this.table.flush(true, Infinity, false);
+      this.table.disk.flush(true, Infinity, false);
       this.publish();
     }
     const rest = this.pass();
@@ -272,7 +272,7 @@ export class StagedRows extends Staged {
         const { segments } = runs.length === 0 ? { segments: [] } : table.assembled(current(), rows, runs);
         merged.segments = merged.segments.splice(merged.segments.length, 0, segments);
         for (const { uid } of segments) uids.push(uid);
-        merged.flush(true, Infinity, false);
+        merged.disk.flush(true, Infinity, false);
         yield;
         if (place()?.rowCount !== rowCount) return;
       }
@@ -351,7 +351,7 @@ export class StagedRows extends Staged {
     const before = this.stage;
     this.stage = this.newStage();
     for (const segment of before.segments) this.stage.append([table.rowsOf(table.inSchema(segment))]);
-    this.stage.flush(true, Infinity, false);
+    this.stage.disk.flush(true, Infinity, false);
     before.truncate();
     this.reader = undefined;
   }

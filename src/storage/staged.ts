@@ -76,7 +76,7 @@ export abstract class Staged {
     try {
       addedRows = this.move();
       table.lsn = lsn;
-      table.flush(true);
+      table.disk.flush(true);
       storeState(store.options.files, table, log);
     } catch (error) {
       table.restore(state);

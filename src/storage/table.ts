@@ -2,14 +2,11 @@
  * A table in the writer: its schema, its segments in order, and how rows are added and removed. Segments and their sequence never change;
  * each change makes a new list, so restoring the published state means taking the old list again.
  */
-import { assert, VERIFY } from "../assert.ts";
 import { CorruptFileError } from "../errors.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import type { Chunk, ChunkMaker } from "./chunks.ts";
 import type { AppendColumn, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
-import type { ChunkOrder, EncodedChunk } from "./encoders.ts";
-import type { HandOver } from "./segment.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import { HeapFullError, type SharedHeap } from "./heap.ts";
 import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
@@ -19,14 +16,12 @@ import type { MemoryBlock } from "./memory.ts";
 import { cut, insertedRows, mergedRuns, partSizes, rowCountOf, type Run, textBytesOf } from "./merge.ts";
 import type { MergedStats, MergeOrder, SharedColumn } from "./mergers.ts";
 import { changedMeanwhile, Moves, type Piece } from "./moves.ts";
-import { memoryBytes } from "./encoding/codecs.ts";
 import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
-import { pageWords } from "./page-words.ts";
 import { firstNotBelow, halvesOf, inOrder, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
-import { isLive, type Page, passVersions } from "./page.ts";
-import { PageList } from "./page-list.ts";
+import { passVersions } from "./page.ts";
 import { type Part, type PartitionVersion, type Segment, Segments, type SplicedSegments } from "./segments.ts";
 import { columnById } from "./schema.ts";
+import { memoryOf, TableDisk } from "./table-disk.ts";
 import type { BlockLocation } from "./wal/format.ts";
 
 /** A segment is not extended once one of its columns has this many bytes of text. */
@@ -125,6 +120,7 @@ export class Table {
   /** How many more tails leave space for late rows. */
   private tailsWithRoom = 0;
   private range: PartitionRange = { start: 0n, end: 0n };
+  readonly disk: TableDisk;
 
   constructor(
     public schema: TableSchema,
@@ -136,6 +132,7 @@ export class Table {
     private readonly merges: LateMerges,
   ) {
     this.nextColumnId = 1 + Math.max(-1, ...schema.columns.map((column) => column.id));
+    this.disk = new TableDisk(this, data, make, heap);
   }
 
   get state(): TableState {
@@ -483,155 +480,6 @@ export class Table {
     });
   }
 
-  /**
-   * Writes chunks that are only in memory to the data files, about `bytesMax` bytes. `all`: includes the last segment,
-   * which stays in memory for further appends unless `keepsTail` is false. `handOver` is asked about each of the others. Returns the
-   * number of bytes written or handed over.
-   */
-  flush(all: boolean, bytesMax = Infinity, keepsTail = true, handOver: HandOver = () => "here"): number {
-    const flushed: SplicedSegments[] = [];
-    let bytes = 0, start = 0;
-    const last = this.segments.length - 1;
-    for (const part of this.segments.lists.flatMap((list): readonly Part[] => list.isLive ? list.pages : [list])) {
-      for (let k = 0; k < part.count && part.isLive && bytes < bytesMax; k++) {
-        const segment = (part as Page).segments[k];
-        if (!isLive(segment)) continue;
-        const isLast = start + k === last;
-        if (isLast && !all) continue;
-        const where = isLast ? "here" : handOver(segment);
-        if (where === "handed over") bytes += memoryOf(segment) >> 1; // about what it takes on disk
-        if (where !== "here") continue;
-        this.heap.addCounter("flushedSegments", 1);
-        const flushedSegment = this.flushSegment(segment, isLast, keepsTail);
-        bytes += flushedSegment.sizeBytes;
-        flushed.push({ start: start + k, count: 1, segments: [flushedSegment.segment] });
-      }
-      start += part.count;
-    }
-    if (flushed.length > 0) {
-      this.segments = this.segments.apply(flushed);
-      this.changed = true;
-    }
-    for (const [start, segments] of this.detached) {
-      if (bytes >= bytesMax) break;
-      bytes += this.flushDetached(start, segments);
-    }
-    this.seal(false);
-    return bytes;
-  }
-
-  /**
-   * Writes the pages that are not on disk to the data files. Unless `all`, those that commits go on changing are left out. `all`:
-   * all chunks must be stored, and lists of pages are written, too, except for the last one, which most commits change.
-   */
-  seal(all: boolean): void {
-    const newest = this.segments.lists.at(-1)?.pages.at(-1);
-    const write = (bytes: Uint8Array) => this.data.append([bytes]);
-    const sealedPage = (page: Page) => {
-      if (!all && (page.isLive || page === newest)) return [page];
-      if (VERIFY) this.assertNames(page);
-      const words = pageWords(page, true);
-      const bytes = new Uint8Array(words.sizeBytes);
-      words.write(bytes);
-      return [page.sealed(write(bytes), this.data.readPage)];
-    };
-    const sealed = (segments: Segments) => {
-      const after = segments.mapPages(sealedPage, ({ extent }) => extent === undefined);
-      return all
-        ? after.mapLists((list, k) =>
-          list.extent === undefined && k + 1 < after.lists.length ? [list.sealed(write)] : [list]
-        )
-        : after;
-    };
-    this.segments = sealed(this.segments);
-    if (all) this.mapDetached(sealed);
-  }
-
-  /** What a page names exists: its columns, and the symbols of its codes. */
-  private assertNames({ segments }: Page): void {
-    for (const { chunks } of segments) {
-      assert(chunks.length <= this.nextColumnId, "a page has columns of the table");
-      chunks.forEach((chunk, id) => {
-        const { max } = chunk?.plain.stats ?? {};
-        if (max === undefined || this.typeOfColumn(id) !== "SYMBOL") return;
-        assert(Number(max) < this.dictionary(id).count, "symbols are in the dictionary before their codes are stored");
-      });
-    }
-  }
-
-  private mapDetached(change: (segments: Segments) => Segments): void {
-    let isChanged = false;
-    const after = [...this.detached].map(([start, segments]) => {
-      const changed = change(segments);
-      isChanged ||= changed !== segments;
-      return [start, changed] as const;
-    });
-    if (isChanged) this.detached = new Map(after);
-  }
-
-  private flushSegment(
-    segment: Segment,
-    isLast: boolean,
-    keepsTail: boolean,
-  ): { segment: Segment; sizeBytes: number } {
-    let sizeBytes = 0;
-    // A tail without new rows since the last flush leaves memory.
-    const keep = keepsTail && isLast && segment.rowCount < this.make.segmentRowsMax &&
-      segment.chunks.some((chunk) => chunk !== undefined && chunk.plain.file < 0);
-    const chunks = segment.chunks.map((chunk, id) => {
-      if (!isInMemory(chunk)) return chunk;
-      if (chunk.plain.file >= 0) return keep ? chunk : outOfMemory(chunk);
-      // A tail that stays in memory is stored again with its next rows.
-      const isIndexed = !keep && this.isIndexed(id);
-      const stored = this.make.store(this.typeOf(id), chunk, segment.rowCount, keep, isIndexed, this.data);
-      sizeBytes += stored.plain.sizeBytes;
-      return stored;
-    });
-    return { segment: { ...segment, chunks, words: undefined }, sizeBytes };
-  }
-
-  /** What other threads need to know to encode the chunks of a segment that are only in memory. */
-  chunkOrders({ chunks, rowCount }: Segment): ChunkOrder[] {
-    return chunks.flatMap((chunk, columnId) => {
-      if (!isInMemory(chunk) || chunk.plain.file >= 0) return [];
-      const { address } = chunk.plain;
-      return [{ columnId, type: this.typeOf(columnId), address, rowCount, isIndexed: this.isIndexed(columnId) }];
-    });
-  }
-
-  /**
-   * Writes the chunks of a segment, which were encoded elsewhere, to the data files, and takes them out of memory. Returns false if the
-   * table does not have this very segment any more.
-   */
-  store(segment: Segment, encoded: readonly EncodedChunk[]): boolean {
-    let isFound = false;
-    const segments = this.segments.mapSegments([segment.uid], (current) => {
-      if (current !== segment) return current;
-      isFound = true;
-      const chunks = segment.chunks.map((chunk) =>
-        isInMemory(chunk) && chunk.plain.file >= 0 ? outOfMemory(chunk) : chunk
-      );
-      for (const form of encoded) {
-        const chunk = chunks[form.columnId]!;
-        chunks[form.columnId] = this.written(chunk, form, chunk.plain.address);
-      }
-      return { ...segment, chunks, words: undefined };
-    });
-    if (!isFound) return false;
-    this.segments = segments;
-    this.changed = true;
-    this.heap.addCounter("flushedSegments", 1);
-    this.seal(false);
-    return true;
-  }
-
-  /** A chunk in the data files in this form. `address`: of its values. */
-  private written(chunk: Chunk, { columnId: _, bytes, crc, ...form }: EncodedChunk, address: number): Chunk {
-    const { valueBytes } = chunk.plain;
-    const extent = this.data.append([bytes ?? this.heap.u8.subarray(address, address + valueBytes)], crc);
-    return this.make.stored(chunk, extent, form, valueBytes, false);
-  }
-
   /** No chunk is stored otherwise than the present rules would store it. */
   get isPacked(): boolean {
     if (this.unread !== undefined) return this.wasPacked;
@@ -654,83 +502,6 @@ export class Table {
   /** Undefined if the column was dropped. */
   typeOfColumn(columnId: number): string | undefined {
     return columnById(this.schema, columnId)?.type;
-  }
-
-  /** Memory for `loadChunk`. */
-  loadedBytes({ plain }: Chunk): number {
-    return memoryBytes(plain);
-  }
-
-  /** Reads the values of a chunk that is on disk. */
-  loadChunk(type: string, chunk: Chunk, rowCount: number, address: number): void {
-    this.make.load(type, chunk, rowCount, this.data, address);
-  }
-
-  encode(orders: readonly ChunkOrder[]): EncodedChunk[] {
-    return this.make.encode(orders);
-  }
-
-  /**
-   * Writes stored chunks of a segment anew, in another form. `orders`: their values. Returns false if the table does not have one of these
-   * chunks any more.
-   */
-  exchange(segment: Segment, orders: readonly ChunkOrder[], encoded: readonly EncodedChunk[]): boolean {
-    const isSame = ({ columnId }: EncodedChunk, { chunks }: Segment) => {
-      const before = segment.chunks[columnId]!.plain, now = chunks[columnId]?.plain;
-      return now !== undefined && now.file === before.file && now.offset === before.offset && now.address === 0;
-    };
-    let isFound = false;
-    const exchanged = (segments: Segments) =>
-      segments.mapSegments([segment.uid], (current) => {
-        if (!encoded.every((chunk) => isSame(chunk, current))) return current;
-        isFound = true;
-        const chunks = current.chunks.slice();
-        for (const form of encoded) {
-          const { columnId } = form, { address } = orders.find((order) => order.columnId === columnId)!;
-          chunks[columnId] = this.written(chunks[columnId]!, form, address);
-        }
-        return { ...current, chunks, words: undefined };
-      });
-    this.segments = exchanged(this.segments);
-    if (!isFound) this.mapDetached(exchanged);
-    if (isFound) this.changed = true;
-    return isFound;
-  }
-
-  private flushDetached(start: bigint, segments: Segments): number {
-    let bytes = 0;
-    const flushed = segments.map((segment) => {
-      if (!isLive(segment)) return segment;
-      const known = this.inSchema(segment);
-      const chunks = known.chunks.map((chunk, id) => {
-        if (!isInMemory(chunk)) return chunk;
-        const stored = chunk.plain.file < 0
-          ? this.make.store(this.typeOf(id), chunk, known.rowCount, false, this.isIndexed(id), this.data)
-          : outOfMemory(chunk);
-        if (chunk.plain.file < 0) bytes += stored.plain.sizeBytes;
-        return stored;
-      });
-      return { ...known, chunks, words: undefined };
-    }, (page) => page.isLive);
-    if (flushed !== segments) {
-      this.detached = new Map(this.detached).set(start, flushed);
-      this.changed = true;
-    }
-    return bytes;
-  }
-
-  /** Bytes of memory that the last segment takes. */
-  tailBytes(): number {
-    if (this.segments.lists.at(-1)?.pages.at(-1)?.isLive !== true) return 0;
-    return memoryOf(this.segments.at(-1)!);
-  }
-
-  /** Replaces the lists of pages of the table and of its detached partitions by others with the same rows. */
-  mapLists(change: (list: PageList) => PageList): void {
-    const changed = (segments: Segments) => segments.mapLists((list) => [change(list)]);
-    this.segments = changed(this.segments);
-    this.mapDetached(changed);
-    this.changed = true;
   }
 
   /** The segments of all pages with a chunk in memory, of the table and of its detached partitions, also as they were. */
@@ -1089,24 +860,6 @@ function withoutRoom(segment: Segment): Segment {
   const { rowCount } = segment;
   if (!segment.chunks.some((chunk) => chunk !== undefined && chunk.capacity > rowCount)) return segment;
   return { ...segment, chunks: segment.chunks.map((chunk) => chunk && { ...chunk, capacity: rowCount }) };
-}
-
-function isInMemory(chunk: Chunk | undefined): chunk is Chunk {
-  return chunk !== undefined && chunk.plain.address !== 0;
-}
-
-/** Bytes of memory that a segment takes. */
-function memoryOf({ chunks }: Segment): number {
-  let bytes = 0;
-  for (const chunk of chunks) {
-    for (const block of [chunk?.values, ...chunk?.texts ?? []]) bytes += block?.sizeBytes ?? 0;
-  }
-  return bytes;
-}
-
-/** The stored chunk without its copy in memory. */
-function outOfMemory({ plain }: Chunk): Chunk {
-  return { plain: { ...plain, address: 0 }, capacity: 0, texts: [], textBytes: 0 };
 }
 
 export function halves(value: bigint): [high: number, low: number] {
