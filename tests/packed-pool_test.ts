@@ -1,4 +1,4 @@
-/** Answers are the same with a pool that has no room for the columns, so that scans decode them each time. Takes some 10 s. */
+/** Answers are the same with a pool that has no room for the columns, so that scans decode them each time. Takes some 15 s. */
 import assert from "node:assert/strict";
 import { startServer } from "./server.ts";
 
@@ -65,10 +65,22 @@ Deno.test("answers are the same when the pool keeps columns packed", async () =>
     }
     const metric = await server.exec("select value from server_metrics() where name = 'service_pool_packed_bytes'");
     const packedBytes = metric.dataset![0][0] as number;
+    const used = await server.exec("select bytes from memory_metrics() where memory_tag = 'FURTHER_USED'");
+    const furtherBytes = used.dataset![0][0] as number;
     await server.stop();
-    return { answers, packedBytes };
+    return { answers, packedBytes, furtherBytes };
   };
   const packed = await answersOf({ SVC_CAIRO_POOL_SIZE: "24m" });
+  // In eight memories, besides the one that queries work in.
+  const further = await answersOf({
+    SVC_CAIRO_MEMORY_SIZE: "144m",
+    SVC_CAIRO_POOL_SIZE: "80m",
+    SVC_DEV_MEMORY_FIRST_SIZE: "128m",
+    SVC_DEV_MEMORY_FURTHER_SIZE: "2m",
+  });
+  assert.ok(further.furtherBytes > 1 << 20, `${further.furtherBytes} bytes`);
+  // A join whose memory is short adds floats in another order.
+  QUERIES.forEach((query, k) => query.includes(" join ") || assert.equal(further.answers[k], packed.answers[k], query));
   assert.ok(packed.packedBytes > 4 << 20, `${packed.packedBytes} bytes are packed`);
   const roomy = await answersOf({ SVC_CAIRO_POOL_SIZE: "512m" });
   assert.ok(roomy.packedBytes < packed.packedBytes, `${roomy.packedBytes} bytes, of conditions alone`);
