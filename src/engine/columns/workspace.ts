@@ -62,6 +62,8 @@ export class Workspace {
   }
 
   release(): void {
+    // To clear a map makes a new one.
+    if (this.blocks.size === 0) return;
     for (const [address, size] of this.blocks) this.memory.free(address, size);
     this.blocks.clear();
   }

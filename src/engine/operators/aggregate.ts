@@ -4,7 +4,7 @@
  * the order of their first rows.
  */
 import { assert } from "../../assert.ts";
-import type { Column } from "../../sql/plan.ts";
+import type { Column, Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { NO_DICTIONARY, Workspace } from "../columns.ts";
@@ -165,6 +165,7 @@ class Aggregate implements Operator {
   private groups?: Groups;
   /** Of runs over the same rows. */
   private morsels?: Morsel[];
+  private filler?: RangeFiller;
   /** The table that is being output, and the next of its groups. */
   private table?: GroupTable;
   private position = 0;
@@ -262,6 +263,10 @@ class Aggregate implements Operator {
     if (!this.grouper.isFor(dictionaries)) {
       this.grouper.close();
       this.grouper = new Grouper(this.spec, this.baseTypes, this.context);
+      // They are made for its kernels and dictionaries.
+      this.dropFiller();
+      if (this.out !== undefined) this.space.release();
+      this.out = undefined;
     }
     this.grouper.prepare(dictionaries);
   }
@@ -330,17 +335,28 @@ class Aggregate implements Operator {
         }
       }
     } else {
-      const participant = new RangeFiller(base, spec, context, grouper, ranges);
-      try {
-        ranges.forEach((_, range) => participant.run(range));
-      } finally {
-        participant.close();
-      }
-      for (const [range, table] of participant.finish()) tables[range] = table;
+      for (const [range, table] of this.fillRangesOf(base, spec, ranges)) tables[range] = table;
     }
     if (tables.length === 0) return this.inTable(grouper.create());
-    for (const later of tables.slice(1)) grouper.merge(tables[0], later);
+    for (let later = 1; later < tables.length; later++) grouper.merge(tables[0], tables[later]);
     return this.inTable(tables[0]);
+  }
+
+  /** With what an earlier run has made, if it can be used again. */
+  private fillRangesOf(base: BasePlan, spec: DecidedSpec, ranges: Morsel[][]): RangeTables {
+    const filler = this.filler ?? new RangeFiller(base, spec, this.context, this.grouper);
+    this.filler = undefined;
+    let isReusable = false;
+    try {
+      filler.begin(base, spec, ranges);
+      for (let range = 0; range < ranges.length; range++) filler.run(range);
+      const tables = filler.finish();
+      isReusable = filler.rewind();
+      return tables;
+    } finally {
+      if (isReusable) this.filler = filler;
+      else filler.close();
+    }
   }
 
   /**
@@ -381,9 +397,12 @@ class Aggregate implements Operator {
     if (groups !== undefined && groups.grouper !== this.grouper) return false;
     if (!rewindBase(base)) return false;
     groups?.close();
-    this.space.release();
-    this.groups = this.table = this.out = undefined;
+    this.groups = this.table = undefined;
     this.position = 0;
+    if (this.out === undefined || this.out.rowCount > KEPT_ROWS_MAX) {
+      this.space.release();
+      this.out = undefined;
+    }
     return true;
   }
 
@@ -394,12 +413,20 @@ class Aggregate implements Operator {
     this.base = base;
     this.morsels = undefined;
     const predicates = changes.take(this.spec.predicates);
+    const plan = this.filler && planOf(base);
+    if (plan === undefined || !this.filler!.rebind(plan, predicates)) this.dropFiller();
     if (predicates === this.spec.predicates) return true;
     this.spec = { ...this.spec, predicates };
     return this.grouper.change(predicates, changes) !== undefined;
   }
 
+  private dropFiller(): void {
+    this.filler?.close();
+    this.filler = undefined;
+  }
+
   close(): void {
+    this.dropFiller();
     this.groups?.close();
     this.grouper.close();
     this.space.release();
@@ -409,6 +436,8 @@ class Aggregate implements Operator {
 }
 
 const TASK = "GROUP BY";
+/** Columns of the output that have space for more groups are not kept for another run. */
+const KEPT_ROWS_MAX = 256;
 
 const READS = { parts: "partitions of the rows", "one range": "one table", ranges: "a table for each range" } as const;
 
@@ -443,20 +472,17 @@ class RangeFiller {
   private readonly counter?: number;
   /** Takes segments of many rows; made for the first one. */
   private bySegments?: SegmentSums;
-  private readonly openSegments?: () => SegmentSums | undefined;
-  private readonly ranges: Morsel[][];
-  private readonly tables: RangeTables = [];
+  private ranges: Morsel[][] = [];
+  private tables: RangeTables = [];
   /** The table that is being filled. */
   private table?: GroupTable;
 
   constructor(
-    base: BasePlan,
-    spec: GroupSpec,
+    private base: BasePlan,
+    private spec: GroupSpec,
     private readonly context: QueryContext,
     private readonly grouper: Grouper,
-    ranges?: Morsel[][],
   ) {
-    this.ranges = ranges ?? rangesOf(morselsOfPlan(base, spec.predicates, context));
     grouper.prepare(dictionariesOf(base, context));
     const isTaken = (morsel: Morsel) => this.takes(morsel);
     this.reader = openMorsels(base, columnsRead(spec), context, spec.predicates, isTaken);
@@ -465,14 +491,42 @@ class RangeFiller {
     this.counter = base.reader;
     if (shape?.kind === "single") {
       this.summed = SummedRows.of(spec, shape.aggregates, base.node, grouper, context);
-      this.openSegments = () => OffsetSums.of(spec, shape.aggregates, base.node, context);
-    } else this.openSegments = () => OffsetGroups.of(spec, shape, base.node, context);
+    }
   }
 
   private takes(morsel: Morsel): boolean {
     if (morsel.end - morsel.start < OFFSET_ROWS_MIN) return false;
-    this.bySegments ??= this.openSegments?.() ?? { consume: () => false, close: () => {} };
+    this.bySegments ??= this.openSegments() ?? { consume: () => false, close: () => {} };
     return this.bySegments.consume(this.table!, morsel);
+  }
+
+  private openSegments(): SegmentSums | undefined {
+    const { base, spec, context, grouper: { fusedShape: shape } } = this;
+    if (base.kind !== "scan") return undefined;
+    return shape?.kind === "single"
+      ? OffsetSums.of(spec, shape.aggregates, base.node, context)
+      : OffsetGroups.of(spec, shape, base.node, context);
+  }
+
+  /** Prepares tables for these ranges. Base and groups may differ in sources and constants from those that it was made for. */
+  begin(base: BasePlan, spec: GroupSpec, ranges: Morsel[][]): void {
+    this.base = base;
+    this.spec = spec;
+    this.ranges = ranges;
+    this.tables = [];
+  }
+
+  /** Prepares another run over the same rows. Returns false if that is impossible. */
+  rewind(): boolean {
+    if (this.summed !== undefined || this.bySegments !== undefined) return false;
+    this.table = undefined;
+    this.tables = [];
+    return this.reader.rewind?.() === true;
+  }
+
+  /** Prepares a run over other rows, or with other constants in conditions. Returns false if that is impossible. */
+  rebind(base: BasePlan, predicates: readonly Expr[]): boolean {
+    return this.reader.rebind?.(base, predicates) === true;
   }
 
   run(range: number): void {
@@ -536,6 +590,7 @@ registerTask(TASK, (data, context) => {
   const { base, spec, first } = data as MorselTask;
   const grouper = new Grouper(spec, typesOfPlan(base), context);
   const filler = new RangeFiller(base, spec, context, grouper);
+  filler.begin(base, spec, rangesOf(morselsOfPlan(base, spec.predicates, context)));
   return {
     run: (k) => filler.run(first + k),
     finish: () => filler.finish(),

@@ -60,6 +60,10 @@ export interface MorselReader extends RowReader {
    * that the groups of rows do not depend on the thread.
    */
   restart?(): void;
+  /** Releases what is pinned, so that it can read again. False, or not there, if it has to be made anew. */
+  rewind?(): boolean;
+  /** Reads the rows of a plan that differs in sources and constants of conditions only, after `rewind`. Likewise. */
+  rebind?(plan: BasePlan, predicates: readonly Expr[]): boolean;
 }
 
 /**

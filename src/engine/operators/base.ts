@@ -39,7 +39,7 @@ class ScanMorsels implements MorselReader {
 
   /** Rows that do not pass the `predicates` may be left out. */
   constructor(
-    private readonly node: ScanNode,
+    private node: ScanNode,
     private readonly counter: number | undefined,
     private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
@@ -52,6 +52,20 @@ class ScanMorsels implements MorselReader {
 
   restart(): void {
     this.selected.restart();
+  }
+
+  rewind(): boolean {
+    if (this.finder !== undefined) return false;
+    this.reader.rewind();
+    return true;
+  }
+
+  rebind(plan: BasePlan, predicates: readonly Expr[]): boolean {
+    if (plan.kind !== "scan" || this.finder !== undefined) return false;
+    this.node = plan.node;
+    this.reader.rebind(plan.node);
+    this.selected.rebind(plan.node, predicates);
+    return true;
   }
 
   start(morsel: Morsel): void {

@@ -370,7 +370,7 @@ export class Grouper {
 
   /** Adds rows start … end-1 of a batch to the table. `numbers`: address for each row's group number. */
   consume(table: GroupTable, columns: Vector[], start: number, end: number, rowBase: bigint, numbers = 0): void {
-    this.prepare(columns.map((column) => column.dictionary));
+    if (this.shape === undefined) this.prepare(columns.map((column) => column.dictionary));
     let from = start, to = end, base = rowBase;
     let vectors = columns;
     if (this.pre !== undefined) {

@@ -36,9 +36,9 @@ export class SelectedRows {
   private untested = 0;
 
   constructor(
-    private readonly node: ScanNode,
+    private node: ScanNode,
     private readonly needed: ReadonlySet<number>,
-    private readonly predicates: readonly Expr[],
+    private predicates: readonly Expr[],
     private readonly context: QueryContext,
   ) {
     this.space = Workspace.of(context, "scan");
@@ -48,6 +48,14 @@ export class SelectedRows {
   restart(): void {
     this.hasPassed = false;
     this.untested = 0;
+  }
+
+  /** Reads another source with the same dictionaries, or for other constants. */
+  rebind(node: ScanNode, predicates: readonly Expr[]): void {
+    this.node = node;
+    this.predicates = predicates;
+    this.bounds = undefined;
+    this.reader?.rebind(node);
   }
 
   /** Undefined if the rows have to be read. */
