@@ -70,7 +70,7 @@ export class Execution {
   readonly direct: DirectRuns;
   private readonly heap: SharedHeap;
   readonly nowMicros: () => bigint;
-  private readonly firstReads = new FirstReads<Run>();
+  private readonly firstReads: FirstReads<Run>;
 
   constructor(
     resources: DirectResources,
@@ -80,6 +80,7 @@ export class Execution {
     this.heap = resources.heap;
     this.nowMicros = resources.nowMicros;
     this.direct = new DirectRuns(resources);
+    this.firstReads = new FirstReads(resources.pool.frames);
   }
 
   /** Like `run`, but not always at once. */

@@ -15,6 +15,7 @@ function coldTable() {
   const cold = { ...source, segments: [{ ...segment, chunks: [{ ...chunk!, address: 0 }] }] };
   let isLoaded = false;
   const pool = {
+    frames: { filledCount: 0, filled: () => new Promise(() => {}) },
     lease: (onMiss: OnMiss) => ({ pin: () => isLoaded ? chunk!.address : onMiss("frame"), unpin() {}, release() {} }),
   };
   const running: (() => void)[] = [];

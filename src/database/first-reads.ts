@@ -4,8 +4,10 @@
  */
 import type { PlanKey } from "./direct.ts";
 
-/** How often one of those that wait is tried: the frames are in memory long before the first one has been answered. */
-const TRY_MS = 5;
+/** Those that wait are tried again when a frame has been filled, but not more often: other queries fill frames, too. */
+const TRIES_APART_MS = 1;
+/** After this time they are tried in any case: another thread may have had the pool's lock. */
+const FILLED_MS_MAX = 20;
 /** After this time, the others let the event loop have a turn. */
 const TURN_MS = 5;
 /** The first one may take long, such as one whose reader is slow. */
@@ -20,25 +22,49 @@ interface Waiting<T> {
   reject: (error: unknown) => void;
 }
 
+/** The frames that any thread fills. */
+export interface FilledFrames {
+  readonly filledCount: number;
+  /** Resolves when there are others than `filledCount` was, or after a time. */
+  filled(filledCount: number, waitMs: number): Promise<void>;
+}
+
 export class FirstReads<T> {
   private readonly unhelped = new WeakMap<PlanKey, number>();
   /** The executions that wait, by plan. */
   private readonly underway = new Map<PlanKey, Waiting<T>[]>();
+  private isWatching = false;
+
+  constructor(private readonly frames: FilledFrames) {}
 
   /** `ended`: resolves when the first one has been answered. */
   begin(key: PlanKey, ended: Promise<void>): void {
     if (this.underway.has(key) || performance.now() < (this.unhelped.get(key) ?? 0)) return;
     const waiting: Waiting<T>[] = [];
     this.underway.set(key, waiting);
-    const tries = setInterval(() => proceed(waiting, false), TRY_MS);
+    void this.watch();
     let timer: ReturnType<typeof setTimeout>;
     const late = new Promise<void>((resolve) => timer = setTimeout(resolve, WAIT_MS_MAX));
     Promise.race([ended, late]).then(() => {
       clearTimeout(timer);
-      clearInterval(tries);
       this.underway.delete(key);
       return proceedAll(waiting);
     });
+  }
+
+  /** Tries those that wait whenever a frame has been filled: the frames are there before the first one has been answered. */
+  private async watch(): Promise<void> {
+    if (this.isWatching) return;
+    this.isWatching = true;
+    while (this.underway.size > 0) {
+      const { filledCount } = this.frames;
+      let hasMore = false;
+      for (const waiting of this.underway.values()) hasMore = proceed(waiting, false) || hasMore;
+      const triedMs = performance.now();
+      if (!hasMore) await this.frames.filled(filledCount, FILLED_MS_MAX);
+      await new Promise((resolve) => setTimeout(resolve, TRIES_APART_MS - (performance.now() - triedMs)));
+    }
+    this.isWatching = false;
   }
 
   isUnderway(key: PlanKey): boolean {
@@ -56,26 +82,29 @@ export class FirstReads<T> {
   }
 }
 
-/** Tries those that wait, in order, up to the first one that lacks a frame. `isLast`: there are no further tries. */
-function proceed<T>(waiting: Waiting<T>[], isLast: boolean): void {
+/**
+ * Tries those that wait, in order, up to the first one that lacks a frame. `isLast`: there are no further tries. Returns true if it has
+ * left some for the next turn.
+ */
+function proceed<T>(waiting: Waiting<T>[], isLast: boolean): boolean {
   const startMs = performance.now();
   while (waiting.length > 0 && performance.now() - startMs < TURN_MS) {
     const { attempt, resolve, reject } = waiting[0]!;
     try {
       const result = attempt();
-      if (result === undefined && !isLast) return;
+      if (result === undefined && !isLast) return false;
       resolve(result);
     } catch (error) {
       reject(error);
     }
     waiting.shift();
   }
+  return waiting.length > 0;
 }
 
 async function proceedAll<T>(waiting: Waiting<T>[]): Promise<void> {
   for (;;) {
-    proceed(waiting, true);
-    if (waiting.length === 0) return;
+    if (!proceed(waiting, true)) return;
     await new Promise((resolve) => setTimeout(resolve));
   }
 }

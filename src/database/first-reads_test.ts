@@ -1,10 +1,26 @@
 import assert from "node:assert/strict";
-import { FirstReads } from "./first-reads.ts";
+import { type FilledFrames, FirstReads } from "./first-reads.ts";
+
+/** Frames, of which one is filled at each call of `fill`. */
+class Frames implements FilledFrames {
+  filledCount = 0;
+  private waiting = Promise.withResolvers<void>();
+
+  async filled(filledCount: number): Promise<void> {
+    if (filledCount === this.filledCount) await this.waiting.promise;
+  }
+
+  fill(): void {
+    this.filledCount++;
+    this.waiting.resolve();
+    this.waiting = Promise.withResolvers();
+  }
+}
 
 const turn = () => new Promise((resolve) => setTimeout(resolve));
 
 Deno.test("FirstReads: the others go on in order as soon as the frames are there, each plan by itself", async () => {
-  const reads = new FirstReads<number>(), [plan, other] = [{}, {}];
+  const frames = new Frames(), reads = new FirstReads<number>(frames), [plan, other] = [{}, {}];
   const first = Promise.withResolvers<void>();
   reads.begin(plan, first.promise);
   assert.ok(reads.isUnderway(plan) && !reads.isUnderway(other));
@@ -16,18 +32,22 @@ Deno.test("FirstReads: the others go on in order as soon as the frames are there
       return isThere ? k : undefined;
     })
   );
+  // A frame of another query.
+  frames.fill();
   await turn();
   assert.deepEqual(tried, []);
   isThere = true;
+  frames.fill();
   assert.deepEqual(await Promise.all(waiting), [0, 1, 2]);
   assert.deepEqual(tried, [0, 1, 2]);
   first.resolve();
   await turn();
   assert.ok(!reads.isUnderway(plan));
+  frames.fill();
 });
 
 Deno.test("FirstReads: when the first one is over, the others get nothing if they still lack frames, or an error", async () => {
-  const reads = new FirstReads<number>(), plan = {};
+  const reads = new FirstReads<number>(new Frames()), plan = {};
   const first = Promise.withResolvers<void>();
   reads.begin(plan, first.promise);
   const lacking = reads.wait(plan, () => undefined);
@@ -38,14 +58,14 @@ Deno.test("FirstReads: when the first one is over, the others get nothing if the
 });
 
 Deno.test("FirstReads: executions of a plan that waiting does not help do not wait for a while", () => {
-  const reads = new FirstReads<number>(), plan = {};
+  const reads = new FirstReads<number>(new Frames()), plan = {};
   reads.isNoHelp(plan);
   reads.begin(plan, Promise.resolve());
   assert.ok(!reads.isUnderway(plan));
 });
 
 Deno.test("FirstReads: the event loop has turns while many go on", async () => {
-  const reads = new FirstReads<number>(), plan = {};
+  const reads = new FirstReads<number>(new Frames()), plan = {};
   reads.begin(plan, Promise.resolve());
   let isOver = false, turns = 0;
   const count = () => {

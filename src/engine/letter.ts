@@ -46,12 +46,15 @@ export interface Letter {
 }
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();
+const TEXTS_MAX = 64;
 
 /** Main's side. */
 export class Letters {
   private readonly letters: number[];
   /** Blocks of large requests, by slot: address and size. */
   private readonly blocks: ([address: number, sizeBytes: number] | undefined)[] = [];
+  /** The last texts of heads, by plan. */
+  private readonly texts: ({ text: string; bytes: Uint8Array } | undefined)[] = new Array(TEXTS_MAX);
 
   constructor(private readonly heap: SharedHeap) {
     this.letters = Array.from({ length: SLOT_COUNT }, () => heap.allocate(LETTER_BYTES, "batch"));
@@ -71,7 +74,7 @@ export class Letters {
     const { heap } = this, { sources, planName, plan, output, freedPlans } = parts;
     const request = { timeoutMs, memoryLimitBytes, spill, user, analysis, sources: sources.sources };
     const head: Head = { request, output, freedPlans };
-    const text = encoder.encode(JSON.stringify(head));
+    const text = this.encoded(planName, JSON.stringify(head));
     const { wordBytes } = sources, planBytes = plan?.length ?? 0;
     const address = this.room(slot, wordBytes + text.length + planBytes);
     sources.write(heap, address);
@@ -86,6 +89,15 @@ export class Letters {
     heap.u32[word(SLOT.planName)] = planName;
     heap.i64[slotLong(slot, SLOT.nowMicros)] = nowMicros;
     Atomics.store(heap.i32, word(SLOT.answer), ANSWER.none);
+  }
+
+  /** Requests of a plan mostly have the same text. Encoding it takes longer than comparing it. */
+  private encoded(planName: number, text: string): Uint8Array {
+    const known = this.texts[planName % TEXTS_MAX];
+    if (known?.text === text) return known.bytes;
+    const bytes = encoder.encode(text);
+    if (text.length <= HEAD_LENGTH_MAX) this.texts[planName % TEXTS_MAX] = { text, bytes };
+    return bytes;
   }
 
   private room(slot: number, sizeBytes: number): number {

@@ -168,6 +168,8 @@ interface Underway {
   isParked(): boolean;
   /** Time when its reader last took a chunk. */
   readAtMs: number;
+  /** When its time is over. */
+  deadlineMs: number;
 }
 
 /**
@@ -442,7 +444,6 @@ class WorkerScheduler implements Scheduler {
     const queue = new ChunkQueue();
     const { promise, resolve } = Promise.withResolvers<void>();
     let slot = -1, ended = false, totalRows = 0, cancelled: number = CANCEL.none, hasStarted = false;
-    let timer: ReturnType<typeof setTimeout> | undefined;
     const cancel = (reason: number) => {
       if (ended || cancelled !== CANCEL.none) return;
       cancelled = reason;
@@ -460,7 +461,6 @@ class WorkerScheduler implements Scheduler {
     const end = (error?: unknown, whole?: ResultChunk) => {
       if (ended) return;
       ended = true;
-      clearTimeout(timer);
       last = { ...statistics(), state: "ended", memoryBytes: 0 };
       this.underway.delete(underway);
       if (slot >= 0) this.giveSlot(slot);
@@ -486,8 +486,12 @@ class WorkerScheduler implements Scheduler {
       };
     };
     let parkedAt: Seat | undefined, parkedOnce = false;
-    const underway: Underway = { cancel, isParked: () => parkedAt !== undefined, readAtMs: performance.now() };
+    const readAtMs = performance.now(), { timeoutMs } = order;
+    // Waiting counts, so that no query waits for others without end.
+    const deadlineMs = timeoutMs > 0 && timeoutMs < 2 ** 31 ? readAtMs + timeoutMs : Infinity;
+    const underway: Underway = { cancel, isParked: () => parkedAt !== undefined, readAtMs, deadlineMs };
     this.underway.add(underway);
+    if (deadlineMs < this.nextDeadlineMs) this.watchDeadline(deadlineMs, readAtMs);
     const planName = this.planNames.nameOf(order.plan);
     let packed: PackedSources | undefined;
     /** `seat` is the worker that leads the query, also if it did not know the plan. */
@@ -569,10 +573,6 @@ class WorkerScheduler implements Scheduler {
       this.answerTakers[slot] = takeAnswer;
       this.enqueue(job);
     };
-    // Waiting counts, so that no query waits for others without end.
-    if (order.timeoutMs > 0 && order.timeoutMs < 2 ** 31) {
-      timer = setTimeout(() => cancel(CANCEL.timeout), order.timeoutMs);
-    }
     if (this.freeSlots.length > 0) start();
     else {
       this.waitingForSlot.push(start);
@@ -596,6 +596,30 @@ class WorkerScheduler implements Scheduler {
 
   private readonly underway = new Set<Underway>();
   private stallTimer: ReturnType<typeof setTimeout> | undefined;
+
+  /** One timer for all queries: making one for each takes longer than a request. It may fire when its query has ended. */
+  private deadlineTimer: ReturnType<typeof setTimeout> | undefined;
+  private nextDeadlineMs = Infinity;
+
+  private watchDeadline(deadlineMs: number, nowMs: number): void {
+    clearTimeout(this.deadlineTimer);
+    this.nextDeadlineMs = deadlineMs;
+    if (deadlineMs === Infinity || this.closed) return;
+    this.deadlineTimer = setTimeout(() => this.endLate(), Math.max(0, Math.ceil(deadlineMs - nowMs)));
+    Deno.unrefTimer(this.deadlineTimer as unknown as number);
+  }
+
+  private endLate(): void {
+    const nowMs = performance.now();
+    let next = Infinity;
+    for (const query of [...this.underway]) {
+      if (query.deadlineMs <= nowMs) {
+        query.deadlineMs = Infinity;
+        query.cancel(CANCEL.timeout);
+      } else next = Math.min(next, query.deadlineMs);
+    }
+    this.watchDeadline(next, nowMs);
+  }
 
   private giveSlot(slot: number): void {
     this.letters.free(slot);
@@ -631,6 +655,7 @@ class WorkerScheduler implements Scheduler {
     }
     this.closed = true;
     clearTimeout(this.stallTimer);
+    clearTimeout(this.deadlineTimer);
     clearInterval(this.idleTimer);
     clearInterval(this.lookTimer);
     for (const { index, worker, port, retry } of this.allSeats()) {

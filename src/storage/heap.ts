@@ -79,6 +79,8 @@ export const SHARED_WORD = {
   oldestVersion: 136,
   /** Number of commands sent to the writer, which sleeps on this word. */
   writerWake: 138,
+  /** Number of frames of the pool that were filled. Main waits on this word for frames that it lacks. */
+  framesFilled: 139,
   /** KiB that queries have on disk. */
   spilledUnits: 150,
   /** Number of partitions and of KiB that queries have written to disk since the start: each an i64. */
