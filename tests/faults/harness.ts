@@ -71,6 +71,7 @@ export class Opened<F extends Files = Files> {
   readonly catalogue: CatalogueMirror;
   readonly pool: SharedPool;
   readonly logged: string[] = [];
+  readonly mergers: TestMergers;
 
   constructor(
     readonly files: F,
@@ -78,9 +79,10 @@ export class Opened<F extends Files = Files> {
     random: Random,
     more: { root?: string; checkpointLogBytes?: number; memoryBytes?: number; commitMode?: "sync" | "nosync" } = {},
   ) {
+    // With numbers of its own, so that it does not change the script.
+    this.mergers = new TestMergers(heap, files, randomOf(1));
     ({ store: this.store, catalogue: this.catalogue, pool: this.pool } = openTestStore(heap, files, {
-      // With numbers of its own, so that it does not change the script.
-      mergers: new TestMergers(heap, files, randomOf(1)),
+      mergers: this.mergers,
       root: more.root ?? "/db",
       // If checkpoints are made between commands, commands come between the steps of a compaction, too.
       compactStepBytes: more.checkpointLogBytes === undefined ? undefined : 2_000,
