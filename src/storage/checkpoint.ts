@@ -3,6 +3,7 @@
  * catalogue and truncates the log. Until then only the log provides durability.
  */
 import { Compaction } from "./compaction.ts";
+import { convertPages } from "./conversion.ts";
 import { PACKING } from "./encoding/encodings.ts";
 import { type Files, join } from "./files.ts";
 import { writeManifest } from "./manifest-files.ts";
@@ -32,6 +33,11 @@ export function* checkpointSteps(store: Store, log: Log): Generator<Pause, void>
     if (isCurrent()) store.open(table);
     for (const pause of isCurrent() ? flushSteps(store, table) : []) {
       yield pause;
+      if (!isCurrent()) break;
+    }
+    for (const _ of isCurrent() ? convertPages(table) : []) {
+      publish(store, table);
+      yield;
       if (!isCurrent()) break;
     }
     if (!isCurrent()) continue;

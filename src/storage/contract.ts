@@ -59,7 +59,7 @@ export interface PageRef {
   readonly chunkBytes: number;
   /** Greatest version of its partitions. */
   readonly version: number;
-  /** Formats of its partitions: bit `f` for format `f`. */
+  /** Formats of its partitions: bit `f` for format `f`. Bit 30 is of pages before format 9. */
   readonly formats: number;
 }
 

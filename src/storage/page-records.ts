@@ -5,14 +5,14 @@
  *     number of records u32, bit 31 set
  *     record   file u32   offset f64   size u32   crc u32   number of segments u32   rows f64
  *              partition, least and greatest timestamp of the first and of the last segment, i64 each   least and greatest uid, f64 each
- *              greatest version of its partitions f64   their formats u32 (bit f: format f)
+ *              greatest version of its partitions f64   their formats u32 (bit f: format f; bit 30: of pages before format 9)
  *              number of data files u32, then for each: file u32   bytes of the chunks f64
  *
  * In a manifest a byte before each record says whether it is a list. Before format 9 records had neither versions nor formats, and bit 31
  * is not set.
  */
 import type { ByteReader, ByteWriter } from "./bytes.ts";
-import { type Bounds, NATIVE_FORMATS, type PageRecord } from "./page.ts";
+import { type Bounds, NATIVE_FORMATS, OLD_WORDS, type PageRecord } from "./page.ts";
 
 /** A part of a table in its manifest. */
 export interface PartRecord {
@@ -144,7 +144,7 @@ class ReadRecord implements PageRecord {
   }
 
   get formats(): number {
-    return this.hasVersion ? this.view.getUint32(this.at + 104, true) : NATIVE_FORMATS;
+    return this.hasVersion ? this.view.getUint32(this.at + 104, true) : NATIVE_FORMATS | OLD_WORDS;
   }
 
   get fileBytes(): PageRecord["fileBytes"] {

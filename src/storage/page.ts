@@ -14,9 +14,16 @@ const KEPT_PAGES = 16;
 /** Of pages that have only native partitions. */
 export const NATIVE_FORMATS = 1 << PARTITION_FORMAT.native;
 
+/** Set in `formats` if the words of a page have no partitions, as before format 9. */
+export const OLD_WORDS = 1 << 30;
+
 /** The format of the partition of a page that has one. */
 export function formatOf({ formats }: Pick<Summary, "formats">): number {
-  return 31 - Math.clz32(formats);
+  return 31 - Math.clz32(formats & ~OLD_WORDS);
+}
+
+export function isOld({ formats }: Pick<Summary, "formats">): boolean {
+  return (formats & OLD_WORDS) !== 0;
 }
 
 /** The order of segments. */
@@ -32,7 +39,7 @@ export interface Summary {
   readonly uidMax: number;
   /** Greatest version of its partitions. */
   readonly version: number;
-  /** Formats of its partitions: bit `f` for format `f`. */
+  /** Formats of its partitions: bit `f` for format `f`. And `OLD_WORDS`. */
   readonly formats: number;
   /** Bytes of the extents of the chunks by data file; of a list of pages, also those of the pages. */
   readonly fileBytes: readonly (readonly [file: number, bytes: number])[];

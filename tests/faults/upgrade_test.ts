@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { Died, type Faults, FaultyFiles } from "../../src/storage/faulty-files.ts";
 import { FORMAT_VERSION } from "../../src/storage/format.ts";
+import { isOld } from "../../src/storage/page.ts";
 import type { Value } from "../../src/types/mod.ts";
 import { fromFileUrl } from "../paths.ts";
 import {
@@ -195,5 +196,31 @@ for (let version = 0; version <= FORMAT_VERSION; version++) {
     assert.equal(history.check(db, 0), 0);
     db.store.execute([{ kind: "close" }]);
     assert.equal(rest(open(files.afterKill(), version)), 0);
+  });
+}
+
+for (let version = 0; version <= FORMAT_VERSION; version++) {
+  Deno.test(`checkpoints of the tables of a root of format ${version} convert pages that no change touches`, () => {
+    const history = new History([], contentOf(version)), files = rootOf(version), db = open(files, version);
+    const parts = () =>
+      [...db.store.tables.values()].flatMap(({ segments, detached }) =>
+        [segments, ...detached.values()].flatMap(({ lists }) => lists.flatMap((list) => [list, ...list.pages]))
+      );
+    for (const table of db.store.tables.values()) {
+      db.store.open(table);
+      table.changed = true;
+    }
+    if (version >= 5) assert.equal(parts().some(isOld), version < 9);
+    const sums = () => db.catalogue.tables().map((table) => [table.partitions(), table.detachedPartitions()]);
+    const before = sums();
+    db.store.execute([{ kind: "checkpoint" }]);
+    assert.ok(!parts().some(isOld));
+    // Rows of the log may have been flushed.
+    assert.deepEqual(
+      sums().flat(2).map(({ diskSizeBytes: _, ...sums }) => sums),
+      before.flat(2).map(({ diskSizeBytes: _, ...sums }) => sums),
+    );
+    assert.equal(history.check(db, 0), 0);
+    assert.equal(history.check(open(files.afterKill(), version), 0), 0);
   });
 }
