@@ -4,7 +4,6 @@
  *     order    bytes of the words u32   bytes of the JSON u32   words of a page with the segment   the rest of the order as JSON
  *     result   next u32   bytes u32   words of a page with the new segments, for their statistics
  */
-import { CorruptFileError } from "../errors.ts";
 import { readValues, type ValueReaders } from "./chunk-values.ts";
 import type { Chunk } from "./chunks.ts";
 import { HeapFullError, type SharedHeap } from "./heap.ts";
@@ -17,6 +16,9 @@ import type { ColumnChunk, ColumnStats, RowRange } from "./contract.ts";
 import { nullStats } from "./stats.ts";
 
 const HEAD_BYTES = 8;
+
+/** The writer finds what is damaged, too, and reports it. A file may also be gone because the writer did not wait for the merge. */
+class UnreadableError extends Error {}
 
 /** `hasIdle`: a query thread is idle. `wakeIdle` wakes idle ones, and returns false if there is none. */
 export class SharedMergers implements Mergers {
@@ -88,9 +90,7 @@ export class MergeWorker {
       this.end("done");
     } catch (error) {
       this.end("failed");
-      // The writer reports what is damaged. A file may be gone if the writer did not wait for this.
-      const isHarmless = [HeapFullError, CorruptFileError, Deno.errors.NotFound].some((kind) => error instanceof kind);
-      if (!isHarmless) throw error;
+      if (!(error instanceof HeapFullError || error instanceof UnreadableError)) throw error;
     }
     return true;
   }
@@ -152,9 +152,9 @@ export class MergeWorker {
     const free = () => loadAt === 0 && heap.freeExact(address, sizeBytes, "batch");
     try {
       readValues(readers, directory, chunk, rowCount, address);
-    } catch (error) {
+    } catch (cause) {
       free();
-      throw error;
+      throw new UnreadableError(`a chunk cannot be read: ${(cause as Error).message}`, { cause });
     }
     return { address, free };
   }
