@@ -3,6 +3,7 @@
  * next ones to idle query threads. What they have not begun when nothing else is left, and what they do not end soon, the writer does
  * itself. So a commit never depends on another thread.
  */
+import { assert } from "../assert.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { align } from "./bytes.ts";
 import { HeapFullError, SHARED_WORD } from "./heap.ts";
@@ -158,6 +159,16 @@ export interface SharedRows {
   readonly columns: readonly (SharedColumn | undefined)[];
 }
 
+interface Result {
+  /** The segment that was merged. */
+  readonly uid: number;
+  readonly rowCount: number;
+  readonly segments: readonly Segment[];
+  readonly blocks: readonly MemoryBlock[];
+  /** Of values. Texts are mostly those of the segment that was merged. */
+  readonly sizeBytes: number;
+}
+
 interface Work {
   readonly table: MergingTable;
   readonly rows: Rows;
@@ -175,7 +186,7 @@ class Group {
   private readonly underway = new Map<number, Underway>();
   private readonly abandoned: Underway[] = [];
   /** Results by range. They wait for those before them, as segments are replaced in order. */
-  private readonly results = new Map<number, { segments: readonly Segment[]; blocks: readonly MemoryBlock[] }>();
+  private readonly results = new Map<number, Result>();
   private waitingBytes = 0;
   /** What the writer's last merge took. It waits for others as long, before it does the same. */
   private mergeMs = 0;
@@ -226,17 +237,19 @@ class Group {
   private merge(range: number): void {
     const { table, rows, ranges, replacing } = this.work, { index, from, to } = ranges[range];
     const start = performance.now();
-    this.keep(range, table.mergeInto(replacing.at(index), rows, from, to));
+    const segment = replacing.at(index);
+    this.keep(range, segment, table.mergeInto(segment, rows, from, to));
     this.mergeMs = performance.now() - start;
   }
 
-  private keep(range: number, segments: readonly Segment[]): void {
+  private keep(range: number, { uid, rowCount }: Segment, segments: readonly Segment[]): void {
     const blocks = segments.flatMap(({ chunks }) =>
       chunks.flatMap((chunk) => chunk ? [chunk.values!, ...chunk.texts] : [])
     );
     blocks.forEach(hold);
-    this.results.set(range, { segments, blocks });
-    this.waitingBytes += blocks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    const sizeBytes = segments.reduce((sum, { chunks }) => sum + valueBytesOf(chunks), 0);
+    this.results.set(range, { uid, rowCount, segments, blocks, sizeBytes });
+    this.waitingBytes += sizeBytes;
   }
 
   /** Does a merge that nobody has begun. If there is none, waits for the first one, or does it, too. */
@@ -271,8 +284,10 @@ class Group {
     for (const [range, underway] of this.underway) {
       const outcome = this.mergers.outcome(underway.job);
       if (outcome === undefined) continue;
-      this.memory.heap.addCounter("mergedSegmentsOfHelpers", 1);
-      if (outcome !== "failed") this.keep(range, underway.merge.finish(outcome));
+      if (outcome !== "failed") {
+        this.memory.heap.addCounter("mergedSegmentsOfHelpers", 1);
+        this.keep(range, underway.merge.order.segment, underway.merge.finish(outcome));
+      }
       this.mergers.release(underway.job);
       this.forget(range, underway);
       if (outcome === "failed") this.merge(range);
@@ -289,13 +304,20 @@ class Group {
   private replace(): void {
     const { ranges, replacing } = this.work;
     for (let found = this.results.get(this.replaced); found !== undefined; found = this.results.get(this.replaced)) {
-      const { segments, blocks } = found;
-      this.results.delete(this.replaced);
+      const { uid, rowCount, segments, blocks, sizeBytes } = found, { index } = ranges[this.replaced];
+      this.results.delete(this.replaced++);
       blocks.forEach(release);
-      this.waitingBytes -= blocks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-      replacing.replace(ranges[this.replaced++].index, segments);
+      this.waitingBytes -= sizeBytes;
+      const current = replacing.at(index);
+      // It may have been flushed meanwhile.
+      assert(current.uid === uid && current.rowCount === rowCount, "the segment that was merged is replaced");
+      replacing.replace(index, segments);
     }
   }
+}
+
+function valueBytesOf(chunks: Segment["chunks"]): number {
+  return chunks.reduce((sum, chunk) => sum + (chunk?.values?.sizeBytes ?? 0), 0);
 }
 
 function hold(block: MemoryBlock): void {
