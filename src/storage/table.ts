@@ -624,7 +624,8 @@ export class Table {
 
   /** Merges the rows that are before the last time of their partitions into the segments of these. */
   private mergeLate(rows: Rows, ranges: PartitionRows[]): void {
-    if (rows.times === undefined) return;
+    const last = this.segments.bounds?.[1];
+    if (rows.times === undefined || last === undefined || timeAt(rows.times, 0) >= last.timestampMax) return;
     const late: LateRange[] = [];
     for (const range of ranges) {
       const { partition, from, to } = range, end = this.endOfPartition(partition);
