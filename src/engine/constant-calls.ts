@@ -179,6 +179,7 @@ export class ConstantCalls {
         gather: absent as () => never,
         summaries: absent as () => never,
         selectRows: absent as () => never,
+        maskRows: absent as () => never,
         readOffsets: absent as () => never,
         vectorCounts: absent as () => never,
         gatherRows: absent as () => never,

@@ -9,6 +9,7 @@ import type {
   ChunkOffsets,
   Dictionary,
   FoundRows,
+  RowCondition,
   RowRange,
   ScanSource,
   VectorCounts,
@@ -206,7 +207,19 @@ export interface Pool {
     rows: RowRange,
     address: number,
   ): ChunkOffsets | undefined;
-  /** How many vectors the last call of `selectRows` in this thread tested in which way. */
+  /**
+   * Marks the rows of a segment that pass all conditions, and no others, in `masks` (`RowCondition.test`), and returns their number. Bits of rows
+   * outside of the range are undefined. `masks` has room for those of all rows of a segment. Undefined if a column cannot be kept packed; that
+   * depends on how the chunks are stored alone.
+   */
+  maskRows(
+    source: ScanSource,
+    segment: number,
+    conditions: readonly RowCondition[],
+    range: RowRange,
+    masks: number,
+  ): number | undefined;
+  /** How many vectors the last call of `selectRows` or `maskRows` in this thread tested in which way. */
   vectorCounts(): VectorCounts;
   /**
    * Copies values of ascending rows (i32 at `rows`) to `values`, from a packed frame. Returns false if the chunk should be pinned: its values are

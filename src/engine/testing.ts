@@ -58,6 +58,7 @@ export function testContext(
       gather: () => false,
       summaries: () => false,
       selectRows: () => undefined,
+      maskRows: () => undefined,
       readOffsets: () => undefined,
       gatherRows: () => false,
       isIndexed: () => false,

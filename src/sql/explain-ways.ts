@@ -109,7 +109,11 @@ const TABLES = {
   measured: ["dense or hash table, by the dictionaries of its keys"],
 } as const;
 
-const SEGMENTS = { codes: ["adds up packed codes by segments"], values: ["by segments"] } as const;
+const SEGMENTS = {
+  codes: ["adds up packed codes by segments"],
+  values: ["by segments"],
+  masks: ["marks rows by packed codes"],
+} as const;
 
 function groupMarks({ way }: Grouping): string[] {
   switch (way.kind) {
@@ -117,7 +121,9 @@ function groupMarks({ way }: Grouping): string[] {
       if (way.reads === "count") return ["by the number of rows"];
       return [
         ...TABLES[way.spec.table],
-        ...(way.spec.segments === undefined || way.spec.table === "hash" ? [] : SEGMENTS[way.spec.segments]),
+        ...(way.spec.segments === undefined || (way.spec.table === "hash" && way.spec.segments !== "masks")
+          ? []
+          : SEGMENTS[way.spec.segments]),
         ...(way.spec.staged === true ? ["keys and arguments as columns"] : []),
         ...(way.spec.staged === "measured" ? ["keys and arguments as columns, if dictionaries are large"] : []),
         ...(way.reads === "one range" ? ["one table"] : []),

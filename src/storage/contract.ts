@@ -180,6 +180,21 @@ export interface ChunkBound {
   readonly high?: number | bigint;
 }
 
+/** A condition on the values of a column of the scan, which those between two bounds pass. NULL does not. */
+export interface RowCondition {
+  readonly column: number;
+  /** The integers that pass, between -2^46 and 2^46, if values are integers of this form; undefined if none do. */
+  integersOf(form: Pick<ChunkOffsets, "scale" | "power">): IntegerRange | undefined;
+  /** Tests `count` values, and writes the outcomes to `mask`: of value k, bit k & 7 of byte k >> 3. All are addresses. */
+  test(values: number, count: number, mask: number): void;
+}
+
+/** From `low` to `high`. */
+export interface IntegerRange {
+  low: number;
+  high: number;
+}
+
 /** Numbers of vectors whose codes were compared with a bound, by what came of it (`encoding/selection.ts`). */
 export interface VectorCounts {
   skipped: number;

@@ -7,6 +7,7 @@ import type {
   ChunkOffsets,
   ColumnChunk,
   FoundRows,
+  RowCondition,
   RowRange,
   ScanSource,
   VectorCounts,
@@ -270,6 +271,23 @@ export class PoolLease implements Pool {
     const open = ({ column }: ChunkBound, select: (stored: Uint8Array) => void) =>
       this.withPacked(source, chunkOf(source, segment, column)!, ofRange(range), select);
     return this.pool.codecs().selectRows(packed, range, open, rows, rowsMax);
+  }
+
+  maskRows(
+    source: ScanSource,
+    segment: number,
+    conditions: readonly RowCondition[],
+    range: RowRange,
+    masks: number,
+  ): number | undefined {
+    const isKnown = conditions.every(({ column }) => {
+      const chunk = packableChunkOf(source, segment, column);
+      return chunk !== undefined && hasCodeRanges(chunk);
+    });
+    if (!isKnown) return undefined;
+    const open = ({ column }: RowCondition, use: (stored: Uint8Array) => void) =>
+      this.withPacked(source, chunkOf(source, segment, column)!, use);
+    return this.pool.codecs().maskRows(conditions, range, open, masks);
   }
 
   readOffsets(

@@ -41,6 +41,8 @@ export type Input =
   | { kind: "lookup"; column: number; address: number; form: Form }
   /** A constant in the parameter block. */
   | { kind: "constant"; type: WasmType; value: number | bigint }
+  /** A bit of a mask, which is given as a column: of row r, bit r & 7 of byte r >> 3. A kernel may read whole words of 8 bytes. */
+  | { kind: "mask"; column: number }
   /** `base + row`, with the base in the parameter block. */
   | { kind: "row" };
 

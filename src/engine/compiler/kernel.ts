@@ -71,6 +71,8 @@ export function inputShape(inputs: readonly Input[]): string {
     ? `k${i.type}`
     : i.kind === "column"
     ? `c${i.column}${i.form}`
+    : i.kind === "mask"
+    ? `m${i.column}`
     : i.kind === "lookup"
     ? `l${i.column}${i.form}`
     : i.kind === "row"
@@ -116,7 +118,9 @@ export class KernelWriter {
       this.primary[k] = this.loadCell(type, cell);
       if (spec.kind === "constant" || spec.kind === "row") {
         this.scalars[k] = spec.kind === "constant" ? this.primary[k] : undefined;
-      } else if (spec.kind !== "column" && spec.kind !== "word") this.secondary[k] = this.loadCell("i32", cell + 1);
+      } else if (spec.kind !== "column" && spec.kind !== "word" && spec.kind !== "mask") {
+        this.secondary[k] = this.loadCell("i32", cell + 1);
+      }
     });
     this.scope = {
       code,
@@ -226,6 +230,8 @@ export class KernelWriter {
     if (spec.kind === "constant") return;
     const type: WasmType = spec.kind === "symbolText" || spec.kind === "row" || spec.kind === "word"
       ? "i64"
+      : spec.kind === "mask"
+      ? "i32"
       : FORM_TYPE[spec.form];
     this.scalars[k] ??= code.local(type);
     switch (spec.kind) {
@@ -238,6 +244,14 @@ export class KernelWriter {
       case "word":
         this.address(this.primary[k]!, row, spec.width).memory("i64.load", ahead * spec.width + spec.k * 8);
         break;
+      case "mask": {
+        const at = code.local("i32");
+        code.get(row).i32(ahead).op("i32.add").set(at).get(this.primary[k]!).get(at).i32(3).op("i32.shr_u").op(
+          "i32.add",
+        );
+        code.memory("i32.load8_u").get(at).i32(7).op("i32.and").op("i32.shr_u").i32(1).op("i32.and");
+        break;
+      }
       case "row":
         code.get(this.primary[k]!).get(row).op("i64.extend_i32_u").op("i64.add");
         if (ahead > 0) code.i64(BigInt(ahead)).op("i64.add");
@@ -391,7 +405,8 @@ export class KernelWriter {
 
   /** Runs `body` for each row that passes `predicate`. Loads `nodes`, the inputs of the body. */
   scalarRows(predicate: IrNode | undefined, nodes: readonly IrNode[], body: (row: number) => void): void {
-    const { code } = this;
+    const { code } = this, mask = predicate?.op === "input" ? this.inputs[predicate.value as number] : undefined;
+    if (mask?.kind === "mask") return this.maskedRows(this.primary[predicate!.value as number]!, nodes, body);
     if (predicate !== undefined && this.isSelective(predicate)) {
       const { narrow, rest } = this.split(predicate);
       const all = narrow.reduce((a, b) => ({ op: "i32.and", type: "i32", args: [a, b] }));
@@ -443,6 +458,43 @@ export class KernelWriter {
         })
       );
     });
+  }
+
+  /** Runs `body` for each row whose bit in a mask is set. */
+  private maskedRows(mask: number, nodes: readonly IrNode[], body: (row: number) => void): void {
+    const { code } = this;
+    const word = code.local("i32"), bits = code.local("i64"), at = code.local("i32");
+    const shifted = (push: () => void) => {
+      code.i64(-1n);
+      push();
+      code.op("i64.extend_i32_u").op("i64.shl");
+    };
+    this.strips((row, stripEnd) =>
+      code.block((done) =>
+        code.loop((next) => {
+          code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
+          code.get(row).i32(-64).op("i32.and").set(word);
+          code.get(mask).get(word).i32(3).op("i32.shr_u").op("i32.add").memory("i64.load");
+          shifted(() => code.get(row).get(word).op("i32.sub"));
+          code.op("i64.and").set(bits);
+          code.get(word).i32(64).op("i32.add").tee(row).get(stripEnd).op("i32.gt_s").if(() => {
+            code.get(bits);
+            shifted(() => code.get(stripEnd).get(word).op("i32.sub"));
+            code.i64(-1n).op("i64.xor").op("i64.and").set(bits).get(stripEnd).set(row);
+          });
+          code.block((empty) =>
+            code.loop((again) => {
+              code.get(bits).op("i64.eqz").brIf(empty);
+              code.get(word).get(bits).op("i64.ctz").op("i32.wrap_i64").op("i32.add").set(at);
+              this.loadRow(nodes, at);
+              body(at);
+              code.get(bits).get(bits).i64(1n).op("i64.sub").op("i64.and").set(bits).br(again);
+            })
+          );
+          code.br(next);
+        })
+      )
+    );
   }
 
   /** Runs `body` for each row, several of them in each round of the loop. Loads `nodes`, the inputs of the body. */

@@ -35,6 +35,7 @@ import { DistinctBits, DistinctValues } from "./distinct-count.ts";
 import { SideBySide } from "./side-by-side.ts";
 import { groupInParts, type PartGroups, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
+import { MaskedRows } from "./masked-rows.ts";
 import { orApart } from "./or-apart.ts";
 import { Pipeline } from "./pipeline.ts";
 import { piecesByRange, RangedRows } from "./ranged-rows.ts";
@@ -461,6 +462,8 @@ function columnsRead(spec: GroupSpec): Set<number> {
 interface SegmentSums {
   /** False if the rows have to be grouped by their values. */
   consume(table: GroupTable, morsel: Morsel): boolean;
+  /** As of readers of morsels. */
+  restart?(): void;
   close(): void;
 }
 
@@ -470,8 +473,8 @@ class RangeFiller {
   private readonly summed?: SummedRows;
   /** The operator whose statistics count the rows of `summed`. */
   private readonly counter?: number;
-  /** Takes segments of many rows; made for the first one. */
-  private bySegments?: SegmentSums;
+  /** Take segments of many rows, the first that can; made for the first one. */
+  private bySegments?: SegmentSums[];
   private ranges: Morsel[][] = [];
   private tables: RangeTables = [];
   /** The table that is being filled. */
@@ -496,16 +499,17 @@ class RangeFiller {
 
   private takes(morsel: Morsel): boolean {
     if (morsel.end - morsel.start < OFFSET_ROWS_MIN) return false;
-    this.bySegments ??= this.openSegments() ?? { consume: () => false, close: () => {} };
-    return this.bySegments.consume(this.table!, morsel);
+    this.bySegments ??= this.openSegments();
+    return this.bySegments.some((way) => way.consume(this.table!, morsel));
   }
 
-  private openSegments(): SegmentSums | undefined {
-    const { base, spec, context, grouper: { fusedShape: shape } } = this;
-    if (base.kind !== "scan") return undefined;
-    return shape?.kind === "single"
+  private openSegments(): SegmentSums[] {
+    const { base, spec, context, grouper } = this, shape = grouper.fusedShape;
+    if (base.kind !== "scan") return [];
+    const packed = shape?.kind === "single"
       ? OffsetSums.of(spec, shape.aggregates, base.node, context)
       : OffsetGroups.of(spec, shape, base.node, context);
+    return [packed, MaskedRows.of(spec, shape, grouper, base.node, context)].filter((way) => way !== undefined);
   }
 
   /** Prepares tables for these ranges. Base and groups may differ in sources and constants from those that it was made for. */
@@ -532,6 +536,7 @@ class RangeFiller {
   run(range: number): void {
     const table = this.grouper.create();
     this.reader.restart?.();
+    this.bySegments?.forEach((way) => way.restart?.());
     this.tables.push([range, table]);
     for (const morsel of this.ranges[range]) this.consume(table, morsel);
   }
@@ -571,7 +576,7 @@ class RangeFiller {
   close(): void {
     this.reader.close();
     this.summed?.close();
-    this.bySegments?.close();
+    this.bySegments?.forEach((way) => way.close());
   }
 }
 

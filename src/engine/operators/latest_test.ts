@@ -48,6 +48,7 @@ function stored(
     gather: () => false,
     summaries: () => false,
     selectRows: () => undefined,
+    maskRows: () => undefined,
     readOffsets: () => undefined,
     vectorCounts: () => ({ skipped: 0, whole: 0, tested: 0, withExceptions: 0, withoutCodes: 0 }),
     gatherRows: () => false,

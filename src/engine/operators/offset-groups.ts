@@ -94,7 +94,7 @@ export class OffsetGroups {
     node: ScanNode,
     context: QueryContext,
   ): OffsetGroups | undefined {
-    if (spec.segments === undefined || shape?.kind !== "dense") return undefined;
+    if (spec.segments === undefined || spec.segments === "masks" || shape?.kind !== "dense") return undefined;
     const groups = shape.dense.reduce((product, { count }) => product * count, 1);
     return groups > OFFSET_GROUPS_MAX ? undefined : new OffsetGroups(spec, shape, groups, node, context);
   }

@@ -9,7 +9,6 @@ import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import type { AggregateShape } from "../compiler/aggregate.ts";
 import { BoundKernel } from "../compiler/binding.ts";
-import { formOf } from "../compiler/expression.ts";
 import { offsetSumsKernel } from "../compiler/offset-sums.ts";
 import {
   mergeInputs,
@@ -23,7 +22,7 @@ import { MORSEL_ROWS, type QueryContext } from "../contract.ts";
 import type { GroupSpec } from "../physical/plan.ts";
 import type { GroupTable } from "./group-table.ts";
 import type { Morsel } from "./morsel.ts";
-import { OffsetConditions } from "./offset-conditions.ts";
+import { RowConditions } from "./row-conditions.ts";
 import { argumentsOf } from "./offset-groups.ts";
 import { ScanReader } from "./scan.ts";
 
@@ -49,7 +48,7 @@ export class OffsetSums {
   ): OffsetSums | undefined {
     if (spec.segments !== "codes" || spec.predicates.length === 0) return undefined;
     const space = Workspace.of(context, OPERATOR);
-    const conditions = OffsetConditions.of(spec.predicates, node, context, space);
+    const conditions = RowConditions.of(spec.predicates, node, context, space, false);
     if (conditions !== undefined) return new OffsetSums(spec, aggregates, node, conditions, context, space);
     space.release();
     return undefined;
@@ -59,16 +58,17 @@ export class OffsetSums {
     spec: GroupSpec,
     aggregates: readonly AggregateShape[],
     private readonly node: ScanNode,
-    private readonly conditions: OffsetConditions,
+    private readonly conditions: RowConditions,
     private readonly context: QueryContext,
     private readonly space: Workspace,
   ) {
     const found = argumentsOf(spec.calls, aggregates, context.functions);
-    const list = [...new Set([...found.columns, ...conditions.columns])];
+    const ofConditions = conditions.list.map(({ column }) => column);
+    const list = [...new Set([...found.columns, ...ofConditions])];
     this.columns = list.map((column) => ({ column, address: space.allocate(4 * MORSEL_ROWS) }));
     this.places = {
       arguments: found.columns.map((column) => list.indexOf(column)),
-      conditions: conditions.columns.map((column) => list.indexOf(column)),
+      conditions: ofConditions.map((column) => list.indexOf(column)),
     };
     const shapeArguments = found.columns.map((column, k): OffsetsArgument => ({
       input: k,
@@ -99,10 +99,7 @@ export class OffsetSums {
     reader.count(end - start);
     const vectorCount = Math.ceil(end / SUMMARY_ROWS) - Math.floor(start / SUMMARY_ROWS);
     context.analysis?.countOffsets(node.id, vectorCount * columns.length);
-    const ranges = places.conditions.map((place, k) => {
-      const isInt = formOf(node.columns[columns[place]!.column]!.type) === "i32";
-      return conditions.rangeOf(k, offsets[place]!, isInt);
-    });
+    const ranges = places.conditions.map((place, k) => conditions.rangeOf(k, offsets[place]!));
     const ofArguments = places.arguments.map((place) => offsets[place]!);
     const kernel = this.kernelFor(ofArguments), { cells } = kernel;
     for (const [k, range] of ranges.entries()) {

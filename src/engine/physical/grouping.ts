@@ -3,13 +3,13 @@ import { assert } from "../../assert.ts";
 import type { AggregateNode, DistinctNode, Expr, ScanNode } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
-import { boundsOf } from "../bounds.ts";
 import { NO_DICTIONARY } from "../columns.ts";
 import { strideOf } from "../compiler/aggregate.ts";
 import { formOf, isText } from "../compiler/expression.ts";
 import type { FunctionRegistry } from "../contract.ts";
 import { conjuncts, dictionaryOf } from "../expressions.ts";
 import { stagingOf } from "./calls.ts";
+import { conditionOf } from "./single-conditions.ts";
 import { countDistinct, countsApart, sideBySide } from "./distinct-counts.ts";
 import type { PlanFacts } from "./facts.ts";
 import { hasVolatile, isDistinctCount, isFused, isVolatile } from "./functions.ts";
@@ -144,15 +144,18 @@ function segmentsOf(spec: GroupSpec, { reading: { base } }: Below, { functions }
   const { predicates, keys, calls, staged, table, rowIdColumn } = spec;
   if (base.kind !== "scan" || rowIdColumn !== undefined || staged === true || calls.length === 0) return undefined;
   const isSummed = (call: GroupCall) => isSummedByOffsets(call, functions);
+  const parts = predicates.flatMap((predicate) => conjuncts(predicate, { functions }));
+  const conditions = parts.map((part) => conditionOf(part, base.node, { functions }));
+  const masked = parts.length > 0 && !conditions.includes(undefined) ? "masks" : undefined;
   if (keys.length > 0) {
-    if (predicates.length > 0 || table === "hash") return undefined;
+    if (predicates.length > 0) return masked;
+    if (table === "hash") return undefined;
     return calls.some(isSummed) ? "codes" : "values";
   }
   // Without keys and conditions, summaries are read.
-  const parts = predicates.flatMap((predicate) => conjuncts(predicate, { functions }));
-  const isCompared = parts.length > 0 && parts.every((part) => boundsOf([part], { functions }).length === 1);
+  const isCompared = parts.length > 0 && conditions.every((condition) => condition?.kind === "bounds");
   const isGiven = (call: GroupCall) => call.args.length === 0 || isSummed(call);
-  return isCompared && calls.some(isSummed) && calls.every(isGiven) ? "codes" : undefined;
+  return isCompared && calls.some(isSummed) && calls.every(isGiven) ? "codes" : masked;
 }
 
 export function exprsOf({ predicates, keys, calls }: GroupSpec): Expr[] {

@@ -107,9 +107,10 @@ export interface GroupSpec {
   table: TableKind;
   /**
    * Whole segments are grouped in a small dense table each, which is merged into that of the groups: aggregates of plain columns by the integers of
-   * packed chunks, the others by values. Undefined: rows go into the table of the groups.
+   * packed chunks, the others by values. "masks": the rows of a segment that pass are marked by the codes of packed chunks, and go into the table of
+   * the groups. Undefined: all rows go there.
    */
-  segments?: "codes" | "values";
+  segments?: "codes" | "values" | "masks";
   /** The base is an operator, whose batches have any size: sums of floats must not depend on it. */
   isOverBatches?: boolean;
 }

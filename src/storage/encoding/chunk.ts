@@ -27,7 +27,7 @@
 import { assert } from "../../assert.ts";
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import { align } from "../bytes.ts";
-import type { ChunkBound, ChunkOffsets, RowRange, VectorCounts } from "../contract.ts";
+import type { ChunkBound, ChunkOffsets, RowCondition, RowRange, VectorCounts } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { bitsOf, packedBytes, VECTOR_ROWS } from "./bits.ts";
 import { encodingBit, HAS_SUMMARIES } from "./encodings.ts";
@@ -137,6 +137,8 @@ const FOUND_AT = POSITIONS + 2 * EXCEPTIONS_MAX;
 const VALUES = FOUND_AT + FOUND_BYTES;
 const POWERS_AT = VALUES + 8 * VECTOR_ROWS;
 const HEADERS = POWERS_AT + 8 * POWER_COUNT;
+/** Codes of vectors with greater bases are not compared with the integers of conditions, which are below 2^46. */
+const BASE_MAX = 2 ** 45;
 /** Of the rows of a chunk. */
 const MASKS = HEADERS + HEADER_BYTES + VECTOR_HEADER_BYTES, OTHER_MASKS = MASKS + VECTORS_MAX * MASK_BYTES;
 /** Of the vectors that were tested last, by `OUTCOME`. */
@@ -474,7 +476,66 @@ export class ChunkCodec {
     return kernels.listRows(scratch + MASKS, range.from, range.to, rows, rowsMax);
   }
 
-  /** How many vectors of all bounds the last call of `selectRows` tested in which way. */
+  /**
+   * Marks the rows of a chunk in the shared memory that pass all conditions on their chunks in `masks`, of which those of rows outside of the range are
+   * undefined, and returns their number. `open`: as for `selectRows`.
+   */
+  maskRows(
+    conditions: readonly RowCondition[],
+    range: RowRange,
+    open: (condition: RowCondition, use: (bytes: Uint8Array) => void) => void,
+    masks: number,
+  ): number {
+    const { kernels, scratch } = this, others = scratch + OTHER_MASKS;
+    const from = Math.floor(range.from / VECTOR_ROWS), to = Math.ceil(range.to / VECTOR_ROWS), at = from * MASK_BYTES;
+    this.outcomes().fill(0);
+    conditions.forEach((condition, k) => {
+      open(condition, (bytes) => this.mask(this.opened(bytes), condition, from, to, k === 0 ? masks : others));
+      if (k > 0) kernels.intersect(masks + at, others + at, to - from);
+    });
+    return kernels.countRows(masks, range.from, range.to);
+  }
+
+  /** Marks the rows of vectors `from` … `to`-1 that pass. */
+  private mask(chunk: StoredChunk, condition: RowCondition, from: number, to: number, masks: number): void {
+    const { kernels, scratch, heap: { u8 } } = this, { address, rowCount, width, kind } = chunk;
+    assert(address !== undefined && width >= 4, "chunks in the shared memory, of types with a NULL");
+    const counts = scratch + OUTCOMES_AT, outcomes = this.outcomes();
+    for (let k = from; k < to;) {
+      const form = this.formOf(address, k, kind);
+      if (form === undefined) {
+        const values = scratch + VALUES, mask = masks + k * MASK_BYTES;
+        const count = Math.min(VECTOR_ROWS, rowCount - k * VECTOR_ROWS);
+        this.decodeVector(chunk, k, values);
+        u8.fill(0, mask, mask + MASK_BYTES);
+        condition.test(values, count, mask);
+        outcomes[u8[headerOf(address, k) + AT.encoding] === RAW ? OUTCOME.withoutCodes : OUTCOME.withExceptions]++;
+        k++;
+        continue;
+      }
+      let end = k + 1;
+      while (end < to && this.formOf(address, end, kind) === form) end++;
+      const { scale, power } = formOf(form), range = condition.integersOf({ scale, power });
+      if (range === undefined) {
+        u8.fill(0, masks + k * MASK_BYTES, masks + end * MASK_BYTES);
+        outcomes[OUTCOME.skipped] += end - k;
+      } else kernels.selectIntegers(address, k, end, BigInt(range.low), BigInt(range.high), masks, counts);
+      k = end;
+    }
+  }
+
+  /** A number for the scale of a vector's codes; undefined if not all values are codes of small integers. */
+  private formOf(chunk: number, vector: number, kind: number): number | undefined {
+    const { u8, i32 } = this.heap, at = headerOf(chunk, vector), encoding = u8[at + AT.encoding];
+    const word = (offset: number) => i32[(at + offset) / 4], counts = word(AT.exceptions);
+    if (encoding === RAW || (counts & 0xffff) > 0) return undefined;
+    if (encoding === FRAME && (word(AT.slope) | word(AT.slope + 4)) !== 0) return undefined;
+    const isNull = encoding === CONSTANT && (kind === FLOATS || counts >>> 16 > 0);
+    if (!isNull && Math.abs(word(AT.base + 4) * 2 ** 32) >= BASE_MAX) return undefined;
+    return encoding === DECIMAL || encoding === PRODUCT ? encoding * 256 + u8[at + AT.places] : 0;
+  }
+
+  /** How many vectors of all bounds the last call of `selectRows` or `maskRows` tested in which way. */
   vectorCounts(): VectorCounts {
     const counts = this.outcomes(), of = (outcome: keyof VectorCounts) => counts[OUTCOME[outcome]];
     return {
@@ -570,6 +631,17 @@ export class ChunkCodec {
     u8.set(bytes.subarray(data, data + dataBytes(view, at, count * width, width)), bits);
     decode(header, bits, values, count, headers + CHUNK_AT.nullValue, codes, powers);
   }
+}
+
+function headerOf(chunk: number, vector: number): number {
+  return chunk + HEADER_BYTES + vector * VECTOR_HEADER_BYTES;
+}
+
+/** What `ChunkCodec.formOf` has found. */
+function formOf(form: number): Pick<ChunkOffsets, "scale" | "power"> {
+  const encoding = Math.floor(form / 256), power = POWERS[form % 256];
+  if (encoding === DECIMAL) return { scale: "quotient", power };
+  return encoding === PRODUCT ? { scale: "product", power: 1 / power } : { scale: "integer", power: 1 };
 }
 
 /** A chunk that is being decoded. */

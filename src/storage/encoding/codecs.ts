@@ -1,6 +1,6 @@
 /** How chunks of all layouts are stored, and loaded again. */
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
-import type { ChunkBound, ChunkOffsets, ColumnChunk, RowRange, VectorCounts } from "../contract.ts";
+import type { ChunkBound, ChunkOffsets, ColumnChunk, RowCondition, RowRange, VectorCounts } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { ChunkCodec, CODEC_BYTES, isEncodable, isSummarised } from "./chunk.ts";
 import { HAS_POSTINGS, HAS_SUMMARIES, UNKNOWN_ENCODING } from "./encodings.ts";
@@ -114,6 +114,16 @@ export class Codecs {
     rowsMax: number,
   ): number {
     return this.chunks.selectRows(bounds, range, open, rows, rowsMax);
+  }
+
+  /** As `ChunkCodec.maskRows`. */
+  maskRows(
+    conditions: readonly RowCondition[],
+    range: RowRange,
+    open: (condition: RowCondition, use: (bytes: Uint8Array) => void) => void,
+    masks: number,
+  ): number {
+    return this.chunks.maskRows(conditions, range, open, masks);
   }
 
   /** As `ChunkCodec.vectorCounts`. */

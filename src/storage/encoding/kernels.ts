@@ -97,6 +97,7 @@ export function kernelsOf(memory: WebAssembly.Memory): Kernels {
     selectDecimals: all.selectDecimals,
     decodeOffsets: all.decodeOffsets,
     intersect: all.intersect,
+    countRows: all.countRows,
     listRows: all.listRows,
   } as Kernels;
 }

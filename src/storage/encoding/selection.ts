@@ -58,6 +58,8 @@ export interface SelectionKernels {
   selectDecimals: SelectDecimals;
   /** Keeps in `masks` the bits that are also in `others`. */
   intersect(masks: number, others: number, vectors: number): void;
+  /** The number of selected rows among rows `from` … `to`-1. */
+  countRows(masks: number, from: number, to: number): number;
   /** Writes the selected ones of rows `from` … `to`-1 in ascending order, at most `rowsMax` of them, and returns their number. */
   listRows(masks: number, from: number, to: number, rows: number, rowsMax: number): number;
 }
@@ -76,6 +78,7 @@ export function addSelectionKernels(module: Module): void {
     select(module.function(parameters, [], name).code, type, selects);
   }
   intersect(module.function(["i32", "i32", "i32"], [], "intersect").code);
+  countRows(module.function(["i32", "i32", "i32"], ["i32"], "countRows").code);
   listRows(module.function(["i32", "i32", "i32", "i32", "i32"], ["i32"], "listRows").code);
 }
 
@@ -215,6 +218,26 @@ function intersect(code: Code): void {
     code.get(others).i32(16).op("i32.add").set(others);
     code.get(masks).i32(16).op("i32.add").tee(masks).get(end).op("i32.lt_u").brIf(again);
   });
+}
+
+function countRows(code: Code): void {
+  const [masks, from, to] = [0, 1, 2];
+  const word = code.local("i32"), last = code.local("i32"), bits = code.local("i64"), count = code.local("i64");
+  code.get(from).i32(6).op("i32.shr_u").set(word).get(to).i32(1).op("i32.sub").i32(6).op("i32.shr_u").set(last);
+  code.loop((next) => {
+    code.get(masks).get(word).i32(3).op("i32.shl").op("i32.add").memory("i64.load").set(bits);
+    code.get(word).get(from).i32(6).op("i32.shr_u").op("i32.eq").if(() => {
+      code.get(bits).i64(-1n).get(from).op("i64.extend_i32_u").op("i64.shl").op("i64.and").set(bits);
+    });
+    code.get(word).get(last).op("i32.eq").if(() => {
+      code.get(bits).i64(-1n).i32(0).get(to).op("i32.sub").op("i64.extend_i32_u").op("i64.shr_u").op("i64.and").set(
+        bits,
+      );
+    });
+    code.get(count).get(bits).op("i64.popcnt").op("i64.add").set(count);
+    code.get(word).i32(1).op("i32.add").tee(word).get(last).op("i32.le_u").brIf(next);
+  });
+  code.get(count).op("i32.wrap_i64");
 }
 
 function listRows(code: Code): void {
