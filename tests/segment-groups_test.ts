@@ -1,46 +1,18 @@
 /** Groups that are added up by the packed codes of segments have the answers of groups by values. */
 import assert from "node:assert/strict";
+import {
+  ALL_ROWS,
+  assertSame,
+  CHANGES,
+  CREATE_ENCODED,
+  ENCODED_ROWS,
+  FLOATS,
+  INTEGERS,
+  rowsOf,
+} from "./encoded-columns.ts";
 import { startServer, type TestServer } from "./server.ts";
 
-const ROWS = 300_000;
-/** Each encoding, with NULLs, exceptions and extremes at the places of a vector that kernels treat differently. */
-const AT = "(x % 1024 in (0, 1, 2, 3, 511, 512, 1021, 1022, 1023) and x / 1024 % 3 = 1)";
-const COLUMNS = [
-  "timestamp_sequence('2024-01-01', 1000000) ts",
-  "case when x % 17 = 0 then null when x < 150000 then 'k' || (x * x % 7) else 'k' || (x % 11) end::symbol k",
-  "case when x % 3 = 0 then 'buy' else 'sell' end::symbol side",
-  "x % 5 = 0 flag",
-  "(x * 7919 % 100003) / 100.0 price",
-  "case when x % 13 = 0 or x between 20000 and 25000 then null else (x * 7919 % 100003 - 50000) / 1000.0 end gaps",
-  "(x * 7919 % 200000003) / 10.0 wide_decimals",
-  "x % 1000 * 0.01 products",
-  `case when ${AT} then 1 / 3.0 else x / 100000.0 end mostly`,
-  `case when ${AT} then -0.0 else x % 100 / 10.0 end zeros`,
-  `case when ${AT} then 1e300 when x % 1024 = 7 then -1e300 else x % 100 / 10.0 end extremes`,
-  "sin(x) full",
-  "(x % 1000 / 10.0)::float tenths",
-  "case when x % 5 = 0 then null else (x * 37 % 10007 - 5000)::int end i",
-  "case when x % 11 = 0 then null else x * 1000003 end l",
-  `case when ${AT} then 9223372036854775807 when x % 1024 = 9 then -9223372036854775807 else x end far`,
-  "cast(null as double) nothing",
-  "7 same",
-];
-const CREATE = `create table t as (select ${
-  COLUMNS.join(", ")
-} from long_sequence(${ROWS})) timestamp(ts) partition by day`;
-const DOUBLES = [
-  "price",
-  "gaps",
-  "wide_decimals",
-  "products",
-  "mostly",
-  "zeros",
-  "extremes",
-  "full",
-  "tenths",
-  "nothing",
-];
-const INTEGERS = ["i", "l", "far", "same"];
+const DOUBLES = FLOATS.filter((column) => column !== "f" && column !== "rounded");
 
 const CALLS: string[][] = [
   ["count()"],
@@ -52,34 +24,6 @@ const CALLS: string[][] = [
 ];
 const KEYS = ["k", "k, side", "flag", "side, flag, k"];
 const PARTS = ["", "where ts between '2024-01-01T05:20:01' and '2024-01-03T03:40:59'", "where ts in '2024-01-02'"];
-/** True for all rows, but not known to be. */
-const ALL = "coalesce(l, 0) + 0 != -5";
-
-type Row = (string | number | boolean | null)[];
-
-async function rowsOf(server: TestServer, sql: string): Promise<Row[]> {
-  const { dataset, error } = await server.exec(sql);
-  assert.equal(error, undefined, sql);
-  return dataset as Row[];
-}
-
-/** Sums of floats differ by rounding, all else is equal. -0 is 0. */
-function assertSame(actual: Row[], expected: Row[], calls: readonly string[], title: string): void {
-  assert.equal(actual.length, expected.length, title);
-  actual.forEach((row, k) =>
-    row.forEach((value, column) => {
-      const other = expected[k]![column]!, call = calls[column - (row.length - calls.length)] ?? "key";
-      const isRounded = /^(sum|avg)/.test(call) && !INTEGERS.some((name) => call === `sum(${name})`);
-      if (!isRounded || value === null || other === null) {
-        return assert.ok(value === other, `${title}, row ${k}: ${call} is ${value}, not ${other}`);
-      }
-      const [a, b] = [Number(value), Number(other)],
-        size = call.includes("extremes") ? 1e303 : Math.max(1, Math.abs(b));
-      assert.ok(Math.abs(a - b) <= 1e-9 * size, `${title}, row ${k}: ${call} is ${a}, not ${b}`);
-    })
-  );
-}
-
 /** Conditions that most rows pass: comparisons of columns with constants that are values, between values and next to them, and with NULL. */
 const CONDITIONS = [
   "price > 100",
@@ -119,7 +63,7 @@ async function compareSums(server: TestServer): Promise<string> {
         const sql = `select ${calls.join(", ")} from t where ${condition} ${part}`;
         const rows = await rowsOf(server, sql);
         answers.push(JSON.stringify(rows));
-        assertSame(rows, await rowsOf(server, `${sql} and ${ALL}`), calls, sql);
+        assertSame(rows, await rowsOf(server, `${sql} and ${ALL_ROWS}`), calls, sql);
       }
     }
   }
@@ -135,7 +79,7 @@ async function compare(server: TestServer): Promise<string> {
           `select ${keys}, ${calls.join(", ")} from t ${conditions} group by ${keys}`;
         const rows = await rowsOf(server, select(part));
         answers.push(JSON.stringify(rows));
-        const reference = part === "" ? `where ${ALL}` : `${part} and ${ALL}`;
+        const reference = part === "" ? `where ${ALL_ROWS}` : `${part} and ${ALL_ROWS}`;
         assertSame(rows, await rowsOf(server, select(reference)), calls, select(part));
       }
     }
@@ -151,34 +95,30 @@ Deno.test("groups by packed codes are those by values, with any number of worker
       root,
       env: { SVC_SHARED_WORKER_COUNT: workers, SVC_CAIRO_POOL_SIZE: workers === "1" ? "16m" : "256m" },
     });
-    if (workers === "1") assert.equal((await server.exec(CREATE)).error, undefined);
+    if (workers === "1") assert.equal((await server.exec(CREATE_ENCODED)).error, undefined);
     stored.push(await compare(server), await compare(server));
     const marksOf = async (calls: string, conditions = "") =>
       (await rowsOf(server, `explain analyze select k, ${calls} from t ${conditions} group by k`)).join("\n");
     const marks = await marksOf("sum(price), max(i), avg(gaps), sum(products), count()");
     assert.match(marks, /adds up packed codes by segments/);
     const vectors = Number(/packed codes of (\d+) vectors added up/.exec(marks)?.[1]);
-    assert.ok(vectors >= 2 * ROWS / 1024, `${vectors} vectors by codes\n${marks}`);
+    assert.ok(vectors >= 2 * ENCODED_ROWS / 1024, `${vectors} vectors by codes\n${marks}`);
     assert.doesNotMatch(await marksOf("sum(full)"), /vectors added up/, "full-precision doubles have no codes");
-    assert.doesNotMatch(await marksOf("sum(price)", `where ${ALL}`), /packed codes/, "conditions are tested by values");
+    assert.doesNotMatch(
+      await marksOf("sum(price)", `where ${ALL_ROWS}`),
+      /packed codes/,
+      "conditions are tested by values",
+    );
     const explain = "explain analyze select sum(price), max(i) from t where";
     const sums = (await rowsOf(server, `${explain} price > 100 and gaps > -49`)).join("\n");
     assert.match(sums, /adds up packed codes by segments/);
-    assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(sums)?.[1]) >= 2 * ROWS / 1024, sums);
-    assert.doesNotMatch((await rowsOf(server, `${explain} ${ALL}`)).join("\n"), /added? up/);
+    assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(sums)?.[1]) >= 2 * ENCODED_ROWS / 1024, sums);
+    assert.doesNotMatch((await rowsOf(server, `${explain} ${ALL_ROWS}`)).join("\n"), /added? up/);
     await server.stop();
   }
   assert.equal(new Set(stored).size, 1, "the same bits");
   await using server = await startServer({ root });
-  // Rows in memory, a column of later rows alone, a new symbol, and changed rows.
-  for (
-    const sql of [
-      "alter table t add column late double",
-      "insert into t (ts, k, price, late) select dateadd('s', x::int * 7, '2024-01-02'), 'new', x / 10.0, x / 10.0 from long_sequence(3000)",
-      "update t set gaps = null, i = 5 where ts in '2024-01-03T01'",
-      "delete from t where ts in '2024-01-01T03:20'",
-    ]
-  ) assert.equal((await server.exec(sql)).error, undefined, sql);
+  for (const sql of CHANGES) assert.equal((await server.exec(sql)).error, undefined, sql);
   await compare(server);
   const late = "select side, sum(late), count(late) from t group by side order by side";
   const inMemory = await rowsOf(server, late);

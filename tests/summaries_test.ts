@@ -1,32 +1,7 @@
 /** Aggregates by the summaries of stored vectors have the answers of a scan. */
 import assert from "node:assert/strict";
+import { CHANGES, CREATE_ENCODED, ENCODED_ROWS, FLOATS, INTEGERS, type Row, rowsOf } from "./encoded-columns.ts";
 import { startServer, type TestServer } from "./server.ts";
-
-const ROWS = 300_000;
-/** Each encoding, with NULLs, exceptions and extremes at the places of a vector that kernels treat differently. */
-const AT = "(x % 1024 in (0, 1, 2, 3, 511, 512, 1021, 1022, 1023) and x / 1024 % 3 = 1)";
-const COLUMNS = [
-  "timestamp_sequence('2024-01-01', 1000000) ts",
-  "(x * 7919 % 100003) / 100.0 price",
-  "case when x % 13 = 0 or x between 20000 and 25000 then null else (x * 7919 % 100003) / 100.0 end gaps",
-  `case when ${AT} then 1 / 3.0 else x / 100000.0 end mostly`,
-  `case when ${AT} then -0.0 else x % 100 / 10.0 end zeros`,
-  `case when ${AT} then 1e300 when x % 1024 = 7 then -1e300 else x % 100 / 10.0 end extremes`,
-  "round(x % 1000 / 7.0, 2) rounded",
-  "sin(x) full",
-  "case when x % 9 = 0 then null else (x % 1000 / 8.0)::float end f",
-  "(x % 1000 / 10.0)::float tenths",
-  "case when x % 5 = 0 then null else (x * 37 % 100003)::int end i",
-  "case when x % 11 = 0 then null else x * 1000003 end l",
-  `case when ${AT} then 9223372036854775807 when x % 1024 = 9 then -9223372036854775807 else x end wide`,
-  "cast(null as double) nothing",
-  "7 same",
-];
-const CREATE = `create table t as (select ${
-  COLUMNS.join(", ")
-} from long_sequence(${ROWS})) timestamp(ts) partition by day`;
-const FLOATS = ["price", "gaps", "mostly", "zeros", "extremes", "rounded", "full", "f", "tenths", "nothing"];
-const INTEGERS = ["i", "l", "wide", "same"];
 
 /** Calls and, in the second list, the same over expressions, which are computed from the rows. */
 function callsOf(names: readonly string[], column: string): [string[], string[]] {
@@ -57,14 +32,6 @@ const PARTS = [
   "from t sample by 1d align to calendar time zone 'Europe/Berlin'",
   "from t sample by 1h from '2024-01-01T10:30' to '2024-01-02T11:45'",
 ];
-
-type Row = (string | number | null)[];
-
-async function rowsOf(server: TestServer, sql: string): Promise<Row[]> {
-  const { dataset, error } = await server.exec(sql);
-  assert.equal(error, undefined, sql);
-  return dataset as Row[];
-}
 
 function assertClose(actual: Row[], expected: Row[], exact: readonly boolean[], title: string): void {
   assert.equal(actual.length, expected.length, title);
@@ -120,11 +87,11 @@ Deno.test("sums, averages, extremes and counts by summaries are those of the row
       root,
       env: { SVC_SHARED_WORKER_COUNT: workers, SVC_CAIRO_POOL_SIZE: workers === "1" ? "16m" : "256m" },
     });
-    if (workers === "1") assert.equal((await server.exec(CREATE)).error, undefined);
+    if (workers === "1") assert.equal((await server.exec(CREATE_ENCODED)).error, undefined);
     stored.push(await compare(server), await compare(server));
     const plan = await rowsOf(server, "explain analyze select sum(price), max(i) from t");
     const vectors = Number(/summaries of (\d+) vectors/.exec(plan.join("\n"))?.[1]);
-    assert.ok(vectors >= ROWS / 1024, `${vectors} vectors by summaries`);
+    assert.ok(vectors >= ENCODED_ROWS / 1024, `${vectors} vectors by summaries`);
     await compareFirst(server);
     // The greatest price is in few vectors of each segment.
     const top = (await rowsOf(server, "explain analyze select * from t order by price desc, ts limit 10")).join("\n");
@@ -133,23 +100,15 @@ Deno.test("sums, averages, extremes and counts by summaries are those of the row
   }
   assert.equal(new Set(stored).size, 1);
   await using server = await startServer({ root });
-  // Rows in memory, a column of later rows alone, and changed rows.
-  for (
-    const sql of [
-      "alter table t add column late double",
-      "insert into t (ts, price, late) select dateadd('s', x::int * 7, '2024-01-02'), x / 10.0, x / 10.0 from long_sequence(3000)",
-      "update t set gaps = null, i = 5 where ts in '2024-01-03T01'",
-      "delete from t where ts in '2024-01-01T03:20'",
-    ]
-  ) assert.equal((await server.exec(sql)).error, undefined, sql);
+  for (const sql of CHANGES) assert.equal((await server.exec(sql)).error, undefined, sql);
   await compare(server);
   await compareFirst(server);
   const late = "select sum(late), min(late), count(late), count() from t";
-  assert.deepEqual(await rowsOf(server, late), [[450150, 0.1, 3000, ROWS + 3000 - 60]]);
+  assert.deepEqual(await rowsOf(server, late), [[450150, 0.1, 3000, ENCODED_ROWS + 3000 - 60]]);
   assert.equal((await server.exec("checkpoint create")).error, undefined);
   await server.exec("checkpoint release");
   await compare(server);
-  assert.deepEqual(await rowsOf(server, late), [[450150, 0.1, 3000, ROWS + 3000 - 60]]);
+  assert.deepEqual(await rowsOf(server, late), [[450150, 0.1, 3000, ENCODED_ROWS + 3000 - 60]]);
   await server.stop();
   await Deno.remove(root, { recursive: true });
 });

@@ -1,0 +1,86 @@
+/** A table with a column for each encoding, with NULLs, exceptions and extremes at the places of a vector that kernels treat differently. */
+import assert from "node:assert/strict";
+import type { TestServer } from "./server.ts";
+
+export const ENCODED_ROWS = 300_000;
+const AT = "(x % 1024 in (0, 1, 2, 3, 511, 512, 1021, 1022, 1023) and x / 1024 % 3 = 1)";
+const COLUMNS = [
+  "timestamp_sequence('2024-01-01', 1000000) ts",
+  "case when x % 17 = 0 then null when x < 150000 then 'k' || (x * x % 7) else 'k' || (x % 11) end::symbol k",
+  "case when x % 3 = 0 then 'buy' else 'sell' end::symbol side",
+  "x % 5 = 0 flag",
+  "(x * 7919 % 100003) / 100.0 price",
+  "case when x % 13 = 0 or x between 20000 and 25000 then null else (x * 7919 % 100003 - 50000) / 1000.0 end gaps",
+  "(x * 7919 % 200000003) / 10.0 wide_decimals",
+  "x % 1000 * 0.01 products",
+  `case when ${AT} then 1 / 3.0 else x / 100000.0 end mostly`,
+  `case when ${AT} then -0.0 else x % 100 / 10.0 end zeros`,
+  `case when ${AT} then 1e300 when x % 1024 = 7 then -1e300 else x % 100 / 10.0 end extremes`,
+  "round(x % 1000 / 7.0, 2) rounded",
+  "sin(x) full",
+  "case when x % 9 = 0 then null else (x % 1000 / 8.0)::float end f",
+  "(x % 1000 / 10.0)::float tenths",
+  "case when x % 5 = 0 then null else (x * 37 % 10007 - 5000)::int end i",
+  "case when x % 11 = 0 then null else x * 1000003 end l",
+  `case when ${AT} then 9223372036854775807 when x % 1024 = 9 then -9223372036854775807 else x end far`,
+  "cast(null as double) nothing",
+  "7 same",
+  // Some vectors are raw.
+  "case when x / 1024 % 9 = 2 then sin(x) when x % 31 = 0 then null else x % 1000 / 10.0 end some_full",
+  "case when x / 1024 % 9 = 3 and x % 2 = 0 then x * 10000000000001 when x % 29 = 0 then null else x % 1000 end some_far",
+];
+export const CREATE_ENCODED = `create table t as (select ${
+  COLUMNS.join(", ")
+} from long_sequence(${ENCODED_ROWS})) timestamp(ts) partition by day`;
+export const FLOATS = [
+  "price",
+  "gaps",
+  "wide_decimals",
+  "products",
+  "mostly",
+  "zeros",
+  "extremes",
+  "rounded",
+  "full",
+  "f",
+  "tenths",
+  "nothing",
+  "some_full",
+];
+export const INTEGERS = ["i", "l", "far", "same", "some_far"];
+
+/** A condition that is true for all rows, but is not known to be. */
+export const ALL_ROWS = "coalesce(l, 0) + 0 != -5";
+
+/** After these, the table has rows in memory, a column of later rows alone, a new symbol, and changed rows. */
+export const CHANGES = [
+  "alter table t add column late double",
+  "insert into t (ts, k, price, late) select dateadd('s', x::int * 7, '2024-01-02'), 'new', x / 10.0, x / 10.0 from long_sequence(3000)",
+  "update t set gaps = null, i = 5 where ts in '2024-01-03T01'",
+  "delete from t where ts in '2024-01-01T03:20'",
+];
+
+export type Row = (string | number | boolean | null)[];
+
+export async function rowsOf(server: TestServer, sql: string): Promise<Row[]> {
+  const { dataset, error } = await server.exec(sql);
+  assert.equal(error, undefined, sql);
+  return dataset as Row[];
+}
+
+/** Sums of floats differ by rounding, all else is equal. -0 is 0. The last columns have the calls. */
+export function assertSame(actual: Row[], expected: Row[], calls: readonly string[], title: string): void {
+  assert.equal(actual.length, expected.length, title);
+  actual.forEach((row, k) =>
+    row.forEach((value, column) => {
+      const other = expected[k]![column]!, call = calls[column - (row.length - calls.length)] ?? "key";
+      const isRounded = /^(sum|avg)/.test(call) && !INTEGERS.some((name) => call === `sum(${name})`);
+      if (!isRounded || value === null || other === null) {
+        return assert.ok(value === other, `${title}, row ${k}: ${call} is ${value}, not ${other}`);
+      }
+      const [a, b] = [Number(value), Number(other)],
+        size = call.includes("extremes") ? 1e303 : Math.max(1, Math.abs(b));
+      assert.ok(Math.abs(a - b) <= 1e-9 * size, `${title}, row ${k}: ${call} is ${a}, not ${b}`);
+    })
+  );
+}

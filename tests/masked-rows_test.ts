@@ -1,0 +1,106 @@
+/** Groups of rows that are marked by the packed codes of their conditions' columns have the answers of conditions that are tested on values. */
+import assert from "node:assert/strict";
+import { ALL_ROWS, assertSame, CHANGES, CREATE_ENCODED, rowsOf } from "./encoded-columns.ts";
+import { startServer, type TestServer } from "./server.ts";
+
+/** Conditions on columns of each encoding, next to values, of all and of none of a vector's rows, and with NULL. */
+const CONDITIONS = [
+  "price > 300.07 and gaps < 40",
+  "price >= 300.07 and price < 800.069999999999",
+  "mostly > 1 and mostly < 2.2",
+  "mostly < 1.9 and wide_decimals > 1000.1",
+  "zeros >= 0 and zeros < 6.05",
+  "zeros <= -0.0 or zeros > 3", // no range
+  "extremes > 4.9",
+  "extremes < -1000 or extremes > 2", // no range
+  "extremes < 7 and extremes > -1e301",
+  "full > 0",
+  "full > 0.3 and price < 900",
+  "products > 2.9 and products <= 9.57",
+  "rounded < 100.01",
+  "i > -1000 and i <= 4000.5",
+  "l > 90000000000 and i < 3000",
+  "far > 1000 and far < 250000",
+  "far > 200000",
+  "some_full > 0.5 and some_far < 900",
+  "some_full < 30 and price > 100",
+  "some_far > 500 and side = 'buy'",
+  "nothing > 1",
+  "same = 7 and side = 'buy'",
+  "side = 'sell' and price > 300",
+  "side != 'sell'",
+  "k in ('k1', 'k2')",
+  "k = 'k1' and side = 'sell'",
+  "k = 'no such symbol'",
+  "k like 'k%' and gaps > 0",
+  "ts > '2024-01-01T10:00:03' and gaps > -20",
+];
+const QUERIES: [keys: string, calls: string[]][] = [
+  ["", ["count()"]],
+  ["", ["count()", "sum(price * gaps)", "max(i + 1)", "sum(mostly)"]],
+  ["", ["min(extremes)", "max(extremes)", "sum(full)", "first(l)", "last(price)", "count(gaps)"]],
+  ["", ["sum(price)", "avg(gaps)", "max(i)"]],
+  ["k, side", ["count()", "sum(price * gaps)", "avg(mostly)", "min(far)", "sum(i)"]],
+  ["i", ["count()", "sum(price)", "max(k)"]],
+];
+
+async function compare(server: TestServer): Promise<string> {
+  const answers: string[] = [];
+  for (const condition of CONDITIONS) {
+    for (const [keys, calls] of QUERIES) {
+      const select = (conditions: string) =>
+        `select ${keys === "" ? "" : `${keys}, `}${calls.join(", ")} from t where ${conditions}${
+          keys === "" ? "" : ` group by ${keys}`
+        }`;
+      const rows = await rowsOf(server, select(condition));
+      answers.push(JSON.stringify(rows));
+      assertSame(rows, await rowsOf(server, select(`(${condition}) and ${ALL_ROWS}`)), calls, select(condition));
+    }
+  }
+  return answers.join("\n");
+}
+
+/** What EXPLAIN ANALYZE tells of the scan's vectors. */
+async function vectorsOf(server: TestServer, query: string): Promise<Record<string, number> | undefined> {
+  const plan = (await rowsOf(server, `explain analyze ${query}`)).join("\n");
+  const found =
+    /vectors: (?<skipped>\d+) skipped, (?<whole>\d+) taken whole, (?<tested>\d+) tested packed, (?<withExceptions>\d+) with exceptions, (?<withoutCodes>\d+) without codes/
+      .exec(plan);
+  if (found === null) return undefined;
+  assert.match(plan, /marks rows by packed codes/);
+  return Object.fromEntries(Object.entries(found.groups!).map(([name, count]) => [name, Number(count)]));
+}
+
+Deno.test("rows that are marked by packed codes are those that pass, with any number of workers and any pool", async () => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  const stored: string[] = [];
+  for (const workers of ["1", "4"]) {
+    await using server = await startServer({
+      root,
+      env: { SVC_SHARED_WORKER_COUNT: workers, SVC_CAIRO_POOL_SIZE: workers === "1" ? "16m" : "256m" },
+    });
+    if (workers === "1") assert.equal((await server.exec(CREATE_ENCODED)).error, undefined);
+    stored.push(await compare(server), await compare(server));
+    // Without keys, segments of which most rows pass are read as a whole.
+    const products = (condition: string) => `select k, sum(price * gaps) from t where ${condition} group by k`;
+    const tested = await vectorsOf(server, products("price > 500"));
+    assert.ok(tested !== undefined && tested.tested > 200 && tested.withExceptions === 0, "decimals have codes");
+    const inOrder = await vectorsOf(server, products("mostly < 1.9"));
+    assert.ok(inOrder !== undefined && inOrder.skipped > 20 && inOrder.whole > 20, "by the range of a vector's codes");
+    assert.ok(inOrder.withExceptions > 50);
+    const raw = await vectorsOf(server, products("full > 0"));
+    assert.equal(raw, undefined, "a column of full-precision doubles is not packed");
+    const mixed = await vectorsOf(server, products("some_far > 100 and some_full > 0"));
+    assert.ok(mixed !== undefined && mixed.withoutCodes > 50 && mixed.tested > 200, "some vectors are raw");
+    await server.stop();
+  }
+  assert.equal(new Set(stored).size, 1, "the same bits");
+  await using server = await startServer({ root });
+  for (const sql of CHANGES) assert.equal((await server.exec(sql)).error, undefined, sql);
+  await compare(server);
+  assert.equal((await server.exec("checkpoint create")).error, undefined);
+  await server.exec("checkpoint release");
+  await compare(server);
+  await server.stop();
+  await Deno.remove(root, { recursive: true });
+});
