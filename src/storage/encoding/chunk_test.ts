@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { ARRAY_CONSTRUCTOR, type Layout, LAYOUT_WIDTH, nullTest, typeOf } from "../../types/mod.ts";
-import { SUMMARY, SUMMARY_WORDS } from "../contract.ts";
+import { type RowCondition, SUMMARY, SUMMARY_WORDS } from "../contract.ts";
 import { createHeap } from "../heap.ts";
 import { VECTOR_ROWS } from "./bits.ts";
 import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
@@ -62,6 +62,18 @@ function checkSelected(layout: Layout, stored: Uint8Array, values: Uint8Array): 
     for (let row = from; row < to && width >= 4; row++) {
       ok(!isWithin(row) || selected.has(row), `${layout}: row ${row} is missing`);
     }
+    if (width >= 4) {
+      const condition = conditionBetween(layout, low, high);
+      const marked = codec.maskRows([condition, condition], { from, to }, (_, use) => use(stored), ROW_LIST);
+      let passed = 0;
+      for (let row = from; row < to; row++) {
+        const isMarked = (heap.u8[ROW_LIST + (row >> 3)] >> (row & 7) & 1) === 1;
+        equal(isMarked, isWithin(row), `${layout}: row ${row} is ${isMarked ? "" : "not "}marked`);
+        if (isMarked) passed++;
+      }
+      equal(marked, passed);
+      for (let k = 0; k < count; k++) heap.i32[ROW_LIST / 4 + k] = rows[k];
+    }
     codec.gatherRows(stored, ROW_LIST, count, TARGET);
     const gathered = heap.u8.slice(TARGET, TARGET + count * width);
     const expected = new Uint8Array(count * width);
@@ -72,6 +84,46 @@ function checkSelected(layout: Layout, stored: Uint8Array, values: Uint8Array): 
       }
     }
   }
+}
+
+/** As conditions of queries: integers that pass are found by trying them. */
+function conditionBetween(
+  layout: Layout,
+  low: number | bigint | undefined,
+  high: number | bigint | undefined,
+): RowCondition {
+  const isHighEnough = (value: number | bigint) => low === undefined || value >= low;
+  const isLowEnough = (value: number | bigint) => high === undefined || value <= high;
+  /** The least integer for which `holds` is true, as it is for all greater ones. */
+  const leastOf = (holds: (integer: number) => boolean) => {
+    let below = -(2 ** 46), found = 2 ** 46;
+    while (found - below > 1) {
+      const middle = Math.floor((below + found) / 2);
+      if (holds(middle)) found = middle;
+      else below = middle;
+    }
+    return found;
+  };
+  return {
+    column: 0,
+    integersOf: ({ scale, power }) => {
+      const round = layout === "f32" ? Math.fround : (value: number) => value;
+      const valueOf = (integer: number) =>
+        round(scale === "quotient" ? integer / power : scale === "product" ? integer * power : integer);
+      const least = leastOf((integer) => isHighEnough(valueOf(integer)));
+      const from = layout === "symbol" ? Math.max(0, least) : least; // others are NULL
+      const to = leastOf((integer) => !isLowEnough(valueOf(integer))) - 1;
+      return from <= to ? { low: from, high: to } : undefined;
+    },
+    test: (address, count, mask) => {
+      const values = new ARRAY_CONSTRUCTOR[layout](heap.u8.buffer as ArrayBuffer, address, count);
+      const isNullHere = nullTestOf(layout, new Uint8Array(values.buffer, address, values.byteLength));
+      for (let k = 0; k < count; k++) {
+        const passes = !isNullHere(k) && isHighEnough(values[k]) && isLowEnough(values[k]);
+        if (passes) heap.u8[mask + (k >> 3)] |= 1 << (k & 7);
+      }
+    },
+  };
 }
 
 /** Chunks with offsets, by scale. */
