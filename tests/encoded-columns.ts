@@ -25,6 +25,7 @@ const COLUMNS = [
   `case when ${AT} then 9223372036854775807 when x % 1024 = 9 then -9223372036854775807 else x end far`,
   "cast(null as double) nothing",
   "7 same",
+  "(x / 3000 * 10 + x % 7)::int steps",
   // Some vectors are raw.
   "case when x / 1024 % 9 = 2 then sin(x) when x % 31 = 0 then null else x % 1000 / 10.0 end some_full",
   "case when x / 1024 % 9 = 3 and x % 2 = 0 then x * 10000000000001 when x % 29 = 0 then null else x % 1000 end some_far",

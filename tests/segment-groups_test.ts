@@ -44,6 +44,9 @@ const CONDITIONS = [
   "zeros > -1 and price > 1",
   "l > 5000 and price > 100",
   "nothing > 1",
+  "steps > 120 and price > 50",
+  "steps between 103 and 905 and gaps > -40 and steps < 900",
+  "steps = 333",
   "ts > '2024-01-01T00:30' and price > 10 and i > -4900",
 ];
 const SUMMED = [
@@ -113,6 +116,9 @@ Deno.test("groups by packed codes are those by values, with any number of worker
     const sums = (await rowsOf(server, `${explain} price > 100 and gaps > -49`)).join("\n");
     assert.match(sums, /adds up packed codes by segments/);
     assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(sums)?.[1]) >= 2 * ENCODED_ROWS / 1024, sums);
+    const steps = (await rowsOf(server, `${explain} steps > 120 and price > 50`)).join("\n");
+    const [, skipped, whole, tested] = /vectors: (\d+) skipped, (\d+) taken whole, (\d+) tested packed/.exec(steps)!;
+    assert.ok(Number(skipped) > 20 && Number(whole) > 20 && Number(tested) > 100, steps);
     assert.doesNotMatch((await rowsOf(server, `${explain} ${ALL_ROWS}`)).join("\n"), /added? up/);
     await server.stop();
   }

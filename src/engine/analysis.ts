@@ -270,6 +270,11 @@ export class Analysis implements PlanAnalysis {
     const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
     this.add(first + 5, 1);
     this.add(first + 6, rows);
+    this.countVectors(scan, vectors);
+  }
+
+  countVectors(scan: number, vectors: VectorCounts): void {
+    const first = (this.nodes + 1) * NODE_WORDS + scan * SCAN_WORDS;
     this.add(first + 9, vectors.skipped);
     this.add(first + 10, vectors.whole);
     this.add(first + 11, vectors.tested);

@@ -5,6 +5,7 @@
 import type { FunctionEntry } from "../sql/functions/entry.ts";
 import type { Column, Expr, ScanNode } from "../sql/plan.ts";
 import type {
+  ChooseOffsets,
   ChunkBound,
   ChunkOffsets,
   Dictionary,
@@ -198,7 +199,7 @@ export interface Pool {
   ): number | undefined;
   /**
    * Writes the offsets of rows of a segment, and perhaps of their neighbours in a vector of 1,024 rows, to memory for those of all rows (i32) at
-   * `address`, from a packed frame. Undefined if they have none; that depends on how the chunk is stored alone.
+   * `address`, from a packed frame. Undefined if they have none; that depends on how the chunk is stored alone. `choose` may leave out vectors.
    */
   readOffsets(
     source: ScanSource,
@@ -206,6 +207,7 @@ export interface Pool {
     column: number,
     rows: RowRange,
     address: number,
+    choose?: ChooseOffsets,
   ): ChunkOffsets | undefined;
   /**
    * Marks the rows of a segment that pass all conditions, and no others, in `masks` (`RowCondition.test`), and returns their number. Bits of rows
@@ -275,6 +277,8 @@ export interface PlanAnalysis {
   countOffsets(scan: number, vectors: number): void;
   /** Counts rows of a segment that were selected by the codes of packed chunks; no other rows of it were read. `vectors`: those that were tested. */
   countSelected(scan: number, rows: number, vectors: VectorCounts): void;
+  /** Vectors on which conditions were tested. */
+  countVectors(scan: number, vectors: VectorCounts): void;
   /** Counts frames that a scan has used. */
   countFrames(scan: number, frames: FrameCounts): void;
   /** Counts rows that a node has taken from a scan that it reads itself. */

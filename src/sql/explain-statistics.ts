@@ -86,9 +86,8 @@ export function readMarks({ id }: ScanNode, { scans }: PlanStatistics): string[]
     ...(lookups > 0 ? [`index of ${lookups} segments, ${skipped} of them skipped`] : []),
     ...(summarised > 0 ? [`summaries of ${summarised} vectors`] : []),
     ...(offsets > 0 ? [`packed codes of ${offsets} vectors added up`] : []),
-    ...(selections > 0
-      ? [`${selected} rows selected by packed codes of ${selections} segments`, vectorsText(vectors)]
-      : []),
+    ...(selections > 0 ? [`${selected} rows selected by packed codes of ${selections} segments`] : []),
+    ...(Object.values(vectors).some((count) => count > 0) ? [vectorsText(vectors)] : []),
     ...(framesFound + framesRead > 0 ? [`frames: ${framesFound} in the pool, ${framesRead} read from files`] : []),
   ];
 }

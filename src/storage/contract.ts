@@ -173,6 +173,12 @@ export interface ChunkOffsets {
   hasNulls: boolean;
 }
 
+/**
+ * Chooses the rows whose offsets are needed. Of vector `v` of 1,024 rows, `ranges[2 * v]` is the least integer and `ranges[2 * v + 1]` the greatest, or
+ * more; without values, the least is greater.
+ */
+export type ChooseOffsets = (offsets: ChunkOffsets, ranges: Float64Array) => readonly RowRange[];
+
 /** Rows whose value in a column of the scan is at least `low` and at most `high`. */
 export interface ChunkBound {
   readonly column: number;

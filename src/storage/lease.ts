@@ -3,6 +3,7 @@ import { assert, VERIFY } from "../assert.ts";
 import type { FrameCounts, Pool } from "../engine/contract.ts";
 import { codesPartOf, readValues } from "./chunk-values.ts";
 import type {
+  ChooseOffsets,
   ChunkBound,
   ChunkOffsets,
   ColumnChunk,
@@ -296,10 +297,11 @@ export class PoolLease implements Pool {
     column: number,
     rows: RowRange,
     address: number,
+    choose?: ChooseOffsets,
   ): ChunkOffsets | undefined {
     const chunk = packableChunkOf(source, segment, column);
     if (chunk === undefined || !hasCodeRanges(chunk)) return undefined;
-    const read = (stored: Uint8Array) => this.pool.codecs().readOffsets(stored, rows, address);
+    const read = (stored: Uint8Array) => this.pool.codecs().readOffsets(stored, rows, address, choose);
     return this.withPacked(source, chunk, ofRange(rows), read);
   }
 

@@ -3,8 +3,9 @@
  * packed chunks, four rows at a time. Segments of which a column has no offsets are left to the reader of values. The way depends on how chunks are
  * stored alone, not on what is in memory.
  */
+import { assert } from "../../assert.ts";
 import type { ScanNode } from "../../sql/plan.ts";
-import { type ChunkOffsets, SUMMARY_ROWS } from "../../storage/contract.ts";
+import { type ChunkOffsets, type IntegerRange, type RowRange, SUMMARY_ROWS } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import type { AggregateShape } from "../compiler/aggregate.ts";
@@ -27,6 +28,8 @@ import { argumentsOf } from "./offset-groups.ts";
 import { ScanReader } from "./scan.ts";
 
 const OPERATOR = "GROUP BY";
+/** Vectors are left out if they are at least this share of those that are left. */
+const SKIPPED_SHARE_MIN = 1 / 4;
 
 export class OffsetSums {
   private readonly reader: ScanReader;
@@ -64,7 +67,8 @@ export class OffsetSums {
   ) {
     const found = argumentsOf(spec.calls, aggregates, context.functions);
     const ofConditions = conditions.list.map(({ column }) => column);
-    const list = [...new Set([...found.columns, ...ofConditions])];
+    // Conditions first: of the others, only vectors are read that they leave.
+    const list = [...new Set([...ofConditions, ...found.columns])];
     this.columns = list.map((column) => ({ column, address: space.allocate(4 * MORSEL_ROWS) }));
     this.places = {
       arguments: found.columns.map((column) => list.indexOf(column)),
@@ -90,30 +94,43 @@ export class OffsetSums {
   /** Adds rows of a segment that pass to the table. False if their values have to be read. */
   consume(table: GroupTable, { segment, start, end }: Morsel): boolean {
     const { reader, context, columns, places, conditions, node } = this, offsets: ChunkOffsets[] = [];
-    for (const { column, address } of columns) {
-      const found = context.pool.readOffsets(reader.source, segment, column, { from: start, to: end }, address);
+    const left = new LeftVectors(start, end), { analysis } = context;
+    let vectorCount = 0;
+    for (const [place, { column, address }] of columns.entries()) {
+      const found = context.pool.readOffsets(reader.source, segment, column, left, address, (form, ranges) => {
+        places.conditions.forEach((own, k) => {
+          if (own === place) left.test(ranges, form, conditions.rangeOf(k, form));
+        });
+        vectorCount += left.count;
+        return left.runs;
+      });
       reader.countFrames();
       if (found === undefined) return false;
       offsets.push(found);
     }
     reader.count(end - start);
-    const vectorCount = Math.ceil(end / SUMMARY_ROWS) - Math.floor(start / SUMMARY_ROWS);
-    context.analysis?.countOffsets(node.id, vectorCount * columns.length);
-    const ranges = places.conditions.map((place, k) => conditions.rangeOf(k, offsets[place]!));
-    const ofArguments = places.arguments.map((place) => offsets[place]!);
+    analysis?.countOffsets(node.id, vectorCount);
+    analysis?.countVectors(node.id, left.outcomes);
+    if (left.runs.length > 0) this.add(table, offsets, left.runs);
+    return true;
+  }
+
+  private add(table: GroupTable, offsets: readonly ChunkOffsets[], runs: readonly RowRange[]): void {
+    const { places, conditions, merge } = this, ofArguments = places.arguments.map((place) => offsets[place]!);
     const kernel = this.kernelFor(ofArguments), { cells } = kernel;
-    for (const [k, range] of ranges.entries()) {
-      if (range === undefined) return true;
+    for (const [k, place] of places.conditions.entries()) {
+      const range = conditions.rangeOf(k, offsets[place]!);
+      assert(range !== undefined, "no vector is left if no value passes");
       kernel.setI32(cells[`low${k}`], range.low);
       kernel.setI32(cells[`extent${k}`], range.high - range.low);
     }
-    kernel.run(start, end);
-    const { merge } = this;
     setMergeInputs(merge, ofArguments, false);
     merge.setI32(merge.cells.segment, this.record);
     merge.setI32(merge.cells.table, table.records);
-    merge.run(0, 1);
-    return true;
+    for (const { from, to } of runs) {
+      kernel.run(from, to);
+      merge.run(0, 1);
+    }
   }
 
   private kernelFor(offsets: readonly ChunkOffsets[]): BoundKernel {
@@ -140,5 +157,43 @@ export class OffsetSums {
   close(): void {
     this.reader.close();
     this.space.release();
+  }
+}
+
+/** The vectors of a segment that conditions leave by the ranges of their offsets. */
+class LeftVectors implements RowRange {
+  runs: readonly RowRange[];
+  count: number;
+  readonly outcomes = { skipped: 0, whole: 0, tested: 0, withExceptions: 0, withoutCodes: 0 };
+
+  /** Rows `from` … `to`-1. */
+  constructor(readonly from: number, readonly to: number) {
+    this.runs = [{ from, to }];
+    this.count = Math.ceil(to / SUMMARY_ROWS) - Math.floor(from / SUMMARY_ROWS);
+  }
+
+  /** `passing`: offsets of `form`; undefined if none pass. */
+  test(ranges: Float64Array, { least, hasNulls }: ChunkOffsets, passing: IntegerRange | undefined): void {
+    const { outcomes, from, to } = this, left: { from: number; to: number }[] = [];
+    let count = 0;
+    for (const run of this.runs) {
+      for (let vector = Math.floor(run.from / SUMMARY_ROWS); vector * SUMMARY_ROWS < run.to; vector++) {
+        const low = ranges[2 * vector]! - least, high = ranges[2 * vector + 1]! - least;
+        if (passing === undefined || !(low <= passing.high && high >= passing.low)) {
+          outcomes.skipped++;
+          continue;
+        }
+        const isWhole = !hasNulls && low >= passing.low && high <= passing.high;
+        outcomes[isWhole ? "whole" : "tested"]++;
+        count++;
+        const first = Math.max(from, vector * SUMMARY_ROWS), end = Math.min(to, (vector + 1) * SUMMARY_ROWS);
+        if (left.at(-1)?.to === first) left.at(-1)!.to = end;
+        else left.push({ from: first, to: end });
+      }
+    }
+    // A few vectors more take less time than many runs.
+    if (count > 0 && this.count - count < this.count * SKIPPED_SHARE_MIN) return;
+    this.runs = left;
+    this.count = count;
   }
 }

@@ -27,7 +27,7 @@
 import { assert } from "../../assert.ts";
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
 import { align } from "../bytes.ts";
-import type { ChunkBound, ChunkOffsets, RowCondition, RowRange, VectorCounts } from "../contract.ts";
+import type { ChooseOffsets, ChunkBound, ChunkOffsets, RowCondition, RowRange, VectorCounts } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { bitsOf, packedBytes, VECTOR_ROWS } from "./bits.ts";
 import { encodingBit, HAS_SUMMARIES } from "./encodings.ts";
@@ -153,6 +153,8 @@ export class ChunkCodec {
   private readonly kernels: Kernels;
   private encoded = new Uint8Array(0);
   private view = new DataView(this.encoded.buffer);
+  /** Of the vectors of the chunk whose offsets were read last. */
+  private readonly ranges = new Float64Array(2 * VECTORS_MAX);
   /** Of the last vector. */
   private decimals: Decimals | undefined;
 
@@ -578,15 +580,20 @@ export class ChunkCodec {
   }
 
   /**
-   * Writes the offsets of rows of a chunk in the shared memory: of whole vectors, row 0 at `address`. Undefined if it has none.
+   * Writes the offsets of rows of a chunk in the shared memory: of whole vectors, row 0 at `address`. Undefined if it has none. `choose`: of all rows by
+   * default.
    */
-  readOffsets(bytes: Uint8Array, rows: RowRange, address: number): ChunkOffsets | undefined {
+  readOffsets(bytes: Uint8Array, rows: RowRange, address: number, choose?: ChooseOffsets): ChunkOffsets | undefined {
     const { kind, width, address: chunk } = this.opened(bytes), { kernels, scratch, heap } = this;
     assert(chunk !== undefined && width >= 4, "chunks in the shared memory, of types with a NULL");
-    const offsets = offsetsOf(heap, chunk, rows, kind === FLOATS, (places) => POWERS[places]);
+    const { ranges } = this, powerOf = (places: number) => POWERS[places];
+    const offsets = offsetsOf(heap, chunk, rows, kind === FLOATS, powerOf, ranges);
     if (offsets === undefined) return undefined;
-    const from = Math.floor(rows.from / VECTOR_ROWS), to = Math.ceil(rows.to / VECTOR_ROWS);
-    kernels.decodeOffsets(chunk, from, to, BigInt(offsets.least), address + from * VECTOR_ROWS * 4, scratch + CODES);
+    const least = BigInt(offsets.least);
+    for (const needed of choose?.(offsets, ranges) ?? [rows]) {
+      const from = Math.floor(needed.from / VECTOR_ROWS), to = Math.ceil(needed.to / VECTOR_ROWS);
+      kernels.decodeOffsets(chunk, from, to, least, address + from * VECTOR_ROWS * 4, scratch + CODES);
+    }
     return offsets;
   }
 

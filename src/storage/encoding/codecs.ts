@@ -1,6 +1,14 @@
 /** How chunks of all layouts are stored, and loaded again. */
 import { type Layout, LAYOUT_WIDTH } from "../../types/mod.ts";
-import type { ChunkBound, ChunkOffsets, ColumnChunk, RowCondition, RowRange, VectorCounts } from "../contract.ts";
+import type {
+  ChooseOffsets,
+  ChunkBound,
+  ChunkOffsets,
+  ColumnChunk,
+  RowCondition,
+  RowRange,
+  VectorCounts,
+} from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { ChunkCodec, CODEC_BYTES, isEncodable, isSummarised } from "./chunk.ts";
 import { HAS_POSTINGS, HAS_SUMMARIES, UNKNOWN_ENCODING } from "./encodings.ts";
@@ -132,8 +140,8 @@ export class Codecs {
   }
 
   /** As `ChunkCodec.readOffsets`. */
-  readOffsets(stored: Uint8Array, rows: RowRange, address: number): ChunkOffsets | undefined {
-    return this.chunks.readOffsets(stored, rows, address);
+  readOffsets(stored: Uint8Array, rows: RowRange, address: number, choose?: ChooseOffsets): ChunkOffsets | undefined {
+    return this.chunks.readOffsets(stored, rows, address, choose);
   }
 
   /** As `ChunkCodec.firstAt`. */

@@ -33,13 +33,17 @@ export type DecodeOffsets = (
   codes: number,
 ) => void;
 
-/** The form of the offsets of rows of a chunk at an address; undefined if it has none. `power`: the power of ten for so many places. */
+/**
+ * The form of the offsets of rows of a chunk at an address; undefined if it has none. `power`: the power of ten for so many places. Writes the ranges of
+ * the vectors (`ChooseOffsets`).
+ */
 export function offsetsOf(
   { i32, u8 }: SharedHeap,
   chunk: number,
   { from, to }: RowRange,
   isFloat: boolean,
   powerOf: (places: number) => number,
+  ranges: Float64Array,
 ): ChunkOffsets | undefined {
   let least = Infinity, greatest = -Infinity, form = -1, hasNulls = false;
   for (let vector = Math.floor(from / VECTOR_ROWS); vector * VECTOR_ROWS < to; vector++) {
@@ -49,11 +53,17 @@ export function offsetsOf(
     const isSloped = encoding === FRAME && (word(AT.slope) | word(AT.slope + 4)) !== 0;
     if (encoding === RAW || isSloped || exceptions > 0) return undefined;
     if (nulls > 0) hasNulls = true;
-    if (encoding === CONSTANT && (isFloat || nulls > 0)) continue; // all NULL
+    if (encoding === CONSTANT && (isFloat || nulls > 0)) {
+      ranges[2 * vector] = Infinity; // all NULL
+      ranges[2 * vector + 1] = -Infinity;
+      continue;
+    }
     const base = word(AT.base + 4) * 2 ** 32 + (word(AT.base) >>> 0);
     if (Math.abs(base) > INTEGER_MAX) return undefined;
-    least = Math.min(least, nulls > 0 ? base + 1 : base);
-    greatest = Math.max(greatest, encoding === CONSTANT ? base : base + (word(AT.span) >>> 0));
+    const first = ranges[2 * vector] = nulls > 0 ? base + 1 : base;
+    const last = ranges[2 * vector + 1] = encoding === CONSTANT ? base : base + (word(AT.span) >>> 0);
+    least = Math.min(least, first);
+    greatest = Math.max(greatest, last);
     if (!isFloat) continue;
     const own = encoding * 256 + u8[header + AT.places];
     if (form >= 0 && own !== form) return undefined;
