@@ -287,7 +287,7 @@ export class PoolLease implements Pool {
     });
     if (!isKnown) return undefined;
     const open = ({ column }: RowCondition, use: (stored: Uint8Array) => void) =>
-      this.withPacked(source, chunkOf(source, segment, column)!, use);
+      this.withPacked(source, chunkOf(source, segment, column)!, ofRange(range), use);
     return this.pool.codecs().maskRows(conditions, range, open, masks);
   }
 
