@@ -73,12 +73,12 @@ Deno.test("answers are the same when the pool keeps columns packed", async () =>
   const packed = await answersOf({ SVC_CAIRO_POOL_SIZE: "24m" });
   // In eight memories, besides the one that queries work in.
   const further = await answersOf({
-    SVC_CAIRO_MEMORY_SIZE: "144m",
-    SVC_CAIRO_POOL_SIZE: "80m",
-    SVC_DEV_MEMORY_FIRST_SIZE: "128m",
+    SVC_CAIRO_MEMORY_SIZE: "112m",
+    SVC_CAIRO_POOL_SIZE: "64m",
+    SVC_DEV_MEMORY_FIRST_SIZE: "96m",
     SVC_DEV_MEMORY_FURTHER_SIZE: "2m",
   });
-  assert.ok(further.furtherBytes > 1 << 20, `${further.furtherBytes} bytes`);
+  assert.ok(further.furtherBytes > 0, `${further.furtherBytes} bytes`);
   // A join whose memory is short adds floats in another order.
   QUERIES.forEach((query, k) => query.includes(" join ") || assert.equal(further.answers[k], packed.answers[k], query));
   assert.ok(packed.packedBytes > 4 << 20, `${packed.packedBytes} bytes are packed`);

@@ -327,7 +327,8 @@ export class Frames {
     };
   }
 
-  private hasRoom(sizeBytes: number, share: number): boolean {
+  /** `share`: the part of the pool that may be used. */
+  hasRoom(sizeBytes: number, share = 1): boolean {
     return this.state(USED_KIB) + blockBytesOf(sizeBytes) / 1024 <= this.state(LIMIT_KIB) * share;
   }
 

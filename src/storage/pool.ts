@@ -21,6 +21,7 @@ import {
   type Held,
   isOfShare,
   type OnMiss,
+  PACKED,
   type PoolStats,
 } from "./frames.ts";
 import type { SharedHeap } from "./heap.ts";
@@ -69,12 +70,16 @@ export class SharedPool implements PageFrames, LeasedPool {
     return this.codecsOfThread ??= new Codecs(this.heap, this.frames.allocate(CODEC_BYTES));
   }
 
-  /** Each memory has a share of the packed frames, by its part of the pool. So the room of all is used. */
+  /**
+   * As long as the heap's part of the pool has room, packed frames are there. Beyond, each part has a share of them by its size, so that the room
+   * of both is used. Without the locks this may miss a frame: then the extent gets one in the other part, too, and the first is evicted some time.
+   */
   packedFramesOf(extent: Extent): Frames {
     const { frames, further } = this;
-    if (further === undefined) return frames;
+    if (further === undefined || frames.has(extent, PACKED)) return frames;
+    if (further.has(extent, PACKED)) return further;
     const share = frames.limitBytes / (frames.limitBytes + further.limitBytes);
-    return isOfShare(extent, share) ? frames : further;
+    return frames.hasRoom(extent.sizeBytes) || isOfShare(extent, share) ? frames : further;
   }
 
   copyBlock(): number {
