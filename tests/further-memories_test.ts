@@ -2,6 +2,7 @@
  * A pool in several tiny memories, which are too small for the columns even as they are stored: answers, cancels and failed workers. Takes some 20 s.
  */
 import assert from "node:assert/strict";
+import { residentBytes } from "./memory.ts";
 import { startServer, type TestServer } from "./server.ts";
 
 const ROWS = 3_000_000;
@@ -92,6 +93,10 @@ Deno.test("answers of a pool in tiny memories, beside cancelled queries and fail
   const parts = new Map(dataset as [string, number][]);
   assert.equal(parts.get("FURTHER_SIZE"), limit);
   assert.ok(parts.get("SHARED_SIZE")! <= 79 << 20 && parts.get("SHARED_SIZE")! > 78 << 20);
+  if (Deno.build.os === "linux") {
+    const peakMiB = residentBytes(server.process.pid, "VmHWM") >> 20;
+    assert.ok(peakMiB <= 79 + 400, `${peakMiB} MiB were resident`);
+  }
   await server.stop();
   await Deno.remove(root, { recursive: true });
 });
