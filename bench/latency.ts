@@ -1,6 +1,6 @@
 /**
  * The latency suite: small queries over 10M trades, asked over raw sockets by a process of its own, in Sundial, a bare server on Deno
- * (`bare-server.ts`), and QuestDB if its jar is given, in turn.
+ * (`bare-server.ts`), and QuestDB if its jar is given, in turn. Then what handing over to a query thread costs (`hand-over.ts`).
  *
  * `depth`: requests that a connection sends at once. Processor time is that of the whole server process, of all its threads.
  */
@@ -8,6 +8,7 @@ import { startServer } from "./server.ts";
 import { exists } from "./files.ts";
 import { ending, startClient } from "./client-process.ts";
 import type { Order, Result } from "./latency-client.ts";
+import { measureHandOver } from "./hand-over.ts";
 import { startQuestDb } from "./questdb.ts";
 import { median, table } from "./report.ts";
 import { CREATE_TRADES, TRADES_FILE, writeTradesParquet } from "./trades.ts";
@@ -84,6 +85,7 @@ export async function latencySuite(work: string, options: LatencyOptions): Promi
     }
   }
   print(cells, options.rounds);
+  if (!options.only) await measureHandOver(client, options.rounds);
 }
 
 interface Cell {

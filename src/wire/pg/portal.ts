@@ -84,7 +84,7 @@ export class Portal {
       return { kind: "complete", tag: commandTag(answer) };
     }
     const rowCount = this.sendReady(output, rowCountMax);
-    if (rowCount === undefined && isLent) for (const each of answer.ready ?? []) each.bytes = each.bytes.slice();
+    if (rowCount === undefined && isLent) { for (const each of answer.ready ?? []) each.bytes = each.bytes.slice(); }
     return rowCount === undefined ? this.sendAll(output, rowCountMax) : this.sent(rowCount, rowCountMax);
   }
 

@@ -1,0 +1,49 @@
+/**
+ * What it costs that a query thread runs a small query and not the main thread: two servers with the same rows, of which one runs no query
+ * on the main thread, asked in turn over one connection each. The difference includes the request and the answer in shared memory, both
+ * wakes, and the operators, which the main thread keeps and a query thread makes anew.
+ */
+import type { startClient } from "./client-process.ts";
+import { median, table } from "./report.ts";
+import { startServer } from "./server.ts";
+
+const SECOND = "timestamp in '2024-01-01T00:30:00'";
+const QUERIES = [
+  { name: "select 1", sql: "select 1" },
+  { name: "two columns of one second", sql: `select price, amount from trades where ${SECOND}` },
+  { name: "average of a second", sql: `select avg(price) from trades where ${SECOND}` },
+];
+const MEASURED_MS = 400;
+
+export async function measureHandOver(client: ReturnType<typeof startClient>, rounds: number): Promise<void> {
+  await using onMain = await start({});
+  await using onThread = await start({ SVC_QUERY_DIRECT_ROWS_MAX: "-1" });
+  const rows: string[][] = [];
+  for (const { name, sql: query } of QUERIES) {
+    const pairs: [main: number, thread: number][] = [];
+    for (let round = 0; round < rounds; round++) {
+      const micros = async ({ pgPort: port }: { pgPort: number }) => {
+        const order = { protocol: "pg", port, query, connections: 1, depth: 1, ms: MEASURED_MS } as const;
+        return 1000 * (await client.ask(order)).p50Ms;
+      };
+      if (round % 2) {
+        const thread = await micros(onThread);
+        pairs.push([await micros(onMain), thread]);
+      } else pairs.push([await micros(onMain), await micros(onThread)]);
+    }
+    const of = (value: (pair: [number, number]) => number) => median(pairs.map(value)).toFixed(0);
+    const least = Math.min(...pairs.map(([, thread]) => thread)) - Math.min(...pairs.map(([main]) => main));
+    rows.push([name, of(([main]) => main), of(([, thread]) => thread), of(([a, b]) => b - a), least.toFixed(0)]);
+  }
+  console.log(`\nhanding over to a query thread, prepared over PG, one connection, p50, ${rounds} rounds in turn`);
+  console.log(table(["query", "main us", "query thread us", "difference us", "of the least us"], rows));
+}
+
+async function start(env: Record<string, string>) {
+  const server = await startServer({ env: { SVC_PG_AUTH_METHOD: "password", ...env } });
+  const { error } = await server.exec(
+    "create table trades as (select timestamp_sequence('2024-01-01', 50000) timestamp, rnd_double() price, rnd_double() amount from long_sequence(200000)) timestamp(timestamp) partition by day",
+  );
+  if (error !== undefined) throw new Error(error);
+  return server;
+}
