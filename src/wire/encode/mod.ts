@@ -8,7 +8,7 @@ import type { SharedHeap } from "../../storage/heap.ts";
 import type { Encoder } from "./encoder.ts";
 import type { TypeForms, ValueWriter } from "./forms.ts";
 import { createParquetEncoder, type ParquetEncoding } from "./parquet.ts";
-import { type RowLoop, rowLoop } from "./rows.ts";
+import { type RowFormat, type RowLoop, rowLoop } from "./rows.ts";
 import { asciiBytes, ByteSink } from "./sink.ts";
 import { formsOf, writeInt32 } from "./types.ts";
 
@@ -20,6 +20,8 @@ const FIRST_BYTES = 4_096;
 const POLL_ROWS = 4_096;
 /** Batches of at least this many rows are worth a generated loop. */
 const LOOP_ROWS_MIN = 1_024;
+/** So are batches of an encoder that has written so many rows: it is kept for a statement that is executed again and again. */
+const LOOP_ROWS_SEEN = 1_024;
 const COMMA = 0x2c, LINE_FEED = 0x0a, QUOTE = 0x22, OPEN = 0x5b, CLOSE = 0x5d, LETTER_D = 0x44;
 
 /** One result column while it is written. */
@@ -47,26 +49,19 @@ export function createEncoder(
   sink.rowSlack = rowBytes;
   const fields = fieldsOf(encoding, forms, heap, sink);
   const loopColumns = fields.map((field) => ({ ...field, type: columns[field.index].type }));
-  let loop: RowLoop | undefined;
+  let loop: RowLoop | undefined, rowsSeen = 0;
   const writeRow = ROW_WRITERS[encoding.name](encoding as never, fields, sink);
   const write = (batch: Batch, firstRow: number, rowCount: number, isFirst: boolean): number => {
     let at = 0;
-    if (rowCount >= LOOP_ROWS_MIN && encoding.name !== "pg") {
-      loop ??= rowLoop(
-        loopColumns,
-        encoding.name === "csv"
-          ? { name: "csv", delimiter: encoding.delimiter.charCodeAt(0) }
-          : { name: "json", isLines: encoding.isLines === true },
-        heap,
-        sink,
-        rowBytes,
-      );
+    if (rowCount >= LOOP_ROWS_MIN || rowsSeen >= LOOP_ROWS_SEEN) {
+      loop ??= rowLoop(loopColumns, formatOf(encoding), heap, sink, rowBytes);
       for (let row = firstRow, end = firstRow + rowCount; row < end; row += POLL_ROWS) {
         if (row > firstRow) poll();
         at = loop(batch, row, Math.min(end, row + POLL_ROWS), at, isFirst && row === firstRow);
       }
       return at;
     }
+    rowsSeen += rowCount;
     for (const field of fields) field.writer.bind(batch.columns[field.index]);
     for (let row = firstRow, end = firstRow + rowCount; row < end; row++) {
       if (((row - firstRow) & (POLL_ROWS - 1)) === POLL_ROWS - 1) poll();
@@ -84,6 +79,17 @@ export function createEncoder(
 
 /** Encodings that write rows one after the other. */
 type RowEncoding = Exclude<Encoding, ParquetEncoding>;
+
+function formatOf(encoding: RowEncoding): RowFormat {
+  switch (encoding.name) {
+    case "csv":
+      return { name: "csv", delimiter: encoding.delimiter.charCodeAt(0) };
+    case "json":
+      return { name: "json", isLines: encoding.isLines === true };
+    case "pg":
+      return encoding;
+  }
+}
 
 function fieldsOf(encoding: RowEncoding, forms: TypeForms[], heap: SharedHeap, sink: ByteSink): Field[] {
   const chosen = encoding.name === "json" && encoding.columns || forms.map((_, index) => index);

@@ -1,5 +1,5 @@
 /**
- * Writes rows as CSV or JSON in one generated loop. A loop over the columns' writers makes megamorphic calls for every value, which
+ * Writes rows as CSV, JSON or PostgreSQL's DataRows in one generated loop. A loop over the columns' writers makes megamorphic calls for every value, which
  * cost more than the formatting; in generated code every call is monomorphic. Covers the common types; others keep their writers.
  */
 import {
@@ -15,7 +15,7 @@ import type { Batch } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { ByteSink } from "./sink.ts";
 import type { Escape, ValueWriter } from "./forms.ts";
-import { writeText } from "./types.ts";
+import { pgTimestamp, writeInt32, writeText } from "./types.ts";
 
 /** What the loop generator needs to know about a column. */
 export interface LoopColumn {
@@ -86,7 +86,29 @@ const SNIPPETS: Record<string, Snippet> = {
   VARCHAR: TEXT,
 };
 
-const QUOTE = 0x22, COMMA = 0x2c, OPEN = 0x5b, CLOSE = 0x5d, CR = 0x0d, LF = 0x0a;
+/** Where PostgreSQL's text differs. Others keep their writers. */
+const PG_TEXT: Record<string, Snippet | undefined> = {
+  ...SNIPPETS,
+  DATE: undefined,
+  TIMESTAMP: instant("pgTimestamp"),
+  TIMESTAMP_NS: undefined,
+};
+
+const WRITE_WIDE = "writeInt32(high, bytes, at); at = writeInt32(low, bytes, at + 4);";
+
+/** PostgreSQL's binary format. */
+const PG_BINARY: Record<string, Snippet | undefined> = {
+  INT: { ...SNIPPETS.INT, write: "at = writeInt32(v, bytes, at);" },
+  LONG: { width: 8, read: WORDS, missing: NULL_WORDS, write: WRITE_WIDE },
+  FLOAT: { ...SNIPPETS.FLOAT, write: "at = writeInt32(i32[base + row], bytes, at);" },
+  DOUBLE: { width: 8, read: `const v = f64[base + row]; ${WORDS}`, missing: "v - v !== 0", write: WRITE_WIDE },
+  SYMBOL: SNIPPETS.SYMBOL,
+  SYMBOL_TEXT: TEXT,
+  STRING: TEXT,
+  VARCHAR: TEXT,
+};
+
+const QUOTE = 0x22, COMMA = 0x2c, OPEN = 0x5b, CLOSE = 0x5d, CR = 0x0d, LF = 0x0a, LETTER_D = 0x44;
 
 const FORMATS = {
   formatDate,
@@ -96,6 +118,8 @@ const FORMATS = {
   formatLong,
   formatNanos,
   formatTimestampMicros,
+  pgTimestamp,
+  writeInt32,
   writeText,
 };
 
@@ -113,7 +137,11 @@ type LoopMaker = (
 const makers = new Map<string, LoopMaker>();
 const MAKERS_MAX = 200;
 
-export type RowFormat = { name: "csv"; delimiter: number } | { name: "json"; isLines: boolean };
+export type RowFormat =
+  | { name: "csv"; delimiter: number }
+  | { name: "json"; isLines: boolean }
+  /** Of each column: 0 text, 1 binary. */
+  | { name: "pg"; formats: readonly number[] };
 
 export function rowLoop(
   columns: readonly LoopColumn[],
@@ -130,24 +158,21 @@ export function rowLoop(
     makers.set(source, make);
   }
   const writers = columns.map((column) => column.writer), indices = columns.map((column) => column.index);
-  return make(heap, sink, writers, indices, rowBytes, format.name, FORMATS);
+  const escape = format.name === "pg" ? "none" : format.name;
+  return make(heap, sink, writers, indices, rowBytes, escape, FORMATS);
 }
 
 const put = (...codes: number[]) => codes.map((code) => `bytes[at++] = ${code};`).join(" ");
 
 /** The source text is made only of constants in this file and numbers, never of a client's text. */
 function loopText(columns: readonly LoopColumn[], format: RowFormat): string {
-  const isJson = format.name === "json";
-  const between = isJson && format.isLines ? put(COMMA, LF) : put(COMMA);
+  const snippets = columns.map(({ type }, k) => snippetOf(type, format, k));
   const binds = columns.map(({ type }, k) => {
-    const snippet = SNIPPETS[type];
+    const snippet = snippets[k];
     if (snippet === undefined) return `writers[${k}].bind(batch.columns[indices[${k}]]);`;
     const entries = type === "SYMBOL" ? `const entries${k} = (v${k}.dictionary?.entries ?? 0) / 4;` : "";
     return `const v${k} = batch.columns[indices[${k}]], base${k} = v${k}.address / ${snippet.width}; ${entries}`;
   });
-  const values = columns.map((column, k) =>
-    (k === 0 ? "" : put(isJson ? COMMA : format.delimiter)) + valueText(column, k)
-  );
   return `
     const { i8, i16, i32, u32, u8, f32, f64 } = heap;
     const { ${Object.keys(FORMATS).join(", ")} } = formats;
@@ -156,17 +181,52 @@ function loopText(columns: readonly LoopColumn[], format: RowFormat): string {
       let bytes = sink.bytes;
       for (let row = from; row < to; row++) {
         if (at + rowBytes > bytes.length) bytes = sink.ensure(at);
-        ${isJson ? `if (!isFirst || row > from) { ${between} }` : ""}
-        ${isJson ? put(OPEN) : ""}
-        ${values.join("\n")}
-        ${isJson ? put(CLOSE) : put(CR, LF)}
+        ${rowText(columns, snippets, format)}
       }
       return at;
     };`;
 }
 
-function valueText({ type, quoted, nullText }: LoopColumn, k: number): string {
-  const snippet = SNIPPETS[type];
+function snippetOf(type: string, format: RowFormat, k: number): Snippet | undefined {
+  return (format.name !== "pg" ? SNIPPETS : format.formats[k] === 1 ? PG_BINARY : PG_TEXT)[type];
+}
+
+function rowText(columns: readonly LoopColumn[], snippets: (Snippet | undefined)[], format: RowFormat): string {
+  if (format.name === "pg") {
+    const values = columns.map((column, k) => pgValueText(column, snippets[k], k));
+    return `
+      const start = at;
+      bytes[at] = ${LETTER_D}; bytes[at + 5] = ${columns.length >> 8}; bytes[at + 6] = ${columns.length & 255};
+      at += 7;
+      ${values.join("\n")}
+      writeInt32(at - start - 1, bytes, start + 1);`;
+  }
+  const isJson = format.name === "json";
+  const between = isJson && format.isLines ? put(COMMA, LF) : put(COMMA);
+  const values = columns.map((column, k) =>
+    (k === 0 ? "" : put(isJson ? COMMA : format.delimiter)) + valueText(column, snippets[k], k)
+  );
+  return `
+        ${isJson ? `if (!isFirst || row > from) { ${between} }` : ""}
+        ${isJson ? put(OPEN) : ""}
+        ${values.join("\n")}
+        ${isJson ? put(CLOSE) : put(CR, LF)}`;
+}
+
+/** The value after its size, which is -1 for NULL. */
+function pgValueText({ type }: LoopColumn, snippet: Snippet | undefined, k: number): string {
+  if (snippet === undefined) {
+    return `{ const end = writers[${k}].write(row, at + 4); bytes = sink.bytes;
+      writeInt32(end < 0 ? -1 : end - at - 4, bytes, at); at = end < 0 ? at + 4 : end; }`;
+  }
+  const { read, missing, write } = snippet;
+  const entries = type === "SYMBOL" ? `, entries = entries${k}` : "";
+  const written = `const size = at; at += 4; ${write} writeInt32(at - size - 4, bytes, size);`;
+  return `{ const base = base${k}${entries}; ${read}
+    ${missing === undefined ? written : `if (${missing}) at = writeInt32(-1, bytes, at); else { ${written} }`} }`;
+}
+
+function valueText({ type, quoted, nullText }: LoopColumn, snippet: Snippet | undefined, k: number): string {
   const quote = quoted ? put(QUOTE) : "";
   if (snippet === undefined) {
     return `{ const end = writers[${k}].write(row, at + ${quoted ? 1 : 0}); bytes = sink.bytes;

@@ -156,6 +156,8 @@ function pgInstant(format: InstantFormat, digits: number): InstantFormat {
   };
 }
 
+export const pgTimestamp = pgInstant(formatTimestampMicros, 6);
+
 /** Truncated to microseconds, as PostgreSQL's type has no more. */
 const pgNanos: InstantFormat = (low, high, bytes, at) => pgInstant(formatNanos, 9)(low, high, bytes, at) - 3;
 
