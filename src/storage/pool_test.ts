@@ -343,3 +343,22 @@ Deno.test("a lease that must not read files reads packed chunks, and ends at oth
   lease.release();
   assert.equal(pool.stats().pins, 0);
 });
+
+Deno.test("Frames: who waits for frames that are filled is told of each one, by any thread, and of those since", async () => {
+  const heap = createHeap(16 << 20);
+  formatPool(heap, 64 * FRAME);
+  const files = new FaultyFiles(), source = sourceOf(files, 10);
+  const pool = new SharedPool(heap, files), { frames } = new SharedPool(heap, files);
+  // Waiting does not keep the event loop going.
+  const going = setInterval(() => {}, 5);
+  const before = frames.filledCount, waiting = frames.filled(before, 2 ** 30);
+  touch(pool, heap, source, 3);
+  await waiting;
+  assert.equal(frames.filledCount, before + 1);
+  // One that was filled before it began to wait.
+  await frames.filled(before, 2 ** 30);
+  touch(pool, heap, source, 3);
+  assert.equal(frames.filledCount, before + 1, "it was there");
+  await frames.filled(frames.filledCount, 1);
+  clearInterval(going);
+});

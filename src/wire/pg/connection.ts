@@ -49,7 +49,7 @@ export interface ConnectionOptions extends PgOptions {
 export class Connection implements ConnectionState {
   readonly settings: SessionSettings;
   private readonly canWrite: boolean;
-  /** performance.now() of the last answer. Undefined while the next one is in progress. */
+  /** performance.now() at the end of the last statement. Undefined while an answer is in progress. */
   idleSince: number | undefined = performance.now();
   private readonly statements = new Map<string, Statement>();
   private readonly portals = new Portals();

@@ -58,6 +58,8 @@ interface Client {
   key: number;
   /** Set when it is served. */
   output?: Output;
+  /** When it was last seen to take an answer. */
+  seenSendingMs: number;
   /** Set after log-in. */
   connection?: Connection;
   done: Promise<void>;
@@ -123,7 +125,7 @@ class PgServer {
     const pid = this.nextPid;
     this.nextPid = this.nextPid === 0x7fffffff ? 1 : this.nextPid + 1;
     const key = crypto.getRandomValues(new Int32Array(1))[0]!;
-    const client: Client = { conn, since: performance.now(), key, done: Promise.resolve() };
+    const client: Client = { conn, since: performance.now(), key, seenSendingMs: 0, done: Promise.resolve() };
     this.clients.set(pid, client);
     // Without this, a small answer would wait for the acknowledgement of the previous one.
     conn.setNoDelay(true);
@@ -238,6 +240,9 @@ class PgServer {
     const idleTimeoutMs = this.options.idleTimeoutMs ?? DEFAULT_LIMITS.idleTimeoutMs;
     for (const client of this.clients.values()) {
       const { connection } = client, sendingSince = client.output?.sendingSince;
+      if (sendingSince !== undefined) client.seenSendingMs = now;
+      // It may have been idle for a shorter time than since the end of its last statement.
+      const idleSince = connection?.idleSince && Math.max(connection.idleSince, client.seenSendingMs);
       if (idleTimeoutMs > 0 && sendingSince !== undefined && now - sendingSince > idleTimeoutMs) {
         closeQuietly(client.conn);
       } else if (connection === undefined) {
@@ -246,7 +251,7 @@ class PgServer {
         this.options.log.clientRefused?.(client.conn.remoteAddr, `no log-in within ${logInTimeoutMs} ms`);
         closeQuietly(client.conn);
       } else if (
-        idleTimeoutMs > 0 && connection.idleSince !== undefined && now - connection.idleSince > idleTimeoutMs
+        idleTimeoutMs > 0 && idleSince !== undefined && now - idleSince > idleTimeoutMs
       ) {
         this.dismiss(
           client,
