@@ -137,6 +137,8 @@ const FOUND_AT = POSITIONS + 2 * EXCEPTIONS_MAX;
 const VALUES = FOUND_AT + FOUND_BYTES;
 const POWERS_AT = VALUES + 8 * VECTOR_ROWS;
 const HEADERS = POWERS_AT + 8 * POWER_COUNT;
+/** Of `ChunkCodec.formOf`. */
+const WITH_EXCEPTIONS = 65_536;
 /** Codes of vectors with greater bases are not compared with the integers of conditions, which are below 2^46. */
 const BASE_MAX = 2 ** 45;
 /** Of the rows of a chunk. */
@@ -500,41 +502,62 @@ export class ChunkCodec {
 
   /** Marks the rows of vectors `from` … `to`-1 that pass. */
   private mask(chunk: StoredChunk, condition: RowCondition, from: number, to: number, masks: number): void {
-    const { kernels, scratch, heap: { u8 } } = this, { address, rowCount, width, kind } = chunk;
+    const { kernels, scratch, heap: { u8 } } = this, { address, rowCount, width } = chunk;
     assert(address !== undefined && width >= 4, "chunks in the shared memory, of types with a NULL");
     const counts = scratch + OUTCOMES_AT, outcomes = this.outcomes();
     for (let k = from; k < to;) {
-      const form = this.formOf(address, k, kind);
+      const form = this.formOf(address, k, chunk);
       if (form === undefined) {
         const values = scratch + VALUES, mask = masks + k * MASK_BYTES;
         const count = Math.min(VECTOR_ROWS, rowCount - k * VECTOR_ROWS);
         this.decodeVector(chunk, k, values);
         u8.fill(0, mask, mask + MASK_BYTES);
         condition.test(values, count, mask);
-        outcomes[u8[headerOf(address, k) + AT.encoding] === RAW ? OUTCOME.withoutCodes : OUTCOME.withExceptions]++;
+        outcomes[OUTCOME.withoutCodes]++;
         k++;
         continue;
       }
       let end = k + 1;
-      while (end < to && this.formOf(address, end, kind) === form) end++;
-      const { scale, power } = formOf(form), range = condition.integersOf({ scale, power });
-      if (range === undefined) {
-        u8.fill(0, masks + k * MASK_BYTES, masks + end * MASK_BYTES);
-        outcomes[OUTCOME.skipped] += end - k;
-      } else kernels.selectIntegers(address, k, end, BigInt(range.low), BigInt(range.high), masks, counts);
+      while (end < to && this.formOf(address, end, chunk) === form) end++;
+      const range = condition.integersOf(scaleOf(form)), hasExceptions = form >= WITH_EXCEPTIONS;
+      if (range === undefined) u8.fill(0, masks + k * MASK_BYTES, masks + end * MASK_BYTES);
+      else {
+        const { low, high } = range;
+        // Outcomes of the codes alone are not counted.
+        const into = hasExceptions ? scratch + INTEGERS_AT : counts;
+        kernels.selectIntegers(address, k, end, BigInt(low), BigInt(high), masks, into);
+      }
+      if (hasExceptions) {
+        this.maskExceptions(address, condition, k, end, masks);
+        outcomes[OUTCOME.withExceptions] += end - k;
+      } else if (range === undefined) outcomes[OUTCOME.skipped] += end - k;
       k = end;
     }
   }
 
-  /** A number for the scale of a vector's codes; undefined if not all values are codes of small integers. */
-  private formOf(chunk: number, vector: number, kind: number): number | undefined {
+  /** Marks the exceptions of vectors `from` … `to`-1 of doubles that pass. */
+  private maskExceptions(chunk: number, condition: RowCondition, from: number, to: number, masks: number): void {
+    const { kernels, scratch } = this, values = scratch + VALUES, rows = scratch + CODES, bits = scratch + INTEGERS_AT;
+    // The memory has room for those of so many vectors.
+    const step = VECTOR_ROWS / EXCEPTIONS_MAX;
+    for (let k = from; k < to; k += step) {
+      const count = kernels.listExceptions(chunk, k, Math.min(to, k + step), values, rows);
+      condition.test(values, count, bits);
+      kernels.selectListed(masks, rows, bits, count);
+    }
+  }
+
+  /** A number for the scale of a vector's codes, and whether it has exceptions; undefined if values are no codes of small integers. */
+  private formOf(chunk: number, vector: number, { kind, width }: StoredChunk): number | undefined {
     const { u8, i32 } = this.heap, at = headerOf(chunk, vector), encoding = u8[at + AT.encoding];
     const word = (offset: number) => i32[(at + offset) / 4], counts = word(AT.exceptions);
-    if (encoding === RAW || (counts & 0xffff) > 0) return undefined;
+    const hasExceptions = (counts & 0xffff) > 0;
+    if (encoding === RAW || (hasExceptions && width < 8)) return undefined;
     if (encoding === FRAME && (word(AT.slope) | word(AT.slope + 4)) !== 0) return undefined;
     const isNull = encoding === CONSTANT && (kind === FLOATS || counts >>> 16 > 0);
     if (!isNull && Math.abs(word(AT.base + 4) * 2 ** 32) >= BASE_MAX) return undefined;
-    return encoding === DECIMAL || encoding === PRODUCT ? encoding * 256 + u8[at + AT.places] : 0;
+    const scale = encoding === DECIMAL || encoding === PRODUCT ? encoding * 256 + u8[at + AT.places] : 0;
+    return hasExceptions ? scale + WITH_EXCEPTIONS : scale;
   }
 
   /** How many vectors of all bounds the last call of `selectRows` or `maskRows` tested in which way. */
@@ -644,9 +667,9 @@ function headerOf(chunk: number, vector: number): number {
   return chunk + HEADER_BYTES + vector * VECTOR_HEADER_BYTES;
 }
 
-/** What `ChunkCodec.formOf` has found. */
-function formOf(form: number): Pick<ChunkOffsets, "scale" | "power"> {
-  const encoding = Math.floor(form / 256), power = POWERS[form % 256];
+/** Of what `ChunkCodec.formOf` has found. */
+function scaleOf(form: number): Pick<ChunkOffsets, "scale" | "power"> {
+  const encoding = Math.floor(form % WITH_EXCEPTIONS / 256), power = POWERS[form % 256];
   if (encoding === DECIMAL) return { scale: "quotient", power };
   return encoding === PRODUCT ? { scale: "product", power: 1 / power } : { scale: "integer", power: 1 };
 }

@@ -118,6 +118,7 @@ function conditionBetween(
     test: (address, count, mask) => {
       const values = new ARRAY_CONSTRUCTOR[layout](heap.u8.buffer as ArrayBuffer, address, count);
       const isNullHere = nullTestOf(layout, new Uint8Array(values.buffer, address, values.byteLength));
+      heap.u8.fill(0, mask, mask + Math.ceil(count / 8));
       for (let k = 0; k < count; k++) {
         const passes = !isNullHere(k) && isHighEnough(values[k]) && isLowEnough(values[k]);
         if (passes) heap.u8[mask + (k >> 3)] |= 1 << (k & 7);

@@ -97,6 +97,8 @@ export function kernelsOf(memory: WebAssembly.Memory): Kernels {
     selectDecimals: all.selectDecimals,
     decodeOffsets: all.decodeOffsets,
     intersect: all.intersect,
+    listExceptions: all.listExceptions,
+    selectListed: all.selectListed,
     countRows: all.countRows,
     listRows: all.listRows,
   } as Kernels;

@@ -58,6 +58,10 @@ export interface SelectionKernels {
   selectDecimals: SelectDecimals;
   /** Keeps in `masks` the bits that are also in `others`. */
   intersect(masks: number, others: number, vectors: number): void;
+  /** Copies the exceptions of vectors of doubles to `values`, and the numbers of their rows (i32) to `rows`. Returns how many they are. */
+  listExceptions(chunk: number, from: number, to: number, values: number, rows: number): number;
+  /** Selects rows `rows[k]` (i32) of which bit `k & 7` of byte `k >> 3` of `bits` is set. */
+  selectListed(masks: number, rows: number, bits: number, count: number): void;
   /** The number of selected rows among rows `from` … `to`-1. */
   countRows(masks: number, from: number, to: number): number;
   /** Writes the selected ones of rows `from` … `to`-1 in ascending order, at most `rowsMax` of them, and returns their number. */
@@ -78,6 +82,8 @@ export function addSelectionKernels(module: Module): void {
     select(module.function(parameters, [], name).code, type, selects);
   }
   intersect(module.function(["i32", "i32", "i32"], [], "intersect").code);
+  listExceptions(module.function(["i32", "i32", "i32", "i32", "i32"], ["i32"], "listExceptions").code);
+  selectListed(module.function(["i32", "i32", "i32", "i32"], [], "selectListed").code);
   countRows(module.function(["i32", "i32", "i32"], ["i32"], "countRows").code);
   listRows(module.function(["i32", "i32", "i32", "i32", "i32"], ["i32"], "listRows").code);
 }
@@ -193,6 +199,53 @@ function callForBits(code: Code, header: number, callees: readonly number[], pus
     for (const local of parameters) code.get(local);
     code.call(callees[bits]!);
   });
+}
+
+function listExceptions(code: Code): void {
+  const [chunk, vector, to, values, rows] = [0, 1, 2, 3, 4];
+  const first = code.local("i32"), header = code.local("i32"), left = code.local("i32");
+  const position = code.local("i32"), value = code.local("i32");
+  code.get(rows).set(first);
+  code.block((done) =>
+    code.loop((next) => {
+      code.get(vector).get(to).op("i32.ge_u").brIf(done);
+      pushHeader(code, chunk, vector);
+      code.tee(header).memory("i32.load16_u", AT.exceptions).tee(left).if(() => {
+        code.get(chunk).get(header).memory("i32.load", AT.data).op("i32.add");
+        code.get(header).memory("i32.load8_u", AT.codeBits).i32(packedBytes(1)).op("i32.mul").op("i32.add");
+        code.tee(position).get(left).i32(1).op("i32.shl").i32(7).op("i32.add").i32(-8).op("i32.and").op("i32.add");
+        code.set(value);
+        code.loop((again) => {
+          code.get(values).get(value).memory("i64.load").memory("i64.store");
+          code.get(rows).get(vector).i32(VECTOR_ROWS).op("i32.mul").get(position).memory("i32.load16_u").op("i32.add");
+          code.memory("i32.store");
+          code.get(values).i32(8).op("i32.add").set(values).get(rows).i32(4).op("i32.add").set(rows);
+          code.get(position).i32(2).op("i32.add").set(position).get(value).i32(8).op("i32.add").set(value);
+          code.get(left).i32(1).op("i32.sub").tee(left).brIf(again);
+        });
+      });
+      code.get(vector).i32(1).op("i32.add").set(vector).br(next);
+    })
+  );
+  code.get(rows).get(first).op("i32.sub").i32(2).op("i32.shr_u");
+}
+
+function selectListed(code: Code): void {
+  const [masks, rows, bits, count] = [0, 1, 2, 3];
+  const k = code.local("i32"), row = code.local("i32"), byte = code.local("i32");
+  code.block((done) =>
+    code.loop((next) => {
+      code.get(k).get(count).op("i32.ge_u").brIf(done);
+      code.get(bits).get(k).i32(3).op("i32.shr_u").op("i32.add").memory("i32.load8_u");
+      code.get(k).i32(7).op("i32.and").op("i32.shr_u").i32(1).op("i32.and").if(() => {
+        code.get(rows).get(k).i32(2).op("i32.shl").op("i32.add").memory("i32.load").set(row);
+        code.get(masks).get(row).i32(3).op("i32.shr_u").op("i32.add").tee(byte);
+        code.get(byte).memory("i32.load8_u").i32(1).get(row).i32(7).op("i32.and").op("i32.shl").op("i32.or");
+        code.memory("i32.store8");
+      });
+      code.get(k).i32(1).op("i32.add").set(k).br(next);
+    })
+  );
 }
 
 function selectExceptions(code: Code, chunk: number, header: number, mask: number): void {
