@@ -17,8 +17,13 @@ import type { Segment } from "./segment.ts";
 const OFFERED_MAX = 4;
 /** Bytes of results that wait until those before them are there. */
 const WAITING_BYTES_MAX = 32 << 20;
-/** Bytes of values of the segments, below which no thread is woken: on a busy machine that takes longer than it gains. Tests set another one. */
-export const MERGE_HELP = { bytesMin: 16 << 20 };
+/**
+ * `bytesMin`: bytes of values of the segments, below which no thread is woken: on a busy machine that takes longer than it gains. `skipped`:
+ * commits that the writer merges alone after one of which others did little, because the cores have other work. Tests set other ones.
+ */
+export const MERGE_HELP = { bytesMin: 16 << 20, skipped: 7 };
+/** The share of a commit's merges below which others did little. On idle cores they do half or more. */
+const LITTLE = 1 / 4;
 
 /** Rows `from` … `to`-1 belong to the segment with this index. */
 export interface LateRange {
@@ -74,6 +79,8 @@ interface Parts {
 export class LateMerges {
   /** Merges that the writer has done itself, or does not need any more, on which other threads still work. */
   private readonly abandoned = new Set<Underway>();
+  /** Commits that the writer will merge alone. */
+  private skips = 0;
 
   constructor(private readonly mergers: Mergers | undefined, private readonly parts: Parts) {}
 
@@ -90,6 +97,7 @@ export class LateMerges {
     const group = new Group(this.mergers!, this.parts.memory, { table, rows, ranges, replacing, shared });
     try {
       group.run();
+      if (group.helped < LITTLE * ranges.length) this.skips = MERGE_HELP.skipped;
     } finally {
       for (const underway of group.end()) this.abandoned.add(underway);
       release(shared.block);
@@ -117,7 +125,10 @@ export class LateMerges {
     const width = table.schema.columns.reduce((sum, { type }) => sum + LAYOUT_WIDTH[layoutOf(type)], 0);
     const bytesMin = Math.max(MERGE_HELP.bytesMin, rows.rowCount * width);
     let bytes = 0;
-    return ranges.some(({ index }) => (bytes += replacing.at(index).rowCount * width) >= bytesMin);
+    if (!ranges.some(({ index }) => (bytes += replacing.at(index).rowCount * width) >= bytesMin)) return false;
+    if (this.skips === 0) return true;
+    this.skips--;
+    return false;
   }
 
   /** The rows in shared memory; undefined if there is no room. */
@@ -188,6 +199,8 @@ class Group {
   /** Results by range. They wait for those before them, as segments are replaced in order. */
   private readonly results = new Map<number, Result>();
   private waitingBytes = 0;
+  /** Merges that others have done. */
+  helped = 0;
   /** What the writer's last merge took. It waits for others as long, before it does the same. */
   private mergeMs = 0;
 
@@ -285,6 +298,7 @@ class Group {
       const outcome = this.mergers.outcome(underway.job);
       if (outcome === undefined) continue;
       if (outcome !== "failed") {
+        this.helped++;
         this.memory.heap.addCounter("mergedSegmentsOfHelpers", 1);
         this.keep(range, underway.merge.order.segment, underway.merge.finish(outcome));
       }

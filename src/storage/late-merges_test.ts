@@ -12,7 +12,7 @@ import { TestMergers } from "./test-mergers.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
 import { openTestStore, type TestStore } from "./test-store.ts";
 
-MERGE_HELP.bytesMin = 0;
+Object.assign(MERGE_HELP, { bytesMin: 0, skipped: 0 });
 
 const COLUMNS = { ts: "TIMESTAMP", x: "LONG", s: "VARCHAR", y: "SYMBOL", d: "DOUBLE", i: "INT", b: "BOOLEAN" };
 const TYPES = { 0: "TIMESTAMP", 1: "LONG", 2: "VARCHAR", 3: "SYMBOL", 4: "DOUBLE", 5: "INT", 6: "BOOLEAN" };
@@ -173,6 +173,29 @@ Deno.test("a commit does not wait for a thread that has begun and does nothing m
     db.rows().map(([time]) => time as bigint).sort((a, b) => a < b ? -1 : 1),
   );
   db.run({ kind: "close" });
+});
+
+Deno.test("after a commit of which others did little, the writer merges some alone", () => {
+  MERGE_HELP.skipped = 2;
+  try {
+    const offered: number[] = [];
+    let wakes = 0;
+    // It is woken, and does nothing.
+    const db = opened(heap, () => new SharedMergers(heap, { hasIdle: () => true, wakeIdle: () => (wakes++, true) }));
+    const random = randomOf(5);
+    for (let k = 0; k < 8; k++) {
+      const times = Array.from({ length: k === 0 ? 400 : 20 }, () => random(HOURS) * HOUR + random(60));
+      const batch = batchOf(TYPES, times.map((time) => rowOf(random, time)));
+      wakes = 0;
+      db.run({ kind: "append", changes: [{ tableId: 1, batches: [batch] }] });
+      offered.push(Math.min(1, wakes));
+    }
+    assert.deepEqual(offered, [0, 1, 0, 0, 1, 0, 0, 1]);
+    assert.equal(db.rows().length, 540);
+    db.run({ kind: "close" });
+  } finally {
+    MERGE_HELP.skipped = 0;
+  }
 });
 
 Deno.test("a thread that cannot read the files leaves its merges to the writer", () => {

@@ -23,7 +23,7 @@ import type { Value } from "../../src/types/mod.ts";
 // So that small tables have many pages and lists of pages.
 Object.assign(LIMITS, { pageMin: 4, pageMax: 8, listMax: 2, listMin: 2 });
 WAITING_MAX.rows = 10;
-MERGE_HELP.bytesMin = 0;
+Object.assign(MERGE_HELP, { bytesMin: 0, skipped: 0 });
 // So that late rows of one segment take several steps.
 Object.assign(MERGE_STEP, { rows: 3, bytes: 500 });
 
