@@ -211,8 +211,8 @@ export interface Pool {
   ): ChunkOffsets | undefined;
   /**
    * Marks the rows of a segment that pass all conditions, and no others, in `masks` (`RowCondition.test`), and returns their number. Bits of rows
-   * outside of the range are undefined. `masks` has room for those of all rows of a segment. Undefined if a column cannot be kept packed; that
-   * depends on how the chunks are stored alone.
+   * outside of the range are undefined. `masks` has room for those of all rows of a segment. Undefined if a column cannot be kept packed, or has too many
+   * vectors without codes; that depends on how the chunks are stored alone.
    */
   maskRows(
     source: ScanSource,

@@ -15,8 +15,8 @@ import { conjuncts, fuse } from "../expressions.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { conditionOf, type SingleCondition } from "../physical/single-conditions.ts";
 
-/** Integers of packed chunks are below. */
-const INTEGER_END = 2 ** 46;
+/** Integers of packed doubles are below. */
+const DECIMAL_END = 2 ** 46;
 /** Conditions are not evaluated for more codes. */
 const CODES_MAX = 65_536;
 
@@ -88,7 +88,7 @@ class Condition implements RowCondition {
     this.kernel = new BoundKernel(run, cells, compiler.inputs, context, space, cells.count);
     this.columns = types.map(() => ({ address: 0 }));
     const form = formOf(types[this.column]!), { value } = this;
-    this.last = form === "i32" ? 2 ** 31 - 1 : INTEGER_END - 1;
+    this.last = form === "i32" ? 2 ** 31 - 1 : form === "i64" ? Number.MAX_SAFE_INTEGER : DECIMAL_END - 1;
     this.store = (integer, { scale, power }) => {
       if (form === "f64") heap.f64[value / 8] = scale === "product" ? integer * power : integer / power;
       else if (form === "i64") heap.i64[value / 8] = BigInt(integer);

@@ -139,8 +139,10 @@ const POWERS_AT = VALUES + 8 * VECTOR_ROWS;
 const HEADERS = POWERS_AT + 8 * POWER_COUNT;
 /** Of `ChunkCodec.formOf`. */
 const WITH_EXCEPTIONS = 65_536;
-/** Codes of vectors with greater bases are not compared with the integers of conditions, which are below 2^46. */
-const BASE_MAX = 2 ** 45;
+/** Codes of vectors with greater bases are not compared with the integers of conditions, by kind. */
+const BASE_MAX = [2 ** 52, 2 ** 45];
+/** Rows are not marked if more vectors of a condition's chunk than this share have no codes that can be compared. */
+const DECODED_SHARE_MAX = 1 / 4;
 /** Of the rows of a chunk. */
 const MASKS = HEADERS + HEADER_BYTES + VECTOR_HEADER_BYTES, OTHER_MASKS = MASKS + VECTORS_MAX * MASK_BYTES;
 /** Of the vectors that were tested last, by `OUTCOME`. */
@@ -482,22 +484,35 @@ export class ChunkCodec {
 
   /**
    * Marks the rows of a chunk in the shared memory that pass all conditions on their chunks in `masks`, of which those of rows outside of the range are
-   * undefined, and returns their number. `open`: as for `selectRows`.
+   * undefined, and returns their number. `open`: as for `selectRows`. Undefined if the values of too many vectors would have to be decoded.
    */
   maskRows(
     conditions: readonly RowCondition[],
     range: RowRange,
     open: (condition: RowCondition, use: (bytes: Uint8Array) => void) => void,
     masks: number,
-  ): number {
+  ): number | undefined {
     const { kernels, scratch } = this, others = scratch + OTHER_MASKS;
     const from = Math.floor(range.from / VECTOR_ROWS), to = Math.ceil(range.to / VECTOR_ROWS), at = from * MASK_BYTES;
     this.outcomes().fill(0);
-    conditions.forEach((condition, k) => {
-      open(condition, (bytes) => this.mask(this.opened(bytes), condition, from, to, k === 0 ? masks : others));
+    for (const [k, condition] of conditions.entries()) {
+      let isMarked = false;
+      open(condition, (bytes) => {
+        const chunk = this.opened(bytes);
+        isMarked = this.decodedShare(chunk, from, to) <= DECODED_SHARE_MAX;
+        if (isMarked) this.mask(chunk, condition, from, to, k === 0 ? masks : others);
+      });
+      if (!isMarked) return undefined;
       if (k > 0) kernels.intersect(masks + at, others + at, to - from);
-    });
+    }
     return kernels.countRows(masks, range.from, range.to);
+  }
+
+  /** The share of vectors `from` … `to`-1 that `mask` decodes. */
+  private decodedShare(chunk: StoredChunk, from: number, to: number): number {
+    let count = 0;
+    for (let k = from; k < to; k++) if (this.formOf(chunk.address!, k, chunk) === undefined) count++;
+    return count / (to - from);
   }
 
   /** Marks the rows of vectors `from` … `to`-1 that pass. */
@@ -555,7 +570,7 @@ export class ChunkCodec {
     if (encoding === RAW || (hasExceptions && width < 8)) return undefined;
     if (encoding === FRAME && (word(AT.slope) | word(AT.slope + 4)) !== 0) return undefined;
     const isNull = encoding === CONSTANT && (kind === FLOATS || counts >>> 16 > 0);
-    if (!isNull && Math.abs(word(AT.base + 4) * 2 ** 32) >= BASE_MAX) return undefined;
+    if (!isNull && Math.abs(word(AT.base + 4) * 2 ** 32) >= BASE_MAX[kind]) return undefined;
     const scale = encoding === DECIMAL || encoding === PRODUCT ? encoding * 256 + u8[at + AT.places] : 0;
     return hasExceptions ? scale + WITH_EXCEPTIONS : scale;
   }

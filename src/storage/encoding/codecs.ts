@@ -130,7 +130,7 @@ export class Codecs {
     range: RowRange,
     open: (condition: RowCondition, use: (bytes: Uint8Array) => void) => void,
     masks: number,
-  ): number {
+  ): number | undefined {
     return this.chunks.maskRows(conditions, range, open, masks);
   }
 
