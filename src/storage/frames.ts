@@ -35,6 +35,8 @@ export const DECODED = 0, PACKED = 1, PACKABLE = 2, SUMMARIES = 3;
  * set of chunks that is read again and again ends up in the pool if it fits when packed.
  */
 const EVICTIONS_PER_VALUES = 4;
+/** See `admits`. */
+const MISSES_PER_FRAME = 8;
 /** It looks at so many slots. There are some 40 for each frame of usual columns. */
 const SLOTS_SEARCHED = 2048;
 /** A chunk that is kept packed gets a frame of values when so much of the pool is free. */
@@ -262,6 +264,16 @@ export class Frames {
     this.lock();
     this.addState(MISSES, 1);
     this.unlock();
+  }
+
+  /**
+   * True if a chunk that has no frame should get one: if there is room, and else one time in so many. Otherwise counts a miss. Scans of more than there is
+   * room for would replace frames that they had not used again.
+   */
+  admits(sizeBytes: number): boolean {
+    if (this.hasRoom(sizeBytes) || this.state(MISSES) % MISSES_PER_FRAME === 0) return true;
+    this.countMiss();
+    return false;
   }
 
   /**
@@ -505,7 +517,9 @@ export class Frames {
       hand = (hand + 1) & this.mask;
       if (this.i32[slot + FILE] <= 0 || this.i32[slot + PINS] > 0) continue;
       if (this.i32[slot + USES] > 0) {
-        if (step < slots && this.state(PROBATION_KIB) * 4 > this.state(LIMIT_KIB)) continue;
+        // Without values, few misses make frames (`admits`), and what is not used again loses its place.
+        const hasValues = this.values === this;
+        if (hasValues && step < slots && this.state(PROBATION_KIB) * 4 > this.state(LIMIT_KIB)) continue;
         if (--this.i32[slot + USES] === 0) this.addState(PROBATION_KIB, this.i32[slot + SIZE] / 1024);
         continue;
       }

@@ -69,6 +69,7 @@ const ofRows = (rows: Int32Array): Copy => (stored, block) => copyRows(stored, b
 export interface LeasedPool {
   readonly heap: SharedHeap;
   readonly frames: Frames;
+  readonly further?: Frames;
   readonly reader: ExtentReader;
   readonly windows: Windows;
   codecs(): Codecs;
@@ -189,6 +190,16 @@ export class PoolLease implements Pool {
     let read: Uint8Array | undefined;
     const readTo = (address: number) =>
       read = reader.read(directory, chunk, part, (sizeBytes) => u8.subarray(address, address + sizeBytes));
+    /** Without a frame. */
+    const useAlone = () => {
+      this.counts.read++;
+      return use(readTo(this.pool.copyBlock()));
+    };
+    if (
+      onMiss === undefined && packed === this.pool.further && !packed.has(chunk, PACKED) && !packed.admits(sizeBytes)
+    ) {
+      return useAlone();
+    }
     let frame: Frame;
     try {
       frame = this.pinFrame(packed, this.using, chunk, PACKED, sizeBytes, (frame) => {
@@ -198,8 +209,7 @@ export class PoolLease implements Pool {
     } catch (error) {
       if (!(error instanceof HeapFullError)) throw error;
       // All frames are being used.
-      this.counts.read++;
-      return use(readTo(this.pool.copyBlock()));
+      return useAlone();
     }
     try {
       if (read !== undefined) return use(read);

@@ -5,6 +5,8 @@ import { createPackedMemory, type PackedMemory } from "./packed-memory.ts";
 
 /** Less is not worth a memory. */
 const FURTHER_BYTES_MIN = 2 ** 20;
+/** Frames leave gaps between them. A limit that cannot be reached would let each new frame evict others, as if there were room. */
+const PACKED_SHARE = 15 / 16;
 /** Packed frames have some 100 KB, those of few bits a value 10. */
 const PACKED_SLOT_BYTES = 16_384;
 
@@ -39,6 +41,6 @@ export function createMemories(options: MemoriesOptions): Memories {
   const sizeBytes = Math.floor(furtherBytes / count / HEAP_PAGE_BYTES) * HEAP_PAGE_BYTES;
   const further = Array.from({ length: count }, () => createPackedMemory(sizeBytes));
   formatPool(heap, poolSizeBytes - furtherBytes);
-  formatPool(further[0], furtherBytes, PACKED_SLOT_BYTES);
+  formatPool(further[0], PACKED_SHARE * furtherBytes, PACKED_SLOT_BYTES);
   return { heap, further };
 }
