@@ -74,14 +74,16 @@ export interface FrameMemory {
 
 /**
  * Formats an empty directory in a memory. The thread that made the memory calls this once. `slotBytes`: bytes of frames for each slot.
+ * `isNew`: nothing was in the memory yet, so that the directory gets its pages when it is used.
  */
-export function formatPool(memory: FrameMemory, poolSizeBytes: number, slotBytes = 8192): void {
+export function formatPool(memory: FrameMemory, poolSizeBytes: number, slotBytes = 8192, isNew = false): void {
   let capacity = 1024;
   while (capacity < poolSizeBytes / slotBytes) capacity *= 2;
   const bytes = capacity * SLOT_WORDS * 4;
   const { u8, i32 } = memory, address = memory.tryAllocateExact(bytes, "pool");
   assert(address !== undefined, "the directory is smaller than the pool");
-  u8.fill(0, address, address + bytes);
+  // A free block begins with words of its allocator.
+  u8.fill(0, address, address + (isNew ? Math.min(4096, bytes) : bytes));
   i32[SHARED_WORD.poolDirectory] = address / 4;
   const state = SHARED_WORD.poolState;
   i32.fill(0, state, state + HOT_READS + 1);

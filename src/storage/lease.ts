@@ -214,7 +214,8 @@ export class PoolLease implements Pool {
     try {
       if (read !== undefined) return use(read);
       const { memory, address } = frame;
-      const stored = memory.u8.subarray(address, address + Math.min(sizeBytes, frame.sizeBytes));
+      // A frame may be too large by postings. Without these, a chunk fits into the block.
+      const stored = memory.u8.subarray(address, address + Math.min(sizeBytes, frame.sizeBytes, WINDOW_BYTES));
       if (memory === heap) return use(stored);
       const block = this.pool.copyBlock(), copied = u8.subarray(block, block + stored.length);
       copy(stored, copied);

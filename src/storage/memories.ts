@@ -7,8 +7,8 @@ import { createPackedMemory, type PackedMemory } from "./packed-memory.ts";
 const FURTHER_BYTES_MIN = 2 ** 20;
 /** Frames leave gaps between them. A limit that cannot be reached would let each new frame evict others, as if there were room. */
 const PACKED_SHARE = 15 / 16;
-/** Packed frames have some 100 KB, those of few bits a value 10. */
-const PACKED_SLOT_BYTES = 16_384;
+/** Bytes of frames for each slot of a directory. Packed frames have some 100 KB, those of few bits a value 10. */
+const VALUES_SLOT_BYTES = 8192, PACKED_SLOT_BYTES = 16_384;
 
 export interface MemoriesOptions {
   /** Size of all memories. */
@@ -34,13 +34,13 @@ export function createMemories(options: MemoriesOptions): Memories {
   const firstBytes = heap.buffer.byteLength;
   const furtherBytes = Math.min(heapSizeBytes - firstBytes, poolSizeBytes - Math.ceil(firstBytes / 2));
   if (furtherBytes < FURTHER_BYTES_MIN) {
-    formatPool(heap, Math.min(poolSizeBytes, firstBytes));
+    formatPool(heap, Math.min(poolSizeBytes, firstBytes), VALUES_SLOT_BYTES, true);
     return { heap, further: [] };
   }
   const count = Math.ceil(furtherBytes / (options.furtherMemoryBytes ?? MEMORY_BYTES_MAX));
   const sizeBytes = Math.floor(furtherBytes / count / HEAP_PAGE_BYTES) * HEAP_PAGE_BYTES;
   const further = Array.from({ length: count }, () => createPackedMemory(sizeBytes));
-  formatPool(heap, poolSizeBytes - furtherBytes);
-  formatPool(further[0], PACKED_SHARE * furtherBytes, PACKED_SLOT_BYTES);
+  formatPool(heap, poolSizeBytes - furtherBytes, VALUES_SLOT_BYTES, true);
+  formatPool(further[0], PACKED_SHARE * furtherBytes, PACKED_SLOT_BYTES, true);
   return { heap, further };
 }
