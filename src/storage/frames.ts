@@ -366,18 +366,20 @@ export class Frames {
     Atomics.store(this.i32, slot + STATE, state);
     this.unlock();
     Atomics.notify(this.i32, slot + STATE);
-    Atomics.add(this.i32, SHARED_WORD.framesFilled, 1);
-    Atomics.notify(this.i32, SHARED_WORD.framesFilled);
+    // All directories count in the first memory, as the clock does.
+    const { i32 } = this.values;
+    Atomics.add(i32, SHARED_WORD.framesFilled, 1);
+    Atomics.notify(i32, SHARED_WORD.framesFilled);
   }
 
   /** Number of frames that any thread has filled. */
   get filledCount(): number {
-    return Atomics.load(this.i32, SHARED_WORD.framesFilled);
+    return Atomics.load(this.values.i32, SHARED_WORD.framesFilled);
   }
 
   /** Resolves when there are others than `filledCount` was, or after a time. */
   async filled(filledCount: number, waitMs: number): Promise<void> {
-    const waiting = Atomics.waitAsync(this.i32, SHARED_WORD.framesFilled, filledCount, waitMs);
+    const waiting = Atomics.waitAsync(this.values.i32, SHARED_WORD.framesFilled, filledCount, waitMs);
     if (waiting.async) await waiting.value;
   }
 
