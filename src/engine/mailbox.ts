@@ -123,7 +123,9 @@ export class Mailboxes {
 
   /** True if one of these workers is idle. */
   hasIdle(workerCount: number): boolean {
-    for (let seat = 0; seat < workerCount; seat++) if (Atomics.load(this.words, at(seat, WORD.isIdle)) !== 0) return true;
+    for (let seat = 0; seat < workerCount; seat++) {
+      if (Atomics.load(this.words, at(seat, WORD.isIdle)) !== 0) return true;
+    }
     return false;
   }
 
