@@ -220,7 +220,11 @@ Deno.test("the pool has a quarter of a small machine's memory, and half of a lar
   ] as const;
   for (const [gib, memory, pool] of sizes) {
     const config = configOfMachine(gib * 2 ** 30), mib = (key: string) => Number(valueOf(config, key)) / 2 ** 20;
-    assert.deepEqual([`memory ${mib("cairo.memory.size")}`, `pool ${mib("cairo.pool.size")}`], [memory, pool], `${gib} GiB`);
+    assert.deepEqual(
+      [`memory ${mib("cairo.memory.size")}`, `pool ${mib("cairo.pool.size")}`],
+      [memory, pool],
+      `${gib} GiB`,
+    );
   }
 });
 

@@ -114,7 +114,9 @@ Deno.test("DirectRuns: a run of a known plan takes little of the JavaScript heap
   const [few, many] = [2, 40].map((columnCount) => {
     const { node, source, direct } = table(columnCount);
     const plan = above(node, node.columns), { columns } = plan, user = "ann", sources = [source];
-    const bytes = heapBytes(() => void direct.run(plan, sources, { output: JSON_ROWS, columns, user }, { plan: () => plan }));
+    const bytes = heapBytes(() =>
+      void direct.run(plan, sources, { output: JSON_ROWS, columns, user }, { plan: () => plan })
+    );
     direct.close();
     return bytes;
   });
@@ -163,7 +165,8 @@ Deno.test("DirectRuns: other intervals and newer rows take the operators of an e
   const { direct, source, within, sum, isEmpty } = timed();
   const run = (key: object, plan: Plan, sources = [source]) =>
     decoder.decode(
-      direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)?.ready[0]
+      direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
+        ?.ready[0]
         ?.bytes,
     );
   const rows = {}, sums = {};
@@ -193,7 +196,8 @@ Deno.test("DirectRuns: other constants in conditions take the operators of an ea
   const { direct, source, within, sum, isEmpty } = timed();
   const run = (key: object, plan: Plan) =>
     decoder.decode(
-      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)?.ready[0]
+      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
+        ?.ready[0]
         ?.bytes,
     );
   const times = (bound: bigint, input: Plan, factor = 1n): Plan => {
@@ -252,7 +256,13 @@ Deno.test("DirectRuns: joins take the operators of an earlier run, and read a ri
     );
   const [inner, left, after, spliced, groups] = [{}, {}, {}, {}, {}];
   const run = (key: object, plan: Plan, names = few.source) =>
-    direct.run(plan, [source, names], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
+    direct.run(
+      plan,
+      [source, names],
+      { output: JSON_ROWS, columns: plan.columns, user: "ann" },
+      { plan: () => plan },
+      key,
+    )
       ?.ready
       .map(({ bytes }) => decoder.decode(bytes)).join("");
   for (let k = 0; k < 3; k++) {
@@ -296,7 +306,8 @@ Deno.test("DirectRuns: groups by a symbol after a run without rows, whose symbol
   };
   const key = {};
   const run = (plan: Plan) =>
-    direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)?.ready
+    direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
+      ?.ready
       .map(({ bytes }) => decoder.decode(bytes)).join("");
   for (let k = 0; k < 3; k++) {
     assert.equal(run(plan(20n, 30n)), "");
@@ -312,7 +323,8 @@ Deno.test("DirectRuns: executions that overlap do not share operators", () => {
   const run = (low: bigint, bound: bigint) => {
     const plan = above(within(low, 9n), COLUMNS, bound);
     return decoder.decode(
-      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)?.ready[0]
+      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
+        ?.ready[0]
         ?.bytes,
     );
   };

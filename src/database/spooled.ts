@@ -29,7 +29,13 @@ export async function readSpooled(
       ...{ output: rowsOutput(options), columns: plan.columns, user: identity.name, catalogue, signal, timeoutMs },
       running,
     });
-    return { kind: "rows", columns: [...rows.columns], timestamp: -1, chunks: run.chunks, totalRows: () => run.totalRows() };
+    return {
+      kind: "rows",
+      columns: [...rows.columns],
+      timestamp: -1,
+      chunks: run.chunks,
+      totalRows: () => run.totalRows(),
+    };
   };
   try {
     const answer = await (progress.isWatched ? progress.watch(running, execute) : execute());

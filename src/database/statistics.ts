@@ -3,7 +3,13 @@ import type { Database } from "../api.ts";
 import type { Planner } from "./planner.ts";
 import type { StatementCache } from "./statements.ts";
 import { SPILL_UNIT_BYTES } from "../engine/mod.ts";
-import { type CatalogueMirror, type PackedMemory, SHARED_WORD, type SharedHeap, type SharedPool } from "../storage/mod.ts";
+import {
+  type CatalogueMirror,
+  type PackedMemory,
+  SHARED_WORD,
+  type SharedHeap,
+  type SharedPool,
+} from "../storage/mod.ts";
 import { sumOf, usedByTag } from "./memory-parts.ts";
 
 export function statisticsOf(

@@ -189,7 +189,10 @@ export const metricCatalogue = {
   memoryUsed: gauge("memory_mem_used", "Bytes of the shared memory in use, without the further memories of the pool."),
   memoryLimit: gauge("memory_mem_limit", "Size of this memory in bytes: cairo.memory.size, at most 4095 MiB."),
   memoryFurtherUsed: gauge("memory_further_used", "Bytes of the pool's further memories in use."),
-  memoryFurtherLimit: gauge("memory_further_limit", "Size of these in bytes: 0 if cairo.memory.size is at most 4095 MiB."),
+  memoryFurtherLimit: gauge(
+    "memory_further_limit",
+    "Size of these in bytes: 0 if cairo.memory.size is at most 4095 MiB.",
+  ),
   memoryTag: gauge("memory_tag_bytes", "Bytes of all shared memory in use, by purpose.", "tag"),
   memoryRss: gauge("memory_rss", "Resident memory of the process, in bytes."),
   memoryJsHeap: gauge("memory_js_heap", "Used bytes of the main thread's JavaScript heap."),

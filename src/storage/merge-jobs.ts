@@ -36,7 +36,8 @@ export class SharedMergers implements Mergers {
   }
 
   offer({ segment, ...rest }: MergeOrder, wakes: boolean): number | "full" | "none" {
-    const words = pageWords({ id: 0, segments: [segment], partitions: [] }, false), json = new TextEncoder().encode(JSON.stringify(rest));
+    const words = pageWords({ id: 0, segments: [segment], partitions: [] }, false),
+      json = new TextEncoder().encode(JSON.stringify(rest));
     const job = this.jobs.offer(HEAD_BYTES + words.sizeBytes + json.length, (order) => {
       new Uint32Array(order.buffer, order.byteOffset, 2).set([words.sizeBytes, json.length]);
       words.write(order.subarray(HEAD_BYTES, HEAD_BYTES + words.sizeBytes));
