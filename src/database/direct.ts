@@ -144,8 +144,8 @@ export class DirectRuns {
   lacksFrame = false;
   /** The rows of a run may be in a buffer that the next run of the plan overwrites. */
   lends = false;
-  /** The last rows that are in such a buffer. */
-  private lent: ReadyRows | undefined;
+  /** The last rows of the present call that are in such a buffer. */
+  lent: ReadyRows | undefined;
 
   private readonly nowMs: () => number;
 

@@ -42,8 +42,9 @@ export class PreparedStatement implements Prepared {
     const isServer = identity === SERVER, isWatched = !isServer && progress.isWatched;
     const running = isServer ? undefined : activity.begin(this.prepared.text, identity, client, options);
     // Rows are lent within this call only. Another statement may run within it.
-    const lentBefore = direct.lends;
+    const { lends: lendsBefore, lent: lentBefore } = direct;
     direct.lends = options.lends === true && !isWatched;
+    direct.lent = undefined;
     try {
       const answer = isWatched
         ? progress.watch(running!, () => this.answer(values, options, running))
@@ -59,7 +60,8 @@ export class PreparedStatement implements Prepared {
       running.end();
       throw asClientFault(error);
     } finally {
-      direct.lends = lentBefore;
+      direct.lends = lendsBefore;
+      direct.lent = lentBefore;
     }
   }
 

@@ -58,6 +58,20 @@ async function connected(server: TestServer, more: pg.ClientConfig = {}): Promis
   return client;
 }
 
+Deno.test("node-postgres: rows that are sent as they are, then statements that are answered later", async () => {
+  await using server = await startServer();
+  const client = await connected(server);
+  try {
+    for (let run = 0; run < 3; run++) {
+      const { rows } = await client.query({ name: "long", text: "select lpad('x', 20000, '-') long" });
+      assert.equal(rows[0].long, `${"-".repeat(19_999)}x`);
+      await client.query({ name: `create ${run}`, text: `create table after${run} (x int)` });
+    }
+  } finally {
+    await client.end();
+  }
+});
+
 Deno.test("node-postgres", async (t) => {
   await using server = await startServer();
   const client = await connected(server);
