@@ -272,6 +272,8 @@ export class StagedRows extends Staged {
         const { segments } = runs.length === 0 ? { segments: [] } : table.assembled(current(), rows, runs);
         merged.segments = merged.segments.splice(merged.segments.length, 0, segments);
         for (const { uid } of segments) uids.push(uid);
+        // The table may have got columns meanwhile.
+        if (merged.schema !== table.schema) merged.follow(table);
         merged.disk.flush(true, Infinity, false);
         yield;
         if (place()?.rowCount !== rowCount) return;

@@ -192,9 +192,18 @@ export class Table {
   stage(): Table {
     const { schema, directory, data, make, heap, newDictionary, merges } = this;
     const stage = new Table(schema, directory, data, make, heap, newDictionary, merges);
-    for (const { id, type } of schema.columns) if (type === "SYMBOL") stage.dictionaries.set(id, this.dictionary(id));
     stage.uids = this.uids;
+    stage.follow(this);
     return stage;
+  }
+
+  /** Takes over the columns that the table of this stage has now. */
+  follow(table: Table): void {
+    this.schema = table.schema;
+    this.nextColumnId = table.nextColumnId;
+    for (const { id, type } of table.schema.columns) {
+      if (type === "SYMBOL") this.dictionaries.set(id, table.dictionary(id));
+    }
   }
 
   /** A copy of the rows of a segment that is on disk. */
