@@ -4,14 +4,14 @@
  * dictionary.
  */
 import type { Expr, ScanNode } from "../../sql/plan.ts";
-import type { ChunkOffsets, IntegerRange, RowCondition } from "../../storage/contract.ts";
+import type { ChunkOffsets, Dictionary, IntegerRange, RowCondition } from "../../storage/contract.ts";
 import { formOf } from "../compiler/expression.ts";
 import { Workspace } from "../columns.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { maskKernel } from "../compiler/mask.ts";
 import type { Bound } from "../bounds.ts";
 import type { QueryContext } from "../contract.ts";
-import { conjuncts, fuse } from "../expressions.ts";
+import { type CompileOptions, conjuncts, fuse, isFusable } from "../expressions.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { conditionOf, type SingleCondition } from "../physical/single-conditions.ts";
 
@@ -32,10 +32,15 @@ export class RowConditions {
     hasSymbols: boolean,
   ): RowConditions | undefined {
     const parts = predicates.flatMap((predicate) => conjuncts(predicate, context)), list: Condition[] = [];
+    const types = node.columns.map(({ type }) => type), dictionaries = scanDictionaries(node, sourceOf(node, context));
     for (const part of parts) {
       const found = conditionOf(part, node, context);
       if (found === undefined || (found.kind === "symbols" && !hasSymbols)) return undefined;
-      const condition = new Condition(part, found, node, context, space);
+      // All codes are tested, so functions may be called once for each.
+      const codes = found.kind === "symbols" ? dictionaries[found.column]?.count ?? 0 : 0;
+      const options = { operator: "scan", expectedRows: codes };
+      if (codes > CODES_MAX || !isFusable([], [part], types, dictionaries, context, options)) return undefined;
+      const condition = new Condition(part, found, { types, dictionaries }, context, space, options);
       if (!condition.isRange) return undefined;
       list.push(condition);
     }
@@ -73,17 +78,17 @@ class Condition implements RowCondition {
   constructor(
     part: Expr,
     condition: SingleCondition,
-    node: ScanNode,
+    { types, dictionaries }: { types: readonly string[]; dictionaries: readonly (Dictionary | undefined)[] },
     context: QueryContext,
     private readonly space: Workspace,
+    options: CompileOptions,
   ) {
-    const { heap } = context, types = node.columns.map(({ type }) => type);
-    const dictionaries = scanDictionaries(node, sourceOf(node, context));
+    const { heap } = context;
     this.column = condition.kind === "bounds" ? condition.bound.column : condition.column;
     this.heap = heap;
     this.value = space.allocate(16);
     this.bits = this.value + 8;
-    const { compiler, predicate } = fuse([part], types, dictionaries, context, space, { operator: "scan" });
+    const { compiler, predicate } = fuse([part], types, dictionaries, context, space, options);
     const { run, cells } = maskKernel(heap.memory, compiler.inputs, predicate!);
     this.kernel = new BoundKernel(run, cells, compiler.inputs, context, space, cells.count);
     this.columns = types.map(() => ({ address: 0 }));
@@ -99,8 +104,7 @@ class Condition implements RowCondition {
       this.isRange = true;
       return;
     }
-    const count = dictionaries[this.column]?.count ?? 0;
-    const passing = count <= CODES_MAX ? this.passingCodes(count) : undefined;
+    const passing = this.passingCodes(dictionaries[this.column]?.count ?? 0);
     this.isRange = passing !== undefined;
     this.codes = passing === "none" ? undefined : passing;
   }
