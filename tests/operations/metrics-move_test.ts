@@ -286,6 +286,9 @@ const CASES: Case[] = [
   { key: "memoryUsed", during: slowly },
   { key: "memoryTag", labels: { tag: "tail" }, by: (d) => d.write(Array.from({ length: 20_000 }, line).join("")) },
   { key: "memoryLimit", holds: (bytes) => bytes > 16 << 20 },
+  // tests/further-memories_test.ts has a server with some.
+  { key: "memoryFurtherUsed", holds: (bytes) => bytes >= 0 },
+  { key: "memoryFurtherLimit", holds: (bytes) => bytes >= 0 },
   // tests/spill_test.ts reads it while a query runs.
   { key: "spillSize", holds: (bytes) => bytes === 0 },
   { key: "spilledBytes", by: (d) => d.exec(MANY_GROUPS) },
