@@ -16,7 +16,8 @@ import type { PhysicalJoin } from "../physical/plan.ts";
 import { closeBase, dictionariesOfBase, openBase, planOf, readSameRows, reboundBase, rewindBase } from "./base.ts";
 import { ApartJoin, BuildParts, type BuiltApart, type JoinInMemory } from "./apart-join.ts";
 import { isOutOfMemory } from "../memory.ts";
-import { keepAll, type KeptRows } from "./input.ts";
+import { keepAll, type KeptRows, spareBytesOf } from "./input.ts";
+import { roomOf } from "./spilled-rows.ts";
 import { IndexBuilder, keyModes, probeOf } from "./join-index.ts";
 import { JoinReader, keepsLeftRows } from "./join-probe.ts";
 import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, PipelineBase, RowReader, Rows } from "./base-plan.ts";
@@ -132,11 +133,13 @@ class Join implements JoinBase {
       const kept = keepAll(right, node.rightKeys, keptSpace, context, apart);
       if (apart?.hasRows !== true) {
         try {
-          return this.buildOver(kept);
+          const built = this.buildOver(kept);
+          if (apart === undefined || roomOf(context) >= spareBytesOf(context) / 2) return built;
         } catch (error) {
           if (apart === undefined || !isOutOfMemory(error)) throw error;
-          this.space.release();
         }
+        // The index does not fit, or leaves too little to readers and to operators above.
+        this.space.release();
       }
       apart!.take(kept.store);
       keptSpace.release();
