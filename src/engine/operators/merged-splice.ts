@@ -21,14 +21,23 @@ import { dividedSides, narrowed, type Side, SpareMemory, stepTextBytesOf } from 
 
 const OPERATOR = "splice join";
 
-/** Least number of rows that are merged together; with more keys, there are as many rows as keys. */
-const RANGE_ROWS_MIN = 16_384;
+/** Rows that are read at a time, unless the memory is small: then fewer. */
+const READ_ROWS_MAX = 8_192, READ_ROWS_MIN = 1_024;
 
-/** Old rows are dropped when a side exceeds twice the number of keys by this many rows; similarly for texts. */
-const SLACK_ROWS = 16_384;
+/** Bytes of the query's memory for each row that is read at a time. */
+const MEMORY_PER_ROW = 8_192;
 
-/** Rows that are read at a time. */
-const READ_ROWS = 8_192;
+/** In units of the rows that are read at a time: the least number that are merged together. With more keys, there are as many rows as keys. */
+const RANGE_READS = 2;
+
+/** In the same units: old rows are dropped when a side exceeds twice the number of keys by so many; similarly for texts. */
+const SLACK_READS = 2;
+
+function rowsReadAtOnce({ memory: { limitBytes } }: QueryContext): number {
+  return limitBytes === 0
+    ? READ_ROWS_MAX
+    : Math.max(READ_ROWS_MIN, Math.min(READ_ROWS_MAX, Math.floor(limitBytes / MEMORY_PER_ROW)));
+}
 
 /** `open` makes both inputs anew. The columns of the result are the `needed` ones of both sides. */
 export function mergedSplice(
@@ -152,6 +161,7 @@ class SpliceInOrder implements Operator {
   /** Merges a range of time. */
   private reader?: SpliceReader;
   private states?: Int32Array;
+  private readonly rangeRowsMin: number;
 
   /** `output`: of the columns of both inputs. `canRestart`: if it throws for want of memory, another operator takes its place. */
   constructor(
@@ -168,6 +178,7 @@ class SpliceInOrder implements Operator {
     this.space = Workspace.of(context, OPERATOR);
     this.table = new KeyTable(leftKeys.map(({ type }) => type), this.space, () => context.poll());
     this.spare = new SpareMemory(OPERATOR, canRestart, context);
+    this.rangeRowsMin = RANGE_READS * rowsReadAtOnce(context);
     const inOrder = (side: Side) => new SideInOrder(side, this.table, this.space, context, this.spare);
     this.left = inOrder(left);
     this.right = inOrder(right);
@@ -199,7 +210,7 @@ class SpliceInOrder implements Operator {
       );
       const rowCount = left.endRange(end) + right.endRange(end);
       if (open.length === 0 && rowCount === 0) return false;
-      if (open.length === 0 || rowCount >= Math.max(RANGE_ROWS_MIN, table.count)) break;
+      if (open.length === 0 || rowCount >= Math.max(this.rangeRowsMin, table.count)) break;
       if (rowCount > 0 && (left.hasManyTexts || right.hasManyTexts)) break;
       for (const side of open) if (side.lastTime === end) side.read();
     }
@@ -239,6 +250,7 @@ class SideInOrder {
   private readonly store: ColumnStore;
   private groups: Int32Array;
   private readonly stepTextBytes: number;
+  private readonly readRows: number;
   private keptTextBytes = 0;
   private batch?: Batch;
   /** The first row of the batch that is not in the store. */
@@ -260,6 +272,7 @@ class SideInOrder {
     this.groups = space.words(256);
     this.last = space.words(256).fill(-1);
     this.stepTextBytes = stepTextBytesOf(context);
+    this.readRows = rowsReadAtOnce(context);
   }
 
   /** Compared with those of the rows that were kept when old ones were dropped. */
@@ -283,7 +296,7 @@ class SideInOrder {
       context.heap,
       textsOf(columns),
       first,
-      Math.min(first + READ_ROWS, count),
+      Math.min(first + this.readRows, count),
       this.stepTextBytes,
     ) - first;
     if (rowCount === 0) return;
@@ -305,7 +318,7 @@ class SideInOrder {
       last[groups[row]] = row;
     }
     this.start = this.end;
-    if (this.store.rowCount > 2 * this.table.count + SLACK_ROWS || this.hasManyTexts) this.dropOldRows();
+    if (this.store.rowCount > 2 * this.table.count + SLACK_READS * this.readRows || this.hasManyTexts) this.dropOldRows();
   }
 
   /** Ends the range before a time, or at the end of the input. Returns its number of rows. */
