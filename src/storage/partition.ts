@@ -1,5 +1,8 @@
 /** Partitions of time. Bounds and names are computed once for each batch, so bigint is fast enough. */
 import type { PartitionUnit } from "../sql/plan.ts";
+import { isoWeek } from "../types/format/pattern.ts";
+import { civilOfDay } from "../types/format/time.ts";
+import { dayOfCivil } from "../types/parse/time.ts";
 
 const HOUR_US = 3_600_000_000n;
 const DAY_US = 24n * HOUR_US;
@@ -32,11 +35,10 @@ function rangeOf(us: bigint, unit: PartitionUnit): [bigint, bigint] {
     case "WEEK":
       return stepOf(us, 7n * DAY_US, MONDAY_US);
     default: {
-      const date = new Date(Number(floorDiv(us, 1000n)));
-      const year = date.getUTCFullYear();
-      if (unit === "YEAR") return [utcMicros(year, 0), utcMicros(year + 1, 0)];
-      const month = date.getUTCMonth();
-      return [utcMicros(year, month), utcMicros(year, month + 1)];
+      const month = monthOf(us);
+      if (unit === "MONTH") return [startOfMonth(month), startOfMonth(month + 1)];
+      const january = Math.floor(month / 12) * 12;
+      return [startOfMonth(january), startOfMonth(january + 12)];
     }
   }
 }
@@ -46,8 +48,19 @@ function stepOf(us: bigint, step: bigint, origin: bigint): [bigint, bigint] {
   return [start, start + step];
 }
 
-function utcMicros(year: number, month: number): bigint {
-  return BigInt(Date.UTC(year, month, 1)) * 1000n;
+/** Months since January of year 0. Date has fewer years than 64 bits of microseconds. */
+function monthOf(us: bigint): number {
+  const { year, month } = civilOfDay(dayOf(us));
+  return 12 * year + month - 1;
+}
+
+function startOfMonth(month: number): bigint {
+  const year = Math.floor(month / 12);
+  return BigInt(dayOfCivil(year, month - 12 * year + 1, 1)) * DAY_US;
+}
+
+function dayOf(us: bigint): number {
+  return Number(floorDiv(us, DAY_US));
 }
 
 function floorDiv(a: bigint, b: bigint): bigint {
@@ -58,25 +71,27 @@ function floorDiv(a: bigint, b: bigint): bigint {
 /** "2024-03-01", "2024-03-01T05", "2024-W09", "2024-03", "2024", or "default" without partitions. */
 export function partitionName(start: bigint, unit: PartitionUnit, ticksPerMicro: bigint): string {
   if (unit === "NONE") return "default";
-  const date = new Date(Number(floorDiv(start, 1000n * ticksPerMicro)));
-  const text = date.toISOString();
+  const us = floorDiv(start, ticksPerMicro), number = dayOf(us), { year, month, day } = civilOfDay(number);
   switch (unit) {
     case "HOUR":
-      return text.slice(0, 13);
+      return `${padded(year, 4)}-${padded(month)}-${padded(day)}T${
+        padded(Number((us - BigInt(number) * DAY_US) / HOUR_US))
+      }`;
     case "DAY":
-      return text.slice(0, 10);
+      return `${padded(year, 4)}-${padded(month)}-${padded(day)}`;
     case "MONTH":
-      return text.slice(0, 7);
+      return `${padded(year, 4)}-${padded(month)}`;
     case "YEAR":
-      return text.slice(0, 4);
+      return padded(year, 4);
     default: {
-      // The week's Thursday lies in the ISO week's year.
-      const thursday = new Date(date.getTime() + 3 * 86_400_000);
-      const year = thursday.getUTCFullYear();
-      const week = 1 + Math.floor((thursday.getTime() - Date.UTC(year, 0, 1)) / (7 * 86_400_000));
-      return `${year}-W${String(week).padStart(2, "0")}`;
+      const { year, week } = isoWeek(number);
+      return `${padded(year, 4)}-W${padded(week)}`;
     }
   }
+}
+
+function padded(value: number, digits = 2): string {
+  return (value < 0 ? "-" : "") + String(Math.abs(value)).padStart(digits, "0");
 }
 
 /** Returns `timestamp` minus a time to live. */
@@ -88,12 +103,9 @@ export function timeBefore(
   const fixed: Record<string, bigint> = { HOUR: HOUR_US, DAY: DAY_US, WEEK: 7n * DAY_US };
   if (unit in fixed) return timestamp - BigInt(count) * fixed[unit] * ticksPerMicro;
   const us = floorDiv(timestamp, ticksPerMicro);
-  const date = new Date(Number(floorDiv(us, 1000n)));
-  const months = unit === "YEAR" ? 12 * count : count;
-  const monthStart = utcMicros(date.getUTCFullYear(), date.getUTCMonth());
+  const month = monthOf(us), earlier = month - (unit === "YEAR" ? 12 * count : count);
   // If the earlier month lacks the day, use its last day.
-  const earlier = utcMicros(date.getUTCFullYear(), date.getUTCMonth() - months);
-  const next = utcMicros(date.getUTCFullYear(), date.getUTCMonth() - months + 1);
-  const back = earlier + (us - monthStart);
+  const next = startOfMonth(earlier + 1);
+  const back = startOfMonth(earlier) + (us - startOfMonth(month));
   return (back < next ? back : next - 1n) * ticksPerMicro;
 }

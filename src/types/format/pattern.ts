@@ -173,7 +173,8 @@ export function formatPattern(pattern: string, second: number, nano: number, sec
   return text;
 }
 
-function isoWeek(day: number): { year: number; week: number } {
+/** ISO 8601 week of a day count since 1970. */
+export function isoWeek(day: number): { year: number; week: number } {
   const thursday = day - (((day + 3) % 7) + 7) % 7 + 3;
   const year = civilOfDay(thursday).year;
   return { year, week: Math.floor((thursday - dayOfCivil(year, 1, 1)) / 7) + 1 };
