@@ -318,7 +318,9 @@ class SideInOrder {
       last[groups[row]] = row;
     }
     this.start = this.end;
-    if (this.store.rowCount > 2 * this.table.count + SLACK_READS * this.readRows || this.hasManyTexts) this.dropOldRows();
+    if (this.store.rowCount > 2 * this.table.count + SLACK_READS * this.readRows || this.hasManyTexts) {
+      this.dropOldRows();
+    }
   }
 
   /** Ends the range before a time, or at the end of the input. Returns its number of rows. */
