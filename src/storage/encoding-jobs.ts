@@ -6,8 +6,8 @@ import { crc32 } from "./bytes.ts";
 import type { ChunkOrder, EncodedChunk, Encoders } from "./encoders.ts";
 import type { Codecs, Stored } from "./encoding/codecs.ts";
 import { storedForm } from "./encoding/stored.ts";
-import { HeapFullError, type SharedHeap } from "./heap.ts";
-import { Jobs } from "./jobs.ts";
+import type { SharedHeap } from "./heap.ts";
+import { Jobs, JobWorker } from "./jobs.ts";
 
 /** A result: next u32, bytes u32, crc u32, encodings u32, column u32, flags u32, bytes of entries and of texts f64 each; then the bytes. */
 const RESULT_HEAD_BYTES = 64;
@@ -58,38 +58,13 @@ export class SharedEncoders implements Encoders {
 }
 
 /** The side of a query thread. `codecs`: those of the thread. */
-export class EncodingWorker {
-  private readonly jobs: Jobs;
-  private job = -1;
-  private steps: Iterator<void> | undefined;
-
-  constructor(
-    private readonly heap: SharedHeap,
-    private readonly seat: number,
-    private readonly codecs: () => Codecs,
-  ) {
-    this.jobs = Jobs.encoding(heap);
+export class EncodingWorker extends JobWorker {
+  constructor(private readonly heap: SharedHeap, seat: number, private readonly codecs: () => Codecs) {
+    super(Jobs.encoding(heap), seat);
   }
 
-  /** Does a step of about a millisecond. Returns false if there is nothing to do. */
-  step(): boolean {
-    this.steps ??= this.take();
-    if (this.steps === undefined) return false;
-    try {
-      if (!this.steps.next().done) return true;
-      this.end("done");
-    } catch (error) {
-      this.end("failed");
-      if (!(error instanceof HeapFullError)) throw error;
-    }
-    return true;
-  }
-
-  private take(): Iterator<void> | undefined {
-    const job = this.jobs.take(this.seat);
-    if (job === undefined) return undefined;
-    this.job = job;
-    const { address, sizeBytes } = this.jobs.orderOf(job);
+  protected override begin(): Iterator<void> {
+    const { address, sizeBytes } = this.jobs.orderOf(this.job);
     const order = this.heap.u8.slice(address, address + sizeBytes);
     return this.encodeAll(JSON.parse(new TextDecoder().decode(order)));
   }
@@ -121,10 +96,5 @@ export class EncodingWorker {
       at += part.length;
     }
     this.jobs.leave(this.job, address);
-  }
-
-  private end(outcome: "done" | "failed"): void {
-    this.steps = undefined;
-    this.jobs.end(this.job, this.seat, outcome);
   }
 }

@@ -137,6 +137,49 @@ export class Jobs {
   }
 }
 
+/** The side of a query thread: takes jobs, and does them in steps. */
+export abstract class JobWorker {
+  /** The job that it has taken. */
+  protected job = -1;
+  private steps: Iterator<void> | undefined;
+
+  constructor(protected readonly jobs: Jobs, private readonly seat: number) {}
+
+  /** The steps of the job, of about a millisecond each. */
+  protected abstract begin(): Iterator<void>;
+
+  /** True for errors after which the writer does the job. Others end the thread. */
+  protected isLeftToWriter(error: unknown): boolean {
+    return error instanceof HeapFullError;
+  }
+
+  /** Does a step. Returns false if there is nothing to do. */
+  step(): boolean {
+    this.steps ??= this.take();
+    if (this.steps === undefined) return false;
+    try {
+      if (!this.steps.next().done) return true;
+      this.end("done");
+    } catch (error) {
+      this.end("failed");
+      if (!this.isLeftToWriter(error)) throw error;
+    }
+    return true;
+  }
+
+  private take(): Iterator<void> | undefined {
+    const job = this.jobs.take(this.seat);
+    if (job === undefined) return undefined;
+    this.job = job;
+    return this.begin();
+  }
+
+  private end(outcome: "done" | "failed"): void {
+    this.steps = undefined;
+    this.jobs.end(this.job, this.seat, outcome);
+  }
+}
+
 /** Called by main when the thread of a seat has failed: the writer does the jobs that it had taken. */
 export function failJobs(heap: SharedHeap, seat: number): void {
   Jobs.encoding(heap).fail(seat);

@@ -6,8 +6,8 @@
  */
 import { readValues, type ValueReaders } from "./chunk-values.ts";
 import type { Chunk } from "./chunks.ts";
-import { HeapFullError, type SharedHeap } from "./heap.ts";
-import { Jobs } from "./jobs.ts";
+import type { SharedHeap } from "./heap.ts";
+import { Jobs, JobWorker } from "./jobs.ts";
 import { memoryBytes } from "./encoding/codecs.ts";
 import { assemble, cut, insertedRows, mergedRuns, type Run, statsOfRuns } from "./merge.ts";
 import { type MergedColumn, type MergedStats, type MergeOrder, type Mergers, rowColumnOf } from "./mergers.ts";
@@ -68,42 +68,17 @@ export class SharedMergers implements Mergers {
   }
 }
 
-/** The side of a query thread. `readers`: those of the thread. */
-export class MergeWorker {
-  private readonly jobs: Jobs;
-  private job = -1;
-  private steps: Iterator<void> | undefined;
-
-  constructor(
-    private readonly heap: SharedHeap,
-    private readonly seat: number,
-    private readonly readers: ValueReaders,
-  ) {
-    this.jobs = Jobs.merging(heap);
+/** The side of a query thread: a column is a step. `readers`: those of the thread. */
+export class MergeWorker extends JobWorker {
+  constructor(private readonly heap: SharedHeap, seat: number, private readonly readers: ValueReaders) {
+    super(Jobs.merging(heap), seat);
   }
 
-  /** Merges a column. Returns false if there is nothing to do. */
-  step(): boolean {
-    this.steps ??= this.take();
-    if (this.steps === undefined) return false;
-    try {
-      if (!this.steps.next().done) return true;
-      this.end("done");
-    } catch (error) {
-      this.end("failed");
-      if (!(error instanceof HeapFullError || error instanceof UnreadableError)) throw error;
-    }
-    return true;
+  protected override isLeftToWriter(error: unknown): boolean {
+    return error instanceof UnreadableError || super.isLeftToWriter(error);
   }
 
-  private take(): Iterator<void> | undefined {
-    const job = this.jobs.take(this.seat);
-    if (job === undefined) return undefined;
-    this.job = job;
-    return this.merge();
-  }
-
-  private *merge(): Generator<void> {
+  protected override *begin(): Generator<void> {
     const { heap, jobs } = this, { address } = jobs.orderOf(this.job);
     const [wordsBytes, jsonBytes] = heap.u32.subarray(address >>> 2);
     const jsonAt = address + HEAD_BYTES + wordsBytes;
@@ -174,10 +149,5 @@ export class MergeWorker {
     heap.u32[(address >>> 2) + 1] = sizeBytes;
     words.write(heap.u8.subarray(address + HEAD_BYTES, address + sizeBytes));
     this.jobs.leave(this.job, address);
-  }
-
-  private end(outcome: "done" | "failed"): void {
-    this.steps = undefined;
-    this.jobs.end(this.job, this.seat, outcome);
   }
 }
