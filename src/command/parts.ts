@@ -1,13 +1,14 @@
 /** Makes the parts of the server and wires them together. */
 import type { IdentityProvider } from "../auth/oidc/mod.ts";
 import { oidcSettings } from "../auth/oidc/settings.ts";
-import type { Config, Root } from "../config/mod.ts";
+import { type Config, generalSettings, type Root } from "../config/mod.ts";
 import { databaseSettings } from "../database/settings.ts";
 import { throwFaults } from "../errors.ts";
 import { type Log, type Logger, logger } from "../log/mod.ts";
 import { createMetrics, HEALTH_WORD, type Metrics, readDisk, readProcess } from "../metrics/mod.ts";
 import { advice, limitsOf } from "../service/mod.ts";
 import { VERSION } from "../version.ts";
+import { BusyPoll } from "../workers/busy-poll.ts";
 import { startHealth } from "../wire/health/mod.ts";
 import { healthSettings } from "../wire/health/settings.ts";
 import type { Certificates } from "../wire/tls/mod.ts";
@@ -43,7 +44,8 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   const connections = new Map<string, () => number>();
   metrics.read("connections", () => Object.fromEntries([...connections].map(([wire, count]) => [wire, count()])));
   const certificates = await openCertificates(config, parts);
-  const shared: Shared = { config, metrics, certificates, connections };
+  const busyPoll = BusyPoll.ofThisThread(() => config.get(generalSettings.busyPollMicros));
+  const shared: Shared = { config, metrics, certificates, connections, onAnswered: busyPoll.answered };
   // Health starts first, so that monitors see a living process while a long log is replayed.
   if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));
   const provider = await createProvider(config, parts);

@@ -7,6 +7,8 @@ export interface Shared {
   config: Config;
   metrics: Metrics;
   certificates: Certificates | undefined;
+  /** To be called when an answer has been sent. */
+  onAnswered: () => void;
   /** Number of connections by name of the wire; for HTTP also of requests in flight. */
   connections: Map<string, () => number>;
 }

@@ -2,6 +2,8 @@
 const SYMBOLS = {
   /** @see https://man7.org/linux/man-pages/man2/setpriority.2.html */
   setpriority: { parameters: ["i32", "u32", "i32"], result: "i32" },
+  /** @see https://man7.org/linux/man-pages/man2/poll.2.html */
+  poll: { parameters: ["buffer", "usize", "i32"], result: "i32" },
   /** @see https://man7.org/linux/man-pages/man2/madvise.2.html */
   madvise: { parameters: ["pointer", "usize", "i32"], result: "i32" },
   /** @see https://man7.org/linux/man-pages/man3/malloc_trim.3.html */

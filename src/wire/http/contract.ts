@@ -34,6 +34,8 @@ export interface HttpOptions {
   /** Undefined if TLS is off. */
   certificate?: Pick<Certificate, "secure">;
   console: ConsoleFiles;
+  /** Called when a reply has been sent. */
+  onAnswered?: () => void;
 }
 
 /** A request that a route handles. */

@@ -256,6 +256,7 @@ export class Connection {
       await this.#flush();
       if (this.#waits === "write") this.#wait(waits);
     }
+    if (this.#hasServed) this.options.onAnswered?.();
     return !this.#isLast && await this.#input.fill();
   }
 

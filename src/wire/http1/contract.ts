@@ -49,6 +49,8 @@ export interface ServerOptions {
   /** Answers a request. An error that it throws goes to `onError` and is answered with 500. */
   handle(request: HttpRequest): Reply | Promise<Reply>;
   onError(error: unknown): void;
+  /** Called when a reply has been sent. */
+  onAnswered?: () => void;
   /** Headers of replies that the server makes itself. */
   ownHeaders?: HeaderList;
   /** Wraps an accepted connection in TLS. */

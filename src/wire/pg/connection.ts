@@ -142,6 +142,7 @@ export class Connection implements ConnectionState {
           }
           const rest = output.sent(count);
           if (rest !== undefined) await rest;
+          this.options.onAnswered?.();
         }
         if (this.ending !== undefined) throw this.ending;
         this.idleSince = this.clockMs;

@@ -32,6 +32,8 @@ export interface PgOptions extends Partial<Omit<Settings, "user" | "password">>,
   /** How long `close` waits for running queries before it cancels them. */
   closeGraceMs?: number;
   log: PgLog;
+  /** Called when an answer has been sent. */
+  onAnswered?: () => void;
   metrics?: PgMetrics;
 }
 
