@@ -8,7 +8,7 @@ import { type Log, type Logger, logger } from "../log/mod.ts";
 import { createMetrics, HEALTH_WORD, type Metrics, readDisk, readProcess } from "../metrics/mod.ts";
 import { advice, limitsOf } from "../service/mod.ts";
 import { VERSION } from "../version.ts";
-import { BusyPoll } from "../workers/busy-poll.ts";
+import { BusyPoll, eventsOfThisThread } from "../workers/busy-poll.ts";
 import { startHealth } from "../wire/health/mod.ts";
 import { healthSettings } from "../wire/health/settings.ts";
 import type { Certificates } from "../wire/tls/mod.ts";
@@ -44,8 +44,7 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   const connections = new Map<string, () => number>();
   metrics.read("connections", () => Object.fromEntries([...connections].map(([wire, count]) => [wire, count()])));
   const certificates = await openCertificates(config, parts);
-  const busyPoll = BusyPoll.ofThisThread(() => config.get(generalSettings.busyPollMicros));
-  const shared: Shared = { config, metrics, certificates, connections, onAnswered: busyPoll.answered };
+  const shared: Shared = { config, metrics, certificates, connections, onAnswered: busyPollOf(config) };
   // Health starts first, so that monitors see a living process while a long log is replayed.
   if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));
   const provider = await createProvider(config, parts);
@@ -68,6 +67,12 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   await providerOpened;
   await wires.startWires({ ...shared, database, parts });
   main.advisory(`ready after ${Math.round(performance.now())} ms`);
+}
+
+/** Undefined if the client needs the only core. Called before other threads start. */
+function busyPollOf(config: Config): (() => void) | undefined {
+  const hasEvents = config.machine.cores > 1 ? eventsOfThisThread() : undefined;
+  return hasEvents && new BusyPoll(hasEvents, () => config.get(generalSettings.busyPollMicros)).answered;
 }
 
 function tellStart(main: Logger, { line, config, root, log }: Pick<Start, "line" | "config" | "root" | "log">): void {

@@ -8,7 +8,7 @@ export interface Shared {
   metrics: Metrics;
   certificates: Certificates | undefined;
   /** To be called when an answer has been sent. */
-  onAnswered: () => void;
+  onAnswered: (() => void) | undefined;
   /** Number of connections by name of the wire; for HTTP also of requests in flight. */
   connections: Map<string, () => number>;
 }

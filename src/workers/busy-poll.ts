@@ -1,7 +1,7 @@
 /**
  * Busy polling: after an answer, the main thread looks for the next request for some microseconds before it sleeps. A client that sends
- * one request after the other then need not wait until the processor's core wakes up, which takes longer than a small query
- * (Linux has the same for network devices: https://docs.kernel.org/networking/napi.html, "Busy polling").
+ * one request after the other then need not wait until a core of the processor wakes up, which takes longer than a small query. (Linux
+ * offers the same for network devices: https://docs.kernel.org/networking/napi.html, "Busy polling".)
  *
  * The runtime waits for its sockets by epoll. The descriptor of epoll is ready when one of them is, so `poll` on it asks for events without
  * taking them. The thread then returns to its event loop, which takes them as usual.
@@ -9,50 +9,43 @@
 import { setImmediate } from "node:timers";
 import { libc } from "./libc.ts";
 
-/** After this many answers in vain at most, it tries again. */
+/** After polls in vain, at most this many answers pass until the next one. */
 const SKIPPED_MAX = 63;
 const POLLIN = 1;
 
 export class BusyPoll {
-  /** One `struct pollfd` for each descriptor: descriptor, events asked for, events found. */
-  readonly #descriptors: Uint8Array<ArrayBuffer>;
-  readonly #count: bigint;
   #isPlanned = false;
-  /** How many answers to let pass after a poll in vain, and how many of them are left. */
+  /** How many answers pass after a poll in vain, and how many of them are still to come. */
   #skips = 0;
   #skipsLeft = 0;
 
-  /** @param micros how long to look for a request */
-  constructor(descriptors: readonly number[], private readonly micros: () => number) {
-    const words = Int32Array.from(descriptors.flatMap((descriptor) => [descriptor, POLLIN]));
-    this.#descriptors = new Uint8Array(words.buffer);
-    this.#count = BigInt(descriptors.length);
-  }
-
-  /** For the event loop of this thread. Call it before other threads start, whose descriptors would be found as well. */
-  static ofThisThread(micros: () => number): BusyPoll {
-    return new BusyPoll(eventDescriptors(), micros);
-  }
+  /**
+   * @param hasEvents true if the event loop has something to do
+   * @param micros how long to look for it; 0: not at all
+   * @param atEndOfTurn calls its argument when all answers of this turn of the event loop have been written
+   */
+  constructor(
+    private readonly hasEvents: () => boolean,
+    private readonly micros: () => number,
+    private readonly atEndOfTurn: (poll: () => void) => void = setImmediate,
+  ) {}
 
   /** To be called when an answer has been sent, whose client may send the next request at once. */
   readonly answered = (): void => {
-    if (this.#isPlanned || this.#count === 0n || this.micros() === 0) return;
+    if (this.#isPlanned || this.micros() === 0) return;
     if (this.#skipsLeft > 0) {
       this.#skipsLeft--;
       return;
     }
     this.#isPlanned = true;
-    // At the end of the turn of the event loop, when all answers of the turn have been written.
-    setImmediate(this.#poll);
+    this.atEndOfTurn(this.#poll);
   };
 
-  /** Returns at the first event, of whatever kind. */
   readonly #poll = (): void => {
     this.#isPlanned = false;
     const untilMs = performance.now() + this.micros() / 1000;
-    const { poll } = libc()!;
     do {
-      if (poll(this.#descriptors, this.#count, 0) > 0) {
+      if (this.hasEvents()) {
         this.#skips = 0;
         return;
       }
@@ -62,15 +55,27 @@ export class BusyPoll {
   };
 }
 
-/** Descriptors of epoll of this process. None if the system is not Linux with glibc. */
-function eventDescriptors(): number[] {
-  if (libc() === undefined) return [];
+/**
+ * Returns whether the event loop of this thread has events that it has not taken. To be called before other threads start, because it finds
+ * the descriptors of all. Undefined if the system is not Linux with glibc.
+ */
+export function eventsOfThisThread(): (() => boolean) | undefined {
+  const system = libc();
+  if (system === undefined) return undefined;
+  const descriptors = epollDescriptors();
+  // `struct pollfd`: the descriptor, then the events that are asked for and those found, of 16 bits each.
+  const words = Int32Array.from(descriptors.flatMap((descriptor) => [descriptor, POLLIN]));
+  const bytes = new Uint8Array(words.buffer), count = BigInt(descriptors.length);
+  return () => system.poll(bytes, count, 0) > 0;
+}
+
+function epollDescriptors(): number[] {
   const found: number[] = [];
   for (const { name } of Deno.readDirSync("/proc/self/fd")) {
     try {
       if (Deno.readLinkSync(`/proc/self/fd/${name}`) === "anon_inode:[eventpoll]") found.push(Number(name));
     } catch {
-      // The descriptor of the listing itself is closed meanwhile.
+      // It was the descriptor of the listing itself, which is closed by now.
     }
   }
   return found;
