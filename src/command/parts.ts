@@ -8,7 +8,7 @@ import { type Log, type Logger, logger } from "../log/mod.ts";
 import { createMetrics, HEALTH_WORD, type Metrics, readDisk, readProcess } from "../metrics/mod.ts";
 import { advice, limitsOf } from "../service/mod.ts";
 import { VERSION } from "../version.ts";
-import { BusyPoll, eventsOfThisThread } from "../workers/busy-poll.ts";
+import { busyPoll, eventsOfThisThread } from "../workers/busy-poll.ts";
 import { startHealth } from "../wire/health/mod.ts";
 import { healthSettings } from "../wire/health/settings.ts";
 import type { Certificates } from "../wire/tls/mod.ts";
@@ -44,7 +44,13 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   const connections = new Map<string, () => number>();
   metrics.read("connections", () => Object.fromEntries([...connections].map(([wire, count]) => [wire, count()])));
   const certificates = await openCertificates(config, parts);
-  const shared: Shared = { config, metrics, certificates, connections, onAnswered: busyPollOf(config) };
+  // Before other threads start, whose descriptors it would find.
+  const hasEvents = eventsOfThisThread();
+  // With a single core, the client needs it.
+  const busyMicros = config.machine.cores > 1 ? config.get(generalSettings.busyMicros) : 0;
+  const onAnswered = hasEvents && busyPoll(hasEvents, busyMicros),
+    onWaiting = hasEvents && busyPoll(hasEvents, busyMicros);
+  const shared: Shared = { config, metrics, certificates, connections, onAnswered };
   // Health starts first, so that monitors see a living process while a long log is replayed.
   if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));
   const provider = await createProvider(config, parts);
@@ -58,6 +64,8 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   const database = await openDatabase(Object.assign(databaseServices(config, metrics, log.wantsDebug), {
     reloadConfig: () => [reloadConfig(config), certificates?.reload()].includes(true),
     writerThread,
+    busyMicros,
+    onWaiting,
     recentErrors: () => log.recentErrors.list(),
     provider,
     onWriterFailed: (reason: string) => fail(`the writer has failed: ${reason}`),
@@ -67,12 +75,6 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   await providerOpened;
   await wires.startWires({ ...shared, database, parts });
   main.advisory(`ready after ${Math.round(performance.now())} ms`);
-}
-
-/** Undefined if the client needs the only core. Called before other threads start. */
-function busyPollOf(config: Config): (() => void) | undefined {
-  const hasEvents = config.machine.cores > 1 ? eventsOfThisThread() : undefined;
-  return hasEvents && new BusyPoll(hasEvents, () => config.get(generalSettings.busyPollMicros)).answered;
 }
 
 function tellStart(main: Logger, { line, config, root, log }: Pick<Start, "line" | "config" | "root" | "log">): void {

@@ -17,12 +17,12 @@ export const generalSettings = {
     min: 1,
     max: 255,
   }),
-  busyPollMicros: int(
-    "net.busy.poll.micros",
+  busyMicros: int(
+    "shared.busy.poll.micros",
     50,
-    "Microseconds for which the main thread looks for the next request after an answer before it sleeps, as long as clients send it within this time. " +
-      "Clients that send one request after the other get their answers sooner. 0: it sleeps at once.",
-    { min: 0, max: 1000, reloadable: true },
+    "Microseconds for which threads look for the next request before they sleep, as long as it usually comes within this time. " +
+      "Clients that send one request after the other get their answers sooner. 0: they sleep at once.",
+    { min: 0, max: 1000 },
   ),
   readOnly: bool("readonly", false, "Refuses all changes on all interfaces.", { aliases: ["readonly.instance"] }),
 };

@@ -38,6 +38,10 @@ export interface DatabaseOptions extends Values<typeof databaseSettings> {
   provider?: IdentityProvider;
   /** Called for each change of access control, with a line of user, action and address. */
   audit?: (line: string) => void;
+  /** How long query threads look for more work before they sleep, in microseconds; 0 by default. */
+  busyMicros?: number;
+  /** Called when main begins to wait for query threads. */
+  onWaiting?: () => void;
   /** Called for an internal error. */
   onUnhandledError?: () => void;
   /** Called when the disk has become full, and when a change was written again. */

@@ -100,6 +100,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     workerUrl: new URL("../workers/exec.ts", import.meta.url),
     log: options.log,
     onUnhandledError: options.onUnhandledError,
+    busyMicros: options.busyMicros,
+    onWaiting: options.onWaiting,
   });
   const neverCancelled = SHARED_WORD.neverCancelled * Int32Array.BYTES_PER_ELEMENT;
   const execution = new Execution(

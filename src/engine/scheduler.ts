@@ -25,6 +25,10 @@ export interface SchedulerOptions {
   /** URL of the workers' entry module. */
   workerUrl: URL;
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
+  /** How long a worker looks for more work before it sleeps, in microseconds; 0 by default. */
+  busyMicros?: number;
+  /** Called when main begins to wait for workers. */
+  onWaiting?: () => void;
   /** Called for an unexpected error, which may make the health check fail. */
   onUnhandledError?: () => void;
   /** Made with `createMailboxes`, if others use them, too. */
@@ -84,6 +88,7 @@ export interface WorkerStart {
   seat: number;
   /** Workers that run queries of any length. */
   workerCount: number;
+  busyMicros: number;
   /** Brings a `PostedTask` before each entry for a task, and the text of a simulated crash. */
   port: MessagePort;
 }
@@ -251,10 +256,10 @@ class WorkerScheduler implements Scheduler {
       worker.onerror = (again) => again.preventDefault();
       if (isCurrent()) this.onFailure(seat, event.message || "unknown error");
     };
-    const { heap: { memory }, further = [], workerCount } = this.options;
+    const { heap: { memory }, further = [], workerCount, busyMicros = 0 } = this.options;
     const { buffer } = this.mailboxes;
     const memories = { memory, further: further.map(({ memory }) => memory) };
-    const start: WorkerStart = { ...memories, mailboxes: buffer, seat: index, workerCount, port: port2 };
+    const start: WorkerStart = { ...memories, mailboxes: buffer, seat: index, workerCount, busyMicros, port: port2 };
     worker.postMessage(start, [port2]);
     return seat;
   }
@@ -282,6 +287,7 @@ class WorkerScheduler implements Scheduler {
       while (!this.closed && this.allSeats().some(({ job }) => job !== undefined)) {
         const answers = this.mailboxes.answers();
         this.takeAnswers();
+        this.options.onWaiting?.();
         await this.mailboxes.nextAnswer(answers);
       }
     } finally {

@@ -1,5 +1,6 @@
 /** The life of a query worker: takes its mail, helps other workers, does chores, and sleeps. */
 import { setImmediate } from "node:timers";
+import { BusyWait } from "./busy-wait.ts";
 import { MAIL, type Mail, type Mailboxes } from "./mailbox.ts";
 
 export interface Duties {
@@ -9,6 +10,8 @@ export interface Duties {
   help(onJoin: () => void): boolean;
   /** Does a step of some ten milliseconds of work that nobody waits for. Returns false if there is none. */
   chore(): boolean;
+  /** How long it looks for more mail before it sleeps, in microseconds. */
+  busyMicros: number;
 }
 
 /**
@@ -18,8 +21,10 @@ export interface Duties {
 const TURN_MS = 1000;
 
 /** Resolves when main closes the mailbox. */
-export async function serve(mailboxes: Mailboxes, seat: number, { handle, help, chore }: Duties): Promise<void> {
-  let turnedAt = performance.now();
+export async function serve(mailboxes: Mailboxes, seat: number, duties: Duties): Promise<void> {
+  const { handle, help, chore } = duties;
+  const wait = new BusyWait(duties.busyMicros);
+  let turnedAt = performance.now(), hadMail = false;
   for (;;) {
     mailboxes.setIdle(seat, true);
     const wakes = mailboxes.wakes(seat);
@@ -29,7 +34,13 @@ export async function serve(mailboxes: Mailboxes, seat: number, { handle, help, 
       mailboxes.setIdle(seat, false);
       handle(mail);
       chore();
-    } else if (!help(() => mailboxes.setIdle(seat, false)) && !chore() && !mailboxes.sleep(seat, wakes)) turnedAt = 0;
+      hadMail = true;
+    } else if (!help(() => mailboxes.setIdle(seat, false)) && !chore()) {
+      const isBusy = hadMail && wait.isDue();
+      hadMail = false;
+      const hasMail = isBusy && wait.look(() => mailboxes.wakes(seat) !== wakes);
+      if (!hasMail && !mailboxes.sleep(seat, wakes)) turnedAt = 0;
+    }
     const now = performance.now();
     if (now - turnedAt < TURN_MS) continue;
     await new Promise<void>((resolve) => void setImmediate(resolve));

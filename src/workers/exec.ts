@@ -106,6 +106,7 @@ self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
         (context) => (release(context), doUrgentChore(), countBusy(-1)),
       ),
     // A commit waits for merges.
+    busyMicros: data.busyMicros,
     chore: () => (runsLong && (merging.step() || encoding.step())) || doChore(),
   });
   self.close();

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { BusyWait } from "./busy-wait.ts";
+
+/** After which of so many pieces of work a thread looks. */
+function looks(pieces: number, hasCome: (look: number) => boolean, micros = 1): number[] {
+  const wait = new BusyWait(micros);
+  const after: number[] = [];
+  for (let piece = 0; piece < pieces; piece++) {
+    if (!wait.isDue()) continue;
+    const look = after.push(piece) - 1;
+    assert.equal(wait.look(() => hasCome(look)), hasCome(look));
+  }
+  return after;
+}
+
+Deno.test("a thread looks after each piece of work while the next one comes at once", () => {
+  assert.deepEqual(looks(5, () => true), [0, 1, 2, 3, 4]);
+});
+
+Deno.test("after looks in vain more and more pieces pass, and one that comes ends that", () => {
+  assert.deepEqual(looks(400, () => false), [0, 2, 6, 14, 30, 62, 126, 190, 254, 318, 382]);
+  assert.deepEqual(looks(20, (look) => look >= 2), [0, 2, ...Array.from({ length: 14 }, (_, k) => 6 + k)]);
+});
+
+Deno.test("it never looks if the time for it is 0", () => {
+  assert.deepEqual(looks(5, () => true, 0), []);
+});
