@@ -6,12 +6,12 @@
  *         [query threads, default 2] [stored: a checkpoint follows each batch, so that chunks are read again]
  */
 import { MAIL, Mailboxes } from "../src/engine/mailbox.ts";
-import type { Command } from "../src/storage/commands.ts";
 import type { AppendBatch } from "../src/storage/contract.ts";
 import { createHeap } from "../src/storage/heap.ts";
 import { SharedMergers } from "../src/storage/merge-jobs.ts";
 import { newTable } from "../src/storage/test-rows.ts";
-import { openTestStore, UNSYNCED_FILES } from "../src/storage/test-store.ts";
+import { median } from "./report.ts";
+import { newRoot, openStore } from "./stores.ts";
 
 const DAY = 86_400_000_000;
 const [dayRows, days, batchRows, batches, threads] = [200_000, 30, 10_000, 40, 2].map((n, k) =>
@@ -47,27 +47,17 @@ function batchAt(times: Float64Array): AppendBatch {
   };
 }
 
-const root = Deno.makeTempDirSync({ prefix: "sundial-" });
+const root = newRoot();
 const heap = createHeap(2 ** 31), mailboxes = Mailboxes.create(threads);
 let mayHelp = true;
-const { store } = openTestStore(heap, UNSYNCED_FILES, {
+const { store, execute: run } = openStore(heap, root, {
   mergers: new SharedMergers(heap, {
     hasIdle: () => mayHelp && mailboxes.hasIdle(threads),
     wakeIdle: () => mailboxes.wakeIdle(-1, threads, Math.max(1, navigator.hardwareConcurrency - 1)) > 0,
   }),
-  root,
-  log: (_, message) => console.error(message),
-  onDamage: (message) => console.error(message),
-  memoryBytes: 2 ** 30,
   random,
-  compactBytes: 4 << 20,
-  evict: () => false,
   poolBytes: 64 << 20,
 });
-function run(command: Command): void {
-  const [{ error }] = store.execute([command]);
-  if (error !== undefined) throw error;
-}
 
 const columns = { ts: "TIMESTAMP", symbol: "SYMBOL", price: "DOUBLE", amount: "DOUBLE", trader: "LONG" };
 run({ kind: "createTable", table: newTable("trades", columns, "ts", "DAY") });
@@ -94,7 +84,6 @@ for (let k = 0; k < batches; k++) {
   if (isStored) run({ kind: "checkpoint" });
   store.maintain();
 }
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1];
 console.log(`${batchRows} late rows into ${days} days of ${dayRows} rows, ms a batch`);
 for (const [name, took] of [["the writer alone", alone], [`with ${threads} query threads`, together]] as const) {
   console.log(`${name}: ${took.map(Math.round).join(" ")}, median ${median(took).toFixed(1)}`);

@@ -36,11 +36,11 @@ export class SharedMergers implements Mergers {
   }
 
   offer({ segment, ...rest }: MergeOrder, wakes: boolean): number | "full" | "none" {
-    const words = pageWords({ id: 0, segments: [segment], partitions: [] }, false),
-      json = new TextEncoder().encode(JSON.stringify(rest));
+    const words = pageWords({ id: 0, segments: [segment], partitions: [] });
+    const json = new TextEncoder().encode(JSON.stringify(rest));
     const job = this.jobs.offer(HEAD_BYTES + words.sizeBytes + json.length, (order) => {
       new Uint32Array(order.buffer, order.byteOffset, 2).set([words.sizeBytes, json.length]);
-      words.write(order.subarray(HEAD_BYTES, HEAD_BYTES + words.sizeBytes));
+      words.write(this.heap, order.byteOffset + HEAD_BYTES);
       order.set(json, HEAD_BYTES + words.sizeBytes);
     });
     if (typeof job !== "number" || !wakes || this.threads.wakeIdle() || !this.withdraw(job)) return job;
@@ -144,10 +144,10 @@ export class MergeWorker extends JobWorker {
       });
       return { uid: 0, partition: 0n, rowCount: 0, timestampMin: 0n, timestampMax: 0n, chunks };
     });
-    const words = pageWords({ id: 0, segments, partitions: [] }, false), sizeBytes = HEAD_BYTES + words.sizeBytes;
+    const words = pageWords({ id: 0, segments, partitions: [] }), sizeBytes = HEAD_BYTES + words.sizeBytes;
     const address = heap.allocateExact(sizeBytes, "batch");
     heap.u32[(address >>> 2) + 1] = sizeBytes;
-    words.write(heap.u8.subarray(address + HEAD_BYTES, address + sizeBytes));
+    words.write(heap, address + HEAD_BYTES);
     this.jobs.leave(this.job, address);
   }
 }

@@ -214,7 +214,7 @@ function versionsOf({ added, versions, version }: Change): readonly number[] {
 }
 
 /** Maximum number of segments like this one in a page. */
-function pageMaxOf({ chunks }: Segment): number {
+export function pageMaxOf({ chunks }: Segment): number {
   const { pageMin, pageMax, pageChunks } = LIMITS;
   return Math.max(pageMin, Math.min(pageMax, Math.floor(pageChunks / Math.max(1, chunks.length))));
 }

@@ -48,29 +48,63 @@ interface SegmentPlaces {
 export function partitionsOf(segments: readonly SegmentPlaces[], versions: readonly number[]): PartitionPart[] {
   const parts: PartitionPart[] = [];
   for (let from = 0, to = 0; from < segments.length; from = to) {
-    const { partition: start, timestampMin } = segments[from], files = new Map<number, number>();
-    let version = 0, rowCount = 0;
-    for (; to < segments.length && segments[to].partition === start; to++) {
-      version = Math.max(version, versions[to]);
-      rowCount += segments[to].rowCount;
-      for (const chunk of segments[to].chunks) {
-        if (chunk === undefined) continue;
-        const { file, sizeBytes, valueBytes } = "plain" in chunk ? chunk.plain : chunk;
-        if (file < 0) files.set(0, (files.get(0) ?? 0) + valueBytes);
-        else files.set(file, (files.get(file) ?? 0) + extentBytes(sizeBytes));
-      }
-    }
-    const { timestampMax } = segments[to - 1], segmentCount = to - from, format = PARTITION_FORMAT.native;
-    parts.push({ start, version, rowCount, timestampMin, timestampMax, segmentCount, format, files: [...files] });
+    while (to < segments.length && segments[to].partition === segments[from].partition) to++;
+    parts.push(partOf(segments, versions, from, to));
   }
   return parts;
+}
+
+/** The partitions after segment `k` was replaced by one of the same partition. */
+export function partitionsAfter(
+  parts: readonly PartitionPart[],
+  segments: readonly SegmentPlaces[],
+  versions: readonly number[],
+  k: number,
+): PartitionPart[] {
+  let from = 0, changed = 0;
+  while (from + parts[changed].segmentCount <= k) from += parts[changed++].segmentCount;
+  return parts.with(changed, partOf(segments, versions, from, from + parts[changed].segmentCount));
+}
+
+/** The partition of segments `from` … `to`-1. */
+function partOf(
+  segments: readonly SegmentPlaces[],
+  versions: readonly number[],
+  from: number,
+  to: number,
+): PartitionPart {
+  const { partition: start, timestampMin } = segments[from], { timestampMax } = segments[to - 1];
+  const files: [number, number][] = [];
+  let version = 0, rowCount = 0;
+  for (let k = from; k < to; k++) {
+    version = Math.max(version, versions[k]);
+    rowCount += segments[k].rowCount;
+    for (const chunk of segments[k].chunks) {
+      if (chunk === undefined) continue;
+      const { file, sizeBytes, valueBytes } = "plain" in chunk ? chunk.plain : chunk;
+      if (file < 0) addBytes(files, 0, valueBytes);
+      else addBytes(files, file, extentBytes(sizeBytes));
+    }
+  }
+  const segmentCount = to - from, format = PARTITION_FORMAT.native;
+  return { start, version, rowCount, timestampMin, timestampMax, segmentCount, format, files };
+}
+
+/** Adds to the bytes of a file. A partition has few files, and a map of them takes longer. */
+function addBytes(files: [file: number, bytes: number][], file: number, bytes: number): void {
+  for (const entry of files) {
+    if (entry[0] !== file) continue;
+    entry[1] += bytes;
+    return;
+  }
+  files.push([file, bytes]);
 }
 
 export function sizeOfPartitions(parts: readonly PartitionPart[]): number {
   return parts.reduce((sum, { files }) => sum + FIXED_BYTES + FILE_BYTES * files.length, 0);
 }
 
-/** `into`: begins at a multiple of 8. */
+/** `at`: in words of 8 bytes. */
 export function writePartitions(parts: readonly PartitionPart[], { u32, f64, i64 }: WordViews, at: number): void {
   for (const { start, version, rowCount, timestampMin, timestampMax, segmentCount, format, files } of parts) {
     i64[at] = start;
@@ -78,10 +112,14 @@ export function writePartitions(parts: readonly PartitionPart[], { u32, f64, i64
     f64[at + 2] = rowCount;
     i64[at + 3] = timestampMin;
     i64[at + 4] = timestampMax;
-    u32.set([segmentCount, format, files.length, 0], 2 * at + 10);
+    u32[2 * at + 10] = segmentCount;
+    u32[2 * at + 11] = format;
+    u32[2 * at + 12] = files.length;
+    u32[2 * at + 13] = 0;
     at += FIXED_BYTES / 8;
     for (const [file, bytes] of files) {
-      u32.set([file, 0], 2 * at);
+      u32[2 * at] = file;
+      u32[2 * at + 1] = 0;
       f64[at + 1] = bytes;
       at += FILE_BYTES / 8;
     }

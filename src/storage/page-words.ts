@@ -48,7 +48,8 @@ export interface WordViews {
   readonly i64: BigInt64Array;
 }
 
-interface Views extends WordViews {
+/** The same, to be written to. */
+export interface Views extends WordViews {
   readonly u8: Uint8Array;
 }
 
@@ -66,14 +67,25 @@ function viewsOf(bytes: Uint8Array): Views {
 /** The words of a page, ready to be written somewhere. */
 export interface PageWords {
   readonly sizeBytes: number;
-  write(into: Uint8Array): void;
+  /** `address`: a multiple of 8. */
+  write(into: Views, address: number): void;
 }
 
-/** `isStored`: for a file, without addresses. */
-export function pageWords(
-  { id, segments, partitions }: { id: number; segments: readonly Segment[]; partitions: readonly PartitionPart[] },
-  isStored: boolean,
-): PageWords {
+interface WrittenPage {
+  readonly id: number;
+  readonly segments: readonly Segment[];
+  readonly partitions: readonly PartitionPart[];
+}
+
+/** The words of a page for a file. */
+export function storedPage(page: WrittenPage): Uint8Array {
+  const words = pageWords(page, true), bytes = new Uint8Array(words.sizeBytes);
+  words.write(viewsOf(bytes), 0);
+  return bytes;
+}
+
+/** `isStored`: without addresses and id. */
+export function pageWords({ id, segments, partitions }: WrittenPage, isStored = false): PageWords {
   const all = segments.map((segment) => isStored ? storedWords(segment) : wordsOf(segment));
   const columnIds = unionOf(all);
   const stride = SEGMENT_BYTES + CHUNK_BYTES * columnIds.length;
@@ -81,32 +93,32 @@ export function pageWords(
   const start = partitionsStart + partitionsSize;
   return {
     sizeBytes: start + stride * segments.length,
-    write(into) {
-      const head = new Uint8Array(start), views = viewsOf(head);
-      views.f64[0] = isStored ? 0 : id;
-      views.u32.set([
-        segments.length,
-        HAS_PARTITIONS + columnIds.length,
-        partitions.length,
-        partitionsSize,
-        ...columnIds,
-      ], 2);
-      writePartitions(partitions, views, partitionsStart / 8);
-      into.set(head);
-      all.forEach((words, k) => place(words, columnIds, into.subarray(start + k * stride, start + (k + 1) * stride)));
+    write(into, address) {
+      assert(address % 8 === 0, "the words of a page begin at a multiple of 8");
+      const { u32, f64 } = into, at = address >>> 2, idsAt = at + (HEAD_BYTES >> 2);
+      f64[address / 8] = isStored ? 0 : id;
+      u32[at + 2] = segments.length;
+      u32[at + 3] = HAS_PARTITIONS + columnIds.length;
+      u32[at + 4] = partitions.length;
+      u32[at + 5] = partitionsSize;
+      for (let k = 0; k < columnIds.length; k++) u32[idsAt + k] = columnIds[k];
+      if (columnIds.length % 2 === 1) u32[idsAt + columnIds.length] = 0;
+      writePartitions(partitions, into, (address + partitionsStart) / 8);
+      for (let k = 0; k < all.length; k++) place(all[k], columnIds, into.u8, address + start + k * stride);
     },
   };
 }
 
-function place({ columnIds, bytes }: SegmentWords, all: readonly number[], into: Uint8Array): void {
-  if (isSame(columnIds, all)) return into.set(bytes);
-  into.fill(0);
-  into.set(bytes.subarray(0, SEGMENT_BYTES));
+/** Writes a segment of a page with the columns `all`. */
+function place({ columnIds, bytes }: SegmentWords, all: readonly number[], into: Uint8Array, address: number): void {
+  if (isSame(columnIds, all)) return into.set(bytes, address);
+  into.fill(0, address, address + SEGMENT_BYTES + CHUNK_BYTES * all.length);
+  into.set(bytes.subarray(0, SEGMENT_BYTES), address);
   let position = 0;
   columnIds.forEach((id, k) => {
     while (all[position] !== id) position++; // both are ascending
     const from = SEGMENT_BYTES + CHUNK_BYTES * k, to = SEGMENT_BYTES + CHUNK_BYTES * position;
-    into.set(bytes.subarray(from, from + CHUNK_BYTES), to);
+    into.set(bytes.subarray(from, from + CHUNK_BYTES), address + to);
   });
 }
 
@@ -131,21 +143,26 @@ function storedWords(segment: Segment): SegmentWords {
     : wordsOf(segment);
 }
 
+/** A segment is encoded here: views of bytes of its own would take as long as the rest. */
+let scratch = viewsOf(new Uint8Array(4096));
+
 function encodeSegment(
   { uid, partition, rowCount, timestampMin, timestampMax, chunks }: Segment,
   addressOf: (chunk: ColumnChunk) => number,
 ): SegmentWords {
   const columnIds: number[] = [];
-  chunks.forEach((chunk, id) => chunk !== undefined && columnIds.push(id));
-  const bytes = new Uint8Array(SEGMENT_BYTES + CHUNK_BYTES * columnIds.length);
-  const { u32, f64, i64 } = viewsOf(bytes);
+  for (let id = 0; id < chunks.length; id++) if (chunks[id] !== undefined) columnIds.push(id);
+  const sizeBytes = SEGMENT_BYTES + CHUNK_BYTES * columnIds.length;
+  if (sizeBytes > scratch.u8.length) scratch = viewsOf(new Uint8Array(2 * sizeBytes));
+  const { u8, u32, f64, i64 } = scratch;
+  u8.fill(0, 0, sizeBytes);
   f64[0] = uid;
   i64[1] = partition;
   f64[2] = rowCount;
   i64[3] = timestampMin;
   i64[4] = timestampMax;
-  columnIds.forEach((id, k) => {
-    const { plain } = chunks[id]!;
+  for (let k = 0; k < columnIds.length; k++) {
+    const { plain } = chunks[columnIds[k]]!;
     const at = (SEGMENT_BYTES + CHUNK_BYTES * k) >> 2;
     assert(plain.offset % EXTENT_ALIGN === 0, "extents begin at multiples");
     u32[at + 1] = addressOf(plain);
@@ -155,30 +172,34 @@ function encodeSegment(
     u32[at + 5] = plain.crc;
     u32[at + 6] = plain.valueBytes;
     u32[at + 7] = plain.stats.nullCount;
-    u32[at] = 1 | encodeStats(f64, i64, (at >> 1) + 4, plain.stats) | (plain.encodings ?? 0) << ENCODINGS_SHIFT;
-    if (plain.entryBytes === undefined) return;
+    u32[at] = 1 | encodeStats(scratch, (at >> 1) + 4, plain.stats) | (plain.encodings ?? 0) << ENCODINGS_SHIFT;
+    if (plain.entryBytes === undefined) continue;
     u32[at] |= HAS_TEXT_SIZES;
-    f64.set([plain.entryBytes, plain.textBytes ?? 0], (at >> 1) + 4);
-  });
-  return { columnIds, bytes };
+    f64[(at >> 1) + 4] = plain.entryBytes;
+    f64[(at >> 1) + 5] = plain.textBytes ?? 0;
+  }
+  return { columnIds, bytes: u8.slice(0, sizeBytes) };
 }
 
-function encodeStats(f64: Float64Array, i64: BigInt64Array, at: number, { min, max, sum }: ColumnStats): number {
-  let kinds = 0;
-  [min, max, sum].forEach((value, k) => {
-    let kind = NONE;
-    if (typeof value === "number") {
-      kind = NUMBER;
-      f64[at + k] = value;
-    } else if (value !== undefined) {
-      i64[at + k] = value;
-      kind = i64[at + k] === value ? INTEGER : WIDE_INTEGER;
-      // The sum of 65,536 64-bit integers needs 80 bits.
-      if (k === 2) i64[at + 3] = value >> 64n;
-    }
-    kinds |= kind << (1 + 2 * k);
-  });
-  return kinds;
+/** Returns the kinds of the statistics. */
+function encodeStats({ f64, i64 }: WordViews, at: number, { min, max, sum }: ColumnStats): number {
+  let kinds = encodeStat(f64, i64, at, min) | encodeStat(f64, i64, at + 1, max) << 2;
+  if (sum === undefined) return kinds << 1;
+  i64[at + 2] = sum;
+  // The sum of 65,536 64-bit integers needs 80 bits.
+  i64[at + 3] = sum >> 64n;
+  kinds |= (i64[at + 2] === sum ? INTEGER : WIDE_INTEGER) << 4;
+  return kinds << 1;
+}
+
+function encodeStat(f64: Float64Array, i64: BigInt64Array, at: number, value: number | bigint | undefined): number {
+  if (value === undefined) return NONE;
+  if (typeof value === "number") {
+    f64[at] = value;
+    return NUMBER;
+  }
+  i64[at] = value;
+  return INTEGER;
 }
 
 export interface PageContents {

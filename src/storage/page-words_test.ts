@@ -42,9 +42,11 @@ function bytesOf(
   versions: readonly number[] = segments.map(() => 0),
 ): Uint8Array {
   const words = pageWords({ id: 42, segments, partitions: partitionsOf(segments, versions) }, isStored);
-  const bytes = new Uint8Array(words.sizeBytes).fill(255);
-  words.write(bytes);
-  return bytes;
+  // Behind other bytes, and over some.
+  const all = new Uint8Array(8 + words.sizeBytes + 8).fill(255);
+  words.write({ u8: all, ...viewsOf(all) }, 8);
+  assert.deepEqual([...all.subarray(0, 8), ...all.subarray(-8)], new Array(16).fill(255));
+  return all.slice(8, -8);
 }
 
 const viewsOf = ({ buffer }: Uint8Array): WordViews => (

@@ -5,7 +5,7 @@ import type { Extent } from "./extent.ts";
 import type { MemoryBlock } from "./memory.ts";
 import { PARTITION_FORMAT } from "./contract.ts";
 import { contentsOf, type PageContents, partitionsIn } from "./page-words.ts";
-import { type PartitionPart, partitionsOf } from "./page-partitions.ts";
+import { type PartitionPart, partitionsAfter, partitionsOf } from "./page-partitions.ts";
 import type { Segment } from "./segment.ts";
 
 /** Pages whose segments or partitions are kept as objects although they can be read again: between one and two times as many. */
@@ -93,8 +93,11 @@ export class Page {
     segments: readonly Segment[],
     versions: readonly number[] = new Array<number>(segments.length).fill(0),
   ): Page {
-    const own = { segments, versions, partitions: partitionsOf(segments, versions) };
-    return new Page(summaryOf(own), own, undefined, undefined, segments.some(isLive));
+    return Page.made({ segments, versions, partitions: partitionsOf(segments, versions) }, segments.some(isLive));
+  }
+
+  private static made(own: PageContents, isLive: boolean): Page {
+    return new Page(summaryOf(own), own, undefined, undefined, isLive);
   }
 
   /** A page of a manifest. */
@@ -108,9 +111,16 @@ export class Page {
     return new Page(summary, isLive ? this.own : undefined, { ...summary, ...extent }, read, isLive);
   }
 
+  /** The page with another segment `k` of the same partition, in this version. */
+  with(k: number, segment: Segment, version: number): Page {
+    const segments = this.segments.with(k, segment), versions = this.versions.with(k, version);
+    const partitions = partitionsAfter(this.partitions, segments, versions, k);
+    return Page.made({ segments, versions, partitions }, isLive(segment) || (this.isLive && segments.some(isLive)));
+  }
+
   /** The same page, in which segment `k` has this version. */
   withVersion(k: number, version: number): Page {
-    return Page.of(this.segments, this.versions.with(k, version));
+    return this.with(k, this.segments[k], version);
   }
 
   /** True if it has one of these segments. Uids are kept, so that segments are found without reading all pages again. */

@@ -66,9 +66,8 @@ export class Publisher {
       // What is not read is on disk.
       for (const page of list.isRead ? list.pages : []) {
         if (page.block?.isFree === false || (page.extent !== undefined && !page.isLive)) continue;
-        const words = pageWords(page, false);
-        const block = this.memory.allocate(words.sizeBytes, "pages");
-        words.write(this.options.heap.u8.subarray(block.address, block.address + words.sizeBytes));
+        const words = pageWords(page), block = this.memory.allocate(words.sizeBytes, "pages");
+        words.write(this.options.heap, block.address);
         if (page.refs > 0) block.refs = 1;
         page.block = block;
       }

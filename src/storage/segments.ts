@@ -4,7 +4,7 @@
  * lists by their pages. A partition is a part of the tree (`packing.ts`), so it can be taken out and put in as it is.
  */
 import { assert } from "../assert.ts";
-import { type Change, changedPages, isFullList, LIMITS, listsOf, newPages, pagesOf } from "./packing.ts";
+import { type Change, changedPages, isFullList, LIMITS, listsOf, newPages, pageMaxOf, pagesOf } from "./packing.ts";
 import { type Bounds, formatOf, mayHave, newVersion, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import type { PartitionPart } from "./page-partitions.ts";
@@ -251,6 +251,8 @@ export class Segments implements Iterable<Segment> {
     if (count === 0 && added.length === 0) return this;
     assert(start >= 0 && start + count <= this.length, "the segments exist");
     if (this.length === 0) return Segments.of(added);
+    const exchanged = count === 1 && added.length === 1 ? this.exchanged(start, added[0]) : undefined;
+    if (exchanged !== undefined) return exchanged;
     const { lists, starts } = this;
     const change = this.changeOf(start, count, added);
     // A list that the change only borders on is among them: its last page may be extended.
@@ -296,6 +298,21 @@ export class Segments implements Iterable<Segment> {
       isAppended: tail === lists.length,
     };
     return Segments.ofLists(lists.toSpliced(head, tail - head, ...listsOf(pages, around, known)));
+  }
+
+  /**
+   * With another segment at an index. Most commits only extend a segment: then its page and its list have as many segments and the same
+   * partitions as before. Undefined if that may not be so.
+   */
+  private exchanged(index: number, segment: Segment): Segments | undefined {
+    const { list, k, page, start } = this.find(index);
+    const before = page.segments[index - start], version = page.versions[index - start];
+    if (before.partition !== segment.partition || page.count > pageMaxOf(segment)) return undefined;
+    // A page of an earlier format may mix parts of partitions.
+    if (version === 0) return undefined;
+    const changed = page.with(index - start, segment, hasSameRows(before, segment) ? version : newVersion());
+    const { lists } = this;
+    return Segments.ofLists(lists.with(list, PageList.of(lists[list].pages.with(k, changed))));
   }
 
   private changeOf(start: number, count: number, added: readonly Segment[]): Change {
@@ -529,8 +546,10 @@ export class Segments implements Iterable<Segment> {
     return lastNotAbove(this.starts, this.lists.length, index);
   }
 
-  /** The page of a segment, the index of the page's first segment, and the number of rows before it. */
-  private find(index: number): { page: Page; start: number; firstRow: number } {
+  /**
+   * The page of a segment, which is page `k` of a list, the index of the page's first segment, and the number of rows before it.
+   */
+  private find(index: number): { list: number; k: number; page: Page; start: number; firstRow: number } {
     const list = this.listOf(index), { pages } = this.lists[list];
     let start = this.starts[list], firstRow = this.firstRows[list], k = 0;
     while (index >= start + pages[k].count) {
@@ -538,7 +557,7 @@ export class Segments implements Iterable<Segment> {
       firstRow += pages[k].rowCount;
       k++;
     }
-    return { page: pages[k], start, firstRow };
+    return { list, k, page: pages[k], start, firstRow };
   }
 }
 

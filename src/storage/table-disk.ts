@@ -11,7 +11,7 @@ import { memoryBytes } from "./encoding/codecs.ts";
 import type { SharedHeap } from "./heap.ts";
 import { isLive, type Page } from "./page.ts";
 import type { PageList } from "./page-list.ts";
-import { pageWords } from "./page-words.ts";
+import { storedPage } from "./page-words.ts";
 import type { HandOver, Segment } from "./segment.ts";
 import type { Part, Segments, SplicedSegments } from "./segments.ts";
 
@@ -83,10 +83,7 @@ export class TableDisk {
     const sealedPage = (page: Page) => {
       if (!all && (page.isLive || page === newest)) return [page];
       if (VERIFY) this.assertNames(page);
-      const words = pageWords(page, true);
-      const bytes = new Uint8Array(words.sizeBytes);
-      words.write(bytes);
-      return [page.sealed(write(bytes), this.data.readPage)];
+      return [page.sealed(write(storedPage(page)), this.data.readPage)];
     };
     const sealed = (segments: Segments) => {
       const after = segments.mapPages(sealedPage, ({ extent }) => extent === undefined);

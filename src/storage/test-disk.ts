@@ -2,7 +2,7 @@
 import type { Extent } from "./extent.ts";
 import type { Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
-import { pageWords } from "./page-words.ts";
+import { storedPage } from "./page-words.ts";
 import type { Segments } from "./segments.ts";
 
 export class Disk {
@@ -20,9 +20,7 @@ export class Disk {
 
   sealed(page: Page): Page {
     if (page.extent !== undefined) return page;
-    const words = pageWords(page, true), bytes = new Uint8Array(words.sizeBytes);
-    words.write(bytes);
-    return page.sealed(this.write(bytes), this.read);
+    return page.sealed(this.write(storedPage(page)), this.read);
   }
 
   /** The list on disk, as it is after it was written or as a start finds it. */
