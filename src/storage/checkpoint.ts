@@ -3,10 +3,12 @@
  * catalogue and truncates the log. Until then only the log provides durability.
  */
 import { Compaction } from "./compaction.ts";
-import { convertPages } from "./conversion.ts";
+import { convertPages, isConverted } from "./conversion.ts";
 import { PACKING } from "./encoding/encodings.ts";
 import { type Files, join } from "./files.ts";
+import type { CatalogEntry } from "./manifest.ts";
 import { writeManifest } from "./manifest-files.ts";
+import { PAGE_FORMAT } from "./page.ts";
 import type { Table } from "./table.ts";
 import type { Log } from "./wal/log.ts";
 import type { Store } from "./store.ts";
@@ -134,16 +136,23 @@ function storeDictionaries(files: Files, table: Table): void {
 export function writeCatalog(store: Store, logStart: number): void {
   // Tables without a manifest are newer than `logStart`.
   const listed = [...store.tables.values()].filter(({ generation, damage }) => generation > 0 || damage !== undefined);
-  const tables = listed.map(({ schema, generation, newestLsn, damage, isPacked }) => ({
-    schema,
-    generation,
-    lsn: newestLsn,
-    packing: isPacked ? PACKING : undefined,
-    damage: damage && { path: damage.path, message: damage.message.slice(damage.path.length + 2) },
-  }));
+  const tables = listed.map((table): CatalogEntry => {
+    const { schema, generation, newestLsn: lsn, damage, isPacked } = table;
+    return {
+      schema,
+      generation,
+      lsn,
+      packing: isPacked ? PACKING : undefined,
+      pages: isConverted(table) ? PAGE_FORMAT : undefined,
+      damage: damage && { path: damage.path, message: damage.message.slice(damage.path.length + 2) },
+    };
+  });
   const { tableId: nextTableId, fileId: nextFileId } = store.numbers.next;
   store.catalog.write({ logStart, nextTableId, nextFileId, access: store.access.generation, tables });
-  for (const table of listed) table.isListed = true;
+  for (const table of listed) {
+    table.isListed = true;
+    table.wasConverted = isConverted(table);
+  }
 }
 
 export function dictionaryPath(directory: string, columnId: number): string {

@@ -113,6 +113,8 @@ export interface CatalogEntry {
   lsn?: number;
   /** The rules by which all of its chunks are stored; 0 if it is missing. */
   packing?: number;
+  /** The format of all of its pages; an earlier one if it is missing. */
+  pages?: number;
   damage?: { path: string; message: string };
 }
 

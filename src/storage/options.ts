@@ -55,8 +55,8 @@ export interface WriterOptions {
   mergers?: Mergers;
   /** Time that the writer waits for them without a result. Default: 1,000. */
   patienceMs?: number;
-  /** Encodes what is stored raw, or by older programs, after this time without commands. Default: 1,000. */
-  repackIdleMs?: number;
+  /** Stores anew what is raw, or was stored by older programs, after this time without commands. Default: 1,000. */
+  idleMs?: number;
   /** True while queries run. */
   isReading?: () => boolean;
   /** Rows of a segment at most. Default: 65,536. Tests take fewer, so that small tables have many segments. */

@@ -14,6 +14,9 @@ const KEPT_PAGES = 16;
 /** Of pages that have only native partitions. */
 export const NATIVE_FORMATS = 1 << PARTITION_FORMAT.native;
 
+/** The format version since which the words of pages are as they are now. */
+export const PAGE_FORMAT = 9;
+
 /** Set in `formats` if the words of a page have no partitions, as before format 9. */
 export const OLD_WORDS = 1 << 30;
 

@@ -15,6 +15,7 @@ import { PACKING } from "./encoding/encodings.ts";
 import { join, parentOf } from "./files.ts";
 import type { CatalogRecord } from "./manifest.ts";
 import { openTable, setDamage } from "./opening.ts";
+import { PAGE_FORMAT } from "./page.ts";
 import type { Store } from "./store.ts";
 import { writeCatalog } from "./checkpoint.ts";
 
@@ -24,10 +25,11 @@ export function recover(store: Store): Log {
   const catalog = readCatalog(store);
   if (catalog === undefined) return createDatabase(store);
   store.numbers.pass({ tableId: catalog.nextTableId, fileId: catalog.nextFileId });
-  for (const { schema, generation, lsn, packing, damage } of catalog.tables) {
+  for (const { schema, generation, lsn, packing, pages, damage } of catalog.tables) {
     const table = store.newTable(schema);
     table.generation = generation;
     table.wasPacked = packing === PACKING;
+    table.wasConverted = pages === PAGE_FORMAT;
     table.isListed = true;
     store.tables.set(schema.id, table);
     store.publisher.touch(table);
@@ -148,6 +150,7 @@ function define(store: Store, { tableId, lsn }: BlockLocation, payload: () => Ui
     table.generation = generation ?? 0;
     table.changed = generation === undefined;
     table.isListed = generation !== undefined;
+    table.wasConverted = generation === undefined;
     table.unread = { base: generation === undefined ? "nothing" : "manifest", lsn, blocks: [] };
     store.tables.set(tableId, table);
     store.publisher.touch(table);

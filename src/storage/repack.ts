@@ -15,6 +15,7 @@ import { isPackable, isStale, lacksPostings } from "./encoding/codecs.ts";
 import { PACKING } from "./encoding/encodings.ts";
 import { HeapFullError } from "./heap.ts";
 import type { Extent } from "./extent.ts";
+import type { Idle } from "./idle.ts";
 import type { Segment } from "./segment.ts";
 import type { Store } from "./store.ts";
 import type { Table } from "./table.ts";
@@ -23,8 +24,6 @@ import type { Table } from "./table.ts";
 const STEP_BYTES = 8 << 20;
 /** After so many bytes on disk a checkpoint makes the progress durable, and removes files that are empty. */
 const CHECKPOINT_BYTES = 64 << 20;
-/** Default of `repackIdleMs`. */
-const IDLE_MS = 1000;
 /** How long nothing is tried after the disk or the memory was full. */
 const RETRY_MS = 60_000;
 
@@ -64,17 +63,11 @@ export class Repack {
   private isFinished: boolean;
   /** Damaged tables. */
   private readonly hopeless = new WeakSet<Table>();
-  private lastCommandMs = performance.now();
   private notBeforeMs = 0;
   private sinceCheckpoint = 0;
 
-  constructor(private readonly store: Store) {
+  constructor(private readonly store: Store, private readonly idle: Idle) {
     this.isFinished = store.options.encoding === "raw";
-  }
-
-  /** A command has come. */
-  wasUsed(): void {
-    this.lastCommandMs = performance.now();
   }
 
   /** The table has changed. A column may be indexed now. */
@@ -86,14 +79,12 @@ export class Repack {
 
   /** Chunks of this table are being stored anew, and no command has come meanwhile. */
   isUnderway(table: Table): boolean {
-    return this.pass?.table === table && this.isIdle;
+    return this.pass?.table === table && this.idle.isLong;
   }
 
   /** Something is left to do, and the server has been idle for long enough. */
   get isDue(): boolean {
-    // The commit of a transaction would bring its segments back as they were.
-    if (this.isFinished || this.store.publisher.holds > 0 || this.store.hasTransactions) return false;
-    if (performance.now() < this.notBeforeMs || !this.isIdle || this.store.options.isReading?.()) return false;
+    if (this.isFinished || performance.now() < this.notBeforeMs || !this.idle.isFree) return false;
     return this.work?.job === undefined || this.outcome !== undefined;
   }
 
@@ -113,11 +104,6 @@ export class Repack {
       const message = `older segments are encoded later: ${(error as Error).message}`;
       this.store.options.log(isHarmless ? "INFO" : "ERROR", message);
     }
-  }
-
-  private get isIdle(): boolean {
-    const { repackIdleMs = IDLE_MS } = this.store.options;
-    return performance.now() - this.lastCommandMs >= repackIdleMs;
   }
 
   private get outcome() {
@@ -152,7 +138,7 @@ export class Repack {
     }
     // No thread is idle, so the server is not.
     this.drop(work);
-    this.wasUsed();
+    this.idle.wasUsed();
   }
 
   private isCurrent(table: Table): boolean {

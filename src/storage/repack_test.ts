@@ -34,7 +34,7 @@ class Database {
       segmentRowsMax: 100,
       checkpointLogBytes: 1 << 30,
       compactBytes: 4000,
-      repackIdleMs: 0,
+      idleMs: 0,
       ...options,
     }));
   }
@@ -175,7 +175,7 @@ Deno.test("it goes on where it has stopped, and later with what was written raw 
 
 Deno.test("chunks that a compaction moves stay to be encoded", () => {
   const files = rawFiles();
-  let db = new Database(files, { repackIdleMs: 1e9 }).open();
+  let db = new Database(files, { idleMs: 1e9 }).open();
   db.delete(Array.from({ length: 1900 }, (_, k) => 100 + k));
   db.do({ kind: "checkpoint" });
   db.do({ kind: "checkpoint" });

@@ -102,6 +102,8 @@ export class Table {
   posted: ReadonlySet<number> = new Set();
   /** Of a table that has not been read: the present rules have decided how all of its chunks are stored. */
   wasPacked = false;
+  /** The catalogue says that the manifest names no page of an earlier format, or the table is newer. */
+  wasConverted = true;
   /** A start would read the manifest: the catalogue, or the block of the log that creates the table, names it. */
   isListed = false;
   /** The part of the newest manifest that is on disk. Undefined until the table is read, or if there is none. */

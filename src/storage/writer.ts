@@ -26,10 +26,12 @@ import { DataFiles } from "./datafile.ts";
 import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
 import { Checkpoints } from "./checkpoints.ts";
+import { Conversion } from "./conversion.ts";
 import { PACKING } from "./encoding/encodings.ts";
 import { Expiry } from "./expiry.ts";
 import { join } from "./files.ts";
 import { HeapFullError } from "./heap.ts";
+import { Idle } from "./idle.ts";
 import { LateMerges } from "./late-merges.ts";
 import { Loads } from "./loads.ts";
 import { WriterMemory } from "./memory.ts";
@@ -71,6 +73,8 @@ export class TableStore implements Store {
   /** Of new chunks. */
   private readonly packing: number;
   readonly checkpoints = new Checkpoints(this);
+  private readonly idle = new Idle(this);
+  private readonly conversion = new Conversion(this, this.idle);
   private readonly repack: Repack;
   private readonly merges: LateMerges;
   readonly expiry = new Expiry(this, (table, moves) => this.define(table, { op: "partitions", moves }));
@@ -100,7 +104,7 @@ export class TableStore implements Store {
       patienceMs: options.patienceMs,
     });
     this.merges = new LateMerges(options.mergers, { memory: this.memory, version: () => this.publisher.version });
-    this.repack = new Repack(this);
+    this.repack = new Repack(this, this.idle);
     this.flusher = new Flusher(this.tables, this.memory, this.publisher, this.background, options);
     files.makeDirectory(root);
     this.reserve = new DiskReserve(files, join(root, "reserve"), options.reserveBytes, options.log);
@@ -131,7 +135,7 @@ export class TableStore implements Store {
 
   /** Executes commands in order. Neighbours that add rows, that create tables, or that add columns to different tables form one group. */
   execute(commands: readonly Command[]): Outcome[] {
-    this.repack.wasUsed();
+    this.idle.wasUsed();
     const outcomes: Outcome[] = [];
     for (let k = 0; k < commands.length;) {
       const { kind } = commands[k];
@@ -166,7 +170,9 @@ export class TableStore implements Store {
     if (this.seal.isSet) return;
     this.expiry.whenDue();
     this.checkpoints.maintain(isIdle);
-    if (isIdle && !this.checkpoints.isUnderway && this.repack.isDue) this.repack.step();
+    if (!isIdle || this.checkpoints.isUnderway) return;
+    if (this.conversion.isDue) this.conversion.step();
+    else if (this.repack.isDue) this.repack.step();
   }
 
   get hasTransactions(): boolean {
@@ -187,11 +193,11 @@ export class TableStore implements Store {
    */
   get isBusy(): boolean {
     return this.replayable.length > 0 || this.background.hasOutcomes || (this.checkpoints.isBusy && !this.seal.isSet) ||
-      this.repackIsDue;
+      this.mayStoreAnew;
   }
 
-  private get repackIsDue(): boolean {
-    return !this.checkpoints.isUnderway && !this.seal.isSet && this.repack.isDue;
+  private get mayStoreAnew(): boolean {
+    return !this.checkpoints.isUnderway && !this.seal.isSet && (this.conversion.isDue || this.repack.isDue);
   }
 
   /** Nothing can be done before other threads have encoded segments, unless they take too long. */

@@ -97,7 +97,7 @@ export class Opened<F extends Files = Files> {
       nowMicros: () => 2n ** 60n,
       reserveBytes: 10_000,
       segmentRowsMax: 8,
-      repackIdleMs: 0,
+      idleMs: 0,
     }));
   }
 

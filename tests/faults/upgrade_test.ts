@@ -193,19 +193,52 @@ for (let version = 0; version <= FORMAT_VERSION; version++) {
     const count = rest(db);
     if (version < 6) assert.ok(count > 0, "chunks were raw");
     assert.ok([...db.store.tables.values()].every(({ isPacked }) => isPacked));
+    assert.ok(!partsOf(db).some(isOld));
     assert.equal(history.check(db, 0), 0);
     db.store.execute([{ kind: "close" }]);
-    assert.equal(rest(open(files.afterKill(), version)), 0);
+    const again = open(files.afterKill(), version);
+    assert.equal(rest(again), 0);
+    assert.ok([...again.store.tables.values()].every(({ unread }) => unread !== undefined), "no table is opened");
+    assert.equal(history.check(again, 0), 0);
   });
+
+  Deno.test(`a root of format ${version} is killed at I/O points (${POINTS}) while it is stored anew, and ends so`, () => {
+    const history = new History([], contentOf(version));
+    const rest = (files: FaultyFiles) => {
+      const db = openUnlessDead(files, version);
+      for (let left = 1000; db?.store.isBusy && !files.died && left > 0; left--) db.store.maintain(true);
+      return db;
+    };
+    const whole = rootOf(version), seeded = whole.points;
+    rest(whole);
+    const count = whole.points - seeded, step = POINTS === "all" ? 1 : Math.max(1, Math.floor(count / Number(POINTS)));
+    for (let dieAt = 1; dieAt <= count; dieAt += step) {
+      const files = rootOf(version, { dieAt });
+      rest(files);
+      const left = dieAt % 2 === 0 ? files.afterKill() : files.afterPowerCut();
+      try {
+        history.check(open(left.copy(), version), 0);
+        const db = rest(left)!;
+        assert.ok(!partsOf(db).some(isOld));
+        history.check(open(left.afterKill(), version), 0);
+      } catch (error) {
+        throw new Error(`killed at I/O point ${dieAt}`, { cause: error });
+      }
+    }
+  });
+}
+
+/** All lists and pages. */
+function partsOf({ store }: Opened) {
+  return [...store.tables.values()].flatMap(({ segments, detached }) =>
+    [segments, ...detached.values()].flatMap(({ lists }) => lists.flatMap((list) => [list, ...list.pages]))
+  );
 }
 
 for (let version = 0; version <= FORMAT_VERSION; version++) {
   Deno.test(`checkpoints of the tables of a root of format ${version} convert pages that no change touches`, () => {
     const history = new History([], contentOf(version)), files = rootOf(version), db = open(files, version);
-    const parts = () =>
-      [...db.store.tables.values()].flatMap(({ segments, detached }) =>
-        [segments, ...detached.values()].flatMap(({ lists }) => lists.flatMap((list) => [list, ...list.pages]))
-      );
+    const parts = () => partsOf(db);
     for (const table of db.store.tables.values()) {
       db.store.open(table);
       table.changed = true;
