@@ -8,7 +8,8 @@ import { extentBytes } from "./datafile.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
 import { LIMITS } from "./packing.ts";
-import { batchOf, newTable } from "./test-rows.ts";
+import type { PartitionUnit } from "../sql/plan.ts";
+import { batchOf, newTable, rowIdsOf } from "./test-rows.ts";
 import { openTestStore } from "./test-store.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
 import type { TableStore } from "./writer.ts";
@@ -168,12 +169,19 @@ Deno.test("a checkpoint does not move small extents repeatedly", () => {
   assert.deepEqual(files.list("/db/t1").filter((name) => name.endsWith(".seg")), ["d1.seg"]);
 });
 
-Deno.test("the partitions of a table have the sums of their segments, whether they are in memory or on disk", () => {
+/** The last whole day of 64 bits of microseconds. */
+const LAST_DAY = 106_751_990;
+
+for (const unit of ["DAY", "YEAR", "NONE"] as const) {
+  Deno.test(`partitions by ${unit} have the sums of their segments, in memory and on disk`, () => sumsAreRight(unit));
+}
+
+function sumsAreRight(unit: PartitionUnit): void {
   const files = new FaultyFiles({}, () => 0.5), limits = { ...LIMITS };
   Object.assign(LIMITS, { pageMin: 2, pageMax: 3, listMax: 3, listMin: 2 });
   try {
     const db = new Database(files, { days: 0n }, 2);
-    db.do({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP" }, "ts") });
+    db.do({ kind: "createTable", table: newTable("t", { ts: "TIMESTAMP" }, "ts", unit) });
     const check = (from: Database) => {
       from.do({ kind: "open", tableId: 1 });
       const snapshot = from.catalogue.tableById(1)!, expected = new Map<bigint, PartitionSums>();
@@ -190,6 +198,7 @@ Deno.test("the partitions of a table have the sums of their segments, whether th
         }
       }
       assert.deepEqual(snapshot.partitions().map(({ name: _, ...sums }) => sums), [...expected.values()]);
+      return snapshot;
     };
     for (let round = 0; round < 4; round++) {
       db.append(...Array.from({ length: 40 }, (_, k) => (k < 20 ? 5 : k % 7) + round));
@@ -197,8 +206,20 @@ Deno.test("the partitions of a table have the sums of their segments, whether th
       db.do({ kind: "checkpoint" });
       check(db);
     }
-    check(new Database(files.afterKill(), { days: 0n }, 2));
+    db.append(0, LAST_DAY, LAST_DAY);
+    check(db);
+    db.do({ kind: "checkpoint" });
+    const [first, ...others] = check(db).partitions(), { segments } = db.store.tables.get(1)!;
+    assert.equal(others.length, { DAY: 10, YEAR: 1, NONE: 0 }[unit]);
+    const pages = [...segments.pages()].filter(({ first }) => first.partition === BigInt(5) * DAY || unit !== "DAY");
+    assert.ok(pages.length > LIMITS.listMax, "a partition has several lists of pages");
+    // Without rows a partition is gone.
+    const rowIds = rowIdsOf(check(db), Array.from({ length: first.rowCount }, (_, row) => row));
+    db.do({ kind: "delete", tableId: 1, batches: [{ rowIds, columns: [] }] });
+    assert.deepEqual(check(db).partitions(), others);
+    db.do({ kind: "checkpoint" });
+    assert.deepEqual(check(new Database(files.afterKill(), { days: 0n }, 2)).partitions(), others);
   } finally {
     Object.assign(LIMITS, limits);
   }
-});
+}

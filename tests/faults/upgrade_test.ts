@@ -1,5 +1,6 @@
 /** Roots of older formats survive kills and power cuts while they are opened, written and brought to the present format. */
 import assert from "node:assert/strict";
+import { CorruptFileError } from "../../src/errors.ts";
 import { Died, type Faults, FaultyFiles } from "../../src/storage/faulty-files.ts";
 import { FORMAT_VERSION } from "../../src/storage/format.ts";
 import { isOld } from "../../src/storage/page.ts";
@@ -227,6 +228,30 @@ for (let version = 0; version <= FORMAT_VERSION; version++) {
     }
   });
 }
+
+Deno.test("a damaged page of an earlier format stays as it is, and the others are converted", () => {
+  const version = 8, files = rootOf(version), before = open(files.copy(), version);
+  const nameOf = ({ schema: { name } }: { schema: { name: string } }) => name;
+  const days = [...before.store.tables.values()].find((table) => nameOf(table) === "days")!;
+  before.store.open(days);
+  const pages = [...days.segments.pages()], { file, offset } = pages[0].extent!;
+  const damaged = files.open(days.data.list.get(file)!.path, "write");
+  damaged.write([new Uint8Array(16).fill(0x55)], offset + 16);
+  damaged.close();
+  const rest = (db: Opened) => {
+    for (let left = 1000; db.store.isBusy && left > 0; left--) db.store.maintain(true);
+    assert.ok(!db.store.isBusy);
+    const old = [...db.store.tables.values()].filter(({ segments }) => segments.lists.some(isOld));
+    assert.deepEqual(old.map(nameOf), ["days"]);
+    assert.equal([...old[0].segments.pages()].filter(isOld).length, 1);
+    return db;
+  };
+  rest(open(files, version));
+  const again = rest(open(files.afterKill(), version));
+  assert.throws(() => again.rows(again.catalogue.table("days")!), CorruptFileError);
+  const others = [...again.store.tables.values()].filter((table) => nameOf(table) !== "days");
+  assert.ok(others.every(({ unread }) => unread !== undefined), "only the damaged table is opened");
+});
 
 /** All lists and pages. */
 function partsOf({ store }: Opened) {
