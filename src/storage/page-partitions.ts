@@ -1,6 +1,6 @@
 /**
- * The partitions of a page, in its words: of each the part that the page has. The words of a partition are those of its pages, added up
- * in order; most partitions are in one.
+ * The partitions of a page, in its words. A page has whole partitions, or a part of one. The sums of a partition are those of its parts,
+ * added up in order.
  *
  *     partition   start i64   version f64   rows f64   least and greatest timestamp, i64 each
  *                 number of segments u32   format u32   number of data files u32   0 u32
