@@ -11,7 +11,8 @@ import { type BranchPublication, changeOf, type TableChange } from "./publicatio
 import { pageWords } from "./page-words.ts";
 import type { PageList } from "./page-list.ts";
 import type { Page } from "./page.ts";
-import { Segments } from "./segments.ts";
+import { type Segment, Segments } from "./segments.ts";
+import type { Splice } from "./splices.ts";
 import type { Detached, Table } from "./table.ts";
 import type { WriterOptions } from "./options.ts";
 
@@ -191,11 +192,72 @@ export function publishedOf({ published, publishedSchema }: Table): Segments {
 function countUses(table: Table, free: (block: MemoryBlock) => void): void {
   const { published } = table;
   const splices = table.segments.differenceFrom(published);
-  for (const { added } of splices) countLists(table.data, added, 1, free);
-  for (const { start, count } of splices) {
-    countLists(table.data, published.lists.slice(start, start + count), -1, free);
+  const exchange = splices.length === 1 ? exchangeOf(splices[0], published) : undefined;
+  if (exchange !== undefined) countExchange(table.data, exchange, free);
+  else {
+    for (const { added } of splices) countLists(table.data, added, 1, free);
+    for (const { start, count } of splices) {
+      countLists(table.data, published.lists.slice(start, start + count), -1, free);
+    }
   }
   table.published = table.segments;
+}
+
+/** A page with chunks in memory that takes the place of another one, while the rest of their lists stays the same. No one else uses both lists. */
+interface Exchange {
+  readonly list: PageList;
+  readonly page: Page;
+  readonly listBefore: PageList;
+  readonly pageBefore: Page;
+}
+
+/** What most commits do: they extend some segments of a page. Undefined if it is more than that. */
+function exchangeOf({ start, count, added }: Splice<PageList>, before: Segments): Exchange | undefined {
+  if (count !== 1 || added.length !== 1) return undefined;
+  const [list] = added, listBefore = before.lists[start];
+  if (list.refs !== 0 || listBefore.refs !== 1 || !list.isRead || !listBefore.isRead) return undefined;
+  const { pages } = list, { pages: pagesBefore } = listBefore;
+  if (pages.length !== pagesBefore.length) return undefined;
+  const differs = (page: Page, k: number) => page !== pagesBefore[k];
+  const k = pages.findIndex(differs);
+  if (k < 0 || k !== pages.findLastIndex(differs)) return undefined;
+  const page = pages[k], pageBefore = pagesBefore[k];
+  if (page.refs !== 0 || pageBefore.refs !== 1 || page.count !== pageBefore.count) return undefined;
+  return page.isLive && pageBefore.isLive ? { list, page, listBefore, pageBefore } : undefined;
+}
+
+/** Counts like `countLists`, but leaves out what both have: with many segments in a page, that is most of it. */
+function countExchange(
+  data: DataFiles,
+  { list, page, listBefore, pageBefore }: Exchange,
+  free: (block: MemoryBlock) => void,
+): void {
+  const { segments } = page, { segments: segmentsBefore } = pageBefore;
+  const use = (block: MemoryBlock) => void block.refs++;
+  const release = (block: MemoryBlock) => {
+    assert(--block.refs >= 0, "a block of memory is released as often as it is used");
+    if (block.refs === 0) free(block);
+  };
+  list.refs++;
+  page.refs++;
+  if (page.block !== undefined) use(page.block);
+  segments.forEach((segment, k) => segment !== segmentsBefore[k] && eachBlock(segment, use));
+  countExtents(data, page.extents(), 1);
+  countExtents(data, list.ownExtents(), 1);
+  listBefore.refs--;
+  pageBefore.refs--;
+  if (pageBefore.block !== undefined) release(pageBefore.block);
+  segmentsBefore.forEach((segment, k) => segment !== segments[k] && eachBlock(segment, release));
+  countExtents(data, pageBefore.extents(), -1);
+  countExtents(data, listBefore.ownExtents(), -1);
+}
+
+/** The blocks of memory that a segment uses. */
+function eachBlock({ chunks }: Segment, use: (block: MemoryBlock) => void): void {
+  for (const chunk of chunks) {
+    if (chunk?.values !== undefined) use(chunk.values);
+    chunk?.texts.forEach(use);
+  }
 }
 
 function countDetached(table: Table, detached: Detached, by: 1 | -1, free: (block: MemoryBlock) => void): void {
@@ -242,12 +304,7 @@ function countPages(
     if (page.block !== undefined) block(page.block);
     countExtents(data, page.extents(), by);
     if (!page.isLive) continue;
-    for (const { chunks } of page.segments) {
-      for (const chunk of chunks) {
-        if (chunk?.values !== undefined) block(chunk.values);
-        chunk?.texts.forEach(block);
-      }
-    }
+    for (const segment of page.segments) eachBlock(segment, block);
   }
 }
 
