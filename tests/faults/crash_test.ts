@@ -103,7 +103,9 @@ Deno.test(`after ${CUTS} power cuts at random, also during recovery, nothing tha
         // Check a copy, so that in some runs no table is open before the first step.
         const count = history.check(open(files.copy(), seed)!, done);
         const db = open(files, seed);
-        if (db === undefined || (round % 2 === 0 && !isReadable(db, history, count))) continue;
+        // A staged change that was not acknowledged is found in a manifest, which is durable once its table was opened.
+        const reads = round % 2 === 0 || count > done;
+        if (db === undefined || (reads && !isReadable(db, history, count))) continue;
         files.faults.dieAt = files.points + 1 + Math.floor(random() * 100);
         done = history.play(db, count);
       }
