@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { formatBigInt, formatDouble, formatFloat, formatInt } from "./numbers.ts";
+import { randomFrom } from "../../engine/testing.ts";
+import { formatBigInt, formatDouble, formatDoubleAt, formatFloat, formatInt } from "./numbers.ts";
 import { formatValue } from "./value.ts";
 
 const bytes = new Uint8Array(64);
@@ -45,6 +46,46 @@ Deno.test("formatDouble() gives a text that reads back", () => {
     assert.equal(Number(text(formatDouble(value, bytes, 0))), value);
     const rounded = Math.round(value * 1e4) / 1e4;
     assert.equal(Number(text(formatDouble(rounded, bytes, 0))), rounded);
+  }
+});
+
+/** Of a finite value, by the digits of `toExponential`, which are the shortest. */
+function plainDouble(value: number): string {
+  if (value === 0) return Object.is(value, -0) ? "-0.0" : "0.0";
+  const [, sign, first, others = "", power] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(value.toExponential())!;
+  const exponent = Number(power), digits = first + others;
+  if (exponent < -3 || exponent >= 7) return `${sign}${first}.${others || "0"}E${exponent}`;
+  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+  return `${sign}${digits.slice(0, exponent + 1).padEnd(exponent + 1, "0")}.${digits.slice(exponent + 1) || "0"}`;
+}
+
+const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e6), random = randomFrom(seed);
+
+Deno.test(`formatDouble() and formatDoubleAt() write the shortest digits, SEED=${seed}`, () => {
+  const values = new Float64Array(1), words = new Uint32Array(values.buffer);
+  const check = (value: number) => {
+    values[0] = value;
+    assert.equal(text(formatDouble(value, bytes, 0)), plainDouble(value));
+    assert.equal(text(formatDoubleAt(values, 0, bytes, 0)), plainDouble(value));
+  };
+  for (const edge of [1e-3, 1e7, 1e-6, 1e6, 999_999.999999, 9_999_999.999999, 0.001001, 0.1, 1, 10]) {
+    values[0] = edge;
+    for (const by of [-1, 0, 1]) {
+      words[0] += by;
+      for (const sign of [1, -1]) check(sign * values[0]!);
+      values[0] = edge;
+    }
+  }
+  for (let k = 0; k < 50_000; k++) {
+    // Of few decimals, their neighbours, and any.
+    const decimals = random() % 10, value = (random() % 10 ** (1 + random() % 9)) / 10 ** decimals;
+    values[0] = value;
+    words[0] = words[0]! + random() % 3 - 1;
+    check(values[0]!);
+    check(-values[0]!);
+    words[0] = random();
+    words[1] = random();
+    if (Number.isFinite(values[0]!)) check(values[0]!);
   }
 });
 

@@ -33,11 +33,14 @@ export function formatPair(value: number, bytes: Uint8Array, at: number): number
 
 /** `value` below 2^31 with exactly `width` digits. */
 export function formatPadded(value: number, width: number, bytes: Uint8Array, at: number): number {
-  for (let i = at + width - 1; i >= at; i--) {
-    const tenth = (value / 10) | 0;
-    bytes[i] = ZERO + value - tenth * 10;
-    value = tenth;
+  let i = at + width;
+  for (; i > at + 1; i -= 2) {
+    const hundredth = (value / 100) | 0, pair = 2 * (value - hundredth * 100);
+    bytes[i - 2] = PAIRS[pair]!;
+    bytes[i - 1] = PAIRS[pair + 1]!;
+    value = hundredth;
   }
+  if (i > at) bytes[at] = ZERO + value;
   return at + width;
 }
 
@@ -97,6 +100,8 @@ export function formatUnsigned(value: number, bytes: Uint8Array, at: number): nu
 }
 
 export function formatLong(low: number, high: number, bytes: Uint8Array, at: number): number {
+  // Of 31 bits: most of them.
+  if (high === 0 && (low | 0) >= 0) return formatSmall(low | 0, bytes, at);
   if (high < 0) {
     bytes[at++] = MINUS;
     low = -low | 0;
@@ -132,15 +137,12 @@ export function formatDouble(value: number, bytes: Uint8Array, at: number): numb
     bytes[at++] = MINUS;
     value = -value;
   }
-  // Few decimals: n / 10^k is rounded correctly, so if it equals the value, n (at most 15 digits) has the shortest
-  // digits.
+  // Few decimals: n / 10^6 is rounded correctly, so if it equals the value, the digits of n (at most 13) without the last zeros are the
+  // shortest. If the value has such an n, the product is within 0.01 of it.
   if (value < 1e7 && value >= 1e-3) {
-    for (let k = 0; k <= 6; k++) {
-      const power = POWERS[k]!;
-      const scaled = Math.floor(value * power + 0.5);
-      if (scaled / power === value) return formatDecimals(value, scaled, k, bytes, at);
-    }
-    return copyAscii(String(value), bytes, at); // plain and with a point: integers were handled above
+    const scaled = Math.floor(value * 1e6 + 0.5), whole = Math.floor(scaled / 1e6) | 0;
+    if (scaled / 1e6 === value) return formatMillionths(whole, (scaled - whole * 1e6) | 0, bytes, at);
+    return copyAscii(String(value), bytes, at); // plain and with a point
   }
   if (value === 0) return formatDecimals(0, 0, 0, bytes, at);
   if (value < 1e15 && value >= 1e7) {
@@ -151,6 +153,37 @@ export function formatDouble(value: number, bytes: Uint8Array, at: number): numb
     }
   }
   return formatDigits(value.toExponential(), bytes, at);
+}
+
+/** Like `formatDouble`, of the value at `index`: a number that is passed to another function is put on the heap. */
+export function formatDoubleAt(values: Float64Array, index: number, bytes: Uint8Array, at: number): number {
+  const value = values[index]!;
+  if (value < 1e7 && value >= 1e-3) {
+    const scaled = Math.floor(value * 1e6 + 0.5), whole = Math.floor(scaled / 1e6) | 0;
+    if (scaled / 1e6 === value) return formatMillionths(whole, (scaled - whole * 1e6) | 0, bytes, at);
+  }
+  return formatDouble(value, bytes, at);
+}
+
+/** `whole` and `millionths`, with one to six decimals. */
+function formatMillionths(whole: number, millionths: number, bytes: Uint8Array, at: number): number {
+  at = formatSmall(whole, bytes, at);
+  bytes[at++] = POINT;
+  const first = (millionths / 10_000) | 0, others = millionths - first * 10_000, second = (others / 100) | 0;
+  let pair = 2 * first;
+  bytes[at++] = PAIRS[pair]!;
+  bytes[at++] = PAIRS[pair + 1]!;
+  if (others !== 0) {
+    pair = 2 * second;
+    bytes[at++] = PAIRS[pair]!;
+    bytes[at++] = PAIRS[pair + 1]!;
+    if (others !== second * 100) {
+      pair = 2 * (others - second * 100);
+      bytes[at++] = PAIRS[pair]!;
+      bytes[at++] = PAIRS[pair + 1]!;
+    }
+  }
+  return PAIRS[pair + 1] === ZERO ? at - 1 : at;
 }
 
 /** `scaled` / 10^k in plain notation, with at least one decimal. */

@@ -2,20 +2,13 @@
  * Writes rows as CSV, JSON or PostgreSQL's DataRows in one generated loop. A loop over the columns' writers makes megamorphic calls for every value, which
  * cost more than the formatting; in generated code every call is monomorphic. Covers the common types; others keep their writers.
  */
-import {
-  formatDate,
-  formatDouble,
-  formatFloat,
-  formatInt,
-  formatLong,
-  formatNanos,
-  formatTimestampMicros,
-} from "../../types/format/mod.ts";
+import { formatDoubleAt, formatFloat, formatInt, formatLong } from "../../types/format/mod.ts";
 import type { Batch } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { ByteSink } from "./sink.ts";
 import type { Escape, ValueWriter } from "./forms.ts";
-import { pgTimestamp, writeInt32, writeText } from "./types.ts";
+import { PUT_TEXT_MAX, putDate, putMicros, putNanos, putPgMicros, putText, putUnescaped } from "./stores.ts";
+import { writeText } from "./types.ts";
 
 /** What the loop generator needs to know about a column. */
 export interface LoopColumn {
@@ -41,15 +34,19 @@ interface Snippet {
 const WORDS = "const p = 2 * (base + row), low = i32[p], high = i32[p + 1];";
 const NULL_WORDS = "high === -2147483648 && low === 0";
 
-function instant(format: string): Snippet {
-  return { width: 8, read: WORDS, missing: NULL_WORDS, write: `at = ${format}(low, high, bytes, at);` };
+function instant(put: string): Snippet {
+  return { width: 8, read: WORDS, missing: NULL_WORDS, write: `at = ${put}(low, high, bytes, view, at);` };
 }
 
 function text(pair: string, missing: string): Pick<Snippet, "read" | "missing" | "write"> {
   return {
     read: pair,
     missing,
-    write: "at = writeText(u8, u32[p], i32[p + 1], sink, escape, at); bytes = sink.bytes;",
+    write: `
+      const address = u32[p], length = i32[p + 1], end = length <= ${PUT_TEXT_MAX} && at + length + rowBytes <= bytes.length
+        ? putShort(memory, address, length, view, at) : -1;
+      if (end >= 0) at = end;
+      else { at = writeText(u8, address, length, sink, escape, at); bytes = sink.bytes; view = sink.view; }`,
   };
 }
 
@@ -64,7 +61,7 @@ const SNIPPETS: Record<string, Snippet> = {
     missing: "v === -2147483648",
     write: "at = formatInt(v, bytes, at);",
   },
-  LONG: instant("formatLong"),
+  LONG: { width: 8, read: WORDS, missing: NULL_WORDS, write: "at = formatLong(low, high, bytes, at);" },
   FLOAT: {
     width: 4,
     read: "const v = f32[base + row];",
@@ -75,11 +72,11 @@ const SNIPPETS: Record<string, Snippet> = {
     width: 8,
     read: "const v = f64[base + row];",
     missing: "v - v !== 0",
-    write: "at = formatDouble(v, bytes, at);",
+    write: "at = formatDoubleAt(f64, base + row, bytes, at);",
   },
-  DATE: instant("formatDate"),
-  TIMESTAMP: instant("formatTimestampMicros"),
-  TIMESTAMP_NS: instant("formatNanos"),
+  DATE: instant("putDate"),
+  TIMESTAMP: instant("putMicros"),
+  TIMESTAMP_NS: instant("putNanos"),
   SYMBOL: { width: 4, ...text("const c = i32[base + row], p = entries + 2 * c;", "c < 0") },
   SYMBOL_TEXT: TEXT,
   STRING: TEXT,
@@ -90,17 +87,17 @@ const SNIPPETS: Record<string, Snippet> = {
 const PG_TEXT: Record<string, Snippet | undefined> = {
   ...SNIPPETS,
   DATE: undefined,
-  TIMESTAMP: instant("pgTimestamp"),
+  TIMESTAMP: instant("putPgMicros"),
   TIMESTAMP_NS: undefined,
 };
 
-const WRITE_WIDE = "writeInt32(high, bytes, at); at = writeInt32(low, bytes, at + 4);";
+const WRITE_WIDE = "view.setInt32(at, high); view.setInt32(at + 4, low); at += 8;";
 
 /** PostgreSQL's binary format. */
 const PG_BINARY: Record<string, Snippet | undefined> = {
-  INT: { ...SNIPPETS.INT, write: "at = writeInt32(v, bytes, at);" },
+  INT: { ...SNIPPETS.INT, write: "view.setInt32(at, v); at += 4;" },
   LONG: { width: 8, read: WORDS, missing: NULL_WORDS, write: WRITE_WIDE },
-  FLOAT: { ...SNIPPETS.FLOAT, write: "at = writeInt32(i32[base + row], bytes, at);" },
+  FLOAT: { ...SNIPPETS.FLOAT, write: "view.setInt32(at, i32[base + row]); at += 4;" },
   DOUBLE: { width: 8, read: `const v = f64[base + row]; ${WORDS}`, missing: "v - v !== 0", write: WRITE_WIDE },
   SYMBOL: SNIPPETS.SYMBOL,
   SYMBOL_TEXT: TEXT,
@@ -111,15 +108,14 @@ const PG_BINARY: Record<string, Snippet | undefined> = {
 const QUOTE = 0x22, COMMA = 0x2c, OPEN = 0x5b, CLOSE = 0x5d, CR = 0x0d, LF = 0x0a, LETTER_D = 0x44;
 
 const FORMATS = {
-  formatDate,
-  formatDouble,
+  formatDoubleAt,
   formatFloat,
   formatInt,
   formatLong,
-  formatNanos,
-  formatTimestampMicros,
-  pgTimestamp,
-  writeInt32,
+  putDate,
+  putMicros,
+  putNanos,
+  putPgMicros,
   writeText,
 };
 
@@ -130,8 +126,12 @@ type LoopMaker = (
   indices: number[],
   rowBytes: number,
   escape: Escape,
+  putShort: typeof putText,
   formats: typeof FORMATS,
 ) => RowLoop;
+
+/** Of a `LoopMaker`. */
+const PARAMETERS = ["heap", "sink", "writers", "indices", "rowBytes", "escape", "putShort", "formats"];
 
 /** By source text: queries of the same shape share the compiled loop. */
 const makers = new Map<string, LoopMaker>();
@@ -154,12 +154,12 @@ export function rowLoop(
   let make = makers.get(source);
   if (make === undefined) {
     if (makers.size >= MAKERS_MAX) makers.delete(makers.keys().next().value!);
-    make = new Function("heap", "sink", "writers", "indices", "rowBytes", "escape", "formats", source) as LoopMaker;
+    make = new Function(...PARAMETERS, source) as LoopMaker;
     makers.set(source, make);
   }
   const writers = columns.map((column) => column.writer), indices = columns.map((column) => column.index);
   const escape = format.name === "pg" ? "none" : format.name;
-  return make(heap, sink, writers, indices, rowBytes, escape, FORMATS);
+  return make(heap, sink, writers, indices, rowBytes, escape, escape === "none" ? putText : putUnescaped, FORMATS);
 }
 
 const put = (...codes: number[]) => codes.map((code) => `bytes[at++] = ${code};`).join(" ");
@@ -175,12 +175,12 @@ function loopText(columns: readonly LoopColumn[], format: RowFormat): string {
   });
   return `
     const { i8, i16, i32, u32, u8, f32, f64 } = heap;
-    const { ${Object.keys(FORMATS).join(", ")} } = formats;
+    const { ${Object.keys(FORMATS).join(", ")} } = formats, memory = new DataView(heap.buffer);
     return (batch, from, to, at, isFirst) => {
       ${binds.join("\n")}
-      let bytes = sink.bytes;
+      let bytes = sink.bytes, view = sink.view;
       for (let row = from; row < to; row++) {
-        if (at + rowBytes > bytes.length) bytes = sink.ensure(at);
+        if (at + rowBytes > bytes.length) { bytes = sink.ensure(at); view = sink.view; }
         ${rowText(columns, snippets, format)}
       }
       return at;
@@ -199,7 +199,7 @@ function rowText(columns: readonly LoopColumn[], snippets: (Snippet | undefined)
       bytes[at] = ${LETTER_D}; bytes[at + 5] = ${columns.length >> 8}; bytes[at + 6] = ${columns.length & 255};
       at += 7;
       ${values.join("\n")}
-      writeInt32(at - start - 1, bytes, start + 1);`;
+      view.setInt32(start + 1, at - start - 1);`;
   }
   const isJson = format.name === "json";
   const between = isJson && format.isLines ? put(COMMA, LF) : put(COMMA);
@@ -216,20 +216,20 @@ function rowText(columns: readonly LoopColumn[], snippets: (Snippet | undefined)
 /** The value after its size, which is -1 for NULL. */
 function pgValueText({ type }: LoopColumn, snippet: Snippet | undefined, k: number): string {
   if (snippet === undefined) {
-    return `{ const end = writers[${k}].write(row, at + 4); bytes = sink.bytes;
-      writeInt32(end < 0 ? -1 : end - at - 4, bytes, at); at = end < 0 ? at + 4 : end; }`;
+    return `{ const end = writers[${k}].write(row, at + 4); bytes = sink.bytes; view = sink.view;
+      view.setInt32(at, end < 0 ? -1 : end - at - 4); at = end < 0 ? at + 4 : end; }`;
   }
   const { read, missing, write } = snippet;
   const entries = type === "SYMBOL" ? `, entries = entries${k}` : "";
-  const written = `const size = at; at += 4; ${write} writeInt32(at - size - 4, bytes, size);`;
+  const written = `const size = at; at += 4; ${write} view.setInt32(size, at - size - 4);`;
   return `{ const base = base${k}${entries}; ${read}
-    ${missing === undefined ? written : `if (${missing}) at = writeInt32(-1, bytes, at); else { ${written} }`} }`;
+    ${missing === undefined ? written : `if (${missing}) { view.setInt32(at, -1); at += 4; } else { ${written} }`} }`;
 }
 
 function valueText({ type, quoted, nullText }: LoopColumn, snippet: Snippet | undefined, k: number): string {
   const quote = quoted ? put(QUOTE) : "";
   if (snippet === undefined) {
-    return `{ const end = writers[${k}].write(row, at + ${quoted ? 1 : 0}); bytes = sink.bytes;
+    return `{ const end = writers[${k}].write(row, at + ${quoted ? 1 : 0}); bytes = sink.bytes; view = sink.view;
       if (end < 0) { ${put(...nullText)} } else { ${quoted ? `bytes[at] = ${QUOTE};` : ""} at = end; ${quote} } }`;
   }
   const { read, missing, write } = snippet;
