@@ -1,7 +1,12 @@
 /**
  * The least that a server on Deno can do: Deno.serve for HTTP, and Deno.listen for the PostgreSQL protocol. It sends as many bytes as
  * Sundial sends to `select 1`, reads nothing of what it is asked but where a PostgreSQL message ends, and prints its two ports.
+ *
+ * With `--hand-over`, it hands each PostgreSQL request of 2 KB to a worker in shared memory, and sends when the worker has answered: the least that
+ * a second thread can cost.
  */
+import { ANSWER_BYTES, REQUEST_BYTES, WORD } from "./bare-words.ts";
+
 const http = Deno.serve(
   { hostname: "127.0.0.1", port: 0, onListen: () => {} },
   () => new Response(new Uint8Array(110), { headers: [["transfer-encoding", "chunked"]] }),
@@ -33,9 +38,29 @@ async function answer(connection: Deno.TcpConn): Promise<void> {
   for (let at = 0; at < answers.length; at += ANSWER.length) answers.set(ANSWER, at);
   await connection.read(bytes); // the startup message
   await connection.write(WELCOME);
+  const asked = Deno.args.includes("--hand-over") ? handingOver() : undefined;
   for (let size; (size = await connection.read(bytes)) !== null;) {
     let count = 0;
     for (let at = 0; at < size; at += 1 + view.getUint32(at + 1)) if (bytes[at] === SYNC) count++;
+    if (asked !== undefined) for (let k = 0; k < count; k++) await asked();
     await connection.write(answers.subarray(0, count * ANSWER.length));
   }
+}
+
+/** Starts a worker. Returns what asks it once. */
+function handingOver(): () => Promise<void> {
+  const buffer = new SharedArrayBuffer(WORD.bytes + REQUEST_BYTES), words = new Int32Array(buffer);
+  const shared = new Uint8Array(buffer, WORD.bytes), request = new Uint8Array(REQUEST_BYTES);
+  const worker = new Worker(new URL("bare-worker.ts", import.meta.url), { type: "module" });
+  worker.postMessage(buffer);
+  let answered = 0;
+  return async () => {
+    shared.set(request);
+    Atomics.add(words, WORD.requests, 1);
+    Atomics.notify(words, WORD.requests);
+    const waiting = Atomics.waitAsync(words, WORD.answers, answered);
+    if (waiting.async) await waiting.value;
+    answered++;
+    request.set(shared.subarray(0, ANSWER_BYTES));
+  };
 }

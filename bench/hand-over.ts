@@ -1,8 +1,12 @@
 /**
  * What it costs that a query thread runs a small query and not the main thread: two servers with the same rows, of which one runs no query
  * on the main thread, asked in turn over one connection each. The difference includes the request and the answer in shared memory, both
- * wakes, and the operators, which the main thread keeps and a query thread makes anew.
+ * wakes, and the work of the query thread.
+ *
+ * The first row is the same for two bare servers (`bare-server.ts`), of which one hands each request to a bare worker: what the machine takes
+ * for waking two threads.
  */
+import { startBareServer } from "./bare.ts";
 import type { startClient } from "./client-process.ts";
 import { median, table } from "./report.ts";
 import { startServer } from "./server.ts";
@@ -16,20 +20,27 @@ const QUERIES = [
 const MEASURED_MS = 400;
 
 export async function measureHandOver(client: ReturnType<typeof startClient>, rounds: number): Promise<void> {
+  await using bare = await startBareServer();
+  await using handsOver = await startBareServer({ handsOver: true });
   await using onMain = await start({});
   await using onThread = await start({ SVC_QUERY_DIRECT_ROWS_MAX: "-1" });
+  const ours = { main: onMain.pgPort, thread: onThread.pgPort };
+  const cases = [
+    { name: "two bare threads", query: "", main: bare.ports.pg, thread: handsOver.ports.pg },
+    ...QUERIES.map(({ name, sql }) => ({ name, query: sql, ...ours })),
+  ];
   const rows: string[][] = [];
-  for (const { name, sql: query } of QUERIES) {
+  for (const { name, query, ...ports } of cases) {
     const pairs: [main: number, thread: number][] = [];
     for (let round = 0; round < rounds; round++) {
-      const micros = async ({ pgPort: port }: { pgPort: number }) => {
+      const micros = async (port: number) => {
         const order = { protocol: "pg", port, query, connections: 1, depth: 1, ms: MEASURED_MS } as const;
         return 1000 * (await client.ask(order)).p50Ms;
       };
       if (round % 2) {
-        const thread = await micros(onThread);
-        pairs.push([await micros(onMain), thread]);
-      } else pairs.push([await micros(onMain), await micros(onThread)]);
+        const thread = await micros(ports.thread);
+        pairs.push([await micros(ports.main), thread]);
+      } else pairs.push([await micros(ports.main), await micros(ports.thread)]);
     }
     const of = (value: (pair: [number, number]) => number) => median(pairs.map(value)).toFixed(0);
     const least = Math.min(...pairs.map(([, thread]) => thread)) - Math.min(...pairs.map(([main]) => main));

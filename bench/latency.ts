@@ -6,7 +6,8 @@
  */
 import { startServer } from "./server.ts";
 import { exists } from "./files.ts";
-import { ending, startClient } from "./client-process.ts";
+import { startBareServer } from "./bare.ts";
+import { startClient } from "./client-process.ts";
 import type { Order, Result } from "./latency-client.ts";
 import { measureHandOver } from "./hand-over.ts";
 import { startQuestDb } from "./questdb.ts";
@@ -144,11 +145,7 @@ async function sundial(work: string, file: string): Promise<Target> {
 }
 
 async function bare(): Promise<Target> {
-  const args = ["run", "-A", "--no-lock", new URL("bare-server.ts", import.meta.url).pathname];
-  const process = new Deno.Command(Deno.execPath(), { args, stdout: "piped" }).spawn();
-  const { value } = await process.stdout.getReader().read();
-  const ports = JSON.parse(new TextDecoder().decode(value));
-  return { name: "bare Deno", pid: process.pid, ports, isBare: true, ...ending(process) };
+  return { name: "bare Deno", isBare: true, ...await startBareServer() };
 }
 
 async function questdb(work: string, _file: string, { questdb: jar }: LatencyOptions): Promise<Target | undefined> {

@@ -6,7 +6,7 @@ import { civilOfDay, formatDate, formatNanos, formatTimestampMicros } from "../.
 import { pgTimestamp } from "./types.ts";
 
 const ZERO = 0x30, BLANK = 0x20, MINUS = 0x2d, POINT = 0x2e, COLON = 0x3a, UPPER_T = 0x54, UPPER_Z = 0x5a;
-const DAY_SECONDS = 86_400;
+const DAY_SECONDS = 86_400, TWO_32 = 4294967296;
 
 /** The characters of 00 … 99 and 000 … 999, the first one in the lowest byte. */
 const PAIRS = Int32Array.from({ length: 100 }, (_, value) => charactersOf(value, 2));
@@ -18,69 +18,89 @@ function charactersOf(value: number, width: number): number {
   return word;
 }
 
-/** Start of the last day in seconds. Neighbouring rows are mostly of the same day. */
-const day = new Float64Array([NaN]);
-/** Its text: `yyyy`, `-MM-` and `dd`. */
-const dayWords = new Int32Array(3);
+/**
+ * The last day that was written, of instants in one unit: neighbouring rows are mostly of the same day. Numbers are in typed arrays, as in
+ * properties they would be objects of their own.
+ */
+class KeptDay {
+  /** Its first instant: high word, low word. */
+  private readonly start = new Float64Array([NaN, NaN]);
+  /** Its text: `yyyy`, `-MM-` and `dd`. */
+  private readonly text = new Int32Array(3);
 
-/** Returns false if the year does not have four digits. */
-function keepDay(second: number): boolean {
-  const number = Math.floor(second / DAY_SECONDS), { year, month, day: ofMonth } = civilOfDay(number);
-  if (year < 0 || year > 9999) return false;
-  day[0] = number * DAY_SECONDS;
-  dayWords[0] = PAIRS[Math.floor(year / 100)]! | PAIRS[year % 100]! << 16;
-  dayWords[1] = MINUS | PAIRS[month]! << 8 | MINUS << 24;
-  dayWords[2] = PAIRS[ofMonth]!;
-  return true;
-}
+  constructor(private readonly unitsASecond: number) {}
 
-/** Writes the 20 bytes of `yyyy-MM-ddTHH:mm:ss.`. Returns false if the text is longer. */
-function putSecond(second: number, between: number, view: DataView, at: number): boolean {
-  let ofDay = second - day[0]!;
-  if (!(ofDay >= 0 && ofDay < DAY_SECONDS)) {
-    if (!keepDay(second)) return false;
-    ofDay = second - day[0]!;
+  /**
+   * Writes the 20 bytes of `yyyy-MM-ddTHH:mm:ss.` and returns what is left of the second. Returns -1 if the year does not have four digits.
+   * `between`: the character in the place of the T.
+   */
+  put(low: number, high: number, between: number, view: DataView, at: number): number {
+    const { start, text, unitsASecond } = this;
+    // Exact within a day.
+    let ofDay = (high - start[0]!) * TWO_32 + ((low >>> 0) - start[1]!);
+    if (!(ofDay >= 0 && ofDay < DAY_SECONDS * unitsASecond)) {
+      if (!this.keep(BigInt(high) << 32n | BigInt(low >>> 0))) return -1;
+      ofDay = (high - start[0]!) * TWO_32 + ((low >>> 0) - start[1]!);
+    }
+    const second = (ofDay / unitsASecond) | 0;
+    const hour = (second / 3600) | 0, ofHour = second - hour * 3600, minute = (ofHour / 60) | 0;
+    const hours = PAIRS[hour]!;
+    view.setInt32(at, text[0]!, true);
+    view.setInt32(at + 4, text[1]!, true);
+    view.setInt32(at + 8, text[2]! | between << 16 | hours << 24, true);
+    view.setInt32(at + 12, hours >> 8 | COLON << 8 | PAIRS[minute]! << 16, true);
+    view.setInt32(at + 16, COLON | PAIRS[ofHour - minute * 60]! << 8 | POINT << 24, true);
+    return (ofDay - second * unitsASecond) | 0;
   }
-  ofDay |= 0;
-  const hour = (ofDay / 3600) | 0, ofHour = ofDay - hour * 3600, minute = (ofHour / 60) | 0;
-  const hours = PAIRS[hour]!;
-  view.setInt32(at, dayWords[0]!, true);
-  view.setInt32(at + 4, dayWords[1]!, true);
-  view.setInt32(at + 8, dayWords[2]! | between << 16 | hours << 24, true);
-  view.setInt32(at + 12, hours >> 8 | COLON << 8 | PAIRS[minute]! << 16, true);
-  view.setInt32(at + 16, COLON | PAIRS[ofHour - minute * 60]! << 8 | POINT << 24, true);
-  return true;
+
+  private keep(instant: bigint): boolean {
+    const unitsADay = BigInt(DAY_SECONDS * this.unitsASecond), remainder = instant % unitsADay;
+    const start = instant - remainder - (remainder < 0n ? unitsADay : 0n);
+    const { year, month, day } = civilOfDay(Number(start / unitsADay));
+    if (year < 0 || year > 9999) return false;
+    this.start[0] = Number(start >> 32n);
+    this.start[1] = Number(BigInt.asUintN(32, start));
+    this.text[0] = PAIRS[Math.floor(year / 100)]! | PAIRS[year % 100]! << 16;
+    this.text[1] = MINUS | PAIRS[month]! << 8 | MINUS << 24;
+    this.text[2] = PAIRS[day]!;
+    return true;
+  }
 }
 
-/** The whole second. The double may be off by one, but the remainder modulo 2^32 is exact: it is `rest` or one second from it. */
-function secondOf(low: number, high: number, unitsASecond: number): number {
-  const second = Math.floor((high * 4294967296 + (low >>> 0)) / unitsASecond);
-  const rest = (low - Math.imul(second, unitsASecond)) | 0;
-  return rest < 0 ? second - 1 : rest >= unitsASecond ? second + 1 : second;
-}
+const DATE_DAY = new KeptDay(1_000), MICROS_DAY = new KeptDay(1_000_000), NANOS_DAY = new KeptDay(1_000_000_000);
 
 /** DATE: 2024-03-01T10:20:30.123Z */
 export function putDate(low: number, high: number, bytes: Uint8Array, view: DataView, at: number): number {
-  const second = secondOf(low, high, 1000);
-  if (!putSecond(second, UPPER_T, view, at)) return formatDate(low, high, bytes, at);
-  view.setInt32(at + 20, TRIPLES[(low - Math.imul(second, 1000)) | 0]! | UPPER_Z << 24, true);
+  const rest = DATE_DAY.put(low, high, UPPER_T, view, at);
+  if (rest < 0) return formatDate(low, high, bytes, at);
+  view.setInt32(at + 20, TRIPLES[rest]! | UPPER_Z << 24, true);
   return at + 24;
 }
 
 /** TIMESTAMP: 2024-03-01T10:20:30.123456Z */
 export function putMicros(low: number, high: number, bytes: Uint8Array, view: DataView, at: number): number {
-  const second = secondOf(low, high, 1_000_000);
-  if (!putSecond(second, UPPER_T, view, at)) return formatTimestampMicros(low, high, bytes, at);
-  putMillionths((low - Math.imul(second, 1_000_000)) | 0, UPPER_Z, view, at + 20);
+  const rest = MICROS_DAY.put(low, high, UPPER_T, view, at);
+  if (rest < 0) return formatTimestampMicros(low, high, bytes, at);
+  putMillionths(rest, UPPER_Z, view, at + 20);
   return at + 27;
 }
 
 /** In PostgreSQL's form: 2024-03-01 10:20:30.123456 */
 export function putPgMicros(low: number, high: number, bytes: Uint8Array, view: DataView, at: number): number {
-  const second = secondOf(low, high, 1_000_000);
-  if (!putSecond(second, BLANK, view, at)) return pgTimestamp(low, high, bytes, at);
-  putMillionths((low - Math.imul(second, 1_000_000)) | 0, 0, view, at + 20);
+  const rest = MICROS_DAY.put(low, high, BLANK, view, at);
+  if (rest < 0) return pgTimestamp(low, high, bytes, at);
+  putMillionths(rest, 0, view, at + 20);
   return at + 26;
+}
+
+/** TIMESTAMP_NS: 2024-03-01T10:20:30.123456789Z */
+export function putNanos(low: number, high: number, bytes: Uint8Array, view: DataView, at: number): number {
+  const rest = NANOS_DAY.put(low, high, UPPER_T, view, at);
+  if (rest < 0) return formatNanos(low, high, bytes, at);
+  const micros = (rest / 1000) | 0;
+  putMillionths(micros, 0, view, at + 20);
+  view.setInt32(at + 26, TRIPLES[rest - micros * 1000]! | UPPER_Z << 24, true);
+  return at + 30;
 }
 
 /** Six digits and a character. */
@@ -88,16 +108,6 @@ function putMillionths(value: number, after: number, view: DataView, at: number)
   const thousandths = (value / 1000) | 0;
   view.setInt32(at, TRIPLES[thousandths]!, true);
   view.setInt32(at + 3, TRIPLES[value - thousandths * 1000]! | after << 24, true);
-}
-
-/** TIMESTAMP_NS: 2024-03-01T10:20:30.123456789Z */
-export function putNanos(low: number, high: number, bytes: Uint8Array, view: DataView, at: number): number {
-  const second = secondOf(low, high, 1_000_000_000);
-  if (!putSecond(second, UPPER_T, view, at)) return formatNanos(low, high, bytes, at);
-  const rest = (low - Math.imul(second, 1_000_000_000)) | 0, micros = (rest / 1000) | 0;
-  putMillionths(micros, 0, view, at + 20);
-  view.setInt32(at + 26, TRIPLES[rest - micros * 1000]! | UPPER_Z << 24, true);
-  return at + 30;
 }
 
 /** Longer texts are copied otherwise. */
