@@ -42,7 +42,7 @@ async function answer(connection: Deno.TcpConn): Promise<void> {
   for (let size; (size = await connection.read(bytes)) !== null;) {
     let count = 0;
     for (let at = 0; at < size; at += 1 + view.getUint32(at + 1)) if (bytes[at] === SYNC) count++;
-    if (asked !== undefined) for (let k = 0; k < count; k++) await asked();
+    if (asked !== undefined) { for (let k = 0; k < count; k++) await asked(); }
     await connection.write(answers.subarray(0, count * ANSWER.length));
   }
 }

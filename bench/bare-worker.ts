@@ -5,7 +5,9 @@
 import { ANSWER_BYTES, REQUEST_BYTES, WORD } from "./bare-words.ts";
 
 self.onmessage = ({ data }: MessageEvent<SharedArrayBuffer>) => {
-  const words = new Int32Array(data), shared = new Uint8Array(data, WORD.bytes), request = new Uint8Array(REQUEST_BYTES);
+  const words = new Int32Array(data),
+    shared = new Uint8Array(data, WORD.bytes),
+    request = new Uint8Array(REQUEST_BYTES);
   const answer = new Uint8Array(ANSWER_BYTES);
   for (let seen = 0;;) {
     Atomics.wait(words, WORD.requests, seen);

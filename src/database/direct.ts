@@ -464,7 +464,8 @@ class DirectRun {
 
   /** @throws {TakesLong} before any row is used, so that a worker can run the plan from the start. */
   run(lends: boolean, { timestamp }: Plan): ReadyRows {
-    const { operator, output, context } = this, pieces: Piece[] = [];
+    const { operator, output, context } = this;
+    let pieces: Piece[] | undefined;
     workAt(context);
     this.usedMs = this.nowMs();
     this.deadline = this.usedMs + LOOK_MS;
@@ -473,11 +474,13 @@ class DirectRun {
     for (let batch = operator.next(); batch && !output.finished; batch = operator.next()) {
       output.begin(batch);
       for (let piece = output.next(lends); piece !== undefined; piece = output.next(lends)) {
-        pieces.push(piece);
+        // Most answers are one piece. A list that grows takes room for 17.
+        if (pieces === undefined) pieces = [piece];
+        else pieces.push(piece);
         context.poll();
       }
     }
-    return new ReadyRows(pieces, output.totalRows, this.options.columns, timestamp);
+    return new ReadyRows(pieces ?? [], output.totalRows, this.options.columns, timestamp);
   }
 
   /** More rows than kernels read in the time of the rows that a direct query may have. */

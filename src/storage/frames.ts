@@ -99,8 +99,45 @@ export interface Frame {
   readonly sizeBytes: number;
 }
 
-/** Pinned slots of a directory, and the number of pins of each. */
-export type Held = Map<number, number>;
+/** So many slots stay in a `Held` when they are not pinned any more. */
+const HELD_KEPT = 64;
+
+/**
+ * Pinned slots of a directory, and the number of pins of each. A query that is run again and again pins the same few slots: these stay, with no pins, as
+ * a map is made anew from time to time if entries come and go.
+ */
+export class Held {
+  private readonly counts = new Map<number, number>();
+  private pinCount = 0;
+
+  has(slot: number): boolean {
+    return this.pinCount > 0 && (this.counts.get(slot) ?? 0) > 0;
+  }
+
+  add(slot: number): void {
+    this.counts.set(slot, (this.counts.get(slot) ?? 0) + 1);
+    this.pinCount++;
+  }
+
+  drop(slot: number): void {
+    const count = this.counts.get(slot) ?? 0;
+    assert(count > 0, "unpin follows pin");
+    if (count === 1 && this.counts.size > HELD_KEPT) this.counts.delete(slot);
+    else this.counts.set(slot, count - 1);
+    this.pinCount--;
+  }
+
+  get isEmpty(): boolean {
+    return this.pinCount === 0;
+  }
+
+  /** Removes all pins, and calls `drop` for each. */
+  dropAll(drop: (slot: number) => void): void {
+    for (const [slot, count] of this.counts) for (let k = 0; k < count; k++) drop(slot);
+    this.counts.clear();
+    this.pinCount = 0;
+  }
+}
 
 /**
  * Called by a query that reads no file. "frame": one is not in memory; "lookup": postings are read from their file; "busy": another thread
@@ -213,18 +250,31 @@ export class Frames {
     }
   }
 
+  /** The address of a frame that is there, which stays until `unpin`, like `pin` without making objects. Otherwise -1. */
+  pinReady(held: Held, { file, offset }: Extent, form: number, onMiss?: OnMiss): number {
+    if (onMiss === undefined) this.lock();
+    else if (!tryLatch(this.i32, SHARED_WORD.poolLock)) return onMiss("busy");
+    const slot = this.slotOf(file, offset / EXTENT_ALIGN, form);
+    if (slot < 0 || this.i32[slot + STATE] !== READY) {
+      this.unlock();
+      return -1;
+    }
+    this.addPin(slot, 1);
+    this.noteUse(slot);
+    this.addState(HITS, 1);
+    this.unlock();
+    held.add(slot);
+    return this.i32[slot + ADDRESS] >>> 0;
+  }
+
   unpin(held: Held, { file, offset }: Extent): void {
     const slot = this.heldSlotOf(held, file, offset / EXTENT_ALIGN);
-    const count = held.get(slot) ?? 0;
-    assert(count > 0, "unpin follows pin");
-    if (count === 1) held.delete(slot);
-    else held.set(slot, count - 1);
+    held.drop(slot);
     this.dropPin(slot);
   }
 
   releaseAll(held: Held): void {
-    for (const [slot, count] of held) for (let k = 0; k < count; k++) this.dropPin(slot);
-    held.clear();
+    if (!held.isEmpty) held.dropAll((slot) => this.dropPin(slot));
   }
 
   /** Frees memory of the heap for other uses than the pool. Returns false if no frame could be evicted. */
@@ -328,7 +378,7 @@ export class Frames {
   }
 
   private hold(held: Held, slot: number): Frame {
-    held.set(slot, (held.get(slot) ?? 0) + 1);
+    held.add(slot);
     return this.frameAt(slot);
   }
 

@@ -9,7 +9,7 @@ import { summariesBytes } from "./encoding/summaries.ts";
 import { atOnce } from "./encoding/stored.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { writeFully } from "./files.ts";
-import { formatPool, type Held, PACKED } from "./frames.ts";
+import { formatPool, Held, PACKED } from "./frames.ts";
 import { createHeap, SHARED_WORD, type SharedHeap } from "./heap.ts";
 import { createPackedMemory, type PackedMemory } from "./packed-memory.ts";
 import { tryLatch, unlatch } from "./latch.ts";
@@ -212,7 +212,7 @@ Deno.test("packed frames in further memories give what one memory gives, whateve
     const before = further.map((memory) => memory.usedBytes());
     const frames = pools[1].further!;
     // What other threads use at the same time.
-    const held: Held = new Map(), pinned: Extent[] = [];
+    const held = new Held(), pinned: Extent[] = [];
     for (let step = 0; step < 2500; step++) {
       const thread = random(2);
       readOnce(table, leases[thread], plain, heap, out, random);
@@ -266,7 +266,7 @@ function checkPacked({ source, values }: Table, lease: PoolLease, heap: SharedHe
 const ALL = Array.from({ length: SEGMENTS }, (_, k) => k);
 
 Deno.test("when all frames of the further memories are pinned, a thread reads without a frame", () => {
-  const { table, heap, pool, frames, chunkOf } = smallPool(), held: Held = new Map(), lease = pool.lease();
+  const { table, heap, pool, frames, chunkOf } = smallPool(), held = new Held(), lease = pool.lease();
   const hasFrame = (segment: number) => frames.has(chunkOf(segment), PACKED);
   const pinned: number[] = [];
   // Other threads use them.

@@ -24,7 +24,7 @@ import {
   DECODED,
   type Frame,
   type Frames,
-  type Held,
+  Held,
   type OnMiss,
   PACKABLE,
   PACKED,
@@ -82,10 +82,10 @@ export interface LeasedPool {
 }
 
 export class PoolLease implements Pool {
-  private readonly held: Held = new Map();
+  private readonly held = new Held();
   /** Pins of packed frames and of summaries that are being used. */
-  private readonly using: Held = new Map();
-  private readonly usingSummaries: Held = new Map();
+  private readonly using = new Held();
+  private readonly usingSummaries = new Held();
   /** Addresses of windows. */
   private readonly windows = new Set<number>();
   private counts: FrameCounts = { found: 0, read: 0 };
@@ -107,6 +107,15 @@ export class PoolLease implements Pool {
     const { rowCount, chunks } = source.segments.at(segment)!, chunk = chunks[column];
     assert(chunk !== undefined, "a column added later has no chunk to pin");
     if (chunk.address !== 0) return chunk.address;
+    const { frames } = this.pool;
+    // Most chunks have a frame. Without the lock this may miss it, or find one that is being removed.
+    if (frames.has(chunk)) {
+      const address = frames.pinReady(this.held, chunk, DECODED, this.onMiss);
+      if (address >= 0) {
+        this.counts.found++;
+        return address;
+      }
+    }
     const window = rows && this.unpack(source, chunk, rowCount, rows);
     return window ?? this.pinValues(source, chunk, rowCount);
   }
@@ -370,7 +379,7 @@ export class PoolLease implements Pool {
   }
 
   release(): void {
-    if (this.held.size > 0) this.pool.frames.releaseAll(this.held);
+    this.pool.frames.releaseAll(this.held);
     if (this.windows.size === 0) return;
     for (const window of this.windows) this.pool.windows.giveBack(window);
     this.windows.clear();

@@ -18,7 +18,7 @@ import {
   type Frame,
   type FrameMemory,
   Frames,
-  type Held,
+  Held,
   isOfShare,
   type OnMiss,
   PACKED,
@@ -45,7 +45,7 @@ export class SharedPool implements PageFrames, LeasedPool {
   private copyOfThread: number | undefined;
   /** How often this thread has gathered from extents without a frame. */
   private readonly gathered = new Map<number, number>();
-  private readonly pagesHeld: Held = new Map();
+  private readonly pagesHeld = new Held();
 
   /** `further`: memories for packed frames besides the heap. */
   constructor(readonly heap: SharedHeap, files: Files = realFiles, further: readonly FrameMemory[] = []) {

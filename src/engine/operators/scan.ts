@@ -19,7 +19,9 @@ export function advance(columns: readonly Vector[], start: number): Vector[] {
 /** Reads the needed columns of a scan, morsel by morsel. */
 export class ScanReader {
   /** Columns of a segment that are pinned, with their addresses. */
-  private readonly pinned: [column: number, address: number][] = [];
+  private readonly pinnedColumns: number[] = [];
+  private readonly pinnedAddresses: number[] = [];
+  private pinnedCount = 0;
   private pinnedSegment = 0;
   private readonly nulls = new Map<string, number>();
   private readonly space: Workspace;
@@ -75,7 +77,9 @@ export class ScanReader {
   private pin(segment: number, column: number, read: RowRange): number {
     const address = this.context.pool.pin(this.source, segment, column, read);
     this.countFrames();
-    this.pinned.push([column, address]);
+    const at = this.pinnedCount++;
+    this.pinnedColumns[at] = column;
+    this.pinnedAddresses[at] = address;
     this.pinnedSegment = segment;
     return address;
   }
@@ -140,10 +144,11 @@ export class ScanReader {
   }
 
   private unpin(): void {
-    for (const [column, address] of this.pinned) {
-      this.context.pool.unpin(this.source, this.pinnedSegment, column, address);
+    const { pinnedColumns, pinnedAddresses, pinnedCount } = this;
+    this.pinnedCount = 0;
+    for (let k = 0; k < pinnedCount; k++) {
+      this.context.pool.unpin(this.source, this.pinnedSegment, pinnedColumns[k]!, pinnedAddresses[k]!);
     }
-    this.pinned.length = 0;
   }
 
   close(): void {
