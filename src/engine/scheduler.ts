@@ -20,7 +20,7 @@ import { ANSWER, CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotLong, slo
 export interface SchedulerOptions {
   heap: SharedHeap;
   /** Memories that only the pool of a worker needs. */
-  further?: readonly { memory: WebAssembly.Memory }[];
+  further?: readonly { buffer: SharedArrayBuffer }[];
   workerCount: number;
   /** URL of the workers' entry module. */
   workerUrl: URL;
@@ -82,7 +82,7 @@ export interface Scheduler {
 /** The only message to a worker: its start. */
 export interface WorkerStart {
   memory: WebAssembly.Memory;
-  further: WebAssembly.Memory[];
+  further: SharedArrayBuffer[];
   mailboxes: SharedArrayBuffer;
   /** The number of its mailbox. */
   seat: number;
@@ -258,7 +258,7 @@ class WorkerScheduler implements Scheduler {
     };
     const { heap: { memory }, further = [], workerCount, busyMicros = 0 } = this.options;
     const { buffer } = this.mailboxes;
-    const memories = { memory, further: further.map(({ memory }) => memory) };
+    const memories = { memory, further: further.map(({ buffer }) => buffer) };
     const start: WorkerStart = { ...memories, mailboxes: buffer, seat: index, workerCount, busyMicros, port: port2 };
     worker.postMessage(start, [port2]);
     return seat;

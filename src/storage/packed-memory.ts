@@ -27,11 +27,11 @@ export class PackedMemory {
   /** Address of the first unit. */
   private readonly base: number;
 
-  /** Wraps a memory that `createPackedMemory` has formatted. Every thread makes its own wrapper of the same memory. */
-  constructor(readonly memory: WebAssembly.Memory) {
-    this.u8 = new Uint8Array(memory.buffer);
-    this.i32 = new Int32Array(memory.buffer);
-    const unitsInAll = Math.floor(memory.buffer.byteLength / UNIT_BYTES);
+  /** Wraps a buffer that `createPackedMemory` has formatted. Every thread makes its own wrapper of the same buffer. */
+  constructor(readonly buffer: SharedArrayBuffer) {
+    this.u8 = new Uint8Array(buffer);
+    this.i32 = new Int32Array(buffer);
+    const unitsInAll = Math.floor(buffer.byteLength / UNIT_BYTES);
     this.base = Math.ceil((RUNS + unitsInAll) * 4 / UNIT_BYTES) * UNIT_BYTES;
   }
 
@@ -110,9 +110,14 @@ function unitsOf(sizeBytes: number): number {
   return Math.max(1, Math.ceil(sizeBytes / UNIT_BYTES));
 }
 
+/**
+ * Threads get the buffer, not the `WebAssembly.Memory`: V8 counts the size of each such object as external memory of its thread, and collects all the time when
+ * all of them exceed its limit.
+ */
 export function createPackedMemory(sizeBytes: number): PackedMemory {
   const pages = Math.floor(Math.min(sizeBytes, MEMORY_BYTES_MAX) / HEAP_PAGE_BYTES);
-  const memory = new PackedMemory(new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }));
+  const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  const memory = new PackedMemory(buffer as unknown as SharedArrayBuffer);
   memory.format();
   return memory;
 }

@@ -82,7 +82,7 @@ const postToMain = (message: FromWorker, transfer: Transferable[] = []) => self.
 
 self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
   heap = new SharedHeap(data.memory);
-  pool = createPool(heap, data.further.map((memory) => new PackedMemory(memory)));
+  pool = createPool(heap, data.further.map((buffer) => new PackedMemory(buffer)));
   mailboxes = Mailboxes.of(data.mailboxes);
   ({ seat, workerCount } = data);
   // The other workers run only short work.
