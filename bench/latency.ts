@@ -10,6 +10,7 @@ import { startBareServer } from "./bare.ts";
 import { startClient } from "./client-process.ts";
 import type { Order, Result } from "./latency-client.ts";
 import { measureHandOver } from "./hand-over.ts";
+import { processorMs } from "./processor.ts";
 import { startQuestDb } from "./questdb.ts";
 import { median, table } from "./report.ts";
 import { CREATE_TRADES, TRADES_FILE, writeTradesParquet } from "./trades.ts";
@@ -41,7 +42,6 @@ const LOADS = [
 ];
 /** Time of one measurement. */
 const MEASURED_MS = 400;
-const TICKS_A_SECOND = 100;
 
 interface Target extends AsyncDisposable {
   name: string;
@@ -77,9 +77,9 @@ export async function latencySuite(work: string, options: LatencyOptions): Promi
             const key = [name, protocol, load.connections, load.depth, target.name].join("|");
             const cell = cells.get(key) ?? { results: [], cpuMs: 0 };
             cells.set(key, cell);
-            const before = cpuMs(target.pid);
+            const before = processorMs(target.pid);
             cell.results.push(await client.ask({ protocol, port, query, ...load, ms: MEASURED_MS }));
-            cell.cpuMs += cpuMs(target.pid) - before;
+            cell.cpuMs += processorMs(target.pid) - before;
           }
         }
       }
@@ -115,16 +115,6 @@ function print(cells: Map<string, Cell>, rounds: number): void {
   console.log(
     table(["query", "wire", "connections", "depth", "server", "p50 ms", "p99 ms", "answers/s", "CPU us"], rows),
   );
-}
-
-/** Processor time of a process since its start, in user mode and in the system. */
-function cpuMs(pid: number): number {
-  try {
-    const fields = Deno.readTextFileSync(`/proc/${pid}/stat`).split(") ")[1].split(" ");
-    return 1000 * (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
-  } catch {
-    return NaN; // not Linux
-  }
 }
 
 async function sundial(work: string, file: string): Promise<Target> {
