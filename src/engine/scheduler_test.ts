@@ -19,6 +19,7 @@ const scheduler = (worker: string | URL, workerCount: number, notify?: Notify) =
     workerUrl: worker instanceof URL ? worker : new URL(`data:application/javascript,${encodeURIComponent(worker)}`),
     log: (level, message) => logged.push(`${level} ${message}`),
     notify,
+    busyMicros: 50,
   });
   return Object.assign(made, { logged, heap });
 };

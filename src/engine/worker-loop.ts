@@ -10,8 +10,8 @@ export interface Duties {
   help(onJoin: () => void): boolean;
   /** Does a step of some ten milliseconds of work that nobody waits for. Returns false if there is none. */
   chore(): boolean;
-  /** How long it looks for more mail before it sleeps, in microseconds. */
-  busyMicros: number;
+  /** How long it looks for more mail before it sleeps, in microseconds; 0 by default. */
+  busyMicros?: number;
 }
 
 /**
@@ -22,8 +22,8 @@ const TURN_MS = 1000;
 
 /** Resolves when main closes the mailbox. */
 export async function serve(mailboxes: Mailboxes, seat: number, duties: Duties): Promise<void> {
-  const { handle, help, chore } = duties;
-  const wait = new BusyWait(duties.busyMicros);
+  const { handle, help, chore, busyMicros = 0 } = duties;
+  const wait = new BusyWait(busyMicros);
   let turnedAt = performance.now(), hadMail = false;
   for (;;) {
     mailboxes.setIdle(seat, true);

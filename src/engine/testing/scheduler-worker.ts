@@ -34,7 +34,7 @@ const scope = self as unknown as {
   postMessage(message: FromWorker): void;
 };
 
-scope.onmessage = async ({ data: { memory, mailboxes: buffer, seat, port } }) => {
+scope.onmessage = async ({ data: { memory, mailboxes: buffer, seat, port, busyMicros } }) => {
   const heap = new SharedHeap(memory), mailboxes = Mailboxes.of(buffer);
   let plans = new KnownPlans(), received = 0;
   /** By slot: chunks that are left. */
@@ -93,6 +93,7 @@ scope.onmessage = async ({ data: { memory, mailboxes: buffer, seat, port } }) =>
 
   scope.postMessage({ type: "ready" });
   await serve(mailboxes, seat, {
+    busyMicros,
     handle({ kind, slot }) {
       if (kind === MAIL.query) begin(slot);
       else if (kind === MAIL.resume) {
