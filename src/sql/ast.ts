@@ -175,7 +175,7 @@ export interface Select {
   having?: Expression;
   havingAt?: number;
   windows: { name: Name; window: Window }[];
-  pivot?: { at: number };
+  pivot?: Pivot;
   orderBy: OrderItem[];
   orderByAt?: number;
   limit?: Limit;
@@ -224,6 +224,22 @@ export interface SampleBy {
     timeZone?: Expression;
     offset?: Expression;
   };
+}
+
+/** PIVOT turns values of columns into columns of aggregates. */
+export interface Pivot {
+  at: number;
+  aggregates: SelectItem[];
+  columns: PivotColumn[];
+  groupBy: Expression[];
+  alias?: Name;
+}
+
+/** `for expression in (value, …)` or `in (query)`. `at` of the values: that of the first one, or of the query. */
+export interface PivotColumn {
+  expression: Expression;
+  values: SelectItem[] | Query;
+  valuesAt: number;
 }
 
 export interface LatestOn {

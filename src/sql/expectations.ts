@@ -108,6 +108,7 @@ const GROUPS: Group[] = [
       "EXCEPT",
       "INTERSECT",
       "WHERE",
+      "PIVOT",
       "GROUP",
       "HAVING",
       "SAMPLE",

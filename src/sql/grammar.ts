@@ -43,12 +43,25 @@ const COMMON = String.raw`
   alias = "AS"? (name | "<string>")
   from = "FROM" source
   bare = source clauses
-  clauses = latestBy? where? (sampleBy | latestOn | latestBy)? groupBy? having? windows?
+  clauses = latestBy? where? (sampleBy | latestOn | latestBy)? groupBy? having? windows? pivot?
   where = "WHERE" expr
   groupBy = "GROUP" "BY" expr ("," expr)*
   having = "HAVING" expr
   windows = "WINDOW" namedWindow ("," namedWindow)*
   namedWindow = name "AS" windowSpec
+  pivot = "PIVOT" "(" pivotItem ("," pivotItem)* "FOR" pivotColumn+ pivotGroup? ")" pivotName?
+  pivotName = "AS" name                                  -- as
+            | (aliasName | looseName)                    -- plain
+  pivotItem = ~"FOR" expr pivotAlias?
+  pivotAlias = "AS" (name | "<string>")                  -- as
+             | ~"FOR" (name | "<string>")                -- plain
+  pivotColumn = pivotTarget "IN" "<items>"               -- values
+              | pivotTarget "IN" "(" query ")"           -- query
+  pivotTarget = pivotUnit (pivotInfix pivotUnit)*
+  pivotInfix = symbol
+  pivotUnit = prefix* operand (~("IN" | "NOT") postfix)*
+  pivotGroup = "GROUP" "BY" expr ("," expr)*
+  pivotValue = expr alias? end
   orderBy = "ORDER" "BY" orderItem ("," orderItem)*
   orderItem = expr ("ASC" | "DESC")? nullsOrder?
   nullsOrder = "NULLS" ("FIRST" | "LAST")

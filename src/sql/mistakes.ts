@@ -151,6 +151,7 @@ function blamedAtEnd(
     if (open !== undefined && isWord(tokens[open + 1], "SELECT", "WITH", "DECLARE")) return undefined;
     // In a list of column definitions, the error is at the end.
     if (open === first && isWord(tokens[map[0]!], "CREATE")) return undefined;
+    if (isWord(tokens[open! - 1], "PIVOT")) return { at: previous.at, message: "PIVOT is not closed: ) is missing" };
     if (open !== undefined) return { at: tokens[open]!.at, message: "The parenthesis is not closed: ) is missing" };
   }
   if (isWord(previous, "IN")) return { at: previous.at };

@@ -2,7 +2,7 @@
  * Tokens → syntax tree: classifies tokens for the grammar, parses lists of values without it, and words the errors.
  */
 import { notSupported, SqlError, SQLSTATE } from "../errors.ts";
-import type { Expression, Statement } from "./ast.ts";
+import type { Expression, SelectItem, Statement } from "./ast.ts";
 import { type Effort, FULL_EFFORT } from "./effort.ts";
 import { unexpected } from "./expectations.ts";
 import { characterOf, grammar, isNameCharacter, KEYWORDS, readable } from "./grammar.ts";
@@ -103,9 +103,6 @@ function refuseUnsupported({ text, tokens }: Source, range: Range): void {
     if (token.kind !== "word") continue;
     const next = tokens[index + 1]!;
     switch (token.text.length) {
-      case 5:
-        if (isWord(token, "PIVOT") && next.text === "(") throw notSupported("PIVOT", token.at);
-        break;
       case 6:
         if (isWord(token, "WINDOW") && isWord(next, "JOIN")) throw notSupported("WINDOW JOIN", token.at);
         if (isWord(token, "FILTER") && next.text === "(" && isWord(tokens[index + 2], "WHERE")) {
@@ -216,6 +213,18 @@ export class Source {
    * other items use the grammar, so that 50,000 literals never go through it.
    */
   items(open: number): { items: Expression[]; next: number } {
+    return this.#list(open, (from, to) => this.#item(from, to));
+  }
+
+  /** Parses the values of a list of PIVOT, each with an optional alias, from the index of the opening parenthesis. */
+  pivotValues(open: number): SelectItem[] {
+    return this.#list(open, (from, to): SelectItem => {
+      if (to - from > 1) return this.match("pivotValue", { from, to });
+      return { at: this.tokens[from]!.at, expression: this.#item(from, to) };
+    }, true).items;
+  }
+
+  #list<T>(open: number, read: (from: number, to: number) => T, isPivot = false): { items: T[]; next: number } {
     const close = this.#partners.get(open)!;
     const isArray = this.tokens[open]!.text === "[";
     if (isArray && !this.#is(close, "]")) {
@@ -225,10 +234,10 @@ export class Source {
       throw new SqlError("The list is not closed: ) is missing", this.tokens[open]!.at);
     }
     if (close === open + 1) {
-      const blamed = isWord(this.tokens[open - 1], "VALUES") ? close : open - 1;
+      const blamed = isWord(this.tokens[open - 1], "VALUES") || isPivot ? close : open - 1;
       throw new SqlError("The list is empty: expected at least one expression", this.tokens[blamed]!.at);
     }
-    const items: Expression[] = [];
+    const items: T[] = [];
     let from = open + 1;
     for (;;) {
       let to = from;
@@ -240,7 +249,7 @@ export class Source {
       }
       to = Math.min(to, close);
       if (from === to) throw unexpected(this.tokens[to]!, ["an expression"]);
-      items.push(this.#item(from, to));
+      items.push(read(from, to));
       if (to === close) break;
       from = to + 1;
     }

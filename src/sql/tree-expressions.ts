@@ -21,25 +21,12 @@ import {
 
 export const expressionActions: ohm.ActionDict<unknown> = {
   // --- Expressions ---
-  expr(first, infixes, units): Expression {
-    const flat = first.tree() as FlatItem[];
-    if (infixes.numChildren > 0) {
-      const operators = infixes.children;
-      const operands = units.children;
-      for (let index = 0; index < operators.length; index++) {
-        flat.push(operators[index]!.tree());
-        for (const item of operands[index]!.tree() as FlatItem[]) flat.push(item);
-      }
-    }
-    return buildExpression(flat);
-  },
-  unit(prefixes, operand, postfixes): FlatItem[] {
-    const flat: FlatItem[] = [];
-    for (const prefix of prefixes.children) flat.push({ part: "prefix", operator: word(prefix), at: at(prefix) });
-    flat.push({ part: "operand", expression: operand.tree() });
-    for (const postfix of postfixes.children) flat.push(postfix.tree());
-    return flat;
-  },
+  expr: expression,
+  unit: unitItems,
+  // What PIVOT compares with its lists: an expression without IN.
+  pivotTarget: expression,
+  pivotInfix: symbolItem,
+  pivotUnit: unitItems,
   infix_symbol(symbol): FlatItem {
     return symbolItem(symbol);
   },
@@ -337,6 +324,27 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     return [first, ...rest.children].map((parameter) => token(parameter).text);
   },
 };
+
+function expression(first: Node, infixes: Node, units: Node): Expression {
+  const flat = first.tree() as FlatItem[];
+  if (infixes.numChildren > 0) {
+    const operators = infixes.children;
+    const operands = units.children;
+    for (let index = 0; index < operators.length; index++) {
+      flat.push(operators[index]!.tree());
+      for (const item of operands[index]!.tree() as FlatItem[]) flat.push(item);
+    }
+  }
+  return buildExpression(flat);
+}
+
+function unitItems(prefixes: Node, operand: Node, postfixes: Node): FlatItem[] {
+  const flat: FlatItem[] = [];
+  for (const prefix of prefixes.children) flat.push({ part: "prefix", operator: word(prefix), at: at(prefix) });
+  flat.push({ part: "operand", expression: operand.tree() });
+  for (const postfix of postfixes.children) flat.push(postfix.tree());
+  return flat;
+}
 
 function symbolItem(symbol: Node): FlatItem {
   const { text, at } = token(symbol);

@@ -1,7 +1,7 @@
 /** Functions shared by all grammar actions: from a node to its tokens. */
 import type * as ohm from "ohm-js";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import type { Expression, FunctionCall, Name } from "./ast.ts";
+import type { Expression, FunctionCall, Name, SelectItem } from "./ast.ts";
 import type { Token } from "./lexer.ts";
 
 export type Node = ohm.Node;
@@ -12,6 +12,7 @@ export interface TokenSource {
   readonly tokens: Token[];
   items(open: number): { items: Expression[]; next: number };
   arrayItems(open: number): Expression[];
+  pivotValues(open: number): SelectItem[];
   rows(open: number): { rows: Expression[][]; rowsAt: number[]; rowEnds: number[] };
 }
 

@@ -9,6 +9,8 @@ import type {
   Limit,
   Name,
   OrderItem,
+  Pivot,
+  PivotColumn,
   Query,
   SampleBy,
   Select,
@@ -34,6 +36,7 @@ import {
   optional,
   type Path,
   token,
+  tokenIndex,
   word,
 } from "./tree-nodes.ts";
 
@@ -51,6 +54,7 @@ interface Clauses {
   having?: Expression;
   havingAt?: number;
   windows: Select["windows"];
+  pivot?: Pivot;
 }
 interface Tail {
   orderBy: OrderItem[];
@@ -82,7 +86,7 @@ function unwrapped(query: Query): { query: Query; nested: boolean } {
   const plain = from.alias === undefined && from.timestamp === undefined && query.where === undefined &&
     query.sampleBy === undefined &&
     query.latestOn === undefined && query.groupBy === undefined && query.having === undefined &&
-    query.windows.length === 0 &&
+    query.windows.length === 0 && query.pivot === undefined &&
     query.orderBy.length === 0 && query.limit === undefined && query.with.length === 0 && query.declares.length === 0;
   return plain ? { query: from.query, nested: true } : { query, nested: false };
 }
@@ -196,12 +200,13 @@ export const queryActions: ohm.ActionDict<unknown> = {
   bare(source, clauses): Select {
     return bareSelect(at(source), source.tree(), clauses.tree());
   },
-  clauses(firstLatestBy, where, timeClause, groupBy, having, windows): Clauses {
+  clauses(firstLatestBy, where, timeClause, groupBy, having, windows, pivot): Clauses {
     const latestBy = optional<LatestOn>(firstLatestBy);
     const time = optional<{ sampleBy: SampleBy } | { latestOn: LatestOn }>(timeClause);
     const clauses: Clauses = { windows: optional(windows) ?? [] };
     if (given(where)) Object.assign(clauses, { where: where.child(0).tree(), whereAt: at(where) });
     if (given(groupBy)) clauses.groupBy = groupBy.child(0).tree();
+    if (given(pivot)) clauses.pivot = pivot.child(0).tree();
     if (given(having)) Object.assign(clauses, { having: having.child(0).tree(), havingAt: at(having) });
     if (latestBy !== undefined) {
       if (time !== undefined) {
@@ -235,6 +240,43 @@ export const queryActions: ohm.ActionDict<unknown> = {
   },
   namedWindow(windowName, _as, spec): Select["windows"][number] {
     return { name: name(windowName), window: spec.tree() };
+  },
+  pivot(pivot, _open, first, _commas, rest, _for, columns, groupBy, _close, alias): Pivot {
+    return {
+      at: at(pivot),
+      aggregates: list<SelectItem>(first, rest),
+      columns: columns.children.map((column) => column.tree() as PivotColumn),
+      groupBy: optional(groupBy) ?? [],
+      alias: optional(alias),
+    };
+  },
+  pivotName_as(_as, alias) {
+    return name(alias);
+  },
+  pivotName_plain(alias) {
+    return name(alias);
+  },
+  pivotItem(expr, alias): SelectItem {
+    return { at: at(expr), expression: expr.tree(), alias: optional(alias) };
+  },
+  pivotAlias_as(_as, alias) {
+    return newName(name(alias));
+  },
+  pivotAlias_plain(alias) {
+    return newName(name(alias));
+  },
+  pivotColumn_values(target, _in, itemsNode): PivotColumn {
+    const values = matched.source.pivotValues(tokenIndex(itemsNode));
+    return { expression: target.tree(), values, valuesAt: values[0]!.at };
+  },
+  pivotColumn_query(target, _in, _open, query, _close): PivotColumn {
+    return { expression: target.tree(), values: query.tree(), valuesAt: at(query) };
+  },
+  pivotGroup(_group, _by, first, _commas, rest) {
+    return list<Expression>(first, rest);
+  },
+  pivotValue(expr, alias, _end): SelectItem {
+    return { at: at(expr), expression: expr.tree(), alias: optional(alias) };
   },
   orderBy(_order, _by, first, _commas, rest) {
     return list<OrderItem>(first, rest);

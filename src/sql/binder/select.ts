@@ -5,7 +5,7 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
-import type { Expression, OrderItem, Query, Select, SelectItem, Source } from "../ast.ts";
+import type { Expression, OrderItem, Pivot, Query, Select, SelectItem, Source } from "../ast.ts";
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
 import { registry } from "../functions/mod.ts";
 import { isVolatile } from "../planner/push-filters.ts";
@@ -30,6 +30,7 @@ import {
   sort,
   walk,
 } from "./plans.ts";
+import { pivotRelation } from "./pivot.ts";
 import { samplePlan } from "./sampling.ts";
 import {
   candidates,
@@ -95,8 +96,8 @@ class SelectBinder {
 
   bind(): BoundQuery {
     const { select } = this;
-    if (select.pivot !== undefined) throw notSupported("PIVOT", select.pivot.at);
     if (select.from === undefined) this.refuseWithoutFrom();
+    else if (select.pivot !== undefined) return this.bindPivoted({ ...select, pivot: select.pivot });
     else this.relation = this.sourceOf(select.from);
     this.plan = this.relation.plan;
     // Columns cost less than expressions, but using a sub-query's name twice doubles them.
@@ -124,6 +125,19 @@ class SelectBinder {
     const grouped = this.group(items, orders);
     this.applyWindows(items, orders, grouped);
     return this.finish(items, orders, grouped);
+  }
+
+  /** What follows PIVOT, and the select list, are over its rows. */
+  private bindPivoted(select: Select & { pivot: Pivot }): BoundQuery {
+    if (this.options.outer !== undefined) throw notSupported("PIVOT in a correlated sub-query", select.pivot.at);
+    this.relation = pivotRelation(this.queries, select, this.names);
+    this.plan = this.relation.plan;
+    this.subqueries = this.subqueriesOver(this.plan);
+    const items = this.outputItems();
+    const orders = this.orderKeys(items);
+    this.applyUnnest(items, orders);
+    this.applyWindows(items, orders, false);
+    return this.finish(items, orders, false);
   }
 
   private sourceOf(from: Source): Relation {
