@@ -348,7 +348,8 @@ export class Frames {
       this.addState(HOT_READS, 1);
       deserves = this.state(HOT_READS) % HOT_READS_PER_FRAME === 0;
     }
-    if (deserves && slot >= 0) this.putOnProbation(slot);
+    // A query that must not read files cannot get the frame either. The one that takes its place asks again.
+    if (deserves && slot >= 0 && onMiss === undefined) this.putOnProbation(slot);
     else if (!deserves) {
       const clock = this.countRead(Math.ceil(readBytes / 1024));
       if (slot >= 0 && !isPart) this.i32[slot + USED_AT] = clock;

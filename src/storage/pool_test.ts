@@ -248,6 +248,28 @@ Deno.test("SharedPool decodes a small part of a chunk alone, until it is read of
   lease.release();
 });
 
+Deno.test("a chunk whose small parts a lease that must not read files has read often gets a frame by the next lease that may", () => {
+  const heap = createHeap(32 << 20), files = new FaultyFiles();
+  formatPool(heap, 24 << 20);
+  const source = encodedSourceOf(heap, files), pool = new SharedPool(heap, files), lease = pool.lease();
+  const onMain = pool.lease(() => {
+    throw new Error("not now");
+  });
+  let refused = 0, isDecoded = false;
+  for (let round = 0; round < 20; round++) {
+    try {
+      isDecoded = read(onMain, heap, source, 0, 1100, 1200);
+    } catch {
+      refused++;
+      read(lease, heap, source, 0, 1100, 1200);
+      lease.release();
+    }
+    onMain.release();
+  }
+  assert.ok(isDecoded, "the chunk has a frame of its values");
+  assert.equal(refused, 2, "for its packed frame, and for that of its values");
+});
+
 Deno.test("a lease finds rows by ascending values in packed frames, as in frames of values", () => {
   const heap = createHeap(32 << 20), files = new FaultyFiles();
   formatPool(heap, 24 << 20);

@@ -135,6 +135,21 @@ export function firstAt(
   const { chunks, rowCount } = source.segments.at(segment)!, chunk = chunks[column];
   assert(chunk !== undefined, "the designated timestamp is in every segment");
   if (chunk.address !== 0) return lowerBound(context, chunk.address, rowCount, time);
+  const known = searches.rowOf(source, segment, column, time);
+  if (known >= 0) return known;
+  const row = firstOfStored(context, source, segment, column, rowCount, time);
+  searches.add(source, segment, column, time, row);
+  return row;
+}
+
+function firstOfStored(
+  context: SearchContext,
+  source: ScanSource,
+  segment: number,
+  column: number,
+  rowCount: number,
+  time: bigint,
+): number {
   const packed = context.pool.firstAt(source, segment, column, time);
   if (packed !== undefined) return packed;
   const address = context.pool.pin(source, segment, column);
@@ -144,6 +159,42 @@ export function firstAt(
     context.pool.unpin(source, segment, column);
   }
 }
+
+/**
+ * The last searches of this thread: an execution with other parameters searches once to know how many rows it reads, and again when it reads them. A
+ * source has the same rows at any time.
+ */
+class LastSearches {
+  private static readonly count = 8;
+
+  private readonly sources: (ScanSource | undefined)[] = new Array(LastSearches.count).fill(undefined);
+  private readonly segments = new Int32Array(LastSearches.count);
+  private readonly columns = new Int32Array(LastSearches.count);
+  private readonly times = new BigInt64Array(LastSearches.count);
+  private readonly rows = new Int32Array(LastSearches.count);
+  private next = 0;
+
+  /** -1 if it is not known. */
+  rowOf(source: ScanSource, segment: number, column: number, time: bigint): number {
+    for (let k = 0; k < LastSearches.count; k++) {
+      if (this.sources[k] !== source || this.segments[k] !== segment || this.columns[k] !== column) continue;
+      if (this.times[k] === time) return this.rows[k]!;
+    }
+    return -1;
+  }
+
+  add(source: ScanSource, segment: number, column: number, time: bigint, row: number): void {
+    const k = this.next;
+    this.next = (k + 1) % LastSearches.count;
+    this.sources[k] = source;
+    this.segments[k] = segment;
+    this.columns[k] = column;
+    this.times[k] = time;
+    this.rows[k] = row;
+  }
+}
+
+const searches = new LastSearches();
 
 /** First row whose time is not below `time`. */
 export function lowerBound(

@@ -73,8 +73,14 @@ export class Pipeline implements Operator {
     return this.compiled ??= compileExpressions(exprs, predicates, typesOf(baseColumns), this.context, options);
   }
 
-  /** The columns of the base that are read. */
-  private neededColumns(): Set<number> {
+  private needed?: ReadonlySet<number>;
+
+  /** The columns of the base that are read. Other constants change none of them. */
+  private neededColumns(): ReadonlySet<number> {
+    return this.needed ??= this.columnsRead();
+  }
+
+  private columnsRead(): Set<number> {
     const needed = new Set<number>(), { predicates, exprs } = this.reading;
     for (const expr of [...predicates, ...exprs]) columnsOf(expr, needed);
     return needed;
@@ -160,9 +166,11 @@ export class Pipeline implements Operator {
     }
     this.morsels = undefined;
     this.finder?.close();
-    this.selected?.close();
-    this.finder = this.selected = undefined;
-    if (base.kind === "scan") this.reader?.rebind(base.node);
+    this.finder = undefined;
+    if (base.kind === "scan") {
+      this.reader?.rebind(base.node);
+      this.selected?.rebind(base.node, predicates);
+    }
     if (this.rowsAtMost !== undefined) {
       this.rowsAtMost = base.kind === "scan"
         ? base.source.rowCount

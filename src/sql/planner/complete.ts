@@ -56,7 +56,7 @@ function completed(plan: Plan, known: (e: Expr) => Expr): Plan {
 function knownExpr(e: Expr, values: readonly Value[], context: EvaluationContext): Expr {
   const known = foldExpr(rewrite(e, (inner) => parameterValue(inner, values)), context);
   // Other columns may be read then.
-  if (canShrink(e) && columnsRead(known).size !== columnsRead(e).size) throw new OtherShape();
+  if (canShrink(e) && columnsRead(known).size !== columnCountOf(e)) throw new OtherShape();
   return known;
 }
 
@@ -86,6 +86,8 @@ const isOpen: (e: Expr) => boolean = remembered((e) =>
 const canShrink: (e: Expr) => boolean = remembered((e) =>
   e.kind === "case" || (e.kind === "call" && /^(and|or)\(/.test(e.function)) || childrenOf(e).some(canShrink)
 );
+
+const columnCountOf = remembered((e: Expr) => columnsRead(e).size);
 
 const isOpenItself = remembered((node: Plan) => nodeExpressions(node).some(isOpen));
 const isOpenBelow: (plan: Plan) => boolean = remembered((plan) =>
