@@ -1,6 +1,6 @@
 /** A table with a column for each encoding, with NULLs, exceptions and extremes at the places of a vector that kernels treat differently. */
 import assert from "node:assert/strict";
-import type { TestServer } from "./server.ts";
+import { startServer, type TestServer } from "./server.ts";
 
 export const ENCODED_ROWS = 300_000;
 const AT = "(x % 1024 in (0, 1, 2, 3, 511, 512, 1021, 1022, 1023) and x / 1024 % 3 = 1)";
@@ -84,4 +84,40 @@ export function assertSame(actual: Row[], expected: Row[], calls: readonly strin
       assert.ok(Math.abs(a - b) <= 1e-9 * size, `${title}, row ${k}: ${call} is ${a}, not ${b}`);
     })
   );
+}
+
+/** What is asserted over the table. */
+export interface EncodedTest {
+  /** Compares answers with those of another way, and returns them as text. */
+  compare: (server: TestServer) => Promise<string>;
+  /** While all rows are stored as they were made. */
+  check?: (server: TestServer) => Promise<void>;
+  /** After the changes: with rows in memory, and when these are stored. */
+  checkChanged?: (server: TestServer) => Promise<void>;
+}
+
+/** The answers over stored rows are the same bits with 1 and 4 workers and two sizes of the pool. */
+export async function testEncoded({ compare, check, checkChanged }: EncodedTest): Promise<void> {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" }), stored: string[] = [];
+  for (const [workers, pool] of [["1", "16m"], ["4", "256m"]] as const) {
+    await using server = await startServer({
+      root,
+      env: { SVC_SHARED_WORKER_COUNT: workers, SVC_CAIRO_POOL_SIZE: pool },
+    });
+    if (workers === "1") assert.equal((await server.exec(CREATE_ENCODED)).error, undefined);
+    stored.push(await compare(server), await compare(server));
+    await check?.(server);
+    await server.stop();
+  }
+  assert.equal(new Set(stored).size, 1, "the same bits");
+  await using server = await startServer({ root });
+  for (const sql of CHANGES) assert.equal((await server.exec(sql)).error, undefined, sql);
+  await compare(server);
+  await checkChanged?.(server);
+  assert.equal((await server.exec("checkpoint create")).error, undefined);
+  await server.exec("checkpoint release");
+  await compare(server);
+  await checkChanged?.(server);
+  await server.stop();
+  await Deno.remove(root, { recursive: true });
 }

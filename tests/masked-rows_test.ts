@@ -1,7 +1,7 @@
 /** Groups of rows that are marked by the packed codes of their conditions' columns have the answers of conditions that are tested on values. */
 import assert from "node:assert/strict";
-import { ALL_ROWS, assertSame, CHANGES, CREATE_ENCODED, rowsOf } from "./encoded-columns.ts";
-import { startServer, type TestServer } from "./server.ts";
+import { ALL_ROWS, assertSame, rowsOf, testEncoded } from "./encoded-columns.ts";
+import type { TestServer } from "./server.ts";
 
 /** Conditions on columns of each encoding, next to values, of all and of none of a vector's rows, and with NULL. */
 const CONDITIONS = [
@@ -44,14 +44,30 @@ const QUERIES: [keys: string, calls: string[]][] = [
   ["i", ["count()", "sum(price)", "max(k)"]],
 ];
 
+/** By few and many buckets of a segment. */
+const SAMPLED: [keys: string, calls: string[], sampling: string][] = [
+  ["", ["count()", "sum(price)", "max(i)"], "7h"],
+  ["", ["count()", "first(l)", "last(price)", "sum(price * gaps)"], "5h"],
+  ["", ["first(price)", "max(gaps)", "min(far)", "last(price)", "sum(mostly)"], "10m"],
+  ["k, side", ["count()", "avg(gaps)", "last(price)"], "7h"],
+  ["side", ["sum(some_full)", "max(extremes)"], "40m align to calendar time zone 'Europe/Berlin'"],
+  ["", ["count()", "sum(i)"], "3h from '2024-01-01T10:30' to '2024-01-02T11:45'"],
+];
+
 async function compare(server: TestServer): Promise<string> {
   const answers: string[] = [];
+  const forms = [
+    ...QUERIES.map(([keys, calls]) => ({ keys, calls, rest: keys === "" ? "" : ` group by ${keys}` })),
+    ...SAMPLED.map(([keys, calls, sampling]) => ({
+      keys: keys === "" ? "ts" : `ts, ${keys}`,
+      calls,
+      rest: ` sample by ${sampling}`,
+    })),
+  ];
   for (const condition of CONDITIONS) {
-    for (const [keys, calls] of QUERIES) {
+    for (const { keys, calls, rest } of forms) {
       const select = (conditions: string) =>
-        `select ${keys === "" ? "" : `${keys}, `}${calls.join(", ")} from t where ${conditions}${
-          keys === "" ? "" : ` group by ${keys}`
-        }`;
+        `select ${keys === "" ? "" : `${keys}, `}${calls.join(", ")} from t where ${conditions}${rest}`;
       const rows = await rowsOf(server, select(condition));
       answers.push(JSON.stringify(rows));
       assertSame(rows, await rowsOf(server, select(`(${condition}) and ${ALL_ROWS}`)), calls, select(condition));
@@ -71,36 +87,24 @@ async function vectorsOf(server: TestServer, query: string): Promise<Record<stri
   return Object.fromEntries(Object.entries(found.groups!).map(([name, count]) => [name, Number(count)]));
 }
 
-Deno.test("rows that are marked by packed codes are those that pass, with any number of workers and any pool", async () => {
-  const root = await Deno.makeTempDir({ prefix: "sundial-" });
-  const stored: string[] = [];
-  for (const workers of ["1", "4"]) {
-    await using server = await startServer({
-      root,
-      env: { SVC_SHARED_WORKER_COUNT: workers, SVC_CAIRO_POOL_SIZE: workers === "1" ? "16m" : "256m" },
-    });
-    if (workers === "1") assert.equal((await server.exec(CREATE_ENCODED)).error, undefined);
-    stored.push(await compare(server), await compare(server));
-    // Without keys, segments of which most rows pass are read as a whole.
-    const products = (condition: string) => `select k, sum(price * gaps) from t where ${condition} group by k`;
-    const tested = await vectorsOf(server, products("price > 500"));
-    assert.ok(tested !== undefined && tested.tested > 200 && tested.withExceptions === 0, "decimals have codes");
-    const inOrder = await vectorsOf(server, products("mostly < 1.9"));
-    assert.ok(inOrder !== undefined && inOrder.skipped > 20 && inOrder.whole > 20, "by the range of a vector's codes");
-    assert.ok(inOrder.withExceptions > 50);
-    const raw = await vectorsOf(server, products("full > 0"));
-    assert.equal(raw, undefined, "a column of full-precision doubles is not packed");
-    const mixed = await vectorsOf(server, products("some_far > 100 and some_full > 0"));
-    assert.ok(mixed !== undefined && mixed.withoutCodes > 50 && mixed.tested > 200, "some vectors are raw");
-    await server.stop();
+async function checkVectors(server: TestServer): Promise<void> {
+  // Without keys, segments of which most rows pass are read as a whole.
+  const products = (condition: string) => `select k, sum(price * gaps) from t where ${condition} group by k`;
+  const tested = await vectorsOf(server, products("price > 500"));
+  assert.ok(tested !== undefined && tested.tested > 200 && tested.withExceptions === 0, "decimals have codes");
+  const inOrder = await vectorsOf(server, products("mostly < 1.9"));
+  assert.ok(inOrder !== undefined && inOrder.skipped > 20 && inOrder.whole > 20, "by the range of a vector's codes");
+  assert.ok(inOrder.withExceptions > 50);
+  const raw = await vectorsOf(server, products("full > 0"));
+  assert.equal(raw, undefined, "a column of full-precision doubles is not packed");
+  const mixed = await vectorsOf(server, products("some_far > 100 and some_full > 0"));
+  assert.ok(mixed !== undefined && mixed.withoutCodes > 50 && mixed.tested > 200, "some vectors are raw");
+  for (const step of ["7h", "10m"]) {
+    const sampled = await vectorsOf(server, `select ts, sum(price * gaps) from t where k = 'k1' sample by ${step}`);
+    assert.ok(sampled !== undefined && sampled.tested > 200, `by ${step}`);
   }
-  assert.equal(new Set(stored).size, 1, "the same bits");
-  await using server = await startServer({ root });
-  for (const sql of CHANGES) assert.equal((await server.exec(sql)).error, undefined, sql);
-  await compare(server);
-  assert.equal((await server.exec("checkpoint create")).error, undefined);
-  await server.exec("checkpoint release");
-  await compare(server);
-  await server.stop();
-  await Deno.remove(root, { recursive: true });
+}
+
+Deno.test("rows that are marked by packed codes are those that pass, with any number of workers and any pool", async () => {
+  await testEncoded({ compare, check: checkVectors });
 });

@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import {
   ALL_ROWS,
   assertSame,
-  CHANGES,
-  CREATE_ENCODED,
   ENCODED_ROWS,
   FLOATS,
   INTEGERS,
+  type Row,
   rowsOf,
+  testEncoded,
 } from "./encoded-columns.ts";
-import { startServer, type TestServer } from "./server.ts";
+import type { TestServer } from "./server.ts";
 
 const DOUBLES = FLOATS.filter((column) => column !== "f" && column !== "rounded");
 
@@ -24,6 +24,8 @@ const CALLS: string[][] = [
 ];
 const KEYS = ["k", "k, side", "flag", "side, flag, k"];
 const PARTS = ["", "where ts between '2024-01-01T05:20:01' and '2024-01-03T03:40:59'", "where ts in '2024-01-02'"];
+/** Of few and many buckets in a segment. */
+const SAMPLINGS = ["sample by 7h", "sample by 3h from '2024-01-01T10:30' to '2024-01-03T11:45'", "sample by 30m"];
 /** Conditions that most rows pass: comparisons of columns with constants that are values, between values and next to them, and with NULL. */
 const CONDITIONS = [
   "price > 100",
@@ -75,6 +77,14 @@ async function compareSums(server: TestServer): Promise<string> {
 
 async function compare(server: TestServer): Promise<string> {
   const answers: string[] = [await compareSums(server)];
+  for (const sampling of SAMPLINGS) {
+    for (const calls of CALLS) {
+      const select = (conditions: string) => `select ts, k, side, ${calls.join(", ")} from t ${conditions} ${sampling}`;
+      const rows = await rowsOf(server, select(""));
+      answers.push(JSON.stringify(rows));
+      assertSame(rows, await rowsOf(server, select(`where ${ALL_ROWS}`)), calls, select(""));
+    }
+  }
   for (const part of PARTS) {
     for (const keys of KEYS) {
       for (const calls of CALLS) {
@@ -90,48 +100,37 @@ async function compare(server: TestServer): Promise<string> {
   return answers.join("\n");
 }
 
+async function checkVectors(server: TestServer): Promise<void> {
+  const marksOf = async (calls: string, conditions = "") =>
+    (await rowsOf(server, `explain analyze select k, ${calls} from t ${conditions} group by k`)).join("\n");
+  const marks = await marksOf("sum(price), max(i), avg(gaps), sum(products), count()");
+  assert.match(marks, /adds up packed codes by segments/);
+  const vectors = Number(/packed codes of (\d+) vectors added up/.exec(marks)?.[1]);
+  assert.ok(vectors >= 2 * ENCODED_ROWS / 1024, `${vectors} vectors by codes\n${marks}`);
+  assert.doesNotMatch(await marksOf("sum(full)"), /vectors added up/, "full-precision doubles have no codes");
+  assert.doesNotMatch(
+    await marksOf("sum(price)", `where ${ALL_ROWS}`),
+    /packed codes/,
+    "conditions are tested by values",
+  );
+  const sampled = await rowsOf(server, "explain analyze select ts, k, sum(price), count() from t sample by 7h");
+  assert.match(sampled.join("\n"), /packed codes of \d+ vectors added up/);
+  const explain = "explain analyze select sum(price), max(i) from t where";
+  const sums = (await rowsOf(server, `${explain} price > 100 and gaps > -49`)).join("\n");
+  assert.match(sums, /adds up packed codes by segments/);
+  assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(sums)?.[1]) >= 2 * ENCODED_ROWS / 1024, sums);
+  const steps = (await rowsOf(server, `${explain} steps > 120 and price > 50`)).join("\n");
+  const [, skipped, whole, tested] = /vectors: (\d+) skipped, (\d+) taken whole, (\d+) tested packed/.exec(steps)!;
+  assert.ok(Number(skipped) > 20 && Number(whole) > 20 && Number(tested) > 100, steps);
+  assert.doesNotMatch((await rowsOf(server, `${explain} ${ALL_ROWS}`)).join("\n"), /added? up/);
+}
+
 Deno.test("groups by packed codes are those by values, with any number of workers and any pool", async () => {
-  const root = await Deno.makeTempDir({ prefix: "sundial-" });
-  const stored: string[] = [];
-  for (const workers of ["1", "4"]) {
-    await using server = await startServer({
-      root,
-      env: { SVC_SHARED_WORKER_COUNT: workers, SVC_CAIRO_POOL_SIZE: workers === "1" ? "16m" : "256m" },
-    });
-    if (workers === "1") assert.equal((await server.exec(CREATE_ENCODED)).error, undefined);
-    stored.push(await compare(server), await compare(server));
-    const marksOf = async (calls: string, conditions = "") =>
-      (await rowsOf(server, `explain analyze select k, ${calls} from t ${conditions} group by k`)).join("\n");
-    const marks = await marksOf("sum(price), max(i), avg(gaps), sum(products), count()");
-    assert.match(marks, /adds up packed codes by segments/);
-    const vectors = Number(/packed codes of (\d+) vectors added up/.exec(marks)?.[1]);
-    assert.ok(vectors >= 2 * ENCODED_ROWS / 1024, `${vectors} vectors by codes\n${marks}`);
-    assert.doesNotMatch(await marksOf("sum(full)"), /vectors added up/, "full-precision doubles have no codes");
-    assert.doesNotMatch(
-      await marksOf("sum(price)", `where ${ALL_ROWS}`),
-      /packed codes/,
-      "conditions are tested by values",
-    );
-    const explain = "explain analyze select sum(price), max(i) from t where";
-    const sums = (await rowsOf(server, `${explain} price > 100 and gaps > -49`)).join("\n");
-    assert.match(sums, /adds up packed codes by segments/);
-    assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(sums)?.[1]) >= 2 * ENCODED_ROWS / 1024, sums);
-    const steps = (await rowsOf(server, `${explain} steps > 120 and price > 50`)).join("\n");
-    const [, skipped, whole, tested] = /vectors: (\d+) skipped, (\d+) taken whole, (\d+) tested packed/.exec(steps)!;
-    assert.ok(Number(skipped) > 20 && Number(whole) > 20 && Number(tested) > 100, steps);
-    assert.doesNotMatch((await rowsOf(server, `${explain} ${ALL_ROWS}`)).join("\n"), /added? up/);
-    await server.stop();
-  }
-  assert.equal(new Set(stored).size, 1, "the same bits");
-  await using server = await startServer({ root });
-  for (const sql of CHANGES) assert.equal((await server.exec(sql)).error, undefined, sql);
-  await compare(server);
-  const late = "select side, sum(late), count(late) from t group by side order by side";
-  const inMemory = await rowsOf(server, late);
-  assert.equal((await server.exec("checkpoint create")).error, undefined);
-  await server.exec("checkpoint release");
-  await compare(server);
-  assert.deepEqual(await rowsOf(server, late), inMemory);
-  await server.stop();
-  await Deno.remove(root, { recursive: true });
+  const late = "select side, sum(late), count(late) from t group by side order by side", lateRows: Row[][] = [];
+  await testEncoded({
+    compare,
+    check: checkVectors,
+    checkChanged: async (server) => void lateRows.push(await rowsOf(server, late)),
+  });
+  assert.deepEqual(lateRows[1], lateRows[0]);
 });

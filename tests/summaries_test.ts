@@ -1,7 +1,7 @@
 /** Aggregates by the summaries of stored vectors have the answers of a scan. */
 import assert from "node:assert/strict";
-import { CHANGES, CREATE_ENCODED, ENCODED_ROWS, FLOATS, INTEGERS, type Row, rowsOf } from "./encoded-columns.ts";
-import { startServer, type TestServer } from "./server.ts";
+import { ENCODED_ROWS, FLOATS, INTEGERS, type Row, rowsOf, testEncoded } from "./encoded-columns.ts";
+import type { TestServer } from "./server.ts";
 
 /** Calls and, in the second list, the same over expressions, which are computed from the rows. */
 function callsOf(names: readonly string[], column: string): [string[], string[]] {
@@ -79,36 +79,24 @@ async function compareFirst(server: TestServer): Promise<void> {
   }
 }
 
-Deno.test("sums, averages, extremes and counts by summaries are those of the rows, with any number of workers", async () => {
-  const root = await Deno.makeTempDir({ prefix: "sundial-" });
-  const stored: string[] = [];
-  for (const workers of ["1", "4"]) {
-    await using server = await startServer({
-      root,
-      env: { SVC_SHARED_WORKER_COUNT: workers, SVC_CAIRO_POOL_SIZE: workers === "1" ? "16m" : "256m" },
-    });
-    if (workers === "1") assert.equal((await server.exec(CREATE_ENCODED)).error, undefined);
-    stored.push(await compare(server), await compare(server));
-    const plan = await rowsOf(server, "explain analyze select sum(price), max(i) from t");
-    const vectors = Number(/summaries of (\d+) vectors/.exec(plan.join("\n"))?.[1]);
-    assert.ok(vectors >= ENCODED_ROWS / 1024, `${vectors} vectors by summaries`);
-    await compareFirst(server);
-    // The greatest price is in few vectors of each segment.
-    const top = (await rowsOf(server, "explain analyze select * from t order by price desc, ts limit 10")).join("\n");
-    assert.match(top, /summaries of \d+ vectors/);
-    await server.stop();
-  }
-  assert.equal(new Set(stored).size, 1);
-  await using server = await startServer({ root });
-  for (const sql of CHANGES) assert.equal((await server.exec(sql)).error, undefined, sql);
-  await compare(server);
+async function check(server: TestServer): Promise<void> {
+  const plan = await rowsOf(server, "explain analyze select sum(price), max(i) from t");
+  const vectors = Number(/summaries of (\d+) vectors/.exec(plan.join("\n"))?.[1]);
+  assert.ok(vectors >= ENCODED_ROWS / 1024, `${vectors} vectors by summaries`);
   await compareFirst(server);
+  // The greatest price is in few vectors of each segment.
+  const top = (await rowsOf(server, "explain analyze select * from t order by price desc, ts limit 10")).join("\n");
+  assert.match(top, /summaries of \d+ vectors/);
+}
+
+Deno.test("sums, averages, extremes and counts by summaries are those of the rows, with any number of workers", async () => {
   const late = "select sum(late), min(late), count(late), count() from t";
-  assert.deepEqual(await rowsOf(server, late), [[450150, 0.1, 3000, ENCODED_ROWS + 3000 - 60]]);
-  assert.equal((await server.exec("checkpoint create")).error, undefined);
-  await server.exec("checkpoint release");
-  await compare(server);
-  assert.deepEqual(await rowsOf(server, late), [[450150, 0.1, 3000, ENCODED_ROWS + 3000 - 60]]);
-  await server.stop();
-  await Deno.remove(root, { recursive: true });
+  await testEncoded({
+    compare,
+    check,
+    checkChanged: async (server) => {
+      await compareFirst(server);
+      assert.deepEqual(await rowsOf(server, late), [[450150, 0.1, 3000, ENCODED_ROWS + 3000 - 60]]);
+    },
+  });
 });

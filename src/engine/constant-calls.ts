@@ -180,6 +180,7 @@ export class ConstantCalls {
         summaries: absent as () => never,
         selectRows: absent as () => never,
         maskRows: absent as () => never,
+        listRows: absent as () => never,
         readOffsets: absent as () => never,
         vectorCounts: absent as () => never,
         gatherRows: absent as () => never,

@@ -221,6 +221,8 @@ export interface Pool {
     range: RowRange,
     masks: number,
   ): number | undefined;
+  /** Writes the numbers of rows of a range that are marked in `masks` to `rows` (i32), in ascending order. There is room for all of them. */
+  listRows(masks: number, range: RowRange, rows: number, count: number): void;
   /** How many vectors the last call of `selectRows` or `maskRows` in this thread tested in which way. */
   vectorCounts(): VectorCounts;
   /**

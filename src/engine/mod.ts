@@ -19,6 +19,7 @@ export { rowsLeft } from "./operators/morsels.ts";
 export {
   type Calls,
   type Grouping,
+  type GroupSpec,
   nodeCalls,
   type PhysicalPlan,
   physicalPlan,

@@ -1,5 +1,5 @@
 /** Describes the physical choices for EXPLAIN. */
-import type { Calls, Grouping, PhysicalPlan, SpillWay } from "../engine/mod.ts";
+import type { Calls, Grouping, GroupSpec, PhysicalPlan, SpillWay } from "../engine/mod.ts";
 
 /** `pipeline`: the number of the kernels that run the operator and the nodes below it in one pass. */
 export function wayMarks(physical: PhysicalPlan, calls: Calls | undefined, pipeline: number | undefined): string[] {
@@ -31,7 +31,10 @@ function waysOf(physical: PhysicalPlan): string[] {
     case "aggregate":
       return groupMarks(physical.grouping);
     case "sample":
-      return physical.way.kind === "runs" ? ["runs of rows between edges found by search"] : [
+      if (physical.way.kind === "runs") {
+        return ["runs of rows between edges found by search", ...segmentMarks(physical.way.spec)];
+      }
+      return [
         physical.way.kind === "computed" ? "buckets computed in the kernel" : "each row with its bucket",
         ...groupMarks(physical.way.groups),
       ];
@@ -115,15 +118,17 @@ const SEGMENTS = {
   masks: ["marks rows by packed codes"],
 } as const;
 
+function segmentMarks({ segments, table }: GroupSpec): readonly string[] {
+  return segments === undefined || (table === "hash" && segments !== "masks") ? [] : SEGMENTS[segments];
+}
+
 function groupMarks({ way }: Grouping): string[] {
   switch (way.kind) {
     case "kernel":
       if (way.reads === "count") return ["by the number of rows"];
       return [
         ...TABLES[way.spec.table],
-        ...(way.spec.segments === undefined || (way.spec.table === "hash" && way.spec.segments !== "masks")
-          ? []
-          : SEGMENTS[way.spec.segments]),
+        ...segmentMarks(way.spec),
         ...(way.spec.staged === true ? ["keys and arguments as columns"] : []),
         ...(way.spec.staged === "measured" ? ["keys and arguments as columns, if dictionaries are large"] : []),
         ...(way.reads === "one range" ? ["one table"] : []),

@@ -311,6 +311,10 @@ export class PoolLease implements Pool {
     return this.pool.codecs().maskRows(conditions, range, open, masks);
   }
 
+  listRows(masks: number, range: RowRange, rows: number, count: number): void {
+    this.pool.codecs().listRows(masks, range, rows, count);
+  }
+
   readOffsets(
     source: ScanSource,
     segment: number,

@@ -15,7 +15,6 @@ import { registerTask } from "../parallel.ts";
 import { sourceOf } from "../physical/facts.ts";
 import { exprsOf, type GroupSample, isSampled, pairsOf, readsAfter } from "../physical/grouping.ts";
 import type { Grouping, GroupReads, GroupSpec, GroupWay } from "../physical/plan.ts";
-import { OFFSET_ROWS_MIN } from "../physical/thresholds.ts";
 import { readingOf, typesOf, unnamedColumns } from "../physical/reading.ts";
 import {
   closeBase,
@@ -35,15 +34,13 @@ import { DistinctBits, DistinctValues } from "./distinct-count.ts";
 import { SideBySide } from "./side-by-side.ts";
 import { groupInParts, type PartGroups, registerPartTasks } from "./group-partitions.ts";
 import { GroupedBatches } from "./group-batches.ts";
-import { MaskedRows } from "./masked-rows.ts";
 import { orApart } from "./or-apart.ts";
 import { Pipeline } from "./pipeline.ts";
 import { piecesByRange, RangedRows } from "./ranged-rows.ts";
 import { columnsFor, spillingGroups } from "./spilled-groups.ts";
 import { type DecidedSpec, Grouper, type GroupTable } from "./group-table.ts";
 import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "./base-plan.ts";
-import { OffsetGroups } from "./offset-groups.ts";
-import { OffsetSums } from "./offset-sums.ts";
+import { SegmentWays } from "./segment-ways.ts";
 import { SummedRows } from "./summed-rows.ts";
 import type { Morsel } from "./morsel.ts";
 import { rangesOf, rowsOf, stagesOf } from "./morsels.ts";
@@ -458,23 +455,13 @@ function columnsRead(spec: GroupSpec): Set<number> {
   return needed;
 }
 
-/** Adds whole segments to tables. */
-interface SegmentSums {
-  /** False if the rows have to be grouped by their values. */
-  consume(table: GroupTable, morsel: Morsel): boolean;
-  /** As of readers of morsels. */
-  restart?(): void;
-  close(): void;
-}
-
 /** Fills the tables of ranges, on any thread. */
 class RangeFiller {
   private readonly reader: MorselReader;
   private readonly summed?: SummedRows;
   /** The operator whose statistics count the rows of `summed`. */
   private readonly counter?: number;
-  /** Take segments of many rows, the first that can; made for the first one. */
-  private bySegments?: SegmentSums[];
+  private readonly ways?: SegmentWays;
   private ranges: Morsel[][] = [];
   private tables: RangeTables = [];
   /** The table that is being filled. */
@@ -487,29 +474,15 @@ class RangeFiller {
     private readonly grouper: Grouper,
   ) {
     grouper.prepare(dictionariesOf(base, context));
-    const isTaken = (morsel: Morsel) => this.takes(morsel);
-    this.reader = openMorsels(base, columnsRead(spec), context, spec.predicates, isTaken);
+    if (base.kind === "scan") this.ways = SegmentWays.of(spec, grouper, base.node, context);
+    const taker = this.ways?.takerFor(() => this.table!);
+    this.reader = openMorsels(base, columnsRead(spec), context, spec.predicates, taker);
     const shape = grouper.fusedShape;
     if (base.kind !== "scan") return;
     this.counter = base.reader;
     if (shape?.kind === "single") {
       this.summed = SummedRows.of(spec, shape.aggregates, base.node, grouper, context);
     }
-  }
-
-  private takes(morsel: Morsel): boolean {
-    if (morsel.end - morsel.start < OFFSET_ROWS_MIN) return false;
-    this.bySegments ??= this.openSegments();
-    return this.bySegments.some((way) => way.consume(this.table!, morsel));
-  }
-
-  private openSegments(): SegmentSums[] {
-    const { base, spec, context, grouper } = this, shape = grouper.fusedShape;
-    if (base.kind !== "scan") return [];
-    const packed = shape?.kind === "single"
-      ? OffsetSums.of(spec, shape.aggregates, base.node, context)
-      : OffsetGroups.of(spec, shape, base.node, context);
-    return [packed, MaskedRows.of(spec, shape, grouper, base.node, context)].filter((way) => way !== undefined);
   }
 
   /** Prepares tables for these ranges. Base and groups may differ in sources and constants from those that it was made for. */
@@ -522,7 +495,7 @@ class RangeFiller {
 
   /** Prepares another run over the same rows. Returns false if that is impossible. */
   rewind(): boolean {
-    if (this.summed !== undefined || this.bySegments !== undefined) return false;
+    if (this.summed !== undefined || this.ways?.isUsed) return false;
     this.table = undefined;
     this.tables = [];
     return this.reader.rewind?.() === true;
@@ -536,7 +509,7 @@ class RangeFiller {
   run(range: number): void {
     const table = this.grouper.create();
     this.reader.restart?.();
-    this.bySegments?.forEach((way) => way.restart?.());
+    this.ways?.restart();
     this.tables.push([range, table]);
     for (const morsel of this.ranges[range]) this.consume(table, morsel);
   }
@@ -576,7 +549,7 @@ class RangeFiller {
   close(): void {
     this.reader.close();
     this.summed?.close();
-    this.bySegments?.forEach((way) => way.close());
+    this.ways?.close();
   }
 }
 

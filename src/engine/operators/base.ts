@@ -31,6 +31,14 @@ export function planOf(base: PipelineBase): BasePlan | undefined {
   return { kind: "scan", node: base.node, reader: base.reader };
 }
 
+/** Takes morsels before their rows are read. */
+export interface Taker {
+  /** It is asked before rows are selected by codes, which it may do better. */
+  isFirst: boolean;
+  /** True if it has taken the rows of the morsel that pass. */
+  takes(morsel: Morsel): boolean;
+}
+
 class ScanMorsels implements MorselReader {
   private readonly reader: ScanReader;
   private finder?: LookupReader;
@@ -44,7 +52,7 @@ class ScanMorsels implements MorselReader {
     private readonly needed: ReadonlySet<number>,
     private readonly context: QueryContext,
     predicates: readonly Expr[],
-    private readonly isTaken: (morsel: Morsel) => boolean,
+    private readonly taker: Taker | undefined,
   ) {
     this.reader = new ScanReader(node, needed, context);
     this.selected = new SelectedRows(node, needed, predicates, context);
@@ -86,19 +94,26 @@ class ScanMorsels implements MorselReader {
 
   private readNext(): Rows | undefined {
     if (this.morsel === undefined) return undefined;
-    const { morsel } = this, { segment, start, end } = morsel, selected = this.selected.read(morsel);
+    const { morsel, taker } = this, { segment, start, end } = morsel;
     this.morsel = undefined;
+    if (taker?.isFirst === true && this.isTaken(morsel)) return undefined;
+    const selected = this.selected.read(morsel);
     if (selected !== undefined) return selected.end > 0 ? selected : undefined;
-    if (this.isTaken(morsel)) {
-      if (this.counter !== undefined) this.context.analysis?.countTaken(this.counter, end - start);
-      return undefined;
-    }
+    if (taker?.isFirst === false && this.isTaken(morsel)) return undefined;
     return {
       columns: this.reader.open(segment, { from: start, to: end }),
       start,
       end,
       rowBase: this.reader.rowBase(segment),
     };
+  }
+
+  private isTaken(morsel: Morsel): boolean {
+    const isTaken = this.taker!.takes(morsel);
+    if (isTaken && this.counter !== undefined) {
+      this.context.analysis?.countTaken(this.counter, morsel.end - morsel.start);
+    }
+    return isTaken;
   }
 
   close(): void {
@@ -127,17 +142,16 @@ export function rowCountOf(plan: BasePlan, context: QueryContext): number {
 }
 
 /**
- * Rows of a scan that do not pass the `conditions` may be left out; others have to be tested by the caller. `isTaken` is asked before all rows of a
- * morsel are read, and has taken them if it returns true.
+ * Rows of a scan that do not pass the `conditions` may be left out; others have to be tested by the caller.
  */
 export function openMorsels(
   plan: BasePlan,
   needed: ReadonlySet<number>,
   context: QueryContext,
   conditions: readonly Expr[] = [],
-  isTaken: (morsel: Morsel) => boolean = () => false,
+  taker?: Taker,
 ): MorselReader {
-  if (plan.kind === "scan") return new ScanMorsels(plan.node, plan.reader, needed, context, conditions, isTaken);
+  if (plan.kind === "scan") return new ScanMorsels(plan.node, plan.reader, needed, context, conditions, taker);
   if (plan.kind === "splice") return new SpliceReader(plan.rows, needed, context);
   const { probe, predicates } = plan;
   const left = openMorsels(plan.left, JoinReader.leftColumns(probe, predicates, needed), context, predicates);
@@ -206,7 +220,7 @@ export function openBase(
 ): RowReader {
   if (base.kind === "join") return base.join.open(needed);
   if (base.kind === "operator") return new OperatorRows(base.input);
-  const reader = new ScanMorsels(base.node, base.reader, needed, context, predicates, () => false);
+  const reader = new ScanMorsels(base.node, base.reader, needed, context, predicates, undefined);
   return new AllMorsels(reader, morselsOf(base.node, base.source, context, predicates, bounds, true));
 }
 

@@ -26,13 +26,17 @@ import { type Bucket, TimeBuckets } from "../time-buckets.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { exprsOf } from "../physical/grouping.ts";
 import type { RunsWay } from "../physical/plan.ts";
+import { OFFSET_ROWS_MIN } from "../physical/thresholds.ts";
 import { countPassed, isCounted, withRowCount } from "./counted-spec.ts";
-import { Grouper, type GroupTable } from "./group-table.ts";
+import { type FusedShape, Grouper, type GroupTable } from "./group-table.ts";
+import { MarkedRows } from "./marked-rows.ts";
+import { markedShapes, markedShareMax } from "./masked-rows.ts";
 import { openMorsels } from "./base.ts";
 import type { MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
 import { firstAt, lowerBound, morselsOf, rangesOf } from "./morsels.ts";
 import { ScanReader } from "./scan.ts";
+import { SegmentWays } from "./segment-ways.ts";
 import { SummedRows } from "./summed-rows.ts";
 
 const OPERATOR = "SAMPLE BY";
@@ -41,8 +45,17 @@ const RUNS_MAX = 4_096;
 /** Runs that are shorter on average are processed together in one kernel call. */
 const SHORT_RUN_ROWS = 2_048;
 
-/** If more buckets end in a segment, its times are read instead of searched. */
+/** If more buckets end in a segment, its times are read instead of searched for summaries. */
 const SEARCHED_BUCKETS_MAX = 8;
+
+/** The rows of a morsel that are in a bucket. */
+type Piece = { bucket: Bucket } & Pick<Morsel, "segment" | "start" | "end">;
+
+/** Kernels for rows of another form than those of the scan. */
+interface RunKernels {
+  grouper: Grouper;
+  shortRuns: BoundKernel | undefined;
+}
 
 /** Records of one range: (bucket, header of the group if there are keys, states). */
 interface RangeRecords {
@@ -78,6 +91,8 @@ export function createSampleRuns(
 interface TimedRows {
   /** Address of the time of row 0. */
   times: number;
+  /** For short runs of these columns. */
+  shortRuns: BoundKernel | undefined;
   rowBase: bigint;
   start: number;
   end: number;
@@ -98,6 +113,11 @@ class Runs {
   /** Reads the times alone, if other columns have summaries. */
   private timesReader: ScanReader | undefined;
   private summed: SummedRows | undefined;
+  /** Reads pieces of segments, without their times. */
+  private pieces: MorselReader | undefined;
+  private ways: SegmentWays | undefined;
+  /** Rows that pass the conditions, with their times. */
+  private marked: { rows: MarkedRows; listed: RunKernels; masked: RunKernels } | undefined;
   private readonly needed: ReadonlySet<number>;
   private readonly results: RangeRecords[] = [];
   private readonly edges: BoundKernel;
@@ -139,10 +159,7 @@ class Runs {
     this.edges = bind(edgesKernel(memory));
     this.initialiser = bind(initialiseKernel(memory, 0, this.aggregates));
     if (shape.kind === "dense") this.flusher = bind(flushKernel(memory, this.aggregates));
-    else {
-      const kernel = runsKernel(memory, shape.inputs, shape.predicate, this.aggregates);
-      this.shortRuns = new BoundKernel(kernel.run, kernel.cells, shape.inputs, context, this.space, kernel.cells.count);
-    }
+    else this.shortRuns = this.shortRunsOf(shape);
     this.starts = this.space.allocate(RUNS_MAX * 8);
     this.ends = this.space.allocate(RUNS_MAX * 4);
     const { edges, buckets } = this;
@@ -154,6 +171,12 @@ class Runs {
       edges.setI64(edges.cells.stride, buckets.fixed.stride);
     }
   }
+
+  private shortRunsOf({ inputs, predicate }: FusedShape): BoundKernel {
+    const { run, cells } = runsKernel(this.context.heap.memory, inputs, predicate, this.aggregates);
+    return new BoundKernel(run, cells, inputs, this.context, this.space, cells.count);
+  }
+
   private readonly base: Grouper;
   /** The scan of this run. */
   private node: ScanNode;
@@ -163,49 +186,124 @@ class Runs {
   }
 
   run(range: number): void {
-    const { context, task: { spec }, node, grouper } = this,
-      reader = this.reader ??= openMorsels({ kind: "scan", node }, this.needed, context, this.predicates);
+    const { context, node, grouper } = this, reader = this.reader ??= this.open();
     reader.restart?.();
-    this.summed ??= SummedRows.of(spec, this.aggregates, node, grouper, context);
+    this.pieces?.restart?.();
+    this.ways?.restart();
+    this.marked?.rows.restart();
     this.records = { address: 0, sizeBytes: 0, count: 0 };
     this.bucket = undefined;
     if (this.flusher !== undefined) this.table ??= this.grouper.create();
     for (const morsel of this.ranges[range]) {
       context.poll();
-      if (this.summed !== undefined && morsel.lookup === undefined) {
-        this.runSummed(morsel, this.summed, reader);
-        continue;
-      }
+      if (morsel.lookup === undefined && this.runPacked(morsel, reader)) continue;
       reader.start(morsel);
       for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
         context.poll();
-        const { columns, start, end, rowBase } = rows, times = columns[node.timestamp].address;
+        const { columns, start, end, rowBase } = rows, times = columns[node.timestamp].address, { shortRuns } = this;
         const add = (table: GroupTable, from: number, to: number) => grouper.consume(table, columns, from, to, rowBase);
-        this.runsOf({ times, rowBase, start, end, columns: () => columns, add });
+        this.runsOf({ times, rowBase, start, end, shortRuns, columns: () => columns, add });
       }
     }
     this.endBucket();
     this.results.push({ range, ...this.records });
   }
 
-  /** Aggregates by summaries. Times are searched, or read if many buckets end in the segment. */
-  private runSummed(morsel: Morsel, summed: SummedRows, reader: MorselReader): void {
-    const { context, node, task: { reader: counter, sampling: { from, to } } } = this, { segment, start, end } = morsel;
-    const source = sourceOf(node, context), { timestampMin: min, timestampMax: max } = source.segments.at(segment)!;
-    const buckets = (from === undefined || from <= min) && (to === undefined || max < to)
-      ? this.bucketsBetween(min, max)
-      : undefined;
-    if (buckets !== undefined) {
-      if (counter !== undefined) context.analysis?.countTaken(counter, end - start);
-      let row = start;
-      for (const bucket of buckets) {
-        const stop = bucket.end > max ? end : firstAt(context, source, segment, node.timestamp, bucket.end);
-        if (stop <= row) continue;
-        this.enterBucket(bucket.start);
-        summed.consume(this.table!, { segment, start: row, end: row = Math.min(stop, end) });
+  /** Makes the readers of a run. */
+  private open(): MorselReader {
+    const { context, node, grouper, predicates } = this, spec = { ...this.task.spec, predicates };
+    const plan = { kind: "scan", node } as const, { fusedShape: shape } = grouper;
+    this.summed = SummedRows.of(spec, this.aggregates, node, grouper, context);
+    this.ways = SegmentWays.of(spec, grouper, node, context);
+    if (this.ways !== undefined) {
+      const columns = new Set<number>(), taker = this.ways.takerFor(() => this.table!);
+      for (const expr of exprsOf(spec)) columnsOf(expr, columns);
+      this.pieces = openMorsels({ ...plan, reader: this.task.reader }, columns, context, predicates, taker);
+      const read = new Set([node.timestamp]);
+      for (const expr of exprsOf({ ...spec, predicates: [] })) columnsOf(expr, read);
+      const options = { operator: OPERATOR, shareMax: markedShareMax(shape!) };
+      const rows = MarkedRows.of(predicates, read, node, context, options);
+      const kernelsOf = (shape: FusedShape): RunKernels => ({
+        grouper: grouper.withShape(shape, context),
+        shortRuns: this.shortRuns && this.shortRunsOf(shape),
+      });
+      if (rows !== undefined) {
+        const shapes = markedShapes(shape!, node);
+        this.marked = { rows, listed: kernelsOf(shapes.listed), masked: kernelsOf(shapes.masked) };
       }
-      return;
     }
+    return openMorsels(plan, this.needed, context, predicates);
+  }
+
+  /** Adds a morsel by summaries or packed codes. False if its rows have to be read. */
+  private runPacked(morsel: Morsel, reader: MorselReader): boolean {
+    const { summed, marked, node } = this;
+    if (summed === undefined && (this.ways === undefined || morsel.end - morsel.start < OFFSET_ROWS_MIN)) return false;
+    const pieces = this.piecesOf(morsel);
+    if (pieces !== undefined) {
+      for (const piece of pieces) this.addPiece(piece);
+      return true;
+    }
+    if (summed !== undefined) {
+      this.runSummed(morsel, summed, reader);
+      return true;
+    }
+    if (marked === undefined) return false;
+    const { listed, masked } = marked;
+    return marked.rows.read(morsel, {
+      listed: (columns, count) => this.runMarked(listed, columns, 0, count, 0n, node),
+      masked: (columns, from, to, rowBase) => this.runMarked(masked, columns, from, to, rowBase, node),
+    });
+  }
+
+  private runMarked(
+    { grouper, shortRuns }: RunKernels,
+    columns: Vector[],
+    start: number,
+    end: number,
+    rowBase: bigint,
+    { timestamp }: ScanNode,
+  ): void {
+    const add = (table: GroupTable, from: number, to: number) => grouper.consume(table, columns, from, to, rowBase);
+    this.runsOf({ times: columns[timestamp].address, rowBase, start, end, shortRuns, columns: () => columns, add });
+  }
+
+  /** The rows of each bucket, whose ends are searched. Undefined if these are many. */
+  private piecesOf({ segment, start, end }: Morsel): Piece[] | undefined {
+    const { context, node, task: { sampling: { from, to } } } = this, source = sourceOf(node, context);
+    const { timestampMin: min, timestampMax: max } = source.segments.at(segment)!;
+    if ((from !== undefined && from > min) || (to !== undefined && max >= to)) return undefined;
+    // Each needs some steps of its own.
+    const count = this.summed === undefined ? Math.floor((end - start) / OFFSET_ROWS_MIN) : SEARCHED_BUCKETS_MAX;
+    const buckets = this.bucketsBetween(min, max, count);
+    if (buckets === undefined) return undefined;
+    const pieces: Piece[] = [];
+    let row = start;
+    for (const bucket of buckets) {
+      const stop = bucket.end > max ? end : firstAt(context, source, segment, node.timestamp, bucket.end);
+      if (stop > row) pieces.push({ bucket, segment, start: row, end: row = Math.min(stop, end) });
+    }
+    return pieces;
+  }
+
+  private addPiece({ bucket, ...piece }: Piece): void {
+    const { context, summed, grouper, pieces, task: { reader: counter } } = this;
+    this.enterBucket(bucket.start);
+    if (summed !== undefined) {
+      if (counter !== undefined) context.analysis?.countTaken(counter, piece.end - piece.start);
+      return summed.consume(this.table!, piece);
+    }
+    assert(pieces !== undefined);
+    pieces.start(piece);
+    for (let rows = pieces.next(); rows !== undefined; rows = pieces.next()) {
+      context.poll();
+      grouper.consume(this.table!, rows.columns, rows.start, rows.end, rows.rowBase);
+    }
+  }
+
+  /** Adds rows by summaries, and reads their times. */
+  private runSummed(morsel: Morsel, summed: SummedRows, reader: MorselReader): void {
+    const { context, node, shortRuns } = this, { segment, start, end } = morsel;
     const times = this.timesReader ??= new ScanReader(node, new Set([node.timestamp]), context);
     let columns: Vector[] | undefined;
     this.runsOf({
@@ -213,6 +311,7 @@ class Runs {
       rowBase: 0n,
       start,
       end,
+      shortRuns,
       columns: () => {
         if (columns === undefined) reader.start(morsel);
         return columns ??= reader.next()!.columns;
@@ -221,11 +320,11 @@ class Runs {
     });
   }
 
-  /** The buckets of times from `min` to `max`; undefined if they are many. */
-  private bucketsBetween(min: bigint, max: bigint): Bucket[] | undefined {
+  /** The buckets of times from `min` to `max`; undefined if they are more than `countMax`. */
+  private bucketsBetween(min: bigint, max: bigint, countMax: number): Bucket[] | undefined {
     const list = [this.buckets.of(min)];
     for (let last = list[0]!; last.end <= max; list.push(last = this.buckets.of(last.end))) {
-      if (list.length === SEARCHED_BUCKETS_MAX) return undefined;
+      if (list.length === countMax) return undefined;
     }
     return list;
   }
@@ -244,10 +343,10 @@ class Runs {
   private someRuns(rows: TimedRows, row: number, end: number): number {
     const { heap } = this.context;
     const count = this.cut(rows.times, row, end);
-    if (this.shortRuns !== undefined && count > 1) {
+    if (rows.shortRuns !== undefined && count > 1) {
       const stop = heap.i32[this.ends / 4 + count - 1];
       if ((stop - row) / count < SHORT_RUN_ROWS) {
-        return this.allAtOnce(this.shortRuns, rows.columns(), count, row, stop, rows.rowBase);
+        return this.allAtOnce(rows.shortRuns, rows.columns(), count, row, stop, rows.rowBase);
       }
     }
     let start = row;
@@ -378,8 +477,16 @@ class Runs {
   }
 
   private closeReaders(): void {
-    for (const reader of [this.reader, this.timesReader, this.summed]) reader?.close();
-    this.reader = this.timesReader = this.summed = undefined;
+    const { reader, timesReader, summed, pieces, ways, marked } = this;
+    const readers = [reader, timesReader, summed, pieces, ways, marked?.rows];
+    for (const closed of [...readers, marked?.listed.grouper, marked?.masked.grouper]) closed?.close();
+    this.reader =
+      this.timesReader =
+      this.summed =
+      this.pieces =
+      this.ways =
+      this.marked =
+        undefined;
   }
 
   rebind(changes: Changes): boolean {

@@ -57,7 +57,7 @@ export class ScanReader {
     this.unpin();
     Atomics.add(this.context.heap.i32, SHARED_WORD.morsels, 1);
     const { chunks, rowCount } = this.source.segments.at(segment)!;
-    if (!isAgain) this.count(rowCount);
+    if (!isAgain) this.count(read === undefined ? rowCount : read.to - read.from);
     for (const column of this.needed) {
       if (column >= this.node.columnIds.length) continue; // row ids
       const vector = this.vectors[column];

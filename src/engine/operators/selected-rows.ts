@@ -6,13 +6,11 @@
  */
 import type { Expr, ScanNode } from "../../sql/plan.ts";
 import type { ChunkBound } from "../../storage/contract.ts";
-import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
-import { gather } from "../columns/gather.ts";
-import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
-import { scanDictionaries } from "../physical/facts.ts";
+import { MORSEL_ROWS, type QueryContext } from "../contract.ts";
 import { SELECTED_ROWS_MIN, SELECTED_ROWS_SHARE } from "../physical/thresholds.ts";
 import type { Rows } from "./base-plan.ts";
+import { GatheredRows } from "./gathered-rows.ts";
 import { codesOf } from "./lookup.ts";
 import type { Morsel } from "./morsel.ts";
 import { boundsOf } from "../bounds.ts";
@@ -21,15 +19,12 @@ import { ScanReader } from "./scan.ts";
 /** After a segment of which many rows are left, so many are read without a test. */
 const UNTESTED_SEGMENTS = 15;
 const ROWS_MAX = MORSEL_ROWS / SELECTED_ROWS_SHARE;
-/** Columns have space for at least so many rows. */
-const CAPACITY_MIN = 256;
 
 export class SelectedRows {
   private readonly space: Workspace;
   private bounds?: readonly ChunkBound[];
   private reader?: ScanReader;
-  private vectors: Vector[] = [];
-  private capacity = 0;
+  private readonly gathered: GatheredRows;
   /** Address of numbers of rows, i32. */
   private rows = 0;
   private hasPassed = false;
@@ -42,6 +37,7 @@ export class SelectedRows {
     private readonly context: QueryContext,
   ) {
     this.space = Workspace.of(context, "scan");
+    this.gathered = new GatheredRows(needed, context, this.space);
   }
 
   /** Forgets the segments before. Call it where another thread could begin. */
@@ -80,13 +76,8 @@ export class SelectedRows {
     }
     reader.count(end - start);
     context.analysis?.countSelected(node.id, count, context.pool.vectorCounts());
-    if (count > 0) {
-      this.reserve(count, reader);
-      for (const column of this.needed) this.gather(reader, segment, column, count);
-      reader.rewind();
-      reader.countFrames();
-    }
-    return { columns: this.vectors, start: 0, end: count, rowBase: 0n };
+    const columns = count === 0 ? [] : this.gathered.read(node, reader, segment, this.rows, count);
+    return { columns, start: 0, end: count, rowBase: 0n };
   }
 
   private boundsOf({ source }: ScanReader): ChunkBound[] {
@@ -121,25 +112,6 @@ export class SelectedRows {
       if (count > SELECTED_ROWS_MIN / SELECTED_ROWS_SHARE) return end - start;
     }
     return among(end);
-  }
-
-  private reserve(count: number, reader: ScanReader): void {
-    if (count <= this.capacity) return;
-    const { node, needed, space } = this, dictionaries = scanDictionaries(node, reader.source);
-    for (const { address } of this.vectors) if (address !== 0) space.free(address);
-    this.capacity = Math.max(CAPACITY_MIN, 2 ** Math.ceil(Math.log2(count)));
-    this.vectors = node.columns.map(({ type }, column): Vector => ({
-      type,
-      address: needed.has(column) ? space.allocate(this.capacity * typeOf(type).width) : 0,
-      dictionary: dictionaries[column],
-    }));
-  }
-
-  private gather(reader: ScanReader, segment: number, column: number, count: number): void {
-    const { context: { pool, heap }, rows } = this, { type, address } = this.vectors[column]!;
-    if (pool.gatherRows(reader.source, segment, column, rows, count, address)) return;
-    const numbers = heap.i32.subarray(rows / 4, rows / 4 + count);
-    gather(heap, type, reader.column(segment, column), numbers, count, address, false);
   }
 
   close(): void {

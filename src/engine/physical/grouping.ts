@@ -140,7 +140,11 @@ export function isSummedByOffsets({ function: id, args }: GroupCall, functions: 
 }
 
 /** How whole segments of a scan are grouped, if the table is dense or has one group. */
-function segmentsOf(spec: GroupSpec, { reading: { base } }: Below, { functions }: PlanFacts): GroupSpec["segments"] {
+export function segmentsOf(
+  spec: GroupSpec,
+  { reading: { base } }: Below,
+  { functions }: PlanFacts,
+): GroupSpec["segments"] {
   const { predicates, keys, calls, staged, table, rowIdColumn } = spec;
   if (base.kind !== "scan" || rowIdColumn !== undefined || staged === true || calls.length === 0) return undefined;
   const isSummed = (call: GroupCall) => isSummedByOffsets(call, functions);

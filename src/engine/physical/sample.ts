@@ -3,7 +3,7 @@ import type { AggregateNode, Expr, SampleNode } from "../../sql/plan.ts";
 import { TimeBuckets } from "../time-buckets.ts";
 import { type PlanFacts, sourceOf } from "./facts.ts";
 import { hasVolatile, isFused, isVolatile } from "./functions.ts";
-import { exprsOf, groupingOf, specOf } from "./grouping.ts";
+import { exprsOf, groupingOf, segmentsOf, specOf } from "./grouping.ts";
 import type { ComputedBuckets, PhysicalPlan, PhysicalSample, RunsWay } from "./plan.ts";
 import { batchesOf, type Below, fusedWith, isByMorsels, isRepeatable, over, readingOf } from "./reading.ts";
 
@@ -65,5 +65,7 @@ function byRuns(node: SampleNode, below: Below, facts: PlanFacts): RunsWay | und
   const first = source.segments.at(0), last = source.segments.at(-1), timeType = node.time.type;
   const ascends = first === undefined || last === undefined ||
     new TimeBuckets(sampling, timeType, 0n).ascendBetween(first.timestampMin, last.timestampMax);
-  return ascends ? { kind: "runs", node: scan, reader: reading.reader, spec, sampling, timeType } : undefined;
+  if (!ascends) return undefined;
+  const bySegments = { ...spec, segments: segmentsOf(spec, below, facts) };
+  return { kind: "runs", node: scan, reader: reading.reader, spec: bySegments, sampling, timeType };
 }

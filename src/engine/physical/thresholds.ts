@@ -61,7 +61,7 @@ export const PARQUET_BATCH_ROWS_MIN = 256;
 
 /** Groups of packed chunks are added up in a table that stays in a cache, and is merged after each segment. */
 export const OFFSET_GROUPS_MAX = 1_024;
-/** Smaller morsels are grouped by their values. */
+/** Smaller parts of a segment are grouped by their values. */
 export const OFFSET_ROWS_MIN = 16_384;
 
 /** Segments of which more than one row in so many may pass are read as a whole, if rows are selected by the codes of packed chunks. */

@@ -508,6 +508,12 @@ export class ChunkCodec {
     return kernels.countRows(masks, range.from, range.to);
   }
 
+  /** Writes the numbers of the rows of a range that are marked, of which there are `count`, in ascending order to `rows` (i32). */
+  listRows(masks: number, { from, to }: RowRange, rows: number, count: number): void {
+    const listed = this.kernels.listRows(masks, from, to, rows, count);
+    assert(listed === count, "as many rows are listed as are marked");
+  }
+
   /** The share of vectors `from` … `to`-1 that `mask` decodes. */
   private decodedShare(chunk: StoredChunk, from: number, to: number): number {
     let count = 0;

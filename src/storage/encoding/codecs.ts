@@ -134,6 +134,11 @@ export class Codecs {
     return this.chunks.maskRows(conditions, range, open, masks);
   }
 
+  /** As `ChunkCodec.listRows`. */
+  listRows(masks: number, range: RowRange, rows: number, count: number): void {
+    this.chunks.listRows(masks, range, rows, count);
+  }
+
   /** As `ChunkCodec.vectorCounts`. */
   vectorCounts(): VectorCounts {
     return this.chunks.vectorCounts();
