@@ -49,6 +49,7 @@ function stored(
     summaries: () => false,
     selectRows: () => undefined,
     maskRows: () => undefined,
+    listRows: () => {},
     readOffsets: () => undefined,
     vectorCounts: () => ({ skipped: 0, whole: 0, tested: 0, withExceptions: 0, withoutCodes: 0 }),
     gatherRows: () => false,
