@@ -23,6 +23,13 @@ function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: B
     (high !== undefined && min !== undefined && min > high);
 }
 
+function isOutsideAny(segment: SegmentSource, bounds: readonly Bound[]): boolean {
+  for (const bound of bounds) if (isOutside(segment, bound)) return true;
+  return false;
+}
+
+const FEW_SEGMENTS = 8;
+
 /** Sources of more segments are not searched by `rowsLeft`. */
 const SEARCHED_SEGMENTS_MAX = 64;
 
@@ -58,26 +65,24 @@ export function morselsOf(
   if (allowed !== undefined && allowed.codes[0]! >= 0) {
     bounds.push({ column: allowed.column, low: allowed.codes[0], high: allowed.codes.at(-1) });
   }
-  const morsels: Morsel[] = [];
-  let next = 0;
-  for (const segment of source.segments) {
-    const index = next++;
-    if (segment.rowCount === 0 || bounds.some((bound) => isOutside(segment, bound))) continue;
+  const morsels: Morsel[] = [], { segments } = source, { length } = segments;
+  // An iterator reads the pages of many segments once. It makes objects of its own, which few segments do not need.
+  const others = length > FEW_SEGMENTS ? segments[Symbol.iterator]() : undefined;
+  for (let index = 0; index < length; index++) {
+    const segment: SegmentSource = others === undefined ? segments.at(index)! : others.next().value!,
+      { rowCount } = segment;
+    if (rowCount === 0 || isOutsideAny(segment, bounds)) continue;
     if (intervals === undefined) {
-      morsels.push({ segment: index, start: 0, end: segment.rowCount });
+      morsels.push({ segment: index, start: 0, end: rowCount });
       continue;
     }
     const { timestampMin: min, timestampMax: max } = segment;
-    const touching = intervals.filter(([low, high]) => low <= max && high >= min);
-    if (touching.length === 0) continue;
-    if (touching.length === 1 && touching[0][0] <= min && touching[0][1] >= max) {
-      morsels.push({ segment: index, start: 0, end: segment.rowCount });
-      continue;
-    }
-    assert(node.timestamp >= 0 && source.sorted, "a scan with intervals reads the designated timestamp");
-    for (const [low, high] of touching) {
+    for (const [low, high] of intervals) {
+      if (low > max || high < min) continue;
+      const isWhole = low <= min && high >= max;
+      assert(isWhole || node.timestamp >= 0 && source.sorted, "a scan with intervals reads the designated timestamp");
       const start = low <= min ? 0 : firstAt(context, source, index, node.timestamp, low);
-      const end = high >= max ? segment.rowCount : firstAt(context, source, index, node.timestamp, high + 1n);
+      const end = high >= max ? rowCount : firstAt(context, source, index, node.timestamp, high + 1n);
       if (start < end) morsels.push({ segment: index, start, end });
     }
   }
