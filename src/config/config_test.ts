@@ -207,10 +207,24 @@ function configOfMachine(memoryBytes: number): Config {
   });
 }
 
-Deno.test("all memory is half of the machine's, at most 4095 MiB, and the pool is half of it", () => {
-  for (const [gib, memory, pool] of [[0.25, 128, 64], [2, 1024, 512], [8, 4095, 2048], [256, 4095, 2048]] as const) {
+Deno.test("the pool has a quarter of a small machine's memory, and half of a large one's", () => {
+  const sizes = [
+    [0.25, "memory 128", "pool 64"],
+    [2, "memory 1024", "pool 512"],
+    [8, "memory 4095", "pool 2048"],
+    [9, "memory 5119", "pool 3072"],
+    [12, "memory 8191", "pool 6144"],
+    [16, "memory 10239", "pool 8192"],
+    [24, "memory 14335", "pool 12288"],
+    [256, "memory 133119", "pool 131072"],
+  ] as const;
+  for (const [gib, memory, pool] of sizes) {
     const config = configOfMachine(gib * 2 ** 30), mib = (key: string) => Number(valueOf(config, key)) / 2 ** 20;
-    assert.deepEqual([mib("cairo.memory.size"), mib("cairo.pool.size")], [memory, pool], `${gib} GiB`);
+    assert.deepEqual(
+      [`memory ${mib("cairo.memory.size")}`, `pool ${mib("cairo.pool.size")}`],
+      [memory, pool],
+      `${gib} GiB`,
+    );
   }
 });
 

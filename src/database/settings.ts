@@ -98,14 +98,25 @@ const querySettings = {
   ),
 };
 
+/**
+ * Half of a machine of up to 8 GiB. Of a larger one the pool has half, and the rest of the process and the system's file cache at least
+ * 4 GiB.
+ */
+function memorySize(machine: Machine): string {
+  const { memoryBytes } = machine;
+  if (memoryBytes <= 8 * GIB) return memoryShare(2, MEMORY_BYTES_MAX)(machine);
+  const poolBytes = Math.floor(Math.min(memoryBytes / 2, memoryBytes - 6 * GIB) / MIB) * MIB;
+  return formatSize(Math.min(WORKING_BYTES + poolBytes, ALL_MEMORY_BYTES_MAX));
+}
+
 const heapSizeBytes = size(
   "cairo.memory.size",
-  memoryShare(2, MEMORY_BYTES_MAX),
+  memorySize,
   "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. What is above 4095m is for columns that the pool keeps as they are stored. Pages are allocated on first use.",
   {
     min: 64 * MIB,
     max: ALL_MEMORY_BYTES_MAX,
-    defaultSaid: "half of the machine's memory, at most 4095m",
+    defaultSaid: "half of the machine's memory; if that is more than 8g, 2047m more, but at most all but 4097m",
   },
 );
 
