@@ -33,12 +33,13 @@ export function busyPoll(hasEvents: () => boolean, micros: number): () => void {
 
 /**
  * Returns whether the event loop of this thread has events that it has not taken. To be called before other threads start, because it finds
- * the descriptors of all. Undefined if the system is not Linux with glibc.
+ * the descriptors of all. Undefined if they are not found: the system is not Linux with glibc, or has no /proc.
  */
 export function eventsOfThisThread(): (() => boolean) | undefined {
   const system = libc();
   if (system === undefined) return undefined;
   const descriptors = epollDescriptors();
+  if (descriptors.length === 0) return undefined;
   // `struct pollfd`: the descriptor, then the events that are asked for and those found, of 16 bits each.
   const words = Int32Array.from(descriptors.flatMap((descriptor) => [descriptor, POLLIN]));
   const bytes = new Uint8Array(words.buffer), count = BigInt(descriptors.length);
@@ -46,13 +47,16 @@ export function eventsOfThisThread(): (() => boolean) | undefined {
 }
 
 function epollDescriptors(): number[] {
-  const found: number[] = [];
-  for (const { name } of Deno.readDirSync("/proc/self/fd")) {
+  const isEpoll = (name: string) => {
     try {
-      if (Deno.readLinkSync(`/proc/self/fd/${name}`) === "anon_inode:[eventpoll]") found.push(Number(name));
+      return Deno.readLinkSync(`/proc/self/fd/${name}`) === "anon_inode:[eventpoll]";
     } catch {
-      // It was the descriptor of the listing itself, which is closed by now.
+      return false; // the descriptor of the listing itself, which is closed by now
     }
+  };
+  try {
+    return [...Deno.readDirSync("/proc/self/fd")].map(({ name }) => name).filter(isEpoll).map(Number);
+  } catch {
+    return []; // no /proc
   }
-  return found;
 }
