@@ -107,6 +107,12 @@ async function checkVectors(server: TestServer): Promise<void> {
   assert.match(marks, /adds up packed codes by segments/);
   const vectors = Number(/packed codes of (\d+) vectors added up/.exec(marks)?.[1]);
   assert.ok(vectors >= 2 * ENCODED_ROWS / 1024, `${vectors} vectors by codes\n${marks}`);
+  const some = await marksOf("sum(some_full), max(i)");
+  const coded = Number(/packed codes of (\d+) vectors added up/.exec(some)?.[1]);
+  assert.ok(
+    coded > 1.3 * ENCODED_ROWS / 1024 && coded < 1.9 * ENCODED_ROWS / 1024,
+    `${coded}: some vectors are raw\n${some}`,
+  );
   assert.doesNotMatch(await marksOf("sum(full)"), /vectors added up/, "full-precision doubles have no codes");
   assert.doesNotMatch(
     await marksOf("sum(price)", `where ${ALL_ROWS}`),

@@ -199,7 +199,8 @@ export interface Pool {
   ): number | undefined;
   /**
    * Writes the offsets of rows of a segment, and perhaps of their neighbours in a vector of 1,024 rows, to memory for those of all rows (i32) at
-   * `address`, from a packed frame. Undefined if they have none; that depends on how the chunk is stored alone. `choose` may leave out vectors.
+   * `address`, from a packed frame. Undefined if more than `missingMax` of their vectors (0 by default) have none; that depends on how the chunk is
+   * stored alone. `choose` may leave out vectors, and has to leave out those without offsets.
    */
   readOffsets(
     source: ScanSource,
@@ -208,6 +209,7 @@ export interface Pool {
     rows: RowRange,
     address: number,
     choose?: ChooseOffsets,
+    missingMax?: number,
   ): ChunkOffsets | undefined;
   /**
    * Marks the rows of a segment that pass all conditions, and no others, in `masks` (`RowCondition.test`), and returns their number. Bits of rows

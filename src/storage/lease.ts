@@ -322,10 +322,11 @@ export class PoolLease implements Pool {
     rows: RowRange,
     address: number,
     choose?: ChooseOffsets,
+    missingMax?: number,
   ): ChunkOffsets | undefined {
     const chunk = packableChunkOf(source, segment, column);
     if (chunk === undefined || !hasCodeRanges(chunk)) return undefined;
-    const read = (stored: Uint8Array) => this.pool.codecs().readOffsets(stored, rows, address, choose);
+    const read = (stored: Uint8Array) => this.pool.codecs().readOffsets(stored, rows, address, choose, missingMax);
     return this.withPacked(source, chunk, ofRange(rows), read);
   }
 

@@ -1,12 +1,12 @@
 /**
  * GROUP BY of whole segments by few keys, with a small table for each segment. Sums, averages, counts and extremes of plain columns are over the
  * offsets of packed chunks: integers, which are exact and become values once for each group and segment. Other aggregates of the statement see the
- * rows' values. Segments of which a column has no offsets are left to the grouper. The way depends on how chunks are stored alone, not on what is in memory, so an answer does not change from run to
- * run.
+ * rows' values. Vectors of which a column has no offsets are added by their values, and segments with many such vectors are left to the grouper. The
+ * way depends on how chunks are stored alone, not on what is in memory, so an answer does not change from run to run.
  */
 import { assert } from "../../assert.ts";
 import type { ScanNode } from "../../sql/plan.ts";
-import { type ChunkOffsets, SUMMARY_ROWS } from "../../storage/contract.ts";
+import { type ChunkOffsets, type RowRange, SUMMARY_ROWS } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import { BoundKernel } from "../compiler/binding.ts";
@@ -29,13 +29,15 @@ import { type FunctionRegistry, MORSEL_ROWS, type QueryContext, type Vector } fr
 import type { GroupSpec } from "../physical/plan.ts";
 import { isSummedByOffsets } from "../physical/grouping.ts";
 import { OFFSET_GROUPS_MAX } from "../physical/thresholds.ts";
-import type { FusedShape, GroupTable } from "./group-table.ts";
+import type { Grouper, GroupTable } from "./group-table.ts";
 import type { Morsel } from "./morsel.ts";
 import { ScanReader } from "./scan.ts";
 
 const OPERATOR = "GROUP BY";
 /** New groups are looked for in so many rows at a time. */
 const NEW_GROUPS_ROWS = 2_048;
+/** Segments are grouped by values if more of their vectors than this share have a column without offsets. */
+const MISSING_SHARE_MAX = 1 / 4;
 /** Offsets of fewer bits add up to less than a joined word has room for. */
 const JOINED_OFFSET_MAX = 2 ** JOINED_SHIFT / MORSEL_ROWS;
 
@@ -76,6 +78,8 @@ export function argumentsOf(
 export class OffsetGroups {
   private readonly space: Workspace;
   private readonly reader: ScanReader;
+  /** Of vectors without offsets. */
+  private readonly valueReader: ScanReader;
   private readonly shape: OffsetsShape;
   private readonly inputs: readonly Input[];
   private readonly keys: readonly DenseKey[];
@@ -87,27 +91,24 @@ export class OffsetGroups {
   private readonly newGroups: BoundKernel;
   private readonly adders = new Map<string, BoundKernel>();
 
-  /** `shape`: of the grouper. Undefined if it is of another kind, or has too many groups. */
-  static of(
-    spec: GroupSpec,
-    shape: FusedShape | undefined,
-    node: ScanNode,
-    context: QueryContext,
-  ): OffsetGroups | undefined {
+  /** `grouper`: has its kernels. Undefined if they are of another kind, or for too many groups. */
+  static of(spec: GroupSpec, grouper: Grouper, node: ScanNode, context: QueryContext): OffsetGroups | undefined {
+    const shape = grouper.fusedShape;
     if (spec.segments === undefined || spec.segments === "masks" || shape?.kind !== "dense") return undefined;
     const groups = shape.dense.reduce((product, { count }) => product * count, 1);
-    return groups > OFFSET_GROUPS_MAX ? undefined : new OffsetGroups(spec, shape, groups, node, context);
+    return groups > OFFSET_GROUPS_MAX ? undefined : new OffsetGroups(spec, grouper, groups, node, context);
   }
 
   private constructor(
     { keys, calls }: GroupSpec,
-    { dense, aggregates, inputs }: FusedShape,
+    private readonly grouper: Grouper,
     groups: number,
     private readonly node: ScanNode,
     private readonly context: QueryContext,
   ) {
     const space = this.space = Workspace.of(context, OPERATOR), { memory } = context.heap;
     this.groups = groups;
+    const { dense, aggregates, inputs } = grouper.fusedShape!;
     const found = argumentsOf(calls, aggregates, context.functions), allInputs = [...inputs];
     const values = new Set<number>();
     for (const key of keys) columnsOf(key, values);
@@ -122,6 +123,7 @@ export class OffsetGroups {
     }));
     this.inputs = allInputs;
     this.reader = new ScanReader(node, values, context);
+    this.valueReader = new ScanReader(node, new Set([...values, ...found.columns]), context);
     const shape = this.shape = {
       arguments: offsetsArguments,
       aggregates,
@@ -145,21 +147,28 @@ export class OffsetGroups {
   consume(table: GroupTable, { segment, start, end }: Morsel): boolean {
     assert(table.kind === "dense");
     const { reader, context, columns } = this;
-    const rows = { from: start, to: end }, offsets: ChunkOffsets[] = [];
+    const rows = { from: start, to: end }, offsets: ChunkOffsets[] = [], vectors = new OffsetVectors(rows);
     for (const { column, address } of columns) {
-      const found = context.pool.readOffsets(reader.source, segment, column, rows, address);
+      const choose = (_: ChunkOffsets, ranges: Float64Array) => vectors.without(ranges);
+      const found = context.pool.readOffsets(reader.source, segment, column, rows, address, choose, vectors.missingMax);
       reader.countFrames();
-      if (found === undefined) return false;
+      if (found === undefined || vectors.missing > vectors.missingMax) return false;
       offsets.push(found);
     }
     reader.count(end - start);
-    const vectors: Pick<Vector, "address">[] = [...reader.open(segment, rows, { isAgain: true }), ...columns];
-    const adder = this.adderOf(offsets, vectors);
-    adder.run(start, end);
-    this.addNewGroups(table, vectors, start, end);
+    const opened: Pick<Vector, "address">[] = [...reader.open(segment, rows, { isAgain: true }), ...columns];
+    const adder = this.adderOf(offsets, opened);
+    for (const { from, to, isMissing } of vectors.runs()) {
+      if (isMissing) {
+        const values = this.valueReader.open(segment, { from, to }, { isAgain: true });
+        this.grouper.consume(table, values, from, to, 0n);
+      } else {
+        adder.run(from, to);
+        this.addNewGroups(table, opened, from, to);
+      }
+    }
     this.mergeInto(table, offsets);
-    const vectorCount = Math.ceil(end / SUMMARY_ROWS) - Math.floor(start / SUMMARY_ROWS);
-    if (columns.length > 0) context.analysis?.countOffsets(this.node.id, vectorCount * columns.length);
+    if (columns.length > 0) context.analysis?.countOffsets(this.node.id, vectors.present * columns.length);
     return true;
   }
 
@@ -227,7 +236,47 @@ export class OffsetGroups {
 
   close(): void {
     this.reader.close();
+    this.valueReader.close();
     this.space.release();
+  }
+}
+
+/** Which vectors of some rows have offsets in all columns. */
+class OffsetVectors {
+  readonly missingMax: number;
+  missing = 0;
+  private readonly first: number;
+  private readonly isMissing: boolean[];
+
+  constructor(private readonly rows: RowRange) {
+    this.first = Math.floor(rows.from / SUMMARY_ROWS);
+    this.isMissing = Array.from({ length: Math.ceil(rows.to / SUMMARY_ROWS) - this.first }, () => false);
+    this.missingMax = Math.floor(this.isMissing.length * MISSING_SHARE_MAX);
+  }
+
+  get present(): number {
+    return this.isMissing.length - this.missing;
+  }
+
+  /** The rows that are left without the vectors that have no range. */
+  without(ranges: Float64Array): RowRange[] {
+    this.isMissing.forEach((isMissing, k) => {
+      if (isMissing || !Number.isNaN(ranges[2 * (this.first + k)])) return;
+      this.isMissing[k] = true;
+      this.missing++;
+    });
+    return this.runs().filter(({ isMissing }) => !isMissing);
+  }
+
+  /** All rows, in order. */
+  runs(): (RowRange & { isMissing: boolean })[] {
+    const { rows, first } = this, runs: { from: number; to: number; isMissing: boolean }[] = [];
+    this.isMissing.forEach((isMissing, k) => {
+      const to = Math.min(rows.to, (first + k + 1) * SUMMARY_ROWS), last = runs.at(-1);
+      if (last?.isMissing === isMissing) last.to = to;
+      else runs.push({ from: last?.to ?? rows.from, to, isMissing });
+    });
+    return runs;
   }
 }
 

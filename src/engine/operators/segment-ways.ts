@@ -54,7 +54,7 @@ export class SegmentWays {
     const { spec, grouper, node, context } = this, shape = grouper.fusedShape;
     const packed = shape?.kind === "single"
       ? OffsetSums.of(spec, shape.aggregates, node, context)
-      : OffsetGroups.of(spec, shape, node, context);
+      : OffsetGroups.of(spec, grouper, node, context);
     return [packed, MaskedRows.of(spec, grouper, node, context)].filter((way) => way !== undefined);
   }
 

@@ -624,14 +624,20 @@ export class ChunkCodec {
   }
 
   /**
-   * Writes the offsets of rows of a chunk in the shared memory: of whole vectors, row 0 at `address`. Undefined if it has none. `choose`: of all rows by
-   * default.
+   * Writes the offsets of rows of a chunk in the shared memory: of whole vectors, row 0 at `address`. Undefined if more than
+   * `missingMax` vectors have none. `choose`: of all rows by default.
    */
-  readOffsets(bytes: Uint8Array, rows: RowRange, address: number, choose?: ChooseOffsets): ChunkOffsets | undefined {
+  readOffsets(
+    bytes: Uint8Array,
+    rows: RowRange,
+    address: number,
+    choose?: ChooseOffsets,
+    missingMax = 0,
+  ): ChunkOffsets | undefined {
     const { kind, width, address: chunk } = this.opened(bytes), { kernels, scratch, heap } = this;
     assert(chunk !== undefined && width >= 4, "chunks in the shared memory, of types with a NULL");
     const { ranges } = this, powerOf = (places: number) => POWERS[places];
-    const offsets = offsetsOf(heap, chunk, rows, kind === FLOATS, powerOf, ranges);
+    const offsets = offsetsOf(heap, chunk, rows, kind === FLOATS, powerOf, ranges, missingMax);
     if (offsets === undefined) return undefined;
     const least = BigInt(offsets.least);
     for (const needed of choose?.(offsets, ranges) ?? [rows]) {

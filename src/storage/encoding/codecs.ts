@@ -145,8 +145,14 @@ export class Codecs {
   }
 
   /** As `ChunkCodec.readOffsets`. */
-  readOffsets(stored: Uint8Array, rows: RowRange, address: number, choose?: ChooseOffsets): ChunkOffsets | undefined {
-    return this.chunks.readOffsets(stored, rows, address, choose);
+  readOffsets(
+    stored: Uint8Array,
+    rows: RowRange,
+    address: number,
+    choose?: ChooseOffsets,
+    missingMax?: number,
+  ): ChunkOffsets | undefined {
+    return this.chunks.readOffsets(stored, rows, address, choose, missingMax);
   }
 
   /** As `ChunkCodec.firstAt`. */

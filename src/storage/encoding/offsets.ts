@@ -34,8 +34,8 @@ export type DecodeOffsets = (
 ) => void;
 
 /**
- * The form of the offsets of rows of a chunk at an address; undefined if it has none. `power`: the power of ten for so many places. Writes the ranges of
- * the vectors (`ChooseOffsets`).
+ * The form of the offsets of rows of a chunk at an address; undefined if more than `missingMax` of their vectors have none. `power`: the power of ten for
+ * so many places. Writes the ranges of the vectors (`ChooseOffsets`).
  */
 export function offsetsOf(
   { i32, u8 }: SharedHeap,
@@ -44,29 +44,33 @@ export function offsetsOf(
   isFloat: boolean,
   powerOf: (places: number) => number,
   ranges: Float64Array,
+  missingMax: number,
 ): ChunkOffsets | undefined {
-  let least = Infinity, greatest = -Infinity, form = -1, hasNulls = false;
+  let least = Infinity, greatest = -Infinity, form = -1, hasNulls = false, missing = 0;
   for (let vector = Math.floor(from / VECTOR_ROWS); vector * VECTOR_ROWS < to; vector++) {
     const header = chunk + HEADER_BYTES + vector * VECTOR_HEADER_BYTES, encoding = u8[header + AT.encoding];
     const word = (offset: number) => i32[(header + offset) / 4], counts = word(AT.exceptions);
     const nulls = counts >>> 16, exceptions = counts & 0xffff;
     const isSloped = encoding === FRAME && (word(AT.slope) | word(AT.slope + 4)) !== 0;
-    if (encoding === RAW || isSloped || exceptions > 0) return undefined;
+    const own = isFloat ? encoding * 256 + u8[header + AT.places] : -1;
+    const base = word(AT.base + 4) * 2 ** 32 + (word(AT.base) >>> 0),
+      isNull = encoding === CONSTANT && (isFloat || nulls > 0);
+    const isOther = !isNull && (Math.abs(base) > INTEGER_MAX || (form >= 0 && own !== form));
+    if (encoding === RAW || isSloped || exceptions > 0 || isOther) {
+      if (++missing > missingMax) return undefined;
+      ranges[2 * vector] = ranges[2 * vector + 1] = NaN;
+      continue;
+    }
     if (nulls > 0) hasNulls = true;
-    if (encoding === CONSTANT && (isFloat || nulls > 0)) {
+    if (isNull) {
       ranges[2 * vector] = Infinity; // all NULL
       ranges[2 * vector + 1] = -Infinity;
       continue;
     }
-    const base = word(AT.base + 4) * 2 ** 32 + (word(AT.base) >>> 0);
-    if (Math.abs(base) > INTEGER_MAX) return undefined;
     const first = ranges[2 * vector] = nulls > 0 ? base + 1 : base;
     const last = ranges[2 * vector + 1] = encoding === CONSTANT ? base : base + (word(AT.span) >>> 0);
     least = Math.min(least, first);
     greatest = Math.max(greatest, last);
-    if (!isFloat) continue;
-    const own = encoding * 256 + u8[header + AT.places];
-    if (form >= 0 && own !== form) return undefined;
     form = own;
   }
   if (least > greatest) least = greatest = 0;
