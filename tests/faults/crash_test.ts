@@ -1,6 +1,18 @@
 import assert from "node:assert/strict";
 import { Died, FaultyFiles } from "../../src/storage/faulty-files.ts";
-import { addColumn, append, checkpoint, create, History, Opened, randomOf, run, script, testHeap } from "./harness.ts";
+import {
+  addColumn,
+  append,
+  checkpoint,
+  create,
+  History,
+  Opened,
+  randomOf,
+  run,
+  script,
+  testHeap,
+  unlessDead,
+} from "./harness.ts";
 
 const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 120);
 /** Number of points, evenly spread; `all` for all. */
@@ -8,26 +20,10 @@ const POINTS = Deno.env.get("SUNDIAL_DEATHS") ?? "150";
 
 /** Opens the database; undefined if the process dies meanwhile. */
 function open(files: FaultyFiles, seed: number): Opened | undefined {
-  try {
-    // Some databases make checkpoints by themselves, one table between two commands, and flush segments ahead of them.
-    const more = seed % 2 === 0 ? {} : { checkpointLogBytes: 4_000 + (seed % 5) * 3_000 };
-    const db = new Opened(files, testHeap(), randomOf(seed), more);
-    return files.died ? undefined : db;
-  } catch (error) {
-    if (error instanceof Died) return undefined;
-    throw error;
-  }
-}
-
-/** Opens and reads all tables; false if the process dies meanwhile. */
-function isReadable(db: Opened, history: History, done: number): boolean {
-  try {
-    assert.equal(history.check(db, done), done);
-    return true;
-  } catch (error) {
-    if (error instanceof Died) return false;
-    throw error;
-  }
+  // Some databases make checkpoints by themselves, one table between two commands, and flush segments ahead of them.
+  const more = seed % 2 === 0 ? {} : { checkpointLogBytes: 4_000 + (seed % 5) * 3_000 };
+  const db = unlessDead(() => new Opened(files, testHeap(), randomOf(seed), more));
+  return files.died ? undefined : db;
 }
 
 /** Runs steps until the process dies. Returns the number of acknowledged steps. */
@@ -105,7 +101,7 @@ Deno.test(`after ${CUTS} power cuts at random, also during recovery, nothing tha
         const db = open(files, seed);
         // A staged change that was not acknowledged is found in a manifest, which is durable once its table was opened.
         const reads = round % 2 === 0 || count > done;
-        if (db === undefined || (reads && !isReadable(db, history, count))) continue;
+        if (db === undefined || (reads && !history.isReadable(db, count))) continue;
         files.faults.dieAt = files.points + 1 + Math.floor(random() * 100);
         done = history.play(db, count);
       }

@@ -566,6 +566,16 @@ export function run(db: Opened, step: Step): Outcome {
   return outcome;
 }
 
+/** The result of `work`; undefined if the process dies meanwhile. */
+export function unlessDead<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof Died) return undefined;
+    throw error;
+  }
+}
+
 /** The models that may be found after `done` of `steps` are acknowledged: after that many steps, or one more. */
 export class History {
   readonly models: Model[];
@@ -595,6 +605,13 @@ export class History {
       if ("died" in db.files && db.files.died) return k + 1;
     }
     return this.steps.length;
+  }
+
+  /** Opens and reads all tables, which have what the `done` steps made. False if the process dies meanwhile. */
+  isReadable(db: Opened, done: number): boolean {
+    const found = unlessDead(() => this.check(db, done));
+    if (found !== undefined) assert.equal(found, done);
+    return found !== undefined;
   }
 
   /** The number of steps whose result is present: at most `done` + 1. For commits without sync. */

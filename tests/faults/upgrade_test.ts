@@ -1,7 +1,7 @@
 /** Roots of older formats survive kills and power cuts while they are opened, written and brought to the present format. */
 import assert from "node:assert/strict";
 import { CorruptFileError } from "../../src/errors.ts";
-import { Died, type Faults, FaultyFiles } from "../../src/storage/faulty-files.ts";
+import { type Faults, FaultyFiles } from "../../src/storage/faulty-files.ts";
 import { FORMAT_VERSION } from "../../src/storage/format.ts";
 import { isOld } from "../../src/storage/page.ts";
 import type { Value } from "../../src/types/mod.ts";
@@ -21,6 +21,7 @@ import {
   setRecords,
   setTtl,
   testHeap,
+  unlessDead,
 } from "./harness.ts";
 
 /** Deaths of each root, evenly spread; `all` for each I/O point. */
@@ -120,28 +121,8 @@ function conversion(version: number): History {
 
 /** Makes steps until the process dies. Returns the number of acknowledged ones. */
 function live(files: FaultyFiles, history: History, seed: number): number {
-  const db = openUnlessDead(files, seed);
+  const db = unlessDead(() => open(files, seed));
   return db === undefined ? 0 : history.play(db);
-}
-
-function openUnlessDead(files: FaultyFiles, seed: number): Opened | undefined {
-  try {
-    return open(files, seed);
-  } catch (error) {
-    if (error instanceof Died) return undefined;
-    throw error;
-  }
-}
-
-/** Opens and reads all tables; false if the process dies meanwhile. */
-function isReadable(db: Opened, history: History, done: number): boolean {
-  try {
-    assert.equal(history.check(db, done), done);
-    return true;
-  } catch (error) {
-    if (error instanceof Died) return false;
-    throw error;
-  }
 }
 
 function open(files: FaultyFiles, seed: number): Opened {
@@ -181,9 +162,9 @@ Deno.test(`roots of older formats survive ${CUTS} power cuts at random, also dur
         files = random() < 0.3 ? files.afterKill() : files.afterPowerCut();
         const count = history.check(open(files.copy(), seed), done);
         files.faults.dieAt = files.points + 1 + Math.floor(random() * 150);
-        const db = openUnlessDead(files, seed);
+        const db = unlessDead(() => open(files, seed));
         // A process that dies before it has synced what it found has shown it to nobody. Manifests are synced when tables are opened.
-        if (db !== undefined && (count === done || isReadable(db, history, count))) done = history.play(db, count);
+        if (db !== undefined && (count === done || history.isReadable(db, count))) done = history.play(db, count);
       }
       history.check(open(files.afterPowerCut(), seed), done);
     } catch (error) {
@@ -217,7 +198,7 @@ for (let version = 0; version <= FORMAT_VERSION; version++) {
   Deno.test(`a root of format ${version} is killed at I/O points (${POINTS}) while it is stored anew, and ends so`, () => {
     const history = new History([], contentOf(version));
     const rest = (files: FaultyFiles) => {
-      const db = openUnlessDead(files, version);
+      const db = unlessDead(() => open(files, version));
       for (let left = 1000; db?.store.isBusy && !files.died && left > 0; left--) db.store.maintain(true);
       return db;
     };
