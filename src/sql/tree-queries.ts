@@ -256,9 +256,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
   pivotName_plain(alias) {
     return name(alias);
   },
-  pivotItem(expr, alias): SelectItem {
-    return { at: at(expr), expression: expr.tree(), alias: optional(alias) };
-  },
+  pivotItem: aliased,
   pivotAlias_as(_as, alias) {
     return newName(name(alias));
   },
@@ -276,7 +274,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return list<Expression>(first, rest);
   },
   pivotValue(expr, alias, _end): SelectItem {
-    return { at: at(expr), expression: expr.tree(), alias: optional(alias) };
+    return aliased(expr, alias);
   },
   orderBy(_order, _by, first, _commas, rest) {
     return list<OrderItem>(first, rest);
@@ -482,6 +480,10 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return given(second) ? { schema: name(first), name: name(second.child(0)) } : { name: name(first) };
   },
 };
+
+function aliased(expr: Node, alias: Node): SelectItem {
+  return { at: at(expr), expression: expr.tree(), alias: optional(alias) };
+}
 
 function sourceNames(alias: Node, columns: Node): SourceNames {
   return { alias: name(alias), columnNames: optional(columns) };

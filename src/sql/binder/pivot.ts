@@ -7,7 +7,7 @@
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, Pivot, Select, SelectItem, TypeName } from "../ast.ts";
 import type { AggregateCall, Expr } from "../plan.ts";
-import { functionsNamed } from "../functions/mod.ts";
+import { aggregateKind } from "./calls.ts";
 import type { Names } from "./context.ts";
 import type { Scope } from "./expression-binder.ts";
 import { groupPlan } from "./grouping.ts";
@@ -191,10 +191,7 @@ function refuseWithoutAggregate(e: Expression): void {
 }
 
 function hasAggregate(e: Expression): boolean {
-  return contains(
-    e,
-    (part) => part.kind === "call" && functionsNamed(part.name).some(({ aggregate }) => aggregate !== undefined),
-  );
+  return contains(e, (part) => part.kind === "call" && aggregateKind(part.name) === "aggregate");
 }
 
 /** Their columns would have the same name and the same rows. */

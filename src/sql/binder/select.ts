@@ -5,7 +5,7 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
-import type { Expression, OrderItem, Pivot, Query, Select, SelectItem, Source } from "../ast.ts";
+import type { Expression, OrderItem, Query, Select, SelectItem, Source } from "../ast.ts";
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
 import { registry } from "../functions/mod.ts";
 import { isVolatile } from "../planner/push-filters.ts";
@@ -63,7 +63,14 @@ export class QueryBinder implements Queries {
     this.binding.spend(1, query.at);
     return this.binding.nested(query.at, () => {
       const inner = innerNames(query, names);
-      return query.kind === "set" ? bindSet(this, query, inner) : new SelectBinder(this, query, inner, options).bind();
+      if (query.kind === "set") return bindSet(this, query, inner);
+      const { pivot } = query;
+      if (pivot === undefined) return new SelectBinder(this, query, inner, options).bind();
+      if (options.outer !== undefined) throw notSupported("PIVOT in a correlated sub-query", pivot.at);
+      // The select list and what follows PIVOT are over its rows.
+      const rows = pivotRelation(this, { ...query, pivot }, inner);
+      const rest = { ...query, where: undefined, latestOn: undefined, pivot: undefined };
+      return new SelectBinder(this, rest, inner, options, rows).bind();
     });
   }
 }
@@ -87,6 +94,8 @@ class SelectBinder {
     private readonly select: Select,
     private readonly names: Names,
     private readonly options: QueryOptions,
+    /** Rows in the place of those of FROM. */
+    private readonly rows?: Relation,
   ) {
     this.expressions = queries.expressions;
     this.binding = queries.binding;
@@ -97,8 +106,7 @@ class SelectBinder {
   bind(): BoundQuery {
     const { select } = this;
     if (select.from === undefined) this.refuseWithoutFrom();
-    else if (select.pivot !== undefined) return this.bindPivoted({ ...select, pivot: select.pivot });
-    else this.relation = this.sourceOf(select.from);
+    else this.relation = this.rows ?? this.sourceOf(select.from);
     this.plan = this.relation.plan;
     // Columns cost less than expressions, but using a sub-query's name twice doubles them.
     this.binding.spend(this.relation.columns.length >> 3, select.at);
@@ -125,19 +133,6 @@ class SelectBinder {
     const grouped = this.group(items, orders);
     this.applyWindows(items, orders, grouped);
     return this.finish(items, orders, grouped);
-  }
-
-  /** What follows PIVOT, and the select list, are over its rows. */
-  private bindPivoted(select: Select & { pivot: Pivot }): BoundQuery {
-    if (this.options.outer !== undefined) throw notSupported("PIVOT in a correlated sub-query", select.pivot.at);
-    this.relation = pivotRelation(this.queries, select, this.names);
-    this.plan = this.relation.plan;
-    this.subqueries = this.subqueriesOver(this.plan);
-    const items = this.outputItems();
-    const orders = this.orderKeys(items);
-    this.applyUnnest(items, orders);
-    this.applyWindows(items, orders, false);
-    return this.finish(items, orders, false);
   }
 
   private sourceOf(from: Source): Relation {
