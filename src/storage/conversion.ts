@@ -3,9 +3,8 @@
  * some others, and an idle server with all that are left. Rows and versions stay. The catalogue says which tables have no such pages any
  * more, so that a start does not open them for this.
  */
-import { CorruptFileError, DiskFullError, SqlError } from "../errors.ts";
-import { HeapFullError } from "./heap.ts";
-import type { Idle } from "./idle.ts";
+import { CorruptFileError, SqlError } from "../errors.ts";
+import { type Idle, IdleWork } from "./idle.ts";
 import { isOld, Page } from "./page.ts";
 import { PageList } from "./page-list.ts";
 import type { Part } from "./segments.ts";
@@ -16,10 +15,6 @@ import type { Table, TableState } from "./table.ts";
 const STEP_BYTES = 512 << 10;
 /** Number of steps of a checkpoint. */
 const STEPS_MAX = 8;
-/** After so many bytes on disk, a checkpoint makes the progress of an idle server durable. */
-const CHECKPOINT_BYTES = 64 << 20;
-/** How long nothing is tried after the disk or the memory was full. */
-const RETRY_MS = 60_000;
 
 /** The steps of a checkpoint. Between steps commits may change the table. */
 export function* convertPages(table: Table): Generator<void> {
@@ -33,39 +28,31 @@ export function isConverted({ unread, wasConverted, stored }: Table): boolean {
 }
 
 /** The conversion of tables that do not change, while the server is idle. */
-export class Conversion {
+export class Conversion extends IdleWork {
   private known: Table[] | undefined;
-  private sinceCheckpoint = 0;
-  private notBeforeMs = 0;
 
-  constructor(private readonly store: Store, private readonly idle: Idle) {}
+  constructor(store: Store, idle: Idle) {
+    super(store, idle, "older pages are converted later");
+  }
 
   /** Something is left to do, and the server has been idle for long enough. */
   get isDue(): boolean {
-    return performance.now() >= this.notBeforeMs && this.idle.isFree && this.waiting.length > 0;
+    return this.isFree && this.waiting.length > 0;
   }
 
   /** Opens a table, if it is closed, and converts some of its pages. */
-  step(): void {
-    const table = this.waiting.at(-1)!, { tables, options, publisher } = this.store;
-    try {
-      if (tables.get(table.schema.id) === table && this.isOpen(table)) {
-        const before = table.data.writtenBytes;
-        if (convertSome(table)) {
-          this.sinceCheckpoint += table.data.writtenBytes - before;
-          publisher.touch(table);
-          publisher.publish();
-          if (this.sinceCheckpoint >= CHECKPOINT_BYTES) this.checkpoint();
-          return;
-        }
-        // If some are damaged, the next start tries again.
-        if (!hasOld(table)) table.changed = true;
+  protected override doStep(): void {
+    const table = this.waiting.at(-1)!, { tables, publisher } = this.store;
+    if (tables.get(table.schema.id) === table && this.isOpen(table)) {
+      const before = table.data.writtenBytes;
+      if (convertSome(table)) {
+        this.sinceCheckpoint += table.data.writtenBytes - before;
+        publisher.touch(table);
+        publisher.publish();
+        return this.checkpointIfMuch();
       }
-    } catch (error) {
-      this.notBeforeMs = performance.now() + RETRY_MS;
-      const isHarmless = error instanceof DiskFullError || error instanceof HeapFullError;
-      options.log(isHarmless ? "INFO" : "ERROR", `older pages are converted later: ${(error as Error).message}`);
-      return;
+      // If some are damaged, the next start tries again.
+      if (!hasOld(table)) table.changed = true;
     }
     this.waiting.pop();
     if (this.waiting.length === 0) this.checkpoint();
@@ -84,11 +71,6 @@ export class Conversion {
       if (!(error instanceof SqlError)) throw error;
     }
     return table.unread === undefined && table.damage === undefined;
-  }
-
-  private checkpoint(): void {
-    this.store.requestCheckpoint();
-    this.sinceCheckpoint = 0;
   }
 }
 

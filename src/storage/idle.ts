@@ -1,5 +1,8 @@
 /** When the writer has time for what can wait: no command has come for a while, and no query runs. */
+import { DiskFullError } from "../errors.ts";
+import { HeapFullError } from "./heap.ts";
 import type { WriterOptions } from "./options.ts";
+import type { Store } from "./store.ts";
 
 /** Default of `idleMs`. */
 const IDLE_MS = 1000;
@@ -31,5 +34,48 @@ export class Idle {
   get isFree(): boolean {
     const { options, publisher, hasTransactions } = this.parts;
     return publisher.holds === 0 && !hasTransactions && this.isLong && !options.isReading?.();
+  }
+}
+
+/** After so many bytes on disk, a checkpoint makes the progress of work durable, and removes files that are empty. */
+const CHECKPOINT_BYTES = 64 << 20;
+/** How long nothing is tried after the disk or the memory was full. */
+const RETRY_MS = 60_000;
+
+/** Work in steps that waits for idle times. */
+export abstract class IdleWork {
+  /** Bytes written to data files since the last checkpoint. */
+  protected sinceCheckpoint = 0;
+  private notBeforeMs = 0;
+
+  /** `later`: what the log tells of an error, "… are converted later". */
+  constructor(protected readonly store: Store, protected readonly idle: Idle, private readonly later: string) {}
+
+  /** The server has been idle for long enough, and there was no error lately. */
+  protected get isFree(): boolean {
+    return performance.now() >= this.notBeforeMs && this.idle.isFree;
+  }
+
+  /** An error is logged and delays the next step. */
+  step(): void {
+    try {
+      this.doStep();
+    } catch (error) {
+      this.notBeforeMs = performance.now() + RETRY_MS;
+      const isHarmless = error instanceof DiskFullError || error instanceof HeapFullError;
+      this.store.options.log(isHarmless ? "INFO" : "ERROR", `${this.later}: ${(error as Error).message}`);
+    }
+  }
+
+  protected abstract doStep(): void;
+
+  /** Makes the progress durable if it is much. */
+  protected checkpointIfMuch(): void {
+    if (this.sinceCheckpoint >= CHECKPOINT_BYTES) this.checkpoint();
+  }
+
+  protected checkpoint(): void {
+    this.store.requestCheckpoint();
+    this.sinceCheckpoint = 0;
   }
 }

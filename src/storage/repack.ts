@@ -7,25 +7,20 @@
  * now. Stale chunks only ever become fewer. If a segment was replaced meanwhile, its chunks may be in another one: then there is
  * another pass.
  */
-import { CorruptFileError, DiskFullError, SqlError } from "../errors.ts";
+import { CorruptFileError, SqlError } from "../errors.ts";
 import { layoutOf } from "../types/mod.ts";
 import type { Chunk } from "./chunks.ts";
 import type { ChunkOrder, EncodedChunk } from "./encoders.ts";
 import { isPackable, isStale, lacksPostings } from "./encoding/codecs.ts";
 import { PACKING } from "./encoding/encodings.ts";
-import { HeapFullError } from "./heap.ts";
 import type { Extent } from "./extent.ts";
-import type { Idle } from "./idle.ts";
+import { type Idle, IdleWork } from "./idle.ts";
 import type { Segment } from "./segment.ts";
 import type { Store } from "./store.ts";
 import type { Table } from "./table.ts";
 
 /** Values in memory of the chunks of a step, besides those of one chunk. */
 const STEP_BYTES = 8 << 20;
-/** After so many bytes on disk a checkpoint makes the progress durable, and removes files that are empty. */
-const CHECKPOINT_BYTES = 64 << 20;
-/** How long nothing is tried after the disk or the memory was full. */
-const RETRY_MS = 60_000;
 
 /** How long a step looks for stale chunks at most. */
 const LOOK_MS = 5;
@@ -55,7 +50,7 @@ interface Work {
   job?: number;
 }
 
-export class Repack {
+export class Repack extends IdleWork {
   private pass: Pass | undefined;
   private work: Work | undefined;
   /** Tables of which nothing is left, or nothing that can be done. */
@@ -63,10 +58,9 @@ export class Repack {
   private isFinished: boolean;
   /** Damaged tables. */
   private readonly hopeless = new WeakSet<Table>();
-  private notBeforeMs = 0;
-  private sinceCheckpoint = 0;
 
-  constructor(private readonly store: Store, private readonly idle: Idle) {
+  constructor(store: Store, idle: Idle) {
+    super(store, idle, "older segments are encoded later");
     this.isFinished = store.options.encoding === "raw";
   }
 
@@ -84,7 +78,7 @@ export class Repack {
 
   /** Something is left to do, and the server has been idle for long enough. */
   get isDue(): boolean {
-    if (this.isFinished || performance.now() < this.notBeforeMs || !this.idle.isFree) return false;
+    if (this.isFinished || !this.isFree) return false;
     return this.work?.job === undefined || this.outcome !== undefined;
   }
 
@@ -94,16 +88,9 @@ export class Repack {
   }
 
   /** Takes the chunks of a step to the data files, or begins with those of the next one. */
-  step(): void {
-    try {
-      if (this.work !== undefined) this.finish(this.work);
-      else this.begin();
-    } catch (error) {
-      this.notBeforeMs = performance.now() + RETRY_MS;
-      const isHarmless = error instanceof DiskFullError || error instanceof HeapFullError;
-      const message = `older segments are encoded later: ${(error as Error).message}`;
-      this.store.options.log(isHarmless ? "INFO" : "ERROR", message);
-    }
+  protected override doStep(): void {
+    if (this.work !== undefined) this.finish(this.work);
+    else this.begin();
   }
 
   private get outcome() {
@@ -116,7 +103,8 @@ export class Repack {
       this.pass ??= this.nextPass();
       if (this.pass === undefined) {
         this.isFinished = true;
-        return this.checkpoint();
+        if (this.sinceCheckpoint > 0) this.checkpoint();
+        return;
       }
       const { table } = this.pass;
       const next = this.isCurrent(table) ? this.nextChunks(this.pass) : "end";
@@ -221,7 +209,7 @@ export class Repack {
       if (work.job !== undefined) encoders!.release(work.job);
       this.drop(work);
     }
-    if (this.sinceCheckpoint >= CHECKPOINT_BYTES) this.checkpoint();
+    this.checkpointIfMuch();
   }
 
   /** If others have replaced the chunks meanwhile, the next step finds what is stale now. */
@@ -253,12 +241,6 @@ export class Repack {
     table.posted = new Set(indexed);
     table.changed = true;
     this.sinceCheckpoint = Math.max(1, this.sinceCheckpoint);
-  }
-
-  /** Makes the progress durable. */
-  private checkpoint(): void {
-    if (this.sinceCheckpoint > 0) this.store.requestCheckpoint();
-    this.sinceCheckpoint = 0;
   }
 }
 
