@@ -21,15 +21,18 @@ const SIZE = 3; // bytes of the block
 const STATE = 4; // LOADING, READY, FAILED
 const PINS = 5;
 const USES = 6; // 0 on probation, up to USES_MAX
-const FORM = 7; // DECODED, PACKABLE, PACKED or SUMMARIES; an extent may have a frame of its values, a packed one and one of its summaries
+const FORM = 7; // DECODED, PACKABLE, PACKED, SUMMARIES or POSTINGS; an extent may have a frame of its values and one of each other form
 const USED_AT = 8; // the pool's clock when its values were used last; of a packed one, as a whole
 const MEMORY = 9; // number of the memory that ADDRESS is in
 const SLOT_WORDS = 10;
 
 const LOADING = 1, READY = 2, FAILED = 3;
 const USES_MAX = 3;
-/** What a frame has: the values of a chunk; the bytes of its extent; the values of a chunk that can be kept packed; summaries of its vectors. */
-export const DECODED = 0, PACKED = 1, PACKABLE = 2, SUMMARIES = 3;
+/**
+ * What a frame has: the values of a chunk; the bytes of its extent; the values of a chunk that can be kept packed; summaries of its vectors; the head
+ * of its postings.
+ */
+export const DECODED = 0, PACKED = 1, PACKABLE = 2, SUMMARIES = 3, POSTINGS = 4;
 /**
  * Of so many evictions for a packed frame, one takes any frame of values that could be packed and is not hot instead of one on probation. So a
  * set of chunks that is read again and again ends up in the pool if it fits when packed.

@@ -141,7 +141,7 @@ function readOnce(
       assert.equal(got, expected.slice(row * width, (row + 1) * width).join(), `${told}, row ${row}`);
     });
   const list = out + 8 * ROWS_MAX, plainList = plain.out + 8 * ROWS_MAX;
-  switch (random(6)) {
+  switch (random(7)) {
     case 0: {
       const range = rangeOf(random, rowCount), address = lease.pin(source, segment, column, range);
       isEqual(address, range.from, range.to);
@@ -178,6 +178,16 @@ function readOnce(
       const [from, to] = [list / 4 + range.from, list / 4 + range.to], plainFrom = plainList / 4 + range.from;
       if (found === undefined) return;
       assert.deepEqual(heap.i32.slice(from, to), plain.heap.i32.slice(plainFrom, plainFrom + to - from), told);
+      return;
+    }
+    case 5: {
+      if (!lease.isIndexed(source, segment, column)) return;
+      const codes = new Int32Array(expected.buffer), wanted = [-1, random(45)];
+      const found = lease.find(source, segment, column, wanted, Infinity)!;
+      const all = [...codes.entries()].filter(([, code]) => wanted.includes(code));
+      assert.deepEqual(Array.from({ length: found.count }, (_, k) => [found.rows[k], found.codes[k]]), all, told);
+      const present = wanted.filter((code) => codes.includes(code));
+      assert.deepEqual(lease.present(source, segment, column, wanted), present, told);
       return;
     }
     default: {

@@ -14,7 +14,7 @@ import type {
   VectorCounts,
 } from "./contract.ts";
 import { type Codecs, hasCodeRanges, hasPostings, hasSummaries, isEncoded, memoryBytes } from "./encoding/codecs.ts";
-import { findRows, presentCodes, type ReadExtent } from "./encoding/postings.ts";
+import { findRows, HEAD_BYTES_MAX, presentCodes, type ReadExtent, readHead } from "./encoding/postings.ts";
 import { areIntact, summariesBytes } from "./encoding/summaries.ts";
 import { copyRange, copyRows } from "./encoding/vector-copies.ts";
 import type { Extent } from "./extent.ts";
@@ -28,6 +28,7 @@ import {
   type OnMiss,
   PACKABLE,
   PACKED,
+  POSTINGS,
   SUMMARIES,
 } from "./frames.ts";
 import { HeapFullError, type SharedHeap } from "./heap.ts";
@@ -184,6 +185,13 @@ export class PoolLease implements Pool {
     return window;
   }
 
+  /** Reads an encoded chunk without a frame, to this thread's block. */
+  private readAlone({ directory }: ScanSource, chunk: ColumnChunk): Uint8Array {
+    const block = this.pool.copyBlock(),
+      into = (sizeBytes: number) => this.pool.heap.u8.subarray(block, block + sizeBytes);
+    return this.pool.reader.read(directory, chunk, codesPartOf(chunk), into);
+  }
+
   /**
    * Calls `use` with a chunk as it is stored, without postings, in a packed frame. If that is in a further memory, `copy` copies what `use` reads to
    * this thread's block.
@@ -248,18 +256,21 @@ export class PoolLease implements Pool {
     count: number,
     address: number,
   ): boolean {
-    const chunk = storedChunkOf(source, segment, column), { frames, reader } = this.pool;
+    const chunk = storedChunkOf(source, segment, column), { frames } = this.pool;
     if (this.onMiss !== undefined || chunk === undefined) return false;
     if (!isEncoded(chunk) || chunk.entryBytes !== undefined || frames.has(chunk)) return false;
-    const decode = (stored: Uint8Array) => this.pool.codecs().decodeRows(stored, rows, count, address);
-    if (this.pool.packedFramesOf(chunk).has(chunk, PACKED)) {
-      this.withPacked(source, chunk, ofRows(rows.subarray(0, count)), decode);
-      return true;
+    const pick = (stored: Uint8Array) => this.pool.codecs().gatherListed(stored, rows, count, address);
+    const isPackable = canBePacked(chunk), isPacked = isPackable && this.pool.packedFramesOf(chunk).has(chunk, PACKED);
+    if (!isPacked) {
+      frames.countMiss();
+      if (!this.pool.isGatheredOften(chunk)) {
+        this.counts.read++;
+        pick(this.readAlone(source, chunk));
+        return true;
+      }
+      if (!isPackable) return false;
     }
-    frames.countMiss();
-    if (this.pool.isGatheredOften(chunk)) return false;
-    this.counts.read++;
-    decode(reader.readToBuffer(source.directory, chunk, codesPartOf(chunk)));
+    this.withPacked(source, chunk, ofRows(rows.subarray(0, count)), pick);
     return true;
   }
 
@@ -357,10 +368,10 @@ export class PoolLease implements Pool {
   }
 
   present(source: ScanSource, segment: number, column: number, codes: readonly number[]): number[] | undefined {
-    return this.withPostings(source, segment, column, (read, sizeBytes) => presentCodes(read, sizeBytes, codes));
+    return this.withPostings(source, segment, column, (head) => presentCodes(head, codes));
   }
 
-  /** Postings are read from the file, and not kept: two short reads of the page cache cost a few microseconds. */
+  /** Blocks of postings are read from the file, and not kept: a short read of the page cache costs a few microseconds. */
   find(
     source: ScanSource,
     segment: number,
@@ -368,19 +379,37 @@ export class PoolLease implements Pool {
     codes: readonly number[],
     rowsMax: number,
   ): FoundRows | undefined {
-    return this.withPostings(source, segment, column, (read, size) => findRows(read, size, codes, rowsMax));
+    return this.withPostings(source, segment, column, (head, read) => findRows(head, read, codes, rowsMax));
   }
 
   private withPostings<T>(
     source: ScanSource,
     segment: number,
     column: number,
-    use: (read: ReadExtent, sizeBytes: number) => T,
+    use: (head: Uint8Array, read: ReadExtent) => T,
   ): T | undefined {
     if (!this.isIndexed(source, segment, column)) return undefined;
     if (this.onMiss !== undefined) return this.onMiss("lookup");
-    const chunk = chunkOf(source, segment, column)!;
-    return this.pool.reader.using(source.directory, chunk, (read) => use(read, chunk.sizeBytes));
+    const chunk = chunkOf(source, segment, column)!, { frames, heap, reader } = this.pool;
+    return reader.using(source.directory, chunk, (read) => {
+      let address = frames.pinReady(this.using, chunk, POSTINGS);
+      if (address < 0) {
+        const head = readHead(read, chunk.sizeBytes);
+        try {
+          const fill = (frame: Frame) => heap.u8.set(head, frame.address);
+          ({ address } = this.pinFrame(frames, this.using, chunk, POSTINGS, head.length, fill));
+        } catch (error) {
+          if (!(error instanceof HeapFullError)) throw error;
+          // All frames are being used.
+          return use(head, read);
+        }
+      }
+      try {
+        return use(heap.u8.subarray(address, address + HEAD_BYTES_MAX), read);
+      } finally {
+        frames.unpin(this.using, chunk);
+      }
+    });
   }
 
   release(): void {

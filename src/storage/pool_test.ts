@@ -212,6 +212,27 @@ Deno.test("SharedPool decodes the vectors of the rows that are read, and gathers
   assert.equal(pool.stats().pins, 0);
 });
 
+Deno.test("SharedPool keeps chunks packed from which single rows are gathered again and again", () => {
+  const heap = createHeap(32 << 20), files = new FaultyFiles(); // 9.6 MB of values, 2.4 MB packed
+  formatPool(heap, 24 << 20);
+  const source = encodedSourceOf(heap, files), pool = new SharedPool(heap, files), lease = pool.lease();
+  const rows = Int32Array.of(4095, 1024, 5), out = heap.allocateExact(4096, "other");
+  for (let round = 0; round < 5; round++) {
+    const { misses } = pool.stats();
+    for (const k of CHUNKS) {
+      assert.ok(lease.gather(source, k, 0, rows, rows.length, out), "a frame of values is not needed");
+      const expected = [95, 24, 5].map((at) => BigInt(k * 1000 + at));
+      assert.deepEqual([...heap.i64.subarray(out / 8, out / 8 + 3)], expected);
+    }
+    if (round > 1) assert.equal(pool.stats().misses, misses, "no file is read");
+  }
+  const { usedBytes, packedBytes } = pool.stats();
+  assert.ok(packedBytes > 0);
+  assert.equal(usedBytes, packedBytes);
+  lease.release();
+  assert.equal(pool.stats().pins, 0);
+});
+
 Deno.test("SharedPool gives frames of values to few chunks that are read again and again, and keeps these beside a scan of all", () => {
   const heap = createHeap(32 << 20), files = new FaultyFiles(); // 9.6 MB of values, 2.4 MB packed
   formatPool(heap, 4 << 20);

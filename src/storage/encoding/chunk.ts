@@ -145,6 +145,8 @@ const BASE_MAX = [2 ** 52, 2 ** 45];
 const DECODED_SHARE_MAX = 1 / 4;
 /** Of the rows of a chunk. */
 const MASKS = HEADERS + HEADER_BYTES + VECTOR_HEADER_BYTES, OTHER_MASKS = MASKS + VECTORS_MAX * MASK_BYTES;
+/** Numbers of rows that the memory of masks has room for. */
+const LISTED_MAX = VECTORS_MAX * MASK_BYTES / 4;
 /** Of the vectors that were tested last, by `OUTCOME`. */
 const OUTCOMES_AT = OTHER_MASKS + VECTORS_MAX * MASK_BYTES;
 /** Memory that a codec works in. */
@@ -451,14 +453,15 @@ export class ChunkCodec {
     }
   }
 
-  /** Decodes values `rows[0 … count-1]` to `address`. Only their vectors are decoded, so neighbours should have the same. */
-  decodeRows(bytes: Uint8Array, rows: Int32Array, count: number, address: number): void {
-    const { u8 } = this.heap, values = this.scratch + VALUES, chunk = this.opened(bytes), { width } = chunk;
-    for (let k = 0, decoded = -1; k < count; k++) {
-      const row = rows[k], vector = Math.floor(row / VECTOR_ROWS);
-      if (vector !== decoded) this.decodeVector(chunk, decoded = vector, values);
-      const at = values + row % VECTOR_ROWS * width;
-      u8.copyWithin(address + k * width, at, at + width);
+  /**
+   * Writes values `rows[0 … count-1]` of a chunk in the shared memory to `address`, in any order of rows. Those of a vector should be neighbours.
+   */
+  gatherListed(bytes: Uint8Array, rows: Int32Array, count: number, address: number): void {
+    const { heap: { i32 }, scratch } = this, { width } = this.opened(bytes), listed = scratch + MASKS;
+    for (let from = 0; from < count; from += LISTED_MAX) {
+      const to = Math.min(count, from + LISTED_MAX);
+      i32.set(rows.subarray(from, to), listed / 4);
+      this.gatherRows(bytes, listed, to - from, address + from * width);
     }
   }
 
@@ -615,7 +618,7 @@ export class ChunkCodec {
     kernels.selectDecimals(address, from, to, least, greatest, masks, counts, scratch + POWERS_AT);
   }
 
-  /** Writes values `rows[0 … count-1]` of a chunk in the shared memory, ascending i32 there too, to `values`. */
+  /** Writes values `rows[0 … count-1]` of a chunk in the shared memory, i32 there too, to `values`. Those of a vector should be neighbours. */
   gatherRows(bytes: Uint8Array, rows: number, count: number, values: number): void {
     const { kind, width, address } = this.opened(bytes), { kernels, scratch } = this;
     assert(address !== undefined, "chunks that are gathered from are in the shared memory");

@@ -108,9 +108,9 @@ export class Codecs {
     return encoded && { parts: [encoded.bytes], encodings: encoded.encodings };
   }
 
-  /** Decodes values `rows[0 … count-1]` of an encoded chunk that has no texts. */
-  decodeRows(stored: Uint8Array, rows: Int32Array, count: number, address: number): void {
-    this.chunks.decodeRows(stored, rows, count, address);
+  /** As `ChunkCodec.gatherListed`. */
+  gatherListed(stored: Uint8Array, rows: Int32Array, count: number, address: number): void {
+    this.chunks.gatherListed(stored, rows, count, address);
   }
 
   /** As `ChunkCodec.selectRows`. */

@@ -10,8 +10,8 @@
  *     tail        magic u32, size of the codes u32, crc of the codes u32, number of blocks u32, size of the set u32, crc of the set u32,
  *                 crc of directory and tail so far u32, 0 u32
  *
- * A code is found by the directory and one block, so looking it up takes two short reads. So does asking which of many codes there are.
- * NULL is code -1.
+ * A code is found by the directory and one block, so looking it up takes two short reads, or one if the directory is known. The set
+ * tells which of many codes there are. NULL is code -1.
  */
 import { crc32 } from "../bytes.ts";
 import type { FoundRows } from "../contract.ts";
@@ -26,8 +26,8 @@ const BLOCK_ROWS = 512;
 const ROW_VALUES = 65_536;
 /** A code and its count take at most 5 and 3 bytes, and each row at most 3. */
 const CODE_BYTES_MAX = 8, ROW_BYTES_MAX = 3;
-/** Bytes that are read first: the tail and the directory, unless one code has most rows of a block. */
-const HEAD_BYTES = TAIL_BYTES + ENTRY_BYTES * (ROW_VALUES / BLOCK_ROWS + 1);
+/** Bytes that are read first: the tail and the directory. */
+const TAIL_BYTES_MAX = TAIL_BYTES + ENTRY_BYTES * (ROW_VALUES / BLOCK_ROWS + 1);
 
 /** Segments with fewer rows, or with fewer codes, are scanned as fast. */
 export const POSTINGS_ROWS_MIN = 1024;
@@ -51,7 +51,7 @@ export function makePostings(
   let codeCount = 1;
   for (let k = 1; k < rowCount; k++) if (sorted[k] !== sorted[k - 1]) codeCount++;
   if (codeCount < CODES_MIN) return undefined;
-  const sizeMax = codeCount * CODE_BYTES_MAX + rowCount * ROW_BYTES_MAX + SET_BYTES_MAX + HEAD_BYTES;
+  const sizeMax = codeCount * CODE_BYTES_MAX + rowCount * ROW_BYTES_MAX + SET_BYTES_MAX + TAIL_BYTES_MAX;
   if (made.length < sizeMax) made = new Uint8Array(sizeMax);
   const out = made;
   let at = 0;
@@ -154,54 +154,80 @@ export class DamagedPostingsError extends Error {
   override readonly name = "DamagedPostingsError";
 }
 
-interface Head {
+interface Tail {
   codesBytes: number;
   codesCrc: number;
-  blockCount: number;
   setBytes: number;
   setCrc: number;
-  /** The directory. */
-  directory: DataView;
+  directory: Uint8Array;
 }
 
-const head = new Uint8Array(HEAD_BYTES);
+const tail = new Uint8Array(TAIL_BYTES_MAX);
 let block = new Uint8Array(SET_BYTES_MAX);
 
-function readHead(read: ReadExtent, sizeBytes: number): Head {
-  const size = Math.min(sizeBytes, HEAD_BYTES), bytes = head.subarray(0, size);
+function readTail(read: ReadExtent, sizeBytes: number): Tail {
+  const size = Math.min(sizeBytes, TAIL_BYTES_MAX), bytes = tail.subarray(0, size);
   read(bytes, sizeBytes - size);
-  const view = new DataView(head.buffer, 0, size), tailAt = size - TAIL_BYTES;
-  const blockCount = view.getUint32(tailAt + 12, true), directoryAt = tailAt - ENTRY_BYTES * blockCount;
+  const view = new DataView(tail.buffer, 0, size), tailAt = size - TAIL_BYTES;
+  const directoryAt = tailAt - ENTRY_BYTES * view.getUint32(tailAt + 12, true);
   const isWhole = view.getUint32(tailAt, true) === MAGIC && directoryAt >= 0 &&
     crc32(bytes.subarray(directoryAt, tailAt + 24)) === view.getUint32(tailAt + 24, true);
   if (!isWhole) throw new DamagedPostingsError();
   return {
     codesBytes: view.getUint32(tailAt + 4, true),
     codesCrc: view.getUint32(tailAt + 8, true),
-    blockCount,
     setBytes: view.getUint32(tailAt + 16, true),
     setCrc: view.getUint32(tailAt + 20, true),
-    directory: new DataView(head.buffer, directoryAt, ENTRY_BYTES * blockCount),
+    directory: bytes.subarray(directoryAt, tailAt),
   };
 }
 
 /** Size and checksum of the codes alone. @throws {DamagedPostingsError} */
 export function codesPart(read: ReadExtent, sizeBytes: number): { sizeBytes: number; crc: number } {
-  const { codesBytes, codesCrc } = readHead(read, sizeBytes);
+  const { codesBytes, codesCrc } = readTail(read, sizeBytes);
   return { sizeBytes: codesBytes, crc: codesCrc };
 }
 
+/** A head begins with these words. The directory and the set follow. */
+const HEAD = { codesBytes: 0, blockCount: 1, setBytes: 2 } as const;
+const HEAD_BYTES = 16;
+export const HEAD_BYTES_MAX = HEAD_BYTES + TAIL_BYTES_MAX + SET_BYTES_MAX;
+const head = new Uint8Array(HEAD_BYTES_MAX);
+
 /**
- * Those of `wanted` that the segment has. Undefined if that can only be found by looking them up.
+ * What has to be known of a chunk to look rows up: the size of its codes, the directory and the set. Valid until the next call.
  * @throws {DamagedPostingsError}
  */
-export function presentCodes(read: ReadExtent, sizeBytes: number, wanted: readonly number[]): number[] | undefined {
-  const { blockCount, setBytes, setCrc, directory } = readHead(read, sizeBytes);
-  if (setBytes === 0) return undefined;
-  const set = block.subarray(0, setBytes), low = directory.getInt32(0, true);
-  read(set, sizeBytes - TAIL_BYTES - ENTRY_BYTES * blockCount - setBytes);
+export function readHead(read: ReadExtent, sizeBytes: number): Uint8Array {
+  const { codesBytes, setBytes, setCrc, directory } = readTail(read, sizeBytes);
+  const setAt = HEAD_BYTES + directory.length, set = head.subarray(setAt, setAt + setBytes);
+  if (setBytes > 0) read(set, sizeBytes - TAIL_BYTES - directory.length - setBytes);
   if (crc32(set) !== setCrc) throw new DamagedPostingsError();
-  return wanted.filter((code) => code >= low && (set[(code - low) >>> 3]! >>> ((code - low) & 7) & 1) === 1);
+  const words = wordsOf(head);
+  words[HEAD.codesBytes] = codesBytes;
+  words[HEAD.blockCount] = directory.length / ENTRY_BYTES;
+  words[HEAD.setBytes] = setBytes;
+  head.set(directory, HEAD_BYTES);
+  return head.subarray(0, setAt + setBytes);
+}
+
+/** All but the set. */
+function wordsOf(head: Uint8Array): Int32Array {
+  return new Int32Array(head.buffer, head.byteOffset, Math.floor(head.length / 4));
+}
+
+/** Those of `wanted` that the segment has. Undefined if that can only be found by looking them up. `head`: of `readHead`, or a longer copy. */
+export function presentCodes(head: Uint8Array, wanted: readonly number[]): number[] | undefined {
+  const words = wordsOf(head), setBits = 8 * words[HEAD.setBytes]!;
+  if (setBits === 0) return undefined;
+  const low = words[HEAD_BYTES / 4]!,
+    setAt = HEAD_BYTES + ENTRY_BYTES * words[HEAD.blockCount]!,
+    present: number[] = [];
+  for (let k = 0; k < wanted.length; k++) {
+    const bit = wanted[k]! - low;
+    if (bit >= 0 && bit < setBits && (head[setAt + (bit >>> 3)]! >>> (bit & 7) & 1) === 1) present.push(wanted[k]!);
+  }
+  return present;
 }
 
 class Found implements FoundRows {
@@ -236,35 +262,38 @@ class Found implements FoundRows {
 const found = new Found();
 
 /**
- * Finds the rows that have one of `wanted`, ascending codes. Undefined if there are more than `rowsMax`. Valid until the next call.
+ * Finds the rows that have one of `wanted`, ascending codes. Undefined if there are more than `rowsMax`. Valid until the next call. `head`: of
+ * `readHead`, or a longer copy.
  * @throws {DamagedPostingsError}
  */
 export function findRows(
+  head: Uint8Array,
   read: ReadExtent,
-  sizeBytes: number,
   wanted: readonly number[],
   rowsMax: number,
 ): FoundRows | undefined {
   found.count = 0;
-  const { codesBytes, blockCount, directory } = readHead(read, sizeBytes);
+  const words = wordsOf(head), codesBytes = words[HEAD.codesBytes]!, blockCount = words[HEAD.blockCount]!;
+  const entryOf = (block: number) => (HEAD_BYTES + ENTRY_BYTES * block) / 4;
   let loaded = -1, at = 0, end = 0, code = 0, codesFound = 0;
   for (const each of wanted) {
     let low = 0, high = blockCount;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (directory.getInt32(ENTRY_BYTES * middle, true) <= each) low = middle + 1;
+      if (words[entryOf(middle)]! <= each) low = middle + 1;
       else high = middle;
     }
     if (low === 0) continue;
     if (low - 1 !== loaded) {
       loaded = low - 1;
-      end = directory.getUint32(ENTRY_BYTES * loaded + 8, true);
+      const entry = entryOf(loaded);
+      end = words[entry + 2]!;
       if (end > block.length) block = new Uint8Array(2 * end);
       const bytes = block.subarray(0, end);
-      read(bytes, codesBytes + directory.getUint32(ENTRY_BYTES * loaded + 4, true));
-      if (crc32(bytes) !== directory.getUint32(ENTRY_BYTES * loaded + 12, true)) throw new DamagedPostingsError();
+      read(bytes, codesBytes + words[entry + 1]!);
+      if (crc32(bytes) !== words[entry + 3]! >>> 0) throw new DamagedPostingsError();
       at = 0;
-      code = directory.getInt32(ENTRY_BYTES * loaded, true);
+      code = words[entry]!;
     }
     const numbers = block;
     while (at < end) {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { createHeap } from "../heap.ts";
-import { codesPart, DamagedPostingsError, findRows, makePostings, presentCodes } from "./postings.ts";
+import { codesPart, DamagedPostingsError, findRows, makePostings, presentCodes, readHead } from "./postings.ts";
 
 const heap = createHeap(8 << 20);
 const SOURCE = heap.allocate(1 << 18, "other");
@@ -19,7 +19,7 @@ function find(extent: Uint8Array, codes: readonly number[], rowsMax = Infinity):
     ok(at >= 0 && at + into.length <= extent.length, "reads stay within the extent");
     into.set(extent.subarray(at, at + into.length));
   };
-  const found = findRows(read, extent.length, codes, rowsMax);
+  const found = findRows(readHead(read, extent.length), read, codes, rowsMax);
   return found && Array.from({ length: found.count }, (_, k) => [found.rows[k], found.codes[k]]);
 }
 
@@ -58,7 +58,8 @@ Deno.test("postings tell which codes there are", () => {
     fc.property(columns, fc.array(fc.integer({ min: -1, max: 80_000 }), { maxLength: 300 }), (values, codes) => {
       const extent = extentOf(values), all = new Set(values);
       if (extent === undefined) return;
-      const present = presentCodes((into, at) => into.set(extent.subarray(at, at + into.length)), extent.length, codes);
+      const read = (into: Uint8Array, at: number) => into.set(extent.subarray(at, at + into.length));
+      const present = presentCodes(readHead(read, extent.length), codes);
       const low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
       if (high - low >= 65_536) return equal(present, undefined);
       deepEqual(present, codes.filter((code) => all.has(code)));
