@@ -281,7 +281,8 @@ for (const from of ["FLOAT", "DOUBLE"]) {
 /** Writes row `row` as ASCII at offset 0 and returns the length; -1 for null. */
 type Writer = (column: BatchColumn, row: number, bytes: Uint8Array, context: FunctionContext) => number;
 
-const TRUE = new TextEncoder().encode("true"), FALSE = new TextEncoder().encode("false");
+const encoder = new TextEncoder();
+const TRUE = encoder.encode("true"), FALSE = encoder.encode("false");
 
 function longWriter(format: (low: number, high: number, bytes: Uint8Array, at: number) => number): Writer {
   return (column, row, bytes, context) => {
@@ -318,28 +319,49 @@ const WRITERS: Record<string, Writer> = {
   CHAR: (column, row, bytes) => {
     const unit = column.values[row] & 0xffff;
     if (unit === 0) return -1;
-    return new TextEncoder().encodeInto(String.fromCharCode(unit), bytes).written;
+    if (unit > 127) return encoder.encodeInto(String.fromCharCode(unit), bytes).written;
+    bytes[0] = unit;
+    return 1;
   },
   INTERVAL: (column, row, bytes) => {
     const low = column.values[2 * row], high = column.values[2 * row + 1];
     if (low === NULL_I64 && high === NULL_I64) return -1;
-    return new TextEncoder().encodeInto(intervalText(low, high), bytes).written;
+    return encoder.encodeInto(intervalText(low, high), bytes).written;
   },
 };
 
 const scratch = new Uint8Array(128);
 const decoder = new TextDecoder();
 
-/** A row of any type as text; undefined for null. For concat and similar functions. */
-export function textOfRow(column: BatchColumn, row: number, context: FunctionContext): Uint8Array | undefined {
-  const writer = WRITERS[column.type];
-  if (writer === undefined) {
-    if (layoutOf(column.type) === "text") return column.bytes(row);
-    const text = textOfWide(column, row, context);
-    return text === undefined ? undefined : new TextEncoder().encode(text);
+/** A row of any type as text, for concat and similar functions. */
+export class RowText {
+  bytes: Uint8Array = new Uint8Array(128);
+  /** -1 for null. */
+  length = -1;
+  private readonly written = this.bytes;
+  private readonly writer: Writer | undefined;
+
+  constructor(private readonly column: BatchColumn, private readonly context: FunctionContext) {
+    this.writer = WRITERS[column.type];
   }
-  const length = writer(column, row, scratch, context);
-  return length < 0 ? undefined : scratch.slice(0, length);
+
+  /** Sets the bytes, which are valid until the next call, and their length. */
+  read(row: number): void {
+    const { column, context, writer } = this;
+    if (writer === undefined) return this.set(layoutOf(column.type) === "text" ? column.bytes(row) : this.wide(row));
+    this.bytes = this.written;
+    this.length = writer(column, row, this.bytes, context);
+  }
+
+  set(bytes: Uint8Array | undefined): void {
+    this.length = bytes?.length ?? -1;
+    if (bytes !== undefined) this.bytes = bytes;
+  }
+
+  private wide(row: number): Uint8Array | undefined {
+    const text = textOfWide(this.column, row, this.context);
+    return text === undefined ? undefined : encoder.encode(text);
+  }
 }
 
 const TEXT_TARGETS: [name: string, returns: string][] = [["STRING", "STRING"], ["VARCHAR", "VARCHAR"], [

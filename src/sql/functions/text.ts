@@ -9,7 +9,7 @@ import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { checkTextLength, fail, TEXT_BYTES_MAX } from "./sizes.ts";
-import { textOfRow } from "./text-casts.ts";
+import { RowText } from "./text-casts.ts";
 import { baseOf, type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 
 type Args = FunctionEntry["args"];
@@ -469,21 +469,25 @@ export const textFunctions: FunctionEntry[] = [
       (args, out, rowCount, context) => {
         const views = viewsOf(context.heap.u8);
         const pace = new Pace(context);
-        const pieces: (Uint8Array | undefined)[] = [];
+        const others = args.map((column) => isTextual(column) ? undefined : new RowText(column, context));
         for (let row = 0; row < rowCount; row++) {
           let length = 0;
           for (let k = 0; k < args.length; k++) {
-            pieces[k] = isTextual(args[k]) ? undefined : pieceOfRow(args[k], row, context);
-            length += pieces[k]?.length ?? (isTextual(args[k]) ? Math.max(0, bytesIn(args[k], row)) : 0);
+            const text = others[k];
+            if (text === undefined) length += Math.max(0, bytesIn(args[k], row));
+            else {
+              readPiece(text, args[k], row);
+              length += Math.max(0, text.length);
+            }
           }
           const bytes = length > scratch.length ? out.makeText(row, length) : scratch;
           let at = 0;
           for (let k = 0; k < args.length; k++) {
-            const column = args[k], piece = pieces[k];
-            if (piece !== undefined) {
-              bytes.set(piece, at);
-              at += piece.length;
-            } else if (isTextual(column) && bytesIn(column, row) > 0) {
+            const column = args[k], text = others[k];
+            if (text !== undefined) {
+              const piece = text.bytes;
+              for (let i = 0; i < text.length; i++) bytes[at++] = piece[i];
+            } else if (bytesIn(column, row) > 0) {
               const from = offsetOf(column, row), size = bytesIn(column, row);
               copy(viewOf(views, column, row), from, from + size, bytes, at);
               at += size;
@@ -506,9 +510,10 @@ const NULL_PIECES: Record<string, Uint8Array> = Object.fromEntries(
 );
 
 /** DATE is printed as milliseconds. */
-function pieceOfRow(column: BatchColumn, row: number, context: FunctionContext): Uint8Array | undefined {
+function readPiece(text: RowText, column: BatchColumn, row: number): void {
   if (column.type === "DATE" && column.values[row] !== NULL_I64) {
-    return new TextEncoder().encode(String(column.values[row]));
+    return text.set(new TextEncoder().encode(String(column.values[row])));
   }
-  return textOfRow(column, row, context) ?? NULL_PIECES[decimalOf(column.type) === undefined ? column.type : "LONG"];
+  text.read(row);
+  if (text.length < 0) text.set(NULL_PIECES[decimalOf(column.type) === undefined ? column.type : "LONG"]);
 }
