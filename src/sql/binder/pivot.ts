@@ -14,7 +14,7 @@ import { groupPlan } from "./grouping.ts";
 import { columnOf, project } from "./plans.ts";
 import { type OutputItem, type Queries, relationOf } from "./query.ts";
 import { type Relation, uniqueNames, type WantedName } from "./scope.ts";
-import { columnName, expressionText } from "./text.ts";
+import { columnName, expressionText, isPlain } from "./text.ts";
 
 /** Limit of the columns that one PIVOT makes. */
 const COLUMNS_MAX = 5_000;
@@ -219,7 +219,6 @@ function contains(tree: unknown, test: (part: Expression) => boolean): boolean {
 }
 
 function refusePosition(e: Expression): void {
-  if (e.kind !== "column" && e.kind !== "call" && e.kind !== "binary" && e.kind !== "cast" && e.kind !== "case") {
-    throw new SqlError("GROUP BY of PIVOT needs an expression, not a constant or a position", e.at, SQLSTATE.grouping);
-  }
+  if (!isPlain(e)) return;
+  throw new SqlError("GROUP BY of PIVOT needs an expression, not a constant or a position", e.at, SQLSTATE.grouping);
 }

@@ -190,7 +190,8 @@ function comparedSides(e: Expression): [ColumnExpression, Expression] | undefine
   return undefined;
 }
 
-function isPlain(e: Expression): boolean {
+/** A constant as it is written, without a sign or a cast. */
+export function isPlain(e: Expression): boolean {
   return e.kind === "number" || e.kind === "string" || e.kind === "boolean" || e.kind === "null";
 }
 
