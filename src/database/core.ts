@@ -11,6 +11,7 @@ import type { AccessControl } from "./access/control.ts";
 import type { AccessStatements } from "./access/statements.ts";
 import type { Activity } from "./activity.ts";
 import type { Backups } from "./backups.ts";
+import type { Copies } from "./copies.ts";
 import type { Execution } from "./execution.ts";
 import type { LastWrites } from "./last-writes.ts";
 import type { TableLocks } from "./locks.ts";
@@ -66,6 +67,7 @@ export interface Core {
   readonly locks: TableLocks;
   readonly scheduler: Scheduler;
   readonly backups: Backups;
+  readonly copies: Copies;
   readonly progress: Progress;
   /** For functions that the server evaluates. */
   readonly server: ServerFacts;

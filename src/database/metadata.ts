@@ -150,6 +150,8 @@ const SOURCES: Record<string, Source> = {
     ]),
   query_activity: ({ activity }, _, { identity }) => activity.rows(identity),
   all_permissions: allPermissionRows,
+  "sys.text_import_log": ({ copies }, _, { identity }) => copies.importRows(identity),
+  "sys.copy_export_log": ({ copies }, _, { identity }) => copies.exportRows(identity),
   checkpoint_status: ({ backups }) => [[backups.startedAtMicros !== undefined, backups.startedAtMicros ?? null]],
 };
 

@@ -21,6 +21,7 @@ import { ExternalUsers, NO_SIGN_ONS } from "./access/external.ts";
 import { SignIn } from "./access/sign-in.ts";
 import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
+import { Copies } from "./copies.ts";
 import { withDevelopmentStatements } from "./development.ts";
 import { DASHBOARDS_TABLE, StoredDashboards } from "./dashboards.ts";
 import { CsvImport } from "./csv-import.ts";
@@ -178,6 +179,16 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     locks,
     scheduler,
     backups: new Backups(writer, options, nowMicros),
+    copies: new Copies({
+      importRoot: options.importRoot,
+      exportRoot: options.exportRoot,
+      nowMicros,
+      log: options.log,
+      importCsv: (body, of, identity, client, signal) =>
+        new CsvImport(core, of, { identity, client }).run(body, signal),
+      session: ({ identity, client }) => new DatabaseSession(core, identity, client),
+      mayManage: (identity) => access === undefined || access.rightsOf(identity).has("CANCEL ANY COPY"),
+    }),
     activity: new Activity(
       nowMicros,
       access && ((identity) => identity === SERVER || access.rightsOf(identity).has("SQL ENGINE ADMIN")),
@@ -243,6 +254,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       ...external?.statistics ?? NO_SIGN_ONS,
     }),
     close: async () => {
+      await core.copies.close();
       await traces.flush();
       planner.close();
       execution.close();

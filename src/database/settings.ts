@@ -175,6 +175,11 @@ const storageSettings = {
       aliases: ["cairo.sql.copy.root.dir"],
     },
   ),
+  exportRoot: path(
+    "cairo.sql.copy.export.root",
+    "export",
+    "Directory to which COPY TO writes Parquet files, relative to the root.",
+  ),
   backupRoot: path("cairo.backup.root", "backup", "Directory to which BACKUP DATABASE writes, relative to the root.", {
     aliases: ["cairo.sql.backup.root"],
   }),
@@ -184,7 +189,6 @@ const storageSettings = {
 const storageIgnored = [
   ignored("cairo.default.symbol.capacity", "256", "symbol tables grow as needed"),
   ignored("cairo.default.symbol.cache.flag", "true", "all symbols are in memory"),
-  ignored("cairo.sql.copy.export.root", "export", "COPY writes no files"),
   ignored("cairo.snapshot.instance.id", "", "a restored copy starts like any other root"),
 ];
 

@@ -140,6 +140,13 @@ const ROWS: Record<string, Row[]> = {
   // It needs a running statement: below.
   cancelQuery: [],
   checkpoint: [{ sql: "checkpoint create", needs: "SNAPSHOT", before: ["checkpoint release"] }],
+  copy: [
+    { sql: "copy t to 'x' with format parquet", needs: "SELECT", on: "t" },
+    { sql: "copy (select a from t) to 'x' with format parquet", needs: "SELECT", on: "t" },
+    { sql: "copy t from 'none.csv'", needs: "INSERT", on: "t" },
+    { sql: "copy copied from 'none.csv'", needs: "CREATE TABLE" },
+    { sql: "copy 'ff' cancel" },
+  ],
   backup: [{ sql: "backup database", needs: "BACKUP DATABASE" }],
   set: [{ sql: "set x = 1" }],
   reset: [{ sql: "reset x" }],

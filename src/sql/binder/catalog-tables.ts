@@ -117,7 +117,15 @@ const EMPTY_TABLES = {
   "pg_catalog.pg_cursors": "name:STRING statement:STRING",
 };
 
-export const CATALOG_TABLES: Readonly<Record<string, string>> = { ...FILLED_TABLES, ...EMPTY_TABLES };
+/** How copies by COPY go, in the order of time. */
+const COPY_LOGS = {
+  "sys.text_import_log":
+    "ts:TIMESTAMP id:VARCHAR table_name:VARCHAR file:VARCHAR phase:VARCHAR status:VARCHAR message:VARCHAR rows_handled:LONG rows_imported:LONG errors:LONG",
+  "sys.copy_export_log":
+    "ts:TIMESTAMP id:VARCHAR table_name:VARCHAR export_path:VARCHAR num_exported_files:INT phase:VARCHAR status:VARCHAR message:VARCHAR errors:LONG",
+};
+
+export const CATALOG_TABLES: Readonly<Record<string, string>> = { ...FILLED_TABLES, ...EMPTY_TABLES, ...COPY_LOGS };
 
 /** Columns with the same value in every row. */
 const CONSTANT_COLUMNS: Readonly<Record<string, Readonly<Record<string, string | null>>>> = {

@@ -167,7 +167,8 @@ const SOURCES = new Map<string, Source>([
 
 function catalogSource(name: string, text: string) {
   const isFunction = name.startsWith("information_schema.") || Object.values(CALLED_TABLES).includes(name);
-  return { columns: columns(isFunction ? text : `${text} ${TABLE_OID}:INT`), args: 0, isFunction };
+  const hasOid = name.startsWith("pg_catalog.") && !isFunction;
+  return { columns: columns(hasOid ? `${text} ${TABLE_OID}:INT` : text), args: 0, isFunction };
 }
 
 /** True for tables of the catalogues, which are read by name, without parentheses. */

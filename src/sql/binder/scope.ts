@@ -52,7 +52,7 @@ export function nothing(): Relation {
   };
 }
 
-const SCHEMAS = new Set(["public", "pg_catalog", "information_schema"]);
+const SCHEMAS = new Set(["public", "pg_catalog", "information_schema", "sys"]);
 
 /**
  * The columns that `path` may refer to. Generated names with a dot contain double quotes, and can be referred to

@@ -16,6 +16,7 @@ import { cancelQuery } from "./cancel-query.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { close } from "./close.ts";
 import { columnParts } from "./columns.ts";
+import { copy } from "./copy.ts";
 import { createTable } from "./create-table.ts";
 import { deallocate } from "./deallocate.ts";
 import { deleteRows } from "./delete.ts";
@@ -82,6 +83,7 @@ export const STATEMENTS: readonly StatementKind[] = [
   cancelQuery,
   checkpoint,
   backup,
+  copy,
   set,
   reset,
   discard,

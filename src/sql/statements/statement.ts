@@ -13,7 +13,7 @@ import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
 import type { ExplainNode } from "../explain-lines.ts";
 import type { Token } from "../lexer.ts";
-import type { BoundStatement, MetadataNode, NewTable } from "../plan.ts";
+import type { BoundStatement, MetadataNode, NewTable, PartitionUnit } from "../plan.ts";
 
 type Category = Prepared["category"];
 
@@ -186,6 +186,21 @@ export interface ChangedTable {
   at: number;
 }
 
+/** A copy that is to be made. */
+export type CopyOrder =
+  | {
+    action: "from";
+    table: string;
+    file: string;
+    hasHeader: boolean;
+    timestamp?: string;
+    format?: string;
+    delimiter?: string;
+    partitionBy?: PartitionUnit;
+    onError: "skipCol" | "skipRow" | "abort";
+  }
+  | { action: "to"; table?: string; text: string; file: string; codec?: string; level?: number; pageSize?: number };
+
 /** Services of the database that statements use. */
 export interface StatementServices {
   /** Undefined if access control is off. */
@@ -205,6 +220,11 @@ export interface StatementServices {
      * it.
      */
     cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void;
+  };
+  readonly copies: {
+    /** Starts a copy in the background, and returns its id. @throws {SqlError} if it cannot begin. */
+    start(order: CopyOrder, by: { identity: Identity; client?: Client }): Promise<string>;
+    cancel(id: string, by: { identity: Identity; client?: Client }): "cancelled" | "unknown";
   };
   readonly backups: {
     /** Opens a checkpoint. @throws {SqlError} at `at` if one is open. */

@@ -14,7 +14,6 @@ const UNSUPPORTED: readonly [words: string[], name: string][] = [
   [["SHOW", "CREATE", "MATERIALIZED"], "SHOW CREATE MATERIALIZED VIEW"],
   [["REFRESH", "MATERIALIZED"], "REFRESH MATERIALIZED VIEW"],
   [["COMPILE", "VIEW"], "COMPILE VIEW"],
-  [["COPY"], "COPY"],
   [["SNAPSHOT"], "SNAPSHOT"],
   [["BACKUP", "TABLE"], "BACKUP TABLE"],
   [["PREPARE"], "PREPARE"],

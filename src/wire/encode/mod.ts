@@ -7,12 +7,13 @@ import type { Batch } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { Encoder } from "./encoder.ts";
 import type { TypeForms, ValueWriter } from "./forms.ts";
-import { createParquetEncoder, type ParquetEncoding } from "./parquet.ts";
+import { createParquetEncoder, ParquetAssembler, type ParquetEncoding } from "./parquet.ts";
 import { type RowFormat, type RowLoop, rowLoop } from "./rows.ts";
 import { asciiBytes, ByteSink } from "./sink.ts";
 import { formsOf, writeInt32 } from "./types.ts";
 
-export type { Encoder };
+export { ParquetAssembler };
+export type { Encoder, ParquetEncoding };
 
 /** Most results are small. The buffer grows for others. */
 const FIRST_BYTES = 4_096;

@@ -1,0 +1,136 @@
+/** COPY: CSV files into tables, rows into Parquet files, and what becomes of copies. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { ADMIN, startProtected } from "./access/server.ts";
+import { until } from "./programs.ts";
+import { startServer, type TestServer } from "./server.ts";
+
+const CSV = "ts,sym,px\n2024-01-01T00:00:00Z,a,1.5\n2024-01-01T00:00:01Z,b,2.5\n2024-01-01T00:00:02Z,c,x\n";
+
+async function started(server: TestServer, sql: string): Promise<string> {
+  const { dataset, error } = await server.exec(sql);
+  assert.equal(error, undefined, sql);
+  return String(dataset![0][0]);
+}
+
+/** The last event of a copy, once it has ended. */
+async function ended(server: TestServer, log: string, id: string, columns: string): Promise<unknown[]> {
+  return await until(`copy ${id} has ended`, async () => {
+    const sql = `select ${columns} from sys.${log} where id = '${id}' and status != 'started'`;
+    return (await server.exec(sql)).dataset?.[0];
+  });
+}
+
+Deno.test("COPY", async (t) => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  await Deno.mkdir(join(root, "import"));
+  const file = (name: string, text: string) => Deno.writeTextFile(join(root, "import", name), text);
+  await file("trades.csv", CSV);
+  await using server = await startServer({ root });
+  const rows = async (sql: string) => (await server.exec(sql)).dataset;
+  const imported = async (sql: string, columns = "status, rows_imported, errors") =>
+    await ended(server, "text_import_log", await started(server, sql), columns);
+  const exported = async (sql: string, columns = "status, num_exported_files") =>
+    await ended(server, "copy_export_log", await started(server, sql), columns);
+
+  await t.step("makes a table of a file", async () => {
+    const sql = "copy trades from 'trades.csv' with header true timestamp 'ts' partition by day on error skip_row";
+    assert.deepEqual(await imported(sql), ["finished", 3, 0]);
+    assert.deepEqual(await rows("select designatedTimestamp, partitionBy from tables()"), [["ts", "DAY"]]);
+    assert.deepEqual(await rows("select count(), max(px) from trades"), [[3, "x"]]);
+  });
+
+  await t.step("adds to a table, by what is to be done with values that do not fit", async () => {
+    for (const [mode, found] of [["skip_row", ["finished", 2, 1]], ["skip_column", ["finished", 3, 1]]] as const) {
+      await server.exec(`create table ${mode} (ts timestamp, sym symbol, px double) timestamp(ts) partition by day`);
+      assert.deepEqual(await imported(`copy ${mode} from 'trades.csv' with header true on error ${mode}`), found);
+    }
+    assert.deepEqual(await rows("select sym, px from skip_column"), [["a", 1.5], ["b", 2.5], ["c", null]]);
+    const abort = "copy skip_row from 'trades.csv' with header true on error abort";
+    const [status, message] = await imported(abort, "status, message");
+    assert.equal(status, "failed");
+    assert.match(String(message), /line 4.*no row is imported/);
+    assert.deepEqual(await rows("select count() from skip_row"), [[2]]);
+  });
+
+  await t.step("reads times in a format, and fields with a delimiter", async () => {
+    await file("other.csv", "at;n\n03/01/2024 10:00;7\n");
+    const sql = "copy other from 'other.csv' with header true timestamp 'at' format 'dd/MM/yyyy HH:mm' delimiter ';'";
+    assert.deepEqual(await imported(sql), ["finished", 1, 0]);
+    assert.deepEqual(await rows("other"), [["2024-01-03T10:00:00.000000Z", 7]]);
+  });
+
+  await t.step("tells of files that it cannot read, and does not leave its directory", async () => {
+    const [status, message] = await imported("copy trades from 'none.csv'", "status, message");
+    assert.deepEqual([status, message], ["failed", "none.csv does not exist in the import directory"]);
+    await Deno.writeTextFile(join(root, "secret.csv"), CSV);
+    await Deno.symlink(join(root, "secret.csv"), join(root, "import", "link.csv"));
+    const [, why] = await imported("copy trades from 'link.csv' with header true", "status, message");
+    assert.match(String(why), /link to a place outside/);
+    for (const path of ["../secret.csv", join(root, "secret.csv"), "a/../../secret.csv", ""]) {
+      const { error, position } = await server.exec(`copy trades from '${path}'`);
+      assert.match(error!, /not a path in the directory/, path);
+      assert.equal(position, 17);
+    }
+  });
+
+  await t.step("writes tables and queries as Parquet files that can be read again", async () => {
+    assert.deepEqual(await exported("copy trades to 'all' with format parquet"), ["finished", 1]);
+    const query = "copy (select sym, px from trades where sym != 'b') to 'x/some.parquet' with format parquet";
+    const [path] = await exported(`${query} compression_codec snappy data_page_size 4096`, "export_path");
+    assert.equal(path, join(root, "export", "x", "some.parquet"));
+    await Deno.copyFile(join(root, "export", "all.parquet"), join(root, "import", "all.parquet"));
+    await Deno.copyFile(String(path), join(root, "import", "some.parquet"));
+    assert.deepEqual(await rows("select * from read_parquet('all.parquet')"), await rows("trades"));
+    assert.deepEqual(await rows("select * from read_parquet('some.parquet')"), [["a", "1.5"], ["c", "x"]]);
+  });
+
+  await t.step("a query that fails leaves the file as it was, and no other", async () => {
+    const before = await Deno.readFile(join(root, "export", "all.parquet"));
+    const fails =
+      "copy (select (x::string || 'a')::long, simulate() from long_sequence(3)) to 'all' with format parquet";
+    assert.match((await server.exec(fails)).error!, /simulate/);
+    await Deno.writeTextFile(join(root, "export", ".unfinished-0123456789abcdef"), "of a process that was killed");
+    const id = await started(
+      server,
+      "copy (select a.x from long_sequence(1000000) a cross join long_sequence(1000000)) to 'all' with format parquet",
+    );
+    assert.deepEqual(await rows(`copy '${id}' cancel`), [[id, "cancelled"]]);
+    assert.deepEqual(await ended(server, "copy_export_log", id, "status"), ["cancelled"]);
+    assert.deepEqual(await rows(`copy '${id}' cancel`), [[id, "unknown"]]);
+    assert.deepEqual(await Deno.readFile(join(root, "export", "all.parquet")), before);
+    // The next one removes what a process left that was killed.
+    assert.deepEqual(await exported("copy trades to 'again' with format parquet"), ["finished", 1]);
+    const names = (await Array.fromAsync(Deno.readDir(join(root, "export")))).map(({ name }) => name);
+    assert.deepEqual(names.sort(), ["again.parquet", "all.parquet", "x"]);
+  });
+
+  await t.step("the server stops while a copy runs", async () => {
+    await started(
+      server,
+      "copy (select a.x from long_sequence(1000000) a cross join long_sequence(1000000)) to 'long' with format parquet",
+    );
+    await server.stop();
+    await assert.rejects(Deno.stat(join(root, "export", "long.parquet")), Deno.errors.NotFound);
+  });
+});
+
+Deno.test("copies of others are unknown without CANCEL ANY COPY", async () => {
+  await using server = await startProtected();
+  const sql = async (text: string, by = ADMIN) => {
+    const { dataset, error } = await server.sql(text, by);
+    assert.equal(error, undefined, text);
+    return dataset;
+  };
+  const alice = { name: "alice", password: "alice's" };
+  await sql("create user alice with password 'alice''s'");
+  await sql("grant HTTP to alice");
+  const long =
+    "copy (select a.x from long_sequence(1000000) a cross join long_sequence(1000000)) to 'x' with format parquet";
+  const [[id]] = (await sql(long))!;
+  assert.deepEqual(await sql(`copy '${id}' cancel`, alice), [[id, "unknown"]]);
+  assert.deepEqual(await sql("select count() from sys.copy_export_log", alice), [[0]]);
+  await sql("grant CANCEL ANY COPY to alice");
+  assert.deepEqual(await sql("select status from sys.copy_export_log", alice), [["started"]]);
+  assert.deepEqual(await sql(`copy '${id}' cancel`, alice), [[id, "cancelled"]]);
+});
