@@ -11,6 +11,7 @@ export const SQLSTATE = {
   undefinedFunction: "42883",
   undefinedTable: "42P01",
   duplicateTable: "42P07",
+  wrongObjectType: "42809",
   duplicateColumn: "42701",
   ambiguousColumn: "42702",
   datatypeMismatch: "42804",

@@ -19,6 +19,7 @@ import type { Planner } from "./planner.ts";
 import type { Progress } from "./progress.ts";
 import type { databaseSettings } from "./settings.ts";
 import type { StatementCache } from "./statements.ts";
+import type { StoredViews } from "./views.ts";
 
 /** The settings, and the services of the process. */
 export interface DatabaseOptions extends Values<typeof databaseSettings> {
@@ -68,6 +69,7 @@ export interface Core {
   readonly scheduler: Scheduler;
   readonly backups: Backups;
   readonly copies: Copies;
+  readonly views: StoredViews;
   readonly progress: Progress;
   /** For functions that the server evaluates. */
   readonly server: ServerFacts;

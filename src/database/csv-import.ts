@@ -130,6 +130,9 @@ export class CsvImport {
         settings: this.settingsOf(found),
       };
     }
+    if (core.views.view(options.table) !== undefined) {
+      throw refusal(`${options.table} is a view: rows can be imported only into tables`);
+    }
     if (found === undefined && !options.create) {
       throw refusal(`table ${options.table} does not exist, and create=false`);
     }

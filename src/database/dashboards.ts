@@ -7,6 +7,7 @@ import type { Dashboard, DashboardHead, Dashboards, DashboardSave, Identity, Ses
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { sameName } from "../types/names.ts";
 import type { AccessControl } from "./access/control.ts";
+import { ownChange, ownRows } from "./own-statements.ts";
 
 export const DASHBOARDS_TABLE = "_dashboards";
 const TABLE = DASHBOARDS_TABLE;
@@ -163,29 +164,12 @@ export class StoredDashboards implements Dashboards {
     }));
   }
 
-  private async rows(sql: string, values: string[]): Promise<unknown[][]> {
-    const session = this.options.session();
-    try {
-      const prepared = await session.prepare(sql, values.map(() => "VARCHAR"));
-      const answer = await prepared.execute(values, { encoding: { name: "json", quoteLargeNumbers: true } });
-      if (answer.kind !== "rows") throw new Error(`${sql} gives no rows`);
-      let text = "";
-      const decoder = new TextDecoder();
-      for await (const { bytes } of answer.chunks) text += decoder.decode(bytes, { stream: true });
-      return JSON.parse(`[${text}]`);
-    } finally {
-      await session.close();
-    }
+  private rows(sql: string, values: string[]): Promise<unknown[][]> {
+    return ownRows(this.options.session(), sql, values);
   }
 
-  private async change(sql: string, values: string[] = []): Promise<void> {
-    const session = this.options.session();
-    try {
-      const prepared = await session.prepare(sql, values.map(() => "VARCHAR"));
-      await prepared.execute(values, { encoding: { name: "csv", delimiter: "," } });
-    } finally {
-      await session.close();
-    }
+  private change(sql: string, values: string[] = []): Promise<void> {
+    return ownChange(this.options.session(), sql, values);
   }
 }
 

@@ -281,6 +281,9 @@ export class Ingest {
         `the request creates more than ${limits.newTablesMax} tables (line.auto.create.new.tables.max)`,
       );
     }
+    if (this.core.views.view(table.name) !== undefined) {
+      throw new LineError(lines.line, `${table.name} is a view: rows can be written only into tables`);
+    }
     this.authorize(lines.line, pending, "CREATE TABLE");
     const rows = LineRows.ofNew(table);
     pending.tables.set(this.find(lines.name).key, rows);

@@ -40,6 +40,7 @@ async function withIngest(
         return value;
       },
     },
+    views: { view: () => undefined },
     append: (changes: Parameters<Core["append"]>[0]) => writer.append(changes),
     schemaChanged: () => {},
   } as unknown as Core;

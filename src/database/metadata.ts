@@ -2,7 +2,7 @@
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
 import { accessIsOff, columnRows, keywords, partitionRows, type SourceServices, statementSource } from "../sql/mod.ts";
-import type { MetadataNode, Plan } from "../sql/plan.ts";
+import type { MetadataNode, Plan, View } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 import { accessTextsFor } from "./access/ddl.ts";
@@ -48,7 +48,7 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
     const { catalogue, options } = core;
     const accessTexts: SourceServices["accessTexts"] = (categories, required, at) =>
       accessTextsFor(core.access, asker.identity, { categories, required, at });
-    return ofStatement.rows({ catalogue, options, accessTexts }, node);
+    return ofStatement.rows({ catalogue, views: core.views, options, accessTexts }, node);
   }
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);
@@ -78,10 +78,12 @@ const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.
 const SERIES = new Set(["long_sequence", "generate_series"]);
 
 const SOURCES: Record<string, Source> = {
-  tables: ({ catalogue, lastWrites }) =>
-    catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map((table) =>
-      tableRow(table, lastWrites.of(table.schema.id))
+  tables: (core) => [
+    ...core.catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map((table) =>
+      tableRow(table, core.lastWrites.of(table.schema.id))
     ),
+    ...core.views.all().map((view) => viewRow(view.name, outcomeOf(view, core))),
+  ],
   table_columns: (_, table) => columnRows(table()),
   table_partitions: (_, table) => partitionRows(table()),
   table_column_storage: (_, table) =>
@@ -111,7 +113,9 @@ const SOURCES: Record<string, Source> = {
       ];
     }),
   keywords: () => keywords().map((word) => [word]),
-  all_tables: ({ catalogue }) => catalogue.tables().toSorted(byName).map(({ schema }) => [schema.name]),
+  all_tables: ({ catalogue, views }) =>
+    [...catalogue.tables().map(({ schema }) => schema.name), ...views.all().map(({ name }) => name)].sort()
+      .map((name) => [name]),
   table_storage: ({ catalogue }) =>
     catalogue.tables().toSorted(byName).map((table) => {
       const partitions = table.partitions();
@@ -119,8 +123,11 @@ const SOURCES: Record<string, Source> = {
       const { name, wal, partitionBy } = table.schema;
       return [name, wal, partitionBy, BigInt(partitions.length), BigInt(table.rowCount), BigInt(diskSize)];
     }),
-  /** There are no views yet. */
-  views: () => [],
+  views: (core) =>
+    core.views.all().map((view) => {
+      const { fault } = outcomeOf(view, core);
+      return [view.name, view.text, null, fault ?? null, fault === undefined ? "valid" : "invalid", null];
+    }),
   /** There are no pools: snapshots are shared, and one writer has all tables. */
   reader_pool: () => [],
   writer_pool: () => [],
@@ -174,6 +181,29 @@ function tableRow(table: TableSnapshot, lastWrite: bigint | null): Value[] {
     ...[rowCount, first, last, lastWrite, lsn, schema.wal ? 0 : null],
     ...[0n, 0, 0, 0, 0, ...NONE],
     ...[0n, null, schema.wal ? lsn : null, schema.wal ? last : null, ...NONE, ...NONE, false],
+  ];
+}
+
+/** What compiling a view gives: its designated timestamp, or why it cannot be read. */
+function outcomeOf({ name }: View, { statements }: Core): { timestamp?: string; fault?: string } {
+  try {
+    const compiled = statements.get(`select * from "${name.replaceAll('"', '""')}"`, [], { identity: SERVER });
+    // A long one is compiled by another thread.
+    if (compiled instanceof Promise) return compiled.catch(() => {}), {};
+    const { columns = [], timestamp = -1 } = compiled.rows ?? {};
+    return { timestamp: columns[timestamp]?.name };
+  } catch (error) {
+    if (error instanceof TableClosedError) return {};
+    if (!(error instanceof SqlError)) throw error;
+    return { fault: error.message };
+  }
+}
+
+/** Properties that only tables have are those of an empty table. */
+function viewRow(name: string, { timestamp }: { timestamp?: string }): Value[] {
+  return [
+    ...[null, name, timestamp ?? null, "N/A", false, false, 0, "HOUR", false, null, 0, 0n, false, "V"],
+    ...[null, null, null, null, null, 0, 0n, 0, 0, 0, 0, ...NONE, 0n, null, null, null, ...NONE, ...NONE, false],
   ];
 }
 

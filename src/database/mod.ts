@@ -39,6 +39,7 @@ import { DatabaseSession } from "./session.ts";
 import { factsOf, type Planning, StatementCache } from "./statements.ts";
 import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";
+import { StoredViews } from "./views.ts";
 
 /** Limit of compiled statements cached for a transaction that has changed definitions. */
 const TRANSACTION_STATEMENTS_MAX = 100;
@@ -136,14 +137,21 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
           return resolveMetadata(question.node, { ...core, catalogue: tables }, asker);
         case "call":
           return answerCall(question.call, core.server);
+        case "view":
+          return core.views.view(question.name);
       }
     },
   });
   const quick = quickEffort(options.directWordsMax);
+  const views = new StoredViews({
+    session: () => new DatabaseSession(core, SERVER),
+    hasTable: (name) => catalogue.table(name) !== undefined,
+  });
   const planning = (tables: Catalogue, versionOf: () => number): Planning => ({
     quick: ({ text, parameterTypes, identity, client, values }) =>
       planText(text, {
         catalogue: tables,
+        views,
         parameterTypes,
         parameterValues: values,
         importRoot: options.importRoot,
@@ -179,6 +187,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     locks,
     scheduler,
     backups: new Backups(writer, options, nowMicros),
+    views,
     copies: new Copies({
       importRoot: options.importRoot,
       exportRoot: options.exportRoot,
@@ -224,6 +233,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     onError: (error) => options.log("ERROR", `cannot write the traces of statements: ${error}`),
   });
   const ingest = new Ingest(core, nowMicros);
+  await views.open();
   let referenceText: string | undefined;
   const database: OpenedDatabase = {
     access: access && new SignIn(access, nowMs, options.provider, external),

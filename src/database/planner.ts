@@ -7,7 +7,7 @@ import type { Client, Identity } from "../api.ts";
 import { asClientFault, SqlError, SQLSTATE } from "../errors.ts";
 import { CANCEL, cancelError, type PostedError, type PostedPlan, revivedError } from "../engine/mod.ts";
 import type { ClientFacts, ExplainDetails, ExplainNode, ServerCall } from "../sql/mod.ts";
-import type { BoundStatement, MetadataNode, Plan, ScanReading } from "../sql/plan.ts";
+import type { BoundStatement, MetadataNode, Plan, ScanReading, View } from "../sql/plan.ts";
 import type { Catalogue, ScanSource, TableSchema, TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 import type { Planned } from "./planning.ts";
@@ -51,6 +51,7 @@ export type TableFacts = Pick<TableSnapshot, "rowCount" | "timestampMin" | "time
 /** Answers of the main thread to the planner's questions, by kind. */
 export interface Answers {
   table: TableSchema | undefined;
+  view: View | undefined;
   tables: TableSchema[];
   /** Facts about a table that few statements need, because the table must be opened for them. */
   facts: TableFacts;
@@ -64,6 +65,7 @@ export interface Answers {
 
 export type Question =
   | { kind: "table"; name: string }
+  | { kind: "view"; name: string }
   | { kind: "tables" }
   | { kind: "facts"; tableId: number }
   | { kind: "marks"; scans: ScanReading[] }

@@ -3,6 +3,7 @@ import type { Session } from "../api.ts";
 import { valuesToAppendBatch } from "../engine/mod.ts";
 import type { Catalogue, StorageWriter } from "../storage/mod.ts";
 import { withoutSecrets } from "../log/mod.ts";
+import { ownChange } from "./own-statements.ts";
 import type { StatementEnd } from "./progress.ts";
 
 const TABLE = "_query_trace";
@@ -53,7 +54,7 @@ export class Traces {
     const rows = this.waiting.splice(0);
     if (rows.length === 0) return;
     const { catalogue, writer, nowMicros } = this.options;
-    if (catalogue.table(TABLE) === undefined) await this.run(MAKE);
+    if (catalogue.table(TABLE) === undefined) await ownChange(this.options.session(), MAKE);
     const { schema } = catalogue.table(TABLE)!;
     const batch = valuesToAppendBatch(
       rows,
@@ -63,15 +64,6 @@ export class Traces {
     await writer.append([{ tableId: schema.id, batches: [batch] }]);
     if (nowMicros() - this.forgotMicros < FORGET_EVERY_MICROS) return;
     this.forgotMicros = nowMicros();
-    await this.run(FORGET);
-  }
-
-  private async run(sql: string): Promise<void> {
-    const session = this.options.session();
-    try {
-      await (await session.prepare(sql)).execute([], { encoding: { name: "csv", delimiter: "," } });
-    } finally {
-      session.close();
-    }
+    await ownChange(this.options.session(), FORGET);
   }
 }

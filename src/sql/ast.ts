@@ -155,10 +155,19 @@ export interface CommonTable {
   recursive: boolean;
 }
 
+/** A variable of DECLARE. `assignAt`: position of `:=`. */
+export interface Declaration {
+  name: string;
+  at: number;
+  assignAt: number;
+  value: Expression;
+  overridable: boolean;
+}
+
 export interface Select {
   kind: "select";
   at: number;
-  declares: { name: string; at: number; value: Expression; overridable: boolean }[];
+  declares: Declaration[];
   with: CommonTable[];
   withAt?: number;
   distinct: boolean;

@@ -6,9 +6,10 @@ import { type BindContext, Binding, UnknownColumn } from "./binder/context.ts";
 import type { Language, Queries } from "./binder/query.ts";
 import { QueryBinder } from "./binder/select.ts";
 import { KEYWORDS } from "./grammar.ts";
-import { STATEMENT_WORDS } from "./parser.ts";
+import { parse, STATEMENT_WORDS } from "./parser.ts";
 import type { BoundStatement } from "./plan.ts";
 import { kindOf, STATEMENTS } from "./statements/mod.ts";
+import type { QueryStatement } from "./statements/query.ts";
 
 export interface Bound {
   statement: BoundStatement;
@@ -73,4 +74,9 @@ const LANGUAGE: Language = {
     .map((words) => words.replace(/ FROM$/, "").toLowerCase()),
   keywords: [...KEYWORDS.keys()],
   bind: bindStatement,
+  query(text, effort) {
+    const statement = parse(text, effort);
+    if (statement.kind !== "query") throw new SqlError("expected a query", statement.at);
+    return (statement as QueryStatement).query;
+  },
 };

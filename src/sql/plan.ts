@@ -400,6 +400,17 @@ export interface NewColumn {
 
 export type PartitionUnit = "NONE" | "HOUR" | "DAY" | "WEEK" | "MONTH" | "YEAR";
 
+/** A query with a name. */
+export interface View {
+  name: string;
+  text: string;
+}
+
+/** Views by their names, whose case does not matter. */
+export interface Views {
+  view(name: string): View | undefined;
+}
+
 export interface NewTable {
   name: string;
   columns: NewColumn[];

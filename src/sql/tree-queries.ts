@@ -125,8 +125,14 @@ export const queryActions: ohm.ActionDict<unknown> = {
   declare(_declare, first, _commas, rest, _trailing) {
     return list(first, rest);
   },
-  declaration(overridable, variable, _assign, value): Select["declares"][number] {
-    return { name: token(variable).text, at: at(variable), value: value.tree(), overridable: given(overridable) };
+  declaration(overridable, variable, assign, value): Select["declares"][number] {
+    return {
+      name: token(variable).text,
+      at: at(variable),
+      assignAt: at(assign),
+      value: value.tree(),
+      overridable: given(overridable),
+    };
   },
   with(_with, recursive, first, _commas, rest): CommonTable[] {
     return list<CommonTable>(first, rest).map((table) => ({ ...table, recursive: given(recursive) }));

@@ -89,6 +89,7 @@ function statementOf(
   const bindNow = (types: (string | undefined)[], parameterValues?: readonly Value[]) =>
     planText(text, {
       catalogue: new AskedCatalogue(),
+      views: { view: (name) => ask({ kind: "view", name }) },
       parameterTypes: types,
       parameterValues,
       importRoot,

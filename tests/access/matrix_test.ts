@@ -124,6 +124,29 @@ const ROWS: Record<string, Row[]> = {
   showColumns: [{ sql: "show columns from t", needs: "SELECT", on: "t" }],
   showPartitions: [{ sql: "show partitions from t", needs: "SELECT", on: "t" }],
   showCreateTable: [{ sql: "show create table t", needs: "SELECT", on: "t" }],
+  createView: [
+    {
+      sql: "create view seen as (select a from t)",
+      needs: "CREATE VIEW",
+      before: ["drop view if exists seen"],
+      besides: ["SELECT on t"],
+    },
+    {
+      sql: "create or replace view seen as (select a from t)",
+      needs: "SELECT",
+      on: "t",
+      besides: ["CREATE VIEW"],
+    },
+    { sql: "alter view seen as (select b from t)", needs: "ALTER VIEW", on: "all tables", besides: ["SELECT on t"] },
+  ],
+  compileView: [{ sql: "compile view seen", needs: "COMPILE VIEW", on: "all tables", besides: ["SELECT on t"] }],
+  showCreateView: [{ sql: "show create view seen" }],
+  dropView: [{
+    sql: "drop view seen",
+    needs: "DROP VIEW",
+    on: "all tables",
+    before: ["create or replace view seen as (select a from t)"],
+  }],
   showCreateDatabase: [
     // It lists only what the user may see.
     { sql: "show create database" },

@@ -7,11 +7,12 @@ import type { CommonTable, Expression, Name, Query } from "../ast.ts";
 import type { ClientFacts, SessionValues } from "../client-settings.ts";
 import { type Effort, FULL_EFFORT } from "../effort.ts";
 import { functionHint } from "../other-dialects.ts";
-import type { Expr, WorkingNode } from "../plan.ts";
+import type { Expr, Views, WorkingNode } from "../plan.ts";
 import { Requirements } from "./requirements.ts";
 
 export interface BindContext {
   catalogue: Catalogue;
+  views?: Views;
   /** Type tags that the client gave for $1, $2 …; undefined to infer. */
   parameterTypes: (string | undefined)[];
   /** Values of the parameters. Given if a statement is bound again for one run, because its shape depends on them. */
@@ -39,7 +40,14 @@ export interface FileColumns {
 export interface Names {
   readonly parent?: Names;
   readonly queries: ReadonlyMap<string, CommonQuery>;
-  readonly variables: Map<string, { value: Expression; names: Names }>;
+  readonly variables: Map<string, Variable>;
+}
+
+/** `at`: position of `:=`. */
+export interface Variable {
+  value: Expression;
+  names: Names;
+  at: number;
 }
 
 /** A query of WITH with its names in scope; inside a recursion, the rows of the previous round. */
@@ -56,7 +64,7 @@ export function findQuery(names: Names, name: string): CommonQuery | undefined {
   return undefined;
 }
 
-export function findVariable(names: Names, name: string): { value: Expression; names: Names } | undefined {
+export function findVariable(names: Names, name: string): Variable | undefined {
   const key = name.toLowerCase();
   for (let at: Names | undefined = names; at !== undefined; at = at.parent) {
     const found = at.variables.get(key);
@@ -73,7 +81,7 @@ export function innerNames(query: Pick<Query, "declares" | "with">, outer: Names
     names = {
       parent: names,
       queries: new Map(),
-      variables: new Map([[declared.name.toLowerCase(), { value: declared.value, names }]]),
+      variables: new Map([[declared.name.toLowerCase(), { value: declared.value, names, at: declared.assignAt }]]),
     };
   }
   const seen = new Set<string>();
@@ -106,6 +114,8 @@ export class Binding {
   boundByValues = false;
   /** The bound statement depends on the clock, on files or on settings at the time of binding. */
   boundAnew = false;
+  /** Views whose text is being bound, by lower-case names. */
+  private readonly openViews = new Set<string>();
   /** Positions of bound expressions in the text, for errors found after the expression was bound. */
   private readonly positions = new WeakMap<Expr, number>();
   /** Nesting depth of views, sub-queries and expressions. */
@@ -169,8 +179,37 @@ export class Binding {
 
   table(name: Name): TableSnapshot {
     const snapshot = this.context.catalogue.table(name.text);
-    if (snapshot === undefined) throw unknownTable(name.text, name.at, tableNames(this.context.catalogue));
+    if (snapshot === undefined) throw this.noTable(name);
     return snapshot;
+  }
+
+  /** The error for the name of a table that does not exist, or is a view, which only queries can read. */
+  noTable({ text, at }: Pick<Name, "text" | "at">): SqlError {
+    if (this.context.views?.view(text) !== undefined) {
+      return new SqlError(`${text} is a view: this needs a table`, at, SQLSTATE.wrongObjectType);
+    }
+    return unknownTable(text, at, tableNames(this.context.catalogue));
+  }
+
+  noView({ text, at }: Name): SqlError {
+    if (this.context.catalogue.table(text) === undefined) {
+      return new SqlError(`there is no view ${text}`, at, SQLSTATE.undefinedTable);
+    }
+    return new SqlError(`${text} is a table, not a view`, at, SQLSTATE.wrongObjectType);
+  }
+
+  /** Runs `work`, which binds the text of a view. @throws at `at` if the view reads itself. */
+  insideView<T>(name: string, at: number, work: () => T): T {
+    const key = name.toLowerCase();
+    if (this.openViews.has(key)) {
+      throw new SqlError(`view ${name} reads itself`, at, SQLSTATE.invalidRecursion);
+    }
+    this.openViews.add(key);
+    try {
+      return this.nested(at, work);
+    } finally {
+      this.openViews.delete(key);
+    }
   }
 
   /**

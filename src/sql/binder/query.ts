@@ -1,5 +1,6 @@
 /** Types shared by the binders of queries and clauses. They bind nested queries through `Queries`. */
 import type { Name, OrderItem, Query, SelectItem, Statement } from "../ast.ts";
+import type { Effort } from "../effort.ts";
 import type { BoundStatement, Expr, Plan } from "../plan.ts";
 import type { Binding, Names } from "./context.ts";
 import type { Expressions } from "./expressions.ts";
@@ -42,6 +43,8 @@ export interface Language {
   readonly showForms: readonly string[];
   readonly keywords: readonly string[];
   bind(statement: Statement, queries: Queries): BoundStatement;
+  /** Parses the text of a view. @throws {SqlError} if it is no query. */
+  query(text: string, effort?: Effort): Query;
 }
 
 /** Binds queries. `QueryBinder` implements it. */

@@ -19,6 +19,7 @@ import { joinRelation } from "./joins.ts";
 import { constantOfColumn, isEmptyTable, TABLE_OID } from "./catalog-tables.ts";
 import { isMetadata, metadataPlan } from "./metadata.ts";
 import { bindCommon, renamed } from "./recursion.ts";
+import { viewRelation } from "./views.ts";
 import { markUsed, type Relation, type ScopeColumn } from "./scope.ts";
 import { type Queries, relationOf } from "./query.ts";
 import { tableFunction } from "./table-functions.ts";
@@ -105,6 +106,10 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
   const snapshot = binding.context.catalogue.table(full);
   if (snapshot !== undefined) {
     return withTimestamp(tableRelation(queries, snapshot, source.alias ?? name, source.at), source.timestamp);
+  }
+  const view = binding.context.views?.view(full);
+  if (view !== undefined) {
+    return withTimestamp(viewRelation(queries, view, name, source.alias ?? name, names), source.timestamp);
   }
   if (isMetadata(full)) {
     const plan = metadataPlan(full, [], name.at);

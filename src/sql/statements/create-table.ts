@@ -216,6 +216,9 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
   if (existing !== undefined && !create.ifNotExists) {
     throw new SqlError(`table ${create.name.text} already exists`, create.name.at, SQLSTATE.duplicateTable);
   }
+  if (binding.context.views?.view(create.name.text) !== undefined) {
+    throw new SqlError(`view ${create.name.text} exists already`, create.name.at, SQLSTATE.duplicateTable);
+  }
   if (create.like !== undefined) return createLike(binding, create);
   const { columns, plan, inherited } = create.query === undefined
     ? { columns: definedColumns(create.columns), plan: undefined, inherited: -1 }

@@ -48,14 +48,14 @@ DROP ALL TABLES`,
   requires: ["DROP TABLE"],
 
   bind({ name, ifExists, cascades, at }, { binding }) {
-    const { catalogue } = binding.context;
+    const { catalogue, views } = binding.context;
     if (name === undefined) {
       const tables = catalogue.tables();
       for (const { schema } of tables) binding.requires.add("DROP TABLE", at, schema);
       const names = tables.map(({ schema }) => ({ name: schema.name, at }));
       return { kind: "dropTable", names, ifExists: true, cascades };
     }
-    const table = ifExists ? catalogue.table(name.text) : binding.table(name);
+    const table = ifExists && views?.view(name.text) === undefined ? catalogue.table(name.text) : binding.table(name);
     if (table === undefined) return { kind: "dropTable", names: [], ifExists, cascades };
     binding.requires.add("DROP TABLE", name.at, table.schema);
     return { kind: "dropTable", names: [{ name: table.schema.name, at: name.at }], ifExists, cascades };

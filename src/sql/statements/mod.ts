@@ -17,11 +17,14 @@ import { checkpoint } from "./checkpoint.ts";
 import { close } from "./close.ts";
 import { columnParts } from "./columns.ts";
 import { copy } from "./copy.ts";
+import { compileView } from "./compile-view.ts";
 import { createTable } from "./create-table.ts";
+import { createView } from "./create-view.ts";
 import { deallocate } from "./deallocate.ts";
 import { deleteRows } from "./delete.ts";
 import { discard } from "./discard.ts";
 import { dropTable } from "./drop-table.ts";
+import { dropView } from "./drop-view.ts";
 import { empty } from "./empty.ts";
 import { explain } from "./explain.ts";
 import { insert } from "./insert.ts";
@@ -36,6 +39,7 @@ import { set } from "./set.ts";
 import { showColumns } from "./show-columns.ts";
 import { showCreateDatabase } from "./show-create-database.ts";
 import { showCreateTable } from "./show-create-table.ts";
+import { showCreateView } from "./show-create-view.ts";
 import { showParameters } from "./show-parameters.ts";
 import { showPartitions } from "./show-partitions.ts";
 import { showSetting } from "./show-setting.ts";
@@ -55,6 +59,7 @@ export const STATEMENTS: readonly StatementKind[] = [
   update,
   deleteRows,
   createTable,
+  createView,
   addColumns,
   dropColumns,
   renameColumn,
@@ -67,11 +72,14 @@ export const STATEMENTS: readonly StatementKind[] = [
   vacuum,
   reindex,
   dropTable,
+  dropView,
+  compileView,
   ...ACCESS_STATEMENTS,
   showTables,
   showColumns,
   showPartitions,
   showCreateTable,
+  showCreateView,
   showCreateDatabase,
   showParameters,
   showSetting,

@@ -35,10 +35,14 @@ export const renameTable: StatementKind<RenameTable, BoundRenameTable> = {
   requires: ["RENAME TABLE"],
 
   bind({ from, to }, { binding }) {
-    const { schema } = binding.table({ ...from, at: 0 });
+    const { views } = binding.context, isView = views?.view(from.text) !== undefined;
+    const { schema } = binding.table({ ...from, at: isView ? from.at : 0 });
     // The dialect finds both errors at run time, so they have position 0.
     checkTableName({ ...to, at: 0 });
     const other = binding.context.catalogue.table(to.text);
+    if (views?.view(to.text) !== undefined) {
+      throw new SqlError(`view ${to.text} exists already`, 0, SQLSTATE.duplicateTable);
+    }
     if (other !== undefined) throw new SqlError(`table ${to.text} already exists`, 0, SQLSTATE.duplicateTable);
     binding.requires.add("RENAME TABLE", from.at, schema);
     return { kind: "renameTable", tableId: schema.id, to: to.text, at: to.at };

@@ -36,6 +36,13 @@ DESCRIBE [TABLE] table, DESC [TABLE] table`,
   },
   columns: () => TABLE_COLUMNS,
   rows: columnRows,
+  ofView: (columns, timestamp) => {
+    const rows = columns.map((
+      { name, type },
+      k,
+    ) => [name, typeName(type), false, 0, false, 0, 0, k === timestamp, false]);
+    return { node: "values", columns: TABLE_COLUMNS, timestamp: -1, order: "none", rows };
+  },
 });
 
 function isName({ kind, text }: Token): boolean {

@@ -4,6 +4,7 @@ import { columns } from "../binder/metadata.ts";
 import { at, list, optional, token } from "../tree-nodes.ts";
 import { createTableText } from "./show-create-table.ts";
 import { showKind, sourcePlan } from "./show.ts";
+import { createViewText } from "./show-create-view.ts";
 import type { AccessCategory, SourceServices } from "./statement.ts";
 
 const SCHEMA = ["TABLES", "VIEWS", "MATERIALIZED_VIEWS"] as const;
@@ -78,6 +79,7 @@ export const showCreateDatabase = showKind<ShowCreateDatabase>({
 
 const isExclusion = ({ text }: { text: string }) => text.toUpperCase() === "EXCLUDE";
 
-function tableTexts({ catalogue }: SourceServices): string[] {
-  return catalogue.tables().toSorted((a, b) => a.schema.name < b.schema.name ? -1 : 1).map(createTableText);
+function tableTexts({ catalogue, views }: SourceServices): string[] {
+  const tables = catalogue.tables().toSorted((a, b) => a.schema.name < b.schema.name ? -1 : 1);
+  return [...tables.map(createTableText), ...views.all().map(createViewText)];
 }

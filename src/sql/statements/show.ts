@@ -4,7 +4,9 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Name, Statement } from "../ast.ts";
+import { NO_NAMES } from "../binder/context.ts";
 import type { Queries } from "../binder/query.ts";
+import { boundView } from "../binder/views.ts";
 import type { BoundStatement, Column, MetadataNode, Plan } from "../plan.ts";
 import { at } from "../tree-nodes.ts";
 import { onlyName } from "./names.ts";
@@ -67,9 +69,11 @@ export interface ShowOfTable extends Statement {
 
 /** SHOW of something about a table: the words, then its name. */
 export function showOfTable(
-  { kind, words, reference, columns, rows, reader }: Omit<ShowSource, "columns"> & Pick<Form, "reader"> & {
+  { kind, words, reference, columns, rows, ofView, reader }: Omit<ShowSource, "columns"> & Pick<Form, "reader"> & {
     columns(table: TableSnapshot["schema"]): Column[];
     rows(table: TableSnapshot): Value[][];
+    /** The plan for a view. Absent if it takes tables only. */
+    ofView?: (columns: readonly Column[], timestamp: number) => Plan;
   },
 ): Kind<ShowOfTable> {
   return showKind<ShowOfTable>({
@@ -84,7 +88,12 @@ export function showOfTable(
     source: {
       rows: ({ catalogue }, { args: [name], at }) => rows(tableOf(catalogue.table(`${name}`), name!, at)),
     },
-    plan({ table }, { binding }) {
+    plan({ table }, queries) {
+      const { binding } = queries, view = ofView && binding.context.views?.view(table.text);
+      if (view !== undefined) {
+        const { plan, visible, timestamp } = boundView(queries, view, table.at, NO_NAMES);
+        return ofView!(plan.columns.slice(0, visible), timestamp < visible ? timestamp : -1);
+      }
       const { schema } = binding.table(table);
       binding.requires.ofColumns("SELECT", table.at, schema).useTable();
       return sourcePlan(kind, columns(schema), [schema.name], table.at);

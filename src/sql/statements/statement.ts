@@ -13,7 +13,7 @@ import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
 import type { ExplainNode } from "../explain-lines.ts";
 import type { Token } from "../lexer.ts";
-import type { BoundStatement, MetadataNode, NewTable, PartitionUnit } from "../plan.ts";
+import type { BoundStatement, MetadataNode, NewTable, PartitionUnit, View, Views } from "../plan.ts";
 
 type Category = Prepared["category"];
 
@@ -107,6 +107,8 @@ export interface SourceServices {
   accessTexts(categories: readonly AccessCategory[], required: boolean, at: number): string[];
   /** The tables as the session sees them. */
   readonly catalogue: Catalogue;
+  /** In the order in which they can be created. */
+  readonly views: { all(): View[] };
   readonly options: {
     /** The settings of the server. */
     parameters(): Value[][];
@@ -220,6 +222,12 @@ export interface StatementServices {
      * it.
      */
     cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void;
+  };
+  readonly views: Views & {
+    /** Keeps a view. @throws {SqlError} at `at` if it `isNew` and there is one. */
+    set(view: View, options: { isNew: boolean; at: number }): Promise<void>;
+    /** @throws {SqlError} at `at` if there is none. */
+    drop(name: string, at: number): Promise<void>;
   };
   readonly copies: {
     /** Starts a copy in the background, and returns its id. @throws {SqlError} if it cannot begin. */

@@ -3,17 +3,11 @@ import { isWord, type Token } from "../lexer.ts";
 
 /** By their first words. */
 const UNSUPPORTED: readonly [words: string[], name: string][] = [
-  [["CREATE", "VIEW"], "CREATE VIEW"],
-  [["CREATE", "OR", "REPLACE"], "CREATE OR REPLACE"],
   [["CREATE", "MATERIALIZED"], "CREATE MATERIALIZED VIEW"],
-  [["ALTER", "VIEW"], "ALTER VIEW"],
   [["ALTER", "MATERIALIZED"], "ALTER MATERIALIZED VIEW"],
-  [["DROP", "VIEW"], "DROP VIEW"],
   [["DROP", "MATERIALIZED"], "DROP MATERIALIZED VIEW"],
-  [["SHOW", "CREATE", "VIEW"], "SHOW CREATE VIEW"],
   [["SHOW", "CREATE", "MATERIALIZED"], "SHOW CREATE MATERIALIZED VIEW"],
   [["REFRESH", "MATERIALIZED"], "REFRESH MATERIALIZED VIEW"],
-  [["COMPILE", "VIEW"], "COMPILE VIEW"],
   [["SNAPSHOT"], "SNAPSHOT"],
   [["BACKUP", "TABLE"], "BACKUP TABLE"],
   [["PREPARE"], "PREPARE"],

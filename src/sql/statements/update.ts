@@ -81,7 +81,7 @@ export const update: StatementKind<Update, BoundUpdate> = {
 function bindUpdate(update: Update, queries: Queries): BoundUpdate<Plan> {
   const { binding, expressions } = queries;
   const table = binding.context.catalogue.table(update.table.text);
-  if (table === undefined) throw unknownTable(update.table.text, 0, tableNames(binding.context.catalogue));
+  if (table === undefined) throw binding.noTable({ text: update.table.text, at: 0 });
   const { schema } = table;
   const changed = binding.requires.ofColumns("UPDATE", update.table.at, schema);
   const scan = scanOf(table, true);

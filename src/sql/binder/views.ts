@@ -1,0 +1,64 @@
+/** Views in FROM: the text of a view is bound as a sub-query, with the names of the view alone. */
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Name, Query } from "../ast.ts";
+import type { View } from "../plan.ts";
+import { findVariable, type Names, NO_NAMES } from "./context.ts";
+import { type BoundQuery, type Queries, relationOf } from "./query.ts";
+import type { Relation } from "./scope.ts";
+
+/** The rows of a view as a source of a statement that has `names` in scope. Mistakes in its text are reported at its name. */
+export function viewRelation(queries: Queries, view: View, name: Name, alias: Name, names: Names): Relation {
+  return relationOf(boundView(queries, view, name.at, names), alias);
+}
+
+export function boundView(queries: Queries, view: View, at: number, names: Names): BoundQuery {
+  return queries.binding.insideView(view.name, at, () => {
+    let query: Query, inner: Names;
+    try {
+      query = placedAt(queries.language.query(view.text, queries.binding.context.effort), at);
+    } catch (error) {
+      throw ofView(view, error, at);
+    }
+    ({ query, names: inner } = withValues(view, query, names));
+    try {
+      return queries.bind(query, inner, { keepTimestamp: true });
+    } catch (error) {
+      throw ofView(view, error, at);
+    }
+  });
+}
+
+/** The variables that the view declares OVERRIDABLE have the values that the reader declares. */
+function withValues(view: View, query: Query, reader: Names): { query: Query; names: Names } {
+  let names = NO_NAMES;
+  for (const { name, value, overridable, assignAt } of query.declares) {
+    const key = name.toLowerCase(), given = findVariable(reader, key);
+    if (given !== undefined && !overridable) {
+      throw new SqlError(
+        `@${name} of view ${view.name} cannot be given another value: it is not declared OVERRIDABLE`,
+        given.at,
+        SQLSTATE.invalidParameter,
+      );
+    }
+    const own = { value, names, at: assignAt };
+    names = { parent: names, queries: new Map(), variables: new Map([[key, given ?? own]]) };
+  }
+  return { query: { ...query, declares: [] }, names };
+}
+
+function ofView({ name }: View, error: unknown, at: number): unknown {
+  if (!(error instanceof SqlError)) return error;
+  return new SqlError(`view ${name} cannot be read: ${error.message}`, at, error.sqlState, { cause: error });
+}
+
+/** The tree with all positions, which are those in the view's text, at one place of the statement. */
+function placedAt<T>(tree: T, at: number): T {
+  if (Array.isArray(tree)) return tree.map((each) => placedAt(each, at)) as T;
+  if (typeof tree !== "object" || tree === null) return tree;
+  if (tree instanceof Map || tree instanceof Set || ArrayBuffer.isView(tree)) return tree;
+  const placed = Object.entries(tree).map(([key, value]) => {
+    const isPosition = typeof value === "number" && value >= 0 && /^at$|At$/.test(key);
+    return [key, isPosition ? at : placedAt(value, at)];
+  });
+  return Object.fromEntries(placed) as T;
+}

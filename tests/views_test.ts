@@ -1,0 +1,149 @@
+/** Views: what reads them, what becomes of them when tables change, and that they outlive the process. */
+import assert from "node:assert/strict";
+import { connectedPg } from "./pg-client.ts";
+import { startServer, type TestServer } from "./server.ts";
+
+const TABLE = [
+  "create table t (ts timestamp, sym symbol, px double) timestamp(ts) partition by day",
+  "insert into t values (0, 'a', 1), (1000000, 'b', 2), (2000000, 'a', 3)",
+];
+
+async function run(server: TestServer, ...statements: string[]): Promise<void> {
+  for (const sql of statements) assert.equal((await server.exec(sql)).error, undefined, sql);
+}
+
+const rowsOf = async (server: TestServer, sql: string) => {
+  const { dataset, error } = await server.exec(sql);
+  assert.equal(error, undefined, sql);
+  return dataset;
+};
+
+Deno.test("views", async (t) => {
+  await using server = await startServer();
+  const rows = (sql: string) => rowsOf(server, sql);
+  const refused = async (sql: string, position: number, message: RegExp) => {
+    const reply = await server.exec(sql);
+    assert.match(reply.error ?? "", message, sql);
+    assert.equal(reply.position, position, sql);
+  };
+  await run(server, ...TABLE, "create view v as (select ts, sym, px * 10 p from t where px > 1)");
+
+  await t.step("are read by all parts of queries", async () => {
+    const expected: [string, unknown[][]][] = [
+      ["v", [["1970-01-01T00:00:01.000000Z", "b", 20], ["1970-01-01T00:00:02.000000Z", "a", 30]]],
+      ["select V.p from V order by p desc", [[30], [20]]],
+      ["select x.p from public.v x where x.sym = 'a'", [[30]]],
+      ["select sym, p from v latest on ts partition by sym", [["b", 20], ["a", 30]]],
+      ["select sum(p) from v sample by 1h", [[50]]],
+      ["select t.px, v.p from t asof join v on (sym)", [[1, null], [2, 20], [3, 30]]],
+      ["select sum(p) from (select p from v union all select p from v)", [[100]]],
+      ["select px from t where px * 10 in (select p from v)", [[2], [3]]],
+      ["with v as (select 7 p) select p from v", [[7]]],
+      ["select t.px, (select max(p) from v where v.sym = t.sym) from t", [[1, 30], [2, 20], [3, 30]]],
+      ["select p from v where ts in '1970-01-01T00:00:02'", [[30]]],
+    ];
+    for (const [sql, dataset] of expected) assert.deepEqual(await rows(sql), dataset, sql);
+    await run(server, "create table c as (select * from v)", "insert into c select * from v", "drop table c");
+  });
+
+  await t.step("give their errors at their names", async () => {
+    await refused("select nope from v", 7, /no column nope/);
+    await run(
+      server,
+      "create table u (a int, b int)",
+      "create view w as (select b from u)",
+      "alter table u drop column b",
+    );
+    await refused("select 1, b from w", 17, /view w cannot be read: there is no column b/);
+    assert.deepEqual(await rows("select view_status, invalidation_reason from views() where view_name = 'w'"), [
+      ["invalid", "view w cannot be read: there is no column b"],
+    ]);
+    await refused("compile view w", 13, /no column b/);
+    await run(server, "alter table u add column b int", "compile view w");
+    assert.deepEqual(await rows("select view_status from views() where view_name = 'w'"), [["valid"]]);
+    await run(server, "drop table u");
+    await refused("w", 0, /view w cannot be read: there is no table u/);
+    await run(server, "drop view w");
+    await refused("w", 0, /there is no table w/);
+  });
+
+  await t.step("do not read themselves", async () => {
+    await run(server, "create view a as (select 1 x)", "create view b as (select x from a)");
+    await refused("create or replace view a as (select x from b)", 43, /view b cannot be read: view a reads itself/);
+    await refused("alter view a as (select x from A)", 31, /view A reads itself/i);
+    await refused("create view z as (select x from z)", 32, /view z reads itself|no table z/);
+    await run(server, "drop view a", "drop view b");
+  });
+
+  await t.step("share their names with tables", async () => {
+    await refused("create table V (x int)", 13, /view V exists already/);
+    await refused("create table v as (select 1 x)", 13, /exists already/);
+    await refused("rename table t to v", 0, /view v exists already/);
+    await refused("create view T as (select 1 x)", 12, /table called T exists/);
+    await refused("delete from v", 12, /v is a view/);
+    await refused("insert into v select * from t", 12, /v is a view/);
+    await refused("alter table v drop column p", 12, /v is a view/);
+    await refused("drop table if exists v", 21, /v is a view/);
+    const lines = await fetch(`${server.http}/write`, { method: "POST", body: "v x=1\n" });
+    assert.equal(lines.status, 400);
+    assert.match(await lines.text(), /v is a view/);
+    const body = new FormData();
+    body.append("data", new Blob(["x\n1\n"]), "v");
+    const imported = await fetch(`${server.http}/imp?name=v&overwrite=true`, { method: "POST", body });
+    assert.match(await imported.text(), /v is a view/);
+  });
+
+  await t.step("are bound anew by prepared statements", async () => {
+    const client = await connectedPg(server);
+    const text = "select p from v where p > $1 order by p";
+    const ask = async () =>
+      (await client.query({ name: "s", text, values: [5] })).rows.map((row: { p: number }) => row.p);
+    assert.deepEqual(await ask(), [20, 30]);
+    await run(server, "alter view v as (select ts, sym, px * 100 p from t)");
+    assert.deepEqual(await ask(), [100, 200, 300]);
+    await client.query("begin");
+    assert.deepEqual((await client.query("select count() c from v")).rows, [{ c: "3" }]);
+    await client.query("commit");
+    await assert.rejects(client.query("begin; create view x as (select 1 a)"), /CREATE VIEW/);
+    await client.query("rollback");
+    await client.end();
+  });
+
+  await t.step("are read by long statements, which another thread compiles", async () => {
+    const long = `select count() from v where ${Array.from({ length: 3_000 }, (_, k) => `p != ${k}.5`).join(" and ")}`;
+    assert.deepEqual(await rows(long), [[3]]);
+  });
+
+  await t.step("are listed with the tables", async () => {
+    assert.deepEqual(await rows("select table_name, table_type from tables() where table_type = 'V'"), [["v", "V"]]);
+    assert.ok((await rows("show tables"))!.flat().includes("v"));
+    assert.ok((await rows("all_tables()"))!.flat().includes("v"));
+    assert.match(String(await rows("show create database")), /CREATE VIEW 'v' AS/);
+    assert.deepEqual((await rows("show columns from v"))!.map(([name, type]) => [name, type]), [
+      ["ts", "TIMESTAMP"],
+      ["sym", "SYMBOL"],
+      ["p", "DOUBLE"],
+    ]);
+  });
+});
+
+Deno.test("views outlive a process that is killed, and many changes of them", async () => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  {
+    await using server = await startServer({ root });
+    await run(server, ...TABLE, "create view gone as (select 1 x)", "create view v as (select max(px) m from t)");
+    for (let k = 0; k < 450; k++) await run(server, `create or replace view r as (select ${k} k)`);
+    await run(server, "create view after as (select k + 1 k from r)", "drop view gone");
+    server.process.kill("SIGKILL");
+    await server.stop();
+  }
+  for (let start = 0; start < 2; start++) {
+    await using server = await startServer({ root });
+    assert.deepEqual(await rowsOf(server, "select view_name from views()"), [["v"], ["r"], ["after"]]);
+    assert.deepEqual(await rowsOf(server, "select m, k from v cross join after"), [[3, 450]]);
+    assert.deepEqual(await rowsOf(server, "select count() < 10 from _views"), [[true]]);
+    await run(server, `create or replace view v as (select max(px) m from t)`);
+    server.process.kill("SIGKILL");
+    await server.stop();
+  }
+});
