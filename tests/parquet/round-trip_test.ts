@@ -96,3 +96,33 @@ Deno.test("every column type goes through Parquet and comes back", async (t) => 
     });
   }
 });
+
+Deno.test("texts that repeat, and such that look like the bytes of others, come back from Parquet", async () => {
+  await using server = await startServer();
+  const texts = [
+    "Ã©",
+    "é",
+    "é".normalize("NFD"),
+    "a",
+    "",
+    "ab",
+    "ÿ",
+    "Ã¿",
+    "x".repeat(32),
+    "x".repeat(33),
+    "😀",
+    "ð\x9f\x98\x80",
+  ];
+  const list = [...texts, null].map((text) => text === null ? "null" : `'${text}'`).join();
+  const rows = `select rnd_varchar(${list.replace(",null", "")}) v, x from long_sequence(5000)`;
+  const made = await server.exec(
+    `create table t as (select case when x % 7 = 0 then null else v end v, x from (${rows}))`,
+  );
+  assert.equal(made.error, undefined);
+  await Deno.mkdir(`${server.root}/import`, { recursive: true });
+  const path = await exported(server, `${server.root}/import`, "zstd");
+  assert.ok(path.endsWith("zstd.parquet"));
+  const read = await server.exec("select v, x from read_parquet('zstd.parquet')");
+  assert.deepEqual(read.dataset, (await server.exec("select v, x from t")).dataset);
+  assert.equal(new Set(read.dataset!.map(([v]) => v)).size, texts.length + 1);
+});

@@ -40,6 +40,29 @@ function utf8(heap: SharedHeap, address: number, length: number): string {
   return decoder.decode(heap.u8.slice(address, address + length));
 }
 
+const RECENT_TEXTS = 1024, RECENT_BYTES_MAX = 32;
+
+/** ASCII texts by a hash of their bytes, because decoding a short one takes longer than comparing it. */
+class RecentTexts {
+  private readonly texts: string[] = new Array(RECENT_TEXTS).fill("");
+
+  at(heap: SharedHeap, address: number, length: number): string {
+    if (length > RECENT_BYTES_MAX) return utf8(heap, address, length);
+    const { u8 } = heap;
+    let hash = length;
+    for (let k = address; k < address + length; k++) hash = Math.imul(hash ^ u8[k], 0x01000193);
+    const place = (hash ^ (hash >>> 15)) & (RECENT_TEXTS - 1), known = this.texts[place];
+    if (known.length === length) {
+      let same = 0;
+      while (same < length && known.charCodeAt(same) === u8[address + same]) same++;
+      if (same === length) return known;
+    }
+    const text = utf8(heap, address, length);
+    if (text.length === length) this.texts[place] = text; // it is ASCII
+    return text;
+  }
+}
+
 const STRING: ParquetType["element"] = {
   type: "BYTE_ARRAY",
   converted_type: "UTF8",
@@ -51,9 +74,12 @@ function text(code: number): ParquetType {
     element: STRING,
     optional: true,
     code,
-    reader: (heap, vector) => (row) => {
-      const pair = vector.address / 4 + 2 * row;
-      return heap.i32[pair + 1] < 0 ? null : utf8(heap, heap.u32[pair], heap.i32[pair + 1]);
+    reader: (heap, vector) => {
+      const recent = new RecentTexts();
+      return (row) => {
+        const pair = vector.address / 4 + 2 * row;
+        return heap.i32[pair + 1] < 0 ? null : recent.at(heap, heap.u32[pair], heap.i32[pair + 1]);
+      };
     },
   };
 }
