@@ -20,12 +20,17 @@ import { Load } from "./load.ts";
 import type { Staged } from "./staged.ts";
 import { StagedChanges } from "./staged-changes.ts";
 import { StagedRows } from "./staged-rows.ts";
+import { StagedTypeChange } from "./staged-type-change.ts";
 import type { Store } from "./store.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
 
 export type OfLoad = Extract<
   Command,
-  { loadId: number } | { kind: "beginLoad" } | { kind: "beginAppend" } | { kind: "beginChange" }
+  | { loadId: number }
+  | { kind: "beginLoad" }
+  | { kind: "beginAppend" }
+  | { kind: "beginChange" }
+  | { kind: "beginTypeChange" }
 >;
 
 export class Loads {
@@ -53,6 +58,10 @@ export class Loads {
       case "beginChange": {
         const { tableId, change, columnIds } = command;
         return this.beginStage(new StagedChanges(this.store, this.store.table(tableId), change, columnIds));
+      }
+      case "beginTypeChange": {
+        const { tableId, columnId, column } = command;
+        return this.beginStage(new StagedTypeChange(this.store, this.store.table(tableId), columnId, column));
       }
       case "load":
         this.step(command.loadId, (load) => load.add(command.packed));

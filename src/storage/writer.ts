@@ -40,6 +40,7 @@ import { openTable } from "./opening.ts";
 import type { WriterOptions } from "./options.ts";
 import { recover } from "./recovery.ts";
 import { inTableOrder } from "./row-ids.ts";
+import { ofPresentColumns } from "./former-columns.ts";
 import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
 import { Repack } from "./repack.ts";
 import { DiskReserve } from "./reserve.ts";
@@ -264,6 +265,7 @@ export class TableStore implements Store {
       case "beginLoad":
       case "beginAppend":
       case "beginChange":
+      case "beginTypeChange":
       case "load":
       case "prepareLoad":
       case "endLoad":
@@ -376,9 +378,10 @@ export class TableStore implements Store {
     const accepted = commands.filter((changes, k) => {
       try {
         this.seal.check();
-        for (const { tableId, batches } of changes) {
-          const { schema } = this.table(tableId);
-          for (const batch of batches) checkBatch(schema, batch);
+        for (const change of changes) {
+          const { schema } = this.table(change.tableId);
+          change.batches = change.batches.map((batch) => ofPresentColumns(schema, batch));
+          for (const batch of change.batches) checkBatch(schema, batch);
         }
         return changes.some(({ batches }) => batches.length > 0);
       } catch (error) {
