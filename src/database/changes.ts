@@ -2,7 +2,7 @@
 import type { Answer, Chunk, Client, Identity } from "../api.ts";
 import { type PostedPlan, unpackAppendBatch, unpackChangedBatch } from "../engine/mod.ts";
 import { assert } from "../assert.ts";
-import { SqlError, SQLSTATE } from "../errors.ts";
+import { SqlError, SQLSTATE, TableChangedError } from "../errors.ts";
 import type { ChangedTable, RetypedColumn } from "../sql/mod.ts";
 import type { NewTable } from "../sql/plan.ts";
 import type {
@@ -196,7 +196,11 @@ export class RowChanges {
   }
 
   private typesOf(table: TableSnapshot, columnIds: number[]): string[] {
-    return columnIds.map((id) => table.schema.columns.find((column) => column.id === id)!.type);
+    return columnIds.map((id) => {
+      const column = table.schema.columns.find((column) => column.id === id);
+      if (column === undefined) throw new TableChangedError(table.schema.id);
+      return column.type;
+    });
   }
 
   async append({ tableId, columnIds, plan, at }: ChangedTable): Promise<number> {

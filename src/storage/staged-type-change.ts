@@ -32,6 +32,7 @@ export class StagedTypeChange extends Staged {
   private readonly stage = this.newStage();
   /** By the uid of the segment in the table. */
   private readonly versions = new Map<number, Version>();
+  override readonly mark = "type";
   /** As it was at the beginning: it may get another name. */
   private readonly before: TableColumn;
   /** Id of the new column in the table, once there is one. */
@@ -101,7 +102,10 @@ export class StagedTypeChange extends Staged {
     try {
       return super.commit(log, lsn);
     } catch (error) {
-      if (this.newId !== undefined) this.table.dictionaries.delete(this.newId);
+      if (this.newId !== undefined) {
+        this.table.dictionaries.delete(this.newId);
+        this.table.nextColumnId = this.newId;
+      }
       throw error;
     }
   }
