@@ -43,6 +43,11 @@ export class Loads {
   /** `checkpoint` makes a whole checkpoint, unless files are being copied. */
   constructor(private readonly store: Store, private readonly checkpoint: () => void) {}
 
+  /** Existing tables are being changed. */
+  get areUnderway(): boolean {
+    return this.stages.size > 0;
+  }
+
   /** The id of the change of an existing table that began last. */
   get newestStageId(): number {
     return this.lastStageId;
@@ -220,6 +225,7 @@ export class Loads {
         stage.commit(store.commits.log, this.writeMark(table.schema.id, table.schema.schemaVersion, { op: stage.mark }));
       const rowCount = stage.makesRoom ? store.reserve.use(commit) : commit();
       this.stages.delete(id);
+      store.releaseDictionaries(table);
       store.commits.count(1, [{ rowCount }]);
       store.expiry.drop([table]);
       return stage.tableId;

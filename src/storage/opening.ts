@@ -161,7 +161,9 @@ function removeOrphans(store: Store, table: Table): void {
     if (/^d\d+\.seg$/.test(name) && !known.has(path)) store.publisher.removeLater(() => files.remove(path));
     const columnId = /^s(\d+)\.dict$/.exec(name)?.[1];
     const isStored = columnId !== undefined && (table.dictionaries.get(Number(columnId))?.stored.sizeBytes ?? 0) > 0;
-    if (columnId !== undefined && !isStored && !store.seal.isSet) files.remove(path);
+    // A copy may be about to read it.
+    const mayRemove = !store.seal.isSet && store.publisher.holds === 0;
+    if (columnId !== undefined && !isStored && mayRemove) files.remove(path);
   }
 }
 

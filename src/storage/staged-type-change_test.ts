@@ -215,6 +215,27 @@ Deno.test("a conversion that cannot be made durable changes nothing", () => {
   assert.equal(columnText("n"), numbers(12));
 });
 
+Deno.test("the dictionary of a column that was converted or dropped is freed when nobody can use it", () => {
+  const { db, run, done, tableId, schema, begin, end, append } = opened(12);
+  const files = () => db.files.list("/db/t1").filter((name) => name.endsWith(".dict")).join();
+  end(begin(1, "SYMBOL"));
+  assert.equal(files(), "s0.dict,s3.dict");
+  // A transaction may read the former symbols.
+  done({ kind: "fork", transactionId: 1, limitBytes: 1e6, tableId });
+  end(begin(0, "VARCHAR"));
+  assert.equal(files(), "s0.dict,s3.dict");
+  run({ kind: "rollback", transactionId: 1 });
+  append(12);
+  done({ kind: "checkpoint" });
+  assert.equal(files(), "s3.dict");
+  const before = db.heap.usedBytes("dictionary");
+  done({ kind: "dropColumns", tableId, columnIds: [schema().columns[1].id] });
+  done({ kind: "checkpoint" });
+  db.store.maintain();
+  assert.equal(files(), "");
+  assert.ok(db.heap.usedBytes("dictionary") < before);
+});
+
 Deno.test("a dictionary of a conversion that a crash has interrupted does not stay", () => {
   const dictionariesOf = (files: FaultyFiles) => files.list("/db/t1").filter((name) => name.endsWith(".dict"));
   const before: string[] = [], after: string[] = [];
