@@ -130,7 +130,9 @@ export class LineRows {
         if (!this.columns.has(id)) return true;
         const column = columns.get(id);
         // The writer converts what was made for a column whose type has changed since then.
-        return column === undefined ? columnAfter(schema, id) !== undefined : column.name === name && column.type === type;
+        return column === undefined
+          ? columnAfter(schema, id) !== undefined
+          : column.name === name && column.type === type;
       }));
     return this.parts.map((part) => {
       if (isAsPlanned) return part.batch;

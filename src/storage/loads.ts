@@ -222,7 +222,10 @@ export class Loads {
         throw new SqlError("Cannot change the rows: the files are being copied", 0, SQLSTATE.objectNotInState);
       }
       const commit = () =>
-        stage.commit(store.commits.log, this.writeMark(table.schema.id, table.schema.schemaVersion, { op: stage.mark }));
+        stage.commit(
+          store.commits.log,
+          this.writeMark(table.schema.id, table.schema.schemaVersion, { op: stage.mark }),
+        );
       const rowCount = stage.makesRoom ? store.reserve.use(commit) : commit();
       this.stages.delete(id);
       store.releaseDictionaries(table);
