@@ -95,6 +95,17 @@ export class TableClosedError extends Error {
   }
 }
 
+/**
+ * Thrown when a statement uses a column that the table no longer has, before the statement has any effect. It is bound again. The error never
+ * reaches a client.
+ */
+export class TableChangedError extends Error {
+  override readonly name = "TableChangedError";
+  constructor(readonly tableId: number) {
+    super(`table ${tableId} has other columns by now`);
+  }
+}
+
 /** A known but unimplemented part of SQL. SQLSTATE 0A000, at its position. */
 export function notSupported(what: string, position: number): SqlError {
   return new SqlError(`${what} is not supported`, position, SQLSTATE.featureNotSupported);

@@ -2,8 +2,8 @@
 import type { Answer, Chunk, Client, Identity } from "../api.ts";
 import { type PostedPlan, unpackAppendBatch, unpackChangedBatch } from "../engine/mod.ts";
 import { assert } from "../assert.ts";
-import { SqlError, SQLSTATE } from "../errors.ts";
-import type { ChangedTable } from "../sql/mod.ts";
+import { SqlError, SQLSTATE, TableChangedError } from "../errors.ts";
+import type { ChangedTable, RetypedColumn } from "../sql/mod.ts";
 import type { NewTable } from "../sql/plan.ts";
 import type {
   BulkLoad,
@@ -196,7 +196,11 @@ export class RowChanges {
   }
 
   private typesOf(table: TableSnapshot, columnIds: number[]): string[] {
-    return columnIds.map((id) => table.schema.columns.find((column) => column.id === id)!.type);
+    return columnIds.map((id) => {
+      const column = table.schema.columns.find((column) => column.id === id);
+      if (column === undefined) throw new TableChangedError(table.schema.id);
+      return column.type;
+    });
   }
 
   async append({ tableId, columnIds, plan, at }: ChangedTable): Promise<number> {
@@ -270,6 +274,24 @@ export class RowChanges {
     return this.transaction === undefined && !backups.isCopying
       ? await writer.beginChange(kind, tableId, columnIds)
       : undefined;
+  }
+
+  /** Converts a column, while others read and change the table. */
+  async changeType({ tableId, columnId, column, at }: RetypedColumn): Promise<void> {
+    const { core, run: { signal } } = this;
+    this.tableOf(tableId, at);
+    const load = await core.writer.beginTypeChange(tableId, columnId, column);
+    try {
+      await load.added(signal);
+      // A statement that computes the ids of rows goes first, as it has been bound to the old type.
+      await core.locks.shared([tableId], async () => {
+        await core.backups.released(signal);
+        await load.commit();
+      });
+    } catch (error) {
+      await load.abort();
+      throw error;
+    }
   }
 
   /** Moves the partitions whose starts the plan returns. */

@@ -3,6 +3,7 @@ import { LineError } from "../errors.ts";
 import type { NewColumn, NewTable } from "../sql/plan.ts";
 import {
   type AppendBatch,
+  columnAfter,
   type EncodedBatch,
   encodedColumns,
   renumberColumns,
@@ -126,8 +127,12 @@ export class LineRows {
     const columns = new Map(schema.columns.map((column) => [column.id, column]));
     const isAsPlanned = schema === this.planned || (schema.timestampId === this.planned.timestampId &&
       this.planned.columns.every(({ id, name, type }) => {
+        if (!this.columns.has(id)) return true;
         const column = columns.get(id);
-        return !this.columns.has(id) || (column?.name === name && column.type === type);
+        // The writer converts what was made for a column whose type has changed since then.
+        return column === undefined
+          ? columnAfter(schema, id) !== undefined
+          : column.name === name && column.type === type;
       }));
     return this.parts.map((part) => {
       if (isAsPlanned) return part.batch;
@@ -140,6 +145,7 @@ export class LineRows {
     const known = columnsOf(schema), { name: tableName, timestampId } = this.planned;
     const planned = new Map(this.planned.columns.map((column) => [column.id, column]));
     renumberColumns(batch, (id) => {
+      if (columnAfter(schema, id) !== undefined) return id;
       const { name, type } = planned.get(id)!;
       const column = id === timestampId
         ? schema.columns.find((each) => each.id === schema.timestampId)

@@ -1,6 +1,6 @@
 /** A bound statement of a session: its description for the client, and its executions. */
 import type { Answer, ExecuteOptions, Prepared, ResultColumn } from "../api.ts";
-import { asClientFault, failedTransaction, TableClosedError } from "../errors.ts";
+import { asClientFault, failedTransaction, TableChangedError, TableClosedError } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
 import { type Core, SERVER } from "./core.ts";
@@ -66,16 +66,16 @@ export class PreparedStatement implements Prepared {
   }
 
   /**
-   * Executes the statement after opening tables that have not been opened since the start. A closed table is detected
-   * before the statement has any effect.
+   * Executes the statement. Tables that have not been opened since the start are opened, and a statement that was bound to columns
+   * that its table no longer has is bound again. Both are detected before the statement has any effect.
    */
   private answer(values: Value[], options: ExecuteOptions, running?: RunningStatement): Answer | Promise<Answer> {
     try {
       const answer = this.answerOnce(values, options, running);
       return answer instanceof Promise ? this.opened(answer, values, options, running) : answer;
     } catch (error) {
-      if (!(error instanceof TableClosedError)) throw error;
-      return this.reopened(error, values, options, running);
+      if (!isForAnotherTry(error)) throw error;
+      return this.repeated(error, values, options, running);
     }
   }
 
@@ -88,18 +88,19 @@ export class PreparedStatement implements Prepared {
     try {
       return await answer;
     } catch (error) {
-      if (!(error instanceof TableClosedError)) throw error;
-      return await this.reopened(error, values, options, running);
+      if (!isForAnotherTry(error)) throw error;
+      return await this.repeated(error, values, options, running);
     }
   }
 
-  private async reopened(
-    { tableId }: TableClosedError,
+  private async repeated(
+    error: TableClosedError | TableChangedError,
     values: Value[],
     options: ExecuteOptions,
     running?: RunningStatement,
   ): Promise<Answer> {
-    await this.core.writer.open(tableId);
+    if (error instanceof TableClosedError) await this.core.writer.open(error.tableId);
+    else this.core.schemaChanged("");
     options.signal?.throwIfAborted();
     return await this.answer(values, options, running);
   }
@@ -148,6 +149,10 @@ export class PreparedStatement implements Prepared {
     }
     return new Run(session, core, statement, values, options, running).answer();
   }
+}
+
+function isForAnotherTry(error: unknown): error is TableClosedError | TableChangedError {
+  return error instanceof TableClosedError || error instanceof TableChangedError;
 }
 
 function endStatement(answer: Answer, running: RunningStatement): void {

@@ -6,6 +6,7 @@ import {
   type ChangedTable,
   type ExplainNode,
   kindOf,
+  type RetypedColumn,
   type Savepoints,
   type StatementRun,
   type StatementServices,
@@ -173,6 +174,10 @@ export class Run implements StatementRun {
 
   changeRows(target: ChangedTable, change: "update" | "delete"): Promise<number> {
     return this.changes.changeRows(target, change);
+  }
+
+  changeType(target: RetypedColumn): Promise<void> {
+    return this.changes.changeType(target);
   }
 
   movePartitions(target: ChangedTable, movesOf: (starts: readonly bigint[]) => PartitionMove[]): Promise<number> {

@@ -30,5 +30,5 @@ export {
   type StatementRun,
   type StatementServices,
 } from "./statements/statement.ts";
-export type { ChangedTable, CopyOrder } from "./statements/statement.ts";
+export type { ChangedTable, CopyOrder, RetypedColumn } from "./statements/statement.ts";
 export { splitScript } from "./script.ts";

@@ -31,6 +31,8 @@ export type Definition =
     | { op: "truncate" }
     /** Changes of rows that did not go through the log follow in the next manifest, unless it could not be written. */
     | { op: "rows" }
+    /** A column has another type in the next manifest, unless it could not be written. A start reads it for that. */
+    | { op: "type" }
     /** Moves whole partitions. */
     | { op: "partitions"; moves: readonly PartitionMove[] }
   );

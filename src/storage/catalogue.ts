@@ -1,6 +1,6 @@
 /** The mirror of the writer's state on the main thread: immutable snapshots of tables, made from publications. */
 import { assert } from "../assert.ts";
-import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
+import { CorruptFileError, SqlError, SQLSTATE, TableChangedError, TableClosedError } from "../errors.ts";
 import { type RecordChange, RecordMap } from "../access/mod.ts";
 import { type AccessPublication, decodeRecords } from "./access.ts";
 import type { Interval } from "../sql/plan.ts";
@@ -26,6 +26,7 @@ import { addSums } from "./page-partitions.ts";
 import { refsOf } from "./page-refs.ts";
 import { partitionName } from "./partition.ts";
 import { SharedPool } from "./pool.ts";
+import { columnById } from "./schema.ts";
 import { spliced } from "./splices.ts";
 import { isAscii, sameName } from "../types/names.ts";
 import { type BranchPublication, type Publication, type TableChange } from "./publication.ts";
@@ -121,6 +122,8 @@ class Snapshot implements TableSnapshot {
   }
 
   private newSource(columnIds: readonly number[], intervals: readonly Interval[] | undefined): ScanSource {
+    // A plan that was made for an older definition would read nulls.
+    if (columnIds.some((id) => columnById(this.schema, id) === undefined)) throw new TableChangedError(this.schema.id);
     const isWhole = intervals === undefined || this.schema.timestampId < 0;
     const { segments, rowCount } = isWhole
       ? { segments: this.allSources(columnIds), rowCount: this.rows }

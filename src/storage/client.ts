@@ -2,7 +2,7 @@
  * `StorageWriter` on the main thread. The writer itself runs behind a port, in its worker or (in tests) in this thread.
  * Commands go out with their buffers transferred. The publication that a command causes arrives before its answer.
  */
-import type { NewTable } from "../sql/plan.ts";
+import type { NewColumn, NewTable } from "../sql/plan.ts";
 import { align } from "./bytes.ts";
 import type { CatalogueMirror } from "./catalogue.ts";
 import { type Command, fromPlainError, type Outcome, type PlainError, toPlainError } from "./commands.ts";
@@ -50,6 +50,7 @@ const CHANGE_NOTHING: ReadonlySet<Command["kind"]> = new Set([
   "beginLoad",
   "beginAppend",
   "beginChange",
+  "beginTypeChange",
 ]);
 
 export class WriterClient implements StorageWriter {
@@ -112,6 +113,10 @@ export class WriterClient implements StorageWriter {
 
   async beginChange(change: "update" | "delete", tableId: number, columnIds: readonly number[]): Promise<BulkLoad> {
     return this.loadOf((await this.send({ kind: "beginChange", change, tableId, columnIds }))!);
+  }
+
+  async beginTypeChange(tableId: number, columnId: number, column: NewColumn): Promise<BulkLoad> {
+    return this.loadOf((await this.send({ kind: "beginTypeChange", tableId, columnId, column }))!);
   }
 
   private loadOf(loadId: number): BulkLoad {

@@ -1,5 +1,5 @@
 /** Commands to the writer, as plain data: one kind for each method of `StorageWriter`. */
-import type { NewTable } from "../sql/plan.ts";
+import type { NewColumn, NewTable } from "../sql/plan.ts";
 import type { AccessChange, Change, OrderedChange, PartitionChange } from "./contract.ts";
 import { CorruptFileError, DiskFullError, SqlError } from "../errors.ts";
 import { HeapFullError } from "./heap.ts";
@@ -17,6 +17,7 @@ export type Command =
   | { kind: "beginLoad"; table: NewTable; creator?: string }
   | { kind: "beginAppend"; tableId: number; columnIds: readonly number[] }
   | { kind: "beginChange"; tableId: number; change: "update" | "delete"; columnIds: readonly number[] }
+  | { kind: "beginTypeChange"; tableId: number; columnId: number; column: NewColumn }
   /** `packed`: see `packed.ts`. Its columns are those of the new table, of `beginAppend` or of `beginChange`, in order. */
   | { kind: "load"; loadId: number; packed: Uint8Array }
   /** Does a step of the work of endLoad. */

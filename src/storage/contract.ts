@@ -17,6 +17,8 @@ export interface TableColumn {
   readonly symbolCached: boolean;
   /** As given in the statement; undefined: 256. */
   readonly indexCapacity?: number;
+  /** Columns of which this one has the values, in another type: rows may still arrive that were made for them. */
+  readonly former?: readonly { readonly id: number; readonly type: string }[];
 }
 
 export interface TableSchema {
@@ -424,6 +426,11 @@ export interface StorageWriter {
    * `columnIds`, in order, and then the ids of the rows.
    */
   beginChange(change: "update" | "delete", tableId: number, columnIds: readonly number[]): Promise<BulkLoad>;
+  /**
+   * Begins to convert a column. Until `commit`, which makes the new values and the definition visible together, the table is used and
+   * changed as before: what is changed is converted again. No batches are added. `column`: the new definition.
+   */
+  beginTypeChange(tableId: number, columnId: number, column: NewColumn): Promise<BulkLoad>;
   /** All batches of one call are committed together and become visible together. */
   append(changes: TableRows[]): Promise<void>;
   /** Makes any other change. Returns the new table's id, if the change creates one. */
@@ -455,7 +462,7 @@ export interface StorageWriter {
 }
 
 /**
- * The rows of a table that is being created, or many rows that are added to one or changed in it. If the load fails or is aborted, or the process ends,
+ * The rows of a table that is being created, many rows that are added to one or changed in it, or a column that is converted. If the load fails or is aborted, or the process ends,
  * nothing remains of it.
  */
 export interface BulkLoad {

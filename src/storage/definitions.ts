@@ -143,7 +143,7 @@ function changed(schema: TableSchema, change: Partial<TableSchema>, dropped: rea
   };
 }
 
-function newColumn(column: NewColumn, id: number): TableColumn {
+export function newColumn(column: NewColumn, id: number): TableColumn {
   const { name, type, indexed, symbolCapacity, symbolCached, indexCapacity } = column;
   return { id, name, type, indexed, symbolCapacity, symbolCached, indexCapacity };
 }

@@ -47,22 +47,20 @@ export class SymbolTable {
    */
   store(files: Files, path: string): void {
     if (this.stored.count === this.count) return;
-    const texts: Uint8Array[] = [];
-    let sizeBytes = 0;
-    for (let code = this.stored.count; code < this.count; code++) {
-      texts.push(this.bytesOf(code));
-      sizeBytes += 4 + texts.at(-1)!.length;
-    }
+    const { u32, i32, u8 } = this.memory.heap, pairs = this.entries.address / 4;
     const header = this.stored.sizeBytes === 0 ? encodeHeader(DICTIONARY_MAGIC) : new Uint8Array(0);
-    sizeBytes += header.length;
+    let sizeBytes = header.length;
+    for (let code = this.stored.count; code < this.count; code++) sizeBytes += 4 + i32[pairs + 2 * code + 1];
     const bytes = new Uint8Array(sizeBytes);
     const view = new DataView(bytes.buffer);
     bytes.set(header);
     let at = header.length;
-    for (const text of texts) {
-      view.setUint32(at, text.length, true);
-      bytes.set(text, at + 4);
-      at += 4 + text.length;
+    for (let code = this.stored.count; code < this.count; code++) {
+      const from = u32[pairs + 2 * code], length = i32[pairs + 2 * code + 1];
+      view.setUint32(at, length, true);
+      at += 4;
+      // Most texts are short, and a view of each would take longer than copying it.
+      for (let k = 0; k < length; k++) bytes[at++] = u8[from + k];
     }
     const file = files.open(path, "create");
     try {
@@ -100,13 +98,6 @@ export class SymbolTable {
       at += 4 + length;
     }
     this.stored = stored;
-  }
-
-  /** The text of a code, as bytes in shared memory. */
-  bytesOf(code: number): Uint8Array {
-    const { u32, i32, u8 } = this.memory.heap;
-    const pair = this.entries.address / 4 + 2 * code;
-    return u8.subarray(u32[pair], u32[pair] + i32[pair + 1]);
   }
 
   /** Frees all memory, as of version `version`. */

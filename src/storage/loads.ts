@@ -20,12 +20,17 @@ import { Load } from "./load.ts";
 import type { Staged } from "./staged.ts";
 import { StagedChanges } from "./staged-changes.ts";
 import { StagedRows } from "./staged-rows.ts";
+import { StagedTypeChange } from "./staged-type-change.ts";
 import type { Store } from "./store.ts";
 import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
 
 export type OfLoad = Extract<
   Command,
-  { loadId: number } | { kind: "beginLoad" } | { kind: "beginAppend" } | { kind: "beginChange" }
+  | { loadId: number }
+  | { kind: "beginLoad" }
+  | { kind: "beginAppend" }
+  | { kind: "beginChange" }
+  | { kind: "beginTypeChange" }
 >;
 
 export class Loads {
@@ -37,6 +42,11 @@ export class Loads {
 
   /** `checkpoint` makes a whole checkpoint, unless files are being copied. */
   constructor(private readonly store: Store, private readonly checkpoint: () => void) {}
+
+  /** Existing tables are being changed. */
+  get areUnderway(): boolean {
+    return this.stages.size > 0;
+  }
 
   /** The id of the change of an existing table that began last. */
   get newestStageId(): number {
@@ -53,6 +63,10 @@ export class Loads {
       case "beginChange": {
         const { tableId, change, columnIds } = command;
         return this.beginStage(new StagedChanges(this.store, this.store.table(tableId), change, columnIds));
+      }
+      case "beginTypeChange": {
+        const { tableId, columnId, column } = command;
+        return this.beginStage(new StagedTypeChange(this.store, this.store.table(tableId), columnId, column));
       }
       case "load":
         this.step(command.loadId, (load) => load.add(command.packed));
@@ -208,9 +222,13 @@ export class Loads {
         throw new SqlError("Cannot change the rows: the files are being copied", 0, SQLSTATE.objectNotInState);
       }
       const commit = () =>
-        stage.commit(store.commits.log, this.writeMark(table.schema.id, table.schema.schemaVersion, { op: "rows" }));
+        stage.commit(
+          store.commits.log,
+          this.writeMark(table.schema.id, table.schema.schemaVersion, { op: stage.mark }),
+        );
       const rowCount = stage.makesRoom ? store.reserve.use(commit) : commit();
       this.stages.delete(id);
+      store.releaseDictionaries(table);
       store.commits.count(1, [{ rowCount }]);
       store.expiry.drop([table]);
       return stage.tableId;

@@ -19,6 +19,7 @@ import { nextVersion } from "./page.ts";
 import type { PartRecord } from "./page-records.ts";
 import { PageList } from "./page-list.ts";
 import type { Part } from "./segments.ts";
+import { columnById } from "./schema.ts";
 import {
   decodeRecord,
   EDIT_MAGIC,
@@ -56,7 +57,10 @@ export function writeManifest(files: Files, table: Table): void {
     nextVersion: nextVersion(),
     files: [...table.data.list.values()].map(({ id, sizeBytes, packing }) => ({ id, sizeBytes, packing })),
     posted: [...table.posted],
-    dictionaries: [...table.dictionaries].map(([columnId, { stored }]) => ({ columnId, ...stored })),
+    // Without those of columns that were dropped.
+    dictionaries: [...table.dictionaries].flatMap(([columnId, { stored }]) =>
+      columnById(table.schema, columnId) === undefined ? [] : [{ columnId, ...stored }]
+    ),
   };
   const detached: DetachedParts = new Map([...table.detached].map(([start, { parts }]) => [start, recordsOf(parts)]));
   const state = { segments, detached: table.detached };

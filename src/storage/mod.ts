@@ -42,6 +42,7 @@ export {
 export { encodeBatches, encodedColumns, renumberColumns } from "./blocks.ts";
 export { packAppendBatch, unpackAppendBatch, unpackChangedBatch } from "./packed.ts";
 export { checkBatch } from "./rows.ts";
+export { columnAfter } from "./schema.ts";
 export type { OnMiss } from "./frames.ts";
 export type { PoolLease } from "./lease.ts";
 export { PackedMemory } from "./packed-memory.ts";

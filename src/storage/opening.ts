@@ -149,13 +149,21 @@ function checkedSize(store: Store, path: string): number {
   }
 }
 
-/** Removes data files of an interrupted checkpoint, which no manifest lists. */
+/**
+ * Removes data files of an interrupted checkpoint, which no manifest lists, and such dictionaries. A dictionary may be made anew under the same
+ * name, so it is removed at once: only the writer reads these files.
+ */
 function removeOrphans(store: Store, table: Table): void {
   const { files } = store.options;
   const known = new Set([...table.data.list.values()].map((file) => file.path));
   for (const name of files.list(table.directory)) {
     const path = join(table.directory, name);
     if (/^d\d+\.seg$/.test(name) && !known.has(path)) store.publisher.removeLater(() => files.remove(path));
+    const columnId = /^s(\d+)\.dict$/.exec(name)?.[1];
+    const isStored = columnId !== undefined && (table.dictionaries.get(Number(columnId))?.stored.sizeBytes ?? 0) > 0;
+    // A copy may be about to read it.
+    const mayRemove = !store.seal.isSet && store.publisher.holds === 0;
+    if (columnId !== undefined && !isStored && mayRemove) files.remove(path);
   }
 }
 

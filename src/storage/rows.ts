@@ -4,7 +4,7 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { fillNullBytes, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
 import type { AppendBatch, AppendColumn, TableColumn, TableSchema } from "./contract.ts";
 import type { SymbolTable } from "./dictionary.ts";
-import { columnById } from "./schema.ts";
+import { checkNotFormer, columnById } from "./schema.ts";
 
 /** Values of a column in its layout; symbols are codes of the table's dictionary, text is offsets into `heap`. */
 export interface RowColumn {
@@ -21,7 +21,7 @@ export interface Rows {
 }
 
 /** Returns a view that starts at a multiple of 8 bytes, or a copy. */
-function aligned(bytes: Uint8Array): Uint8Array {
+export function aligned(bytes: Uint8Array): Uint8Array {
   return bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
 }
 
@@ -67,6 +67,7 @@ export function checkBatch(schema: TableSchema, batch: AppendBatch): void {
   for (const { columnId, values, heap, symbols } of batch.columns) {
     const column = columnById(schema, columnId);
     if (column === undefined) {
+      checkNotFormer(schema, [columnId]);
       throw new SqlError(`Cannot write to a column of ${schema.name}: it was dropped`, 0, SQLSTATE.undefinedColumn);
     }
     const layout = layoutOf(column.type);

@@ -12,6 +12,7 @@ import type { Piece } from "./moves.ts";
 import { isLive } from "./page.ts";
 import { firstNotBelow, type Rows } from "./rows.ts";
 import type { Segment, SplicedSegments } from "./segments.ts";
+import { checkNotFormer } from "./schema.ts";
 import { Staged } from "./staged.ts";
 import type { Store } from "./store.ts";
 import { allRows, halves, type Table } from "./table.ts";
@@ -72,13 +73,14 @@ export class StagedRows extends Staged {
   private reader: LateRows | undefined;
 
   /** `columnIds`: of the batches, in order. */
-  constructor(store: Store, table: Table, columnIds: readonly number[]) {
+  constructor(store: Store, table: Table, private readonly columnIds: readonly number[]) {
     super(store, table);
     this.rows = new Load(this.stage, columnIds, store.background);
     this.keys = keysOf(table);
   }
 
   protected override addBatch(packed: Uint8Array): void {
+    checkNotFormer(this.table.schema, this.columnIds);
     this.rows.add(packed);
   }
 
@@ -101,6 +103,7 @@ export class StagedRows extends Staged {
   }
 
   protected override finish(): void {
+    checkNotFormer(this.table.schema, this.columnIds);
     this.rows.finish();
     if (!this.isAppended && hasLiveSegments(this.table)) {
       this.table.disk.flush(true, Infinity, false);

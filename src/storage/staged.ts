@@ -26,6 +26,9 @@ export abstract class Staged {
     return stage;
   }
 
+  /** How the log marks the changes. */
+  readonly mark: "rows" | "type" = "rows";
+
   /** The changes free space, so they may use the disk reserve. */
   readonly makesRoom: boolean = false;
 

@@ -51,6 +51,7 @@ export interface Store {
   applyRows(table: Table, batches: readonly AppendBatch[]): void;
   readonly expiry: Expiry;
   stored(table: Table): void;
+  releaseDictionaries(table: Table): void;
   readonly hasTransactions: boolean;
   /** The chunks of older files of the table are being stored anew. */
   isRepacking(table: Table): boolean;

@@ -3,6 +3,7 @@
  * each change makes a new list, so restoring the published state means taking the old list again.
  */
 import { CorruptFileError } from "../errors.ts";
+import { type ConvertedValues, convertValues } from "../types/conversion.ts";
 import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import type { Chunk, ChunkMaker } from "./chunks.ts";
 import type { AppendColumn, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
@@ -437,6 +438,44 @@ export class Table {
         : given.values.slice();
       return { column, rows: { values, heap: given.heap } };
     });
+  }
+
+  /** The values of a column in a segment as those of another type; undefined if all are null. */
+  convertedRows({ chunks, rowCount }: Segment, { id, type }: TableColumn, to: string): ConvertedValues | undefined {
+    const chunk = chunks[id];
+    if (chunk === undefined) return undefined;
+    const { heap: { u8, i32 }, make } = this;
+    const { address, texts, release } = make.resident(type, chunk, rowCount, this.data);
+    const values = u8.subarray(address, address + rowCount * LAYOUT_WIDTH[layoutOf(type)]);
+    let symbols: Int32Array | undefined;
+    if (type === "SYMBOL") {
+      const { entries, count } = this.dictionary(id), at = entries.address / 4;
+      symbols = i32.subarray(at, at + 2 * count);
+    }
+    try {
+      return convertValues(type, to, { values, rowCount, bytes: u8, symbols });
+    } finally {
+      release();
+      if (chunk.plain.address === 0) make.discard(texts);
+    }
+  }
+
+  /** A new segment of one column alone, which has these values. */
+  segmentOfColumn(columnId: number, given: ConvertedValues, rowCount: number): Segment {
+    const type = this.typeOf(columnId), values = type === "SYMBOL" ? this.codesOf(columnId, given) : given;
+    const chunks: (Chunk | undefined)[] = [];
+    chunks[columnId] = this.make.append(type, undefined, 0, values, 0, rowCount, this.data);
+    return { uid: this.newUid(), partition: 0n, rowCount, timestampMin: 0n, timestampMax: 0n, chunks };
+  }
+
+  private codesOf(columnId: number, { values, heap = new Uint8Array(0) }: ConvertedValues): RowColumn {
+    const pairs = new Int32Array(values.buffer, values.byteOffset, values.byteLength / 4);
+    const codes = new Int32Array(pairs.length / 2), dictionary = this.dictionary(columnId);
+    for (let row = 0; row < codes.length; row++) {
+      const length = pairs[2 * row + 1];
+      codes[row] = length < 0 ? -1 : dictionary.intern(heap, pairs[2 * row], length);
+    }
+    return { values: new Uint8Array(codes.buffer) };
   }
 
   /** The segment with the new values from number `from` on in these of its rows. */

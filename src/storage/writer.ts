@@ -22,6 +22,7 @@ import { toJson } from "./bytes.ts";
 import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
 import type { AccessChange, AppendBatch, ChangedBatch, TableRows, TableSchema } from "./contract.ts";
+import { dictionaryPath } from "./checkpoint.ts";
 import { DataFiles } from "./datafile.ts";
 import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
@@ -40,7 +41,9 @@ import { openTable } from "./opening.ts";
 import type { WriterOptions } from "./options.ts";
 import { recover } from "./recovery.ts";
 import { inTableOrder } from "./row-ids.ts";
+import { ofPresentColumns } from "./former-columns.ts";
 import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
+import { columnById } from "./schema.ts";
 import { Repack } from "./repack.ts";
 import { DiskReserve } from "./reserve.ts";
 import type { Store } from "./store.ts";
@@ -264,6 +267,7 @@ export class TableStore implements Store {
       case "beginLoad":
       case "beginAppend":
       case "beginChange":
+      case "beginTypeChange":
       case "load":
       case "prepareLoad":
       case "endLoad":
@@ -376,9 +380,10 @@ export class TableStore implements Store {
     const accepted = commands.filter((changes, k) => {
       try {
         this.seal.check();
-        for (const { tableId, batches } of changes) {
-          const { schema } = this.table(tableId);
-          for (const batch of batches) checkBatch(schema, batch);
+        for (const change of changes) {
+          const { schema } = this.table(change.tableId);
+          change.batches = change.batches.map((batch) => ofPresentColumns(schema, batch));
+          for (const batch of change.batches) checkBatch(schema, batch);
         }
         return changes.some(({ batches }) => batches.length > 0);
       } catch (error) {
@@ -610,11 +615,28 @@ export class TableStore implements Store {
     this.publisher.touch(table);
     this.publisher.publish();
     table.changed = false;
+    this.releaseDictionaries(table);
     this.repack.look(table);
     for (const file of table.data.list.values()) {
       if (file.liveBytes > 0 || file === table.data.last) continue;
       table.data.forget(file.id);
       this.publisher.removeLater(() => this.options.files.remove(file.path));
+    }
+  }
+
+  /**
+   * Frees the dictionaries of columns that a table no longer has, once its manifest says so. Transactions and loads may have begun when it
+   * had them: then a later checkpoint does it.
+   */
+  releaseDictionaries(table: Table): void {
+    if (this.transactions.areOpen || this.loads.areUnderway) return;
+    const { publisher, options: { files } } = this;
+    for (const [columnId, dictionary] of table.dictionaries) {
+      if (columnById(table.schema, columnId) !== undefined) continue;
+      table.dictionaries.delete(columnId);
+      dictionary.retire(publisher.version);
+      const path = dictionaryPath(table.directory, columnId);
+      if (dictionary.stored.sizeBytes > 0) publisher.removeLater(() => files.remove(path));
     }
   }
 

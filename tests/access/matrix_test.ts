@@ -75,6 +75,9 @@ const ROWS: Record<string, Row[]> = {
   addColumns: [{ sql: "alter table t add column c int", needs: "ADD COLUMN", on: "t", before: TABLE }],
   dropColumns: [{ sql: "alter table t drop column b", needs: "DROP COLUMN", on: "t", before: TABLE }],
   renameColumn: [{ sql: "alter table t rename column b to c", needs: "RENAME COLUMN", on: "t", before: TABLE }],
+  alterColumnType: [
+    { sql: "alter table t alter column b type long", needs: "ALTER COLUMN TYPE", on: "t", before: TABLE },
+  ],
   alterColumn: [
     { sql: "alter table t alter column a add index capacity 64", needs: "ADD INDEX", on: "t", before: SYMBOLS },
     { sql: "alter table t alter column a drop index", needs: "DROP INDEX", on: "t", before: SYMBOLS },

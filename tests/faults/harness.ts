@@ -445,6 +445,30 @@ export function renameColumn(name: string, columnId: number, to: string): Step {
   };
 }
 
+/** Converts a column to texts. Some segments are converted before the end. */
+export function convertColumn(name: string, columnId: number, type: string): Step {
+  return {
+    title: `convert a column of ${name}`,
+    *command(db) {
+      const { id: tableId, columns } = db.catalogue.table(name)!.schema;
+      const known = columns.find(({ id }) => id === columnId)!;
+      yield { kind: "beginTypeChange", tableId, columnId, column: newColumn(known.name, type) };
+      const loadId = db.store.loads.newestStageId;
+      for (let k = 0; k < 3; k++) yield { kind: "prepareLoad", loadId };
+      yield { kind: "endLoad", loadId };
+    },
+    apply(model) {
+      const table = model.get(name)!;
+      const id = table.nextColumnId++;
+      table.columns = table.columns.map((column) => column.id === columnId ? { ...column, id, type } : column);
+      for (const row of [...table.rows, ...table.detached ?? []]) {
+        row[id] = row[columnId] === null ? null : String(row[columnId]);
+        delete row[columnId];
+      }
+    },
+  };
+}
+
 export function rename(name: string, to: string): Step {
   return {
     title: `rename ${name}`,
@@ -778,6 +802,7 @@ export function script(seed: number): Step[] {
     append({ d: rows(8) }),
     changeMany("d", (k) => k % 2 === 0, 1, (k) => k % 8 === 0 ? null : `d ${k}`),
     changeMany("d", (k) => k < 12 || k % 6 === 5, undefined, () => null),
+    convertColumn("d", 3, "VARCHAR"),
     drop("c"),
     setTtl("parts", undefined),
     movePartitions("parts", "attached", "nowhere", [1, 3]),
@@ -786,8 +811,10 @@ export function script(seed: number): Step[] {
     movePartitions("pages", "detached", "attached", [10]),
     change("pages", (k) => k % 4 === 0, undefined, () => null),
     setTtl("pages", 20),
+    convertColumn("pages", 1, "SYMBOL"),
     change("parts", (k) => k % 4 === 1, 2, (k) => k / 2),
     movePartitions("parts", "attached", "detached", [2]),
+    convertColumn("parts", 3, "SYMBOL"),
     truncate("a"),
     append({ a: rows(6).map(({ 2: _, ...row }) => row), d: rows(6), keys: grid(9) }),
     renameColumn("e", 1, "remark"),

@@ -3,6 +3,7 @@ import type { Catalogue, TableSchema, TableSnapshot } from "../../storage/contra
 import type { BoundStatement, NewTable } from "../plan.ts";
 import type { BoundAddColumns } from "../statements/alter-add-column.ts";
 import type { BoundDropColumns } from "../statements/alter-drop-column.ts";
+import type { BoundAlterColumnType } from "../statements/alter-column-type.ts";
 import type { BoundRenameColumn } from "../statements/alter-rename-column.ts";
 import type { BoundCreateTable } from "../statements/create-table.ts";
 import type { BoundDropTable } from "../statements/drop-table.ts";
@@ -52,6 +53,7 @@ export class FakeCatalogue implements Catalogue {
       | BoundRenameTable
       | BoundAddColumns
       | BoundDropColumns
+      | BoundAlterColumnType
       | BoundRenameColumn;
     switch (statement.kind) {
       case "createTable":
@@ -83,6 +85,14 @@ export class FakeCatalogue implements Catalogue {
             columns: schema.columns.filter((column) => !statement.columnIds.includes(column.id)),
           }),
         );
+        break;
+      case "alterColumnType":
+        this.change(statement.tableId, (schema) => ({
+          ...schema,
+          columns: schema.columns.map((column) =>
+            column.id === statement.columnId ? { ...column, ...statement.column } : column
+          ),
+        }));
         break;
       case "renameColumn":
         this.change(statement.tableId, (schema) => ({

@@ -21,21 +21,16 @@ export const unsupportedAlteration: StatementKind<
     words: ["ALTER"],
     grammar: String.raw`
   unsupportedAlteration = "ALTER" "TABLE" tableName alteration
-  alteration = "ALTER" "COLUMN" columnName "TYPE" type columnOption*  -- type
-             | "FORCE" "DROP" "PARTITION" partitionList  -- partition
+  alteration = "FORCE" "DROP" "PARTITION" partitionList  -- partition
              | "CONVERT" "PARTITION" "TO" ("PARQUET" | "NATIVE") partitions  -- convert
              | "SUSPEND" "WAL"                           -- wal`,
     actions: {
       unsupportedAlteration(alter, _table, table, alteration): UnsupportedAlteration {
-        const isType = alteration.child(0).ctorName === "alteration_type";
         return {
           kind: "unsupportedAlteration",
           at: at(alter),
           table: onlyName(table.tree()),
-          change: {
-            at: at(alteration),
-            text: isType ? "ALTER COLUMN TYPE" : `ALTER TABLE … ${written(alteration)}`,
-          },
+          change: { at: at(alteration), text: `ALTER TABLE … ${written(alteration)}` },
         };
       },
     },

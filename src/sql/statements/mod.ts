@@ -9,6 +9,7 @@ import { dropColumns } from "./alter-drop-column.ts";
 import { alterOptions } from "./alter-options.ts";
 import { alterPartitions } from "./alter-partitions.ts";
 import { alterColumn } from "./alter-column.ts";
+import { alterColumnType } from "./alter-column-type.ts";
 import { renameColumn } from "./alter-rename-column.ts";
 import { unsupportedAlteration } from "./alter-unsupported.ts";
 import { backup } from "./backup.ts";
@@ -64,6 +65,7 @@ export const STATEMENTS: readonly StatementKind[] = [
   dropColumns,
   renameColumn,
   alterColumn,
+  alterColumnType,
   alterPartitions,
   alterOptions,
   unsupportedAlteration,

@@ -13,7 +13,7 @@ import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
 import type { ExplainNode } from "../explain-lines.ts";
 import type { Token } from "../lexer.ts";
-import type { BoundStatement, MetadataNode, NewTable, PartitionUnit, View, Views } from "../plan.ts";
+import type { BoundStatement, MetadataNode, NewColumn, NewTable, PartitionUnit, View, Views } from "../plan.ts";
 
 type Category = Prepared["category"];
 
@@ -159,6 +159,8 @@ export interface StatementRun {
   append(target: ChangedTable): Promise<number>;
   /** Changes the rows that the plan returns, and gives their number. The plan's columns are the new values and then the row ids. */
   changeRows(target: ChangedTable, change: "update" | "delete"): Promise<number>;
+  /** Converts a column to another type. Not in a transaction. */
+  changeType(target: RetypedColumn): Promise<void>;
   /** Moves the partitions whose starts the plan returns, and gives their number. */
   movePartitions(target: ChangedTable, movesOf: (starts: readonly bigint[]) => PartitionMove[]): Promise<number>;
 }
@@ -202,6 +204,13 @@ export type CopyOrder =
     onError: "skipCol" | "skipRow" | "abort";
   }
   | { action: "to"; table?: string; text: string; file: string; codec?: string; level?: number; pageSize?: number };
+/** `column`: its new definition. `at`: offset of the table's name in the statement. */
+export interface RetypedColumn {
+  tableId: number;
+  columnId: number;
+  column: NewColumn;
+  at: number;
+}
 
 /** Services of the database that statements use. */
 export interface StatementServices {
