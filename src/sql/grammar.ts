@@ -95,7 +95,9 @@ const COMMON = String.raw`
   source = primarySource joined*
   joined = "," primarySource                             -- comma
          | "WINDOW" "JOIN" primarySource joinOn? "RANGE" "BETWEEN" joinBound "AND" joinBound prevailing?  -- window
+         | "WINDOW" "JOIN" primarySource joinOn? ~"RANGE"  -- noWindow
          | "HORIZON" "JOIN" primarySource joinOn? horizon "AS" name  -- horizon
+         | "HORIZON" "JOIN" primarySource joinOn? ~("RANGE" | "LIST" "(")  -- noHorizon
          | joinType primarySource joinOption*            -- join
   joinType = ("INNER" | "CROSS" | "ASOF" | "LT" | "SPLICE") "JOIN"  -- plain
            | ("LEFT" | "RIGHT" | "FULL") "OUTER"? "JOIN"   -- outer

@@ -49,6 +49,10 @@ export function at(node: Node): number {
 export function endOf(node: Node): number {
   return matched.source.tokens[matched.map[node.source.endIdx]! - 1]!.end;
 }
+/** Position of the last token of a non-empty node. */
+export function lastAt(node: Node): number {
+  return matched.source.tokens[matched.map[node.source.endIdx]! - 1]!.at;
+}
 /** Position of the token after a non-empty node; undefined at the end of the statement. */
 export function nextAt(node: Node): number | undefined {
   const { kind, at } = matched.source.tokens[matched.map[node.source.endIdx]!]!;

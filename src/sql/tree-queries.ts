@@ -29,6 +29,7 @@ import {
   call,
   endOf,
   given,
+  lastAt,
   list,
   matched,
   name,
@@ -435,6 +436,12 @@ export const queryActions: ohm.ActionDict<unknown> = {
       horizon: { offsets: offsets.tree(), alias: name(alias) },
     };
   },
+  joined_noWindow(_window, _join, source, on) {
+    throw new SqlError("WINDOW JOIN needs RANGE BETWEEN … AND …", missingAt(given(on) ? on : source));
+  },
+  joined_noHorizon(_horizon, _join, source, on) {
+    throw new SqlError("HORIZON JOIN needs RANGE FROM … TO … STEP …, or LIST (…)", missingAt(given(on) ? on : source));
+  },
   prevailing(kind, _prevailing) {
     return word(kind);
   },
@@ -522,6 +529,11 @@ export const queryActions: ohm.ActionDict<unknown> = {
 
 function aliased(expr: Node, alias: Node): SelectItem {
   return { at: at(expr), expression: expr.tree(), alias: optional(alias) };
+}
+
+/** The token after a node, or its last one at the end of the statement. */
+function missingAt(node: Node): number {
+  return nextAt(node) ?? lastAt(node);
 }
 
 function sourceNames(alias: Node, columns: Node): SourceNames {

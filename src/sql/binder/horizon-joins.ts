@@ -72,7 +72,10 @@ function offsetOf({ text, at }: HorizonOffset, type: string): bigint {
   const isNegative = text.startsWith("-"), digits = isNegative ? text.slice(1) : text;
   const value = digits === "0" ? 0n : digits.endsWith("w") ? undefined : fixedDuration(digits, type);
   if (value === undefined || value >= 1n << 62n) {
-    throw new SqlError(`invalid offset '${text}': expected 0, or a number and one of n U T s m h d`, at);
+    // Without a unit of one letter, the error is after the number.
+    const [number] = /^-?\d+/.exec(text) ?? [""], hasUnit = text.length === number.length + 1;
+    const place = hasUnit ? at : at + number.length;
+    throw new SqlError(`invalid offset '${text}': expected 0, or a number and one of n U T s m h d`, place);
   }
   return isNegative ? -value : value;
 }

@@ -21,6 +21,7 @@ import {
   columnOf,
   columnsOf,
   columnsRead,
+  conjuncts,
   crossJoin,
   filter,
   placed,
@@ -140,16 +141,15 @@ class SelectBinder {
 
   /** Columns of the right side of a WINDOW JOIN or HORIZON JOIN cannot be used in WHERE. */
   private refuseUnfiltered(predicate: Expr): void {
-    const { unfiltered } = this.relation;
+    const { unfiltered, isHorizon } = this.relation;
     if (unfiltered === undefined) return;
-    walk(predicate, (e) => {
-      if (e.kind !== "column" || e.index < unfiltered.first || e.index >= unfiltered.end) return;
-      throw new SqlError(
-        "WHERE can only use columns of the left side of this join",
-        this.binding.positionOf(e),
-        SQLSTATE.grouping,
-      );
-    });
+    for (const condition of conjuncts(predicate)) {
+      for (const column of columnsIn(condition)) {
+        if (column.index < unfiltered.first || column.index >= unfiltered.end) continue;
+        const at = this.binding.positionOf(isHorizon === true ? condition : column);
+        throw new SqlError("WHERE can only use columns of the left side of this join", at, SQLSTATE.grouping);
+      }
+    }
   }
 
   /** Clauses that cannot be combined with a WINDOW JOIN or HORIZON JOIN. */
@@ -601,6 +601,14 @@ function beside(relation: Relation, { plan, columns }: NonNullable<QueryOptions[
     plan: crossJoin(left, plan),
     columns: [...relation.columns, ...columns.map((column) => ({ ...column, index: first + column.index }))],
   };
+}
+
+function columnsIn(expr: Expr): (Expr & { kind: "column" })[] {
+  const found: (Expr & { kind: "column" })[] = [];
+  walk(expr, (e) => {
+    if (e.kind === "column") found.push(e);
+  });
+  return found;
 }
 
 function contains(expr: Expr, part: Expr): boolean {
