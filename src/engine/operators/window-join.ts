@@ -19,8 +19,11 @@ import { SlidingRows } from "./sliding-rows.ts";
 
 const OPERATOR = "window join";
 
-/** Left rows that are output at a time. */
+/** Left rows whose windows are found at a time, and that are output at a time if aggregates have states of one size. */
 const LEFT_ROWS = 16_384;
+
+/** Otherwise so many pairs, or one left row: states may have all values of the windows. */
+const PAIRS_OF_STATES = 65_536;
 
 /** Pairs that are aggregated at a time. */
 const PAIRS = 16_384;
@@ -52,6 +55,8 @@ class WindowJoin implements Operator {
   private readonly residual?: { pairs: Pairs; test: CompiledExpressions };
   private readonly stage: CompiledExpressions;
   private readonly calls: CallState[];
+  /** The states of all aggregates have one size. */
+  private readonly areStatesSmall: boolean;
   private readonly results: Vector[];
 
   /** Of the left rows that are output next: their windows as times, and as positions in the lists of right rows. */
@@ -64,7 +69,10 @@ class WindowJoin implements Operator {
   private readonly prevailing?: Int32Array;
 
   private batch?: { rowCount: number; columns: Vector[]; computed: Vector[] };
+  /** The next left row of the batch whose window is not found. */
   private row = 0;
+  /** The left rows whose windows are found, and the first of them that is not output. */
+  private found: { columns: Vector[]; first: number; count: number } = { columns: [], first: 0, count: 0 };
 
   constructor(
     private readonly plan: WindowJoinNode,
@@ -116,6 +124,9 @@ class WindowJoin implements Operator {
       first += call.args.length;
       return state;
     });
+    this.areStatesSmall = plan.aggregates.every((call) =>
+      !call.distinct && context.functions.resolve(call.function).entry.aggregate?.kind === "fused"
+    );
     this.results = plan.aggregates.map(({ type }) => ({
       type,
       address: space.allocate(LEFT_ROWS * typeOf(type).width),
@@ -129,17 +140,40 @@ class WindowJoin implements Operator {
 
   next(): Batch | undefined {
     this.context.poll();
+    if (this.found.first === this.found.count && !this.findNext()) return undefined;
+    const { found, calls } = this, { first } = found, end = found.first = this.endOfStates(first, found.count);
+    for (const call of calls) call.restart();
+    this.aggregate(found.columns, first, end);
+    const n = end - first;
+    return {
+      rowCount: n,
+      columns: [...advance(found.columns, first), ...calls.map((call, k) => this.resultOf(call, k, n))],
+    };
+  }
+
+  /** Finds the windows of the next left rows. */
+  private findNext(): boolean {
     const batch = this.batch ??= this.nextLeft();
-    if (batch === undefined) return undefined;
-    const from = this.row, n = Math.min(LEFT_ROWS, batch.rowCount - from);
-    this.row += n;
+    if (batch === undefined) return false;
+    const from = this.row, count = Math.min(LEFT_ROWS, batch.rowCount - from), columns = advance(batch.columns, from);
+    this.row += count;
     if (this.row === batch.rowCount) this.batch = undefined;
-    const columns = advance(batch.columns, from);
-    this.findWindows(batch.computed, from, n);
-    for (const call of this.calls) call.restart();
-    if (this.residual !== undefined) this.findPrevailing(columns, n);
-    this.aggregate(columns, n);
-    return { rowCount: n, columns: [...columns, ...this.calls.map((call, k) => this.resultOf(call, k, n))] };
+    this.findWindows(batch.computed, from, count);
+    if (this.residual !== undefined) this.findPrevailing(columns, count);
+    this.found = { columns, first: 0, count };
+    return true;
+  }
+
+  /** The end of the left rows whose states are in memory at the same time. */
+  private endOfStates(first: number, count: number): number {
+    if (this.areStatesSmall) return count;
+    const { firsts, ends } = this;
+    let end = first;
+    for (let pairs = 0; end < count; end++) {
+      pairs += 1 + ends[end] - firsts[end];
+      if (pairs > PAIRS_OF_STATES && end > first) break;
+    }
+    return end;
   }
 
   private nextLeft() {
@@ -196,15 +230,15 @@ class WindowJoin implements Operator {
 
   /** With a condition on both sides, the prevailing row is the last one that passes it. The search goes backwards. */
   private findPrevailing(columns: readonly Vector[], n: number): void {
-    const { right, firsts, groups, context, space } = this, { heap: { i32, i64 } } = context;
+    const { right, firsts, ends, groups, context, space } = this, { heap: { i32, i64 } } = context;
     const { pairs, test } = this.residual!, prevailing = this.prevailing!.fill(-1, 0, n);
-    const starts = right.starts / 4, times = right.times / 8, lows = this.lows / 8;
+    const starts = right.starts / 4, times = right.times / 8, lows = this.lows / 8, highs = this.highs / 8;
     /** By left row: the next position to test. */
     const next = space.words(n);
     let active: number[] = [];
     for (let row = 0; row < n; row++) {
       const group = groups[row];
-      if (group < 0 || i64[lows + row] === NO_TIME) continue;
+      if (group < 0 || i64[lows + row] === NO_TIME || i64[highs + row] === NO_TIME) continue;
       const end = i32[starts + group + 1];
       let position = firsts[row];
       while (position < end && i64[times + position] === i64[lows + row]) position++;
@@ -223,8 +257,8 @@ class WindowJoin implements Operator {
           const pair = i32[ordinals + k], row = tested[pair];
           if (found.has(row)) continue;
           found.add(row);
-          // A row at the start belongs to the window anyway.
-          if (positions[pair] < firsts[row]) prevailing[row] = positions[pair];
+          // A row at the start belongs to the window anyway, unless this ends before.
+          if (positions[pair] < firsts[row] || positions[pair] >= ends[row]) prevailing[row] = positions[pair];
         }
         count = 0;
       };
@@ -245,14 +279,14 @@ class WindowJoin implements Operator {
     for (const list of [next, positions, tested]) space.freeWords(list);
   }
 
-  /** Aggregates the windows, with the number of the left row as the group. */
-  private aggregate(columns: readonly Vector[], n: number): void {
+  /** Aggregates the windows of left rows start … end-1, with the number of the left row as the group. */
+  private aggregate(columns: readonly Vector[], start: number, end: number): void {
     const { pairs, right, firsts, ends, prevailing, context } = this, { leftRows, rightRows, numbers } = pairs;
-    const { rows } = right;
+    const { rows } = right, n = end - start;
     let count = 0;
     const flush = () => {
       context.poll();
-      numbers.set(leftRows.subarray(0, count));
+      for (let k = 0; k < count; k++) numbers[k] = leftRows[k] - start;
       const staged = this.stage.run(pairs.of(count, columns, right));
       for (const call of this.calls) call.update(staged.columns, staged.rowCount, staged.columns[0].address, n);
       count = 0;
@@ -262,10 +296,10 @@ class WindowJoin implements Operator {
       rightRows[count++] = rows[position];
       if (count === PAIRS) flush();
     };
-    for (let row = 0; row < n; row++) {
+    for (let row = start; row < end; row++) {
       if (row % POLL_ROWS === 0) context.poll();
       if (prevailing !== undefined && prevailing[row] >= 0) add(row, prevailing[row]);
-      for (let position = firsts[row], end = ends[row]; position < end; position++) add(row, position);
+      for (let position = firsts[row], last = ends[row]; position < last; position++) add(row, position);
     }
     if (count > 0) flush();
     for (const call of this.calls) call.update([], 0, undefined, n);

@@ -27,7 +27,8 @@ export interface WindowRowsKernels {
   greatest(times: number, n: number): bigint;
   /**
    * For each of `n` rows: the positions from the first row of its group at or after `lows` up to the first one after `highs`. With
-   * `includesPrevailing`, it begins with the last row before `lows`, unless there is one at this time. A group below 0 has no rows.
+   * `includesPrevailing`, it begins with the last row before `lows`, unless there is one at this time; if `highs` is before `lows`, it is the
+   * last row at or before `lows`. A group below 0 has no rows.
    */
   ranges(
     lows: number,
@@ -196,7 +197,14 @@ function writeRanges(code: Code): void {
         })
       );
       search(code, last, bound, middle, times, high, true);
-      code.get(includesPrevailing).get(first).get(start).op("i32.gt_s").op("i32.and").if(() => {
+      code.get(includesPrevailing).get(high).get(low).op("i64.lt_s").op("i32.and").if(() => {
+        code.get(end).set(bound);
+        search(code, last, bound, middle, times, low, true);
+        code.get(last).set(first);
+        code.get(last).get(start).op("i32.gt_s").if(() => code.get(last).i32(1).op("i32.sub").set(first));
+      });
+      code.get(includesPrevailing).get(high).get(low).op("i64.ge_s").op("i32.and");
+      code.get(first).get(start).op("i32.gt_s").op("i32.and").if(() => {
         code.get(first).get(end).op("i32.ge_s").if(
           () => code.get(first).i32(1).op("i32.sub").set(first),
           () => {
