@@ -19,7 +19,7 @@ export function horizonJoin(queries: Queries, join: Join, left: Relation, right:
     throw new SqlError(`two tables are called ${alias.text}`, alias.at, SQLSTATE.duplicateTable);
   }
   const sides = sidesByTime(queries, join, left, right);
-  const keys = joinKeys(queries.expressions, join.on, left, right, { columns: both.columns, names }, true);
+  const keys = joinKeys(queries.expressions, join.on, left, right, { columns: both.columns, names }, "time");
   const time = columnOf(left.plan, left.timestamp), width = left.plan.columns.length;
   const own = [{ name: "offset", type: "LONG" }, { name: "timestamp", type: time.type }];
   const plan: HorizonJoinNode = {

@@ -93,14 +93,17 @@ function inTimeOrder(relation: Relation, side: string, at: number): Plan {
   return { ...sorted, timestamp, order: "asc" };
 }
 
-/** Splits ON into equality keys and the remaining condition. Joins by time only allow keys. */
+/**
+ * Splits ON into equality keys and the remaining condition. Joins by time only allow keys. Those of a WINDOW JOIN need not have the same type:
+ * then they are a condition.
+ */
 export function joinKeys(
   expressions: Expressions,
   on: Expression | undefined,
   left: Relation,
   right: Relation,
   scope: Scope,
-  byTime: boolean,
+  kind: "plain" | "time" | "window",
 ): Keys {
   const keys: Keys = { left: [], right: [], residual: [] };
   if (on === undefined) return keys;
@@ -117,15 +120,15 @@ export function joinKeys(
       const sides = [sideOf(a, offset), sideOf(b, offset)];
       if (sides[0] !== sides[1] && !sides.includes("none") && !sides.includes("both")) {
         const [l, r] = sides[0] === "left" ? [a, b] : [b, a];
-        const isComputed = l.kind !== "column" || r.kind !== "column";
-        if (!byTime && isComputed && l.type !== r.type && !(isText(l.type) && isText(r.type))) {
+        const canDiffer = kind === "window" || (kind === "plain" && (l.kind !== "column" || r.kind !== "column"));
+        if (canDiffer && l.type !== r.type && !(isText(l.type) && isText(r.type))) {
           keys.residual.push(bindComparison(expressions, "=", a, b, part.at));
           continue;
         }
         addKey(expressions, keys, l, remap(r, (index) => index - offset), part.right.at);
         continue;
       }
-      if (byTime) {
+      if (kind === "time") {
         throw new SqlError(
           "a join by time accepts only equations between columns of both sides",
           part.at,
@@ -135,7 +138,7 @@ export function joinKeys(
       keys.residual.push(bindComparison(expressions, "=", a, b, part.at));
       continue;
     }
-    if (byTime) {
+    if (kind === "time") {
       throw new SqlError(
         "a join by time accepts only equations between columns of both sides",
         part.at,

@@ -42,7 +42,7 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
     throw new SqlError("the join needs ON", join.nextAt ?? aliasPlace(join.right));
   }
   if (join.tolerance !== undefined) throw misplacedTolerance(join.tolerance.wordAt);
-  const bindKeys = () => joinKeys(queries.expressions, join.on, left, right, { columns, names }, false);
+  const bindKeys = () => joinKeys(queries.expressions, join.on, left, right, { columns, names }, "plain");
   if (hasNoRows(type, left, right)) {
     tolerant(bindKeys);
     return { plan: noRows(planColumns), columns, isTable: false, isEmpty: true, timestamp: -1 };
@@ -96,7 +96,7 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
   const type = join.type as TimeJoinNode["type"];
   const sides = sidesByTime(queries, join, left, right);
   if (join.tolerance !== undefined && type === "splice") throw misplacedTolerance(join.tolerance.wordAt);
-  const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, true);
+  const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, "time");
   let tolerance: bigint | undefined;
   if (join.tolerance !== undefined) {
     tolerance = fixedDuration(join.tolerance.text, sides.leftTime.type);

@@ -9,7 +9,7 @@ import { combined, joinKeys, sidesByTime } from "./join-sides.ts";
 import { and, columnsRead, remap, rewrite, walk } from "./plans.ts";
 import type { OrderKey, OutputItem, Queries } from "./query.ts";
 import type { Relation, ScopeColumn, WindowJoin } from "./scope.ts";
-import { displayName, isInteger, isText } from "./types.ts";
+import { displayName, isInteger, isTextOrChar } from "./types.ts";
 
 /** The right columns of a WINDOW JOIN have such indices until its node is made, as columns are still added to the left side. */
 const RIGHT_COLUMNS = 1_000_000;
@@ -21,7 +21,7 @@ export function windowJoin(queries: Queries, join: Join, left: Relation, right: 
   const base: Relation = { ...left, columns: left.columns.filter(isOfLeft) };
   const { columns: ofBoth } = combined(base, right, join.type);
   const { left: plan, ...sides } = sidesByTime(queries, join, base, right);
-  const keys = joinKeys(queries.expressions, join.on, base, right, { columns: ofBoth, names }, false);
+  const keys = joinKeys(queries.expressions, join.on, base, right, { columns: ofBoth, names }, "window");
   const ofRight = ofBoth.slice(base.columns.length)
     .map((column) => ({ ...column, index: column.index - plan.columns.length + first }));
   const columns = [...left.columns, ...ofRight], { start, end, includesPrevailing } = join.window!;
@@ -90,7 +90,7 @@ class Bounds {
     }
     const constant = fold(expr, binding), value = constant?.value;
     const isDigits = typeof value === "string" && /^\d+$/.test(value);
-    if (!isInteger(expr.type) && !(constant !== undefined && isText(expr.type) && (value === null || isDigits))) {
+    if (!isInteger(expr.type) && !(constant !== undefined && isTextOrChar(expr.type) && (value === null || isDigits))) {
       throw typeMismatch(`a bound of the window has type ${displayName(expr.type)}: expected a whole number`, at);
     }
     if (value !== undefined && value !== null && BigInt(value as string | number | bigint) < 0n) {
