@@ -95,10 +95,13 @@ export function describe(plan: Plan): string[] {
         ];
       }
       const both = (e: Expr): string => exprText(e, [...leftNames, ...rightNames]);
-      const bound = ({ offset, unit, direction }: WindowBound): string =>
-        offset.kind === "constant" && offset.value !== null
-          ? `${BigInt(offset.value as bigint) * unit} ${direction}`
-          : `${exprText(offset, leftNames)}${unit === 1n ? "" : ` * ${unit}`} ${direction}`;
+      const bound = ({ offset, unit, direction }: WindowBound): string => {
+        if (offset.kind !== "constant" || offset.value === null) {
+          return `${exprText(offset, leftNames)}${unit === 1n ? "" : ` * ${unit}`} ${direction}`;
+        }
+        const distance = BigInt(offset.value as bigint) * unit;
+        return distance === 0n ? "current row" : `${distance} ${direction}`;
+      };
       return [
         `WINDOW join${on}: ${aggregatesText(plan.aggregates, both)}`,
         `range between ${bound(plan.start)} and ${bound(plan.end)}, ${
