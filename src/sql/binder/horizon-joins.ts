@@ -4,7 +4,7 @@ import type { Horizon, HorizonOffset, Join } from "../ast.ts";
 import type { HorizonJoinNode } from "../plan.ts";
 import type { Names } from "./context.ts";
 import { fixedDuration } from "./durations.ts";
-import { combined, joinKeys, sidesByTime } from "./join-sides.ts";
+import { aliasPlace, combined, joinKeys, sidesByTime } from "./join-sides.ts";
 import { columnOf } from "./plans.ts";
 import type { Queries } from "./query.ts";
 import type { Relation, ScopeColumn } from "./scope.ts";
@@ -15,8 +15,10 @@ export function horizonJoin(queries: Queries, join: Join, left: Relation, right:
   if (join.left.kind === "join") throw notSupported("a HORIZON JOIN after another join", join.at);
   const { alias, offsets } = join.horizon!, qualifier = alias.text.toLowerCase();
   const both = combined(left, right, join.type);
-  if (both.columns.some((column) => column.qualifier === qualifier)) {
-    throw new SqlError(`two tables are called ${alias.text}`, alias.at, SQLSTATE.duplicateTable);
+  const isTaken = ({ columns }: Relation) => columns.some((column) => column.qualifier === qualifier);
+  if (isTaken(left) || isTaken(right)) {
+    const at = isTaken(left) ? alias.at : aliasPlace(join.right);
+    throw new SqlError(`two tables are called ${alias.text}`, at, SQLSTATE.duplicateTable);
   }
   const sides = sidesByTime(queries, join, left, right);
   const keys = joinKeys(queries.expressions, join.on, left, right, { columns: both.columns, names }, "time");
