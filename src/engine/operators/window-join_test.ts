@@ -43,6 +43,8 @@ interface Shape {
 const MODULO = (first: number) => fn("%", "LONG", c(NUMBER, first), lit(3n, "LONG"));
 const keyOf = (keys: readonly number[], row: Row) => keys.map((k) => String(row[k])).join("|");
 
+const timeOf = (row: Row) => row[0] as bigint;
+
 /** The right rows of a left row's window, by looking at all of them. */
 function windowOf(
   { keys, start, end, includesPrevailing, differs, isLeftOnly }: Shape,
@@ -61,8 +63,8 @@ function windowOf(
     row[0] !== null && keyOf(keys, row) === keyOf(keys, left) &&
     (!differs || (row[NUMBER] as bigint) % 3n !== (left[NUMBER] as bigint) % 3n)
   );
-  const within = matches.filter(([time]) => time! >= low && time! <= high);
-  const prevailing = includesPrevailing ? matches.findLast(([time]) => time! <= low) : undefined;
+  const within = matches.filter((row) => timeOf(row) >= low && timeOf(row) <= high);
+  const prevailing = includesPrevailing ? matches.findLast((row) => timeOf(row) <= low) : undefined;
   return prevailing === undefined || within.includes(prevailing) ? within : [prevailing, ...within];
 }
 
@@ -243,7 +245,7 @@ Deno.test("horizon joins equal the last rows found by looking at all right rows"
       const matches = right.filter((each) => each[0] !== null && keyOf(keys, each) === keyOf(keys, row));
       for (const offset of offsets) {
         const time = row[0] === null ? null : row[0] as bigint + offset;
-        const last = time === null ? undefined : matches.findLast((each) => each[0]! <= time);
+        const last = time === null ? undefined : matches.findLast((each) => timeOf(each) <= time);
         const expected = [...row, offset, time, ...last ?? COLUMNS.map(() => null)];
         assert.deepEqual(made[k++], expected, `round ${round}`);
       }
