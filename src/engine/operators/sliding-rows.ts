@@ -104,8 +104,19 @@ export class SlidingRows {
     if (this.isAtEnd || this.lastTime > time) return;
     if (before !== undefined) this.drop(before);
     const least = this.store.rowCount + Math.max(this.store.rowCount, this.table.count) / 2;
-    while (!this.isAtEnd && (this.lastTime <= time || this.store.rowCount < least)) this.readStep();
+    let dropsAt = this.rowsToDropAt();
+    while (!this.isAtEnd && (this.lastTime <= time || this.store.rowCount < least)) {
+      this.readStep();
+      // There may be any number of rows before the first window, and between two.
+      if (before === undefined || this.store.rowCount < dropsAt) continue;
+      this.drop(before);
+      dropsAt = this.rowsToDropAt();
+    }
     this.list();
+  }
+
+  private rowsToDropAt(): number {
+    return 2 * Math.max(this.store.rowCount, READ_ROWS);
   }
 
   private readStep(): void {
