@@ -28,6 +28,9 @@ const PAIRS_OF_STATES = 65_536;
 /** Pairs that are aggregated at a time. */
 const PAIRS = 16_384;
 
+/** Windows of fewer rows are copied row by row. */
+const COPIED_MIN = 32;
+
 /** Rows that are tested for one left row at a time, in the search for a prevailing one: these double up to the limit. */
 const TESTED_MAX = 1_024;
 
@@ -299,7 +302,18 @@ class WindowJoin implements Operator {
     for (let row = start; row < end; row++) {
       if (row % POLL_ROWS === 0) context.poll();
       if (prevailing !== undefined && prevailing[row] >= 0) add(row, prevailing[row]);
-      for (let position = firsts[row], last = ends[row]; position < last; position++) add(row, position);
+      const last = ends[row];
+      for (let position = firsts[row]; position < last;) {
+        const length = Math.min(last - position, PAIRS - count);
+        if (length < COPIED_MIN) add(row, position++);
+        else {
+          leftRows.fill(row, count, count + length);
+          rightRows.set(rows.subarray(position, position + length), count);
+          position += length;
+          count += length;
+          if (count === PAIRS) flush();
+        }
+      }
     }
     if (count > 0) flush();
     for (const call of this.calls) call.update([], 0, undefined, n);
