@@ -66,6 +66,8 @@ const QUERIES = [
   "select ts, s, sum(x + ts::long % 3) from t where ts < $2 sample by 1m align to calendar time zone 'Europe/Berlin'",
   "select ts, first(s) from (select * from t where ts >= $1 order by x) timestamp(ts) sample by 30s",
   "select * from t where ts < $2 latest on ts partition by s",
+  "select a.ts, sum(b.x), last(b.s) from t a window join t b on a.s = b.s and b.x > $4::int range between $4::int seconds preceding and 1 second following where a.ts >= $1 and a.ts < $2",
+  "select h.offset, a.s, count(), sum(b.x) from t a horizon join t b on (s) list (-2s, 0, 5s) as h where a.ts >= $1 and a.ts < $2 and a.x > $4::int",
   "select a.x, b.x from t a join t b on a.ts = b.ts where a.ts >= $1 and a.ts < $2",
   "select t.ts, t.s, r.name, t.x * r.factor from t join r on t.s = r.s where t.ts >= $1 and t.ts < $2",
   "select t.ts, r.name from t left join r on t.s = r.s and t.x > r.factor where t.ts >= $1 and t.ts < $2",

@@ -51,6 +51,23 @@ const LONG: [shape: string, sql: string][] = [
   ["asof join, the right side", `select count(), sum(b.x) from few a asof join (${ENDLESS}) b`],
   ["lt join", `select count(), sum(b.x) from (${ENDLESS}) a lt join few b on (k)`],
   ["splice join", `select count(), sum(b.x) from (${ENDLESS}) a splice join few b`],
+  [
+    "window join",
+    `select count(), sum(s) from (select sum(b.x) s from (select t, count() c from few sample by 1U fill(0)) a window join few b range between 10000 days preceding and current row)`,
+  ],
+  [
+    "window join with a search for prevailing rows",
+    `select count(s) from (select count() s from (select t, count() c from few sample by 1U fill(0)) a window join few b on (a.c + b.x < 0) range between current row and current row)`,
+  ],
+  [
+    "window join of few rows with long windows",
+    `select count(s) from (select sum(b.c) s from (select t, count() c from few sample by 1h fill(0)) a
+      window join (select t, count() c from few sample by 1h fill(0)) b range between 9000 days preceding and 9000 days following)`,
+  ],
+  [
+    "horizon join",
+    `select h.offset, count(), sum(b.x) from (select t, count() c from few sample by 1U fill(0)) a horizon join few b list (0, 1s) as h`,
+  ],
   ["latest on", `select * from ${ENDLESS_TIMES} latest on t partition by k`],
   ["sample by", `select t, count(), sum(x) from ${ENDLESS} sample by 1d`],
   ["sample by with a key", `select t, k, count(), sum(x) from ${ENDLESS} sample by 1d`],
@@ -122,6 +139,16 @@ const LARGE: [shape: string, operator: RegExp, sql: string][] = [
     "asof join",
     /asof|sort/i,
     "select count() from few a asof join ((select timestamp_sequence('1990-01-01', 1) t, x from long_sequence(20000000)) timestamp(t)) b on (x)",
+  ],
+  [
+    "window join",
+    /window join/i,
+    "select count(s) from (select sum(b.x) s from few a window join (select t, sum(x) x from few sample by 1s fill(prev)) b range between 9000 days preceding and 9000 days following)",
+  ],
+  [
+    "horizon join",
+    /horizon join/i,
+    "select count(b.x), sum(b.y), max(b.z) from few a horizon join (select t, sum(x) x, sum(k) y, max(k) z from few sample by 1s fill(prev)) b list (0, 9000d) as h",
   ],
   [
     "sample by",

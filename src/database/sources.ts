@@ -92,6 +92,16 @@ export function workOf(
         const left = rows(node.left), right = rows(node.right);
         return passed(Math.max(left * right, left, right), 1, node);
       }
+      case "windowJoin": {
+        const left = rows(node.left), right = rows(node.right);
+        // A window may have all right rows.
+        work += costOf(node.aggregates.flatMap((call) => call.args)) * left * right;
+        return passed(left, 1, node);
+      }
+      case "horizonJoin": {
+        const left = rows(node.left), right = rows(node.right);
+        return passed(Math.max(left * node.offsets.length, right), 1, node);
+      }
       case "timeJoin":
       case "set":
       case "recursion":

@@ -287,8 +287,35 @@ export interface Join {
   merges?: boolean;
   /** TOLERANCE of ASOF and LT, as written: "10s". */
   tolerance?: { text: string; at: number; wordAt: number };
+  /** Of a WINDOW JOIN. */
+  window?: JoinWindow;
+  /** Of a HORIZON JOIN. */
+  horizon?: Horizon;
   /** Position of the token after the joined source, where ON is missing; undefined at the end of the statement. */
   nextAt?: number;
+}
+
+/** `range between start and end`, relative to the time of a left row. */
+export interface JoinWindow {
+  start: FrameBound;
+  end: FrameBound;
+  /** The last row at or before the start belongs to the window, too. */
+  includesPrevailing: boolean;
+}
+
+/** The offsets of a HORIZON JOIN, and the alias of their columns. */
+export interface Horizon {
+  offsets: { kind: "range"; from: HorizonOffset; to: HorizonOffset; step: HorizonOffset } | {
+    kind: "list";
+    items: HorizonOffset[];
+  };
+  alias: Name;
+}
+
+/** As written, with a minus: "-10s", "0". */
+export interface HorizonOffset {
+  text: string;
+  at: number;
 }
 
 /** Common part of all statements. The file of each kind in `statements/` declares the rest. */

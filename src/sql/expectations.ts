@@ -100,7 +100,11 @@ const GROUPS: Group[] = [
     ],
   },
   { label: "an alias", needs: ["AS", "a name"], covers: ["a string"] },
-  { label: "JOIN", needs: ["JOIN", "ASOF"], covers: ["CROSS", "FULL", "INNER", "LEFT", "LT", "RIGHT", "SPLICE"] },
+  {
+    label: "JOIN",
+    needs: ["JOIN", "ASOF"],
+    covers: ["CROSS", "FULL", "HORIZON", "INNER", "LEFT", "LT", "RIGHT", "SPLICE"],
+  },
   {
     label: "another clause",
     needs: ["LIMIT", "UNION"],

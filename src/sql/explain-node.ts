@@ -1,6 +1,14 @@
 /** Describes a node of the logical plan for EXPLAIN. */
 import { exprText, intervalsText } from "./explain-text.ts";
-import { type AggregateCall, type Expr, inputsOf, type Plan, type SortKey, type WindowFrame } from "./plan.ts";
+import {
+  type AggregateCall,
+  type Expr,
+  inputsOf,
+  type Plan,
+  type SortKey,
+  type WindowBound,
+  type WindowFrame,
+} from "./plan.ts";
 
 /** Returns the first line and further lines that belong to the node. */
 export function describe(plan: Plan): string[] {
@@ -70,6 +78,37 @@ export function describe(plan: Plan): string[] {
       }
       if (plan.node === "timeJoin" && plan.tolerance !== undefined) lines.push(`tolerance ${plan.tolerance}`);
       return lines;
+    }
+    case "windowJoin":
+    case "horizonJoin": {
+      const leftNames = plan.left.columns.map((column) => column.name);
+      const rightNames = plan.right.columns.map((column) => column.name);
+      const keys = plan.leftKeys.map((key, i) =>
+        `${exprText(key, leftNames)} = ${exprText(plan.rightKeys[i]!, rightNames)}`
+      ).join(" and ");
+      const on = keys === "" ? "" : ` on ${keys}`;
+      if (plan.node === "horizonJoin") {
+        const { offsets } = plan, count = offsets.length;
+        return [
+          `HORIZON join${on}`,
+          `${count} offset${count === 1 ? "" : "s"} from ${offsets[0]} to ${offsets.at(-1)}`,
+        ];
+      }
+      const both = (e: Expr): string => exprText(e, [...leftNames, ...rightNames]);
+      const bound = ({ offset, unit, direction }: WindowBound): string => {
+        if (offset.kind !== "constant" || offset.value === null) {
+          return `${exprText(offset, leftNames)}${unit === 1n ? "" : ` * ${unit}`} ${direction}`;
+        }
+        const distance = BigInt(offset.value as bigint) * unit;
+        return distance === 0n ? "current row" : `${distance} ${direction}`;
+      };
+      return [
+        `WINDOW join${on}: ${aggregatesText(plan.aggregates, both)}`,
+        `range between ${bound(plan.start)} and ${bound(plan.end)}, ${
+          plan.includesPrevailing ? "include" : "exclude"
+        } prevailing`,
+        ...(plan.residual === undefined ? [] : [`where ${both(plan.residual)}`]),
+      ];
     }
     case "window":
       return [

@@ -58,6 +58,10 @@ function waysOf(physical: PhysicalPlan): string[] {
     }
     case "join":
       return joinMarks(physical);
+    case "window join":
+      return ["keeps the right rows of the windows of some left rows"];
+    case "horizon join":
+      return ["keeps the right rows between the least and the greatest time of some left rows"];
     case "time join":
       return ["keeps the last right row of each key", ...spillMarks(physical)];
     case "set":

@@ -94,18 +94,30 @@ const COMMON = String.raw`
   // Sources
   source = primarySource joined*
   joined = "," primarySource                             -- comma
+         | "WINDOW" "JOIN" primarySource joinOn? "RANGE" "BETWEEN" joinBound "AND" joinBound prevailing?  -- window
+         | "WINDOW" "JOIN" primarySource joinOn? ~"RANGE"  -- noWindow
+         | "HORIZON" "JOIN" primarySource joinOn? horizon "AS" name  -- horizon
+         | "HORIZON" "JOIN" primarySource joinOn? ~("RANGE" | "LIST" "(")  -- noHorizon
          | joinType primarySource joinOption*            -- join
   joinType = ("INNER" | "CROSS" | "ASOF" | "LT" | "SPLICE") "JOIN"  -- plain
            | ("LEFT" | "RIGHT" | "FULL") "OUTER"? "JOIN"   -- outer
            | "JOIN"                                      -- bare
-  joinOption = "ON" "(" name ("," name)+ ")"             -- columns
-             | "ON" expr                                 -- expr
+  joinOn = "ON" "(" name ("," name)+ ")"                 -- columns
+         | "ON" expr                                     -- expr
+  joinOption = joinOn                                    -- on
              | "USING" "(" name ("," name)* ")"          -- using
              | "TOLERANCE" "-"? anyNumber                -- tolerance
              | "TOLERANCE"                               -- noTolerance
+  joinBound = "UNBOUNDED" ("PRECEDING" | "FOLLOWING")    -- unbounded
+            | "CURRENT" "ROW"                            -- current
+            | expr aliasName? ("PRECEDING" | "FOLLOWING")  -- offset
+  prevailing = ("INCLUDE" | "EXCLUDE") "PREVAILING"
+  horizon = "RANGE" "FROM" horizonOffset "TO" horizonOffset "STEP" horizonOffset  -- range
+          | "LIST" "(" horizonOffset ("," horizonOffset)* ")"  -- list
+  horizonOffset = "-"? anyNumber
   primarySource = sourceItem designated? sourceAlias? designated?
   sourceAlias = "AS" (name | "<string>") sourceColumns?  -- as
-              | ~("TIMESTAMP" "(") (aliasName | looseName | "<string>") sourceColumns?  -- plain
+              | ~("TIMESTAMP" "(" | "LIST" "(" horizonOffset) (aliasName | looseName | "<string>") sourceColumns?  -- plain
   sourceColumns = "(" name ("," name)* ")"
   designated = "TIMESTAMP" "(" name ")"
   sourceItem = "(" showForm ")"                              -- show

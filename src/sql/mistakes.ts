@@ -86,6 +86,9 @@ function blamed(mistake: Mistake, expected: readonly string[]): { at: number; me
     if (is(index - 1, "(") && isWord(tokens[index - 2], "CAST")) {
       return { at: tokens[index - 2]!.at, message: CAST_FORM };
     }
+    const isOffset = (isWord(previous, "BETWEEN") && isWord(tokens[index - 2], "RANGE")) ||
+      (isWord(previous, "AND") && isWord(tokens[index - 2], "PRECEDING", "FOLLOWING", "ROW"));
+    if (isOffset && token.kind === "duration") return { at: token.at, message: OFFSET_FORM };
     const between = betweenBefore(tokens, index, first);
     if (isWord(previous, "AND") && between !== undefined) return { at: between, message: BETWEEN_FORM };
     if (isOperator(previous) || (isAtEnd && isWord(previous, "NOT", "ON"))) {
@@ -112,7 +115,7 @@ function blamed(mistake: Mistake, expected: readonly string[]): { at: number; me
   if (is(index - 1, ".") && mistake.expected.has("a name")) return { at: previous.at + 1 };
   if (
     mistake.expected.has("JOIN") &&
-    isWord(previous, "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "ASOF", "LT", "SPLICE")
+    isWord(previous, "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "ASOF", "LT", "SPLICE", "HORIZON")
   ) {
     return { at: previous.at };
   }
@@ -161,6 +164,7 @@ function blamedAtEnd(
 
 const CASE_OPEN = "CASE is not closed: END is missing";
 const CAST_FORM = "CAST is written as cast(value as type)";
+const OFFSET_FORM = "an offset in a range has a number and a unit in words, such as 10 seconds";
 const BETWEEN_FORM = "BETWEEN is written as value BETWEEN low AND high";
 
 /** Words that end an expression. If an operand is missing before one of them, the error is at the word. */

@@ -104,13 +104,11 @@ function refuseUnsupported({ text, tokens }: Source, range: Range): void {
     const next = tokens[index + 1]!;
     switch (token.text.length) {
       case 6:
-        if (isWord(token, "WINDOW") && isWord(next, "JOIN")) throw notSupported("WINDOW JOIN", token.at);
         if (isWord(token, "FILTER") && next.text === "(" && isWord(tokens[index + 2], "WHERE")) {
           throw notSupported("FILTER", token.at);
         }
         break;
       case 7:
-        if (isWord(token, "HORIZON") && isWord(next, "JOIN")) throw notSupported("HORIZON JOIN", token.at);
         if (isWord(token, "NATURAL") && isWord(next, "JOIN", "INNER", "LEFT", "RIGHT", "FULL")) {
           throw notSupported("NATURAL JOIN", token.at);
         }

@@ -275,6 +275,58 @@ export interface TimeJoinNode extends NodeBase {
   tolerance?: bigint;
 }
 
+/** A bound of the windows of a WINDOW JOIN: the time of a left row, moved by `offset` times `unit`. */
+export interface WindowBound {
+  /** A LONG over the left side. NULL: the window is empty. A negative number counts as 0. */
+  offset: Expr;
+  /** In the unit of the join's times. */
+  unit: bigint;
+  direction: "preceding" | "following";
+}
+
+/**
+ * Aggregates over the right rows within a window of time around each left row. Output: left columns, then a column for each aggregate, in the
+ * order of the left rows.
+ */
+export interface WindowJoinNode extends NodeBase {
+  node: "windowJoin";
+  left: Plan;
+  right: Plan;
+  /** As of a TimeJoinNode. */
+  leftTime: Expr;
+  rightTime: Expr;
+  leftKeys: Expr[];
+  rightKeys: Expr[];
+  /** Both inclusive. */
+  start: WindowBound;
+  end: WindowBound;
+  /** The last right row at or before the start belongs to the window, too. */
+  includesPrevailing: boolean;
+  /** The rest of ON besides the keys, over left columns then right columns. Other right rows do not exist for a left row. */
+  residual?: Expr;
+  /** Over left columns then right columns. */
+  aggregates: AggregateCall[];
+}
+
+/**
+ * Each left row with each offset, and the last right row at or before the row's time plus the offset. Output: left columns, the offset, the
+ * moved time, right columns.
+ */
+export interface HorizonJoinNode extends NodeBase {
+  node: "horizonJoin";
+  left: Plan;
+  right: Plan;
+  /** As of a TimeJoinNode. */
+  leftTime: Expr;
+  rightTime: Expr;
+  leftKeys: Expr[];
+  rightKeys: Expr[];
+  /** The left side's time in its own unit. */
+  time: Expr;
+  /** In that unit, ascending. */
+  offsets: bigint[];
+}
+
 export interface WindowCall {
   /** The id of a window entry such as "row_number()", or of an aggregate. */
   function: string;
@@ -360,6 +412,8 @@ export type Plan =
   | DistinctNode
   | JoinNode
   | TimeJoinNode
+  | WindowJoinNode
+  | HorizonJoinNode
   | WindowNode
   | SetNode
   | UnnestNode
@@ -379,6 +433,8 @@ export function inputsOf(plan: Plan): Plan[] {
       return [];
     case "join":
     case "timeJoin":
+    case "windowJoin":
+    case "horizonJoin":
     case "set":
     case "recursion":
       return [plan.left, plan.right];

@@ -267,17 +267,22 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     return { at: at(unit), unit: word(unit) as Frame["unit"], start: start.tree(), end, exclude: optional(exclude) };
   },
   bound_unbounded(unbounded, direction): FrameBound {
-    const kind = word(direction) === "preceding" ? "unbounded preceding" : "unbounded following";
-    return { kind, at: at(unbounded), wordAt: at(direction) };
+    return unboundedOf(unbounded, direction);
   },
   bound_current(current, _row): FrameBound {
     return { kind: "current row", at: at(current) };
   },
   bound_offset(unit, timeUnit, direction): FrameBound {
-    const kind = word(direction) as "preceding" | "following";
-    const bound: FrameBound = { kind, at: at(unit), wordAt: at(direction), offset: buildExpression(unit.tree()) };
-    if (given(timeUnit)) bound.unit = name(timeUnit);
-    return bound;
+    return offsetBound(unit, buildExpression(unit.tree()), timeUnit, direction);
+  },
+  joinBound_unbounded(unbounded, direction): FrameBound {
+    return unboundedOf(unbounded, direction);
+  },
+  joinBound_current(current, _row): FrameBound {
+    return { kind: "current row", at: at(current) };
+  },
+  joinBound_offset(expr, timeUnit, direction): FrameBound {
+    return offsetBound(expr, expr.tree(), timeUnit, direction);
   },
   exclude_two(_exclude, first, second) {
     return `${word(first)} ${word(second)}`;
@@ -353,4 +358,20 @@ function symbolItem(symbol: Node): FlatItem {
 
 function postfix(level: number, at: number, apply: (operand: Expression) => Expression): FlatItem {
   return { part: "postfix", level, at, apply };
+}
+
+function unboundedOf(unbounded: Node, direction: Node): FrameBound {
+  const kind = word(direction) === "preceding" ? "unbounded preceding" : "unbounded following";
+  return { kind, at: at(unbounded), wordAt: at(direction) };
+}
+
+function offsetBound(node: Node, offset: Expression, timeUnit: Node, direction: Node): FrameBound {
+  const bound: FrameBound = {
+    kind: word(direction) as "preceding" | "following",
+    at: at(node),
+    wordAt: at(direction),
+    offset,
+  };
+  if (given(timeUnit)) bound.unit = name(timeUnit);
+  return bound;
 }

@@ -4,6 +4,8 @@ import { notSupported, SqlError } from "../errors.ts";
 import type {
   CommonTable,
   Expression,
+  Horizon,
+  HorizonOffset,
   Join,
   LatestOn,
   Limit,
@@ -27,6 +29,7 @@ import {
   call,
   endOf,
   given,
+  lastAt,
   list,
   matched,
   name,
@@ -418,7 +421,50 @@ export const queryActions: ohm.ActionDict<unknown> = {
   joinType_bare(_join) {
     return "inner";
   },
-  joinOption_columns(_on, open, first, _commas, rest, _close) {
+  joined_window(joinNode, _join, source, on, _range, _between, start, _and, end, prevailing): Omit<Join, "left"> {
+    const includesPrevailing = !given(prevailing) || prevailing.child(0).tree() === "include";
+    return {
+      kind: "join",
+      at: at(joinNode),
+      type: "window",
+      right: source.tree(),
+      ...optional<Partial<Join>>(on),
+      window: { start: start.tree(), end: end.tree(), includesPrevailing },
+    };
+  },
+  joined_horizon(joinNode, _join, source, on, offsets, _as, alias): Omit<Join, "left"> {
+    return {
+      kind: "join",
+      at: at(joinNode),
+      type: "horizon",
+      right: source.tree(),
+      ...optional<Partial<Join>>(on),
+      horizon: { offsets: offsets.tree(), alias: name(alias) },
+    };
+  },
+  joined_noWindow(_window, _join, source, on) {
+    throw new SqlError("WINDOW JOIN needs RANGE BETWEEN … AND …", missingAt(given(on) ? on : source));
+  },
+  joined_noHorizon(_horizon, _join, source, on) {
+    throw new SqlError("HORIZON JOIN needs RANGE FROM … TO … STEP …, or LIST (…)", missingAt(given(on) ? on : source));
+  },
+  prevailing(kind, _prevailing) {
+    return word(kind);
+  },
+  horizon_range(_range, _from, from, _to, to, _step, step): Horizon["offsets"] {
+    return { kind: "range", from: from.tree(), to: to.tree(), step: step.tree() };
+  },
+  horizon_list(_list, _open, first, _commas, rest, _close): Horizon["offsets"] {
+    return { kind: "list", items: list(first, rest) };
+  },
+  horizonOffset(minus, duration): HorizonOffset {
+    const { text } = token(duration);
+    return given(minus) ? { text: `-${text}`, at: at(minus) } : { text, at: at(duration) };
+  },
+  joinOption_on(on) {
+    return on.tree();
+  },
+  joinOn_columns(_on, open, first, _commas, rest, _close) {
     const items: Expression[] = [first, ...rest.children].map((column) => ({
       kind: "column",
       at: at(column),
@@ -431,7 +477,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     const items = columns.map((column): Expression => ({ kind: "column", at: column.at, path: [column] }));
     return { on: { kind: "list", at: at(using), items }, merges: true };
   },
-  joinOption_expr(_on, expr) {
+  joinOn_expr(_on, expr) {
     return { on: expr.tree() };
   },
   joinOption_tolerance(tolerance, minus, duration) {
@@ -489,6 +535,11 @@ export const queryActions: ohm.ActionDict<unknown> = {
 
 function aliased(expr: Node, alias: Node): SelectItem {
   return { at: at(expr), expression: expr.tree(), alias: optional(alias) };
+}
+
+/** The token after a node, or its last one at the end of the statement. */
+function missingAt(node: Node): number {
+  return nextAt(node) ?? lastAt(node);
 }
 
 function sourceNames(alias: Node, columns: Node): SourceNames {

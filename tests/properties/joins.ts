@@ -106,5 +106,34 @@ const FORMS: ((pairs: string) => string)[] = [
   (pairs) => `select ${ROW} from ${pairs} order by e desc, d, x, y limit 15`,
 ];
 
-export const joinQuery: fc.Arbitrary<string> = fc.tuple(fc.oneof(byKeys, byTime), fc.constantFrom(...FORMS))
-  .map(([pairs, form]) => form(pairs));
+/** These keep the rows of windows, and the last row of each key. */
+const windowKeys = fc.constantFrom("", " on (sym)", " on (i, sym)", " on a.sym = b.sym and b.x % 3 = 1");
+
+const windowed = fc.tuple(
+  sides,
+  windowKeys,
+  fc.constantFrom("5 milliseconds preceding", "20000 preceding", "current row"),
+  fc.constantFrom("current row", "40 milliseconds following"),
+  fc.constantFrom("", " exclude prevailing"),
+).map(([[left, right], keys, start, end, prevailing]) =>
+  `select count(), sum(n * (x % 1009)), sum(s * (x % 10007)), count(y), sum(m), sum(length(v) * (x % 1009)) from
+     (select a.x, count() n, sum(b.x) s, last(b.sym) y, max(b.d) m, first(b.v) v
+      from ${left} a window join ${right} b${keys} range between ${start} and ${end}${prevailing})`
+);
+
+const atHorizons = fc.tuple(
+  sides,
+  fc.constantFrom("", " on (sym)", " on (i, sym)"),
+  fc.constantFrom("list (-1s, 0, 50T)", "range from -100T to 100T step 20T"),
+).map(([[left, right], keys, offsets]) =>
+  `select h.offset o, a.sym s, count() c, sum(a.x) x, sum(b.x) y, min(b.d) low, max(b.v) high
+   from ${left} a horizon join ${right} b${keys} ${offsets} as h order by o, s`
+);
+
+export const joinQuery: fc.Arbitrary<string> = fc.oneof(
+  {
+    arbitrary: fc.tuple(fc.oneof(byKeys, byTime), fc.constantFrom(...FORMS)).map(([pairs, form]) => form(pairs)),
+    weight: 4,
+  },
+  { arbitrary: fc.oneof(windowed, atHorizons), weight: 1 },
+);

@@ -10,7 +10,14 @@ const DIALECT: DialectOptions = {
     reservedClauses: [...tokenizerOptions.reservedClauses, "SAMPLE BY", "LATEST ON", "LATEST BY", "ALIGN TO", "FILL"],
     // Durations: 1h, 15m, 10s.
     paramTypes: { ...tokenizerOptions.paramTypes, custom: [{ regex: String.raw`\d+[A-Za-z]+\b` }] },
-    reservedJoins: [...tokenizerOptions.reservedJoins, "ASOF JOIN", "LT JOIN", "SPLICE JOIN"],
+    reservedJoins: [
+      ...tokenizerOptions.reservedJoins,
+      "ASOF JOIN",
+      "LT JOIN",
+      "SPLICE JOIN",
+      "WINDOW JOIN",
+      "HORIZON JOIN",
+    ],
   },
   formatOptions,
 };

@@ -11,7 +11,7 @@ const USE = new RegExp(
   "gi",
 );
 const NO_ALIAS =
-  /^(?:where|on|join|asof|lt|splice|left|right|full|inner|cross|outer|latest|sample|group|order|limit|set|values|union|except|intersect|timestamp|select|window)$/i;
+  /^(?:where|on|join|asof|lt|splice|left|right|full|inner|cross|outer|latest|sample|group|order|limit|set|values|union|except|intersect|timestamp|select|window|horizon|range)$/i;
 
 export function tablesIn(statement: string, known: readonly string[]): TableUse[] {
   const names = new Map(known.map((name) => [name.toLowerCase(), name]));

@@ -8,6 +8,7 @@ for (
     ["select  from trades", [["trades"]]],
     ["select t. from trades t where", [["trades", "t"]]],
     ["select * from trades as a asof join quotes b", [["trades", "a"], ["Quotes", "b"]]],
+    ["select * from trades horizon join quotes range from 0s to 1s step 1s as h", [["trades"], ["Quotes"]]],
     ["select * from trades where price > ", [["trades"]]],
     ["update TRADES set ", [["trades"]]],
     ['insert into "odd name" (', [["odd name"]]],

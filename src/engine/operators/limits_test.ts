@@ -4,7 +4,8 @@ import { SqlError } from "../../errors.ts";
 import type { Column, Expr, Plan } from "../../sql/plan.ts";
 import { MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import { createQueryMemory } from "../memory.ts";
-import { operatorOf, over, randomFrom, type Row, RowsInput, testContext } from "../testing.ts";
+import { createRegistry } from "../../sql/functions/mod.ts";
+import { agg, col, operatorOf, over, randomFrom, type Row, RowsInput, testContext } from "../testing.ts";
 
 const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: "VARCHAR" }, {
   name: "d",
@@ -13,6 +14,7 @@ const COLUMNS: Column[] = [{ name: "t", type: "TIMESTAMP" }, { name: "s", type: 
 const SUM: Column = { name: "sum", type: "DOUBLE" };
 const column = (index: number): Expr => ({ kind: "column", index, type: COLUMNS[index].type });
 const long = (value: bigint): Expr => ({ kind: "constant", value, type: "LONG" });
+const functions = createRegistry();
 const random = randomFrom(31);
 const ROWS = Array.from({ length: 150_000 }, (_, n): Row => [BigInt(n), `text ${random()}`, random() / 7]);
 const base = { timestamp: 0, order: "asc" };
@@ -90,6 +92,44 @@ const OPERATORS: [
       ),
   ],
   [
+    "window join",
+    (plan, input) =>
+      over(
+        plan({
+          node: "windowJoin",
+          columns: [...COLUMNS, { name: "sum", type: "DOUBLE" }, { name: "max", type: "VARCHAR" }],
+          leftTime: column(0),
+          rightTime: column(0),
+          leftKeys: [column(1)],
+          rightKeys: [column(1)],
+          start: { offset: long(1_000_000n), unit: 1n, direction: "preceding" },
+          end: { offset: long(1_000_000n), unit: 1n, direction: "following" },
+          includesPrevailing: true,
+          aggregates: [agg("sum", "DOUBLE", col(5, "DOUBLE")), agg("max", "VARCHAR", col(4, "VARCHAR"))],
+        }),
+        input(),
+        input(),
+      ),
+  ],
+  [
+    "horizon join",
+    (plan, input) =>
+      over(
+        plan({
+          node: "horizonJoin",
+          columns: [...COLUMNS, { name: "offset", type: "LONG" }, { name: "timestamp", type: "TIMESTAMP" }, ...COLUMNS],
+          leftTime: column(0),
+          rightTime: column(0),
+          time: column(0),
+          leftKeys: [column(1)],
+          rightKeys: [column(1)],
+          offsets: [0n, 1_000_000n],
+        }),
+        input(),
+        input(),
+      ),
+  ],
+  [
     "latest on",
     (plan, input) => over(plan({ node: "latest", time: column(0), keys: [column(1)] }), input()),
   ],
@@ -131,7 +171,9 @@ function drain(operator: Operator): void {
 
 Deno.test("operators that run out of memory name themselves, and free everything", () => {
   for (const [name, make] of OPERATORS) {
-    const context = testContext(1 << 28) as unknown as { -readonly [K in keyof QueryContext]: QueryContext[K] };
+    const context = testContext(1 << 28, { functions }) as unknown as {
+      -readonly [K in keyof QueryContext]: QueryContext[K];
+    };
     const memory = createQueryMemory(context.heap, 5_000_000);
     context.memory = memory;
     const run = () => drain(operatorOf(make(planOf, () => new RowsInput(COLUMNS, ROWS, context, 20_000)), context));
@@ -150,6 +192,7 @@ Deno.test("a cancelled query stops at any poll, closes its inputs once and frees
     for (const after of [1, 4]) {
       let polls = 0;
       const context = testContext(1 << 28, {
+        functions,
         poll: () => {
           if (++polls > after) throw new SqlError("cancelled", 0, "57014");
         },

@@ -15,6 +15,7 @@ import type {
 import { createGrouping } from "./aggregate.ts";
 import type { PipelineBase } from "./base-plan.ts";
 import { assertingContract } from "./contract.ts";
+import { createHorizonJoin } from "./horizon-join.ts";
 import { createJoin } from "./join.ts";
 import { createLastRowsJoin } from "./last-rows-join.ts";
 import { createLatest } from "./latest.ts";
@@ -32,6 +33,7 @@ import { createSpliceJoin } from "./splice-join.ts";
 import { createUnnest } from "./unnest.ts";
 import { createValues } from "./values.ts";
 import { createWindow } from "./window.ts";
+import { createWindowJoin } from "./window-join.ts";
 
 /** Operators that replace leaves of a plan, for tests. */
 export interface Leaves {
@@ -100,6 +102,10 @@ class Builder {
         return createWindow(plan.node, plan.way, input(), context, input);
       case "time join":
         return this.createTimeJoin(plan, [input(0), input(1)], context);
+      case "window join":
+        return createWindowJoin(plan.node, input(0), input(1), context);
+      case "horizon join":
+        return createHorizonJoin(plan.node, input(0), input(1), context);
       case "set":
         return createSet(plan, input(0), input(1), context, () => [input(0), input(1)]);
       case "unnest":

@@ -8,7 +8,7 @@ import { chooseAggregate } from "./grouping.ts";
 import { chooseJoin, chooseTimeJoin } from "./join.ts";
 import { latestWay, newestFirst } from "./latest.ts";
 import { limitOver } from "./limit.ts";
-import type { PhysicalLatest, PhysicalPlan } from "./plan.ts";
+import type { PhysicalHorizonJoin, PhysicalLatest, PhysicalPlan, PhysicalWindowJoin } from "./plan.ts";
 import { batchesOf, chooseFilter, chooseProject, chooseScan, fusedWith } from "./reading.ts";
 import { chooseSample } from "./sample.ts";
 import { chooseSet } from "./set.ts";
@@ -57,6 +57,14 @@ export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
       case "timeJoin": {
         const left = choose(node.left), right = choose(node.right);
         return chooseTimeJoin(id, node, left, right, facts);
+      }
+      case "windowJoin": {
+        const inputs = [choose(node.left), choose(node.right)];
+        return { operator: "window join", id, node, fused: [], inputs } satisfies PhysicalWindowJoin;
+      }
+      case "horizonJoin": {
+        const inputs = [choose(node.left), choose(node.right)];
+        return { operator: "horizon join", id, node, fused: [], inputs } satisfies PhysicalHorizonJoin;
       }
       case "set": {
         const left = choose(node.left), right = choose(node.right);

@@ -60,6 +60,11 @@ export function nodeCalls(physical: PhysicalPlan, facts: PlanFacts): Calls | und
       const { left, leftKeys } = physical.node;
       return ofBatches(left.columns, leftKeys);
     }
+    case "window join":
+    case "horizon join": {
+      const { left, leftKeys } = physical.node;
+      return ofBatches(left.columns, leftKeys);
+    }
     case "latest":
       return physical.way.kind === "by symbol" ? undefined : ofBatches(physical.node.input.columns, physical.node.keys);
     case "window":

@@ -5,6 +5,7 @@ import type {
   DistinctNode,
   Expr,
   FilterNode,
+  HorizonJoinNode,
   JoinNode,
   LatestNode,
   LimitNode,
@@ -24,6 +25,7 @@ import type {
   TimeJoinNode,
   UnnestNode,
   ValuesNode,
+  WindowJoinNode,
   WindowNode,
   WorkingNode,
 } from "../../sql/plan.ts";
@@ -283,6 +285,18 @@ export interface PhysicalTimeJoin extends PhysicalBase {
   canRestart: boolean;
 }
 
+/** Reads both sides in order, and keeps the right rows of the windows of some left rows. */
+export interface PhysicalWindowJoin extends PhysicalBase {
+  operator: "window join";
+  node: WindowJoinNode;
+}
+
+/** Reads both sides in order, and keeps the right rows between the times of some left rows. */
+export interface PhysicalHorizonJoin extends PhysicalBase {
+  operator: "horizon join";
+  node: HorizonJoinNode;
+}
+
 /**
  * "chain": one input after the other. "new rows": only rows not seen before. "against right": compared with the right
  * side's rows.
@@ -413,6 +427,8 @@ export type PhysicalPlan =
   | PhysicalLastRows
   | PhysicalSplice
   | PhysicalTimeJoin
+  | PhysicalWindowJoin
+  | PhysicalHorizonJoin
   | PhysicalSet
   | PhysicalLatest
   | PhysicalLimit

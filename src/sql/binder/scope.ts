@@ -1,7 +1,7 @@
 /** Resolution of column names, and naming of result columns. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name } from "../ast.ts";
-import type { Plan } from "../plan.ts";
+import type { Plan, WindowJoinNode } from "../plan.ts";
 import { ambiguousColumn, unknownColumn } from "./context.ts";
 import type { ColumnUse } from "./requirements.ts";
 import { nameKey } from "../../types/names.ts";
@@ -29,6 +29,15 @@ export interface ScopeColumn {
   notice?: string;
 }
 
+/** A WINDOW JOIN without its left side and aggregates. */
+export interface WindowJoin {
+  node: Omit<WindowJoinNode, "left" | "aggregates" | "columns" | "timestamp" | "order">;
+  /** The number of left columns in its residual. */
+  leftCount: number;
+  /** The index of its first right column in expressions of the query. */
+  first: number;
+}
+
 /** A source of rows with the names of its columns. */
 export interface Relation {
   plan: Plan;
@@ -38,6 +47,12 @@ export interface Relation {
   isTable: boolean;
   /** True if it is known to be empty. */
   isEmpty?: boolean;
+  /** WINDOW JOINs over the plan, which has only the columns of their left side: their nodes need the query's aggregates. */
+  windowJoins?: WindowJoin[];
+  /** The plan is a HORIZON JOIN: its rows are grouped by all plain columns. */
+  isHorizon?: boolean;
+  /** Column indices first … end-1 cannot be used in WHERE. */
+  unfiltered?: { first: number; end: number };
   /** Index in the plan of the timestamp for time joins and SAMPLE BY, or -1. */
   timestamp: number;
 }

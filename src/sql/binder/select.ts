@@ -21,6 +21,7 @@ import {
   columnOf,
   columnsOf,
   columnsRead,
+  conjuncts,
   crossJoin,
   filter,
   placed,
@@ -49,6 +50,7 @@ import { Subqueries } from "./subqueries.ts";
 import { columnName } from "./text.ts";
 import { UnnestCollector, unnestOver } from "./unnest.ts";
 import { displayName, isText, isTimestamp } from "./types.ts";
+import { windowJoinPlan } from "./window-joins.ts";
 import { WindowCollector } from "./windows.ts";
 import { sameName } from "../../types/names.ts";
 
@@ -120,8 +122,10 @@ class SelectBinder {
         subqueries: this.subqueries,
         isFilter: true,
       });
+      this.refuseUnfiltered(predicate);
       this.plan = filter(this.plan, predicate);
     }
+    this.refuseBesideJoins();
     if (select.latestOn !== undefined) {
       this.plan = latestPlan(this.expressions, this.relation, this.plan, select.latestOn, this.names);
     }
@@ -133,6 +137,34 @@ class SelectBinder {
     const grouped = this.group(items, orders);
     this.applyWindows(items, orders, grouped);
     return this.finish(items, orders, grouped);
+  }
+
+  /** Columns of the right side of a WINDOW JOIN or HORIZON JOIN cannot be used in WHERE. */
+  private refuseUnfiltered(predicate: Expr): void {
+    const { unfiltered, isHorizon } = this.relation;
+    if (unfiltered === undefined) return;
+    for (const condition of conjuncts(predicate)) {
+      for (const column of columnsIn(condition)) {
+        if (column.index < unfiltered.first || column.index >= unfiltered.end) continue;
+        const at = this.binding.positionOf(isHorizon === true ? condition : column);
+        throw new SqlError("WHERE can only use columns of the left side of this join", at, SQLSTATE.grouping);
+      }
+    }
+  }
+
+  /** Clauses that cannot be combined with a WINDOW JOIN or HORIZON JOIN. */
+  private refuseBesideJoins(): void {
+    const { select: { sampleBy, groupBy, having, havingAt, latestOn }, relation: { windowJoins, isHorizon } } = this;
+    if (windowJoins === undefined && isHorizon !== true) return;
+    const join = isHorizon === true ? "HORIZON JOIN" : "WINDOW JOIN";
+    const refuse = (clause: string, at: number): never => {
+      throw new SqlError(`${clause} cannot be combined with a ${join}: use a sub-query`, at, SQLSTATE.grouping);
+    };
+    if (sampleBy !== undefined) refuse("SAMPLE BY", sampleBy.interval.at);
+    if (latestOn !== undefined) refuse("LATEST ON", latestOn.at);
+    if (windowJoins === undefined) return;
+    if (groupBy !== undefined) refuse("GROUP BY", groupBy.items[0]!.at);
+    if (having !== undefined) refuse("HAVING", havingAt!);
   }
 
   private sourceOf(from: Source): Relation {
@@ -368,7 +400,14 @@ class SelectBinder {
       this.plan = samplePlan(this.expressions, relation, select.sampleBy, items, orders, this.aggregates, this.names);
       return true;
     }
-    if (select.groupBy === undefined && this.aggregates.length === 0 && select.having === undefined) return false;
+    const { windowJoins, isHorizon } = this.relation;
+    if (windowJoins !== undefined || isHorizon === true) this.refuseCallsBesideJoins();
+    if (windowJoins !== undefined) {
+      this.plan = windowJoinPlan(this.binding, this.plan, windowJoins, items, orders, this.aggregates);
+      return false;
+    }
+    const isPlain = select.groupBy === undefined && this.aggregates.length === 0 && select.having === undefined;
+    if (isPlain && isHorizon !== true) return false;
     if (this.windows.calls.length > 0) {
       throw new SqlError(
         "a window function cannot be combined with an aggregate: use a sub-query",
@@ -386,6 +425,20 @@ class SelectBinder {
     this.orderForAggregates();
     this.plan = groupPlan(this.binding, this.plan, items, orders, this.aggregates, keys, having);
     return true;
+  }
+
+  private refuseCallsBesideJoins(): void {
+    const { windows: { calls: [call] }, unnests, aggregateOrders: [order], relation: { windowJoins } } = this;
+    if (call !== undefined) {
+      throw new SqlError(
+        "a window function cannot be combined with a WINDOW JOIN or HORIZON JOIN: use a sub-query",
+        call.at,
+        SQLSTATE.grouping,
+      );
+    }
+    if (unnests.isUsed) throw notSupported("unnest beside a WINDOW JOIN or HORIZON JOIN (put it in FROM)", unnests.at);
+    if (windowJoins === undefined || order === undefined) return;
+    throw notSupported("ORDER BY in an aggregate of a WINDOW JOIN", order.call.at);
   }
 
   private orderForAggregates(): void {
@@ -548,6 +601,14 @@ function beside(relation: Relation, { plan, columns }: NonNullable<QueryOptions[
     plan: crossJoin(left, plan),
     columns: [...relation.columns, ...columns.map((column) => ({ ...column, index: first + column.index }))],
   };
+}
+
+function columnsIn(expr: Expr): (Expr & { kind: "column" })[] {
+  const found: (Expr & { kind: "column" })[] = [];
+  walk(expr, (e) => {
+    if (e.kind === "column") found.push(e);
+  });
+  return found;
 }
 
 function contains(expr: Expr, part: Expr): boolean {

@@ -85,6 +85,12 @@ function bindPlain(queries: Queries, source: Source, names: Names, outer: readon
     }
     case "join": {
       const left = bindSource(queries, source.left, names, outer);
+      if (left.windowJoins !== undefined && source.type !== "window") {
+        throw notSupported("another join after a WINDOW JOIN (put it in a sub-query)", source.at);
+      }
+      if (left.isHorizon === true) {
+        throw notSupported("another join after a HORIZON JOIN (put it in a sub-query)", source.at);
+      }
       return unnestJoin(queries, source, left, names) ??
         joinRelation(queries, source, left, bindSource(queries, source.right, names, outer), names);
     }

@@ -78,6 +78,27 @@ export function mapNodeExpressions(plan: Plan, change: (expr: Expr) => Expr): Pl
         leftKeys: plan.leftKeys.map(change),
         rightKeys: plan.rightKeys.map(change),
       };
+    case "windowJoin":
+      return {
+        ...plan,
+        leftTime: change(plan.leftTime),
+        rightTime: change(plan.rightTime),
+        leftKeys: plan.leftKeys.map(change),
+        rightKeys: plan.rightKeys.map(change),
+        start: { ...plan.start, offset: change(plan.start.offset) },
+        end: { ...plan.end, offset: change(plan.end.offset) },
+        residual: plan.residual === undefined ? undefined : change(plan.residual),
+        aggregates: mapAggregates(plan.aggregates, change),
+      };
+    case "horizonJoin":
+      return {
+        ...plan,
+        leftTime: change(plan.leftTime),
+        rightTime: change(plan.rightTime),
+        leftKeys: plan.leftKeys.map(change),
+        rightKeys: plan.rightKeys.map(change),
+        time: change(plan.time),
+      };
     case "unnest":
       return { ...plan, arrays: plan.arrays.map(change) };
     case "window":

@@ -184,6 +184,28 @@ Deno.test("explain() shows the choices of the physical pass", () => {
     "        where (qty > 1)",
     "    Scan quotes: sym, bid [pipeline 3: fused]",
   ]);
+  const windows =
+    "window join quotes q on t.sym = q.sym and q.bid > 1 range between 5 seconds preceding and current row";
+  assert.deepEqual(lines(`select t.sym, sum(q.bid) s from trades t ${windows} where t.qty > 2`), [
+    "Project sym, sum(DOUBLE) as s [pipeline 1: fused]",
+    "  WINDOW join on sym = sym: sum(bid) [keeps the right rows of the windows of some left rows]",
+    "      range between 5000000 preceding and current row, include prevailing",
+    "    Scan trades: ts, sym, qty [pipeline 2: fused]",
+    "        where (qty > 2)",
+    "    Scan quotes: ts, sym, bid [pipeline 3: fused]",
+    "        where (bid > 1.0)",
+  ]);
+  const horizons = "horizon join quotes q on (sym) range from 0s to 4s step 2s as h";
+  assert.deepEqual(lines(`select h.offset, avg(q.bid) a from trades t ${horizons} where t.qty > 2`), [
+    "Project key 1 as offset, avg(DOUBLE) as a [pipeline 1: fused]",
+    "  Aggregate avg(bid) [hash table]",
+    "      by offset",
+    "    HORIZON join on sym = sym [keeps the right rows between the least and the greatest time of some left rows]",
+    "        3 offsets from 0 to 4000000",
+    "      Scan trades: ts, sym, qty [pipeline 2: fused]",
+    "          where (qty > 2)",
+    "      Scan quotes: ts, sym, bid [pipeline 3: fused]",
+  ]);
   const ways: [sql: string, way: RegExp][] = [
     ["select px from trades order by px limit -3", /^Limit -3 \[keeps 3 rows\]/],
     [

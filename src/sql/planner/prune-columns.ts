@@ -1,6 +1,6 @@
 /** Rule: nodes output only columns that nodes above read, and scans read only needed columns. */
 import { columnsRead, remap } from "../binder/plans.ts";
-import type { Expr, Plan } from "../plan.ts";
+import type { Expr, HorizonJoinNode, Plan, WindowJoinNode } from "../plan.ts";
 import { mapNodeExpressions } from "./nodes.ts";
 
 /** New indices of a node's columns. Removed columns have no entry. */
@@ -118,6 +118,10 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "join":
     case "timeJoin":
       return pruneJoin(plan, wanted);
+    case "windowJoin":
+      return pruneWindowJoin(plan, wanted);
+    case "horizonJoin":
+      return pruneHorizonJoin(plan, wanted);
     case "window": {
       const width = plan.input.columns.length;
       const kept = plan.calls.map((_, i) => i).filter((i) => wanted.has(width + i));
@@ -206,6 +210,83 @@ function pruneJoin(
       ...keys,
       leftTime: moved(plan.leftTime, left.moves),
       rightTime: moved(plan.rightTime, right.moves),
+    },
+  };
+}
+
+function pruneWindowJoin(plan: WindowJoinNode, wanted: Set<number>): { plan: Plan; moves: Moves } {
+  const width = plan.left.columns.length;
+  const kept = plan.aggregates.map((_, i) => i).filter((i) => wanted.has(width + i));
+  const ofLeft = [...wanted].filter((index) => index < width);
+  if (kept.length === 0) return prune(plan.left, new Set(ofLeft));
+  const aggregates = kept.map((i) => plan.aggregates[i]!);
+  const ofBoth = [...aggregates.flatMap((call) => call.args), ...(plan.residual === undefined ? [] : [plan.residual])];
+  const both = [...reads(ofBoth)];
+  const left = prune(
+    plan.left,
+    reads([...plan.leftKeys, plan.leftTime, plan.start.offset, plan.end.offset], [
+      ...ofLeft,
+      ...both.filter((index) => index < width),
+    ]),
+  );
+  const right = prune(
+    plan.right,
+    reads(
+      [...plan.rightKeys, plan.rightTime],
+      both.filter((index) => index >= width).map((index) => index - width),
+    ),
+  );
+  const newWidth = left.plan.columns.length, moves: Moves = new Map(left.moves), inputs: Moves = new Map(left.moves);
+  kept.forEach((i, ordinal) => moves.set(width + i, newWidth + ordinal));
+  for (const [from, to] of right.moves) inputs.set(from + width, to + newWidth);
+  return {
+    moves,
+    plan: {
+      ...plan,
+      left: left.plan,
+      right: right.plan,
+      leftTime: moved(plan.leftTime, left.moves),
+      rightTime: moved(plan.rightTime, right.moves),
+      leftKeys: plan.leftKeys.map((e) => moved(e, left.moves)),
+      rightKeys: plan.rightKeys.map((e) => moved(e, right.moves)),
+      start: { ...plan.start, offset: moved(plan.start.offset, left.moves) },
+      end: { ...plan.end, offset: moved(plan.end.offset, left.moves) },
+      residual: plan.residual === undefined ? undefined : moved(plan.residual, inputs),
+      aggregates: aggregates.map((call) => ({ ...call, args: call.args.map((arg) => moved(arg, inputs)) })),
+      columns: [...left.plan.columns, ...kept.map((i) => plan.columns[width + i]!)],
+      ...timestampOf(plan, moves),
+    },
+  };
+}
+
+function pruneHorizonJoin(plan: HorizonJoinNode, wanted: Set<number>): { plan: Plan; moves: Moves } {
+  const width = plan.left.columns.length, first = width + 2;
+  const left = prune(
+    plan.left,
+    reads([...plan.leftKeys, plan.leftTime, plan.time], [...wanted].filter((index) => index < width)),
+  );
+  const right = prune(
+    plan.right,
+    reads(
+      [...plan.rightKeys, plan.rightTime],
+      [...wanted].filter((index) => index >= first).map((index) => index - first),
+    ),
+  );
+  const newWidth = left.plan.columns.length, moves: Moves = new Map(left.moves);
+  for (const own of [0, 1]) moves.set(width + own, newWidth + own);
+  for (const [from, to] of right.moves) moves.set(from + first, to + newWidth + 2);
+  return {
+    moves,
+    plan: {
+      ...plan,
+      left: left.plan,
+      right: right.plan,
+      leftTime: moved(plan.leftTime, left.moves),
+      rightTime: moved(plan.rightTime, right.moves),
+      leftKeys: plan.leftKeys.map((e) => moved(e, left.moves)),
+      rightKeys: plan.rightKeys.map((e) => moved(e, right.moves)),
+      time: moved(plan.time, left.moves),
+      columns: [...left.plan.columns, ...plan.columns.slice(width, first), ...right.plan.columns],
     },
   };
 }

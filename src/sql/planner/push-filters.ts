@@ -97,6 +97,23 @@ function push(plan: Plan, given: Expr[], growth: Growth): Plan {
       );
       return above(withInputs(plan, [push(plan.left, left, growth), push(plan.right, [], growth)]), here);
     }
+    case "windowJoin":
+    case "horizonJoin": {
+      const width = plan.left.columns.length;
+      const [left, here] = split(
+        predicates,
+        (e) => columnsRead(e).size > 0 && [...columnsRead(e)].every((index) => index < width) && !isVolatile(e),
+      );
+      // Conditions on the right side alone filter it: its other rows do not exist for any left row.
+      const conditions = plan.node === "windowJoin" && plan.residual !== undefined ? conjuncts(plan.residual) : [];
+      const [right, residual] = split(
+        conditions,
+        (e) => columnsRead(e).size > 0 && [...columnsRead(e)].every((index) => index >= width) && !isVolatile(e),
+      );
+      const ofRight = right.map((e) => remap(e, (index) => index - width));
+      const joined = withInputs(plan, [push(plan.left, left, growth), push(plan.right, ofRight, growth)]);
+      return above(joined.node === "windowJoin" ? { ...joined, residual: and(residual) } : joined, here);
+    }
     case "set":
       if (plan.operator === "union all" || plan.operator === "union") {
         const [below, here] = split(predicates, (e) => growth.take(sizeOf(e)));

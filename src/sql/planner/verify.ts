@@ -71,6 +71,24 @@ export function verifyPlan(plan: Plan): void {
       }
       return;
     }
+    case "windowJoin":
+    case "horizonJoin": {
+      const { left, right } = plan, both = [...left.columns, ...right.columns];
+      verifyAll([...plan.leftKeys, plan.leftTime], left.columns, plan.node);
+      verifyAll([...plan.rightKeys, plan.rightTime], right.columns, plan.node);
+      assert(plan.leftKeys.length === plan.rightKeys.length, `${plan.node}: keys`);
+      if (plan.node === "windowJoin") {
+        verifyAll([plan.start.offset, plan.end.offset], left.columns, plan.node);
+        verifyAll(plan.aggregates.flatMap((call) => call.args), both, plan.node);
+        if (plan.residual !== undefined) verifyExpr(plan.residual, both, plan.node);
+      } else verifyExpr(plan.time, left.columns, plan.node);
+      const own = plan.node === "windowJoin"
+        ? plan.aggregates.map((call) => call.type)
+        : ["LONG", plan.time.type, ...right.columns.map((column) => column.type)];
+      const output = [...left.columns.map((column) => column.type), ...own];
+      assert(types(plan.columns) === output.join(","), `${plan.node}: its columns differ from its left side's and own`);
+      return;
+    }
     case "unnest": {
       verifyAll(plan.arrays, plan.input.columns, "unnest");
       const own = [...plan.arrays.map(() => "DOUBLE"), ...(plan.ordinality ? ["LONG"] : [])];

@@ -1,5 +1,5 @@
 import type { PostedPlan } from "../../engine/contract.ts";
-import { SqlError, SQLSTATE } from "../../errors.ts";
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { findNamed } from "../../types/names.ts";
 import type { CommonTable, Expression, Name, Source, SourceNames, Statement } from "../ast.ts";
 import { assign, INTEGER_BITS, notAssignable, storedTag } from "../binder/assignment.ts";
@@ -87,7 +87,11 @@ function bindUpdate(update: Update, queries: Queries): BoundUpdate<Plan> {
   const scan = scanOf(table, true);
   const target = changedRelation(queries, scan, update.table, update.alias);
   const names = innerNames({ declares: [], with: update.with }, NO_NAMES);
-  const relation = update.from === undefined ? target : crossed(target, bindSource(queries, update.from, names));
+  const source = update.from === undefined ? undefined : bindSource(queries, update.from, names);
+  if (source?.windowJoins !== undefined || source?.isHorizon === true) {
+    throw notSupported("a WINDOW JOIN or HORIZON JOIN in UPDATE (put it in a sub-query)", update.from!.at);
+  }
+  const relation = source === undefined ? target : crossed(target, source);
   const seen = new Set<number>();
   const columnIds: number[] = [];
   const values: Expr[] = [];
