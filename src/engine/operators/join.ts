@@ -216,6 +216,8 @@ class WithUnmatched implements RowReader {
     if (this.unmatched === undefined) {
       const pairs = this.pairs.next();
       if (pairs !== undefined) return pairs;
+      // Frees its memory.
+      this.pairs.close();
       this.unmatched = new UnmatchedRows(this.probe, this.needed, this.context);
       this.unmatched.start(0, this.probe.rowCount);
     }
@@ -223,7 +225,7 @@ class WithUnmatched implements RowReader {
   }
 
   close(): void {
-    this.pairs.close();
-    this.unmatched?.close();
+    if (this.unmatched === undefined) this.pairs.close();
+    else this.unmatched.close();
   }
 }

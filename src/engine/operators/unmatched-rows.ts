@@ -5,13 +5,15 @@ import { gather, NO_DICTIONARY, Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import type { JoinProbe, Rows } from "./base-plan.ts";
 import { advance } from "./scan.ts";
+import { roomOf, widthOf } from "./spilled-rows.ts";
 
-/** Most rows of a batch. */
-const BATCH_ROWS = 16_384;
+/** Rows of a batch: so many, or as many as a share of the query's free memory has room for. */
+const BATCH_ROWS_MAX = 16_384, BATCH_ROWS_MIN = 256, MEMORY_SHARE = 1 / 4;
 
 export class UnmatchedRows {
   private readonly space: Workspace;
   private readonly rows: Int32Array;
+  private readonly batchRows: number;
   /** Of columns that are read: nulls on the left side, and room for rows on the right side. */
   private readonly addresses = new Map<number, number>();
   private row = 0;
@@ -26,11 +28,15 @@ export class UnmatchedRows {
   ) {
     const { leftTypes, columns } = probe, { heap } = context;
     this.space = Workspace.of(context, probe.operator);
-    this.rows = this.space.words(BATCH_ROWS);
+    const typeAt = (index: number) => leftTypes[index] ?? columns[index - leftTypes.length].type;
+    const rowBytes = 4 + widthOf([...needed].map(typeAt)),
+      rowsMax = Math.floor(roomOf(context) * MEMORY_SHARE / rowBytes);
+    const batchRows = this.batchRows = Math.max(BATCH_ROWS_MIN, Math.min(BATCH_ROWS_MAX, rowsMax));
+    this.rows = this.space.words(batchRows);
     for (const index of needed) {
-      const type = leftTypes[index] ?? columns[index - leftTypes.length].type;
-      const address = this.space.allocate(BATCH_ROWS * typeOf(type).width + 16); // lanes may read beyond the last row
-      if (index < leftTypes.length) fillNull(heap, type, address, 0, BATCH_ROWS);
+      const type = typeAt(index);
+      const address = this.space.allocate(batchRows * typeOf(type).width + 16); // lanes may read beyond the last row
+      if (index < leftTypes.length) fillNull(heap, type, address, 0, batchRows);
       this.addresses.set(index, address);
     }
   }
@@ -47,7 +53,7 @@ export class UnmatchedRows {
     while (n === 0 && this.row < this.end) {
       context.poll();
       from = this.row;
-      const to = Math.min(this.end, from + BATCH_ROWS);
+      const to = Math.min(this.end, from + this.batchRows);
       for (; this.row < to; this.row++) if (u8[probe.marks + this.row] === 0) rows[n++] = this.row;
     }
     if (n === 0) return undefined;
