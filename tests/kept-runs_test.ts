@@ -123,7 +123,7 @@ function withValues(text: string, values: readonly string[], number: number): st
 }
 
 /** Where small queries run, by the settings. */
-const PLACES = [
+const PLACES: { place: string; env: Record<string, string> }[] = [
   { place: "on the main thread", env: {} },
   { place: "on query threads", env: { SVC_QUERY_DIRECT_ROWS_MAX: "-1" } },
 ];
