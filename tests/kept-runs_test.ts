@@ -124,8 +124,14 @@ function withValues(text: string, values: readonly string[], number: number): st
   return `${text.replace(/\$(\d)/g, (_, k) => `'${values[k - 1]}'`)} -- ${number}`;
 }
 
-Deno.test("executions of known plans answer as new statements do, for other values and after changes", async () => {
-  await using server = await startServer();
+/** Where small queries run, by the settings. */
+const PLACES: { place: string; env: Record<string, string> }[] = [
+  { place: "on the main thread", env: {} },
+  { place: "on query threads", env: { SVC_QUERY_DIRECT_ROWS_MAX: "-1" } },
+];
+
+async function answersAsNewStatements(env: Record<string, string>): Promise<void> {
+  await using server = await startServer({ env });
   const client = await connectedPg(server), random = randomFrom(7);
   const rows = async (query: pg.QueryConfig) => (await client.query({ ...query, rowMode: "array" } as never)).rows;
   const time = (seconds: number) => new Date(START_MS + seconds * 1000).toISOString();
@@ -168,7 +174,14 @@ Deno.test("executions of known plans answer as new statements do, for other valu
   } finally {
     await client.end();
   }
-});
+}
+
+for (const { place, env } of PLACES) {
+  Deno.test(
+    `executions of known plans answer as new statements do, for other values and after changes: ${place}`,
+    () => answersAsNewStatements(env),
+  );
+}
 
 Deno.test("a known SPLICE join whose memory becomes short reads the rows of its own times", async () => {
   await using server = await startServer({ env: { SVC_CAIRO_QUERY_MEMORY_LIMIT: "2m" } });

@@ -49,7 +49,8 @@ Deno.test("a failed query worker: its query gets an error, others continue, pins
       for await (const _ of stalled.body!);
     }, "its reader sees that the result is not whole");
     assert.deepEqual((await server.exec("select count(), max(x) from t where s ~ '9'")).dataset?.[0][1], 500000 - 1);
-    await until("its memory is free", async () => await queryMemory() === memoryBefore);
+    // What threads keep for further executions is freed after some seconds.
+    await until("its memory is free", async () => await queryMemory() <= memoryBefore);
     await until("its pins are gone", async () => await pins() === pinsBefore);
   }
   await until(

@@ -4,7 +4,7 @@
  * constants of its conditions: by parameters or by now(). The values that a run reads are never kept.
  */
 import process from "node:process";
-import type { Answer, Encoding, ResultColumn } from "../api.ts";
+import type { Answer, ResultColumn } from "../api.ts";
 import {
   CountedMemory,
   createOperator,
@@ -24,6 +24,7 @@ import type { OnMiss, PoolLease, SharedHeap, SharedPool } from "../storage/mod.t
 import { createOutput, type Output, type OutputOptions, type Piece } from "./output.ts";
 import { seededRandom } from "./random.ts";
 import { constantsReplaced, type ReplacedConstants } from "./same-plan.ts";
+import { everyPair, hasSameDictionaries, isKept, isSameIntervals, isSameOutput } from "./same-run.ts";
 import { KERNEL_ROW, workOf } from "./sources.ts";
 
 /**
@@ -179,7 +180,7 @@ export class DirectRuns {
       const lends = this.lends && options.output.kind === "rows", answer = run.run(lends, plan);
       if (lends) this.lent = answer;
       if (this.hasSlow) this.slow.delete(key);
-      isReusable = isKept(options) && run.isImmutable && run.rewind();
+      isReusable = isKept(options.output) && run.isImmutable && run.rewind();
       return answer;
     } catch (error) {
       if (!(error instanceof TakesLong)) throw error;
@@ -514,53 +515,4 @@ class DirectRun {
 function processorMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
-}
-
-function everyPair<T>(a: readonly T[], b: readonly T[], holds: (a: T, b: T) => boolean): boolean {
-  if (a.length !== b.length) return false;
-  for (let k = 0; k < a.length; k++) if (a[k] !== b[k] && !holds(a[k]!, b[k]!)) return false;
-  return true;
-}
-
-function isSameIntervals(a: ScanReading["intervals"], b: ScanReading["intervals"]): boolean {
-  if (a === b) return true;
-  return a !== undefined && b !== undefined &&
-    everyPair(a, b, ([low, high], [otherLow, otherHigh]) => low === otherLow && high === otherHigh);
-}
-
-/** A dictionary is only appended to, unless a transaction has added its column: then another one may get its place. */
-function hasSameDictionaries(a: ScanSource, b: ScanSource): boolean {
-  return everyPair(
-    a.dictionaries,
-    b.dictionaries,
-    (one, other) =>
-      one !== undefined && other !== undefined && !one.own && !other.own && one.entries === other.entries &&
-      one.count === other.count && one.tableId === other.tableId && one.columnId === other.columnId,
-  );
-}
-
-/** Rows for tables and files are not asked for again and again. */
-function isKept({ output }: DirectOptions): boolean {
-  return output.kind === "rows" && output.encoding.name !== "parquet";
-}
-
-function isSameOutput(a: OutputOptions, b: OutputOptions): boolean {
-  return a.kind === "rows" && b.kind === "rows" && isSameEncoding(a.encoding, b.encoding) &&
-    a.window?.first === b.window?.first && a.window?.count === b.window?.count && a.countAll === b.countAll &&
-    a.pieceBytes === b.pieceBytes;
-}
-
-function isSameEncoding(a: Encoding, b: Encoding): boolean {
-  if (a.name === "json" && b.name === "json") {
-    return a.quoteLargeNumbers === b.quoteLargeNumbers && a.isLines === b.isLines && isSameList(a.columns, b.columns);
-  }
-  if (a.name === "csv" && b.name === "csv") return a.delimiter === b.delimiter;
-  return a.name === "pg" && b.name === "pg" && isSameList(a.formats, b.formats);
-}
-
-function isSameList(a: readonly number[] | undefined, b: readonly number[] | undefined): boolean {
-  if (a === b) return true;
-  if (a === undefined || b === undefined || a.length !== b.length) return false;
-  for (let k = 0; k < a.length; k++) if (a[k] !== b[k]) return false;
-  return true;
 }

@@ -14,7 +14,7 @@ import type { SharedHeap } from "../storage/heap.ts";
 import { HeapFullError } from "../storage/heap.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { QueryRequest } from "./contract.ts";
-import { type PackedSource, type PackedSources, type ReadSource, unpackSources } from "./packed-sources.ts";
+import type { PackedSource, PackedSources, SentSources } from "./packed-sources.ts";
 import type { PostedError } from "./posted-error.ts";
 import { ANSWER, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
 
@@ -23,14 +23,15 @@ export const LETTER_BYTES = 32 << 10;
 
 /** A request as the threads of a query read it. */
 export type ReadRequest = Omit<QueryRequest, "plan" | "sources"> & {
-  sources: ReadSource[];
+  /** See `unpackSources`. */
+  sent: SentSources;
   /** The plan's number, see `plan-names.ts`. */
   planName: number;
 };
 
 /** The part of a request that is the same for all executions of a statement while its tables do not change. The rest is in words of the slot. */
 interface Head {
-  request: Omit<ReadRequest, "sources" | "nowMicros" | "slot" | "planName"> & { sources: PackedSource[] };
+  request: Omit<ReadRequest, "sent" | "nowMicros" | "slot" | "planName"> & { sources: PackedSource[] };
   output: unknown;
   /** Plans whose statements are gone. */
   freedPlans: number[];
@@ -146,14 +147,17 @@ export function readLetter(heap: SharedHeap, slot: number): Letter {
   const word = (offset: number) => heap.u32[slotWord(slot, offset)];
   const wordsAt = word(SLOT.request), textAt = wordsAt + word(SLOT.requestWords), textBytes = word(SLOT.requestText);
   const planName = word(SLOT.planName);
-  const { request, output, freedPlans } = headOf(planName, decoder.decode(copied(heap, textAt, textBytes)));
+  const { request: { sources, ...request }, output, freedPlans } = headOf(
+    planName,
+    decoder.decode(copied(heap, textAt, textBytes)),
+  );
   const planBytes = word(SLOT.requestPlan);
   return {
     request: {
       ...request,
       planName,
       slot,
-      sources: unpackSources(heap, request.sources, wordsAt),
+      sent: { sources, words: heap.f64.slice(wordsAt / 8, textAt / 8) },
       nowMicros: heap.i64[slotLong(slot, SLOT.nowMicros)],
     },
     output,

@@ -1,4 +1,5 @@
 /** The memory of one query: heap blocks, counted against the query's limit over all threads that work on it. */
+import { assert } from "../assert.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { HeapFullError, SharedHeap } from "../storage/heap.ts";
 import type { QueryMemory } from "./contract.ts";
@@ -59,12 +60,17 @@ export class CountedMemory implements QueryMemory {
   constructor(
     private readonly heap: SharedHeap,
     readonly limitBytes: number,
-    private readonly counter?: number,
+    private counter?: number,
     private readonly evict?: (sizeBytes: number) => boolean,
   ) {}
 
   get usedBytes(): number {
     return (this.counter === undefined ? this.units : Atomics.load(this.heap.i32, this.counter)) * UNIT_BYTES;
+  }
+
+  /** What this thread holds of it. */
+  get ownBytes(): number {
+    return this.units * UNIT_BYTES;
   }
 
   /** Counts units of the query, and returns whether they are within its limit. */
@@ -186,6 +192,20 @@ export class CountedMemory implements QueryMemory {
     const given = [...this.blocks];
     for (const [address] of given) this.detach(address);
     return given;
+  }
+
+  /** Takes what it holds out of the query's count: its blocks are kept for another query, and only this thread has used them. */
+  leave(): void {
+    assert(this.counter !== undefined, "a query counts the blocks");
+    Atomics.sub(this.heap.i32, this.counter, this.units);
+    this.counter = undefined;
+    this.madeBytes = 0;
+  }
+
+  /** Adds what it holds to the count of the query that uses it from now on. `counter`: see the constructor. */
+  join(counter: number): void {
+    assert(this.counter === undefined, "no query counts the blocks");
+    Atomics.add(this.heap.i32, this.counter = counter, this.units);
   }
 
   mark(): ReadonlySet<number> {

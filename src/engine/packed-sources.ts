@@ -51,14 +51,23 @@ export function packSources(sources: readonly ScanSource[]): PackedSources {
 /** A source whose segments are still to be opened by this thread's pool. */
 export type ReadSource = Omit<ScanSource, "segments"> & { segments: PostedSegments };
 
-/** `wordsAt`: the address of the request's words. */
-export function unpackSources({ f64 }: SharedHeap, sources: readonly PackedSource[], wordsAt: number): ReadSource[] {
-  return sources.map(({ columnIds, at, count, dictionaries, ...source }) => {
-    const runs = f64.slice((wordsAt + at) / 8, (wordsAt + at) / 8 + count);
-    return {
-      ...source,
-      dictionaries: dictionaries.map((dictionary) => dictionary ?? undefined),
-      segments: { directory: source.directory, columnIds, runs },
-    };
-  });
+/** The sources of a request as they were read. Requests of the same JSON have the same `sources` object, as long as it is remembered. */
+export interface SentSources {
+  sources: readonly PackedSource[];
+  words: Float64Array;
+}
+
+/** True if they surely have the same segments and dictionaries. */
+export function areSameSources(a: SentSources, b: SentSources): boolean {
+  if (a.sources !== b.sources || a.words.length !== b.words.length) return false;
+  for (let k = 0; k < a.words.length; k++) if (a.words[k] !== b.words[k]) return false;
+  return true;
+}
+
+export function unpackSources({ sources, words }: SentSources): ReadSource[] {
+  return sources.map(({ columnIds, at, count, dictionaries, ...source }) => ({
+    ...source,
+    dictionaries: dictionaries.map((dictionary) => dictionary ?? undefined),
+    segments: { directory: source.directory, columnIds, runs: words.subarray(at / 8, at / 8 + count) },
+  }));
 }

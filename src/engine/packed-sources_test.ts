@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { PostedSegments, ScanSource } from "../storage/contract.ts";
 import { createHeap } from "../storage/heap.ts";
-import { packSources, unpackSources } from "./packed-sources.ts";
+import { areSameSources, packSources, unpackSources } from "./packed-sources.ts";
 
 function source(tableId: number, columnIds: number[], runs: number[]): ScanSource {
   const posted: PostedSegments = { directory: `/t${tableId}`, columnIds, runs: Float64Array.from(runs) };
@@ -22,6 +22,11 @@ Deno.test("sources are read from shared memory as they were written", () => {
   const packed = packSources(sources);
   assert.equal(packed.wordBytes, 32);
   packed.write(heap, address);
-  const read = unpackSources(heap, JSON.parse(JSON.stringify(packed.sources)), address);
+  const words = heap.f64.slice(address / 8, (address + packed.wordBytes) / 8);
+  const sent = { sources: JSON.parse(JSON.stringify(packed.sources)), words }, read = unpackSources(sent);
   assert.deepEqual(read, sources.map((source) => ({ ...source, segments: source.segments.post!() })));
+  assert.ok(areSameSources(sent, { ...sent, words: words.slice() }));
+  assert.ok(!areSameSources(sent, { ...sent, words: words.with(1, 2.75) }));
+  assert.ok(!areSameSources(sent, { ...sent, words: words.slice(1) }));
+  assert.ok(!areSameSources(sent, { ...sent, sources: [...sent.sources] }));
 });

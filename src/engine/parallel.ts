@@ -61,11 +61,17 @@ type HelperResult = { value: unknown; blocks: [number, number][] } | {
   error: PostedError;
 };
 
+/** The part of a request that sections need. */
+export type SectionsOwner = Pick<ReadRequest, "slot" | "timeoutMs">;
+
 export class SectionRunner implements ParallelRunner {
-  /** `helperCount`: the most helpers; `wake` wakes so many idle workers. */
+  /** True if other threads have been asked. */
+  hasRun = false;
+
+  /** `request`: of the present query. `helperCount`: the most helpers; `wake` wakes so many idle workers. */
   constructor(
     private readonly heap: SharedHeap,
-    private readonly request: ReadRequest,
+    public request: SectionsOwner,
     private readonly helperCount: number,
     private readonly wake: (count: number) => void,
     private readonly context: () => QueryContext & { memory: CountedMemory },
@@ -77,6 +83,7 @@ export class SectionRunner implements ParallelRunner {
 
   run(task: string, data: unknown, morselCount: number, node?: number): unknown[] {
     const { heap, request } = this;
+    this.hasRun = true;
     const word = (offset: number) => slotWord(request.slot, offset);
     const helpersMax = Math.min(this.helperCount, morselCount - 1);
     const invitation = helpersMax > 0 ? leaveInvitation(heap, request.slot, { task, data, node }) : undefined;

@@ -1,28 +1,22 @@
 /** Entry point of the query workers. Connects the engine with functions, pool and encoders. */
 import { receiveMessageOnPort } from "node:worker_threads";
 import { type LineWork, LineWorker } from "../database/line-work.ts";
-import { createOutput, type Output, type OutputOptions, type Piece } from "../database/output.ts";
+import { createOutput, type OutputOptions, type Piece } from "../database/output.ts";
 import { Analysis } from "../engine/analysis.ts";
 import type { AnalysisShape } from "../engine/contract.ts";
-import type { Operator, QueryContext } from "../engine/contract.ts";
-import {
-  collectWith,
-  type CountedMemory,
-  createOperator,
-  createQueryMemory,
-  QuerySpill,
-  workAt,
-} from "../engine/mod.ts";
+import { collectWith, createOperator, createQueryMemory, QuerySpill, workAt } from "../engine/mod.ts";
 import {
   answerError,
   answerResult,
   answerUnknownPlan,
+  type Letter,
   LETTER_BYTES,
   readLetter,
   type ReadRequest,
 } from "../engine/letter.ts";
 import { MAIL, type Mail, Mailboxes } from "../engine/mailbox.ts";
 import { help, SectionRunner } from "../engine/parallel.ts";
+import { unpackSources } from "../engine/packed-sources.ts";
 import { KnownPlans } from "../engine/plan-names.ts";
 import { type PostedError, postedError } from "../engine/posted-error.ts";
 import type { FromWorker, PostedTask, WorkerStart } from "../engine/scheduler.ts";
@@ -30,18 +24,19 @@ import { CANCEL, cancelError, SLOT, slotLong, slotWord } from "../engine/slot.ts
 import { serve } from "../engine/worker-loop.ts";
 import { seededRandom } from "../database/random.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
+import type { Plan } from "../sql/plan.ts";
 import {
   createPool,
   EncodingWorker,
   MergeWorker,
   packAppendBatch,
   PackedMemory,
-  type PoolLease,
   realFiles,
   SHARED_WORD,
   SharedHeap,
   type SharedPool,
 } from "../storage/mod.ts";
+import { cancelWordOf, type Context, KeptQueries, type Lead } from "./kept-queries.ts";
 import { yieldToOthers } from "./priority.ts";
 import {
   collectAfterSending,
@@ -62,6 +57,7 @@ const READER_PATIENCE_MS = 20;
 
 const functions = createRegistry();
 const plans = new KnownPlans();
+const kept = new KeptQueries(functions, (source) => ({ ...source, segments: pool.segments(source.segments) }));
 const lines = new LineWorker();
 let heap: SharedHeap;
 let pool: SharedPool;
@@ -75,8 +71,6 @@ let port: Parameters<typeof receiveMessageOnPort>[0];
 const parked = new Map<number, Lead>();
 /** Resources of the queries that this thread takes part in. */
 const open = new Set<Context>();
-
-type Context = QueryContext & { memory: CountedMemory; pool: PoolLease; spill?: QuerySpill; leads: boolean };
 
 const postToMain = (message: FromWorker, transfer: Transferable[] = []) => self.postMessage(message, transfer);
 
@@ -107,7 +101,10 @@ self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
       ),
     // A commit waits for merges.
     busyMicros: data.busyMicros,
-    chore: () => (runsLong && (merging.step() || encoding.step())) || doChore(),
+    chore: () => {
+      kept.closeUnused();
+      return (runsLong && (merging.step() || encoding.step())) || doChore();
+    },
   });
   self.close();
 };
@@ -121,6 +118,7 @@ function handle({ kind, slot }: Mail): void {
     case MAIL.task:
       return runTask(receive() as PostedTask);
     case MAIL.releaseMemory:
+      kept.close();
       return releaseWhenIdle(heap, seat === 0, () => open.size > 0);
     case MAIL.crash:
       throw new Error(`simulated crash: ${receive()}`);
@@ -138,6 +136,7 @@ self.addEventListener("unhandledrejection", abandon);
 
 function abandon(): void {
   for (const context of [...open]) release(context);
+  kept.close();
 }
 
 function countBusy(by: number): void {
@@ -158,42 +157,45 @@ function whileBusy(action: () => (() => void) | void): void {
 
 const helperContext = (request: ReadRequest) => contextOf(request, false);
 
-/** Throws if the query was cancelled or has timed out. */
-function pollOf(request: ReadRequest): () => void {
-  const word = slotWord(request.slot, SLOT.cancel);
-  return () => {
-    const reason = Atomics.load(heap.i32, word);
-    if (reason !== CANCEL.none) throw cancelError(reason, request.timeoutMs);
-  };
-}
-
 function analysisOf({ address, nodes, scans }: AnalysisShape): Analysis {
   return new Analysis(heap, address, nodes, scans);
 }
 
 /** The caller must call `release`. `leads`: the thread that leads the query, and not one that helps. */
-function contextOf(request: ReadRequest, leads: boolean): Context {
-  const context = {
+function contextOf(given: ReadRequest, leads: boolean): Context {
+  const word = (offset: number) => slotWord(context.request.slot, offset);
+  const count = (offset: number, rows: number) =>
+    void Atomics.add(heap.i64, slotLong(context.request.slot, offset), BigInt(rows));
+  const context: Context = {
+    request: given,
     heap,
     leads,
-    spill: request.spill && new QuerySpill(heap, realFiles, request.spill, request.slot),
+    spill: given.spill && new QuerySpill(heap, realFiles, given.spill, given.slot),
     memory: createQueryMemory(
       heap,
-      request.memoryLimitBytes,
-      slotWord(request.slot, SLOT.memoryUnits),
+      given.memoryLimitBytes,
+      slotWord(given.slot, SLOT.memoryUnits),
       (sizeBytes) => pool.evict(sizeBytes),
     ),
     pool: pool.lease(),
     functions,
-    sources: request.sources.map((source) => ({ ...source, segments: pool.segments(source.segments) })),
-    analysis: request.analysis && analysisOf(request.analysis),
-    nowMicros: request.nowMicros,
+    sources: unpackSources(given.sent).map((source) => ({ ...source, segments: pool.segments(source.segments) })),
+    analysis: given.analysis && analysisOf(given.analysis),
+    nowMicros: given.nowMicros,
     random: seededRandom(),
-    user: request.user,
-    poll: pollOf(request),
-    cancelWord: slotWord(request.slot, SLOT.cancel) * Int32Array.BYTES_PER_ELEMENT,
-    countRead: (rows: number) => void Atomics.add(heap.i64, slotLong(request.slot, SLOT.rowsRead), BigInt(rows)),
-    countToRead: (rows: number) => void Atomics.add(heap.i64, slotLong(request.slot, SLOT.rowsToRead), BigInt(rows)),
+    user: given.user,
+    /** Throws if the query was cancelled or has timed out. */
+    poll: () => {
+      const reason = Atomics.load(heap.i32, word(SLOT.cancel));
+      if (reason !== CANCEL.none) throw cancelError(reason, context.request.timeoutMs);
+    },
+    cancelWord: cancelWordOf(given),
+    rowsToRead: 0,
+    countRead: (rows) => count(SLOT.rowsRead, rows),
+    countToRead: (rows) => {
+      context.rowsToRead += rows;
+      count(SLOT.rowsToRead, rows);
+    },
   };
   open.add(context);
   return context;
@@ -213,23 +215,16 @@ function release(context: Context): void {
   releaseAfterQuery(heap, context.memory);
 }
 
-/** A query that this worker leads. */
-interface Lead {
-  request: ReadRequest;
-  context: Context;
-  output: Output;
-  operator: Operator;
-  /** The result so far, while it is small and nothing has been posted. */
-  held?: { pieces: Uint8Array[]; bytes: number; rows: number; since: number };
-}
-
 /** A small part of a result that takes longer is posted. */
 const HELD_MS = 20;
 
 function begin(slot: number): (() => void) | void {
   const letter = readLetter(heap, slot);
   const { request, freedPlans } = letter;
-  for (const name of freedPlans) plans.forget(name);
+  for (const name of freedPlans) {
+    plans.forget(name);
+    kept.forget(name);
+  }
   let own: Context | undefined;
   try {
     const plan = letter.plan ? plans.add(request.planName, letter.plan) : plans.get(request.planName);
@@ -238,22 +233,30 @@ function begin(slot: number): (() => void) | void {
       mailboxes.tellMain();
       return;
     }
-    const context = own = contextOf(request, true);
-    workAt(context);
-    const output = createOutput(letter.output as OutputOptions, plan.columns, heap, context.memory);
-    const wake = (count: number) => mailboxes.wakeIdle(seat, workerCount, count);
-    const operator = createOperator(
-      plan,
-      helperCount === 0
-        ? own
-        : { ...own, parallel: new SectionRunner(heap, request, helperCount, wake, () => context) },
-    );
-    return advance({ request, context, output, operator, held: { pieces: [], bytes: 0, rows: 0, since: 0 } });
+    const lead = kept.take(plan, letter);
+    if (lead !== undefined) {
+      open.add(lead.context);
+      return advance(lead);
+    }
+    own = contextOf(request, true);
+    return advance(leadOf(plan, letter, own));
   } catch (error) {
     if (own !== undefined) release(own);
     const failure = postedError(error);
     return () => fail(slot, failure);
   }
+}
+
+function leadOf(plan: Plan, { request, output: options }: Letter, context: Context): Lead {
+  workAt(context);
+  const output = createOutput(options as OutputOptions, plan.columns, heap, context.memory);
+  const wake = (count: number) => mailboxes.wakeIdle(seat, workerCount, count);
+  const sections = helperCount > 0 ? new SectionRunner(heap, request, helperCount, wake, () => context) : undefined;
+  // A section's tasks run without further ones.
+  const operators = sections === undefined ? context : { ...context, parallel: sections };
+  const operator = createOperator(plan, operators);
+  const held = { pieces: [], bytes: 0, rows: 0, since: 0 };
+  return { plan, context, operators, sections, options: options as OutputOptions, output, operator, held, usedMs: 0 };
 }
 
 function resume(slot: number): (() => void) | void {
@@ -268,8 +271,8 @@ function resume(slot: number): (() => void) | void {
  * parked, because a slow reader must not occupy a thread. Returns what sends the end of the answer.
  */
 function advance(lead: Lead): (() => void) | void {
-  const { request: { slot }, context, output, operator } = lead;
-  let failure: PostedError | undefined;
+  const { context, output, operator } = lead, { slot } = context.request;
+  let failure: PostedError | undefined, isKept = false, totalRows = 0;
   workAt(context);
   try {
     try {
@@ -290,15 +293,25 @@ function advance(lead: Lead): (() => void) | void {
         if (batch === undefined) break;
         output.begin(batch);
       }
+      ({ totalRows } = output);
+      isKept = kept.rewind(lead);
     } finally {
-      if (!parked.has(slot)) operator.close();
+      if (!isKept && !parked.has(slot)) operator.close();
     }
   } catch (error) {
     failure = postedError(error);
   }
-  release(context);
-  const { held } = lead, { totalRows } = output;
+  const { held } = lead;
+  if (isKept) keep(lead);
+  else release(context);
   return endOf(slot, failure, held, totalRows);
+}
+
+function keep(lead: Lead): void {
+  const { context } = lead;
+  open.delete(context);
+  releaseAfterQuery(heap, context.memory);
+  kept.keep(lead);
 }
 
 /** A closure of its own refers to nothing else of the query. */
@@ -320,8 +333,8 @@ function fail(slot: number, error: PostedError): void {
 }
 
 /** Waits briefly for the reader. */
-function hasRoom({ request, context }: Lead): boolean {
-  const word = slotWord(request.slot, SLOT.chunksUnderway);
+function hasRoom({ context }: Lead): boolean {
+  const word = slotWord(context.request.slot, SLOT.chunksUnderway);
   const deadline = performance.now() + READER_PATIENCE_MS;
   for (;;) {
     const underway = Atomics.load(heap.i32, word);
@@ -361,9 +374,9 @@ function joined(pieces: Uint8Array[], sizeBytes: number): Uint8Array {
   return bytes;
 }
 
-function post({ request }: Lead, { bytes, rows }: Piece): void {
+function post({ context }: Lead, { bytes, rows }: Piece): void {
   collectAfterSending(bytes.length);
-  Atomics.add(heap.i32, slotWord(request.slot, SLOT.chunksUnderway), 1);
+  Atomics.add(heap.i32, slotWord(context.request.slot, SLOT.chunksUnderway), 1);
   postToMain({ type: "chunk", bytes, rows }, [bytes.buffer as ArrayBuffer]);
 }
 

@@ -65,7 +65,9 @@ export class BoundKernel {
 
   /** Runs the kernel and returns its result. Throws if the query was cancelled. */
   run(start: number, end: number): number {
-    const { heap } = this.context;
+    const { heap, cancelWord } = this.context;
+    // Operators that are kept run for queries of other slots.
+    this.setI32(KERNEL_CELLS.cancel, cancelWord);
     const result = this.kernel(this.block, start, end);
     if (result === CANCELLED) {
       this.context.poll();

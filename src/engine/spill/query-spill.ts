@@ -31,15 +31,25 @@ export class QuerySpill implements Spill {
   /** The file of this thread. */
   private own?: { number: number; file: File; written: number; buffer: Uint8Array; used: number };
   private readonly opened = new Map<number, File>();
-  private readonly directory: string;
-
   constructor(
     private readonly heap: SharedHeap,
     private readonly files: Files,
     private readonly place: SpillPlace,
-    private readonly slot: number,
-  ) {
-    this.directory = `${place.root}/query-${slot}`;
+    private slot: number,
+  ) {}
+
+  private get directory(): string {
+    return `${this.place.root}/query-${this.slot}`;
+  }
+
+  /** True if a thread of the query has written something. */
+  get isUsed(): boolean {
+    return Atomics.load(this.heap.i32, slotWord(this.slot, SLOT.spilledUnits)) > 0;
+  }
+
+  /** For another query, which has this slot, after one that has written nothing. */
+  moveTo(slot: number): void {
+    this.slot = slot;
   }
 
   private pathOf(number: number): string {
