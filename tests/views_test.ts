@@ -119,11 +119,14 @@ Deno.test("views", async (t) => {
     assert.ok((await rows("show tables"))!.flat().includes("v"));
     assert.ok((await rows("all_tables()"))!.flat().includes("v"));
     assert.match(String(await rows("show create database")), /CREATE VIEW 'v' AS/);
-    assert.deepEqual((await rows("show columns from v"))!.map(([name, type]) => [name, type]), [
-      ["ts", "TIMESTAMP"],
-      ["sym", "SYMBOL"],
-      ["p", "DOUBLE"],
-    ]);
+    for (const sql of ["show columns from v", "table_columns('V')"]) {
+      assert.deepEqual((await rows(sql))!.map(([name, type]) => [name, type]), [
+        ["ts", "TIMESTAMP"],
+        ["sym", "SYMBOL"],
+        ["p", "DOUBLE"],
+      ]);
+    }
+    await refused("table_partitions('v')", 17, /v is a view/);
   });
 });
 

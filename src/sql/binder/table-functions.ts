@@ -4,13 +4,14 @@ import type { TableSchema } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
 import type { Expr, Plan } from "../plan.ts";
-import { type FileColumns, type Names, tableNames, typeMismatch, unknownFunction, unknownTable } from "./context.ts";
+import { type FileColumns, type Names, NO_NAMES, typeMismatch, unknownFunction } from "./context.ts";
 import { convertConstant, fold, foldAtNow } from "./convert.ts";
 import { type Constant, constant } from "./literals.ts";
 import { metadataFunction, metadataFunctions, metadataPlan } from "./metadata.ts";
 import { columnOf, project } from "./plans.ts";
 import type { Queries } from "./query.ts";
 import { isInteger, isTextOrChar, isTime } from "./types.ts";
+import { boundView, viewColumns } from "./views.ts";
 
 const ROW_FUNCTIONS = [
   "long_sequence",
@@ -48,17 +49,22 @@ export function tableFunction(
   }
   checkCount(call, metadata.args, metadata.args);
   if (metadata.requires !== undefined) queries.binding.requires.add(metadata.requires, call.at);
-  let ofTable: TableSchema | undefined;
+  let ofTable: TableSchema | undefined, ofView: Plan | undefined;
   const args: Value[] = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
     if (typeof value.value !== "string") throw typeMismatch(`${call.name} needs the name of a table`, arg.at);
-    const table = queries.binding.context.catalogue.table(value.value);
-    if (table === undefined) throw unknownTable(value.value, arg.at, tableNames(queries.binding.context.catalogue));
+    const { catalogue, views } = queries.binding.context, table = catalogue.table(value.value);
+    const view = name === "table_columns" ? views?.view(value.value) : undefined;
+    if (table === undefined && view !== undefined) {
+      ofView = viewColumns(boundView(queries, view, arg.at, NO_NAMES));
+      return view.name;
+    }
+    if (table === undefined) throw queries.binding.noTable({ text: value.value, at: arg.at });
     queries.binding.requires.ofColumns("SELECT", arg.at, table.schema).useTable();
     ofTable = table.schema;
     return table.schema.name;
   });
-  return { plan: metadataPlan(name, args, call.at, ofTable), name };
+  return { plan: ofView ?? metadataPlan(name, args, call.at, ofTable), name };
 }
 
 /** The keywords of this database's grammar. */

@@ -1,8 +1,9 @@
 /** Views in FROM: the text of a view is bound as a sub-query, with the names of the view alone. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name, Query } from "../ast.ts";
-import type { View } from "../plan.ts";
+import type { Plan, View } from "../plan.ts";
 import { findVariable, type Names, NO_NAMES } from "./context.ts";
+import { TABLE_COLUMNS, typeName } from "./metadata.ts";
 import { type BoundQuery, type Queries, relationOf } from "./query.ts";
 import type { Relation } from "./scope.ts";
 
@@ -44,6 +45,15 @@ function withValues(view: View, query: Query, reader: Names): { query: Query; na
     names = { parent: names, queries: new Map(), variables: new Map([[key, given ?? own]]) };
   }
   return { query: { ...query, declares: [] }, names };
+}
+
+/** The columns of a view, as SHOW COLUMNS and table_columns() list those of tables. */
+export function viewColumns({ plan, visible, timestamp }: BoundQuery): Plan {
+  const rows = plan.columns.slice(0, visible).map(({ name, type }, k) => [
+    ...[name, typeName(type), false, 0, false, 0, 0],
+    ...[k === timestamp, false],
+  ]);
+  return { node: "values", columns: TABLE_COLUMNS, timestamp: -1, order: "none", rows };
 }
 
 function ofView({ name }: View, error: unknown, at: number): unknown {

@@ -1,8 +1,8 @@
 import { SqlError } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
-import { typeOf, type Value } from "../../types/mod.ts";
-import { arrayDimensions } from "../../types/wide.ts";
-import { TABLE_COLUMNS } from "../binder/metadata.ts";
+import type { Value } from "../../types/mod.ts";
+import { TABLE_COLUMNS, typeName } from "../binder/metadata.ts";
+import { viewColumns } from "../binder/views.ts";
 import { isMark, isWord, type Token } from "../lexer.ts";
 import { reservedWord } from "../token-classes.ts";
 import { type ShowOfTable, showOfTable } from "./show.ts";
@@ -36,13 +36,7 @@ DESCRIBE [TABLE] table, DESC [TABLE] table`,
   },
   columns: () => TABLE_COLUMNS,
   rows: columnRows,
-  ofView: (columns, timestamp) => {
-    const rows = columns.map((
-      { name, type },
-      k,
-    ) => [name, typeName(type), false, 0, false, 0, 0, k === timestamp, false]);
-    return { node: "values", columns: TABLE_COLUMNS, timestamp: -1, order: "none", rows };
-  },
+  ofView: viewColumns,
 });
 
 function isName({ kind, text }: Token): boolean {
@@ -51,11 +45,6 @@ function isName({ kind, text }: Token): boolean {
 
 /** Shown for SYMBOL columns, with or without an index, unless CREATE TABLE gave a capacity. */
 export const INDEX_BLOCK_CAPACITY = 256;
-
-/** Arrays are called ARRAY in replies, but by their full type in metadata. */
-export function typeName(tag: string): string {
-  return arrayDimensions(tag) > 0 ? tag : typeOf(tag).name;
-}
 
 /** The rows of SHOW COLUMNS and table_columns(). */
 export function columnRows(table: TableSnapshot): Value[][] {

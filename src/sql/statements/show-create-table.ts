@@ -1,6 +1,6 @@
 import type { TableSnapshot } from "../../storage/contract.ts";
-import { columns } from "../binder/metadata.ts";
-import { INDEX_BLOCK_CAPACITY, typeName } from "./show-columns.ts";
+import { columns, typeName } from "../binder/metadata.ts";
+import { INDEX_BLOCK_CAPACITY } from "./show-columns.ts";
 import { showOfTable } from "./show.ts";
 
 const DDL = columns("ddl:VARCHAR");

@@ -5,7 +5,7 @@ import type { TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Name, Statement } from "../ast.ts";
 import { NO_NAMES } from "../binder/context.ts";
-import type { Queries } from "../binder/query.ts";
+import type { BoundQuery, Queries } from "../binder/query.ts";
 import { boundView } from "../binder/views.ts";
 import type { BoundStatement, Column, MetadataNode, Plan } from "../plan.ts";
 import { at } from "../tree-nodes.ts";
@@ -73,7 +73,7 @@ export function showOfTable(
     columns(table: TableSnapshot["schema"]): Column[];
     rows(table: TableSnapshot): Value[][];
     /** The plan for a view. Absent if it takes tables only. */
-    ofView?: (columns: readonly Column[], timestamp: number) => Plan;
+    ofView?: (view: BoundQuery) => Plan;
   },
 ): Kind<ShowOfTable> {
   return showKind<ShowOfTable>({
@@ -91,8 +91,7 @@ export function showOfTable(
     plan({ table }, queries) {
       const { binding } = queries, view = ofView && binding.context.views?.view(table.text);
       if (view !== undefined) {
-        const { plan, visible, timestamp } = boundView(queries, view, table.at, NO_NAMES);
-        return ofView!(plan.columns.slice(0, visible), timestamp < visible ? timestamp : -1);
+        return ofView!(boundView(queries, view, table.at, NO_NAMES));
       }
       const { schema } = binding.table(table);
       binding.requires.ofColumns("SELECT", table.at, schema).useTable();

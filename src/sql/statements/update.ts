@@ -4,7 +4,7 @@ import { findNamed } from "../../types/names.ts";
 import type { CommonTable, Expression, Name, Source, SourceNames, Statement } from "../ast.ts";
 import { assign, INTEGER_BITS, notAssignable, storedTag } from "../binder/assignment.ts";
 import { resolveOverload } from "../binder/calls.ts";
-import { innerNames, NO_NAMES, tableNames, unknownColumn, unknownTable } from "../binder/context.ts";
+import { innerNames, NO_NAMES, unknownColumn } from "../binder/context.ts";
 import { fold } from "../binder/convert.ts";
 import { leavingOutIntervals } from "../binder/membership.ts";
 import { columnOf, filter, project, sort } from "../binder/plans.ts";
