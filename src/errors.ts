@@ -12,6 +12,7 @@ export const SQLSTATE = {
   undefinedTable: "42P01",
   duplicateTable: "42P07",
   wrongObjectType: "42809",
+  reservedName: "42939",
   duplicateColumn: "42701",
   ambiguousColumn: "42702",
   datatypeMismatch: "42804",

@@ -1,5 +1,6 @@
 /** Views: what reads them, what becomes of them when tables change, and that they outlive the process. */
 import assert from "node:assert/strict";
+import { ADMIN, startProtected } from "./access/server.ts";
 import { connectedPg } from "./pg-client.ts";
 import { startServer, type TestServer } from "./server.ts";
 
@@ -75,6 +76,20 @@ Deno.test("views", async (t) => {
     await run(server, "drop view a", "drop view b");
   });
 
+  await t.step("see the variables of the statement, not those of views that read them", async () => {
+    await run(
+      server,
+      "create view inner_fixed as (declare @n := 1 select @n n)",
+      "create view inner_open as (declare overridable @n := 1 select @n n)",
+      "create view outside as (declare overridable @n := 2 select @n a, f.n b, o.n c from inner_fixed f cross join inner_open o)",
+    );
+    assert.deepEqual(await rows("outside"), [[2, 1, 1]]);
+    await refused("declare @n := 3 select * from outside", 30, /@n of view inner_fixed/);
+    await run(server, "alter view outside as (declare overridable @n := 2 select @n a, n b from inner_open)");
+    assert.deepEqual(await rows("declare @n := 3 select * from outside"), [[3, 3]]);
+    await run(server, "drop view outside", "drop view inner_fixed", "drop view inner_open");
+  });
+
   await t.step("share their names with tables", async () => {
     await refused("create table V (x int)", 13, /view V exists already/);
     await refused("create table v as (select 1 x)", 13, /exists already/);
@@ -87,6 +102,20 @@ Deno.test("views", async (t) => {
     const lines = await fetch(`${server.http}/write`, { method: "POST", body: "v x=1\n" });
     assert.equal(lines.status, 400);
     assert.match(await lines.text(), /v is a view/);
+    const own: [string, number][] = [
+      ["drop table _views", 11],
+      ["insert into _views (name) values ('x')", 12],
+      ["update _views set name = 'x'", 7],
+      ["delete from _VIEWS", 12],
+      ["truncate table _views", 15],
+      ["alter table _views drop column text", 12],
+      ["rename table _views to other", 13],
+      ["create table _views (x int)", 13],
+      ["rename table t to _views", 0],
+    ];
+    for (const [sql, position] of own) await refused(sql, position, /_views is .*table of the server/i);
+    const ownLines = await fetch(`${server.http}/write`, { method: "POST", body: "_views x=1\n" });
+    assert.match(await ownLines.text(), /table of the server/);
     const body = new FormData();
     body.append("data", new Blob(["x\n1\n"]), "v");
     const imported = await fetch(`${server.http}/imp?name=v&overwrite=true`, { method: "POST", body });
@@ -149,4 +178,74 @@ Deno.test("views outlive a process that is killed, and many changes of them", as
     server.process.kill("SIGKILL");
     await server.stop();
   }
+});
+
+Deno.test("views and their table outlive DROP ALL TABLES, and another table of that name stays as it is", async () => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  {
+    await using server = await startServer({ root });
+    await run(
+      server,
+      ...TABLE,
+      "create view v as (select 1 x)",
+      "create view w as (select px from t)",
+      "drop all tables",
+    );
+    assert.deepEqual(await rowsOf(server, "select view_name, view_status from views()"), [["v", "valid"], [
+      "w",
+      "invalid",
+    ]]);
+    await server.stop();
+  }
+  {
+    await using server = await startServer({ root });
+    assert.deepEqual(await rowsOf(server, "select x from v"), [[1]]);
+    await run(server, ...TABLE);
+    assert.deepEqual(await rowsOf(server, "w"), [[1], [2], [3]]);
+  }
+});
+
+Deno.test("of a table and a view that are made at the same time under one name, one is left", async () => {
+  await using server = await startServer();
+  for (let round = 0; round < 40; round++) {
+    const name = `n${round}`;
+    const replies = await Promise.all([
+      server.exec(`create view ${name} as (select 1 x)`),
+      server.exec(`create table ${name} (x int)`),
+      server.exec(`create view ${name} as (select 2 x)`),
+    ]);
+    assert.equal(replies.filter(({ error }) => error === undefined).length, 1, JSON.stringify(replies));
+    const kinds = await rowsOf(server, `select count() from tables() where table_name = '${name}'`);
+    assert.deepEqual(kinds, [[1]]);
+  }
+});
+
+Deno.test("users see the views that they may read", async () => {
+  await using server = await startProtected();
+  const sql = async (text: string, by = ADMIN) => {
+    const { dataset, error } = await server.sql(text, by);
+    assert.equal(error, undefined, text);
+    return dataset;
+  };
+  const alice = { name: "alice", password: "alice's" };
+  for (
+    const text of [
+      ...TABLE,
+      "create table u (x int)",
+      "create view v as (select px from t)",
+      "create view w as (select x from u)",
+    ]
+  ) {
+    await sql(text);
+  }
+  await sql("create user alice with password 'alice''s'");
+  await sql("grant HTTP to alice");
+  await sql("grant SELECT on t to alice");
+  assert.deepEqual(await sql("select view_name from views()", alice), [["v"]]);
+  assert.deepEqual(await sql("select table_name from tables() where table_type = 'V'", alice), [["v"]]);
+  assert.deepEqual(await sql("v", alice), [[1], [2], [3]]);
+  for (const text of ["w", "show create view w"]) {
+    assert.notEqual((await server.sql(text, alice)).error, undefined, text);
+  }
+  assert.deepEqual(await sql("select view_name from views()"), [["v"], ["w"]]);
 });

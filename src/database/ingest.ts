@@ -24,6 +24,7 @@ import { auditOf } from "./access/definitions.ts";
 import type { Actor } from "./access/control.ts";
 import { LineRows } from "./line-tables.ts";
 import type { ConvertedLines, LineResult, LineWork, NamedSchema } from "./line-work.ts";
+import { OWN_TABLES } from "./planning.ts";
 import { LineMemory, type LineShare } from "./line-memory.ts";
 import type { Core } from "./core.ts";
 
@@ -242,6 +243,7 @@ export class Ingest {
   /** The rows of a table that exists, or that the request creates. @throws {LineError} */
   private known(name: string, line: number, pending: Pending): LineRows | undefined {
     const { found, key } = this.find(name);
+    if (OWN_TABLES.has(key.toLowerCase())) throw new LineError(line, `${name} is a table of the server`);
     if (found !== undefined) this.authorize(line, pending, "INSERT", found);
     let rows = pending.tables.get(key);
     if (rows === undefined && found !== undefined) pending.tables.set(key, rows = LineRows.of(found.schema));

@@ -48,7 +48,8 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
     const { catalogue, options } = core;
     const accessTexts: SourceServices["accessTexts"] = (categories, required, at) =>
       accessTextsFor(core.access, asker.identity, { categories, required, at });
-    return ofStatement.rows({ catalogue, views: core.views, options, accessTexts }, node);
+    const views = { all: () => seenViews(core, asker).map(({ view }) => view) };
+    return ofStatement.rows({ catalogue, views, options, accessTexts }, node);
   }
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);
@@ -78,11 +79,11 @@ const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.
 const SERIES = new Set(["long_sequence", "generate_series"]);
 
 const SOURCES: Record<string, Source> = {
-  tables: (core) => [
+  tables: (core, _, asker) => [
     ...core.catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map((table) =>
       tableRow(table, core.lastWrites.of(table.schema.id))
     ),
-    ...core.views.all().map((view) => viewRow(view.name, outcomeOf(view, core))),
+    ...seenViews(core, asker).map(({ view, timestamp }) => viewRow(view.name, timestamp)),
   ],
   table_columns: (_, table) => columnRows(table()),
   table_partitions: (_, table) => partitionRows(table()),
@@ -113,8 +114,11 @@ const SOURCES: Record<string, Source> = {
       ];
     }),
   keywords: () => keywords().map((word) => [word]),
-  all_tables: ({ catalogue, views }) =>
-    [...catalogue.tables().map(({ schema }) => schema.name), ...views.all().map(({ name }) => name)].sort()
+  all_tables: (core, _, asker) =>
+    [
+      ...core.catalogue.tables().map(({ schema }) => schema.name),
+      ...seenViews(core, asker).map(({ view }) => view.name),
+    ].sort()
       .map((name) => [name]),
   table_storage: ({ catalogue }) =>
     catalogue.tables().toSorted(byName).map((table) => {
@@ -123,11 +127,11 @@ const SOURCES: Record<string, Source> = {
       const { name, wal, partitionBy } = table.schema;
       return [name, wal, partitionBy, BigInt(partitions.length), BigInt(table.rowCount), BigInt(diskSize)];
     }),
-  views: (core) =>
-    core.views.all().map((view) => {
-      const { fault } = outcomeOf(view, core);
-      return [view.name, view.text, null, fault ?? null, fault === undefined ? "valid" : "invalid", null];
-    }),
+  views: (core, _, asker) =>
+    seenViews(core, asker).map(({ view: { name, text }, fault }) => [
+      ...[name, text, null, fault ?? null],
+      ...[fault === undefined ? "valid" : "invalid", null],
+    ]),
   /** There are no pools: snapshots are shared, and one writer has all tables. */
   reader_pool: () => [],
   writer_pool: () => [],
@@ -184,23 +188,35 @@ function tableRow(table: TableSnapshot, lastWrite: bigint | null): Value[] {
   ];
 }
 
-/** What compiling a view gives: its designated timestamp, or why it cannot be read. */
-function outcomeOf({ name }: View, { statements }: Core): { timestamp?: string; fault?: string } {
-  try {
-    const compiled = statements.get(`select * from "${name.replaceAll('"', '""')}"`, [], { identity: SERVER });
-    // A long one is compiled by another thread.
-    if (compiled instanceof Promise) return compiled.catch(() => {}), {};
-    const { columns = [], timestamp = -1 } = compiled.rows ?? {};
-    return { timestamp: columns[timestamp]?.name };
-  } catch (error) {
-    if (error instanceof TableClosedError) return {};
-    if (!(error instanceof SqlError)) throw error;
-    return { fault: error.message };
-  }
+/** A view with its designated timestamp, or why it cannot be read. */
+interface SeenView {
+  view: View;
+  timestamp?: string;
+  fault?: string;
+}
+
+/** The views that the user may read. Administrators see the others, too. */
+function seenViews(core: Core, { identity }: Asker): SeenView[] {
+  const { access, catalogue, statements } = core;
+  const mayAll = access === undefined || identity === SERVER || access.rightsOf(identity).isAdmin;
+  return core.views.all().flatMap((view): SeenView[] => {
+    try {
+      const compiled = statements.get(`select * from "${view.name.replaceAll('"', '""')}"`, [], { identity: SERVER });
+      // A long one is compiled by another thread.
+      if (compiled instanceof Promise) return compiled.catch(() => {}), mayAll ? [{ view }] : [];
+      if (!mayAll) access.authorize(identity, undefined, compiled.requires, catalogue);
+      const { columns = [], timestamp = -1 } = compiled.rows ?? {};
+      return [{ view, timestamp: columns[timestamp]?.name }];
+    } catch (error) {
+      if (error instanceof TableClosedError) return mayAll ? [{ view }] : [];
+      if (!(error instanceof SqlError)) throw error;
+      return mayAll ? [{ view, fault: error.message }] : [];
+    }
+  });
 }
 
 /** Properties that only tables have are those of an empty table. */
-function viewRow(name: string, { timestamp }: { timestamp?: string }): Value[] {
+function viewRow(name: string, timestamp: string | undefined): Value[] {
   return [
     ...[null, name, timestamp ?? null, "N/A", false, false, 0, "HOUR", false, null, 0, 0n, false, "V"],
     ...[null, null, null, null, null, 0, 0n, 0, 0, 0, 0, ...NONE, 0n, null, null, null, ...NONE, ...NONE, false],

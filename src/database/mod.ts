@@ -32,7 +32,7 @@ import { Ingest } from "./ingest.ts";
 import { resolveMetadata } from "./metadata.ts";
 import { LastWrites } from "./last-writes.ts";
 import { Planner } from "./planner.ts";
-import { planText } from "./planning.ts";
+import { OWN_TABLES, planText } from "./planning.ts";
 import { TableLocks } from "./locks.ts";
 import { Progress } from "./progress.ts";
 import { DatabaseSession } from "./session.ts";
@@ -145,13 +145,15 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const quick = quickEffort(options.directWordsMax);
   const views = new StoredViews({
     session: () => new DatabaseSession(core, SERVER),
-    hasTable: (name) => catalogue.table(name) !== undefined,
+    table: (name) => catalogue.table(name)?.schema,
+    log: options.log,
   });
   const planning = (tables: Catalogue, versionOf: () => number): Planning => ({
     quick: ({ text, parameterTypes, identity, client, values }) =>
       planText(text, {
         catalogue: tables,
         views,
+        ownTables: identity === SERVER ? undefined : OWN_TABLES,
         parameterTypes,
         parameterValues: values,
         importRoot: options.importRoot,

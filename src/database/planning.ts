@@ -19,6 +19,10 @@ import {
 import { type BoundStatement, inputsOf, type Plan } from "../sql/plan.ts";
 import type { Value } from "../types/mod.ts";
 
+export const VIEWS_TABLE = "_views";
+/** Tables that only the server changes. */
+export const OWN_TABLES: ReadonlySet<string> = new Set([VIEWS_TABLE]);
+
 /** The facts of a statement besides its text. */
 export interface Planned<P = Plan> {
   bound: BoundStatement<P>;

@@ -5,22 +5,28 @@
 import type { Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { View, Views } from "../sql/plan.ts";
+import type { TableSchema } from "../storage/mod.ts";
 import { ownChange, ownRows } from "./own-statements.ts";
+import { VIEWS_TABLE } from "./planning.ts";
 
-const TABLE = "_views";
-const MAKE = `create table if not exists ${TABLE} (name varchar, text varchar, version long, changed timestamp)`;
+const TABLE = VIEWS_TABLE;
+const COLUMNS = "name VARCHAR, text VARCHAR, version LONG, changed TIMESTAMP";
+const MAKE = `create table if not exists ${TABLE} (${COLUMNS})`;
 /** With more rows for each view, a start deletes those that others have replaced. */
 const ROWS_PER_VIEW_MAX = 20;
 
 export interface ViewOptions {
   /** A session of the server itself. */
   session(): Session;
-  hasTable(name: string): boolean;
+  table(name: string): TableSchema | undefined;
+  log(level: "ERROR", message: string): void;
 }
 
 export class StoredViews implements Views {
   /** By lower-case names, in the order of their creation. */
   private readonly byName = new Map<string, View>();
+  /** Lower-case names of views that are being made. */
+  private readonly underway = new Set<string>();
   private version = 0;
   /** Changes run one after the other. */
   private changing: Promise<unknown> = Promise.resolve();
@@ -29,8 +35,10 @@ export class StoredViews implements Views {
 
   /** Reads the views. */
   async open(): Promise<void> {
-    if (!this.options.hasTable(TABLE)) return;
-    const rows = await ownRows(this.options.session(), `select name, text, version from ${TABLE} order by version`);
+    const { table, session, log } = this.options;
+    if (table(TABLE) === undefined) return;
+    if (!this.hasTable()) return log("ERROR", `${TABLE} is another table than that of the views: none can be made`);
+    const rows = await ownRows(session(), `select name, text, version from ${TABLE} order by version`);
     const versions = new Map<string, number>();
     for (const [name, text, version] of rows) {
       this.keep(String(name), text === null ? undefined : String(text));
@@ -39,7 +47,7 @@ export class StoredViews implements Views {
     }
     if (rows.length <= ROWS_PER_VIEW_MAX * Math.max(ROWS_PER_VIEW_MAX, this.byName.size)) return;
     const lasting = [...this.byName.keys()].map((key) => versions.get(key)!);
-    await ownChange(this.options.session(), `delete from ${TABLE} where version not in (${[0, ...lasting].join()})`);
+    await ownChange(session(), `delete from ${TABLE} where version not in (${[0, ...lasting].join()})`);
   }
 
   view(name: string): View | undefined {
@@ -50,15 +58,36 @@ export class StoredViews implements Views {
     return [...this.byName.values()];
   }
 
-  set(view: View, { isNew, at }: { isNew: boolean; at: number }): Promise<void> {
-    return this.oneByOne(async () => {
-      const { name, text } = view;
-      if (this.options.hasTable(name) || (isNew && this.view(name) !== undefined)) {
-        throw new SqlError(`Cannot create view ${name}: the name is taken`, at, SQLSTATE.duplicateTable);
-      }
-      await ownChange(this.options.session(), MAKE);
-      await this.write(this.view(name)?.name ?? name, text);
-    });
+  isTaken(name: string): boolean {
+    const key = name.toLowerCase();
+    return this.byName.has(key) || this.underway.has(key);
+  }
+
+  async set({ name, text }: View, action: "create" | "replace" | "alter", at: number): Promise<void> {
+    const key = name.toLowerCase();
+    this.underway.add(key);
+    try {
+      await this.oneByOne(() => this.setNow({ name, text }, action, at));
+    } finally {
+      this.underway.delete(key);
+    }
+  }
+
+  private async setNow({ name, text }: View, action: "create" | "replace" | "alter", at: number): Promise<void> {
+    const { session, table } = this.options, known = this.view(name);
+    const refused = (why: string, state: string) =>
+      new SqlError(`Cannot ${action === "alter" ? "change" : "create"} view ${name}: ${why}`, at, state);
+    if (action === "alter" && known === undefined) throw refused("it does not exist", SQLSTATE.undefinedTable);
+    if (action === "create" && known !== undefined) throw refused("it exists already", SQLSTATE.duplicateTable);
+    if (table(TABLE) !== undefined && !this.hasTable()) {
+      throw refused(`${TABLE} is another table than that of the views`, SQLSTATE.objectNotInState);
+    }
+    await ownChange(session(), MAKE);
+    await this.write(known?.name ?? name, text);
+    // The writer takes changes one after the other, so a table that it has made meanwhile is known by now.
+    if (table(name) === undefined) return;
+    await this.write(name, undefined);
+    throw refused("a table has the name", SQLSTATE.duplicateTable);
   }
 
   drop(name: string, at: number): Promise<void> {
@@ -68,6 +97,11 @@ export class StoredViews implements Views {
       }
       await this.write(name, undefined);
     });
+  }
+
+  private hasTable(): boolean {
+    const columns = this.options.table(TABLE)?.columns.map(({ name, type }) => `${name} ${type}`);
+    return columns?.join(", ") === COLUMNS;
   }
 
   private async write(name: string, text: string | undefined): Promise<void> {

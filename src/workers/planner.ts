@@ -4,7 +4,7 @@
  * shared memory.
  */
 import { receiveMessageOnPort } from "node:worker_threads";
-import { type Planned, planOfRun, plansOf, planText } from "../database/planning.ts";
+import { OWN_TABLES, type Planned, planOfRun, plansOf, planText } from "../database/planning.ts";
 import {
   type Answers,
   CONTROL,
@@ -89,6 +89,7 @@ function statementOf(
   const bindNow = (types: (string | undefined)[], parameterValues?: readonly Value[]) =>
     planText(text, {
       catalogue: new AskedCatalogue(),
+      ownTables: OWN_TABLES,
       views: { view: (name) => ask({ kind: "view", name }) },
       parameterTypes: types,
       parameterValues,

@@ -143,7 +143,7 @@ const ROWS: Record<string, Row[]> = {
     { sql: "alter view seen as (select b from t)", needs: "ALTER VIEW", on: "all tables", besides: ["SELECT on t"] },
   ],
   compileView: [{ sql: "compile view seen", needs: "COMPILE VIEW", on: "all tables", besides: ["SELECT on t"] }],
-  showCreateView: [{ sql: "show create view seen" }],
+  showCreateView: [{ sql: "show create view seen", needs: "SELECT", on: "t" }],
   dropView: [{
     sql: "drop view seen",
     needs: "DROP VIEW",

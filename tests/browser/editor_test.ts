@@ -122,6 +122,8 @@ test("completion knows tables, their columns and functions with their documentat
   await server.exec("create table prices (symbol symbol, bid double, at timestamp) timestamp(at)");
   await page.reload();
   await page.waitForSelector(".cm-content");
+  // Completion knows the tables that have been loaded.
+  await page.waitForSelector(".tree :text('prices')");
   await type(page, "select  from prices");
   await page.keyboard.press("Home");
   for (let at = 0; at < "select ".length; at++) await page.keyboard.press("ArrowRight");

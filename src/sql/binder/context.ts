@@ -13,6 +13,8 @@ import { Requirements } from "./requirements.ts";
 export interface BindContext {
   catalogue: Catalogue;
   views?: Views;
+  /** Tables that only the server changes, in lower case. Absent for its own statements. */
+  ownTables?: ReadonlySet<string>;
   /** Type tags that the client gave for $1, $2 …; undefined to infer. */
   parameterTypes: (string | undefined)[];
   /** Values of the parameters. Given if a statement is bound again for one run, because its shape depends on them. */
@@ -105,7 +107,10 @@ export class Binding {
    * here.
    */
   readonly parameterArrays: (string | undefined)[] = [];
-  readonly requires = new Requirements();
+  readonly requires = new Requirements((permission, { name }, at) => {
+    if (permission === "SELECT" || this.context.ownTables?.has(name.toLowerCase()) !== true) return;
+    throw new SqlError(`${name} is a table of the server: only it changes the table`, at, SQLSTATE.wrongObjectType);
+  });
   /** Notices to the client, besides the result. */
   readonly notices = new Set<string>();
   /** For columns of files with unsupported types, by lower-case name: why they cannot be read. */
@@ -116,6 +121,8 @@ export class Binding {
   boundAnew = false;
   /** Views whose text is being bound, by lower-case names. */
   private readonly openViews = new Set<string>();
+  /** The names in scope where the first of these is read. */
+  private reader: Names = NO_NAMES;
   /** Positions of bound expressions in the text, for errors found after the expression was bound. */
   private readonly positions = new WeakMap<Expr, number>();
   /** Nesting depth of views, sub-queries and expressions. */
@@ -198,15 +205,19 @@ export class Binding {
     return new SqlError(`${text} is a table, not a view`, at, SQLSTATE.wrongObjectType);
   }
 
-  /** Runs `work`, which binds the text of a view. @throws at `at` if the view reads itself. */
-  insideView<T>(name: string, at: number, work: () => T): T {
+  /**
+   * Runs `work`, which binds the text of a view that is read where `names` are in scope. It gets those of the statement: the variables of a view are not meant for
+   * the views that it reads. @throws at `at` if the view reads itself.
+   */
+  insideView<T>(name: string, at: number, names: Names, work: (reader: Names) => T): T {
     const key = name.toLowerCase();
+    if (this.openViews.size === 0) this.reader = names;
     if (this.openViews.has(key)) {
       throw new SqlError(`view ${name} reads itself`, at, SQLSTATE.invalidRecursion);
     }
     this.openViews.add(key);
     try {
-      return this.nested(at, work);
+      return this.nested(at, () => work(this.reader));
     } finally {
       this.openViews.delete(key);
     }

@@ -7,15 +7,20 @@ type Table = NonNullable<Requirement["table"]>;
 export class Requirements {
   private readonly byKey = new Map<string, Requirement>();
 
+  /** `check`: called for each permission on a table, with its place. */
+  constructor(private readonly check?: (permission: Permission, table: Table, at: number) => void) {}
+
   /** Requires a permission on the database or on the whole table. */
   add(permission: Permission, at: number, table?: Table): void {
     const key = keyOf(permission, table);
     if (this.byKey.has(key)) return;
+    if (table !== undefined) this.check?.(permission, table, at);
     this.byKey.set(key, table === undefined ? { permission, at } : { permission, table: identityOf(table), at });
   }
 
   /** Requires a permission on columns of the table: those recorded in the result. */
   ofColumns(permission: Permission, at: number, table: Table): ColumnUse {
+    this.check?.(permission, table, at);
     // Uses a separate key, because the permission on the whole table may be required too.
     const key = `${keyOf(permission, table)} columns`;
     const known = this.byKey.get(key) as UsedColumns | undefined;

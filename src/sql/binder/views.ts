@@ -13,14 +13,14 @@ export function viewRelation(queries: Queries, view: View, name: Name, alias: Na
 }
 
 export function boundView(queries: Queries, view: View, at: number, names: Names): BoundQuery {
-  return queries.binding.insideView(view.name, at, () => {
+  return queries.binding.insideView(view.name, at, names, (reader) => {
     let query: Query, inner: Names;
     try {
       query = placedAt(queries.language.query(view.text, queries.binding.context.effort), at);
     } catch (error) {
       throw ofView(view, error, at);
     }
-    ({ query, names: inner } = withValues(view, query, names));
+    ({ query, names: inner } = withValues(view, query, reader));
     try {
       return queries.bind(query, inner, { keepTimestamp: true });
     } catch (error) {

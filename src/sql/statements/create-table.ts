@@ -12,7 +12,7 @@ import type { BoundStatement, Expr, NewColumn, NewTable, PartitionUnit, Plan } f
 import { at, given, list, many, name, newName, wholeNumber, word } from "../tree-nodes.ts";
 import { ownerOf } from "./access/owned-by.ts";
 import { capacityOf, type ColumnDefinition, newColumn } from "./columns.ts";
-import { checkColumnName, checkTableName, onlyName } from "./names.ts";
+import { checkColumnName, checkTableName, onlyName, refuseOwn } from "./names.ts";
 import type { Setting } from "./parts.ts";
 import { done, type StatementKind } from "./statement.ts";
 import { dedupKeys, parseTtl, tableParams, type WrittenTtl } from "./table-options.ts";
@@ -195,6 +195,9 @@ CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
         SQLSTATE.duplicateTable,
       );
     }
+    if (run.services.views.isTaken(table.name)) {
+      throw new SqlError(`Cannot create table ${table.name}: a view has the name`, at, SQLSTATE.duplicateTable);
+    }
     const creator = ownerOf(ownedBy, run);
     if (plan === undefined) {
       await run.define({ kind: "createTable", table, creator });
@@ -211,6 +214,7 @@ const PARTITION_UNITS: PartitionUnit[] = ["NONE", "HOUR", "DAY", "WEEK", "MONTH"
 function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTable<Plan> {
   const { binding } = queries;
   checkTableName(create.name);
+  refuseOwn(binding, create.name, create.name.at);
   binding.requires.add("CREATE TABLE", create.at);
   const existing = binding.context.catalogue.table(create.name.text);
   if (existing !== undefined && !create.ifNotExists) {

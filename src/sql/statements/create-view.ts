@@ -71,14 +71,14 @@ ALTER VIEW view AS (query)`,
       throw new SqlError(`view ${name.text} exists already`, name.at, SQLSTATE.duplicateTable);
     }
     // Finds its mistakes, and whether it reads itself.
-    binding.insideView(name.text, name.at, () => queries.bind(query, NO_NAMES));
+    binding.insideView(name.text, name.at, NO_NAMES, () => queries.bind(query, NO_NAMES));
     return bound;
   },
 
   async execute({ action, name, at, ifNotExists, text }, run) {
     const { views } = run.services, tag = action === "alter" ? "ALTER VIEW" : "CREATE VIEW";
     if (ifNotExists && views.view(name) !== undefined) return done("ddl", tag);
-    await views.set({ name, text }, { isNew: action === "create", at });
+    await views.set({ name, text }, action, at);
     return run.defined(tag);
   },
 };

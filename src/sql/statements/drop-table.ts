@@ -48,9 +48,9 @@ DROP ALL TABLES`,
   requires: ["DROP TABLE"],
 
   bind({ name, ifExists, cascades, at }, { binding }) {
-    const { catalogue, views } = binding.context;
+    const { catalogue, views, ownTables } = binding.context;
     if (name === undefined) {
-      const tables = catalogue.tables();
+      const tables = catalogue.tables().filter(({ schema }) => ownTables?.has(schema.name.toLowerCase()) !== true);
       for (const { schema } of tables) binding.requires.add("DROP TABLE", at, schema);
       const names = tables.map(({ schema }) => ({ name: schema.name, at }));
       return { kind: "dropTable", names, ifExists: true, cascades };

@@ -3,7 +3,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSchema } from "../../storage/contract.ts";
 import { findNamed, hiddenCharacterFault } from "../../types/names.ts";
 import type { Name } from "../ast.ts";
-import { unknownColumn } from "../binder/context.ts";
+import { type Binding, unknownColumn } from "../binder/context.ts";
 import type { Path } from "../tree-nodes.ts";
 
 /** The name of a table. The only schema is `public`. */
@@ -70,4 +70,10 @@ export function checkOneColumn(schema: TableSchema, columns: readonly Name[]): v
       SQLSTATE.featureNotSupported,
     );
   }
+}
+
+/** @throws {SqlError} at `at` for the name of a table that only the server makes. */
+export function refuseOwn({ context: { ownTables } }: Binding, { text }: Name, at: number): void {
+  if (ownTables?.has(text.toLowerCase()) !== true) return;
+  throw new SqlError(`${text} is the name of a table of the server`, at, SQLSTATE.reservedName);
 }

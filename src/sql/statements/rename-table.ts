@@ -2,7 +2,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name, Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { at } from "../tree-nodes.ts";
-import { checkTableName, onlyName } from "./names.ts";
+import { checkTableName, onlyName, refuseOwn } from "./names.ts";
 import type { StatementKind } from "./statement.ts";
 
 interface RenameTable extends Statement {
@@ -40,6 +40,7 @@ export const renameTable: StatementKind<RenameTable, BoundRenameTable> = {
     // The dialect finds both errors at run time, so they have position 0.
     checkTableName({ ...to, at: 0 });
     const other = binding.context.catalogue.table(to.text);
+    refuseOwn(binding, to, 0);
     if (views?.view(to.text) !== undefined) {
       throw new SqlError(`view ${to.text} exists already`, 0, SQLSTATE.duplicateTable);
     }
@@ -51,6 +52,9 @@ export const renameTable: StatementKind<RenameTable, BoundRenameTable> = {
   async execute({ tableId, to, at }, run) {
     if (run.catalogue.table(to)) {
       throw new SqlError(`Cannot rename to ${to}: a table of that name exists`, at, SQLSTATE.duplicateTable);
+    }
+    if (run.services.views.isTaken(to)) {
+      throw new SqlError(`Cannot rename to ${to}: a view has the name`, at, SQLSTATE.duplicateTable);
     }
     await run.define({ kind: "rename", tableId, to });
     return run.defined("ALTER TABLE");

@@ -233,8 +233,10 @@ export interface StatementServices {
     cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void;
   };
   readonly views: Views & {
-    /** Keeps a view. @throws {SqlError} at `at` if it `isNew` and there is one. */
-    set(view: View, options: { isNew: boolean; at: number }): Promise<void>;
+    /** True if there is a view of this name, or one is being made. */
+    isTaken(name: string): boolean;
+    /** Keeps a view. @throws {SqlError} at `at` if there is one already (create), or none (alter), or a table. */
+    set(view: View, action: "create" | "replace" | "alter", at: number): Promise<void>;
     /** @throws {SqlError} at `at` if there is none. */
     drop(name: string, at: number): Promise<void>;
   };
