@@ -32,3 +32,31 @@ Deno.test("a full join with a condition besides its keys has memory for the rows
   }
   for (const answer of answers) assert.deepEqual(answer, answers[0]);
 });
+
+/** Few left rows, so that the windows of some thousand of them span the whole right side. */
+const SPARSE = [
+  `select h.offset o, a.sym s, count() c, sum(a.x) x, sum(b.x) y, min(b.d) low, max(b.v) high
+    from (select * from r where sym = 's0') a horizon join (select * from r where k != 3) b on (sym)
+    range from -100T to 100T step 20T as h order by o, s`,
+  `select a.x, a.sym, sum(b.x) y, min(b.d) low, max(b.v) high, count() c
+    from (select * from r where sym = 's0') a window join (select * from r where k != 3) b on (sym)
+    range between 100 milliseconds preceding and 100 milliseconds following order by a.x`,
+];
+
+Deno.test("window and horizon joins take fewer left rows at a time when these span many right rows", async () => {
+  const answers: unknown[] = [];
+  for (const limit of ["2g", "16m"]) {
+    await using server = await startServer({
+      env: { SVC_SHARED_WORKER_COUNT: "1", SVC_CAIRO_QUERY_MEMORY_LIMIT: limit, SVC_QUERY_TIMEOUT: "5m" },
+    });
+    for (const sql of TABLES) assert.equal((await server.exec(sql)).error, undefined);
+    const found: unknown[] = [];
+    for (const sql of SPARSE) {
+      const { dataset, error } = await server.exec(sql);
+      assert.equal(error, undefined, `${limit}: ${sql}`);
+      found.push(dataset);
+    }
+    answers.push(found);
+  }
+  assert.deepEqual(answers[1], answers[0]);
+});

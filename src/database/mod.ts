@@ -169,6 +169,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         parameterTypes,
         values: values ?? [],
         user: identity.name,
+        isOwn: identity === SERVER,
         client: factsOf(client),
         nowMicros: nowMicros(),
         schemaVersion: versionOf(),

@@ -18,6 +18,8 @@ export interface StatementOrder {
   parameterTypes: (string | undefined)[];
   values: readonly Value[];
   user: string;
+  /** It is a statement of the server itself. */
+  isOwn?: boolean;
   client?: ClientFacts;
   nowMicros: bigint;
   /** The version of all schemas. Statements bound with another version are bound again. */

@@ -8,7 +8,7 @@ import { answerCall, type ExplainNode, explainNodes, mapStatement, substituteCal
 import type { BoundStatement, Plan } from "../sql/plan.ts";
 import type { Catalogue } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
-import type { Core } from "./core.ts";
+import { type Core, SERVER } from "./core.ts";
 import type { Analyzed } from "./execution.ts";
 import { resolveMetadata } from "./metadata.ts";
 import type { StatementOrder, WaitOptions } from "./planner.ts";
@@ -98,6 +98,7 @@ export class RunPlans implements RunValues {
       parameterTypes,
       values: this.values,
       user: this.user,
+      isOwn: this.session.identity === SERVER,
       client: factsOf(this.session.client),
       nowMicros: this.nowMicros(),
       schemaVersion,

@@ -84,12 +84,14 @@ function carryOut(order: Order, transfer: Transferable[]): unknown {
 }
 
 function statementOf(
-  { want, text, parameterTypes, values, user, client, schemaVersion, nowMicros }: StatementOrder & Pick<Order, "want">,
+  { want, text, parameterTypes, values, user, isOwn, client, schemaVersion, nowMicros }:
+    & StatementOrder
+    & Pick<Order, "want">,
 ): Planned {
   const bindNow = (types: (string | undefined)[], parameterValues?: readonly Value[]) =>
     planText(text, {
       catalogue: new AskedCatalogue(),
-      ownTables: OWN_TABLES,
+      ownTables: isOwn ? undefined : OWN_TABLES,
       views: { view: (name) => ask({ kind: "view", name }) },
       parameterTypes: types,
       parameterValues,
@@ -103,7 +105,7 @@ function statementOf(
     });
   // Bound for one execution, so it is not cached.
   if (want === "statement" && values.length > 0) return bindNow(parameterTypes, values);
-  const key = JSON.stringify([schemaVersion, user, parameterTypes, text]);
+  const key = JSON.stringify([schemaVersion, user, isOwn, parameterTypes, text]);
   // A statement to prepare is bound again, as on main.
   let planned = want === "statement" ? undefined : kept.get(key);
   if (planned === undefined || planned.boundAnew) planned = bindNow(parameterTypes);

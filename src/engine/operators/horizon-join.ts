@@ -96,14 +96,12 @@ class HorizonJoin implements Operator {
     if (batch === undefined) return undefined;
     const { kernels, right, targets, moved, left, found, plan: { offsets: { length: count } } } = this;
     const { rowCount, columns, computed: [time, ownTime, ...keys] } = batch;
-    const from = this.row, n = Math.min(this.leftRows, rowCount - from), rows = n * count;
+    const from = this.row, most = Math.min(this.leftRows, rowCount - from);
+    kernels.moved(time.address, from, most, this.comparedOffsets, count, targets);
+    const n = this.read(most), rows = n * count;
     this.row += n;
     if (this.row === rowCount) this.batch = undefined;
-    kernels.moved(time.address, from, n, this.comparedOffsets, count, targets);
     kernels.moved(ownTime.address, from, n, this.offsets, count, moved[1].address);
-    const last = kernels.greatest(targets, rows);
-    // Left rows are in time order, so the first time is the least of all that follow.
-    if (last !== NO_TIME) right.readTo(last, this.context.heap.i64[targets / 8]);
     this.groups.set(right.groupsOf(advance(keys, from), n).subarray(0, n));
     kernels.lasts(
       targets,
@@ -118,6 +116,23 @@ class HorizonJoin implements Operator {
     advance(columns, from).forEach((column, c) => left.gather(c, column, this.repeated, rows, false));
     found.vectors.forEach((_, c) => found.gather(c, right.columns[c], this.rightRows, rows, true));
     return { rowCount: rows, columns: [...left.vectors, ...moved, ...found.vectors] };
+  }
+
+  /** Reads the right rows for left rows of which the targets are known, and returns for how many they are there. */
+  private read(rowCount: number): number {
+    const { kernels, right, targets, plan: { offsets: { length: count } } } = this;
+    const lastOf = (row: number) => kernels.greatest(targets + 8 * row * count, count);
+    const last = kernels.greatest(targets, rowCount * count);
+    if (last === NO_TIME) return rowCount;
+    // Left rows are in time order, so the first time is the least of all that follow.
+    const read = right.readTo(last, this.context.heap.i64[targets / 8], lastOf(0));
+    let low = 1, high = rowCount;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if (lastOf(middle - 1) <= read) low = middle;
+      else high = middle - 1;
+    }
+    return low;
   }
 
   private nextLeft() {

@@ -10,12 +10,17 @@ import { KeyTable } from "../keys.ts";
 import { typesOf } from "../physical/reading.ts";
 import { Expressions, textsOf } from "./input.ts";
 import { advance } from "./scan.ts";
+import { widthOf } from "./spilled-rows.ts";
 import { stepTextBytesOf } from "./time-sides.ts";
 
 const NULL_TIME = -(1n << 63n);
 
 /** Right rows that are read at a time. */
 const READ_ROWS = 8_192;
+/** With so many rows, or a share of the query's memory, fewer left rows are taken at a time. */
+const ROWS_MAX = 65_536, MEMORY_SHARE = 1 / 16;
+/** Of a row in the lists. */
+const LISTED_BYTES = 16;
 
 /** What the rows are needed for. `columns`: of the right side, those that are kept. */
 export interface SlidingNeeds {
@@ -40,6 +45,7 @@ export class SlidingRows {
   private listedTimes = 0;
   private listedTimesRows = 0;
   private readonly stepTextBytes: number;
+  private readonly rowsMax: number;
 
   /** The columns of the input, then the time and the keys. */
   private batch?: Batch;
@@ -62,6 +68,10 @@ export class SlidingRows {
     this.listed = space.words(READ_ROWS);
     this.startsOf = space.words(2).fill(0);
     this.stepTextBytes = stepTextBytesOf(context);
+    // By the limit, not by what is free: how left rows are divided tells in which order sums add up.
+    const { limitBytes } = context.memory, rowBytes = widthOf(this.store.types) + LISTED_BYTES;
+    const fitting = limitBytes === 0 ? ROWS_MAX : Math.floor(limitBytes * MEMORY_SHARE / rowBytes);
+    this.rowsMax = Math.max(READ_ROWS, Math.min(ROWS_MAX, fitting));
   }
 
   /** The needed columns. */
@@ -97,22 +107,29 @@ export class SlidingRows {
   }
 
   /**
-   * Reads the rows up to a time. Rows before `before` will not be needed. If rows are read, those of the store get other numbers, and at least
+   * Reads the rows up to a time. Rows before `before` will not be needed. With many rows it ends before, but not before `enough`, and returns up to which time all rows
+   * are there. If rows are read, those of the store get other numbers, and at least
    * half as many are read as there are, so that listing them takes time in proportion to the rows of the input.
    */
-  readTo(time: bigint, before: bigint | undefined): void {
-    if (this.isAtEnd || this.lastTime > time) return;
+  readTo(time: bigint, before: bigint | undefined, enough: bigint): bigint {
+    if (this.isAtEnd || this.lastTime > time) return time;
     if (before !== undefined) this.drop(before);
     const least = this.store.rowCount + Math.max(this.store.rowCount, this.table.count) / 2;
     let dropsAt = this.rowsToDropAt();
     while (!this.isAtEnd && (this.lastTime <= time || this.store.rowCount < least)) {
       this.readStep();
+      const { rowCount } = this.store;
+      if (rowCount >= this.rowsMax && rowCount >= least && this.lastTime > enough) {
+        if (before !== undefined) this.drop(before);
+        if (this.store.rowCount >= this.rowsMax) break;
+      }
       // There may be any number of rows before the first window, and between two.
       if (before === undefined || this.store.rowCount < dropsAt) continue;
       this.drop(before);
       dropsAt = this.rowsToDropAt();
     }
     this.list();
+    return this.isAtEnd || this.lastTime > time ? time : this.lastTime - 1n;
   }
 
   private rowsToDropAt(): number {

@@ -158,10 +158,10 @@ class WindowJoin implements Operator {
   private findNext(): boolean {
     const batch = this.batch ??= this.nextLeft();
     if (batch === undefined) return false;
-    const from = this.row, count = Math.min(LEFT_ROWS, batch.rowCount - from), columns = advance(batch.columns, from);
+    const from = this.row, columns = advance(batch.columns, from);
+    const count = this.findWindows(batch.computed, from, Math.min(LEFT_ROWS, batch.rowCount - from));
     this.row += count;
     if (this.row === batch.rowCount) this.batch = undefined;
-    this.findWindows(batch.computed, from, count);
     if (this.residual !== undefined) this.findPrevailing(columns, count);
     this.found = { columns, first: 0, count };
     return true;
@@ -193,24 +193,31 @@ class WindowJoin implements Operator {
     return aggregates[k].type === "SYMBOL" ? { ...result, dictionary: result.dictionary ?? NO_DICTIONARY } : result;
   }
 
-  /** Finds the windows of left rows from … from+n-1, for which the right side is read. */
-  private findWindows(computed: readonly Vector[], from: number, n: number): void {
+  /** Finds the windows of left rows from … from+most-1, for which the right side is read, or of fewer. Returns their number. */
+  private findWindows(computed: readonly Vector[], from: number, most: number): number {
     const { plan: { leftKeys, start, end, includesPrevailing }, kernels, right, lows, highs, residual } = this;
     const [time, ...others] = computed, keys = others.splice(0, leftKeys.length);
     const bound = ({ offset, unit, direction }: WindowBound, out: number) => {
       const isPreceding = direction === "preceding" ? 1 : 0;
       const offsets = offset.kind === "constant" ? 0 : others.shift()!.address;
       const constant = offset.kind === "constant" ? BigInt((offset.value ?? NO_TIME) as bigint) : 0n;
-      kernels.bounds(time.address, offsets, constant, unit, isPreceding, from, n, out);
+      kernels.bounds(time.address, offsets, constant, unit, isPreceding, from, most, out);
     };
     bound(start, lows);
     bound(end, highs);
-    const { i64 } = this.context.heap, greatest = kernels.greatest(highs, n);
+    const { i64 } = this.context.heap;
     // The prevailing row may be after a window that ends before it starts.
-    const last = includesPrevailing ? maxOf(greatest, kernels.greatest(lows, n)) : greatest;
+    const lastOf = (row: number, count: number) => {
+      const greatest = kernels.greatest(highs + 8 * row, count);
+      return includesPrevailing ? maxOf(greatest, kernels.greatest(lows + 8 * row, count)) : greatest;
+    };
+    const last = lastOf(0, most);
     // Times of left rows ascend, and so do their windows' starts if all have the same length.
     const ascend = start.offset.kind === "constant" && residual === undefined;
-    if (last !== NO_TIME) right.readTo(last, ascend ? i64[lows / 8] : undefined);
+    const read = last === NO_TIME ? last : right.readTo(last, ascend ? i64[lows / 8] : undefined, lastOf(0, 1));
+    let n = 1;
+    if (read === last) n = most;
+    else while (n < most && lastOf(n, 1) <= read) n++;
     const { groups } = this;
     groups.set(right.groupsOf(advance(keys, from), n).subarray(0, n));
     for (const condition of others) {
@@ -229,6 +236,7 @@ class WindowJoin implements Operator {
       this.firsts.byteOffset,
       this.ends.byteOffset,
     );
+    return n;
   }
 
   /** With a condition on both sides, the prevailing row is the last one that passes it. The search goes backwards. */
