@@ -143,7 +143,12 @@ const ROWS: Record<string, Row[]> = {
     { sql: "alter view seen as (select b from t)", needs: "ALTER VIEW", on: "all tables", besides: ["SELECT on t"] },
   ],
   compileView: [{ sql: "compile view seen", needs: "COMPILE VIEW", on: "all tables", besides: ["SELECT on t"] }],
-  showCreateView: [{ sql: "show create view seen", needs: "SELECT", on: "t" }],
+  showCreateView: [{
+    sql: "show create view seen",
+    needs: "SELECT",
+    on: "t",
+    before: ["create or replace view seen as (select a from t)"],
+  }],
   dropView: [{
     sql: "drop view seen",
     needs: "DROP VIEW",
