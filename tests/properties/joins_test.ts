@@ -6,6 +6,8 @@ import { joinQuery, joinTables } from "./joins.ts";
 
 const QUERIES = 30;
 
+const IN_MEMORY = / (window|horizon) join /;
+
 /** Less memory than most of the joins need. */
 const LITTLE = ["16m", "20m"];
 
@@ -37,6 +39,13 @@ Deno.test("random joins have the same answers with any number of workers and any
       const isFirst = expected.length === 0;
       for (const create of isFirst ? creates : []) await ask(server, create);
       for (const [k, sql] of queries.entries()) {
+        // These do not continue on disk.
+        if (LITTLE.includes(limit) && IN_MEMORY.test(sql)) {
+          const { error, dataset } = await server.exec(sql);
+          if (error !== undefined) assert.match(error, /the query's memory limit of \d+ bytes is reached/, sql);
+          else assert.deepEqual(dataset, expected[k], `${workers} workers, limit ${limit}: ${sql}`);
+          continue;
+        }
         const answer = await ask(server, sql);
         if (isFirst) expected.push(answer);
         else assert.deepEqual(answer, expected[k], `${workers} workers, limit ${limit}: ${sql}\n${creates.join("\n")}`);
