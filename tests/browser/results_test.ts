@@ -170,6 +170,25 @@ test("the tree shows tables with their columns, and changes them when that is co
   await page.waitForSelector(".tree:not(:has(.name))");
 });
 
+test("a view is shown as such, with its rows and its definition", async ({ page, server }) => {
+  await server.exec("create view few as (select x from long_sequence(7))");
+  await page.click("[aria-label='Refresh the tables']");
+  const item = ".tree .item:has-text('few')";
+  await page.waitForSelector(`${item} small:text-is('view')`);
+  const choose = async (action: string) => {
+    await page.click(`${item} [aria-haspopup=menu]`);
+    await page.click(`.menu >> text=${action}`);
+  };
+  await choose("Show rows");
+  await page.waitForSelector(".grid [role=gridcell]:text-is('7')");
+  await choose("Show its definition");
+  await page.waitForSelector(".cm-line:has-text('CREATE VIEW')");
+  await choose("Drop");
+  assert.equal(await page.innerText(".dialog pre"), "drop view few;");
+  await page.click(".dialog button.danger");
+  await page.waitForSelector(item, { state: "detached" });
+});
+
 test("a table is created, and a refusal keeps what was typed", async ({ page, server }) => {
   await server.exec("create table taken (a int)");
   await page.click("[aria-label='Create a table']");

@@ -15,8 +15,9 @@ type Offer = MenuItem & { isAllowed?: boolean };
 
 const allowed = (offers: readonly Offer[]): MenuItem[] => offers.filter(({ isAllowed }) => isAllowed !== false);
 
-export function tableActions({ name, timestamp, partitionBy }: Table): MenuItem[] {
+export function tableActions({ name, timestamp, partitionBy, isView }: Table): MenuItem[] {
   const table = quoted(name);
+  if (isView) return viewActions(name, timestamp);
   return allowed([
     { name: "Show rows", isAllowed: maySomewhere("SELECT", name), run: () => showRows(name, timestamp) },
     ...partitionBy === "NONE" ? [] : [{
@@ -52,7 +53,25 @@ export function tableActions({ name, timestamp, partitionBy }: Table): MenuItem[
   ]);
 }
 
-export function columnActions({ name: table }: Table, { name, isTimestamp }: TableColumn): MenuItem[] {
+function viewActions(name: string, timestamp: string | null): MenuItem[] {
+  const view = quoted(name);
+  return allowed([
+    {
+      name: "Show rows",
+      run: () => openAndRun(`select * from ${view}${latestFirst(timestamp)} limit 1000;`, name),
+    },
+    { name: "Write its name", run: () => insert(view) },
+    { name: "Copy its name", run: () => copyText(name, "The name") },
+    { name: "Show its definition", run: () => openDefinition(name, "view") },
+    {
+      name: "Drop …",
+      isAllowed: may("DROP VIEW", name),
+      run: () => change(`drop view ${view};`, { title: `Drop the view ${name}?`, confirm: "Drop", isDangerous: true }),
+    },
+  ]);
+}
+
+export function columnActions({ name: table, isView }: Table, { name, isTimestamp }: TableColumn): MenuItem[] {
   const column = quoted(name);
   const drop: Offer = {
     name: "Drop …",
@@ -74,7 +93,7 @@ export function columnActions({ name: table }: Table, { name, isTimestamp }: Tab
         openAndRun(`select ${column}, count() from ${quoted(table)} order by 2 desc limit 1000;`, `${table}.${name}`),
     },
     // The designated timestamp cannot be dropped.
-    ...isTimestamp ? [] : [drop],
+    ...isTimestamp || isView ? [] : [drop],
   ]);
 }
 
@@ -98,8 +117,8 @@ function openAndRun(text: string, name: string): void {
   editor.runAll();
 }
 
-async function openDefinition(name: string): Promise<void> {
-  const { rows, error } = await query(`show create table ${quoted(name)}`), [row] = rows?.dataset ?? [];
+async function openDefinition(name: string, kind = "table"): Promise<void> {
+  const { rows, error } = await query(`show create ${kind} ${quoted(name)}`), [row] = rows?.dataset ?? [];
   if (row === undefined) notify(error?.message ?? `${name} has no definition`);
   else {
     uncover();

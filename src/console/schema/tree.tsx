@@ -99,8 +99,9 @@ function TableItem({ table }: { table: Table }) {
     columnsOf(table.name).then(setColumns);
     storageOf(table.name).then(setStorage);
   }, [isOpen, schemaVersion.value]);
-  const { name, rowCount, diskBytes, partitionBy, lastWrite } = table;
-  const details = [
+  const { name, rowCount, diskBytes, partitionBy, lastWrite, isView } = table;
+  const size = isView ? "view" : countText(rowCount);
+  const details = isView ? [] : [
     `${bytesText(diskBytes)} on disk`,
     partitionBy === "NONE" ? "not partitioned" : `partitioned by ${partitionBy.toLowerCase()}`,
     ...lastWrite === null ? [] : [`last write ${shownText(lastWrite, "TIMESTAMP", zone.value).replace(/\.\d+/, "")}`],
@@ -108,11 +109,11 @@ function TableItem({ table }: { table: Table }) {
   const showMenu = (target: HTMLElement) => openMenu(target, tableActions(table));
   return (
     <li role="treeitem" aria-expanded={isOpen}>
-      <div class="item" title={[countText(rowCount), ...details].join("\n")} onContextMenu={menuOn(showMenu)}>
+      <div class="item" title={[size, ...details].join("\n")} onContextMenu={menuOn(showMenu)}>
         <button type="button" class="name" tabIndex={-1} onClick={() => setOpen(!isOpen)}>
           <span class="arrow" aria-hidden="true">{isOpen ? "▾" : "▸"}</span>
           <span>{name}</span>
-          <small>{countText(rowCount)}</small>
+          <small>{size}</small>
         </button>
         <button
           type="button"
@@ -127,7 +128,7 @@ function TableItem({ table }: { table: Table }) {
       </div>
       {isOpen && (
         <ul role="group">
-          <li role="treeitem" class="details">{details.join(" · ")}</li>
+          {details.length > 0 && <li role="treeitem" class="details">{details.join(" · ")}</li>}
           {columns.map((column) => (
             <ColumnItem key={column.name} table={table} column={column} storage={storage.get(column.name)} />
           ))}

@@ -9,6 +9,7 @@ export interface Table {
   timestamp: string | null;
   partitionBy: string;
   rowCount: number;
+  isView: boolean;
   diskBytes: number;
   /** In the server's time format. */
   lastWrite: string | null;
@@ -34,7 +35,8 @@ export const schemaVersion = signal(0);
 const columns = new Map<string, Promise<readonly TableColumn[]>>();
 
 const TABLES = `
-  select t.table_name, t.designatedTimestamp, t.partitionBy, t.table_row_count, s.diskSize, t.table_last_write_timestamp
+  select t.table_name, t.designatedTimestamp, t.partitionBy, t.table_row_count, s.diskSize, t.table_last_write_timestamp,
+    t.table_type
   from tables() t left join table_storage() s on t.table_name = s.tableName
   order by 1`;
 
@@ -59,11 +61,12 @@ export async function refreshSchema(): Promise<void> {
   if (rows === undefined || refresh < shown) return;
   shown = refresh;
   columns.clear();
-  tables.value = rows.dataset.map(([name, timestamp, partitionBy, rowCount, diskBytes, lastWrite]) => ({
+  tables.value = rows.dataset.map(([name, timestamp, partitionBy, rowCount, diskBytes, lastWrite, type]) => ({
     name: String(name),
     timestamp: timestamp as string | null,
     partitionBy: String(partitionBy),
     rowCount: Number(rowCount),
+    isView: type === "V",
     diskBytes: Number(diskBytes),
     lastWrite: lastWrite as string | null,
   })).sort((a, b) => Number(isInternal(a)) - Number(isInternal(b)));
