@@ -260,10 +260,8 @@ export interface JoinNode extends NodeBase {
   residual?: Expr;
 }
 
-/** Output: left columns, then right columns. */
-export interface TimeJoinNode extends NodeBase {
-  node: "timeJoin";
-  type: "asof" | "lt" | "splice";
+/** The sides of a join by time. */
+export interface TimedSides {
   left: Plan;
   right: Plan;
   /** Over each side's columns, in the same unit. Both inputs are in ascending order of it. */
@@ -271,6 +269,12 @@ export interface TimeJoinNode extends NodeBase {
   rightTime: Expr;
   leftKeys: Expr[];
   rightKeys: Expr[];
+}
+
+/** Output: left columns, then right columns. */
+export interface TimeJoinNode extends NodeBase, TimedSides {
+  node: "timeJoin";
+  type: "asof" | "lt" | "splice";
   /** In the time's unit; undefined: no limit. */
   tolerance?: bigint;
 }
@@ -288,15 +292,8 @@ export interface WindowBound {
  * Aggregates over the right rows within a window of time around each left row. Output: left columns, then a column for each aggregate, in the
  * order of the left rows.
  */
-export interface WindowJoinNode extends NodeBase {
+export interface WindowJoinNode extends NodeBase, TimedSides {
   node: "windowJoin";
-  left: Plan;
-  right: Plan;
-  /** As of a TimeJoinNode. */
-  leftTime: Expr;
-  rightTime: Expr;
-  leftKeys: Expr[];
-  rightKeys: Expr[];
   /** Both inclusive. */
   start: WindowBound;
   end: WindowBound;
@@ -312,15 +309,8 @@ export interface WindowJoinNode extends NodeBase {
  * Each left row with each offset, and the last right row at or before the row's time plus the offset. Output: left columns, the offset, the
  * moved time, right columns.
  */
-export interface HorizonJoinNode extends NodeBase {
+export interface HorizonJoinNode extends NodeBase, TimedSides {
   node: "horizonJoin";
-  left: Plan;
-  right: Plan;
-  /** As of a TimeJoinNode. */
-  leftTime: Expr;
-  rightTime: Expr;
-  leftKeys: Expr[];
-  rightKeys: Expr[];
   /** The left side's time in its own unit. */
   time: Expr;
   /** In that unit, ascending. */

@@ -9,7 +9,7 @@ import { typesOf } from "../physical/reading.ts";
 import { type WindowRowsKernels, windowRowsKernels } from "../wasm/window-rows.ts";
 import { Expressions } from "./input.ts";
 import { advance } from "./scan.ts";
-import { SlidingRows } from "./sliding-rows.ts";
+import { nextLeftRows, SlidingRows } from "./sliding-rows.ts";
 
 const OPERATOR = "horizon join";
 
@@ -136,11 +136,8 @@ class HorizonJoin implements Operator {
   }
 
   private nextLeft() {
-    let batch: Batch | undefined;
-    // An empty batch has no times.
-    do batch = this.input.next(); while (batch?.rowCount === 0);
     this.row = 0;
-    return batch && { ...batch, computed: this.leftExpressions.run(batch) };
+    return nextLeftRows(this.input, this.leftExpressions);
   }
 
   close(): void {

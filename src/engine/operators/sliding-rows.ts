@@ -31,6 +31,13 @@ export interface SlidingNeeds {
   lastBefore: boolean;
 }
 
+/** The next left rows, at least one, with what is computed of them. */
+export function nextLeftRows(left: Operator, expressions: Expressions): (Batch & { computed: Vector[] }) | undefined {
+  let batch: Batch | undefined;
+  do batch = left.next(); while (batch?.rowCount === 0);
+  return batch && { ...batch, computed: expressions.run(batch) };
+}
+
 export class SlidingRows {
   /** The needed columns, then the time. In time order. */
   private readonly store: ColumnStore;

@@ -15,7 +15,7 @@ import { type WindowRowsKernels, windowRowsKernels } from "../wasm/window-rows.t
 import { CallState } from "./call-state.ts";
 import { Expressions } from "./input.ts";
 import { advance } from "./scan.ts";
-import { SlidingRows } from "./sliding-rows.ts";
+import { nextLeftRows, SlidingRows } from "./sliding-rows.ts";
 
 const OPERATOR = "window join";
 
@@ -180,11 +180,8 @@ class WindowJoin implements Operator {
   }
 
   private nextLeft() {
-    let batch: Batch | undefined;
-    // An empty batch has no window.
-    do batch = this.left.next(); while (batch?.rowCount === 0);
     this.row = 0;
-    return batch && { ...batch, computed: this.leftExpressions.run(batch) };
+    return nextLeftRows(this.left, this.leftExpressions);
   }
 
   private resultOf(call: CallState, k: number, n: number): Vector {

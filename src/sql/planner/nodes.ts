@@ -6,6 +6,7 @@ import {
   inputsOf,
   type Plan,
   type SortKey,
+  type TimedSides,
   type WindowCall,
 } from "../plan.ts";
 
@@ -73,18 +74,12 @@ export function mapNodeExpressions(plan: Plan, change: (expr: Expr) => Expr): Pl
     case "timeJoin":
       return {
         ...plan,
-        leftTime: change(plan.leftTime),
-        rightTime: change(plan.rightTime),
-        leftKeys: plan.leftKeys.map(change),
-        rightKeys: plan.rightKeys.map(change),
+        ...timesOfSides(plan, change),
       };
     case "windowJoin":
       return {
         ...plan,
-        leftTime: change(plan.leftTime),
-        rightTime: change(plan.rightTime),
-        leftKeys: plan.leftKeys.map(change),
-        rightKeys: plan.rightKeys.map(change),
+        ...timesOfSides(plan, change),
         start: { ...plan.start, offset: change(plan.start.offset) },
         end: { ...plan.end, offset: change(plan.end.offset) },
         residual: plan.residual === undefined ? undefined : change(plan.residual),
@@ -93,10 +88,7 @@ export function mapNodeExpressions(plan: Plan, change: (expr: Expr) => Expr): Pl
     case "horizonJoin":
       return {
         ...plan,
-        leftTime: change(plan.leftTime),
-        rightTime: change(plan.rightTime),
-        leftKeys: plan.leftKeys.map(change),
-        rightKeys: plan.rightKeys.map(change),
+        ...timesOfSides(plan, change),
         time: change(plan.time),
       };
     case "unnest":
@@ -132,5 +124,17 @@ export function mapStatement<From, To>(
     ...rest,
     ...plan !== undefined && { plan: change(plan) },
     ...inner !== undefined && { statement: mapStatement(inner, change) },
+  };
+}
+
+function timesOfSides(
+  { leftTime, rightTime, leftKeys, rightKeys }: TimedSides,
+  change: (expr: Expr) => Expr,
+): Omit<TimedSides, "left" | "right"> {
+  return {
+    leftTime: change(leftTime),
+    rightTime: change(rightTime),
+    leftKeys: leftKeys.map(change),
+    rightKeys: rightKeys.map(change),
   };
 }

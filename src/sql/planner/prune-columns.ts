@@ -1,6 +1,6 @@
 /** Rule: nodes output only columns that nodes above read, and scans read only needed columns. */
 import { columnsRead, remap } from "../binder/plans.ts";
-import type { Expr, HorizonJoinNode, Plan, WindowJoinNode } from "../plan.ts";
+import type { Expr, HorizonJoinNode, Plan, TimedSides, WindowJoinNode } from "../plan.ts";
 import { mapNodeExpressions } from "./nodes.ts";
 
 /** New indices of a node's columns. Removed columns have no entry. */
@@ -243,12 +243,7 @@ function pruneWindowJoin(plan: WindowJoinNode, wanted: Set<number>): { plan: Pla
     moves,
     plan: {
       ...plan,
-      left: left.plan,
-      right: right.plan,
-      leftTime: moved(plan.leftTime, left.moves),
-      rightTime: moved(plan.rightTime, right.moves),
-      leftKeys: plan.leftKeys.map((e) => moved(e, left.moves)),
-      rightKeys: plan.rightKeys.map((e) => moved(e, right.moves)),
+      ...movedSides(plan, left, right),
       start: { ...plan.start, offset: moved(plan.start.offset, left.moves) },
       end: { ...plan.end, offset: moved(plan.end.offset, left.moves) },
       residual: plan.residual === undefined ? undefined : moved(plan.residual, inputs),
@@ -256,6 +251,22 @@ function pruneWindowJoin(plan: WindowJoinNode, wanted: Set<number>): { plan: Pla
       columns: [...left.plan.columns, ...kept.map((i) => plan.columns[width + i]!)],
       ...timestampOf(plan, moves),
     },
+  };
+}
+
+/** Both sides, and their times and keys over what is left of the columns. */
+function movedSides(
+  { leftTime, rightTime, leftKeys, rightKeys }: TimedSides,
+  left: { plan: Plan; moves: Moves },
+  right: { plan: Plan; moves: Moves },
+): TimedSides {
+  return {
+    left: left.plan,
+    right: right.plan,
+    leftTime: moved(leftTime, left.moves),
+    rightTime: moved(rightTime, right.moves),
+    leftKeys: leftKeys.map((e) => moved(e, left.moves)),
+    rightKeys: rightKeys.map((e) => moved(e, right.moves)),
   };
 }
 
@@ -279,12 +290,7 @@ function pruneHorizonJoin(plan: HorizonJoinNode, wanted: Set<number>): { plan: P
     moves,
     plan: {
       ...plan,
-      left: left.plan,
-      right: right.plan,
-      leftTime: moved(plan.leftTime, left.moves),
-      rightTime: moved(plan.rightTime, right.moves),
-      leftKeys: plan.leftKeys.map((e) => moved(e, left.moves)),
-      rightKeys: plan.rightKeys.map((e) => moved(e, right.moves)),
+      ...movedSides(plan, left, right),
       time: moved(plan.time, left.moves),
       columns: [...left.plan.columns, ...plan.columns.slice(width, first), ...right.plan.columns],
     },
