@@ -63,7 +63,8 @@ Deno.test("answers of a pool in tiny memories, beside cancelled queries and fail
   const filled = await metrics(server);
   const limit = filled.get("service_memory_further_limit")!, used = filled.get("service_memory_further_used")!;
   assert.ok(limit > 14 << 20 && limit <= 15 << 20, `${limit} bytes`);
-  assert.ok(used > limit / 2 && used <= limit, `${used} of ${limit} bytes are used`);
+  // A memory holds two or three segments' columns, so that some of it stays free.
+  assert.ok(used > limit / 4 && used <= limit, `${used} of ${limit} bytes are used`);
   assert.ok(filled.get("service_pool_evictions_total")! > 0);
   assert.ok(filled.get("service_memory_tag_bytes packed")! > used, "the first memory has some packed frames");
   // Half of these are cancelled, some when they wait and some while they run.

@@ -204,19 +204,31 @@ function isStopped(error: unknown): boolean {
 /** The slot in which the next helper looks first, so that no query is always served before another one. */
 let firstLookedAt = 0;
 
-/** The helper's side: joins an open section, after `onJoin`, and leaves its result for the leader. Returns false if there is none. */
+/** What a helper does around its part of a section. */
+export interface HelperDuties<Context> {
+  /** Called before it joins. */
+  onJoin(): void;
+  contextOf(request: ReadRequest): Context;
+  release(context: Context): void;
+  /** Called after each `onJoin`, also if the section was closed before the helper was in it. */
+  onLeave(): void;
+}
+
+/** The helper's side: joins an open section and leaves its result for the leader. Returns false if there is none. */
 export function help<Context extends QueryContext & { memory: CountedMemory }>(
   heap: SharedHeap,
-  onJoin: () => void,
-  contextOf: (request: ReadRequest) => Context,
-  release: (context: Context) => void,
+  duties: HelperDuties<Context>,
 ): boolean {
   for (let k = 0; k < SLOT_COUNT; k++) {
     const slot = (firstLookedAt + k) % SLOT_COUNT;
     if (!needsHelp(heap, slot)) continue;
     firstLookedAt = slot + 1;
-    onJoin();
-    joinSection(heap, slot, contextOf, release);
+    duties.onJoin();
+    try {
+      joinSection(heap, slot, duties);
+    } finally {
+      duties.onLeave();
+    }
     return true;
   }
   return false;
@@ -236,8 +248,7 @@ function hasMorsels(heap: SharedHeap, slot: number): boolean {
 function joinSection<Context extends QueryContext & { memory: CountedMemory }>(
   heap: SharedHeap,
   slot: number,
-  contextOf: (request: ReadRequest) => Context,
-  release: (context: Context) => void,
+  { contextOf, release }: Pick<HelperDuties<Context>, "contextOf" | "release">,
 ): void {
   const word = (offset: number) => slotWord(slot, offset);
   const before = Atomics.add(heap.i32, word(SLOT.helpers), 1);

@@ -93,12 +93,12 @@ self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
     handle,
     help: (onJoin) =>
       runsLong &&
-      help(
-        heap,
-        () => (onJoin(), countBusy(1)),
-        helperContext,
-        (context) => (release(context), doUrgentChore(), countBusy(-1)),
-      ),
+      help(heap, {
+        onJoin: () => (onJoin(), countBusy(1)),
+        contextOf: helperContext,
+        release: (context) => (release(context), doUrgentChore()),
+        onLeave: () => countBusy(-1),
+      }),
     // A commit waits for merges.
     busyMicros: data.busyMicros,
     chore: () => {
