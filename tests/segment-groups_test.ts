@@ -20,6 +20,11 @@ const CALLS: string[][] = [
   ...INTEGERS.map((column) => ["sum", "min", "max", "count"].map((name) => `${name}(${column})`)),
   ["count()", "avg(price)", "sum(gaps)", "max(i)", "sum(price * gaps)", "first(l)", "last(price)", "min(ts)"],
   ["sum(price * gaps)", "count()"],
+  ["avg(price * gaps)", "count(gaps * price)", "sum(price * price)", "max(price)", "sum(price)"],
+  ["sum(products * gaps)", "sum(products * nothing)", "count(products * nothing)", "max(price * gaps)", "sum(i)"],
+  // The integers of some segments have sums beyond 64 bits, or there are no integers.
+  ["sum(wide_decimals * wide_decimals)", "sum(price * mostly)", "sum(zeros * price)"],
+  ["sum(price * extremes)", "sum(price * full)"],
   ["avg(l)", "sum(i)", "max(products)", "avg(i)"],
 ];
 const KEYS = ["k", "k, side", "flag", "side, flag, k"];
@@ -58,6 +63,16 @@ const SUMMED = [
   ["sum(nothing)", "min(nothing)", "count(nothing)", "sum(same)", "min(ts)"],
   ["sum(mostly)", "min(zeros)", "sum(l)"],
   ["count()"],
+  ["sum(price * gaps)", "count(price * gaps)", "avg(gaps * gaps)", "count()", "min(price)"],
+  ["sum(products * price)", "sum(zeros * wide_decimals)", "sum(nothing * price)", "avg(price)"],
+  ["sum(wide_decimals * wide_decimals)", "count(wide_decimals * price)"],
+];
+/** Sums without conditions and keys. */
+const PRODUCTS = [
+  ["sum(price * gaps)", "count()", "avg(price * gaps)", "sum(gaps)"],
+  ["sum(price * price) / sum(price)", "sum(products * gaps)"],
+  ["sum(nothing * price)", "count(nothing * price)", "sum(mostly * price)"],
+  ["sum(wide_decimals * wide_decimals)"],
 ];
 
 async function compareSums(server: TestServer): Promise<string> {
@@ -70,6 +85,14 @@ async function compareSums(server: TestServer): Promise<string> {
         answers.push(JSON.stringify(rows));
         assertSame(rows, await rowsOf(server, `${sql} and ${ALL_ROWS}`), calls, sql);
       }
+    }
+  }
+  for (const part of PARTS) {
+    for (const calls of PRODUCTS) {
+      const sql = `select ${calls.join(", ")} from t ${part}`;
+      const rows = await rowsOf(server, sql);
+      answers.push(JSON.stringify(rows));
+      assertSame(rows, await rowsOf(server, `${sql} ${part === "" ? "where" : "and"} ${ALL_ROWS}`), calls, sql);
     }
   }
   return answers.join("\n");
@@ -113,6 +136,10 @@ async function checkVectors(server: TestServer): Promise<void> {
     coded > 1.3 * ENCODED_ROWS / 1024 && coded < 1.9 * ENCODED_ROWS / 1024,
     `${coded}: some vectors are raw\n${some}`,
   );
+  assert.match(await marksOf("sum(price * gaps), count()"), /packed codes of \d+ vectors added up/);
+  const products = await rowsOf(server, "explain analyze select sum(price * gaps) from t");
+  assert.match(products.join("\n"), /packed codes of \d+ vectors added up/);
+  assert.doesNotMatch(await marksOf("sum(wide_decimals * wide_decimals)"), /vectors added up/, "sums beyond 64 bits");
   assert.doesNotMatch(await marksOf("sum(full)"), /vectors added up/, "full-precision doubles have no codes");
   assert.doesNotMatch(
     await marksOf("sum(price)", `where ${ALL_ROWS}`),

@@ -40,3 +40,4 @@ export {
   type Scheduler,
 } from "./scheduler.ts";
 export { parquetSchema } from "./parquet/file.ts";
+export { type Bucket, TimeBuckets } from "./time-buckets.ts";

@@ -1,14 +1,14 @@
 /** The kernel of aggregates without keys over the offsets of packed chunks, under conditions that are ranges of offsets: four rows at a time. */
 import type { CompiledKernel } from "./aggregate.ts";
 import { kernelCache, KernelWriter } from "./kernel.ts";
-import { argumentWord, NO_MAX, NO_MIN, type OffsetsArgument } from "./offsets.ts";
+import { argumentWord, isProduct, NO_MAX, NO_MIN, type OffsetsArgument } from "./offsets.ts";
 
 /** A column is given by its number among those that are read. */
 export interface OffsetSums {
   columnCount: number;
   /** The column of each condition. */
   conditions: readonly number[];
-  arguments: readonly (Pick<OffsetsArgument, "needs"> & { column: number; hasNulls: boolean })[];
+  arguments: readonly (OffsetsArgument & { hasNulls: boolean })[];
 }
 
 const LANES = 4;
@@ -19,18 +19,21 @@ function lanes32(value: bigint): bigint {
 }
 
 /**
- * Writes a record of a segment's table (`offsets.ts`) of the rows that pass all conditions. Cells: `column…`: the addresses of the columns'
- * offsets; `low…`, `extent…`: of each condition, the least offset that passes and how many more do; `segment`: the record's address.
+ * Writes a record of a segment's table (`offsets.ts`) of the rows that pass all conditions. The integers of factors of products have 32 bits.
+ * Cells: `column…`: the addresses of the columns' offsets; `least…`: of factors, the least integers; `low…`, `extent…`: of each condition, the
+ * least offset that passes and how many more do; `segment`: the record's address.
  */
 export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): CompiledKernel {
   const { columnCount, conditions } = sums;
-  const argumentText = sums.arguments.map(({ column, needs, hasNulls }) =>
-    `${column}${Object.values(needs)}${hasNulls}`
+  const argumentText = sums.arguments.map(({ columns, needs, hasNulls }) =>
+    `${columns.join("*")}${Object.values(needs)}${hasNulls}`
   );
   return kernelCache(memory).get(`offsetSums|${columnCount}|${conditions}|${argumentText.join(";")}`, () => {
     const writer = new KernelWriter([]), { code } = writer;
     const cells: Record<string, number> = { segment: writer.cell() };
     for (let k = 0; k < columnCount; k++) cells[`column${k}`] = writer.cell();
+    const factors = new Set(sums.arguments.filter(isProduct).flatMap(({ columns }) => columns));
+    for (const column of factors) cells[`least${column}`] = writer.cell();
     conditions.forEach((_, k) => {
       cells[`low${k}`] = writer.cell();
       cells[`extent${k}`] = writer.cell();
@@ -51,13 +54,16 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
       address: writer.loadCell("i32", cells[`column${k}`]),
       offsets: code.local("v128"),
     }));
+    const integers = new Map(
+      [...factors].map((column) => [column, { least: splat(cells[`least${column}`]), values: code.local("v128") }]),
+    );
     const ranges = conditions.map((column, k) => ({
       column,
       low: splat(cells[`low${k}`]),
       extent: splat(cells[`extent${k}`]),
     }));
     const passes = code.local("v128"), rows = code.local("v128"), added = code.local("v128");
-    const greatest = constant(GREATEST), none = constant(-1n);
+    const greatest = constant(GREATEST), none = constant(-1n), all = none;
     const states = sums.arguments.map((argument) => ({
       ...argument,
       isValue: argument.hasNulls ? code.local("v128") : passes,
@@ -77,16 +83,32 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
         code.get(columns[column].offsets).get(low).op("i32x4.sub").get(extent).op("i32x4.le_u");
         if (k > 0) code.op("v128.and");
       });
+      if (ranges.length === 0) code.get(all);
       if (isTail) {
         code.get(row).op("i32x4.splat").lanes64(1n << 32n, (3n << 32n) | 2n).op("i32x4.add");
         code.get(writer.end).op("i32x4.splat").op("i32x4.lt_s").op("v128.and");
       }
       code.set(passes).get(rows).get(passes).op("i32x4.sub").set(rows);
-      for (const { column, needs, hasNulls, isValue, values, sums: [low, high], min, max } of states) {
-        const { offsets } = columns[column];
+      for (const [column, { least, values }] of integers) {
+        code.get(columns[column].offsets).get(least).op("i32x4.add").set(values);
+      }
+      for (const argument of states) {
+        const { needs, hasNulls, isValue, values, sums: [low, high], min, max } = argument;
+        const [{ offsets }, factor] = argument.columns.map((column) => columns[column]);
         if (hasNulls) {
-          code.get(passes).get(offsets).splat64(0n).op("i32x4.ge_s").op("v128.and").set(isValue);
+          code.get(passes).get(offsets);
+          if (factor !== undefined) code.get(factor.offsets).op("v128.or");
+          code.splat64(0n).op("i32x4.ge_s").op("v128.and").set(isValue);
           code.get(values).get(isValue).op("i32x4.sub").set(values);
+        }
+        if (isProduct(argument)) {
+          if (!needs.sum) continue;
+          const [a, b] = argument.columns.map((column) => integers.get(column)!.values);
+          code.get(a).get(isValue).op("v128.and").set(added);
+          for (const [sum, half] of [[low, "low"], [high, "high"]] as const) {
+            code.get(sum).get(added).get(b).op(`i64x2.extmul_${half}_i32x4_s`).op("i64x2.add").set(sum);
+          }
+          continue;
         }
         if (needs.sum) {
           code.get(offsets).get(isValue).op("v128.and").set(added);

@@ -3,7 +3,7 @@
  * into the dense table of the groups. A record of the segment's table has words of 8 bytes:
  *
  *     rows        number of rows; if the kernel is joined, from bit 40 on, and the sum of the first argument's offsets below
- *     arguments   of each: sum, number of values, least and greatest of its offsets
+ *     arguments   of each: sum, number of values, least and greatest of its offsets; of a product: sum and number of products of the integers
  *     states      of aggregates that offsets do not give
  */
 import type { RowsSummary } from "../../sql/functions/entry.ts";
@@ -22,7 +22,7 @@ import {
 import type { ChunkOffsets } from "../../storage/contract.ts";
 import type { BoundKernel } from "./binding.ts";
 import type { Input } from "./expression.ts";
-import { f64, i64, input, type IrNode, select } from "./ir.ts";
+import { f64, i32, i64, input, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 
 /** The sums of joined words and the row count take this many bits and the others. */
@@ -32,17 +32,24 @@ const ARGUMENT_WORDS = 4;
 const WORD = { sum: 0, values: 1, min: 2, max: 3 } as const;
 export const NO_MIN = 2n ** 40n, NO_MAX = -1n;
 
-/** A column whose offsets are added up. */
-export interface OffsetsArgument {
+/** A column whose offsets are read. */
+export interface OffsetsColumn {
   /** The input with its offsets. */
   input: number;
   isFloat: boolean;
-  /** What aggregates ask for, besides the number of values. */
+}
+
+/** Values whose integers are added up. */
+export interface OffsetsArgument {
+  /** Places in the list of columns: of one column, or of the two factors of a product. */
+  columns: readonly number[];
+  /** What aggregates ask for, besides the number of values. A product has no extremes. */
   needs: Readonly<Record<"sum" | "min" | "max", boolean>>;
 }
 
-/** Aggregates of which some are given by the offsets of an argument. */
+/** Aggregates of which some are given by the offsets of columns. */
 export interface OffsetsShape {
+  columns: readonly OffsetsColumn[];
   arguments: readonly OffsetsArgument[];
   aggregates: readonly AggregateShape[];
   /** For each aggregate: its argument; "rows" without one; "states": it sees the rows. */
@@ -56,6 +63,31 @@ export interface OffsetsVariant {
   /** For each argument. */
   hasNulls: readonly boolean[];
   isJoined: boolean;
+}
+
+export function isProduct({ columns }: Pick<OffsetsArgument, "columns">): boolean {
+  return columns.length > 1;
+}
+
+/** `offsets`: of the columns. */
+export function hasNulls({ columns }: Pick<OffsetsArgument, "columns">, offsets: readonly ChunkOffsets[]): boolean {
+  return columns.some((column) => offsets[column]!.hasNulls);
+}
+
+/** The number of rows whose products, of all arguments, have sums that 64 bits hold. */
+export function rowsOfExactSums(
+  { arguments: list }: Pick<OffsetsShape, "arguments">,
+  offsets: readonly ChunkOffsets[],
+): number {
+  return list.filter(isProduct).reduce((rows, { columns }) => {
+    const greatest = columns.reduce((product, column) => product * greatestInteger(offsets[column]!), 1);
+    return Math.min(rows, Math.floor(2 ** 62 / greatest));
+  }, Infinity);
+}
+
+/** The greatest magnitude of a chunk's integers, or more. */
+export function greatestInteger({ least, greatest }: ChunkOffsets): number {
+  return Math.max(Math.abs(least), Math.abs(least + greatest));
 }
 
 export function argumentWord(argument: number, word: keyof typeof WORD): number {
@@ -75,12 +107,13 @@ export function offsetsStride(shape: OffsetsShape): number {
   return strideOf(segmentHeaderWords(shape), byStates(shape));
 }
 
-function keyOf({ arguments: list, aggregates, sources, headerWords }: OffsetsShape): string {
-  const columns = list.map(({ input, isFloat, needs }) => `${input}${isFloat}${Object.values(needs)}`);
-  return `${headerWords}|${columns}|${sources}|${aggregateKey(aggregates)}`;
+function keyOf({ columns, arguments: list, aggregates, sources, headerWords }: OffsetsShape): string {
+  const columnKeys = columns.map(({ input, isFloat }) => `${input}${isFloat}`);
+  const argumentKeys = list.map(({ columns, needs }) => `${columns.join("*")}${Object.values(needs)}`);
+  return `${headerWords}|${columnKeys}|${argumentKeys}|${sources}|${aggregateKey(aggregates)}`;
 }
 
-/** Adds rows to the segment's table. Cell `table`: its address. */
+/** Adds rows to the segment's table. Cells: `table`: its address; `least…`: of the factors of products, the least integers. */
 export function addOffsetsKernel(
   memory: WebAssembly.Memory,
   inputs: readonly Input[],
@@ -93,11 +126,16 @@ export function addOffsetsKernel(
   return kernelCache(memory).get(key, () => {
     const writer = new KernelWriter(inputs), { code } = writer;
     const cells: Record<string, number> = { table: writer.cell() };
-    cells.count = writer.cellCount;
     const table = writer.loadCell("i32", cells.table);
     const records = new Records(writer, byStates(shape), segmentHeaderWords(shape));
     const number = writer.derive(groupNumber(keys)), slot = code.local("i32"), offset = code.local("i64");
-    const columns = shape.arguments.map((argument) => input(argument.input, "i32"));
+    const columns = shape.columns.map((column) => input(column.input, "i32"));
+    const factors = new Set(shape.arguments.filter(isProduct).flatMap((argument) => argument.columns));
+    const leasts = new Map([...factors].map((column) => {
+      const cell = cells[`least${column}`] = writer.cell();
+      return [column, writer.loadCell("i64", cell)];
+    }));
+    cells.count = writer.cellCount;
     const add = (at: number, push: () => void) => {
       code.get(slot).get(slot).memory("i64.load", at);
       push();
@@ -114,9 +152,23 @@ export function addOffsetsKernel(
       writer.lower(number);
       code.i32(offsetsStride(shape)).op("i32.mul").op("i32.add").set(slot);
       if (!isJoined) add(0, () => code.i64(1n));
-      shape.arguments.forEach(({ needs }, k) => {
+      shape.arguments.forEach((argument, k) => {
+        const { needs } = argument, read = argument.columns.map((column) => columns[column]);
+        const addProduct = () => {
+          if (needs.sum) {
+            add(argumentWord(k, "sum"), () => {
+              argument.columns.forEach((column, at) => {
+                writer.lower(i64.extendU(read[at]));
+                code.get(leasts.get(column)!).op("i64.add");
+                if (at > 0) code.op("i64.mul");
+              });
+            });
+          }
+          if (hasNulls[k]) add(argumentWord(k, "values"), () => code.i64(1n));
+        };
         const addValue = () => {
-          writer.lower(i64.extendU(columns[k]));
+          if (isProduct(argument)) return addProduct();
+          writer.lower(i64.extendU(read[0]));
           code.set(offset);
           if (isJoined && k === 0) add(0, () => code.get(offset).i64(1n << BigInt(JOINED_SHIFT)).op("i64.or"));
           else if (needs.sum) add(argumentWord(k, "sum"), () => code.get(offset));
@@ -125,7 +177,8 @@ export function addOffsetsKernel(
           if (needs.max) keep(argumentWord(k, "max"), "i64.gt_s");
         };
         if (!hasNulls[k]) return addValue();
-        writer.lower(columns[k]);
+        // NULL is -1.
+        writer.lower(read.reduce((a, b) => i32.or(a, b)));
         code.i32(0).op("i32.ge_s").if(addValue);
       });
       records.update(slot);
@@ -135,27 +188,30 @@ export function addOffsetsKernel(
   });
 }
 
-/** Constants of the merge for each argument, in the order of its inputs. */
-const MERGE_INPUTS = ["least", "power", "isQuotient", "hasNulls"] as const;
+/** Constants of the merge for each column, in the order of its inputs: least, power, isQuotient. */
+const COLUMN_INPUTS = 3;
 
-/** The inputs of the merge: those of each argument, then whether the rows are joined. */
-export function mergeInputs(shape: OffsetsShape): Input[] {
-  const ofArgument: Input[] = [
+/** The inputs of the merge: those of each column, then for each argument whether it has nulls, and whether the rows are joined. */
+export function mergeInputs({ columns, arguments: list }: OffsetsShape): Input[] {
+  const flag: Input = { kind: "constant", type: "i32", value: 0 };
+  const ofColumn: Input[] = [
     { kind: "constant", type: "i64", value: 0n },
     { kind: "constant", type: "f64", value: 1 },
-    { kind: "constant", type: "i32", value: 0 },
-    { kind: "constant", type: "i32", value: 0 },
+    flag,
   ];
-  return [...shape.arguments.flatMap(() => ofArgument), { kind: "constant", type: "i32", value: 0 }];
+  return [...columns.flatMap(() => ofColumn), ...list.map(() => flag), flag];
 }
 
-/** Sets the inputs of the merge. `offsets`: of the arguments. */
-export function setMergeInputs(merge: BoundKernel, offsets: readonly ChunkOffsets[], isJoined: boolean): void {
-  offsets.forEach(({ least, power, scale, hasNulls }, k) => {
-    const values = [BigInt(least), power, scale === "product" ? 0 : 1, hasNulls ? 1 : 0];
-    values.forEach((value, c) => merge.setConstant(k * MERGE_INPUTS.length + c, value));
-  });
-  merge.setConstant(offsets.length * MERGE_INPUTS.length, isJoined ? 1 : 0);
+/** Sets the inputs of the merge. `offsets`: of the columns. */
+export function setMergeInputs(
+  merge: BoundKernel,
+  { arguments: list }: OffsetsShape,
+  offsets: readonly ChunkOffsets[],
+  isJoined: boolean,
+): void {
+  const ofColumns = offsets.flatMap(({ least, power, scale }) => [BigInt(least), power, scale === "product" ? 0 : 1]);
+  const flags = [...list.map((argument) => hasNulls(argument, offsets)), isJoined].map(Number);
+  [...ofColumns, ...flags].forEach((value, k) => merge.setConstant(k, value));
 }
 
 /**
@@ -171,7 +227,7 @@ export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsSha
     const { aggregates, sources } = shape, own = byStates(shape), ownSlots = statesOf(own);
     const records = new Records(writer, withoutArgs(aggregates), shape.headerWords);
     const fresh = new Records(writer, withoutArgs(own), segmentHeaderWords(shape));
-    const isJoined = input(shape.arguments.length * MERGE_INPUTS.length, "i32");
+    const flagsAt = shape.columns.length * COLUMN_INPUTS, isJoined = input(flagsAt + shape.arguments.length, "i32");
     const slot = code.local("i32"), record = code.local("i32");
     const rowCount = writer.local("i64"), joinedSum = writer.local("i64");
     const words = shape.arguments.map(() => ({
@@ -181,16 +237,20 @@ export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsSha
       max: writer.local("i64"),
     }));
     const ownStates = ownSlots.map((list) => list.map(({ type }) => writer.local(type)));
-    const summaries = shape.arguments.map(({ isFloat }, k): RowsSummary => {
+    const ofColumns = shape.columns.map(({ isFloat }, column) => {
       const [least, power, isQuotient] = (["i64", "f64", "i32"] as const).map((type, c) =>
-        input(k * MERGE_INPUTS.length + c, type)
+        input(column * COLUMN_INPUTS + c, type)
       );
-      const { sum, values, min, max } = words[k];
-      const value = (integer: IrNode) => {
-        if (!isFloat) return integer;
-        const x = f64.convertI64(integer);
-        return select(isQuotient, f64.div(x, power), f64.mul(x, power));
-      };
+      const scaled = (x: IrNode) => select(isQuotient, f64.div(x, power), f64.mul(x, power));
+      return { isFloat, least, scaled };
+    });
+    const summaries = shape.arguments.map((argument, k): RowsSummary => {
+      const { sum, values, min, max } = words[k], { isFloat, least, scaled } = ofColumns[argument.columns[0]];
+      if (isProduct(argument)) {
+        const product = argument.columns.reduce((x, column) => ofColumns[column].scaled(x), f64.convertI64(sum.node));
+        return { rowCount: rowCount.node, valueCount: values.node, sum: product, min: product, max: product };
+      }
+      const value = (integer: IrNode) => isFloat ? scaled(f64.convertI64(integer)) : integer;
       return {
         rowCount: rowCount.node,
         valueCount: values.node,
@@ -226,7 +286,7 @@ export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsSha
             code.get(slot).memory("i64.load", argumentWord(k, name)).set(list[name].local);
           }
           if (k === 0) code.get(list.sum.local).get(joinedSum.local).op("i64.add").set(list.sum.local);
-          writer.lower(input(k * MERGE_INPUTS.length + 3, "i32"));
+          writer.lower(input(flagsAt + k, "i32"));
           code.op("i32.eqz").if(() => code.get(rowCount.local).set(list.values.local));
         });
         let at = 8 * segmentHeaderWords(shape);

@@ -1,6 +1,6 @@
 /**
- * GROUP BY of whole segments by few keys, with a small table for each segment. Sums, averages, counts and extremes of plain columns are over the
- * offsets of packed chunks: integers, which are exact and become values once for each group and segment. Other aggregates of the statement see the
+ * GROUP BY of whole segments by few keys, with a small table for each segment. Sums, averages, counts and extremes of plain columns, and sums of
+ * products of two, are over the offsets of packed chunks: integers, which are exact and become values once for each group and segment. Other aggregates of the statement see the
  * rows' values. Vectors of which a column has no offsets are added by their values, and segments with many such vectors are left to the grouper. The
  * way depends on how chunks are stored alone, not on what is in memory, so an answer does not change from run to run.
  */
@@ -14,6 +14,8 @@ import { columnsOf, type Input } from "../compiler/expression.ts";
 import {
   addOffsetsKernel,
   emptyOffsetsKernel,
+  hasNulls,
+  isProduct,
   JOINED_SHIFT,
   mergeInputs,
   mergeOffsetsKernel,
@@ -22,12 +24,13 @@ import {
   type OffsetsShape,
   offsetsStride,
   type OffsetsVariant,
+  rowsOfExactSums,
   setMergeInputs,
 } from "../compiler/offsets.ts";
 import { type AggregateShape, type CompiledKernel, type DenseKey, strideOf } from "../compiler/aggregate.ts";
 import { type FunctionRegistry, MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
 import type { GroupSpec } from "../physical/plan.ts";
-import { isSummedByOffsets } from "../physical/grouping.ts";
+import { columnsOfOffsets } from "../physical/grouping.ts";
 import { OFFSET_GROUPS_MAX } from "../physical/thresholds.ts";
 import type { Grouper, GroupTable } from "./group-table.ts";
 import type { Morsel } from "./morsel.ts";
@@ -49,30 +52,36 @@ const NEEDS: Record<string, Partial<OffsetsArgument["needs"]>> = {
   max: { max: true },
 };
 
-/** The plain columns whose offsets give aggregates, what is needed of each, and where each aggregate comes from. */
+/**
+ * What the offsets of plain columns give: the arguments, and where each aggregate comes from. Their columns are added to the list `columns`, in which
+ * arguments have their places.
+ */
 export function argumentsOf(
   calls: GroupSpec["calls"],
   aggregates: readonly AggregateShape[],
   functions: FunctionRegistry,
-): { columns: number[]; needs: OffsetsArgument["needs"][]; sources: OffsetsShape["sources"] } {
-  const columns: number[] = [], needs: OffsetsArgument["needs"][] = [];
+  columns: number[],
+): Pick<OffsetsShape, "arguments" | "sources"> {
+  const list: OffsetsArgument[] = [];
+  const placeOf = (column: number) => {
+    const place = columns.indexOf(column);
+    return place >= 0 ? place : columns.push(column) - 1;
+  };
   const sources = aggregates.map(({ aggregate }, k): number | "rows" | "states" => {
     const call = calls[k];
     // A count of rows may follow the calls, for EXPLAIN ANALYZE.
     if ((call?.args.length ?? 0) === 0 && aggregate.summarised !== undefined) return "rows";
     assert(call !== undefined);
-    if (!isSummedByOffsets(call, functions)) return "states";
-    const [arg] = call.args, own = NEEDS[nameOf(call.function)];
-    assert(arg!.kind === "column" && own !== undefined, `${call.function} is given by a sum or an extreme`);
-    let place = columns.indexOf(arg.index);
-    if (place < 0) {
-      place = columns.push(arg.index) - 1;
-      needs.push({ sum: false, min: false, max: false });
-    }
-    needs[place] = { ...needs[place]!, ...own };
-    return place;
+    const read = columnsOfOffsets(call, functions);
+    if (read === undefined) return "states";
+    const own = NEEDS[nameOf(call.function)], places = read.map(placeOf);
+    assert(own !== undefined, `${call.function} is given by a sum or an extreme`);
+    let argument = list.findIndex((known) => known.columns.join() === places.join());
+    if (argument < 0) argument = list.push({ columns: places, needs: { sum: false, min: false, max: false } }) - 1;
+    list[argument] = { columns: places, needs: { ...list[argument]!.needs, ...own } };
+    return argument;
   });
-  return { columns, needs, sources };
+  return { arguments: list, sources };
 }
 
 export class OffsetGroups {
@@ -109,25 +118,25 @@ export class OffsetGroups {
     const space = this.space = Workspace.of(context, OPERATOR), { memory } = context.heap;
     this.groups = groups;
     const { dense, aggregates, inputs } = grouper.fusedShape!;
-    const found = argumentsOf(calls, aggregates, context.functions), allInputs = [...inputs];
+    const columns: number[] = [], allInputs = [...inputs];
+    const found = argumentsOf(calls, aggregates, context.functions, columns);
     const values = new Set<number>();
     for (const key of keys) columnsOf(key, values);
     calls.forEach(({ args }, k) => {
       if (found.sources[k] === "states") { for (const arg of args) columnsOf(arg, values); }
     });
-    this.columns = found.columns.map((column) => ({ column, address: space.allocate(4 * MORSEL_ROWS) }));
-    const offsetsArguments = found.columns.map((column, k): OffsetsArgument => ({
+    this.columns = columns.map((column) => ({ column, address: space.allocate(4 * MORSEL_ROWS) }));
+    const read = columns.map((column, k) => ({
       input: allInputs.push({ kind: "column", column: node.columns.length + k, form: "i32" }) - 1,
       isFloat: typeOf(node.columns[column]!.type).order === "float",
-      needs: found.needs[k]!,
     }));
     this.inputs = allInputs;
     this.reader = new ScanReader(node, values, context);
-    this.valueReader = new ScanReader(node, new Set([...values, ...found.columns]), context);
+    this.valueReader = new ScanReader(node, new Set([...values, ...columns]), context);
     const shape = this.shape = {
-      arguments: offsetsArguments,
+      columns: read,
+      ...found,
       aggregates,
-      sources: found.sources,
       headerWords: 1 as const,
     };
     this.keys = dense.map(({ spec }) => spec);
@@ -155,6 +164,7 @@ export class OffsetGroups {
       if (found === undefined || vectors.missing > vectors.missingMax) return false;
       offsets.push(found);
     }
+    if (rowsOfExactSums(this.shape, offsets) < end - start) return false;
     reader.count(end - start);
     const opened: Pick<Vector, "address">[] = [...reader.open(segment, rows, { isAgain: true }), ...columns];
     const adder = this.adderOf(offsets, opened);
@@ -174,7 +184,7 @@ export class OffsetGroups {
 
   private adderOf(offsets: readonly ChunkOffsets[], vectors: readonly Pick<Vector, "address">[]): BoundKernel {
     const variant: OffsetsVariant = {
-      hasNulls: offsets.map(({ hasNulls }) => hasNulls),
+      hasNulls: this.shape.arguments.map((argument) => hasNulls(argument, offsets)),
       isJoined: this.isJoined(offsets),
     };
     const name = `${variant.hasNulls}${variant.isJoined}`, { adders, inputs, keys, shape, context } = this;
@@ -185,6 +195,10 @@ export class OffsetGroups {
       adders.set(name, adder);
     }
     adder.setColumns(vectors);
+    offsets.forEach(({ least }, place) => {
+      const cell = adder!.cells[`least${place}`];
+      if (cell !== undefined) adder!.setI64(cell, BigInt(least));
+    });
     return adder;
   }
 
@@ -223,15 +237,17 @@ export class OffsetGroups {
 
   private mergeInto(table: GroupTable, offsets: readonly ChunkOffsets[]): void {
     const { merge } = this;
-    setMergeInputs(merge, offsets, this.isJoined(offsets));
+    setMergeInputs(merge, this.shape, offsets, this.isJoined(offsets));
     merge.setI32(merge.cells.segment, this.segmentTable);
     merge.setI32(merge.cells.table, table.records);
     merge.run(0, this.groups);
   }
 
-  private isJoined([first]: readonly ChunkOffsets[]): boolean {
-    if (first === undefined || this.shape.arguments[0]?.needs.sum !== true) return false;
-    return !first.hasNulls && first.greatest < JOINED_OFFSET_MAX;
+  private isJoined(offsets: readonly ChunkOffsets[]): boolean {
+    const [argument] = this.shape.arguments;
+    if (argument?.needs.sum !== true || isProduct(argument)) return false;
+    const { hasNulls, greatest } = offsets[argument.columns[0]!]!;
+    return !hasNulls && greatest < JOINED_OFFSET_MAX;
   }
 
   close(): void {

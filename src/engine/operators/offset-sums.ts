@@ -1,6 +1,6 @@
 /**
- * Aggregates without keys of plain columns, under conditions that compare plain columns with constants: sums, extremes and counts of the offsets of
- * packed chunks, four rows at a time. Segments of which a column has no offsets are left to the reader of values. The way depends on how chunks are
+ * Aggregates without keys of plain columns and products of two, also under conditions that compare plain columns with constants: sums, extremes and
+ * counts of the offsets of packed chunks, four rows at a time. Segments of which a column has no offsets are left to the reader of values. The way depends on how chunks are
  * stored alone, not on what is in memory.
  */
 import { assert } from "../../assert.ts";
@@ -12,11 +12,14 @@ import type { AggregateShape } from "../compiler/aggregate.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { offsetSumsKernel } from "../compiler/offset-sums.ts";
 import {
+  greatestInteger,
+  hasNulls,
+  isProduct,
   mergeInputs,
   mergeOffsetsKernel,
-  type OffsetsArgument,
   type OffsetsShape,
   offsetsStride,
+  rowsOfExactSums,
   setMergeInputs,
 } from "../compiler/offsets.ts";
 import { MORSEL_ROWS, type QueryContext } from "../contract.ts";
@@ -33,11 +36,14 @@ const SKIPPED_SHARE_MIN = 1 / 4;
 
 export class OffsetSums {
   private readonly reader: ScanReader;
+  /** Its columns are those of conditions and arguments. */
   private readonly shape: OffsetsShape;
-  /** The columns of conditions and arguments, and the memory for their offsets. */
+  /** The same columns, and the memory for their offsets. */
   private readonly columns: { column: number; address: number }[];
-  /** For each argument and condition, its place among the columns. */
-  private readonly places: { arguments: number[]; conditions: number[] };
+  /** For each condition, its place among the columns. */
+  private readonly conditionPlaces: number[];
+  /** The places of factors of products. */
+  private readonly factors: readonly number[];
   private readonly record: number;
   private readonly merge: BoundKernel;
   private readonly kernels = new Map<string, BoundKernel>();
@@ -49,10 +55,12 @@ export class OffsetSums {
     node: ScanNode,
     context: QueryContext,
   ): OffsetSums | undefined {
-    if (spec.segments !== "codes" || spec.predicates.length === 0) return undefined;
-    const space = Workspace.of(context, OPERATOR);
-    const conditions = RowConditions.of(spec.predicates, node, context, space, false);
-    if (conditions !== undefined) return new OffsetSums(spec, aggregates, node, conditions, context, space);
+    if (spec.segments !== "codes") return undefined;
+    const space = Workspace.of(context, OPERATOR), hasConditions = spec.predicates.length > 0;
+    const conditions = hasConditions ? RowConditions.of(spec.predicates, node, context, space, false) : undefined;
+    if (!hasConditions || conditions !== undefined) {
+      return new OffsetSums(spec, aggregates, node, conditions, context, space);
+    }
     space.release();
     return undefined;
   }
@@ -61,28 +69,20 @@ export class OffsetSums {
     spec: GroupSpec,
     aggregates: readonly AggregateShape[],
     private readonly node: ScanNode,
-    private readonly conditions: RowConditions,
+    private readonly conditions: RowConditions | undefined,
     private readonly context: QueryContext,
     private readonly space: Workspace,
   ) {
-    const found = argumentsOf(spec.calls, aggregates, context.functions);
-    const ofConditions = conditions.list.map(({ column }) => column);
+    const ofConditions = conditions?.list.map(({ column }) => column) ?? [];
     // Conditions first: of the others, only vectors are read that they leave.
-    const list = [...new Set([...ofConditions, ...found.columns])];
+    const list = [...new Set(ofConditions)], found = argumentsOf(spec.calls, aggregates, context.functions, list);
     this.columns = list.map((column) => ({ column, address: space.allocate(4 * MORSEL_ROWS) }));
-    this.places = {
-      arguments: found.columns.map((column) => list.indexOf(column)),
-      conditions: ofConditions.map((column) => list.indexOf(column)),
-    };
-    const shapeArguments = found.columns.map((column, k): OffsetsArgument => ({
-      input: k,
-      isFloat: typeOf(node.columns[column]!.type).order === "float",
-      needs: found.needs[k]!,
-    }));
+    this.conditionPlaces = ofConditions.map((column) => list.indexOf(column));
+    this.factors = [...new Set(found.arguments.filter(isProduct).flatMap(({ columns }) => columns))];
     const shape = this.shape = {
-      arguments: shapeArguments,
+      columns: list.map((column, input) => ({ input, isFloat: typeOf(node.columns[column]!.type).order === "float" })),
+      ...found,
       aggregates,
-      sources: found.sources,
       headerWords: 0 as const,
     };
     this.reader = new ScanReader(node, new Set(list), context);
@@ -93,13 +93,13 @@ export class OffsetSums {
 
   /** Adds rows of a segment that pass to the table. False if their values have to be read. */
   consume(table: GroupTable, { segment, start, end }: Morsel): boolean {
-    const { reader, context, columns, places, conditions, node } = this, offsets: ChunkOffsets[] = [];
+    const { reader, context, columns, conditionPlaces, conditions, node } = this, offsets: ChunkOffsets[] = [];
     const left = new LeftVectors(start, end), { analysis } = context;
     let vectorCount = 0;
     for (const [place, { column, address }] of columns.entries()) {
       const found = context.pool.readOffsets(reader.source, segment, column, left, address, (form, ranges) => {
-        places.conditions.forEach((own, k) => {
-          if (own === place) left.test(ranges, form, conditions.rangeOf(k, form));
+        conditionPlaces.forEach((own, k) => {
+          if (own === place) left.test(ranges, form, conditions!.rangeOf(k, form));
         });
         vectorCount += left.count;
         return left.runs;
@@ -108,43 +108,53 @@ export class OffsetSums {
       if (found === undefined) return false;
       offsets.push(found);
     }
+    if (this.factors.some((place) => greatestInteger(offsets[place]!) >= 2 ** 31)) return false;
+    const rowsAtOnce = rowsOfExactSums(this.shape, offsets);
+    if (rowsAtOnce < SUMMARY_ROWS) return false;
     reader.count(end - start);
     analysis?.countOffsets(node.id, vectorCount);
     analysis?.countVectors(node.id, left.outcomes);
-    if (left.runs.length > 0) this.add(table, offsets, left.runs);
+    if (left.runs.length > 0) this.add(table, offsets, left.runs, rowsAtOnce);
     return true;
   }
 
-  private add(table: GroupTable, offsets: readonly ChunkOffsets[], runs: readonly RowRange[]): void {
-    const { places, conditions, merge } = this, ofArguments = places.arguments.map((place) => offsets[place]!);
-    const kernel = this.kernelFor(ofArguments), { cells } = kernel;
-    for (const [k, place] of places.conditions.entries()) {
-      const range = conditions.rangeOf(k, offsets[place]!);
+  private add(
+    table: GroupTable,
+    offsets: readonly ChunkOffsets[],
+    runs: readonly RowRange[],
+    rowsAtOnce: number,
+  ): void {
+    const { conditionPlaces, factors, conditions, merge, shape } = this, kernel = this.kernelFor(offsets);
+    const { cells } = kernel;
+    for (const place of factors) kernel.setI32(cells[`least${place}`], offsets[place]!.least);
+    for (const [k, place] of conditionPlaces.entries()) {
+      const range = conditions!.rangeOf(k, offsets[place]!);
       assert(range !== undefined, "no vector is left if no value passes");
       kernel.setI32(cells[`low${k}`], range.low);
       kernel.setI32(cells[`extent${k}`], range.high - range.low);
     }
-    setMergeInputs(merge, ofArguments, false);
+    setMergeInputs(merge, shape, offsets, false);
     merge.setI32(merge.cells.segment, this.record);
     merge.setI32(merge.cells.table, table.records);
     for (const { from, to } of runs) {
-      kernel.run(from, to);
-      merge.run(0, 1);
+      for (let row = from, end: number; row < to; row = end) {
+        end = Math.min(to, row + rowsAtOnce);
+        kernel.run(row, end);
+        merge.run(0, 1);
+      }
     }
   }
 
   private kernelFor(offsets: readonly ChunkOffsets[]): BoundKernel {
-    const name = offsets.map(({ hasNulls }) => hasNulls).join(), { kernels, columns, places, context, space } = this;
+    const { kernels, columns, shape, conditionPlaces, context, space } = this;
+    const withNulls = shape.arguments.map((argument) => ({ ...argument, hasNulls: hasNulls(argument, offsets) }));
+    const name = withNulls.map(({ hasNulls }) => hasNulls).join();
     let kernel = kernels.get(name);
     if (kernel === undefined) {
       const { run, cells } = offsetSumsKernel(context.heap.memory, {
         columnCount: columns.length,
-        conditions: places.conditions,
-        arguments: this.shape.arguments.map(({ needs }, k) => ({
-          needs,
-          column: places.arguments[k]!,
-          hasNulls: offsets[k]!.hasNulls,
-        })),
+        conditions: conditionPlaces,
+        arguments: withNulls,
       });
       kernel = new BoundKernel(run, cells, [], context, space, cells.count);
       columns.forEach(({ address }, k) => kernel!.setI32(cells[`column${k}`], address));

@@ -132,11 +132,26 @@ function readsOf(spec: GroupSpec, below: Below, facts: PlanFacts): GroupReads {
 /** The types whose sums are exact as integers of one scale. */
 const SUMMED_BY_OFFSETS: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 
-/** True for an aggregate over the values of a plain column that their number, sum and extremes give. */
-export function isSummedByOffsets({ function: id, args }: GroupCall, functions: FunctionRegistry): boolean {
-  const [arg] = args, { aggregate } = functions.resolve(id).entry;
-  if (args.length !== 1 || arg!.kind !== "column" || !SUMMED_BY_OFFSETS.has(arg!.type)) return false;
-  return aggregate?.kind === "fused" && aggregate.summarised !== undefined;
+/** Of products of doubles, the number and the sum are known. */
+const AGGREGATES_OF_PRODUCTS: ReadonlySet<string> = new Set(["count", "sum", "avg"]);
+
+/**
+ * The plain columns of an aggregate that the number, sum and extremes of a column's integers give: the column, or the two factors of a product of
+ * doubles. Undefined if it has to see the values.
+ */
+export function columnsOfOffsets({ function: id, args }: GroupCall, functions: FunctionRegistry): number[] | undefined {
+  const [arg] = args, { name, aggregate } = functions.resolve(id).entry;
+  if (args.length !== 1 || aggregate?.kind !== "fused" || aggregate.summarised === undefined) return undefined;
+  if (arg!.kind === "column") return SUMMED_BY_OFFSETS.has(arg!.type) ? [arg!.index] : undefined;
+  if (arg!.kind !== "call" || functions.resolve(arg!.function).entry.name !== "*") return undefined;
+  const factors = arg!.args.map((factor) =>
+    factor.kind === "column" && factor.type === "DOUBLE" ? factor.index : undefined
+  );
+  return AGGREGATES_OF_PRODUCTS.has(name) && isWhole(factors) ? factors : undefined;
+}
+
+function isWhole<T>(list: readonly (T | undefined)[]): list is T[] {
+  return !list.includes(undefined);
 }
 
 /** How whole segments of a scan are grouped, if the table is dense or has one group. */
@@ -147,7 +162,7 @@ export function segmentsOf(
 ): GroupSpec["segments"] {
   const { predicates, keys, calls, staged, table, rowIdColumn } = spec;
   if (base.kind !== "scan" || rowIdColumn !== undefined || staged === true || calls.length === 0) return undefined;
-  const isSummed = (call: GroupCall) => isSummedByOffsets(call, functions);
+  const isSummed = (call: GroupCall) => columnsOfOffsets(call, functions) !== undefined;
   const parts = predicates.flatMap((predicate) => conjuncts(predicate, { functions }));
   const conditions = parts.map((part) => conditionOf(part, base.node, { functions }));
   const masked = parts.length > 0 && !conditions.includes(undefined) ? "masks" : undefined;
@@ -156,10 +171,11 @@ export function segmentsOf(
     if (table === "hash") return undefined;
     return calls.some(isSummed) ? "codes" : "values";
   }
-  // Without keys and conditions, summaries are read.
-  const isCompared = parts.length > 0 && conditions.every((condition) => condition?.kind === "bounds");
+  const isCompared = conditions.every((condition) => condition?.kind === "bounds");
   const isGiven = (call: GroupCall) => call.args.length === 0 || isSummed(call);
-  return isCompared && calls.some(isSummed) && calls.every(isGiven) ? "codes" : masked;
+  if (!isCompared || !calls.some(isSummed) || !calls.every(isGiven)) return masked;
+  // Without keys and conditions, summaries give plain columns.
+  return parts.length > 0 || calls.some(({ args: [arg] }) => arg?.kind === "call") ? "codes" : undefined;
 }
 
 export function exprsOf({ predicates, keys, calls }: GroupSpec): Expr[] {

@@ -6,8 +6,8 @@ import { and, conjuncts } from "../binder/plans.ts";
 import type { Expr, Interval, Plan } from "../plan.ts";
 import { mapPlan } from "./nodes.ts";
 
-const LOWEST = -9223372036854775807n;
-const HIGHEST = 9223372036854775807n;
+export const LOWEST_TIME = -9223372036854775807n;
+export const HIGHEST_TIME = 9223372036854775807n;
 
 export function extractIntervals(plan: Plan): Plan {
   return mapPlan(plan, (node) => {
@@ -28,7 +28,7 @@ export function extractIntervals(plan: Plan): Plan {
  * timestamp. A designated timestamp is never null.
  */
 export function intervalsOf(e: Expr, timestamp: number): Interval[] | undefined {
-  if (e.kind === "constant" && e.type === "BOOLEAN") return e.value === true ? [[LOWEST, HIGHEST]] : [];
+  if (e.kind === "constant" && e.type === "BOOLEAN") return e.value === true ? [[LOWEST_TIME, HIGHEST_TIME]] : [];
   if (e.kind === "in") {
     if (!isTimestamp(e.operand, timestamp)) return undefined;
     const points = e.values.filter((value) => value !== null).map((
@@ -90,13 +90,13 @@ function comparison(operator: string, [a, b]: [Expr, Expr], timestamp: number): 
     case "!=":
       return complement([[value, value]]);
     case "<":
-      return value <= LOWEST ? [] : [[LOWEST, value - 1n]];
+      return value <= LOWEST_TIME ? [] : [[LOWEST_TIME, value - 1n]];
     case "<=":
-      return [[LOWEST, value]];
+      return [[LOWEST_TIME, value]];
     case ">":
-      return value >= HIGHEST ? [] : [[value + 1n, HIGHEST]];
+      return value >= HIGHEST_TIME ? [] : [[value + 1n, HIGHEST_TIME]];
     default:
-      return [[value, HIGHEST]];
+      return [[value, HIGHEST_TIME]];
   }
 }
 
@@ -135,12 +135,12 @@ export function intersect(a: readonly Interval[], b: readonly Interval[]): Inter
 
 export function complement(intervals: readonly Interval[]): Interval[] {
   const result: Interval[] = [];
-  let from = LOWEST;
+  let from = LOWEST_TIME;
   for (const [low, high] of intervals) {
     if (low > from) result.push([from, low - 1n]);
-    if (high >= HIGHEST) return result;
+    if (high >= HIGHEST_TIME) return result;
     from = high + 1n;
   }
-  result.push([from, HIGHEST]);
+  result.push([from, HIGHEST_TIME]);
   return result;
 }

@@ -104,6 +104,41 @@ const cases: [title: string, sql: string, plan: string[]][] = [
     ],
   ],
   [
+    "conditions on the buckets and keys of SAMPLE BY leave out rows",
+    "select * from (select ts, sym, sum(px) s from trades sample by 1h) where ts >= '2024-01-02T00:30' and ts < '2024-01-02T03:30' and sym = 'a'",
+    [
+      "Project ts, key 1 as sym, sum(DOUBLE) as s",
+      "  Filter ((ts >= 2024-01-02T00:30:00.000000Z) and (ts < 2024-01-02T03:30:00.000000Z))",
+      "    Sample by 1h, align to calendar: sum(px)",
+      "        by sym",
+      "      Scan trades: ts, sym, px",
+      "          time: 2024-01-02T00:30:00.000000Z … 2024-01-02T03:59:59.999999Z",
+      "          where (sym = 'a')",
+    ],
+  ],
+  [
+    "local time may return to a bucket",
+    "select * from (select ts, sum(px) s from trades sample by 1d align to calendar time zone 'Europe/Paris') where ts in '2024-01-02'",
+    [
+      "Project ts, sum(DOUBLE) as s",
+      "  Filter (ts between 2024-01-02T00:00:00.000000Z and 2024-01-02T23:59:59.999999Z)",
+      "    Sample by 1d, align to calendar in Europe/Paris: sum(px)",
+      "      Scan trades: ts, px",
+      "          time: 2024-01-02T00:00:00.000000Z … 2024-01-05T22:59:59.999999Z",
+    ],
+  ],
+  [
+    "rows that fill depend on all rows",
+    "select * from (select ts, sym, sum(px) s from trades sample by 1h fill(prev)) where ts > '2024-01-02' and sym = 'a'",
+    [
+      "Project ts, key 1 as sym, sum(DOUBLE) as s",
+      "  Filter ((ts > 2024-01-02T00:00:00.000000Z) and (key 1 = 'a'))",
+      "    Sample by 1h, align to calendar, fill(prev): sum(px)",
+      "        by sym",
+      "      Scan trades: ts, sym, px",
+    ],
+  ],
+  [
     "an equation over a cross join is its key",
     "select t.px from trades t, quotes q where t.sym = q.sym and q.bid > 1",
     [

@@ -4,8 +4,11 @@
  */
 import { and, columnsRead, conjuncts, remap, rewrite, sizeOf } from "../binder/plans.ts";
 import { registry } from "../functions/mod.ts";
-import { childrenOf, type Expr, inputsOf, type JoinNode, type Plan } from "../plan.ts";
+import { childrenOf, type Expr, inputsOf, type Interval, type JoinNode, type Plan, type SampleNode } from "../plan.ts";
+import { TimeBuckets } from "../../engine/mod.ts";
+import { nanosOf } from "../../types/calendar.ts";
 import { layoutOf } from "../../types/mod.ts";
+import { HIGHEST_TIME, intersect, intervalsOf, LOWEST_TIME } from "./intervals.ts";
 import { withInputs } from "./nodes.ts";
 
 /** Maximum growth of a plan, in expressions, by duplicating filters below projections and into several queries. */
@@ -81,6 +84,8 @@ function push(plan: Plan, given: Expr[], growth: Growth): Plan {
           growth.substitutes(e, plan.keys));
       return above(withInputs(plan, [push(plan.input, below.map((e) => substitute(e, plan.keys)), growth)]), here);
     }
+    case "sample":
+      return pushSample(plan, predicates, growth);
     case "latest": {
       const isKey = (index: number): boolean => plan.keys.some((key) => key.kind === "column" && key.index === index);
       const [below, here] = split(predicates, (e) => columnsRead(e).size > 0 && [...columnsRead(e)].every(isKey));
@@ -168,6 +173,53 @@ function substitute(e: Expr, expressions: Expr[]): Expr {
 export function isVolatile(e: Expr): boolean {
   if (e.kind === "call" && registry.resolve(e.function).entry.volatility === "volatile") return true;
   return childrenOf(e).some(isVolatile);
+}
+
+/**
+ * Without FILL, a condition on keys may filter rows instead of groups, and rows outside of the buckets that a condition asks for are not read. The
+ * latter stays, as the first and the last of these buckets may be wrong. First observations depend on all rows.
+ */
+function pushSample(plan: SampleNode, predicates: Expr[], growth: Growth): Plan {
+  if (plan.fills.length > 0 || plan.sampling.align !== "calendar") {
+    return above(withInputs(plan, [push(plan.input, [], growth)]), predicates);
+  }
+  const outputs = [plan.time, ...plan.keys];
+  const [ofKeys, here] = split(predicates, (e) => {
+    const read = [...columnsRead(e)];
+    const isOfKeys = read.length > 0 && read.every((k) => k > 0 && k < outputs.length && !isVolatile(outputs[k]!));
+    return isOfKeys && !isVolatile(e) && growth.substitutes(e, outputs);
+  });
+  const below = ofKeys.map((e) => substitute(e, outputs));
+  const asked = here.reduce((left: Interval[] | undefined, e) => {
+    const found = isVolatile(e) ? undefined : intervalsOf(e, 0);
+    return left === undefined || found === undefined ? left ?? found : intersect(left, found);
+  }, undefined);
+  if (asked !== undefined && asked.length > 0 && !isVolatile(plan.time)) below.push(...rowsOfBuckets(plan, asked));
+  return above(withInputs(plan, [push(plan.input, below, growth)]), here);
+}
+
+/** Clocks that are turned back return to a bucket within this time. */
+const TURNED_BACK_DAYS = 2n;
+
+/** Conditions that all rows of the buckets that begin within the intervals pass. A bucket begins with or before its rows. */
+function rowsOfBuckets({ time, sampling }: SampleNode, asked: readonly Interval[]): Expr[] {
+  const conditions: Expr[] = [], { type } = time, at = "at" in time ? time.at : 0;
+  const compared = (operator: string, value: bigint) =>
+    conditions.push({
+      kind: "call",
+      function: `${operator}(${type},${type})`,
+      args: [time, { kind: "constant", value, type }],
+      type: "BOOLEAN",
+      at,
+    });
+  const low = asked[0]![0], high = asked.at(-1)![1];
+  if (low > LOWEST_TIME) compared(">=", low);
+  if (high < HIGHEST_TIME) {
+    const ticksADay = 86_400_000_000_000n / nanosOf(type), { end } = new TimeBuckets(sampling, type, 0n).of(high);
+    const last = end + (sampling.timeZone === "" ? 0n : TURNED_BACK_DAYS * ticksADay);
+    if (last < HIGHEST_TIME) compared("<", last);
+  }
+  return conditions;
 }
 
 function pushJoin(plan: JoinNode, predicates: Expr[], growth: Growth): Plan {
