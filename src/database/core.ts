@@ -19,6 +19,7 @@ import type { Planner } from "./planner.ts";
 import type { Progress } from "./progress.ts";
 import type { databaseSettings } from "./settings.ts";
 import type { StatementCache } from "./statements.ts";
+import type { MaterializedViews } from "./materialized-views.ts";
 import type { StoredViews } from "./views.ts";
 
 /** The settings, and the services of the process. */
@@ -70,6 +71,7 @@ export interface Core {
   readonly backups: Backups;
   readonly copies: Copies;
   readonly views: StoredViews;
+  readonly materialized: MaterializedViews;
   readonly progress: Progress;
   /** For functions that the server evaluates. */
   readonly server: ServerFacts;

@@ -2,13 +2,14 @@
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
 import { accessIsOff, columnRows, keywords, partitionRows, type SourceServices, statementSource } from "../sql/mod.ts";
-import type { MetadataNode, Plan, View } from "../sql/plan.ts";
+import type { Materialized, MetadataNode, Plan, View } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 import { accessTextsFor } from "./access/ddl.ts";
 import { ACCESS_SOURCES, allPermissionRows } from "./access/metadata.ts";
 import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
+import type { RefreshFacts } from "./materialized-views.ts";
 import { catalogRows, isCatalogSource } from "./pg-catalog.ts";
 import { memoryParts } from "./memory-parts.ts";
 import type { Asker } from "./statements.ts";
@@ -136,7 +137,11 @@ const SOURCES: Record<string, Source> = {
   reader_pool: () => [],
   writer_pool: () => [],
   memory_metrics: ({ heap, further }) => memoryParts(heap, further).map(([tag, bytes]) => [tag, BigInt(bytes)]),
-  materialized_views: () => [],
+  materialized_views: ({ catalogue, materialized }) =>
+    catalogue.tables().flatMap((table) => {
+      const { materialized: definition } = table.schema;
+      return definition === undefined ? [] : [materializedRow(table, definition, materialized.factsOf(table.schema.id))];
+    }),
   /** Rows are visible when they are acknowledged, so no rows wait to be applied. */
   wal_tables: ({ catalogue }) =>
     catalogue.tables().filter(({ schema }) => schema.wal).map((
@@ -179,12 +184,28 @@ function tableRow(table: TableSnapshot, lastWrite: bigint | null): Value[] {
       schema.ttl?.count ?? 0,
       schema.ttl?.unit ?? "HOUR",
     ],
-    ...[false, `t${schema.id}`],
+    ...[schema.materialized !== undefined, `t${schema.id}`],
     ...[schema.params?.maxUncommittedRows ?? 500_000, BigInt(schema.params?.o3MaxLagMicros ?? 600_000_000)],
-    ...[false, "T"],
+    ...[false, schema.materialized === undefined ? "T" : "M"],
     ...[rowCount, first, last, lastWrite, lsn, schema.wal ? 0 : null],
     ...[0n, 0, 0, 0, 0, ...NONE],
     ...[0n, null, schema.wal ? lsn : null, schema.wal ? last : null, ...NONE, ...NONE, false],
+  ];
+}
+
+function materializedRow(
+  { schema: { id, name } }: TableSnapshot,
+  { base, text, refresh, limit, fault }: Materialized,
+  facts: RefreshFacts,
+): Value[] {
+  const timer = refresh.kind === "timer" ? refresh : undefined;
+  return [
+    ...[name, refresh.kind, base, facts.begunMicros, facts.endedMicros, text, `t${id}`, fault ?? null],
+    fault !== undefined ? "invalid" : facts.isRefreshing ? "refreshing" : "valid",
+    ...[null, facts.upToLsn, facts.baseLsn, limit?.count ?? 0, limit?.unit ?? null],
+    ...[timer?.timeZone ?? null, timer?.startMicros === undefined ? null : BigInt(timer.startMicros)],
+    ...[timer?.every.count ?? 0, timer?.every.unit ?? null],
+    ...[0, null, 0, null],
   ];
 }
 

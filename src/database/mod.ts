@@ -39,6 +39,7 @@ import { DatabaseSession } from "./session.ts";
 import { factsOf, type Planning, StatementCache } from "./statements.ts";
 import { marksOf } from "./sources.ts";
 import { Traces } from "./traces.ts";
+import { MaterializedViews } from "./materialized-views.ts";
 import { StoredViews } from "./views.ts";
 
 /** Limit of compiled statements cached for a transaction that has changed definitions. */
@@ -191,6 +192,14 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     scheduler,
     backups: new Backups(writer, options, nowMicros),
     views,
+    materialized: new MaterializedViews({
+      catalogue,
+      writer,
+      session: () => new DatabaseSession(core, SERVER),
+      nowMicros,
+      schemaChanged: () => void core.schemaChanged("ALTER MATERIALIZED VIEW"),
+      log: options.log,
+    }),
     copies: new Copies({
       importRoot: options.importRoot,
       exportRoot: options.exportRoot,
@@ -237,6 +246,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   });
   const ingest = new Ingest(core, nowMicros);
   await views.open();
+  if (!options.readOnly) core.materialized.open();
   let referenceText: string | undefined;
   const database: OpenedDatabase = {
     access: access && new SignIn(access, nowMs, options.provider, external),
@@ -268,6 +278,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     }),
     close: async () => {
       await core.copies.close();
+      await core.materialized.close();
       await traces.flush();
       planner.close();
       execution.close();

@@ -467,7 +467,42 @@ export interface NewTable {
   dedupKeys: number[];
   ttl?: { count: number; unit: string };
   params?: TableParams;
+  /** The table has the rows of a query. */
+  materialized?: Materialized;
 }
+
+/** The definition of a materialized view, which is a table that only the server changes. */
+export interface Materialized {
+  /** The table whose changes are followed. */
+  readonly base: string;
+  readonly baseId: number;
+  readonly text: string;
+  /** Of each SAMPLE BY of the query. `offset`: as text, in the timestamp's unit. */
+  readonly samplings: readonly (Pick<Sampling, "count" | "unit" | "timeZone"> & { readonly offset: string })[];
+  readonly refresh: RefreshRule;
+  /** Rows that are this much older than the newest one of the base are not refreshed. */
+  readonly limit?: UnitCount;
+  /** Why it is refreshed no more. */
+  readonly fault?: string;
+  /** LSN of the base, as text, at which all of its rows were in the view. Set when the server stops. */
+  readonly upToLsn?: string;
+}
+
+/** What REFRESH MATERIALIZED VIEW asks for. Times are microseconds; the range has rows from the first to before the last. */
+export type Refresh =
+  | { kind: "full" | "incremental" }
+  | { kind: "range"; fromMicros: bigint; toMicros: bigint };
+
+export interface UnitCount {
+  readonly count: number;
+  /** MINUTE, HOUR, DAY, WEEK, MONTH or YEAR. */
+  readonly unit: string;
+}
+
+/** When a view is refreshed: after each change of the base, when asked, or each `every` from `startMicros` on. */
+export type RefreshRule =
+  | { readonly kind: "immediate" | "manual" }
+  | { readonly kind: "timer"; readonly every: UnitCount; readonly startMicros?: number; readonly timeZone?: string };
 
 /** Parameters of QuestDB's tables. They are stored and shown but have no effect. */
 export interface TableParams {

@@ -17,6 +17,7 @@ import type {
   SegmentSource,
   TableSchema,
   TableSnapshot,
+  TimedPage,
 } from "./contract.ts";
 import { columnStorageOf } from "./column-storage.ts";
 import { type Files, realFiles } from "./files.ts";
@@ -95,6 +96,16 @@ class Snapshot implements TableSnapshot {
     this.checkReadable();
     const { columns } = this.schema;
     return columnStorageOf(columns, this.eachSegment(columns.map(({ id }) => id)), (start) => this.nameOf(start));
+  }
+
+  timedPages(): TimedPage[] {
+    this.checkReadable();
+    return this.pages().map((page): TimedPage => {
+      const { version, count, rowCount, timestampMin, timestampMax, address } = page;
+      const key = [version, count, rowCount, timestampMin, timestampMax].join();
+      const segments = address === 0 ? undefined : () => this.reader.read(this.directory, page, []);
+      return { key, timestampMin, timestampMax, segments };
+    });
   }
 
   /** Segments of all pages. They are not kept. */

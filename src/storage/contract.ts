@@ -4,7 +4,7 @@
  *     main  ──commands──▶ writer worker ──publications──▶ main (catalogue mirror) ──scan sources──▶ exec workers
  */
 import type { RecordChange, RecordMap } from "../access/mod.ts";
-import type { Interval, NewColumn, NewTable, PartitionUnit, TableParams } from "../sql/plan.ts";
+import type { Interval, Materialized, NewColumn, NewTable, PartitionUnit, TableParams } from "../sql/plan.ts";
 
 export interface TableColumn {
   /** Never changes and is never reused in this table. */
@@ -32,6 +32,7 @@ export interface TableSchema {
   readonly dedupKeys: readonly number[];
   readonly ttl?: { count: number; unit: string };
   readonly params?: TableParams;
+  readonly materialized?: Materialized;
   /** Counts changes of the definition. */
   readonly schemaVersion: number;
 }
@@ -253,8 +254,20 @@ export interface TableSnapshot {
   columnStorage(): ColumnStorage[];
   /** Detached partitions, in order. Their rows are in no source. */
   detachedPartitions(): PartitionInfo[];
+  /** The pages, in order of their rows. */
+  timedPages(): TimedPage[];
   /** Segments in order (oldest first), pruned by `intervals`. A kept segment may contain rows outside the intervals. */
   source(columnIds: readonly number[], intervals?: readonly Interval[]): ScanSource;
+}
+
+/** A page of a table, to find out what has changed. */
+export interface TimedPage {
+  /** The same as long as its rows are the same. */
+  readonly key: string;
+  readonly timestampMin: bigint;
+  readonly timestampMax: bigint;
+  /** Its segments, without columns. Absent if a file would have to be read for them. */
+  segments?(): SegmentSource[];
 }
 
 export interface PartitionInfo extends PartitionSums {
@@ -369,6 +382,7 @@ export interface TableOptions {
   readonly dedupKeys?: readonly number[];
   readonly params?: TableParams;
   readonly wal?: boolean;
+  readonly materialized?: Materialized;
 }
 
 /** Moves the partition that begins at `start`. A new partition cannot be created this way, only by INSERT. */

@@ -13,7 +13,7 @@ type Defining = Extract<
 >;
 
 export function newSchema(id: number, table: NewTable): TableSchema {
-  const { name, columns, timestamp, partitionBy, wal, dedupKeys, ttl, params } = table;
+  const { name, columns, timestamp, partitionBy, wal, dedupKeys, ttl, params, materialized } = table;
   return {
     id,
     name,
@@ -24,6 +24,7 @@ export function newSchema(id: number, table: NewTable): TableSchema {
     dedupKeys,
     ttl,
     params,
+    materialized,
     schemaVersion: 0,
   };
 }

@@ -48,6 +48,7 @@ export type { PoolLease } from "./lease.ts";
 export { PackedMemory } from "./packed-memory.ts";
 export { SharedPool } from "./pool.ts";
 export { CatalogueMirror } from "./catalogue.ts";
+export { ChangedTimes } from "./changed-times.ts";
 export { type File, type Files, readFully, realFiles, writeFully } from "./files.ts";
 export { type LogBlock, LogFollower, LogGoneError } from "./wal/follower.ts";
 export { copyDatabase, syncDirectory } from "./copy.ts";

@@ -108,8 +108,18 @@ export class Binding {
    */
   readonly parameterArrays: (string | undefined)[] = [];
   readonly requires = new Requirements((permission, { name }, at) => {
-    if (permission === "SELECT" || this.context.ownTables?.has(name.toLowerCase()) !== true) return;
-    throw new SqlError(`${name} is a table of the server: only it changes the table`, at, SQLSTATE.wrongObjectType);
+    const { ownTables, catalogue } = this.context;
+    // Its own statements change the tables of the server.
+    if (permission === "SELECT" || ownTables === undefined) return;
+    if (ownTables.has(name.toLowerCase())) {
+      throw new SqlError(`${name} is a table of the server: only it changes the table`, at, SQLSTATE.wrongObjectType);
+    }
+    if (permission.endsWith("MATERIALIZED VIEW") || catalogue.table(name)?.schema.materialized === undefined) return;
+    throw new SqlError(
+      `${name} is a materialized view: only refreshing it changes its rows`,
+      permission === "UPDATE" ? this.statementAt : at,
+      SQLSTATE.wrongObjectType,
+    );
   });
   /** Notices to the client, besides the result. */
   readonly notices = new Set<string>();
@@ -196,6 +206,16 @@ export class Binding {
       return new SqlError(`${text} is a view: this needs a table`, at, SQLSTATE.wrongObjectType);
     }
     return unknownTable(text, at, tableNames(this.context.catalogue));
+  }
+
+  /** The table of a materialized view. @throws at its name if there is none. */
+  materialized({ text, at }: Name): TableSnapshot {
+    const table = this.context.catalogue.table(text);
+    if (table?.schema.materialized !== undefined) return table;
+    const isOther = table !== undefined || this.context.views?.view(text) !== undefined;
+    throw isOther
+      ? new SqlError(`${text} is no materialized view`, at, SQLSTATE.wrongObjectType)
+      : new SqlError(`there is no materialized view ${text}`, at, SQLSTATE.undefinedTable);
   }
 
   noView({ text, at }: Name): SqlError {

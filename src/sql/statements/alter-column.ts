@@ -1,7 +1,7 @@
 /** ALTER TABLE … ALTER COLUMN: how a SYMBOL column is stored. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Permission } from "../../access/mod.ts";
-import type { SymbolOptions } from "../../storage/contract.ts";
+import type { SymbolOptions, TableSchema } from "../../storage/contract.ts";
 import type { Name, Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { at, given, name, wholeNumber } from "../tree-nodes.ts";
@@ -9,7 +9,7 @@ import { capacityOf, checkIndexCapacity, checkSymbolCapacity } from "./columns.t
 import { findColumn, onlyName } from "./names.ts";
 import type { StatementKind } from "./statement.ts";
 
-interface ColumnChange {
+export interface ColumnChange {
   permission: Permission;
   options: SymbolOptions;
 }
@@ -85,15 +85,8 @@ ALTER TABLE table ALTER COLUMN column SYMBOL CAPACITY n`,
 
   bind({ table, column, change: { permission, options } }, { binding }) {
     const { schema } = binding.table(table);
-    const { id, type } = findColumn(schema, column);
-    binding.requires.ofColumns(permission, table.at, schema).use(id, column.text, column.at);
-    if (type !== "SYMBOL") {
-      throw new SqlError(
-        `${column.text} is ${type}: only SYMBOL columns have an index, a cache and a capacity`,
-        column.at,
-        SQLSTATE.invalidParameter,
-      );
-    }
+    binding.requires.ofColumns(permission, table.at, schema).use(findColumn(schema, column).id, column.text, column.at);
+    const { id } = symbolColumn(schema, column);
     return { kind: "alterColumn", tableId: schema.id, columnId: id, options };
   },
 
@@ -102,6 +95,17 @@ ALTER TABLE table ALTER COLUMN column SYMBOL CAPACITY n`,
     return run.defined("ALTER TABLE");
   },
 };
+
+/** @throws {SqlError} at the name for a column of another type. */
+export function symbolColumn(schema: TableSchema, name: Name): TableSchema["columns"][number] {
+  const column = findColumn(schema, name);
+  if (column.type === "SYMBOL") return column;
+  throw new SqlError(
+    `${name.text} is ${column.type}: only SYMBOL columns have an index, a cache and a capacity`,
+    name.at,
+    SQLSTATE.invalidParameter,
+  );
+}
 
 function cached(symbolCached: boolean): ColumnChange {
   return { permission: "ALTER COLUMN CACHE", options: { symbolCached } };

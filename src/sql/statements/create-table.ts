@@ -298,7 +298,7 @@ function definedColumns(definitions: ColumnDefinition[]): NewColumn[] {
   });
 }
 
-function partitionUnit(create: CreateTable): PartitionUnit {
+export function partitionUnit(create: Pick<CreateTable, "partitionBy">): PartitionUnit {
   if (create.partitionBy === undefined) return "NONE";
   const unit = create.partitionBy.unit.toUpperCase() as PartitionUnit;
   if (!PARTITION_UNITS.includes(unit)) {
@@ -336,7 +336,10 @@ function createLike(binding: Binding, create: CreateTable): BoundCreateTable<Pla
 }
 
 /** The columns of CREATE TABLE AS, after its casts. The plan has them in this order. */
-function queryColumns(queries: Queries, create: CreateTable): { columns: NewColumn[]; plan: Plan; inherited: number } {
+export function queryColumns(
+  queries: Queries,
+  create: Pick<CreateTable, "query" | "casts" | "name">,
+): { columns: NewColumn[]; plan: Plan; inherited: number } {
   const { plan, visible } = queries.bind(create.query!, NO_NAMES);
   const casts = new Map<number, { type: string; at: number; symbolCapacity?: number; symbolCached?: boolean }>();
   for (const { column, type, symbolCapacity, symbolCached } of create.casts) {

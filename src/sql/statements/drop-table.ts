@@ -45,13 +45,15 @@ DROP ALL TABLES`,
     summary: "Removes a table, or all of them. CASCADE PERMISSIONS removes what was granted on the table, too.",
   },
   category: "ddl",
-  requires: ["DROP TABLE"],
+  requires: ["DROP TABLE", "DROP MATERIALIZED VIEW"],
 
   bind({ name, ifExists, cascades, at }, { binding }) {
     const { catalogue, views, ownTables } = binding.context;
     if (name === undefined) {
       const tables = catalogue.tables().filter(({ schema }) => ownTables?.has(schema.name.toLowerCase()) !== true);
-      for (const { schema } of tables) binding.requires.add("DROP TABLE", at, schema);
+      for (const { schema } of tables) {
+        binding.requires.add(schema.materialized === undefined ? "DROP TABLE" : "DROP MATERIALIZED VIEW", at, schema);
+      }
       const names = tables.map(({ schema }) => ({ name: schema.name, at }));
       return { kind: "dropTable", names, ifExists: true, cascades };
     }

@@ -10,6 +10,7 @@ import { alterOptions } from "./alter-options.ts";
 import { alterPartitions } from "./alter-partitions.ts";
 import { alterColumn } from "./alter-column.ts";
 import { alterColumnType } from "./alter-column-type.ts";
+import { alterMaterializedView } from "./alter-materialized-view.ts";
 import { renameColumn } from "./alter-rename-column.ts";
 import { unsupportedAlteration } from "./alter-unsupported.ts";
 import { backup } from "./backup.ts";
@@ -19,11 +20,13 @@ import { close } from "./close.ts";
 import { columnParts } from "./columns.ts";
 import { copy } from "./copy.ts";
 import { compileView } from "./compile-view.ts";
+import { createMaterializedView } from "./create-materialized-view.ts";
 import { createTable } from "./create-table.ts";
 import { createView } from "./create-view.ts";
 import { deallocate } from "./deallocate.ts";
 import { deleteRows } from "./delete.ts";
 import { discard } from "./discard.ts";
+import { dropMaterializedView } from "./drop-materialized-view.ts";
 import { dropTable } from "./drop-table.ts";
 import { dropView } from "./drop-view.ts";
 import { empty } from "./empty.ts";
@@ -31,6 +34,8 @@ import { explain } from "./explain.ts";
 import { insert } from "./insert.ts";
 import { parts } from "./parts.ts";
 import { query, QUERY_RULE } from "./query.ts";
+import { refreshMaterializedView } from "./refresh-materialized-view.ts";
+import { refreshParts } from "./refresh-rule.ts";
 import { releaseSavepoint } from "./release-savepoint.ts";
 import { renameTable } from "./rename-table.ts";
 import { reset } from "./reset.ts";
@@ -39,6 +44,7 @@ import { savepoint } from "./savepoint.ts";
 import { set } from "./set.ts";
 import { showColumns } from "./show-columns.ts";
 import { showCreateDatabase } from "./show-create-database.ts";
+import { showCreateMaterializedView } from "./show-create-materialized-view.ts";
 import { showCreateTable } from "./show-create-table.ts";
 import { showCreateView } from "./show-create-view.ts";
 import { showParameters } from "./show-parameters.ts";
@@ -61,6 +67,7 @@ export const STATEMENTS: readonly StatementKind[] = [
   deleteRows,
   createTable,
   createView,
+  createMaterializedView,
   addColumns,
   dropColumns,
   renameColumn,
@@ -68,6 +75,7 @@ export const STATEMENTS: readonly StatementKind[] = [
   alterColumnType,
   alterPartitions,
   alterOptions,
+  alterMaterializedView,
   unsupportedAlteration,
   renameTable,
   truncate,
@@ -75,6 +83,8 @@ export const STATEMENTS: readonly StatementKind[] = [
   reindex,
   dropTable,
   dropView,
+  dropMaterializedView,
+  refreshMaterializedView,
   compileView,
   ...ACCESS_STATEMENTS,
   showTables,
@@ -82,6 +92,7 @@ export const STATEMENTS: readonly StatementKind[] = [
   showPartitions,
   showCreateTable,
   showCreateView,
+  showCreateMaterializedView,
   showCreateDatabase,
   showParameters,
   showSetting,
@@ -162,6 +173,7 @@ const FORMS: readonly Pick<Form, "grammar" | "actions">[] = [
   ...STATEMENTS.map(({ form }) => form),
   columnParts,
   accessParts,
+  refreshParts,
   parts,
 ];
 

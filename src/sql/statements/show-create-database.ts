@@ -2,6 +2,7 @@ import { SqlError } from "../../errors.ts";
 import type { Statement } from "../ast.ts";
 import { columns } from "../binder/metadata.ts";
 import { at, list, optional, token } from "../tree-nodes.ts";
+import { createMaterializedText } from "./refresh-rule.ts";
 import { createTableText } from "./show-create-table.ts";
 import { showKind, sourcePlan } from "./show.ts";
 import { createViewText } from "./show-create-view.ts";
@@ -66,6 +67,7 @@ export const showCreateDatabase = showKind<ShowCreateDatabase>({
   source: {
     rows(services, { args: [isNamed, ...categories], at }) {
       const tables = categories.includes("TABLES") ? tableTexts(services) : [];
+      if (categories.includes("MATERIALIZED_VIEWS")) tables.push(...materializedTexts(services));
       const shown = ACL.filter((category) => categories.includes(category));
       return [...tables, ...services.accessTexts(shown, isNamed === true, at)].map((text) => [text]);
     },
@@ -79,7 +81,15 @@ export const showCreateDatabase = showKind<ShowCreateDatabase>({
 
 const isExclusion = ({ text }: { text: string }) => text.toUpperCase() === "EXCLUDE";
 
+/** In the order of their creation: one may read the one before. */
+function materializedTexts({ catalogue }: SourceServices): string[] {
+  return catalogue.tables().flatMap(({ schema }) =>
+    schema.materialized === undefined ? [] : [createMaterializedText(schema, schema.materialized)]
+  );
+}
+
 function tableTexts({ catalogue, views }: SourceServices): string[] {
-  const tables = catalogue.tables().toSorted((a, b) => a.schema.name < b.schema.name ? -1 : 1);
+  const tables = catalogue.tables().filter(({ schema }) => schema.materialized === undefined)
+    .toSorted((a, b) => a.schema.name < b.schema.name ? -1 : 1);
   return [...tables.map(createTableText), ...views.all().map(createViewText)];
 }

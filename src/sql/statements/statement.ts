@@ -13,7 +13,7 @@ import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
 import type { ExplainNode } from "../explain-lines.ts";
 import type { Token } from "../lexer.ts";
-import type { BoundStatement, MetadataNode, NewColumn, NewTable, PartitionUnit, View, Views } from "../plan.ts";
+import type { BoundStatement, MetadataNode, NewColumn, NewTable, PartitionUnit, Refresh, View, Views } from "../plan.ts";
 
 type Category = Prepared["category"];
 
@@ -239,6 +239,12 @@ export interface StatementServices {
     set(view: View, action: "create" | "replace" | "alter", at: number): Promise<void>;
     /** @throws {SqlError} at `at` if there is none. */
     drop(name: string, at: number): Promise<void>;
+  };
+  readonly materialized: {
+    /** The view of this name, which is being created, gets no rows at first. */
+    defer(name: string): void;
+    /** Begins a refresh in the background. */
+    refresh(tableId: number, refresh: Refresh): void;
   };
   readonly copies: {
     /** Starts a copy in the background, and returns its id. @throws {SqlError} if it cannot begin. */

@@ -3,11 +3,6 @@ import { isWord, type Token } from "../lexer.ts";
 
 /** By their first words. */
 const UNSUPPORTED: readonly [words: string[], name: string][] = [
-  [["CREATE", "MATERIALIZED"], "CREATE MATERIALIZED VIEW"],
-  [["ALTER", "MATERIALIZED"], "ALTER MATERIALIZED VIEW"],
-  [["DROP", "MATERIALIZED"], "DROP MATERIALIZED VIEW"],
-  [["SHOW", "CREATE", "MATERIALIZED"], "SHOW CREATE MATERIALIZED VIEW"],
-  [["REFRESH", "MATERIALIZED"], "REFRESH MATERIALIZED VIEW"],
   [["SNAPSHOT"], "SNAPSHOT"],
   [["BACKUP", "TABLE"], "BACKUP TABLE"],
   [["PREPARE"], "PREPARE"],

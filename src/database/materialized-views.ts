@@ -1,0 +1,476 @@
+/**
+ * Refreshes materialized views. A view is a table with the rows of its query. When the base table has changed, the buckets of the changed times are computed again, and
+ * replace those of the view in one transaction. What has changed is found out from the segments of two snapshots (`storage/changed-times.ts`), so no reader of the
+ * log is needed. After a start, a view whose base has another LSN than the view had when the server stopped is computed anew as far as the base has partitions.
+ */
+import type { ExecuteOptions, Session } from "../api.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import { TimeBuckets } from "../engine/mod.ts";
+import type { Interval, Materialized, Refresh, Sampling } from "../sql/plan.ts";
+import { type Catalogue, type CatalogueMirror, ChangedTimes, type StorageWriter, type TableSnapshot } from "../storage/mod.ts";
+import { nanosOf } from "../types/calendar.ts";
+import type { Value } from "../types/mod.ts";
+
+/** Base rows that one transaction reads, if its buckets are small enough. */
+const ROWS_AT_ONCE = 10_000_000;
+/** Changes within this time are one refresh. */
+const DELAY_MS = 50;
+/** A refresh waits for this many times the time that the last one took. */
+const REST = 2;
+const DELAY_MS_MAX = 5_000;
+const RETRY_MS = 10_000;
+/** Timers of Deno are shorter than 25 days. */
+const SLEEP_MS_MAX = 3_600_000;
+const LETTERS: Readonly<Record<string, string>> = { MINUTE: "m", HOUR: "h", DAY: "d", WEEK: "w", MONTH: "M", YEAR: "y" };
+
+interface State {
+  readonly id: number;
+  /** Times whose rows are not up to date: both ends belong to them. "anew": rows of times that the base no longer has go, too. */
+  pending: Interval[] | "all" | "anew";
+  /** Since its last call, rows may have changed. Undefined before the first refresh. */
+  changes?: ChangedTimes;
+  /** A refresh is due or runs. */
+  due?: "now" | "running";
+  timer?: ReturnType<typeof setTimeout>;
+  /** When the last refresh began and ended, in microseconds, and how long it took. */
+  begunMicros?: bigint;
+  endedMicros?: bigint;
+  tookMs: number;
+  /** LSN of the base of which the view has all rows. */
+  upToLsn?: bigint;
+}
+
+export interface MaterializedOptions {
+  readonly catalogue: Pick<CatalogueMirror, "onChange"> & Catalogue;
+  readonly writer: Pick<StorageWriter, "change" | "open">;
+  /** A session of the server itself. */
+  session(): Session;
+  nowMicros(): bigint;
+  schemaChanged(): void;
+  log(level: "ERROR" | "INFO", message: string): void;
+}
+
+/** What `materialized_views()` tells of a view, besides its definition. */
+export interface RefreshFacts {
+  begunMicros: bigint | null;
+  endedMicros: bigint | null;
+  upToLsn: bigint | null;
+  baseLsn: bigint | null;
+  isRefreshing: boolean;
+}
+
+export class MaterializedViews {
+  private readonly states = new Map<number, State>();
+  /** Ids of views by that of their base. */
+  private readonly ofBase = new Map<number, Set<number>>();
+  private readonly deferred = new Set<string>();
+  /** One refresh after the other. */
+  private queue: Promise<void> = Promise.resolve();
+  private readonly stop = new AbortController();
+  private unsubscribe?: () => void;
+
+  constructor(private readonly options: MaterializedOptions) {}
+
+  open(): void {
+    const { catalogue } = this.options;
+    for (const { schema } of catalogue.tables()) {
+      const { id, materialized } = schema;
+      if (materialized === undefined) continue;
+      const base = catalogue.tableById(materialized.baseId);
+      const isUpToDate = materialized.upToLsn !== undefined && String(base?.lsn) === materialized.upToLsn;
+      this.add(id, materialized, isUpToDate ? [] : "all");
+    }
+    this.unsubscribe = catalogue.onChange(({ tables }) => {
+      for (const { tableId, dropped, schema } of tables) {
+        if (schema?.materialized !== undefined) this.defined(tableId, schema.name, schema.materialized);
+        if (dropped) this.remove(tableId);
+        for (const view of this.ofBase.get(tableId) ?? []) this.changed(view);
+      }
+    });
+  }
+
+  defer(name: string): void {
+    this.deferred.add(name.toLowerCase());
+  }
+
+  refresh(tableId: number, refresh: Refresh): void {
+    const state = this.states.get(tableId);
+    if (state === undefined) return;
+    if (refresh.kind === "full") state.pending = "anew";
+    else if (refresh.kind === "range" && Array.isArray(state.pending)) {
+      const ticks = this.ticksOf(tableId);
+      state.pending.push([refresh.fromMicros * ticks, refresh.toMicros * ticks - 1n]);
+    }
+    this.enqueue(state, refresh.kind === "full");
+  }
+
+  factsOf(tableId: number): RefreshFacts {
+    const state = this.states.get(tableId), { catalogue } = this.options;
+    const baseId = catalogue.tableById(tableId)?.schema.materialized?.baseId ?? -1;
+    return {
+      begunMicros: state?.begunMicros ?? null,
+      endedMicros: state?.endedMicros ?? null,
+      upToLsn: state?.upToLsn ?? null,
+      baseLsn: catalogue.tableById(baseId)?.lsn ?? null,
+      isRefreshing: state?.due === "running",
+    };
+  }
+
+  /** Ends the refresh that runs, and remembers which views are up to date. */
+  async close(): Promise<void> {
+    this.unsubscribe?.();
+    this.stop.abort(new Error("the server stops"));
+    for (const { timer } of this.states.values()) clearTimeout(timer);
+    await this.queue;
+    const { catalogue } = this.options;
+    for (const { id, pending, upToLsn } of this.states.values()) {
+      const materialized = catalogue.tableById(id)?.schema.materialized;
+      if (materialized === undefined || !Array.isArray(pending) || pending.length > 0 || upToLsn === undefined) continue;
+      if (materialized.upToLsn === String(upToLsn) || catalogue.tableById(materialized.baseId)?.lsn !== upToLsn) continue;
+      await this.redefine(id, { upToLsn: String(upToLsn) }).catch((error) =>
+        this.options.log("ERROR", `cannot remember that a view is up to date: ${messageOf(error)}`)
+      );
+    }
+  }
+
+  private defined(id: number, name: string, materialized: Materialized): void {
+    const state = this.states.get(id);
+    if (state !== undefined) return this.rest(state, materialized);
+    const isDeferred = this.deferred.delete(name.toLowerCase()), added = this.add(id, materialized, "all", isDeferred);
+    if (!isDeferred && materialized.refresh.kind !== "immediate") this.enqueue(added);
+  }
+
+  private add(id: number, materialized: Materialized, pending: State["pending"], waits = false): State {
+    const base = this.options.catalogue.tableById(materialized.baseId);
+    const state: State = { id, pending, tookMs: 0, upToLsn: pending === "all" ? undefined : base?.lsn };
+    this.states.set(id, state);
+    const views = this.ofBase.get(materialized.baseId) ?? new Set();
+    this.ofBase.set(materialized.baseId, views.add(id));
+    if (!waits && pending === "all" && materialized.refresh.kind === "immediate") this.enqueue(state);
+    else this.rest(state, materialized);
+    return state;
+  }
+
+  private remove(id: number): void {
+    const state = this.states.get(id);
+    if (state === undefined) return;
+    clearTimeout(state.timer);
+    this.states.delete(id);
+    for (const views of this.ofBase.values()) views.delete(id);
+  }
+
+  /** The base has changed. */
+  private changed(id: number): void {
+    const state = this.states.get(id), kind = this.options.catalogue.tableById(id)?.schema.materialized?.refresh.kind;
+    if (state === undefined || kind !== "immediate" || state.due !== undefined || state.timer !== undefined) return;
+    if (this.definitionOf(state)?.fault !== undefined) return;
+    this.later(state, Math.min(DELAY_MS_MAX, Math.max(DELAY_MS, REST * state.tookMs)));
+  }
+
+  /** Sets the timer of a view that is refreshed by one. */
+  private rest(state: State, { refresh, fault }: Materialized): void {
+    clearTimeout(state.timer);
+    state.timer = undefined;
+    if (refresh.kind !== "timer" || fault !== undefined) return;
+    const { every: { count, unit }, startMicros, timeZone = "" } = refresh;
+    const sampling: Sampling = {
+      count,
+      unit: LETTERS[unit]!,
+      align: "calendar",
+      timeZone,
+      offset: 0n,
+      from: startMicros === undefined ? undefined : BigInt(startMicros),
+    };
+    const buckets = new TimeBuckets(sampling, "TIMESTAMP", 0n), now = this.options.nowMicros();
+    const waitMs = Number((buckets.of(now).end - now) / 1000n) + 1;
+    if (waitMs <= SLEEP_MS_MAX) this.later(state, waitMs);
+    else state.timer = setTimeout(() => this.rest(state, { ...this.definitionOf(state)! }), SLEEP_MS_MAX);
+  }
+
+  private later(state: State, delayMs: number): void {
+    state.timer = setTimeout(() => {
+      state.timer = undefined;
+      this.enqueue(state);
+    }, delayMs);
+  }
+
+  /** `revives`: also of an invalid view. */
+  private enqueue(state: State, revives = false): void {
+    if (state.due === "now" || this.stop.signal.aborted) return;
+    clearTimeout(state.timer);
+    state.timer = undefined;
+    state.due = "now";
+    this.queue = this.queue.then(() => this.run(state, revives));
+  }
+
+  private definitionOf({ id }: State): Materialized | undefined {
+    return this.options.catalogue.tableById(id)?.schema.materialized;
+  }
+
+  private async run(state: State, revives: boolean): Promise<void> {
+    const definition = this.definitionOf(state), { nowMicros, log, catalogue } = this.options;
+    state.due = undefined;
+    if (definition === undefined || this.stop.signal.aborted || (definition.fault !== undefined && !revives)) return;
+    const begun = performance.now();
+    state.due = "running";
+    state.begunMicros = nowMicros();
+    let retryMs: number | undefined;
+    try {
+      const base = await this.baseOf(definition), lsn = base.lsn;
+      await this.refreshNow(state, definition, base);
+      state.upToLsn = lsn;
+      state.endedMicros = nowMicros();
+      if (definition.fault !== undefined) await this.redefine(state.id, { fault: undefined });
+    } catch (error) {
+      if (this.stop.signal.aborted) return;
+      const name = catalogue.tableById(state.id)?.schema.name;
+      if (name === undefined) return;
+      if (isOfDefinition(error)) {
+        log("ERROR", `materialized view ${name} is refreshed no more: ${messageOf(error)}`);
+        await this.redefine(state.id, { fault: messageOf(error) }).catch((error) => log("ERROR", messageOf(error)));
+      } else {
+        log("ERROR", `cannot refresh materialized view ${name}, tries again: ${messageOf(error)}`);
+        retryMs = RETRY_MS;
+      }
+    } finally {
+      state.due = undefined;
+      state.tookMs = performance.now() - begun;
+    }
+    const now = this.definitionOf(state);
+    if (now === undefined || this.stop.signal.aborted) return;
+    if (retryMs !== undefined) this.later(state, retryMs);
+    else if (now.refresh.kind === "timer") this.rest(state, now);
+    else if (state.upToLsn !== catalogue.tableById(now.baseId)?.lsn) this.changed(state.id);
+  }
+
+  private async baseOf({ base: name, baseId }: Materialized): Promise<TableSnapshot> {
+    const { catalogue, writer } = this.options;
+    await writer.open(baseId);
+    const base = catalogue.tableById(baseId);
+    if (base?.schema.name === name) return base;
+    throw new SqlError(
+      `its base table ${name} ${base === undefined ? "was dropped" : `is called ${base.schema.name} now`}`,
+      0,
+      SQLSTATE.undefinedTable,
+    );
+  }
+
+  /** Brings the pending times up to date. What fails stays pending. */
+  private async refreshNow(state: State, definition: Materialized, base: TableSnapshot): Promise<void> {
+    const { id } = state, found = state.changes?.next(base) ?? [];
+    state.changes ??= new ChangedTimes(base);
+    if (Array.isArray(state.pending)) state.pending.push(...found);
+    const { pending } = state;
+    if (base.rowCount === 0) {
+      if (Array.isArray(pending) && pending.length > 0 && this.hasRows(id)) {
+        throw new SqlError(`${definition.base} has no rows any more`, 0, SQLSTATE.objectNotInState);
+      }
+      if (pending === "anew") await this.clear(id);
+      state.pending = [];
+      return;
+    }
+    await this.options.writer.open(id);
+    const times = new Times(definition, base), view = this.options.catalogue.tableById(id);
+    const intervals = Array.isArray(pending) ? times.buckets(pending) : [times.all(pending === "all" ? view : undefined)];
+    if (pending === "anew") await this.clear(id, times.type, intervals[0]);
+    for (const [k, interval] of intervals.entries()) {
+      for (const [low, high] of times.pieces(interval)) {
+        await this.replace(id, definition, times, low, high);
+        // What is left after a failure.
+        if (Array.isArray(pending)) {
+          const others = intervals.slice(k + 1).map(([from, to]): Interval => [from, to - 1n]);
+          state.pending = high < interval[1] ? [[high, interval[1] - 1n], ...others] : others;
+        }
+      }
+    }
+    state.pending = [];
+  }
+
+  /** Removes the rows of a view, but for those within the interval. */
+  private async clear(id: number, type?: string, kept?: Interval): Promise<void> {
+    if (!this.hasRows(id)) return;
+    await this.within(id, async (run, { view, time }) => {
+      if (kept === undefined) await run(`delete from ${view}`);
+      else await run(`delete from ${view} where ${time} < $1 or ${time} >= $2`, kept, [type!, type!]);
+    });
+  }
+
+  private hasRows(id: number): boolean {
+    return (this.options.catalogue.tableById(id)?.rowCount ?? 0) > 0;
+  }
+
+  /** Replaces the rows of the buckets that begin from `low` to before `high`, which are halved if they exceed the memory of a query. */
+  private async replace(id: number, definition: Materialized, times: Times, low: bigint, high: bigint): Promise<void> {
+    try {
+      await this.replaceNow(id, definition, times, low, high);
+    } catch (error) {
+      const middle = times.middle(low, high);
+      if (!(error instanceof SqlError) || error.sqlState !== SQLSTATE.outOfMemory || middle === undefined) throw error;
+      await this.replace(id, definition, times, low, middle);
+      await this.replace(id, definition, times, middle, high);
+    }
+  }
+
+  private replaceNow(id: number, { text }: Materialized, times: Times, low: bigint, high: bigint): Promise<void> {
+    return this.within(id, async (run, { view, time, columns, table }) => {
+      const within = `${time} >= $1 and ${time} < $2`, range = [low, high], types = [times.type, times.type];
+      const rows = `insert into ${view} (${columns}) select * from (${text}) where ${within}`;
+      if (table.rowCount === 0 || table.timestampMax! < low || table.timestampMin! >= high) return run(rows, range, types);
+      await run("begin");
+      await run(`delete from ${view} where ${within}`, range, types);
+      await run(rows, range, types);
+      await run("commit");
+    });
+  }
+
+  /** Runs statements over a view in a session of the server. Its open transaction is rolled back. */
+  private async within(
+    id: number,
+    work: (
+      run: (sql: string, values?: Value[], types?: string[]) => Promise<void>,
+      of: { view: string; time: string; columns: string; table: TableSnapshot },
+    ) => Promise<void>,
+  ): Promise<void> {
+    const { catalogue, session, writer } = this.options;
+    await writer.open(id);
+    const table = catalogue.tableById(id);
+    if (table === undefined) return;
+    const { schema } = table, own = session();
+    const options: ExecuteOptions = {
+      encoding: { name: "csv", delimiter: "," },
+      signal: this.stop.signal,
+      timeoutMs: 0,
+    };
+    const run = async (sql: string, values: Value[] = [], types: string[] = []) => {
+      const answer = await (await own.prepare(sql, types)).execute(values, options);
+      if (answer.kind === "rows") throw new Error(`${sql} gives rows`);
+    };
+    try {
+      await work(run, {
+        view: quoted(schema.name),
+        time: quoted(timeOf(table).name),
+        columns: schema.columns.map(({ name }) => quoted(name)).join(),
+        table,
+      });
+    } finally {
+      await own.close();
+    }
+  }
+
+  private ticksOf(id: number): bigint {
+    return 1000n / nanosOf(timeOf(this.options.catalogue.tableById(id)!).type);
+  }
+
+  private async redefine(tableId: number, change: Partial<Materialized>): Promise<void> {
+    const { catalogue, writer, schemaChanged } = this.options;
+    const materialized = catalogue.tableById(tableId)?.schema.materialized;
+    if (materialized === undefined) return;
+    await writer.change({ kind: "setOptions", tableId, options: { materialized: { ...materialized, ...change } } });
+    schemaChanged();
+  }
+}
+
+/** Classes of SQL states of statements that are wrong: they fail each time. */
+const WRONG = /^(?:42|22|55|0A|3F)/;
+
+function isOfDefinition(error: unknown): boolean {
+  return error instanceof SqlError && WRONG.test(error.sqlState);
+}
+
+/** The designated timestamp. */
+function timeOf({ schema: { columns, timestampId } }: TableSnapshot): TableSnapshot["schema"]["columns"][number] {
+  return columns.find(({ id }) => id === timestampId)!;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** The times of a view's buckets. */
+class Times {
+  /** Type of the base's designated timestamp. */
+  readonly type: string;
+  private readonly samplings: TimeBuckets[];
+  /** Start of the first partition. */
+  private readonly first: bigint;
+  /** Times before are not refreshed. */
+  private readonly oldest: bigint;
+
+  constructor({ samplings, limit }: Materialized, private readonly base: TableSnapshot) {
+    this.type = timeOf(base).type;
+    this.first = base.partitions()[0]!.start;
+    this.samplings = samplings.map(({ count, unit, timeZone, offset }) =>
+      new TimeBuckets({ count, unit, align: "calendar", timeZone, offset: BigInt(offset) }, this.type, 0n)
+    );
+    const from = base.timestampMax!, ofLimit = limit && new TimeBuckets(
+      { count: limit.count, unit: LETTERS[limit.unit]!, align: "calendar", timeZone: "", offset: 0n, from },
+      this.type,
+      0n,
+    );
+    this.oldest = max(this.first, ofLimit?.of(from - 1n).start ?? this.first);
+  }
+
+  /**
+   * The buckets of all rows of the base, and after them. `view`: rows that it has of times before are kept: the base may have dropped its oldest
+   * partitions, also in the middle of a bucket.
+   */
+  all(view: TableSnapshot | undefined): Interval {
+    const { timestampMin, timestampMax } = this.base, last = view?.rowCount ? view.timestampMax! : timestampMax!;
+    let [low] = this.bucketsOf(max(timestampMin!, this.oldest), timestampMax!);
+    if (view?.rowCount && low < this.first && view.timestampMin! <= low) low = this.endOf(timestampMin!);
+    return [low, this.endOf(max(last, timestampMax!))];
+  }
+
+  /** From the first instant of the buckets of some times to the first one after them, merged and in order. Partitions that the base has no more are left out. */
+  buckets(intervals: readonly Interval[]): Interval[] {
+    const found = intervals.filter(([, high]) => high >= this.oldest).map(([low, high]) =>
+      this.bucketsOf(max(low, this.oldest), high)
+    );
+    found.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+    return found.reduce((merged: Interval[], [low, high]) => {
+      const last = merged.at(-1);
+      if (last !== undefined && low <= last[1]) last[1] = max(last[1], high);
+      else merged.push([low, high]);
+      return merged;
+    }, []);
+  }
+
+  /** Divides an interval between buckets, so that parts have some ten million rows of the base. */
+  *pieces([low, high]: Interval): Generator<Interval> {
+    let from = low, rows = 0;
+    for (const { rowCount, timestampMax } of this.base.partitions()) {
+      if (timestampMax < from) continue;
+      rows += rowCount;
+      if (rows < ROWS_AT_ONCE || timestampMax >= high) continue;
+      const to = this.endOf(timestampMax);
+      if (to >= high) break;
+      yield [from, to];
+      from = to;
+      rows = 0;
+    }
+    if (from < high) yield [from, high];
+  }
+
+  /** Between two buckets near the middle. Undefined if there is one. */
+  middle(low: bigint, high: bigint): bigint | undefined {
+    const found = this.endOf(low + (high - low) / 2n);
+    if (found < high) return found;
+    const first = this.endOf(low);
+    return first < high ? first : undefined;
+  }
+
+  private bucketsOf(from: bigint, to: bigint): Interval {
+    const low = this.samplings.reduce((start, buckets) => min(start, buckets.of(from).start), from);
+    return [low, this.endOf(to)];
+  }
+
+  private endOf(time: bigint): bigint {
+    return this.samplings.reduce((end, buckets) => max(end, buckets.of(time).end), time);
+  }
+}
+
+const min = (a: bigint, b: bigint) => (a < b ? a : b), max = (a: bigint, b: bigint) => (a > b ? a : b);

@@ -1,0 +1,95 @@
+import type { Permission } from "../../access/mod.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import type { Change, TableSchema } from "../../storage/contract.ts";
+import type { Name, Statement } from "../ast.ts";
+import type { BoundStatement, UnitCount } from "../plan.ts";
+import { at, name } from "../tree-nodes.ts";
+import { type ColumnChange, symbolColumn } from "./alter-column.ts";
+import { onlyName } from "./names.ts";
+import { unitCount, type WrittenRefresh } from "./refresh-rule.ts";
+import type { StatementKind } from "./statement.ts";
+import { parseTtl, type WrittenTtl } from "./table-options.ts";
+
+type ViewChange =
+  | { set: "ttl"; ttl: WrittenTtl }
+  | { set: "limit"; limit: UnitCount }
+  | { set: "refresh"; refresh: WrittenRefresh }
+  | { set: "column"; column: Name; change: ColumnChange };
+
+interface AlterMaterializedView extends Statement {
+  kind: "alterMaterializedView";
+  view: Name;
+  change: ViewChange;
+}
+
+interface BoundAlterMaterializedView extends BoundStatement<never> {
+  kind: "alterMaterializedView";
+  change: Change;
+}
+
+const PERMISSION: Permission = "ALTER MATERIALIZED VIEW";
+
+export const alterMaterializedView: StatementKind<AlterMaterializedView, BoundAlterMaterializedView> = {
+  kind: "alterMaterializedView",
+  form: {
+    words: ["ALTER MATERIALIZED"],
+    grammar: String.raw`
+  alterMaterializedView = "ALTER" "MATERIALIZED" "VIEW" tableName viewChange
+  viewChange = "SET" "TTL" ttl                               -- ttl
+             | "SET" "REFRESH" "LIMIT" anyNumber             -- limit
+             | "SET" refreshRule                             -- refresh
+             | "ALTER" "COLUMN" columnName symbolChange      -- column`,
+    actions: {
+      alterMaterializedView: (alter, _materialized, _view, table, change): AlterMaterializedView => ({
+        kind: "alterMaterializedView",
+        at: at(alter),
+        view: onlyName(table.tree()),
+        change: change.tree(),
+      }),
+      viewChange_ttl: (_set, _ttl, ttl): ViewChange => ({ set: "ttl", ttl: { at: at(ttl), text: ttl.tree() } }),
+      viewChange_limit: (_set, _refresh, _limit, limit): ViewChange => ({ set: "limit", limit: unitCount(limit) }),
+      viewChange_refresh: (_set, refresh): ViewChange => ({ set: "refresh", refresh: refresh.tree() }),
+      viewChange_column: (_alter, _column, column, change): ViewChange => ({
+        set: "column",
+        column: name(column),
+        change: change.tree(),
+      }),
+    },
+  },
+  reference: {
+    syntax: `ALTER MATERIALIZED VIEW view SET TTL n unit
+ALTER MATERIALIZED VIEW view SET REFRESH LIMIT n unit
+ALTER MATERIALIZED VIEW view SET REFRESH IMMEDIATE | MANUAL | EVERY n unit [START 'time' [TIME ZONE 'zone']]
+ALTER MATERIALIZED VIEW view ALTER COLUMN column ADD INDEX [CAPACITY n] | DROP INDEX | CACHE | NOCACHE | SYMBOL CAPACITY n`,
+    summary: "`SET REFRESH LIMIT` leaves rows as they are that are this much older than the newest row of the base table.",
+  },
+  category: "ddl",
+  requires: [PERMISSION],
+
+  bind({ view, change }, { binding }) {
+    const { schema } = binding.materialized(view);
+    binding.requires.add(PERMISSION, view.at, schema);
+    return { kind: "alterMaterializedView", change: changeOf(change, schema) };
+  },
+
+  async execute({ change }, run) {
+    await run.define(change);
+    return run.defined(PERMISSION);
+  },
+};
+
+function changeOf(change: ViewChange, schema: TableSchema): Change {
+  const { id: tableId, materialized } = schema;
+  if (change.set === "ttl") {
+    return { kind: "setOptions", tableId, options: { ttl: parseTtl(change.ttl, schema.partitionBy) ?? null } };
+  }
+  if (change.set === "column") {
+    const { id: columnId } = symbolColumn(schema, change.column);
+    return { kind: "setColumn", tableId, columnId, options: change.change.options };
+  }
+  if (change.set === "refresh" && change.refresh.isDeferred) {
+    throw new SqlError("DEFERRED belongs to CREATE MATERIALIZED VIEW", 0, SQLSTATE.syntax);
+  }
+  const changed = change.set === "limit" ? { limit: change.limit } : { refresh: change.refresh.rule };
+  return { kind: "setOptions", tableId, options: { materialized: { ...materialized!, ...changed } } };
+}

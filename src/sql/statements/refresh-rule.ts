@@ -1,0 +1,106 @@
+/** When a materialized view is refreshed, as CREATE and ALTER MATERIALIZED VIEW have it. */
+import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
+import { instantAs, parseInstant } from "../../types/parse/mod.ts";
+import { zoneOf } from "../../types/zone.ts";
+import type { Materialized, RefreshRule, UnitCount } from "../plan.ts";
+import { at, given, type Node, token } from "../tree-nodes.ts";
+import type { Form } from "./statement.ts";
+
+export interface WrittenRefresh {
+  rule: RefreshRule;
+  /** The view gets its first rows with the first refresh. */
+  isDeferred: boolean;
+}
+
+/** By the letters of durations, as in SAMPLE BY. */
+const UNITS: Readonly<Record<string, string>> = {
+  m: "MINUTE",
+  h: "HOUR",
+  d: "DAY",
+  w: "WEEK",
+  M: "MONTH",
+  y: "YEAR",
+};
+
+export const refreshParts: Pick<Form, "grammar" | "actions"> = {
+  grammar: String.raw`
+  refreshRule = "REFRESH" refreshKind "DEFERRED"? refreshStart? "PERIOD"?
+  refreshKind = "IMMEDIATE"                              -- immediate
+              | "MANUAL"                                 -- manual
+              | "EVERY" anyNumber                        -- every
+  refreshStart = "START" "<string>" ("TIME" "ZONE" "<string>")?`,
+  actions: {
+    refreshRule(_refresh, kind, deferred, start, period): WrittenRefresh {
+      if (given(period)) throw notSupported("REFRESH with a PERIOD", at(period));
+      let rule = kind.tree() as RefreshRule;
+      if (given(start)) {
+        if (rule.kind !== "timer") throw new SqlError("START belongs to REFRESH EVERY", at(start), SQLSTATE.syntax);
+        rule = { ...rule, ...start.child(0).tree() as Partial<RefreshRule> };
+      }
+      return { rule, isDeferred: given(deferred) };
+    },
+    refreshKind_immediate: (_immediate): RefreshRule => ({ kind: "immediate" }),
+    refreshKind_manual: (_manual): RefreshRule => ({ kind: "manual" }),
+    refreshKind_every: (_every, interval): RefreshRule => ({ kind: "timer", every: unitCount(interval) }),
+    refreshStart(_start, time, _time, _zone, zone) {
+      const startMicros = microsOf(time);
+      const timeZone = given(zone) ? token(zone.child(0)).text : undefined;
+      if (timeZone !== undefined && zoneOf(timeZone) === undefined) {
+        throw new SqlError(`there is no time zone ${timeZone}`, at(zone.child(0)), SQLSTATE.invalidParameter);
+      }
+      return { startMicros: Number(startMicros), timeZone };
+    },
+  },
+};
+
+/** Reads the text of a time. */
+export function microsOf(node: Node): bigint {
+  const { text } = token(node), bytes = new TextEncoder().encode(text);
+  const micros = parseInstant(bytes, 0, bytes.length) ? instantAs("us") : undefined;
+  if (micros !== undefined) return micros;
+  throw new SqlError(`'${text}' is no time: expected one such as '2024-01-31T12:00'`, at(node), SQLSTATE.invalidParameter);
+}
+
+/** Reads an interval such as 15m. */
+export function unitCount(node: Node): UnitCount {
+  const { text } = token(node), [, digits = "", letter = ""] = /^(\d+)(\w*)$/.exec(text) ?? [];
+  const unit = UNITS[letter], count = Number(digits);
+  if (unit === undefined || !(count > 0 && count < 2 ** 31)) {
+    throw new SqlError(
+      `invalid interval ${text}: expected a number of m, h, d, w, M or y, as in 15m`,
+      at(node),
+      SQLSTATE.invalidParameter,
+    );
+  }
+  return { count, unit };
+}
+
+/** The rule as CREATE MATERIALIZED VIEW has it. */
+export function refreshText(rule: RefreshRule): string {
+  if (rule.kind !== "timer") return `REFRESH ${rule.kind.toUpperCase()}`;
+  const { every, startMicros, timeZone } = rule;
+  const start = startMicros === undefined ? "" : ` START '${isoOf(startMicros)}'`;
+  return `REFRESH EVERY ${intervalText(every)}${start}${timeZone === undefined ? "" : ` TIME ZONE '${timeZone}'`}`;
+}
+
+function intervalText({ count, unit }: UnitCount): string {
+  return `${count}${Object.keys(UNITS).find((letter) => UNITS[letter] === unit)}`;
+}
+
+/** With six digits of a second. */
+function isoOf(micros: number): string {
+  return `${new Date(Math.floor(micros / 1e6) * 1000).toISOString().slice(0, 19)}.${
+    String(((micros % 1e6) + 1e6) % 1e6).padStart(6, "0")
+  }Z`;
+}
+
+/** A statement that makes the same view. */
+export function createMaterializedText(
+  { name, partitionBy, ttl }: { name: string; partitionBy: string; ttl?: UnitCount },
+  { base, text, refresh }: Materialized,
+): string {
+  const time = ttl === undefined ? "" : ` TTL ${ttl.count} ${ttl.unit}${ttl.count === 1 ? "" : "S"}`;
+  return `CREATE MATERIALIZED VIEW '${name}' WITH BASE '${base}' ${
+    refreshText(refresh)
+  } AS (\n${text}\n) PARTITION BY ${partitionBy}${time};`;
+}
