@@ -123,6 +123,9 @@ export class CsvImport {
   } {
     const { core, options } = this;
     if (OWN_TABLES.has(options.table.toLowerCase())) throw refusal(`${options.table} is a table of the server`);
+    if (found?.materialized !== undefined) {
+      throw refusal(`${options.table} is a materialized view, which only the server changes`);
+    }
     if (found !== undefined && !options.overwrite) {
       const targets = this.targetsOf(analysis, found);
       return {

@@ -244,6 +244,9 @@ export class Ingest {
   private known(name: string, line: number, pending: Pending): LineRows | undefined {
     const { found, key } = this.find(name);
     if (OWN_TABLES.has(key.toLowerCase())) throw new LineError(line, `${name} is a table of the server`);
+    if (found?.schema.materialized !== undefined) {
+      throw new LineError(line, `${name} is a materialized view, which only the server changes`);
+    }
     if (found !== undefined) this.authorize(line, pending, "INSERT", found);
     let rows = pending.tables.get(key);
     if (rows === undefined && found !== undefined) pending.tables.set(key, rows = LineRows.of(found.schema));

@@ -3,7 +3,7 @@
  * replace those of the view in one transaction. What has changed is found out from the segments of two snapshots (`storage/changed-times.ts`), so no reader of the
  * log is needed. After a start, a view whose base has another LSN than the view had when the server stopped is computed anew as far as the base has partitions.
  */
-import type { ExecuteOptions, Session } from "../api.ts";
+import type { ExecuteOptions, Prepared, Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { TimeBuckets } from "../engine/mod.ts";
 import type { Interval, Materialized, Refresh, Sampling } from "../sql/plan.ts";
@@ -27,6 +27,8 @@ interface State {
   readonly id: number;
   /** Times whose rows are not up to date: both ends belong to them. "anew": rows of times that the base no longer has go, too. */
   pending: Interval[] | "all" | "anew";
+  /** Times for which a refresh was asked, if nothing else is to be refreshed with them. */
+  asked: Interval[];
   /** Since its last call, rows may have changed. Undefined before the first refresh. */
   changes?: ChangedTimes;
   /** A refresh is due or runs. */
@@ -76,9 +78,8 @@ export class MaterializedViews {
     for (const { schema } of catalogue.tables()) {
       const { id, materialized } = schema;
       if (materialized === undefined) continue;
-      const base = catalogue.tableById(materialized.baseId);
-      const isUpToDate = materialized.upToLsn !== undefined && String(base?.lsn) === materialized.upToLsn;
-      this.add(id, materialized, isUpToDate ? [] : "all");
+      const wasUpToDate = materialized.upToLsn !== undefined, state = this.add(id, materialized, wasUpToDate);
+      if (wasUpToDate) this.queue = this.queue.then(() => this.resume(state, materialized));
     }
     this.unsubscribe = catalogue.onChange(({ tables }) => {
       for (const { tableId, dropped, schema } of tables) {
@@ -97,11 +98,11 @@ export class MaterializedViews {
     const state = this.states.get(tableId);
     if (state === undefined) return;
     if (refresh.kind === "full") state.pending = "anew";
-    else if (refresh.kind === "range" && Array.isArray(state.pending)) {
+    else if (refresh.kind === "range") {
       const ticks = this.ticksOf(tableId);
-      state.pending.push([refresh.fromMicros * ticks, refresh.toMicros * ticks - 1n]);
+      state.asked.push([refresh.fromMicros * ticks, refresh.toMicros * ticks - 1n]);
     }
-    this.enqueue(state, refresh.kind === "full");
+    this.enqueue(state, refresh.kind);
   }
 
   factsOf(tableId: number): RefreshFacts {
@@ -136,18 +137,39 @@ export class MaterializedViews {
   private defined(id: number, name: string, materialized: Materialized): void {
     const state = this.states.get(id);
     if (state !== undefined) return this.rest(state, materialized);
-    const isDeferred = this.deferred.delete(name.toLowerCase()), added = this.add(id, materialized, "all", isDeferred);
+    const isDeferred = this.deferred.delete(name.toLowerCase()), added = this.add(id, materialized, isDeferred);
     if (!isDeferred && materialized.refresh.kind !== "immediate") this.enqueue(added);
   }
 
-  private add(id: number, materialized: Materialized, pending: State["pending"], waits = false): State {
-    const base = this.options.catalogue.tableById(materialized.baseId);
-    const state: State = { id, pending, tookMs: 0, upToLsn: pending === "all" ? undefined : base?.lsn };
+  /** After a start: nothing is pending if the base is as it was when the server stopped. */
+  private async resume(state: State, { baseId, upToLsn }: Materialized): Promise<void> {
+    const { catalogue, writer, log } = this.options;
+    try {
+      await writer.open(baseId);
+      const base = catalogue.tableById(baseId);
+      if (String(base?.lsn) === upToLsn) {
+        state.changes = new ChangedTimes(base!);
+        state.pending = [];
+        state.upToLsn = base!.lsn;
+      }
+    } catch (error) {
+      log("ERROR", `cannot read the base of a materialized view: ${messageOf(error)}`);
+    }
+    if (!this.isUpToDate(state, baseId)) this.changed(state.id);
+  }
+
+  private isUpToDate({ pending, upToLsn }: State, baseId: number): boolean {
+    const isDone = Array.isArray(pending) && pending.length === 0;
+    return isDone && upToLsn === this.options.catalogue.tableById(baseId)?.lsn;
+  }
+
+  private add(id: number, materialized: Materialized, waits: boolean): State {
+    const state: State = { id, pending: "all", asked: [], tookMs: 0 };
     this.states.set(id, state);
     const views = this.ofBase.get(materialized.baseId) ?? new Set();
     this.ofBase.set(materialized.baseId, views.add(id));
-    if (!waits && pending === "all" && materialized.refresh.kind === "immediate") this.enqueue(state);
-    else this.rest(state, materialized);
+    if (materialized.refresh.kind === "timer") this.rest(state, materialized);
+    else if (!waits && materialized.refresh.kind === "immediate") this.enqueue(state);
     return state;
   }
 
@@ -167,11 +189,13 @@ export class MaterializedViews {
     this.later(state, Math.min(DELAY_MS_MAX, Math.max(DELAY_MS, REST * state.tookMs)));
   }
 
-  /** Sets the timer of a view that is refreshed by one. */
-  private rest(state: State, { refresh, fault }: Materialized): void {
+  /** Sets the time of the next refresh. */
+  private rest(state: State, { refresh, fault, baseId }: Materialized): void {
     clearTimeout(state.timer);
     state.timer = undefined;
-    if (refresh.kind !== "timer" || fault !== undefined) return;
+    if (fault !== undefined) return;
+    if (refresh.kind === "immediate" && !this.isUpToDate(state, baseId)) this.changed(state.id);
+    if (refresh.kind !== "timer") return;
     const { every: { count, unit }, startMicros, timeZone = "" } = refresh;
     const sampling: Sampling = {
       count,
@@ -194,31 +218,37 @@ export class MaterializedViews {
     }, delayMs);
   }
 
-  /** `revives`: also of an invalid view. */
-  private enqueue(state: State, revives = false): void {
-    if (state.due === "now" || this.stop.signal.aborted) return;
-    clearTimeout(state.timer);
-    state.timer = undefined;
-    state.due = "now";
-    this.queue = this.queue.then(() => this.run(state, revives));
+  /** `kind`: "full" revives an invalid view, and "range" refreshes the asked times only. */
+  private enqueue(state: State, kind: Refresh["kind"] = "incremental"): void {
+    if (this.stop.signal.aborted || (kind === "incremental" && state.due === "now")) return;
+    if (kind !== "range") {
+      clearTimeout(state.timer);
+      state.timer = undefined;
+      state.due = "now";
+    }
+    this.queue = this.queue.then(() => this.run(state, kind));
   }
 
   private definitionOf({ id }: State): Materialized | undefined {
     return this.options.catalogue.tableById(id)?.schema.materialized;
   }
 
-  private async run(state: State, revives: boolean): Promise<void> {
+  private async run(state: State, kind: Refresh["kind"]): Promise<void> {
     const definition = this.definitionOf(state), { nowMicros, log, catalogue } = this.options;
     state.due = undefined;
-    if (definition === undefined || this.stop.signal.aborted || (definition.fault !== undefined && !revives)) return;
+    if (definition === undefined || this.stop.signal.aborted) return;
+    if (definition.fault !== undefined && kind !== "full") return;
     const begun = performance.now();
     state.due = "running";
     state.begunMicros = nowMicros();
     let retryMs: number | undefined;
     try {
-      const base = await this.baseOf(definition), lsn = base.lsn;
-      await this.refreshNow(state, definition, base);
-      state.upToLsn = lsn;
+      await this.withBase(definition, async (base) => {
+        await this.check(state.id, definition);
+        if (kind === "range") return await this.refreshAsked(state, definition, base);
+        await this.refreshPending(state, definition, base);
+        state.upToLsn = base.lsn;
+      });
       state.endedMicros = nowMicros();
       if (definition.fault !== undefined) await this.redefine(state.id, { fault: undefined });
     } catch (error) {
@@ -239,15 +269,22 @@ export class MaterializedViews {
     const now = this.definitionOf(state);
     if (now === undefined || this.stop.signal.aborted) return;
     if (retryMs !== undefined) this.later(state, retryMs);
-    else if (now.refresh.kind === "timer") this.rest(state, now);
-    else if (state.upToLsn !== catalogue.tableById(now.baseId)?.lsn) this.changed(state.id);
+    else this.rest(state, now);
   }
 
-  private async baseOf({ base: name, baseId }: Materialized): Promise<TableSnapshot> {
+  /** The base as it is now, which stays readable until the work is done. */
+  private async withBase(
+    { base: name, baseId }: Materialized,
+    work: (base: TableSnapshot) => Promise<void>,
+  ): Promise<void> {
     const { catalogue, writer } = this.options;
     await writer.open(baseId);
-    const base = catalogue.tableById(baseId);
-    if (base?.schema.name === name) return base;
+    const base = catalogue.tableById(baseId), unpin = catalogue.pin();
+    try {
+      if (base?.schema.name === name) return await work(base);
+    } finally {
+      unpin();
+    }
     throw new SqlError(
       `its base table ${name} ${base === undefined ? "was dropped" : `is called ${base.schema.name} now`}`,
       0,
@@ -255,8 +292,24 @@ export class MaterializedViews {
     );
   }
 
+  /** @throws {SqlError} if the query can no longer be read, or gives other columns. */
+  private check(id: number, { text }: Materialized): Promise<void> {
+    return this.within(id, async (_, { view, columns, prepare }) => {
+      await prepare(`insert into ${view} (${columns}) select * from (${text})`);
+    });
+  }
+
+  private async refreshAsked(state: State, definition: Materialized, base: TableSnapshot): Promise<void> {
+    const asked = state.asked.splice(0);
+    if (base.rowCount === 0) return;
+    const times = new Times(definition, base);
+    for (const interval of times.buckets(asked)) {
+      for (const [low, high] of times.pieces(interval)) await this.replace(state.id, definition, times, low, high);
+    }
+  }
+
   /** Brings the pending times up to date. What fails stays pending. */
-  private async refreshNow(state: State, definition: Materialized, base: TableSnapshot): Promise<void> {
+  private async refreshPending(state: State, definition: Materialized, base: TableSnapshot): Promise<void> {
     const { id } = state, found = state.changes?.next(base) ?? [];
     state.changes ??= new ChangedTimes(base);
     if (Array.isArray(state.pending)) state.pending.push(...found);
@@ -328,7 +381,13 @@ export class MaterializedViews {
     id: number,
     work: (
       run: (sql: string, values?: Value[], types?: string[]) => Promise<void>,
-      of: { view: string; time: string; columns: string; table: TableSnapshot },
+      of: {
+        view: string;
+        time: string;
+        columns: string;
+        table: TableSnapshot;
+        prepare: (sql: string, types?: string[]) => Promise<Prepared> | Prepared;
+      },
     ) => Promise<void>,
   ): Promise<void> {
     const { catalogue, session, writer } = this.options;
@@ -341,8 +400,9 @@ export class MaterializedViews {
       signal: this.stop.signal,
       timeoutMs: 0,
     };
+    const prepare = (sql: string, types?: string[]) => own.prepare(sql, types);
     const run = async (sql: string, values: Value[] = [], types: string[] = []) => {
-      const answer = await (await own.prepare(sql, types)).execute(values, options);
+      const answer = await (await prepare(sql, types)).execute(values, options);
       if (answer.kind === "rows") throw new Error(`${sql} gives rows`);
     };
     try {
@@ -351,6 +411,7 @@ export class MaterializedViews {
         time: quoted(timeOf(table).name),
         columns: schema.columns.map(({ name }) => quoted(name)).join(),
         table,
+        prepare,
       });
     } finally {
       await own.close();
@@ -415,13 +476,13 @@ class Times {
   }
 
   /**
-   * The buckets of all rows of the base, and after them. `view`: rows that it has of times before are kept: the base may have dropped its oldest
-   * partitions, also in the middle of a bucket.
+   * The buckets of all rows of the base, and after them. `view`: if it has older buckets, the base has dropped its oldest partitions, perhaps in the
+   * middle of a bucket, which stays as it is then.
    */
   all(view: TableSnapshot | undefined): Interval {
     const { timestampMin, timestampMax } = this.base, last = view?.rowCount ? view.timestampMax! : timestampMax!;
     let [low] = this.bucketsOf(max(timestampMin!, this.oldest), timestampMax!);
-    if (view?.rowCount && low < this.first && view.timestampMin! <= low) low = this.endOf(timestampMin!);
+    if (view?.rowCount && low < this.first && view.timestampMin! < low) low = this.endOf(timestampMin!);
     return [low, this.endOf(max(last, timestampMax!))];
   }
 

@@ -219,7 +219,7 @@ const refused = [
   { title: "digits with letters", text: "select 12abc", position: 7 },
   {
     title: "an unsupported statement",
-    text: "create materialized view v as (select 1)",
+    text: "prepare p as select 1",
     position: 0,
     sqlState: "0A000",
   },

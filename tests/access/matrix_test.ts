@@ -39,6 +39,8 @@ const SYMBOLS = [
   "create table t (ts timestamp, a symbol, b int) timestamp(ts) partition by day",
 ];
 
+const HOURLY = "create materialized view if not exists hourly as (select ts, sum(b) s from t sample by 1h)";
+
 const ROWS: Record<string, Row[]> = {
   query: [
     { sql: "select a from t", needs: "SELECT", on: "t" },
@@ -154,6 +156,39 @@ const ROWS: Record<string, Row[]> = {
     needs: "DROP VIEW",
     on: "all tables",
     before: ["create or replace view seen as (select a from t)"],
+  }],
+  createMaterializedView: [
+    {
+      sql: "create materialized view made_view as (select ts, sum(b) s from t sample by 1h)",
+      needs: "CREATE MATERIALIZED VIEW",
+      before: ["drop materialized view if exists made_view"],
+      besides: ["SELECT on t"],
+    },
+    {
+      sql: "create materialized view made_view as (select ts, sum(b) s from t sample by 1h)",
+      needs: "SELECT",
+      on: "t",
+      before: ["drop materialized view if exists made_view"],
+      besides: ["CREATE MATERIALIZED VIEW"],
+    },
+  ],
+  alterMaterializedView: [{
+    sql: "alter materialized view hourly set ttl 1 year",
+    needs: "ALTER MATERIALIZED VIEW",
+    on: "hourly",
+    before: [HOURLY],
+  }],
+  refreshMaterializedView: [{
+    sql: "refresh materialized view hourly full",
+    needs: "REFRESH MATERIALIZED VIEW",
+    on: "hourly",
+  }],
+  showCreateMaterializedView: [{ sql: "show create materialized view hourly", needs: "SELECT", on: "hourly" }],
+  dropMaterializedView: [{
+    sql: "drop materialized view hourly",
+    needs: "DROP MATERIALIZED VIEW",
+    on: "hourly",
+    before: [HOURLY],
   }],
   showCreateDatabase: [
     // It lists only what the user may see.

@@ -116,7 +116,7 @@ export class Binding {
     }
     if (permission.endsWith("MATERIALIZED VIEW") || catalogue.table(name)?.schema.materialized === undefined) return;
     throw new SqlError(
-      `${name} is a materialized view: only refreshing it changes its rows`,
+      `${name} is a materialized view, which only the server changes`,
       permission === "UPDATE" ? this.statementAt : at,
       SQLSTATE.wrongObjectType,
     );
@@ -222,7 +222,9 @@ export class Binding {
     if (this.context.catalogue.table(text) === undefined) {
       return new SqlError(`there is no view ${text}`, at, SQLSTATE.undefinedTable);
     }
-    return new SqlError(`${text} is a table, not a view`, at, SQLSTATE.wrongObjectType);
+    const { materialized } = this.context.catalogue.table(text)!.schema;
+    const what = materialized === undefined ? "table" : "materialized view";
+    return new SqlError(`${text} is a ${what}, not a view`, at, SQLSTATE.wrongObjectType);
   }
 
   /**

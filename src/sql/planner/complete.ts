@@ -5,7 +5,7 @@
 import type { Value } from "../../types/mod.ts";
 import { and, columnsRead, conjuncts, rewrite } from "../binder/plans.ts";
 import { parameterValue, substituteParameters } from "../parameters.ts";
-import { childrenOf, type Expr, inputsOf, type Interval, type Plan } from "../plan.ts";
+import { childrenOf, type Expr, type FilterNode, inputsOf, type Interval, type Plan } from "../plan.ts";
 import { remembered } from "../remembered.ts";
 import { isStable } from "./clock.ts";
 import type { EvaluationContext } from "./evaluate.ts";
@@ -29,7 +29,7 @@ export function completePlan(plan: Plan, values: readonly Value[], context: Eval
 /** What the rules make of the plan without the values. */
 const templateOf = remembered((plan: Plan) => optimize(plan));
 
-/** With these values, the rules would make a plan of other nodes or columns: a condition always holds, or never. */
+/** With these values, the rules would make a plan of other nodes, columns or conditions: one always holds, never, or reaches the rows of buckets. */
 class OtherShape extends Error {}
 
 function completed(plan: Plan, known: (e: Expr) => Expr): Plan {
@@ -42,6 +42,7 @@ function completed(plan: Plan, known: (e: Expr) => Expr): Plan {
       return withIntervals(node);
     case "filter":
       refuseConstants(node.predicate);
+      if (asksForBuckets(node)) throw new OtherShape();
       return node;
     case "join":
       if (node.residual !== undefined) refuseConstants(node.residual);
@@ -71,6 +72,11 @@ function withIntervals(node: Extract<Plan, { node: "scan" }>): Plan {
     else intervals = intervals === undefined ? found : intersect(intervals, found);
   }
   return { ...node, predicate: and(rest), intervals };
+}
+
+/** The rule for filters leaves out rows of other buckets. */
+function asksForBuckets({ input, predicate }: FilterNode): boolean {
+  return input.node === "sample" && conjuncts(predicate).some((part) => intervalsOf(part, 0) !== undefined);
 }
 
 function refuseConstants(predicate: Expr): void {

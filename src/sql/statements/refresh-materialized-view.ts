@@ -1,7 +1,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name, Statement } from "../ast.ts";
 import type { BoundStatement, Refresh } from "../plan.ts";
-import { at, nextAt } from "../tree-nodes.ts";
+import { at } from "../tree-nodes.ts";
 import { onlyName } from "./names.ts";
 import { microsOf } from "./refresh-rule.ts";
 import { done, type StatementKind } from "./statement.ts";

@@ -24,14 +24,15 @@ const UNITS: Readonly<Record<string, string>> = {
 
 export const refreshParts: Pick<Form, "grammar" | "actions"> = {
   grammar: String.raw`
-  refreshRule = "REFRESH" refreshKind "DEFERRED"? refreshStart? "PERIOD"?
+  refreshRule = "REFRESH" refreshKind "DEFERRED"? refreshStart? refreshPeriod?
+  refreshPeriod = "PERIOD" "(" (~")" any)* ")"
   refreshKind = "IMMEDIATE"                              -- immediate
               | "MANUAL"                                 -- manual
               | "EVERY" anyNumber                        -- every
   refreshStart = "START" "<string>" ("TIME" "ZONE" "<string>")?`,
   actions: {
     refreshRule(_refresh, kind, deferred, start, period): WrittenRefresh {
-      if (given(period)) throw notSupported("REFRESH with a PERIOD", at(period));
+      if (given(period)) throw notSupported("PERIOD of REFRESH", at(period));
       let rule = kind.tree() as RefreshRule;
       if (given(start)) {
         if (rule.kind !== "timer") throw new SqlError("START belongs to REFRESH EVERY", at(start), SQLSTATE.syntax);

@@ -1,0 +1,252 @@
+/** Materialized views have the rows of their queries: after random changes of the base table, restarts and kills, and in each way of refreshing. */
+import assert from "node:assert/strict";
+import { randomOf } from "./faults/harness.ts";
+import { until } from "./programs.ts";
+import { startServer, type TestServer } from "./server.ts";
+
+async function run(server: TestServer, ...statements: string[]): Promise<void> {
+  for (const sql of statements) assert.equal((await server.exec(sql)).error, undefined, sql);
+}
+
+async function rowsOf(server: TestServer, sql: string): Promise<unknown[][]> {
+  const { dataset, error } = await server.exec(sql);
+  assert.equal(error, undefined, sql);
+  return dataset as unknown[][];
+}
+
+/** Waits until the view has all changes of its base. */
+async function refreshed(server: TestServer, view: string): Promise<void> {
+  const sql = `select view_status, refresh_base_table_txn, base_table_txn, invalidation_reason from materialized_views()
+    where view_name = '${view}'`;
+  await until(`${view} is up to date`, async () => {
+    const [[status, refreshed, base, reason]] = await rowsOf(server, sql) as string[][];
+    assert.equal(reason, null);
+    return status === "valid" && refreshed === base;
+  });
+}
+
+async function assertSameRows(server: TestServer, view: string, query: string): Promise<void> {
+  await refreshed(server, view);
+  const order = "order by ts, 2";
+  assert.deepEqual(await rowsOf(server, `${view} ${order}`), await rowsOf(server, `(${query}) ${order}`), view);
+}
+
+async function refused(server: TestServer, sql: string, position: number, message: RegExp): Promise<void> {
+  const reply = await server.exec(sql);
+  assert.match(reply.error ?? "no error", message, sql);
+  assert.equal(reply.position, position, sql);
+}
+
+/** All sums are of whole numbers, so that they do not depend on the order of rows. */
+const VIEWS: Record<string, string> = {
+  hourly: "select ts, sym, count() n, sum(v) s, max(v) hi, last(v) latest from base sample by 1h",
+  odd: "select ts, count() n, sum(v) s from base sample by 7h align to calendar with offset '00:20'",
+  zoned: "select ts, count() n, sum(v) s from base sample by 1d align to calendar time zone 'Europe/Paris'",
+  weekly: "select ts, sum(v) s from base where sym != 'b' sample by 1w",
+  monthly: "select ts, count() n from base sample by 1M",
+  nested: "select ts, max(s) s from (select ts, sym, sum(v) s from base sample by 10m) sample by 2h",
+  joined: "select b.ts, l.name, sum(b.v) s from base b join look l on b.sym = l.sym sample by 1d",
+  daily: "select ts, sum(n) n, max(hi) hi from hourly sample by 1d",
+};
+
+Deno.test("materialized views follow random changes of their base", async () => {
+  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e9), random = randomOf(seed);
+  console.log(`SEED=${seed}`);
+  const root = await Deno.makeTempDir({ prefix: "sundial-" }), int = (below: number) => Math.floor(random() * below);
+  for (const type of (Deno.env.get("TYPES") ?? "timestamp,timestamp_ns").split(",")) {
+    let server = await startServer({ root });
+    try {
+      await run(
+        server,
+        `create table base (ts ${type}, sym symbol, v long) timestamp(ts) partition by day wal`,
+        "create table look (sym symbol, name symbol)",
+        "insert into look values ('a', 'x'), ('b', 'y'), ('c', 'x')",
+      );
+      const made = new Set<string>();
+      const make = async (view: string) => {
+        if (made.has(view) || (view === "daily" && !made.has("hourly"))) return;
+        made.add(view);
+        const base = view === "joined" ? "with base base" : "";
+        await run(server, `create materialized view ${view} ${base} as (${VIEWS[view]}) partition by month`);
+      };
+      const month = () => `2024-0${3 + int(2)}`, day = () => `${month()}-${String(1 + int(28)).padStart(2, "0")}`;
+      const rows = () => {
+        const first = `${day()}T${String(int(24)).padStart(2, "0")}:${String(int(60)).padStart(2, "0")}`;
+        return `select timestamp_sequence('${first}'::${type}, ${1 + int(3_000)}000000L${
+          type === "timestamp_ns" ? " * 1000" : ""
+        }) ts, ('abcd'::string)::string s, x from long_sequence(${1 + int(400)})`;
+      };
+      for (let step = 0; step < 60; step++) {
+        const k = int(20);
+        if (k < 12) {
+          const text = `select ts, case when x % 3 = 0 then 'a' when x % 3 = 1 then 'b' else 'c' end::symbol, x % ${
+            2 + int(50)
+          } from (${rows()})`;
+          await run(server, `insert into base ${text}`);
+        } else if (k < 14) await run(server, `update base set v = v + 1 where ts in '${day()}'`);
+        else if (k < 15) await run(server, `update base set sym = 'd' where v = ${int(20)}`);
+        else if (k < 17) await run(server, `delete from base where ts in '${day()}T1'`.replace("T1'", "T12'"));
+        else if (k < 18) await run(server, "checkpoint create", "checkpoint release");
+        else if (k < 19 && step > 5) {
+          if (int(2) === 0) server.process.kill("SIGKILL");
+          await server.stop();
+          server = await startServer({ root });
+        }
+        if (step === 3) await make("hourly");
+        if (int(4) === 0) await make(Object.keys(VIEWS)[int(8)]!);
+        if (int(6) === 0) { for (const view of made) await assertSameRows(server, view, VIEWS[view]!); }
+      }
+      for (const view of Object.keys(VIEWS)) await make(view);
+      for (const view of made) await assertSameRows(server, view, VIEWS[view]!);
+      await server.stop();
+      server = await startServer({ root });
+      for (const view of made) await assertSameRows(server, view, VIEWS[view]!);
+      await run(server, "drop all tables");
+      assert.deepEqual(await rowsOf(server, "select * from materialized_views()"), []);
+    } finally {
+      await server.stop();
+    }
+  }
+  await Deno.remove(root, { recursive: true });
+});
+
+Deno.test("materialized views", async (t) => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  let server = await startServer({ root });
+  const rows = (sql: string) => rowsOf(server, sql);
+  const statusOf = (view: string) =>
+    rows(`select view_status, invalidation_reason from materialized_views() where view_name = '${view}'`);
+  await run(
+    server,
+    "create table b (ts timestamp, sym symbol, v long) timestamp(ts) partition by day wal",
+    "insert into b values ('2024-01-01T01:10', 'a', 1), ('2024-01-02T02:20', 'b', 2)",
+  );
+  const hourly = "select ts, sum(v) s from b sample by 1h";
+
+  await t.step("are refreshed when they are asked for, or at their times", async () => {
+    await run(
+      server,
+      `create materialized view manual refresh manual as (${hourly})`,
+      `create materialized view deferred refresh manual deferred as (${hourly})`,
+      `create materialized view timed refresh every 1h deferred start '2020-01-01' as (${hourly})`,
+    );
+    await assertSameRows(server, "manual", hourly);
+    assert.deepEqual(await rows("deferred"), []);
+    await run(server, "insert into b values ('2024-01-02T05:00', 'c', 5), ('2024-01-01T01:20', 'c', 7)");
+    await run(server, "refresh materialized view manual range from '2024-01-02' to '2024-01-03'");
+    await until("the range is refreshed", async () => (await rows("manual")).length === 3);
+    assert.deepEqual((await rows("manual"))[0], ["2024-01-01T01:00:00.000000Z", 1]);
+    await run(server, "refresh materialized view manual incremental", "refresh materialized view deferred incremental");
+    await assertSameRows(server, "manual", hourly);
+    await assertSameRows(server, "deferred", hourly);
+    assert.deepEqual(await rows("timed"), []);
+    await run(
+      server,
+      "alter materialized view timed set refresh immediate",
+      "insert into b values ('2024-01-03', 'a', 1)",
+    );
+    await assertSameRows(server, "timed", hourly);
+    await run(server, "drop materialized view timed", "drop materialized view deferred");
+  });
+
+  await t.step("are changed by the server alone", async () => {
+    const message = /manual is a materialized view/;
+    await refused(server, "insert into manual values (0, 1)", 12, message);
+    await refused(server, "delete from manual", 12, message);
+    await refused(server, "alter table manual drop partition list '2024-01-01'", 12, message);
+    await refused(server, "drop view manual", 10, /a materialized view, not a view/);
+    await refused(server, "create view manual as (select 1)", 12, /exists already/);
+    await refused(server, "create table manual (x int)", 13, /exists/);
+    const lines = await fetch(`${server.http}/write`, { method: "POST", body: "manual s=1i 1704067200000000000\n" });
+    assert.equal(lines.status, 400);
+    assert.match(await lines.text(), message);
+    const body = new FormData();
+    body.append("data", new Blob(["ts,s\n2024-01-01T00:00:00.000000Z,1\n"]), "t.csv");
+    const imported = await fetch(`${server.http}/imp?name=manual`, { method: "POST", body });
+    assert.match(await imported.text(), message);
+    await refused(server, "refresh materialized view b full", 26, /b is no materialized view/);
+  });
+
+  await t.step("keep rows of partitions that the base drops", async () => {
+    await run(server, `create materialized view kept as (${hourly})`);
+    await assertSameRows(server, "kept", hourly);
+    const before = await rows("kept");
+    await run(
+      server,
+      "alter table b drop partition list '2024-01-01'",
+      "insert into b values ('2024-01-03T01:00', 'a', 9)",
+    );
+    await refreshed(server, "kept");
+    assert.deepEqual(await rows("kept"), [...before, ["2024-01-03T01:00:00.000000Z", 9]]);
+    server.process.kill("SIGKILL");
+    await server.stop();
+    server = await startServer({ root });
+    await refreshed(server, "kept");
+    assert.equal((await rows("kept")).length, before.length + 1);
+    await run(server, "refresh materialized view kept full");
+    await until("the old rows are gone", async () => (await rows("kept")).length === before.length);
+    await assertSameRows(server, "kept", hourly);
+  });
+
+  await t.step("become invalid when they cannot be refreshed, and valid by a full refresh", async () => {
+    await run(
+      server,
+      "alter table b add column w long",
+      "create materialized view wide as (select ts, sum(w) s from b sample by 1d)",
+    );
+    await refreshed(server, "wide");
+    await run(server, "alter table b drop column w");
+    await until("wide is invalid", async () => (await statusOf("wide"))[0]![0] === "invalid");
+    assert.match(String((await statusOf("wide"))[0]![1]), /no column w/);
+    await run(server, "alter table b add column w long", "refresh materialized view wide full");
+    await until("wide is valid", async () => (await statusOf("wide"))[0]![0] === "valid");
+    await run(server, "truncate table b");
+    await until("kept is invalid", async () => (await statusOf("kept"))[0]![0] === "invalid");
+    assert.ok((await rows("kept")).length > 0);
+    await run(server, "insert into b values ('2024-05-01', 'a', 3, 1)", "refresh materialized view kept full");
+    await until("kept is valid", async () => (await statusOf("kept"))[0]![0] === "valid");
+    await assertSameRows(server, "kept", hourly);
+    await run(server, "rename table b to c");
+    await run(server, "insert into c values ('2024-05-01', 'a', 3, 1)");
+    await until("kept is invalid", async () => (await statusOf("kept"))[0]![0] === "invalid");
+    assert.match(String((await statusOf("kept"))[0]![1]), /b is called c now/);
+    await run(
+      server,
+      "drop table c",
+      "drop materialized view kept",
+      "drop materialized view manual",
+      "drop materialized view wide",
+    );
+  });
+
+  await t.step("with more rows than a query may hold are refreshed in parts", async () => {
+    await server.stop();
+    server = await startServer({ root, env: { SVC_CAIRO_QUERY_MEMORY_LIMIT: "16m" } });
+    await run(
+      server,
+      "create table large as (select timestamp_sequence('2024-01-01', 1000000) ts, x v from long_sequence(1000000)) timestamp(ts) partition by day wal",
+    );
+    const query = "select ts, sum(v) s, count() n, avg(v) m from large sample by 1s";
+    await run(server, `create materialized view parts as (${query}) partition by day`);
+    await refreshed(server, "parts");
+    assert.deepEqual(await rows("select count(), sum(s), sum(n), min(ts), max(ts) from parts"), [
+      [1_000_000, 500_000_500_000, 1_000_000, "2024-01-01T00:00:00.000000Z", "2024-01-12T13:46:39.000000Z"],
+    ]);
+  });
+
+  await t.step("leave rows beyond their limit as they are", async () => {
+    await run(
+      server,
+      "create table lim (ts timestamp, v long) timestamp(ts) partition by day wal",
+      "insert into lim values ('2024-01-01', 1), ('2024-01-05', 1)",
+      "create materialized view limited as (select ts, sum(v) s from lim sample by 1h)",
+    );
+    await refreshed(server, "limited");
+    await run(server, "alter materialized view limited set refresh limit 36h");
+    await run(server, "insert into lim values ('2024-01-01', 5), ('2024-01-04T18:00', 5)");
+    await refreshed(server, "limited");
+    assert.deepEqual((await rows("select s from limited")).flat(), [1, 5, 1]);
+  });
+  await server.stop();
+  await Deno.remove(root, { recursive: true });
+});
