@@ -463,7 +463,7 @@ class Times {
 
   constructor({ samplings, limit }: Materialized, private readonly base: TableSnapshot) {
     this.type = timeOf(base).type;
-    this.first = base.partitions()[0]!.start;
+    this.first = base.partitionMin!;
     this.samplings = samplings.map(({ count, unit, timeZone, offset }) =>
       new TimeBuckets({ count, unit, align: "calendar", timeZone, offset: BigInt(offset) }, this.type, 0n)
     );
@@ -503,7 +503,7 @@ class Times {
   /** Divides an interval between buckets, so that parts have some ten million rows of the base. */
   *pieces([low, high]: Interval): Generator<Interval> {
     let from = low, rows = 0;
-    for (const { rowCount, timestampMax } of this.base.partitions()) {
+    for (const { rowCount, timestampMax } of this.base.timedPages()) {
       if (timestampMax < from) continue;
       rows += rowCount;
       if (rows < ROWS_AT_ONCE || timestampMax >= high) continue;

@@ -72,6 +72,10 @@ class Snapshot implements TableSnapshot {
     return this.ends()?.[1].timestampMax ?? null;
   }
 
+  get partitionMin(): bigint | null {
+    return this.ends()?.[0].partitionMin ?? null;
+  }
+
   private ends(): [PartRef, PartRef] | undefined {
     this.checkReadable();
     const { parts, schema } = this;
@@ -104,7 +108,7 @@ class Snapshot implements TableSnapshot {
       const { version, count, rowCount, timestampMin, timestampMax, address } = page;
       const key = [version, count, rowCount, timestampMin, timestampMax].join();
       const segments = address === 0 ? undefined : () => this.reader.read(this.directory, page, []);
-      return { key, timestampMin, timestampMax, segments };
+      return { key, rowCount, timestampMin, timestampMax, segments };
     });
   }
 

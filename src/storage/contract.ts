@@ -249,6 +249,8 @@ export interface TableSnapshot {
   readonly rowCount: number;
   readonly timestampMin: bigint | null;
   readonly timestampMax: bigint | null;
+  /** Start of the first partition; null without rows. */
+  readonly partitionMin: bigint | null;
   partitions(): PartitionInfo[];
   /** The storage of columns in each attached partition, in order of partitions and then of columns. */
   columnStorage(): ColumnStorage[];
@@ -264,6 +266,7 @@ export interface TableSnapshot {
 export interface TimedPage {
   /** The same as long as its rows are the same. */
   readonly key: string;
+  readonly rowCount: number;
   readonly timestampMin: bigint;
   readonly timestampMax: bigint;
   /** Its segments, without columns. Absent if a file would have to be read for them. */

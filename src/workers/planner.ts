@@ -186,6 +186,9 @@ function snapshotOf(schema: TableSchema): TableSnapshot {
     get timestampMax() {
       return facts().timestampMax;
     },
+    get partitionMin() {
+      return unknown();
+    },
     get version() {
       return unknown();
     },
@@ -193,6 +196,7 @@ function snapshotOf(schema: TableSchema): TableSnapshot {
       return unknown();
     },
     partitions: unknown,
+    timedPages: unknown,
     detachedPartitions: unknown,
     columnStorage: unknown,
     source: unknown,

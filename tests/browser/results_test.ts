@@ -189,6 +189,28 @@ test("a view is shown as such, with its rows and its definition", async ({ page,
   await page.waitForSelector(item, { state: "detached" });
 });
 
+test("a materialized view has its own actions", async ({ page, server }) => {
+  await server.exec("create table ticks (ts timestamp, v long) timestamp(ts) partition by day wal");
+  await server.exec("insert into ticks values ('2024-01-01', 5), ('2024-01-02', 6)");
+  await server.exec("create materialized view daily as (select ts, sum(v) s from ticks sample by 1d)");
+  const item = ".tree .item:has-text('daily')";
+  await page.click("[aria-label='Refresh the tables']");
+  await page.waitForSelector(item);
+  const choose = async (action: string) => {
+    await page.click(`${item} [aria-haspopup=menu]`);
+    await page.click(`.menu >> text=${action}`);
+  };
+  await choose("Show its definition");
+  await page.waitForSelector(".cm-line:has-text('CREATE MATERIALIZED VIEW')");
+  await choose("Refresh it in full");
+  assert.equal(await page.innerText(".dialog pre"), "refresh materialized view daily full;");
+  await page.click(".dialog >> text=Cancel");
+  await choose("Drop");
+  assert.equal(await page.innerText(".dialog pre"), "drop materialized view daily;");
+  await page.click(".dialog button.danger");
+  await page.waitForSelector(item, { state: "detached" });
+});
+
 test("a table is created, and a refusal keeps what was typed", async ({ page, server }) => {
   await server.exec("create table taken (a int)");
   await page.click("[aria-label='Create a table']");

@@ -15,19 +15,12 @@ type Offer = MenuItem & { isAllowed?: boolean };
 
 const allowed = (offers: readonly Offer[]): MenuItem[] => offers.filter(({ isAllowed }) => isAllowed !== false);
 
-export function tableActions({ name, timestamp, partitionBy, isView }: Table): MenuItem[] {
-  const table = quoted(name);
-  if (isView) return viewActions(name, timestamp);
+export function tableActions(shown: Table): MenuItem[] {
+  const { name, timestamp, kind } = shown, table = quoted(name);
+  if (kind === "view") return viewActions(name, timestamp);
+  if (kind === "materialized view") return materializedActions(shown);
   return allowed([
-    { name: "Show rows", isAllowed: maySomewhere("SELECT", name), run: () => showRows(name, timestamp) },
-    ...partitionBy === "NONE" ? [] : [{
-      name: "Show partitions",
-      isAllowed: maySomewhere("SELECT", name),
-      run: () => openAndRun(`show partitions from ${table};`, `${name} partitions`),
-    }],
-    { name: "Write its name", run: () => insert(table) },
-    { name: "Copy its name", run: () => copyText(name, "The name") },
-    { name: "Show its definition", run: () => openDefinition(name) },
+    ...rowActions(shown),
     { name: "Add a column …", isAllowed: may("ADD COLUMN", name), run: () => addColumn(name) },
     { name: "Rename …", isAllowed: may("RENAME TABLE", name), run: () => rename(name) },
     {
@@ -53,6 +46,47 @@ export function tableActions({ name, timestamp, partitionBy, isView }: Table): M
   ]);
 }
 
+/** Of whatever has rows. */
+function rowActions({ name, timestamp, partitionBy, kind }: Table): Offer[] {
+  return [
+    { name: "Show rows", isAllowed: maySomewhere("SELECT", name), run: () => showRows(name, timestamp) },
+    ...partitionBy === "NONE" ? [] : [{
+      name: "Show partitions",
+      isAllowed: maySomewhere("SELECT", name),
+      run: () => openAndRun(`show partitions from ${quoted(name)};`, `${name} partitions`),
+    }],
+    { name: "Write its name", run: () => insert(quoted(name)) },
+    { name: "Copy its name", run: () => copyText(name, "The name") },
+    { name: "Show its definition", run: () => openDefinition(name, kind) },
+  ];
+}
+
+function materializedActions(shown: Table): MenuItem[] {
+  const { name } = shown, view = quoted(name);
+  return allowed([
+    ...rowActions(shown),
+    {
+      name: "Refresh it in full …",
+      isAllowed: may("REFRESH MATERIALIZED VIEW", name),
+      run: () =>
+        change(`refresh materialized view ${view} full;`, {
+          title: `Compute all rows of ${name} again?`,
+          confirm: "Refresh",
+        }),
+    },
+    {
+      name: "Drop …",
+      isAllowed: may("DROP MATERIALIZED VIEW", name),
+      run: () =>
+        change(`drop materialized view ${view};`, {
+          title: `Drop the materialized view ${name} with its rows?`,
+          confirm: "Drop",
+          isDangerous: true,
+        }),
+    },
+  ]);
+}
+
 function viewActions(name: string, timestamp: string | null): MenuItem[] {
   const view = quoted(name);
   return allowed([
@@ -71,7 +105,7 @@ function viewActions(name: string, timestamp: string | null): MenuItem[] {
   ]);
 }
 
-export function columnActions({ name: table, isView }: Table, { name, isTimestamp }: TableColumn): MenuItem[] {
+export function columnActions({ name: table, kind }: Table, { name, isTimestamp }: TableColumn): MenuItem[] {
   const column = quoted(name);
   const drop: Offer = {
     name: "Drop …",
@@ -93,7 +127,7 @@ export function columnActions({ name: table, isView }: Table, { name, isTimestam
         openAndRun(`select ${column}, count() from ${quoted(table)} order by 2 desc limit 1000;`, `${table}.${name}`),
     },
     // The designated timestamp cannot be dropped.
-    ...isTimestamp || isView ? [] : [drop],
+    ...isTimestamp || kind !== "table" ? [] : [drop],
   ]);
 }
 
@@ -117,7 +151,7 @@ function openAndRun(text: string, name: string): void {
   editor.runAll();
 }
 
-async function openDefinition(name: string, kind = "table"): Promise<void> {
+async function openDefinition(name: string, kind: Table["kind"]): Promise<void> {
   const { rows, error } = await query(`show create ${kind} ${quoted(name)}`), [row] = rows?.dataset ?? [];
   if (row === undefined) notify(error?.message ?? `${name} has no definition`);
   else {

@@ -99,9 +99,10 @@ function TableItem({ table }: { table: Table }) {
     columnsOf(table.name).then(setColumns);
     storageOf(table.name).then(setStorage);
   }, [isOpen, schemaVersion.value]);
-  const { name, rowCount, diskBytes, partitionBy, lastWrite, isView } = table;
-  const size = isView ? "view" : countText(rowCount);
-  const details = isView ? [] : [
+  const { name, rowCount, diskBytes, partitionBy, lastWrite, kind } = table;
+  const size = kind === "view" ? kind : countText(rowCount);
+  const details = kind === "view" ? [] : [
+    ...kind === "table" ? [] : [kind],
     `${bytesText(diskBytes)} on disk`,
     partitionBy === "NONE" ? "not partitioned" : `partitioned by ${partitionBy.toLowerCase()}`,
     ...lastWrite === null ? [] : [`last write ${shownText(lastWrite, "TIMESTAMP", zone.value).replace(/\.\d+/, "")}`],

@@ -9,7 +9,7 @@ export interface Table {
   timestamp: string | null;
   partitionBy: string;
   rowCount: number;
-  isView: boolean;
+  kind: "table" | "view" | "materialized view";
   diskBytes: number;
   /** In the server's time format. */
   lastWrite: string | null;
@@ -61,12 +61,12 @@ export async function refreshSchema(): Promise<void> {
   if (rows === undefined || refresh < shown) return;
   shown = refresh;
   columns.clear();
-  tables.value = rows.dataset.map(([name, timestamp, partitionBy, rowCount, diskBytes, lastWrite, type]) => ({
+  tables.value = rows.dataset.map(([name, timestamp, partitionBy, rowCount, diskBytes, lastWrite, type]): Table => ({
     name: String(name),
     timestamp: timestamp as string | null,
     partitionBy: String(partitionBy),
     rowCount: Number(rowCount),
-    isView: type === "V",
+    kind: type === "V" ? "view" : type === "M" ? "materialized view" : "table",
     diskBytes: Number(diskBytes),
     lastWrite: lastWrite as string | null,
   })).sort((a, b) => Number(isInternal(a)) - Number(isInternal(b)));

@@ -118,7 +118,9 @@ export class FakeCatalogue implements Catalogue {
       rowCount: 0,
       timestampMin: null,
       timestampMax: null,
+      partitionMin: null,
       partitions: () => [],
+      timedPages: () => [],
       detachedPartitions: () => [],
       columnStorage: () => [],
       source: () => {
