@@ -33,7 +33,7 @@ async function assertSameRows(server: TestServer, view: string, query: string): 
 
 async function refused(server: TestServer, sql: string, position: number, message: RegExp): Promise<void> {
   const reply = await server.exec(sql);
-  assert.match(reply.error ?? "no error", message, sql);
+  assert.match(`${reply.error ?? "no error"}`, message, `${sql}: ${reply.error}, ${reply.position}`);
   assert.equal(reply.position, position, sql);
 }
 
@@ -147,6 +147,47 @@ Deno.test("materialized views", async (t) => {
     );
     await assertSameRows(server, "timed", hourly);
     await run(server, "drop materialized view timed", "drop materialized view deferred");
+  });
+
+  await t.step("are shown as they were written", async () => {
+    await run(
+      server,
+      "create materialized view shown refresh every 2d deferred start '2020-01-01T02:00' time zone 'Europe/Paris' as (select ts, s from (select ts, sum(v) s from b sample by 1h) order by ts desc) partition by day ttl 3 weeks",
+    );
+    assert.deepEqual(await rows("show create materialized view shown"), [[
+      "CREATE MATERIALIZED VIEW 'shown' WITH BASE 'b' REFRESH EVERY 2d DEFERRED START '2020-01-01T02:00:00.000000Z' TIME ZONE 'Europe/Paris' AS (\nselect ts, s from (select ts, sum(v) s from b sample by 1h) order by ts desc\n) PARTITION BY DAY TTL 3 WEEKS;",
+    ]]);
+    await run(
+      server,
+      "alter materialized view shown set refresh limit 5d",
+      "alter materialized view shown set refresh limit 0h",
+    );
+    await run(server, "alter materialized view shown resume wal", "alter materialized view shown set refresh every 5m");
+    const [[limit, start]] = await rows(
+      "select refresh_limit, timer_start from materialized_views() where view_name = 'shown'",
+    );
+    assert.equal(limit, 0);
+    assert.ok(Math.abs(Date.parse(String(start)) - Date.now()) < 600_000, "it starts now");
+    await run(server, "drop materialized view shown");
+  });
+
+  await t.step("are refused if a bucket depends on other times", async () => {
+    const refusals: [string, number, RegExp][] = [
+      ["select ts, lag(s) over (order by ts) l from (select ts, sum(v) s from b sample by 1h)", 43, /window functions/],
+      ["select ts, sum(v) s, rnd_int() r from b sample by 1h", 53, /rnd_int\(\)/],
+      ["select ts, sum(v) s from b sample by 1h limit 3", 32, /LIMIT/],
+      ["select ts, sum(n) s from (select ts, count() n from b group by ts) timestamp(ts) sample by 1h", 32, /GROUP BY/],
+      ["select first(ts) ts, sum(v) s from b sample by 1h", 32, /designated timestamp/],
+      ["select timestamp_floor('1h', ts) ts, sum(v) s from b group by 1", 32, /SAMPLE BY/],
+      ["select ts, v from b latest on ts partition by sym", 32, /SAMPLE BY/],
+      ["select ts, sum(v) s from none sample by 1h", 57, /no table none/],
+    ];
+    for (const [query, position, message] of refusals) {
+      await refused(server, `create materialized view mx as (${query})`, position, message);
+    }
+    await refused(server, "create materialized view mx refresh every 0h as (select 1)", 42, /invalid interval 0h/);
+    await refused(server, "create materialized view mx refresh manual start '2020' as (select 1)", 43, /START belongs/);
+    await refused(server, `create materialized view mx as (${hourly}) partition by none`, 86, /needs partitions/);
   });
 
   await t.step("are changed by the server alone", async () => {

@@ -65,7 +65,6 @@ export class MaterializedViews {
   private readonly states = new Map<number, State>();
   /** Ids of views by that of their base. */
   private readonly ofBase = new Map<number, Set<number>>();
-  private readonly deferred = new Set<string>();
   /** One refresh after the other. */
   private queue: Promise<void> = Promise.resolve();
   private readonly stop = new AbortController();
@@ -83,15 +82,11 @@ export class MaterializedViews {
     }
     this.unsubscribe = catalogue.onChange(({ tables }) => {
       for (const { tableId, dropped, schema } of tables) {
-        if (schema?.materialized !== undefined) this.defined(tableId, schema.name, schema.materialized);
+        if (schema?.materialized !== undefined) this.defined(tableId, schema.materialized);
         if (dropped) this.remove(tableId);
         for (const view of this.ofBase.get(tableId) ?? []) this.changed(view);
       }
     });
-  }
-
-  defer(name: string): void {
-    this.deferred.add(name.toLowerCase());
   }
 
   refresh(tableId: number, refresh: Refresh): void {
@@ -134,11 +129,11 @@ export class MaterializedViews {
     }
   }
 
-  private defined(id: number, name: string, materialized: Materialized): void {
+  private defined(id: number, materialized: Materialized): void {
     const state = this.states.get(id);
     if (state !== undefined) return this.rest(state, materialized);
-    const isDeferred = this.deferred.delete(name.toLowerCase()), added = this.add(id, materialized, isDeferred);
-    if (!isDeferred && materialized.refresh.kind !== "immediate") this.enqueue(added);
+    const { isDeferred = false, kind } = materialized.refresh, added = this.add(id, materialized, isDeferred);
+    if (!isDeferred && kind !== "immediate") this.enqueue(added);
   }
 
   /** After a start: nothing is pending if the base is as it was when the server stopped. */
@@ -203,7 +198,7 @@ export class MaterializedViews {
       align: "calendar",
       timeZone,
       offset: 0n,
-      from: startMicros === undefined ? undefined : BigInt(startMicros),
+      from: BigInt(startMicros),
     };
     const buckets = new TimeBuckets(sampling, "TIMESTAMP", 0n), now = this.options.nowMicros();
     const waitMs = Number((buckets.of(now).end - now) / 1000n) + 1;

@@ -203,7 +203,7 @@ function materializedRow(
     ...[name, refresh.kind, base, facts.begunMicros, facts.endedMicros, text, `t${id}`, fault ?? null],
     fault !== undefined ? "invalid" : facts.isRefreshing ? "refreshing" : "valid",
     ...[null, facts.upToLsn, facts.baseLsn, limit?.count ?? 0, limit?.unit ?? null],
-    ...[timer?.timeZone ?? null, timer?.startMicros === undefined ? null : BigInt(timer.startMicros)],
+    ...[timer?.timeZone ?? null, timer === undefined ? null : BigInt(timer.startMicros)],
     ...[timer?.every.count ?? 0, timer?.every.unit ?? null],
     ...[0, null, 0, null],
   ];

@@ -501,8 +501,14 @@ export interface UnitCount {
 
 /** When a view is refreshed: after each change of the base, when asked, or each `every` from `startMicros` on. */
 export type RefreshRule =
-  | { readonly kind: "immediate" | "manual" }
-  | { readonly kind: "timer"; readonly every: UnitCount; readonly startMicros?: number; readonly timeZone?: string };
+  & {
+    /** The view gets its first rows with the first refresh. */
+    readonly isDeferred?: true;
+  }
+  & (
+    | { readonly kind: "immediate" | "manual" }
+    | { readonly kind: "timer"; readonly every: UnitCount; readonly startMicros: number; readonly timeZone?: string }
+  );
 
 /** Parameters of QuestDB's tables. They are stored and shown but have no effect. */
 export interface TableParams {

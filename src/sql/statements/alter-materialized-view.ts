@@ -1,5 +1,4 @@
 import type { Permission } from "../../access/mod.ts";
-import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Change, TableSchema } from "../../storage/contract.ts";
 import type { Name, Statement } from "../ast.ts";
 import type { BoundStatement, UnitCount } from "../plan.ts";
@@ -7,13 +6,14 @@ import { at, name } from "../tree-nodes.ts";
 import { type ColumnChange, symbolColumn } from "./alter-column.ts";
 import { onlyName } from "./names.ts";
 import { unitCount, type WrittenRefresh } from "./refresh-rule.ts";
-import type { StatementKind } from "./statement.ts";
+import { done, type StatementKind } from "./statement.ts";
 import { parseTtl, type WrittenTtl } from "./table-options.ts";
 
 type ViewChange =
   | { set: "ttl"; ttl: WrittenTtl }
   | { set: "limit"; limit: UnitCount }
   | { set: "refresh"; refresh: WrittenRefresh }
+  | { set: "nothing" }
   | { set: "column"; column: Name; change: ColumnChange };
 
 interface AlterMaterializedView extends Statement {
@@ -24,7 +24,8 @@ interface AlterMaterializedView extends Statement {
 
 interface BoundAlterMaterializedView extends BoundStatement<never> {
   kind: "alterMaterializedView";
-  change: Change;
+  /** Undefined if there is nothing to change. */
+  change?: Change;
 }
 
 const PERMISSION: Permission = "ALTER MATERIALIZED VIEW";
@@ -38,6 +39,7 @@ export const alterMaterializedView: StatementKind<AlterMaterializedView, BoundAl
   viewChange = "SET" "TTL" ttl                               -- ttl
              | "SET" "REFRESH" "LIMIT" anyNumber             -- limit
              | "SET" refreshRule                             -- refresh
+             | "RESUME" "WAL"                                -- resume
              | "ALTER" "COLUMN" columnName symbolChange      -- column`,
     actions: {
       alterMaterializedView: (alter, _materialized, _view, table, change): AlterMaterializedView => ({
@@ -47,8 +49,9 @@ export const alterMaterializedView: StatementKind<AlterMaterializedView, BoundAl
         change: change.tree(),
       }),
       viewChange_ttl: (_set, _ttl, ttl): ViewChange => ({ set: "ttl", ttl: { at: at(ttl), text: ttl.tree() } }),
-      viewChange_limit: (_set, _refresh, _limit, limit): ViewChange => ({ set: "limit", limit: unitCount(limit) }),
+      viewChange_limit: (_set, _refresh, _limit, limit): ViewChange => ({ set: "limit", limit: unitCount(limit, 0) }),
       viewChange_refresh: (_set, refresh): ViewChange => ({ set: "refresh", refresh: refresh.tree() }),
+      viewChange_resume: (_resume, _wal): ViewChange => ({ set: "nothing" }),
       viewChange_column: (_alter, _column, column, change): ViewChange => ({
         set: "column",
         column: name(column),
@@ -60,8 +63,9 @@ export const alterMaterializedView: StatementKind<AlterMaterializedView, BoundAl
     syntax: `ALTER MATERIALIZED VIEW view SET TTL n unit
 ALTER MATERIALIZED VIEW view SET REFRESH LIMIT n unit
 ALTER MATERIALIZED VIEW view SET REFRESH IMMEDIATE | MANUAL | EVERY n unit [START 'time' [TIME ZONE 'zone']]
+ALTER MATERIALIZED VIEW view RESUME WAL
 ALTER MATERIALIZED VIEW view ALTER COLUMN column ADD INDEX [CAPACITY n] | DROP INDEX | CACHE | NOCACHE | SYMBOL CAPACITY n`,
-    summary: "`SET REFRESH LIMIT` leaves rows as they are that are this much older than the newest row of the base table.",
+    summary: "`SET REFRESH LIMIT` leaves rows as they are that are this much older than the newest row of the base table; `0h` ends this. `RESUME WAL` has nothing to do here.",
   },
   category: "ddl",
   requires: [PERMISSION],
@@ -69,17 +73,19 @@ ALTER MATERIALIZED VIEW view ALTER COLUMN column ADD INDEX [CAPACITY n] | DROP I
   bind({ view, change }, { binding }) {
     const { schema } = binding.materialized(view);
     binding.requires.add(PERMISSION, view.at, schema);
-    return { kind: "alterMaterializedView", change: changeOf(change, schema) };
+    return { kind: "alterMaterializedView", change: changeOf(change, schema, () => binding.now()) };
   },
 
   async execute({ change }, run) {
+    if (change === undefined) return done("ddl", PERMISSION);
     await run.define(change);
     return run.defined(PERMISSION);
   },
 };
 
-function changeOf(change: ViewChange, schema: TableSchema): Change {
+function changeOf(change: ViewChange, schema: TableSchema, nowMicros: () => bigint): Change | undefined {
   const { id: tableId, materialized } = schema;
+  if (change.set === "nothing") return undefined;
   if (change.set === "ttl") {
     return { kind: "setOptions", tableId, options: { ttl: parseTtl(change.ttl, schema.partitionBy) ?? null } };
   }
@@ -87,9 +93,8 @@ function changeOf(change: ViewChange, schema: TableSchema): Change {
     const { id: columnId } = symbolColumn(schema, change.column);
     return { kind: "setColumn", tableId, columnId, options: change.change.options };
   }
-  if (change.set === "refresh" && change.refresh.isDeferred) {
-    throw new SqlError("DEFERRED belongs to CREATE MATERIALIZED VIEW", 0, SQLSTATE.syntax);
-  }
-  const changed = change.set === "limit" ? { limit: change.limit } : { refresh: change.refresh.rule };
+  const changed = change.set === "refresh"
+    ? { refresh: change.refresh(nowMicros) }
+    : { limit: change.limit.count === 0 ? undefined : change.limit };
   return { kind: "setOptions", tableId, options: { materialized: { ...materialized!, ...changed } } };
 }

@@ -21,7 +21,7 @@ interface CreateMaterializedView extends Statement {
   name: Name;
   ifNotExists: boolean;
   base?: Name;
-  refresh: WrittenRefresh;
+  refresh?: WrittenRefresh;
   query: Query;
   text: string;
   timestamp?: Name;
@@ -34,7 +34,6 @@ interface BoundCreateMaterializedView extends BoundStatement<never> {
   kind: "createMaterializedView";
   /** Undefined if the view is there. */
   table?: NewTable;
-  isDeferred: boolean;
   ownedBy?: Named;
 }
 
@@ -61,7 +60,7 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
           name: newName(onlyName(table.tree())),
           ifNotExists: given(ifNotExists),
           base: optional<Name>(base),
-          refresh: optional<WrittenRefresh>(refresh) ?? { rule: { kind: "immediate" }, isDeferred: false },
+          refresh: optional<WrittenRefresh>(refresh),
           ...body.tree() as Pick<CreateMaterializedView, "query" | "text">,
         };
       },
@@ -92,10 +91,11 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
     checkTableName(create.name);
     refuseOwn(binding, create.name, nameAt);
     binding.requires.add(TAG, create.at);
-    const { isDeferred, rule: refresh } = create.refresh, { ownedBy } = create, existing = catalogue.table(named);
+    const { ownedBy } = create, existing = catalogue.table(named);
+    const refresh = create.refresh?.(() => binding.now()) ?? { kind: "immediate" };
     const isTaken = existing !== undefined || views?.view(named) !== undefined;
     if (isTaken && create.ifNotExists && existing?.schema.materialized !== undefined) {
-      return { kind: "createMaterializedView", isDeferred, ownedBy };
+      return { kind: "createMaterializedView", ownedBy };
     }
     if (isTaken) throw new SqlError(`${named} exists already`, nameAt, SQLSTATE.duplicateTable);
     const { columns, plan, inherited } = queryColumns(queries, { ...create, casts: [] });
@@ -123,16 +123,15 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
       ttl: create.ttl === undefined ? undefined : parseTtl(create.ttl, partitionBy),
       materialized: { base: base.name, baseId: base.id, text: create.text, samplings, refresh },
     };
-    return { kind: "createMaterializedView", table, isDeferred, ownedBy };
+    return { kind: "createMaterializedView", table, ownedBy };
   },
 
-  async execute({ table, isDeferred, ownedBy }, run) {
+  async execute({ table, ownedBy }, run) {
     if (table === undefined) return done("ddl", TAG);
-    const { name } = table, { services: { views, materialized } } = run;
-    if (run.catalogue.table(name) !== undefined || views.isTaken(name)) {
+    const { name } = table;
+    if (run.catalogue.table(name) !== undefined || run.services.views.isTaken(name)) {
       throw new SqlError(`Cannot create view ${name}: it exists already`, 0, SQLSTATE.duplicateTable);
     }
-    if (isDeferred) materialized.defer(name);
     await run.define({ kind: "createTable", table, creator: ownerOf(ownedBy, run) });
     return run.defined(TAG);
   },
@@ -192,12 +191,10 @@ function placeOf(query: Query, table: string): number {
 /** Nodes whose rows depend on those of other times. */
 const OVER_TIME: Readonly<Record<string, string>> = {
   aggregate: "GROUP BY",
-  window: "window functions",
   windowJoin: "WINDOW JOIN",
   horizonJoin: "HORIZON JOIN",
   latest: "LATEST ON",
   limit: "LIMIT",
-  distinct: "DISTINCT",
   recursion: "a recursion",
 };
 
@@ -224,6 +221,7 @@ function checkQuery(
   }
   const samplings: Materialized["samplings"][number][] = [];
   visitPlan(plan, (node) => {
+    if (node.node === "window") throw refused("window functions", node.calls[0]!.at);
     if (Object.hasOwn(OVER_TIME, node.node)) throw refused(OVER_TIME[node.node]!, query.at);
     if (node.node === "sample") {
       const { count, unit, timeZone, offset } = node.sampling;

@@ -3,14 +3,16 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { instantAs, parseInstant } from "../../types/parse/mod.ts";
 import { zoneOf } from "../../types/zone.ts";
 import type { Materialized, RefreshRule, UnitCount } from "../plan.ts";
-import { at, given, type Node, token } from "../tree-nodes.ts";
+import { at, given, type Node, optional, token } from "../tree-nodes.ts";
 import type { Form } from "./statement.ts";
 
-export interface WrittenRefresh {
-  rule: RefreshRule;
-  /** The view gets its first rows with the first refresh. */
-  isDeferred: boolean;
-}
+/** As written: START is optional. */
+type WrittenRule =
+  | Exclude<RefreshRule, { kind: "timer" }>
+  | Omit<Extract<RefreshRule, { kind: "timer" }>, "startMicros"> & { readonly startMicros?: number };
+
+/** `nowMicros`: the start without START. */
+export type WrittenRefresh = (nowMicros: () => bigint) => RefreshRule;
 
 /** By the letters of durations, as in SAMPLE BY. */
 const UNITS: Readonly<Record<string, string>> = {
@@ -24,7 +26,7 @@ const UNITS: Readonly<Record<string, string>> = {
 
 export const refreshParts: Pick<Form, "grammar" | "actions"> = {
   grammar: String.raw`
-  refreshRule = "REFRESH" refreshKind "DEFERRED"? refreshStart? refreshPeriod?
+  refreshRule = "REFRESH" refreshKind? "DEFERRED"? refreshStart? refreshPeriod?
   refreshPeriod = "PERIOD" "(" (~")" any)* ")"
   refreshKind = "IMMEDIATE"                              -- immediate
               | "MANUAL"                                 -- manual
@@ -33,16 +35,20 @@ export const refreshParts: Pick<Form, "grammar" | "actions"> = {
   actions: {
     refreshRule(_refresh, kind, deferred, start, period): WrittenRefresh {
       if (given(period)) throw notSupported("PERIOD of REFRESH", at(period));
-      let rule = kind.tree() as RefreshRule;
+      let rule = optional<WrittenRule>(kind) ?? { kind: "immediate" };
       if (given(start)) {
         if (rule.kind !== "timer") throw new SqlError("START belongs to REFRESH EVERY", at(start), SQLSTATE.syntax);
-        rule = { ...rule, ...start.child(0).tree() as Partial<RefreshRule> };
+        rule = { ...rule, ...start.child(0).tree() as { startMicros: number; timeZone?: string } };
       }
-      return { rule, isDeferred: given(deferred) };
+      const isDeferred = given(deferred) ? true : undefined;
+      return (nowMicros) =>
+        rule.kind === "timer"
+          ? { ...rule, startMicros: rule.startMicros ?? Number(nowMicros()), isDeferred }
+          : { ...rule, isDeferred };
     },
-    refreshKind_immediate: (_immediate): RefreshRule => ({ kind: "immediate" }),
-    refreshKind_manual: (_manual): RefreshRule => ({ kind: "manual" }),
-    refreshKind_every: (_every, interval): RefreshRule => ({ kind: "timer", every: unitCount(interval) }),
+    refreshKind_immediate: (_immediate): WrittenRule => ({ kind: "immediate" }),
+    refreshKind_manual: (_manual): WrittenRule => ({ kind: "manual" }),
+    refreshKind_every: (_every, interval): WrittenRule => ({ kind: "timer", every: unitCount(interval) }),
     refreshStart(_start, time, _time, _zone, zone) {
       const startMicros = microsOf(time);
       const timeZone = given(zone) ? token(zone.child(0)).text : undefined;
@@ -62,11 +68,11 @@ export function microsOf(node: Node): bigint {
   throw new SqlError(`'${text}' is no time: expected one such as '2024-01-31T12:00'`, at(node), SQLSTATE.invalidParameter);
 }
 
-/** Reads an interval such as 15m. */
-export function unitCount(node: Node): UnitCount {
+/** Reads an interval such as 15m. `least`: the least number. */
+export function unitCount(node: Node, least = 1): UnitCount {
   const { text } = token(node), [, digits = "", letter = ""] = /^(\d+)(\w*)$/.exec(text) ?? [];
   const unit = UNITS[letter], count = Number(digits);
-  if (unit === undefined || !(count > 0 && count < 2 ** 31)) {
+  if (unit === undefined || digits === "" || count < least || count >= 2 ** 31) {
     throw new SqlError(
       `invalid interval ${text}: expected a number of m, h, d, w, M or y, as in 15m`,
       at(node),
@@ -77,11 +83,11 @@ export function unitCount(node: Node): UnitCount {
 }
 
 /** The rule as CREATE MATERIALIZED VIEW has it. */
-export function refreshText(rule: RefreshRule): string {
-  if (rule.kind !== "timer") return `REFRESH ${rule.kind.toUpperCase()}`;
-  const { every, startMicros, timeZone } = rule;
-  const start = startMicros === undefined ? "" : ` START '${isoOf(startMicros)}'`;
-  return `REFRESH EVERY ${intervalText(every)}${start}${timeZone === undefined ? "" : ` TIME ZONE '${timeZone}'`}`;
+function refreshText(rule: RefreshRule): string {
+  const deferred = rule.isDeferred ? " DEFERRED" : "";
+  if (rule.kind !== "timer") return `REFRESH ${rule.kind.toUpperCase()}${deferred}`;
+  const { every, startMicros, timeZone } = rule, zone = timeZone === undefined ? "" : ` TIME ZONE '${timeZone}'`;
+  return `REFRESH EVERY ${intervalText(every)}${deferred} START '${isoOf(startMicros)}'${zone}`;
 }
 
 function intervalText({ count, unit }: UnitCount): string {

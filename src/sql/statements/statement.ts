@@ -241,8 +241,6 @@ export interface StatementServices {
     drop(name: string, at: number): Promise<void>;
   };
   readonly materialized: {
-    /** The view of this name, which is being created, gets no rows at first. */
-    defer(name: string): void;
     /** Begins a refresh in the background. */
     refresh(tableId: number, refresh: Refresh): void;
   };
