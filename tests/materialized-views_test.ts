@@ -45,6 +45,7 @@ const VIEWS: Record<string, string> = {
   weekly: "select ts, sum(v) s from base where sym != 'b' sample by 1w",
   monthly: "select ts, count() n from base sample by 1M",
   nested: "select ts, max(s) s from (select ts, sym, sum(v) s from base sample by 10m) sample by 2h",
+  unaligned: "select ts, sum(s) s from (select ts, sum(v) s from base sample by 1d) sample by 7h",
   joined: "select b.ts, l.name, sum(b.v) s from base b join look l on b.sym = l.sym sample by 1d",
   daily: "select ts, sum(n) n, max(hi) hi from hourly sample by 1d",
 };
@@ -93,7 +94,7 @@ Deno.test("materialized views follow random changes of their base", async () => 
           server = await startServer({ root });
         }
         if (step === 3) await make("hourly");
-        if (int(4) === 0) await make(Object.keys(VIEWS)[int(8)]!);
+        if (int(4) === 0) await make(Object.keys(VIEWS)[int(9)]!);
         if (int(6) === 0) { for (const view of made) await assertSameRows(server, view, VIEWS[view]!); }
       }
       for (const view of Object.keys(VIEWS)) await make(view);
@@ -273,6 +274,10 @@ Deno.test("materialized views", async (t) => {
     assert.deepEqual(await rows("select count(), sum(s), sum(n), min(ts), max(ts) from parts"), [
       [1_000_000, 500_000_500_000, 1_000_000, "2024-01-01T00:00:00.000000Z", "2024-01-12T13:46:39.000000Z"],
     ]);
+    // Replacing rows takes more memory than adding them.
+    await run(server, "update large set v = 1 where ts < '2024-01-08'");
+    await refreshed(server, "parts");
+    assert.deepEqual(await rows("select count(), sum(s) from parts"), await rows("select count(), sum(v) from large"));
   });
 
   await t.step("leave rows beyond their limit as they are", async () => {

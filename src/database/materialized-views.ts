@@ -19,7 +19,7 @@ const DELAY_MS = 50;
 const REST = 2;
 const DELAY_MS_MAX = 5_000;
 const RETRY_MS = 10_000;
-/** Timers of Deno are shorter than 25 days. */
+/** Longer times are slept in parts: timers are shorter than 25 days. */
 const SLEEP_MS_MAX = 3_600_000;
 const LETTERS: Readonly<Record<string, string>> = { MINUTE: "m", HOUR: "h", DAY: "d", WEEK: "w", MONTH: "M", YEAR: "y" };
 
@@ -203,7 +203,7 @@ export class MaterializedViews {
     const buckets = new TimeBuckets(sampling, "TIMESTAMP", 0n), now = this.options.nowMicros();
     const waitMs = Number((buckets.of(now).end - now) / 1000n) + 1;
     if (waitMs <= SLEEP_MS_MAX) this.later(state, waitMs);
-    else state.timer = setTimeout(() => this.rest(state, { ...this.definitionOf(state)! }), SLEEP_MS_MAX);
+    else state.timer = setTimeout(() => this.rest(state, this.definitionOf(state)!), SLEEP_MS_MAX);
   }
 
   private later(state: State, delayMs: number): void {
@@ -519,8 +519,13 @@ class Times {
     return first < high ? first : undefined;
   }
 
+  /** A bucket of one sampling may be in the middle of one of another, which may be over or below it. */
   private bucketsOf(from: bigint, to: bigint): Interval {
-    const low = this.samplings.reduce((start, buckets) => min(start, buckets.of(from).start), from);
+    const { samplings } = this;
+    let low = from;
+    for (let pass = 0; pass < samplings.length; pass++) {
+      for (const buckets of samplings) low = min(low, buckets.of(low).start);
+    }
     return [low, this.endOf(to)];
   }
 
