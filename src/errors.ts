@@ -60,14 +60,20 @@ export class SqlError extends Error {
    * users' scripts compare, while the caret is at the value.
    */
   readonly caret: number;
+  /**
+   * The end of a sub-query that begins at `position` and gives the values of a list, on which the columns of the statement depend: bind it again
+   * with the values as literals.
+   */
+  readonly listEnd?: number;
   constructor(
     message: string,
     readonly position: number,
     readonly sqlState: string = SQLSTATE.syntax,
-    options?: ErrorOptions & { caret?: number },
+    options?: ErrorOptions & { caret?: number; listEnd?: number },
   ) {
     super(message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX)}…` : message, options);
     this.caret = options?.caret ?? position;
+    this.listEnd = options?.listEnd;
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Runs every recorded case against the server, over HTTP and PG, on the main thread and on other threads.
- * `conformance/gaps.json` lists the cases that fail (file → lines); a case that passes must be removed from the list. `pivot` 118 has a
- * sub-query as the list of PIVOT, which is not supported. Four are kept on purpose: `join_inner_cross` 137 sorts by `c.id`, but the recorded answer is sorted by `d.id` because a result column is named
+ * `conformance/gaps.json` lists the cases that fail (file → lines); a case that passes must be removed from the list. Those listed are kept on
+ * purpose: `join_inner_cross` 137 sorts by `c.id`, but the recorded answer is sorted by `d.id` because a result column is named
  * `id`. `views` 232 is one before the name that is not known, unlike all others. `update` 210 ends after `=`, and its recorded position is 0, while all other truncated statements have a position inside
  * the statement. `meta_functions` 113 counts the transactions of a table, here those of the whole log; `meta_functions` 162 lists
  * all columns of query_activity(), which has more here.

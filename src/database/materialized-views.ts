@@ -7,7 +7,13 @@ import type { ExecuteOptions, Prepared, Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { TimeBuckets } from "../engine/mod.ts";
 import type { Interval, Materialized, Refresh, Sampling } from "../sql/plan.ts";
-import { type Catalogue, type CatalogueMirror, ChangedTimes, type StorageWriter, type TableSnapshot } from "../storage/mod.ts";
+import {
+  type Catalogue,
+  type CatalogueMirror,
+  ChangedTimes,
+  type StorageWriter,
+  type TableSnapshot,
+} from "../storage/mod.ts";
 import { nanosOf } from "../types/calendar.ts";
 import type { Value } from "../types/mod.ts";
 
@@ -21,7 +27,14 @@ const DELAY_MS_MAX = 5_000;
 const RETRY_MS = 10_000;
 /** Longer times are slept in parts: timers are shorter than 25 days. */
 const SLEEP_MS_MAX = 3_600_000;
-const LETTERS: Readonly<Record<string, string>> = { MINUTE: "m", HOUR: "h", DAY: "d", WEEK: "w", MONTH: "M", YEAR: "y" };
+const LETTERS: Readonly<Record<string, string>> = {
+  MINUTE: "m",
+  HOUR: "h",
+  DAY: "d",
+  WEEK: "w",
+  MONTH: "M",
+  YEAR: "y",
+};
 
 interface State {
   readonly id: number;
@@ -121,8 +134,12 @@ export class MaterializedViews {
     const { catalogue } = this.options;
     for (const { id, pending, upToLsn } of this.states.values()) {
       const materialized = catalogue.tableById(id)?.schema.materialized;
-      if (materialized === undefined || !Array.isArray(pending) || pending.length > 0 || upToLsn === undefined) continue;
-      if (materialized.upToLsn === String(upToLsn) || catalogue.tableById(materialized.baseId)?.lsn !== upToLsn) continue;
+      if (materialized === undefined || !Array.isArray(pending) || pending.length > 0 || upToLsn === undefined) {
+        continue;
+      }
+      if (materialized.upToLsn === String(upToLsn) || catalogue.tableById(materialized.baseId)?.lsn !== upToLsn) {
+        continue;
+      }
       await this.redefine(id, { upToLsn: String(upToLsn) }).catch((error) =>
         this.options.log("ERROR", `cannot remember that a view is up to date: ${messageOf(error)}`)
       );
@@ -319,7 +336,9 @@ export class MaterializedViews {
     }
     await this.options.writer.open(id);
     const times = new Times(definition, base), view = this.options.catalogue.tableById(id);
-    const intervals = Array.isArray(pending) ? times.buckets(pending) : [times.all(pending === "all" ? view : undefined)];
+    const intervals = Array.isArray(pending)
+      ? times.buckets(pending)
+      : [times.all(pending === "all" ? view : undefined)];
     if (pending === "anew") await this.clear(id, times.type, intervals[0]);
     for (const [k, interval] of intervals.entries()) {
       for (const [low, high] of times.pieces(interval)) {
@@ -363,7 +382,9 @@ export class MaterializedViews {
     return this.within(id, async (run, { view, time, columns, table }) => {
       const within = `${time} >= $1 and ${time} < $2`, range = [low, high], types = [times.type, times.type];
       const rows = `insert into ${view} (${columns}) select * from (${text}) where ${within}`;
-      if (table.rowCount === 0 || table.timestampMax! < low || table.timestampMin! >= high) return run(rows, range, types);
+      if (table.rowCount === 0 || table.timestampMax! < low || table.timestampMin! >= high) {
+        return run(rows, range, types);
+      }
       await run("begin");
       await run(`delete from ${view} where ${within}`, range, types);
       await run(rows, range, types);
@@ -462,11 +483,12 @@ class Times {
     this.samplings = samplings.map(({ count, unit, timeZone, offset }) =>
       new TimeBuckets({ count, unit, align: "calendar", timeZone, offset: BigInt(offset) }, this.type, 0n)
     );
-    const from = base.timestampMax!, ofLimit = limit && new TimeBuckets(
-      { count: limit.count, unit: LETTERS[limit.unit]!, align: "calendar", timeZone: "", offset: 0n, from },
-      this.type,
-      0n,
-    );
+    const from = base.timestampMax!,
+      ofLimit = limit && new TimeBuckets(
+        { count: limit.count, unit: LETTERS[limit.unit]!, align: "calendar", timeZone: "", offset: 0n, from },
+        this.type,
+        0n,
+      );
     this.oldest = max(this.first, ofLimit?.of(from - 1n).start ?? this.first);
   }
 

@@ -140,7 +140,9 @@ const SOURCES: Record<string, Source> = {
   materialized_views: ({ catalogue, materialized }) =>
     catalogue.tables().flatMap((table) => {
       const { materialized: definition } = table.schema;
-      return definition === undefined ? [] : [materializedRow(table, definition, materialized.factsOf(table.schema.id))];
+      return definition === undefined
+        ? []
+        : [materializedRow(table, definition, materialized.factsOf(table.schema.id))];
     }),
   /** Rows are visible when they are acknowledged, so no rows wait to be applied. */
   wal_tables: ({ catalogue }) =>

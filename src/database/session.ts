@@ -5,6 +5,7 @@ import { finerSamples, type SampleRange, type Savepoints, splitScript } from "..
 import type { Catalogue } from "../storage/contract.ts";
 import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
+import { movedError, pivotList } from "./pivot-list.ts";
 import type { WaitOptions } from "./planner.ts";
 import { PreparedStatement } from "./prepared.ts";
 import { readSpooled, type SpooledOrder } from "./spooled.ts";
@@ -13,6 +14,10 @@ import { noTransaction, Transaction } from "./transaction.ts";
 
 /** Longer queries are not narrowed: parsing them would block this thread. */
 const NARROWED_TEXT_LENGTH_MAX = 4_096;
+
+function isOfList(error: unknown): error is SqlError & { listEnd: number } {
+  return error instanceof SqlError && error.listEnd !== undefined;
+}
 
 export class DatabaseSession implements Session {
   /** The open transaction, by BEGIN or for a request of several statements. */
@@ -56,6 +61,7 @@ export class DatabaseSession implements Session {
     const ready = (statement: Statement) => this.prepared(statement, Math.round((performance.now() - start) * 1e6));
     // Binding may need facts about a table that is not open yet.
     const opened = async (error: unknown): Promise<Prepared> => {
+      if (isOfList(error)) return await this.prepareListed(error, text, parameterTypes, options);
       if (!(error instanceof TableClosedError)) throw await this.visible(error, text, parameterTypes, options);
       await this.core.writer.open(error.tableId);
       return await this.prepare(text, parameterTypes, options);
@@ -64,8 +70,23 @@ export class DatabaseSession implements Session {
       const statement = this.statements.get(text, parameterTypes, this, options);
       return statement instanceof Promise ? statement.then(ready).catch(opened) : ready(statement);
     } catch (error) {
-      if (!(error instanceof TableClosedError) && !this.isNarrowed) throw error;
+      if (!(error instanceof TableClosedError) && !isOfList(error) && !this.isNarrowed) throw error;
       return opened(error);
+    }
+  }
+
+  /** Compiles a statement with the values of a sub-query in place of it, as the columns depend on them. */
+  private async prepareListed(
+    { position, listEnd: end }: SqlError & { listEnd: number },
+    text: string,
+    parameterTypes: (string | undefined)[],
+    options: WaitOptions,
+  ): Promise<Prepared> {
+    const list = await pivotList(this, text.slice(position, end), position, options);
+    try {
+      return await this.prepare(text.slice(0, position) + list + text.slice(end), parameterTypes, options);
+    } catch (error) {
+      throw movedError(error, (at) => at < position ? at : Math.max(position, at - list.length + end - position));
     }
   }
 

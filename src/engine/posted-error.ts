@@ -7,6 +7,7 @@ export interface PostedError {
   message: string;
   position: number;
   caret?: number;
+  listEnd?: number;
   sqlState: string;
   path?: string;
   stack?: string;
@@ -15,8 +16,8 @@ export interface PostedError {
 export function postedError(thrown: unknown): PostedError {
   const error = asClientFault(thrown);
   if (error instanceof SqlError) {
-    const { message, position, caret, sqlState } = error;
-    return { name: "SqlError", message, position, caret, sqlState };
+    const { message, position, caret, listEnd, sqlState } = error;
+    return { name: "SqlError", message, position, caret, listEnd, sqlState };
   }
   if (error instanceof CorruptFileError) {
     return {
@@ -32,8 +33,10 @@ export function postedError(thrown: unknown): PostedError {
 }
 
 /** Restores the error in another thread. */
-export function revivedError({ name, message, position, caret, sqlState, path, stack }: PostedError): Error {
-  if (name === "SqlError") return new SqlError(message, position, sqlState, { caret });
+export function revivedError(
+  { name, message, position, caret, listEnd, sqlState, path, stack }: PostedError,
+): Error {
+  if (name === "SqlError") return new SqlError(message, position, sqlState, { caret, listEnd });
   if (name === "CorruptFileError") return new CorruptFileError(path!, message.slice(path!.length + ": ".length));
   return Object.assign(new Error(message), { stack });
 }

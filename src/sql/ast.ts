@@ -249,6 +249,8 @@ export interface PivotColumn {
   expression: Expression;
   values: SelectItem[] | Query;
   valuesAt: number;
+  /** The end of a query. */
+  valuesEnd?: number;
 }
 
 export interface LatestOn {

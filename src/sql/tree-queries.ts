@@ -277,7 +277,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return { expression: target.tree(), values, valuesAt: values[0]!.at };
   },
   pivotColumn_query(target, _in, _open, query, _close): PivotColumn {
-    return { expression: target.tree(), values: query.tree(), valuesAt: at(query) };
+    return { expression: target.tree(), values: query.tree(), valuesAt: at(query), valuesEnd: endOf(query) };
   },
   pivotGroup(_group, _by, first, _commas, rest) {
     return list<Expression>(first, rest);

@@ -245,6 +245,11 @@ export class Binding {
     }
   }
 
+  /** The text that is bound is not that of the statement. */
+  get isInsideView(): boolean {
+    return this.openViews.size > 0;
+  }
+
   /**
    * Limits the recursion, so that deep nesting is reported as an error of the statement instead of overflowing the
    * stack.

@@ -17,7 +17,7 @@ import { type Relation, uniqueNames, type WantedName } from "./scope.ts";
 import { columnName, expressionText, isPlain } from "./text.ts";
 
 /** Limit of the columns that one PIVOT makes. */
-const COLUMNS_MAX = 5_000;
+export const COLUMNS_MAX = 5_000;
 
 /** Names of the columns of the first grouping. */
 const KEY = (index: number) => `pivot key ${index}`;
@@ -28,8 +28,12 @@ const AGGREGATE = (index: number) => `pivot aggregate ${index}`;
 export function pivotRelation(queries: Queries, select: Select & { pivot: Pivot }, names: Names): Relation {
   const { pivot } = select;
   refuseBeside(select);
-  const lists = pivot.columns.map(({ values, valuesAt }) => {
-    if (!Array.isArray(values)) throw notSupported("a sub-query as the list of PIVOT", valuesAt);
+  const lists = pivot.columns.map(({ values, valuesAt, valuesEnd }) => {
+    if (!Array.isArray(values)) {
+      if (queries.binding.isInsideView) throw notSupported("a sub-query as the list of PIVOT in a view", valuesAt);
+      const message = "the sub-query in the list of PIVOT cannot be executed here";
+      throw new SqlError(message, valuesAt, SQLSTATE.featureNotSupported, { listEnd: valuesEnd });
+    }
     for (const { expression } of values) refuseColumns(expression);
     refuseRepetition(values);
     return values;

@@ -383,7 +383,11 @@ const COMPLETED: [text: string, ...values: Value[][]][] = [
   ["select sym, count() from trades where px > $1::double * 2 group by sym having count() > $2::long", [1.5, 3n]],
   ["select x, x y from (select $1::int x from trades)", [1], [null]],
   ["select case when $1::boolean then px else qty end from trades", [true], [false]],
-  ["select * from (select ts, sum(qty) s from trades sample by 1h) where ts >= $1 and ts < $2 and s > $3", [0n, 9n, 1n], [5n, 7n, 2n]],
+  [
+    "select * from (select ts, sum(qty) s from trades sample by 1h) where ts >= $1 and ts < $2 and s > $3",
+    [0n, 9n, 1n],
+    [5n, 7n, 2n],
+  ],
   // A condition that always or never holds.
   ["select ts from trades where $1::boolean or sym = 'a'", [true], [false]],
   ["select ts from trades where $1::boolean and sym = 'a'", [true], [false]],

@@ -66,7 +66,10 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
       },
       viewBase: (_with, _base, table): Name => onlyName(table.tree()),
       materializedBody_nested: (_as, _open, query, _close, options) =>
-        Object.assign({ query: query.tree(), text: textOf(at(query), endOf(query)) }, ...options.children.map((o) => o.tree())),
+        Object.assign(
+          { query: query.tree(), text: textOf(at(query), endOf(query)) },
+          ...options.children.map((o) => o.tree()),
+        ),
       materializedBody_plain: (_as, query) => ({ query: query.tree(), text: textOf(at(query), endOf(query)) }),
       materializedOption_timestamp: (_timestamp, _open, column, _close) => ({ timestamp: name(column) }),
       materializedOption_partition: (_partition, _by, unit) => ({ partitionBy: { at: at(unit), unit: word(unit) } }),

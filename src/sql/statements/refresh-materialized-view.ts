@@ -51,7 +51,8 @@ export const refreshMaterializedView: StatementKind<RefreshMaterializedView, Bou
     syntax: `${TAG} view FULL
 ${TAG} view INCREMENTAL
 ${TAG} view RANGE FROM 'time' TO 'time'`,
-    summary: "Begins to refresh a materialized view and does not wait for it: all rows, those whose base rows have changed, or those between two times. " +
+    summary:
+      "Begins to refresh a materialized view and does not wait for it: all rows, those whose base rows have changed, or those between two times. " +
       "`FULL` makes an invalid view valid again.",
   },
   category: "ddl",

@@ -65,7 +65,11 @@ export function microsOf(node: Node): bigint {
   const { text } = token(node), bytes = new TextEncoder().encode(text);
   const micros = parseInstant(bytes, 0, bytes.length) ? instantAs("us") : undefined;
   if (micros !== undefined) return micros;
-  throw new SqlError(`'${text}' is no time: expected one such as '2024-01-31T12:00'`, at(node), SQLSTATE.invalidParameter);
+  throw new SqlError(
+    `'${text}' is no time: expected one such as '2024-01-31T12:00'`,
+    at(node),
+    SQLSTATE.invalidParameter,
+  );
 }
 
 /** Reads an interval such as 15m. `least`: the least number. */

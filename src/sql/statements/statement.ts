@@ -13,7 +13,16 @@ import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
 import type { ExplainNode } from "../explain-lines.ts";
 import type { Token } from "../lexer.ts";
-import type { BoundStatement, MetadataNode, NewColumn, NewTable, PartitionUnit, Refresh, View, Views } from "../plan.ts";
+import type {
+  BoundStatement,
+  MetadataNode,
+  NewColumn,
+  NewTable,
+  PartitionUnit,
+  Refresh,
+  View,
+  Views,
+} from "../plan.ts";
 
 type Category = Prepared["category"];
 

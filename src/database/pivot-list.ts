@@ -1,0 +1,54 @@
+/** The list of a PIVOT from a sub-query. */
+import type { Prepared } from "../api.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import { PIVOT_COLUMNS_MAX } from "../sql/mod.ts";
+import { jsonRows } from "./own-statements.ts";
+import type { WaitOptions } from "./planner.ts";
+
+interface Preparing {
+  prepare(text: string, parameterTypes?: string[], options?: WaitOptions): Prepared | Promise<Prepared>;
+}
+
+/** Types whose literals have no quotes. */
+const PLAIN: ReadonlySet<string> = new Set(["BOOLEAN", "BYTE", "SHORT", "INT", "LONG"]);
+
+const PREFIX = "select * from (";
+
+/** Runs the sub-query, which stands at `at` of its statement, and returns its different values as literals. */
+export async function pivotList(session: Preparing, query: string, at: number, options: WaitOptions): Promise<string> {
+  const prepared = await placed(
+    at,
+    () => session.prepare(`${PREFIX}${query}) limit ${PIVOT_COLUMNS_MAX + 1}`, [], options),
+  );
+  const { columns = [] } = prepared, [column] = columns;
+  if (columns.length !== 1) {
+    throw new SqlError(`the list of PIVOT needs one column: the sub-query has ${columns.length}`, at, SQLSTATE.syntax);
+  }
+  const values = new Set((await placed(at, () => jsonRows(prepared, [], options))).flat());
+  if (values.size === 0) {
+    throw new SqlError("the sub-query in the list of PIVOT gives no values", at, SQLSTATE.invalidParameter);
+  }
+  return [...values].map((value) => literalOf(value, column!.type)).join(", ");
+}
+
+function literalOf(value: unknown, type: string): string {
+  const text = String(value);
+  if (value === null) return "NULL";
+  if (type === "DOUBLE" || type === "FLOAT") return /^-?\d+$/.test(text) ? `${text}.0` : text;
+  return PLAIN.has(type) ? text : `'${text.replaceAll("'", "''")}'`;
+}
+
+/** Errors of the sub-query at their places in the statement. */
+async function placed<T>(at: number, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw movedError(error, (position) => at + Math.max(0, position - PREFIX.length));
+  }
+}
+
+export function movedError(error: unknown, to: (position: number) => number): unknown {
+  if (!(error instanceof SqlError)) return error;
+  const { message, position, sqlState, caret } = error;
+  return new SqlError(message, to(position), sqlState, { cause: error, caret: to(caret) });
+}
