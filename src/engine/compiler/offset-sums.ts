@@ -104,7 +104,10 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
         if (isProduct(argument)) {
           if (!needs.sum) continue;
           const [a, b] = argument.columns.map((column) => integers.get(column)!.values);
-          code.get(a).get(isValue).op("v128.and").set(added);
+          code.get(a);
+          // Without conditions all rows pass.
+          if (ranges.length > 0 || isTail || hasNulls) code.get(isValue).op("v128.and");
+          code.set(added);
           for (const [sum, half] of [[low, "low"], [high, "high"]] as const) {
             code.get(sum).get(added).get(b).op(`i64x2.extmul_${half}_i32x4_s`).op("i64x2.add").set(sum);
           }

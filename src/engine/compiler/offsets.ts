@@ -141,6 +141,10 @@ export function addOffsetsKernel(
       push();
       code.op("i64.add").memory("i64.store", at);
     };
+    // The number of rows is beside the sum of the first argument, so both are added at once.
+    const [first] = shape.arguments, one = code.local("v128");
+    const isPaired = !isJoined && first !== undefined && isProduct(first) && first.needs.sum && !hasNulls[0];
+    if (isPaired) code.lanes64(1n, 0n).set(one);
     // Few rows have a new extreme.
     const keep = (at: number, comparison: string) => {
       code.get(offset).get(slot).memory("i64.load", at).op(comparison).if(() => {
@@ -151,19 +155,21 @@ export function addOffsetsKernel(
       code.get(table);
       writer.lower(number);
       code.i32(offsetsStride(shape)).op("i32.mul").op("i32.add").set(slot);
-      if (!isJoined) add(0, () => code.i64(1n));
+      if (!isJoined && !isPaired) add(0, () => code.i64(1n));
       shape.arguments.forEach((argument, k) => {
         const { needs } = argument, read = argument.columns.map((column) => columns[column]);
         const addProduct = () => {
-          if (needs.sum) {
-            add(argumentWord(k, "sum"), () => {
-              argument.columns.forEach((column, at) => {
-                writer.lower(i64.extendU(read[at]));
-                code.get(leasts.get(column)!).op("i64.add");
-                if (at > 0) code.op("i64.mul");
-              });
+          const push = () =>
+            argument.columns.forEach((column, at) => {
+              writer.lower(i64.extendU(read[at]));
+              code.get(leasts.get(column)!).op("i64.add");
+              if (at > 0) code.op("i64.mul");
             });
-          }
+          if (isPaired && k === 0) {
+            code.get(slot).get(slot).memory("v128.load").get(one);
+            push();
+            code.lane("i64x2.replace_lane", 1).op("i64x2.add").memory("v128.store");
+          } else if (needs.sum) add(argumentWord(k, "sum"), push);
           if (hasNulls[k]) add(argumentWord(k, "values"), () => code.i64(1n));
         };
         const addValue = () => {
