@@ -52,7 +52,8 @@ export function functionsPage(): string {
     "must be known when the statement is bound. *text* accepts STRING, VARCHAR and SYMBOL, *number* all numbers, *time* DATE,",
     "TIMESTAMP and TIMESTAMP_NS, *same* any type, but the same for all. If no type fits exactly, arguments are widened. Aggregates ignore",
     "nulls, and every aggregate can be used with `OVER`, without DISTINCT. Sums and averages of FLOAT and DOUBLE are the same with any number of",
-    "threads, but can differ in the last digits after the rows have been stored: stored rows are added in groups of 1,024 or of a segment. So can averages of",
+    "threads, but can differ in the last digits after the rows have been stored: stored rows are added in groups of 1,024 or of a segment, and products of",
+    "two DOUBLE columns as whole numbers, before the sum becomes a DOUBLE. So can averages of",
     "INT whose sum exceeds 2^53. Casts are in [Types](types.md).",
   ];
   for (const [title, entries] of [...GROUPS, ["More", others] as const]) {
