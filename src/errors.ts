@@ -152,6 +152,9 @@ export class LineError extends Error {
   }
 }
 
+/** A request that would create too many tables or columns: it creates none. */
+export class LineLimitError extends LineError {}
+
 /** A message that violates a protocol. */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";

@@ -28,6 +28,33 @@ async function countOf(server: TestServer, table: string): Promise<unknown> {
   return (await server.exec(`select count() from ${table}`)).dataset?.[0][0];
 }
 
+Deno.test("tables and columns that lines before a faulty one name are made, without rows", async () => {
+  await using server = await startServer();
+  assert.equal((await write(server, "known,s=x a=1i 1\n")).status, 204);
+  const refused: [body: string, line: string][] = [
+    ['typed v=1i 1000\ntyped v="x",w=1 2000\ntyped v=3i,x=2 3000\n', "2"],
+    ["known a=2i,b=1.5 2\nfirst,t=x a=1\nknown a=3i,c=?\nlast a=1\n", "3"],
+    ["never a=\nalso a=1\n", "1"],
+  ];
+  for (const [body, line] of refused) {
+    const reply = await write(server, body);
+    assert.equal(reply.status, 400, reply.text);
+    assert.equal(reply.line, line, body);
+  }
+  const columns = async (table: string) =>
+    (await server.exec(`show columns from ${table}`)).dataset!.map(([name]) => name);
+  assert.deepEqual(await columns("typed"), ["v", "timestamp"]);
+  assert.deepEqual(await columns("first"), ["t", "a", "timestamp"]);
+  assert.deepEqual(await columns("known"), ["s", "a", "timestamp", "b"]);
+  assert.deepEqual((await server.exec("select table_name, table_row_count from tables() order by 1")).dataset, [
+    ["first", 0],
+    ["known", 1],
+    ["typed", 0],
+  ]);
+  assert.equal((await write(server, "typed v=4i 1\nfirst,t=y a=2 2\nknown b=2 3\n")).status, 204);
+  assert.deepEqual((await server.exec("select b from known")).dataset, [[null], [2]]);
+});
+
 Deno.test("limits of a line-protocol request are reported with the line, and nothing of it is stored", async () => {
   await using server = await startServer({
     env: {
@@ -60,10 +87,10 @@ Deno.test("limits of a line-protocol request are reported with the line, and not
     assert.match(reply.text, message);
     if (line !== "") assert.equal(reply.line, line, title);
   }
-  const tables = (await server.exec("select table_name from tables()")).dataset;
-  assert.deepEqual(tables, [["kept"]], "a refused request creates no table");
+  const tables = (await server.exec("select table_name, table_row_count from tables()")).dataset;
+  assert.deepEqual(tables, [["kept", 1], ["n1", 0]], "requests of too many tables or columns create none");
   const kept = (await server.exec("show columns from kept")).dataset!.map(([name]) => name);
-  assert.deepEqual(kept, ["a", "timestamp"], "a refused request creates no column");
+  assert.deepEqual(kept, ["a", "timestamp", "b", "c"], "columns of lines before a faulty one stay");
   const newlines = gzipSync(new Uint8Array(32 << 20).fill(0x0a));
   const gzip = { "content-encoding": "gzip" };
   assert.equal((await write(server, new Uint8Array(newlines), gzip)).status, 413);

@@ -3,7 +3,7 @@
  * tables here, and committed together. Small texts are parsed and converted here.
  */
 import type { LineBody } from "../api.ts";
-import { LineError, SqlError } from "../errors.ts";
+import { LineError, LineLimitError, SqlError } from "../errors.ts";
 import type { Change, TableRows, TableSnapshot } from "../storage/mod.ts";
 import {
   buffersOf,
@@ -128,7 +128,12 @@ export class Ingest {
     const share = this.memory.share();
     const pending: Pending = { by, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share, buffers: [] };
     try {
-      await gather(pending);
+      try {
+        await gather(pending);
+      } catch (error) {
+        if (error instanceof LineError && !(error instanceof LineLimitError)) await this.makeBefore(error.line, pending);
+        throw error;
+      }
       const changes: TableRows[] = [];
       const all = [...pending.tables.values()];
       if (!all.every((rows) => this.isComplete(rows))) await this.completeAll(all, pending);
@@ -249,7 +254,7 @@ export class Ingest {
     }
     if (found !== undefined) this.authorize(line, pending, "INSERT", found);
     let rows = pending.tables.get(key);
-    if (rows === undefined && found !== undefined) pending.tables.set(key, rows = LineRows.of(found.schema));
+    if (rows === undefined && found !== undefined) pending.tables.set(key, rows = LineRows.of(found.schema, line));
     return rows;
   }
 
@@ -268,7 +273,7 @@ export class Ingest {
     this.countNew(lines, missing.length, pending);
     const { found } = this.find(lines.name);
     if (found !== undefined) this.authorize(lines.line, pending, "ADD COLUMN", found);
-    rows.addColumns(missing);
+    rows.addColumns(missing, lines);
     return rows;
   }
 
@@ -281,7 +286,7 @@ export class Ingest {
     const table = newTable(lines, options.linePartitionBy, options.lineTypes);
     this.countNew(lines, table.columns.length - 1, pending);
     if (++pending.newTables > limits.newTablesMax) {
-      throw new LineError(
+      throw new LineLimitError(
         lines.line,
         `the request creates more than ${limits.newTablesMax} tables (line.auto.create.new.tables.max)`,
       );
@@ -290,42 +295,48 @@ export class Ingest {
       throw new LineError(lines.line, `${table.name} is a view: rows can be written only into tables`);
     }
     this.authorize(lines.line, pending, "CREATE TABLE");
-    const rows = LineRows.ofNew(table);
+    const rows = LineRows.ofNew(table, lines);
     pending.tables.set(this.find(lines.name).key, rows);
     return rows;
   }
 
+  /** Creates the tables and columns that lines before a faulty one name. They have no rows. */
+  private async makeBefore(line: number, pending: Pending): Promise<void> {
+    const made = [...pending.tables.values()].filter((rows) => rows.makesBefore(line));
+    if (made.length > 0) await this.completeAll(made, pending, line);
+  }
+
   /** The table has what the rows need. True if it has been dropped: the writer refuses its rows. */
-  private isComplete(rows: LineRows): boolean {
+  private isComplete(rows: LineRows, before?: number): boolean {
     const found = this.core.catalogue.table(rows.schema.name);
-    return found ? rows.missingIn(found.schema).length === 0 : !rows.isNew;
+    return found ? rows.missingIn(found.schema, before).length === 0 : !rows.isNew;
   }
 
   /**
-   * Creates the tables, and adds the columns, that the rows need: all at once, so that the writer makes them durable together.
+   * Creates the tables, and adds the columns, that the rows need, or that lines `before` one name: all at once, so that the writer makes them durable together.
    * @throws the error of the first table that has one.
    */
-  private async completeAll(all: readonly LineRows[], pending: Pending): Promise<void> {
+  private async completeAll(all: readonly LineRows[], pending: Pending, before?: number): Promise<void> {
     const changes = this.schemaChange.then(() =>
-      Promise.allSettled(all.map(async (rows) => this.isComplete(rows) || await this.complete(rows, pending)))
+      Promise.allSettled(all.map(async (rows) => this.isComplete(rows, before) || await this.complete(rows, pending, before)))
     );
     this.schemaChange = changes.catch(() => {});
     for (const change of await changes) if (change.status === "rejected") throw change.reason;
   }
 
-  private async complete(rows: LineRows, pending: Pending): Promise<void> {
+  private async complete(rows: LineRows, pending: Pending, before?: number): Promise<void> {
     const { catalogue, writer } = this.core;
     const found = catalogue.table(rows.schema.name), creator = this.creatorOf(pending);
     if (!found) {
       this.authorize(rows.firstLine, pending, "CREATE TABLE");
-      const table = rows.newTable();
+      const table = rows.newTable(before);
       const audit = this.auditOf(pending, { kind: "createTable", table, creator });
       await writer.createTable(table, undefined, creator);
       audit();
       return void this.core.schemaChanged("CREATE TABLE");
     }
     this.authorize(rows.firstLine, pending, "INSERT", found);
-    const columns = rows.missingIn(found.schema);
+    const columns = rows.missingIn(found.schema, before);
     if (columns.length === 0) return;
     this.authorize(rows.firstLine, pending, "ADD COLUMN", found);
     const change: Change = { kind: "addColumns", tableId: found.schema.id, columns, creator };
@@ -357,7 +368,7 @@ export class Ingest {
   private countNew(lines: TableOutline, columns: number, pending: Pending): void {
     pending.newColumns += columns;
     if (pending.newColumns <= this.limits.newColumnsMax) return;
-    throw new LineError(
+    throw new LineLimitError(
       lines.line,
       `the request creates more than ${this.limits.newColumnsMax} columns (line.auto.create.new.columns.max)`,
     );

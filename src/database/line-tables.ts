@@ -11,7 +11,7 @@ import {
   type TableColumn,
   type TableSchema,
 } from "../storage/mod.ts";
-import { columnOf, columnsOf, fitToTable, type LineTable } from "../wire/line/mod.ts";
+import { columnOf, columnsOf, fitToTable, type LineTable, type TableOutline } from "../wire/line/mod.ts";
 
 /** Id of a table that the commit creates. */
 const NEW_TABLE_ID = -1;
@@ -19,7 +19,7 @@ const NEW_TABLE_ID = -1;
 /** Rows that this thread has converted, and can convert again, or that a query worker has. */
 type Part = { line: number; lines: LineTable; batch: AppendBatch } | { line: number; batch: EncodedBatch };
 
-/** The rows of a request for one table. Refused requests create nothing, so new columns exist only in `schema` until the commit. */
+/** The rows of a request for one table. New columns exist only in `schema` until the commit. */
 export class LineRows {
   private readonly parts: Part[] = [];
   private rowCount = 0;
@@ -28,17 +28,20 @@ export class LineRows {
   private readonly columns = new Set<number>();
 
   private hasNewColumns = false;
+  /** Of columns that this request adds: the first line that names them, by id. */
+  private readonly addedBy = new Map<number, number>();
   /** Of the table, as the lines have them. */
   readonly names = new Set<string>();
 
-  private constructor(private planned: TableSchema) {}
+  /** `madeBy`: the line that names the table first. */
+  private constructor(private planned: TableSchema, private readonly madeBy: number) {}
 
-  static of(schema: TableSchema): LineRows {
-    return new LineRows(schema);
+  static of(schema: TableSchema, madeBy: number): LineRows {
+    return new LineRows(schema, madeBy);
   }
 
-  static ofNew({ name, columns, timestamp, partitionBy, wal }: NewTable): LineRows {
-    return new LineRows({
+  static ofNew({ name, columns, timestamp, partitionBy, wal }: NewTable, outline: TableOutline): LineRows {
+    const made = new LineRows({
       id: NEW_TABLE_ID,
       name,
       columns: columns.map((column, id) => ({ ...column, id })),
@@ -47,7 +50,9 @@ export class LineRows {
       wal,
       dedupKeys: [],
       schemaVersion: 0,
-    });
+    }, outline.line);
+    made.noteLines(outline);
+    return made;
   }
 
   get isNew(): boolean {
@@ -64,11 +69,20 @@ export class LineRows {
   }
 
   /** Adds columns that the commit will create. */
-  addColumns(missing: readonly NewColumn[]): void {
+  addColumns(missing: readonly NewColumn[], outline: TableOutline): void {
     const nextId = 1 + this.planned.columns.reduce((most, { id }) => Math.max(most, id), -1);
     const added = missing.map((column, k) => ({ ...column, id: nextId + k }));
     this.hasNewColumns = true;
     this.planned = { ...this.planned, columns: [...this.planned.columns, ...added] };
+    this.noteLines(outline);
+  }
+
+  private noteLines({ columns }: TableOutline): void {
+    const known = columnsOf(this.planned);
+    for (const { name, line } of columns) {
+      const id = columnOf(known, name)?.id;
+      if (id !== undefined && !this.addedBy.has(id)) this.addedBy.set(id, line);
+    }
   }
 
   /**
@@ -101,20 +115,29 @@ export class LineRows {
 
   /** The line that names the table first. The commit reports its errors there. */
   get firstLine(): number {
-    return this.parts[0]!.line;
+    return this.madeBy;
   }
 
-  /** Definition of the table, if it is new. */
-  newTable(): NewTable {
+  /** True if a line before this one has made the table or columns of it. */
+  makesBefore(line: number): boolean {
+    return this.isNew ? this.madeBy < line : this.hasNewColumns && this.addedBy.values().some((by) => by < line);
+  }
+
+  /** Definition of the table, if it is new. `before`: only with columns that lines before this one name. */
+  newTable(before = Infinity): NewTable {
     const { name, columns, timestampId, partitionBy, wal } = this.planned;
-    return { name, columns: columns.map(newColumn), timestamp: timestampId, partitionBy, wal, dedupKeys: [] };
+    const made = columns.filter(({ id }) => id === timestampId || (this.addedBy.get(id) ?? 0) < before);
+    const timestamp = made.findIndex(({ id }) => id === timestampId);
+    return { name, columns: made.map(newColumn), timestamp, partitionBy, wal, dedupKeys: [] };
   }
 
-  /** Columns with values that the table does not have. */
-  missingIn(schema: TableSchema): NewColumn[] {
+  /** Columns with values that the table does not have. `before`: those that lines before this one name, also without values. */
+  missingIn(schema: TableSchema, before?: number): NewColumn[] {
     const known = columnsOf(schema), { columns, timestampId } = this.planned;
+    const isMade = (id: number) =>
+      before === undefined ? this.columns.has(id) : (this.addedBy.get(id) ?? before) < before;
     return columns
-      .filter(({ id, name }) => id !== timestampId && this.columns.has(id) && columnOf(known, name) === undefined)
+      .filter(({ id, name }) => id !== timestampId && isMade(id) && columnOf(known, name) === undefined)
       .map(newColumn);
   }
 
