@@ -13,7 +13,7 @@ import type { Actor } from "./access/control.ts";
 import type { Core } from "./core.ts";
 import { type ImportSink, NewTableSink, refusal, TableSink } from "./import-sinks.ts";
 import { newTableOf } from "./import-table.ts";
-import { OWN_TABLES } from "./planning.ts";
+import { serverTableFault } from "./planning.ts";
 
 /** The result of a worker for one piece. */
 type ParsedPiece = Omit<ParsedCsv, "columns"> & {
@@ -122,10 +122,8 @@ export class CsvImport {
     settings: Pick<ImportReport, "partitionBy" | "timestamp" | "warnings">;
   } {
     const { core, options } = this;
-    if (OWN_TABLES.has(options.table.toLowerCase())) throw refusal(`${options.table} is a table of the server`);
-    if (found?.materialized !== undefined) {
-      throw refusal(`${options.table} is a materialized view, which only the server changes`);
-    }
+    const fault = serverTableFault(options.table, found);
+    if (fault !== undefined) throw refusal(fault);
     if (found !== undefined && !options.overwrite) {
       const targets = this.targetsOf(analysis, found);
       return {

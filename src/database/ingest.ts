@@ -24,7 +24,7 @@ import { auditOf } from "./access/definitions.ts";
 import type { Actor } from "./access/control.ts";
 import { LineRows } from "./line-tables.ts";
 import type { ConvertedLines, LineResult, LineWork, NamedSchema } from "./line-work.ts";
-import { OWN_TABLES } from "./planning.ts";
+import { serverTableFault } from "./planning.ts";
 import { LineMemory, type LineShare } from "./line-memory.ts";
 import type { Core } from "./core.ts";
 
@@ -131,7 +131,9 @@ export class Ingest {
       try {
         await gather(pending);
       } catch (error) {
-        if (error instanceof LineError && !(error instanceof LineLimitError)) await this.makeBefore(error.line, pending);
+        if (error instanceof LineError && !(error instanceof LineLimitError)) {
+          await this.makeBefore(error.line, pending);
+        }
         throw error;
       }
       const changes: TableRows[] = [];
@@ -248,10 +250,8 @@ export class Ingest {
   /** The rows of a table that exists, or that the request creates. @throws {LineError} */
   private known(name: string, line: number, pending: Pending): LineRows | undefined {
     const { found, key } = this.find(name);
-    if (OWN_TABLES.has(key.toLowerCase())) throw new LineError(line, `${name} is a table of the server`);
-    if (found?.schema.materialized !== undefined) {
-      throw new LineError(line, `${name} is a materialized view, which only the server changes`);
-    }
+    const fault = serverTableFault(name, found?.schema);
+    if (fault !== undefined) throw new LineError(line, fault);
     if (found !== undefined) this.authorize(line, pending, "INSERT", found);
     let rows = pending.tables.get(key);
     if (rows === undefined && found !== undefined) pending.tables.set(key, rows = LineRows.of(found.schema, line));
@@ -318,7 +318,9 @@ export class Ingest {
    */
   private async completeAll(all: readonly LineRows[], pending: Pending, before?: number): Promise<void> {
     const changes = this.schemaChange.then(() =>
-      Promise.allSettled(all.map(async (rows) => this.isComplete(rows, before) || await this.complete(rows, pending, before)))
+      Promise.allSettled(
+        all.map(async (rows) => this.isComplete(rows, before) || await this.complete(rows, pending, before)),
+      )
     );
     this.schemaChange = changes.catch(() => {});
     for (const change of await changes) if (change.status === "rejected") throw change.reason;

@@ -51,7 +51,7 @@ export class LineRows {
       dedupKeys: [],
       schemaVersion: 0,
     }, outline.line);
-    made.noteLines(outline);
+    made.noteLines(outline, 0);
     return made;
   }
 
@@ -74,14 +74,15 @@ export class LineRows {
     const added = missing.map((column, k) => ({ ...column, id: nextId + k }));
     this.hasNewColumns = true;
     this.planned = { ...this.planned, columns: [...this.planned.columns, ...added] };
-    this.noteLines(outline);
+    this.noteLines(outline, nextId);
   }
 
-  private noteLines({ columns }: TableOutline): void {
+  /** `firstId`: of the columns that are added. */
+  private noteLines({ columns }: TableOutline, firstId: number): void {
     const known = columnsOf(this.planned);
     for (const { name, line } of columns) {
       const id = columnOf(known, name)?.id;
-      if (id !== undefined && !this.addedBy.has(id)) this.addedBy.set(id, line);
+      if (id !== undefined && id >= firstId && !this.addedBy.has(id)) this.addedBy.set(id, line);
     }
   }
 
@@ -120,13 +121,20 @@ export class LineRows {
 
   /** True if a line before this one has made the table or columns of it. */
   makesBefore(line: number): boolean {
-    return this.isNew ? this.madeBy < line : this.hasNewColumns && this.addedBy.values().some((by) => by < line);
+    return this.isNew ? this.madeBy < line : this.addedBy.values().some((by) => by < line);
+  }
+
+  private isAddedBefore(columnId: number, line: number): boolean {
+    const by = this.addedBy.get(columnId);
+    return by !== undefined && by < line;
   }
 
   /** Definition of the table, if it is new. `before`: only with columns that lines before this one name. */
-  newTable(before = Infinity): NewTable {
+  newTable(before?: number): NewTable {
     const { name, columns, timestampId, partitionBy, wal } = this.planned;
-    const made = columns.filter(({ id }) => id === timestampId || (this.addedBy.get(id) ?? 0) < before);
+    const made = before === undefined
+      ? columns
+      : columns.filter(({ id }) => id === timestampId || this.isAddedBefore(id, before));
     const timestamp = made.findIndex(({ id }) => id === timestampId);
     return { name, columns: made.map(newColumn), timestamp, partitionBy, wal, dedupKeys: [] };
   }
@@ -134,8 +142,7 @@ export class LineRows {
   /** Columns with values that the table does not have. `before`: those that lines before this one name, also without values. */
   missingIn(schema: TableSchema, before?: number): NewColumn[] {
     const known = columnsOf(schema), { columns, timestampId } = this.planned;
-    const isMade = (id: number) =>
-      before === undefined ? this.columns.has(id) : (this.addedBy.get(id) ?? before) < before;
+    const isMade = (id: number) => before === undefined ? this.columns.has(id) : this.isAddedBefore(id, before);
     return columns
       .filter(({ id, name }) => id !== timestampId && isMade(id) && columnOf(known, name) === undefined)
       .map(newColumn);

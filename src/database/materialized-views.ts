@@ -13,7 +13,9 @@ import {
   ChangedTimes,
   type StorageWriter,
   type TableSnapshot,
+  type TimedPage,
 } from "../storage/mod.ts";
+import { letterOf, normalizeIntervals } from "../sql/mod.ts";
 import { nanosOf } from "../types/calendar.ts";
 import type { Value } from "../types/mod.ts";
 
@@ -27,14 +29,6 @@ const DELAY_MS_MAX = 5_000;
 const RETRY_MS = 10_000;
 /** Longer times are slept in parts: timers are shorter than 25 days. */
 const SLEEP_MS_MAX = 3_600_000;
-const LETTERS: Readonly<Record<string, string>> = {
-  MINUTE: "m",
-  HOUR: "h",
-  DAY: "d",
-  WEEK: "w",
-  MONTH: "M",
-  YEAR: "y",
-};
 
 interface State {
   readonly id: number;
@@ -211,7 +205,7 @@ export class MaterializedViews {
     const { every: { count, unit }, startMicros, timeZone = "" } = refresh;
     const sampling: Sampling = {
       count,
-      unit: LETTERS[unit]!,
+      unit: letterOf(unit),
       align: "calendar",
       timeZone,
       offset: 0n,
@@ -476,6 +470,7 @@ class Times {
   private readonly first: bigint;
   /** Times before are not refreshed. */
   private readonly oldest: bigint;
+  private foundPages?: readonly TimedPage[];
 
   constructor({ samplings, limit }: Materialized, private readonly base: TableSnapshot) {
     this.type = timeOf(base).type;
@@ -485,7 +480,7 @@ class Times {
     );
     const from = base.timestampMax!,
       ofLimit = limit && new TimeBuckets(
-        { count: limit.count, unit: LETTERS[limit.unit]!, align: "calendar", timeZone: "", offset: 0n, from },
+        { count: limit.count, unit: letterOf(limit.unit), align: "calendar", timeZone: "", offset: 0n, from },
         this.type,
         0n,
       );
@@ -508,19 +503,19 @@ class Times {
     const found = intervals.filter(([, high]) => high >= this.oldest).map(([low, high]) =>
       this.bucketsOf(max(low, this.oldest), high)
     );
-    found.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-    return found.reduce((merged: Interval[], [low, high]) => {
-      const last = merged.at(-1);
-      if (last !== undefined && low <= last[1]) last[1] = max(last[1], high);
-      else merged.push([low, high]);
-      return merged;
-    }, []);
+    const ends = found.map(([low, end]): Interval => [low, end - 1n]);
+    return normalizeIntervals(ends).map(([low, high]): Interval => [low, high + 1n]);
+  }
+
+  /** Of a base that is larger than a piece. */
+  private get pages(): readonly TimedPage[] {
+    return this.foundPages ??= this.base.rowCount < ROWS_AT_ONCE ? [] : this.base.timedPages();
   }
 
   /** Divides an interval between buckets, so that parts have some ten million rows of the base. */
   *pieces([low, high]: Interval): Generator<Interval> {
     let from = low, rows = 0;
-    for (const { rowCount, timestampMax } of this.base.timedPages()) {
+    for (const { rowCount, timestampMax } of this.pages) {
       if (timestampMax < from) continue;
       rows += rowCount;
       if (rows < ROWS_AT_ONCE || timestampMax >= high) continue;

@@ -1,13 +1,9 @@
 /** The list of a PIVOT from a sub-query. */
-import type { Prepared } from "../api.ts";
+import type { Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { PIVOT_COLUMNS_MAX } from "../sql/mod.ts";
 import { jsonRows } from "./own-statements.ts";
 import type { WaitOptions } from "./planner.ts";
-
-interface Preparing {
-  prepare(text: string, parameterTypes?: string[], options?: WaitOptions): Prepared | Promise<Prepared>;
-}
 
 /** Types whose literals have no quotes. */
 const PLAIN: ReadonlySet<string> = new Set(["BOOLEAN", "BYTE", "SHORT", "INT", "LONG"]);
@@ -15,7 +11,12 @@ const PLAIN: ReadonlySet<string> = new Set(["BOOLEAN", "BYTE", "SHORT", "INT", "
 const PREFIX = "select * from (";
 
 /** Runs the sub-query, which stands at `at` of its statement, and returns its different values as literals. */
-export async function pivotList(session: Preparing, query: string, at: number, options: WaitOptions): Promise<string> {
+export async function pivotList(
+  session: Pick<Session, "prepare">,
+  query: string,
+  at: number,
+  options: WaitOptions,
+): Promise<string> {
   const prepared = await placed(
     at,
     () => session.prepare(`${PREFIX}${query}) limit ${PIVOT_COLUMNS_MAX + 1}`, [], options),

@@ -17,11 +17,19 @@ import {
   usesClock,
 } from "../sql/mod.ts";
 import { type BoundStatement, inputsOf, type Plan } from "../sql/plan.ts";
+import type { TableSchema } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 
 export const VIEWS_TABLE = "_views";
 /** Tables that only the server changes. */
 export const OWN_TABLES: ReadonlySet<string> = new Set([VIEWS_TABLE]);
+
+/** Why rows cannot be written into a table that only the server changes. Undefined for other tables, and those that do not exist. */
+export function serverTableFault(name: string, schema: TableSchema | undefined): string | undefined {
+  if (OWN_TABLES.has(name.toLowerCase())) return `${name} is a table of the server`;
+  if (schema?.materialized !== undefined) return `${name} is a materialized view, which only the server changes`;
+  return undefined;
+}
 
 /** The facts of a statement besides its text. */
 export interface Planned<P = Plan> {

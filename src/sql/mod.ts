@@ -13,12 +13,14 @@ export { finerSamples, type SampleRange } from "./finer-samples.ts";
 export { parse, parseScript } from "./parser.ts";
 export { answerCall, callsServer, type ServerCall, type ServerFacts, substituteCalls } from "./parameters.ts";
 export { completePlan } from "./planner/complete.ts";
+export { normalize as normalizeIntervals } from "./planner/intervals.ts";
 export { isImmutable, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { mapStatement } from "./planner/nodes.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";
 export { accessIsOff } from "./statements/access/access-kind.ts";
 export { categoryOf, kindOf, statementSource } from "./statements/mod.ts";
 export { soleCall } from "./statements/query.ts";
+export { letterOf } from "./statements/refresh-rule.ts";
 export { columnRows } from "./statements/show-columns.ts";
 export { partitionRows } from "./statements/show-partitions.ts";
 export {

@@ -1,7 +1,7 @@
 /** The kernel of aggregates without keys over the offsets of packed chunks, under conditions that are ranges of offsets: four rows at a time. */
 import type { CompiledKernel } from "./aggregate.ts";
 import { kernelCache, KernelWriter } from "./kernel.ts";
-import { argumentWord, isProduct, NO_MAX, NO_MIN, type OffsetsArgument } from "./offsets.ts";
+import { argumentWord, factorsOf, isProduct, NO_MAX, NO_MIN, type OffsetsArgument } from "./offsets.ts";
 
 /** A column is given by its number among those that are read. */
 export interface OffsetSums {
@@ -32,7 +32,7 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
     const writer = new KernelWriter([]), { code } = writer;
     const cells: Record<string, number> = { segment: writer.cell() };
     for (let k = 0; k < columnCount; k++) cells[`column${k}`] = writer.cell();
-    const factors = new Set(sums.arguments.filter(isProduct).flatMap(({ columns }) => columns));
+    const factors = factorsOf(sums.arguments);
     for (const column of factors) cells[`least${column}`] = writer.cell();
     conditions.forEach((_, k) => {
       cells[`low${k}`] = writer.cell();
@@ -55,7 +55,7 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
       offsets: code.local("v128"),
     }));
     const integers = new Map(
-      [...factors].map((column) => [column, { least: splat(cells[`least${column}`]), values: code.local("v128") }]),
+      factors.map((column) => [column, { least: splat(cells[`least${column}`]), values: code.local("v128") }]),
     );
     const ranges = conditions.map((column, k) => ({
       column,

@@ -69,6 +69,11 @@ export function isProduct({ columns }: Pick<OffsetsArgument, "columns">): boolea
   return columns.length > 1;
 }
 
+/** The places of the columns that are factors of products. */
+export function factorsOf(list: readonly Pick<OffsetsArgument, "columns">[]): number[] {
+  return [...new Set(list.filter(isProduct).flatMap(({ columns }) => columns))];
+}
+
 /** `offsets`: of the columns. */
 export function hasNulls({ columns }: Pick<OffsetsArgument, "columns">, offsets: readonly ChunkOffsets[]): boolean {
   return columns.some((column) => offsets[column]!.hasNulls);
@@ -130,11 +135,12 @@ export function addOffsetsKernel(
     const records = new Records(writer, byStates(shape), segmentHeaderWords(shape));
     const number = writer.derive(groupNumber(keys)), slot = code.local("i32"), offset = code.local("i64");
     const columns = shape.columns.map((column) => input(column.input, "i32"));
-    const factors = new Set(shape.arguments.filter(isProduct).flatMap((argument) => argument.columns));
-    const leasts = new Map([...factors].map((column) => {
-      const cell = cells[`least${column}`] = writer.cell();
-      return [column, writer.loadCell("i64", cell)];
-    }));
+    const leasts = new Map(
+      factorsOf(shape.arguments).map((column) => {
+        const cell = cells[`least${column}`] = writer.cell();
+        return [column, writer.loadCell("i64", cell)];
+      }),
+    );
     cells.count = writer.cellCount;
     const add = (at: number, push: () => void) => {
       code.get(slot).get(slot).memory("i64.load", at);

@@ -14,6 +14,7 @@ import { columnsOf, type Input } from "../compiler/expression.ts";
 import {
   addOffsetsKernel,
   emptyOffsetsKernel,
+  factorsOf,
   hasNulls,
   isProduct,
   JOINED_SHIFT,
@@ -95,6 +96,8 @@ export class OffsetGroups {
   private readonly groups: number;
   /** The columns of the arguments, and the memory for their offsets. */
   private readonly columns: { column: number; address: number }[];
+  /** The places of factors of products. */
+  private readonly factors: readonly number[];
   private readonly segmentTable: number;
   private readonly merge: BoundKernel;
   private readonly newGroups: BoundKernel;
@@ -130,6 +133,7 @@ export class OffsetGroups {
       input: allInputs.push({ kind: "column", column: node.columns.length + k, form: "i32" }) - 1,
       isFloat: typeOf(node.columns[column]!.type).order === "float",
     }));
+    this.factors = factorsOf(found.arguments);
     this.inputs = allInputs;
     this.reader = new ScanReader(node, values, context);
     this.valueReader = new ScanReader(node, new Set([...values, ...columns]), context);
@@ -195,10 +199,7 @@ export class OffsetGroups {
       adders.set(name, adder);
     }
     adder.setColumns(vectors);
-    offsets.forEach(({ least }, place) => {
-      const cell = adder!.cells[`least${place}`];
-      if (cell !== undefined) adder!.setI64(cell, BigInt(least));
-    });
+    for (const place of this.factors) adder.setI64(adder.cells[`least${place}`], BigInt(offsets[place]!.least));
     return adder;
   }
 

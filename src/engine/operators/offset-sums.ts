@@ -12,9 +12,9 @@ import type { AggregateShape } from "../compiler/aggregate.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { offsetSumsKernel } from "../compiler/offset-sums.ts";
 import {
+  factorsOf,
   greatestInteger,
   hasNulls,
-  isProduct,
   mergeInputs,
   mergeOffsetsKernel,
   type OffsetsShape,
@@ -78,7 +78,7 @@ export class OffsetSums {
     const list = [...new Set(ofConditions)], found = argumentsOf(spec.calls, aggregates, context.functions, list);
     this.columns = list.map((column) => ({ column, address: space.allocate(4 * MORSEL_ROWS) }));
     this.conditionPlaces = ofConditions.map((column) => list.indexOf(column));
-    this.factors = [...new Set(found.arguments.filter(isProduct).flatMap(({ columns }) => columns))];
+    this.factors = factorsOf(found.arguments);
     const shape = this.shape = {
       columns: list.map((column, input) => ({ input, isFloat: typeOf(node.columns[column]!.type).order === "float" })),
       ...found,

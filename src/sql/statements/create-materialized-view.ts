@@ -1,16 +1,18 @@
 /** CREATE MATERIALIZED VIEW: a table with the rows of a query, which the server brings up to date when the base table has changed. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Named } from "../../access/mod.ts";
+import { UNIT_NANOS } from "../../types/calendar.ts";
 import { sameName } from "../../types/names.ts";
-import type { Expression, Name, Query, SampleBy, Source, Statement } from "../ast.ts";
+import type { Name, Query, SampleBy, Source, Statement } from "../ast.ts";
 import { registry } from "../functions/mod.ts";
 import type { Binding } from "../binder/context.ts";
 import { walk } from "../binder/plans.ts";
 import type { BoundStatement, Materialized, NewTable, PartitionUnit, Plan } from "../plan.ts";
 import { nodeExpressions, visitPlan } from "../planner/nodes.ts";
-import { at, endOf, given, matched, name, newName, optional, word } from "../tree-nodes.ts";
+import { at, given, many, name, newName, optional, word } from "../tree-nodes.ts";
 import { ownerOf } from "./access/owned-by.ts";
 import { partitionUnit, queryColumns } from "./create-table.ts";
+import { bodyOf } from "./create-view.ts";
 import { checkTableName, onlyName, refuseOwn } from "./names.ts";
 import type { WrittenRefresh } from "./refresh-rule.ts";
 import { done, type StatementKind } from "./statement.ts";
@@ -66,11 +68,8 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
       },
       viewBase: (_with, _base, table): Name => onlyName(table.tree()),
       materializedBody_nested: (_as, _open, query, _close, options) =>
-        Object.assign(
-          { query: query.tree(), text: textOf(at(query), endOf(query)) },
-          ...options.children.map((o) => o.tree()),
-        ),
-      materializedBody_plain: (_as, query) => ({ query: query.tree(), text: textOf(at(query), endOf(query)) }),
+        Object.assign(bodyOf(query), ...many<object>(options)),
+      materializedBody_plain: (_as, query) => bodyOf(query),
       materializedOption_timestamp: (_timestamp, _open, column, _close) => ({ timestamp: name(column) }),
       materializedOption_partition: (_partition, _by, unit) => ({ partitionBy: { at: at(unit), unit: word(unit) } }),
       materializedOption_ttl: (_ttl, ttl) => ({ ttl: { at: at(ttl), text: ttl.tree() } }),
@@ -112,7 +111,7 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
         SQLSTATE.invalidParameter,
       );
     }
-    const partitionBy = create.partitionBy === undefined ? usualPartitions(samples[0]!) : partitionUnit(create);
+    const partitionBy = create.partitionBy === undefined ? usualPartitions(samplings[0]!) : partitionUnit(create);
     if (partitionBy === "NONE") {
       throw new SqlError("a materialized view needs partitions", create.partitionBy!.at, SQLSTATE.invalidParameter);
     }
@@ -139,10 +138,6 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
     return run.defined(TAG);
   },
 };
-
-function textOf(from: number, to: number): string {
-  return matched.source.text.slice(from, to);
-}
 
 /** All objects of a tree. */
 function visitTree(tree: unknown, visit: (part: Record<string, unknown>) => void): void {
@@ -216,7 +211,7 @@ function checkQuery(
   if (samples.length === 0) throw new SqlError("a materialized view needs SAMPLE BY", query.at, SQLSTATE.syntax);
   for (const { fill, from, to, align } of samples) {
     if (fill !== undefined) throw refused("FILL", fill.items[0]?.at ?? fill.at);
-    if (from !== undefined || to !== undefined) throw refused("FROM or TO", placeOfExpression(from ?? to!));
+    if (from !== undefined || to !== undefined) throw refused("FROM or TO", (from ?? to!).at);
     if (align?.to === "first observation") throw refused("ALIGN TO FIRST OBSERVATION", align.at);
   }
   if (timestamp < 0) {
@@ -242,13 +237,10 @@ function checkQuery(
   return samplings;
 }
 
-function placeOfExpression(expression: Expression): number {
-  return expression.at;
-}
-
 /** Without PARTITION BY: about a thousand buckets. */
-function usualPartitions({ interval }: SampleBy): PartitionUnit {
-  const [, digits = "1", unit = ""] = /^(\d*)(\w+)$/.exec("text" in interval ? interval.text as string : "") ?? [];
-  const minutes = Number(digits || 1) * ({ m: 1, h: 60, d: 1440, w: 10_080, M: 43_200, y: 525_600 }[unit] ?? 0);
-  return minutes > 60 ? "YEAR" : minutes > 1 ? "MONTH" : "DAY";
+function usualPartitions({ count, unit }: Materialized["samplings"][number]): PartitionUnit {
+  const nanos = UNIT_NANOS[unit];
+  if (nanos === undefined) return "YEAR"; // of months and years
+  const bucket = BigInt(count) * nanos;
+  return bucket > UNIT_NANOS.h! ? "YEAR" : bucket > UNIT_NANOS.m! ? "MONTH" : "DAY";
 }

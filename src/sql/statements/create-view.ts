@@ -83,7 +83,8 @@ ALTER VIEW view AS (query)`,
   },
 };
 
-function bodyOf(query: Node): Pick<CreateView, "query" | "text"> {
+/** A query with its text. */
+export function bodyOf(query: Node): Pick<CreateView, "query" | "text"> {
   return { query: query.tree(), text: matched.source.text.slice(at(query), endOf(query)) };
 }
 

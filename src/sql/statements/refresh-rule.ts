@@ -1,10 +1,12 @@
 /** When a materialized view is refreshed, as CREATE and ALTER MATERIALIZED VIEW have it. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
-import { instantAs, parseInstant } from "../../types/parse/mod.ts";
+import { typeOf } from "../../types/mod.ts";
 import { zoneOf } from "../../types/zone.ts";
 import type { Materialized, RefreshRule, UnitCount } from "../plan.ts";
 import { at, given, type Node, optional, token } from "../tree-nodes.ts";
 import type { Form } from "./statement.ts";
+
+const MICROS = typeOf("TIMESTAMP").text;
 
 /** As written: START is optional. */
 type WrittenRule =
@@ -62,9 +64,8 @@ export const refreshParts: Pick<Form, "grammar" | "actions"> = {
 
 /** Reads the text of a time. */
 export function microsOf(node: Node): bigint {
-  const { text } = token(node), bytes = new TextEncoder().encode(text);
-  const micros = parseInstant(bytes, 0, bytes.length) ? instantAs("us") : undefined;
-  if (micros !== undefined) return micros;
+  const { text } = token(node), micros = MICROS.parse(text);
+  if (typeof micros === "bigint") return micros;
   throw new SqlError(
     `'${text}' is no time: expected one such as '2024-01-31T12:00'`,
     at(node),
@@ -91,18 +92,16 @@ function refreshText(rule: RefreshRule): string {
   const deferred = rule.isDeferred ? " DEFERRED" : "";
   if (rule.kind !== "timer") return `REFRESH ${rule.kind.toUpperCase()}${deferred}`;
   const { every, startMicros, timeZone } = rule, zone = timeZone === undefined ? "" : ` TIME ZONE '${timeZone}'`;
-  return `REFRESH EVERY ${intervalText(every)}${deferred} START '${isoOf(startMicros)}'${zone}`;
+  return `REFRESH EVERY ${intervalText(every)}${deferred} START '${MICROS.format(BigInt(startMicros))}'${zone}`;
 }
 
 function intervalText({ count, unit }: UnitCount): string {
-  return `${count}${Object.keys(UNITS).find((letter) => UNITS[letter] === unit)}`;
+  return `${count}${letterOf(unit)}`;
 }
 
-/** With six digits of a second. */
-function isoOf(micros: number): string {
-  return `${new Date(Math.floor(micros / 1e6) * 1000).toISOString().slice(0, 19)}.${
-    String(((micros % 1e6) + 1e6) % 1e6).padStart(6, "0")
-  }Z`;
+/** The letter of a unit, as in SAMPLE BY. */
+export function letterOf(unit: string): string {
+  return Object.keys(UNITS).find((letter) => UNITS[letter] === unit)!;
 }
 
 /** A statement that makes the same view. */

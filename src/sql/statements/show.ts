@@ -4,7 +4,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Name, Statement } from "../ast.ts";
-import { NO_NAMES } from "../binder/context.ts";
+import { type Binding, NO_NAMES } from "../binder/context.ts";
 import type { BoundQuery, Queries } from "../binder/query.ts";
 import { boundView } from "../binder/views.ts";
 import type { BoundStatement, Column, MetadataNode, Plan } from "../plan.ts";
@@ -69,12 +69,17 @@ export interface ShowOfTable extends Statement {
 
 /** SHOW of something about a table: the words, then its name. */
 export function showOfTable(
-  { kind, words, reference, columns, rows, ofView, reader }: Omit<ShowSource, "columns"> & Pick<Form, "reader"> & {
-    columns(table: TableSnapshot["schema"]): Column[];
-    rows(table: TableSnapshot): Value[][];
-    /** The plan for a view. Absent if it takes tables only. */
-    ofView?: (view: BoundQuery) => Plan;
-  },
+  { kind, words, reference, columns, rows, ofView, reader, find = (binding, name) => binding.table(name) }:
+    & Omit<ShowSource, "columns">
+    & Pick<Form, "reader">
+    & {
+      columns(table: TableSnapshot["schema"]): Column[];
+      rows(table: TableSnapshot): Value[][];
+      /** The plan for a view. Absent if it takes tables only. */
+      ofView?: (view: BoundQuery) => Plan;
+      /** Finds the table. Any table by default. @throws at the name */
+      find?: (binding: Binding, name: Name) => TableSnapshot;
+    },
 ): Kind<ShowOfTable> {
   return showKind<ShowOfTable>({
     kind,
@@ -93,7 +98,7 @@ export function showOfTable(
       if (view !== undefined) {
         return ofView!(boundView(queries, view, table.at, NO_NAMES));
       }
-      const { schema } = binding.table(table);
+      const { schema } = find(binding, table);
       binding.requires.ofColumns("SELECT", table.at, schema).useTable();
       return sourcePlan(kind, columns(schema), [schema.name], table.at);
     },
