@@ -15,7 +15,7 @@ const COLUMNS = [
   "case when x % 1000 = 1 then -9223372036854775807 else 9223372036854775807 end extremes",
   "(x * 1000)::date d",
   "(x * 1000000)::timestamp_ns n",
-  "case when x % 9 = 0 then null else (x % 1000 / 8.0)::float end f",
+  "cast(case when x % 9 = 0 then null else x % 1000 / 8.0 end as float) f",
   "case when x % 13 = 0 then null else (x * 7919 % 100003) / 100.0 end price",
   "case when x % 500 = 0 then 1 / 3.0 else x / 100000.0 end mostly",
   "sin(x) full",

@@ -7,7 +7,7 @@ const ROWS = 1_000_000;
 const TABLE = `create table t as (select timestamp_sequence('2024-01-01', 1700000 + x % 7) ts,
   case when x % 11 = 0 then null else ('S' || x * 7919 % 97)::symbol end sym, ('N' || x % 3000)::symbol id,
   case when x % 13 = 0 then null else (x * 7919 % 100003) / 100.0 end price, case when x % 500 = 0 then 1 / 3.0 else x % 7001 / 1000.0 end amount,
-  case when x % 5 = 0 then null else (x * 37 % 100003)::int end i, x * 1000003 % 5000011 l, (x % 1000 / 8.0)::float f,
+  case when x % 5 = 0 then null else (x * 37 % 100003)::int end i, x * 1000003 % 5000011 l, cast(x % 1000 / 8.0 as float) f,
   (x % 100)::byte b, (x % 10000 - 5000)::short s, x % 3 = 0 flag, sin(x) full
   from long_sequence(${ROWS})) timestamp(ts) partition by day`;
 

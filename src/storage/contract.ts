@@ -192,7 +192,7 @@ export interface ChunkBound {
 /** A condition on the values of a column of the scan, which those between two bounds pass. NULL does not. */
 export interface RowCondition {
   readonly column: number;
-  /** The integers that pass, if values are integers of this form, of doubles below 2^46 and of integers below 2^53; undefined if none do. */
+  /** The integers that pass, if values are integers of this form, of floats below 2^46 and of integers below 2^53; undefined if none do. */
   integersOf(form: Pick<ChunkOffsets, "scale" | "power">): IntegerRange | undefined;
   /** Tests `count` values, and writes the outcomes to `mask`: of value k, bit k & 7 of byte k >> 3. All are addresses. */
   test(values: number, count: number, mask: number): void;

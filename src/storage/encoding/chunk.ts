@@ -90,6 +90,8 @@ const VECTORS_MAX = 64;
 /** A vector with more stays raw: an exception costs as much time as several codes. */
 const EXCEPTIONS_MAX = VECTOR_ROWS / 32;
 const SAMPLES = 32;
+/** The places of floats of 4 bytes are looked for again if the vector before has such that codes take more. */
+const RESAMPLED_SPAN = 2 ** 12;
 
 /** `encodings`: bits of `encodings.ts`. */
 export interface EncodedChunk {
@@ -347,20 +349,24 @@ export class ChunkCodec {
         scratch + POSITIONS,
         found,
       ) !== 0;
+    const extremes = () => {
+      const at = (scratch + FOUND_AT) / 8, { f64 } = this.heap;
+      return { min: f64[at + FOUND.min / 8]!, max: f64[at + FOUND.max / 8]! };
+    };
     let { decimals } = this;
-    if (decimals === undefined || !attempt(decimals)) {
-      decimals = this.decimalsOf(width, address, count);
-      // The samples may have missed values with more places.
-      const last = Math.min((decimals?.places ?? 0) + 2, POWERS.length - 1);
-      while (decimals !== undefined && !attempt(decimals)) {
-        const { places, encoding } = decimals;
-        decimals = places < last ? { places: places + 1, encoding } : undefined;
-      }
+    const isKept = decimals !== undefined && attempt(decimals);
+    // Any float of 4 bytes has few places, so those of a vector before may be too many.
+    if (!isKept || (width === 4 && extremes().max - extremes().min >= RESAMPLED_SPAN)) {
+      const list = this.decimalsOf(width, address, count);
+      if (isKept) list.push(decimals!);
+      decimals = list.flatMap(({ places, encoding }) =>
+        // The samples may have missed values with more places.
+        [0, 1, 2].map((more) => ({ places: Math.min(places + more, POWERS.length - 1), encoding }))
+      ).find(attempt);
       if (decimals === undefined) return undefined;
       this.decimals = decimals;
     }
-    const at = (scratch + FOUND_AT) / 8;
-    const min = this.heap.f64[at + FOUND.min / 8], max = this.heap.f64[at + FOUND.max / 8];
+    const { min, max } = extremes();
     const { nulls, exceptions } = this.found();
     if (nulls === count) return { ...PLAIN, encoding: CONSTANT, base: nullBits, nulls };
     const reserved = nulls + exceptions === 0 ? 0 : 1;
@@ -370,8 +376,8 @@ export class ChunkCodec {
     return { ...PLAIN, ...decimals, base: BigInt(base), exceptions, nulls, span, codeBits: bitsOf(span) };
   }
 
-  /** The decimals with the fewest places that give back nearly all of some values; undefined if there are none. */
-  private decimalsOf(width: number, address: number, count: number): Decimals | undefined {
+  /** The decimals that give back all of some values, or nearly all with fewer places, in the order in which they are tried. */
+  private decimalsOf(width: number, address: number, count: number): Decimals[] {
     const values = width === 8 ? this.heap.f64 : this.heap.f32, from = address / width;
     const round = width === 8 ? (value: number) => value : Math.fround;
     const step = Math.max(1, Math.floor(count / SAMPLES));
@@ -389,13 +395,17 @@ export class ChunkCodec {
         if (round(integer * inverse) !== value) missedProducts++;
       }
       const encoding = missedProducts < misses ? PRODUCT : DECIMAL, least = Math.min(misses, missedProducts);
-      if (least === 0) return { places, encoding };
+      if (least === 0) {
+        const all: Decimals = { places, encoding };
+        // Any float of 4 bytes is a decimal of some 9 places.
+        return width === 4 && best !== undefined && places > best.places + 2 ? [best, all] : [all];
+      }
       if (least < fewest && least <= samples / 16) {
         fewest = least;
         best = { places, encoding };
       }
     }
-    return best;
+    return best === undefined ? [] : [best];
   }
 
   private found(): { min: bigint; max: bigint; nulls: number; exceptions: number } {
@@ -552,31 +562,37 @@ export class ChunkCodec {
         kernels.selectIntegers(address, k, end, BigInt(low), BigInt(high), masks, into);
       }
       if (hasExceptions) {
-        this.maskExceptions(address, condition, k, end, masks);
+        this.maskExceptions(chunk, condition, k, end, masks);
         outcomes[OUTCOME.withExceptions] += end - k;
       } else if (range === undefined) outcomes[OUTCOME.skipped] += end - k;
       k = end;
     }
   }
 
-  /** Marks the exceptions of vectors `from` … `to`-1 of doubles that pass. */
-  private maskExceptions(chunk: number, condition: RowCondition, from: number, to: number, masks: number): void {
+  /** Marks the exceptions of vectors `from` … `to`-1 of floats that pass. */
+  private maskExceptions(
+    { address, width }: StoredChunk,
+    condition: RowCondition,
+    from: number,
+    to: number,
+    masks: number,
+  ): void {
     const { kernels, scratch } = this, values = scratch + VALUES, rows = scratch + CODES, bits = scratch + INTEGERS_AT;
     // The memory has room for those of so many vectors.
     const step = VECTOR_ROWS / EXCEPTIONS_MAX;
     for (let k = from; k < to; k += step) {
-      const count = kernels.listExceptions(chunk, k, Math.min(to, k + step), values, rows);
+      const count = kernels.listExceptions(address!, k, Math.min(to, k + step), width, values, rows);
       condition.test(values, count, bits);
       kernels.selectListed(masks, rows, bits, count);
     }
   }
 
   /** A number for the scale of a vector's codes, and whether it has exceptions; undefined if values are no codes of small integers. */
-  private formOf(chunk: number, vector: number, { kind, width }: StoredChunk): number | undefined {
+  private formOf(chunk: number, vector: number, { kind }: StoredChunk): number | undefined {
     const { u8, i32 } = this.heap, at = headerOf(chunk, vector), encoding = u8[at + AT.encoding];
     const word = (offset: number) => i32[(at + offset) / 4], counts = word(AT.exceptions);
     const hasExceptions = (counts & 0xffff) > 0;
-    if (encoding === RAW || (hasExceptions && width < 8)) return undefined;
+    if (encoding === RAW) return undefined;
     if (encoding === FRAME && (word(AT.slope) | word(AT.slope + 4)) !== 0) return undefined;
     const isNull = encoding === CONSTANT && (kind === FLOATS || counts >>> 16 > 0);
     if (!isNull && Math.abs(word(AT.base + 4) * 2 ** 32) >= BASE_MAX[kind]) return undefined;

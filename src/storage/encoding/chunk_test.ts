@@ -72,6 +72,8 @@ function checkSelected(layout: Layout, stored: Uint8Array, values: Uint8Array): 
       if (marked !== undefined) {
         equal(marked, Array.from({ length: to - from }, (_, k) => from + k).filter(isWithin).length);
         markedCount++;
+        const { withExceptions } = codec.vectorCounts();
+        markedExceptions[layout] = (markedExceptions[layout] ?? 0) + withExceptions;
       }
       for (let k = 0; k < count; k++) heap.i32[ROW_LIST / 4 + k] = rows[k];
     }
@@ -87,8 +89,9 @@ function checkSelected(layout: Layout, stored: Uint8Array, values: Uint8Array): 
   }
 }
 
-/** How often rows were marked. */
+/** How often rows were marked, and how often among rows with exceptions. */
 let markedCount = 0;
+const markedExceptions: Partial<Record<Layout, number>> = {};
 
 /** As conditions of queries: integers that pass are found by trying them. */
 function conditionBetween(
@@ -298,6 +301,7 @@ for (const layout of Object.keys(TYPES) as Layout[]) {
 
 Deno.test("chunks of all scales, with and without NULLs, have offsets", () => {
   ok(markedCount > 0);
+  for (const layout of ["f32", "f64"] as const) ok(markedExceptions[layout]! > 0, `exceptions of ${layout}`);
   for (const [kind, count] of Object.entries(offsetCounts)) ok(count > 0, `${kind}: ${count}`);
 });
 
@@ -305,9 +309,32 @@ Deno.test("floats with other NaNs, negative zero and infinities among decimals k
   const values = Float64Array.from({ length: 65_536 }, (_, k) => k / 100);
   const bits = new Int32Array(values.buffer);
   for (let k = 0; k < values.length; k += 500) values[k] = [NaN, Infinity, -Infinity, -0, 1 / 3][(k / 500) % 5];
+  const singles = Float32Array.from(values), singleBits = new Int32Array(singles.buffer);
   bits[2 * 501 + 1] = 0x7ff80000 | 1; // another NaN
   bits[2 * 502 + 1] = -0x80000; // a negative NaN
   ok(roundTrip("f64", bytesOf(values))! < 0.3 * values.byteLength);
+  singleBits[501] = 0x7fc00001;
+  singleBits[502] = -0x400000;
+  ok(roundTrip("f32", bytesOf(singles))! < 0.6 * singles.byteLength);
+});
+
+Deno.test("few floats that are no decimals do not give others more places", () => {
+  const values = Float32Array.from({ length: 65_536 }, (_, k) => k * 7919 % 1_001 / 10),
+    tenths = bytesOf(values).length;
+  values[0] = 1 / 3; // sampled
+  for (let k = 0; k < VECTOR_ROWS; k++) values[5 * VECTOR_ROWS + k] = Math.sin(k);
+  ok(roundTrip("f32", bytesOf(values))! < 0.4 * tenths);
+});
+
+Deno.test("a NULL among floats is known even if its code gives the value of the next one", () => {
+  // Between floats of this size are 0.5, so several decimals of one place are the same float.
+  const values = Float32Array.from(
+    { length: 8 * VECTOR_ROWS },
+    (_, k) => k % 7 === 3 ? NaN : 5_000_000.5 + k % 100 / 2,
+  );
+  ok(roundTrip("f32", bytesOf(values)) !== undefined);
+  for (let k = 0; k < values.length; k += 100) values[k] = [NaN, 1 / 3, -0, Infinity][(k / 100) % 4];
+  ok(roundTrip("f32", bytesOf(values)) !== undefined);
 });
 
 Deno.test("decimals that round() made are encoded, also with exceptions and NULLs among them", () => {
@@ -351,6 +378,10 @@ Deno.test("decimals come back whether they are divided or multiplied", () => {
           values[k] = sign * integer / 10 ** places;
         }
         roundTrip("f64", bytesOf(values));
+        const singles = Float32Array.from(values);
+        roundTrip("f32", bytesOf(singles));
+        for (let k = 0; k < rows; k += 99) singles[k] = NaN;
+        roundTrip("f32", bytesOf(singles));
       }
     }
   }

@@ -140,7 +140,7 @@ function assemble(): Uint8Array<ArrayBuffer> {
       unpack,
       decimals: quotients.index,
       products: multiples.index,
-      whole: width === 8 ? whole.doubles : undefined,
+      whole: whole.floats[width],
     });
     addGatherRows(module, `gatherFloats${width}`, width, true, decodeVector);
   }

@@ -58,8 +58,11 @@ export interface SelectionKernels {
   selectDecimals: SelectDecimals;
   /** Keeps in `masks` the bits that are also in `others`. */
   intersect(masks: number, others: number, vectors: number): void;
-  /** Copies the exceptions of vectors of doubles to `values`, and the numbers of their rows (i32) to `rows`. Returns how many they are. */
-  listExceptions(chunk: number, from: number, to: number, values: number, rows: number): number;
+  /**
+   * Copies the exceptions of vectors of floats of `width` bytes to `values`, and the numbers of their rows (i32) to `rows`. Returns how many they
+   * are.
+   */
+  listExceptions(chunk: number, from: number, to: number, width: number, values: number, rows: number): number;
   /** Selects rows `rows[k]` (i32) of which bit `k & 7` of byte `k >> 3` of `bits` is set. */
   selectListed(masks: number, rows: number, bits: number, count: number): void;
   /** The number of selected rows among rows `from` … `to`-1. */
@@ -82,7 +85,7 @@ export function addSelectionKernels(module: Module): void {
     select(module.function(parameters, [], name).code, type, selects);
   }
   intersect(module.function(["i32", "i32", "i32"], [], "intersect").code);
-  listExceptions(module.function(["i32", "i32", "i32", "i32", "i32"], ["i32"], "listExceptions").code);
+  listExceptions(module.function(["i32", "i32", "i32", "i32", "i32", "i32"], ["i32"], "listExceptions").code);
   selectListed(module.function(["i32", "i32", "i32", "i32"], [], "selectListed").code);
   countRows(module.function(["i32", "i32", "i32"], ["i32"], "countRows").code);
   listRows(module.function(["i32", "i32", "i32", "i32", "i32"], ["i32"], "listRows").code);
@@ -202,7 +205,7 @@ function callForBits(code: Code, header: number, callees: readonly number[], pus
 }
 
 function listExceptions(code: Code): void {
-  const [chunk, vector, to, values, rows] = [0, 1, 2, 3, 4];
+  const [chunk, vector, to, width, values, rows] = [0, 1, 2, 3, 4, 5];
   const first = code.local("i32"), header = code.local("i32"), left = code.local("i32");
   const position = code.local("i32"), value = code.local("i32");
   code.get(rows).set(first);
@@ -216,11 +219,11 @@ function listExceptions(code: Code): void {
         code.tee(position).get(left).i32(1).op("i32.shl").i32(7).op("i32.add").i32(-8).op("i32.and").op("i32.add");
         code.set(value);
         code.loop((again) => {
-          code.get(values).get(value).memory("i64.load").memory("i64.store");
+          code.get(values).get(value).get(width).memoryCopy();
           code.get(rows).get(vector).i32(VECTOR_ROWS).op("i32.mul").get(position).memory("i32.load16_u").op("i32.add");
           code.memory("i32.store");
-          code.get(values).i32(8).op("i32.add").set(values).get(rows).i32(4).op("i32.add").set(rows);
-          code.get(position).i32(2).op("i32.add").set(position).get(value).i32(8).op("i32.add").set(value);
+          code.get(values).get(width).op("i32.add").set(values).get(rows).i32(4).op("i32.add").set(rows);
+          code.get(position).i32(2).op("i32.add").set(position).get(value).get(width).op("i32.add").set(value);
           code.get(left).i32(1).op("i32.sub").tee(left).brIf(again);
         });
       });

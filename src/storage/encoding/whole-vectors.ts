@@ -6,7 +6,8 @@
  * products where that gives the same bits: `integer * high + integer * low`. `high + low` is 1 / 10^places with more bits than a double has, and
  * `high` has so few that the first product is exact. If the integer has w bits, `high` has 53 - w. Then the sum, before it is rounded, differs from
  * the quotient by less than 2^(w - 105) of it. A quotient is never in the middle between two doubles, as its numerator would need 54 bits, so it is
- * at least 2^-54 / 10^places of itself away from there. So both are rounded to the same double if w + log2(10^places) < 51.
+ * at least 2^-54 / 10^places of itself away from there. So both are rounded to the same double if w + log2(10^places) < 51. Floats of 4 bytes are
+ * these doubles, rounded.
  */
 import type { Code, Module } from "../../wasm/assembler.ts";
 import { CODE_BITS_MAX, eachCode, VECTOR_ROWS } from "./bits.ts";
@@ -18,6 +19,8 @@ const HIGH_HALF = 0x43300000n, TWO_52 = 2 ** 52;
 const QUOTIENTS = [{ integerBits: 26, placesMax: 7 }, { integerBits: 33, placesMax: 5 }] as const;
 /** Pairs of the first two and of the last two lanes of two registers. */
 const FIRST_LANES = bytesOf([0, 4, 1, 5]), LAST_LANES = bytesOf([2, 6, 3, 7]);
+/** The first two lanes of each of two registers. */
+const FIRST_HALVES = bytesOf([0, 1, 4, 5]);
 
 function bytesOf(lanes: readonly number[]): number[] {
   return lanes.flatMap((lane) => [0, 1, 2, 3].map((byte) => 4 * lane + byte));
@@ -27,18 +30,19 @@ function bytesOf(lanes: readonly number[]): number[] {
 type Known = Map<number, Uint8Array>;
 
 /**
- * Adds the kernels, and returns what calls them: for integers of 4 and 8 bytes, for doubles, and
+ * Adds the kernels, and returns what calls them: for integers and floats of 4 and 8 bytes, and
  * for offsets (`offsets.ts`), whose base is the fifth parameter.
  */
 export function addWholeVectors(module: Module): {
   integers: Record<number, DecodeWhole>;
-  doubles: DecodeWhole;
+  floats: Record<number, DecodeWhole>;
   offsets: DecodeWhole;
 } {
-  const narrow: number[] = [], wide: number[] = [], doubles: number[] = [];
-  const known: Record<"narrow" | "wide" | "doubles", Known> = {
+  const narrow: number[] = [], wide: number[] = [], singles: number[] = [], doubles: number[] = [];
+  const known: Record<"narrow" | "wide" | "singles" | "doubles", Known> = {
     narrow: new Map(),
     wide: new Map(),
+    singles: new Map(),
     doubles: new Map(),
   };
   for (let codeBits = 1; codeBits <= CODE_BITS_MAX; codeBits++) {
@@ -48,9 +52,11 @@ export function addWholeVectors(module: Module): {
     const wideValues = module.function(["i32", "i32", "i64", "i64"], []);
     decodeWide(wideValues.code, codeBits, known.wide);
     wide[codeBits] = wideValues.index;
-    const decimals = module.function(["i32", "i32", "f64", "f64", "f64"], []);
-    decodeDecimals(decimals.code, codeBits, known.doubles);
-    doubles[codeBits] = decimals.index;
+    for (const [list, width, steps] of [[singles, 4, known.singles], [doubles, 8, known.doubles]] as const) {
+      const decimals = module.function(["i32", "i32", "f64", "f64", "f64"], []);
+      decodeDecimals(decimals.code, codeBits, width, steps);
+      list[codeBits] = decimals.index;
+    }
   }
   const [header, data, values] = [0, 1, 2];
   const integers = (code: Code, callees: readonly number[], pushBase: () => void) =>
@@ -73,7 +79,10 @@ export function addWholeVectors(module: Module): {
           code.get(header).memory("i64.load", AT.base).get(header).memory("i64.load", AT.slope);
         }),
     },
-    doubles: (code) => ifWhole(code, (codeBits) => callDecimals(code, codeBits, doubles)),
+    floats: {
+      4: (code) => ifWhole(code, (codeBits) => callDecimals(code, codeBits, 4, singles)),
+      8: (code) => ifWhole(code, (codeBits) => callDecimals(code, codeBits, 8, doubles)),
+    },
     offsets: (code) => integers(code, narrow, () => code.get(4)),
   };
 }
@@ -90,7 +99,7 @@ function isReserved(code: Code): void {
   code.get(0).memory("i32.load16_u", AT.exceptions).get(0).memory("i32.load16_u", AT.nulls).op("i32.or");
 }
 
-function callDecimals(code: Code, codeBits: number, callees: readonly number[]): void {
+function callDecimals(code: Code, codeBits: number, width: 4 | 8, callees: readonly number[]): void {
   const [header, data, values, , nullAt, , powers] = [0, 1, 2, 3, 4, 5, 6];
   const base = code.local("f64"), power = code.local("f64"), high = code.local("f64"), low = code.local("f64");
   const greatest = code.local("f64"), places = code.local("i32");
@@ -115,30 +124,47 @@ function callDecimals(code: Code, codeBits: number, callees: readonly number[]):
         code.br(unknown);
       });
     });
+    const valueOfCode = (added: number) => {
+      const integer = code.local("f64");
+      code.get(base).f64(added).op("f64.add").tee(integer).get(high).op("f64.mul");
+      code.get(integer).get(low).op("f64.mul").op("f64.add");
+      if (width === 4) code.op("f32.demote_f64");
+    };
+    if (width === 4) {
+      // Several integers may be the same float. Then code 0 would not be known by its value.
+      isReserved(code);
+      code.if(() => {
+        valueOfCode(0);
+        valueOfCode(1);
+        code.op("f32.eq").brIf(unknown);
+      });
+    }
     forCodeBits(code, codeBits, (bits) => {
       code.get(data).get(values).get(base).f64(TWO_52).op("f64.sub").get(high).get(low).call(callees[bits]!);
     });
     isReserved(code);
     code.if(() => {
       // What code 0 gives is the value of no other code.
-      code.get(values).get(base).get(high).op("f64.mul").get(base).get(low).op("f64.mul").op("f64.add");
-      code.get(nullAt).memory("i64.load");
-      replaceValues(code);
-      storeExceptions(code, 8);
+      code.get(values);
+      valueOfCode(0);
+      code.get(nullAt).memory(width === 8 ? "i64.load" : "i32.load");
+      replaceValues(code, width);
+      storeExceptions(code, width);
     });
     code.return();
   });
 }
 
-/** Replaces a double in all values by bits: an address, the double and the bits are on the stack. */
-function replaceValues(code: Code): void {
-  const bits = code.local("i64"), double = code.local("f64"), at = code.local("i32"), end = code.local("i32");
+/** Replaces a float in all values by bits: an address, the float and the bits are on the stack. */
+function replaceValues(code: Code, width: 4 | 8): void {
+  const at = code.local("i32"), end = code.local("i32");
   const from = code.local("v128"), to = code.local("v128"), pair = code.local("v128");
-  code.set(bits).set(double).tee(at).i32(8 * VECTOR_ROWS).op("i32.add").set(end);
-  code.get(double).op("f64x2.splat").set(from).get(bits).op("i64x2.splat").set(to);
+  const [floats, integers] = width === 8 ? ["f64x2", "i64x2"] : ["f32x4", "i32x4"];
+  code.op(`${integers}.splat`).set(to).op(`${floats}.splat`).set(from);
+  code.tee(at).i32(width * VECTOR_ROWS).op("i32.add").set(end);
   code.loop((again) => {
     for (const offset of [0, 16]) {
-      code.get(at).get(to).get(at).memory("v128.load", offset).tee(pair).get(pair).get(from).op("f64x2.eq");
+      code.get(at).get(to).get(at).memory("v128.load", offset).tee(pair).get(pair).get(from).op(`${floats}.eq`);
       code.op("v128.bitselect").memory("v128.store", offset);
     }
     code.get(at).i32(32).op("i32.add").tee(at).get(end).op("i32.lt_u").brIf(again);
@@ -187,17 +213,29 @@ function decodeWide(code: Code, codeBits: number, known: Known): void {
   });
 }
 
-function decodeDecimals(code: Code, codeBits: number, known: Known): void {
+function decodeDecimals(code: Code, codeBits: number, width: 4 | 8, known: Known): void {
   const [, to, addend, high, low] = [0, 1, 2, 3, 4];
   const addends = code.local("v128"), highs = code.local("v128"), lows = code.local("v128");
   const halves = code.local("v128"), integers = code.local("v128");
   code.get(addend).op("f64x2.splat").set(addends).get(high).op("f64x2.splat").set(highs);
   code.get(low).op("f64x2.splat").set(lows).splat64(HIGH_HALF << 32n | HIGH_HALF).set(halves);
-  eachFour(code, codeBits, 8, known, (codes, offset) => {
-    for (const [k, lanes] of [FIRST_LANES, LAST_LANES].entries()) {
-      code.get(codes).get(halves).shuffle(lanes).get(addends).op("f64x2.add").set(integers);
-      code.get(to).get(integers).get(highs).op("f64x2.mul").get(integers).get(lows).op("f64x2.mul").op("f64x2.add");
-      code.memory("v128.store", offset + 16 * k);
+  const push = (codes: number, lanes: readonly number[]) => {
+    code.get(codes).get(halves).shuffle(lanes).get(addends).op("f64x2.add").set(integers);
+    code.get(integers).get(highs).op("f64x2.mul").get(integers).get(lows).op("f64x2.mul").op("f64x2.add");
+  };
+  eachFour(code, codeBits, width, known, (codes, offset) => {
+    code.get(to);
+    if (width === 8) {
+      push(codes, FIRST_LANES);
+      code.memory("v128.store", offset).get(to);
+      push(codes, LAST_LANES);
+      code.memory("v128.store", offset + 16);
+      return;
     }
+    for (const lanes of [FIRST_LANES, LAST_LANES]) {
+      push(codes, lanes);
+      code.op("f32x4.demote_f64x2_zero");
+    }
+    code.shuffle(FIRST_HALVES).memory("v128.store", offset);
   });
 }
