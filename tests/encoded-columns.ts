@@ -18,8 +18,17 @@ const COLUMNS = [
   `case when ${AT} then 1e300 when x % 1024 = 7 then -1e300 else x % 100 / 10.0 end extremes`,
   "round(x % 1000 / 7.0, 2) rounded",
   "sin(x) full",
-  "case when x % 9 = 0 then null else (x % 1000 / 8.0)::float end f",
-  "(x % 1000 / 10.0)::float tenths",
+  "cast(case when x % 9 = 0 then null else x % 200 / 8.0 end as float) f",
+  "cast(x % 1000 / 10.0 as float) tenths",
+  "cast(case when x % 13 = 0 or x between 20000 and 25000 then null else (x * 7919 % 10007 - 5000) / 100.0 end as float) f_gaps",
+  `cast(case when ${AT} then 1 / 3.0 else x / 100000.0 end as float) f_mostly`,
+  `cast(case when ${AT} then -0.0 else x % 100 / 10.0 end as float) f_zeros`,
+  `cast(case when ${AT} then 3e38 when x % 1024 = 7 then -3e38 when x % 1024 = 8 then 1e-44 else x % 100 / 10.0 end as float) f_extremes`,
+  // Several decimals of one place are the same float.
+  "cast(case when x % 9 = 0 then null else 5000000.5 + x % 1000 / 2.0 end as float) f_coarse",
+  "cast(case when x / 1024 % 9 = 2 then sin(x) when x % 31 = 0 then null else x % 1000 / 10.0 end as float) f_some_full",
+  "cast(null as float) f_nothing",
+  "cast(sin(x) as float) f_full",
   "case when x % 5 = 0 then null else (x * 37 % 10007 - 5000)::int end i",
   "case when x % 11 = 0 then null else x * 1000003 end l",
   `case when ${AT} then 9223372036854775807 when x % 1024 = 9 then -9223372036854775807 else x end far`,
@@ -33,7 +42,8 @@ const COLUMNS = [
 export const CREATE_ENCODED = `create table t as (select ${
   COLUMNS.join(", ")
 } from long_sequence(${ENCODED_ROWS})) timestamp(ts) partition by day`;
-export const FLOATS = [
+/** Columns of DOUBLE. */
+export const DOUBLES = [
   "price",
   "gaps",
   "wide_decimals",
@@ -43,10 +53,21 @@ export const FLOATS = [
   "extremes",
   "rounded",
   "full",
-  "f",
-  "tenths",
   "nothing",
   "some_full",
+];
+/** Columns of FLOAT. */
+export const SINGLES = [
+  "f",
+  "tenths",
+  "f_gaps",
+  "f_mostly",
+  "f_zeros",
+  "f_extremes",
+  "f_coarse",
+  "f_some_full",
+  "f_nothing",
+  "f_full",
 ];
 export const INTEGERS = ["i", "l", "far", "same", "some_far"];
 
@@ -80,8 +101,10 @@ export function assertSame(actual: Row[], expected: Row[], calls: readonly strin
         return assert.ok(value === other, `${title}, row ${k}: ${call} is ${value}, not ${other}`);
       }
       const [a, b] = [Number(value), Number(other)],
-        size = call.includes("extremes") ? 1e303 : Math.max(1, Math.abs(b));
-      assert.ok(Math.abs(a - b) <= 1e-9 * size, `${title}, row ${k}: ${call} is ${a}, not ${b}`);
+        size = call.includes("(extremes") ? 1e303 : call.includes("f_extremes") ? 1e42 : Math.max(1, Math.abs(b));
+      // A sum of FLOAT is one.
+      const share = SINGLES.some((name) => call === `sum(${name})`) ? 2 ** -23 : 1e-9;
+      assert.ok(Math.abs(a - b) <= share * size, `${title}, row ${k}: ${call} is ${a}, not ${b}`);
     })
   );
 }

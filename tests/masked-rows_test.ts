@@ -34,12 +34,32 @@ const CONDITIONS = [
   "k = 'no such symbol'",
   "k like 'k%' and gaps > 0",
   "ts > '2024-01-01T10:00:03' and gaps > -20",
+  "f_gaps > 30.07 and tenths < 40",
+  "f_mostly > 1 and f_mostly < 2.2",
+  "f_mostly = 0.3333333432674408",
+  "f_mostly < 0.33333334",
+  "f_zeros <= -0.0 and side = 'buy'",
+  "f_zeros > 0 and f_zeros <= 6.1",
+  "f_extremes > 4.9",
+  "f_extremes < -1e38",
+  "f_extremes > -1 and f_extremes < 1e-9",
+  "f_coarse >= 5000003.2 and f_coarse < 5000100.7",
+  "f >= 0.125 and f < 20.125",
+  "f_coarse > 5000003.6 and f_coarse < 5000003.9",
+  "f_full > 0.3 and price < 900",
+  "f_some_full > 0.5 and some_far < 900",
+  "f_nothing > 1",
+  "tenths = 0.1",
+  "tenths = 0.10000000149",
+  "99.9 <= tenths",
+  "tenths = 0.1f",
 ];
 const QUERIES: [keys: string, calls: string[]][] = [
   ["", ["count()"]],
   ["", ["count()", "sum(price * gaps)", "max(i + 1)", "sum(mostly)"]],
   ["", ["min(extremes)", "max(extremes)", "sum(full)", "first(l)", "last(price)", "count(gaps)"]],
   ["", ["sum(price)", "avg(gaps)", "max(i)"]],
+  ["", ["sum(f_gaps)", "min(f_gaps)", "max(f_extremes)", "sum(tenths * f_gaps)"]],
   ["k, side", ["count()", "sum(price * gaps)", "avg(mostly)", "min(far)", "sum(i)"]],
   ["i", ["count()", "sum(price)", "max(k)"]],
 ];
@@ -99,6 +119,10 @@ async function checkVectors(server: TestServer): Promise<void> {
   assert.equal(raw, undefined, "a column of full-precision doubles is not packed");
   const mixed = await vectorsOf(server, products("some_far > 100 and some_full > 0"));
   assert.ok(mixed !== undefined && mixed.withoutCodes > 50 && mixed.tested > 200, "some vectors are raw");
+  const singles = await vectorsOf(server, products("f_gaps > 10 and tenths < 90"));
+  assert.ok(singles !== undefined && singles.tested > 200 && singles.withExceptions === 0, "FLOAT has codes");
+  const exceptions = await vectorsOf(server, products("f_mostly < 1.9"));
+  assert.ok(exceptions !== undefined && exceptions.skipped > 20 && exceptions.withExceptions > 50);
   for (const step of ["7h", "10m"]) {
     const sampled = await vectorsOf(server, `select ts, sum(price * gaps) from t where k = 'k1' sample by ${step}`);
     assert.ok(sampled !== undefined && sampled.tested > 200, `by ${step}`);

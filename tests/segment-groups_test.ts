@@ -3,20 +3,24 @@ import assert from "node:assert/strict";
 import {
   ALL_ROWS,
   assertSame,
+  DOUBLES,
   ENCODED_ROWS,
-  FLOATS,
   INTEGERS,
   type Row,
   rowsOf,
+  SINGLES,
   testEncoded,
 } from "./encoded-columns.ts";
 import type { TestServer } from "./server.ts";
 
-const DOUBLES = FLOATS.filter((column) => column !== "f" && column !== "rounded");
-
 const CALLS: string[][] = [
   ["count()"],
-  ...DOUBLES.map((column) => ["sum", "avg", "min", "max", "count"].map((name) => `${name}(${column})`)),
+  ...DOUBLES.filter((column) => column !== "rounded").map((column) =>
+    ["sum", "avg", "min", "max", "count"].map((name) => `${name}(${column})`)
+  ),
+  ...SINGLES.map((column) => ["min", "max", "count"].map((name) => `${name}(${column})`)),
+  [...SINGLES.flatMap((column) => [`sum(${column})`, `max(${column})`]), "count()"],
+  ["min(f_gaps)", "avg(f_mostly)", "sum(price)", "min(f_mostly)", "max(f_gaps + 1)", "sum(f_gaps * price)"],
   ...INTEGERS.map((column) => ["sum", "min", "max", "count"].map((name) => `${name}(${column})`)),
   ["count()", "avg(price)", "sum(gaps)", "max(i)", "sum(price * gaps)", "first(l)", "last(price)", "min(ts)"],
   ["sum(price * gaps)", "count()"],
@@ -55,6 +59,15 @@ const CONDITIONS = [
   "steps between 103 and 905 and gaps > -40 and steps < 900",
   "steps = 333",
   "ts > '2024-01-01T00:30' and price > 10 and i > -4900",
+  "tenths > 3.1 and tenths <= 99.7",
+  "tenths = 0.1 or tenths > 0.1", // no range
+  "tenths > 0.3f and tenths <= 99.8f",
+  "tenths = 0.1",
+  "f_gaps < 49.99 and f_gaps >= -40.001 and f >= 0.125",
+  "f_coarse > 5000000.5 and f_coarse < 5000499.9",
+  "f_coarse = 5000001",
+  "f_zeros >= 0 and price > 20",
+  "f_nothing < 3",
 ];
 const SUMMED = [
   ["count()", "sum(price)", "avg(gaps)", "min(gaps)", "max(gaps)", "count(gaps)"],
@@ -62,6 +75,8 @@ const SUMMED = [
   ["min(products)", "max(products)", "sum(products)", "count()", "sum(wide_decimals)", "max(wide_decimals)"],
   ["sum(nothing)", "min(nothing)", "count(nothing)", "sum(same)", "min(ts)"],
   ["sum(mostly)", "min(zeros)", "sum(l)"],
+  ["min(f_gaps)", "max(f_gaps)", "count(f_gaps)", "min(tenths)", "max(f_coarse)", "sum(price)"],
+  ["sum(f_gaps)", "max(f_gaps)", "avg(tenths)", "count(f)"],
   ["count()"],
   ["sum(price * gaps)", "count(price * gaps)", "avg(gaps * gaps)", "count()", "min(price)"],
   ["sum(products * price)", "sum(zeros * wide_decimals)", "sum(nothing * price)", "avg(price)"],
@@ -141,6 +156,12 @@ async function checkVectors(server: TestServer): Promise<void> {
   assert.match(products.join("\n"), /packed codes of \d+ vectors added up/);
   assert.doesNotMatch(await marksOf("sum(wide_decimals * wide_decimals)"), /vectors added up/, "sums beyond 64 bits");
   assert.doesNotMatch(await marksOf("sum(full)"), /vectors added up/, "full-precision doubles have no codes");
+  assert.match(await marksOf("min(f_gaps), max(tenths), count(f_coarse)"), /packed codes of \d+ vectors added up/);
+  assert.doesNotMatch(
+    await marksOf("sum(tenths), max(tenths)"),
+    /vectors added up/,
+    "sums of FLOAT are of their values",
+  );
   assert.doesNotMatch(
     await marksOf("sum(price)", `where ${ALL_ROWS}`),
     /packed codes/,
@@ -155,6 +176,8 @@ async function checkVectors(server: TestServer): Promise<void> {
   const steps = (await rowsOf(server, `${explain} steps > 120 and price > 50`)).join("\n");
   const [, skipped, whole, tested] = /vectors: (\d+) skipped, (\d+) taken whole, (\d+) tested packed/.exec(steps)!;
   assert.ok(Number(skipped) > 20 && Number(whole) > 20 && Number(tested) > 100, steps);
+  const singles = (await rowsOf(server, `${explain} tenths > 0.5 and f_gaps > -49`)).join("\n");
+  assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(singles)?.[1]) >= 2 * ENCODED_ROWS / 1024, singles);
   assert.doesNotMatch((await rowsOf(server, `${explain} ${ALL_ROWS}`)).join("\n"), /added? up/);
 }
 

@@ -14,6 +14,16 @@ export interface Bound {
 const DOUBLE_SLACK = 1e-9;
 export const BOUNDED: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 
+/** The column of which a side of a comparison has the values. Each FLOAT is a DOUBLE, and they are compared as such. */
+function columnOf(side: Expr, { functions }: Pick<QueryContext, "functions">): number | undefined {
+  if (side.kind === "column") return BOUNDED.has(side.type) ? side.index : undefined;
+  if (side.kind !== "call" || side.type !== "DOUBLE" || side.args.length !== 1) return undefined;
+  const [arg] = side.args;
+  const isWidened = arg!.kind === "column" && arg!.type === "FLOAT" &&
+    functions.resolve(side.function).entry.name === "cast_DOUBLE";
+  return isWidened ? arg!.index : undefined;
+}
+
 /** The bound that follows from comparing a column with a constant. */
 function boundOf(part: Expr, context: Pick<QueryContext, "functions">): Bound | undefined {
   if (part.kind !== "call") return undefined;
@@ -25,12 +35,14 @@ function boundOf(part: Expr, context: Pick<QueryContext, "functions">): Bound | 
       : undefined;
   const slack = (value: number | bigint, sign: number) =>
     typeof value === "number" ? value + sign * (DOUBLE_SLACK + Math.abs(value) * 1e-15) : value;
-  const make = (column: Expr, low: number | bigint | undefined, high: number | bigint | undefined): Bound | undefined =>
-    column.kind !== "column" || !BOUNDED.has(column.type) ? undefined : {
-      column: column.index,
+  const make = (side: Expr, low: number | bigint | undefined, high: number | bigint | undefined): Bound | undefined => {
+    const column = columnOf(side, context);
+    return column === undefined ? undefined : {
+      column,
       low: low === undefined ? undefined : slack(low, -1),
       high: high === undefined ? undefined : slack(high, 1),
     };
+  };
   if (name === "between" && third !== undefined) {
     const a = valueOf(right), b = valueOf(third);
     if (a === undefined || b === undefined) return undefined;

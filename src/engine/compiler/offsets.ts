@@ -22,7 +22,7 @@ import {
 import type { ChunkOffsets } from "../../storage/contract.ts";
 import type { BoundKernel } from "./binding.ts";
 import type { Input } from "./expression.ts";
-import { f64, i32, i64, input, type IrNode, select } from "./ir.ts";
+import { f32, f64, i32, i64, input, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 
 /** The sums of joined words and the row count take this many bits and the others. */
@@ -36,7 +36,8 @@ export const NO_MIN = 2n ** 40n, NO_MAX = -1n;
 export interface OffsetsColumn {
   /** The input with its offsets. */
   input: number;
-  isFloat: boolean;
+  /** What its integers stand for. */
+  values: "integers" | "f32" | "f64";
 }
 
 /** Values whose integers are added up. */
@@ -113,7 +114,7 @@ export function offsetsStride(shape: OffsetsShape): number {
 }
 
 function keyOf({ columns, arguments: list, aggregates, sources, headerWords }: OffsetsShape): string {
-  const columnKeys = columns.map(({ input, isFloat }) => `${input}${isFloat}`);
+  const columnKeys = columns.map(({ input, values }) => `${input}${values}`);
   const argumentKeys = list.map(({ columns, needs }) => `${columns.join("*")}${Object.values(needs)}`);
   return `${headerWords}|${columnKeys}|${argumentKeys}|${sources}|${aggregateKey(aggregates)}`;
 }
@@ -249,26 +250,30 @@ export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsSha
       max: writer.local("i64"),
     }));
     const ownStates = ownSlots.map((list) => list.map(({ type }) => writer.local(type)));
-    const ofColumns = shape.columns.map(({ isFloat }, column) => {
+    const ofColumns = shape.columns.map(({ values }, column) => {
       const [least, power, isQuotient] = (["i64", "f64", "i32"] as const).map((type, c) =>
         input(column * COLUMN_INPUTS + c, type)
       );
       const scaled = (x: IrNode) => select(isQuotient, f64.div(x, power), f64.mul(x, power));
-      return { isFloat, least, scaled };
+      const valueOf = (integer: IrNode) => {
+        if (values === "integers") return integer;
+        const double = scaled(f64.convertI64(integer));
+        return values === "f64" ? double : f64.promote(f32.demote(double));
+      };
+      return { least, scaled, valueOf };
     });
     const summaries = shape.arguments.map((argument, k): RowsSummary => {
-      const { sum, values, min, max } = words[k], { isFloat, least, scaled } = ofColumns[argument.columns[0]];
+      const { sum, values, min, max } = words[k], { least, valueOf } = ofColumns[argument.columns[0]];
       if (isProduct(argument)) {
         const product = argument.columns.reduce((x, column) => ofColumns[column].scaled(x), f64.convertI64(sum.node));
         return { rowCount: rowCount.node, valueCount: values.node, sum: product, min: product, max: product };
       }
-      const value = (integer: IrNode) => isFloat ? scaled(f64.convertI64(integer)) : integer;
       return {
         rowCount: rowCount.node,
         valueCount: values.node,
-        sum: value(i64.add(sum.node, i64.mul(values.node, least))),
-        min: value(i64.add(min.node, least)),
-        max: value(i64.add(max.node, least)),
+        sum: valueOf(i64.add(sum.node, i64.mul(values.node, least))),
+        min: valueOf(i64.add(min.node, least)),
+        max: valueOf(i64.add(max.node, least)),
       };
     });
     const rows: RowsSummary = {

@@ -2,7 +2,7 @@
  * Groups the rows of segments that pass conditions on single columns (`marked-rows.ts`). Few rows are copied and become groups as they are. Of more,
  * the kernel reads the marks.
  */
-import type { ScanNode } from "../../sql/plan.ts";
+import type { Expr, ScanNode } from "../../sql/plan.ts";
 import { columnsOf } from "../compiler/expression.ts";
 import { input } from "../compiler/ir.ts";
 import type { QueryContext } from "../contract.ts";
@@ -14,6 +14,8 @@ import type { Morsel } from "./morsel.ts";
 const OPERATOR = "GROUP BY";
 /** A kernel without keys tests conditions for several rows at once, and is faster if more of the rows pass than this share. */
 const SINGLE_SHARE_MAX = 5 / 8;
+/** The same if all columns are FLOAT, of which it tests four at once. */
+const SINGLE_FLOATS_SHARE_MAX = 1 / 4;
 
 /** The shape for rows that pass: all rows, and those of a mask, which is the column behind those of the scan. */
 export function markedShapes(shape: FusedShape, { columns }: ScanNode): { listed: FusedShape; masked: FusedShape } {
@@ -21,9 +23,17 @@ export function markedShapes(shape: FusedShape, { columns }: ScanNode): { listed
   return { listed: { ...shape, predicate: undefined }, masked: { ...shape, inputs, predicate: input(mask, "i32") } };
 }
 
-/** Segments of which more rows pass are grouped by their values. */
-export function markedShareMax({ kind }: FusedShape): number {
-  return kind === "single" ? SINGLE_SHARE_MAX : 1;
+/** Segments of which more rows pass are grouped by their values. `needed`: the columns that are read of rows that pass. */
+export function markedShareMax(
+  { kind }: FusedShape,
+  predicates: readonly Expr[],
+  needed: ReadonlySet<number>,
+  { columns }: ScanNode,
+): number {
+  if (kind !== "single") return 1;
+  const read = new Set(needed);
+  for (const predicate of predicates) columnsOf(predicate, read);
+  return [...read].every((column) => columns[column]!.type === "FLOAT") ? SINGLE_FLOATS_SHARE_MAX : SINGLE_SHARE_MAX;
 }
 
 export class MaskedRows {
@@ -36,7 +46,7 @@ export class MaskedRows {
     if (shape === undefined || (segments !== "masks" && segments !== "codes")) return undefined;
     const needed = new Set<number>();
     for (const expr of [...keys, ...calls.flatMap(({ args }) => args)]) columnsOf(expr, needed);
-    const options = { operator: OPERATOR, shareMax: markedShareMax(shape) };
+    const options = { operator: OPERATOR, shareMax: markedShareMax(shape, predicates, needed, node) };
     const marked = MarkedRows.of(predicates, needed, node, context, options);
     return marked && new MaskedRows(marked, markedShapes(shape, node), grouper, context);
   }

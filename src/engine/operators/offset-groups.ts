@@ -7,7 +7,7 @@
 import { assert } from "../../assert.ts";
 import type { ScanNode } from "../../sql/plan.ts";
 import { type ChunkOffsets, type RowRange, SUMMARY_ROWS } from "../../storage/contract.ts";
-import { typeOf } from "../../types/mod.ts";
+import { layoutOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { columnsOf, type Input } from "../compiler/expression.ts";
@@ -22,6 +22,7 @@ import {
   mergeOffsetsKernel,
   newGroupsKernel,
   type OffsetsArgument,
+  type OffsetsColumn,
   type OffsetsShape,
   offsetsStride,
   type OffsetsVariant,
@@ -68,12 +69,13 @@ export function argumentsOf(
     const place = columns.indexOf(column);
     return place >= 0 ? place : columns.push(column) - 1;
   };
+  const ofOffsets = columnsOfOffsets(calls, functions);
   const sources = aggregates.map(({ aggregate }, k): number | "rows" | "states" => {
     const call = calls[k];
     // A count of rows may follow the calls, for EXPLAIN ANALYZE.
     if ((call?.args.length ?? 0) === 0 && aggregate.summarised !== undefined) return "rows";
     assert(call !== undefined);
-    const read = columnsOfOffsets(call, functions);
+    const read = ofOffsets[k];
     if (read === undefined) return "states";
     const own = NEEDS[nameOf(call.function)], places = read.map(placeOf);
     assert(own !== undefined, `${call.function} is given by a sum or an extreme`);
@@ -83,6 +85,12 @@ export function argumentsOf(
     return argument;
   });
   return { arguments: list, sources };
+}
+
+/** What the integers of a column of this type stand for. */
+export function valuesOf(type: string): OffsetsColumn["values"] {
+  const layout = layoutOf(type);
+  return layout === "f32" || layout === "f64" ? layout : "integers";
 }
 
 export class OffsetGroups {
@@ -131,7 +139,7 @@ export class OffsetGroups {
     this.columns = columns.map((column) => ({ column, address: space.allocate(4 * MORSEL_ROWS) }));
     const read = columns.map((column, k) => ({
       input: allInputs.push({ kind: "column", column: node.columns.length + k, form: "i32" }) - 1,
-      isFloat: typeOf(node.columns[column]!.type).order === "float",
+      values: valuesOf(node.columns[column]!.type),
     }));
     this.factors = factorsOf(found.arguments);
     this.inputs = allInputs;

@@ -6,7 +6,6 @@
 import { assert } from "../../assert.ts";
 import type { ScanNode } from "../../sql/plan.ts";
 import { type ChunkOffsets, type IntegerRange, type RowRange, SUMMARY_ROWS } from "../../storage/contract.ts";
-import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import type { AggregateShape } from "../compiler/aggregate.ts";
 import { BoundKernel } from "../compiler/binding.ts";
@@ -27,7 +26,7 @@ import type { GroupSpec } from "../physical/plan.ts";
 import type { GroupTable } from "./group-table.ts";
 import type { Morsel } from "./morsel.ts";
 import { RowConditions } from "./row-conditions.ts";
-import { argumentsOf } from "./offset-groups.ts";
+import { argumentsOf, valuesOf } from "./offset-groups.ts";
 import { ScanReader } from "./scan.ts";
 
 const OPERATOR = "GROUP BY";
@@ -80,7 +79,7 @@ export class OffsetSums {
     this.conditionPlaces = ofConditions.map((column) => list.indexOf(column));
     this.factors = factorsOf(found.arguments);
     const shape = this.shape = {
-      columns: list.map((column, input) => ({ input, isFloat: typeOf(node.columns[column]!.type).order === "float" })),
+      columns: list.map((column, input) => ({ input, values: valuesOf(node.columns[column]!.type) })),
       ...found,
       aggregates,
       headerWords: 0 as const,

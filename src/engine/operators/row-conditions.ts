@@ -15,7 +15,7 @@ import { type CompileOptions, conjuncts, fuse, isFusable } from "../expressions.
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { conditionOf, type SingleCondition } from "../physical/single-conditions.ts";
 
-/** Integers of packed doubles are below. */
+/** Integers of packed floats are below. */
 const DECIMAL_END = 2 ** 46;
 /** Conditions are not evaluated for more codes. */
 const CODES_MAX = 65_536;
@@ -69,7 +69,9 @@ class Condition implements RowCondition {
   private readonly bits: number;
   /** Greatest integers of the column. */
   private readonly last: number;
-  private readonly store: (integer: number, form: Form) => void;
+  /** The value that an integer stands for. */
+  private readonly valueOf: (integer: number, form: Form) => number;
+  private readonly store: (value: number) => void;
   private readonly bound?: Bound;
   private readonly codes?: IntegerRange;
   private readonly ranges = new Map<string, IntegerRange | undefined>();
@@ -94,10 +96,16 @@ class Condition implements RowCondition {
     this.columns = types.map(() => ({ address: 0 }));
     const form = formOf(types[this.column]!), { value } = this;
     this.last = form === "i32" ? 2 ** 31 - 1 : form === "i64" ? Number.MAX_SAFE_INTEGER : DECIMAL_END - 1;
-    this.store = (integer, { scale, power }) => {
-      if (form === "f64") heap.f64[value / 8] = scale === "product" ? integer * power : integer / power;
-      else if (form === "i64") heap.i64[value / 8] = BigInt(integer);
-      else heap.i32[value / 4] = integer;
+    this.valueOf = form === "f32"
+      ? (integer, form) => Math.fround(scaled(integer, form))
+      : form === "f64"
+      ? scaled
+      : (integer) => integer;
+    this.store = (number) => {
+      if (form === "f64") heap.f64[value / 8] = number;
+      else if (form === "f32") heap.f32[value / 4] = number;
+      else if (form === "i64") heap.i64[value / 8] = BigInt(number);
+      else heap.i32[value / 4] = number;
     };
     if (condition.kind === "bounds") {
       this.bound = condition.bound;
@@ -142,23 +150,30 @@ class Condition implements RowCondition {
   }
 
   private rangeWithin({ low, high }: Bound, form: Form): IntegerRange | undefined {
-    const { last } = this, { scale, power } = form;
+    const { last } = this;
     const passes = (integer: number) => {
-      this.store(integer, form);
+      this.store(this.valueOf(integer, form));
       this.test(this.value, 1, this.bits);
       return (this.heap.u8[this.bits]! & 1) === 1;
     };
-    let inside: number;
-    if (low === undefined) inside = -last;
-    else if (high === undefined) inside = last;
+    let candidates: number[];
+    if (low === undefined) candidates = [-last];
+    else if (high === undefined) candidates = [last];
     else {
+      // If any value passes, one of those next to the middle does. Floats of 4 bytes may be far from their integers' decimals.
       const middle = (Number(low) + Number(high)) / 2;
-      const integer = Math.round(scale === "product" ? middle / power : middle * power);
-      inside = Math.max(-last, Math.min(last, integer));
+      const isBelow = (integer: number) => this.valueOf(integer, form) <= middle;
+      const below = isBelow(-last) ? lastPassing(isBelow, -last, last) : -last;
+      candidates = [below, Math.min(last, below + 1)];
     }
-    if (!passes(inside)) return undefined;
+    const inside = candidates.find(passes);
+    if (inside === undefined) return undefined;
     return { low: lastPassing(passes, inside, -last), high: lastPassing(passes, inside, last) };
   }
+}
+
+function scaled(integer: number, { scale, power }: Form): number {
+  return scale === "product" ? integer * power : integer / power;
 }
 
 /** The passing integer that is next to `end`. All between `inside`, which passes, and it do. */

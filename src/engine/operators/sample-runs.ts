@@ -219,10 +219,10 @@ class Runs {
       const columns = new Set<number>(), taker = this.ways.takerFor(() => this.table!);
       for (const expr of exprsOf(spec)) columnsOf(expr, columns);
       this.pieces = openMorsels({ ...plan, reader: this.task.reader }, columns, context, predicates, taker);
-      const read = new Set([node.timestamp]);
-      for (const expr of exprsOf({ ...spec, predicates: [] })) columnsOf(expr, read);
-      const options = { operator: OPERATOR, shareMax: markedShareMax(shape!) };
-      const rows = MarkedRows.of(predicates, read, node, context, options);
+      const needed = new Set<number>();
+      for (const expr of exprsOf({ ...spec, predicates: [] })) columnsOf(expr, needed);
+      const options = { operator: OPERATOR, shareMax: markedShareMax(shape!, predicates, needed, node) };
+      const rows = MarkedRows.of(predicates, new Set([node.timestamp, ...needed]), node, context, options);
       const kernelsOf = (shape: FusedShape): RunKernels => ({
         grouper: grouper.withShape(shape, context),
         shortRuns: this.shortRuns && this.shortRunsOf(shape),

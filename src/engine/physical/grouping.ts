@@ -5,7 +5,7 @@ import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { NO_DICTIONARY } from "../columns.ts";
 import { strideOf } from "../compiler/aggregate.ts";
-import { formOf, isText } from "../compiler/expression.ts";
+import { columnsOf as columnsOfExpr, formOf, isText } from "../compiler/expression.ts";
 import type { FunctionRegistry } from "../contract.ts";
 import { conjuncts, dictionaryOf } from "../expressions.ts";
 import { stagingOf } from "./calls.ts";
@@ -132,17 +132,39 @@ function readsOf(spec: GroupSpec, below: Below, facts: PlanFacts): GroupReads {
 /** The types whose sums are exact as integers of one scale. */
 const SUMMED_BY_OFFSETS: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
 
+/** A float of 4 bytes is rounded from its integer, so integers give the extremes of FLOAT, but no sum. */
+const AGGREGATES_OF_FLOATS: ReadonlySet<string> = new Set(["count", "min", "max"]);
+
 /** Of products of doubles, the number and the sum are known. */
 const AGGREGATES_OF_PRODUCTS: ReadonlySet<string> = new Set(["count", "sum", "avg"]);
 
 /**
- * The plain columns of an aggregate that the number, sum and extremes of a column's integers give: the column, or the two factors of a product of
+ * For each call, the plain columns that give it by the number, sum and extremes of their integers: a column, or the two factors of a product of
  * doubles. Undefined if it has to see the values.
  */
-export function columnsOfOffsets({ function: id, args }: GroupCall, functions: FunctionRegistry): number[] | undefined {
+export function columnsOfOffsets(
+  calls: readonly GroupCall[],
+  functions: FunctionRegistry,
+): (readonly number[] | undefined)[] {
+  const list = calls.map((call) => columnsOf(call, functions));
+  // Values of a FLOAT that have to be read give all of its aggregates.
+  const read = new Set<number>();
+  calls.forEach(({ args }, k) => {
+    if (list[k] === undefined) { for (const arg of args) columnsOfExpr(arg, read); }
+  });
+  return list.map((columns, k) => {
+    const [arg] = calls[k]!.args;
+    return arg?.type === "FLOAT" && columns?.some((column) => read.has(column)) ? undefined : columns;
+  });
+}
+
+function columnsOf({ function: id, args }: GroupCall, functions: FunctionRegistry): number[] | undefined {
   const [arg] = args, { name, aggregate } = functions.resolve(id).entry;
   if (args.length !== 1 || aggregate?.kind !== "fused" || aggregate.summarised === undefined) return undefined;
-  if (arg!.kind === "column") return SUMMED_BY_OFFSETS.has(arg!.type) ? [arg!.index] : undefined;
+  if (arg!.kind === "column") {
+    const isGiven = arg!.type === "FLOAT" ? AGGREGATES_OF_FLOATS.has(name) : SUMMED_BY_OFFSETS.has(arg!.type);
+    return isGiven ? [arg!.index] : undefined;
+  }
   if (arg!.kind !== "call" || functions.resolve(arg!.function).entry.name !== "*") return undefined;
   const factors = arg!.args.map((factor) =>
     factor.kind === "column" && factor.type === "DOUBLE" ? factor.index : undefined
@@ -162,18 +184,21 @@ export function segmentsOf(
 ): GroupSpec["segments"] {
   const { predicates, keys, calls, staged, table, rowIdColumn } = spec;
   if (base.kind !== "scan" || rowIdColumn !== undefined || staged === true || calls.length === 0) return undefined;
-  const isSummed = (call: GroupCall) => columnsOfOffsets(call, functions) !== undefined;
+  const ofOffsets = columnsOfOffsets(calls, functions);
   const parts = predicates.flatMap((predicate) => conjuncts(predicate, { functions }));
   const conditions = parts.map((part) => conditionOf(part, base.node, { functions }));
   const masked = parts.length > 0 && !conditions.includes(undefined) ? "masks" : undefined;
   if (keys.length > 0) {
     if (predicates.length > 0) return masked;
     if (table === "hash") return undefined;
-    return calls.some(isSummed) ? "codes" : "values";
+    return ofOffsets.some((columns) => columns !== undefined) ? "codes" : "values";
   }
   const isCompared = conditions.every((condition) => condition?.kind === "bounds");
-  const isGiven = (call: GroupCall) => call.args.length === 0 || isSummed(call);
-  if (!isCompared || !calls.some(isSummed) || !calls.every(isGiven)) return masked;
+  // Without keys, a kernel over the values of FLOAT is as fast.
+  const areGiven = calls.every(({ args: [arg] }, k) =>
+    arg === undefined || (ofOffsets[k] !== undefined && arg.type !== "FLOAT")
+  );
+  if (!isCompared || !areGiven || ofOffsets.every((columns) => columns === undefined)) return masked;
   // Without keys and conditions, summaries give plain columns.
   return parts.length > 0 || calls.some(({ args: [arg] }) => arg?.kind === "call") ? "codes" : undefined;
 }
