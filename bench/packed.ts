@@ -1,5 +1,5 @@
 /**
- * The packed suite: the queries of the benchmark over encoded and over raw columns, in two servers in turn, statistics off. First with a pool that
+ * The packed suite: the queries of the benchmark, or those of sensors, over encoded and over raw columns, in two servers in turn, statistics off. First with a pool that
  * has room for the values of either, then from the page cache, with one that is too small for either. Prints medians of time and of the servers'
  * processor time, and their ratios: raw to encoded.
  */
@@ -8,11 +8,14 @@ import { sameRows } from "./answers.ts";
 import { exists } from "./files.ts";
 import { HttpConnection } from "./http.ts";
 import { processorMs } from "./processor.ts";
-import { QUERIES } from "./queries.ts";
+import { type BenchQuery, QUERIES } from "./queries.ts";
 import { geometricMean, median, table } from "./report.ts";
+import { createSensors, SENSOR_QUERIES } from "./sensors.ts";
 import { CREATE_TRADES, TRADES_FILE, writeTradesParquet } from "./trades.ts";
 
 export interface PackedOptions {
+  /** The readings of sensors instead of the trades. */
+  sensors?: boolean;
   rowCount: number;
   rounds: number;
   only?: string;
@@ -28,12 +31,14 @@ const POOL_MIB_MIN = 16;
 
 export async function packedSuite(work: string, options: PackedOptions): Promise<void> {
   const { rowCount } = options;
-  for (const encoding of ENCODINGS) await load(`${work}/${encoding}`, encoding, rowCount);
+  for (const encoding of ENCODINGS) await load(`${work}/${encoding}`, encoding, options);
   for (const { title, rowBytes } of POOLS) {
     const poolMiB = Math.max(POOL_MIB_MIN, Math.ceil(rowCount * rowBytes / 2 ** 20));
     await using raw = await start(`${work}/raw`, "raw", poolMiB);
     await using packed = await start(`${work}/auto`, "auto", poolMiB);
-    console.log(`\n${rowCount} trades, ${title}: ${poolMiB} MiB, statistics off`);
+    console.log(
+      `\n${rowCount} ${options.sensors ? "readings of sensors" : "trades"}, ${title}: ${poolMiB} MiB, statistics off`,
+    );
     await compare([raw, packed], options);
   }
 }
@@ -52,23 +57,24 @@ function start(root: string, encoding: string, poolMiB: number): Promise<TestSer
 }
 
 /** Unless the root has the table already. */
-async function load(root: string, encoding: string, rowCount: number): Promise<void> {
+async function load(root: string, encoding: string, { rowCount, sensors }: PackedOptions): Promise<void> {
   if (await exists(root)) return;
   const unfinished = `${root}.new`;
   await Deno.mkdir(`${unfinished}/import`, { recursive: true });
-  await writeTradesParquet(rowCount, `${unfinished}/import/${TRADES_FILE}`);
+  if (!sensors) await writeTradesParquet(rowCount, `${unfinished}/import/${TRADES_FILE}`);
   {
     await using server = await start(unfinished, encoding, 256);
-    const { error } = await server.exec(CREATE_TRADES);
+    const { error } = await server.exec(sensors ? createSensors(rowCount) : CREATE_TRADES);
     if (error !== undefined) throw new Error(error);
   }
   await Deno.rename(unfinished, root);
 }
 
-async function compare(servers: TestServer[], { rounds, only }: PackedOptions): Promise<void> {
+async function compare(servers: TestServer[], { rounds, only, sensors }: PackedOptions): Promise<void> {
   const connections = await Promise.all(servers.map(({ httpPort }) => HttpConnection.open(httpPort)));
   const rows: string[][] = [], ratios: number[] = [];
-  for (const { name, sundial } of QUERIES.filter(({ name }) => !only || name.includes(only))) {
+  const queries: Pick<BenchQuery, "name" | "sundial">[] = sensors ? SENSOR_QUERIES : QUERIES;
+  for (const { name, sundial } of queries.filter(({ name }) => !only || name.includes(only))) {
     const times: number[][] = [[], []], work: number[][] = [[], []], answers: unknown[][][] = [];
     for (let round = 0; round <= rounds; round++) {
       for (const [k, connection] of connections.entries()) {
