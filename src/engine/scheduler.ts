@@ -179,13 +179,16 @@ interface Underway {
 
 /**
  * Workers beside those for all queries. They run only what is short, so the system does not put them behind the other threads. Starting
- * a worker blocks main for 20 ms, and on a busy machine for far longer, so they are started before all workers are busy: the first one
- * as soon as there were tasks and queries, the second one with the first query that is not small.
+ * a worker blocks main for 20 ms, and on a busy machine for far longer, so they are started before work waits for them: the first one after there were
+ * tasks and queries, the second one after the first query that is not small. They load for 100 ms, which the first query would lack on a few cores, so this
+ * waits until all workers are busy, or for some time.
  */
 const EXTRA_SEATS = [
   ({ kind }: Job) => kind === "task",
   ({ kind, isSmall }: Job) => kind === "query" && isSmall(),
 ] as const;
+
+const EXTRA_DELAY_MS = 500;
 
 function accepts(seat: Seat, job: Job, workerCount: number): boolean {
   if (job.only !== undefined) return job.only === seat;
@@ -346,17 +349,33 @@ class WorkerScheduler implements Scheduler {
       const at = this.waiting.findIndex((job) => accepts(seat, job, seats.length));
       if (at >= 0) this.give(seat, this.waiting.splice(at, 1)[0]);
     }
-    this.startExtraSeats();
+    this.planExtraSeats();
     if (this.waiting.length === 0) return;
     const isLost = ({ isReady, failures }: Seat) => !isReady && failures >= FAILURES_MAX;
     if (this.seats.every(isLost)) this.failWaiting();
   }
 
+  private extraTimer: ReturnType<typeof setTimeout> | undefined;
+
   /** After the work that needs them has been given to other workers. */
+  private planExtraSeats(): void {
+    if (!this.extraSeats.some((seat, k) => seat === undefined && this.needsExtra(k))) return;
+    const areBusy = this.seats.length > 1 && this.seats.every(({ job }) => job !== undefined);
+    if (areBusy || this.waiting.length > 0) this.startExtraSeats();
+    else this.extraTimer ??= setTimeout(() => this.startExtraSeats(), EXTRA_DELAY_MS);
+  }
+
   private startExtraSeats(): void {
-    const { length } = this.seats, { task, query, longQuery } = this.hasSeen;
-    if (task && query) this.extraSeats[0] ??= this.newSeat(length);
-    if (longQuery) this.extraSeats[1] ??= this.newSeat(length + 1);
+    clearTimeout(this.extraTimer);
+    this.extraTimer = undefined;
+    for (const k of EXTRA_SEATS.keys()) {
+      if (this.needsExtra(k)) this.extraSeats[k] ??= this.newSeat(this.seats.length + k);
+    }
+  }
+
+  private needsExtra(k: number): boolean {
+    const { task, query, longQuery } = this.hasSeen;
+    return k === 0 ? task && query : longQuery;
   }
 
   private idleTimer: ReturnType<typeof setInterval> | undefined;
@@ -662,6 +681,7 @@ class WorkerScheduler implements Scheduler {
     this.closed = true;
     clearTimeout(this.stallTimer);
     clearTimeout(this.deadlineTimer);
+    clearTimeout(this.extraTimer);
     clearInterval(this.idleTimer);
     clearInterval(this.lookTimer);
     for (const { index, worker, port, retry } of this.allSeats()) {

@@ -114,7 +114,7 @@ Deno.test("Scheduler: a small query does not wait for long ones that hold all wo
   await made.close();
 });
 
-Deno.test("Scheduler: workers beside the others are started before all others are busy", async () => {
+Deno.test("Scheduler: workers beside the others are started some time after they may be needed, or when all others are busy", async () => {
   const { Worker: RealWorker } = globalThis, names: string[] = [];
   globalThis.Worker = class extends RealWorker {
     constructor(url: string | URL, options?: WorkerOptions) {
@@ -127,9 +127,15 @@ Deno.test("Scheduler: workers beside the others are started before all others ar
     assert.equal(await count(made.run(order({ answer: "small" }, { isSmall: () => true }), {})), 5);
     assert.equal(names.length, 3);
     assert.equal(await count(made.run(order({ answer: "longer" }), {})), 6);
+    assert.equal(names.length, 3, "the first query has all cores");
+    while (names.length < 4) await pause(10);
     assert.deepEqual(names.slice(3), ["exec-4"]);
+    const long = [1, 2, 3].map(() => made.run(order({ runs: true }), {}));
+    while (long.some((query) => query.statistics().state !== "running")) await pause(1);
     assert.equal(await made.task("any", 7), 7);
     assert.deepEqual(names.slice(3), ["exec-4", "exec-3"]);
+    for (const query of long) query.cancel();
+    for (const query of long) await assert.rejects(() => count(query), /stopped/);
     await made.close();
   } finally {
     globalThis.Worker = RealWorker;
