@@ -81,6 +81,9 @@ export const SHARED_WORD = {
   writerWake: 138,
   /** Number of frames of the pool that were filled. Main waits on this word for frames that it lacks. */
   framesFilled: 139,
+  /** The module of the kernels that encode and decode: its address and its size in bytes. 0 until a thread has made it. */
+  codecModule: 140,
+  codecModuleBytes: 141,
   /** KiB that queries have on disk. */
   spilledUnits: 150,
   /** Number of partitions and of KiB that queries have written to disk since the start: each an i64. */

@@ -15,6 +15,7 @@ import {
   type WriterStart,
 } from "../storage/client.ts";
 import { toPlainError } from "../storage/commands.ts";
+import { shareKernels } from "../storage/encoding/kernels.ts";
 import { SharedEncoders } from "../storage/encoding-jobs.ts";
 import { SharedMergers } from "../storage/merge-jobs.ts";
 import { realFiles, withSlowSync } from "../storage/files.ts";
@@ -34,6 +35,7 @@ const post = (message: FromWriter) => self.postMessage(message);
 self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
   const { memory, port, syncDelayMs, queryThreads, ...settings } = data;
   const heap = new SharedHeap(memory);
+  shareKernels(heap);
   const pool = new SharedPool(heap);
   let store: TableStore;
   try {
