@@ -1,16 +1,17 @@
 /**
  * The benchmark: runs the same queries over the same rows in Sundial and in DuckDB, alternating in one run, and compares the answers.
  *
- *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|scale|memory|series|storage|packed|sensors|all] [--no-statistics] [--keep] [--questdb JAR] [--work DIR]
+ *     deno task bench [--rows 10000000] [--rounds 7] [--only TEXT] [--suite queries|joins|ingest|latency|export|start|bounds|scale|memory|series|storage|packed|sensors|first|all] [--no-statistics] [--keep] [--questdb JAR] [--work DIR]
  *
  * Prints medians and ratios. Asserts only that the answers are equal. `--questdb`, or QUESTDB_JAR: the jar of a QuestDB that the
  * latency suite asks too. `--machine`: GiB of the machine from which the server of the memory suite takes its defaults. `--work`: a directory that is kept, so that the
- * latency, scale, packed and sensors suites find tables there the next time.
+ * latency, scale, packed, sensors and first suites find tables there the next time.
  */
 import { parseArgs } from "node:util";
 import { startServer, type TestServer } from "./server.ts";
 import { describeMachine, geometricMean, median, table } from "./report.ts";
 import { sameRows } from "./answers.ts";
+import { firstSuite } from "./first.ts";
 import { HttpConnection } from "./http.ts";
 import { JOIN_QUERIES, JOIN_TABLES } from "./joins.ts";
 import { type BenchQuery, QUERIES } from "./queries.ts";
@@ -61,6 +62,7 @@ try {
   if (options.suite === "sensors") {
     await packedSuite(`${work}/sensors-${rowCount}`, { ...options, rowCount, rounds, sensors: true });
   }
+  if (options.suite === "first") await firstSuite(`${work}/packed-${rowCount}`, { ...options, rowCount, rounds });
   if (options.suite === "memory") {
     const machineBytes = options.machine === undefined ? undefined : Number(options.machine) * 2 ** 30;
     await memorySuite({ rowCount, machineBytes, work, idleSeconds: 60 });

@@ -43,7 +43,7 @@ export async function packedSuite(work: string, options: PackedOptions): Promise
   }
 }
 
-function start(root: string, encoding: string, poolMiB: number): Promise<TestServer> {
+export function start(root: string, encoding: string, poolMiB: number): Promise<TestServer> {
   return startServer({
     root,
     env: {
@@ -57,7 +57,7 @@ function start(root: string, encoding: string, poolMiB: number): Promise<TestSer
 }
 
 /** Unless the root has the table already. */
-async function load(root: string, encoding: string, { rowCount, sensors }: PackedOptions): Promise<void> {
+export async function load(root: string, encoding: string, { rowCount, sensors }: PackedOptions): Promise<void> {
   if (await exists(root)) return;
   const unfinished = `${root}.new`;
   await Deno.mkdir(`${unfinished}/import`, { recursive: true });
