@@ -181,7 +181,7 @@ interface Underway {
  * Workers beside those for all queries. They run only what is short, so the system does not put them behind the other threads. Starting
  * a worker blocks main for 20 ms, and on a busy machine for far longer, so they are started before work waits for them: the first one after there were
  * tasks and queries, the second one after the first query that is not small. They load for 100 ms, which the first queries would lack on few cores, so this
- * waits until all workers are busy, or none was for a while, but not for long.
+ * waits until all workers are busy, or none was for a while.
  */
 const EXTRA_SEATS = [
   ({ kind }: Job) => kind === "task",
@@ -189,8 +189,6 @@ const EXTRA_SEATS = [
 ] as const;
 
 const EXTRA_DELAY_MS = 500;
-/** After so many looks they are started anyway. */
-const EXTRA_LOOKS = 10;
 
 function accepts(seat: Seat, job: Job, workerCount: number): boolean {
   if (job.only !== undefined) return job.only === seat;
@@ -362,17 +360,17 @@ class WorkerScheduler implements Scheduler {
   /** After the work that needs them has been given to other workers. */
   private planExtraSeats(): void {
     if (!this.extraSeats.some((seat, k) => seat === undefined && this.needsExtra(k))) return;
-    const areBusy = this.seats.length > 1 && this.seats.every(({ job }) => job !== undefined);
+    const areBusy = this.seats.every(({ job }) => job !== undefined);
     if (areBusy || this.waiting.length > 0) this.startExtraSeats();
     else this.extraTimer ??= this.startWhenIdle();
   }
 
   private startWhenIdle(): ReturnType<typeof setInterval> {
-    let given = this.jobsGiven, left = EXTRA_LOOKS;
+    let given = this.jobsGiven;
     return setInterval(() => {
       const isIdle = given === this.jobsGiven && this.allSeats().every(({ job }) => job === undefined);
       given = this.jobsGiven;
-      if (isIdle || --left === 0) this.startExtraSeats();
+      if (isIdle) this.startExtraSeats();
     }, EXTRA_DELAY_MS);
   }
 
