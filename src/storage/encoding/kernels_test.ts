@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { createHeap } from "../heap.ts";
-import { kernelsOf, shareKernels, sharedKernels } from "./kernels.ts";
+import { kernelsOf, sharedKernels, shareKernels } from "./kernels.ts";
 
 Deno.test("shareKernels() makes the module that kernelsOf() would assemble", () => {
   const heap = createHeap(4 << 20);
