@@ -34,6 +34,7 @@ import { encodingBit, HAS_SUMMARIES } from "./encodings.ts";
 import { MASK_BYTES, OUTCOME, OUTCOMES } from "./selection.ts";
 import { FOUND, FOUND_BYTES, type Kernels, kernelsOf } from "./kernels.ts";
 import { offsetsOf } from "./offsets.ts";
+import { PREFETCHED_VECTORS } from "./prefetch.ts";
 import { sealSummaries, summariesBytes, SUMMARY_BYTES } from "./summaries.ts";
 import {
   AT,
@@ -457,8 +458,11 @@ export class ChunkCodec {
   decode(bytes: Uint8Array, address: number, valueBytes: number, rows?: RowRange): void {
     const chunk = this.opened(bytes), { rowCount, width } = chunk;
     assert(rowCount * width === valueBytes, "an encoded chunk has as many rows as its segment");
-    const end = Math.ceil((rows?.to ?? rowCount) / VECTOR_ROWS);
-    for (let k = Math.floor((rows?.from ?? 0) / VECTOR_ROWS); k < end; k++) {
+    const from = Math.floor((rows?.from ?? 0) / VECTOR_ROWS), to = Math.ceil((rows?.to ?? rowCount) / VECTOR_ROWS);
+    for (let k = from; k < to; k++) {
+      if (chunk.address !== undefined && (k - from) % PREFETCHED_VECTORS === 0) {
+        this.kernels.prefetch(chunk.address, k, Math.min(to, k + PREFETCHED_VECTORS));
+      }
       this.decodeVector(chunk, k, address + k * VECTOR_ROWS * width);
     }
   }

@@ -7,6 +7,7 @@ import { SHARED_WORD, type SharedHeap } from "../heap.ts";
 import { addBitKernels } from "./bits.ts";
 import { addGatherRows, addSelectionKernels, type GatherRows, type SelectionKernels } from "./selection.ts";
 import { addDecodeOffsets, type DecodeOffsets } from "./offsets.ts";
+import { addPrefetch, type Prefetch } from "./prefetch.ts";
 import { addSummaryKernels, type Summarise } from "./summaries.ts";
 import { addDecodeVector, type DecodeVector } from "./vectors.ts";
 import { addWholeVectors } from "./whole-vectors.ts";
@@ -55,6 +56,7 @@ export interface Kernels extends SelectionKernels {
   gatherIntegers: Record<number, GatherRows>;
   gatherFloats: Record<number, GatherRows>;
   decodeOffsets: DecodeOffsets;
+  prefetch: Prefetch;
 }
 
 type FindDecimals = (
@@ -115,6 +117,7 @@ export function kernelsOf(memory: WebAssembly.Memory): Kernels {
     selectIntegers: all.selectIntegers,
     selectDecimals: all.selectDecimals,
     decodeOffsets: all.decodeOffsets,
+    prefetch: all.prefetch,
     intersect: all.intersect,
     listExceptions: all.listExceptions,
     selectListed: all.selectListed,
@@ -130,7 +133,7 @@ const INTEGER_MAX = 2 ** 51;
 
 function assemble(): Uint8Array<ArrayBuffer> {
   const module = new Module();
-  const unpack = addBitKernels(module), whole = addWholeVectors(module);
+  const unpack = addBitKernels(module), whole = addWholeVectors(module), prefetch = addPrefetch(module);
   for (const width of [1, 2, 4, 8]) {
     const type: ValueType = width === 8 ? "i64" : "i32";
     const slopes: ValueType[] = width === 8 ? ["i64"] : [];
@@ -138,7 +141,7 @@ function assemble(): Uint8Array<ArrayBuffer> {
     codes(module.function(["i32", "i32", type, type, ...slopes, "i32"], [], `codes${width}`).code, width);
     const frame = module.function(["i32", "i32", type, type, ...slopes, "i32"], []);
     decode(frame.code, width);
-    if (width === 4) addDecodeOffsets(module, unpack, frame.index, whole.offsets);
+    if (width === 4) addDecodeOffsets(module, { unpack, frame: frame.index, whole: whole.offsets, prefetch });
     const decodeVector = addDecodeVector(module, `decodeIntegers${width}`, width, {
       unpack,
       frame: frame.index,

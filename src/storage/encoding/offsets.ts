@@ -6,6 +6,7 @@ import type { Code, Module } from "../../wasm/assembler.ts";
 import type { ChunkOffsets, RowRange } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { VECTOR_ROWS } from "./bits.ts";
+import { prefetchAhead } from "./prefetch.ts";
 import {
   AT,
   callUnpack,
@@ -81,16 +82,25 @@ export function offsetsOf(
 }
 
 /** `frame`: writes codes with a base, and another value for code 0. */
-export function addDecodeOffsets(module: Module, unpack: readonly number[], frame: number, whole: DecodeWhole): void {
+export function addDecodeOffsets(
+  module: Module,
+  { unpack, frame, whole, prefetch }: {
+    unpack: readonly number[];
+    frame: number;
+    whole: DecodeWhole;
+    prefetch: number;
+  },
+): void {
   // A vector, with the parameters of `DecodeVector`, but that `nullAt` is the base.
   const vectorOf = module.function(["i32", "i32", "i32", "i32", "i32", "i32", "i32"], []);
   decodeVector(vectorOf.code, unpack, frame, whole);
-  const { code } = module.function(["i32", "i32", "i32", "i64", "i32", "i32"], [], "decodeOffsets");
+  const { code } = module.function(["i32", "i32", "i32", "i64", "i32", "i32"], ["i32"], "decodeOffsets");
   const [chunk, vector, to, least, offsets, codes] = [0, 1, 2, 3, 4, 5];
-  const header = code.local("i32");
+  const header = code.local("i32"), prefetched = code.local("i32"), sum = code.local("i32");
   code.block((done) =>
     code.loop((again) => {
       code.get(vector).get(to).op("i32.ge_u").brIf(done);
+      prefetchAhead(code, prefetch, { chunk, vector, to, prefetched, sum });
       pushHeader(code, chunk, vector);
       code.tee(header).get(chunk).get(header).memory("i32.load", AT.data).op("i32.add").get(offsets).i32(VECTOR_ROWS);
       code.get(header).memory("i64.load", AT.base).get(least).op("i64.sub").op("i32.wrap_i64").get(codes).i32(0);
@@ -99,6 +109,7 @@ export function addDecodeOffsets(module: Module, unpack: readonly number[], fram
       code.get(vector).i32(1).op("i32.add").set(vector).br(again);
     })
   );
+  code.get(sum);
 }
 
 function decodeVector(code: Code, unpack: readonly number[], frame: number, whole: DecodeWhole): void {
