@@ -15,7 +15,7 @@ import {
   type TableSnapshot,
   type TimedPage,
 } from "../storage/mod.ts";
-import { letterOf, normalizeIntervals } from "../sql/mod.ts";
+import { letterOf, normalizeIntervals, quotedName } from "../sql/mod.ts";
 import { nanosOf } from "../types/calendar.ts";
 import type { Value } from "../types/mod.ts";
 
@@ -417,9 +417,9 @@ export class MaterializedViews {
     };
     try {
       await work(run, {
-        view: quoted(schema.name),
-        time: quoted(timeOf(table).name),
-        columns: schema.columns.map(({ name }) => quoted(name)).join(),
+        view: quotedName(schema.name),
+        time: quotedName(timeOf(table).name),
+        columns: schema.columns.map(({ name }) => quotedName(name)).join(),
         table,
         prepare,
       });
@@ -455,10 +455,6 @@ function timeOf({ schema: { columns, timestampId } }: TableSnapshot): TableSnaps
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** The times of a view's buckets. */

@@ -1,7 +1,7 @@
 /** Rows of the sources that describe the database. One entry per source, keyed by the binder's name for it. */
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
-import { accessIsOff, columnRows, keywords, partitionRows, type SourceServices, statementSource } from "../sql/mod.ts";
+import { accessIsOff, columnRows, keywords, partitionRows, quotedName, type SourceServices, statementSource } from "../sql/mod.ts";
 import type { Materialized, MetadataNode, Plan, View } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
@@ -224,7 +224,7 @@ function seenViews(core: Core, { identity }: Asker): SeenView[] {
   const mayAll = access === undefined || identity === SERVER || access.rightsOf(identity).isAdmin;
   return core.views.all().flatMap((view): SeenView[] => {
     try {
-      const compiled = statements.get(`select * from "${view.name.replaceAll('"', '""')}"`, [], { identity: SERVER });
+      const compiled = statements.get(`select * from ${quotedName(view.name)}`, [], { identity: SERVER });
       // A long one is compiled by another thread.
       if (compiled instanceof Promise) return compiled.catch(() => {}), mayAll ? [{ view }] : [];
       if (!mayAll) access.authorize(identity, undefined, compiled.requires, catalogue);

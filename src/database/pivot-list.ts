@@ -1,7 +1,7 @@
 /** The list of a PIVOT from a sub-query. */
 import type { Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { PIVOT_COLUMNS_MAX } from "../sql/mod.ts";
+import { PIVOT_COLUMNS_MAX, quotedText } from "../sql/mod.ts";
 import { jsonRows } from "./own-statements.ts";
 import type { WaitOptions } from "./planner.ts";
 
@@ -36,7 +36,7 @@ function literalOf(value: unknown, type: string): string {
   const text = String(value);
   if (value === null) return "NULL";
   if (type === "DOUBLE" || type === "FLOAT") return /^-?\d+$/.test(text) ? `${text}.0` : text;
-  return PLAIN.has(type) ? text : `'${text.replaceAll("'", "''")}'`;
+  return PLAIN.has(type) ? text : quotedText(text);
 }
 
 /** Errors of the sub-query at their places in the statement. */

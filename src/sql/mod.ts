@@ -16,6 +16,7 @@ export { completePlan } from "./planner/complete.ts";
 export { normalize as normalizeIntervals } from "./planner/intervals.ts";
 export { isImmutable, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { mapStatement } from "./planner/nodes.ts";
+export { quotedName, quotedText } from "./quoting.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";
 export { accessIsOff } from "./statements/access/access-kind.ts";
 export { categoryOf, kindOf, statementSource } from "./statements/mod.ts";

@@ -1,7 +1,7 @@
 /** The statements that re-create users, groups, service accounts and grants, without passwords and tokens. */
 import type { Identity } from "../../api.ts";
 import { type Grant, hasLevel, type Principal, type PrincipalKind } from "../../access/mod.ts";
-import { type AccessCategory, accessIsOff } from "../../sql/mod.ts";
+import { type AccessCategory, accessIsOff, quotedName, quotedText } from "../../sql/mod.ts";
 import type { AccessControl } from "./control.ts";
 
 interface Asked {
@@ -37,13 +37,13 @@ const TEXTS: Record<AccessCategory, (principals: readonly Principal[]) => string
   GROUPS: (principals) => [
     ...created(principals, "group"),
     ...principals.filter(({ groups }) => groups.length > 0)
-      .map(({ name, groups }) => `ADD USER ${text(name)} TO ${groups.map(text).join(", ")};`),
+      .map(({ name, groups }) => `ADD USER ${quotedText(name)} TO ${groups.map(quotedText).join(", ")};`),
   ],
   SERVICE_ACCOUNTS: (principals) => [
     ...created(principals, "service account"),
     ...principals.flatMap(({ name, assumes }) =>
       assumes.map(({ account, grantOption }) =>
-        `GRANT ASSUME SERVICE ACCOUNT ${text(account)} TO ${text(name)}${grantOption ? " WITH GRANT OPTION" : ""};`
+        `GRANT ASSUME SERVICE ACCOUNT ${quotedText(account)} TO ${quotedText(name)}${grantOption ? " WITH GRANT OPTION" : ""};`
       )
     ),
   ],
@@ -52,8 +52,8 @@ const TEXTS: Record<AccessCategory, (principals: readonly Principal[]) => string
 
 function created(principals: readonly Principal[], kind: PrincipalKind): string[] {
   return principals.filter((principal) => principal.kind === kind).flatMap(({ name, isEnabled, externalAlias }) => {
-    const object = `${kind.toUpperCase()} ${text(name)}`;
-    const alias = externalAlias === undefined ? "" : ` WITH EXTERNAL ALIAS ${text(externalAlias)}`;
+    const object = `${kind.toUpperCase()} ${quotedText(name)}`;
+    const alias = externalAlias === undefined ? "" : ` WITH EXTERNAL ALIAS ${quotedText(externalAlias)}`;
     return [`CREATE ${object}${alias};`, ...isEnabled ? [] : [`ALTER ${object} DISABLE;`]];
   });
 }
@@ -64,13 +64,11 @@ function grantTexts({ name, grants }: Principal): string[] {
   return [...byTarget.values()].map((same) => {
     const permissions = same.map(({ permission }) => permission).join(", ");
     const first = same[0]!, option = first.grantOption ? " WITH GRANT OPTION" : "";
-    return `GRANT ${permissions}${targetText(first)} TO ${text(name)}${option};`;
+    return `GRANT ${permissions}${targetText(first)} TO ${quotedText(name)}${option};`;
   });
 }
 
 function targetText({ permission, table, column }: Grant): string {
   if (table === undefined) return hasLevel(permission, "table") ? " ON ALL TABLES" : "";
-  return ` ON ${text(table)}${column === undefined ? "" : `("${column.replaceAll('"', '""')}")`}`;
+  return ` ON ${quotedText(table)}${column === undefined ? "" : `(${quotedName(column)})`}`;
 }
-
-const text = (name: string) => `'${name.replaceAll("'", "''")}'`;

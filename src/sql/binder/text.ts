@@ -1,5 +1,6 @@
 /** The normalised text of an expression, which is the name of an unnamed result column. */
 import type { Expression, FunctionCall } from "../ast.ts";
+import { quotedText } from "../quoting.ts";
 
 /** Longer names are truncated, without trailing blanks. */
 const NAME_LENGTH_MAX = 64;
@@ -64,7 +65,7 @@ export function expressionText(e: Expression, variable?: (name: string) => Expre
     case "number":
       return e.text;
     case "string":
-      return e.spelling ?? `'${e.value.replaceAll("'", "''")}'`;
+      return e.spelling ?? quotedText(e.value);
     case "geohash":
       return e.text;
     case "parameter":

@@ -9,6 +9,7 @@ import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { checkTextLength, fail, TEXT_BYTES_MAX } from "./sizes.ts";
+import { quotedName } from "../quoting.ts";
 import { RowText } from "./text-casts.ts";
 import { baseOf, type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 
@@ -450,7 +451,7 @@ export const textFunctions: FunctionEntry[] = [
     rows((row, [column], out, _, context) => {
       const text = column.text(row)!;
       context.memory.need(4 * text.length);
-      out.setText(row, /^[A-Za-z_][A-Za-z0-9_$]*$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`);
+      out.setText(row, /^[A-Za-z_][A-Za-z0-9_$]*$/.test(text) ? text : quotedName(text));
     }),
     [["quote_ident('two words')", '"two words"']],
   ),

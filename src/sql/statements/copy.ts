@@ -7,6 +7,7 @@ import type { Name, Query, Statement } from "../ast.ts";
 import { NO_NAMES } from "../binder/context.ts";
 import type { Queries } from "../binder/query.ts";
 import type { BoundStatement } from "../plan.ts";
+import { quotedName } from "../quoting.ts";
 import { at, endOf, many, matched, name, optional, type Path, token, word } from "../tree-nodes.ts";
 import { onlyName } from "./names.ts";
 import type { CopyOrder, StatementKind } from "./statement.ts";
@@ -246,7 +247,7 @@ function boundTo(
     kind: "copy",
     action: "to",
     table: table?.text,
-    text: text ?? `select * from "${table!.text.replaceAll('"', '""')}"`,
+    text: text ?? `select * from ${quotedName(table!.text)}`,
     file,
   };
   for (const option of options) {
