@@ -1,7 +1,15 @@
 /** Rows of the sources that describe the database. One entry per source, keyed by the binder's name for it. */
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
 import { FUNCTIONS } from "../sql/functions/mod.ts";
-import { accessIsOff, columnRows, keywords, partitionRows, quotedName, type SourceServices, statementSource } from "../sql/mod.ts";
+import {
+  accessIsOff,
+  columnRows,
+  keywords,
+  partitionRows,
+  quotedName,
+  type SourceServices,
+  statementSource,
+} from "../sql/mod.ts";
 import type { Materialized, MetadataNode, Plan, View } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";

@@ -43,7 +43,9 @@ const TEXTS: Record<AccessCategory, (principals: readonly Principal[]) => string
     ...created(principals, "service account"),
     ...principals.flatMap(({ name, assumes }) =>
       assumes.map(({ account, grantOption }) =>
-        `GRANT ASSUME SERVICE ACCOUNT ${quotedText(account)} TO ${quotedText(name)}${grantOption ? " WITH GRANT OPTION" : ""};`
+        `GRANT ASSUME SERVICE ACCOUNT ${quotedText(account)} TO ${quotedText(name)}${
+          grantOption ? " WITH GRANT OPTION" : ""
+        };`
       )
     ),
   ],
