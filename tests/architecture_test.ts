@@ -18,6 +18,7 @@ const SHARED_ROOMS = ["config", "log", "metrics", "service", "auth"];
 const CONTRACTS = new Set([
   "api.ts",
   "assert.ts",
+  "bytes.ts",
   "errors.ts",
   "nearest.ts",
   "requirement.ts",

@@ -1,6 +1,7 @@
 /** Copies that COPY has started: CSV files of the import directory into tables, and rows into Parquet files of the export directory. */
 import { join } from "node:path";
 import type { Answer, Client, Identity, ImportOptions, ImportReport, Session } from "../api.ts";
+import { writeAll } from "../bytes.ts";
 import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
 import type { CopyOrder } from "../sql/mod.ts";
 import type { Value } from "../types/mod.ts";
@@ -248,10 +249,6 @@ export class Copies {
       }
     }
   }
-}
-
-async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
 }
 
 function idOfCopy(): string {

@@ -1,15 +1,12 @@
 /** Outputs of the writers: console, single file, rolling files. */
 import { basename, dirname, join } from "node:path";
+import { writeAll } from "../bytes.ts";
 import { dateFormat } from "./dates.ts";
 import { logger } from "./logger.ts";
 import type { Output, QueuedLine } from "./queue.ts";
 
 const encoder = new TextEncoder();
 const encode = (lines: QueuedLine[]) => encoder.encode(lines.map((line) => line.text).join(""));
-
-async function writeAll(target: { write(bytes: Uint8Array): Promise<number> }, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) at += await target.write(bytes.subarray(at));
-}
 
 export function consoleOutput(target: { write(bytes: Uint8Array): Promise<number> } = Deno.stdout): Output {
   return { write: (lines) => writeAll(target, encode(lines)), close: () => Promise.resolve() };

@@ -1,5 +1,6 @@
 /** Entry point of the query workers. Connects the engine with functions, pool and encoders. */
 import { receiveMessageOnPort } from "node:worker_threads";
+import { joinedBytes } from "../bytes.ts";
 import { type LineWork, LineWorker } from "../database/line-work.ts";
 import { createOutput, type OutputOptions, type Piece } from "../database/output.ts";
 import { Analysis } from "../engine/analysis.ts";
@@ -359,19 +360,8 @@ function send(lead: Lead, piece: Piece): void {
     return;
   }
   lead.held = undefined;
-  if (held.bytes > 0) post(lead, { bytes: joined(held.pieces, held.bytes), rows: held.rows });
+  if (held.bytes > 0) post(lead, { bytes: joinedBytes(held.pieces), rows: held.rows });
   post(lead, piece);
-}
-
-function joined(pieces: Uint8Array[], sizeBytes: number): Uint8Array {
-  if (pieces.length === 1) return pieces[0]!;
-  const bytes = new Uint8Array(sizeBytes);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
 }
 
 function post({ context }: Lead, { bytes, rows }: Piece): void {

@@ -1,4 +1,5 @@
 /** Reads the rows that a wire has spooled as lines of JSON: `[…]`, joined by a comma and a line feed. */
+import { joinedBytes } from "../../bytes.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { SpooledNode } from "../../sql/plan.ts";
 import { OutputColumns, POLL_ROWS, TextArena, Workspace } from "../columns.ts";
@@ -65,7 +66,7 @@ class Spooled implements Operator {
       this.context.memory.need(2 * begunBytes, OPERATOR);
     }
     this.at = 0;
-    this.piece = joined(begun, begunBytes);
+    this.piece = joinedBytes(begun);
     return lineFeed >= 0;
   }
 
@@ -84,16 +85,6 @@ class Spooled implements Operator {
     this.space.release();
     this.file.close();
   }
-}
-
-function joined(parts: readonly Uint8Array[], sizeBytes: number): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(sizeBytes);
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }
 
 function openSpool(path: string): Deno.FsFile {

@@ -1,6 +1,7 @@
 /** Compression of replies, for clients that accept it and replies that are large enough. */
 import { once } from "node:events";
 import { createGzip, createZstdCompress, gzipSync, zstdCompressSync } from "node:zlib";
+import { joinedBytes } from "../../bytes.ts";
 
 export type ContentCoding = "gzip" | "zstd";
 
@@ -36,12 +37,7 @@ export function compressed(parts: Uint8Array[], coding: ContentCoding): Uint8Arr
   for (const part of parts) size += part.length;
   if (size <= WORTH_BYTES) return undefined;
   if (size > SLICE_BYTES) return new CompressedStream(parts.values(), coding);
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
+  const whole = joinedBytes(parts);
   return coding === "gzip" ? gzipSync(whole) : zstdCompressSync(whole);
 }
 

@@ -6,6 +6,7 @@
  *
  * @see https://www.rfc-editor.org/rfc/rfc7578
  */
+import { joinedBytes } from "../../bytes.ts";
 
 /** The body violates the format. */
 export class MultipartError extends Error {}
@@ -60,7 +61,7 @@ class Reader {
   }
 
   prepend(bytes: Uint8Array): void {
-    this.buffer = joined(bytes, this.buffer);
+    this.buffer = joinedBytes([bytes, this.buffer]);
   }
 
   async take(size: number): Promise<Uint8Array> {
@@ -134,15 +135,8 @@ class Reader {
   private async more(): Promise<void> {
     const { done, value } = await this.source.next();
     if (done) throw new MultipartError("the body ends within a part");
-    this.buffer = this.buffer.length === 0 ? value : joined(this.buffer, value);
+    this.buffer = this.buffer.length === 0 ? value : joinedBytes([this.buffer, value]);
   }
-}
-
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const both = new Uint8Array(a.length + b.length);
-  both.set(a);
-  both.set(b, a.length);
-  return both;
 }
 
 function fieldOf(headers: readonly string[]): { name: string | undefined; fileName: string | undefined } {

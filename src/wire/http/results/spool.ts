@@ -5,6 +5,7 @@
  */
 import { dirname } from "node:path";
 import { assert } from "../../../assert.ts";
+import { joinedBytes, writeAll } from "../../../bytes.ts";
 import { asDiskFull } from "../../../errors.ts";
 
 /** Consecutive rows in the file, or in memory if there is no file yet. */
@@ -105,7 +106,7 @@ export class Spool {
     let sizeBytes = 0;
     for (let row = first, at = this.blockOf(first); row < end && sizeBytes < RANGE_BYTES_MAX; at++) {
       const block = this.blocks[at]!;
-      const bytes = block.parts === undefined ? await this.readBlock(block) : joined(block.parts);
+      const bytes = block.parts === undefined ? await this.readBlock(block) : joinedBytes(block.parts);
       const rows = rowsOf(bytes, row - block.firstRow, Math.min(end - block.firstRow, block.rowCount), block.rowCount);
       if (range.parts.length > 0) range.parts.push(SEPARATOR);
       range.parts.push(rows);
@@ -152,8 +153,8 @@ export class Spool {
       }
       for (; this.written < end && !this.isRemoved; this.written++) {
         const block = this.blocks[this.written]!;
-        const bytes = joined(block.parts!);
-        await writeAll(this.file!, this.written === 0 ? bytes : joined([SEPARATOR, bytes]));
+        const bytes = joinedBytes(block.parts!);
+        await writeAll(this.file!, this.written === 0 ? bytes : joinedBytes([SEPARATOR, bytes]));
         block.parts = undefined;
       }
     } catch (error) {
@@ -177,21 +178,6 @@ export class Spool {
 }
 
 const endOf = ({ position, sizeBytes }: Block): number => position + sizeBytes;
-
-async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  if (parts.length === 1) return parts[0]!;
-  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
-}
 
 /** Rows [from, to) of a block. Line feeds occur only between rows. */
 function rowsOf(bytes: Uint8Array, from: number, to: number, rowCount: number): Uint8Array {
