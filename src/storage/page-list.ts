@@ -2,24 +2,24 @@
  * The inner level of the tree of a table's segments: pages that lie one after the other. A list on disk has the records of its pages
  * in an extent, which is read when the pages are needed.
  */
-import { assert } from "../assert.ts";
 import { ByteReader, ByteWriter } from "./bytes.ts";
 import type { Extent } from "./extent.ts";
-import { Page, type PageRecord, type ReadExtent, type Summary, withExtent } from "./page.ts";
+import { Page, type PageRecord, type ReadExtent, Summarised, type Summary, withExtent } from "./page.ts";
 import { decodePages, encodePages } from "./page-records.ts";
 
-export class PageList {
+export class PageList extends Summarised<Omit<Summary, "fileBytes">> {
   /** Number of sequences that use the list and count it. */
   refs = 0;
 
   private constructor(
-    private readonly summary: Omit<Summary, "fileBytes">,
+    summary: Omit<Summary, "fileBytes">,
     private known: readonly Page[] | undefined,
-    private readonly onDisk: PageRecord | undefined,
-    private readonly read: ReadExtent | undefined,
-    /** A chunk is in memory. */
-    readonly isLive: boolean,
-  ) {}
+    onDisk: PageRecord | undefined,
+    read: ReadExtent | undefined,
+    isLive: boolean,
+  ) {
+    super(summary, onDisk, read, isLive);
+  }
 
   static of(pages: readonly Page[]): PageList {
     return new PageList(summaryOf(pages), pages, undefined, undefined, pages.some(({ isLive }) => isLive));
@@ -37,53 +37,6 @@ export class PageList {
     encodePages(out, pages.map(({ stored }) => stored));
     const record = { ...summary, ...write(out.done()), fileBytes: sum(pages) };
     return new PageList(summary, pages, record, undefined, this.isLive);
-  }
-
-  get count(): number {
-    return this.summary.count;
-  }
-
-  get rowCount(): number {
-    return this.summary.rowCount;
-  }
-
-  get first(): Summary["first"] {
-    return this.summary.first;
-  }
-
-  get last(): Summary["last"] {
-    return this.summary.last;
-  }
-
-  get uidMin(): number {
-    return this.summary.uidMin;
-  }
-
-  get uidMax(): number {
-    return this.summary.uidMax;
-  }
-
-  /** Greatest version of its partitions. */
-  get version(): number {
-    return this.summary.version;
-  }
-
-  get formats(): number {
-    return this.summary.formats;
-  }
-
-  /** All segments are of one partition. */
-  get isOfOne(): boolean {
-    return this.first.partition === this.last.partition;
-  }
-
-  get extent(): Extent | undefined {
-    return this.onDisk;
-  }
-
-  get stored(): PageRecord {
-    assert(this.onDisk !== undefined, "the list of pages is on disk");
-    return this.onDisk;
   }
 
   get isRead(): boolean {

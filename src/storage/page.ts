@@ -53,6 +53,65 @@ export type PageRecord = Summary & Extent;
 
 export type ReadExtent = (extent: Extent) => Uint8Array;
 
+/** What can be told of a page or a list of pages without reading what is in it. */
+export abstract class Summarised<Known extends Omit<Summary, "fileBytes">> {
+  protected constructor(
+    protected readonly summary: Known,
+    /** The record, if it is on disk. */
+    protected readonly onDisk: PageRecord | undefined,
+    protected readonly read: ReadExtent | undefined,
+    /** A chunk is in memory. */
+    readonly isLive: boolean,
+  ) {}
+
+  get count(): number {
+    return this.summary.count;
+  }
+
+  get rowCount(): number {
+    return this.summary.rowCount;
+  }
+
+  get first(): Bounds {
+    return this.summary.first;
+  }
+
+  get last(): Bounds {
+    return this.summary.last;
+  }
+
+  get uidMin(): number {
+    return this.summary.uidMin;
+  }
+
+  get uidMax(): number {
+    return this.summary.uidMax;
+  }
+
+  /** Greatest version of its partitions. */
+  get version(): number {
+    return this.summary.version;
+  }
+
+  get formats(): number {
+    return this.summary.formats;
+  }
+
+  /** All segments are of one partition. */
+  get isOfOne(): boolean {
+    return this.first.partition === this.last.partition;
+  }
+
+  get extent(): Extent | undefined {
+    return this.onDisk;
+  }
+
+  get stored(): PageRecord {
+    assert(this.onDisk !== undefined, "it is on disk");
+    return this.onDisk;
+  }
+}
+
 let pageCount = 0, nextVersionNumber = 1;
 
 /** A number for a change of rows, greater than those of all changes of tables that are open. */
@@ -71,7 +130,7 @@ export function passVersions(next: number): void {
 }
 
 /** The segments of a page that is on disk are read when they are needed. */
-export class Page {
+export class Page extends Summarised<Summary> {
   /** Different for each page since the start. */
   readonly id = ++pageCount;
   /** Number of lists that use the page and count it. */
@@ -81,15 +140,15 @@ export class Page {
   private uids: Float64Array | undefined;
 
   private constructor(
-    private readonly summary: Summary,
+    summary: Summary,
     /** Set if a chunk is in memory, or if the page is not on disk. */
     private readonly own: PageContents | undefined,
-    /** The record of a page that is on disk. */
-    private readonly onDisk: PageRecord | undefined,
-    private readonly read: ReadExtent | undefined,
-    /** A chunk is in memory. */
-    readonly isLive: boolean,
-  ) {}
+    onDisk: PageRecord | undefined,
+    read: ReadExtent | undefined,
+    isLive: boolean,
+  ) {
+    super(summary, onDisk, read, isLive);
+  }
 
   /** `versions`: by segment. */
   static of(
@@ -132,55 +191,8 @@ export class Page {
     return this.uids.some((uid) => uids.has(uid));
   }
 
-  /** Greatest version of its partitions. */
-  get version(): number {
-    return this.summary.version;
-  }
-
-  get formats(): number {
-    return this.summary.formats;
-  }
-
-  /** All segments are of one partition. */
-  get isOfOne(): boolean {
-    return this.first.partition === this.last.partition;
-  }
-
-  get extent(): Extent | undefined {
-    return this.onDisk;
-  }
-
-  get count(): number {
-    return this.summary.count;
-  }
-
-  get rowCount(): number {
-    return this.summary.rowCount;
-  }
-
-  get first(): Bounds {
-    return this.summary.first;
-  }
-
-  get last(): Bounds {
-    return this.summary.last;
-  }
-
-  get uidMin(): number {
-    return this.summary.uidMin;
-  }
-
-  get uidMax(): number {
-    return this.summary.uidMax;
-  }
-
   get fileBytes(): Summary["fileBytes"] {
     return this.summary.fileBytes;
-  }
-
-  get stored(): PageRecord {
-    assert(this.onDisk !== undefined, "the page is on disk");
-    return this.onDisk;
   }
 
   /** @throws {CorruptFileError} if the page is read from a damaged file. */
