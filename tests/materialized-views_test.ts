@@ -296,3 +296,179 @@ Deno.test("materialized views", async (t) => {
   await server.stop();
   await Deno.remove(root, { recursive: true });
 });
+
+Deno.test("materialized views with PERIOD", async (t) => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" });
+  let server = await startServer({ root });
+  const rows = (sql: string) => rowsOf(server, sql);
+  const factsOf = async (view: string) => {
+    const columns = `view_name, refresh_type, timer_time_zone, timer_interval, timer_interval_unit, period_length,
+      period_length_unit, period_delay, period_delay_unit`;
+    const [[name, ...facts]] = await rows(
+      `select ${columns} from materialized_views() where view_name = '${view}'`,
+    ) as [unknown[]];
+    assert.equal(name, view);
+    return facts;
+  };
+  const hiOf = async (view: string) => {
+    const sql = `select refresh_period_hi from materialized_views() where view_name = '${view}'`;
+    return (await rows(sql))[0]![0] as string | null;
+  };
+  const sumsOf = async (view: string) => (await rows(`select s from ${view} order by ts`)).flat();
+  const query = "select ts, sum(v) s from b sample by 1h";
+  await run(server, "create table b (ts timestamp, v long) timestamp(ts) partition by day wal");
+
+  await t.step("are shown as they were written", async () => {
+    const shown: [refresh: string, shown: string | undefined, sampled: string, facts: unknown[]][] = [
+      [
+        "period (length 1d time zone 'Europe/London' delay 2h)",
+        "IMMEDIATE PERIOD (LENGTH 1d TIME ZONE 'Europe/London' DELAY 2h)",
+        "1h",
+        ["immediate", "Europe/London", 0, null, 1, "DAY", 2, "HOUR"],
+      ],
+      [
+        "manual deferred period (length 90m)",
+        "MANUAL DEFERRED PERIOD (LENGTH 90m)",
+        "1h",
+        ["manual", null, 0, null, 90, "MINUTE", 0, null],
+      ],
+      [
+        "every 15m period (length 1h delay 90s)",
+        "EVERY 15m PERIOD (LENGTH 1h DELAY 90s)",
+        "1d",
+        ["timer", null, 15, "MINUTE", 1, "HOUR", 90, "SECOND"],
+      ],
+      [
+        "every 1h period (sample by interval)",
+        "EVERY 1h PERIOD (LENGTH 2h TIME ZONE 'Europe/Paris')",
+        "2h align to calendar time zone 'Europe/Paris'",
+        ["timer", "Europe/Paris", 1, "HOUR", 2, "HOUR", 0, null],
+      ],
+      [
+        "every 1h start '2020-01-01' time zone 'UTC' period (length 1h)",
+        "EVERY 1h START '2020-01-01T00:00:00.000000Z' TIME ZONE 'UTC' PERIOD (LENGTH 1h)",
+        "1h",
+        ["timer", "UTC", 1, "HOUR", 1, "HOUR", 0, null],
+      ],
+    ];
+    for (const [refresh, text, sampled, facts] of shown) {
+      await run(
+        server,
+        `create materialized view s refresh ${refresh} as select ts, sum(v) s from b sample by ${sampled}`,
+      );
+      const [[ddl]] = await rows("show create materialized view s") as [[string]];
+      assert.match(ddl, /^CREATE MATERIALIZED VIEW 's' WITH BASE 'b' REFRESH (.*) AS \(/);
+      assert.equal(/REFRESH (.*) AS \(/.exec(ddl)![1], text);
+      assert.deepEqual(await factsOf("s"), facts);
+      assert.equal(await hiOf("s"), null);
+      await run(server, "drop materialized view s", ddl);
+      assert.deepEqual(await rows("show create materialized view s"), [[ddl]]);
+      assert.deepEqual(await factsOf("s"), facts);
+      await run(server, "drop materialized view s");
+    }
+    const [[start]] = await rows("select date_trunc('hour', dateadd('m', 330, now()))") as [[string]];
+    await run(server, `create materialized view s refresh period (length 1h time zone 'Asia/Kolkata') as ${query}`);
+    assert.equal((await rows("select timer_start from materialized_views()"))[0]![0], start);
+    await run(server, "alter materialized view s set refresh manual period (length 2m)");
+    assert.deepEqual(await factsOf("s"), ["manual", null, 0, null, 2, "MINUTE", 0, null]);
+    await run(server, "alter materialized view s set refresh period (sample by interval)");
+    assert.deepEqual(await factsOf("s"), ["immediate", null, 0, null, 1, "HOUR", 0, null]);
+    await run(server, "alter materialized view s set refresh manual");
+    assert.deepEqual(await factsOf("s"), ["manual", null, 0, null, 0, null, 0, null]);
+    await run(server, "drop materialized view s");
+  });
+
+  await t.step("hold back rows whose periods are not complete", async () => {
+    await run(
+      server,
+      "insert into b values ('2024-01-01T01:10', 1), ('2024-01-02T02:20', 2), ('2100-01-01T01:10', 4)",
+      `create materialized view v refresh period (length 1d) as ${query}`,
+      `create materialized view asked refresh manual period (length 1d) as ${query}`,
+      `create materialized view crossed refresh period (length 1d) as select ts, sum(v) s from b sample by 1y`,
+    );
+    await refreshed(server, "v");
+    assert.deepEqual(await sumsOf("v"), [1, 2]);
+    assert.match(`${await hiOf("v")}`, /T00:00:00.000000Z$/);
+    await run(server, "insert into b values ('2024-01-01T01:20', 8), ('2100-01-01T02:10', 16)");
+    await refreshed(server, "v");
+    assert.deepEqual(await sumsOf("v"), [9, 2]);
+    assert.deepEqual(await sumsOf("asked"), [1, 2]);
+    await run(server, "refresh materialized view asked incremental");
+    await refreshed(server, "asked");
+    assert.deepEqual(await sumsOf("asked"), [9, 2]);
+    // Periods do not divide buckets.
+    await run(server, "insert into b select dateadd('s', 3, now()), 32");
+    await refreshed(server, "crossed");
+    assert.deepEqual(await sumsOf("crossed"), [11, 32]);
+    await run(server, "delete from b where ts > '2024-12-31' and ts < '2099-01-01'");
+    await refreshed(server, "crossed");
+    assert.deepEqual(await sumsOf("crossed"), [11]);
+    await run(server, "drop materialized view crossed", "refresh materialized view asked incremental");
+    await refreshed(server, "asked");
+  });
+
+  await t.step("know after a start which rows were held back", async () => {
+    const hi = await hiOf("v");
+    await server.stop();
+    server = await startServer({ root });
+    await refreshed(server, "v");
+    assert.equal(await hiOf("v"), hi);
+    assert.equal(await hiOf("asked"), hi);
+    await run(server, "insert into b values ('2024-01-02T02:30', 64), ('2100-01-01T01:30', 128)");
+    await refreshed(server, "v");
+    assert.deepEqual(await sumsOf("v"), [9, 66]);
+    server.process.kill("SIGKILL");
+    await server.stop();
+    server = await startServer({ root });
+    await refreshed(server, "v");
+    assert.deepEqual(await sumsOf("v"), [9, 66]);
+    await server.stop();
+    server = await startServer({ root });
+    await run(server, "alter materialized view v set refresh immediate");
+    await until("v has all rows", async () => (await rows("v")).length === 4);
+    assert.deepEqual(await sumsOf("v"), [9, 66, 132, 16]);
+    await refreshed(server, "v");
+    assert.equal(await hiOf("v"), null);
+  });
+
+  await t.step("keep rows that they have when PERIOD is set, until they are refreshed in full", async () => {
+    await run(server, "alter materialized view v set refresh period (length 1h)");
+    await run(server, "insert into b values ('2100-01-01T01:30', 256), ('2024-01-01T01:30', 512)");
+    await until("the late row is there", async () => (await sumsOf("v"))[0] === 521);
+    assert.deepEqual(await sumsOf("v"), [521, 66, 132, 16]);
+    await run(server, "refresh materialized view v full");
+    await until("the other rows are gone", async () => (await rows("v")).length === 2);
+    await run(server, "refresh materialized view v range from '2024-01-01' to '2101-01-01'");
+    await until("they were asked for", async () => (await rows("v")).length === 4);
+    assert.deepEqual(await sumsOf("v"), [521, 66, 388, 16]);
+  });
+
+  await t.step("get the rows of a period when it is complete, and its delay has passed", async () => {
+    await run(
+      server,
+      "create table p (ts timestamp, v long) timestamp(ts) partition by day wal",
+      "insert into p values ('2024-01-01', 1)",
+      "create materialized view soon refresh period (length 2s) as select ts, sum(v) s from p sample by 1s",
+      "create materialized view later refresh period (length 2s delay 1s) as select ts, sum(v) s from p sample by 1s",
+      "create materialized view timed refresh every 1h period (length 2s) as select ts, sum(v) s from p sample by 1s",
+      "create materialized view kept refresh manual period (length 2s) as select ts, sum(v) s from p sample by 1s",
+    );
+    const views = ["soon", "later", "timed", "kept"];
+    for (const view of views) await refreshed(server, view);
+    const next = Math.ceil((Date.now() + 1_500) / 2_000) * 2_000, delays: Record<string, number> = { later: 1_000 };
+    await run(server, `insert into p values (${next}000, 2), (${next + 1_000}000, 4), (${next + 1e9}000, 8)`);
+    const end = next + 2_000;
+    for (const view of ["soon", "timed", "later"]) {
+      await until(`${view} has the rows`, async () => {
+        const found = await sumsOf(view), isTime = Date.now() >= end + (delays[view] ?? 0);
+        if (found.length === 1) return false;
+        assert.deepEqual(found, [1, 2, 4]);
+        assert.ok(isTime, `${view} waits for the end`);
+        return true;
+      });
+    }
+    assert.deepEqual(await sumsOf("kept"), [1]);
+  });
+  await server.stop();
+  await Deno.remove(root, { recursive: true });
+});

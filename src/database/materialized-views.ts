@@ -2,6 +2,7 @@
  * Refreshes materialized views. A view is a table with the rows of its query. When the base table has changed, the buckets of the changed times are computed again, and
  * replace those of the view in one transaction. What has changed is found out from the segments of two snapshots (`storage/changed-times.ts`), so no reader of the
  * log is needed. After a start, a view whose base has another LSN than the view had when the server stopped is computed anew as far as the base has partitions.
+ * With PERIOD, changed times from the end of the last complete period on are held back until it has moved.
  */
 import type { ExecuteOptions, Prepared, Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
@@ -16,6 +17,7 @@ import {
   type TimedPage,
 } from "../storage/mod.ts";
 import { letterOf, normalizeIntervals, quotedName } from "../sql/mod.ts";
+import { Periods } from "./periods.ts";
 import { nanosOf } from "../types/calendar.ts";
 import type { Value } from "../types/mod.ts";
 
@@ -36,6 +38,12 @@ interface State {
   pending: Interval[] | "all" | "anew";
   /** Times for which a refresh was asked, if nothing else is to be refreshed with them. */
   asked: Interval[];
+  /** With PERIOD: times that are not up to date and whose periods were not complete at the last refresh. */
+  held?: Interval;
+  /** With PERIOD: the end of the last period that was complete at the last refresh. */
+  periodHiMicros?: bigint;
+  /** Refreshes when another period is complete. */
+  periodTimer?: ReturnType<typeof setTimeout>;
   /** Since its last call, rows may have changed. Undefined before the first refresh. */
   changes?: ChangedTimes;
   /** A refresh is due or runs. */
@@ -66,6 +74,7 @@ export interface RefreshFacts {
   upToLsn: bigint | null;
   baseLsn: bigint | null;
   isRefreshing: boolean;
+  periodHiMicros: bigint | null;
 }
 
 export class MaterializedViews {
@@ -116,6 +125,7 @@ export class MaterializedViews {
       upToLsn: state?.upToLsn ?? null,
       baseLsn: catalogue.tableById(baseId)?.lsn ?? null,
       isRefreshing: state?.due === "running",
+      periodHiMicros: state?.periodHiMicros ?? null,
     };
   }
 
@@ -123,18 +133,24 @@ export class MaterializedViews {
   async close(): Promise<void> {
     this.unsubscribe?.();
     this.stop.abort(new Error("the server stops"));
-    for (const { timer } of this.states.values()) clearTimeout(timer);
+    for (const { timer, periodTimer } of this.states.values()) {
+      clearTimeout(timer);
+      clearTimeout(periodTimer);
+    }
     await this.queue;
     const { catalogue } = this.options;
-    for (const { id, pending, upToLsn } of this.states.values()) {
+    for (const { id, pending, upToLsn, periodHiMicros } of this.states.values()) {
       const materialized = catalogue.tableById(id)?.schema.materialized;
       if (materialized === undefined || !Array.isArray(pending) || pending.length > 0 || upToLsn === undefined) {
         continue;
       }
-      if (materialized.upToLsn === String(upToLsn) || catalogue.tableById(materialized.baseId)?.lsn !== upToLsn) {
-        continue;
-      }
-      await this.redefine(id, { upToLsn: String(upToLsn) }).catch((error) =>
+      if (catalogue.tableById(materialized.baseId)?.lsn !== upToLsn) continue;
+      const upTo = {
+        upToLsn: String(upToLsn),
+        periodHiMicros: periodHiMicros === undefined ? undefined : Number(periodHiMicros),
+      };
+      if (materialized.upToLsn === upTo.upToLsn && materialized.periodHiMicros === upTo.periodHiMicros) continue;
+      await this.redefine(id, upTo).catch((error) =>
         this.options.log("ERROR", `cannot remember that a view is up to date: ${messageOf(error)}`)
       );
     }
@@ -148,7 +164,7 @@ export class MaterializedViews {
   }
 
   /** After a start: nothing is pending if the base is as it was when the server stopped. */
-  private async resume(state: State, { baseId, upToLsn }: Materialized): Promise<void> {
+  private async resume(state: State, { baseId, upToLsn, periodHiMicros }: Materialized): Promise<void> {
     const { catalogue, writer, log } = this.options;
     try {
       await writer.open(baseId);
@@ -157,15 +173,30 @@ export class MaterializedViews {
         state.changes = new ChangedTimes(base!);
         state.pending = [];
         state.upToLsn = base!.lsn;
+        if (periodHiMicros !== undefined) await this.hold(state, base!, BigInt(periodHiMicros));
       }
     } catch (error) {
       log("ERROR", `cannot read the base of a materialized view: ${messageOf(error)}`);
     }
+    const definition = this.definitionOf(state);
+    if (definition !== undefined) this.awaitPeriod(state, definition);
     if (!this.isUpToDate(state, baseId)) this.changed(state.id);
   }
 
-  private isUpToDate({ pending, upToLsn }: State, baseId: number): boolean {
-    const isDone = Array.isArray(pending) && pending.length === 0;
+  /** After a start: rows from this time on were held back. */
+  private async hold(state: State, base: TableSnapshot, periodHiMicros: bigint): Promise<void> {
+    const { catalogue, writer } = this.options;
+    await writer.open(state.id);
+    const view = catalogue.tableById(state.id)!, low = periodHiMicros * this.ticksOf(state.id);
+    const last = [base, view].filter(({ rowCount }) => rowCount > 0).map(({ timestampMax }) => timestampMax!);
+    const high = last.reduce(max, low - 1n);
+    state.periodHiMicros = periodHiMicros;
+    state.held = high < low ? undefined : [low, high];
+  }
+
+  private isUpToDate({ id, pending, held, upToLsn }: State, baseId: number): boolean {
+    const { period } = this.options.catalogue.tableById(id)?.schema.materialized?.refresh ?? {};
+    const isDone = Array.isArray(pending) && pending.length === 0 && (held === undefined || period !== undefined);
     return isDone && upToLsn === this.options.catalogue.tableById(baseId)?.lsn;
   }
 
@@ -183,6 +214,7 @@ export class MaterializedViews {
     const state = this.states.get(id);
     if (state === undefined) return;
     clearTimeout(state.timer);
+    clearTimeout(state.periodTimer);
     this.states.delete(id);
     for (const views of this.ofBase.values()) views.delete(id);
   }
@@ -196,9 +228,11 @@ export class MaterializedViews {
   }
 
   /** Sets the time of the next refresh. */
-  private rest(state: State, { refresh, fault, baseId }: Materialized): void {
+  private rest(state: State, definition: Materialized): void {
+    const { refresh, fault, baseId } = definition;
     clearTimeout(state.timer);
     state.timer = undefined;
+    this.awaitPeriod(state, definition);
     if (fault !== undefined) return;
     if (refresh.kind === "immediate" && !this.isUpToDate(state, baseId)) this.changed(state.id);
     if (refresh.kind !== "timer") return;
@@ -215,6 +249,20 @@ export class MaterializedViews {
     const waitMs = Number((buckets.of(now).end - now) / 1000n) + 1;
     if (waitMs <= SLEEP_MS_MAX) this.later(state, waitMs);
     else state.timer = setTimeout(() => this.rest(state, this.definitionOf(state)!), SLEEP_MS_MAX);
+  }
+
+  /** Refreshes the view when another period is complete. Its first refresh is not begun by a period. */
+  private awaitPeriod(state: State, { refresh: { kind, period }, fault, baseId }: Materialized): void {
+    clearTimeout(state.periodTimer);
+    if (period === undefined || kind === "manual" || fault !== undefined) return;
+    if (state.changes === undefined || this.stop.signal.aborted) return;
+    const periods = new Periods(period), now = this.options.nowMicros(), { periodHiMicros } = state;
+    const isComplete = this.hasRows(baseId) &&
+      (periodHiMicros === undefined || periods.completeTo(now) > periodHiMicros);
+    const waitMs = isComplete ? 0 : Number((periods.next(now) - now) / 1000n) + 1;
+    state.periodTimer = waitMs <= SLEEP_MS_MAX
+      ? setTimeout(() => this.enqueue(state), waitMs)
+      : setTimeout(() => this.awaitPeriod(state, this.definitionOf(state)!), SLEEP_MS_MAX);
   }
 
   private later(state: State, delayMs: number): void {
@@ -318,7 +366,7 @@ export class MaterializedViews {
   private async refreshPending(state: State, definition: Materialized, base: TableSnapshot): Promise<void> {
     const { id } = state, found = state.changes?.next(base) ?? [];
     state.changes ??= new ChangedTimes(base);
-    if (Array.isArray(state.pending)) state.pending.push(...found);
+    if (Array.isArray(state.pending)) state.pending.push(...found, ...(state.held === undefined ? [] : [state.held]));
     const { pending } = state;
     if (base.rowCount === 0) {
       if (Array.isArray(pending) && pending.length > 0 && this.hasRows(id)) {
@@ -326,13 +374,18 @@ export class MaterializedViews {
       }
       if (pending === "anew") await this.clear(id);
       state.pending = [];
+      state.held = undefined;
       return;
     }
     await this.options.writer.open(id);
     const times = new Times(definition, base), view = this.options.catalogue.tableById(id);
-    const intervals = Array.isArray(pending)
-      ? times.buckets(pending)
-      : [times.all(pending === "all" ? view : undefined)];
+    const intervals = this.complete(
+      state,
+      definition,
+      times,
+      Array.isArray(pending) ? times.buckets(pending) : [times.all(pending === "all" ? view : undefined)],
+    );
+    if (Array.isArray(pending)) state.pending = intervals.map(([low, end]): Interval => [low, end - 1n]);
     if (pending === "anew") await this.clear(id, times.type, intervals[0]);
     for (const [k, interval] of intervals.entries()) {
       for (const [low, high] of times.pieces(interval)) {
@@ -345,6 +398,27 @@ export class MaterializedViews {
       }
     }
     state.pending = [];
+  }
+
+  /** Of intervals between buckets, the parts before the end of the last complete period. The view holds the others back. */
+  private complete(
+    state: State,
+    { refresh: { period } }: Materialized,
+    times: Times,
+    intervals: Interval[],
+  ): Interval[] {
+    state.held = undefined;
+    if (period === undefined) {
+      state.periodHiMicros = undefined;
+      return intervals;
+    }
+    const now = new Periods(period).completeTo(this.options.nowMicros()), before = state.periodHiMicros;
+    const hiMicros = state.pending === "anew" || before === undefined ? now : max(before, now);
+    const hi = times.endOf(hiMicros * this.ticksOf(state.id) - 1n);
+    state.periodHiMicros = hiMicros;
+    const from = intervals.find(([, end]) => end > hi)?.[0];
+    if (from !== undefined) state.held = [max(from, hi), intervals.at(-1)![1] - 1n];
+    return intervals.filter(([low]) => low < hi).map(([low, end]) => [low, min(end, hi)]);
   }
 
   /** Removes the rows of a view, but for those within the interval. */
@@ -542,7 +616,8 @@ class Times {
     return [low, this.endOf(to)];
   }
 
-  private endOf(time: bigint): bigint {
+  /** The end of the last one of the buckets of a time. */
+  endOf(time: bigint): bigint {
     return this.samplings.reduce((end, buckets) => max(end, buckets.of(time).end), time);
   }
 }

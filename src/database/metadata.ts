@@ -208,14 +208,15 @@ function materializedRow(
   { base, text, refresh, limit, fault }: Materialized,
   facts: RefreshFacts,
 ): Value[] {
-  const timer = refresh.kind === "timer" ? refresh : undefined;
+  const timer = refresh.kind === "timer" ? refresh : undefined, { period } = refresh, timed = timer ?? period;
   return [
     ...[name, refresh.kind, base, facts.begunMicros, facts.endedMicros, text, `t${id}`, fault ?? null],
     fault !== undefined ? "invalid" : facts.isRefreshing ? "refreshing" : "valid",
-    ...[null, facts.upToLsn, facts.baseLsn, limit?.count ?? 0, limit?.unit ?? null],
-    ...[timer?.timeZone ?? null, timer === undefined ? null : BigInt(timer.startMicros)],
+    ...[facts.periodHiMicros, facts.upToLsn, facts.baseLsn, limit?.count ?? 0, limit?.unit ?? null],
+    ...[timed?.timeZone ?? null, timed === undefined ? null : BigInt(timed.startMicros)],
     ...[timer?.every.count ?? 0, timer?.every.unit ?? null],
-    ...[0, null, 0, null],
+    ...[period?.length.count ?? 0, period?.length.unit ?? null],
+    ...[period?.delay?.count ?? 0, period?.delay?.unit ?? null],
   ];
 }
 

@@ -21,7 +21,7 @@ export { type LanguageReference, languageReference } from "./reference.ts";
 export { accessIsOff } from "./statements/access/access-kind.ts";
 export { categoryOf, kindOf, statementSource } from "./statements/mod.ts";
 export { soleCall } from "./statements/query.ts";
-export { letterOf } from "./statements/refresh-rule.ts";
+export { letterOf, microsIn } from "./statements/refresh-rule.ts";
 export { columnRows } from "./statements/show-columns.ts";
 export { partitionRows } from "./statements/show-partitions.ts";
 export {

@@ -486,6 +486,8 @@ export interface Materialized {
   readonly fault?: string;
   /** LSN of the base, as text, at which all of its rows were in the view. Set when the server stops. */
   readonly upToLsn?: string;
+  /** With `upToLsn`, of a view with periods: rows of the base from this time on were not in the view. */
+  readonly periodHiMicros?: number;
 }
 
 /** What REFRESH MATERIALIZED VIEW asks for. Times are microseconds; the range has rows from the first to before the last. */
@@ -495,8 +497,18 @@ export type Refresh =
 
 export interface UnitCount {
   readonly count: number;
-  /** MINUTE, HOUR, DAY, WEEK, MONTH or YEAR. */
+  /** MINUTE, HOUR, DAY, WEEK, MONTH or YEAR; for periods SECOND, too. */
   readonly unit: string;
+}
+
+/** PERIOD: rows of a period get into the view when its end, and then the delay, have passed. Periods are counted from the epoch, in local time. */
+export interface RefreshPeriod {
+  /** At most 24 hours. */
+  readonly length: UnitCount;
+  readonly delay?: UnitCount;
+  readonly timeZone?: string;
+  /** Of the period in which it was defined, in local time. It is shown only. */
+  readonly startMicros: number;
 }
 
 /** When a view is refreshed: after each change of the base, when asked, or each `every` from `startMicros` on. */
@@ -504,6 +516,7 @@ export type RefreshRule =
   & {
     /** The view gets its first rows with the first refresh. */
     readonly isDeferred?: true;
+    readonly period?: RefreshPeriod;
   }
   & (
     | { readonly kind: "immediate" | "manual" }

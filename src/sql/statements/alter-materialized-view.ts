@@ -62,7 +62,7 @@ export const alterMaterializedView: StatementKind<AlterMaterializedView, BoundAl
   reference: {
     syntax: `ALTER MATERIALIZED VIEW view SET TTL n unit
 ALTER MATERIALIZED VIEW view SET REFRESH LIMIT n unit
-ALTER MATERIALIZED VIEW view SET REFRESH IMMEDIATE | MANUAL | EVERY n unit [START 'time' [TIME ZONE 'zone']]
+ALTER MATERIALIZED VIEW view SET REFRESH [IMMEDIATE | MANUAL | EVERY n unit [START 'time' [TIME ZONE 'zone']]] [PERIOD (…)]
 ALTER MATERIALIZED VIEW view RESUME WAL
 ALTER MATERIALIZED VIEW view ALTER COLUMN column ADD INDEX [CAPACITY n] | DROP INDEX | CACHE | NOCACHE | SYMBOL CAPACITY n`,
     summary:
@@ -95,7 +95,7 @@ function changeOf(change: ViewChange, schema: TableSchema, nowMicros: () => bigi
     return { kind: "setColumn", tableId, columnId, options: change.change.options };
   }
   const changed = change.set === "refresh"
-    ? { refresh: change.refresh(nowMicros) }
+    ? { refresh: change.refresh(nowMicros, materialized!.samplings[0]!) }
     : { limit: change.limit.count === 0 ? undefined : change.limit };
   return { kind: "setOptions", tableId, options: { materialized: { ...materialized!, ...changed } } };
 }

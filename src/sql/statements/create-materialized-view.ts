@@ -81,7 +81,8 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
     summary:
       "Makes a table of the rows of a query with `SAMPLE BY`, which the server refreshes. `refresh` is `REFRESH IMMEDIATE` (after changes of the base " +
       "table; the default), `REFRESH MANUAL` (by `REFRESH MATERIALIZED VIEW`) or `REFRESH EVERY n unit [START 'time' [TIME ZONE 'zone']]`; with `DEFERRED` it " +
-      "gets no rows at first. A query that reads several tables needs `WITH BASE`: only changes of the base are followed. Options are `PARTITION BY unit`, " +
+      "gets no rows at first. `PERIOD (LENGTH 1d [TIME ZONE 'zone'] [DELAY 2h])` after these, or instead of them, holds the rows of a period back until " +
+      "the period, and then the delay, has passed; the period of `PERIOD (SAMPLE BY INTERVAL)` is that of `SAMPLE BY`. A query that reads several tables needs `WITH BASE`: only changes of the base are followed. Options are `PARTITION BY unit`, " +
       "`TTL n unit` and `OWNED BY name`.",
   },
   category: "ddl",
@@ -94,7 +95,6 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
     refuseOwn(binding, create.name, nameAt);
     binding.requires.add(TAG, create.at);
     const { ownedBy } = create, existing = catalogue.table(named);
-    const refresh = create.refresh?.(() => binding.now()) ?? { kind: "immediate" };
     const isTaken = existing !== undefined || views?.view(named) !== undefined;
     if (isTaken && create.ifNotExists && existing?.schema.materialized !== undefined) {
       return { kind: "createMaterializedView", ownedBy };
@@ -103,6 +103,7 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
     const { columns, plan, inherited } = queryColumns(queries, { ...create, casts: [] });
     const samples = samplesOf(create.query), base = baseOf(create, plan, binding);
     const samplings = checkQuery(create, samples, plan, inherited);
+    const refresh = create.refresh?.(() => binding.now(), samplings[0]!) ?? { kind: "immediate" };
     const { timestamp } = create;
     if (timestamp !== undefined && !sameName(timestamp.text, columns[inherited]!.name)) {
       throw new SqlError(
