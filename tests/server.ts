@@ -20,6 +20,9 @@ export interface TestServer {
   [Symbol.asyncDispose]: () => Promise<void>;
 }
 
+/** A line of level CRITICAL in the output of a server. Text of a client in another line is no match. */
+export const CRITICAL = /^\S+ C /m;
+
 export interface ExecReply {
   error?: string;
   position?: number;
