@@ -156,6 +156,27 @@ Deno.test("views", async (t) => {
       ]);
     }
     await refused("table_partitions('v')", 17, /v is a view/);
+    const columns = [["ts", 1, 1114], ["sym", 2, 1043], ["p", 3, 701]];
+    assert.deepEqual(
+      await rows("select attname, attnum, atttypid from pg_attribute where attrelid = '\"V\"'::regclass"),
+      columns,
+    );
+    assert.deepEqual(
+      await rows(
+        "select a.attname, c.relkind, c.relnatts from pg_class c join pg_attribute a on a.attrelid = c.oid where relname = 'v'",
+      ),
+      columns.map(([name]) => [name, "r", 3]),
+    );
+    assert.deepEqual(
+      await rows(
+        "select column_name, data_type from information_schema.columns where table_name = 'v' and ordinal_position = 2",
+      ),
+      [["p", "double precision"]],
+    );
+    assert.deepEqual(await rows("select table_type from information_schema.tables where table_name = 'v'"), [[
+      "BASE TABLE",
+    ]]);
+    assert.deepEqual(await rows("select tablename from pg_tables where tablename = 'v'"), []);
   });
 });
 
@@ -243,6 +264,7 @@ Deno.test("users see the views that they may read", async () => {
   await sql("grant SELECT on t to alice");
   assert.deepEqual(await sql("select view_name from views()", alice), [["v"]]);
   assert.deepEqual(await sql("select table_name from tables() where table_type = 'V'", alice), [["v"]]);
+  assert.deepEqual(await sql("select relname from pg_class where relname in ('v', 'w')", alice), [["v"]]);
   assert.deepEqual(await sql("v", alice), [[1], [2], [3]]);
   for (const text of ["w", "show create view w"]) {
     assert.notEqual((await server.sql(text, alice)).error, undefined, text);

@@ -9,6 +9,8 @@ import {
   quotedName,
   type SourceServices,
   statementSource,
+  tableOid,
+  viewOid,
 } from "../sql/mod.ts";
 import type { Materialized, MetadataNode, Plan, View } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
@@ -18,7 +20,7 @@ import { ACCESS_SOURCES, allPermissionRows } from "./access/metadata.ts";
 import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
 import type { RefreshFacts } from "./materialized-views.ts";
-import { catalogRows, isCatalogSource } from "./pg-catalog.ts";
+import { catalogRows, isCatalogSource, type Relation } from "./pg-catalog.ts";
 import { memoryParts } from "./memory-parts.ts";
 import type { Asker } from "./statements.ts";
 
@@ -48,8 +50,7 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
     return core.activity.catalogRows(asker.identity).map((row) => node.columns.map(({ name }) => row[name] ?? null));
   }
   if (isCatalogSource(node.source)) {
-    const schemas = core.catalogue.tables().map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
-    return catalogRows(node.source, node.columns, schemas, asker);
+    return catalogRows(node.source, node.columns, () => relationsOf(core, asker), asker);
   }
   if (Object.hasOwn(ACCESS_SOURCES, node.source)) return accessRows(node, core, asker);
   const ofStatement = statementSource(node.source);
@@ -68,6 +69,19 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
     if (!table) throw new SqlError(`table ${name} does not exist`, node.at, SQLSTATE.undefinedTable);
     return table;
   }, asker);
+}
+
+function relationsOf(core: Core, asker: Asker): Relation[] {
+  const schemas = core.catalogue.tables().map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
+  return [
+    ...schemas.map(({ id, name, columns }) => ({ oid: tableOid(id), name, columns, isView: false })),
+    ...seenViews(core, asker).map(({ view: { name }, columns }) => ({
+      oid: viewOid(name),
+      name,
+      columns,
+      isView: true,
+    })),
+  ];
 }
 
 function accessRows({ source, args: [of], at }: MetadataNode, { access }: Core, asker: Asker): Value[][] {
@@ -220,9 +234,11 @@ function materializedRow(
   ];
 }
 
-/** A view with its designated timestamp, or why it cannot be read. */
+/** A view with its columns and its designated timestamp, or why it cannot be read. */
 interface SeenView {
   view: View;
+  /** None if they are not known. */
+  columns: Relation["columns"];
   timestamp?: string;
   fault?: string;
 }
@@ -235,14 +251,14 @@ function seenViews(core: Core, { identity }: Asker): SeenView[] {
     try {
       const compiled = statements.get(`select * from ${quotedName(view.name)}`, [], { identity: SERVER });
       // A long one is compiled by another thread.
-      if (compiled instanceof Promise) return compiled.catch(() => {}), mayAll ? [{ view }] : [];
+      if (compiled instanceof Promise) return compiled.catch(() => {}), mayAll ? [{ view, columns: [] }] : [];
       if (!mayAll) access.authorize(identity, undefined, compiled.requires, catalogue);
       const { columns = [], timestamp = -1 } = compiled.rows ?? {};
-      return [{ view, timestamp: columns[timestamp]?.name }];
+      return [{ view, columns, timestamp: columns[timestamp]?.name }];
     } catch (error) {
-      if (error instanceof TableClosedError) return mayAll ? [{ view }] : [];
+      if (error instanceof TableClosedError) return mayAll ? [{ view, columns: [] }] : [];
       if (!(error instanceof SqlError)) throw error;
-      return mayAll ? [{ view, fault: error.message }] : [];
+      return mayAll ? [{ view, columns: [], fault: error.message }] : [];
     }
   });
 }

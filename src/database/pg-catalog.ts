@@ -1,14 +1,5 @@
-/** Rows of `pg_catalog` and `information_schema`, which describe the tables as PostgreSQL does. */
-import {
-  ARRAY_IN,
-  BASE_TYPE,
-  CLIENT_SETTINGS,
-  type FilledTable,
-  settingsOf,
-  systemClassOid,
-  tableOid,
-} from "../sql/mod.ts";
-import type { TableSchema } from "../storage/mod.ts";
+/** Rows of `pg_catalog` and `information_schema`, which describe tables and views as PostgreSQL does. */
+import { ARRAY_IN, BASE_TYPE, CLIENT_SETTINGS, type FilledTable, settingsOf, systemClassOid } from "../sql/mod.ts";
 import type { Asker } from "./statements.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 import { arrayDimensions } from "../types/wide.ts";
@@ -18,7 +9,13 @@ const DATABASE = "qdb", SCHEMA = "public";
 /** The id of `pg_class`. */
 const PG_CLASS = 1259;
 
-const oidOf = (schema: TableSchema) => tableOid(schema.id);
+/** A table or a view. */
+export interface Relation {
+  oid: number;
+  name: string;
+  columns: readonly { name: string; type: string }[];
+  isView: boolean;
+}
 
 interface PgType {
   oid: number;
@@ -65,17 +62,18 @@ const TYPES: PgType[] = [
 ];
 const TYPE_BY_OID = new Map(TYPES.map((each) => [each.oid, each]));
 
-type Rows = (tables: readonly TableSchema[], asker: Asker) => Record<string, Value>[];
+/** `relations`: asked for them only if the source describes them, because views have to be compiled for that. */
+type Rows = (relations: () => readonly Relation[], asker: Asker) => Record<string, Value>[];
 
 const forColumns = (
-  tables: readonly TableSchema[],
-  row: (schema: TableSchema, column: TableSchema["columns"][number], index: number) => Record<string, Value>,
-) => tables.flatMap((schema) => schema.columns.map((column, index) => row(schema, column, index)));
+  relations: () => readonly Relation[],
+  row: (relation: Relation, column: Relation["columns"][number], index: number) => Record<string, Value>,
+) => relations().flatMap((relation) => relation.columns.map((column, index) => row(relation, column, index)));
 
-const columnRow = (schema: TableSchema, name: string, index: number, word: string) => ({
+const columnRow = (relation: Relation, name: string, index: number, word: string) => ({
   table_catalog: DATABASE,
   table_schema: SCHEMA,
-  table_name: schema.name,
+  table_name: relation.name,
   column_name: name,
   ordinal_position: index,
   is_nullable: "yes",
@@ -112,7 +110,7 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       typalign: "c",
       typstorage: "p",
     })),
-  "pg_catalog.pg_class": (tables) => [
+  "pg_catalog.pg_class": (relations) => [
     {
       ...CLASS,
       oid: PG_CLASS,
@@ -121,23 +119,23 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       relpersistence: "u",
       relispopulated: false,
     },
-    ...tables.map((schema) => ({
+    ...relations().map(({ oid, name, columns }) => ({
       ...CLASS,
-      oid: oidOf(schema),
-      relname: schema.name,
+      oid,
+      relname: name,
       relnamespace: PUBLIC,
-      relnatts: schema.columns.length,
+      relnatts: columns.length,
     })),
   ],
   "pg_catalog.pg_namespace": () => [
     { nspname: "pg_catalog", oid: PG_CATALOG, nspowner: OWNER },
     { nspname: SCHEMA, oid: PUBLIC, nspowner: OWNER },
   ],
-  "pg_catalog.pg_attribute": (tables) =>
-    forColumns(tables, (schema, column, index) => {
+  "pg_catalog.pg_attribute": (relations) =>
+    forColumns(relations, ({ oid }, column, index) => {
       const { pgOid } = typeOf(column.type);
       return {
-        attrelid: oidOf(schema),
+        attrelid: oid,
         attname: column.name,
         attnum: index + 1,
         atttypid: pgOid,
@@ -160,7 +158,7 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
     datallowconn: true,
     datconnlimit: -1,
   }],
-  "pg_catalog.pg_roles": (_tables, { identity }) => [{
+  "pg_catalog.pg_roles": (_relations, { identity }) => [{
     oid: OWNER,
     rolname: identity.name,
     rolsuper: true,
@@ -169,9 +167,13 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
     rolconnlimit: -1,
     rolcreatedb: true,
   }],
-  "pg_catalog.pg_tables": (tables) =>
-    tables.map((schema) => ({ schemaname: SCHEMA, tablename: schema.name, tableowner: SCHEMA })),
-  "pg_catalog.pg_settings": (_tables, { client }) =>
+  "pg_catalog.pg_tables": (relations) =>
+    relations().filter(({ isView }) => !isView).map(({ name }) => ({
+      schemaname: SCHEMA,
+      tablename: name,
+      tableowner: SCHEMA,
+    })),
+  "pg_catalog.pg_settings": (_relations, { client }) =>
     settingsOf(client?.settings).map(({ name, value, type, isFixed, summary }) => ({
       name,
       setting: String(value),
@@ -184,23 +186,23 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       source: CLIENT_SETTINGS.get(name.toLowerCase())?.value === value ? "default" : "session",
     })),
   "information_schema.schemata": () => [{ catalog_name: DATABASE, schema_name: SCHEMA, schema_owner: SCHEMA }],
-  "information_schema.tables": (tables) =>
-    tables.map((schema) => ({
+  "information_schema.tables": (relations) =>
+    relations().map(({ name }) => ({
       table_catalog: DATABASE,
       table_schema: SCHEMA,
-      table_name: schema.name,
+      table_name: name,
       table_type: "BASE TABLE",
       is_insertable_into: true,
     })),
-  "information_schema.columns": (tables) =>
-    forColumns(tables, (schema, column, index) => {
+  "information_schema.columns": (relations) =>
+    forColumns(relations, (relation, column, index) => {
       const word = TYPE_BY_OID.get(typeOf(column.type).pgOid)?.word ?? "unknown";
-      return columnRow(schema, column.name, index, word);
+      return columnRow(relation, column.name, index, word);
     }),
-  "information_schema.questdb_columns": (tables) =>
-    forColumns(tables, (schema, column, index) => {
+  "information_schema.questdb_columns": (relations) =>
+    forColumns(relations, (relation, column, index) => {
       const word = arrayDimensions(column.type) > 0 ? column.type : typeOf(column.type).name;
-      return columnRow(schema, column.name, index, word);
+      return columnRow(relation, column.name, index, word);
     }),
 };
 
@@ -219,10 +221,10 @@ export function isCatalogSource(source: string): boolean {
 export function catalogRows(
   source: string,
   columns: readonly { name: string; type: string }[],
-  tables: readonly TableSchema[],
+  relations: () => readonly Relation[],
   asker: Asker,
 ): Value[][] {
-  const rows = Object.hasOwn(SOURCES, source) ? SOURCES[source as keyof typeof SOURCES](tables, asker) : [];
+  const rows = Object.hasOwn(SOURCES, source) ? SOURCES[source as keyof typeof SOURCES](relations, asker) : [];
   const [, table] = source.split(".");
   return rows.map((given) => {
     const row: Record<string, Value> = { tableoid: systemClassOid(table!) ?? 0, ...given };

@@ -578,8 +578,7 @@ export class Expressions implements ExpressionBinder {
     const isName = given.kind === "parameter" && (given.type === UNTYPED || isText(given.type));
     const operand = isName ? this.constantOf(given, constant("0", "STRING"))! : given;
     if (operand.kind !== "constant" || typeof operand.value !== "string") return this.cast(operand, "INT", e.at);
-    const { catalogue } = this.binding.context;
-    return constant(oidOfText(e.type.name, operand.value, catalogue, e.operand.at), "INT");
+    return constant(oidOfText(e.type.name, operand.value, this.binding.context, e.operand.at), "INT");
   }
 
   /** An explicit or implicit cast. Constants are converted now if possible. */

@@ -5,6 +5,7 @@
 import { tableNames, unknownTable } from "./context.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Catalogue } from "../../storage/contract.ts";
+import type { Views } from "../plan.ts";
 import { tagOfName, typeOf } from "../../types/mod.ts";
 import { notOf } from "../../types/parse/values.ts";
 
@@ -12,6 +13,8 @@ const OID_TYPES = new Set(["oid", "regclass", "regtype", "regproc", "regprocedur
 
 /** The first number of user tables. */
 const FIRST_OID = 16_384;
+/** The first number of views, of which there are as many. */
+const VIEW_OIDS = 2 ** 30;
 
 const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
   pg_type: 1247,
@@ -37,6 +40,13 @@ export function tableOid(tableId: number): number {
   return FIRST_OID + tableId;
 }
 
+/** Views have names alone, so their numbers are hashes (FNV-1a) of these. Two views have the same number by chance only. */
+export function viewOid(name: string): number {
+  let hash = 0x811c9dc5;
+  for (const character of name.toLowerCase()) hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193);
+  return VIEW_OIDS + (hash >>> 0) % VIEW_OIDS;
+}
+
 /** Of a table of `pg_catalog`. */
 export function systemClassOid(name: string): number | undefined {
   return SYSTEM_CLASSES[name];
@@ -46,7 +56,7 @@ export function systemClassOid(name: string): number | undefined {
 export function oidOfText(
   type: string,
   text: string,
-  catalogue: Pick<Catalogue, "table" | "tables">,
+  { catalogue, views }: { catalogue: Pick<Catalogue, "table" | "tables">; views?: Views },
   at: number,
 ): number {
   if (/^\d{1,10}$/.test(text)) return Number(text) | 0;
@@ -56,6 +66,8 @@ export function oidOfText(
     if (system !== undefined) return system;
     const table = catalogue.table(name);
     if (table !== undefined) return tableOid(table.schema.id);
+    const view = views?.view(name);
+    if (view !== undefined) return viewOid(view.name);
     throw unknownTable(text, at, tableNames(catalogue));
   }
   if (type === "regproc" && name.toLowerCase() === "array_in") return ARRAY_IN;

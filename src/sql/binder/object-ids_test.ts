@@ -16,7 +16,7 @@ Deno.test("oidOfText() knows tables, types and numbers", () => {
     ["regtype", "varchar", 1043],
     ["oid", "23", 23],
   ];
-  for (const [type, text, oid] of cases) assert.equal(oidOfText(type, text, catalogue, 0), oid, text);
+  for (const [type, text, oid] of cases) assert.equal(oidOfText(type, text, { catalogue }, 0), oid, text);
 });
 
 for (
@@ -27,5 +27,5 @@ for (
   ]]
 ) {
   Deno.test(`oidOfText() refuses ${text} as ${type}`, () =>
-    assert.throws(() => oidOfText(type, text, catalogue, 5), { sqlState, position: 5 }));
+    assert.throws(() => oidOfText(type, text, { catalogue }, 5), { sqlState, position: 5 }));
 }
