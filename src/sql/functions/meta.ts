@@ -205,7 +205,7 @@ const clientFunctions: FunctionEntry[] = [
   nothing("pg_get_expr", 3, "NULL: columns have no defaults."),
   nothing("pg_get_constraintdef", 2, "NULL: there are no constraints."),
   nothing("pg_get_indexdef", 3, "NULL: the catalogues list no indexes."),
-  nothing("pg_get_viewdef", 2, "NULL: `pg_catalog` does not list views."),
+  nothing("pg_get_viewdef", 2, "NULL: the texts of views are in `views()`."),
   nothing("pg_tablespace_location", 1, "NULL: there are no tablespaces."),
   nothing("pg_get_function_result", 1, "NULL: functions are listed by `functions()`."),
   nothing("pg_get_function_arguments", 1, "NULL: functions are listed by `functions()`."),
