@@ -7,7 +7,7 @@
 import type { ExecuteOptions, Prepared, Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { TimeBuckets } from "../engine/mod.ts";
-import type { Interval, Materialized, Refresh, Sampling } from "../sql/plan.ts";
+import type { Interval, Materialized, Refresh } from "../sql/plan.ts";
 import {
   type Catalogue,
   type CatalogueMirror,
@@ -16,8 +16,8 @@ import {
   type TableSnapshot,
   type TimedPage,
 } from "../storage/mod.ts";
-import { letterOf, normalizeIntervals, quotedName } from "../sql/mod.ts";
-import { Periods } from "./periods.ts";
+import { normalizeIntervals, quotedName } from "../sql/mod.ts";
+import { multiplesOf, Periods } from "./periods.ts";
 import { nanosOf } from "../types/calendar.ts";
 import type { Value } from "../types/mod.ts";
 
@@ -236,19 +236,9 @@ export class MaterializedViews {
     if (fault !== undefined) return;
     if (refresh.kind === "immediate" && !this.isUpToDate(state, baseId)) this.changed(state.id);
     if (refresh.kind !== "timer") return;
-    const { every: { count, unit }, startMicros, timeZone = "" } = refresh;
-    const sampling: Sampling = {
-      count,
-      unit: letterOf(unit),
-      align: "calendar",
-      timeZone,
-      offset: 0n,
-      from: BigInt(startMicros),
-    };
-    const buckets = new TimeBuckets(sampling, "TIMESTAMP", 0n), now = this.options.nowMicros();
-    const waitMs = Number((buckets.of(now).end - now) / 1000n) + 1;
-    if (waitMs <= SLEEP_MS_MAX) this.later(state, waitMs);
-    else state.timer = setTimeout(() => this.rest(state, this.definitionOf(state)!), SLEEP_MS_MAX);
+    const { every, startMicros, timeZone } = refresh, now = this.options.nowMicros();
+    const { end } = multiplesOf(every, { timeZone, from: BigInt(startMicros) }).of(now);
+    state.timer = sleep(end - now, () => this.due(state), () => this.rest(state, this.definitionOf(state)!));
   }
 
   /** Refreshes the view when another period is complete. Its first refresh is not begun by a period. */
@@ -259,17 +249,20 @@ export class MaterializedViews {
     const periods = new Periods(period), now = this.options.nowMicros(), { periodHiMicros } = state;
     const isComplete = this.hasRows(baseId) &&
       (periodHiMicros === undefined || periods.completeTo(now) > periodHiMicros);
-    const waitMs = isComplete ? 0 : Number((periods.next(now) - now) / 1000n) + 1;
-    state.periodTimer = waitMs <= SLEEP_MS_MAX
-      ? setTimeout(() => this.enqueue(state), waitMs)
-      : setTimeout(() => this.awaitPeriod(state, this.definitionOf(state)!), SLEEP_MS_MAX);
+    state.periodTimer = isComplete ? setTimeout(() => this.enqueue(state)) : sleep(
+      periods.next(now) - now,
+      () => this.enqueue(state),
+      () => this.awaitPeriod(state, this.definitionOf(state)!),
+    );
   }
 
   private later(state: State, delayMs: number): void {
-    state.timer = setTimeout(() => {
-      state.timer = undefined;
-      this.enqueue(state);
-    }, delayMs);
+    state.timer = setTimeout(() => this.due(state), delayMs);
+  }
+
+  private due(state: State): void {
+    state.timer = undefined;
+    this.enqueue(state);
   }
 
   /** `kind`: "full" revives an invalid view, and "range" refreshes the asked times only. */
@@ -531,6 +524,12 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** A timer for `then`. If that is long to wait for, it calls `again` meanwhile, which finds out anew how long. */
+function sleep(micros: bigint, then: () => void, again: () => void): ReturnType<typeof setTimeout> {
+  const ms = Number(micros / 1000n) + 1;
+  return ms <= SLEEP_MS_MAX ? setTimeout(then, ms) : setTimeout(again, SLEEP_MS_MAX);
+}
+
 /** The times of a view's buckets. */
 class Times {
   /** Type of the base's designated timestamp. */
@@ -549,11 +548,7 @@ class Times {
       new TimeBuckets({ count, unit, align: "calendar", timeZone, offset: BigInt(offset) }, this.type, 0n)
     );
     const from = base.timestampMax!,
-      ofLimit = limit && new TimeBuckets(
-        { count: limit.count, unit: letterOf(limit.unit), align: "calendar", timeZone: "", offset: 0n, from },
-        this.type,
-        0n,
-      );
+      ofLimit = limit && multiplesOf(limit, { from, type: this.type });
     this.oldest = max(this.first, ofLimit?.of(from - 1n).start ?? this.first);
   }
 

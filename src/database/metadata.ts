@@ -248,17 +248,18 @@ function seenViews(core: Core, { identity }: Asker): SeenView[] {
   const { access, catalogue, statements } = core;
   const mayAll = access === undefined || identity === SERVER || access.rightsOf(identity).isAdmin;
   return core.views.all().flatMap((view): SeenView[] => {
+    const unknown = (fault?: string): SeenView[] => mayAll ? [{ view, columns: [], fault }] : [];
     try {
       const compiled = statements.get(`select * from ${quotedName(view.name)}`, [], { identity: SERVER });
       // A long one is compiled by another thread.
-      if (compiled instanceof Promise) return compiled.catch(() => {}), mayAll ? [{ view, columns: [] }] : [];
+      if (compiled instanceof Promise) return compiled.catch(() => {}), unknown();
       if (!mayAll) access.authorize(identity, undefined, compiled.requires, catalogue);
       const { columns = [], timestamp = -1 } = compiled.rows ?? {};
       return [{ view, columns, timestamp: columns[timestamp]?.name }];
     } catch (error) {
-      if (error instanceof TableClosedError) return mayAll ? [{ view, columns: [] }] : [];
+      if (error instanceof TableClosedError) return unknown();
       if (!(error instanceof SqlError)) throw error;
-      return mayAll ? [{ view, columns: [], fault: error.message }] : [];
+      return unknown(error.message);
     }
   });
 }

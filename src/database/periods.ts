@@ -1,15 +1,23 @@
-/** The periods of a materialized view with PERIOD. */
+/** Times at which materialized views are refreshed: the multiples of a unit, and the periods of a view with PERIOD. */
 import { TimeBuckets } from "../engine/mod.ts";
 import { letterOf, microsIn } from "../sql/mod.ts";
-import type { RefreshPeriod } from "../sql/plan.ts";
+import type { RefreshPeriod, UnitCount } from "../sql/plan.ts";
+
+/** Multiples of a unit in a zone (UTC by default), from the epoch on or from `from`. `type`: of the times. */
+export function multiplesOf(
+  { count, unit }: UnitCount,
+  { timeZone = "", from, type = "TIMESTAMP" }: { timeZone?: string; from?: bigint; type?: string },
+): TimeBuckets {
+  const sampling = { count, unit: letterOf(unit), align: "calendar", timeZone, offset: 0n, from } as const;
+  return new TimeBuckets(sampling, type, 0n);
+}
 
 export class Periods {
   private readonly buckets: TimeBuckets;
   private readonly delayMicros: bigint;
 
-  constructor({ length: { count, unit }, delay, timeZone = "" }: RefreshPeriod) {
-    const sampling = { count, unit: letterOf(unit), align: "calendar", timeZone, offset: 0n } as const;
-    this.buckets = new TimeBuckets(sampling, "TIMESTAMP", 0n);
+  constructor({ length, delay, timeZone }: RefreshPeriod) {
+    this.buckets = multiplesOf(length, { timeZone });
     this.delayMicros = delay === undefined ? 0n : microsIn(delay);
   }
 

@@ -2,6 +2,7 @@
  * Object ids as in PostgreSQL: `oid` and the `reg…` types are INT here, and a name compared with or cast to one becomes
  * its number.
  */
+import { crc32 } from "node:zlib";
 import { tableNames, unknownTable } from "./context.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Catalogue } from "../../storage/contract.ts";
@@ -40,11 +41,9 @@ export function tableOid(tableId: number): number {
   return FIRST_OID + tableId;
 }
 
-/** Views have names alone, so their numbers are hashes (FNV-1a) of these. Two views have the same number by chance only. */
+/** Views have names alone, so their numbers are checksums of these. Two views have the same number by chance only. */
 export function viewOid(name: string): number {
-  let hash = 0x811c9dc5;
-  for (const character of name.toLowerCase()) hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193);
-  return VIEW_OIDS + (hash >>> 0) % VIEW_OIDS;
+  return VIEW_OIDS + crc32(name.toLowerCase()) % VIEW_OIDS;
 }
 
 /** Of a table of `pg_catalog`. */

@@ -461,7 +461,7 @@ export class ChunkCodec {
     const from = Math.floor((rows?.from ?? 0) / VECTOR_ROWS), to = Math.ceil((rows?.to ?? rowCount) / VECTOR_ROWS);
     for (let k = from; k < to; k++) {
       if (chunk.address !== undefined && (k - from) % PREFETCHED_VECTORS === 0) {
-        this.kernels.prefetch(chunk.address, k, Math.min(to, k + PREFETCHED_VECTORS));
+        this.kernels.prefetch(chunk.address, k, to);
       }
       this.decodeVector(chunk, k, address + k * VECTOR_ROWS * width);
     }

@@ -11,7 +11,7 @@ import { AT, pushHeader } from "./vectors.ts";
 export const PREFETCHED_VECTORS = 32;
 const CACHE_LINE_BYTES = 64;
 
-/** Prefetches the codes of vectors `from` … `to`-1 of a chunk in the shared memory. Raw and constant vectors have none. */
+/** Prefetches the codes of the first PREFETCHED_VECTORS of vectors `from` … `to`-1 of a chunk in the shared memory. Raw and constant vectors have none. */
 export type Prefetch = (chunk: number, from: number, to: number) => void;
 
 /** Adds the kernel, and returns its number. Its result is the sum of what it has loaded: the compiler leaves out loads of which nothing is used. */
@@ -19,6 +19,9 @@ export function addPrefetch(module: Module): number {
   const { code, index } = module.function(["i32", "i32", "i32"], ["i32"], "prefetch");
   const [chunk, vector, to] = [0, 1, 2];
   const header = code.local("i32"), at = code.local("i32"), end = code.local("i32"), sum = code.local("i32");
+  const last = code.local("i32");
+  code.get(vector).i32(PREFETCHED_VECTORS).op("i32.add").tee(last).get(to).get(last).get(to).op("i32.lt_u");
+  code.op("select").set(to);
   code.block((done) =>
     code.loop((next) => {
       code.get(vector).get(to).op("i32.ge_u").brIf(done);
@@ -50,7 +53,6 @@ export function prefetchAhead(
 ): void {
   code.get(vector).get(prefetched).op("i32.ge_u").if(() => {
     code.get(vector).i32(PREFETCHED_VECTORS).op("i32.add").set(prefetched);
-    code.get(chunk).get(vector).get(prefetched).get(to).get(prefetched).get(to).op("i32.lt_u").op("select");
-    code.call(prefetch).get(sum).op("i32.add").set(sum);
+    code.get(chunk).get(vector).get(to).call(prefetch).get(sum).op("i32.add").set(sum);
   });
 }
