@@ -7,20 +7,20 @@ const ROWS = 1_000_000;
 const TABLE = `create table t as (select timestamp_sequence('2024-01-01', 1700000 + x % 7) ts,
   case when x % 11 = 0 then null else ('S' || x * 7919 % 97)::symbol end sym, ('N' || x % 3000)::symbol id,
   case when x % 13 = 0 then null else (x * 7919 % 100003) / 100.0 end price, case when x % 500 = 0 then 1 / 3.0 else x % 7001 / 1000.0 end amount,
-  case when x % 5 = 0 then null else (x * 37 % 100003)::int end i, x * 1000003 % 5000011 l, cast(x % 1000 / 8.0 as float) f,
+  case when x % 5 = 0 then null else (x * 37 % 100003)::int end i, x * 1000003 % 5000011 l, cast(x % 1000 / 8.0 as float) f, x % 1000 / 8.0 g,
   (x % 100)::byte b, (x % 10000 - 5000)::short s, x % 3 = 0 flag, sin(x) full
   from long_sequence(${ROWS})) timestamp(ts) partition by day`;
 
 const DAY = "ts in '2024-01-07'", HOURS = "ts between '2024-01-05T03:10:00' and '2024-01-05T07:20:00'";
 const QUERIES = [
-  "select count(), sum(price), avg(amount), min(i), max(l), sum(f), sum(b), sum(s) from t",
+  "select count(), sum(price), avg(amount), min(i), max(l), sum(f), sum(g), sum(b), sum(s) from t",
   "select sum(price), count() from t where price > 300 and amount < 5",
   "select sym, count(), avg(price), sum(l), max(ts) from t order by sym",
   "select id, flag, count(), sum(amount) from t order by id, flag limit 50",
   "select i, count() from t where i < 50 order by i",
   "select l, sum(price), count_distinct(i) from t where l < 5000 order by l limit 100",
   `select ts, avg(price), count(), last(sym) from t where ${DAY} sample by 1h`,
-  `select ts, avg(price), min(f) from t where ${HOURS} sample by 10m`,
+  `select ts, avg(price), min(f), min(g) from t where ${HOURS} sample by 10m`,
   `select ts, sym, avg(price) from t where ${HOURS} sample by 1h fill(prev) limit 300`,
   `select ts, avg(price) from t where ${HOURS} sample by 1h from '2024-01-05T04:30' to '2024-01-05T06:00' fill(null)`,
   "select ts, sum(price), first(amount) from t sample by 1d",
