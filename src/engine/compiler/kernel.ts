@@ -497,23 +497,27 @@ export class KernelWriter {
     );
   }
 
-  /** Runs `body` for each row, several of them in each round of the loop. Loads `nodes`, the inputs of the body. */
-  unrolledRows(nodes: readonly IrNode[], rowsAtOnce: number, body: () => void): void {
+  /**
+   * Emits loops over rows. `bodies` have the number of rows of a round and its code, which reads rows from local `row` on; the last one takes one row.
+   */
+  unrolledRows(bodies: readonly { rowsAtOnce: number; body: (row: number) => void }[]): void {
     const { code } = this;
     this.strips((row, stripEnd) => {
-      for (const count of [rowsAtOnce, 1]) {
+      for (const { rowsAtOnce, body } of bodies) {
         code.block((done) =>
           code.loop((again) => {
-            code.get(row).i32(count).op("i32.add").get(stripEnd).op("i32.gt_s").brIf(done);
-            for (let ahead = 0; ahead < count; ahead++) {
-              this.loadRow(nodes, row, undefined, ahead);
-              body();
-            }
-            code.get(row).i32(count).op("i32.add").set(row).br(again);
+            code.get(row).i32(rowsAtOnce).op("i32.add").get(stripEnd).op("i32.gt_s").brIf(done);
+            body(row);
+            code.get(row).i32(rowsAtOnce).op("i32.add").set(row).br(again);
           })
         );
       }
     });
+  }
+
+  /** Pushes the values of a 32-bit column for four rows, from `row + ahead` on. */
+  pushFour(input: number, row: number, ahead: number): void {
+    this.address(this.primary[input]!, row, 4).memory("v128.load", 4 * ahead);
   }
 
   /** Sets `bits` for eight rows. */
@@ -544,7 +548,7 @@ export class KernelWriter {
         lowerNarrow(predicate, code, (index) => {
           const constant = constants.get(index);
           if (constant !== undefined) code.get(constant);
-          else this.address(this.primary[index]!, row, 4).memory("v128.load", 16 * k);
+          else this.pushFour(index, row, 4 * k);
         });
       for (const half of [0, 2]) {
         quarter(half);

@@ -162,13 +162,13 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
     };
     store(0, () => total(rows));
     states.forEach(({ needs, hasNulls, values, sums: [low, high], min, max }, k) => {
-      store(argumentWord(k, "sum"), () => {
+      store(argumentWord(states.length, k, "sum"), () => {
         code.get(low).get(high).op("i64x2.add").tee(added).lane("i64x2.extract_lane", 0);
         code.get(added).lane("i64x2.extract_lane", 1).op("i64.add");
       });
-      store(argumentWord(k, "values"), () => hasNulls ? total(values) : code.i64(0n));
-      store(argumentWord(k, "min"), () => needs.min ? extreme(min, "i32.lt_s") : code.i64(NO_MIN));
-      store(argumentWord(k, "max"), () => needs.max ? extreme(max, "i32.gt_s") : code.i64(NO_MAX));
+      store(argumentWord(states.length, k, "values"), () => hasNulls ? total(values) : code.i64(0n));
+      store(argumentWord(states.length, k, "min"), () => needs.min ? extreme(min, "i32.lt_s") : code.i64(NO_MIN));
+      store(argumentWord(states.length, k, "max"), () => needs.max ? extreme(max, "i32.gt_s") : code.i64(NO_MAX));
     });
     code.get(writer.end);
     return { bytes: writer.finish(), cells };

@@ -3,7 +3,8 @@
  * into the dense table of the groups. A record of the segment's table has words of 8 bytes:
  *
  *     rows        number of rows; if the kernel is joined, from bit 40 on, and the sum of the first argument's offsets below
- *     arguments   of each: sum, number of values, least and greatest of its offsets; of a product: sum and number of products of the integers
+ *     sums        of each argument its offsets, or the products of its integers; the first argument is the last. An even number with `rows`
+ *     arguments   of each: number of values, least and greatest offset
  *     states      of aggregates that offsets do not give
  */
 import type { RowsSummary } from "../../sql/functions/entry.ts";
@@ -22,14 +23,15 @@ import {
 import type { ChunkOffsets } from "../../storage/contract.ts";
 import type { BoundKernel } from "./binding.ts";
 import type { Input } from "./expression.ts";
+import { type Addend, FOUR, FourRows } from "./four-rows.ts";
 import { f32, f64, i32, i64, input, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 
 /** The sums of joined words and the row count take this many bits and the others. */
 export const JOINED_SHIFT = 40;
+const JOINED_ROW = 1n << BigInt(JOINED_SHIFT);
 const ROWS_AT_ONCE = 8;
-const ARGUMENT_WORDS = 4;
-const WORD = { sum: 0, values: 1, min: 2, max: 3 } as const;
+const ARGUMENT_WORDS = ["values", "min", "max"] as const;
 export const NO_MIN = 2n ** 40n, NO_MAX = -1n;
 
 /** A column whose offsets are read. */
@@ -64,6 +66,8 @@ export interface OffsetsVariant {
   /** For each argument. */
   hasNulls: readonly boolean[];
   isJoined: boolean;
+  /** The integers of factors of products have 32 bits. */
+  isNarrow: boolean;
 }
 
 export function isProduct({ columns }: Pick<OffsetsArgument, "columns">): boolean {
@@ -96,8 +100,19 @@ export function greatestInteger({ least, greatest }: ChunkOffsets): number {
   return Math.max(Math.abs(least), Math.abs(least + greatest));
 }
 
-export function argumentWord(argument: number, word: keyof typeof WORD): number {
-  return 8 * (1 + argument * ARGUMENT_WORDS + WORD[word]);
+/** Words of a record for the number of rows and the sums of so many arguments. */
+function sumWords(argumentCount: number): number {
+  return 2 * Math.ceil((1 + argumentCount) / 2);
+}
+
+/** The place in a record of one of so many arguments' words, in bytes. */
+export function argumentWord(
+  argumentCount: number,
+  argument: number,
+  word: "sum" | typeof ARGUMENT_WORDS[number],
+): number {
+  if (word === "sum") return 8 * (argument === 0 ? argumentCount : argument);
+  return 8 * (sumWords(argumentCount) + argument * ARGUMENT_WORDS.length + ARGUMENT_WORDS.indexOf(word));
 }
 
 function byStates({ aggregates, sources }: OffsetsShape): AggregateShape[] {
@@ -105,12 +120,12 @@ function byStates({ aggregates, sources }: OffsetsShape): AggregateShape[] {
 }
 
 function segmentHeaderWords(shape: OffsetsShape): number {
-  return 1 + shape.arguments.length * ARGUMENT_WORDS;
+  return sumWords(shape.arguments.length) + shape.arguments.length * ARGUMENT_WORDS.length;
 }
 
 /** Bytes of a record of the segment's table. */
 export function offsetsStride(shape: OffsetsShape): number {
-  return strideOf(segmentHeaderWords(shape), byStates(shape));
+  return 16 * Math.ceil(strideOf(segmentHeaderWords(shape), byStates(shape)) / 16);
 }
 
 function keyOf({ columns, arguments: list, aggregates, sources, headerWords }: OffsetsShape): string {
@@ -119,25 +134,28 @@ function keyOf({ columns, arguments: list, aggregates, sources, headerWords }: O
   return `${headerWords}|${columnKeys}|${argumentKeys}|${sources}|${aggregateKey(aggregates)}`;
 }
 
-/** Adds rows to the segment's table. Cells: `table`: its address; `least…`: of the factors of products, the least integers. */
+/**
+ * Adds rows to the segment's table. Cells: `table`: its address; `least…`: of the factors of products, the least integers. If no argument has nulls
+ * and the integers of products have 32 bits, four rows are added at once.
+ */
 export function addOffsetsKernel(
   memory: WebAssembly.Memory,
   inputs: readonly Input[],
   keys: readonly DenseKey[],
   shape: OffsetsShape,
-  { hasNulls, isJoined }: OffsetsVariant,
+  { hasNulls, isJoined, isNarrow }: OffsetsVariant,
 ): CompiledKernel {
   const keyText = keys.map((k) => `${shapeOf(k.node)}+${k.bias}*${shapeOf(k.size)}`).join(",");
-  const key = `offsets${isJoined}${hasNulls}|${inputShape(inputs)}|${keyText}|${keyOf(shape)}`;
+  const key = `offsets${isJoined}${isNarrow}${hasNulls}|${inputShape(inputs)}|${keyText}|${keyOf(shape)}`;
   return kernelCache(memory).get(key, () => {
-    const writer = new KernelWriter(inputs), { code } = writer;
+    const writer = new KernelWriter(inputs), { code } = writer, { arguments: list } = shape;
     const cells: Record<string, number> = { table: writer.cell() };
     const table = writer.loadCell("i32", cells.table);
     const records = new Records(writer, byStates(shape), segmentHeaderWords(shape));
     const number = writer.derive(groupNumber(keys)), slot = code.local("i32"), offset = code.local("i64");
     const columns = shape.columns.map((column) => input(column.input, "i32"));
     const leasts = new Map(
-      factorsOf(shape.arguments).map((column) => {
+      factorsOf(list).map((column) => {
         const cell = cells[`least${column}`] = writer.cell();
         return [column, writer.loadCell("i64", cell)];
       }),
@@ -148,57 +166,118 @@ export function addOffsetsKernel(
       push();
       code.op("i64.add").memory("i64.store", at);
     };
-    // The number of rows is beside the sum of the first argument, so both are added at once.
-    const [first] = shape.arguments, one = code.local("v128");
-    const isPaired = !isJoined && first !== undefined && isProduct(first) && first.needs.sum && !hasNulls[0];
-    if (isPaired) code.lanes64(1n, 0n).set(one);
     // Few rows have a new extreme.
     const keep = (at: number, comparison: string) => {
       code.get(offset).get(slot).memory("i64.load", at).op(comparison).if(() => {
         code.get(slot).get(offset).memory("i64.store", at);
       });
     };
-    writer.unrolledRows([number, ...columns, ...records.nodes], ROWS_AT_ONCE, () => {
-      code.get(table);
-      writer.lower(number);
-      code.i32(offsetsStride(shape)).op("i32.mul").op("i32.add").set(slot);
-      if (!isJoined && !isPaired) add(0, () => code.i64(1n));
-      shape.arguments.forEach((argument, k) => {
-        const { needs } = argument, read = argument.columns.map((column) => columns[column]);
-        const addProduct = () => {
-          const push = () =>
+    const keepExtremes = ({ needs }: OffsetsArgument, k: number) => {
+      if (needs.min) keep(argumentWord(list.length, k, "min"), "i64.lt_s");
+      if (needs.max) keep(argumentWord(list.length, k, "max"), "i64.gt_s");
+    };
+    const addArgument = (argument: OffsetsArgument, k: number) => {
+      const { needs } = argument, read = argument.columns.map((column) => columns[column]);
+      const sumAt = argumentWord(list.length, k, "sum");
+      if (isProduct(argument)) {
+        if (needs.sum) {
+          add(sumAt, () =>
             argument.columns.forEach((column, at) => {
               writer.lower(i64.extendU(read[at]));
               code.get(leasts.get(column)!).op("i64.add");
               if (at > 0) code.op("i64.mul");
-            });
-          if (isPaired && k === 0) {
-            code.get(slot).get(slot).memory("v128.load").get(one);
-            push();
-            code.lane("i64x2.replace_lane", 1).op("i64x2.add").memory("v128.store");
-          } else if (needs.sum) add(argumentWord(k, "sum"), push);
-          if (hasNulls[k]) add(argumentWord(k, "values"), () => code.i64(1n));
-        };
-        const addValue = () => {
-          if (isProduct(argument)) return addProduct();
-          writer.lower(i64.extendU(read[0]));
-          code.set(offset);
-          if (isJoined && k === 0) add(0, () => code.get(offset).i64(1n << BigInt(JOINED_SHIFT)).op("i64.or"));
-          else if (needs.sum) add(argumentWord(k, "sum"), () => code.get(offset));
-          if (hasNulls[k]) add(argumentWord(k, "values"), () => code.i64(1n));
-          if (needs.min) keep(argumentWord(k, "min"), "i64.lt_s");
-          if (needs.max) keep(argumentWord(k, "max"), "i64.gt_s");
-        };
-        if (!hasNulls[k]) return addValue();
+            }));
+        }
+      } else {
+        writer.lower(i64.extendU(read[0]));
+        code.set(offset);
+        if (isJoined && k === 0) add(0, () => code.get(offset).i64(JOINED_ROW).op("i64.or"));
+        else if (needs.sum) add(sumAt, () => code.get(offset));
+        keepExtremes(argument, k);
+      }
+      if (hasNulls[k]) add(argumentWord(list.length, k, "values"), () => code.i64(1n));
+    };
+    const findSlot = () => {
+      code.get(table);
+      writer.lower(number);
+      code.i32(offsetsStride(shape)).op("i32.mul").op("i32.add").set(slot);
+    };
+    const addRow = (row: number, ahead: number) => {
+      writer.loadRow([number, ...columns, ...records.nodes], row, undefined, ahead);
+      findSlot();
+      if (!isJoined) add(0, () => code.i64(1n));
+      list.forEach((argument, k) => {
+        if (!hasNulls[k]) return addArgument(argument, k);
         // NULL is -1.
-        writer.lower(read.reduce((a, b) => i32.or(a, b)));
-        code.i32(0).op("i32.ge_s").if(addValue);
+        writer.lower(argument.columns.map((column) => columns[column]).reduce((a, b) => i32.or(a, b)));
+        code.i32(0).op("i32.ge_s").if(() => addArgument(argument, k));
       });
       records.update(slot);
-    });
+    };
+    const one = { rowsAtOnce: 1, body: (row: number) => addRow(row, 0) };
+    const some = {
+      rowsAtOnce: ROWS_AT_ONCE,
+      body: (row: number) => {
+        for (let ahead = 0; ahead < ROWS_AT_ONCE; ahead++) addRow(row, ahead);
+      },
+    };
+    const words = isNarrow && !hasNulls.includes(true) ? addendsOf(writer, shape, isJoined, leasts) : [];
+    // Only counting takes less row by row.
+    if (words.every((addend) => addend === undefined || addend.kind === "one")) writer.unrolledRows([some, one]);
+    else {
+      const four = new FourRows(writer, words), extremes = list.filter(({ needs }) => needs.min || needs.max);
+      const read = [
+        number,
+        ...extremes.flatMap((argument) => argument.columns.map((column) => columns[column])),
+        ...records.nodes,
+      ];
+      const addFour = (row: number, ahead: number) => {
+        four.load(row, ahead);
+        for (let lane = 0; lane < FOUR; lane++) {
+          writer.loadRow(read, row, undefined, ahead + lane);
+          findSlot();
+          four.add(lane, slot);
+          list.forEach((argument, k) => {
+            if (!extremes.includes(argument)) return;
+            writer.lower(i64.extendU(columns[argument.columns[0]]));
+            code.set(offset);
+            keepExtremes(argument, k);
+          });
+          records.update(slot);
+        }
+      };
+      const body = (row: number) => {
+        for (let ahead = 0; ahead < ROWS_AT_ONCE; ahead += FOUR) addFour(row, ahead);
+      };
+      writer.unrolledRows([{ rowsAtOnce: ROWS_AT_ONCE, body }, one]);
+    }
     code.get(writer.end);
     return { bytes: writer.finish(), cells };
   });
+}
+
+/** What a row adds to the words of a record for the number of rows and the sums, up to the last one that is needed. */
+function addendsOf(
+  { code }: KernelWriter,
+  { columns, arguments: list }: OffsetsShape,
+  isJoined: boolean,
+  leasts: ReadonlyMap<number, number>,
+): (Addend | undefined)[] {
+  const words: (Addend | undefined)[] = [{ kind: "one" }];
+  const splats = new Map([...leasts].map(([column, least]) => {
+    const local = code.local("v128");
+    code.get(least).op("i32.wrap_i64").op("i32x4.splat").set(local);
+    return [column, local];
+  }));
+  list.forEach((argument, k) => {
+    if (!argument.needs.sum) return;
+    const at = isJoined && k === 0 ? 0 : argumentWord(list.length, k, "sum") / 8;
+    const read = argument.columns.map((column) => columns[column].input);
+    words[at] = isProduct(argument)
+      ? { kind: "product", inputs: read, leasts: argument.columns.map((column) => splats.get(column)!) }
+      : { kind: "column", input: read[0], above: at === 0 ? JOINED_ROW : 0n };
+  });
+  return Array.from(words);
 }
 
 /** Constants of the merge for each column, in the order of its inputs: least, power, isQuotient. */
@@ -295,12 +374,12 @@ export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsSha
         code.i64(0n).set(joinedSum.local);
         writer.lower(isJoined);
         code.if(() => {
-          code.get(rowCount.local).i64((1n << BigInt(JOINED_SHIFT)) - 1n).op("i64.and").set(joinedSum.local);
+          code.get(rowCount.local).i64(JOINED_ROW - 1n).op("i64.and").set(joinedSum.local);
           code.get(rowCount.local).i64(BigInt(JOINED_SHIFT)).op("i64.shr_u").set(rowCount.local);
         });
         words.forEach((list, k) => {
           for (const name of ["sum", "values", "min", "max"] as const) {
-            code.get(slot).memory("i64.load", argumentWord(k, name)).set(list[name].local);
+            code.get(slot).memory("i64.load", argumentWord(words.length, k, name)).set(list[name].local);
           }
           if (k === 0) code.get(list.sum.local).get(joinedSum.local).op("i64.add").set(list.sum.local);
           writer.lower(input(flagsAt + k, "i32"));
@@ -327,7 +406,7 @@ function emptyRecord({ code }: KernelWriter, { arguments: list }: OffsetsShape, 
   list.forEach((_, k) => {
     const initial = { sum: 0n, values: 0n, min: NO_MIN, max: NO_MAX };
     for (const name of ["sum", "values", "min", "max"] as const) {
-      code.get(slot).i64(initial[name]).memory("i64.store", argumentWord(k, name));
+      code.get(slot).i64(initial[name]).memory("i64.store", argumentWord(list.length, k, name));
     }
   });
   states.initialise(slot);

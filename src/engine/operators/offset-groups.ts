@@ -15,6 +15,7 @@ import {
   addOffsetsKernel,
   emptyOffsetsKernel,
   factorsOf,
+  greatestInteger,
   hasNulls,
   isProduct,
   JOINED_SHIFT,
@@ -198,8 +199,10 @@ export class OffsetGroups {
     const variant: OffsetsVariant = {
       hasNulls: this.shape.arguments.map((argument) => hasNulls(argument, offsets)),
       isJoined: this.isJoined(offsets),
+      isNarrow: this.factors.every((place) => greatestInteger(offsets[place]!) < 2 ** 31),
     };
-    const name = `${variant.hasNulls}${variant.isJoined}`, { adders, inputs, keys, shape, context } = this;
+    const name = `${variant.hasNulls}${variant.isJoined}${variant.isNarrow}`,
+      { adders, inputs, keys, shape, context } = this;
     let adder = adders.get(name);
     if (adder === undefined) {
       adder = this.bind(addOffsetsKernel(context.heap.memory, inputs, keys, shape, variant), inputs);
@@ -271,36 +274,42 @@ class OffsetVectors {
   readonly missingMax: number;
   missing = 0;
   private readonly first: number;
-  private readonly isMissing: boolean[];
+  private readonly end: number;
+  /** 1 for each vector without offsets; undefined while all have them. */
+  private isMissing?: Uint8Array;
 
   constructor(private readonly rows: RowRange) {
     this.first = Math.floor(rows.from / SUMMARY_ROWS);
-    this.isMissing = Array.from({ length: Math.ceil(rows.to / SUMMARY_ROWS) - this.first }, () => false);
-    this.missingMax = Math.floor(this.isMissing.length * MISSING_SHARE_MAX);
+    this.end = Math.ceil(rows.to / SUMMARY_ROWS);
+    this.missingMax = Math.floor((this.end - this.first) * MISSING_SHARE_MAX);
   }
 
   get present(): number {
-    return this.isMissing.length - this.missing;
+    return this.end - this.first - this.missing;
   }
 
   /** The rows that are left without the vectors that have no range. */
-  without(ranges: Float64Array): RowRange[] {
-    this.isMissing.forEach((isMissing, k) => {
-      if (isMissing || !Number.isNaN(ranges[2 * (this.first + k)])) return;
-      this.isMissing[k] = true;
+  without(ranges: Float64Array): readonly RowRange[] {
+    const { first, end } = this;
+    for (let vector = first; vector < end; vector++) {
+      if (!Number.isNaN(ranges[2 * vector])) continue;
+      const isMissing = this.isMissing ??= new Uint8Array(end - first);
+      if (isMissing[vector - first] === 1) continue;
+      isMissing[vector - first] = 1;
       this.missing++;
-    });
+    }
     return this.runs().filter(({ isMissing }) => !isMissing);
   }
 
   /** All rows, in order. */
   runs(): (RowRange & { isMissing: boolean })[] {
     const { rows, first } = this, runs: { from: number; to: number; isMissing: boolean }[] = [];
-    this.isMissing.forEach((isMissing, k) => {
-      const to = Math.min(rows.to, (first + k + 1) * SUMMARY_ROWS), last = runs.at(-1);
+    if (this.isMissing === undefined) return [{ ...rows, isMissing: false }];
+    for (const [k, flag] of this.isMissing.entries()) {
+      const to = Math.min(rows.to, (first + k + 1) * SUMMARY_ROWS), last = runs.at(-1), isMissing = flag === 1;
       if (last?.isMissing === isMissing) last.to = to;
       else runs.push({ from: last?.to ?? rows.from, to, isMissing });
-    });
+    }
     return runs;
   }
 }

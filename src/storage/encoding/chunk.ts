@@ -657,9 +657,10 @@ export class ChunkCodec {
     choose?: ChooseOffsets,
     missingMax = 0,
   ): ChunkOffsets | undefined {
-    const { kind, width, address: chunk } = this.opened(bytes), { kernels, scratch, heap } = this;
-    assert(chunk !== undefined && width >= 4, "chunks in the shared memory, of types with a NULL");
-    const { ranges } = this, powerOf = (places: number) => POWERS[places];
+    const { kernels, scratch, heap, ranges } = this, { u8 } = heap, chunk = bytes.byteOffset;
+    const isShared = bytes.buffer === u8.buffer, kind = u8[chunk + CHUNK_AT.kind];
+    assert(isShared && u8[chunk + CHUNK_AT.width] >= 4, "chunks in the shared memory, of types with a NULL");
+    const powerOf = (places: number) => POWERS[places];
     const offsets = offsetsOf(heap, chunk, rows, kind === FLOATS, powerOf, ranges, missingMax);
     if (offsets === undefined) return undefined;
     const least = BigInt(offsets.least);

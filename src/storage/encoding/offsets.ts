@@ -35,8 +35,8 @@ export type DecodeOffsets = (
 ) => void;
 
 /**
- * The form of the offsets of rows of a chunk at an address; undefined if more than `missingMax` of their vectors have none. `power`: the power of ten for
- * so many places. Writes the ranges of the vectors (`ChooseOffsets`).
+ * The form of the offsets of rows of a chunk at an address; undefined if more than `missingMax` of their vectors have none. `powerOf`: the power of ten
+ * for so many places. Writes the ranges of the vectors (`ChooseOffsets`).
  */
 export function offsetsOf(
   { i32, u8 }: SharedHeap,
@@ -47,16 +47,17 @@ export function offsetsOf(
   ranges: Float64Array,
   missingMax: number,
 ): ChunkOffsets | undefined {
+  const first = Math.floor(from / VECTOR_ROWS), end = Math.ceil(to / VECTOR_ROWS);
   let least = Infinity, greatest = -Infinity, form = -1, hasNulls = false, missing = 0;
-  for (let vector = Math.floor(from / VECTOR_ROWS); vector * VECTOR_ROWS < to; vector++) {
-    const header = chunk + HEADER_BYTES + vector * VECTOR_HEADER_BYTES, encoding = u8[header + AT.encoding];
-    const word = (offset: number) => i32[(header + offset) / 4], counts = word(AT.exceptions);
-    const nulls = counts >>> 16, exceptions = counts & 0xffff;
-    const isSloped = encoding === FRAME && (word(AT.slope) | word(AT.slope + 4)) !== 0;
+  let header = chunk + HEADER_BYTES + first * VECTOR_HEADER_BYTES;
+  for (let vector = first; vector < end; vector++, header += VECTOR_HEADER_BYTES) {
+    const words = header >>> 2, encoding = u8[header + AT.encoding];
+    const counts = i32[words + AT.exceptions / 4], nulls = counts >>> 16, exceptions = counts & 0xffff;
+    const isSloped = encoding === FRAME && (i32[words + AT.slope / 4] | i32[words + AT.slope / 4 + 1]) !== 0;
     const own = isFloat ? encoding * 256 + u8[header + AT.places] : -1;
-    const base = word(AT.base + 4) * 2 ** 32 + (word(AT.base) >>> 0),
-      isNull = encoding === CONSTANT && (isFloat || nulls > 0);
-    const isOther = !isNull && (Math.abs(base) > INTEGER_MAX || (form >= 0 && own !== form));
+    const base = i32[words + AT.base / 4 + 1] * 2 ** 32 + (i32[words + AT.base / 4] >>> 0);
+    const isNull = encoding === CONSTANT && (isFloat || nulls > 0);
+    const isOther = !isNull && (base > INTEGER_MAX || base < -INTEGER_MAX || (form >= 0 && own !== form));
     if (encoding === RAW || isSloped || exceptions > 0 || isOther) {
       if (++missing > missingMax) return undefined;
       ranges[2 * vector] = ranges[2 * vector + 1] = NaN;
@@ -68,10 +69,12 @@ export function offsetsOf(
       ranges[2 * vector + 1] = -Infinity;
       continue;
     }
-    const first = ranges[2 * vector] = nulls > 0 ? base + 1 : base;
-    const last = ranges[2 * vector + 1] = encoding === CONSTANT ? base : base + (word(AT.span) >>> 0);
-    least = Math.min(least, first);
-    greatest = Math.max(greatest, last);
+    const low = nulls > 0 ? base + 1 : base, span = i32[words + AT.span / 4] >>> 0;
+    const high = encoding === CONSTANT ? base : base + span;
+    ranges[2 * vector] = low;
+    ranges[2 * vector + 1] = high;
+    if (low < least) least = low;
+    if (high > greatest) greatest = high;
     form = own;
   }
   if (least > greatest) least = greatest = 0;
