@@ -3,11 +3,17 @@ import type { CompiledKernel } from "./aggregate.ts";
 import { kernelCache, KernelWriter } from "./kernel.ts";
 import { argumentWord, factorsOf, isProduct, NO_MAX, NO_MIN, type OffsetsArgument } from "./offsets.ts";
 
+/** A range of offsets, open at the ends that need no test. NULL is -1. */
+export interface OffsetCondition {
+  column: number;
+  hasLow: boolean;
+  hasHigh: boolean;
+}
+
 /** A column is given by its number among those that are read. */
 export interface OffsetSums {
   columnCount: number;
-  /** The column of each condition. */
-  conditions: readonly number[];
+  conditions: readonly OffsetCondition[];
   arguments: readonly (OffsetsArgument & { hasNulls: boolean })[];
 }
 
@@ -20,23 +26,24 @@ function lanes32(value: bigint): bigint {
 
 /**
  * Writes a record of a segment's table (`offsets.ts`) of the rows that pass all conditions. The integers of factors of products have 32 bits.
- * Cells: `column…`: the addresses of the columns' offsets; `least…`: of factors, the least integers; `low…`, `extent…`: of each condition, the
- * least offset that passes and how many more do; `segment`: the record's address.
+ * Cells: `column…`: the addresses of the columns' offsets; `least…`: of factors, the least integers; `below…`, `above…`: of each condition, the
+ * offsets next to the range; `segment`: the record's address.
  */
 export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): CompiledKernel {
   const { columnCount, conditions } = sums;
   const argumentText = sums.arguments.map(({ columns, needs, hasNulls }) =>
     `${columns.join("*")}${Object.values(needs)}${hasNulls}`
   );
-  return kernelCache(memory).get(`offsetSums|${columnCount}|${conditions}|${argumentText.join(";")}`, () => {
+  const conditionText = conditions.map(({ column, hasLow, hasHigh }) => `${column}${hasLow}${hasHigh}`);
+  return kernelCache(memory).get(`offsetSums|${columnCount}|${conditionText}|${argumentText.join(";")}`, () => {
     const writer = new KernelWriter([]), { code } = writer;
     const cells: Record<string, number> = { segment: writer.cell() };
     for (let k = 0; k < columnCount; k++) cells[`column${k}`] = writer.cell();
     const factors = factorsOf(sums.arguments);
     for (const column of factors) cells[`least${column}`] = writer.cell();
-    conditions.forEach((_, k) => {
-      cells[`low${k}`] = writer.cell();
-      cells[`extent${k}`] = writer.cell();
+    conditions.forEach(({ hasLow, hasHigh }, k) => {
+      if (hasLow) cells[`below${k}`] = writer.cell();
+      if (hasHigh) cells[`above${k}`] = writer.cell();
     });
     cells.count = writer.cellCount;
     const segment = writer.loadCell("i32", cells.segment);
@@ -57,11 +64,10 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
     const integers = new Map(
       factors.map((column) => [column, { least: splat(cells[`least${column}`]), values: code.local("v128") }]),
     );
-    const ranges = conditions.map((column, k) => ({
-      column,
-      low: splat(cells[`low${k}`]),
-      extent: splat(cells[`extent${k}`]),
-    }));
+    const tests = conditions.flatMap(({ column, hasLow, hasHigh }, k) => [
+      ...(hasLow ? [{ column, comparison: "i32x4.gt_s", bound: splat(cells[`below${k}`]) }] : []),
+      ...(hasHigh ? [{ column, comparison: "i32x4.lt_s", bound: splat(cells[`above${k}`]) }] : []),
+    ]);
     const passes = code.local("v128"), rows = code.local("v128"), added = code.local("v128");
     const greatest = constant(GREATEST), none = constant(-1n), all = none;
     const states = sums.arguments.map((argument) => ({
@@ -78,12 +84,11 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
       for (const { address, offsets } of columns) {
         code.get(address).get(row).i32(2).op("i32.shl").op("i32.add").memory("v128.load").set(offsets);
       }
-      ranges.forEach(({ column, low, extent }, k) => {
-        // NULL is -1, the greatest unsigned number.
-        code.get(columns[column].offsets).get(low).op("i32x4.sub").get(extent).op("i32x4.le_u");
+      tests.forEach(({ column, comparison, bound }, k) => {
+        code.get(columns[column].offsets).get(bound).op(comparison);
         if (k > 0) code.op("v128.and");
       });
-      if (ranges.length === 0) code.get(all);
+      if (tests.length === 0) code.get(all);
       if (isTail) {
         code.get(row).op("i32x4.splat").lanes64(1n << 32n, (3n << 32n) | 2n).op("i32x4.add");
         code.get(writer.end).op("i32x4.splat").op("i32x4.lt_s").op("v128.and");
@@ -105,8 +110,8 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
           if (!needs.sum) continue;
           const [a, b] = argument.columns.map((column) => integers.get(column)!.values);
           code.get(a);
-          // Without conditions all rows pass.
-          if (ranges.length > 0 || isTail || hasNulls) code.get(isValue).op("v128.and");
+          // Without tests all rows pass.
+          if (tests.length > 0 || isTail || hasNulls) code.get(isValue).op("v128.and");
           code.set(added);
           for (const [sum, half] of [[low, "low"], [high, "high"]] as const) {
             code.get(sum).get(added).get(b).op(`i64x2.extmul_${half}_i32x4_s`).op("i64x2.add").set(sum);

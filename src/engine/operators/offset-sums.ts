@@ -123,14 +123,18 @@ export class OffsetSums {
     runs: readonly RowRange[],
     rowsAtOnce: number,
   ): void {
-    const { conditionPlaces, factors, conditions, merge, shape } = this, kernel = this.kernelFor(offsets);
-    const { cells } = kernel;
-    for (const place of factors) kernel.setI32(cells[`least${place}`], offsets[place]!.least);
-    for (const [k, place] of conditionPlaces.entries()) {
+    const { conditionPlaces, factors, conditions, merge, shape } = this;
+    const ranges = conditionPlaces.map((place, k) => {
       const range = conditions!.rangeOf(k, offsets[place]!);
       assert(range !== undefined, "no vector is left if no value passes");
-      kernel.setI32(cells[`low${k}`], range.low);
-      kernel.setI32(cells[`extent${k}`], range.high - range.low);
+      return range;
+    });
+    const kernel = this.kernelFor(offsets, ranges), { cells } = kernel;
+    for (const place of factors) kernel.setI32(cells[`least${place}`], offsets[place]!.least);
+    for (const [k, { low, high }] of ranges.entries()) {
+      const below = cells[`below${k}`], above = cells[`above${k}`];
+      if (below !== undefined) kernel.setI32(below, low - 1);
+      if (above !== undefined) kernel.setI32(above, high + 1);
     }
     setMergeInputs(merge, shape, offsets, false);
     merge.setI32(merge.cells.segment, this.record);
@@ -144,15 +148,20 @@ export class OffsetSums {
     }
   }
 
-  private kernelFor(offsets: readonly ChunkOffsets[]): BoundKernel {
+  /** `ranges`: of offsets that pass each condition. */
+  private kernelFor(offsets: readonly ChunkOffsets[], ranges: readonly IntegerRange[]): BoundKernel {
     const { kernels, columns, shape, conditionPlaces, context, space } = this;
     const withNulls = shape.arguments.map((argument) => ({ ...argument, hasNulls: hasNulls(argument, offsets) }));
-    const name = withNulls.map(({ hasNulls }) => hasNulls).join();
+    const tested = ranges.map(({ low, high }, k) => {
+      const column = conditionPlaces[k]!, form = offsets[column]!;
+      return { column, hasLow: low > 0 || form.hasNulls, hasHigh: high < form.greatest };
+    });
+    const name = [...withNulls.map(({ hasNulls }) => hasNulls), ...tested.flatMap((t) => [t.hasLow, t.hasHigh])].join();
     let kernel = kernels.get(name);
     if (kernel === undefined) {
       const { run, cells } = offsetSumsKernel(context.heap.memory, {
         columnCount: columns.length,
-        conditions: conditionPlaces,
+        conditions: tested,
         arguments: withNulls,
       });
       kernel = new BoundKernel(run, cells, [], context, space, cells.count);
