@@ -147,7 +147,7 @@ function assemble(): Uint8Array<ArrayBuffer> {
       frame: frame.index,
       whole: whole.integers[width],
     });
-    addGatherRows(module, `gatherIntegers${width}`, width, false, decodeVector);
+    addGatherRows(module, `gatherIntegers${width}`, width, false, decodeVector, prefetch);
   }
   residuals(module.function(["i32", "i32", "i64", "i64", "i32"], [], "residuals8").code);
   const found: ValueType[] = ["i32", "i32", "i64", "f64", "f64", "i32", "i32", "i32", "i32"];
@@ -164,7 +164,7 @@ function assemble(): Uint8Array<ArrayBuffer> {
       products: multiples.index,
       whole: whole.floats[width],
     });
-    addGatherRows(module, `gatherFloats${width}`, width, true, decodeVector);
+    addGatherRows(module, `gatherFloats${width}`, width, true, decodeVector, prefetch);
   }
   codesOfDecimals(module.function(["i32", "i32", "f64", "i32"], [], "codesOfDecimals").code);
   addSummaryKernels(module);

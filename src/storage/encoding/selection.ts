@@ -7,6 +7,7 @@
  */
 import type { Code, Module, ValueType } from "../../wasm/assembler.ts";
 import { CODE_BITS_MAX, eachCode, packedBytes, VECTOR_ROWS } from "./bits.ts";
+import { prefetchAhead } from "./prefetch.ts";
 import { AT, CHUNK_AT, CONSTANT, forCodeBits, FRAME, PRODUCT, pushHeader, RAW } from "./vectors.ts";
 
 /** Bytes of a mask of a vector. */
@@ -17,6 +18,8 @@ export const MASK_BYTES = VECTOR_ROWS / 8;
  * because its values are not codes that can be compared.
  */
 export const OUTCOME = { skipped: 0, whole: 1, tested: 2, withExceptions: 3, withoutCodes: 4 } as const;
+/** Vectors are prefetched before values are gathered if one row in so many is wanted. */
+const PREFETCHED_ROWS = { from: 32, to: 256 } as const;
 export const OUTCOMES = Object.keys(OUTCOME).length;
 
 /** Selects rows of vectors `from` … `to`-1 with values of at least `low` and at most `high`. Adds their outcomes to `counts` (i32). */
@@ -327,27 +330,31 @@ function listRows(code: Code): void {
   code.get(out).get(rows).op("i32.sub").i32(2).op("i32.shr_u");
 }
 
-/** Adds a kernel for values of `width` bytes. `decode`: decodes a vector (`vectors.ts`). */
+/** Adds a kernel for values of `width` bytes. `decode`: decodes a vector (`vectors.ts`). `prefetch`: see `prefetch.ts`. */
 export function addGatherRows(
   module: Module,
   name: string,
   width: number,
   isFloat: boolean,
   decode: number,
+  prefetch: number,
 ): void {
-  const { code } = module.function(["i32", "i32", "i32", "i32", "i32", "i32", "i32"], [], name);
+  const { code } = module.function(["i32", "i32", "i32", "i32", "i32", "i32", "i32"], ["i32"], name);
   const [chunk, rows, count, values, decoded, codes, powers] = [0, 1, 2, 3, 4, 5, 6];
   const end = code.local("i32"), row = code.local("i32"), vector = code.local("i32"), at = code.local("i32");
   const header = code.local("i32"), data = code.local("i32"), codeBits = code.local("i32"), bit = code.local("i32");
-  const isDecoded = code.local("i32"),
-    reserved = code.local("i32"),
-    found = code.local("i64"),
-    bits = code.local("i64");
+  const to = code.local("i32"),
+    prefetched = code.local("i32"),
+    sum = code.local("i32"),
+    isPrefetched = code.local("i32"),
+    span = code.local("i32");
+  const opened = code.local("i32"), isDecoded = code.local("i32"), reserved = code.local("i32");
+  const found = code.local("i64"), bits = code.local("i64");
   const base = code.local("i64"), slope = code.local("i64"), whole = code.local("f64"), power = code.local("f64");
   const inverse = code.local("f64"), isProduct = code.local("i32"), value = code.local("i64");
   const store = width === 8 ? "i64.store" : `i64.store${8 * width}`,
     load = width === 8 ? "i64.load" : `i64.load${8 * width}_u`;
-  code.i32(-1).set(vector).get(rows).get(count).i32(2).op("i32.shl").op("i32.add").set(end);
+  code.i32(-1).set(opened).get(rows).get(count).i32(2).op("i32.shl").op("i32.add").set(end);
   const openVector = () => {
     pushHeader(code, chunk, vector);
     code.tee(header).memory("i32.load8_u", AT.codeBits).set(codeBits);
@@ -370,52 +377,79 @@ export function addGatherRows(
     code.get(powers).get(header).memory("i32.load8_u", AT.places).i32(3).op("i32.shl").op("i32.add").memory("f64.load");
     code.set(power).f64(1).get(power).op("f64.div").set(inverse);
   };
-  code.block((done) =>
+  /** Sets `found` to the code of `row`, whose vector is open. */
+  const find = () => {
+    // A lane has the code of every fourth row, one after the other in words of 32 bits (`bits.ts`).
+    code.get(row).i32(VECTOR_ROWS - 1).op("i32.and").i32(2).op("i32.shr_u").get(codeBits).op("i32.mul").tee(bit);
+    code.i32(1).op("i32.shr_u").i32(-16).op("i32.and").get(data).op("i32.add");
+    code.get(row).i32(3).op("i32.and").i32(2).op("i32.shl").op("i32.add").tee(at);
+    code.memory("i64.load32_u").get(at).memory("i64.load32_u", 16).i64(32n).op("i64.shl").op("i64.or");
+    code.get(bit).i32(31).op("i32.and").op("i64.extend_i32_u").op("i64.shr_u").get(bits).op("i64.and").set(found);
+  };
+  /** Pushes the value of code `found`. */
+  const push = () => {
+    if (isFloat) {
+      const real = code.local("f64");
+      code.get(whole).get(found).op("f64.convert_i64_u").op("f64.add").set(real);
+      code.get(isProduct).if(
+        () => code.get(real).get(inverse).op("f64.mul"),
+        () => code.get(real).get(power).op("f64.div"),
+        "f64",
+      );
+      if (width === 8) code.op("i64.reinterpret_f64");
+      else code.op("f32.demote_f64").op("i32.reinterpret_f32").op("i64.extend_i32_u");
+      return;
+    }
+    code.get(base).get(found).op("i64.add");
+    if (width < 8) return; // has no slopes
+    code.get(slope).get(row).i32(VECTOR_ROWS - 1).op("i32.and").op("i64.extend_i32_u").op("i64.mul").op("i64.add");
+  };
+  const step = () => {
+    code.get(values).i32(width).op("i32.add").set(values).get(rows).i32(4).op("i32.add").tee(rows);
+  };
+  code.block((done) => {
+    code.get(rows).get(end).op("i32.ge_u").brIf(done);
+    code.get(end).i32(4).op("i32.sub").memory("i32.load").set(to);
+    // With more rows the processor prefetches by itself; with fewer, most of what is loaded would not be read.
+    code.get(to).get(rows).memory("i32.load").op("i32.sub").tee(span).i32(PREFETCHED_ROWS.to).op("i32.div_u").get(
+      count,
+    );
+    code.op("i32.lt_u").get(span).i32(PREFETCHED_ROWS.from).op("i32.div_u").get(count).op("i32.gt_u").op("i32.and");
+    code.set(isPrefetched);
+    code.get(to).i32(Math.log2(VECTOR_ROWS)).op("i32.shr_u").i32(1).op("i32.add").set(to);
     code.loop((next) => {
-      code.get(rows).get(end).op("i32.ge_u").brIf(done);
-      code.get(rows).memory("i32.load").tee(row).i32(Math.log2(VECTOR_ROWS)).op("i32.shr_u").get(vector).op("i32.ne")
-        .if(() => {
-          code.get(row).i32(Math.log2(VECTOR_ROWS)).op("i32.shr_u").set(vector);
-          openVector();
-        });
-      code.get(row).i32(VECTOR_ROWS - 1).op("i32.and").set(row);
-      code.get(isDecoded).if(() => {
-        code.get(decoded).get(row).i32(width).op("i32.mul").op("i32.add").memory(load).set(value);
-      }, () => {
-        // The code's lane, and its place among the lane's bits (`bits.ts`).
-        code.get(row).i32(2).op("i32.shr_u").i32(31).op("i32.and").get(codeBits).op("i32.mul").set(bit);
-        code.get(data).get(row).i32(7).op("i32.shr_u").get(codeBits).op("i32.mul").get(bit).i32(5).op("i32.shr_u").op(
-          "i32.add",
-        );
-        code.i32(4).op("i32.shl").op("i32.add").get(row).i32(3).op("i32.and").i32(2).op("i32.shl").op("i32.add").tee(
-          at,
-        );
-        code.memory("i64.load32_u").get(at).memory("i64.load32_u", 16).i64(32n).op("i64.shl").op("i64.or");
-        code.get(bit).i32(31).op("i32.and").op("i64.extend_i32_u").op("i64.shr_u").get(bits).op("i64.and").set(found);
-        if (isFloat) {
-          const real = code.local("f64");
-          code.get(whole).get(found).op("f64.convert_i64_u").op("f64.add").set(real);
-          code.get(isProduct).if(
-            () => code.get(real).get(inverse).op("f64.mul"),
-            () => code.get(real).get(power).op("f64.div"),
-            "f64",
-          );
-          if (width === 8) code.op("i64.reinterpret_f64");
-          else code.op("f32.demote_f64").op("i32.reinterpret_f32").op("i64.extend_i32_u");
-        } else {
-          code.get(base).get(found).op("i64.add").get(slope).get(row).op("i64.extend_i32_u").op("i64.mul").op(
-            "i64.add",
-          );
-        }
-        code.set(value);
-        code.get(reserved).if(() => {
-          code.get(found).op("i64.eqz").if(() => {
-            code.get(chunk).memory("i64.load", CHUNK_AT.nullValue).set(value);
-          });
-        });
+      code.get(rows).memory("i32.load").tee(row).i32(Math.log2(VECTOR_ROWS)).op("i32.shr_u").tee(vector);
+      code.get(opened).op("i32.ne").if(() => {
+        code.get(vector).set(opened);
+        code.get(isPrefetched).if(() => prefetchAhead(code, prefetch, { chunk, vector, to, prefetched, sum }));
+        openVector();
       });
-      code.get(values).get(value).memory(store).get(values).i32(width).op("i32.add").set(values);
-      code.get(rows).i32(4).op("i32.add").set(rows).br(next);
-    })
-  );
+      code.get(isDecoded).get(reserved).op("i32.or").if(() => {
+        code.get(isDecoded).if(() => {
+          code.get(decoded).get(row).i32(VECTOR_ROWS - 1).op("i32.and").i32(width).op("i32.mul").op("i32.add");
+          code.memory(load).set(value);
+        }, () => {
+          find();
+          push();
+          code.get(chunk).memory("i64.load", CHUNK_AT.nullValue).get(found).op("i64.eqz").op("i32.eqz").op("select");
+          code.set(value);
+        });
+        code.get(values).get(value).memory(store);
+        step();
+        code.get(end).op("i32.lt_u").brIf(next).br(done);
+      });
+      // The rows of a vector whose codes are all values.
+      code.loop((again) => {
+        code.get(values);
+        find();
+        push();
+        code.memory(store);
+        step();
+        code.get(end).op("i32.ge_u").brIf(done);
+        code.get(rows).memory("i32.load").tee(row).i32(Math.log2(VECTOR_ROWS)).op("i32.shr_u").get(vector);
+        code.op("i32.eq").brIf(again).br(next);
+      });
+    });
+  });
+  code.get(sum);
 }
