@@ -34,11 +34,22 @@ export interface ExecReply {
   timestamp?: number;
 }
 
-/** Distinct ports that are free at the moment. */
+/**
+ * Distinct ports that are free at the moment. The system gives out other ports, from 32768 or 49152 on, to programs that leave the choice to it, so
+ * none of them takes one of these before a slow program listens.
+ */
 export function freePorts(count: number): number[] {
-  const listeners = Array.from({ length: count }, () => Deno.listen({ hostname: "127.0.0.1", port: 0 }));
-  const ports = listeners.map((listener) => (listener.addr as Deno.NetAddr).port);
-  for (const listener of listeners) listener.close();
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if (ports.includes(port)) continue;
+    try {
+      Deno.listen({ hostname: "127.0.0.1", port }).close();
+      ports.push(port);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    }
+  }
   return ports;
 }
 

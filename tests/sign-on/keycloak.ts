@@ -76,8 +76,8 @@ export async function startKeycloak(users: KeycloakUser[]): Promise<Keycloak | u
     await until("Keycloak is ready", async () => {
       if (hasEnded) throw new Error(`Keycloak has ended:\n${output}`);
       const reply = await fetch(`${issuer}/.well-known/openid-configuration`).catch(() => undefined);
-      await reply?.body?.cancel();
-      return reply?.ok;
+      // Another program may have the port.
+      return reply !== undefined && (await reply.text()).includes(`"issuer":"${issuer}"`);
     }, 300_000);
   } catch (error) {
     await dispose();
