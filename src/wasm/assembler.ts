@@ -186,6 +186,12 @@ export class Code {
     return this;
   }
 
+  /** A constant with all 32-bit lanes equal. */
+  splat32(value: number): this {
+    const lane = BigInt(value >>> 0);
+    return this.splat64(BigInt.asIntN(64, lane << 32n | lane));
+  }
+
   splatF64(value: number): this {
     scratch.setFloat64(0, value, true);
     return this.splat64(scratch.getBigInt64(0, true));

@@ -3,30 +3,24 @@
  * record are added by one addition. That takes fewer instructions than each word of each row by itself. Addresses of the records that are computed
  * in vectors take longer, because each has to be extracted.
  */
+import { FIRST_PAIRS, lanesOf, LAST_PAIRS } from "../../wasm/shuffles.ts";
 import type { KernelWriter } from "./kernel.ts";
 
 export const FOUR = 4;
 
-/** What a row adds to a word of 64 bits: 1, an unsigned integer of a 32-bit column with bits above it, or a product of two integers. */
+/** What a row adds to a word of 64 bits: 1; a 32-bit column's unsigned integer, with `above` as the word's upper half; or a product of two integers. */
 export type Addend =
   | { kind: "one" }
-  | { kind: "column"; input: number; above: bigint }
+  | { kind: "column"; input: number; above: number }
   /** `leasts`: locals with what is added to the columns' integers first, in all lanes. The sums have 32 bits with their sign. */
   | { kind: "product"; inputs: readonly number[]; leasts: readonly number[] };
 
-/** An addend of the words at these places of a record, in 8 bytes; undefined for a word to which nothing is added. */
+/** The addends of two neighbouring words; undefined for a word to which nothing is added. */
 type Pair = readonly [Addend | undefined, Addend | undefined];
 
-const LOW_32 = interleaved(4, 0), HIGH_32 = interleaved(4, 2), LOW_64 = interleaved(8, 0), HIGH_64 = interleaved(8, 1);
+/** The first, and the last, lanes of 64 bits of two vectors. */
+const FIRST_WORDS = lanesOf(8, [0, 2]), LAST_WORDS = lanesOf(8, [1, 3]);
 const HALVES = ["low", "high"] as const;
-
-/** A shuffle that takes lanes of two vectors in turn, from one lane on. */
-function interleaved(width: number, from: number): number[] {
-  return Array.from({ length: 16 }, (_, byte) => {
-    const lane = Math.floor(byte / width), isSecond = lane % 2;
-    return 16 * isSecond + (from + Math.floor(lane / 2)) * width + byte % width;
-  });
-}
 
 export class FourRows {
   private readonly columns = new Map<number, number>();
@@ -81,7 +75,7 @@ export class FourRows {
         code.set(two);
         return two;
       });
-      [LOW_64, HIGH_64].forEach((lanes, k) => {
+      [FIRST_WORDS, LAST_WORDS].forEach((lanes, k) => {
         for (const two of words) code.get(two);
         code.shuffle(lanes).set(rows[2 * half + k]);
       });
@@ -95,8 +89,7 @@ export class FourRows {
     else if (addend.kind === "one") code.splat64(1n);
     else if (addend.kind === "product") code.get(products.get(addend)![half]);
     else {
-      const above = addend.above >> 32n;
-      code.get(columns.get(addend.input)!).splat64(above << 32n | above).shuffle([LOW_32, HIGH_32][half]);
+      code.get(columns.get(addend.input)!).splat32(addend.above).shuffle([FIRST_PAIRS, LAST_PAIRS][half]);
     }
   }
 

@@ -18,11 +18,7 @@ export interface OffsetSums {
 }
 
 const LANES = 4;
-const GREATEST = 2n ** 31n - 1n;
-
-function lanes32(value: bigint): bigint {
-  return BigInt.asIntN(64, (BigInt.asUintN(32, value) << 32n) | BigInt.asUintN(32, value));
-}
+const GREATEST = 2 ** 31 - 1;
 
 /**
  * Writes a record of a segment's table (`offsets.ts`) of the rows that pass all conditions. The integers of factors of products have 32 bits.
@@ -52,9 +48,9 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
       code.get(writer.loadCell("i32", cell)).op("i32x4.splat").set(local);
       return local;
     };
-    const constant = (value: bigint) => {
+    const constant = (value: number) => {
       const local = code.local("v128");
-      code.splat64(lanes32(value)).set(local);
+      code.splat32(value).set(local);
       return local;
     };
     const columns = Array.from({ length: columnCount }, (_, k) => ({
@@ -69,14 +65,14 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
       ...(hasHigh ? [{ column, comparison: "i32x4.lt_s", bound: splat(cells[`above${k}`]) }] : []),
     ]);
     const passes = code.local("v128"), rows = code.local("v128"), added = code.local("v128");
-    const greatest = constant(GREATEST), none = constant(-1n), all = none;
+    const greatest = constant(GREATEST), none = constant(-1), all = none;
     const states = sums.arguments.map((argument) => ({
       ...argument,
       isValue: argument.hasNulls ? code.local("v128") : passes,
       values: argument.hasNulls ? code.local("v128") : rows,
       sums: [code.local("v128"), code.local("v128")],
       min: constant(GREATEST),
-      max: constant(-1n),
+      max: constant(-1),
     }));
 
     /** `isTail`: fewer than four rows are left. */

@@ -275,7 +275,7 @@ function addendsOf(
     const read = argument.columns.map((column) => columns[column].input);
     words[at] = isProduct(argument)
       ? { kind: "product", inputs: read, leasts: argument.columns.map((column) => splats.get(column)!) }
-      : { kind: "column", input: read[0], above: at === 0 ? JOINED_ROW : 0n };
+      : { kind: "column", input: read[0], above: at === 0 ? Number(JOINED_ROW >> 32n) : 0 };
   });
   return Array.from(words);
 }

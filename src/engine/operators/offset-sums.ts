@@ -193,32 +193,32 @@ class LeftVectors implements RowRange {
   /** `passing`: offsets of `form`; undefined if none pass. */
   test(ranges: Float64Array, { least, hasNulls }: ChunkOffsets, passing: IntegerRange | undefined): void {
     const { outcomes, from, to } = this;
-    const passes = (vector: number) =>
-      passing !== undefined && ranges[2 * vector]! - least <= passing.high &&
-      ranges[2 * vector + 1]! - least >= passing.low;
+    const lowOf = (vector: number) => ranges[2 * vector]! - least,
+      highOf = (vector: number) => ranges[2 * vector + 1]! - least;
     let count = 0, whole = 0;
-    for (const run of this.runs) {
-      for (let vector = Math.floor(run.from / SUMMARY_ROWS); vector * SUMMARY_ROWS < run.to; vector++) {
-        if (!passes(vector)) continue;
-        count++;
-        const low = ranges[2 * vector]! - least, high = ranges[2 * vector + 1]! - least;
-        if (!hasNulls && low >= passing!.low && high <= passing!.high) whole++;
+    const eachPassing = (use: (vector: number) => void) => {
+      if (passing === undefined) return;
+      for (const run of this.runs) {
+        for (let vector = Math.floor(run.from / SUMMARY_ROWS); vector * SUMMARY_ROWS < run.to; vector++) {
+          if (lowOf(vector) <= passing.high && highOf(vector) >= passing.low) use(vector);
+        }
       }
-    }
+    };
+    eachPassing((vector) => {
+      count++;
+      if (!hasNulls && lowOf(vector) >= passing!.low && highOf(vector) <= passing!.high) whole++;
+    });
     outcomes.skipped += this.count - count;
     outcomes.whole += whole;
     outcomes.tested += count - whole;
     // A few vectors more take less time than many runs.
     if (count > 0 && this.count - count < this.count * SKIPPED_SHARE_MIN) return;
     const left: { from: number; to: number }[] = [];
-    for (const run of this.runs) {
-      for (let vector = Math.floor(run.from / SUMMARY_ROWS); vector * SUMMARY_ROWS < run.to; vector++) {
-        if (!passes(vector)) continue;
-        const first = Math.max(from, vector * SUMMARY_ROWS), end = Math.min(to, (vector + 1) * SUMMARY_ROWS);
-        if (left.at(-1)?.to === first) left.at(-1)!.to = end;
-        else left.push({ from: first, to: end });
-      }
-    }
+    eachPassing((vector) => {
+      const first = Math.max(from, vector * SUMMARY_ROWS), end = Math.min(to, (vector + 1) * SUMMARY_ROWS);
+      if (left.at(-1)?.to === first) left.at(-1)!.to = end;
+      else left.push({ from: first, to: end });
+    });
     this.runs = left;
     this.count = count;
   }

@@ -10,6 +10,7 @@
  * these doubles, rounded.
  */
 import type { Code, Module } from "../../wasm/assembler.ts";
+import { FIRST_PAIRS, lanesOf, LAST_PAIRS } from "../../wasm/shuffles.ts";
 import { CODE_BITS_MAX, eachCode, VECTOR_ROWS } from "./bits.ts";
 import { AT, DECIMAL, type DecodeWhole, forCodeBits, storeExceptions } from "./vectors.ts";
 
@@ -17,14 +18,8 @@ import { AT, DECIMAL, type DecodeWhole, forCodeBits, storeExceptions } from "./v
 const HIGH_HALF = 0x43300000n, TWO_52 = 2 ** 52;
 /** Bits of integers, and the most places, for which products give the bits of quotients. 10^places has not more bits than the integers. */
 const QUOTIENTS = [{ integerBits: 26, placesMax: 7 }, { integerBits: 33, placesMax: 5 }] as const;
-/** Pairs of the first two and of the last two lanes of two registers. */
-const FIRST_LANES = bytesOf([0, 4, 1, 5]), LAST_LANES = bytesOf([2, 6, 3, 7]);
 /** The first two lanes of each of two registers. */
-const FIRST_HALVES = bytesOf([0, 1, 4, 5]);
-
-function bytesOf(lanes: readonly number[]): number[] {
-  return lanes.flatMap((lane) => [0, 1, 2, 3].map((byte) => 4 * lane + byte));
-}
+const FIRST_HALVES = lanesOf(4, [0, 1, 4, 5]);
 
 /** Instructions that kernels of all numbers of bits share, by the step of the loop. */
 type Known = Map<number, Uint8Array>;
@@ -226,13 +221,13 @@ function decodeDecimals(code: Code, codeBits: number, width: 4 | 8, known: Known
   eachFour(code, codeBits, width, known, (codes, offset) => {
     code.get(to);
     if (width === 8) {
-      push(codes, FIRST_LANES);
+      push(codes, FIRST_PAIRS);
       code.memory("v128.store", offset).get(to);
-      push(codes, LAST_LANES);
+      push(codes, LAST_PAIRS);
       code.memory("v128.store", offset + 16);
       return;
     }
-    for (const lanes of [FIRST_LANES, LAST_LANES]) {
+    for (const lanes of [FIRST_PAIRS, LAST_PAIRS]) {
       push(codes, lanes);
       code.op("f32x4.demote_f64x2_zero");
     }
