@@ -38,6 +38,7 @@ import { Progress } from "./progress.ts";
 import { DatabaseSession } from "./session.ts";
 import { factsOf, type Planning, StatementCache } from "./statements.ts";
 import { marksOf } from "./sources.ts";
+import { shareRowKernel } from "../wire/encode/mod.ts";
 import { Traces } from "./traces.ts";
 import { MaterializedViews } from "./materialized-views.ts";
 import { StoredViews } from "./views.ts";
@@ -106,6 +107,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     busyMicros: options.busyMicros,
     onWaiting: options.onWaiting,
   });
+  // While the threads load.
+  shareRowKernel(heap);
   const neverCancelled = SHARED_WORD.neverCancelled * Int32Array.BYTES_PER_ELEMENT;
   const execution = new Execution(
     { heap, pool, functions, nowMicros, neverCancelled, settings: options },

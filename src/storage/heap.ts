@@ -81,9 +81,11 @@ export const SHARED_WORD = {
   writerWake: 138,
   /** Number of frames of the pool that were filled. Main waits on this word for frames that it lacks. */
   framesFilled: 139,
-  /** The module of the kernels that encode and decode: its address and its size in bytes. 0 until a thread has made it. */
+  // What a thread makes for all, see `shareBytes`: address and size of each.
+  /** The module of the kernels that encode and decode columns. */
   codecModule: 140,
-  codecModuleBytes: 141,
+  /** The kernel that writes the rows of answers. */
+  rowKernel: 142,
   /** KiB that queries have on disk. */
   spilledUnits: 150,
   /** Number of partitions and of KiB that queries have written to disk since the start: each an i64. */

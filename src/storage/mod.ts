@@ -55,6 +55,7 @@ export { copyDatabase, syncDirectory } from "./copy.ts";
 export { EncodingWorker } from "./encoding-jobs.ts";
 export { MergeWorker } from "./merge-jobs.ts";
 export { failJobs } from "./jobs.ts";
+export { shareBytes, sharedBytes } from "./shared-bytes.ts";
 
 export interface StorageOptions extends MemoriesOptions {
   /** The `db` directory. It is created if it does not exist. */

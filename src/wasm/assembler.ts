@@ -13,6 +13,8 @@ export type ValueType = "i32" | "i64" | "f32" | "f64" | "v128";
 
 const VALUE_TYPE: Record<ValueType, number> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b };
 const NO_RESULT = 0x40;
+/** In the alignment of a load or store. */
+const HAS_MEMORY_INDEX = 0x40;
 
 /** A branch target, valid only while its block is being written. */
 export interface Label {
@@ -112,11 +114,13 @@ export class Code {
     return this;
   }
 
-  /** A load or store at `offset` from the address on the stack. */
-  memory(name: string, offset = 0): this {
+  /** A load or store at `offset` from the address on the stack, in the module's memory of this index. */
+  memory(name: string, offset = 0, memory = 0): this {
     this.op(name);
     const atomic = OPCODE.get(name)![0] === PREFIX_ATOMIC;
-    this.body.u32(atomic ? (name.startsWith("i64") ? 3 : 2) : alignmentOf(name)).u32(offset);
+    const alignment = atomic ? (name.startsWith("i64") ? 3 : 2) : alignmentOf(name);
+    if (memory === 0) this.body.u32(alignment).u32(offset);
+    else this.body.u32(alignment | HAS_MEMORY_INDEX).u32(memory).u32(offset);
     return this;
   }
 
@@ -190,6 +194,11 @@ export class Code {
   splat32(value: number): this {
     const lane = BigInt(value >>> 0);
     return this.splat64(BigInt.asIntN(64, lane << 32n | lane));
+  }
+
+  /** A constant with all bytes equal. */
+  splat8(value: number): this {
+    return this.splat64(BigInt.asIntN(64, 0x0101010101010101n * BigInt(value)));
   }
 
   splatF64(value: number): this {
@@ -276,6 +285,13 @@ export class Code {
     return this;
   }
 
+  /** Pops an index: branches to the label that it has in the list, or to `otherwise` if it has none. */
+  brTable(labels: readonly Label[], otherwise: Label): this {
+    this.body.byte(0x0e).u32(labels.length);
+    for (const label of [...labels, otherwise]) this.body.u32(this.depth - label.depth);
+    return this;
+  }
+
   finish(): Uint8Array {
     assert(this.depth === 0);
     const all = new Bytes();
@@ -286,14 +302,23 @@ export class Code {
   }
 }
 
-/**
- * A module that imports the shared memory as `env.memory`, and procedures of `env`, which get the first function
- * indices.
- */
+/** A memory that a module imports from `env`. */
+export interface MemoryImport {
+  name: string;
+  isShared: boolean;
+}
+
+/** Of most modules. */
+const SHARED_MEMORY: readonly MemoryImport[] = [{ name: "memory", isShared: true }];
+
+/** A module that imports memories, and procedures of `env`, which get the first function indices. */
 export class Module {
   private readonly functions: { code: Code; exported?: string }[] = [];
 
-  constructor(private readonly procedures: readonly string[] = []) {}
+  constructor(
+    private readonly procedures: readonly string[] = [],
+    private readonly memories: readonly MemoryImport[] = SHARED_MEMORY,
+  ) {}
 
   function(parameters: ValueType[], results: ValueType[], exported?: string): { code: Code; index: number } {
     const code = new Code(parameters, results);
@@ -320,9 +345,14 @@ export class Module {
       }
       bytes.byte(0x60).u32(0).u32(0); // of procedures
     });
-    // Limits: shared, of any size, because the import's maximum must not be below the memory's.
     section(2, (bytes) => {
-      bytes.u32(1 + this.procedures.length).name("env").name("memory").byte(2).byte(3).u32(1).u32(65_536);
+      bytes.u32(this.memories.length + this.procedures.length);
+      for (const { name, isShared } of this.memories) {
+        bytes.name("env").name(name).byte(2);
+        // Shared ones of any size, because the import's maximum must not be below the memory's.
+        if (isShared) bytes.byte(3).u32(1).u32(65_536);
+        else bytes.byte(0).u32(1);
+      }
       for (const name of this.procedures) bytes.name("env").name(name).byte(0).u32(this.functions.length);
     });
     section(3, (bytes) => {

@@ -39,6 +39,7 @@ const SIMD_RUNS: [first: number, names: string][] = [
     0x1b,
     "i32x4.extract_lane i32x4.replace_lane i64x2.extract_lane i64x2.replace_lane f32x4.extract_lane f32x4.replace_lane f64x2.extract_lane f64x2.replace_lane",
   ],
+  [0x23, "i8x16.eq i8x16.ne i8x16.lt_s i8x16.lt_u"],
   [
     0x37,
     "i32x4.eq i32x4.ne i32x4.lt_s i32x4.lt_u i32x4.gt_s i32x4.gt_u i32x4.le_s i32x4.le_u i32x4.ge_s i32x4.ge_u " +

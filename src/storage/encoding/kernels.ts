@@ -4,6 +4,7 @@
  */
 import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
 import { SHARED_WORD, type SharedHeap } from "../heap.ts";
+import { shareBytes, sharedBytes } from "../shared-bytes.ts";
 import { addBitKernels } from "./bits.ts";
 import { addGatherRows, addSelectionKernels, type GatherRows, type SelectionKernels } from "./selection.ts";
 import { addDecodeOffsets, type DecodeOffsets } from "./offsets.ts";
@@ -79,22 +80,12 @@ let compiled: WebAssembly.Module | undefined;
  * equal modules.
  */
 export function shareKernels(heap: SharedHeap): void {
-  const bytes = assemble(), address = heap.allocateExact(bytes.length, "other");
-  heap.u8.set(bytes, address);
-  Atomics.store(heap.i32, SHARED_WORD.codecModuleBytes, bytes.length);
-  Atomics.store(heap.i32, SHARED_WORD.codecModule, address);
-}
-
-/** What `shareKernels` has made. */
-export function sharedKernels({ buffer }: Pick<WebAssembly.Memory, "buffer">): Uint8Array<ArrayBuffer> | undefined {
-  const words = new Int32Array(buffer), address = Atomics.load(words, SHARED_WORD.codecModule);
-  if (address === 0) return undefined;
-  return new Uint8Array(buffer, address >>> 0, Atomics.load(words, SHARED_WORD.codecModuleBytes)).slice();
+  shareBytes(heap, SHARED_WORD.codecModule, assemble());
 }
 
 /** Compiles the module once in each thread. */
 export function kernelsOf(memory: WebAssembly.Memory): Kernels {
-  compiled ??= new WebAssembly.Module(sharedKernels(memory) ?? assemble());
+  compiled ??= new WebAssembly.Module(sharedBytes(memory, SHARED_WORD.codecModule) ?? assemble());
   const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
   const all = exports as Record<string, Kernel>;
   const byWidth = (name: string) => (width: number) => all[`${name}${width}`];

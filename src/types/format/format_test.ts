@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomFrom } from "../../engine/testing.ts";
-import { formatBigInt, formatDouble, formatDoubleAt, formatFloat, formatInt } from "./numbers.ts";
+import { formatBigInt, formatDouble, formatFloat, formatInt } from "./numbers.ts";
 import { formatValue } from "./value.ts";
 
 const bytes = new Uint8Array(64);
@@ -61,12 +61,10 @@ function plainDouble(value: number): string {
 
 const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e6), random = randomFrom(seed);
 
-Deno.test(`formatDouble() and formatDoubleAt() write the shortest digits, SEED=${seed}`, () => {
+Deno.test(`formatDouble() writes the shortest digits, SEED=${seed}`, () => {
   const values = new Float64Array(1), words = new Uint32Array(values.buffer);
   const check = (value: number) => {
-    values[0] = value;
     assert.equal(text(formatDouble(value, bytes, 0)), plainDouble(value));
-    assert.equal(text(formatDoubleAt(values, 0, bytes, 0)), plainDouble(value));
   };
   for (const edge of [1e-3, 1e7, 1e-6, 1e6, 999_999.999999, 9_999_999.999999, 0.001001, 0.1, 1, 10]) {
     values[0] = edge;
@@ -90,10 +88,22 @@ Deno.test(`formatDouble() and formatDoubleAt() write the shortest digits, SEED=$
 });
 
 Deno.test("formatFloat() writes the shortest digits that identify the float", () => {
-  const cases: [number, string][] = [[1.1, "1.1"], [0.1, "0.1"], [16777216, "1.6777216E7"], [123456.79, "123456.79"], [
-    1e-5,
-    "1.0E-5",
-  ], [3.4028235e38, "3.4028235E38"]];
+  const cases: [number, string][] = [
+    [1.1, "1.1"],
+    [0.1, "0.1"],
+    [16777216, "1.6777216E7"],
+    [123456.79, "123456.79"],
+    [
+      1e-5,
+      "1.0E-5",
+    ],
+    [3.4028235e38, "3.4028235E38"],
+    [2 ** -12, "2.4414062E-4"],
+    [2 ** -25, "2.9802322E-8"],
+    [2 ** 90, "1.23794004E27"],
+    [2097152.25, "2097152.2"],
+    [2097152.75, "2097152.8"],
+  ];
   for (const [value, expected] of cases) assert.equal(text(formatFloat(Math.fround(value), bytes, 0)), expected);
   for (let i = 0; i < 5000; i++) {
     const value = Math.fround((Math.random() - 0.5) * 10 ** Math.floor(Math.random() * 40 - 20));
@@ -131,6 +141,15 @@ Deno.test("times are written with 3, 6 and 9 digits", () => {
   assert.equal(formatValue(-14182940000000n, "TIMESTAMP"), "1969-07-20T20:17:40.000000Z");
   assert.equal(formatValue(1709208000999n, "DATE"), "2024-02-29T12:00:00.999Z");
   assert.equal(formatValue(1709208000000001002n, "TIMESTAMP_NS"), "2024-02-29T12:00:00.000001002Z");
+  for (
+    const [ms, expected] of [
+      [2n ** 63n - 1n, "292278994-08-17T07:12:55.807Z"],
+      [1n - 2n ** 63n, "-292275055-05-16T16:47:04.193Z"],
+      [29_619_000_000_000_000n, "940558-09-30T00:00:00.000Z"],
+      [2n ** 53n - 1n, "287396-10-12T08:59:00.991Z"],
+      [-(2n ** 53n) - 1n, "-283457-03-21T15:00:59.007Z"],
+    ] as const
+  ) assert.equal(formatValue(ms, "DATE"), expected);
   for (let i = 0; i < 5000; i++) {
     const ms = Math.floor(Math.random() * 2e14 - 6e13);
     assert.equal(formatValue(BigInt(ms), "DATE"), new Date(ms).toISOString());

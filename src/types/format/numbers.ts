@@ -155,16 +155,6 @@ export function formatDouble(value: number, bytes: Uint8Array, at: number): numb
   return formatDigits(value.toExponential(), bytes, at);
 }
 
-/** Like `formatDouble`, of the value at `index`: a number that is passed to another function is put on the heap. */
-export function formatDoubleAt(values: Float64Array, index: number, bytes: Uint8Array, at: number): number {
-  const value = values[index]!;
-  if (value < 1e7 && value >= 1e-3) {
-    const scaled = Math.floor(value * 1e6 + 0.5), whole = Math.floor(scaled / 1e6) | 0;
-    if (scaled / 1e6 === value) return formatMillionths(whole, (scaled - whole * 1e6) | 0, bytes, at);
-  }
-  return formatDouble(value, bytes, at);
-}
-
 /** `whole` and `millionths`, with one to six decimals. */
 function formatMillionths(whole: number, millionths: number, bytes: Uint8Array, at: number): number {
   at = formatSmall(whole, bytes, at);
@@ -224,7 +214,7 @@ function formatDigits(exponential: string, bytes: Uint8Array, at: number): numbe
 
 /**
  * A finite float (given as the double of the same value): like `formatDouble`, with the shortest digits that identify
- * the float.
+ * the float. The last digit is even if two are equally near.
  */
 export function formatFloat(value: number, bytes: Uint8Array, at: number): number {
   if (value < 0 || (value === 0 && 1 / value < 0)) {
@@ -235,15 +225,25 @@ export function formatFloat(value: number, bytes: Uint8Array, at: number): numbe
   if (value < 1e7 && value >= 1e-3) {
     for (let k = 0; k <= 6; k++) {
       const power = POWERS[k]!;
-      const scaled = Math.floor(value * power + 0.5);
+      // Exact: a float has 24 bits.
+      const product = value * power, half = Math.floor(product + 0.5);
+      const scaled = half - product === 0.5 && half % 2 === 1 ? half - 1 : half;
       if (Math.fround(scaled / power) === value) return formatDecimals(scaled / power, scaled, k, bytes, at);
     }
   }
   for (let precision = 1; precision < 9; precision++) {
-    const text = value.toExponential(precision - 1);
+    const text = evenExponential(value, precision);
     if (Math.fround(Number(text)) === value) return formatDigits(text, bytes, at);
   }
   return formatDigits(value.toExponential(8), bytes, at);
+}
+
+/** `toExponential` with so many digits, which rounds halves up, but halves become even. */
+function evenExponential(value: number, digits: number): string {
+  const text = value.toExponential(digits - 1), longer = value.toExponential(digits), e = longer.indexOf("e");
+  if (longer[e - 1] !== "5" || Number(longer) !== value) return text;
+  const cut = longer.slice(0, digits === 1 ? 1 : e - 1) + longer.slice(e);
+  return Number(cut[digits === 1 ? 0 : digits]) % 2 === 0 ? cut : text;
 }
 
 /** Formats `words[index …]`: the two words of the low half, then those of the high half. */

@@ -11,7 +11,7 @@ const MINUS = 45, POINT = 46, COLON = 58, UPPER_T = 84, UPPER_Z = 90;
 
 let dayKept = NaN;
 let dayKeptLength = 0;
-const dayKeptBytes = new Uint8Array(16);
+const dayKeptBytes = new Uint8Array(20);
 
 /**
  * Year, month (1 … 12) and day (1 … 31) of a day count since 1970.
@@ -39,7 +39,7 @@ function keepDay(day: number): void {
   let at = 0;
   if (civil.year < 0) dayKeptBytes[at++] = MINUS;
   const year = Math.abs(civil.year);
-  at = formatPadded(year, year < 10000 ? 4 : year < 100000 ? 5 : 6, dayKeptBytes, at);
+  at = formatPadded(year, Math.max(4, String(year).length), dayKeptBytes, at);
   dayKeptBytes[at++] = MINUS;
   at = formatPair(civil.month, dayKeptBytes, at);
   dayKeptBytes[at++] = MINUS;
@@ -50,12 +50,10 @@ function keepDay(day: number): void {
 }
 
 /** yyyy-MM-ddTHH:mm:ss */
-function formatSecond(second: number, bytes: Uint8Array, at: number): number {
-  const day = Math.floor(second / 86400);
+function formatSecond(day: number, ofDay: number, bytes: Uint8Array, at: number): number {
   if (day !== dayKept) keepDay(day);
   for (let i = 0; i < dayKeptLength; i++) bytes[at + i] = dayKeptBytes[i]!;
   at += dayKeptLength;
-  const ofDay = second - day * 86400;
   const hour = (ofDay / 3600) | 0;
   const ofHour = ofDay - hour * 3600;
   const minute = (ofHour / 60) | 0;
@@ -66,6 +64,9 @@ function formatSecond(second: number, bytes: Uint8Array, at: number): number {
   formatPair(ofHour - minute * 60, bytes, at + 6);
   return at + 8;
 }
+
+/** Of high words from -EXACT_HIGH to below it the seconds are exact as doubles, for each unit. */
+const EXACT_HIGH = 1 << 21;
 
 /**
  * Splits an instant into whole seconds and `unitsASecond`ths. The double may be off, but its remainder modulo 2^32 is
@@ -79,6 +80,9 @@ function formatInstant(
   bytes: Uint8Array,
   at: number,
 ): number {
+  if (unitsASecond === 1000 && (high < -EXACT_HIGH || high >= EXACT_HIGH)) {
+    return formatFarInstant(BigInt(high) << 32n | BigInt(low >>> 0), unitsASecond, digits, bytes, at);
+  }
   let second = Math.floor((high * 4294967296 + (low >>> 0)) / unitsASecond);
   let rest = (low - Math.imul(second, unitsASecond)) | 0;
   if (rest < 0) {
@@ -88,9 +92,27 @@ function formatInstant(
     rest -= unitsASecond;
     second++;
   }
-  at = formatSecond(second, bytes, at);
+  const day = Math.floor(second / 86400);
+  return formatFraction(rest, digits, bytes, formatSecond(day, second - day * 86400, bytes, at));
+}
+
+/** Of years to 292 million. */
+function formatFarInstant(
+  instant: bigint,
+  unitsASecond: number,
+  digits: number,
+  bytes: Uint8Array,
+  at: number,
+): number {
+  const unitsADay = 86400n * BigInt(unitsASecond), ofDay = Number(((instant % unitsADay) + unitsADay) % unitsADay);
+  const second = Math.floor(ofDay / unitsASecond), rest = ofDay - second * unitsASecond;
+  const day = Number((instant - BigInt(ofDay)) / unitsADay);
+  return formatFraction(rest, digits, bytes, formatSecond(day, second, bytes, at));
+}
+
+function formatFraction(value: number, digits: number, bytes: Uint8Array, at: number): number {
   bytes[at++] = POINT;
-  at = formatPadded(rest, digits, bytes, at);
+  at = formatPadded(value, digits, bytes, at);
   bytes[at++] = UPPER_Z;
   return at;
 }

@@ -1,6 +1,7 @@
 /** The contents of an entry of `types.ts`: the writers for the values of a column type. */
 import type { Vector } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
+import type { OperationName } from "./kernel/operations.ts";
 import type { ByteSink } from "./sink.ts";
 
 export interface ValueWriter {
@@ -13,11 +14,19 @@ export type Escape = "json" | "csv" | "none";
 
 export type WriterFactory = (heap: SharedHeap, sink: ByteSink, escape: Escape) => ValueWriter;
 
+/** Who writes the values. */
+export interface ValueForm {
+  /** In the row kernel. */
+  operation: OperationName;
+  /** Writes the values that the kernel leaves, if it leaves any. */
+  writer?: WriterFactory;
+}
+
 export interface TypeForms {
-  text: WriterFactory;
+  text: ValueForm;
   /** Default: `text`. */
-  pgText?: WriterFactory;
-  pgBinary: WriterFactory;
+  pgText?: ValueForm;
+  pgBinary: ValueForm;
   maxBytes: number;
   jsonQuoted: boolean;
   jsonNull: string;

@@ -230,7 +230,7 @@ function asText(type: string): ParquetType {
     code: VARCHAR_CODE,
     reader(heap, vector) {
       const sink = new ByteSink(forms.maxBytes + 64);
-      const writer = forms.text(heap, sink, "none");
+      const writer = forms.text.writer!(heap, sink, "none");
       writer.bind(vector);
       return (row) => {
         const end = writer.write(row, 0);

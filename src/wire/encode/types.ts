@@ -1,8 +1,8 @@
 /**
- * Writers for each column type: as text (JSON, CSV, PostgreSQL's text format) and in PostgreSQL's binary format. There
+ * The forms of each column type: as text (JSON, CSV, PostgreSQL's text format) and in PostgreSQL's binary format. There
  * is one entry for each type tag. A type without an entry cannot be a result.
  *
- * A writer is made once for each result column and bound to each batch's vector. It writes the value of a row without
+ * The row kernel writes most values. A writer writes those that it leaves. It is made once for each result column and bound to each batch's vector. It writes the value of a row without
  * quotes and returns the end, or -1 for NULL. Fixed-size values take at most `maxBytes`, which the caller has reserved.
  * Text writers reserve space themselves.
  */
@@ -14,23 +14,18 @@ import {
   formatDate,
   formatDouble,
   formatFloat,
-  formatInt,
-  formatIPv4,
-  formatLong,
   formatNanos,
   formatTimestampMicros,
-  formatUuid,
 } from "../../types/format/mod.ts";
 import type { Escape, TypeForms, ValueWriter, WriterFactory } from "./forms.ts";
 import type { ByteSink } from "./sink.ts";
 import { BINARY_FORMS, LONG256_FORMS, parametrisedForms } from "./wide.ts";
 
 const NULL = -1;
-const TWO_32 = 4294967296;
-/** A 64-bit integer is exact as a double if its high word is in [-SAFE_HIGH, SAFE_HIGH). */
-const SAFE_HIGH = 1 << 21;
 const BLANK = 0x20, LETTER_Z = 0x5a;
-const EPOCH_2000_MICROS = 946_684_800_000_000;
+const EPOCH_2000_MICROS = 946_684_800_000_000n;
+
+const HEX = [..."0123456789abcdef"].map((digit) => digit.charCodeAt(0));
 
 /** A writer over one typed array of the heap: `shift` is log2 of the bytes for each row. */
 function scalar(shift: number, write: (index: number, at: number) => number): ValueWriter {
@@ -41,25 +36,6 @@ function scalar(shift: number, write: (index: number, at: number) => number): Va
     write: (row, at) => write(base + row, at),
   };
 }
-
-const booleanText: WriterFactory = (heap, sink) =>
-  scalar(0, (index, at) => copyAscii(heap.i8[index] !== 0 ? "true" : "false", sink.bytes, at));
-const booleanLetter: WriterFactory = (heap, sink) =>
-  scalar(0, (index, at) => {
-    sink.bytes[at] = heap.i8[index] !== 0 ? 0x74 : 0x66;
-    return at + 1;
-  });
-const booleanBinary: WriterFactory = (heap, sink) =>
-  scalar(0, (index, at) => {
-    sink.bytes[at] = heap.i8[index] !== 0 ? 1 : 0;
-    return at + 1;
-  });
-
-const byteText: WriterFactory = (heap, sink) => scalar(0, (index, at) => formatInt(heap.i8[index], sink.bytes, at));
-const byteBinary: WriterFactory = (heap, sink) => scalar(0, (index, at) => writeInt16(heap.i8[index], sink.bytes, at));
-const shortText: WriterFactory = (heap, sink) => scalar(1, (index, at) => formatInt(heap.i16[index], sink.bytes, at));
-const shortBinary: WriterFactory = (heap, sink) =>
-  scalar(1, (index, at) => writeInt16(heap.i16[index], sink.bytes, at));
 
 const charText: WriterFactory = (heap, sink, escape) =>
   scalar(1, (index, at) => {
@@ -85,32 +61,8 @@ const charText: WriterFactory = (heap, sink, escape) =>
     return at + 3;
   });
 
-const intText: WriterFactory = (heap, sink) =>
-  scalar(2, (index, at) => {
-    const value = heap.i32[index];
-    return value === -2147483648 ? NULL : formatInt(value, sink.bytes, at);
-  });
-const intBinary: WriterFactory = (heap, sink) =>
-  scalar(2, (index, at) => {
-    const value = heap.i32[index];
-    return value === -2147483648 ? NULL : writeInt32(value, sink.bytes, at);
-  });
-
 const isNull64 = (heap: SharedHeap, index: number) =>
   heap.i32[index * 2 + 1] === -2147483648 && heap.i32[index * 2] === 0;
-
-const longText: WriterFactory = (heap, sink) =>
-  scalar(
-    3,
-    (index, at) =>
-      isNull64(heap, index) ? NULL : formatLong(heap.i32[index * 2], heap.i32[index * 2 + 1], sink.bytes, at),
-  );
-const longBinary: WriterFactory = (heap, sink) =>
-  scalar(3, (index, at) => {
-    if (isNull64(heap, index)) return NULL;
-    writeInt32(heap.i32[index * 2 + 1], sink.bytes, at);
-    return writeInt32(heap.i32[index * 2], sink.bytes, at + 4);
-  });
 
 const isFiniteNumber = (value: number) => value - value === 0;
 
@@ -119,20 +71,11 @@ const floatText: WriterFactory = (heap, sink) =>
     const value = heap.f32[index];
     return isFiniteNumber(value) ? formatFloat(value, sink.bytes, at) : NULL;
   });
-const floatBinary: WriterFactory = (heap, sink) =>
-  scalar(2, (index, at) => isFiniteNumber(heap.f32[index]) ? writeInt32(heap.i32[index], sink.bytes, at) : NULL);
 const doubleText: WriterFactory = (heap, sink) =>
   scalar(3, (index, at) => {
     const value = heap.f64[index];
     return isFiniteNumber(value) ? formatDouble(value, sink.bytes, at) : NULL;
   });
-const doubleBinary: WriterFactory = (heap, sink) =>
-  scalar(3, (index, at) => {
-    if (!isFiniteNumber(heap.f64[index])) return NULL;
-    writeInt32(heap.i32[index * 2 + 1], sink.bytes, at);
-    return writeInt32(heap.i32[index * 2], sink.bytes, at + 4);
-  });
-
 type InstantFormat = (low: number, high: number, bytes: Uint8Array, at: number) => number;
 
 function instantText(format: InstantFormat): WriterFactory {
@@ -156,26 +99,17 @@ function pgInstant(format: InstantFormat, digits: number): InstantFormat {
   };
 }
 
-export const pgTimestamp = pgInstant(formatTimestampMicros, 6);
-
 /** Truncated to microseconds, as PostgreSQL's type has no more. */
 const pgNanos: InstantFormat = (low, high, bytes, at) => pgInstant(formatNanos, 9)(low, high, bytes, at) - 3;
 
-/** Microseconds since 2000. `isMicros`: the column is in microseconds, so that most values need no BigInt. */
-function instantBinary(toMicros: (value: bigint) => bigint, isMicros: boolean): WriterFactory {
+/** Microseconds since 2000. */
+function instantBinary(toMicros: (value: bigint) => bigint): WriterFactory {
   return (heap, sink) =>
     scalar(3, (index, at) => {
-      const high = heap.i32[index * 2 + 1];
-      if (isMicros && high >= -SAFE_HIGH && high < SAFE_HIGH) {
-        const micros = high * TWO_32 + heap.u32[index * 2] - EPOCH_2000_MICROS;
-        const upper = Math.floor(micros / TWO_32);
-        writeInt32(upper, sink.bytes, at);
-        return writeInt32(micros - upper * TWO_32, sink.bytes, at + 4);
-      }
       if (isNull64(heap, index)) return NULL;
-      const exact = toMicros(heap.i64[index]) - BigInt(EPOCH_2000_MICROS);
-      writeInt32(Number(BigInt.asIntN(32, exact >> 32n)), sink.bytes, at);
-      return writeInt32(Number(BigInt.asIntN(32, exact)), sink.bytes, at + 4);
+      const micros = toMicros(heap.i64[index]) - EPOCH_2000_MICROS;
+      sink.view.setBigInt64(at, BigInt.asIntN(64, micros));
+      return at + 8;
     });
 }
 
@@ -208,26 +142,6 @@ const symbol: WriterFactory = (heap, sink, escape) => {
   };
 };
 
-const HEX = [..."0123456789abcdef"].map((digit) => digit.charCodeAt(0));
-
-const uuidText: WriterFactory = (heap, sink) =>
-  scalar(4, (index, at) => {
-    if (isNull64(heap, index * 2) && isNull64(heap, index * 2 + 1)) return NULL;
-    return formatUuid(heap.i32, index * 4, sink.bytes, at);
-  });
-const uuidBinary: WriterFactory = (heap, sink) =>
-  scalar(4, (index, at) => {
-    if (isNull64(heap, index * 2) && isNull64(heap, index * 2 + 1)) return NULL;
-    for (let k = 0; k < 16; k++) sink.bytes[at + k] = heap.u8[index * 16 + 15 - k];
-    return at + 16;
-  });
-
-const ipv4Text: WriterFactory = (heap, sink) =>
-  scalar(2, (index, at) => {
-    const value = heap.u32[index];
-    return value === 0 ? NULL : formatIPv4(value, sink.bytes, at);
-  });
-
 /** `('first', 'last')`, in milliseconds. */
 const intervalText: WriterFactory = (heap, sink) => {
   const micros = instantText(formatTimestampMicros)(heap, sink, "none");
@@ -250,46 +164,74 @@ const intervalText: WriterFactory = (heap, sink) => {
 
 const bare = { jsonQuoted: false, jsonNull: "null", csvQuoted: false, csvNull: "" };
 const quoted = { jsonQuoted: true, jsonNull: "null", csvQuoted: true, csvNull: "" };
-const textForms: TypeForms = { ...quoted, text, pgBinary: text, maxBytes: 8 };
+const textForms: TypeForms = {
+  ...quoted,
+  text: { operation: "text", writer: text },
+  pgBinary: { operation: "text", writer: text },
+  maxBytes: 8,
+};
+const symbolForm = { operation: "symbol", writer: symbol } as const;
+const characterForm = { operation: "character", writer: charText } as const;
+const addressForm = { operation: "ipv4" } as const;
+const intervalForm = { operation: "other", writer: intervalText } as const;
 
 const FORMS: Record<string, TypeForms> = {
-  BOOLEAN: { ...bare, text: booleanText, pgText: booleanLetter, pgBinary: booleanBinary, maxBytes: 5 },
-  BYTE: { ...bare, text: byteText, pgBinary: byteBinary, maxBytes: 4 },
-  SHORT: { ...bare, text: shortText, pgBinary: shortBinary, maxBytes: 6 },
-  CHAR: { ...bare, jsonQuoted: true, jsonNull: '""', text: charText, pgBinary: charText, maxBytes: 6 },
-  INT: { ...bare, text: intText, pgBinary: intBinary, maxBytes: 11 },
-  LONG: { ...bare, large: true, text: longText, pgBinary: longBinary, maxBytes: 20 },
-  FLOAT: { ...bare, text: floatText, pgBinary: floatBinary, maxBytes: 26 },
-  DOUBLE: { ...bare, text: doubleText, pgBinary: doubleBinary, maxBytes: 26 },
+  BOOLEAN: {
+    ...bare,
+    text: { operation: "boolean" },
+    pgText: { operation: "booleanLetter" },
+    pgBinary: { operation: "bigEndian8" },
+    maxBytes: 5,
+  },
+  BYTE: { ...bare, text: { operation: "int8" }, pgBinary: { operation: "bigEndian16of8" }, maxBytes: 4 },
+  SHORT: { ...bare, text: { operation: "int16" }, pgBinary: { operation: "bigEndian16" }, maxBytes: 6 },
+  CHAR: { ...bare, jsonQuoted: true, jsonNull: '""', text: characterForm, pgBinary: characterForm, maxBytes: 6 },
+  INT: { ...bare, text: { operation: "int32" }, pgBinary: { operation: "bigEndian32" }, maxBytes: 11 },
+  LONG: { ...bare, large: true, text: { operation: "int64" }, pgBinary: { operation: "bigEndian64" }, maxBytes: 20 },
+  FLOAT: {
+    ...bare,
+    text: { operation: "float32", writer: floatText },
+    pgBinary: { operation: "bigEndianFloat32" },
+    maxBytes: 26,
+  },
+  DOUBLE: {
+    ...bare,
+    text: { operation: "float64", writer: doubleText },
+    pgBinary: { operation: "bigEndianFloat64" },
+    maxBytes: 26,
+  },
   DATE: {
     ...quoted,
-    text: instantText(formatDate),
-    pgText: instantText(pgInstant(formatDate, 3)),
-    pgBinary: instantBinary((millis) => millis * 1_000n, false),
+    text: { operation: "millis", writer: instantText(formatDate) },
+    pgText: { operation: "pgMillis", writer: instantText(pgInstant(formatDate, 3)) },
+    pgBinary: { operation: "other", writer: instantBinary((millis) => millis * 1_000n) },
     maxBytes: 36,
   },
   TIMESTAMP: {
     ...quoted,
-    text: instantText(formatTimestampMicros),
-    pgText: instantText(pgInstant(formatTimestampMicros, 6)),
-    pgBinary: instantBinary((micros) => micros, true),
+    text: { operation: "micros", writer: instantText(formatTimestampMicros) },
+    pgText: { operation: "pgMicros", writer: instantText(pgInstant(formatTimestampMicros, 6)) },
+    pgBinary: { operation: "bigEndianMicros" },
     maxBytes: 36,
   },
   TIMESTAMP_NS: {
     ...quoted,
-    text: instantText(formatNanos),
-    pgText: instantText(pgNanos),
-    pgBinary: instantBinary((nanos) => (nanos - (((nanos % 1000n) + 1000n) % 1000n)) / 1000n, false),
+    text: { operation: "nanos", writer: instantText(formatNanos) },
+    pgText: { operation: "pgNanos", writer: instantText(pgNanos) },
+    pgBinary: {
+      operation: "other",
+      writer: instantBinary((nanos) => (nanos - (((nanos % 1000n) + 1000n) % 1000n)) / 1000n),
+    },
     maxBytes: 36,
   },
-  SYMBOL: { ...textForms, text: symbol, pgBinary: symbol },
+  SYMBOL: { ...textForms, text: symbolForm, pgBinary: symbolForm },
   SYMBOL_TEXT: textForms,
   STRING: textForms,
   VARCHAR: textForms,
   NULL: textForms,
-  UUID: { ...bare, jsonQuoted: true, text: uuidText, pgBinary: uuidBinary, maxBytes: 36 },
-  IPv4: { ...bare, jsonQuoted: true, text: ipv4Text, pgBinary: ipv4Text, maxBytes: 15 },
-  INTERVAL: { ...quoted, text: intervalText, pgBinary: intervalText, maxBytes: 80 },
+  UUID: { ...bare, jsonQuoted: true, text: { operation: "uuid" }, pgBinary: { operation: "uuidBytes" }, maxBytes: 36 },
+  IPv4: { ...bare, jsonQuoted: true, text: addressForm, pgBinary: addressForm, maxBytes: 15 },
+  INTERVAL: { ...quoted, text: intervalForm, pgBinary: intervalForm, maxBytes: 80 },
   LONG256: LONG256_FORMS,
   BINARY: BINARY_FORMS,
 };
@@ -378,18 +320,4 @@ function writeEscape(byte: number, escape: Escape, bytes: Uint8Array, at: number
   bytes[at + 4] = HEX[byte >> 4];
   bytes[at + 5] = HEX[byte & 15];
   return at + 6;
-}
-
-function writeInt16(value: number, bytes: Uint8Array, at: number): number {
-  bytes[at] = value >> 8;
-  bytes[at + 1] = value;
-  return at + 2;
-}
-
-export function writeInt32(value: number, bytes: Uint8Array, at: number): number {
-  bytes[at] = value >>> 24;
-  bytes[at + 1] = value >>> 16;
-  bytes[at + 2] = value >>> 8;
-  bytes[at + 3] = value;
-  return at + 4;
 }

@@ -12,7 +12,7 @@ import {
   geohashBits,
 } from "../../types/wide.ts";
 import type { ByteSink } from "./sink.ts";
-import type { TypeForms, ValueWriter } from "./forms.ts";
+import type { TypeForms, ValueForm, ValueWriter, WriterFactory } from "./forms.ts";
 
 const NULL = -1;
 
@@ -174,8 +174,11 @@ const numericBinary =
     };
   };
 
+/** The row kernel writes none of these. */
+const written = (writer: WriterFactory): ValueForm => ({ operation: "other", writer });
+
 const bare = { jsonQuoted: false, jsonNull: "null", csvQuoted: false, csvNull: "" };
-const long256 = printed(32, wide(4, false), formatLong256);
+const long256 = written(printed(32, wide(4, false), formatLong256));
 
 export const LONG256_FORMS: TypeForms = {
   ...bare,
@@ -190,9 +193,9 @@ export const LONG256_FORMS: TypeForms = {
 export const BINARY_FORMS: TypeForms = {
   ...bare,
   jsonNull: "[]",
-  text: () => ({ bind: () => {}, write: () => NULL }),
-  pgText: bytesPrinted(putHex),
-  pgBinary: bytesPrinted(putBytes),
+  text: written(() => ({ bind: () => {}, write: () => NULL })),
+  pgText: written(bytesPrinted(putHex)),
+  pgBinary: written(bytesPrinted(putBytes)),
   maxBytes: 8,
 };
 
@@ -202,31 +205,31 @@ export function parametrisedForms(tag: string): TypeForms | undefined {
   if (decimal) {
     const words = decimal.precision <= 18 ? 1 : decimal.precision <= 38 ? 2 : 4;
     const read = wide(words, true);
-    const text = printed(8 * words, read, (value) => formatDecimal(value, decimal.scale));
+    const text = written(printed(8 * words, read, (value) => formatDecimal(value, decimal.scale)));
     return {
       ...bare,
       jsonQuoted: true,
       csvQuoted: true,
       csvNull: "null",
       text,
-      pgBinary: numericBinary(8 * words, read, decimal.scale),
+      pgBinary: written(numericBinary(8 * words, read, decimal.scale)),
       maxBytes: 96,
     };
   }
   const bits = geohashBits(tag);
   if (bits !== undefined) {
-    const text = printed(8, wide(1, true), (value) => formatGeohash(value, bits));
+    const text = written(printed(8, wide(1, true), (value) => formatGeohash(value, bits)));
     return { ...bare, jsonQuoted: true, csvQuoted: true, csvNull: "null", text, pgBinary: text, maxBytes: 64 };
   }
   if (arrayDimensions(tag) > 0) {
-    const text = arrayPrinted();
+    const text = written(arrayPrinted());
     return {
       ...bare,
       csvQuoted: true,
       csvNull: '"null"',
       text,
-      pgText: arrayPrinted(PG_MARKS),
-      pgBinary: bytesPrinted(putPgArray),
+      pgText: written(arrayPrinted(PG_MARKS)),
+      pgBinary: written(bytesPrinted(putPgArray)),
       maxBytes: 8,
     };
   }
