@@ -111,12 +111,12 @@ function unitsOf(sizeBytes: number): number {
 }
 
 /**
- * Threads get the buffer, not the `WebAssembly.Memory`: V8 counts the size of each such object as external memory of its thread, and collects all the time when
- * all of them exceed its limit.
+ * V8 counts the size of each `WebAssembly.Memory` as external memory of its thread, and collects all the time when all of them exceed its
+ * limit. Therefore threads get the buffer, and this one a clone of it: the buffer itself refers to the `WebAssembly.Memory`.
  */
 export function createPackedMemory(sizeBytes: number): PackedMemory {
   const pages = Math.floor(Math.min(sizeBytes, MEMORY_BYTES_MAX) / HEAP_PAGE_BYTES);
-  const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  const buffer = structuredClone(new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }).buffer);
   const memory = new PackedMemory(buffer as unknown as SharedArrayBuffer);
   memory.format();
   return memory;

@@ -63,3 +63,25 @@ Deno.test("PackedMemory asserts that a block is freed once, with its size", () =
   assert.throws(() => memory.freeExact(first!, 3 * UNIT));
   assert.throws(() => memory.freeExact(second!, 2 * UNIT), "it is within a free run");
 });
+
+/** V8 collects all the time when external memory exceeds its limit, some gigabytes. */
+Deno.test("memories are no external memory of the thread that makes them", async () => {
+  const script = `
+    import { createPackedMemory } from ${JSON.stringify(import.meta.resolve("./packed-memory.ts"))};
+    const memories = [1, 2, 3].map(() => createPackedMemory(1 << 30));
+    for (let k = 0; k < 3; k++) await new Promise((resolve) => setTimeout(resolve, 10)).then(gc);
+    console.log("memories", memories.length);`;
+  const path = await Deno.makeTempFile({ suffix: ".ts" });
+  try {
+    await Deno.writeTextFile(path, script);
+    const args = ["run", "-A", "--no-check", "--v8-flags=--expose-gc,--trace-gc-verbose", path];
+    const { stdout } = await new Deno.Command(Deno.execPath(), { args }).output();
+    const output = new TextDecoder().decode(stdout);
+    assert.match(output, /memories 3/);
+    const external = [...output.matchAll(/External memory reported: +(\d+) KB/g)].map(([, kib]) => Number(kib));
+    // A register may still have the last object.
+    assert.ok(external.at(-1)! <= 1 << 20, `${external} KiB`);
+  } finally {
+    await Deno.remove(path);
+  }
+});
