@@ -2,9 +2,9 @@
  * Small queries of many connections, half over HTTP and half prepared over the PostgreSQL protocol, and health checks, beside two long
  * queries and a bulk load over the line protocol. Clients speak over raw sockets in processes of their own.
  *
- *     deno run -A --lock=dev.lock bench/fairness.ts [--connections=500] [--seconds=10] [--pause=100]
+ *     deno run -A --lock=dev.lock bench/fairness.ts [--connections=500] [--seconds=10] [--pause=100] [--warm-up=0]
  *
- * `--pause`: average time in ms between two queries of a connection.
+ * `--pause`: average time in ms between two queries of a connection. `--warm-up`: share of the time before the measurement.
  */
 import { parseArgs } from "node:util";
 import { startServer } from "./server.ts";
@@ -17,6 +17,7 @@ const { values: options } = parseArgs({
     connections: { type: "string", default: "500" },
     seconds: { type: "string", default: "10" },
     pause: { type: "string", default: "100" },
+    "warm-up": { type: "string", default: "0" },
   },
 });
 const each = Math.floor(Number(options.connections) / 2), seconds = Number(options.seconds);
@@ -49,8 +50,8 @@ const bodies = Array.from({ length: BATCHES }, (_, batch) =>
       (_, k) => `bulk,sym=s${k % 100},side=buy price=${k}.5,amount=${k}i ${batch * BATCH_ROWS + k}`,
     ).join("\n"),
   ));
-// What is asked first is measured, too: then the server gets to know the queries, and starts workers.
-const common = { depth: 1, ms: seconds * 1000, warmUp: 0 };
+// Without a warm-up what is asked first is measured, too: then the server gets to know the queries, and starts workers.
+const common = { depth: 1, ms: seconds * 1000, warmUp: Number(options["warm-up"]) };
 const orders: [string, Order][] = [
   ...QUERIES.flatMap((query, k): [string, Order][] =>
     (["http", "pg"] as const).map((protocol) => {
