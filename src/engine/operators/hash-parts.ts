@@ -193,7 +193,7 @@ export function dividedInput(
 
 /**
  * Opens an input that is to be divided. Operators such as joins take most of their memory when they are opened, and continue on disk when
- * it is short. So an eighth of the query's memory is held back meanwhile for the parts, if it is there.
+ * it is short. So up to an eighth of the query's memory is held back meanwhile for the parts, if it is there.
  */
 export function openedInput<Opened>(open: () => Opened, context: QueryContext, operator: string): Opened {
   const space = Workspace.of(context, operator);
