@@ -2,8 +2,8 @@
  * The forms of each column type: as text (JSON, CSV, PostgreSQL's text format) and in PostgreSQL's binary format. There
  * is one entry for each type tag. A type without an entry cannot be a result.
  *
- * The row kernel writes most values. A writer writes those that it leaves. It is made once for each result column and bound to each batch's vector. It writes the value of a row without
- * quotes and returns the end, or -1 for NULL. Fixed-size values take at most `maxBytes`, which the caller has reserved.
+ * The row kernel writes most values, and a writer those that it leaves. A writer is made once for each result column
+ * and bound to each batch's vector. It writes the value of a row without quotes and returns the end, or -1 for NULL. Fixed-size values take at most `maxBytes`, which the caller has reserved.
  * Text writers reserve space themselves.
  */
 import { LONG_TEXT_BYTES, pollQuery } from "../../engine/mod.ts";
@@ -76,6 +76,7 @@ const doubleText: WriterFactory = (heap, sink) =>
     const value = heap.f64[index];
     return isFiniteNumber(value) ? formatDouble(value, sink.bytes, at) : NULL;
   });
+
 type InstantFormat = (low: number, high: number, bytes: Uint8Array, at: number) => number;
 
 function instantText(format: InstantFormat): WriterFactory {

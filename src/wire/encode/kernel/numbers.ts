@@ -157,7 +157,7 @@ function doubleFunction(module: Module, decimal: number): number {
       code.i64(3n).op("i64.shr_u").op("i32.wrap_i64").op("i32.add").return();
     });
   });
-  code.get(value).f64(0).op("f64.eq").if(() => putZero(code, at));
+  code.get(value).f64(0).op("f64.eq").if(() => returnZero(code, at));
   code.get(bits).i64(52n).op("i64.shr_u").op("i32.wrap_i64").i32(0x7ff).op("i32.and").i32(1075).op("i32.sub");
   code.get(bits).i64((1n << 52n) - 1n).op("i64.and").tee(bits).i64(1n << 52n).op("i64.or");
   code.get(bits).op("i64.eqz").get(at).call(decimal);
@@ -170,7 +170,7 @@ function floatFunction(module: Module, decimal: number): number {
   const [value, at] = [0, 1];
   const bits = code.local("i32"), exponent = code.local("i32"), fraction = code.local("i32");
   code.get(value).op("i32.reinterpret_f32").tee(bits).i32(0).op("i32.lt_s").if(() => putByte(code, at, MINUS));
-  code.get(value).f32(0).op("f32.eq").if(() => putZero(code, at));
+  code.get(value).f32(0).op("f32.eq").if(() => returnZero(code, at));
   code.get(bits).i32(23).op("i32.shr_u").i32(0xff).op("i32.and").set(exponent);
   code.get(bits).i32((1 << 23) - 1).op("i32.and").set(fraction);
   // Those from 2^-10 to 2^23 have at most seven digits, which are the shortest text anyway.
@@ -186,7 +186,7 @@ function putByte(code: Code, at: number, byte: number): void {
   code.get(at).i32(byte).memory("i32.store8").get(at).i32(1).op("i32.add").set(at);
 }
 
-function putZero(code: Code, at: number): void {
+function returnZero(code: Code, at: number): void {
   code.get(at).i32(0x302e30).memory("i32.store").get(at).i32(3).op("i32.add").return();
 }
 

@@ -53,22 +53,8 @@ export const OPERATIONS = {
     },
   },
   int64: { width: 8, write: (scope) => (nullable64(scope), call64(scope, scope.functions.long)) },
-  float32: {
-    width: 4,
-    write: (scope) => {
-      const { code, address, at, functions } = scope;
-      finite(scope, "f32");
-      code.get(address).memory("f32.load", 0, HEAP).get(at).call(functions.float);
-    },
-  },
-  float64: {
-    width: 8,
-    write: (scope) => {
-      const { code, address, at, functions } = scope;
-      finite(scope, "f64");
-      code.get(address).memory("f64.load", 0, HEAP).get(at).call(functions.double);
-    },
-  },
+  float32: { width: 4, write: (scope) => floating(scope, "f32", scope.functions.float) },
+  float64: { width: 8, write: (scope) => floating(scope, "f64", scope.functions.double) },
   millis: instant("iso", 1_000),
   micros: instant("iso", 1_000_000),
   nanos: instant("iso", 1_000_000_000),
@@ -107,7 +93,7 @@ export const OPERATIONS = {
       code.memory("i32.store8").get(at).i32(1).op("i32.add");
     },
   },
-  /** A character of ASCII that needs no escape; in CSV none does. */
+  /** What may need an escape, and what is not ASCII, is left to the writer. */
   character: {
     width: 2,
     write: ({ code, address, at, i32, program, missing, stops }) => {
@@ -143,30 +129,10 @@ export const OPERATIONS = {
   bigEndian16: { width: 2, write: (scope) => bigEndian16(scope, "i32.load16_s") },
   /** A byte as an int16. */
   bigEndian16of8: { width: 1, write: (scope) => bigEndian16(scope, "i32.load8_s") },
-  bigEndian32: {
-    width: 4,
-    write: (scope) => {
-      nullable32(scope);
-      bigEndian32(scope);
-    },
-  },
+  bigEndian32: { width: 4, write: (scope) => (nullable32(scope), bigEndian32(scope)) },
   bigEndian64: { width: 8, write: (scope) => (nullable64(scope), bigEndian64(scope)) },
-  bigEndianFloat32: {
-    width: 4,
-    write: (scope) => {
-      finite(scope, "f32");
-      scope.code.get(scope.address).memory("i32.load", 0, HEAP).set(scope.i32);
-      bigEndian32(scope);
-    },
-  },
-  bigEndianFloat64: {
-    width: 8,
-    write: (scope) => {
-      finite(scope, "f64");
-      scope.code.get(scope.address).memory("i64.load", 0, HEAP).set(scope.i64);
-      bigEndian64(scope);
-    },
-  },
+  bigEndianFloat32: { width: 4, write: (scope) => (finiteBits(scope, 32), bigEndian32(scope)) },
+  bigEndianFloat64: { width: 8, write: (scope) => (finiteBits(scope, 64), bigEndian64(scope)) },
   /** Microseconds since 2000. */
   bigEndianMicros: {
     width: 8,
@@ -192,10 +158,6 @@ export const OPERATIONS = {
 
 export type OperationName = keyof typeof OPERATIONS;
 
-export function operationOf(name: OperationName): number {
-  return Object.keys(OPERATIONS).indexOf(name);
-}
-
 function integer({ code, address, at, functions }: Scope, load: string): void {
   code.get(address).memory(load, 0, HEAP).get(at).call(functions.long);
 }
@@ -215,6 +177,17 @@ function finite({ code, address, missing }: Scope, type: "f32" | "f64"): void {
   if (type === "f32") code.f32(0);
   else code.f64(0);
   code.op(`${type}.ne`).brIf(missing);
+}
+
+function floating(scope: Scope, type: "f32" | "f64", called: number): void {
+  finite(scope, type);
+  scope.code.get(scope.address).memory(`${type}.load`, 0, HEAP).get(scope.at).call(called);
+}
+
+/** Sets the local of so many bits. */
+function finiteBits(scope: Scope, bits: 32 | 64): void {
+  finite(scope, `f${bits}`);
+  scope.code.get(scope.address).memory(`i${bits}.load`, 0, HEAP).set(scope[`i${bits}`]);
 }
 
 function uuidOrNull({ code, address, missing }: Scope): void {

@@ -3,15 +3,14 @@
  */
 
 /**
- * Indices of the kernel's memories. In its own one, where it also writes, it is faster, and so are copies from it: those from shared
- * memory are made word by word.
+ * Index of the shared memory. The kernel's own memory, where it writes, is the first one: V8 reaches it faster, and copies from shared
+ * memory word by word.
  */
-export const ROOM = 0, HEAP = 1;
+export const HEAP = 1;
 
 /** The kernel's own memory. */
 export interface RoomViews {
   u8: Uint8Array<ArrayBuffer>;
-  i32: Int32Array;
   i64: BigInt64Array;
 }
 

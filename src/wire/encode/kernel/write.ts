@@ -47,7 +47,7 @@ export interface RowFunctions {
 /** What a kernel is made of: its tables, then its module. Assembling it takes 6 ms in a new thread. */
 function kernelImage(): Uint8Array {
   const tables = new ArrayBuffer(TABLES_END);
-  const views: RoomViews = { u8: new Uint8Array(tables), i32: new Int32Array(tables), i64: new BigInt64Array(tables) };
+  const views: RoomViews = { u8: new Uint8Array(tables), i64: new BigInt64Array(tables) };
   writeNumberTables(views, NUMBERS);
   writeInstantTables(views, INSTANTS);
   writeTextTables(views, TEXTS);
