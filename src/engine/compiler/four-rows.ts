@@ -1,9 +1,11 @@
 /**
- * Four rows at once are added to the records of their groups: integers and products are computed in vectors of four rows, and two neighbouring words of a
- * record are added by one addition. That takes fewer instructions than each word of each row by itself. Addresses of the records that are computed
- * in vectors take longer, because each has to be extracted.
+ * Four rows at once are added to the records of their groups: the records' addresses, integers and products are computed in vectors of four rows,
+ * and two neighbouring words of a record are added by one addition. That takes fewer instructions, and fewer accesses to memory, each of which
+ * the runtime checks by four more. Addresses are extracted two at a time.
  */
 import { FIRST_PAIRS, lanesOf, LAST_PAIRS } from "../../wasm/shuffles.ts";
+import type { DenseKey } from "./aggregate.ts";
+import type { Input } from "./expression.ts";
 import type { KernelWriter } from "./kernel.ts";
 
 export const FOUR = 4;
@@ -25,6 +27,7 @@ const HALVES = ["low", "high"] as const;
 export class FourRows {
   private readonly columns = new Map<number, number>();
   private readonly products = new Map<Addend, number[]>();
+  /** `rows`: what each row adds; of two rows, if only the first word of a pair is added to. */
   private readonly pairs: { at: number; pair: Pair; rows: number[] }[] = [];
 
   /** `words`: what is added to each word of a record. */
@@ -39,7 +42,8 @@ export class FourRows {
     for (let k = 0; k < words.length; k += 2) {
       const pair: Pair = [words[k], words[k + 1]];
       if (pair.some((addend) => addend !== undefined)) {
-        this.pairs.push({ at: 8 * k, pair, rows: Array.from({ length: FOUR }, vector) });
+        const count = pair[1] === undefined ? HALVES.length : FOUR;
+        this.pairs.push({ at: 8 * k, pair, rows: Array.from({ length: count }, vector) });
       }
     }
   }
@@ -66,10 +70,17 @@ export class FourRows {
     for (const { pair, rows } of pairs) this.loadPair(pair, rows);
   }
 
-  private loadPair(pair: Pair, rows: readonly number[]): void {
+  private loadPair([first, second]: Pair, rows: readonly number[]): void {
     const { writer: { code } } = this;
+    if (second === undefined) {
+      HALVES.forEach((_, half) => {
+        this.pushTwo(first, half);
+        code.set(rows[half]);
+      });
+      return;
+    }
     HALVES.forEach((_, half) => {
-      const words = pair.map((addend) => {
+      const words = [first, second].map((addend) => {
         const two = code.local("v128");
         this.pushTwo(addend, half);
         code.set(two);
@@ -96,8 +107,78 @@ export class FourRows {
   /** Adds the row of a lane to the record at the address in local `record`. */
   add(lane: number, record: number): void {
     const { writer: { code } } = this;
-    for (const { at, rows } of this.pairs) {
-      code.get(record).get(record).memory("v128.load", at).get(rows[lane]).op("i64x2.add").memory("v128.store", at);
+    for (const { at, pair: [, second], rows } of this.pairs) {
+      code.get(record).get(record);
+      if (second === undefined) {
+        code.memory("i64.load", at).get(rows[lane >> 1]).lane("i64x2.extract_lane", lane & 1);
+        code.op("i64.add").memory("i64.store", at);
+      } else code.memory("v128.load", at).get(rows[lane]).op("i64x2.add").memory("v128.store", at);
     }
+  }
+}
+
+/** The addresses of the records of four rows in a table of records by group number (`groupNumber`). */
+export class FourRecords {
+  private readonly factors: number[];
+  private readonly base: number;
+  private readonly addresses: number;
+  private readonly two: number;
+
+  /** `table`: the local with the table's address. Undefined if a key is not a column of 32 bits. */
+  static of(
+    writer: KernelWriter,
+    inputs: readonly Input[],
+    keys: readonly DenseKey[],
+    table: number,
+    stride: number,
+  ): FourRecords | undefined {
+    const columns = keys.map(({ node }) => node.op === "input" ? node.value as number : -1);
+    const isPlain = columns.every((column) => {
+      const spec = inputs[column];
+      return spec?.kind === "column" && spec.form === "i32";
+    });
+    return isPlain ? new FourRecords(writer, columns, keys, table, stride) : undefined;
+  }
+
+  private constructor(
+    private readonly writer: KernelWriter,
+    private readonly columns: readonly number[],
+    keys: readonly DenseKey[],
+    table: number,
+    stride: number,
+  ) {
+    const { code } = writer, factor = code.local("i32"), first = code.local("i32");
+    this.factors = keys.map(() => code.local("v128"));
+    this.base = code.local("v128");
+    this.addresses = code.local("v128");
+    this.two = code.local("i64");
+    code.i32(stride).set(factor).get(table).set(first);
+    for (let k = keys.length - 1; k >= 0; k--) {
+      code.get(factor).op("i32x4.splat").set(this.factors[k]);
+      code.get(first).get(factor).i32(keys[k].bias).op("i32.mul").op("i32.add").set(first);
+      code.get(factor);
+      writer.lower(keys[k].size);
+      code.op("i32.mul").set(factor);
+    }
+    code.get(first).op("i32x4.splat").set(this.base);
+  }
+
+  /** Computes the addresses of the rows from `row + ahead` on. */
+  load(row: number, ahead: number): void {
+    const { writer, columns, factors, base, addresses } = this, { code } = writer;
+    code.get(base);
+    columns.forEach((column, k) => {
+      writer.pushFour(column, row, ahead);
+      code.get(factors[k]).op("i32x4.mul").op("i32x4.add");
+    });
+    code.set(addresses);
+  }
+
+  /** Sets local `record` to the address of a lane's record. Lanes are asked for in their order. */
+  set(record: number, lane: number): void {
+    const { addresses, two, writer: { code } } = this;
+    if (lane % 2 === 0) {
+      code.get(addresses).lane("i64x2.extract_lane", lane / 2).tee(two).op("i32.wrap_i64").set(record);
+    } else code.get(two).i64(32n).op("i64.shr_u").op("i32.wrap_i64").set(record);
   }
 }

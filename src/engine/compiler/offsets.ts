@@ -23,7 +23,7 @@ import {
 import type { ChunkOffsets } from "../../storage/contract.ts";
 import type { BoundKernel } from "./binding.ts";
 import type { Input } from "./expression.ts";
-import { type Addend, FOUR, FourRows } from "./four-rows.ts";
+import { type Addend, FOUR, FourRecords, FourRows } from "./four-rows.ts";
 import { f32, f64, i32, i64, input, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 
@@ -223,19 +223,22 @@ export function addOffsetsKernel(
     };
     const words = isNarrow && !hasNulls.includes(true) ? addendsOf(writer, shape, isJoined, leasts) : [];
     // Only counting takes less row by row.
-    if (words.every((addend) => addend === undefined || addend.kind === "one")) writer.unrolledRows([some, one]);
+    if (words.length === 0) writer.unrolledRows([some, one]);
     else {
       const four = new FourRows(writer, words), extremes = list.filter(({ needs }) => needs.min || needs.max);
+      const addresses = FourRecords.of(writer, inputs, keys, table, offsetsStride(shape));
       const read = [
-        number,
+        ...(addresses === undefined ? [number] : []),
         ...extremes.flatMap((argument) => argument.columns.map((column) => columns[column])),
         ...records.nodes,
       ];
       const addFour = (row: number, ahead: number) => {
         four.load(row, ahead);
+        addresses?.load(row, ahead);
         for (let lane = 0; lane < FOUR; lane++) {
           writer.loadRow(read, row, undefined, ahead + lane);
-          findSlot();
+          if (addresses === undefined) findSlot();
+          else addresses.set(slot, lane);
           four.add(lane, slot);
           list.forEach((argument, k) => {
             if (!extremes.includes(argument)) return;

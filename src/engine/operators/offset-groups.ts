@@ -94,6 +94,17 @@ export function valuesOf(type: string): OffsetsColumn["values"] {
   return layout === "f32" || layout === "f64" ? layout : "integers";
 }
 
+/** Rows of a segment whose offsets have been decoded. */
+interface DecodedRows extends RowRange {
+  segment: number;
+  vectors: OffsetVectors;
+  /** The columns of the keys and of aggregates that see the rows, and the offsets. */
+  opened: readonly Pick<Vector, "address">[];
+  adder: BoundKernel;
+  /** The sums of more rows are not exact. */
+  rowsMax: number;
+}
+
 export class OffsetGroups {
   private readonly space: Workspace;
   private readonly reader: ScanReader;
@@ -111,6 +122,7 @@ export class OffsetGroups {
   private readonly merge: BoundKernel;
   private readonly newGroups: BoundKernel;
   private readonly adders = new Map<string, BoundKernel>();
+  private decoded?: DecodedRows;
 
   /** `grouper`: has its kernels. Undefined if they are of another kind, or for too many groups. */
   static of(spec: GroupSpec, grouper: Grouper, node: ScanNode, context: QueryContext): OffsetGroups | undefined {
@@ -155,6 +167,7 @@ export class OffsetGroups {
     this.keys = dense.map(({ spec }) => spec);
     this.segmentTable = space.allocate(groups * offsetsStride(shape));
     this.merge = this.bind(mergeOffsetsKernel(memory, shape), mergeInputs(shape));
+    this.merge.setI32(this.merge.cells.segment, this.segmentTable);
     this.newGroups = this.bind(newGroupsKernel(memory, allInputs, this.keys, shape), allInputs);
     const empty = this.bind(emptyOffsetsKernel(memory, shape), []);
     empty.setI32(empty.cells.segment, this.segmentTable);
@@ -165,23 +178,21 @@ export class OffsetGroups {
     return new BoundKernel(kernel.run, kernel.cells, inputs, this.context, this.space, kernel.cells.count);
   }
 
+  restart(): void {
+    this.decoded = undefined;
+  }
+
   /** Adds rows of a segment to the table. False if they have to be grouped by their values. */
-  consume(table: GroupTable, { segment, start, end }: Morsel): boolean {
+  consume(table: GroupTable, { segment, start, end, around = { from: start, to: end } }: Morsel): boolean {
     assert(table.kind === "dense");
-    const { reader, context, columns } = this;
-    const rows = { from: start, to: end }, offsets: ChunkOffsets[] = [], vectors = new OffsetVectors(rows);
-    for (const { column, address } of columns) {
-      const choose = (_: ChunkOffsets, ranges: Float64Array) => vectors.without(ranges);
-      const found = context.pool.readOffsets(reader.source, segment, column, rows, address, choose, vectors.missingMax);
-      reader.countFrames();
-      if (found === undefined || vectors.missing > vectors.missingMax) return false;
-      offsets.push(found);
+    let { decoded } = this;
+    if (decoded?.segment !== segment || decoded.from > start || decoded.to < end) {
+      decoded = this.decoded = this.decode(segment, around);
     }
-    if (rowsOfExactSums(this.shape, offsets) < end - start) return false;
-    reader.count(end - start);
-    const opened: Pick<Vector, "address">[] = [...reader.open(segment, rows, { isAgain: true }), ...columns];
-    const adder = this.adderOf(offsets, opened);
-    for (const { from, to, isMissing } of vectors.runs()) {
+    if (decoded === undefined || decoded.rowsMax < end - start) return false;
+    const { vectors, opened, adder } = decoded;
+    this.reader.count(end - start);
+    for (const { from, to, isMissing } of vectors.runs({ from: start, to: end })) {
       if (isMissing) {
         const values = this.valueReader.open(segment, { from, to }, { isAgain: true });
         this.grouper.consume(table, values, from, to, 0n);
@@ -190,9 +201,27 @@ export class OffsetGroups {
         this.addNewGroups(table, opened, from, to);
       }
     }
-    this.mergeInto(table, offsets);
-    if (columns.length > 0) context.analysis?.countOffsets(this.node.id, vectors.present * columns.length);
+    this.merge.setI32(this.merge.cells.table, table.records);
+    this.merge.run(0, this.groups);
     return true;
+  }
+
+  /** Undefined if the rows have to be grouped by their values. */
+  private decode(segment: number, rows: RowRange): DecodedRows | undefined {
+    const { reader, context, columns, shape, merge } = this;
+    const offsets: ChunkOffsets[] = [], vectors = new OffsetVectors(rows);
+    for (const { column, address } of columns) {
+      const choose = (_: ChunkOffsets, ranges: Float64Array) => vectors.without(ranges);
+      const found = context.pool.readOffsets(reader.source, segment, column, rows, address, choose, vectors.missingMax);
+      reader.countFrames();
+      if (found === undefined || vectors.missing > vectors.missingMax) return undefined;
+      offsets.push(found);
+    }
+    const opened: Pick<Vector, "address">[] = [...reader.open(segment, rows, { isAgain: true }), ...columns];
+    const adder = this.adderOf(offsets, opened);
+    setMergeInputs(merge, shape, offsets, this.isJoined(offsets));
+    if (columns.length > 0) context.analysis?.countOffsets(this.node.id, vectors.present * columns.length);
+    return { ...rows, segment, vectors, opened, adder, rowsMax: rowsOfExactSums(shape, offsets) };
   }
 
   private adderOf(offsets: readonly ChunkOffsets[], vectors: readonly Pick<Vector, "address">[]): BoundKernel {
@@ -247,14 +276,6 @@ export class OffsetGroups {
     return missing;
   }
 
-  private mergeInto(table: GroupTable, offsets: readonly ChunkOffsets[]): void {
-    const { merge } = this;
-    setMergeInputs(merge, this.shape, offsets, this.isJoined(offsets));
-    merge.setI32(merge.cells.segment, this.segmentTable);
-    merge.setI32(merge.cells.table, table.records);
-    merge.run(0, this.groups);
-  }
-
   private isJoined(offsets: readonly ChunkOffsets[]): boolean {
     const [argument] = this.shape.arguments;
     if (argument?.needs.sum !== true || isProduct(argument)) return false;
@@ -298,17 +319,18 @@ class OffsetVectors {
       isMissing[vector - first] = 1;
       this.missing++;
     }
-    return this.runs().filter(({ isMissing }) => !isMissing);
+    return this.runs(this.rows).filter(({ isMissing }) => !isMissing);
   }
 
-  /** All rows, in order. */
-  runs(): (RowRange & { isMissing: boolean })[] {
-    const { rows, first } = this, runs: { from: number; to: number; isMissing: boolean }[] = [];
-    if (this.isMissing === undefined) return [{ ...rows, isMissing: false }];
-    for (const [k, flag] of this.isMissing.entries()) {
-      const to = Math.min(rows.to, (first + k + 1) * SUMMARY_ROWS), last = runs.at(-1), isMissing = flag === 1;
-      if (last?.isMissing === isMissing) last.to = to;
-      else runs.push({ from: last?.to ?? rows.from, to, isMissing });
+  /** Some of the rows, in order. */
+  runs({ from, to }: RowRange): (RowRange & { isMissing: boolean })[] {
+    const flags = this.isMissing, runs: { from: number; to: number; isMissing: boolean }[] = [];
+    if (flags === undefined) return [{ from, to, isMissing: false }];
+    for (let row = from, end: number; row < to; row = end) {
+      const vector = Math.floor(row / SUMMARY_ROWS), isMissing = flags[vector - this.first] === 1, last = runs.at(-1);
+      end = Math.min(to, (vector + 1) * SUMMARY_ROWS);
+      if (last?.isMissing === isMissing) last.to = end;
+      else runs.push({ from: row, to: end, isMissing });
     }
     return runs;
   }

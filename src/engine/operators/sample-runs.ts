@@ -49,7 +49,7 @@ const SHORT_RUN_ROWS = 2_048;
 const SEARCHED_BUCKETS_MAX = 8;
 
 /** The rows of a morsel that are in a bucket. */
-type Piece = { bucket: Bucket } & Pick<Morsel, "segment" | "start" | "end">;
+type Piece = { bucket: Bucket } & Pick<Morsel, "segment" | "start" | "end" | "around">;
 
 /** Kernels for rows of another form than those of the scan. */
 interface RunKernels {
@@ -277,11 +277,11 @@ class Runs {
     const count = this.summed === undefined ? Math.floor((end - start) / OFFSET_ROWS_MIN) : SEARCHED_BUCKETS_MAX;
     const buckets = this.bucketsBetween(min, max, count);
     if (buckets === undefined) return undefined;
-    const pieces: Piece[] = [];
+    const pieces: Piece[] = [], around = { from: start, to: end };
     let row = start;
     for (const bucket of buckets) {
       const stop = bucket.end > max ? end : firstAt(context, source, segment, node.timestamp, bucket.end);
-      if (stop > row) pieces.push({ bucket, segment, start: row, end: row = Math.min(stop, end) });
+      if (stop > row) pieces.push({ bucket, segment, start: row, end: row = Math.min(stop, end), around });
     }
     return pieces;
   }

@@ -45,7 +45,8 @@ export class SegmentWays {
   }
 
   private takes(table: GroupTable, morsel: Morsel): boolean {
-    if (morsel.end - morsel.start < OFFSET_ROWS_MIN) return false;
+    const { from, to } = morsel.around ?? { from: morsel.start, to: morsel.end };
+    if (to - from < OFFSET_ROWS_MIN) return false;
     this.list ??= this.open();
     return this.list.some((way) => way.consume(table, morsel));
   }
