@@ -13,6 +13,7 @@ export type ValueType = "i32" | "i64" | "f32" | "f64" | "v128";
 
 const VALUE_TYPE: Record<ValueType, number> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b };
 const NO_RESULT = 0x40;
+const PAGE_BYTES = 65_536;
 /** In the alignment of a load or store. */
 const HAS_MEMORY_INDEX = 0x40;
 
@@ -305,19 +306,25 @@ export class Code {
 /** A memory that a module imports from `env`. */
 export interface MemoryImport {
   name: string;
-  isShared: boolean;
+  /** Pages of 64 KiB of a memory that threads share. Undefined: a memory of one thread, of any size. */
+  sharedPages?: number;
 }
 
-/** Of most modules. */
-const SHARED_MEMORY: readonly MemoryImport[] = [{ name: "memory", isShared: true }];
+/**
+ * The import of a shared memory that cannot grow. The module is for memories of just this size: then V8 keeps the size in a register, against which it
+ * checks addresses. Otherwise it loads the size for each access, because another thread may have let the memory grow.
+ */
+export function sharedMemory({ buffer }: WebAssembly.Memory, name = "memory"): MemoryImport {
+  return { name, sharedPages: buffer.byteLength / PAGE_BYTES };
+}
 
 /** A module that imports memories, and procedures of `env`, which get the first function indices. */
 export class Module {
   private readonly functions: { code: Code; exported?: string }[] = [];
 
   constructor(
+    private readonly memories: readonly MemoryImport[],
     private readonly procedures: readonly string[] = [],
-    private readonly memories: readonly MemoryImport[] = SHARED_MEMORY,
   ) {}
 
   function(parameters: ValueType[], results: ValueType[], exported?: string): { code: Code; index: number } {
@@ -347,11 +354,10 @@ export class Module {
     });
     section(2, (bytes) => {
       bytes.u32(this.memories.length + this.procedures.length);
-      for (const { name, isShared } of this.memories) {
+      for (const { name, sharedPages } of this.memories) {
         bytes.name("env").name(name).byte(2);
-        // Shared ones of any size, because the import's maximum must not be below the memory's.
-        if (isShared) bytes.byte(3).u32(1).u32(65_536);
-        else bytes.byte(0).u32(1);
+        if (sharedPages === undefined) bytes.byte(0).u32(1);
+        else bytes.byte(3).u32(sharedPages).u32(sharedPages);
       }
       for (const name of this.procedures) bytes.name("env").name(name).byte(0).u32(this.functions.length);
     });

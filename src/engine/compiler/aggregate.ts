@@ -234,18 +234,19 @@ export function singleKernel(
   const key = `single|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${
     aggregateKey(aggregates)
   }|${ofAnyBatches}`;
-  return kernelCache(memory).get(key, () => buildSingle(inputs, predicate, aggregates, ofAnyBatches));
+  return kernelCache(memory).get(key, () => buildSingle(memory, inputs, predicate, aggregates, ofAnyBatches));
 }
 
 const LANE_STATES_MAX = 12;
 
 function buildSingle(
+  memory: WebAssembly.Memory,
   inputs: readonly Input[],
   predicate: IrNode | undefined,
   aggregates: readonly AggregateShape[],
   ofAnyBatches: boolean,
 ) {
-  const writer = new KernelWriter(inputs);
+  const writer = new KernelWriter(memory, inputs);
   const { code } = writer;
   const cells: Record<string, number> = { record: writer.cell() };
   cells.count = writer.cellCount;
@@ -467,7 +468,7 @@ export function denseKernel(
     aggregateKey(aggregates)
   }`;
   return kernelCache(memory).get(key, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells: Record<string, number> = {
       table: writer.cell(),
@@ -522,7 +523,7 @@ export function groupNumber(keys: readonly DenseKey[]): IrNode {
  */
 export function denseMergeKernel(memory: WebAssembly.Memory, aggregates: readonly AggregateShape[]): CompiledKernel {
   return kernelCache(memory).get(`denseMerge|${aggregateKey(withoutArgs(aggregates))}`, () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells: Record<string, number> = {
       table: writer.cell(),
@@ -573,7 +574,7 @@ export function withoutArgs(aggregates: readonly AggregateShape[]): AggregateSha
  */
 export function singleMergeKernel(memory: WebAssembly.Memory, aggregates: readonly AggregateShape[]): CompiledKernel {
   return kernelCache(memory).get(`singleMerge|${aggregateKey(withoutArgs(aggregates))}`, () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells: Record<string, number> = { record: writer.cell(), laters: writer.cell() };
     cells.count = writer.cellCount;
@@ -773,7 +774,7 @@ export function hashKernel(
     aggregateKey(aggregates)
   }`;
   return kernelCache(memory).get(key, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells = hashCells(writer);
     const words = keys.flatMap((k) => k.words.map((word) => writer.derive(word)));
@@ -803,7 +804,7 @@ export function hashMergeKernel(
   aggregates: readonly AggregateShape[],
 ): CompiledKernel {
   return kernelCache(memory).get(`hashMerge|${texts}|${aggregateKey(withoutArgs(aggregates))}`, () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells = { ...hashCells(writer), later: writer.cell() };
     cells.count = writer.cellCount;
@@ -832,7 +833,7 @@ export function hashMergeKernel(
 /** Moves buckets to a larger array. Rows are the old buckets; cells: old, buckets, mask. */
 export function rehashKernel(memory: WebAssembly.Memory): CompiledKernel {
   return kernelCache(memory).get("rehash", () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells: Record<string, number> = { old: writer.cell(), buckets: writer.cell(), mask: writer.cell() };
     cells.count = writer.cellCount;
@@ -870,7 +871,7 @@ export function byGroupKernel(
 ): CompiledKernel {
   const key = `byGroup|${inputShape(inputs)}|${shapeOf(group)}|${aggregateKey(aggregates)}`;
   return kernelCache(memory).get(key, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells: Record<string, number> = { states: writer.cell() };
     cells.count = writer.cellCount;
@@ -894,7 +895,7 @@ export function initialiseKernel(
   aggregates: readonly AggregateShape[],
 ): CompiledKernel {
   return kernelCache(memory).get(`initialise${headerWords}|${aggregateKey(withoutArgs(aggregates))}`, () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells: Record<string, number> = { states: writer.cell() };
     cells.count = writer.cellCount;
@@ -933,7 +934,7 @@ export function finishKernel(
 ): CompiledKernel {
   const key = `finish${list}${headerWords}|${JSON.stringify(keys)}|${forms}|${aggregateKey(withoutArgs(aggregates))}`;
   return kernelCache(memory).get(key, () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells: Record<string, number> = { records: writer.cell(), list: writer.cell() };
     const base = writer.loadCell("i32", cells.records), places = writer.loadCell("i32", cells.list);

@@ -16,7 +16,7 @@ export function beyondKernel(
 ): CompiledKernel {
   return kernelCache(memory).get(`beyond|${form}|${descending}`, () => {
     const type = FORM_TYPE[form];
-    const writer = new KernelWriter(beyondInputs(form, 0n));
+    const writer = new KernelWriter(memory, beyondInputs(form, 0n));
     const { code } = writer;
     const cells: Record<string, number> = { rows: writer.cell() };
     cells.count = writer.cellCount;

@@ -16,7 +16,7 @@ export function bitmapKernel(
     skip ? shapeOf(skip) : ""
   }`;
   return kernelCache(memory).get(key, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells: Record<string, number> = { bitmap: writer.cell(), low: writer.cell() };
     cells.count = writer.cellCount;

@@ -53,7 +53,7 @@ export function rangeKernel(
   none: bigint | undefined,
 ): CompiledKernel {
   return kernelCache(memory).get(`joinRange|${inputShape(inputs)}|${shapeOf(word)}|${none}`, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells: Record<string, number> = { low: writer.cell(), high: writer.cell() };
     cells.count = writer.cellCount;
@@ -196,7 +196,7 @@ function address(code: Code, base: number, index: number): Code {
  */
 export function indexKernel(memory: WebAssembly.Memory, inputs: readonly Input[], key: JoinKey): CompiledKernel {
   return kernelCache(memory).get(`joinIndex${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells = cellsOf(writer, ["table", "mask", "next", "last", "repeated"]);
     const next = writer.loadCell("i32", cells.next), last = writer.loadCell("i32", cells.last);
@@ -243,7 +243,7 @@ export function partKeysKernel(
   write: boolean,
 ): CompiledKernel {
   return kernelCache(memory).get(`joinParts${write}${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells = cellsOf(writer, ["cursors", "mask", "shift"]);
     const [cursors, mask, shift] = ["cursors", "mask", "shift"].map((name) => writer.loadCell("i32", cells[name]));
@@ -285,7 +285,7 @@ export function partIndexKernel(
   const count = kind === "hash" ? texts.length : 0, width = 8 * count + 8;
   const inputs = Array.from({ length: count + 1 }, (_, k): Input => ({ kind: "word", column: 0, width, k }));
   const kernel = kernelCache(memory).get(`joinPart${kind}${texts}`, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells = cellsOf(writer, ["table", "mask", "next", "last", "repeated", "rows", "left", "end"]);
     const [next, last, repeated, rows, end] = ["next", "last", "repeated", "rows", "end"].map((name) =>
@@ -334,7 +334,7 @@ export function partIndexKernel(
  */
 export function groupIndexKernel(memory: WebAssembly.Memory, inputs: readonly Input[], key: JoinKey): CompiledKernel {
   return kernelCache(memory).get(`joinGroups${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells = cellsOf(writer, ["table", "mask", "groups", "groupCount", "groupsMax"]);
     const [groups, count, most] = ["groups", "groupCount", "groupsMax"].map((name) =>
@@ -388,7 +388,7 @@ export function probeKernel(
     predicate ? shapeOf(predicate) : ""
   }|${keyShape(key)}`;
   return kernelCache(memory).get(cacheKey, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const names = ["table", "mask", "next", "leftRows", "rightRows", "capacity", "pairs", "resume", "marks"];
     const cells = cellsOf(writer, names);

@@ -5,7 +5,7 @@ import { KernelCache, KernelWriter } from "./kernel.ts";
 Deno.test("KernelCache keeps the most recently used modules, limited in number and in bytes", () => {
   const { memory } = createHeap(1 << 20);
   const bytesOf = () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     writer.code.i32(7);
     return writer.finish();
   };

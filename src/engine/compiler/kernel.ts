@@ -10,7 +10,7 @@
 import { NULL_TEXT } from "../../types/mod.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { SHARED_WORD } from "../../storage/heap.ts";
-import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
+import { type Code, Module, sharedMemory, type ValueType } from "../../wasm/assembler.ts";
 import { FORM_TYPE, FORM_WIDTH, type Input } from "./expression.ts";
 import { input, type IrNode, type WasmType } from "./ir.ts";
 import { pollQuery } from "../long-texts.ts";
@@ -84,8 +84,8 @@ export function inputShape(inputs: readonly Input[]): string {
 }
 
 export class KernelWriter {
-  readonly module = new Module(PROCEDURES);
-  readonly library = new Library(this.module);
+  readonly module: Module;
+  readonly library: Library;
   readonly code: Code;
   private readonly functionIndex: number;
   /** Locals of the parameters. */
@@ -104,7 +104,10 @@ export class KernelWriter {
   private nextCell: number;
   readonly scope: ScalarScope;
 
-  constructor(private readonly inputs: readonly Input[]) {
+  /** `memory`: the one in which the kernel works. */
+  constructor(memory: WebAssembly.Memory, private readonly inputs: readonly Input[]) {
+    this.module = new Module([sharedMemory(memory)], PROCEDURES);
+    this.library = new Library(this.module);
     const { code, index } = this.module.function(["i32", "i32", "i32"], ["i32"], "run");
     this.code = code;
     this.functionIndex = index;

@@ -7,7 +7,7 @@ import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
 /** Rows begin with 0. Cell `mask`: the address of the bits. */
 export function maskKernel(memory: WebAssembly.Memory, inputs: readonly Input[], predicate: IrNode): CompiledKernel {
   return kernelCache(memory).get(`mask|${inputShape(inputs)}|${shapeOf(predicate)}`, () => {
-    const writer = new KernelWriter(inputs), { code } = writer;
+    const writer = new KernelWriter(memory, inputs), { code } = writer;
     const cells: Record<string, number> = { mask: writer.cell() };
     cells.count = writer.cellCount;
     const mask = writer.loadCell("i32", cells.mask), bits = code.local("i32"), bit = code.local("i32");

@@ -32,7 +32,7 @@ export function offsetSumsKernel(memory: WebAssembly.Memory, sums: OffsetSums): 
   );
   const conditionText = conditions.map(({ column, hasLow, hasHigh }) => `${column}${hasLow}${hasHigh}`);
   return kernelCache(memory).get(`offsetSums|${columnCount}|${conditionText}|${argumentText.join(";")}`, () => {
-    const writer = new KernelWriter([]), { code } = writer;
+    const writer = new KernelWriter(memory, []), { code } = writer;
     const cells: Record<string, number> = { segment: writer.cell() };
     for (let k = 0; k < columnCount; k++) cells[`column${k}`] = writer.cell();
     const factors = factorsOf(sums.arguments);

@@ -148,7 +148,7 @@ export function addOffsetsKernel(
   const keyText = keys.map((k) => `${shapeOf(k.node)}+${k.bias}*${shapeOf(k.size)}`).join(",");
   const key = `offsets${isJoined}${isNarrow}${hasNulls}|${inputShape(inputs)}|${keyText}|${keyOf(shape)}`;
   return kernelCache(memory).get(key, () => {
-    const writer = new KernelWriter(inputs), { code } = writer, { arguments: list } = shape;
+    const writer = new KernelWriter(memory, inputs), { code } = writer, { arguments: list } = shape;
     const cells: Record<string, number> = { table: writer.cell() };
     const table = writer.loadCell("i32", cells.table);
     const records = new Records(writer, byStates(shape), segmentHeaderWords(shape));
@@ -315,7 +315,7 @@ export function setMergeInputs(
  */
 export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsShape): CompiledKernel {
   return kernelCache(memory).get(`mergeOffsets|${keyOf(shape)}`, () => {
-    const writer = new KernelWriter(mergeInputs(shape)), { code } = writer;
+    const writer = new KernelWriter(memory, mergeInputs(shape)), { code } = writer;
     const cells: Record<string, number> = { segment: writer.cell(), table: writer.cell() };
     cells.count = writer.cellCount;
     const segment = writer.loadCell("i32", cells.segment), table = writer.loadCell("i32", cells.table);
@@ -418,7 +418,7 @@ function emptyRecord({ code }: KernelWriter, { arguments: list }: OffsetsShape, 
 /** Empties the records of a segment's table. Rows are group numbers. Cell `segment`: its address. */
 export function emptyOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsShape): CompiledKernel {
   return kernelCache(memory).get(`emptyOffsets|${keyOf(shape)}`, () => {
-    const writer = new KernelWriter([]), { code } = writer;
+    const writer = new KernelWriter(memory, []), { code } = writer;
     const cells: Record<string, number> = { segment: writer.cell() };
     cells.count = writer.cellCount;
     const segment = writer.loadCell("i32", cells.segment), slot = code.local("i32");

@@ -72,7 +72,7 @@ export function scatterKernel(
     words.map(shapeOf)
   }|${shape.args.map(shapeOf)}`;
   return kernelCache(memory).get(key, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells: Record<string, number> = { cursors: writer.cell(), firstRow: writer.cell() };
     cells.count = writer.cellCount;
@@ -112,7 +112,7 @@ export function partNumbersKernel(
 ): { kernel: CompiledKernel; inputs: Input[] } {
   const inputs = Array.from({ length: keyWords }, (_, k): Input => ({ kind: "word", column: 0, width, k }));
   const kernel = kernelCache(memory).get(`partNumbers${width}|${keyWords}|${skipped}|${bits}`, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells: Record<string, number> = { out: writer.cell() };
     cells.count = writer.cellCount;
@@ -184,7 +184,7 @@ export function overWrittenRows(
  */
 export function markKernel(memory: WebAssembly.Memory, stride: number): CompiledKernel {
   return kernelCache(memory).get(`mark${stride}`, () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells: Record<string, number> = { records: writer.cell(), bitmap: writer.cell() };
     cells.count = writer.cellCount;
@@ -206,7 +206,7 @@ export function markKernel(memory: WebAssembly.Memory, stride: number): Compiled
  */
 export function prefixKernel(memory: WebAssembly.Memory): CompiledKernel {
   return kernelCache(memory).get("prefix", () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells: Record<string, number> = { bitmap: writer.cell(), before: writer.cell() };
     cells.count = writer.cellCount;
@@ -229,7 +229,7 @@ export function prefixKernel(memory: WebAssembly.Memory): CompiledKernel {
  */
 export function placeKernel(memory: WebAssembly.Memory, stride: number): CompiledKernel {
   return kernelCache(memory).get(`place${stride}`, () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells: Record<string, number> = {
       records: writer.cell(),

@@ -33,11 +33,16 @@ export function projectKernel(
     predicate === undefined ? "" : shapeOf(predicate),
     ...outputs.map((out) => (out.kind === "copy" ? `copy${out.width}` : `${out.form}=${shapeOf(out.node)}`)),
   ].join("|");
-  return kernelCache(memory).get(key, () => build(inputs, predicate, outputs));
+  return kernelCache(memory).get(key, () => build(memory, inputs, predicate, outputs));
 }
 
-function build(inputs: readonly Input[], predicate: IrNode | undefined, outputs: readonly ProjectOutput[]) {
-  const writer = new KernelWriter(inputs);
+function build(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  predicate: IrNode | undefined,
+  outputs: readonly ProjectOutput[],
+) {
+  const writer = new KernelWriter(memory, inputs);
   const { code } = writer;
   const cells: Record<string, number> = {};
   const places = outputs.map((out, k) => {

@@ -11,7 +11,7 @@ import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
  */
 export function edgesKernel(memory: WebAssembly.Memory): CompiledKernel {
   return kernelCache(memory).get("edges", () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells: Record<string, number> = {};
     for (const name of ["times", "origin", "stride", "starts", "ends", "capacity"]) cells[name] = writer.cell();
@@ -85,7 +85,7 @@ export function edgesKernel(memory: WebAssembly.Memory): CompiledKernel {
 export function flushKernel(memory: WebAssembly.Memory, aggregates: readonly AggregateShape[]): CompiledKernel {
   const stride = strideOf(1, aggregates);
   return kernelCache(memory).get(`flush${stride}`, () => {
-    const writer = new KernelWriter([]);
+    const writer = new KernelWriter(memory, []);
     const { code } = writer;
     const cells: Record<string, number> = {};
     for (const name of ["table", "list", "target", "bucket"]) cells[name] = writer.cell();
@@ -120,7 +120,7 @@ export function runsKernel(
 ): CompiledKernel {
   const key = `runs|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${aggregateKey(aggregates)}`;
   return kernelCache(memory).get(key, () => {
-    const writer = new KernelWriter(inputs);
+    const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const cells: Record<string, number> = {};
     for (const name of ["starts", "ends", "runs", "records", "continued"]) cells[name] = writer.cell();

@@ -101,8 +101,6 @@ interface DecodedRows extends RowRange {
   /** The columns of the keys and of aggregates that see the rows, and the offsets. */
   opened: readonly Pick<Vector, "address">[];
   adder: BoundKernel;
-  /** The sums of more rows are not exact. */
-  rowsMax: number;
 }
 
 export class OffsetGroups {
@@ -189,7 +187,7 @@ export class OffsetGroups {
     if (decoded?.segment !== segment || decoded.from > start || decoded.to < end) {
       decoded = this.decoded = this.decode(segment, around);
     }
-    if (decoded === undefined || decoded.rowsMax < end - start) return false;
+    if (decoded === undefined) return false;
     const { vectors, opened, adder } = decoded;
     this.reader.count(end - start);
     for (const { from, to, isMissing } of vectors.runs({ from: start, to: end })) {
@@ -217,11 +215,12 @@ export class OffsetGroups {
       if (found === undefined || vectors.missing > vectors.missingMax) return undefined;
       offsets.push(found);
     }
+    if (rowsOfExactSums(shape, offsets) < rows.to - rows.from) return undefined;
     const opened: Pick<Vector, "address">[] = [...reader.open(segment, rows, { isAgain: true }), ...columns];
     const adder = this.adderOf(offsets, opened);
     setMergeInputs(merge, shape, offsets, this.isJoined(offsets));
     if (columns.length > 0) context.analysis?.countOffsets(this.node.id, vectors.present * columns.length);
-    return { ...rows, segment, vectors, opened, adder, rowsMax: rowsOfExactSums(shape, offsets) };
+    return { ...rows, segment, vectors, opened, adder };
   }
 
   private adderOf(offsets: readonly ChunkOffsets[], vectors: readonly Pick<Vector, "address">[]): BoundKernel {

@@ -2,7 +2,7 @@
  * Gathers rows of a column by a list of row numbers: one function for each width, with and without "no row" in the
  * list.
  */
-import { type Code, Module } from "../../wasm/assembler.ts";
+import { type Code, Module, sharedMemory } from "../../wasm/assembler.ts";
 
 /** `none`: eight bytes that represent row -1, repeated for wider values. */
 type Gather = (source: number, rows: number, rowCount: number, target: number, none: bigint) => void;
@@ -25,7 +25,7 @@ function nameOf(width: number, nulls: boolean): string {
 }
 
 function instantiate(memory: WebAssembly.Memory): Map<string, Gather> {
-  const module = new Module();
+  const module = new Module([sharedMemory(memory)]);
   for (const width of WIDTHS) {
     for (const nulls of [false, true]) {
       const { code } = module.function(["i32", "i32", "i32", "i32", "i64"], [], nameOf(width, nulls));

@@ -2,7 +2,7 @@
  * Finds the last row of a group at or before a time, for ASOF and LT joins: walks through the rows in time order and remembers the last
  * one of each group.
  */
-import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
+import { type Code, Module, sharedMemory, type ValueType } from "../../wasm/assembler.ts";
 
 /** How rows are compared in time. */
 export interface TimeRule {
@@ -47,7 +47,7 @@ function nameOf({ isStrict, isLimited }: TimeRule): string {
 const PARAMETERS: ValueType[] = [...new Array<ValueType>(10).fill("i32"), "i64"];
 
 function instantiate(memory: WebAssembly.Memory): Map<string, LastRowsKernel> {
-  const module = new Module();
+  const module = new Module([sharedMemory(memory)]);
   for (const isStrict of [false, true]) {
     for (const isLimited of [false, true]) {
       const rule = { isStrict, isLimited };

@@ -2,7 +2,7 @@
  * Row format: packs the values of a row from several columns next to each other. Fetching a row from a random address then costs one
  * cache miss instead of one for each column.
  */
-import { type Code, Module } from "../../wasm/assembler.ts";
+import { type Code, Module, sharedMemory } from "../../wasm/assembler.ts";
 
 export interface RowFunctions {
   /**
@@ -39,7 +39,7 @@ export function rowFunctions(memory: WebAssembly.Memory, widths: readonly number
   const key = widths.join();
   let known = all.get(key);
   if (known === undefined) {
-    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(build(widths)), { env: { memory } });
+    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(build(memory, widths)), { env: { memory } });
     all.set(key, known = exports as unknown as RowFunctions);
   }
   return known;
@@ -48,8 +48,8 @@ export function rowFunctions(memory: WebAssembly.Memory, widths: readonly number
 const LOAD: Record<number, string> = { 1: "i32.load8_u", 2: "i32.load16_u", 4: "i32.load", 8: "i64.load" };
 const STORE: Record<number, string> = { 1: "i32.store8", 2: "i32.store16", 4: "i32.store", 8: "i64.store" };
 
-function build(widths: readonly number[]): Uint8Array<ArrayBuffer> {
-  const module = new Module(), offsets = offsetsOf(widths), stride = rowBytes(widths);
+function build(memory: WebAssembly.Memory, widths: readonly number[]): Uint8Array<ArrayBuffer> {
+  const module = new Module([sharedMemory(memory)]), offsets = offsetsOf(widths), stride = rowBytes(widths);
   buildPack(module, widths, offsets, stride);
   buildUnpack(module, widths, offsets, stride);
   return module.finish();

@@ -5,7 +5,7 @@
  *
  * Source: McIlroy, Bostic, McIlroy, "Engineering Radix Sort", 1993, for buckets from the most significant digit on.
  */
-import { type Code, Module } from "../../wasm/assembler.ts";
+import { type Code, Module, sharedMemory } from "../../wasm/assembler.ts";
 
 export const BUCKET_BITS_MAX = 11;
 export const KEYS_MAX = 3;
@@ -76,7 +76,7 @@ export function sortFunctions(memory: WebAssembly.Memory, keys: number): SortFun
   if (all === undefined) instances.set(memory, all = new Map());
   let known = all.get(keys);
   if (known === undefined) {
-    const module = new WebAssembly.Module(new Writer(keys).build());
+    const module = new WebAssembly.Module(new Writer(memory, keys).build());
     // deno-lint-ignore no-explicit-any
     const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as any;
     known = {
@@ -101,10 +101,11 @@ interface Steps {
 }
 
 class Writer {
-  private readonly module = new Module();
+  private readonly module: Module;
   private readonly width: number;
 
-  constructor(private readonly keys: number) {
+  constructor(memory: WebAssembly.Memory, private readonly keys: number) {
+    this.module = new Module([sharedMemory(memory)]);
     this.width = elementBytes(keys);
   }
 

@@ -2,7 +2,7 @@
  * Finds rows of groups by time, for WINDOW and HORIZON joins. The rows of group g are at positions `starts[g] … starts[g + 1] - 1` of a list,
  * and ascend by time. Times are clamped to those of the type; the least i64 is no time.
  */
-import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
+import { type Code, Module, sharedMemory, type ValueType } from "../../wasm/assembler.ts";
 
 const MIN = -(1n << 63n), MAX = (1n << 63n) - 1n;
 
@@ -63,7 +63,7 @@ export function windowRowsKernels(memory: WebAssembly.Memory): WindowRowsKernels
 }
 
 function instantiate(memory: WebAssembly.Memory): WindowRowsKernels {
-  const module = new Module(), i32 = (count: number) => new Array<ValueType>(count).fill("i32");
+  const module = new Module([sharedMemory(memory)]), i32 = (count: number) => new Array<ValueType>(count).fill("i32");
   writeBounds(module.function([...i32(2), "i64", "i64", ...i32(4)], [], "bounds").code);
   writeMoved(module.function(i32(6), [], "moved").code);
   writeGreatest(module.function(i32(2), ["i64"], "greatest").code);

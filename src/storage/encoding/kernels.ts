@@ -2,7 +2,7 @@
  * The kernels that encode and decode vectors, in one module. They read and write the shared memory. All take the address of the values
  * and their number first; `found` is the address of their results.
  */
-import { type Code, Module, type ValueType } from "../../wasm/assembler.ts";
+import { type Code, Module, sharedMemory, type ValueType } from "../../wasm/assembler.ts";
 import { SHARED_WORD, type SharedHeap } from "../heap.ts";
 import { shareBytes, sharedBytes } from "../shared-bytes.ts";
 import { addBitKernels } from "./bits.ts";
@@ -73,20 +73,26 @@ type FindDecimals = (
 ) => number;
 type Kernel = (...parameters: (number | bigint)[]) => number;
 
-let compiled: WebAssembly.Module | undefined;
+const known = new WeakMap<WebAssembly.Memory, Kernels>();
 
 /**
  * Makes the module for all threads of the process, for its life. Assembling it takes 20 ms, and compiling it 1, as V8 keeps the machine code of
  * equal modules.
  */
 export function shareKernels(heap: SharedHeap): void {
-  shareBytes(heap, SHARED_WORD.codecModule, assemble());
+  shareBytes(heap, SHARED_WORD.codecModule, assemble(heap.memory));
 }
 
 /** Compiles the module once in each thread. */
 export function kernelsOf(memory: WebAssembly.Memory): Kernels {
-  compiled ??= new WebAssembly.Module(sharedBytes(memory, SHARED_WORD.codecModule) ?? assemble());
-  const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
+  let kernels = known.get(memory);
+  if (kernels === undefined) known.set(memory, kernels = instantiate(memory));
+  return kernels;
+}
+
+function instantiate(memory: WebAssembly.Memory): Kernels {
+  const module = new WebAssembly.Module(sharedBytes(memory, SHARED_WORD.codecModule) ?? assemble(memory));
+  const { exports } = new WebAssembly.Instance(module, { env: { memory } });
   const all = exports as Record<string, Kernel>;
   const byWidth = (name: string) => (width: number) => all[`${name}${width}`];
   return {
@@ -122,8 +128,8 @@ const STORE: Record<number, string> = { 1: "i32.store8", 2: "i32.store16", 4: "i
 /** Integers up to this are exact as doubles, with their sums and products by small powers. */
 const INTEGER_MAX = 2 ** 51;
 
-function assemble(): Uint8Array<ArrayBuffer> {
-  const module = new Module();
+function assemble(memory: WebAssembly.Memory): Uint8Array<ArrayBuffer> {
+  const module = new Module([sharedMemory(memory)]);
   const unpack = addBitKernels(module), whole = addWholeVectors(module), prefetch = addPrefetch(module);
   for (const width of [1, 2, 4, 8]) {
     const type: ValueType = width === 8 ? "i64" : "i32";

@@ -2,7 +2,7 @@
  * The row kernel: functions that write rows, value after value, as a program says. They stop at a value that they cannot write, and when the
  * room is used up. JavaScript then writes the value, or empties the room, and calls again for what is left.
  */
-import { type Code, type Label, Module } from "../../../wasm/assembler.ts";
+import { type Code, type Label, Module, sharedMemory } from "../../../wasm/assembler.ts";
 import { joinedBytes } from "../../../bytes.ts";
 import { shareBytes, SHARED_WORD, sharedBytes, type SharedHeap } from "../../../storage/mod.ts";
 import { INSTANT_TABLE_BYTES, instantFunctions, writeInstantTables } from "./instants.ts";
@@ -45,30 +45,30 @@ export interface RowFunctions {
 }
 
 /** What a kernel is made of: its tables, then its module. Assembling it takes 6 ms in a new thread. */
-function kernelImage(): Uint8Array {
+function kernelImage(heap: WebAssembly.Memory): Uint8Array {
   const tables = new ArrayBuffer(TABLES_END);
   const views: RoomViews = { u8: new Uint8Array(tables), i64: new BigInt64Array(tables) };
   writeNumberTables(views, NUMBERS);
   writeInstantTables(views, INSTANTS);
   writeTextTables(views, TEXTS);
-  return joinedBytes([views.u8, rowModule()]);
+  return joinedBytes([views.u8, rowModule(heap)]);
 }
 
 /** Assembles the kernel for all threads of the process. */
 export function shareRowKernel(heap: SharedHeap): void {
-  shareBytes(heap, SHARED_WORD.rowKernel, kernelImage());
+  shareBytes(heap, SHARED_WORD.rowKernel, kernelImage(heap.memory));
 }
 
 /** `room`: the kernel's own memory, of at least a page. */
 export function rowFunctions(heap: WebAssembly.Memory, room: WebAssembly.Memory): RowFunctions {
-  const image = sharedBytes(heap, SHARED_WORD.rowKernel) ?? kernelImage();
+  const image = sharedBytes(heap, SHARED_WORD.rowKernel) ?? kernelImage(heap);
   new Uint8Array(room.buffer).set(image.subarray(0, TABLES_END));
   const module = new WebAssembly.Module(image.slice(TABLES_END) as Uint8Array<ArrayBuffer>);
   return new WebAssembly.Instance(module, { env: { room, heap } }).exports as unknown as RowFunctions;
 }
 
-function rowModule(): Uint8Array<ArrayBuffer> {
-  const module = new Module([], [{ name: "room", isShared: false }, { name: "heap", isShared: true }]);
+function rowModule(heap: WebAssembly.Memory): Uint8Array<ArrayBuffer> {
+  const module = new Module([{ name: "room" }, sharedMemory(heap, "heap")]);
   const functions: Functions = {
     ...numberFunctions(module, NUMBERS),
     ...instantFunctions(module, INSTANTS),
