@@ -521,19 +521,22 @@ export function isImmutable(expr: Expr, context: Pick<QueryContext, "functions">
 
 /** The same expression over other columns. */
 export function mapColumns(expr: Expr, map: (index: number, type: string) => Expr): Expr {
+  return expr.kind === "column" ? map(expr.index, expr.type) : mapChildren(expr, (child) => mapColumns(child, map));
+}
+
+/** The same expression with other direct sub-expressions. */
+export function mapChildren(expr: Expr, map: (child: Expr) => Expr): Expr {
   switch (expr.kind) {
-    case "column":
-      return map(expr.index, expr.type);
     case "call":
-      return { ...expr, args: expr.args.map((arg) => mapColumns(arg, map)) };
+      return { ...expr, args: expr.args.map(map) };
     case "case":
       return {
         ...expr,
-        branches: expr.branches.map(({ when, then }) => ({ when: mapColumns(when, map), then: mapColumns(then, map) })),
-        otherwise: mapColumns(expr.otherwise, map),
+        branches: expr.branches.map(({ when, then }) => ({ when: map(when), then: map(then) })),
+        otherwise: map(expr.otherwise),
       };
     case "in":
-      return { ...expr, operand: mapColumns(expr.operand, map) };
+      return { ...expr, operand: map(expr.operand) };
     default:
       return expr;
   }

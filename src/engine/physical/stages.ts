@@ -2,10 +2,10 @@
  * Chooses the steps that compute expressions over a batch: which parts one kernel computes, which become columns first,
  * and in which order. The choice also depends on symbols' dictionaries, which some inputs provide only with their rows.
  */
-import type { Expr } from "../../sql/plan.ts";
+import { childrenOf, type Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf, type Value } from "../../types/mod.ts";
-import { columnsOf, exprKey, formOf, isEmittable } from "../compiler/expression.ts";
+import { columnsOf, exprKey, formOf, isEmittable, mapChildren } from "../compiler/expression.ts";
 import type { FunctionRegistry } from "../contract.ts";
 import type { CompileOptions } from "../expressions/options.ts";
 import { dictionaryOf, isPerEntry } from "../expressions/rules.ts";
@@ -87,10 +87,39 @@ class Planner {
     for (const expr of [...complex, ...exprs]) columnsOf(expr, needed);
     // Drop rows that do not pass before the slow calls.
     if (staged && simple.length > 0) this.filter(simple, [...needed].sort((a, b) => a - b));
-    const lastPredicates = (staged ? complex : simple).map((p) => (this.emittable(p) ? p : this.materialise(p)));
+    let conditions = staged ? [] : simple;
+    complex.forEach((predicate, k) => {
+      // A call may fail for a row that an earlier condition leaves out: y != 0 and x / y > 1.
+      if (conditions.length > 0 && this.canFail(predicate)) {
+        this.filter(conditions, this.readBy([...complex.slice(k), ...exprs]));
+        conditions = [];
+      }
+      conditions.push(this.materialise(predicate));
+    });
+    if (conditions.length > 0 && !exprs.every(plainResult)) {
+      this.filter(conditions, this.readBy(exprs));
+      conditions = [];
+    }
     const outputs = exprs.map((expr) => this.materialise(expr));
-    const results = this.finish(lastPredicates, outputs);
+    const results = this.finish(conditions, outputs);
     return { types: this.types, dictionaries: this.dictionaries, steps: this.steps, results };
+  }
+
+  /** The slots that the expressions read: inputs, and parts that steps have made. Other parts are no longer known. */
+  private readBy(exprs: readonly Expr[]): Slot[] {
+    const read = new Set<Slot>(), kept = new Map<string, Slot>();
+    const visit = (expr: Expr): void => {
+      const key = exprKey(expr), slot = this.made.get(key);
+      if (slot !== undefined) {
+        kept.set(key, slot);
+        read.add(slot);
+      } else if (expr.kind === "column") read.add(expr.index);
+      else childrenOf(expr).forEach(visit);
+    };
+    exprs.forEach(visit);
+    this.made.clear();
+    for (const [key, slot] of kept) this.made.set(key, slot);
+    return [...read].sort((a, b) => a - b);
   }
 
   private emittable(expr: Expr): boolean {
@@ -136,11 +165,14 @@ class Planner {
       return this.column(this.batch(expr));
     }
     if (expr.kind === "case") {
-      const branches = expr.branches.map(({ when, then }) => ({
-        when: this.materialise(when),
-        then: this.materialise(then),
-      }));
-      const otherwise = this.materialise(expr.otherwise);
+      const before: Expr[] = [];
+      const branches = expr.branches.map(({ when: condition, then }) => {
+        const when = this.materialise(this.whereTaken(condition, before));
+        const branch = { when, then: this.materialise(this.whereTaken(then, before, when)) };
+        before.push(when);
+        return branch;
+      });
+      const otherwise = this.materialise(this.whereTaken(expr.otherwise, before));
       const fused: Expr = { ...expr, branches, otherwise };
       return this.emittable(fused) ? fused : this.column(this.choice(branches, otherwise, expr.type));
     }
@@ -150,6 +182,32 @@ class Planner {
       return this.emittable(fused) ? fused : this.column(this.membership(operand, expr.values));
     }
     throw new Error("a parameter must be replaced before its plan runs");
+  }
+
+  private canFail(expr: Expr): boolean {
+    const isFallible = expr.kind === "call" && this.facts.functions.resolve(expr.function).entry.fallible !== undefined;
+    return isFallible || childrenOf(expr).some((child) => this.canFail(child));
+  }
+
+  /**
+   * Steps compute all rows, but CASE evaluates a part only where no condition `before` is true and `when` is. In other
+   * rows, calls that can fail get a null.
+   */
+  private whereTaken(expr: Expr, before: readonly Expr[], when?: Expr): Expr {
+    if ((before.length === 0 && when === undefined) || !this.canFail(expr)) return expr;
+    if (expr.kind !== "call") return mapChildren(expr, (child) => this.whereTaken(child, before, when));
+    const { fallible } = this.facts.functions.resolve(expr.function).entry;
+    const args = expr.args.map((arg, k) => {
+      const taken = this.whereTaken(arg, before, when);
+      if (k !== fallible) return taken;
+      const type = layoutOf(arg.type) === "symbol" ? "STRING" : arg.type;
+      const none: Expr = { kind: "constant", value: null, type };
+      const branches = before.map((other) => ({ when: other, then: none }));
+      return when === undefined
+        ? { kind: "case", branches, otherwise: taken, type } as const
+        : { kind: "case", branches: [...branches, { when, then: taken }], otherwise: none, type } as const;
+    });
+    return { ...expr, args };
   }
 
   private batch(call: Expr & { kind: "call" }): Slot {

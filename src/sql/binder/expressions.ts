@@ -660,8 +660,9 @@ export class Expressions implements ExpressionBinder {
       );
     }
     const args = this.args(e, scope);
-    if ((name === "coalesce" || name === "nvl") && args.some(({ type }) => decimalOf(type) !== undefined)) {
-      return this.coalesceDecimals(args, e);
+    if (args.length > 1 && args.some(({ type }) => decimalOf(type) !== undefined || type === "LONG256")) {
+      const chosen = this.chosen(name, args, e);
+      if (chosen !== undefined) return chosen;
     }
     return this.function(name, args, e.at);
   }
@@ -685,11 +686,31 @@ export class Expressions implements ExpressionBinder {
     throw new SqlError(`there is no setting ${name}${hint}`, e.args[0]!.at, SQLSTATE.undefinedObject);
   }
 
-  /** There is no kernel for decimals, so coalesce is rewritten as a CASE. */
-  private coalesceDecimals(args: Expr[], e: FunctionCall): Expr {
+  /** There are no kernels for DECIMAL and LONG256, so functions that choose an argument are rewritten as CASE. */
+  private chosen(name: string, args: Expr[], e: FunctionCall): Expr | undefined {
+    const isSet = (expr: Expr) => not(this.isNull(expr, e.at), e.at);
+    if (name === "nullif" && args.length === 2) {
+      const [value, unwanted] = args as [Expr, Expr], { type } = value;
+      if (decimalOf(type) === undefined) return undefined;
+      const when = this.operator("=", [value, unwanted], e.at);
+      return { kind: "case", branches: [{ when, then: this.nullOf(type) }], otherwise: value, type };
+    }
+    const isOrdered = name === "greatest" || name === "least";
+    if (!isOrdered && name !== "coalesce" && name !== "nvl") return undefined;
+    // As with a number of each other kind, the greater of a DECIMAL and a DOUBLE is a DOUBLE.
+    if (isOrdered && args.some(({ type }) => type === "DOUBLE" || type === "FLOAT")) {
+      return this.function(name, args.map((arg, i) => this.cast(arg, "DOUBLE", e.args[i]!.at)), e.at);
+    }
     const type = this.branchesType(args, e.args, false);
+    if (isOrdered && decimalOf(type) === undefined) return undefined;
     const values = args.map((arg, i) => this.cast(arg, type, e.args[i]!.at));
-    const branches = values.slice(0, -1).map((then) => ({ when: not(this.isNull(then, e.at), e.at), then }));
+    const branches = values.slice(0, -1).map((then) => {
+      const beaten = values.filter((other) => isOrdered && other !== then).map((other) => {
+        const isBeyond = this.operator(name === "greatest" ? ">=" : "<=", [then, other], e.at);
+        return this.function("or", [isBeyond, this.isNull(other, e.at)], e.at);
+      });
+      return { when: beaten.reduce((all, each) => this.function("and", [all, each], e.at), isSet(then)), then };
+    });
     return { kind: "case", branches, otherwise: values.at(-1)!, type };
   }
 

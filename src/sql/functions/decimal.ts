@@ -112,11 +112,11 @@ const operators: FunctionEntry[] = ([
   ["*", "Product of DECIMALs.", product, (a, b) => a * b],
   [
     "/",
-    "The quotient, rounded to the sum of both operands' decimals. Division by zero is an error.",
+    "The quotient, rounded to the sum of both operands' decimals, halves to the even digit. Division by zero is an error.",
     product,
     (a, b, _, right, at) => {
       const divisor = notZero(b, at), scaled = a * power(2 * right.scale);
-      return divisor < 0n ? divided(-scaled, -divisor, halfUp) : divided(scaled, divisor, halfUp);
+      return divisor < 0n ? divided(-scaled, -divisor, halfEven) : divided(scaled, divisor, halfEven);
     },
   ],
   [
@@ -126,7 +126,7 @@ const operators: FunctionEntry[] = ([
     aligned((a, b, at) => a % notZero(b, at)),
   ],
 ] as [string, string, (types: string[]) => string, Operation][]).map(([name, summary, returns, operation]) =>
-  batchEntry(name, [DECIMAL("a"), DECIMAL("b")], returns, summary, binary(operation))
+  batchEntry(name, [DECIMAL("a"), DECIMAL("b")], returns, summary, binary(operation), [], { fallible: 1 })
 );
 
 const ORDERS: [name: string, holds: (sign: number) => boolean, ofNulls: boolean][] = [
@@ -166,30 +166,29 @@ function unary(
   name: string,
   summary: string,
   returns: (type: DecimalType, digits: number) => string,
-  operation: (value: bigint, type: DecimalType, scale: number) => bigint,
+  operation: (value: bigint, type: DecimalType, digits: number) => bigint,
   withDigits = false,
 ): FunctionEntry {
   return batchEntry(
     name,
     [DECIMAL("value"), ...(withDigits ? [{ name: "digits", type: "INT", constant: true }] : [])],
     (types: string[], constants: readonly (Value | undefined)[] = []) =>
-      returns(decimalOf(types[0]) ?? { precision: 1, scale: 0 }, Number(constants[1] ?? 0)),
+      constants[1] === null
+        ? decimalTag(1, 0)
+        : returns(decimalOf(types[0]) ?? { precision: 1, scale: 0 }, Number(constants[1] ?? 0)),
     summary,
     ([column, digits], out, rowCount, context) => {
       const type = decimalOf(column.type)!;
       for (let row = 0; row < rowCount; row++) {
-        const value = read(column, row);
-        const scale = digits === undefined ? 0 : digits.values[row];
-        write(out, row, value === undefined ? undefined : operation(value, type, scale), context.at);
+        const value = digits?.isNull(row) ? undefined : read(column, row);
+        write(out, row, value === undefined ? undefined : operation(value, type, digits?.values[row] ?? 0), context.at);
       }
     },
   );
 }
 
-const whole = ({ precision, scale }: DecimalType): string => limited(precision - scale + (scale > 0 ? 1 : 0), 0);
-
-/** Rounds to `digits` decimals. The type stays the same if it has no more decimals. */
-function rounding(name: string, summary: string, rule: Rounding, carry: number): FunctionEntry[] {
+/** Rounds to a number of decimals, none by default. The type stays the same if it has no more decimals. */
+function rounding(name: string, summary: string, rule: Rounding, carry = 1): FunctionEntry[] {
   const returns = ({ precision, scale }: DecimalType, digits: number): string =>
     digits >= scale
       ? limited(precision, scale)
@@ -202,29 +201,18 @@ function rounding(name: string, summary: string, rule: Rounding, carry: number):
       ? rescaled(value, scale, digits, rule)
       : divided(value, power(scale - digits), rule) * power(-digits);
   };
-  const made = unary(name, summary, returns, operation, true);
-  return name === "round" ? [made, unary(name, summary, returns, operation)] : [made];
+  return [true, false].map((withDigits) => unary(name, summary, returns, operation, withDigits));
 }
 
 const roundings: FunctionEntry[] = [
-  ...rounding("round", "The value rounded to a number of decimals, halves away from zero.", halfUp, 1),
-  ...rounding("round_half_even", "The value rounded to a number of decimals, halves to the even digit.", halfEven, 1),
-  ...rounding("round_up", "The value rounded away from zero to a number of decimals.", outwards, 1),
+  ...rounding("round", "The value rounded to a number of decimals, halves away from zero.", halfUp),
+  ...rounding("round_half_even", "The value rounded to a number of decimals, halves to the even digit.", halfEven),
+  ...rounding("round_up", "The value rounded away from zero to a number of decimals.", outwards),
   ...rounding("round_down", "The value rounded towards zero to a number of decimals.", inwards, 0),
-  ...["ceil", "ceiling"].map((name) =>
-    unary(
-      name,
-      "The value rounded up to a whole number.",
-      whole,
-      (value, { scale }) => rescaled(value, scale, 0, upwards),
-    )
+  ...["ceil", "ceiling"].flatMap((name) =>
+    rounding(name, "The value rounded up to a number of decimals.", upwards)
   ),
-  unary(
-    "floor",
-    "The value rounded down to a whole number.",
-    whole,
-    (value, { scale }) => rescaled(value, scale, 0, downwards),
-  ),
+  ...rounding("floor", "The value rounded down to a number of decimals.", downwards),
   unary("abs", "The absolute value.", ({ precision, scale }) => decimalTag(precision, scale), magnitude),
   unary("neg", "The negative.", ({ precision, scale }) => decimalTag(precision, scale), (value) => -value),
   unary("sign", "-1, 0 or 1.", () => decimalTag(1, 0), (value) => (value < 0n ? -1n : value > 0n ? 1n : 0n)),
@@ -250,7 +238,7 @@ function unfit(text: string, type: string, context: FunctionContext): SqlError {
 
 /** The cast's type determines the result type, so `INT` is only a stand-in here. */
 const castFrom = (type: string, summary: string, batch: BatchFunction): FunctionEntry =>
-  batchEntry("cast_DECIMAL", [{ name: "value", type }], "INT", summary, batch);
+  batchEntry("cast_DECIMAL", [{ name: "value", type }], "INT", summary, batch, [], { fallible: 0 });
 
 const casts: FunctionEntry[] = [
   ...["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"].map((type) =>
@@ -320,6 +308,8 @@ const casts: FunctionEntry[] = [
           out.values[row] = type === "LONG" ? cut : Number(cut);
         }
       },
+      [],
+      { fallible: 0 },
     )
   ),
   ...["FLOAT", "DOUBLE"].map((type) =>
@@ -386,7 +376,7 @@ class DecimalState implements BatchAggregateState {
         const digits = scale - this.scale;
         const value = digits >= 0 ? total.value * power(digits) : total.value;
         const divisor = digits >= 0 ? total.count : total.count * power(-digits);
-        write(out, group, divided(value, divisor, halfUp), this.at);
+        write(out, group, divided(value, divisor, halfEven), this.at);
       }
     }
   }

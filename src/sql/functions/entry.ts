@@ -51,6 +51,8 @@ export interface FunctionEntry {
    */
   nulls: "propagate" | "custom";
   volatility: "immutable" | "stable" | "volatile";
+  /** Some values are errors. A null of this argument never is, so it protects rows that a CASE or a condition leaves out. */
+  fallible?: number;
   summary: string;
   /** `gives`: the first value; required except for sources whose rows depend on the server. */
   examples: { sql: string; gives?: unknown }[];

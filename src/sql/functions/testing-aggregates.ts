@@ -41,11 +41,12 @@ const average: AggregateReference = (rows, [type], result) => {
   if (values.length === 0) return null;
   if (decimal === undefined) return mean(values.map(Number));
   const all = values.reduce<bigint>((a, b) => a + BigInt(b), 0n), count = BigInt(values.length);
-  // Rounded to the result's digits, halves away from zero.
+  // Rounded to the result's digits, halves to the even digit.
   const shift = decimalOf(result)!.scale - decimal.scale;
   const [value, divisor] = shift < 0 ? [all, count * 10n ** BigInt(-shift)] : [all * 10n ** BigInt(shift), count];
-  const size = (2n * (value < 0n ? -value : value) + divisor) / (2n * divisor);
-  return value < 0n ? -size : size;
+  const size = value < 0n ? -value : value, whole = size / divisor, twice = 2n * (size % divisor);
+  const rounded = twice > divisor || (twice === divisor && whole % 2n === 1n) ? whole + 1n : whole;
+  return value < 0n ? -rounded : rounded;
 };
 
 const extreme = (sign: number): AggregateReference =>

@@ -197,7 +197,7 @@ for (const to of FROM_DIGIT) {
       if (unit < ZERO || unit > ZERO + 9) throw notA(String.fromCharCode(unit), to);
       out.values[row] = layoutOf(to) === "i64" ? BigInt(unit - ZERO) : unit - ZERO;
     }
-  }));
+  }, { fallible: 0 }));
 }
 entries.push(entry("cast_BOOLEAN", "CHAR", "BOOLEAN", ([column], out, rowCount) => {
   for (let row = 0; row < rowCount; row++) {

@@ -298,6 +298,7 @@ export const textFunctions: FunctionEntry[] = [
     }),
     [["substring('abcdef', 0, 3)", "ab"]],
     {
+      fallible: 2,
       check: (
         [, , length],
       ) => (typeof length === "number" && length < 0 && length !== NULL_I32
@@ -368,6 +369,7 @@ export const textFunctions: FunctionEntry[] = [
     }),
     [["split_part('x/y/z', '/', -1)", "z"]],
     {
+      fallible: 2,
       check: (
         [, , index],
       ) => (index === 0 ? { argument: 2, message: "split_part: the index must not be 0" } : undefined),
