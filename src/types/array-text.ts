@@ -101,6 +101,11 @@ const SPACE = /[ \t\n\r]*/y;
 /** A JSON number. */
 const VALUE = /null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
+/** The array `{1,2}` of PostgreSQL as `[1,2]`. Other texts stay the same. */
+export function inBrackets(text: string): string {
+  return text.replaceAll("{", "[").replaceAll("}", "]");
+}
+
 /**
  * Parses an array such as `[[1.0,null],[2,3e4]]`. Undefined if the text is invalid, ragged or has other dimensions.
  * `JSON.parse` is not used, because it would build objects for any other text.

@@ -16,7 +16,7 @@ import {
   formatUuid,
 } from "./format/mod.ts";
 import { ARRAY_CONSTRUCTOR, NULL_I32, NULL_I64 } from "./layout.ts";
-import { instantAs, parseDouble, parseInstant, parseInteger, parseIPv4, parseLong, parseUuid } from "./parse/mod.ts";
+import { instantAs, parseFloating, parseInstant, parseInteger, parseIPv4, parseLong, parseUuid } from "./parse/mod.ts";
 import { typeOf } from "./registry.ts";
 
 /** Values of a column. Texts are pairs of an offset into `bytes` and a length. */
@@ -212,8 +212,8 @@ const READ_INTEGER: Reader = (bytes, from, to, out, row) => {
   out[row] = value; // A narrower type gets the low bits.
   return true;
 };
-const READ_FRACTION: Reader = (bytes, from, to, out, row) => {
-  const value = parseDouble(bytes, from, to);
+const readFraction = (letter: "d" | "f"): Reader => (bytes, from, to, out, row) => {
+  const value = parseFloating(bytes, from, to, letter);
   if (value === undefined) return false;
   out[row] = value;
   return Number.isFinite(out[row]);
@@ -245,8 +245,8 @@ const READERS: Record<string, Reader> = {
     out[row] = value;
     return true;
   },
-  FLOAT: READ_FRACTION,
-  DOUBLE: READ_FRACTION,
+  FLOAT: readFraction("f"),
+  DOUBLE: readFraction("d"),
   DATE: readTime("DATE"),
   TIMESTAMP: readTime("TIMESTAMP"),
   TIMESTAMP_NS: readTime("TIMESTAMP_NS"),

@@ -1,10 +1,10 @@
 /** Text form of each type's values, for literals, parameters and metadata. Never used in loops over rows. */
-import { formatArray, parseArray } from "./array-text.ts";
+import { formatArray, inBrackets, parseArray } from "./array-text.ts";
 import type { Value } from "./layout.ts";
 import { formatDouble, formatFloat, formatIPv4, formatUuid } from "./format/numbers.ts";
 import { formatDate, formatNanos, formatTimestampMicros } from "./format/time.ts";
 import { encodeAscii } from "./parse/ascii.ts";
-import { parseDouble, parseInteger, parseIPv4, parseLong, parseUuid } from "./parse/numbers.ts";
+import { parseFloating, parseInteger, parseIPv4, parseLong, parseUuid } from "./parse/numbers.ts";
 import { instantAs, parseInstant, type TimeUnit } from "./parse/time.ts";
 import {
   type DecimalType,
@@ -81,16 +81,17 @@ export function long(least: bigint): TextForm {
 function fraction(
   format: (value: number, bytes: Uint8Array, at: number) => number,
   round: (value: number) => number,
+  letter: "d" | "f",
 ): TextForm {
   return {
     format: (value) => Number.isFinite(value) ? ascii(format(Number(value), scratch, 0)) : null,
     parse: (text) => {
-      const value = fromAscii(text, (bytes, length) => parseDouble(bytes, 0, length));
+      const value = fromAscii(text, (bytes, length) => parseFloating(bytes, 0, length, letter));
       return value === undefined ? undefined : Number.isFinite(round(value)) ? round(value) : null;
     },
   };
 }
-export const FLOAT = fraction(formatFloat, Math.fround), DOUBLE = fraction(formatDouble, (value) => value);
+export const FLOAT = fraction(formatFloat, Math.fround, "f"), DOUBLE = fraction(formatDouble, (value) => value, "d");
 
 function instant(
   unit: TimeUnit,
@@ -161,7 +162,13 @@ export function geohash(bits: number): TextForm {
 }
 
 export function array(dimensions: number): TextForm {
-  return { format: String, parse: (text) => parseArray(text, dimensions) === undefined ? undefined : text };
+  return {
+    format: String,
+    parse: (text) => {
+      const list = inBrackets(text);
+      return parseArray(list, dimensions) === undefined ? undefined : list;
+    },
+  };
 }
 
 /** Conversion between texts and the bytes of a column of layout text. */

@@ -77,15 +77,15 @@ export function formatLong256(value: bigint): string {
 /** Source: Niemeyer's geohash, base 32 without a, i, l and o. */
 const BASE32 = "0123456789bcdefghjkmnpqrstuvwxyz";
 
-/** The first `bits` bits of a geohash in characters. Undefined if it is too short or has other characters. */
+/** The first `bits` bits of a geohash in characters. Undefined if these are too few, or others. */
 export function parseGeohash(text: string, bits: number): bigint | undefined {
   const characters = Math.ceil(bits / 5);
   if (text.length < characters) return undefined;
   let value = 0n;
-  for (let i = 0; i < text.length; i++) {
+  for (let i = 0; i < characters; i++) {
     const digit = BASE32.indexOf(text[i]!.toLowerCase());
     if (digit < 0) return undefined;
-    if (i < characters) value = (value << 5n) | BigInt(digit);
+    value = (value << 5n) | BigInt(digit);
   }
   return value >> BigInt(characters * 5 - bits);
 }

@@ -82,9 +82,10 @@ function textConstant(
     }
     return expressions.operator(operator, [side, expressions.binding.at(constant(value, side.type), position)], at);
   }
-  if (isTime(side.type) || side.type === "UUID" || side.type === "IPv4") {
+  const isLong256 = side.type === "LONG256" && (operator === "=" || operator === "!=");
+  if (isTime(side.type) || side.type === "UUID" || side.type === "IPv4" || isLong256) {
     const value = convertConstant(other.value, other.type, side.type);
-    // A text that is not a UUID matches nothing. A text that is not a time or an address is an error.
+    // A text that is not a UUID or a LONG256 matches nothing. A text that is not a time or an address is an error.
     if (value === undefined && side.type === "IPv4" && other.type !== "CHAR") {
       throw new SqlError(notOf(other.value, "IPv4"), 0, SQLSTATE.invalidText, { caret: position });
     }

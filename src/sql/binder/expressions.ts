@@ -368,8 +368,8 @@ export class Expressions implements ExpressionBinder {
         throw new SqlError(notOf(value, displayName(tag)), this.binding.positionOf(expr), SQLSTATE.invalidText);
       }
       const isLonger = (geohashBits(type) ?? 0) >= bits;
-      if (!isLonger && !isText(type) && type !== "CHAR") return undefined;
-      const source = type === "CHAR" ? this.cast(expr, "STRING", at) : expr;
+      if (!isLonger && !isText(type) && type !== "CHAR" && !isInteger(type)) return undefined;
+      const source = type === "CHAR" ? this.cast(expr, "STRING", at) : isInteger(type) ? this.cast(expr, "LONG", at) : expr;
       return { kind: "call", function: `cast_GEOHASH(${source.type})`, args: [source], type: tag, at };
     }
     const dimensions = arrayDimensions(tag);

@@ -27,12 +27,16 @@ function cast(
 
 const isMin32 = (a: IrNode) => i32.eq(a, MIN32);
 const isMin64 = (a: IrNode) => i64.eq(a, MIN64);
+const LETTER_T = i32.const(84), LETTER_F = i32.const(70);
 const truth = (a: IrNode) => i32.ne(a, ZERO32);
 const long = (a: IrNode) => select(isMin32(a), MIN64, i64.extendS(a));
 
 /** The test makes saturated out-of-range values null. */
 const doubleToInt = (a: IrNode) =>
   select(i32.and(f64.gt(a, f64.const(-2147483649)), f64.lt(a, f64.const(2147483648))), i32.truncSatF64(a), MIN32);
+/** Values out of range are 0, the missing value of these types. */
+const doubleToSmall = (a: IrNode, max: number) =>
+  select(i32.and(f64.ge(a, f64.const(-max - 1)), f64.le(a, f64.const(max))), i32.truncSatF64(a), ZERO32);
 const doubleToLong = (a: IrNode) =>
   select(
     i32.and(f64.ge(a, f64.const(-9223372036854775808)), f64.lt(a, f64.const(9223372036854775808))),
@@ -50,7 +54,9 @@ for (const from of ["BOOLEAN", "BYTE", "SHORT"]) {
   }
   for (const to of ["LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]) entries.push(cast(to, from, (a) => i64.extendS(a)));
   entries.push(cast("FLOAT", from, (a) => f32.convertI32(a)), cast("DOUBLE", from, (a) => f64.convertI32(a)));
-  if (from !== "BOOLEAN") {
+  if (from === "BOOLEAN") {
+    entries.push(cast("CHAR", from, (a) => select(a, LETTER_T, LETTER_F), [{ sql: "true::char", gives: "T" }]));
+  } else {
     entries.push(
       cast("BOOLEAN", from, truth),
       cast("CHAR", from, (a) => i32.and(a, i32.const(0xffff))),
@@ -104,8 +110,8 @@ for (const from in SCALE) {
 for (const from of ["FLOAT", "DOUBLE"]) {
   const wide = (a: IrNode) => (from === "FLOAT" ? f64.promote(a) : a);
   entries.push(
-    cast("BYTE", from, (a) => i32.extend8(i32.truncSatF64(wide(a)))),
-    cast("SHORT", from, (a) => i32.extend16(i32.truncSatF64(wide(a)))),
+    cast("BYTE", from, (a) => doubleToSmall(wide(a), 127)),
+    cast("SHORT", from, (a) => doubleToSmall(wide(a), 32767)),
     cast("CHAR", from, (a) => i32.and(i32.truncSatF64(wide(a)), i32.const(0xffff))),
     cast(
       "INT",

@@ -113,6 +113,7 @@ function cast(value: Value, from: string, to: string): Value {
   if (/^(?:STRING|VARCHAR|SYMBOL|SYMBOL_TEXT)$/.test(to)) return value;
   const hasNull = to !== "BOOLEAN" && to !== "BYTE" && to !== "SHORT";
   if (value === null) return hasNull ? null : to === "BOOLEAN" ? false : 0;
+  if (to === "CHAR" && from === "BOOLEAN") return value ? "T" : "F";
   if (to === "BOOLEAN") return isFloat(from) ? value !== 0 : big(value) !== 0n;
   if (isFloat(to)) return fraction(Number(value), to);
   if (from in TICKS && to in TICKS) {
@@ -129,7 +130,9 @@ function cast(value: Value, from: string, to: string): Value {
     const long = truncated(value, 2 ** 63);
     return long === null ? null : whole(long, to);
   }
-  // The narrow types take the low bits of the nearest 32-bit integer.
+  const max = to === "BYTE" ? 127 : to === "SHORT" ? 32767 : undefined;
+  if (max !== undefined) return Number(value) >= -max - 1 && Number(value) <= max ? Math.trunc(Number(value)) : 0;
+  // A CHAR takes the low bits of the nearest 32-bit integer.
   const int = Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, Math.trunc(Number(value))));
   return whole(BigInt(int), to);
 }

@@ -15,7 +15,7 @@ import {
 import { layoutOf, NULL_I32, NULL_I64, typeOf } from "../../types/mod.ts";
 import {
   instantAs,
-  parseDouble,
+  parseFloating,
   parseInstant,
   parseInteger,
   parseIPv4,
@@ -64,11 +64,13 @@ function integerReader(limit: number): Reader {
   };
 }
 
-function doubleReader(bytes: Uint8Array, from: number, to: number, out: BatchOut, row: number): boolean {
-  const value = parseDouble(bytes, from, to);
-  if (value === undefined) return false;
-  out.values[row] = value;
-  return true;
+function floatReader(letter: "d" | "f"): Reader {
+  return (bytes, from, to, out, row) => {
+    const value = parseFloating(bytes, from, to, letter);
+    if (value === undefined) return false;
+    out.values[row] = value;
+    return true;
+  };
 }
 
 function timeReader(tag: string): Reader {
@@ -88,6 +90,9 @@ function isTrue(bytes: Uint8Array, from: number, to: number): boolean {
     (bytes[from + 2] | 32) === 117 && (bytes[from + 3] | 32) === 101;
 }
 
+/** Integers that are too large for these types lose their high bits in a cast. */
+const NARROWED: Record<string, Reader> = { BYTE: integerReader(2147483647), SHORT: integerReader(2147483647) };
+
 const READERS: Record<string, Reader> = {
   BOOLEAN: (bytes, from, to, out, row) => {
     out.values[row] = isTrue(bytes, from, to) ? 1 : 0;
@@ -102,8 +107,8 @@ const READERS: Record<string, Reader> = {
     out.values[row] = value;
     return true;
   },
-  FLOAT: doubleReader,
-  DOUBLE: doubleReader,
+  FLOAT: floatReader("f"),
+  DOUBLE: floatReader("d"),
   DATE: timeReader("DATE"),
   TIMESTAMP: timeReader("TIMESTAMP"),
   TIMESTAMP_NS: timeReader("TIMESTAMP_NS"),
@@ -168,13 +173,13 @@ for (const [to, reader] of Object.entries(READERS)) {
   for (const from of FROM_TEXT) {
     const more: Partial<FunctionEntry> = { examples: from === "STRING" ? EXAMPLES[to] ?? [] : [] };
     if (to === "UUID" || to === "IPv4") {
-      // An invalid constant is an error; in a column it is null.
+      // An invalid constant is an error, unless it is empty; in a column it is null.
       more.check = ([value]) => {
-        const read = typeof value === "string" ? readValue(value, to) : null;
+        const read = typeof value === "string" && value !== "" ? readValue(value, to) : null;
         return read instanceof Object && "problem" in read ? { argument: 0, message: read.problem } : undefined;
       };
     }
-    entries.push(entry(`cast_${to}`, from, to, readTexts(reader, undefined), more));
+    entries.push(entry(`cast_${to}`, from, to, readTexts(NARROWED[to] ?? reader, undefined), more));
     if (to === "BOOLEAN") continue;
     // When stored in a column, a text of digits is a number in the column's unit, not a year.
     const either: Reader = (...args) => READERS.LONG(...args) || reader(...args);

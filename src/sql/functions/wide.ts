@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { Pace } from "./pace.ts";
 import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { layoutOf, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
-import { type ArrayWork, encodeArray, formatArray, parseArray } from "../../types/array-text.ts";
+import { type ArrayWork, encodeArray, formatArray, inBrackets, parseArray } from "../../types/array-text.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import { arrayDimensions, decimalOf, geohashBits, parseBinary, parseGeohash, parseLong256 } from "../../types/wide.ts";
 import type {
@@ -128,14 +128,14 @@ const long256Functions: FunctionEntry[] = [
       name: "cast_LONG256",
       args: [{ name: "value", type }],
       returns: "LONG256",
-      summary: "The value as LONG256.",
+      summary: "The 64 bits of the value as LONG256.",
       examples: [],
       batch: ([column], out, rowCount) => {
         const none = typeOf(type).nullable ? typeOf(type).nullValue : undefined;
         for (let row = 0; row < rowCount; row++) {
           const value = column.values[row];
           if (value === none) setNullLong256(out, row);
-          else setLong256(out, row, BigInt(value));
+          else setLong256(out, row, BigInt.asUintN(64, BigInt(value)));
         }
       },
     },
@@ -250,6 +250,21 @@ const shapedCasts: FunctionEntry[] = [
   },
   {
     ...base,
+    name: "cast_GEOHASH",
+    args: [{ name: "bits", type: "LONG" }],
+    returns: "LONG",
+    summary: "The geohash of the low bits of a number. Null for -1.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      const bits = geohashBits(out.type)!;
+      for (let row = 0; row < rowCount; row++) {
+        const value = column.values[row] as bigint;
+        out.values[row] = column.isNull(row) || value === -1n ? NULL_I64 : BigInt.asUintN(bits, value);
+      }
+    },
+  },
+  {
+    ...base,
     name: "cast_ARRAY",
     args: [{ name: "text", type: "text" }],
     returns: "STRING",
@@ -258,8 +273,8 @@ const shapedCasts: FunctionEntry[] = [
     batch: ([column], out, rowCount, context) => {
       const dimensions = arrayDimensions(out.type), work = arrayWork(context);
       for (let row = 0; row < rowCount; row++) {
-        const text = column.text(row)?.replaceAll("{", "[").replaceAll("}", "]");
-        out.setText(row, text === undefined ? undefined : parseArray(text, dimensions, work));
+        const text = column.text(row);
+        out.setText(row, text === undefined ? undefined : parseArray(inBrackets(text), dimensions, work));
       }
     },
   },

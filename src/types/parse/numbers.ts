@@ -79,6 +79,16 @@ export function parseDouble(bytes: Uint8Array, from: number, to: number): number
   return Number.isFinite(parsed) ? parsed : NaN;
 }
 
+const BLANK = 32;
+
+/** A double as `parseDouble` reads it, between blanks, and with the letter of its type as in literals: 1.5f, 1.5d. */
+export function parseFloating(bytes: Uint8Array, from: number, to: number, letter: "d" | "f"): number | undefined {
+  while (from < to && bytes[from]! <= BLANK) from++;
+  while (from < to && bytes[to - 1]! <= BLANK) to--;
+  const hasLetter = to - from > 1 && (bytes[to - 1]! | 32) === letter.charCodeAt(0) && bytes[to - 2]! <= NINE;
+  return parseDouble(bytes, from, hasLetter ? to - 1 : to);
+}
+
 /** A dotted address as 32 bits, signed; undefined if invalid. */
 export function parseIPv4(bytes: Uint8Array, from: number, to: number): number | undefined {
   let value = 0, parts = 0, part = -1, width = 0;
