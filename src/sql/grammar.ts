@@ -24,7 +24,9 @@ const COMMON = String.raw`
   prelude = declare with?                                -- declare
           | with                                         -- with
   declare = "DECLARE" declaration ("," declaration)* ","?
-  declaration = "OVERRIDABLE"? "<variable>" ":=" expr
+  declaration = "OVERRIDABLE"? "<variable>" ":=" declared
+  declared = "<duration>"                                -- duration
+           | expr                                        -- expr
   with = "WITH" "RECURSIVE"? cte ("," cte)*
   cte = name sourceColumns? "AS" "(" query ")"
   setOperation = term (setOperator term)*

@@ -137,6 +137,12 @@ export const queryActions: ohm.ActionDict<unknown> = {
       overridable: given(overridable),
     };
   },
+  declared_duration(duration): Expression {
+    return { kind: "string", at: at(duration), value: token(duration).text };
+  },
+  declared_expr(expr) {
+    return expr.tree();
+  },
   with(_with, recursive, first, _commas, rest): CommonTable[] {
     return list<CommonTable>(first, rest).map((table) => ({ ...table, recursive: given(recursive) }));
   },

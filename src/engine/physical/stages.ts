@@ -197,15 +197,15 @@ class Planner {
     if ((before.length === 0 && when === undefined) || !this.canFail(expr)) return expr;
     if (expr.kind !== "call") return mapChildren(expr, (child) => this.whereTaken(child, before, when));
     const { fallible } = this.facts.functions.resolve(expr.function).entry;
-    const args = expr.args.map((arg, k) => {
+    const args = expr.args.map((arg, k): Expr => {
       const taken = this.whereTaken(arg, before, when);
       if (k !== fallible) return taken;
       const type = layoutOf(arg.type) === "symbol" ? "STRING" : arg.type;
       const none: Expr = { kind: "constant", value: null, type };
       const branches = before.map((other) => ({ when: other, then: none }));
       return when === undefined
-        ? { kind: "case", branches, otherwise: taken, type } as const
-        : { kind: "case", branches: [...branches, { when, then: taken }], otherwise: none, type } as const;
+        ? { kind: "case", branches, otherwise: taken, type }
+        : { kind: "case", branches: [...branches, { when, then: taken }], otherwise: none, type };
     });
     return { ...expr, args };
   }

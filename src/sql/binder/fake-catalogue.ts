@@ -97,9 +97,10 @@ export class FakeCatalogue implements Catalogue {
       case "renameColumn":
         this.change(statement.tableId, (schema) => ({
           ...schema,
-          columns: schema.columns.map((column) =>
-            column.id === statement.columnId ? { ...column, name: statement.to } : column
-          ),
+          columns: schema.columns.map((column) => {
+            const renamed = statement.renames.find(({ columnId }) => columnId === column.id);
+            return renamed === undefined ? column : { ...column, name: renamed.to };
+          }),
         }));
         break;
     }

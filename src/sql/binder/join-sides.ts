@@ -9,7 +9,7 @@ import type { Expressions } from "./expressions.ts";
 import { columnOf, columnsRead, remap, sort } from "./plans.ts";
 import type { Queries } from "./query.ts";
 import { candidates, markTimestampUsed, markUsed, type Relation, type ScopeColumn } from "./scope.ts";
-import { displayName, isText } from "./types.ts";
+import { displayName, isText, isTimestamp } from "./types.ts";
 
 interface Keys {
   left: Expr[];
@@ -178,10 +178,12 @@ function addShared(expressions: Expressions, keys: Keys, item: Expression, left:
   }, item.at);
 }
 
-/** Adds a pair of keys. Both must have the same type, or both must be texts. */
+/** Adds a pair of keys. Both must have the same type, or both must be texts or timestamps. */
 function addKey(expressions: Expressions, keys: Keys, left: Expr, right: Expr, at: number): void {
   let [l, r] = [left, right];
-  if (l.type !== r.type) {
+  if (l.type !== r.type && isTimestamp(l.type) && isTimestamp(r.type)) {
+    [l, r] = [l, r].map((side) => expressions.cast(side, "TIMESTAMP_NS", at)) as [Expr, Expr];
+  } else if (l.type !== r.type) {
     if (!isText(l.type) || !isText(r.type)) {
       throw typeMismatch(`the keys of the join differ: ${displayName(l.type)} and ${displayName(r.type)}`, at);
     }

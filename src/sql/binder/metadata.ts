@@ -32,12 +32,6 @@ export function partitionColumns({ columns, timestampId }: TableSchema): Column[
   return TABLE_PARTITIONS.map(({ name, type }) => ({ name, type: type === "TIMESTAMP" ? ofTable : type }));
 }
 
-/** Catalogue tables that can also be called as functions, without a schema. Only names that no other function has. */
-const CALLED_TABLES: Readonly<Record<string, string>> = {
-  questdb_columns: "information_schema.questdb_columns",
-  pg_available_extensions: "pg_catalog.pg_available_extensions",
-};
-
 const SIGN_IN = columns("auth_type:STRING enabled:BOOLEAN");
 
 interface Source {
@@ -172,9 +166,7 @@ const SOURCES = new Map<string, Source>([
 ]);
 
 function catalogSource(name: string, text: string) {
-  const isFunction = name.startsWith("information_schema.") || Object.values(CALLED_TABLES).includes(name);
-  const hasOid = name.startsWith("pg_catalog.") && !isFunction;
-  return { columns: columns(hasOid ? `${text} ${TABLE_OID}:INT` : text), args: 0, isFunction };
+  return { columns: columns(name.startsWith("pg_catalog.") ? `${text} ${TABLE_OID}:INT` : text), args: 0, isFunction: false };
 }
 
 /** True for tables of the catalogues, which are read by name, without parentheses. */
@@ -183,7 +175,7 @@ export function isMetadata(name: string): boolean {
 }
 
 export function metadataFunction(name: string): Pick<Source, "args" | "requires"> | undefined {
-  const source = SOURCES.get(functionSource(name));
+  const source = SOURCES.get(name.toLowerCase());
   return source?.isFunction ? source : undefined;
 }
 
@@ -191,14 +183,9 @@ export function metadataFunctions(): string[] {
   return [...SOURCES].filter(([, { isFunction }]) => isFunction).map(([name]) => name);
 }
 
-function functionSource(name: string): string {
-  const lower = name.toLowerCase();
-  return CALLED_TABLES[lower] ?? lower;
-}
-
 /** `table`: the table that the first argument names, if the source is about one. */
 export function metadataPlan(name: string, args: Value[], at: number, table?: TableSchema): MetadataNode {
-  const source = catalogName(name) ?? functionSource(name);
+  const source = catalogName(name) ?? name.toLowerCase();
   const { columns: known } = SOURCES.get(source)!;
   const columns = typeof known === "function" ? known(table!) : known;
   return { node: "metadata", source, args, at, columns, timestamp: -1, order: "none" };

@@ -22,7 +22,7 @@ import { bindCommon, renamed } from "./recursion.ts";
 import { viewRelation } from "./views.ts";
 import { markUsed, type Relation, type ScopeColumn } from "./scope.ts";
 import { type Queries, relationOf } from "./query.ts";
-import { tableFunction } from "./table-functions.ts";
+import { calledTable, tableFunction } from "./table-functions.ts";
 import { bindUnnest, isUnnest, unnestJoin } from "./unnest.ts";
 import { isTimestamp } from "./types.ts";
 import { sameName } from "../../types/names.ts";
@@ -72,6 +72,11 @@ function bindPlain(queries: Queries, source: Source, names: Names, outer: readon
     case "function": {
       if (isUnnest(source.call)) return bindUnnest(queries, source, names, outer);
       if (source.ordinality !== undefined) throw notSupported("WITH ORDINALITY of this function", source.ordinality.at);
+      const table = calledTable(source.call);
+      if (table !== undefined) {
+        const { at, alias, timestamp } = source;
+        return bindSource(queries, { kind: "table", at, name: { text: table, at, quoted: false }, alias, timestamp }, names);
+      }
       const { plan, name, notice } = tableFunction(queries, source.call, names);
       const relation = relationOf({ plan, visible: plan.columns.length, timestamp: plan.timestamp }, source.alias);
       if (source.alias === undefined) { for (const column of relation.columns) column.qualifier = name; }

@@ -4,6 +4,7 @@ import type { TableSchema } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
 import type { Expr, Plan } from "../plan.ts";
+import { catalogName } from "./catalog-tables.ts";
 import { type FileColumns, type Names, NO_NAMES, typeMismatch, unknownFunction } from "./context.ts";
 import { convertConstant, fold, foldAtNow } from "./convert.ts";
 import { type Constant, constant } from "./literals.ts";
@@ -23,6 +24,13 @@ const ROW_FUNCTIONS = [
 ];
 
 export const isRowFunction = (name: string): boolean => ROW_FUNCTIONS.includes(name.toLowerCase());
+
+/** The full name of the catalogue table that is called like a function: `pg_class()`, `information_schema.tables()`. */
+export function calledTable({ schema, name, args }: FunctionCall): string | undefined {
+  if (args.length > 0) return undefined;
+  if (schema !== undefined) return catalogName(`${schema}.${name}`);
+  return isRowFunction(name) ? undefined : catalogName(name) ?? catalogName(`information_schema.${name}`);
+}
 
 /** `name`: the qualifier of the columns if the source has no alias. */
 export function tableFunction(

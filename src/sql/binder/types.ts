@@ -9,6 +9,7 @@ import {
   decimalOf,
   decimalTag,
   GEOHASH_BITS_MAX,
+  geohashBits,
   geohashTag,
 } from "../../types/wide.ts";
 import type { TypeName } from "../ast.ts";
@@ -56,6 +57,8 @@ export function setType(a: string, b: string): string | undefined {
     const isVarchar = (a === "VARCHAR" || b === "VARCHAR") && a !== "STRING" && b !== "STRING";
     return isVarchar ? "VARCHAR" : "STRING";
   }
+  const bits = geohashBits(a), other = geohashBits(b);
+  if (bits !== undefined && other !== undefined) return bits < other ? a : b;
   const text = isTextOrChar(a) ? a : isTextOrChar(b) ? b : undefined;
   if (text !== undefined) return text === "VARCHAR" ? "VARCHAR" : "STRING";
   // Kinds that can only be converted to texts.

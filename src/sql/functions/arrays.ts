@@ -6,7 +6,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
 import { batchEntry } from "./batch-entry.ts";
-import { NUMBERS } from "./nodes.ts";
+import { DOUBLE_TOLERANCE, NUMBERS } from "./nodes.ts";
 import { Pace } from "./pace.ts";
 import { checkElements } from "./sizes.ts";
 import type {
@@ -425,12 +425,15 @@ function shift(row: Float64Array, by: number, free: number): void {
   row.fill(free, places >= 0 ? 0 : row.length + places, places >= 0 ? places : row.length);
 }
 
+/** As for `=` of DOUBLEs. */
+const areEqual = (a: number, b: number): boolean => Math.abs(a - b) <= DOUBLE_TOLERANCE;
+
 /** Insertion point of the value in an ascending or descending list, after equal values or before them. */
 function insertionPoint(values: Float64Array, value: number, before: boolean): number {
   if (Number.isNaN(value)) return 1;
   const ascending = values.length < 2 || values[0] <= values[values.length - 1];
   const at = values.findIndex((other) =>
-    ascending ? (before ? other >= value : other > value) : (before ? other <= value : other < value)
+    areEqual(other, value) ? before : ascending ? other > value : other < value
   );
   return (at < 0 ? values.length : at) + 1;
 }
@@ -670,7 +673,7 @@ const others: FunctionEntry[] = [
         (row) => {
           const value = wanted.values[row] as number;
           const at = read(column, row, context)?.values.findIndex((other) =>
-            other === value || (Number.isNaN(value) && Number.isNaN(other))
+            areEqual(other, value) || (Number.isNaN(value) && Number.isNaN(other))
           );
           out.values[row] = at === undefined || at < 0 ? NULL_I32 : at + 1;
         },
@@ -749,9 +752,9 @@ const others: FunctionEntry[] = [
         each(
           (row) => {
             const x = operandAt(a, row, context), y = operandAt(b, row, context);
-            // A null array has no elements.
+            // A null array has no elements, unless it is multiplied by a number.
             if (x === undefined || y === undefined) {
-              out.values[row] = 0;
+              out.values[row] = left === right ? 0 : NaN;
               return;
             }
             // A null number makes every product null.
@@ -848,6 +851,7 @@ const others: FunctionEntry[] = [
 ];
 
 function bookPrice(size: number, volumes: Float64Array, prices: Float64Array): number {
+  if (size === 0) return prices[0] ?? NaN;
   let rest = size, paid = 0;
   for (let i = 0; i < volumes.length; i++) {
     const taken = Math.min(rest, volumes[i]);

@@ -4,7 +4,7 @@
  */
 import { f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
 import type { BatchColumn, BatchFunction, FunctionEntry } from "./entry.ts";
-import { MIN32, MIN64, notNull, ONE32, ZERO32, ZERO64 } from "./nodes.ts";
+import { DOUBLE_TOLERANCE, MIN32, MIN64, notNull, ONE32, ZERO32, ZERO64 } from "./nodes.ts";
 
 type Compare = (a: IrNode, b: IrNode) => IrNode;
 interface Order {
@@ -43,7 +43,7 @@ const unsigned32: Order = {
 };
 /** CHAR: `<=` is false even for two nulls. */
 const characters: Order = { ...unsigned32, le: (a, b) => i32.and(i32.leU(a, b), i32.ne(a, ZERO32)) };
-const TOLERANCE = f64.const(1e-10);
+const TOLERANCE = f64.const(DOUBLE_TOLERANCE);
 const bothNull: Compare = (a, b) => i32.and(f64.ne(a, a), f64.ne(b, b));
 const doubles: Order = {
   eq: (a, b) => i32.or(f64.le(f64.abs(f64.sub(a, b)), TOLERANCE), bothNull(a, b)),

@@ -2,8 +2,7 @@
 import { bind, f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
 import { typeOf } from "../../types/mod.ts";
 import type { BatchFunction, FunctionEntry } from "./entry.ts";
-import { isWide, notNull, NUMBERS, TIMES } from "./nodes.ts";
-import { nullOf } from "./nodes.ts";
+import { DOUBLE_TOLERANCE, isWide, notNull, nullOf, NUMBERS, TIMES } from "./nodes.ts";
 
 function coalesce(args: IrNode[], type: string): IrNode {
   return args.slice(0, -1).reduceRight((rest, arg) => {
@@ -76,7 +75,7 @@ for (const name of ["coalesce", "nvl"]) {
 const EQUAL: [type: string, equal: (a: IrNode, b: IrNode) => IrNode][] = [
   ["INT", i32.eq],
   ["LONG", i64.eq],
-  ["DOUBLE", (a, b) => f64.le(f64.abs(f64.sub(a, b)), f64.const(1e-10))],
+  ["DOUBLE", (a, b) => f64.le(f64.abs(f64.sub(a, b)), f64.const(DOUBLE_TOLERANCE))],
   ["TIMESTAMP", i64.eq],
   ["TIMESTAMP_NS", i64.eq],
   ["DATE", i64.eq],

@@ -31,6 +31,9 @@ export function isWide(tag: string): boolean {
     arrayDimensions(tag) > 0;
 }
 
+/** DOUBLEs that differ by at most this are equal. */
+export const DOUBLE_TOLERANCE = 1e-10;
+
 export const MIN32 = i32.const(NULL_I32);
 export const MIN64 = i64.const(NULL_I64);
 export const NAN64 = f64.const(NaN);

@@ -286,7 +286,7 @@ entries.push(
               left -= taken;
               if (left <= 0) break;
             }
-            out.values[row] = known && left <= 0 ? cost / target : NaN;
+            out.values[row] = !known || left > 0 ? NaN : target === 0 ? args[2].values[row] : cost / target;
           }
         },
         check: (

@@ -14,6 +14,7 @@ import {
   whenNotNull,
   withExamples,
   ZERO64,
+  ZERO32,
 } from "./nodes.ts";
 
 type Fused = Omit<FusedAggregate, "kind">;
@@ -182,30 +183,30 @@ entries.push(
   ),
 );
 
-/** Σ value·weight and Σ weight over the rows where neither is null and the weight is not 0. */
-const weighted: Fused = {
+/** Σ value·weight and Σ weight over the rows where neither is null and the weight counts. */
+const weighted = (counts: (weight: IrNode) => IrNode): Fused => ({
   state: () => [F64, F64],
   update: (state, [value, weight]) => {
-    const keep = i32.and(i32.and(finite(value), finite(weight)), f64.ne(weight, ZERO));
+    const keep = i32.and(i32.and(finite(value), finite(weight)), counts(weight));
     return when(keep, [f64.add(state[0], f64.mul(value, weight)), f64.add(state[1], weight)], state);
   },
   merge: ([a, b], [c, d]) => [f64.add(a, c), f64.add(b, d)],
   finish: ([sum, weights]) => select(f64.ne(weights, ZERO), f64.div(sum, weights), NAN64),
-};
+});
 entries.push(
   aggregate(
     "vwap",
     [["price", "DOUBLE"], ["volume", "DOUBLE"]],
     "DOUBLE",
-    "The volume-weighted average price.",
-    weighted,
+    "The volume-weighted average price, of the rows whose volume is above 0.",
+    weighted((volume) => f64.gt(volume, ZERO)),
   ),
   aggregate(
     "weighted_avg",
     [["value", "DOUBLE"], ["weight", "DOUBLE"]],
     "DOUBLE",
     "The weighted mean. Null if the sum of the weights is 0.",
-    weighted,
+    weighted((weight) => f64.ne(weight, ZERO)),
   ),
 );
 
@@ -343,11 +344,14 @@ for (const time of ["TIMESTAMP", "TIMESTAMP_NS"]) {
 
 /** The key of the best row so far, its value, and whether there was one. Among equal keys the first row wins. */
 for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const) {
-  for (const valueType of ["INT", "LONG", "DOUBLE", ...TIMES]) {
+  for (const valueType of ["CHAR", "INT", "LONG", "DOUBLE", ...TIMES]) {
     for (const keyType of ["LONG", "DOUBLE", ...TIMES]) {
       const returns = valueType === "INT" ? "DOUBLE" : valueType;
       const float = returns === "DOUBLE";
-      const kept = (x: IrNode) => (valueType === "INT" ? whenNotNull(x, "INT", toF64(x), NAN64) : x);
+      const kept = (x: IrNode) => {
+        if (valueType === "INT") return whenNotNull(x, "INT", toF64(x), NAN64);
+        return valueType === "CHAR" ? i64.extendU(x) : x;
+      };
       const beats = (key: IrNode, best: IrNode) =>
         keyType === "DOUBLE"
           ? (greatest ? f64.gt(key, best) : f64.lt(key, best))
@@ -370,7 +374,8 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
               return when(keep, [key, kept(value), ONE64], state);
             },
             merge: (a, b) => when(i32.and(i64.ne(b[2], ZERO64), i32.or(i64.eqz(a[2]), beats(b[0], a[0]))), b, a),
-            finish: ([, value]) => value,
+            finish: ([, value, n]) =>
+              valueType === "CHAR" ? select(i64.eqz(n), ZERO32, i32.wrap(value)) : value,
           },
         ),
       );

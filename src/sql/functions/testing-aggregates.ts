@@ -96,8 +96,8 @@ const pairs = (finish: (p: Pairs) => number | null): AggregateReference => (rows
   return finish({ n: both.length, meanX, meanY, xy, xx: clean(xx), yy: clean(yy) });
 };
 
-const weighted: AggregateReference = (rows) => {
-  const both = numbers(rows).filter(([, weight]) => weight !== 0);
+const weighted = (counts: (weight: number) => boolean): AggregateReference => (rows) => {
+  const both = numbers(rows).filter(([, weight]) => counts(weight));
   const weights = total(both.map(([, w]) => w));
   return weights === 0 ? null : total(both.map(([x, w]) => x * w)) / weights;
 };
@@ -213,8 +213,8 @@ export const AGGREGATES: Record<string, AggregateReference> = {
   corr: pairs(({ xy, xx, yy }) => xx * yy > 0 ? xy / Math.sqrt(xx) / Math.sqrt(yy) : null),
   regr_slope: pairs(({ n, xy, xx }) => n > 1 && xx > 0 ? xy / xx : null),
   regr_intercept: pairs(({ n, meanX, meanY, xy, xx }) => n > 1 && xx > 0 ? meanY - xy / xx * meanX : null),
-  vwap: weighted,
-  weighted_avg: weighted,
+  vwap: weighted((volume) => volume > 0),
+  weighted_avg: weighted((weight) => weight !== 0),
   weighted_stddev: weightedSpread((weights, squares) => weights - squares / weights),
   weighted_stddev_rel: weightedSpread((weights, squares) => weights - squares / weights),
   weighted_stddev_freq: weightedSpread((weights) => weights - 1),

@@ -183,7 +183,7 @@ const PRECISION_UNIT: Record<Precision, string> = {
 };
 
 function dateSpan(date: string): Span {
-  const week = /^(\d{4})-W(\d{2})(?:-([1-7]))?(.*)$/.exec(date);
+  const week = /^(\d{4})-W(\d{2})(?:-0?([1-7]))?(.*)$/.exec(date);
   if (week !== null) {
     const firstThursday = dayOfCivil(Number(week[1]), 1, 4);
     const monday = firstThursday - ((firstThursday + 3) % 7 + 7) % 7;
