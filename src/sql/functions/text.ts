@@ -24,23 +24,27 @@ function bytesIn(column: BatchColumn, row: number): number {
   return column.values[2 * row + 1];
 }
 
-/** Number of UTF-16 units of UTF-8 bytes. */
-export function unitsIn(memory: Uint8Array, from: number, to: number): number {
+/** What a character beyond U+FFFF counts: one in VARCHAR for length, left and right, else two units of UTF-16. */
+const unitsBeyond = ({ type }: BatchColumn): number => (type === "VARCHAR" ? 1 : UTF16_UNITS);
+const UTF16_UNITS = 2;
+
+/** Number of units of UTF-8 bytes. */
+function unitsIn(memory: Uint8Array, from: number, to: number, beyond = UTF16_UNITS): number {
   let units = 0;
   for (let i = from; i < to; i++) {
     const byte = memory[i];
-    if ((byte & 0xc0) !== 0x80) units += byte >= 0xf0 ? 2 : 1;
+    if ((byte & 0xc0) !== 0x80) units += byte >= 0xf0 ? beyond : 1;
   }
   return units;
 }
 
 /** Address `count` units after `from`; `to` if there are fewer. */
-function skipUnits(memory: Uint8Array, from: number, to: number, count: number): number {
+function skipUnits(memory: Uint8Array, from: number, to: number, count: number, beyond = UTF16_UNITS): number {
   let i = from;
   while (count > 0 && i < to) {
     const byte = memory[i];
     i += byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-    count -= byte >= 0xf0 ? 2 : 1;
+    count -= byte >= 0xf0 ? beyond : 1;
   }
   return Math.min(i, to);
 }
@@ -140,9 +144,9 @@ function leftOrRight(isLeft: boolean): BatchFunction {
     const count = counts.values[row];
     if (count === NULL_I32) return out.setNull(row);
     const from = offsetOf(column, row), to = from + bytesIn(column, row);
-    const units = unitsIn(memory, from, to);
+    const beyond = unitsBeyond(column), units = unitsIn(memory, from, to, beyond);
     const taken = Math.max(0, count < 0 ? units + count : Math.min(count, units));
-    const cut = skipUnits(memory, from, to, isLeft ? taken : units - taken);
+    const cut = skipUnits(memory, from, to, isLeft ? taken : units - taken, beyond);
     if (isLeft) out.setView(row, base + from, cut - from);
     else out.setView(row, base + cut, to - cut);
   });
@@ -228,12 +232,12 @@ const COUNT: Args[number] = { name: "count", type: "INT" };
 export const textFunctions: FunctionEntry[] = [
   batchEntry("length", [TEXT], "INT", "The number of characters; -1 for null.", ([column], out, rowCount, context) => {
     const views = viewsOf(context.heap.u8);
-    const pace = new Pace(context);
+    const pace = new Pace(context), beyond = unitsBeyond(column);
     for (let row = 0; row < rowCount; row++) {
       const length = bytesIn(column, row);
       const from = offsetOf(column, row);
       pace.spend(16 + length);
-      out.values[row] = length < 0 ? -1 : unitsIn(viewOf(views, column, row), from, from + length);
+      out.values[row] = length < 0 ? -1 : unitsIn(viewOf(views, column, row), from, from + length, beyond);
     }
   }, [["length('žluťoučký')", 9], ["length(cast(null as string))", -1]]),
   batchEntry("length_bytes", [TEXT], "INT", "The number of bytes in UTF-8; -1 for null.", undefined, [[
