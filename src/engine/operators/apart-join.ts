@@ -162,13 +162,16 @@ export class ApartJoin implements RowReader {
     try {
       for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
         context.poll();
-        const { rowCount, columns } = compiled.run({
-          rowCount: rows.end - rows.start,
-          columns: advance(rows.columns, rows.start),
-        });
-        if (predicates.length > 0) context.analysis?.countPassed(this.physical.id, rowCount);
-        if (rowCount === 0) continue;
-        parts.append([...columns, numbers.take(rowCount)], columns.slice(leftColumns.length), rowCount);
+        // A few at a time, because the buffers of all rows of a batch may take more memory than the parts.
+        for (let start = rows.start; start < rows.end; start += NUMBERED_ROWS) {
+          const { rowCount, columns } = compiled.run({
+            rowCount: Math.min(NUMBERED_ROWS, rows.end - start),
+            columns: advance(rows.columns, start),
+          });
+          if (predicates.length > 0) context.analysis?.countPassed(this.physical.id, rowCount);
+          if (rowCount === 0) continue;
+          parts.append([...columns, numbers.take(rowCount)], columns.slice(leftColumns.length), rowCount);
+        }
       }
       return parts.finish();
     } finally {

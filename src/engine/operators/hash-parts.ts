@@ -15,8 +15,6 @@ import { advance } from "./scan.ts";
 import { blockBytesOf, RowsReader, RowsWriter, SpilledInput, type SpilledRows } from "./spilled-rows.ts";
 
 const BITS = 4, PARTS = 1 << BITS;
-/** For each part. */
-const HELD_BLOCKS = 4;
 /** Hashes have 32 bits. */
 const LEVELS = 32 / BITS;
 /** Rows whose hashes are computed together. */
@@ -188,24 +186,6 @@ export function dividedInput(
     return parts.finish();
   } finally {
     for (const each of opened) each.close();
-  }
-}
-
-/**
- * Opens an input that is to be divided. Operators such as joins take most of their memory when they are opened, and continue on disk when
- * it is short. So up to an eighth of the query's memory is held back meanwhile for the parts, if it is there.
- */
-export function openedInput<Opened>(open: () => Opened, context: QueryContext, operator: string): Opened {
-  const space = Workspace.of(context, operator);
-  try {
-    space.allocate(HELD_BLOCKS * PARTS * blockBytesOf(context));
-  } catch (error) {
-    if (!isOutOfMemory(error)) throw error;
-  }
-  try {
-    return open();
-  } finally {
-    space.release();
   }
 }
 

@@ -1,7 +1,7 @@
 /** Inputs of operators: expressions computed in addition to the columns, and inputs kept as a whole. */
 import type { Expr } from "../../sql/plan.ts";
 import { ColumnStore, endOfPickedTexts, endOfTexts, type Workspace } from "../columns.ts";
-import type { Batch, Operator, QueryContext, Vector } from "../contract.ts";
+import { type Batch, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { compileExpressions } from "../expressions.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { layoutOf } from "../../types/mod.ts";
@@ -55,11 +55,27 @@ export interface Overflow {
 }
 
 /** The operators above need memory too. */
-const KEPT_SHARE = 4;
+const KEPT_SHARE = 4, ABOVE_SHARE = 8;
+/** They read batches into buffers, whose size does not depend on the query's memory. */
+const BUFFERS_BYTES = 10 * 8 * MORSEL_ROWS;
+
+/** So much, but not less than some buffers, unless these would take half of the query's memory. */
+function partOf({ memory, heap }: QueryContext, share: number): number {
+  const bytes = memory.limitBytes || heap.sizeBytes();
+  return Math.max(bytes / share, Math.min(bytes / 2, BUFFERS_BYTES));
+}
 
 /** Memory that an operator which keeps many rows leaves to others. */
-export function spareBytesOf({ memory, heap }: QueryContext): number {
-  return (memory.limitBytes || heap.sizeBytes()) / KEPT_SHARE;
+export function spareBytesOf(context: QueryContext): number {
+  return partOf(context, KEPT_SHARE);
+}
+
+/**
+ * False if an operator that is about to output rows, after taking so many bytes more, leaves too little to those above: for their buffers, and
+ * for the rows that they write when they continue on disk. If it can continue on disk itself, it should, though the memory holds what it keeps.
+ */
+export function leavesRoom(context: QueryContext, bytesToTake = 0): boolean {
+  return roomOf(context) - bytesToTake >= partOf(context, ABOVE_SHARE);
 }
 
 /** Ends the reading of rows when the memory does not hold them. */

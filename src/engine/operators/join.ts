@@ -16,8 +16,7 @@ import type { PhysicalJoin } from "../physical/plan.ts";
 import { closeBase, dictionariesOfBase, openBase, planOf, readSameRows, reboundBase, rewindBase } from "./base.ts";
 import { ApartJoin, BuildParts, type BuiltApart, type JoinInMemory } from "./apart-join.ts";
 import { isOutOfMemory } from "../memory.ts";
-import { keepAll, type KeptRows, spareBytesOf } from "./input.ts";
-import { roomOf } from "./spilled-rows.ts";
+import { keepAll, type KeptRows, leavesRoom } from "./input.ts";
 import { IndexBuilder, keyModes, probeOf } from "./join-index.ts";
 import { JoinReader, keepsLeftRows } from "./join-probe.ts";
 import type { BasePlan, JoinBase, JoinIndex, JoinProbe, KeyMode, PipelineBase, RowReader, Rows } from "./base-plan.ts";
@@ -134,7 +133,7 @@ class Join implements JoinBase {
       if (apart?.hasRows !== true) {
         try {
           const built = this.buildOver(kept);
-          if (apart === undefined || roomOf(context) >= spareBytesOf(context) / 2) return built;
+          if (apart === undefined || leavesRoom(context)) return built;
         } catch (error) {
           if (apart === undefined || !isOutOfMemory(error)) throw error;
         }

@@ -3,11 +3,13 @@ import type { Column } from "../../sql/plan.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { assertingContract } from "./contract.ts";
+import { leavesRoom } from "./input.ts";
 import { advance } from "./scan.ts";
+import { blockBytesOf } from "./spilled-rows.ts";
 
 /**
- * If `inMemory` runs out of memory, `apart` begins again. `canRestart`: `apart` gives the same rows in the same order, so those that have been
- * output are left out. Otherwise the memory must suffice once rows are output.
+ * If `inMemory` runs out of memory, or leaves too little to the operators above, `apart` begins again. `canRestart`: `apart` gives the same rows in
+ * the same order, so those that have been output are left out. Otherwise the memory must suffice once rows are output.
  */
 export function orApart(
   inMemory: Operator,
@@ -18,12 +20,19 @@ export function orApart(
   return new OrApart(assertingContract(inMemory), apart, context, canRestart);
 }
 
+/** The parts on disk would take as much memory. */
+function leastOnDisk(context: QueryContext): number {
+  return 32 * blockBytesOf(context);
+}
+
 type Apart = Pick<Operator, "next" | "close">;
 
 class OrApart implements Operator {
   readonly columns: readonly Column[];
   private running?: Apart;
   private hasStarted = false;
+  /** By which the query's memory has grown in calls of `inMemory`. */
+  private heldBytes = 0;
   /** Number of rows that are output. */
   private rowCount = 0;
 
@@ -37,16 +46,19 @@ class OrApart implements Operator {
   }
 
   next(): Batch | undefined {
-    const { inMemory, context: { memory } } = this;
+    const { inMemory, context, context: { memory } } = this;
     if (inMemory === undefined) return this.running?.next();
     if (this.hasStarted && !this.canRestart) return inMemory.next();
     // Marked at each call: between calls, operators above take blocks too.
     const blocks = memory.mark();
     try {
-      const batch = inMemory.next();
-      this.hasStarted = true;
-      this.rowCount += batch?.rowCount ?? 0;
-      return batch;
+      const before = memory.usedBytes, batch = inMemory.next(), grownBytes = memory.usedBytes - before;
+      this.heldBytes += grownBytes;
+      if (grownBytes <= 0 || this.heldBytes < leastOnDisk(context) || leavesRoom(context)) {
+        this.hasStarted = true;
+        this.rowCount += batch?.rowCount ?? 0;
+        return batch;
+      }
     } catch (error) {
       if (!isOutOfMemory(error)) throw error;
     }
@@ -68,7 +80,7 @@ class OrApart implements Operator {
   }
 
   rewind(): boolean {
-    this.rowCount = 0;
+    this.rowCount = this.heldBytes = 0;
     this.hasStarted = false;
     return this.inMemory?.rewind?.() === true;
   }

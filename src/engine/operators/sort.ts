@@ -13,7 +13,7 @@ import { Payload } from "../row-sort.ts";
 import type { OpenBase, PipelineBase } from "./base-plan.ts";
 import { closeBase, planOf, reboundBase, rewindBase } from "./base.ts";
 import { BestRows, gatherBestRows } from "./best-rows.ts";
-import { keepAll, type KeptRows } from "./input.ts";
+import { keepAll, type KeptRows, leavesRoom } from "./input.ts";
 import type { MergedRows } from "./merged-rows.ts";
 import { orApart } from "./or-apart.ts";
 import { Pipeline } from "./pipeline.ts";
@@ -129,6 +129,10 @@ class Sort implements Operator {
     const payload = inRowFormat ? new Payload(kept.columns, space) : undefined, poll = () => context.poll();
     try {
       const order = sortedRows(kept.computed, this.keys, kept.rowCount, space, poll, context.parallel, payload);
+      if (canSpill && !leavesRoom(context)) {
+        space.release();
+        return undefined;
+      }
       context.chose?.(payload?.isPlaced ? "rows in row format" : "rows by number");
       return { rows: kept.columns, order, rowCount: Math.min(limit, kept.rowCount), payload };
     } catch (error) {

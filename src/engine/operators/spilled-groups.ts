@@ -6,7 +6,7 @@
 import type { AggregateCall, AggregateNode, Column, Expr } from "../../sql/plan.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import { columnAt } from "../physical/reading.ts";
-import { dividedInput, openedInput, runParts } from "./hash-parts.ts";
+import { dividedInput, runParts } from "./hash-parts.ts";
 import { orApart } from "./or-apart.ts";
 
 const OPERATOR = "GROUP BY";
@@ -52,7 +52,7 @@ export function spillingGroups(inMemory: Operator, apart: ApartGroups, context: 
       grouped = overColumns(node),
       keys = grouped.keys.map((_, k) => k),
       number = node.columns.length;
-    const { rows, firstNumber } = openedInput(() => apart.open(), context, OPERATOR);
+    const { rows, firstNumber } = apart.open();
     return runParts({
       inputs: [dividedInput(rows, keys, context, OPERATOR, firstNumber)],
       keys: [keys],

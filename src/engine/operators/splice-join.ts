@@ -14,10 +14,9 @@ import { isOutOfMemory } from "../memory.ts";
 import type { PhysicalSplice } from "../physical/plan.ts";
 import type { BasePlan, JoinBase, RowReader, Rows, SplicedRange, SplicedRows, SplicedSide } from "./base-plan.ts";
 import { AllMorsels, readSameRows, rowsOfBatch } from "./base.ts";
-import { allOrNone, isTooMany, keepAll, type KeptRows, TooManyRows } from "./input.ts";
+import { allOrNone, isTooMany, keepAll, type KeptRows, leavesRoom, TooManyRows } from "./input.ts";
 import { mergedSplice } from "./merged-splice.ts";
 import { lowerBound } from "./morsels.ts";
-import { roomOf } from "./spilled-rows.ts";
 import { readerBytes, splicedMorsels, SpliceReader } from "./splice-reader.ts";
 
 /** Least number of rows of a side between two ranges; with more keys, there are as many rows as keys. */
@@ -112,7 +111,7 @@ class SpliceJoin implements JoinBase {
     const states = this.states(sides.left, sides.right, ranges, groupCount);
     const rows = { id, ...sides, groupCount, ranges, states },
       readers = Math.max(1, context.parallel?.workerCount ?? 1);
-    if (readers * readerBytes(rows) > roomOf(context)) throw new TooManyRows();
+    if (!leavesRoom(context, readers * readerBytes(rows))) throw new TooManyRows();
     return rows;
   }
 
