@@ -369,7 +369,11 @@ export class Expressions implements ExpressionBinder {
       }
       const isLonger = (geohashBits(type) ?? 0) >= bits;
       if (!isLonger && !isText(type) && type !== "CHAR" && !isInteger(type)) return undefined;
-      const source = type === "CHAR" ? this.cast(expr, "STRING", at) : isInteger(type) ? this.cast(expr, "LONG", at) : expr;
+      const source = type === "CHAR"
+        ? this.cast(expr, "STRING", at)
+        : isInteger(type)
+        ? this.cast(expr, "LONG", at)
+        : expr;
       return { kind: "call", function: `cast_GEOHASH(${source.type})`, args: [source], type: tag, at };
     }
     const dimensions = arrayDimensions(tag);

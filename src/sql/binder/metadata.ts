@@ -166,7 +166,11 @@ const SOURCES = new Map<string, Source>([
 ]);
 
 function catalogSource(name: string, text: string) {
-  return { columns: columns(name.startsWith("pg_catalog.") ? `${text} ${TABLE_OID}:INT` : text), args: 0, isFunction: false };
+  return {
+    columns: columns(name.startsWith("pg_catalog.") ? `${text} ${TABLE_OID}:INT` : text),
+    args: 0,
+    isFunction: false,
+  };
 }
 
 /** True for tables of the catalogues, which are read by name, without parentheses. */

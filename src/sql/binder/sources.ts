@@ -75,7 +75,11 @@ function bindPlain(queries: Queries, source: Source, names: Names, outer: readon
       const table = calledTable(source.call);
       if (table !== undefined) {
         const { at, alias, timestamp } = source;
-        return bindSource(queries, { kind: "table", at, name: { text: table, at, quoted: false }, alias, timestamp }, names);
+        return bindSource(
+          queries,
+          { kind: "table", at, name: { text: table, at, quoted: false }, alias, timestamp },
+          names,
+        );
       }
       const { plan, name, notice } = tableFunction(queries, source.call, names);
       const relation = relationOf({ plan, visible: plan.columns.length, timestamp: plan.timestamp }, source.alias);

@@ -432,9 +432,7 @@ const areEqual = (a: number, b: number): boolean => Math.abs(a - b) <= DOUBLE_TO
 function insertionPoint(values: Float64Array, value: number, before: boolean): number {
   if (Number.isNaN(value)) return 1;
   const ascending = values.length < 2 || values[0] <= values[values.length - 1];
-  const at = values.findIndex((other) =>
-    areEqual(other, value) ? before : ascending ? other > value : other < value
-  );
+  const at = values.findIndex((other) => areEqual(other, value) ? before : ascending ? other > value : other < value);
   return (at < 0 ? values.length : at) + 1;
 }
 

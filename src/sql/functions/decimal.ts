@@ -209,9 +209,7 @@ const roundings: FunctionEntry[] = [
   ...rounding("round_half_even", "The value rounded to a number of decimals, halves to the even digit.", halfEven),
   ...rounding("round_up", "The value rounded away from zero to a number of decimals.", outwards),
   ...rounding("round_down", "The value rounded towards zero to a number of decimals.", inwards, 0),
-  ...["ceil", "ceiling"].flatMap((name) =>
-    rounding(name, "The value rounded up to a number of decimals.", upwards)
-  ),
+  ...["ceil", "ceiling"].flatMap((name) => rounding(name, "The value rounded up to a number of decimals.", upwards)),
   ...rounding("floor", "The value rounded down to a number of decimals.", downwards),
   unary("abs", "The absolute value.", ({ precision, scale }) => decimalTag(precision, scale), magnitude),
   unary("neg", "The negative.", ({ precision, scale }) => decimalTag(precision, scale), (value) => -value),

@@ -13,8 +13,8 @@ import {
   toI64,
   whenNotNull,
   withExamples,
-  ZERO64,
   ZERO32,
+  ZERO64,
 } from "./nodes.ts";
 
 type Fused = Omit<FusedAggregate, "kind">;
@@ -374,8 +374,7 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
               return when(keep, [key, kept(value), ONE64], state);
             },
             merge: (a, b) => when(i32.and(i64.ne(b[2], ZERO64), i32.or(i64.eqz(a[2]), beats(b[0], a[0]))), b, a),
-            finish: ([, value, n]) =>
-              valueType === "CHAR" ? select(i64.eqz(n), ZERO32, i32.wrap(value)) : value,
+            finish: ([, value, n]) => valueType === "CHAR" ? select(i64.eqz(n), ZERO32, i32.wrap(value)) : value,
           },
         ),
       );
