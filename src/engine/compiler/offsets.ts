@@ -222,7 +222,7 @@ export function addOffsetsKernel(
       },
     };
     const words = isNarrow && !hasNulls.includes(true) ? addendsOf(writer, shape, isJoined, leasts) : [];
-    // Only counting takes less row by row.
+    // Rows with nulls, and those with products of wide integers, are added one by one.
     if (words.length === 0) writer.unrolledRows([some, one]);
     else {
       const four = new FourRows(writer, words), extremes = list.filter(({ needs }) => needs.min || needs.max);
