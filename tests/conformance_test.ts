@@ -50,7 +50,8 @@ async function runFiles(t: Deno.TestContext, run: Run, wireGaps: Gaps = {}, show
 }
 
 async function startWithData(env: Record<string, string>): Promise<TestServer> {
-  const server = await startServer({ env });
+  // A case is about rows that no checkpoint has stored yet.
+  const server = await startServer({ env: { SVC_CAIRO_CHECKPOINT_INTERVAL: "1h", ...env } });
   for (const entry of Deno.readDirSync(`${folder}data`)) {
     Deno.copyFileSync(`${folder}data/${entry.name}`, `${server.root}/import/${entry.name}`);
   }
