@@ -37,6 +37,16 @@ const SHAPES: { title: string; sql: (count: number) => string; rows: (count: num
     rows: (count) => [[`${list(Math.min(count, 101), String, "+").split("+").reduce((sum, x) => sum + Number(x), 0)}`]],
   },
   {
+    title: "branches of CASE with values that can fail",
+    sql: (count) =>
+      `select sum(v) from (select case ${
+        list(count, (k) => `when a = ${k + 1} then cast(a as decimal(10,0)) / (a - ${k})::decimal(10,0)`, " ")
+      } else 0m end v from n)`,
+    rows: (
+      count,
+    ) => [[`${list(Math.min(count, 100), (k) => `${k + 1}`, "+").split("+").reduce((sum, x) => sum + Number(x), 0)}`]],
+  },
+  {
     title: "queries of UNION ALL",
     sql: (count) => list(count, (k) => `select a + ${k} from n where a = 1`, " union all "),
     rows: (count) => Array.from({ length: count }, (_, k) => [`${k + 1}`]),
@@ -80,6 +90,12 @@ Deno.test("long statements", async (t) => {
       }
     });
   }
+
+  await t.step("are not planned in quadratic time, if values of a CASE can fail", async () => {
+    const { sql, rows } = SHAPES.find(({ title }) => title === "branches of CASE with values that can fail")!;
+    // The time-out is a minute.
+    assert.deepEqual(await rowsOf(sql(1_000)), rows(1_000));
+  });
 
   await t.step("accept new parameters on each execution", async () => {
     const text = `select ${list(200, (k) => `a + $1::long + ${k}`)} from n where a = $2`;

@@ -58,6 +58,9 @@ export function stagePlan(
   return new Planner(types, dictionaries, { functions }, options).plan(exprs, predicates);
 }
 
+type CaseExpr = Expr & { kind: "case" };
+const TRUE: Expr = { kind: "constant", value: true, type: "BOOLEAN" };
+
 class Planner {
   private readonly types: string[];
   private readonly dictionaries: (Dictionary | undefined)[];
@@ -165,14 +168,7 @@ class Planner {
       return this.column(this.batch(expr));
     }
     if (expr.kind === "case") {
-      const before: Expr[] = [];
-      const branches = expr.branches.map(({ when: condition, then }) => {
-        const when = this.materialise(this.whereTaken(condition, before));
-        const branch = { when, then: this.materialise(this.whereTaken(then, before, when)) };
-        before.push(when);
-        return branch;
-      });
-      const otherwise = this.materialise(this.whereTaken(expr.otherwise, before));
+      const { branches, otherwise } = this.choices(expr);
       const fused: Expr = { ...expr, branches, otherwise };
       return this.emittable(fused) ? fused : this.column(this.choice(branches, otherwise, expr.type));
     }
@@ -190,24 +186,45 @@ class Planner {
   }
 
   /**
-   * Steps compute all rows, but CASE evaluates a part only where no condition `before` is true and `when` is. In other
-   * rows, calls that can fail get a null.
+   * The parts of a CASE. Steps compute all rows, but CASE evaluates a condition only where no earlier one is true, and a value only
+   * where its own is. In other rows, calls that can fail get a null.
    */
-  private whereTaken(expr: Expr, before: readonly Expr[], when?: Expr): Expr {
-    if ((before.length === 0 && when === undefined) || !this.canFail(expr)) return expr;
-    if (expr.kind !== "call") return mapChildren(expr, (child) => this.whereTaken(child, before, when));
-    const { fallible } = this.facts.functions.resolve(expr.function).entry;
-    const args = expr.args.map((arg, k): Expr => {
-      const taken = this.whereTaken(arg, before, when);
-      if (k !== fallible) return taken;
+  private choices({ branches, otherwise }: CaseExpr): Pick<CaseExpr, "branches" | "otherwise"> {
+    const parts = [...branches.flatMap(({ when, then }) => [when, then]), otherwise];
+    const lastFallible = parts.findLastIndex((part) => this.canFail(part));
+    /** The column that tells whether an earlier condition is true. */
+    let passed: Expr | undefined;
+    const made = branches.map(({ when: condition, then: value }, k) => {
+      const when = this.materialise(this.guarded(condition, passed));
+      const then = this.materialise(this.guarded(value, passed, when));
+      if (2 * k + 1 < lastFallible) {
+        const either: Expr = passed === undefined
+          ? when
+          : { kind: "case", branches: [{ when: passed, then: TRUE }], otherwise: when, type: "BOOLEAN" };
+        passed = this.column(this.args((argument) => argument(either)).slot);
+      }
+      return { when, then };
+    });
+    return { branches: made, otherwise: this.materialise(this.guarded(otherwise, passed)) };
+  }
+
+  /** Calls that can fail get a null where `passed` is true, or `when` is not. */
+  private guarded(expr: Expr, passed: Expr | undefined, when?: Expr): Expr {
+    if ((passed === undefined && when === undefined) || !this.canFail(expr)) return expr;
+    const guard = (part: Expr): Expr => {
+      if (part.kind !== "call") return mapChildren(part, guard);
+      const { fallible } = this.facts.functions.resolve(part.function).entry;
+      return { ...part, args: part.args.map((arg, k) => k === fallible ? nullable(guard(arg)) : guard(arg)) };
+    };
+    const nullable = (arg: Expr): Expr => {
       const type = layoutOf(arg.type) === "symbol" ? "STRING" : arg.type;
       const none: Expr = { kind: "constant", value: null, type };
-      const branches = before.map((other) => ({ when: other, then: none }));
+      const before = passed === undefined ? [] : [{ when: passed, then: none }];
       return when === undefined
-        ? { kind: "case", branches, otherwise: taken, type }
-        : { kind: "case", branches: [...branches, { when, then: taken }], otherwise: none, type };
-    });
-    return { ...expr, args };
+        ? { kind: "case", branches: before, otherwise: arg, type }
+        : { kind: "case", branches: [...before, { when, then: arg }], otherwise: none, type };
+    };
+    return guard(expr);
   }
 
   private batch(call: Expr & { kind: "call" }): Slot {
