@@ -9,11 +9,11 @@
  * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965.
  */
 import { assert } from "../assert.ts";
+import { PAGE_BYTES } from "../wasm/assembler.ts";
 import { latch, unlatch } from "./latch.ts";
 
-export const HEAP_PAGE_BYTES = 65_536;
 /** An address has 32 bits. */
-export const MEMORY_BYTES_MAX = 65_535 * HEAP_PAGE_BYTES;
+export const MEMORY_BYTES_MAX = 65_535 * PAGE_BYTES;
 const UNIT_SHIFT = 12;
 const UNIT_BYTES = 1 << UNIT_SHIFT;
 /** 2^0 … 2^19 units: 4 KiB … 2 GiB. */
@@ -483,7 +483,7 @@ function orderOf(sizeBytes: number): number {
 
 /** A new heap of `sizeBytes` (rounded down to 64 KiB pages, less than 4 GiB). */
 export function createHeap(sizeBytes: number): SharedHeap {
-  const pages = Math.floor(Math.min(sizeBytes, MEMORY_BYTES_MAX) / HEAP_PAGE_BYTES);
+  const pages = Math.floor(Math.min(sizeBytes, MEMORY_BYTES_MAX) / PAGE_BYTES);
   const heap = new SharedHeap(new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }));
   heap.format();
   return heap;

@@ -1,6 +1,7 @@
 /** The shared memories of a database, and how the pool is divided between them. */
+import { PAGE_BYTES } from "../wasm/assembler.ts";
 import { formatPool } from "./frames.ts";
-import { createHeap, HEAP_PAGE_BYTES, MEMORY_BYTES_MAX, type SharedHeap } from "./heap.ts";
+import { createHeap, MEMORY_BYTES_MAX, type SharedHeap } from "./heap.ts";
 import { createPackedMemory, type PackedMemory } from "./packed-memory.ts";
 
 /** Less is not worth a memory. */
@@ -38,7 +39,7 @@ export function createMemories(options: MemoriesOptions): Memories {
     return { heap, further: [] };
   }
   const count = Math.ceil(furtherBytes / (options.furtherMemoryBytes ?? MEMORY_BYTES_MAX));
-  const sizeBytes = Math.floor(furtherBytes / count / HEAP_PAGE_BYTES) * HEAP_PAGE_BYTES;
+  const sizeBytes = Math.floor(furtherBytes / count / PAGE_BYTES) * PAGE_BYTES;
   const further = Array.from({ length: count }, () => createPackedMemory(sizeBytes));
   formatPool(heap, poolSizeBytes - furtherBytes, VALUES_SLOT_BYTES, true);
   formatPool(further[0], PACKED_SHARE * furtherBytes, PACKED_SLOT_BYTES, true);

@@ -11,7 +11,8 @@
  * The lock of the pool guards all of it.
  */
 import { assert } from "../assert.ts";
-import { HEAP_PAGE_BYTES, MEMORY_BYTES_MAX, SHARED_WORD } from "./heap.ts";
+import { PAGE_BYTES } from "../wasm/assembler.ts";
+import { MEMORY_BYTES_MAX, SHARED_WORD } from "./heap.ts";
 
 const UNIT_BYTES = 4096;
 const UNIT_COUNT = 0, USED_UNITS = 1;
@@ -115,7 +116,7 @@ function unitsOf(sizeBytes: number): number {
  * limit. Therefore threads get the buffer, and this one a clone of it: the buffer itself refers to the `WebAssembly.Memory`.
  */
 export function createPackedMemory(sizeBytes: number): PackedMemory {
-  const pages = Math.floor(Math.min(sizeBytes, MEMORY_BYTES_MAX) / HEAP_PAGE_BYTES);
+  const pages = Math.floor(Math.min(sizeBytes, MEMORY_BYTES_MAX) / PAGE_BYTES);
   const buffer = structuredClone(new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }).buffer);
   const memory = new PackedMemory(buffer as unknown as SharedArrayBuffer);
   memory.format();

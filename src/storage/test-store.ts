@@ -1,7 +1,8 @@
 /** For tests and benchmarks: a store and its readers' side in one thread. */
+import { PAGE_BYTES } from "../wasm/assembler.ts";
 import { CatalogueMirror } from "./catalogue.ts";
 import { type Files, realFiles } from "./files.ts";
-import { HEAP_PAGE_BYTES, type SharedHeap } from "./heap.ts";
+import type { SharedHeap } from "./heap.ts";
 import type { WriterOptions } from "./options.ts";
 import { formatPool } from "./frames.ts";
 import { SharedPool } from "./pool.ts";
@@ -20,7 +21,7 @@ export function openTestStore(
   options: Partial<WriterOptions> & { poolBytes?: number } = {},
 ): TestStore {
   const { poolBytes = 1 << 20, ...rest } = options;
-  heap.u8.fill(0, 0, HEAP_PAGE_BYTES);
+  heap.u8.fill(0, 0, PAGE_BYTES);
   heap.format();
   formatPool(heap, poolBytes);
   const catalogue = new CatalogueMirror(heap, files), pool = new SharedPool(heap, files);

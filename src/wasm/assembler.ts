@@ -13,7 +13,8 @@ export type ValueType = "i32" | "i64" | "f32" | "f64" | "v128";
 
 const VALUE_TYPE: Record<ValueType, number> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b };
 const NO_RESULT = 0x40;
-const PAGE_BYTES = 65_536;
+/** Of a memory. */
+export const PAGE_BYTES = 65_536;
 /** In the alignment of a load or store. */
 const HAS_MEMORY_INDEX = 0x40;
 

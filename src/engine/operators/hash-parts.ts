@@ -15,10 +15,17 @@ import { advance } from "./scan.ts";
 import { blockBytesOf, RowsReader, RowsWriter, SpilledInput, type SpilledRows } from "./spilled-rows.ts";
 
 const BITS = 4, PARTS = 1 << BITS;
+/** For each part, while an input is divided. */
+const PART_BLOCKS = 2;
 /** Hashes have 32 bits. */
 const LEVELS = 32 / BITS;
 /** Rows whose hashes are computed together. */
 const HASHED_ROWS = 4_096;
+
+/** About the memory that the division of an input takes. */
+export function divisionBytes(context: QueryContext): number {
+  return PARTS * PART_BLOCKS * blockBytesOf(context);
+}
 
 /** Distributes rows to files by the hashes of their keys. */
 export class HashParts {

@@ -3,9 +3,9 @@ import type { Column } from "../../sql/plan.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { assertingContract } from "./contract.ts";
+import { divisionBytes } from "./hash-parts.ts";
 import { leavesRoom } from "./input.ts";
 import { advance } from "./scan.ts";
-import { blockBytesOf } from "./spilled-rows.ts";
 
 /**
  * If `inMemory` runs out of memory, or leaves too little to the operators above, `apart` begins again. `canRestart`: `apart` gives the same rows in
@@ -18,11 +18,6 @@ export function orApart(
   canRestart = false,
 ): Operator {
   return new OrApart(assertingContract(inMemory), apart, context, canRestart);
-}
-
-/** The parts on disk would take as much memory. */
-function leastOnDisk(context: QueryContext): number {
-  return 32 * blockBytesOf(context);
 }
 
 type Apart = Pick<Operator, "next" | "close">;
@@ -54,7 +49,8 @@ class OrApart implements Operator {
     try {
       const before = memory.usedBytes, batch = inMemory.next(), grownBytes = memory.usedBytes - before;
       this.heldBytes += grownBytes;
-      if (grownBytes <= 0 || this.heldBytes < leastOnDisk(context) || leavesRoom(context)) {
+      // Dividing the input would take as much memory as an operator with few rows holds.
+      if (grownBytes <= 0 || this.heldBytes < divisionBytes(context) || leavesRoom(context)) {
         this.hasStarted = true;
         this.rowCount += batch?.rowCount ?? 0;
         return batch;

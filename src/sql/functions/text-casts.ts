@@ -90,9 +90,6 @@ function isTrue(bytes: Uint8Array, from: number, to: number): boolean {
     (bytes[from + 2] | 32) === 117 && (bytes[from + 3] | 32) === 101;
 }
 
-/** Integers that are too large for these types lose their high bits in a cast. */
-const NARROWED: Record<string, Reader> = { BYTE: integerReader(2147483647), SHORT: integerReader(2147483647) };
-
 const READERS: Record<string, Reader> = {
   BOOLEAN: (bytes, from, to, out, row) => {
     out.values[row] = isTrue(bytes, from, to) ? 1 : 0;
@@ -126,6 +123,8 @@ const READERS: Record<string, Reader> = {
     return true;
   },
 };
+/** In a cast, integers that are too large for BYTE and SHORT lose their high bits. */
+const CAST_READERS: Record<string, Reader> = { ...READERS, BYTE: READERS.INT!, SHORT: READERS.INT! };
 
 function readTexts(reader: Reader, strictAs: string | undefined): BatchFunction {
   return ([column], out, rowCount, context) => {
@@ -179,7 +178,7 @@ for (const [to, reader] of Object.entries(READERS)) {
         return read instanceof Object && "problem" in read ? { argument: 0, message: read.problem } : undefined;
       };
     }
-    entries.push(entry(`cast_${to}`, from, to, readTexts(NARROWED[to] ?? reader, undefined), more));
+    entries.push(entry(`cast_${to}`, from, to, readTexts(CAST_READERS[to]!, undefined), more));
     if (to === "BOOLEAN") continue;
     // When stored in a column, a text of digits is a number in the column's unit, not a year.
     const either: Reader = (...args) => READERS.LONG(...args) || reader(...args);

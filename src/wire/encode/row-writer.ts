@@ -4,6 +4,7 @@
 import { assert } from "../../assert.ts";
 import type { Batch } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
+import { PAGE_BYTES } from "../../wasm/assembler.ts";
 import type { Escape, ValueWriter } from "./forms.ts";
 import { type OperationName, OPERATIONS } from "./kernel/operations.ts";
 import { CHARACTERS_MAX, COLUMN, COLUMN_WORDS, ROW, ROW_WORDS, STOP } from "./kernel/program.ts";
@@ -33,7 +34,6 @@ export interface RowForm {
   escape: Escape;
 }
 
-const PAGE_BYTES = 64 << 10;
 /** Of a kernel's memory: the tables, room for what it writes before that is copied, and the program. */
 const ROOM = TABLES_END, ROOM_END = PAGE_BYTES, LIMIT = ROOM_END - MARGIN_BYTES, PROGRAM = ROOM_END;
 
