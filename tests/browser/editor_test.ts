@@ -28,6 +28,8 @@ test("a query by Ctrl+Enter shows rows, types, row count and time", async ({ pag
 
 test("keywords of all statements are highlighted", async ({ page }) => {
   await type(page, "EXPLAIN ANALYZE savepoint deallocate select");
+  // Words of its own dialect come from the server.
+  await page.waitForSelector(".cm-line span:text-is('EXPLAIN')");
   const weights = await page.evaluate(
     "[...document.querySelectorAll('.cm-line span')].map((span) => `${span.textContent} ${getComputedStyle(span).fontWeight}`)",
   );
