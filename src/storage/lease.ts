@@ -197,8 +197,20 @@ export class PoolLease implements Pool {
    * this thread's block.
    */
   private withPacked<T>({ directory }: ScanSource, chunk: ColumnChunk, copy: Copy, use: (stored: Uint8Array) => T): T {
-    const { reader, heap } = this.pool, { onMiss } = this, part = codesPartOf(chunk), { u8 } = heap;
-    const packed = this.pool.packedFramesOf(chunk);
+    const { reader, heap } = this.pool, { onMiss } = this, { u8 } = heap, packed = this.pool.packedFramesOf(chunk);
+    if (packed === this.pool.frames) {
+      // Most chunks have a frame in the heap.
+      const address = packed.pinReady(this.using, chunk, PACKED, onMiss);
+      if (address >= 0) {
+        this.counts.found++;
+        try {
+          return use(u8.subarray(address, address + Math.min(chunk.sizeBytes, WINDOW_BYTES)));
+        } finally {
+          packed.unpin(this.using, chunk);
+        }
+      }
+    }
+    const part = codesPartOf(chunk);
     let { sizeBytes } = chunk;
     if (part !== undefined && onMiss === undefined && !packed.has(chunk, PACKED)) {
       sizeBytes = reader.using(directory, chunk, part).sizeBytes;

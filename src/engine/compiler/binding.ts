@@ -46,6 +46,10 @@ export class BoundKernel {
     this.context.heap.i32[(this.block >>> 2) + cell * 2] = value;
   }
 
+  setF64(cell: number, value: number): void {
+    this.context.heap.f64[(this.block >>> 3) + cell] = value;
+  }
+
   setI64(cell: number, value: bigint): void {
     this.context.heap.i64[(this.block >>> 3) + cell] = value;
   }

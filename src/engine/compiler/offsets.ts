@@ -89,10 +89,14 @@ export function rowsOfExactSums(
   { arguments: list }: Pick<OffsetsShape, "arguments">,
   offsets: readonly ChunkOffsets[],
 ): number {
-  return list.filter(isProduct).reduce((rows, { columns }) => {
-    const greatest = columns.reduce((product, column) => product * greatestInteger(offsets[column]!), 1);
-    return Math.min(rows, Math.floor(2 ** 62 / greatest));
-  }, Infinity);
+  let rows = Infinity;
+  for (const argument of list) {
+    if (!isProduct(argument)) continue;
+    let greatest = 1;
+    for (const column of argument.columns) greatest *= greatestInteger(offsets[column]!);
+    rows = Math.min(rows, Math.floor(2 ** 62 / greatest));
+  }
+  return rows;
 }
 
 /** The greatest magnitude of a chunk's integers, or more. */
@@ -135,7 +139,7 @@ function keyOf({ columns, arguments: list, aggregates, sources, headerWords }: O
 }
 
 /**
- * Adds rows to the segment's table. Cells: `table`: its address; `least…`: of the factors of products, the least integers. If no argument has nulls
+ * Adds rows to the segment's table. Cells: `table`: its address; `least…`: of the factors of products, the least integers (f64). If no argument has nulls
  * and the integers of products have 32 bits, four rows are added at once.
  */
 export function addOffsetsKernel(
@@ -157,7 +161,9 @@ export function addOffsetsKernel(
     const leasts = new Map(
       factorsOf(list).map((column) => {
         const cell = cells[`least${column}`] = writer.cell();
-        return [column, writer.loadCell("i64", cell)];
+        const least = code.local("i64");
+        code.get(writer.loadCell("f64", cell)).op("i64.trunc_sat_f64_s").set(least);
+        return [column, least];
       }),
     );
     cells.count = writer.cellCount;
@@ -290,7 +296,7 @@ const COLUMN_INPUTS = 3;
 export function mergeInputs({ columns, arguments: list }: OffsetsShape): Input[] {
   const flag: Input = { kind: "constant", type: "i32", value: 0 };
   const ofColumn: Input[] = [
-    { kind: "constant", type: "i64", value: 0n },
+    { kind: "constant", type: "f64", value: 0 },
     { kind: "constant", type: "f64", value: 1 },
     flag,
   ];
@@ -304,9 +310,14 @@ export function setMergeInputs(
   offsets: readonly ChunkOffsets[],
   isJoined: boolean,
 ): void {
-  const ofColumns = offsets.flatMap(({ least, power, scale }) => [BigInt(least), power, scale === "product" ? 0 : 1]);
-  const flags = [...list.map((argument) => hasNulls(argument, offsets)), isJoined].map(Number);
-  [...ofColumns, ...flags].forEach((value, k) => merge.setConstant(k, value));
+  let next = 0;
+  for (const { least, power, scale } of offsets) {
+    merge.setConstant(next++, least);
+    merge.setConstant(next++, power);
+    merge.setConstant(next++, scale === "product" ? 0 : 1);
+  }
+  for (const argument of list) merge.setConstant(next++, hasNulls(argument, offsets) ? 1 : 0);
+  merge.setConstant(next, isJoined ? 1 : 0);
 }
 
 /**
@@ -333,9 +344,10 @@ export function mergeOffsetsKernel(memory: WebAssembly.Memory, shape: OffsetsSha
     }));
     const ownStates = ownSlots.map((list) => list.map(({ type }) => writer.local(type)));
     const ofColumns = shape.columns.map(({ values }, column) => {
-      const [least, power, isQuotient] = (["i64", "f64", "i32"] as const).map((type, c) =>
+      const [leastDouble, power, isQuotient] = (["f64", "f64", "i32"] as const).map((type, c) =>
         input(column * COLUMN_INPUTS + c, type)
       );
+      const least = i64.truncSatF64(leastDouble);
       const scaled = (x: IrNode) => select(isQuotient, f64.div(x, power), f64.mul(x, power));
       const valueOf = (integer: IrNode) => {
         if (values === "integers") return integer;

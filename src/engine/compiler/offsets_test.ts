@@ -41,7 +41,7 @@ Deno.test("four rows at once are added as each by itself", async (t) => {
   const columns = [0, 1, 2].map(() => allocate(4 * ROWS + 64)), cancel = allocate(8);
   const keys = [0, 1].map(() => allocate(4 * ROWS + 64));
   heap.i32[cancel / 4] = 0;
-  const block = allocate(512), leasts = [-70_000n, 3n, -2n];
+  const block = allocate(512), leasts = [-70_000, 3, -2];
   for (let row = 0; row < ROWS; row++) {
     keys.forEach((at, k) =>
       heap.i32[at / 4 + row] = Math.floor(Math.random() * Math.random() * SIZES[k]!) - BIASES[k]!
@@ -80,7 +80,7 @@ Deno.test("four rows at once are added as each by itself", async (t) => {
             heap.i32[cell(add.cells.table!)] = table;
             for (const [k, least] of leasts.entries()) {
               const at = add.cells[`least${k}`];
-              if (at !== undefined) heap.i64[block / 8 + at] = least;
+              if (at !== undefined) heap.f64[block / 8 + at] = least;
             }
             // In parts, whose ends are not multiples of four.
             for (const [from, to] of [[0, 7], [7, 9], [9, 500], [500, ROWS]]) {

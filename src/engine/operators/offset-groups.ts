@@ -36,6 +36,7 @@ import type { GroupSpec } from "../physical/plan.ts";
 import { columnsOfOffsets } from "../physical/grouping.ts";
 import { OFFSET_GROUPS_MAX } from "../physical/thresholds.ts";
 import type { Grouper, GroupTable } from "./group-table.ts";
+import { KernelVariants } from "./kernel-variants.ts";
 import type { Morsel } from "./morsel.ts";
 import { ScanReader } from "./scan.ts";
 
@@ -94,6 +95,12 @@ export function valuesOf(type: string): OffsetsColumn["values"] {
   return layout === "f32" || layout === "f64" ? layout : "integers";
 }
 
+/** A kernel, and its cells for the least integers of factors. */
+interface AddKernel {
+  kernel: BoundKernel;
+  leasts: readonly number[];
+}
+
 /** Rows of a segment whose offsets have been decoded. */
 interface DecodedRows extends RowRange {
   segment: number;
@@ -119,7 +126,7 @@ export class OffsetGroups {
   private readonly segmentTable: number;
   private readonly merge: BoundKernel;
   private readonly newGroups: BoundKernel;
-  private readonly adders = new Map<string, BoundKernel>();
+  private readonly adders: KernelVariants<AddKernel>;
   private decoded?: DecodedRows;
 
   /** `grouper`: has its kernels. Undefined if they are of another kind, or for too many groups. */
@@ -170,6 +177,7 @@ export class OffsetGroups {
     const empty = this.bind(emptyOffsetsKernel(memory, shape), []);
     empty.setI32(empty.cells.segment, this.segmentTable);
     empty.run(0, groups);
+    this.adders = new KernelVariants(() => this.newAdder());
   }
 
   private bind(kernel: CompiledKernel, inputs: readonly Input[]): BoundKernel {
@@ -224,22 +232,26 @@ export class OffsetGroups {
   }
 
   private adderOf(offsets: readonly ChunkOffsets[], vectors: readonly Pick<Vector, "address">[]): BoundKernel {
-    const variant: OffsetsVariant = {
-      hasNulls: this.shape.arguments.map((argument) => hasNulls(argument, offsets)),
-      isJoined: this.isJoined(offsets),
-      isNarrow: this.factors.every((place) => greatestInteger(offsets[place]!) < 2 ** 31),
-    };
-    const name = `${variant.hasNulls}${variant.isJoined}${variant.isNarrow}`,
-      { adders, inputs, keys, shape, context } = this;
-    let adder = adders.get(name);
-    if (adder === undefined) {
-      adder = this.bind(addOffsetsKernel(context.heap.memory, inputs, keys, shape, variant), inputs);
-      adder.setI32(adder.cells.table, this.segmentTable);
-      adders.set(name, adder);
-    }
-    adder.setColumns(vectors);
-    for (const place of this.factors) adder.setI64(adder.cells[`least${place}`], BigInt(offsets[place]!.least));
-    return adder;
+    const { adders, factors, shape } = this;
+    adders.begin();
+    adders.next(this.isJoined(offsets));
+    let isNarrow = true;
+    for (const place of factors) if (greatestInteger(offsets[place]!) >= 2 ** 31) isNarrow = false;
+    adders.next(isNarrow);
+    for (const argument of shape.arguments) adders.next(hasNulls(argument, offsets));
+    const { kernel, leasts } = adders.get();
+    kernel.setColumns(vectors);
+    for (let k = 0; k < factors.length; k++) kernel.setF64(leasts[k]!, offsets[factors[k]!]!.least);
+    return kernel;
+  }
+
+  private newAdder(): AddKernel {
+    const { adders, inputs, keys, shape, context } = this;
+    const [isJoined, isNarrow, ...hasNulls] = adders.flags as [boolean, boolean, ...boolean[]];
+    const variant: OffsetsVariant = { hasNulls, isJoined, isNarrow };
+    const kernel = this.bind(addOffsetsKernel(context.heap.memory, inputs, keys, shape, variant), inputs);
+    kernel.setI32(kernel.cells.table, this.segmentTable);
+    return { kernel, leasts: this.factors.map((place) => kernel.cells[`least${place}`]!) };
   }
 
   /** Groups are in the order of their first rows. */

@@ -26,12 +26,21 @@ import type { GroupSpec } from "../physical/plan.ts";
 import type { GroupTable } from "./group-table.ts";
 import type { Morsel } from "./morsel.ts";
 import { RowConditions } from "./row-conditions.ts";
+import { KernelVariants } from "./kernel-variants.ts";
 import { argumentsOf, valuesOf } from "./offset-groups.ts";
 import { ScanReader } from "./scan.ts";
 
 const OPERATOR = "GROUP BY";
 /** Vectors are left out if they are at least this share of those that are left. */
 const SKIPPED_SHARE_MIN = 1 / 4;
+
+/** A kernel, and its cells for the least integers of factors and the ends of conditions. */
+interface SumsKernel {
+  kernel: BoundKernel;
+  leasts: readonly number[];
+  below: readonly (number | undefined)[];
+  above: readonly (number | undefined)[];
+}
 
 export class OffsetSums {
   private readonly reader: ScanReader;
@@ -45,7 +54,9 @@ export class OffsetSums {
   private readonly factors: readonly number[];
   private readonly record: number;
   private readonly merge: BoundKernel;
-  private readonly kernels = new Map<string, BoundKernel>();
+  private readonly kernels: KernelVariants<SumsKernel>;
+  /** The ranges of a segment's offsets that pass each condition. */
+  private readonly passing: (IntegerRange | undefined)[] = [];
 
   /** `aggregates`: of the grouper. Undefined if a condition is of another kind. */
   static of(
@@ -87,19 +98,21 @@ export class OffsetSums {
     this.reader = new ScanReader(node, new Set(list), context);
     this.record = space.allocate(offsetsStride(shape));
     const { run, cells } = mergeOffsetsKernel(context.heap.memory, shape);
-    this.merge = new BoundKernel(run, cells, mergeInputs(shape), context, space, cells.count);
+    const merge = this.merge = new BoundKernel(run, cells, mergeInputs(shape), context, space, cells.count);
+    merge.setI32(cells.segment, this.record);
+    this.kernels = new KernelVariants(() => this.newKernel());
   }
 
   /** Adds rows of a segment that pass to the table. False if their values have to be read. */
   consume(table: GroupTable, { segment, start, end }: Morsel): boolean {
-    const { reader, context, columns, conditionPlaces, conditions, node } = this, offsets: ChunkOffsets[] = [];
+    const { reader, context, columns, conditionPlaces, conditions, passing, node } = this, offsets: ChunkOffsets[] = [];
     const left = new LeftVectors(start, end), { analysis } = context;
     let vectorCount = 0;
     for (const [place, { column, address }] of columns.entries()) {
       const found = context.pool.readOffsets(reader.source, segment, column, left, address, (form, ranges) => {
-        conditionPlaces.forEach((own, k) => {
-          if (own === place) left.test(ranges, form, conditions!.rangeOf(k, form));
-        });
+        for (let k = 0; k < conditionPlaces.length; k++) {
+          if (conditionPlaces[k] === place) left.test(ranges, form, passing[k] = conditions!.rangeOf(k, form));
+        }
         vectorCount += left.count;
         return left.runs;
       });
@@ -107,7 +120,7 @@ export class OffsetSums {
       if (found === undefined) return false;
       offsets.push(found);
     }
-    if (this.factors.some((place) => greatestInteger(offsets[place]!) >= 2 ** 31)) return false;
+    for (const place of this.factors) if (greatestInteger(offsets[place]!) >= 2 ** 31) return false;
     const rowsAtOnce = rowsOfExactSums(this.shape, offsets);
     if (rowsAtOnce < SUMMARY_ROWS) return false;
     reader.count(end - start);
@@ -123,21 +136,14 @@ export class OffsetSums {
     runs: readonly RowRange[],
     rowsAtOnce: number,
   ): void {
-    const { conditionPlaces, factors, conditions, merge, shape } = this;
-    const ranges = conditionPlaces.map((place, k) => {
-      const range = conditions!.rangeOf(k, offsets[place]!);
-      assert(range !== undefined, "no vector is left if no value passes");
-      return range;
-    });
-    const kernel = this.kernelFor(offsets, ranges), { cells } = kernel;
-    for (const place of factors) kernel.setI32(cells[`least${place}`], offsets[place]!.least);
-    for (const [k, { low, high }] of ranges.entries()) {
-      const below = cells[`below${k}`], above = cells[`above${k}`];
-      if (below !== undefined) kernel.setI32(below, low - 1);
-      if (above !== undefined) kernel.setI32(above, high + 1);
+    const { factors, merge, shape } = this, { kernel, leasts, below, above } = this.kernelFor(offsets);
+    for (let k = 0; k < factors.length; k++) kernel.setI32(leasts[k]!, offsets[factors[k]!]!.least);
+    for (let k = 0; k < below.length; k++) {
+      const { low, high } = this.rangeOf(k), belowCell = below[k], aboveCell = above[k];
+      if (belowCell !== undefined) kernel.setI32(belowCell, low - 1);
+      if (aboveCell !== undefined) kernel.setI32(aboveCell, high + 1);
     }
     setMergeInputs(merge, shape, offsets, false);
-    merge.setI32(merge.cells.segment, this.record);
     merge.setI32(merge.cells.table, table.records);
     for (const { from, to } of runs) {
       for (let row = from, end: number; row < to; row = end) {
@@ -148,28 +154,42 @@ export class OffsetSums {
     }
   }
 
-  /** `ranges`: of offsets that pass each condition. */
-  private kernelFor(offsets: readonly ChunkOffsets[], ranges: readonly IntegerRange[]): BoundKernel {
-    const { kernels, columns, shape, conditionPlaces, context, space } = this;
-    const withNulls = shape.arguments.map((argument) => ({ ...argument, hasNulls: hasNulls(argument, offsets) }));
-    const tested = ranges.map(({ low, high }, k) => {
-      const column = conditionPlaces[k]!, form = offsets[column]!;
-      return { column, hasLow: low > 0 || form.hasNulls, hasHigh: high < form.greatest };
-    });
-    const name = [...withNulls.map(({ hasNulls }) => hasNulls), ...tested.flatMap((t) => [t.hasLow, t.hasHigh])].join();
-    let kernel = kernels.get(name);
-    if (kernel === undefined) {
-      const { run, cells } = offsetSumsKernel(context.heap.memory, {
-        columnCount: columns.length,
-        conditions: tested,
-        arguments: withNulls,
-      });
-      kernel = new BoundKernel(run, cells, [], context, space, cells.count);
-      columns.forEach(({ address }, k) => kernel!.setI32(cells[`column${k}`], address));
-      kernel.setI32(cells.segment, this.record);
-      kernels.set(name, kernel);
+  private rangeOf(condition: number): IntegerRange {
+    const range = this.passing[condition];
+    assert(range !== undefined, "no vector is left if no value passes");
+    return range;
+  }
+
+  private kernelFor(offsets: readonly ChunkOffsets[]): SumsKernel {
+    const { kernels, shape, conditionPlaces } = this;
+    kernels.begin();
+    for (const argument of shape.arguments) kernels.next(hasNulls(argument, offsets));
+    for (let k = 0; k < conditionPlaces.length; k++) {
+      const { low, high } = this.rangeOf(k), form = offsets[conditionPlaces[k]!]!;
+      kernels.next(low > 0 || form.hasNulls);
+      kernels.next(high < form.greatest);
     }
-    return kernel;
+    return kernels.get();
+  }
+
+  private newKernel(): SumsKernel {
+    const { kernels, columns, shape, conditionPlaces, context, space } = this, { flags } = kernels;
+    const own = shape.arguments.map((argument, k) => ({ ...argument, hasNulls: flags[k]! }));
+    const tested = conditionPlaces.map((column, k) => {
+      const [hasLow, hasHigh] = flags.slice(own.length + 2 * k);
+      return { column, hasLow: hasLow!, hasHigh: hasHigh! };
+    });
+    const sums = { columnCount: columns.length, conditions: tested, arguments: own };
+    const { run, cells } = offsetSumsKernel(context.heap.memory, sums);
+    const kernel = new BoundKernel(run, cells, [], context, space, cells.count);
+    columns.forEach(({ address }, k) => kernel.setI32(cells[`column${k}`], address));
+    kernel.setI32(cells.segment, this.record);
+    return {
+      kernel,
+      leasts: this.factors.map((place) => cells[`least${place}`]!),
+      below: tested.map((_, k) => cells[`below${k}`]),
+      above: tested.map((_, k) => cells[`above${k}`]),
+    };
   }
 
   close(): void {
@@ -192,33 +212,33 @@ class LeftVectors implements RowRange {
 
   /** `passing`: offsets of `form`; undefined if none pass. */
   test(ranges: Float64Array, { least, hasNulls }: ChunkOffsets, passing: IntegerRange | undefined): void {
-    const { outcomes, from, to } = this;
-    const lowOf = (vector: number) => ranges[2 * vector]! - least,
-      highOf = (vector: number) => ranges[2 * vector + 1]! - least;
+    const { outcomes, from, to, runs } = this;
+    // Without a passing value no vector is left.
+    const low = passing === undefined ? Infinity : least + passing.low;
+    const high = passing === undefined ? -Infinity : least + passing.high;
     let count = 0, whole = 0;
-    const eachPassing = (use: (vector: number) => void) => {
-      if (passing === undefined) return;
-      for (const run of this.runs) {
-        for (let vector = Math.floor(run.from / SUMMARY_ROWS); vector * SUMMARY_ROWS < run.to; vector++) {
-          if (lowOf(vector) <= passing.high && highOf(vector) >= passing.low) use(vector);
-        }
+    for (const run of runs) {
+      for (let vector = Math.floor(run.from / SUMMARY_ROWS); vector * SUMMARY_ROWS < run.to; vector++) {
+        const first = ranges[2 * vector]!, last = ranges[2 * vector + 1]!;
+        if (first > high || last < low) continue;
+        count++;
+        if (!hasNulls && first >= low && last <= high) whole++;
       }
-    };
-    eachPassing((vector) => {
-      count++;
-      if (!hasNulls && lowOf(vector) >= passing!.low && highOf(vector) <= passing!.high) whole++;
-    });
+    }
     outcomes.skipped += this.count - count;
     outcomes.whole += whole;
     outcomes.tested += count - whole;
     // A few vectors more take less time than many runs.
     if (count > 0 && this.count - count < this.count * SKIPPED_SHARE_MIN) return;
     const left: { from: number; to: number }[] = [];
-    eachPassing((vector) => {
-      const first = Math.max(from, vector * SUMMARY_ROWS), end = Math.min(to, (vector + 1) * SUMMARY_ROWS);
-      if (left.at(-1)?.to === first) left.at(-1)!.to = end;
-      else left.push({ from: first, to: end });
-    });
+    for (const run of runs) {
+      for (let vector = Math.floor(run.from / SUMMARY_ROWS); vector * SUMMARY_ROWS < run.to; vector++) {
+        if (ranges[2 * vector]! > high || ranges[2 * vector + 1]! < low) continue;
+        const first = Math.max(from, vector * SUMMARY_ROWS), end = Math.min(to, (vector + 1) * SUMMARY_ROWS);
+        if (left.at(-1)?.to === first) left.at(-1)!.to = end;
+        else left.push({ from: first, to: end });
+      }
+    }
     this.runs = left;
     this.count = count;
   }

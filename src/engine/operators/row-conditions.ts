@@ -75,6 +75,9 @@ class Condition implements RowCondition {
   private readonly bound?: Bound;
   private readonly codes?: IntegerRange;
   private readonly ranges = new Map<string, IntegerRange | undefined>();
+  /** The last form, mostly that of the next segment, too, and its range. */
+  private lastForm?: Form;
+  private lastRange?: IntegerRange;
   private readonly columns: { address: number }[];
 
   constructor(
@@ -144,9 +147,12 @@ class Condition implements RowCondition {
 
   integersOf(form: Form): IntegerRange | undefined {
     if (this.bound === undefined) return this.codes;
+    const { lastForm } = this;
+    if (lastForm?.scale === form.scale && lastForm.power === form.power) return this.lastRange;
     const name = `${form.scale} ${form.power}`;
     if (!this.ranges.has(name)) this.ranges.set(name, this.rangeWithin(this.bound, form));
-    return this.ranges.get(name);
+    this.lastForm = form;
+    return this.lastRange = this.ranges.get(name);
   }
 
   private rangeWithin({ low, high }: Bound, form: Form): IntegerRange | undefined {

@@ -660,13 +660,11 @@ export class ChunkCodec {
     const { kernels, scratch, heap, ranges } = this, { u8 } = heap, chunk = bytes.byteOffset;
     const isShared = bytes.buffer === u8.buffer, kind = u8[chunk + CHUNK_AT.kind];
     assert(isShared && u8[chunk + CHUNK_AT.width] >= 4, "chunks in the shared memory, of types with a NULL");
-    const powerOf = (places: number) => POWERS[places];
     const offsets = offsetsOf(heap, chunk, rows, kind === FLOATS, powerOf, ranges, missingMax);
     if (offsets === undefined) return undefined;
-    const least = BigInt(offsets.least);
     for (const needed of choose?.(offsets, ranges) ?? [rows]) {
       const from = Math.floor(needed.from / VECTOR_ROWS), to = Math.ceil(needed.to / VECTOR_ROWS);
-      kernels.decodeOffsets(chunk, from, to, least, address + from * VECTOR_ROWS * 4, scratch + CODES);
+      kernels.decodeOffsets(chunk, from, to, offsets.least, address + from * VECTOR_ROWS * 4, scratch + CODES);
     }
     return offsets;
   }
@@ -712,6 +710,10 @@ export class ChunkCodec {
     u8.set(bytes.subarray(data, data + dataBytes(view, at, count * width, width)), bits);
     decode(header, bits, values, count, headers + CHUNK_AT.nullValue, codes, powers);
   }
+}
+
+function powerOf(places: number): number {
+  return POWERS[places];
 }
 
 function headerOf(chunk: number, vector: number): number {

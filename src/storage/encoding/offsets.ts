@@ -29,7 +29,7 @@ export type DecodeOffsets = (
   chunk: number,
   from: number,
   to: number,
-  least: bigint,
+  least: number,
   offsets: number,
   codes: number,
 ) => void;
@@ -97,16 +97,17 @@ export function addDecodeOffsets(
   // A vector, with the parameters of `DecodeVector`, but that `nullAt` is the base.
   const vectorOf = module.function(["i32", "i32", "i32", "i32", "i32", "i32", "i32"], []);
   decodeVector(vectorOf.code, unpack, frame, whole);
-  const { code } = module.function(["i32", "i32", "i32", "i64", "i32", "i32"], ["i32"], "decodeOffsets");
+  const { code } = module.function(["i32", "i32", "i32", "f64", "i32", "i32"], ["i32"], "decodeOffsets");
   const [chunk, vector, to, least, offsets, codes] = [0, 1, 2, 3, 4, 5];
-  const header = code.local("i32"), prefetched = code.local("i32"), sum = code.local("i32");
+  const header = code.local("i32"), prefetched = code.local("i32"), sum = code.local("i32"), base = code.local("i64");
+  code.get(least).op("i64.trunc_sat_f64_s").set(base);
   code.block((done) =>
     code.loop((again) => {
       code.get(vector).get(to).op("i32.ge_u").brIf(done);
       prefetchAhead(code, prefetch, { chunk, vector, to, prefetched, sum });
       pushHeader(code, chunk, vector);
       code.tee(header).get(chunk).get(header).memory("i32.load", AT.data).op("i32.add").get(offsets).i32(VECTOR_ROWS);
-      code.get(header).memory("i64.load", AT.base).get(least).op("i64.sub").op("i32.wrap_i64").get(codes).i32(0);
+      code.get(header).memory("i64.load", AT.base).get(base).op("i64.sub").op("i32.wrap_i64").get(codes).i32(0);
       code.call(vectorOf.index);
       code.get(offsets).i32(4 * VECTOR_ROWS).op("i32.add").set(offsets);
       code.get(vector).i32(1).op("i32.add").set(vector).br(again);
