@@ -31,6 +31,7 @@ const CONTRACTS = new Set([
   "storage/heap.ts",
   "engine/contract.ts",
   "engine/compiler/ir.ts",
+  "engine/long-texts.ts",
 ]);
 /**
  * The lowest rooms: libraries of small files that are imported one by one, because a single module would load everything
@@ -164,6 +165,13 @@ Deno.test("query workers do not load the SQL compiler, and the writer does not l
   assert.deepEqual(rooms("workers/exec.ts", /^sql\/(?:mod|bind|lexer|parser|tree-|binder|planner|statements)/), []);
   // The mailboxes of the query threads, by which the writer wakes them.
   assert.deepEqual(rooms("workers/writer.ts", /^(?:sql|engine|database|wire)\//), ["engine/mailbox.ts"]);
+});
+
+/** The server loads it while its writer starts; health checks do without. */
+Deno.test("commands do not load the database until they need it", () => {
+  const rooms = [...loaded("command/mod.ts")].filter((path) => /^(?:sql|engine|storage|database)\//.test(path));
+  assert.ok(rooms.includes("database/settings.ts"), "the walk gets there");
+  assert.deepEqual(rooms.filter((path) => ROOM_MODULES.test(path)), []);
 });
 
 /** V8 keeps the target of a new or read WeakRef until the thread returns to its event loop. */

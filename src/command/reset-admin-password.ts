@@ -1,6 +1,5 @@
 /** `sundial reset-admin-password`, for a root without a running server. */
 import { accessSettings } from "../access/settings.ts";
-import { setAdminPassword } from "../database/mod.ts";
 import { databaseSettings } from "../database/settings.ts";
 import { ConfigError } from "../errors.ts";
 import type { Command } from "./command-line.ts";
@@ -17,6 +16,7 @@ export const resetAdminPassword: Command = {
       console.error(`New password of ${adminName}; an empty line restores acl.admin.password:`);
     }
     const password = await firstLine();
+    const { setAdminPassword } = await import("../database/mod.ts");
     await setAdminPassword(config.get(databaseSettings.root), password === "" ? undefined : password, iterations);
     return print(
       password === ""

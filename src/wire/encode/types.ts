@@ -6,7 +6,7 @@
  * and bound to each batch's vector. It writes the value of a row without quotes and returns the end, or -1 for NULL. Fixed-size values take at most `maxBytes`, which the caller has reserved.
  * Text writers reserve space themselves.
  */
-import { LONG_TEXT_BYTES, pollQuery } from "../../engine/mod.ts";
+import { LONG_TEXT_BYTES, pollQuery } from "../../engine/long-texts.ts";
 import { notSupported } from "../../errors.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import {

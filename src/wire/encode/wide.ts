@@ -1,5 +1,5 @@
 /** Writers for types with parameters and for wide values; see `types.ts` for the contract. */
-import { LONG_TEXT_BYTES, pollQuery } from "../../engine/mod.ts";
+import { LONG_TEXT_BYTES, pollQuery } from "../../engine/long-texts.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import { type ArrayMarks, PG_MARKS, writeArray } from "../../types/array-text.ts";
 import { copyAscii } from "../../types/format/mod.ts";
