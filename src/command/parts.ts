@@ -9,6 +9,7 @@ import { createMetrics, HEALTH_WORD, type Metrics, readDisk, readProcess } from 
 import { advice, limitsOf } from "../service/mod.ts";
 import { VERSION } from "../version.ts";
 import { busyPoll, eventsOfThisThread } from "../workers/busy-poll.ts";
+import { collectIfGrown } from "../workers/memory-release.ts";
 import { startHealth } from "../wire/health/mod.ts";
 import { healthSettings } from "../wire/health/settings.ts";
 import type { Certificates } from "../wire/tls/mod.ts";
@@ -66,6 +67,8 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
     writerThread,
     busyMicros,
     onWaiting,
+    // It stops the thread for some 50 ms.
+    onRest: collectIfGrown,
     recentErrors: () => log.recentErrors.list(),
     provider,
     onWriterFailed: (reason: string) => fail(`the writer has failed: ${reason}`),

@@ -45,6 +45,8 @@ export interface DatabaseOptions extends Values<typeof databaseSettings> {
   busyMicros?: number;
   /** Called when main begins to wait for query threads. */
   onWaiting?: () => void;
+  /** Called after some seconds without queries and commits, when there have been some. */
+  onRest?: () => void;
   /** Called for an internal error. */
   onUnhandledError?: () => void;
   /** Called when the disk has become full, and when a change was written again. */

@@ -106,6 +106,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     onUnhandledError: options.onUnhandledError,
     busyMicros: options.busyMicros,
     onWaiting: options.onWaiting,
+    onRest: options.onRest,
   });
   // While the threads load.
   shareRowKernel(heap);

@@ -29,12 +29,16 @@ export interface SchedulerOptions {
   busyMicros?: number;
   /** Called when main begins to wait for workers. */
   onWaiting?: () => void;
+  /** Called when workers return memory after a time of work. */
+  onRest?: () => void;
   /** Called for an unexpected error, which may make the health check fail. */
   onUnhandledError?: () => void;
   /** Made with `createMailboxes`, if others use them, too. */
   mailboxes?: Mailboxes;
   /** For tests: loses wakes. */
   notify?: Notify;
+  /** For tests: time without work that is a rest, in ms. */
+  restMs?: number;
 }
 
 /** A query without what the scheduler adds. */
@@ -400,9 +404,10 @@ class WorkerScheduler implements Scheduler {
       else if (!isReleased) {
         isReleased = true;
         for (const { index } of this.allSeats()) this.mailboxes.post(index, MAIL.releaseMemory);
+        this.options.onRest?.();
       }
       seen = work;
-    }, REST_MS);
+    }, this.options.restMs ?? REST_MS);
     Deno.unrefTimer(this.idleTimer as unknown as number);
   }
 

@@ -11,15 +11,19 @@ import type { FakePlan } from "./testing/scheduler-worker.ts";
 /** A worker whose queries do what their plans say. */
 const FAITHFUL = new URL("./testing/scheduler-worker.ts", import.meta.url);
 
-const scheduler = (worker: string | URL, workerCount: number, notify?: Notify) => {
+const scheduler = (
+  worker: string | URL,
+  workerCount: number,
+  options: Partial<Parameters<typeof createScheduler>[0]> = {},
+) => {
   const logged: string[] = [], heap = createHeap(8 << 20);
   const made = createScheduler({
     heap,
     workerCount,
     workerUrl: worker instanceof URL ? worker : new URL(`data:application/javascript,${encodeURIComponent(worker)}`),
     log: (level, message) => logged.push(`${level} ${message}`),
-    notify,
     busyMicros: 50,
+    ...options,
   });
   return Object.assign(made, { logged, heap });
 };
@@ -66,6 +70,24 @@ Deno.test("Scheduler: a query that ends its worker fails alone, however often", 
       ),
     ]);
     assert.equal(good, 3);
+  }
+  await made.close();
+});
+
+Deno.test("Scheduler: a rest is told once after each time of work", async () => {
+  const restMs = 200;
+  let rests = 0;
+  const made = scheduler(FAITHFUL, 1, { restMs, onRest: () => rests++ });
+  await pause(4 * restMs);
+  assert.equal(rests, 0, "there was no work yet");
+  for (const expected of [1, 2]) {
+    await count(made.run(order({ chunks: 1 }), {}));
+    for (const end = Date.now() + 20_000; rests < expected;) {
+      assert.ok(Date.now() < end, "the rest comes");
+      await pause(10);
+    }
+    await pause(4 * restMs);
+    assert.equal(rests, expected);
   }
   await made.close();
 });
@@ -185,7 +207,7 @@ Deno.test("Scheduler: with slow readers, cancels, workers that end and lost wake
   const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e6);
   const random = randomFrom(seed), dice = (below: number) => random() % below;
   const lossy: Notify = (words, index) => void (dice(50) > 0 && Atomics.notify(words, index));
-  const made = scheduler(FAITHFUL, 2, lossy), before = made.heap.usedBytes();
+  const made = scheduler(FAITHFUL, 2, { notify: lossy }), before = made.heap.usedBytes();
   const outcomes = new Map<string, number>();
   const tell = (what: string) => void outcomes.set(what, 1 + (outcomes.get(what) ?? 0));
   const ask = async (plan: FakePlan, wanted: number, options: Partial<QueryOrder> = {}) => {
@@ -268,7 +290,7 @@ Deno.test("Scheduler: a request that the shared memory has no room for fails alo
 
 Deno.test("Scheduler: lost wakes delay a query but do not lose it", async () => {
   let lost = 0;
-  const made = scheduler(FAITHFUL, 1, () => void lost++);
+  const made = scheduler(FAITHFUL, 1, { notify: () => void lost++ });
   for (let k = 0; k < 2; k++) assert.equal(await count(made.run(order({ answer: "x", tellsNobody: true }), {})), 1);
   assert.ok(lost >= 2, `${lost} wakes were lost`);
   await made.close();
