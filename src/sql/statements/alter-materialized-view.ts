@@ -5,7 +5,7 @@ import type { BoundStatement, UnitCount } from "../plan.ts";
 import { at, name } from "../tree-nodes.ts";
 import { type ColumnChange, symbolColumn } from "./alter-column.ts";
 import { onlyName } from "./names.ts";
-import { unitCount, type WrittenRefresh } from "./refresh-rule.ts";
+import { limitOfWords, unitCount, type WrittenRefresh } from "./refresh-rule.ts";
 import { done, type StatementKind } from "./statement.ts";
 import { parseTtl, type WrittenTtl } from "./table-options.ts";
 
@@ -37,6 +37,7 @@ export const alterMaterializedView: StatementKind<AlterMaterializedView, BoundAl
     grammar: String.raw`
   alterMaterializedView = "ALTER" "MATERIALIZED" "VIEW" tableName viewChange
   viewChange = "SET" "TTL" ttl                               -- ttl
+             | "SET" "REFRESH" "LIMIT" "<number>" name       -- limitWords
              | "SET" "REFRESH" "LIMIT" anyNumber             -- limit
              | "SET" refreshRule                             -- refresh
              | "RESUME" "WAL"                                -- resume
@@ -50,6 +51,10 @@ export const alterMaterializedView: StatementKind<AlterMaterializedView, BoundAl
       }),
       viewChange_ttl: (_set, _ttl, ttl): ViewChange => ({ set: "ttl", ttl: { at: at(ttl), text: ttl.tree() } }),
       viewChange_limit: (_set, _refresh, _limit, limit): ViewChange => ({ set: "limit", limit: unitCount(limit, 0) }),
+      viewChange_limitWords: (_set, _refresh, _limit, number, unit): ViewChange => ({
+        set: "limit",
+        limit: limitOfWords(number, unit),
+      }),
       viewChange_refresh: (_set, refresh): ViewChange => ({ set: "refresh", refresh: refresh.tree() }),
       viewChange_resume: (_resume, _wal): ViewChange => ({ set: "nothing" }),
       viewChange_column: (_alter, _column, column, change): ViewChange => ({

@@ -22,6 +22,8 @@ interface AlterPartitions extends Statement {
   kind: "alterPartitions";
   table: Name;
   action: Action;
+  /** FORCE DROP: partitions that do not exist are no error. */
+  isForced?: boolean;
   /** Offset of the word PARTITION. */
   partitionAt: number;
   which: Listed[] | Expression;
@@ -32,6 +34,7 @@ export interface BoundAlterPartitions<P = PostedPlan> extends BoundStatement<P> 
   tableId: number;
   columnIds: [];
   action: Action;
+  isForced?: boolean;
   /** The partitions of LIST. */
   listed: Listed[];
   /** For WHERE: returns the starts of the partitions. */
@@ -47,6 +50,7 @@ export const alterPartitions: StatementKind<AlterPartitions, BoundAlterPartition
     grammar: String.raw`
   alterPartitions = "ALTER" "TABLE" tableName partitionChange
   partitionChange = ("DROP" | "DETACH") "PARTITION" partitions  -- drop
+                  | "FORCE" "DROP" "PARTITION" partitionList    -- force
                   | "ATTACH" "PARTITION" partitionList          -- attach
   partitions = partitionList | "WHERE" expr                     -- where
   partitionList = "LIST" partitionText ("," partitionText)*
@@ -57,6 +61,9 @@ export const alterPartitions: StatementKind<AlterPartitions, BoundAlterPartition
       },
       partitionChange_drop(action, partition, which) {
         return { action: word(action), partitionAt: at(partition), which: which.tree() };
+      },
+      partitionChange_force(_force, drop, partition, which) {
+        return { action: word(drop), isForced: true, partitionAt: at(partition), which: which.tree() };
       },
       partitionChange_attach(action, partition, which) {
         return { action: word(action), partitionAt: at(partition), which: which.tree() };
@@ -77,19 +84,20 @@ export const alterPartitions: StatementKind<AlterPartitions, BoundAlterPartition
   },
   reference: {
     syntax: `ALTER TABLE table DROP PARTITION LIST 'name', … | WHERE condition
+ALTER TABLE table FORCE DROP PARTITION LIST 'name', …
 ALTER TABLE table DETACH PARTITION LIST 'name', … | WHERE condition
 ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
     summary:
       "Removes whole partitions; takes them out of the table, but keeps them; puts them back. The condition is " +
       "about the designated timestamp and is evaluated for the start of each partition. Weeks can be named by one of " +
       "their days. The last partition cannot be detached. `DROP PARTITION LIST 'name.detached'` removes a detached " +
-      "partition. In tables with WAL, partitions that do not exist are dropped without an error.",
+      "partition. In tables with WAL, or with FORCE, partitions that do not exist are dropped without an error.",
   },
   category: "ddl",
   requires: ["DROP PARTITION", "DETACH PARTITION", "ATTACH PARTITION"],
   notInTransaction: "ALTER TABLE … PARTITION",
 
-  bind({ table: name, action, partitionAt, which }, queries) {
+  bind({ table: name, action, isForced, partitionAt, which }, queries) {
     const { binding } = queries;
     const table = binding.table(name);
     binding.requires.add(`${action.toUpperCase() as Uppercase<Action>} PARTITION`, name.at, table.schema);
@@ -103,6 +111,7 @@ ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
       tableId: table.schema.id,
       columnIds: [],
       action,
+      isForced,
       listed: isList ? which : [],
       plan: isList ? undefined : partitionsWhere(table, which, queries),
       at: isList ? name.at : firstAt(which),
@@ -115,16 +124,17 @@ ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
   },
 
   async execute(bound, run) {
-    const { tableId, action, listed, plan, at } = bound;
+    const { tableId, action, isForced, listed, plan, at } = bound;
     const table = run.catalogue.tableById(tableId);
     if (table === undefined) throw new SqlError("the table was dropped", at, SQLSTATE.undefinedTable);
     const places = placesIn(table);
-    const moves = listed.flatMap((item) => moveOf(places, action, item) ?? []);
+    const mayMiss = action === "drop" && (table.schema.wal || isForced === true);
+    const moves = listed.flatMap((item) => moveOf(places, action, item, mayMiss) ?? []);
     if (moves.length > 0) await run.define({ kind: "partitions", tableId, moves: distinct(moves) });
     if (plan !== undefined) {
       const movesOf = (starts: readonly bigint[]) => starts.map((start) => move(places, action, { start, at }));
       const count = await run.movePartitions({ ...bound, plan }, movesOf);
-      if (count === 0 && !(action === "drop" && table.schema.wal)) {
+      if (count === 0 && !mayMiss) {
         throw new SqlError("no partition satisfies the condition", at, SQLSTATE.invalidParameter);
       }
     }
@@ -211,8 +221,13 @@ function placesIn(table: TableSnapshot): Places {
   };
 }
 
-/** Returns undefined if there is nothing to do. */
-function moveOf(places: Places, action: Action, { at, text }: Listed): PartitionMove | undefined {
+/** Returns undefined if there is nothing to do. `mayMiss`: a partition that does not exist is no error. */
+function moveOf(
+  places: Places,
+  action: Action,
+  { at, text }: Listed,
+  mayMiss: boolean,
+): PartitionMove | undefined {
   const { schema, attached, detached } = places;
   if (action === "drop" && text.endsWith(DETACHED)) {
     const found = find(detached, text.slice(0, -DETACHED.length), schema);
@@ -220,7 +235,7 @@ function moveOf(places: Places, action: Action, { at, text }: Listed): Partition
   }
   const found = find(action === "attach" ? detached : attached, text, schema);
   if (found !== undefined) return move(places, action, { start: found.start, at });
-  if (action === "drop" && schema.wal) return undefined;
+  if (mayMiss) return undefined;
   const message = action === "attach" ? `no partition ${text} is detached` : `there is no partition ${text}`;
   throw new SqlError(message, at, SQLSTATE.invalidParameter);
 }

@@ -11,7 +11,7 @@ import type { BoundStatement, Materialized, NewTable, PartitionUnit, Plan } from
 import { nodeExpressions, visitPlan } from "../planner/nodes.ts";
 import { at, given, many, name, newName, optional, word } from "../tree-nodes.ts";
 import { ownerOf } from "./access/owned-by.ts";
-import { partitionUnit, queryColumns } from "./create-table.ts";
+import { addIndexes, type CreateTable, partitionUnit, queryColumns } from "./create-table.ts";
 import { bodyOf } from "./create-view.ts";
 import { checkTableName, onlyName, refuseOwn } from "./names.ts";
 import type { WrittenRefresh } from "./refresh-rule.ts";
@@ -26,6 +26,7 @@ interface CreateMaterializedView extends Statement {
   refresh?: WrittenRefresh;
   query: Query;
   text: string;
+  indexes: CreateTable["indexes"];
   timestamp?: Name;
   partitionBy?: { at: number; unit: string };
   ttl?: WrittenTtl;
@@ -48,8 +49,9 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
     grammar: String.raw`
   createMaterializedView = "CREATE" "MATERIALIZED" "VIEW" ifNotExists? tableName viewBase? refreshRule? materializedBody
   viewBase = "WITH" "BASE" tableName
-  materializedBody = "AS" "(" query ")" materializedOption*  -- nested
+  materializedBody = "AS" "(" query ")" materializedIndex* materializedOption*  -- nested
                    | "AS" query                              -- plain
+  materializedIndex = "," indexItem
   materializedOption = "TIMESTAMP" "(" name ")"              -- timestamp
                      | "PARTITION" "BY" name                 -- partition
                      | "TTL" ttl                             -- ttl
@@ -63,12 +65,14 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
           ifNotExists: given(ifNotExists),
           base: optional<Name>(base),
           refresh: optional<WrittenRefresh>(refresh),
+          indexes: [],
           ...body.tree() as Pick<CreateMaterializedView, "query" | "text">,
         };
       },
       viewBase: (_with, _base, table): Name => onlyName(table.tree()),
-      materializedBody_nested: (_as, _open, query, _close, options) =>
-        Object.assign(bodyOf(query), ...many<object>(options)),
+      materializedBody_nested: (_as, _open, query, _close, indexes, options) =>
+        Object.assign(bodyOf(query), { indexes: many(indexes) }, ...many<object>(options)),
+      materializedIndex: (_comma, index) => index.tree(),
       materializedBody_plain: (_as, query) => bodyOf(query),
       materializedOption_timestamp: (_timestamp, _open, column, _close) => ({ timestamp: name(column) }),
       materializedOption_partition: (_partition, _by, unit) => ({ partitionBy: { at: at(unit), unit: word(unit) } }),
@@ -77,7 +81,8 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
     },
   },
   reference: {
-    syntax: `CREATE MATERIALIZED VIEW [IF NOT EXISTS] view [WITH BASE table] [refresh] AS (query) [options]`,
+    syntax:
+      `CREATE MATERIALIZED VIEW [IF NOT EXISTS] view [WITH BASE table] [refresh] AS (query) [, INDEX (column), …] [options]`,
     summary:
       "Makes a table of the rows of a query with `SAMPLE BY`, which the server refreshes. `refresh` is `REFRESH IMMEDIATE` (after changes of the base " +
       "table; the default), `REFRESH MANUAL` (by `REFRESH MATERIALIZED VIEW`) or `REFRESH EVERY n unit [START 'time' [TIME ZONE 'zone']]`; with `DEFERRED` it " +
@@ -104,6 +109,7 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
     const samples = samplesOf(create.query), base = baseOf(create, plan, binding);
     const samplings = checkQuery(create, samples, plan, inherited);
     const refresh = create.refresh?.(() => binding.now(), samplings[0]!) ?? { kind: "immediate" };
+    addIndexes(columns, create.indexes);
     const { timestamp } = create;
     if (timestamp !== undefined && !sameName(timestamp.text, columns[inherited]!.name)) {
       throw new SqlError(

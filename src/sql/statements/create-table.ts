@@ -89,6 +89,7 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
         add(statement);
         for (const column of statement.columns) newName(column.name);
         for (const extra of extras.children) {
+          if (statement.like !== undefined) throw optionOfLike(at(extra));
           const addExtra = extra.tree() as (statement: CreateTable) => void;
           addExtra(statement);
         }
@@ -96,6 +97,7 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
         for (const option of options.children) {
           // BYPASS WAL and WAL are the same option.
           const kind = word(option) === "bypass" ? "wal" : word(option);
+          if (statement.like !== undefined && kind !== "owned") throw optionOfLike(at(option));
           if (seen.has(kind)) throw new SqlError(`The option ${kind.toUpperCase()} is given twice`, at(option));
           seen.add(kind);
           Object.assign(statement, option.tree());
@@ -131,12 +133,17 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
           ? { column: name(column), capacity: wholeNumber(capacity.child(0)) }
           : { column: name(column) };
       },
-      createExtra_cast(_comma, _cast, _open, column, _as, type, options, _close) {
+      createExtra_cast(_comma, castWord, _open, column, _as, type, options, _close) {
         const cast: CreateTable["casts"][number] = Object.assign(
           { column: name(column), type: type.tree() },
           ...many<object>(options),
         );
-        return (statement: CreateTable) => void statement.casts.push(cast);
+        return (statement: CreateTable) => {
+          if (statement.query === undefined) {
+            throw new SqlError("CAST belongs to CREATE TABLE … AS (query)", at(castWord), SQLSTATE.syntax);
+          }
+          statement.casts.push(cast);
+        };
       },
       createExtra_index(_comma, index) {
         const item = index.tree() as CreateTable["indexes"][number];
@@ -177,7 +184,7 @@ CREATE TABLE [IF NOT EXISTS] name AS (query) [, CAST(column AS type), …] [opti
 CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
     summary:
       "Creates a table: with the given columns, with the columns and rows of a query, or with the columns of another table. " +
-      "Options are `TIMESTAMP(column)`, `PARTITION BY unit`, `TTL n unit`, `WAL`, `BYPASS WAL`, " +
+      "Options are `TIMESTAMP(column)` (without it, a query gives its own), `PARTITION BY unit`, `TTL n unit`, `WAL`, `BYPASS WAL`, " +
       "`DEDUP UPSERT KEYS(column, …)` and `OWNED BY name`, which gives all permissions on the table to `name` instead of the user.",
   },
   category: "ddl",
@@ -209,6 +216,10 @@ CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
   },
 };
 
+function optionOfLike(at: number): SqlError {
+  return new SqlError("A table that is LIKE another one has its columns and options", at, SQLSTATE.syntax);
+}
+
 const PARTITION_UNITS: PartitionUnit[] = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"];
 
 function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTable<Plan> {
@@ -239,20 +250,9 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
       );
     }
   }
-  for (const index of create.indexes) {
-    const column = columns.find((candidate) => sameName(candidate.name, index.column.text));
-    if (column === undefined) throw unknownColumn(index.column.text, index.column.at, columns);
-    if (column.type !== "SYMBOL") {
-      throw typeMismatch(
-        `only a SYMBOL can have an index: ${column.name} is ${displayName(column.type)}`,
-        create.query === undefined ? index.column.at : 0,
-      );
-    }
-    column.indexed = true;
-    if (index.capacity !== undefined) column.indexCapacity = capacityOf(index.capacity);
-  }
+  addIndexes(columns, create.indexes, create.query === undefined ? undefined : 0);
   const partitionBy = partitionUnit(create);
-  if (partitionBy !== "NONE" && create.timestamp === undefined) {
+  if (partitionBy !== "NONE" && timestamp < 0) {
     throw new SqlError("PARTITION BY needs TIMESTAMP(column)", create.partitionBy!.at, SQLSTATE.syntax);
   }
   const table: NewTable = {
@@ -280,6 +280,22 @@ function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTabl
     plan: existing === undefined ? plan : undefined,
     ownedBy: create.ownedBy,
   };
+}
+
+/** `at`: where the error of a column that is no SYMBOL is, if not at its name. */
+export function addIndexes(columns: readonly NewColumn[], indexes: CreateTable["indexes"], at?: number): void {
+  for (const index of indexes) {
+    const column = columns.find((candidate) => sameName(candidate.name, index.column.text));
+    if (column === undefined) throw unknownColumn(index.column.text, index.column.at, columns);
+    if (column.type !== "SYMBOL") {
+      throw typeMismatch(
+        `only a SYMBOL can have an index: ${column.name} is ${displayName(column.type)}`,
+        at ?? index.column.at,
+      );
+    }
+    column.indexed = true;
+    if (index.capacity !== undefined) column.indexCapacity = capacityOf(index.capacity);
+  }
 }
 
 function definedColumns(definitions: ColumnDefinition[]): NewColumn[] {

@@ -20,8 +20,10 @@ export const parts: Pick<Form, "grammar" | "actions"> = {
            | "BATCH" "<number>" ("O3MAXLAG" anyNumber)?  -- batch
   setting = name "=" "-"? ("<duration>" | "<number>" | "<string>" | name | "TRUE" | "FALSE")
   keys = "UPSERT" "KEYS" "(" name ("," name)* ")"
-  ttl = "<number>" name                                  -- unit
-      | anyNumber                                        -- text`,
+  // \`3d\` is also a number with the suffix of doubles, so its unit may be in it.
+  ttl = "<number>" ~afterTtl name                        -- unit
+      | anyNumber                                        -- text
+  afterTtl = "BYPASS" | "WAL" | "DEDUP" | "WITH" | "IN" | "TIMESTAMP" | "PARTITION" | "OWNED"`,
   actions: {
     batching_atomic(_atomic) {
       return undefined;

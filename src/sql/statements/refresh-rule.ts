@@ -41,7 +41,7 @@ export const refreshParts: Pick<Form, "grammar" | "actions"> = {
                 | "PERIOD" "(" "SAMPLE" "BY" "INTERVAL" ")"                     -- sample
   periodZone = "TIME" "ZONE" "<string>"
   periodDelay = "DELAY" anyNumber
-  refreshKind = "IMMEDIATE"                              -- immediate
+  refreshKind = ("IMMEDIATE" | "INCREMENTAL")            -- immediate
               | "MANUAL"                                 -- manual
               | "EVERY" anyNumber                        -- every
   refreshStart = "START" "<string>" ("TIME" "ZONE" "<string>")?`,
@@ -158,13 +158,26 @@ export function unitCount(node: Node, least = 1, letters = INTERVAL_UNITS): Unit
   const { text } = token(node), [, digits = "", letter = ""] = /^(\d+)(\w*)$/.exec(text) ?? [];
   const unit = UNITS[letter], count = Number(digits);
   if (unit === undefined || !letters.includes(letter) || digits === "" || count < least || count >= 2 ** 31) {
-    throw new SqlError(
-      `invalid interval ${text}: expected a number of ${listed(letters)}, as in 15m`,
-      at(node),
-      SQLSTATE.invalidParameter,
-    );
+    throw invalidInterval(text, letters, at(node));
   }
   return { count, unit };
+}
+
+const LIMIT_UNITS = "hdwMy";
+
+/** Reads the interval of REFRESH LIMIT from its number and the word after it, as in 3 days. 0 is no limit. */
+export function limitOfWords(number: Node, word: Node): UnitCount {
+  const digits = token(number).text, unit = token(word).text.toUpperCase().replace(/S$/, ""), count = Number(digits);
+  const isKnown = [...LIMIT_UNITS].some((letter) => UNITS[letter] === unit);
+  if (!isKnown || !/^\d+$/.test(digits) || count >= 2 ** 31) {
+    throw invalidInterval(`${digits} ${token(word).text}`, LIMIT_UNITS, isKnown ? at(number) : at(word));
+  }
+  return { count, unit };
+}
+
+function invalidInterval(text: string, letters: string, at: number): SqlError {
+  const message = `invalid interval ${text}: expected a number of ${listed(letters)}, as in 15${letters[0]}`;
+  return new SqlError(message, at, SQLSTATE.invalidParameter);
 }
 
 /** Letters of units, as in "m, h or d". */

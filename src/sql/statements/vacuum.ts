@@ -15,15 +15,15 @@ export const vacuum: StatementKind<Vacuum, BoundStatement<never> & { kind: "vacu
   form: {
     words: ["VACUUM"],
     grammar: String.raw`
-  vacuum = "VACUUM" "TABLE" tableName`,
+  vacuum = "VACUUM" ("TABLE" | "PARTITIONS") tableName`,
     actions: {
-      vacuum(vacuum, _table, table): Vacuum {
+      vacuum(vacuum, _what, table): Vacuum {
         return { kind: "vacuum", at: at(vacuum), table: onlyName(table.tree() as Path) };
       },
     },
   },
   reference: {
-    syntax: "VACUUM TABLE table",
+    syntax: "VACUUM TABLE | PARTITIONS table",
     summary: "Accepted without effect: unneeded files are removed at once.",
   },
   category: "ddl",
