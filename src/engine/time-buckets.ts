@@ -72,17 +72,23 @@ export class TimeBuckets {
     if (!this.zone) return { start, end };
     // Assumes the zone's offset at `time`; a change of it may put later instants of this range into another bucket.
     const unchanged = time + (end - local);
-    // In skipped hours a start is converted by the offset at `time`, so that it is never after `time`.
-    const utc = this.toUtc(start), atOffset = time - (local - start);
-    return { start: utc > time ? atOffset : utc, end: this.changeBetween(time, unchanged) ?? unchanged };
+    return { start: this.startOf(start), end: this.changeBetween(time, unchanged) ?? unchanged };
   }
 
   /** The start of the bucket after the one that begins at `start`. */
   after(start: bigint): bigint {
     if (!this.zone) return this.next(start);
-    const next = this.toUtc(this.next(this.floor(this.toLocal(start))));
-    // In skipped hours two buckets would begin at the same instant.
-    return next > start ? next : this.toUtc(this.next(this.next(this.floor(this.toLocal(start)))));
+    const local = this.next(this.floor(this.toLocal(start))), next = this.startOf(local);
+    if (next > start) return next;
+    // Buckets that begin in skipped hours: the next is that of the instant when they end.
+    const shown = this.floor(this.toLocal(this.toUtc(local))), begin = this.startOf(shown);
+    return begin > start ? begin : this.startOf(this.next(shown));
+  }
+
+  /** The start of a bucket that begins at `local`. In skipped hours by the offset after them, so that no instant of the bucket is before it. */
+  private startOf(local: bigint): bigint {
+    const utc = this.toUtc(local);
+    return utc - (this.toLocal(utc) - local);
   }
 
   /** True if starts ascend with the times of [from, to]; not if clocks are turned back into an earlier bucket. */

@@ -287,8 +287,8 @@ export interface Join {
   on?: Expression;
   /** USING: each pair of `on` columns becomes one column of the result. */
   merges?: boolean;
-  /** TOLERANCE of ASOF and LT, as written: "10s". */
-  tolerance?: { text: string; at: number; wordAt: number };
+  /** TOLERANCE of ASOF and LT, as written: "10s", or a variable or parameter. */
+  tolerance?: { text?: string; value?: Expression; at: number; wordAt: number };
   /** Of a WINDOW JOIN. */
   window?: JoinWindow;
   /** Of a HORIZON JOIN. */

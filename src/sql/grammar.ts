@@ -109,6 +109,7 @@ const COMMON = String.raw`
   joinOption = joinOn                                    -- on
              | "USING" "(" name ("," name)* ")"          -- using
              | "TOLERANCE" "-"? anyNumber                -- tolerance
+             | "TOLERANCE" &("<variable>" | "<parameter>") operand  -- toleranceOf
              | "TOLERANCE"                               -- noTolerance
   joinBound = "UNBOUNDED" ("PRECEDING" | "FOLLOWING")    -- unbounded
             | "CURRENT" "ROW"                            -- current

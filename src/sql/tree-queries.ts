@@ -490,6 +490,9 @@ export const queryActions: ohm.ActionDict<unknown> = {
     if (given(minus)) throw new SqlError("TOLERANCE cannot be negative", at(duration));
     return { tolerance: { text: token(duration).text, at: at(duration), wordAt: at(tolerance) } };
   },
+  joinOption_toleranceOf(tolerance, _lookahead, operand) {
+    return { tolerance: { value: operand.tree(), at: at(operand), wordAt: at(tolerance) } };
+  },
   joinOption_noTolerance(tolerance) {
     throw new SqlError("TOLERANCE needs a duration after it, such as 10s", at(tolerance));
   },

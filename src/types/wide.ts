@@ -100,15 +100,25 @@ export function formatGeohash(value: bigint, bits: number): string {
 
 /** Parses a decimal into its scaled value. Undefined if the text is invalid or has too many digits for the type. */
 export function parseDecimal(text: string, { precision, scale }: DecimalType): bigint | undefined {
-  const match = /^([+-]?)(\d*)\.?(\d*)m?$/i.exec(text.replaceAll("_", ""));
+  const match = /^([+-]?)(\d*)\.?(\d*)(?:e([+-]?\d{1,4}))?m?$/i.exec(text.replaceAll("_", ""));
   if (!match || (match[2] === "" && match[3] === "")) return undefined;
-  const whole = match[2]!.replace(/^0+/, "");
-  let end = match[3]!.length;
-  while (end > 0 && match[3]![end - 1] === "0") end--;
+  const moved = movePoint(match[2]!, match[3]!, Number(match[4] ?? 0));
+  const whole = moved.whole.replace(/^0+/, ""), { fraction } = moved;
+  let end = fraction.length;
+  while (end > 0 && fraction[end - 1] === "0") end--;
   // Checked first, because converting a number of millions of digits takes minutes.
   if (end > scale || whole.length > precision - scale) return undefined;
-  const value = BigInt(whole + match[3]!.slice(0, end).padEnd(scale, "0") || "0");
+  const value = BigInt(whole + fraction.slice(0, end).padEnd(scale, "0") || "0");
   return match[1] === "-" ? -value : value;
+}
+
+/** The digits before and after the point of a number with an exponent. */
+export function movePoint(whole: string, fraction: string, exponent: number): { whole: string; fraction: string } {
+  if (exponent === 0) return { whole, fraction };
+  const digits = whole + fraction, point = whole.length + exponent;
+  return point < 0
+    ? { whole: "", fraction: "0".repeat(-point) + digits }
+    : { whole: digits.slice(0, point).padEnd(point, "0"), fraction: digits.slice(point) };
 }
 
 /** Prints all digits of the scale. */

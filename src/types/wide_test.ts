@@ -35,6 +35,20 @@ Deno.test("decimals keep their scale and refuse too many digits", () => {
   assert.equal(parseDecimal("1000000", type), undefined);
 });
 
+Deno.test("an exponent moves the point of a decimal", () => {
+  const type = { precision: 8, scale: 2 };
+  const texts = ["1e2", "1.25E1", "125e-2", "-5e-2", "0.5e+1", "0e9999", "1.5e"];
+  const found = texts.map((text) => parseDecimal(text, type));
+  assert.deepEqual(found, [10000n, 1250n, 125n, -5n, 500n, 0n, undefined]);
+  assert.deepEqual(["1e6", "1e9999", "1e-3", "1e-9999", "1e99999"].map((text) => parseDecimal(text, type)), [
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
 Deno.test("arrays of any depth print as they were written, and ragged ones are refused", () => {
   assert.equal(formatArray(parseArray("[[1.0,null],[3,4.5]]", 2)!), "[[1.0,null],[3.0,4.5]]");
   assert.equal(formatArray(parseArray("[]", 1)!), "[]");

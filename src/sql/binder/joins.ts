@@ -3,6 +3,7 @@ import { notSupported, SqlError } from "../../errors.ts";
 import type { Join } from "../ast.ts";
 import type { JoinNode, TimeJoinNode } from "../plan.ts";
 import type { Names } from "./context.ts";
+import { durationText } from "./sampling.ts";
 import { fixedDuration } from "./durations.ts";
 import { horizonJoin } from "./horizon-joins.ts";
 import { aliasPlace, checkAliases, combined, joinKeys, sidesByTime } from "./join-sides.ts";
@@ -99,11 +100,12 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
   const keys = joinKeys(queries.expressions, join.on, left, right, { columns, names }, "time");
   let tolerance: bigint | undefined;
   if (join.tolerance !== undefined) {
-    tolerance = fixedDuration(join.tolerance.text, sides.leftTime.type);
-    const { text, at } = join.tolerance;
+    const { value, at } = join.tolerance;
+    const text = join.tolerance.text ?? durationText(queries.expressions, value!, names, "TOLERANCE") ?? "";
+    tolerance = fixedDuration(text, sides.leftTime.type);
     if (tolerance === undefined) {
       // If the unit is missing, report the error after the number.
-      const digits = /^\d+(?![a-zA-Z])/.exec(text)?.[0].length ?? 0;
+      const digits = value === undefined ? /^\d+(?![a-zA-Z])/.exec(text)?.[0].length ?? 0 : 0;
       throw new SqlError(`invalid tolerance '${text}': expected a number and one of n U T s m h d w`, at + digits);
     }
     if (/^0+[a-zA-Z]$/.test(text)) throw new SqlError("the tolerance must be above zero", at);

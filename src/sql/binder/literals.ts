@@ -11,6 +11,7 @@ import {
   decimalTag,
   GEOHASH_BITS_MAX,
   geohashTag,
+  movePoint,
   parseGeohash,
   parseLong256,
 } from "../../types/wide.ts";
@@ -60,16 +61,17 @@ export function numberLiteral(text: string, at: number): Constant {
   return constant(finite(Number(plain), text, at), "DOUBLE");
 }
 
-/** `1.50m` and `0.05m` are DECIMAL(3,2), `100m` is DECIMAL(3,0): the digits determine the type. */
+/** `1.50m` and `0.05m` are DECIMAL(3,2), `100m` and `1e2m` are DECIMAL(3,0): the digits determine the type. */
 function decimalLiteral(digits: string, text: string, at: number): Constant {
-  const match = /^(\d*)\.?(\d*)$/.exec(digits);
+  const match = /^(\d*)\.?(\d*)(?:e([+-]?\d{1,4}))?$/i.exec(digits);
   if (!match || (match[1] === "" && match[2] === "")) throw new SqlError(`${text} is not a number`, at);
-  const whole = match[1]!.replace(/^0+(?=\d)/, "") || "0", scale = match[2]!.length;
+  const moved = movePoint(match[1]!, match[2]!, Number(match[3] ?? 0));
+  const whole = moved.whole.replace(/^0+(?=\d)/, "") || "0", scale = moved.fraction.length;
   const precision = whole.length + scale;
   if (precision > DECIMAL_PRECISION_MAX) {
     throw new SqlError(`${text} has too many digits for DECIMAL: at most ${DECIMAL_PRECISION_MAX} are possible`, at);
   }
-  return constant(BigInt(whole + match[2]), decimalTag(precision, scale));
+  return constant(BigInt(whole + moved.fraction), decimalTag(precision, scale));
 }
 
 /** An array of constants: `ARRAY[1.0, null]`, `ARRAY[[1, 2], [3, 4]]`. Its value is its text in results. */
@@ -78,7 +80,7 @@ export function arrayLiteral(items: readonly Expr[], positions: readonly number[
   let inner: string | undefined;
   for (const [index, item] of items.entries()) {
     if (item.kind !== "constant") throw notSupported("an array of values that are not constants", at);
-    const type = item.value === null || ["INT", "LONG", "FLOAT", "DOUBLE", "NULL"].includes(item.type)
+    const type = item.value === null || ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "NULL"].includes(item.type)
       ? "DOUBLE"
       : item.type;
     if (arrayDimensions(type) === 0 && type !== "DOUBLE") {

@@ -121,9 +121,18 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
 
 /** `15m`, or a DECLARE variable with such a value. */
 function intervalText(expressions: Expressions, interval: SampleBy["interval"], names: Names): string | undefined {
-  if (!("kind" in interval)) return interval.text;
-  const value = interval.kind === "variable" ? findVariable(names, interval.name)?.value ?? interval : interval;
-  return value.kind === "number" ? value.text : constantText(expressions, value, names, "SAMPLE BY", "1h");
+  return "kind" in interval ? durationText(expressions, interval, names, "SAMPLE BY") : interval.text;
+}
+
+/** The text of a duration that a variable or a parameter has. `what`: the clause, for messages. Returns undefined for null. */
+export function durationText(
+  expressions: Expressions,
+  duration: Expression,
+  names: Names,
+  what: string,
+): string | undefined {
+  const value = duration.kind === "variable" ? findVariable(names, duration.name)?.value ?? duration : duration;
+  return value.kind === "number" ? value.text : constantText(expressions, value, names, what, "1h");
 }
 
 /** Returns undefined for null. `standIn`: the value for a parameter that has none yet. */

@@ -6,6 +6,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
 import { batchEntry } from "./batch-entry.ts";
+import { roundedTo } from "./numeric.ts";
 import { DOUBLE_TOLERANCE, NUMBERS } from "./nodes.ts";
 import { Pace } from "./pace.ts";
 import { checkElements } from "./sizes.ts";
@@ -806,6 +807,22 @@ const others: FunctionEntry[] = [
         rowCount,
         context,
       ),
+  ),
+  batchEntry(
+    "round",
+    [ARRAY("array"), { name: "places", type: "INT" }],
+    same,
+    "The array with its elements rounded to a number of decimals.",
+    ([column, places], out, rowCount, context) =>
+      each(
+        (row) => {
+          const array = read(column, row, context), digits = places.values[row] as number;
+          write(out, row, array && grid(array.shape, (k) => roundedTo(array.values[k], digits), context));
+        },
+        rowCount,
+        context,
+      ),
+    [["round(ARRAY[1.25, -2.567], 1)", "[1.3,-2.6]"]],
   ),
   batchEntry(
     "insertion_point",

@@ -51,22 +51,23 @@ function mappedPair(f: (x: number, y: number) => number): BatchFunction {
 }
 
 /** Rounds to digits like the dialect: multiplies by a power of ten, rounds, and divides. */
-function digitsRounded(round: (scaled: number) => number, toWhole = round): BatchFunction {
+function toDigits(round: (scaled: number) => number, toWhole = round): (value: number, places: number) => number {
+  return (value, places) => {
+    if (places === NULL_I32 || !Number.isFinite(value)) return NaN;
+    if (places > 17) return value;
+    if (places === 0) return Math.abs(value) > 9e15 ? value : toWhole(value);
+    if (places >= 0) {
+      const power = 10 ** places;
+      return Math.abs(value) * power > 9e15 ? value : round(value * power) * (1 / power);
+    }
+    const power = 10 ** -places;
+    return Number.isFinite(power) ? round(value / power) * power : 0;
+  };
+}
+function digitsRounded(rounded: (value: number, places: number) => number): BatchFunction {
   return ([a, b], out, rowCount) => {
     const x = a.values, digits = b.values, values = out.values;
-    for (let row = 0; row < rowCount; row++) {
-      const value = x[row], places = digits[row];
-      if (places === NULL_I32 || !Number.isFinite(value)) values[row] = NaN;
-      else if (places > 17) values[row] = value;
-      else if (places === 0) values[row] = Math.abs(value) > 9e15 ? value : toWhole(value);
-      else if (places >= 0) {
-        const power = 10 ** places;
-        values[row] = Math.abs(value) * power > 9e15 ? value : round(value * power) * (1 / power);
-      } else {
-        const power = 10 ** -places;
-        values[row] = Number.isFinite(power) ? round(value / power) * power : 0;
-      }
-    }
+    for (let row = 0; row < rowCount; row++) values[row] = rounded(x[row], digits[row]);
   };
 }
 /**
@@ -79,6 +80,8 @@ const halfEven = (x: number) => {
   const rest = x - floor;
   return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
 };
+/** Halves away from zero, or up to whole numbers. NaN if `places` is the null of INT. */
+export const roundedTo = toDigits(awayFromZero, Math.round);
 const outwards = (x: number) => (x < 0 ? Math.floor(x) : Math.ceil(x));
 
 const absolute = (
@@ -183,7 +186,7 @@ entries.push(
     "DOUBLE",
     "The value rounded to a number of decimals. Halves are rounded away from zero, or up when rounding to whole numbers.",
     {
-      batch: digitsRounded(awayFromZero, Math.round),
+      batch: digitsRounded(roundedTo),
     },
     [["round(-2.567, 2)", -2.57], ["round(1234.5678, -2)", 1200]],
   ),
@@ -193,15 +196,15 @@ entries.push(
     "DOUBLE",
     "The value rounded to a number of decimals, halves to the even digit.",
     {
-      batch: digitsRounded(halfEven),
+      batch: digitsRounded(toDigits(halfEven)),
     },
     [["round_half_even(2.5, 0)", 2]],
   ),
   entry("round_up", ["DOUBLE", "INT"], "DOUBLE", "The value rounded away from zero to a number of decimals.", {
-    batch: digitsRounded(outwards),
+    batch: digitsRounded(toDigits(outwards)),
   }, [["round_up(1.21, 1)", 1.3]]),
   entry("round_down", ["DOUBLE", "INT"], "DOUBLE", "The value rounded towards zero to a number of decimals.", {
-    batch: digitsRounded(Math.trunc),
+    batch: digitsRounded(toDigits(Math.trunc)),
   }, [["round_down(1299, -2)", 1200]]),
   entry("mod", ["INT", "INT"], "INT", "The remainder of a division. Division by zero gives null.", {
     batch: ([a, b], out, rowCount) => {

@@ -327,6 +327,27 @@ entries.push(
   ),
 );
 
+/** A time advanced by a number of units; undefined for an unknown unit. */
+function advanced(time: bigint, unit: string, count: number, type: string): bigint | undefined {
+  const dayUnits = unitsADay(type);
+  if (unit === "M") return addMonths(time, count, dayUnits);
+  if (unit === "y") return addYears(time, count, dayUnits);
+  const nanos = UNIT_NANOS[unit];
+  return nanos === undefined ? undefined : time + BigInt(count) * nanos / nanosOf(stampOf(type));
+}
+
+/** The number of whole units between two times; undefined for an unknown unit. */
+function unitsBetween(a: bigint, b: bigint, unit: string, type: string): bigint | undefined {
+  const [low, high] = a < b ? [a, b] : [b, a];
+  if (unit === "M" || unit === "y") {
+    return BigInt(Math.floor(monthsBetween(low, high, unitsADay(type)) / (unit === "M" ? 1 : 12)));
+  }
+  const nanos = UNIT_NANOS[unit];
+  return nanos === undefined ? undefined : (high - low) * nanosOf(stampOf(type)) / nanos;
+}
+
+const UNIT_OF_ROW = { name: "unit", type: "text" };
+
 /** A unit of one letter. For a longer text the dialect reports the error at the call. */
 function checkUnit(name: string): FunctionEntry["check"] {
   return ([unit]) => {
@@ -396,6 +417,23 @@ entries.push(
     },
     [["dateadd('d', 1, '2024-03-30T12:00:00Z'::timestamp, 'Europe/Berlin')", "2024-03-31T11:00:00.000000Z"]],
   ),
+  ...STAMPS.flatMap((type) => {
+    const args = [UNIT_OF_ROW, { name: "count", type: "INT" }, { name: "time", type }];
+    const summary = "The time advanced by a number of units that differ by row. Null for unknown units.";
+    return [
+      entry("dateadd", args, type, summary, { rewrite: () => ({ name: "dateadd_units", args: [0, 1, 2] }) }),
+      entry("dateadd_units", args, type, summary, {
+        nulls: "custom",
+        batch: ([units, counts, times], out, rowCount) => {
+          for (let row = 0; row < rowCount; row++) {
+            const unit = units.text(row), count = counts.values[row], time = times.values[row];
+            const isNull = unit === undefined || count === NULL_I32 || time === NULL_I64;
+            out.values[row] = isNull ? NULL_I64 : advanced(time, unit, count, type) ?? NULL_I64;
+          }
+        },
+      }),
+    ];
+  }),
   entry(
     "datediff",
     [UNIT, TIME, { name: "other", type: "time" }],
@@ -414,6 +452,23 @@ entries.push(
     },
     [["datediff('w', '2024-01-01', '2024-01-15')", 2]],
   ),
+  ...STAMPS.flatMap((type) => {
+    const args = [UNIT_OF_ROW, { name: "time", type }, { name: "other", type }];
+    const summary = "The number of whole units between two times, by units that differ by row. Null for unknown units.";
+    return [
+      entry("datediff", args, "LONG", summary, { rewrite: () => ({ name: "datediff_units", args: [0, 1, 2] }) }),
+      entry("datediff_units", args, "LONG", summary, {
+        nulls: "custom",
+        batch: ([units, times, others], out, rowCount) => {
+          for (let row = 0; row < rowCount; row++) {
+            const unit = units.text(row), a = times.values[row], b = others.values[row];
+            const isNull = unit === undefined || a === NULL_I64 || b === NULL_I64;
+            out.values[row] = isNull ? NULL_I64 : unitsBetween(a, b, unit, type) ?? NULL_I64;
+          }
+        },
+      }),
+    ];
+  }),
 );
 
 export const timeStepFunctions = entries;

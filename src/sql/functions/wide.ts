@@ -122,7 +122,7 @@ const long256Functions: FunctionEntry[] = [
       }
     },
   })),
-  ...["BYTE", "SHORT", "INT", "LONG"].flatMap((type): FunctionEntry[] => [
+  ...["BYTE", "SHORT", "INT", "LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"].flatMap((type): FunctionEntry[] => [
     {
       ...base,
       name: "cast_LONG256",
@@ -149,7 +149,7 @@ const long256Functions: FunctionEntry[] = [
       batch: ([column], out, rowCount) => {
         for (let row = 0; row < rowCount; row++) {
           if (column.isNull(row)) out.setNull(row);
-          else {out.values[row] = type === "LONG"
+          else {out.values[row] = typeOf(type).width === 8
               ? column.values[4 * row]
               : Number(BigInt.asIntN(8 * typeOf(type).width, column.values[4 * row]));}
         }

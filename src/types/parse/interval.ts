@@ -219,17 +219,34 @@ function variableRange(text: string, now: Clock): Span {
 }
 
 function variable(text: string, clock: Clock): Span {
-  const match = /^\$(now|today|yesterday|tomorrow)((?:\s*[+-]\s*\d*[a-zA-Z])*)$/i.exec(text);
+  const match = /^\$(now|today|yesterday|tomorrow)((?:\s*[+-]\s*\d*(?:bd|[a-zA-Z]))*)$/i.exec(text);
   if (match === null) throw new Refusal(`unknown variable '${text}': expected $now, $today, $yesterday or $tomorrow`);
   const name = match[1]!.toLowerCase();
   const now = clock(), today = floorDivide(now, DAY) * DAY;
   let start = name === "now" ? now : name === "today" ? today : name === "yesterday" ? today - DAY : today + DAY;
-  for (const [, sign, count, unit] of match[2]!.matchAll(/([+-])\s*(\d*)([a-zA-Z])/g)) {
-    const moved = addUnits(start, (sign === "-" ? -1 : 1) * Number(count || 1), unit!, 1n);
+  for (const [, sign, digits, unit] of match[2]!.matchAll(/([+-])\s*(\d*)(bd|[a-zA-Z])/gi)) {
+    const count = (sign === "-" ? -1 : 1) * Number(digits || 1);
+    if (Math.abs(count) > DURATION_MAX) throw new Refusal(`${digits} is too large`);
+    const moved = unit!.toLowerCase() === "bd" ? addWorkdays(start, count) : addUnits(start, count, unit!, 1n);
     if (moved === undefined) throw new Refusal(`unknown unit of time '${unit}'`);
     start = moved;
   }
   return { start, end: start + (name === "now" ? 1n : DAY), coarse: false };
+}
+
+/** Moves a time by days from Monday to Friday. */
+function addWorkdays(time: bigint, count: number): bigint {
+  const step = count < 0 ? -1 : 1, weekdayOf = (day: number) => ((day + 3) % 7 + 7) % 7;
+  const first = Number(floorDivide(time, DAY));
+  let day = first;
+  // From a weekend, the first of these days is the next one, as from the last of them before it.
+  while (count !== 0 && weekdayOf(day) > 4) day -= step;
+  day += Math.trunc(count / 5) * 7;
+  for (let left = Math.abs(count % 5); left > 0;) {
+    day += step;
+    if (weekdayOf(day) <= 4) left--;
+  }
+  return time + BigInt(day - first) * DAY;
 }
 
 const DAY_NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];

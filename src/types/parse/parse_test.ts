@@ -118,6 +118,14 @@ const spans: [text: string, ranges: string[]][] = [
   ["2023-W01", ["2023-01-02T00:00:00 2023-01-09T00:00:00"]],
   ["2023-W01-6", ["2023-01-07T00:00:00 2023-01-08T00:00:00"]],
   ["$today", ["2024-06-10T00:00:00 2024-06-11T00:00:00"]],
+  ["$today - 1bd", ["2024-06-07T00:00:00 2024-06-08T00:00:00"]],
+  ["$today+4BD", ["2024-06-14T00:00:00 2024-06-15T00:00:00"]],
+  ["$today + 5bd", ["2024-06-17T00:00:00 2024-06-18T00:00:00"]],
+  ["$yesterday - 6bd", ["2024-05-31T00:00:00 2024-06-01T00:00:00"]],
+  ["$yesterday - 5bd", ["2024-06-03T00:00:00 2024-06-04T00:00:00"]],
+  ["$yesterday + 1bd", ["2024-06-10T00:00:00 2024-06-11T00:00:00"]],
+  ["$yesterday + 5bd", ["2024-06-14T00:00:00 2024-06-15T00:00:00"]],
+  ["$yesterday + 0bd", ["2024-06-09T00:00:00 2024-06-10T00:00:00"]],
 ];
 Deno.test("parseIntervals() expands brackets, ranges and repetitions", () => {
   for (const [text, ranges] of spans) assert.deepEqual(intervals(text), ranges, text);
@@ -146,6 +154,8 @@ Deno.test("parseIntervals() refuses invalid texts", () => {
     "2023-01-01T09:30@Moon/Base",
     "2023-01-[01..31]#Foo",
     "$someday",
+    `$today + ${"9".repeat(400)}d`,
+    "$today - 3000000000bd",
     "2023-W54",
     "",
   ];
