@@ -12,6 +12,7 @@ import {
   type SortNode,
 } from "../plan.ts";
 import { remembered } from "../remembered.ts";
+import { isTimestamp } from "./types.ts";
 
 export function columnOf(plan: Plan, index: number): Expr {
   return { kind: "column", index, type: plan.columns[index]!.type };
@@ -47,6 +48,12 @@ export function crossJoin(left: Plan, right: Plan): JoinNode {
     timestamp: left.timestamp,
     order: left.order,
   };
+}
+
+/** The timestamp by which rows are in order for enclosing joins by time and SAMPLE BY, or -1. */
+export function timeOf([first]: readonly SortKey[]): number {
+  const { expression, descending } = first!;
+  return expression.kind === "column" && !descending && isTimestamp(expression.type) ? expression.index : -1;
 }
 
 /** Sorting by anything other than the designated timestamp loses it. */

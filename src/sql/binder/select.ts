@@ -29,6 +29,7 @@ import {
   rewrite,
   sameExpr,
   sort,
+  timeOf,
   walk,
 } from "./plans.ts";
 import { pivotRelation } from "./pivot.ts";
@@ -570,12 +571,8 @@ class SelectBinder {
     if (distinct) plan = { node: "distinct", input: plan, columns: plan.columns, timestamp: -1, order: "none" };
     let orderedBy = -1;
     if (keys.length > 0) {
-      const first = keys[0]!.expression;
-      // A query ordered by another timestamp keeps that order for enclosing joins by time.
-      if (
-        first.kind === "column" && !keys[0]!.descending &&
-        (first.type === "TIMESTAMP" || first.type === "TIMESTAMP_NS") && first.index < visible
-      ) orderedBy = first.index;
+      const index = timeOf(keys);
+      if (index < visible) orderedBy = index;
       plan = sort(plan, keys);
     }
     const keptTime = this.options.keepTimestamp === true && keepsTime && plan.timestamp >= visible;

@@ -5,7 +5,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { OrderItem, SetOperation } from "../ast.ts";
 import type { Expr, Plan, SortKey } from "../plan.ts";
 import { type Names, typeMismatch, unknownColumn } from "./context.ts";
-import { columnOf, project, sort } from "./plans.ts";
+import { columnOf, project, sort, timeOf } from "./plans.ts";
 import { type ScopeColumn } from "./scope.ts";
 import { bindLimit } from "./limit.ts";
 import type { BoundQuery, Queries } from "./query.ts";
@@ -51,9 +51,14 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
     timestamp: -1,
     order: "none",
   };
-  if (query.orderBy.length > 0) plan = orderSet(queries, plan, query.orderBy, names);
+  let timestamp = -1;
+  if (query.orderBy.length > 0) {
+    const keys = orderOfSet(queries, plan, query.orderBy, names);
+    timestamp = timeOf(keys);
+    plan = sort(plan, keys);
+  }
   if (query.limit !== undefined) plan = bindLimit(queries.expressions, plan, query.limit, names);
-  return { plan, visible: plan.columns.length, timestamp: -1 };
+  return { plan, visible: plan.columns.length, timestamp };
 }
 
 /** Casts the plan's columns to `types`. */
@@ -63,9 +68,9 @@ export function castColumns(queries: Queries, plan: Plan, types: string[], at: n
   return project(plan, expressions, plan.columns.map((column) => column.name));
 }
 
-function orderSet(queries: Queries, plan: Plan, orderBy: OrderItem[], names: Names): Plan {
+function orderOfSet(queries: Queries, plan: Plan, orderBy: OrderItem[], names: Names): SortKey[] {
   const columns: ScopeColumn[] = plan.columns.map((column, index) => ({ ...column, qualifier: undefined, index }));
-  const keys = orderBy.map((item): SortKey => {
+  return orderBy.map((item): SortKey => {
     const e = item.expression;
     let expression: Expr;
     if (e.kind === "number" && /^\d+$/.test(e.text)) {
@@ -83,5 +88,4 @@ function orderSet(queries: Queries, plan: Plan, orderBy: OrderItem[], names: Nam
     }
     return { expression, descending: item.descending, nulls: item.nulls };
   });
-  return sort(plan, keys);
 }

@@ -4,6 +4,7 @@ import { didYouMean } from "../../nearest.ts";
 import { typeHint } from "../other-dialects.ts";
 import { tagOfName, typeOf, typeSpellings } from "../../types/mod.ts";
 import {
+  arrayDimensions,
   commonDecimal,
   DECIMAL_PRECISION_MAX,
   decimalOf,
@@ -43,6 +44,11 @@ export function branchType(a: string, b: string): string | undefined {
   return undefined;
 }
 
+/** True for types without a text form. */
+function isShapeless(type: string): boolean {
+  return type === "BINARY" || type === "INTERVAL" || arrayDimensions(type) > 0;
+}
+
 /** The type of a set operation's column; undefined if there is none. */
 export function setType(a: string, b: string): string | undefined {
   if (a === b) return a === "SYMBOL" || a === "SYMBOL_TEXT" ? "STRING" : a;
@@ -62,8 +68,9 @@ export function setType(a: string, b: string): string | undefined {
   const text = isTextOrChar(a) ? a : isTextOrChar(b) ? b : undefined;
   if (text !== undefined) return text === "VARCHAR" ? "VARCHAR" : "STRING";
   // Kinds that can only be converted to texts.
-  const kinds = ["BOOLEAN", "UUID", "IPv4"];
-  return kinds.includes(a) || kinds.includes(b) ? "STRING" : undefined;
+  const kinds = ["BOOLEAN", "UUID", "IPv4", "LONG256"];
+  const isOfKind = kinds.includes(a) || kinds.includes(b) || bits !== undefined || other !== undefined;
+  return isOfKind && ![a, b].some(isShapeless) ? "STRING" : undefined;
 }
 
 /** Types of the dialect that are not implemented. */

@@ -91,9 +91,8 @@ export class WindowCollector implements WindowSink {
     const [first, ...rest] = args;
     if (first === undefined) return args;
     const cast = (type: string): Expr[] => [this.expressions.cast(first, type, call.args[0]!.at), ...rest];
-    if (["sum", "avg", "ksum"].includes(name) && (isInteger(first.type) || ["FLOAT", "NULL"].includes(first.type))) {
-      return cast("DOUBLE");
-    }
+    const isAdded = isInteger(first.type) || isTime(first.type) || ["FLOAT", "NULL"].includes(first.type);
+    if (["sum", "avg", "ksum"].includes(name) && isAdded) return cast("DOUBLE");
     if (KEEPING.has(name) && ["BYTE", "SHORT", "INT"].includes(first.type)) return cast("LONG");
     if (KEEPING.has(name) && first.type === "FLOAT") return cast("DOUBLE");
     return args;

@@ -40,6 +40,7 @@ const NUMBER_COST: Record<string, Record<string, number>> = {
   DATE: { TIMESTAMP: 1, TIMESTAMP_NS: 2, LONG: 42, DOUBLE: 43 },
   TIMESTAMP: { TIMESTAMP_NS: 1, LONG: 40, DOUBLE: 41 },
   TIMESTAMP_NS: { LONG: 40, DOUBLE: 41 },
+  UUID: { STRING: 1, VARCHAR: 2 },
   CHAR: {
     STRING: 2,
     VARCHAR: 3,
