@@ -77,7 +77,10 @@ Deno.test("COPY", async (t) => {
   await t.step("writes tables and queries as Parquet files that can be read again", async () => {
     assert.deepEqual(await exported("copy trades to 'all' with format parquet"), ["finished", 1]);
     const query = "copy (select sym, px from trades where sym != 'b') to 'x/some.parquet' with format parquet";
-    const [path] = await exported(`${query} compression_codec snappy data_page_size 4096`, "export_path");
+    const [path] = await exported(
+      `${query} compression_codec snappy data_page_size 4096 parquet_version 2 statistics_enabled true raw_array_encoding false partition_by none`,
+      "export_path",
+    );
     assert.equal(path, join(root, "export", "x", "some.parquet"));
     await Deno.copyFile(join(root, "export", "all.parquet"), join(root, "import", "all.parquet"));
     await Deno.copyFile(String(path), join(root, "import", "some.parquet"));

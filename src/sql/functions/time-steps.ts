@@ -4,7 +4,9 @@
  */
 import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import { bind, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
-import { addMonths, addYears, nanosOf, UNIT_NANOS } from "../../types/calendar.ts";
+import { TimeBuckets } from "../../engine/mod.ts";
+import { addMonths, addYears, floorDivide, nanosOf, UNIT_NANOS } from "../../types/calendar.ts";
+import { civilOfDay } from "../../types/format/time.ts";
 import { zoneOf } from "../../types/zone.ts";
 import { civil, dayOfMonthStart, floorDiv32, floorDiv64, floorMod64 } from "./calendar-nodes.ts";
 import type { BatchFunction, FunctionEntry, Rewritten } from "./entry.ts";
@@ -210,11 +212,11 @@ function adding(add: (value: bigint, count: number) => bigint): BatchFunction {
  * reached.
  */
 function monthsBetween(low: bigint, high: bigint, dayUnits: bigint): number {
-  const floor = (value: bigint) => Number((value - ((value % dayUnits) + dayUnits) % dayUnits) / dayUnits);
-  const a = new Date(floor(low) * 86400000), b = new Date(floor(high) * 86400000);
-  const months = (b.getUTCFullYear() - a.getUTCFullYear()) * 12 + b.getUTCMonth() - a.getUTCMonth();
-  const timeA = low - BigInt(floor(low)) * dayUnits, timeB = high - BigInt(floor(high)) * dayUnits;
-  const reached = b.getUTCDate() > a.getUTCDate() || (b.getUTCDate() === a.getUTCDate() && timeB >= timeA);
+  const dayA = floorDivide(low, dayUnits), dayB = floorDivide(high, dayUnits);
+  const a = civilOfDay(Number(dayA)), b = civilOfDay(Number(dayB));
+  const months = (b.year - a.year) * 12 + b.month - a.month;
+  const timeA = low - dayA * dayUnits, timeB = high - dayB * dayUnits;
+  const reached = b.day > a.day || (b.day === a.day && timeB >= timeA);
   return reached ? months : months - 1;
 }
 
@@ -226,6 +228,38 @@ function splitUnit(text: unknown): { count: number; unit: string } | undefined {
     ? { count: Number(match[1] || 1), unit: match[2] }
     : undefined;
 }
+
+const OFFSET = { name: "offset", type: "text", constant: true };
+const ZONE = { name: "zone", type: "text", constant: true };
+
+/** `[+-]HH:mm` in minutes. */
+function minutesOf(text: string): number | undefined {
+  const match = /^([+-]?)(\d\d):(\d\d)$/.exec(text);
+  if (match === null || Number(match[2]) > 23 || Number(match[3]) > 59) return undefined;
+  return (match[1] === "-" ? -1 : 1) * (Number(match[2]) * 60 + Number(match[3]));
+}
+
+const flooredInZone: BatchFunction = ([units, times, origins, offsets, zones], out, rowCount) => {
+  const { type } = out, ticks = nanosOf(type), ticksASecond = 1_000_000_000n / ticks;
+  const inTicks = (value: bigint, from: string) => value * nanosOf(from) / ticks;
+  const { count, unit } = splitUnit(units.constant)!;
+  const offset = BigInt(minutesOf(String(offsets.constant ?? "00:00"))!) * 60n * ticksASecond;
+  const zone = zones.constant == null ? undefined : zoneOf(String(zones.constant));
+  const from = rowCount === 0 || origins.isNull(0) ? undefined : inTicks(origins.values[0], origins.type);
+  const sampling = { count, unit: unit === "u" ? "U" : unit, align: "calendar" as const, timeZone: "", offset, from };
+  const buckets = new TimeBuckets(sampling, type, 0n);
+  for (let row = 0; row < rowCount; row++) {
+    if (times.isNull(row)) {
+      out.values[row] = NULL_I64;
+      continue;
+    }
+    const time = inTicks(times.values[row], times.type);
+    const local = time + BigInt(zone?.offsetAt(Number(floorDivide(time, ticksASecond))) ?? 0) * ticksASecond;
+    // Earlier times give the origin.
+    const first = from === undefined ? local : from + offset;
+    out.values[row] = buckets.of(local < first ? first : local).start;
+  }
+};
 
 /** Weeks begin on Monday: 1969-12-29. */
 function floorTo(
@@ -275,6 +309,30 @@ entries.push(
     [["timestamp_floor('h', '2024-03-01T10:47:12Z')", "2024-03-01T10:00:00.000000Z"], [
       "timestamp_floor('h', '1969-12-31T23:59:59Z')",
       "1969-12-31T23:00:00.000000Z",
+    ]],
+  ),
+  entry(
+    "timestamp_floor",
+    [UNIT, TIME, { name: "origin", type: "time", constant: true }, OFFSET, ZONE],
+    stampType,
+    "The start of the unit that contains the local time of a time zone, as local time. Units count from an origin plus an offset " +
+      "([+-]HH:mm); NULL stands for the calendar, no offset and UTC.",
+    {
+      nulls: "custom",
+      check: ([unit, , , offset, zone]) => {
+        if (splitUnit(unit) === undefined) return badUnit("timestamp_floor", unit);
+        if (typeof offset === "string" && minutesOf(offset) === undefined) {
+          return { argument: 3, message: `timestamp_floor: invalid offset '${offset}': expected [+-]HH:mm` };
+        }
+        return typeof zone === "string" && zoneOf(zone) === undefined
+          ? { argument: 4, message: `unknown time zone '${zone}'` }
+          : undefined;
+      },
+      batch: flooredInZone,
+    },
+    [[
+      "timestamp_floor('1d', '2024-03-01T23:30:00Z'::timestamp, null, '00:00', 'Europe/Berlin')",
+      "2024-03-02T00:00:00.000000Z",
     ]],
   ),
   entry("timestamp_ceil", [UNIT, TIME], stampType, "The start of the next unit after the time, in UTC.", {

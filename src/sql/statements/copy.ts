@@ -272,8 +272,16 @@ function boundTo(
       case "row_group_size":
         number(); // a group has the rows of one batch
         break;
+      case "parquet_version":
+        if (value !== "1" && value !== "2") throw wrong(option, "1 or 2");
+        break; // files can be read by readers of either version
+      case "statistics_enabled":
+      case "raw_array_encoding":
+        if (!/^(true|false)$/i.test(value)) throw wrong(option, "true or false");
+        break;
       case "partition_by":
-        throw notSupported("COPY … PARTITION_BY", option.at);
+        if (!/^none$/i.test(value)) throw notSupported("COPY … PARTITION_BY", option.at);
+        break;
       default:
         throw new SqlError(`COPY TO has no option ${name}`, option.at, SQLSTATE.syntax);
     }
