@@ -67,7 +67,7 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
     writerThread,
     busyMicros,
     onWaiting,
-    // It stops the thread for some 50 ms.
+    // A collection stops this thread for some 50 ms, so it waits for a rest.
     onRest: collectIfGrown,
     recentErrors: () => log.recentErrors.list(),
     provider,

@@ -51,3 +51,11 @@ export function addUnits(value: bigint, count: number, unit: string, nanosAUnit:
   const nanos = UNIT_NANOS[unit];
   return nanos === undefined ? undefined : value + BigInt(count) * nanos / nanosAUnit;
 }
+
+/** Parses an offset of buckets, `[+-]HH:mm`, into the unit of a time type. Undefined for other texts. */
+export function parseBucketOffset(text: string, type: string): bigint | undefined {
+  const match = /^([+-]?)(\d\d):(\d\d)$/.exec(text);
+  if (match === null || Number(match[2]) > 23 || Number(match[3]) > 59) return undefined;
+  const offset = (BigInt(match[2]!) * 60n + BigInt(match[3]!)) * UNIT_NANOS.m! / nanosOf(type);
+  return match[1] === "-" ? -offset : offset;
+}

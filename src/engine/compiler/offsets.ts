@@ -100,8 +100,14 @@ export function rowsOfExactSums(
 }
 
 /** The greatest magnitude of a chunk's integers, or more. */
-export function greatestInteger({ least, greatest }: ChunkOffsets): number {
+function greatestInteger({ least, greatest }: ChunkOffsets): number {
   return Math.max(Math.abs(least), Math.abs(least + greatest));
+}
+
+/** True if the integers of all these columns have 32 bits. */
+export function areNarrow(places: readonly number[], offsets: readonly ChunkOffsets[]): boolean {
+  for (const place of places) if (greatestInteger(offsets[place]!) >= 2 ** 31) return false;
+  return true;
 }
 
 /** Words of a record for the number of rows and the sums of so many arguments. */

@@ -13,9 +13,9 @@ import { BoundKernel } from "../compiler/binding.ts";
 import { columnsOf, type Input } from "../compiler/expression.ts";
 import {
   addOffsetsKernel,
+  areNarrow,
   emptyOffsetsKernel,
   factorsOf,
-  greatestInteger,
   hasNulls,
   isProduct,
   JOINED_SHIFT,
@@ -235,9 +235,7 @@ export class OffsetGroups {
     const { adders, factors, shape } = this;
     adders.begin();
     adders.next(this.isJoined(offsets));
-    let isNarrow = true;
-    for (const place of factors) if (greatestInteger(offsets[place]!) >= 2 ** 31) isNarrow = false;
-    adders.next(isNarrow);
+    adders.next(areNarrow(factors, offsets));
     for (const argument of shape.arguments) adders.next(hasNulls(argument, offsets));
     const { kernel, leasts } = adders.get();
     kernel.setColumns(vectors);

@@ -11,8 +11,8 @@ import type { AggregateShape } from "../compiler/aggregate.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { offsetSumsKernel } from "../compiler/offset-sums.ts";
 import {
+  areNarrow,
   factorsOf,
-  greatestInteger,
   hasNulls,
   mergeInputs,
   mergeOffsetsKernel,
@@ -120,7 +120,7 @@ export class OffsetSums {
       if (found === undefined) return false;
       offsets.push(found);
     }
-    for (const place of this.factors) if (greatestInteger(offsets[place]!) >= 2 ** 31) return false;
+    if (!areNarrow(this.factors, offsets)) return false;
     const rowsAtOnce = rowsOfExactSums(this.shape, offsets);
     if (rowsAtOnce < SUMMARY_ROWS) return false;
     reader.count(end - start);
@@ -216,13 +216,17 @@ class LeftVectors implements RowRange {
     // Without a passing value no vector is left.
     const low = passing === undefined ? Infinity : least + passing.low;
     const high = passing === undefined ? -Infinity : least + passing.high;
+    const left: { from: number; to: number }[] = [];
     let count = 0, whole = 0;
     for (const run of runs) {
       for (let vector = Math.floor(run.from / SUMMARY_ROWS); vector * SUMMARY_ROWS < run.to; vector++) {
-        const first = ranges[2 * vector]!, last = ranges[2 * vector + 1]!;
-        if (first > high || last < low) continue;
+        const least = ranges[2 * vector]!, greatest = ranges[2 * vector + 1]!;
+        if (least > high || greatest < low) continue;
         count++;
-        if (!hasNulls && first >= low && last <= high) whole++;
+        if (!hasNulls && least >= low && greatest <= high) whole++;
+        const first = Math.max(from, vector * SUMMARY_ROWS), end = Math.min(to, (vector + 1) * SUMMARY_ROWS);
+        if (left.at(-1)?.to === first) left.at(-1)!.to = end;
+        else left.push({ from: first, to: end });
       }
     }
     outcomes.skipped += this.count - count;
@@ -230,15 +234,6 @@ class LeftVectors implements RowRange {
     outcomes.tested += count - whole;
     // A few vectors more take less time than many runs.
     if (count > 0 && this.count - count < this.count * SKIPPED_SHARE_MIN) return;
-    const left: { from: number; to: number }[] = [];
-    for (const run of runs) {
-      for (let vector = Math.floor(run.from / SUMMARY_ROWS); vector * SUMMARY_ROWS < run.to; vector++) {
-        if (ranges[2 * vector]! > high || ranges[2 * vector + 1]! < low) continue;
-        const first = Math.max(from, vector * SUMMARY_ROWS), end = Math.min(to, (vector + 1) * SUMMARY_ROWS);
-        if (left.at(-1)?.to === first) left.at(-1)!.to = end;
-        else left.push({ from: first, to: end });
-      }
-    }
     this.runs = left;
     this.count = count;
   }

@@ -45,12 +45,3 @@ export function wordDuration(word: string, type: string): bigint | undefined {
   if (nanos === undefined) return undefined;
   return type === "TIMESTAMP_NS" ? nanos : nanos / 1000n;
 }
-
-/** Parses WITH OFFSET, `[+-]HH:mm`, into the unit of `type`. */
-export function parseOffset(text: string, type: string): bigint | undefined {
-  const match = /^([+-]?)(\d\d):(\d\d)$/.exec(text);
-  if (match === null || Number(match[2]) > 23 || Number(match[3]) > 59) return undefined;
-  const minutes = BigInt(match[2]!) * 60n + BigInt(match[3]!);
-  const micros = (match[1] === "-" ? -minutes : minutes) * 60_000_000n;
-  return type === "TIMESTAMP_NS" ? micros * 1000n : micros;
-}

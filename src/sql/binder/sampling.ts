@@ -4,7 +4,8 @@ import type { Expression, SampleBy } from "../ast.ts";
 import type { AggregateCall, Expr, Fill, Plan, Sampling } from "../plan.ts";
 import { findVariable, type Names, typeMismatch } from "./context.ts";
 import { convertConstant, fold, foldAtNow } from "./convert.ts";
-import { parseOffset, parseSampling } from "./durations.ts";
+import { parseBucketOffset } from "../../types/calendar.ts";
+import { parseSampling } from "./durations.ts";
 import type { Expressions } from "./expressions.ts";
 import { Grouping, isAggregated, outputColumns, placeAggregates } from "./grouping.ts";
 import { constant } from "./literals.ts";
@@ -104,7 +105,7 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
   }
   if (align?.offset !== undefined) {
     const written = constantText(expressions, align.offset, names, "WITH OFFSET", "00:00");
-    const offset = written === undefined ? undefined : parseOffset(written, timeType);
+    const offset = written === undefined ? undefined : parseBucketOffset(written, timeType);
     if (offset === undefined) {
       throw new SqlError(
         `invalid offset '${written ?? "null"}': expected [+-]HH:mm`,

@@ -45,7 +45,7 @@ export function branchType(a: string, b: string): string | undefined {
 }
 
 /** True for types without a text form. */
-function isShapeless(type: string): boolean {
+function lacksText(type: string): boolean {
   return type === "BINARY" || type === "INTERVAL" || arrayDimensions(type) > 0;
 }
 
@@ -70,7 +70,7 @@ export function setType(a: string, b: string): string | undefined {
   // Kinds that can only be converted to texts.
   const kinds = ["BOOLEAN", "UUID", "IPv4", "LONG256"];
   const isOfKind = kinds.includes(a) || kinds.includes(b) || bits !== undefined || other !== undefined;
-  return isOfKind && ![a, b].some(isShapeless) ? "STRING" : undefined;
+  return isOfKind && ![a, b].some(lacksText) ? "STRING" : undefined;
 }
 
 /** Types of the dialect that are not implemented. */

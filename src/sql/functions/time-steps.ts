@@ -5,7 +5,15 @@
 import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import { bind, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
 import { TimeBuckets } from "../../engine/mod.ts";
-import { addMonths, addYears, floorDivide, nanosOf, UNIT_NANOS } from "../../types/calendar.ts";
+import {
+  addMonths,
+  addUnits,
+  addYears,
+  floorDivide,
+  nanosOf,
+  parseBucketOffset,
+  UNIT_NANOS,
+} from "../../types/calendar.ts";
 import { civilOfDay } from "../../types/format/time.ts";
 import { zoneOf } from "../../types/zone.ts";
 import { civil, dayOfMonthStart, floorDiv32, floorDiv64, floorMod64 } from "./calendar-nodes.ts";
@@ -188,9 +196,7 @@ for (const type of STAMPS) {
           for (let row = 0; row < rowCount; row++) {
             const x = a.values[row], y = b.values[row];
             if (x === NULL_I64 || y === NULL_I64) out.values[row] = NULL_I64;
-            else {out.values[row] = BigInt(
-                Math.floor(monthsBetween(x < y ? x : y, x < y ? y : x, dayUnits) / months.values[row]),
-              );}
+            else out.values[row] = monthSpans(x, y, months.values[row], dayUnits);
           }
         },
       },
@@ -220,6 +226,11 @@ function monthsBetween(low: bigint, high: bigint, dayUnits: bigint): number {
   return reached ? months : months - 1;
 }
 
+/** Number of complete spans of so many months between two times. */
+function monthSpans(a: bigint, b: bigint, months: number, dayUnits: bigint): bigint {
+  return BigInt(Math.floor(monthsBetween(a < b ? a : b, a < b ? b : a, dayUnits) / months));
+}
+
 /** "15m" → 15 and m. */
 function splitUnit(text: unknown): { count: number; unit: string } | undefined {
   const match = /^(\d*)([a-zA-Z])$/.exec(String(text));
@@ -232,18 +243,11 @@ function splitUnit(text: unknown): { count: number; unit: string } | undefined {
 const OFFSET = { name: "offset", type: "text", constant: true };
 const ZONE = { name: "zone", type: "text", constant: true };
 
-/** `[+-]HH:mm` in minutes. */
-function minutesOf(text: string): number | undefined {
-  const match = /^([+-]?)(\d\d):(\d\d)$/.exec(text);
-  if (match === null || Number(match[2]) > 23 || Number(match[3]) > 59) return undefined;
-  return (match[1] === "-" ? -1 : 1) * (Number(match[2]) * 60 + Number(match[3]));
-}
-
 const flooredInZone: BatchFunction = ([units, times, origins, offsets, zones], out, rowCount) => {
   const { type } = out, ticks = nanosOf(type), ticksASecond = 1_000_000_000n / ticks;
   const inTicks = (value: bigint, from: string) => value * nanosOf(from) / ticks;
   const { count, unit } = splitUnit(units.constant)!;
-  const offset = BigInt(minutesOf(String(offsets.constant ?? "00:00"))!) * 60n * ticksASecond;
+  const offset = parseBucketOffset(String(offsets.constant ?? "00:00"), type)!;
   const zone = zones.constant == null ? undefined : zoneOf(String(zones.constant));
   const from = rowCount === 0 || origins.isNull(0) ? undefined : inTicks(origins.values[0], origins.type);
   const sampling = { count, unit: unit === "u" ? "U" : unit, align: "calendar" as const, timeZone: "", offset, from };
@@ -321,7 +325,7 @@ entries.push(
       nulls: "custom",
       check: ([unit, , , offset, zone]) => {
         if (splitUnit(unit) === undefined) return badUnit("timestamp_floor", unit);
-        if (typeof offset === "string" && minutesOf(offset) === undefined) {
+        if (typeof offset === "string" && parseBucketOffset(offset, "TIMESTAMP") === undefined) {
           return { argument: 3, message: `timestamp_floor: invalid offset '${offset}': expected [+-]HH:mm` };
         }
         return typeof zone === "string" && zoneOf(zone) === undefined
@@ -385,26 +389,36 @@ entries.push(
   ),
 );
 
-/** A time advanced by a number of units; undefined for an unknown unit. */
-function advanced(time: bigint, unit: string, count: number, type: string): bigint | undefined {
-  const dayUnits = unitsADay(type);
-  if (unit === "M") return addMonths(time, count, dayUnits);
-  if (unit === "y") return addYears(time, count, dayUnits);
-  const nanos = UNIT_NANOS[unit];
-  return nanos === undefined ? undefined : time + BigInt(count) * nanos / nanosOf(stampOf(type));
-}
-
 /** The number of whole units between two times; undefined for an unknown unit. */
 function unitsBetween(a: bigint, b: bigint, unit: string, type: string): bigint | undefined {
-  const [low, high] = a < b ? [a, b] : [b, a];
-  if (unit === "M" || unit === "y") {
-    return BigInt(Math.floor(monthsBetween(low, high, unitsADay(type)) / (unit === "M" ? 1 : 12)));
-  }
+  if (unit === "M" || unit === "y") return monthSpans(a, b, unit === "M" ? 1 : 12, unitsADay(type));
   const nanos = UNIT_NANOS[unit];
-  return nanos === undefined ? undefined : (high - low) * nanosOf(stampOf(type)) / nanos;
+  return nanos === undefined ? undefined : (a < b ? b - a : a - b) * nanosOf(type) / nanos;
 }
 
-const UNIT_OF_ROW = { name: "unit", type: "text" };
+/**
+ * Entries of `name` with a unit of its own for each row, which computes by batches: `name` with a constant unit is rewritten by its unit. `rest`: the
+ * other arguments. `valueOf`: undefined for an unknown unit.
+ */
+function byUnitOfRow<A, B>(
+  name: string,
+  rest: FunctionEntry["args"],
+  returns: string,
+  summary: string,
+  valueOf: (unit: string, a: A, b: B) => bigint | undefined,
+): FunctionEntry[] {
+  const args = [{ name: "unit", type: "text" }, ...rest], batchName = `${name}_units`;
+  const batch: BatchFunction = ([units, a, b], out, rowCount) => {
+    for (let row = 0; row < rowCount; row++) {
+      const unit = units.text(row), isNull = unit === undefined || a.isNull(row) || b.isNull(row);
+      out.values[row] = isNull ? NULL_I64 : valueOf(unit, a.values[row] as A, b.values[row] as B) ?? NULL_I64;
+    }
+  };
+  return [
+    entry(name, args, returns, summary, { rewrite: () => ({ name: batchName, args: [0, 1, 2] }) }),
+    entry(batchName, args, returns, summary, { nulls: "custom", batch }),
+  ];
+}
 
 /** A unit of one letter. For a longer text the dialect reports the error at the call. */
 function checkUnit(name: string): FunctionEntry["check"] {
@@ -462,12 +476,7 @@ entries.push(
           const value = given * scale;
           const second = Number(value / perSecond) - (value % perSecond < 0n ? 1 : 0);
           const local = value + BigInt(zone.offsetAt(second)) * perSecond;
-          const dayUnits = unitsADay(times.type);
-          const moved = unit === "M"
-            ? addMonths(local, count, dayUnits)
-            : unit === "y"
-            ? addYears(local, count, dayUnits)
-            : local + BigInt(count) * UNIT_NANOS[unit] / nanos;
+          const moved = addUnits(local, count, unit, nanos)!;
           const movedSecond = Number(moved / perSecond) - (moved % perSecond < 0n ? 1 : 0);
           out.values[row] = moved + BigInt(zone.toUtc(movedSecond) - movedSecond) * perSecond;
         }
@@ -475,23 +484,15 @@ entries.push(
     },
     [["dateadd('d', 1, '2024-03-30T12:00:00Z'::timestamp, 'Europe/Berlin')", "2024-03-31T11:00:00.000000Z"]],
   ),
-  ...STAMPS.flatMap((type) => {
-    const args = [UNIT_OF_ROW, { name: "count", type: "INT" }, { name: "time", type }];
-    const summary = "The time advanced by a number of units that differ by row. Null for unknown units.";
-    return [
-      entry("dateadd", args, type, summary, { rewrite: () => ({ name: "dateadd_units", args: [0, 1, 2] }) }),
-      entry("dateadd_units", args, type, summary, {
-        nulls: "custom",
-        batch: ([units, counts, times], out, rowCount) => {
-          for (let row = 0; row < rowCount; row++) {
-            const unit = units.text(row), count = counts.values[row], time = times.values[row];
-            const isNull = unit === undefined || count === NULL_I32 || time === NULL_I64;
-            out.values[row] = isNull ? NULL_I64 : advanced(time, unit, count, type) ?? NULL_I64;
-          }
-        },
-      }),
-    ];
-  }),
+  ...STAMPS.flatMap((type) =>
+    byUnitOfRow(
+      "dateadd",
+      [{ name: "count", type: "INT" }, { name: "time", type }],
+      type,
+      "The time advanced by a number of units that differ by row. Null for unknown units.",
+      (unit, count: number, time: bigint) => addUnits(time, count, unit, nanosOf(type)),
+    )
+  ),
   entry(
     "datediff",
     [UNIT, TIME, { name: "other", type: "time" }],
@@ -510,23 +511,15 @@ entries.push(
     },
     [["datediff('w', '2024-01-01', '2024-01-15')", 2]],
   ),
-  ...STAMPS.flatMap((type) => {
-    const args = [UNIT_OF_ROW, { name: "time", type }, { name: "other", type }];
-    const summary = "The number of whole units between two times, by units that differ by row. Null for unknown units.";
-    return [
-      entry("datediff", args, "LONG", summary, { rewrite: () => ({ name: "datediff_units", args: [0, 1, 2] }) }),
-      entry("datediff_units", args, "LONG", summary, {
-        nulls: "custom",
-        batch: ([units, times, others], out, rowCount) => {
-          for (let row = 0; row < rowCount; row++) {
-            const unit = units.text(row), a = times.values[row], b = others.values[row];
-            const isNull = unit === undefined || a === NULL_I64 || b === NULL_I64;
-            out.values[row] = isNull ? NULL_I64 : unitsBetween(a, b, unit, type) ?? NULL_I64;
-          }
-        },
-      }),
-    ];
-  }),
+  ...STAMPS.flatMap((type) =>
+    byUnitOfRow(
+      "datediff",
+      [{ name: "time", type }, { name: "other", type }],
+      "LONG",
+      "The number of whole units between two times, by units that differ by row. Null for unknown units.",
+      (unit, a: bigint, b: bigint) => unitsBetween(a, b, unit, type),
+    )
+  ),
 );
 
 export const timeStepFunctions = entries;

@@ -20,7 +20,7 @@ export const parts: Pick<Form, "grammar" | "actions"> = {
            | "BATCH" "<number>" ("O3MAXLAG" anyNumber)?  -- batch
   setting = name "=" "-"? ("<duration>" | "<number>" | "<string>" | name | "TRUE" | "FALSE")
   keys = "UPSERT" "KEYS" "(" name ("," name)* ")"
-  // \`3d\` is also a number with the suffix of doubles, so its unit may be in it.
+  // 3d is also a number with the suffix of doubles, so its unit may be in it.
   ttl = "<number>" ~afterTtl name                        -- unit
       | anyNumber                                        -- text
   afterTtl = "BYPASS" | "WAL" | "DEDUP" | "WITH" | "IN" | "TIMESTAMP" | "PARTITION" | "OWNED"`,

@@ -234,12 +234,17 @@ function variable(text: string, clock: Clock): Span {
   return { start, end: start + (name === "now" ? 1n : DAY), coarse: false };
 }
 
+/** Monday is 0. `day`: since 1970. */
+function weekdayOf(day: number): number {
+  return ((day + 3) % 7 + 7) % 7;
+}
+
 /** Moves a time by days from Monday to Friday. */
 function addWorkdays(time: bigint, count: number): bigint {
-  const step = count < 0 ? -1 : 1, weekdayOf = (day: number) => ((day + 3) % 7 + 7) % 7;
+  const step = count < 0 ? -1 : 1;
   const first = Number(floorDivide(time, DAY));
   let day = first;
-  // From a weekend, the first of these days is the next one, as from the last of them before it.
+  // From a weekend it counts from the working day before it, or from the one after it if it moves back.
   while (count !== 0 && weekdayOf(day) > 4) day -= step;
   day += Math.trunc(count / 5) * 7;
   for (let left = Math.abs(count % 5); left > 0;) {
@@ -272,7 +277,7 @@ function onDays(spans: Span[], names: string, count: Count): Span[] {
       (_, i) => ({ start: span.start + BigInt(i) * DAY, end: span.start + BigInt(i + 1) * DAY, coarse: false }),
     );
   });
-  return cut.filter(({ start }) => wanted.has(Number((((floorDivide(start, DAY) + 3n) % 7n) + 7n) % 7n)));
+  return cut.filter(({ start }) => wanted.has(weekdayOf(Number(floorDivide(start, DAY)))));
 }
 
 const DURATION_MAX = 2147483647;
