@@ -70,10 +70,11 @@ function fitTimes(lines: LineTable, field: LineColumn | undefined, target: Table
     }
     times = new Uint8Array(nanos.buffer);
   }
-  if (field === undefined || lines.timed === undefined) return times;
+  if (field === undefined) return times;
+  // Also with times in all lines: a value that is no time would be dropped without a word.
   const given = fitOf(target.type)!(new Source(field, lines, target)).values;
   for (let row = 0; row < lines.rowCount; row++) {
-    if (lines.timed[row] === 1 || field.kinds[row] === KIND.none) continue;
+    if (lines.timed === undefined || lines.timed[row] === 1 || field.kinds[row] === KIND.none) continue;
     times.set(given.subarray(row * 8, row * 8 + 8), row * 8);
   }
   return times;

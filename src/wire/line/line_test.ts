@@ -158,6 +158,25 @@ Deno.test("parseLines() accepts escapes in names, tags and strings", () => {
   });
 });
 
+Deno.test("parseLines() accepts escaped line ends in tags, wherever the text is split", async () => {
+  const text = "t,s=a\\\nb,q=\\\r\\\n x=1i 1000\nt,s=c\\\n\nt,s=d\\x\\\r\nt,s=e\\";
+  const expected = {
+    s: ["a\nb", "c\n", "d\\x\r", "e\\"],
+    q: ["\r\n", null, null, null],
+    x: [1n, NULL_LONG, NULL_LONG, NULL_LONG],
+    timestamp: [1n, NOW, NOW, NOW],
+  };
+  assert.deepEqual(rowsOf(text), expected);
+  const schema = schemaOf([["s", "SYMBOL"], ["q", "SYMBOL"], ["x", "LONG"], ["timestamp", "TIMESTAMP"]]);
+  for (const pieceBytes of [1, 2, 3, 5, 8, 13, 21]) {
+    assert.deepEqual((await rowsInPieces(bytes(text), 64, pieceBytes, schema)).rows.s, expected.s, `${pieceBytes}`);
+  }
+  for (const name of ["a\\\nb=1", "\\\n=1"]) {
+    assert.match(parse(`t ${name}\n`).fault!.message, /column name/);
+    assert.match(parse(`t,${name} x=1\n`).fault!.message, /column name/);
+  }
+});
+
 Deno.test("parseLines() keeps tables, columns and repeated names apart", () => {
   const { tables } = parse("a x=1i 1000\nb y=2i 2000\nA X=3i,x=4i 3000\nb y=5i\r\n\na,s=k 4000");
   assert.deepEqual(tables.map((table) => [table.name, table.rowCount, table.line, [...table.lines]]), [
@@ -181,6 +200,7 @@ Deno.test("parseLines() reads times in the given unit", () => {
     ["m", "28333334", 1700000040000000n],
     ["h", "472223", 1700002800000000n],
     ["n", "1700000003000001t", 1700000003000001n],
+    ["s", "1700000003001m", 1700000003001000n],
     ["n", "999", 0n],
   ];
   for (const [precision, text, micros] of times) {
@@ -357,10 +377,29 @@ Deno.test("fitToTable() names the first line with a value that does not fit", ()
   assert.throws(() => missingColumns(parse("t v=").tables[0], schemaOf([]), TYPES), LineError);
 });
 
+Deno.test("fitToTable() refuses arrays for symbols", () => {
+  const array = [0x0e, 0x0a, 1, 1, 0, 0, 0, ...new Uint8Array(new Float64Array([1.25]).buffer)];
+  const { tables } = parseBytes(new Uint8Array([...bytes("t v=1i\nt v=="), ...array]));
+  assert.throws(
+    () => fitToTable(tables[0], schemaOf([["v", "SYMBOL"]])),
+    (error) =>
+      error instanceof LineError && error.line === 2 && /SYMBOL and does not accept an array/.test(error.message),
+  );
+});
+
 Deno.test("fitToTable() takes the row's time from a field of the designated timestamp's name", () => {
   const { tables } = parse("t v=1i,ts=5000t\nt v=2i,ts=6000t 7000000\nt v=3i\n");
   const rows = readRows(tables[0], schemaOf([["v", "LONG"], ["ts", "TIMESTAMP"]], "ts"));
   assert.deepEqual(rows.ts, [5000n, 7000n, NOW]);
+});
+
+Deno.test("fitToTable() refuses a field or tag of the designated timestamp's name that is no time", () => {
+  const schema = schemaOf([["v", "LONG"], ["ts", "TIMESTAMP"]], "ts");
+  for (const line of ['t ts="x",v=1i', "t,ts=x v=1i", "t ts=1.5,v=1i", "t ts=t,v=1i"]) {
+    for (const text of [line, `${line} 1000`, `t ts=1t 2000\n${line} 1000`]) {
+      assert.throws(() => fitToTable(parse(text).tables[0], schema), LineError, text);
+    }
+  }
 });
 
 if (Deno.env.get("BENCH") === "1") {

@@ -62,6 +62,8 @@ const HASH_START = 0x811c9dc5 | 0, HASH_PRIME = 0x01000193;
 /** `POWERS[k]` = 10^k. These are exact doubles, so a product or quotient with an exact operand is rounded only once. */
 const POWERS = Array.from({ length: 23 }, (_, power) => Number(`1e${power}`));
 
+/** The units of suffixes: `t`, `n` and `m`. They are those of fields, so `m` is not a minute. */
+const TIME_UNITS = new Map<number, LinePrecision>([[0x74, "u"], [0x6e, "n"], [0x6d, "ms"]]);
 /** Microseconds in a unit of time. */
 const MICROS = { u: 1, ms: 1_000, s: 1_000_000, m: 60_000_000, h: 3_600_000_000 };
 
@@ -313,7 +315,7 @@ class Scanner {
     if (isEmpty || !(isDigit(first) || first === MINUS)) return false;
     let at = this.at + 1;
     while (isDigit(bytes[at])) at++;
-    if (bytes[at] === 0x74 || bytes[at] === 0x6e) at++;
+    if (TIME_UNITS.has(bytes[at])) at++;
     return bytes[at] === LF || bytes[at] === CR;
   }
 
@@ -613,12 +615,12 @@ class Scanner {
     while (isDigit(bytes[at])) at++;
     if (at === from) throw this.unexpected("the row's time");
     const to = at;
-    let unit = this.precision;
-    if (bytes[at] === 0x74 || bytes[at] === 0x6e) {
-      unit = bytes[at] === 0x74 ? "u" : "n";
-      if (unit === "n" && table.rowCount === 0) table.nanosecondTable = true;
+    const suffix = TIME_UNITS.get(bytes[at]);
+    if (suffix !== undefined) {
+      if (suffix === "n" && table.rowCount === 0) table.nanosecondTable = true;
       at++;
     }
+    const unit = suffix ?? this.precision;
     this.at = at;
     const isNanos = unit === "n";
     const lastDigit = isNanos ? Math.max(from, to - 3) : to;
@@ -642,8 +644,9 @@ class Scanner {
     let size = 0;
     for (let at = this.at;; at++) {
       let byte = bytes[at];
-      if (byte === BACKSLASH && SPECIAL[bytes[at + 1]] === 1 && bytes[at + 1] !== LF && bytes[at + 1] !== CR) {
+      if (byte === BACKSLASH && SPECIAL[bytes[at + 1]] === 1 && at + 1 < this.end) {
         byte = bytes[++at];
+        if (byte === LF) this.line++;
       } else if (SPECIAL[byte] === 1 && byte !== BACKSLASH && !(isTable && byte === EQUALS)) {
         this.at = at;
         return size;

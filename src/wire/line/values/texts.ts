@@ -25,7 +25,7 @@ export const text = (source: Source): Fitted => {
   return { values: words(pairs), heap };
 };
 
-/** Accepts every kind, as text. */
+/** Accepts every kind that has a text, as text. */
 export const symbol = (source: Source): Fitted => {
   const { column } = source;
   if (source.isAll(KIND.tag)) return { values: words(column.codes), heap: column.symbolHeap, symbols: column.symbols };
@@ -51,12 +51,13 @@ export const symbol = (source: Source): Fitted => {
   return { values: words(codes), heap, symbols };
 };
 
-/** The text of a value as a symbol. Undefined for NULL. */
+/** The text of a value as a symbol. Undefined for NULL. @throws {LineError} for an array. */
 export function symbolText(source: Source, row: number, kind: number): string | undefined {
   if (kind === KIND.double) return Number.isNaN(source.doubles[row]) ? undefined : String(source.doubles[row]);
   if (kind === KIND.long) return isNull(source, row) ? undefined : String(source.longs[row]);
   if (kind === KIND.boolean) return source.column.slots[2 * row] === 1 ? "t" : "f";
   if (kind === KIND.micros || kind === KIND.nanos || kind === KIND.millis) return String(source.longs[row]);
+  if (kind === KIND.array) throw source.refuse(row);
   return source.text(row);
 }
 
