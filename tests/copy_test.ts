@@ -86,6 +86,15 @@ Deno.test("COPY", async (t) => {
     await Deno.copyFile(String(path), join(root, "import", "some.parquet"));
     assert.deepEqual(await rows("select * from read_parquet('all.parquet')"), await rows("trades"));
     assert.deepEqual(await rows("select * from read_parquet('some.parquet')"), [["a", "1.5"], ["c", "x"]]);
+    for (const [codec, level] of [["gzip", 10], ["brotli", 12], ["zstd", 0], ["zstd", 23]]) {
+      const text = `copy trades to 'no' with format parquet compression_level ${level} compression_codec ${codec}`;
+      const { error, position } = await server.exec(text);
+      assert.match(error!, /compression_level/, text);
+      assert.equal(position, text.indexOf(`${level}`), text);
+    }
+    const none = "copy trades to 'none' with format parquet compression_level 99 compression_codec lz4_raw";
+    assert.deepEqual(await exported(none), ["finished", 1]);
+    await Deno.remove(join(root, "export", "none.parquet"));
   });
 
   await t.step("a query that fails leaves the file as it was, and no other", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Answer, Client, Identity, ImportOptions, ImportReport, Session } from "../api.ts";
 import { writeAll } from "../bytes.ts";
 import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
-import type { CopyOrder } from "../sql/mod.ts";
+import { type CopyOrder, PARQUET_CODEC_DEFAULT } from "../sql/mod.ts";
 import type { Value } from "../types/mod.ts";
 import { VERSION } from "../version.ts";
 import { ParquetAssembler, type ParquetEncoding } from "../wire/encode/mod.ts";
@@ -195,7 +195,7 @@ export class Copies {
       const prepared = await session.prepare(order.text);
       const encoding: ParquetEncoding = {
         name: "parquet",
-        codec: (order.codec ?? "ZSTD") as ParquetEncoding["codec"],
+        codec: (order.codec ?? PARQUET_CODEC_DEFAULT) as ParquetEncoding["codec"],
         level: order.level,
         pageSizeBytes: order.pageSize === undefined ? undefined : Math.max(1024, order.pageSize),
       };

@@ -20,6 +20,7 @@ export { quotedName, quotedText } from "./quoting.ts";
 export { type LanguageReference, languageReference } from "./reference.ts";
 export { accessIsOff } from "./statements/access/access-kind.ts";
 export { categoryOf, kindOf, statementSource } from "./statements/mod.ts";
+export { PARQUET_CODEC_DEFAULT } from "./statements/copy.ts";
 export { soleCall } from "./statements/query.ts";
 export { letterOf, microsIn } from "./statements/refresh-rule.ts";
 export { columnRows } from "./statements/show-columns.ts";

@@ -7,6 +7,7 @@ import type { Name, Query, Statement } from "../ast.ts";
 import { NO_NAMES } from "../binder/context.ts";
 import type { Queries } from "../binder/query.ts";
 import type { BoundStatement } from "../plan.ts";
+import { expectedLevel } from "../../types/parquet-levels.ts";
 import { quotedName } from "../quoting.ts";
 import { at, endOf, many, matched, name, optional, type Path, token, word } from "../tree-nodes.ts";
 import { onlyName } from "./names.ts";
@@ -35,6 +36,8 @@ const ON_ERROR: Readonly<Record<string, "skipCol" | "skipRow" | "abort">> = {
   abort: "abort",
 };
 const CODECS = ["uncompressed", "snappy", "gzip", "brotli", "zstd", "lz4_raw"];
+/** Of Parquet files. */
+export const PARQUET_CODEC_DEFAULT = "ZSTD";
 const COLUMNS = {
   started: [{ name: "id", type: "STRING" }],
   cancelled: ["id", "status"].map((name) => ({ name, type: "STRING" })),
@@ -250,6 +253,7 @@ function boundTo(
     text: text ?? `select * from ${quotedName(table!.text)}`,
     file,
   };
+  let level: CopyOption | undefined;
   for (const option of options) {
     const { name, value } = option;
     const number = () => {
@@ -265,6 +269,7 @@ function boundTo(
         break;
       case "compression_level":
         bound.level = number();
+        level = option;
         break;
       case "data_page_size":
         bound.pageSize = number();
@@ -286,6 +291,8 @@ function boundTo(
         throw new SqlError(`COPY TO has no option ${name}`, option.at, SQLSTATE.syntax);
     }
   }
+  const expected = level === undefined ? undefined : expectedLevel(bound.codec ?? PARQUET_CODEC_DEFAULT, bound.level!);
+  if (expected !== undefined) throw wrong(level!, expected);
   return bound;
 }
 

@@ -46,6 +46,7 @@ const STATEMENTS: Record<string, FakeStatement> = {
   six: { rowCount: 6 },
   page: { rowCount: 1000 },
   many: { rowCount: 100_000 },
+  "odd-names": { columns: ["a\nb", "c\\d", 'e"f'].map((name) => ({ name, type: "LONG" })) },
   broken: { rowCount: 5000, failAt: 3000 },
   "broken at once": { rowCount: 5000, failAt: 0 },
   bad: { prepareError: new SqlError("no such thing", 3) },
@@ -192,6 +193,26 @@ Deno.test("/exp compresses Parquet files as the setting says, unless the request
     const codecs = database.executed.map(({ options: { encoding } }) => encoding.name === "parquet" && encoding.codec);
     assert.deepEqual(codecs, ["SNAPPY", "ZSTD"]);
   }, { "cairo.parquet.export.compression.codec": "snappy" }));
+
+Deno.test("/exp refuses compression levels that the codec does not have", () =>
+  withServer(async (url) => {
+    const status = async (codec: string, level: string) => {
+      const query = `query=one&fmt=parquet&compression_codec=${codec}&compression_level=${level}`;
+      const reply = await fetch(`${url}/exp?${query}`);
+      await reply.body?.cancel();
+      return reply.status;
+    };
+    const refused = [["gzip", "10"], ["brotli", "12"], ["zstd", "0"], ["zstd", "23"], ["zstd", "-1"], ["lz4_raw", "x"]];
+    for (const [codec, level] of refused) assert.equal(await status(codec!, level!), 400, `${codec} ${level}`);
+    const taken = [["gzip", "0"], ["gzip", "9"], ["brotli", "11"], ["zstd", "22"], ["snappy", "99"], ["zstd", ""]];
+    for (const [codec, level] of taken) assert.equal(await status(codec!, level!), 200, `${codec} ${level}`);
+  }));
+
+Deno.test("/exp escapes control characters and backslashes in names as in texts, and takes an empty fmt for none", () =>
+  withServer(async (url) => {
+    const [, text] = await body(`${url}/exp?query=odd-names&fmt=`);
+    assert.equal(text.split("\r\n")[0], String.raw`"a\nb","c\\d","e""f"`);
+  }));
 
 Deno.test("/write passes lines on and reports a bad line", () =>
   withServer(async (url, database) => {

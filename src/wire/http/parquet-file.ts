@@ -3,6 +3,7 @@ import type { Answer, Chunk, ExecuteOptions } from "../../api.ts";
 import { ms, oneOf } from "../../config/mod.ts";
 import { notSupported, SqlError } from "../../errors.ts";
 import type { QueryCount } from "../../metrics/mod.ts";
+import { expectedLevel } from "../../types/parquet-levels.ts";
 import { VERSION } from "../../version.ts";
 import { ParquetAssembler, type ParquetEncoding } from "../encode/parquet.ts";
 import type { Reply } from "../http1/mod.ts";
@@ -88,6 +89,8 @@ function parquetEncoding({ parameters, options }: Call): ParquetEncoding {
     if (!/^\d{0,9}$/.test(parameters.get(name) ?? "")) throw new SqlError(`${name} is not a number`, 0);
   }
   const level = parameters.get("compression_level"), pageSize = parameters.get("data_page_size");
+  const expected = level ? expectedLevel(codec, Number(level)) : undefined;
+  if (expected !== undefined) throw new SqlError(`compression_level is ${level}: expected ${expected}`, 0);
   return {
     name: "parquet",
     codec: codec as ParquetEncoding["codec"],

@@ -42,7 +42,7 @@ async function exportRows(call: Call): Promise<Reply> {
   }
   const session = call.database.session(call.identity, call.client);
   try {
-    const format = (parameters.get("fmt") ?? "csv").toLowerCase();
+    const format = (parameters.get("fmt") || "csv").toLowerCase();
     if (format !== "csv" && format !== "parquet") {
       throw new SqlError(`unknown export format '${format}': expected csv or parquet`, 0);
     }
@@ -98,8 +98,14 @@ function noticesHeader({ notices }: Prepared): [string, string][] {
   return [["sundial-notices", list]];
 }
 
+/** Names have the escapes of the texts below them. */
 function headerLine(columns: ResultColumn[], delimiter: string): string {
-  return columns.map((column) => `"${column.name.replaceAll('"', '""')}"`).join(delimiter) + "\r\n";
+  const quoted = columns.map(({ name }) => `"${name.split('"').map(escaped).join('""')}"`);
+  return quoted.join(delimiter) + "\r\n";
+}
+
+function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }
 
 function oneByteDelimiter(text: string | undefined): string {
