@@ -151,8 +151,16 @@ export const INTERVAL: TextForm = {
 };
 
 export function decimal(type: DecimalType): TextForm {
-  return { format: (value) => formatDecimal(BigInt(value), type.scale), parse: (text) => parseDecimal(text, type) };
+  return {
+    format: (value) => formatDecimal(BigInt(value), type.scale),
+    parse: (text) => {
+      const number = text.trim();
+      return NO_NUMBER.test(number) ? null : parseDecimal(number, type);
+    },
+  };
 }
+
+const NO_NUMBER = /^(?:NaN|[+-]?Infinity)$/;
 
 export function geohash(bits: number): TextForm {
   return {

@@ -33,6 +33,10 @@ Deno.test("decimals keep their scale and refuse too many digits", () => {
   assert.equal(parseDecimal("1.005", type), undefined);
   assert.equal(formatDecimal(parseDecimal("1.500", type)!, 2), "1.50");
   assert.equal(parseDecimal("1000000", type), undefined);
+  for (const [text, expected] of [["1e3", "1000.00"], ["-1.25E+1", "-12.50"], ["125e-2", "1.25"], ["0e9999", "0.00"]]) {
+    assert.equal(formatDecimal(parseDecimal(text!, type)!, 2), expected);
+  }
+  for (const text of ["1e9", "1e-3", "1e", "e3", "1e9999"]) assert.equal(parseDecimal(text, type), undefined, text);
 });
 
 Deno.test("an exponent moves the point of a decimal", () => {

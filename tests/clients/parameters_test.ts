@@ -33,7 +33,39 @@ const answers: [sql: string, values: unknown[], rows: unknown[][]][] = [
   ["select hour(dateadd($1, $2, ts)) from p limit 1", ["h", 2], [[2]]],
   ["select * from long_sequence($1)", [2], [["1"], ["2"]]],
   ["select cast($1 as regclass) = 1259", ["pg_catalog.pg_class"], [[true]]],
-  ["select max($1) from p", [3], [["3"]]],
+  ["select max($1) from p", [3], [[3]]],
+  // A literal of one character does not make a parameter a CHAR, which would keep the first character of a text.
+  ["select $1 || 'a', 'a' || $2", ["hello", "there"], [["helloa", "athere"]]],
+  ["select $1 = 'h', 'h' = $2, $3 != 'h', $4 < 'i'", ["hello", "hello", "hello", "in"], [[false, false, true, false]]],
+  ["select $1 like 'h', $2 ~ '^h$', $3 in ('h'), $4 in ('h', 'hello')", Array(4).fill("hello"), [[
+    false,
+    false,
+    false,
+    true,
+  ]]],
+  ["select 'h' in ($1, $2)", ["hello", "h"], [[true]]],
+  ["select count() from p where $1 = '*' or x < $2", ["*x", 2], [["1"]]],
+  ["select coalesce($1, 'a'), nullif($2, 'a'), nullif($3, 'a')", ["hello", "ab", "a"], [["hello", "ab", null]]],
+  [
+    "select case $1 when 'h' then 1 else 2 end, case when x > 0 then $2 else 'b' end from p limit 1",
+    ["hello", "hello"],
+    [
+      [2, "hello"],
+    ],
+  ],
+  ["select length($1), length_bytes($2)", ["h\u00e9llo", "h\u00e9llo"], [[5, 6]]],
+  // Functions that accept many types.
+  ["select abs($1), sign($2), floor($3), ceil($4)", ["-1.5", "-1.5", "16777217.5", "16777217.5"], [[
+    1.5,
+    -1,
+    16777217,
+    16777218,
+  ]]],
+  ["select sum($1), avg($2), min($3) from p", ["1.5", "1.5", "1.5"], [[72, 1.5, 1.5]]],
+  ["select $1 + $2, $3 - $4, $5 * $6, $7 / $8", ["1.5", "2", "1.5", "2", "1.5", "2", "3", "2"], [[3.5, -0.5, 3, 1.5]]],
+  ["select $1 & $2, $1 | $2", ["6", "3000000001"], [["0", "3000000007"]]],
+  ["select array_sum($1), dim_length($2, 1)", ["{1,2.5}", "{1,2,3}"], [[3.5, 3]]],
+  ["select approx_percentile($1, 0.5) from p", ["1.5"], [[1.5]]],
   ["select 'b c' = any($1), 'd' = any($1), 'd' <> all($1)", [["a", "b c"]], [[true, false, true]]],
 ];
 
@@ -92,6 +124,15 @@ Deno.test("parameters that determine the shape of a statement", options, async (
     assert.deepEqual(arrays.rows, [{ a: "{1.0,NULL}", b: "{{1.0,2.0},{3.0,4.0}}", c: "\\x0aff" }]);
     for (const type of ["bytea", "binary"]) {
       assert.deepEqual((await client.query(`select $1::${type} b`, [bytes])).rows, [{ b: bytes }]);
+    }
+    await client.query("create table d (d decimal(10, 2), c char, u uuid)");
+    await client.query("insert into d values ($1, $2, $3), ($4, $5, $6)", ["1E+3", "\u00e9", "", "NaN", "", null]);
+    assert.deepEqual((await client.query({ text: "select * from d", rowMode: "array" })).rows, [
+      ["1000.00", "\u00e9", null],
+      [null, null, null],
+    ]);
+    for (const text of ["ab", "\u{1f600}"]) {
+      await assert.rejects(client.query("insert into d (c) values ($1)", [text]), { code: "22P02" });
     }
     await assert.rejects(client.query("select '\\x0'::bytea"), { code: "22P02", position: "8" });
   });

@@ -309,6 +309,14 @@ Deno.test("bind() infers a parameter's type from its context", () => {
     "STRING",
     "LONG",
   ]);
+  assert.deepEqual(run("select $1 = 'a', abs($2), nullif(a, $3), length($4), $5 + $6 from plain").parameterTypes, [
+    "STRING",
+    "DOUBLE",
+    "INT",
+    "STRING",
+    "DOUBLE",
+    "DOUBLE",
+  ]);
   assert.deepEqual(run("select $1").parameterTypes, ["STRING"]);
   assert.deepEqual(run("select $1 + 1", { parameterTypes: ["DOUBLE"] }).parameterTypes, ["DOUBLE"]);
 });

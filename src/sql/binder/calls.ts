@@ -7,6 +7,7 @@ import { UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
 import type { ExpressionBinder } from "./expression-binder.ts";
 import { hasParameter } from "./plans.ts";
+import { isTextOrChar } from "./types.ts";
 
 /** The kind of function that `name` is: "none" if it is unknown. */
 export function aggregateKind(name: string): "aggregate" | "window" | "scalar" | "none" {
@@ -41,28 +42,59 @@ const CLASS_TYPES: Record<string, string> = { number: "DOUBLE", integer: "LONG",
 /** Classes of types with parameters. They do not determine the type of an untyped argument. */
 const SHAPED_CLASSES = new Set(["wide", "decimal", "array"]);
 
-/** Gives types to untyped parameters: those of the first overload that accepts the other arguments. */
+/** Lower for types that hold more of what a client may send. */
+const PARAMETER_RANKS: Record<string, number> = { DOUBLE: 0, STRING: 0, VARCHAR: 0, LONG: 1, INT: 2, TIMESTAMP: 2 };
+const OTHER_RANK = 3;
+
+/** The type of an untyped parameter beside a value of `type`. A CHAR would keep only the first character of a text. */
+export function parameterType(type: string): string {
+  return type === "CHAR" ? "STRING" : type;
+}
+
+/**
+ * Gives types to untyped parameters: those of the overload that accepts the other arguments with the fewest conversions, and
+ * of several such the one whose types for the parameters hold most.
+ */
 function settleParameters(expressions: ExpressionBinder, name: string, given: Expr[]): Expr[] {
   if (given.every((arg) => arg.type !== UNTYPED)) return given;
-  let chosen: string[] | undefined;
+  const constants = given.map((arg) => arg.type === UNTYPED ? undefined : folding(expressions, arg)?.value);
+  let chosen: string[] | undefined, least = Infinity;
   for (const entry of functionsNamed(name)) {
     const specs = given.map((_, i) => entry.args[Math.min(i, entry.args.length - 1)]?.type ?? "any");
     const alike = given.find((arg, i) => specs[i] === "same" && arg.type !== UNTYPED)?.type;
-    if (given.some((arg, i) => arg.type === UNTYPED && SHAPED_CLASSES.has(specs[i]!))) continue;
+    const isOpen = given.map((arg) => arg.type === UNTYPED);
+    if (isOpen.some((open, i) => open && SHAPED_CLASSES.has(specs[i]!))) continue;
     const types = given.map((arg, i) => {
-      if (arg.type !== UNTYPED) return arg.type;
-      if (specs[i] === "same" && alike !== undefined) return alike === "NULL" ? "STRING" : alike;
+      if (!isOpen[i]) return arg.type;
+      if (specs[i] === "same" && alike !== undefined) return alike === "NULL" ? "STRING" : parameterType(alike);
       return CLASS_TYPES[specs[i]!] ??
-        (specs[i] === "any" || specs[i] === "same" || specs[i] === "text" ? "STRING" : specs[i]!);
+        (specs[i] === "any" || specs[i] === "same" || specs[i] === "text" ? "STRING" : parameterType(specs[i]!));
     });
-    const found = findOverload(name, types);
+    const found = findOverload(name, types, constants);
     chosen ??= types;
-    if ("entry" in found && found.entry === entry) {
-      chosen = types;
-      break;
-    }
+    if (!("entry" in found) || found.entry !== entry) continue;
+    let cost = 0;
+    types.forEach((type, i) => {
+      if (isOpen[i]) cost += PARAMETER_RANKS[type] ?? OTHER_RANK;
+      else cost += conversionCost(type, found.types[i]!);
+    });
+    if (cost < least) [chosen, least] = [types, cost];
   }
-  return given.map((arg, i) => expressions.settle(arg, chosen?.[i] ?? "STRING"));
+  chosen ??= given.map((arg, i) => arg.type === UNTYPED && takesArray(name, i) ? "DOUBLE[]" : arg.type);
+  return given.map((arg, i) => expressions.settle(arg, chosen![i] === UNTYPED ? "STRING" : chosen![i]!));
+}
+
+/** More than the ranks of all parameters of a call, so that conversions decide first. */
+const CONVERSION_COST = 1000;
+
+/** A text that is read as a number counts more than another conversion. */
+function conversionCost(from: string, to: string): number {
+  if (from === to || from === "NULL") return 0;
+  return isTextOrChar(from) && !isTextOrChar(to) ? 2 * CONVERSION_COST : CONVERSION_COST;
+}
+
+function takesArray(name: string, argument: number): boolean {
+  return functionsNamed(name).some(({ args }) => args[Math.min(argument, args.length - 1)]?.type === "array");
 }
 
 /**
@@ -77,7 +109,7 @@ export function resolveOverload(
 ): ResolvedCall {
   const args = settleParameters(expressions, name, given);
   const types = args.map((arg) => arg.type);
-  const folded = args.map((arg) => arg.kind === "constant" ? arg : fold(arg, expressions.binding));
+  const folded = args.map((arg) => folding(expressions, arg));
   const constants: (Value | undefined)[] = folded.map((arg) => arg?.value);
   const found = withStandIns(expressions, args, constants, () => findOverload(name, types, constants));
   if ("failure" in found) throw overloadError(expressions, name, found, args, at, style);
@@ -91,6 +123,10 @@ export function resolveOverload(
     return expressions.coerce(source, found.types[i]!, expressions.binding.positionOf(args[index]!));
   });
   return { id: found.id, args: cast, type: found.returns, isWindow: found.entry.window === true };
+}
+
+function folding(expressions: ExpressionBinder, arg: Expr) {
+  return arg.kind === "constant" ? arg : fold(arg, expressions.binding);
 }
 
 /**

@@ -6,7 +6,7 @@ import { arrayDimensions, asDecimal, decimalOf, decimalTag, geohashBits, parseGe
 import type { Expression, FunctionCall, OrderItem, TypeName } from "../ast.ts";
 import { isOidType, oidOfText } from "./object-ids.ts";
 import type { AggregateCall, Expr, SortKey } from "../plan.ts";
-import { aggregateKind, bindFunction, castEntry, resolveOverload } from "./calls.ts";
+import { aggregateKind, bindFunction, castEntry, parameterType, resolveOverload } from "./calls.ts";
 import { DECIMAL_TARGETS } from "../functions/decimal.ts";
 import { JSON_TYPES } from "../functions/json.ts";
 import { callableNames, findOverload } from "../functions/mod.ts";
@@ -249,7 +249,7 @@ export class Expressions implements ExpressionBinder {
       }
       return scope.isFilter ? this.negateFilter(settled, e.at) : this.negate(settled, e.at);
     }
-    const settled = this.settle(operand, "DOUBLE");
+    const settled = this.settle(operand, e.operator === "~" ? "LONG" : "DOUBLE");
     if (settled.type === "NULL") return settled;
     if (e.operator === "+") return settled;
     if (e.operator === "-") {
@@ -323,7 +323,7 @@ export class Expressions implements ExpressionBinder {
   operator(name: string, operands: Expr[], at: number): Expr {
     // An untyped operand added to a time is a number.
     const shifts = (name === "+" || name === "-") && operands.some((x) => isTime(x.type));
-    let args = shifts ? operands.map((x) => this.settle(x, "LONG")) : this.settleAlike(operands);
+    let args = shifts ? operands.map((x) => this.settle(x, "LONG")) : this.settleAlike(operands, ALONE[name]);
     // A number before a date gives a number: the date counts as its milliseconds.
     if (shifts && isInteger(args[0]!.type) && args[1]?.type === "DATE") {
       args = [args[0]!, this.cast(args[1], "LONG", at)];
@@ -402,10 +402,10 @@ export class Expressions implements ExpressionBinder {
     return array === undefined || call.kind !== "call" ? call : { ...call, at: this.binding.positionOf(array) };
   }
 
-  /** Gives untyped parameters the type of the other operands. */
-  settleAlike<T extends readonly Expr[]>(operands: readonly [...T]): Alike<T> {
+  /** Gives untyped parameters the type of the other operands; `alone` if these have none either. */
+  settleAlike<T extends readonly Expr[]>(operands: readonly [...T], alone = "STRING"): Alike<T> {
     const other = operands.find((x) => x.type !== UNTYPED && x.type !== "NULL");
-    return operands.map((x) => this.settle(x, other?.type ?? "STRING")) as Alike<T>;
+    return operands.map((x) => this.settle(x, other === undefined ? alone : parameterType(other.type))) as Alike<T>;
   }
 
   /** Gives an untyped parameter its type. */
@@ -808,6 +808,18 @@ function isNullConstant(expr: Expr): boolean {
 }
 
 const DECIMAL_OPERATORS = new Set(["+", "-", "*", "/", "%", "=", "!=", "<", "<=", ">", ">="]);
+
+/** Types of operands that are all untyped parameters; text for other operators. */
+const ALONE: Record<string, string> = {
+  "+": "DOUBLE",
+  "-": "DOUBLE",
+  "*": "DOUBLE",
+  "/": "DOUBLE",
+  "%": "DOUBLE",
+  "&": "LONG",
+  "|": "LONG",
+  "^": "LONG",
+};
 
 const OPPOSITE: Record<string, string> = { "<": ">=", "<=": ">", ">": "<=", ">=": "<" };
 

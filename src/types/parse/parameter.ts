@@ -8,6 +8,8 @@ const FALSE = /^(?:f|fa|fal|fals|false|n|no|of|off|0)$/i;
 
 export function readParameter(text: string, tag: string): Value | ReadFailure {
   if (tag === "BOOLEAN") return TRUE.test(text) ? true : FALSE.test(text) ? false : fault(text, tag);
+  if (tag === "CHAR" && text.length > 1) return fault(text, tag);
+  if (tag === "UUID" && text === "") return null;
   if (tag === "UUID" && /^\{?[0-9a-fA-F-]{32,40}\}?$/.test(text)) return uuid(text);
   if (typeOf(tag).timeUnit === undefined) return readValue(text, tag);
   // A plain integer is in the type's own unit since 1970; it is not a year.
