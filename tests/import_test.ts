@@ -71,6 +71,12 @@ Deno.test("/imp", async (t) => {
     ]);
   });
 
+  await t.step("words of parameters may have any case", async () => {
+    assert.equal((await imp(server, { name: "t0", fmt: "JSON" }, TRADES)).rowsImported, 3);
+    const { text } = await post(server, { name: "t0", fmt: "Json", partitionBy: "day" }, TRADES);
+    assert.equal(JSON.parse(text).status, "OK");
+  });
+
   await t.step("adds to a table, and overwrites it", async () => {
     await imp(server, { name: "t1" }, TRADES);
     assert.deepEqual(await rowsOf(server, "select count() from t1"), [[6]]);

@@ -299,7 +299,9 @@ Deno.test("other paths", () =>
     assert.ok(head.status === 200 && Number(head.headers.get("content-length")) > 100);
     assert.equal((await body(`${url}/exec?query=one`, { method: "HEAD" }))[0], 405);
     assert.deepEqual(await body(`${url}/nope`, { method: "DELETE" }), [405, "Method DELETE not supported\r\n"]);
-    assert.deepEqual(await body(`${url}/chk?j=t&f=json`), [200, '{"status":"Does not exist"}']);
+    for (const word of ["json", "JSON"]) {
+      assert.deepEqual(await body(`${url}/chk?j=t&f=${word}`), [200, '{"status":"Does not exist"}']);
+    }
     assert.deepEqual(await body(`${url}/warnings`), [200, "[]"]);
     const { config } = await (await fetch(`${url}/settings`)).json();
     assert.deepEqual([config["accepting.writes"], config["ilp.proto.transports"]], [["http", "tcp", "pgwire"], [

@@ -31,7 +31,12 @@ export class Parameters {
 
   /** `true`, in any case. Other values count as false. */
   isTrue(name: string): boolean {
-    return this.raw.get(name)?.toLowerCase() === "true";
+    return this.isWord(name, "true");
+  }
+
+  /** True if the value is `word`, in any case. */
+  isWord(name: string, word: string): boolean {
+    return this.raw.get(name)?.toLowerCase() === word;
   }
 }
 

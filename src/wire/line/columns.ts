@@ -471,10 +471,11 @@ export class TableBuilder {
   }
 
   /** Commits the current row with its timestamp. */
-  commitRow(micros: number, nanos: number, isGiven: boolean, line: number): void {
+  /** `low`, `high`: words of the microseconds. */
+  commitRow(low: number, high: number, nanos: number, isGiven: boolean, line: number): void {
     const row = this.rowCount++;
-    this.times[2 * row] = micros;
-    this.times[2 * row + 1] = Math.floor(micros / 4294967296);
+    this.times[2 * row] = low;
+    this.times[2 * row + 1] = high;
     if (nanos !== 0) {
       if (!this.timeNanos) this.growNanos();
       this.timeNanos![row] = nanos;

@@ -201,16 +201,32 @@ Deno.test("parseLines() reads times in the given unit", () => {
     ["h", "472223", 1700002800000000n],
     ["n", "1700000003000001t", 1700000003000001n],
     ["s", "1700000003001m", 1700000003001000n],
+    ["s", "9999999999", 9999999999000000n],
+    ["s", "253402300799", 253402300799000000n],
+    ["ms", "253402300799999", 253402300799999000n],
+    ["m", "1700000000", 102000000000000000n],
+    ["n", "253402300799999999t", 253402300799999999n],
+    ["n", "9223372036854775807", 9223372036854775n],
     ["n", "999", 0n],
   ];
   for (const [precision, text, micros] of times) {
     assert.deepEqual(rowsOf(`t v=1i ${text}`, precision).timestamp, [micros], text);
+  }
+  for (
+    const text of ["253402300800000000t", "9223372036854775808t", "99999999999999999999999", `1${"0".repeat(99_999)}`]
+  ) {
+    assert.match(parse(`t v=1i ${text}`).fault!.message, /out of the range of timestamps/);
   }
   const { tables } = parse("t v=1i 1700000000000000123n");
   assert.equal(newTable(tables[0], "DAY", TYPES).columns[1].type, "TIMESTAMP_NS");
   assert.deepEqual(readRows(tables[0], schemaOf([["v", "LONG"], ["timestamp", "TIMESTAMP_NS"]])).timestamp, [
     1700000000000000123n,
   ]);
+  assert.deepEqual(
+    readRows(parse("t v=1i 9223372036854775806").tables[0], schemaOf([["v", "LONG"], ["timestamp", "TIMESTAMP_NS"]]))
+      .timestamp,
+    [9223372036854775806n],
+  );
 });
 
 Deno.test("parseLines() accepts binary doubles", () => {

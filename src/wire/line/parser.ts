@@ -67,6 +67,9 @@ const TIME_UNITS = new Map<number, LinePrecision>([[0x74, "u"], [0x6e, "n"], [0x
 /** Microseconds in a unit of time. */
 const MICROS = { u: 1, ms: 1_000, s: 1_000_000, m: 60_000_000, h: 3_600_000_000 };
 
+/** 9999-12-31T23:59:59.999999Z, the last time of the dialect, and the largest number of nanoseconds. */
+const MICROS_MAX = 253402300799999999n, NANOS_MAX = 2n ** 63n - 1n;
+
 /**
  * Approximate maximum memory of the rows of one parse, except for a single line. Many columns with few values need much
  * more than their text.
@@ -118,8 +121,9 @@ class Scanner {
   /** Bytes of the last unescaped token. */
   private scratch = new Uint8Array(256);
   private readonly view: DataView;
-  // Additional results of `number`.
-  private mantissa = 0;
+  /** The words of the row's time in microseconds. */
+  private timeLow = 0;
+  private timeHigh = 0;
   private readonly precision: LinePrecision;
   private readonly nowMicros: number;
   private readonly lineSizeMax: number;
@@ -181,7 +185,8 @@ class Scanner {
       this.tag(table, row, step++);
       isEmpty = false;
     }
-    let micros = this.nowMicros, nanos = 0, isGiven = false;
+    let nanos = 0, isGiven = false;
+    this.setTime(this.nowMicros);
     if (bytes[this.at] === BLANK) {
       this.at++;
       if (!this.isTime(isEmpty)) {
@@ -197,7 +202,6 @@ class Scanner {
       if (first !== LF && first !== CR) {
         isGiven = true;
         nanos = this.time(table);
-        micros = this.mantissa;
       }
     }
     if (isEmpty) throw this.fault("expected tags or fields after the table name");
@@ -206,7 +210,7 @@ class Scanner {
     if (this.at >= this.end && this.isContinued) throw this.pause;
     this.checkSize();
     this.at++;
-    table.commitRow(micros, nanos, isGiven, this.line);
+    table.commitRow(this.timeLow, this.timeHigh, nanos, isGiven, this.line);
     return table;
   }
 
@@ -606,7 +610,12 @@ class Scanner {
     this.decimalText(column, row, text);
   }
 
-  /** Reads the microseconds into `mantissa` and returns the remaining nanoseconds. */
+  private setTime(micros: number): void {
+    this.timeLow = micros;
+    this.timeHigh = Math.floor(micros / TWO_32);
+  }
+
+  /** Reads the row's time, sets its microseconds, and returns the remaining nanoseconds. */
   private time(table: TableBuilder): number {
     const bytes = this.bytes;
     const from = this.at;
@@ -626,13 +635,27 @@ class Scanner {
     const lastDigit = isNanos ? Math.max(from, to - 3) : to;
     let value = 0;
     for (let index = from; index < lastDigit; index++) value = value * 10 + (bytes[index] - 0x30);
-    const micros = isNanos ? value : value * MICROS[unit as keyof typeof MICROS];
-    if (micros > Number.MAX_SAFE_INTEGER) throw this.fault(`${this.ascii(from, to)} is out of the range of timestamps`);
-    this.mantissa = micros;
+    const unitMicros = isNanos ? 1 : MICROS[unit as keyof typeof MICROS];
+    const micros = value * unitMicros;
+    if (micros <= Number.MAX_SAFE_INTEGER) this.setTime(micros);
+    else this.setFarTime(from, to, lastDigit, unitMicros);
     if (!isNanos) return 0;
     let nanos = 0;
     for (let index = lastDigit; index < to; index++) nanos = nanos * 10 + (bytes[index] - 0x30);
     return nanos;
+  }
+
+  /** A time from the year 2255 on. Its microseconds are the digits up to `lastDigit`, in units. */
+  private setFarTime(from: number, to: number, lastDigit: number, unitMicros: number): void {
+    const isNanos = lastDigit < to;
+    const max = isNanos ? NANOS_MAX : MICROS_MAX;
+    const isLong = to - from > String(NANOS_MAX).length; // do not convert very long digit strings
+    if (isLong || BigInt(this.ascii(from, to)) * BigInt(unitMicros) > max) {
+      throw this.fault(`${excerpt(this.ascii(from, to))} is out of the range of timestamps`);
+    }
+    const micros = BigInt(this.ascii(from, lastDigit)) * BigInt(unitMicros);
+    this.timeLow = Number(BigInt.asIntN(32, micros));
+    this.timeHigh = Number(micros >> 32n);
   }
 
   /**

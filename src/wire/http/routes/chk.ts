@@ -24,7 +24,7 @@ function check(call: Call): Reply {
   const table = call.database.table(name), { access } = call.database;
   const isSeen = table !== undefined && (access === undefined || access.sees(call.identity, table.schema));
   const status = isSeen ? "Exists" : "Does not exist";
-  return call.parameters.get("f") === "json"
+  return call.parameters.isWord("f", "json")
     ? documentReply(JSON.stringify({ status }), "application/json")
     : textReply(200, status);
 }

@@ -74,7 +74,7 @@ async function importFile(call: Call): Promise<Reply> {
     faults = faultsOf(call);
     const { table, report } = await importParts(call, received, boundary, faults);
     metrics?.wires.imp.rowsIn.inc(report.rowsImported);
-    const isJson = call.parameters.get("fmt") === "json";
+    const isJson = call.parameters.isWord("fmt", "json");
     const told = faults && { first: faults.first, count: faults.count, result: await faults.end() };
     return isJson
       ? documentReply(jsonReport(table, report, told), "application/json; charset=utf-8")
@@ -207,7 +207,7 @@ function failed(call: Call, error: unknown): Reply {
 }
 
 function refused(call: Call, message: string, status: number): Reply {
-  const isJson = call.parameters.get("fmt") === "json";
+  const isJson = call.parameters.isWord("fmt", "json");
   const reply = isJson
     ? documentReply(JSON.stringify({ status: message }), "application/json; charset=utf-8")
     : documentReply(message, "text/plain; charset=utf-8");
