@@ -77,7 +77,7 @@ export function startHttp(options: HttpOptions): HttpServer {
         answer(request, { hostname, path, parameters, route, authenticator, sessions, results, uploads, options });
       const completed = (reply: Reply) => {
         if (verdict.headers.length > 0) reply.headers.push(...verdict.headers);
-        if (route?.ownSecurity !== true) reply.lines = `${reply.lines ?? ""}${securityLines}`;
+        if (route?.ownSecurity !== true) reply.lines = [...reply.lines ?? [], securityLines];
         if (!settings.keepsConnections) reply.isLast = true;
         const { status } = reply;
         if (verdict.refusal !== undefined) {

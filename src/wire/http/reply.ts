@@ -109,7 +109,7 @@ async function begunReply(body: Body): Promise<Reply> {
   const second = first.done ? first : await chunks.next();
   if (first.done) return wholeReply(body, undefined);
   if (second.done && first.value.bytes.length <= WHOLE_BYTES_MAX) return wholeReply(body, first.value);
-  const { coding, headers } = body, lines = sharedLines(body);
+  const { coding, headers } = body, lines = [sharedLines(body)];
   const head = bytesOf(body.head);
   const rows = new RowStream(body, chunks, head, second.done ? [first.value] : [first.value, second.value]);
   if (coding === undefined) return { status: 200, headers, lines, body: rows };
@@ -133,7 +133,7 @@ function sharedLines({ contentType, keepAlive }: Body): string {
 
 /** A document with all of its rows. */
 function wholeReply(body: Body, chunk: Chunk | undefined): Reply {
-  const { coding, headers } = body, lines = sharedLines(body);
+  const { coding, headers } = body, lines = [sharedLines(body)];
   if (chunk !== undefined) body.onChunk(chunk);
   const bytes = chunk === undefined ? NOTHING : ownBytes(chunk.bytes);
   const parts = [bytesOf(body.head), bytes, bytesOf(body.tail(chunk?.rows ?? 0))];

@@ -4,7 +4,7 @@ import type { ByteConnection, Reply, ServerOptions } from "./contract.ts";
 import { ConnectionLostError, RequestError } from "./errors.ts";
 import { HeadEnd, HeadParser, type RequestHead } from "./head.ts";
 import { Input } from "./input.ts";
-import { type Framing, headText, isBodyless, LAST_CHUNK, Output, sizeOf, textReply } from "./reply.ts";
+import { type Framing, isBodyless, LAST_CHUNK, Output, sizeOf, textReply } from "./reply.ts";
 import { HttpRequest } from "./request.ts";
 
 /**
@@ -220,10 +220,10 @@ export class Connection {
     this.#wait(this.isSecure && !this.#hasServed ? "head" : "request");
     // Empty lines before a request are skipped: some clients send one after a body.
     for (let lines = 0; lines < 4; lines++) {
-      while (input.size === 0 || input.size === 1 && input.bytes[0] === 13) {
+      while (input.size === 0 || input.size === 1 && input.at(0) === 13) {
         if (!await this.#fill()) return undefined;
       }
-      if (input.bytes[0] !== 13 || input.bytes[1] !== 10) break;
+      if (input.at(0) !== 13 || input.at(1) !== 10) break;
       input.skip(2);
     }
     // The time counts from the first byte. A head that is there as a whole needs no clock.
@@ -344,13 +344,13 @@ export class Connection {
     const isOld = head?.minor === 0;
     const framing = framingOf(reply, parts && sizeOf(parts), isOld);
     if (framing.kind === "close") this.#isLast = true;
-    const text = headText(reply, framing, this.#isLast ? "close" : isOld ? "keep-alive" : undefined);
+    const addHead = () => output.head(reply, framing, this.#isLast ? "close" : isOld ? "keep-alive" : undefined);
     const isEmpty = head?.method === "HEAD" || framing.kind === "none";
     if (parts === undefined && !isEmpty) {
-      return this.#stream(text, body as AsyncIterable<Uint8Array>, framing.kind === "chunked");
+      return this.#stream(addHead, body as AsyncIterable<Uint8Array>, framing.kind === "chunked");
     }
     const isFirst = output.size === 0;
-    output.text(text);
+    addHead();
     if (isEmpty) return this.#flush().then(() => discard(reply));
     if (framing.kind === "chunked") {
       output.chunk(parts!);
@@ -373,11 +373,11 @@ export class Connection {
     if (this.#output.size > 0) await this.#flush();
   }
 
-  async #stream(head: string, body: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<void> {
+  async #stream(addHead: () => void, body: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<void> {
     const output = this.#output;
     try {
       await this.#flushHeld();
-      output.text(head);
+      addHead();
       for await (const piece of body) {
         if (isChunked) output.chunk([piece]);
         else output.add(piece);

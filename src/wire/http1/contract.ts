@@ -9,8 +9,8 @@ export type HeaderList = [name: string, value: string][];
 export interface Reply {
   status: number;
   headers: HeaderList;
-  /** More headers, made by `headerLines` and used for many replies. */
-  lines?: string;
+  /** More headers, made by `headerLines`. Most replies have the same strings. */
+  lines?: readonly string[];
   /**
    * An array of bytes, in one or more parts, is sent with the head in one write. An iterable is sent piece by piece:
    * the next piece is requested when the client has taken the previous one, and `return()` is called if the client

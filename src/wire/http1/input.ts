@@ -21,6 +21,11 @@ export class Input {
     return this.#buffer.subarray(this.#start, this.#end);
   }
 
+  /** A received byte; undefined behind the last one. */
+  at(index: number): number | undefined {
+    return index < this.size ? this.#buffer[this.#start + index] : undefined;
+  }
+
   get size(): number {
     return this.#end - this.#start;
   }
@@ -37,7 +42,8 @@ export class Input {
     if (this.#reading !== undefined) return this.#reading;
     if (this.isOver) return Promise.resolve(false);
     this.#makeRoom();
-    return this.#reading = this.connection.read(this.#buffer.subarray(this.#end)).then(this.#filled, this.#broken);
+    const room = this.#end === 0 ? this.#buffer : this.#buffer.subarray(this.#end);
+    return this.#reading = this.connection.read(room).then(this.#filled, this.#broken);
   }
 
   readonly #filled = (count: number | null): boolean => {

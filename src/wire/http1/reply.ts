@@ -47,8 +47,8 @@ export function isBodyless(status: number): boolean {
 /** How the end of a body is determined. */
 export type Framing = { kind: "length"; size: number } | { kind: "chunked" } | { kind: "none" } | { kind: "close" };
 
-export function headText(
-  { status, headers, lines = "" }: Reply,
+function headText(
+  { status, headers, lines = [] }: Reply,
   framing: Framing,
   connection: "close" | "keep-alive" | undefined,
 ): string {
@@ -56,7 +56,7 @@ export function headText(
   if (framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
   else if (framing.kind === "length") text += `Content-Length: ${framing.size}\r\n`;
   if (headers.length > 0) text += headerLines(headers);
-  return `${text}${lines}${connection === undefined ? "" : `Connection: ${connection}\r\n`}\r\n`;
+  return `${text}${lines.join("")}${connection === undefined ? "" : `Connection: ${connection}\r\n`}\r\n`;
 }
 
 /** The headers as they are sent. */
@@ -84,6 +84,17 @@ function serverLines(): string {
   return serverText;
 }
 
+/** The last head of a chunked reply that has nothing but `lines`. The next ones are mostly equal, until the date changes. */
+let kept = { server: "", status: 0, lines: [] as readonly string[], bytes: encoder.encode() };
+
+function keptHead(reply: Reply): Uint8Array {
+  const { status, lines = [] } = reply, server = serverLines();
+  const isSame = kept.server === server && kept.status === status && kept.lines.length === lines.length &&
+    kept.lines.every((line, k) => line === lines[k]);
+  if (!isSame) kept = { server, status, lines, bytes: encoder.encode(headText(reply, { kind: "chunked" }, undefined)) };
+  return kept.bytes;
+}
+
 /** Collects bytes for one write. */
 export class Output {
   #bytes = new Uint8Array(2048);
@@ -93,10 +104,17 @@ export class Output {
     return this.#bytes.subarray(0, this.size);
   }
 
-  text(text: string): void {
+  head(reply: Reply, framing: Framing, connection: "close" | "keep-alive" | undefined): void {
+    const isKept = framing.kind === "chunked" && reply.headers.length === 0 && connection === undefined;
+    if (isKept) this.add(keptHead(reply));
+    else this.#text(headText(reply, framing, connection));
+  }
+
+  /** Adds ASCII characters. A call of the encoder takes longer than the loop over some hundred. */
+  #text(text: string): void {
     this.#reserve(text.length);
-    // Heads are ASCII.
-    this.size += encoder.encodeInto(text, this.#bytes.subarray(this.size)).written;
+    const bytes = this.#bytes;
+    for (let at = 0; at < text.length; at++) bytes[this.size++] = text.charCodeAt(at);
   }
 
   add(bytes: Uint8Array): void {
@@ -110,9 +128,9 @@ export class Output {
     const size = sizeOf(parts);
     if (size === 0) return;
     this.#reserve(size + 20);
-    this.text(`${size.toString(16)}\r\n`);
+    this.#text(`${size.toString(16)}\r\n`);
     for (const part of parts) this.add(part);
-    this.text("\r\n");
+    this.#text("\r\n");
   }
 
   clear(): void {
