@@ -85,11 +85,19 @@ Deno.test("query_activity() and CANCEL QUERY", async (t) => {
     await until("the query is gone", async () => (await running(server, ENDLESS)).length === 0);
   });
 
+  await t.step("cancels by cancel_query()", async () => {
+    const ended = server.exec(ENDLESS);
+    const { query_id: id } = await one(ENDLESS);
+    assert.deepEqual((await server.exec(`select cancel_query(${id})`)).dataset, [[true]]);
+    assert.match((await ended).error!, new RegExp(`query ${id} was cancelled by admin`));
+  });
+
   await t.step("lets read-only users cancel their own queries", async () => {
     const reader = await connected(server, "user", "quest");
     const other = server.exec(ENDLESS);
     const { query_id: id } = await one(ENDLESS);
     await assert.rejects(reader.query(`cancel query ${id}`), { code: "42501" });
+    await assert.rejects(reader.query(`select cancel_query(${id})`), { code: "42501" });
     await admin.query(`cancel query ${id}`);
     await other;
     const second = await connected(server, "user", "quest");

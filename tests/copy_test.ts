@@ -117,6 +117,25 @@ Deno.test("COPY", async (t) => {
     assert.deepEqual(names.sort(), ["again.parquet", "all.parquet", "x"]);
   });
 
+  await t.step("import_files(), export_files() and files() list files, without links and unfinished ones", async () => {
+    await Deno.writeTextFile(join(root, "export", ".unfinished-1"), "");
+    assert.deepEqual(await rows("select path, diskSize, diskSizeHuman from import_files() where path = 'other.csv'"), [
+      ["other.csv", 24, "24.0 B"],
+    ]);
+    assert.deepEqual(await rows("select count() from import_files() where path = 'link.csv'"), [[0]]);
+    const exports = [["again.parquet"], ["all.parquet"], [join("x", "some.parquet")]];
+    assert.deepEqual(await rows("select path from export_files()"), exports);
+    assert.deepEqual(await rows(`select path from files('${join(root, "export")}')`), exports);
+    assert.deepEqual(await rows(`select path from files('${join(root, "export", "x")}')`), [["some.parquet"]]);
+    assert.deepEqual(await rows("select count() > 0 from files('.') where modifiedTime <= now()"), [[true]]);
+    for (const path of ["..", root, "none", "trades.csv", "/etc"]) {
+      const { error, position } = await server.exec(`files('${path}')`);
+      assert.match(error!, /not a directory in the import or export directory/, path);
+      assert.equal(position, 6);
+    }
+    await Deno.remove(join(root, "export", ".unfinished-1"));
+  });
+
   await t.step("the server stops while a copy runs", async () => {
     await started(
       server,

@@ -72,15 +72,10 @@ export class Activity {
     return this.running.filter((statement) => this.isSeen(statement.identity, identity)).sort((a, b) => a.id - b.id);
   }
 
-  /** @throws at `at` if there is no such statement or it cannot be cancelled. */
-  cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void {
+  /** Returns false if there is no such statement. @throws at `at` if it cannot be cancelled. */
+  cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): boolean {
     const statement = this.running.find((each) => each.id === id);
-    if (statement === undefined) {
-      throw new SqlError(`query ${id} does not exist or has ended`, at, SQLSTATE.objectNotInState);
-    }
-    if (this.mayManage !== undefined && !this.isSeen(statement.identity, by.identity)) {
-      throw new SqlError(`query ${id} does not exist or has ended`, at, SQLSTATE.objectNotInState);
-    }
+    if (statement === undefined || !this.isSeen(statement.identity, by.identity)) return false;
     if (!isSameUser(statement.identity, by.identity) && !by.canWrite) {
       const message = `query ${id} belongs to another user: a read-only connection can cancel only its own queries`;
       throw new SqlError(message, at, SQLSTATE.insufficientPrivilege);
@@ -89,6 +84,7 @@ export class Activity {
       const why = statement.phase === "writing" ? "it is writing its rows" : "no query thread is running it";
       throw new SqlError(`query ${id} cannot be cancelled now: ${why}`, at, SQLSTATE.objectNotInState);
     }
+    return true;
   }
 
   private isSeen(user: Identity, identity: Identity): boolean {

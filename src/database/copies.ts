@@ -11,7 +11,7 @@ import type { Actor } from "./access/control.ts";
 
 const COPIES_MAX = 8;
 /** Prefix of files that are being written. */
-const UNFINISHED = ".unfinished-";
+export const UNFINISHED = ".unfinished-";
 /** Events that the logs of imports and exports keep. */
 const EVENTS_MAX = 1_000;
 /** A copy ends when it is done or cancelled. */

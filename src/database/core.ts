@@ -75,8 +75,8 @@ export interface Core {
   readonly views: StoredViews;
   readonly materialized: MaterializedViews;
   readonly progress: Progress;
-  /** For functions that the server evaluates. */
-  readonly server: ServerFacts;
+  /** Facts about the process, for functions that the server evaluates. */
+  readonly server: Pick<ServerFacts, "startedMicros" | "reloadConfig" | "log">;
   readonly activity: Activity;
   readonly lastWrites: LastWrites;
   /** Undefined if access control is off (acl.enabled). */

@@ -21,6 +21,7 @@ import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
 import type { RefreshFacts } from "./materialized-views.ts";
 import { catalogRows, isCatalogSource, type Relation } from "./pg-catalog.ts";
+import { fileRows, fileRowsOf } from "./files.ts";
 import { memoryParts } from "./memory-parts.ts";
 import type { Asker } from "./statements.ts";
 
@@ -43,7 +44,7 @@ function resolve(plan: Plan, core: Core, asker: Asker): Plan {
   return "input" in plan ? { ...plan, input: resolve(plan.input, core, asker) } : plan;
 }
 
-type Source = (core: Core, table: () => TableSnapshot, asker: Asker) => Value[][];
+type Source = (core: Core, table: () => TableSnapshot, asker: Asker, node: MetadataNode) => Value[][];
 
 function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
   if (node.source === "pg_catalog.pg_stat_activity") {
@@ -63,12 +64,17 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
   }
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);
-  return source(core, () => {
-    const name = String(node.args[0] ?? "");
-    const table = core.catalogue.table(name);
-    if (!table) throw new SqlError(`table ${name} does not exist`, node.at, SQLSTATE.undefinedTable);
-    return table;
-  }, asker);
+  return source(
+    core,
+    () => {
+      const name = String(node.args[0] ?? "");
+      const table = core.catalogue.table(name);
+      if (!table) throw new SqlError(`table ${name} does not exist`, node.at, SQLSTATE.undefinedTable);
+      return table;
+    },
+    asker,
+    node,
+  );
 }
 
 function relationsOf(core: Core, asker: Asker): Relation[] {
@@ -171,6 +177,23 @@ const SOURCES: Record<string, Source> = {
     catalogue.tables().filter(({ schema }) => schema.wal).map((
       { schema, lsn },
     ) => [schema.name, false, lsn, 0n, lsn, "", "", 0]),
+  /** All tables share one log, so of a table's transactions only the last one is known. */
+  wal_transactions: ({ lastWrites }, table) => {
+    const { schema: { id, wal }, lsn } = table();
+    return wal && lsn > 0n ? [[lsn, lastWrites.of(id), ...Array(8).fill(null)]] : [];
+  },
+  /** As QuestDB does, -1 stands for numbers that are not counted. */
+  table_writer_metrics: ({ heap }) => [
+    ["total_commits", BigInt(heap.counter("commits"))],
+    ["o3commits", -1n],
+    ["rollbacks", -1n],
+    ["committed_rows", BigInt(heap.counter("committedRows"))],
+    ["physically_written_rows", -1n],
+  ],
+  files: ({ options }, _table, _asker, { args: [path], at }) =>
+    fileRowsOf(String(path), [options.importRoot, options.exportRoot], at),
+  import_files: ({ options }, _table, _asker, { at }) => fileRows(options.importRoot, at),
+  export_files: ({ options }, _table, _asker, { at }) => fileRows(options.exportRoot, at),
   pending_config: ({ options }) =>
     (options.pendingConfig?.() ?? []).map(({ path, value, pendingValue }) => [path, value, pendingValue]),
   server_metrics: ({ options }) =>

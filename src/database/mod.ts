@@ -35,6 +35,7 @@ import { Planner } from "./planner.ts";
 import { OWN_TABLES, planText } from "./planning.ts";
 import { TableLocks } from "./locks.ts";
 import { Progress } from "./progress.ts";
+import { serverFacts } from "./server-facts.ts";
 import { DatabaseSession } from "./session.ts";
 import { factsOf, type Planning, StatementCache } from "./statements.ts";
 import { marksOf } from "./sources.ts";
@@ -141,7 +142,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         case "metadata":
           return resolveMetadata(question.node, { ...core, catalogue: tables }, asker);
         case "call":
-          return answerCall(question.call, core.server);
+          return answerCall(question.call, serverFacts(core, tables, asker));
         case "view":
           return core.views.view(question.name);
       }

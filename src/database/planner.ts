@@ -120,7 +120,7 @@ export interface PlannerOptions {
 /** The session that asks for a statement. */
 export interface Asker {
   identity: Identity;
-  client?: Pick<Client, "settings" | "pid">;
+  client?: Pick<Client, "settings" | "pid" | "canWrite">;
 }
 
 export interface WaitOptions {

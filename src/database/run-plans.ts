@@ -13,6 +13,7 @@ import type { Analyzed } from "./execution.ts";
 import { resolveMetadata } from "./metadata.ts";
 import type { StatementOrder, WaitOptions } from "./planner.ts";
 import { planOfRun, plansOf, type RunValues } from "./planning.ts";
+import { serverFacts } from "./server-facts.ts";
 import { marksOf, resolveSources } from "./sources.ts";
 import { factsOf, type Statement } from "./statements.ts";
 
@@ -81,8 +82,9 @@ export class RunPlans implements RunValues {
 
   /** Replaces functions that the server evaluates by their results. */
   private served(plan: Plan): Plan {
-    const { server } = this.core;
-    return this.statement.asksServer ? substituteCalls(plan, (call) => answerCall(call, server)) : plan;
+    if (!this.statement.asksServer) return plan;
+    const server = serverFacts(this.core, this.session.catalogue, this.session);
+    return substituteCalls(plan, (call) => answerCall(call, server));
   }
 
   private get waitOptions(): WaitOptions {

@@ -30,6 +30,7 @@ const FUNCTIONS: ReadonlyMap<string, string> = new Map(
     "derivative difference non_negative_derivative moving_average":
       "lag(x) or avg(x) OVER (ORDER BY ts ROWS BETWEEN …)",
     "create_hypertable": "CREATE TABLE … TIMESTAMP(ts) PARTITION BY DAY makes a table by time",
+    "touch": "nothing, the first query that reads a column keeps it in memory",
     "last_insert_id scope_identity nextval": "there are no generated keys",
   }).flatMap(([names, hint]) => names.split(" ").map((name) => [name, hint] as const)),
 );

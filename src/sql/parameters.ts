@@ -37,10 +37,12 @@ function servedName(id: string): string | undefined {
 export interface ServerCall {
   name: string;
   args: Value[];
+  /** Position of the call in the statement. */
+  at: number;
 }
 
-export function answerCall({ name, args }: ServerCall, server: ServerFacts): Value {
-  return SERVED.get(name)!(server, args);
+export function answerCall({ name, args, at }: ServerCall, server: ServerFacts): Value {
+  return SERVED.get(name)!(server, args, at);
 }
 
 export function callsServer(plan: Plan): boolean {
@@ -65,7 +67,7 @@ export function substituteCalls(plan: Plan, answer: (call: ServerCall) => Value)
         return arg.value;
       });
       const key = JSON.stringify([e.function, args], (_, value) => typeof value === "bigint" ? `${value}n` : value);
-      if (!known.has(key)) known.set(key, answer({ name, args }));
+      if (!known.has(key)) known.set(key, answer({ name, args, at: e.at }));
       return { kind: "constant", value: known.get(key)!, type: e.type };
     }));
 }

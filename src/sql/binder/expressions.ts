@@ -16,6 +16,7 @@ import { type Binding, findVariable, typeMismatch, unknownFunction, unknownVaria
 import { convertConstant, fold } from "./convert.ts";
 import { type Alike, type ExpressionBinder, NO_CALLS_OF_ROWS, type Scope } from "./expression-binder.ts";
 import { bindIn } from "./membership.ts";
+import { metadataFunction } from "./metadata.ts";
 import {
   arrayLiteral,
   type Constant,
@@ -652,6 +653,9 @@ export class Expressions implements ExpressionBinder {
     if (name === "unnest") {
       if (scope.unnest === undefined) throw notSupported("unnest outside of FROM and the select list", e.at);
       return scope.unnest.add(e, scope);
+    }
+    if (kind === "none" && metadataFunction(e.name) !== undefined) {
+      throw new SqlError(`${e.name} gives rows: select from it`, e.at, SQLSTATE.undefinedFunction);
     }
     if (kind === "none") throw unknownFunction(e.name, e.at, callableNames());
     if (e.orderBy !== undefined) {

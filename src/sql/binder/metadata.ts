@@ -32,12 +32,15 @@ export function partitionColumns({ columns, timestampId }: TableSchema): Column[
   return TABLE_PARTITIONS.map(({ name, type }) => ({ name, type: type === "TIMESTAMP" ? ofTable : type }));
 }
 
+const FILES = columns("path:VARCHAR diskSize:LONG diskSizeHuman:STRING modifiedTime:DATE");
+
 const SIGN_IN = columns("auth_type:STRING enabled:BOOLEAN");
 
 interface Source {
   columns: Column[] | ((table: TableSchema) => Column[]);
-  /** Number of constant text arguments. The first argument names a table. */
+  /** Number of constant text arguments. The first argument names a table, or a directory. */
   args: number;
+  takesDirectory?: boolean;
   isFunction: boolean;
   /** The permission required to read it. */
   requires?: Permission;
@@ -74,6 +77,18 @@ const SOURCES = new Map<string, Source>([
     args: 0,
     isFunction: true,
   }],
+  ["wal_transactions", {
+    columns: columns(
+      `sequencerTxn:LONG timestamp:TIMESTAMP walId:INT segmentId:INT segmentTxn:INT structureVersion:LONG
+       minTimestamp:TIMESTAMP maxTimestamp:TIMESTAMP rowCount:LONG alterCommandType:SHORT`,
+    ),
+    args: 1,
+    isFunction: true,
+  }],
+  ["table_writer_metrics", { columns: columns("name:STRING value:LONG"), args: 0, isFunction: true }],
+  ["files", { columns: FILES, args: 1, takesDirectory: true, isFunction: true, requires: "SYSTEM ADMIN" }],
+  ["import_files", { columns: FILES, args: 0, isFunction: true }],
+  ["export_files", { columns: FILES, args: 0, isFunction: true, requires: "SYSTEM ADMIN" }],
   ["reader_pool", {
     columns: columns("table_name:STRING owner_thread_id:LONG last_access_timestamp:TIMESTAMP current_txn:LONG"),
     args: 0,
@@ -178,7 +193,7 @@ export function isMetadata(name: string): boolean {
   return catalogName(name) !== undefined;
 }
 
-export function metadataFunction(name: string): Pick<Source, "args" | "requires"> | undefined {
+export function metadataFunction(name: string): Pick<Source, "args" | "takesDirectory" | "requires"> | undefined {
   const source = SOURCES.get(name.toLowerCase());
   return source?.isFunction ? source : undefined;
 }

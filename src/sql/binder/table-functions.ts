@@ -60,7 +60,9 @@ export function tableFunction(
   let ofTable: TableSchema | undefined, ofView: Plan | undefined;
   const args: Value[] = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
-    if (typeof value.value !== "string") throw typeMismatch(`${call.name} needs the name of a table`, arg.at);
+    const wanted = metadata.takesDirectory ? "the path of a directory" : "the name of a table";
+    if (typeof value.value !== "string") throw typeMismatch(`${call.name} needs ${wanted}`, arg.at);
+    if (metadata.takesDirectory) return value.value;
     const { catalogue, views } = queries.binding.context, table = catalogue.table(value.value);
     const view = name === "table_columns" ? views?.view(value.value) : undefined;
     if (table === undefined && view !== undefined) {
@@ -72,7 +74,8 @@ export function tableFunction(
     ofTable = table.schema;
     return table.schema.name;
   });
-  return { plan: ofView ?? metadataPlan(name, args, call.at, ofTable), name };
+  const at = metadata.takesDirectory ? call.args[0]!.at : call.at;
+  return { plan: ofView ?? metadataPlan(name, args, at, ofTable), name };
 }
 
 /** The keywords of this database's grammar. */

@@ -76,7 +76,7 @@ export interface FunctionEntry {
   batch?: BatchFunction;
   aggregate?: AggregateImplementation;
   /** Scalar, evaluated by the server before the engine runs, once for each statement. All arguments are constants. */
-  served?: (server: ServerFacts, args: readonly Value[]) => Value;
+  served?: (server: ServerFacts, args: readonly Value[], at: number) => Value;
   /** Only with OVER: row_number, rank, lag … The window operator knows it by name. */
   window?: boolean;
   /** A permission that callers need, in addition to those for the columns in its arguments. */
@@ -91,6 +91,10 @@ export interface ServerFacts {
   /** Reads the settings and certificates again. Returns true if a change took effect. */
   reloadConfig(): boolean;
   log(level: "INFO" | "ERROR", message: string): void;
+  /** True if there is such a table and the user sees it. */
+  hasTable(name: string): boolean;
+  /** Returns false if there is no such statement. @throws at `at` if it cannot be cancelled */
+  cancelQuery(id: number, at: number): boolean;
 }
 
 /** A call of another entry. `args` are indices of this call's arguments, or constants. */

@@ -16,6 +16,11 @@ const STORED = new Set([
   "table_partitions",
   "table_column_storage",
   "wal_tables",
+  "wal_transactions",
+  "table_writer_metrics",
+  "files",
+  "import_files",
+  "export_files",
   "keywords",
   "functions",
 ]);

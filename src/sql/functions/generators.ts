@@ -444,6 +444,26 @@ entries.push(
     "SELECT column, rawSize, diskSize, encodings FROM table_column_storage('trades')",
   ),
   source("wal_tables", [], "A row for each table with a write-ahead log.", "SELECT name FROM wal_tables()"),
+  source(
+    "wal_transactions",
+    [required("table", "text")],
+    "The last transaction of a table, with its time if it is one since the start. The log is shared by all tables, so earlier ones are not listed.",
+    "SELECT * FROM wal_transactions('trades')",
+  ),
+  source(
+    "table_writer_metrics",
+    [],
+    "Commits and committed rows since the start. -1 stands for what is not counted; `server_metrics()` has more.",
+    "SELECT * FROM table_writer_metrics()",
+  ),
+  source(
+    "files",
+    [required("directory", "text")],
+    "The files in a directory of the import or export directory (`cairo.sql.copy.root`, `cairo.sql.copy.export.root`) and in those below it.",
+    "SELECT path, diskSize FROM files('2024')",
+  ),
+  source("import_files", [], "The files in the import directory.", "SELECT path, diskSize FROM import_files()"),
+  source("export_files", [], "The files in the export directory.", "SELECT path, diskSize FROM export_files()"),
   source("keywords", [], "A row for each keyword.", "SELECT keyword FROM keywords()"),
   source("functions", [], "A row for each function.", "SELECT name FROM functions()"),
 );

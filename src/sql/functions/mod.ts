@@ -27,6 +27,7 @@ import { rndLog } from "./rnd-log.ts";
 import { rndLong256 } from "./rnd-long256.ts";
 import { rndSymbolWeighted } from "./rnd-symbol-weighted.ts";
 import { rndSymbolZipf } from "./rnd-symbol-zipf.ts";
+import { serverCalls } from "./server-calls.ts";
 import { statisticsFunctions } from "./statistics.ts";
 import { textFunctions } from "./text.ts";
 import { timeFunctions } from "./time.ts";
@@ -81,6 +82,7 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...pgPostmasterStartTime,
   ...argUuid,
   ...metaFunctions,
+  ...serverCalls,
 ];
 
 const BY_NAME = new Map<string, FunctionEntry[]>();

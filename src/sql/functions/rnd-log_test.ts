@@ -8,7 +8,7 @@ Deno.test("rnd_log() leaves the thread to others between pieces of its lines", a
   const log = () => {
     if (++written === 2_000) resolve();
   };
-  rndLog[0].served!({ log } as unknown as ServerFacts, [2_000n, 0.5]);
+  rndLog[0].served!({ log } as unknown as ServerFacts, [2_000n, 0.5], 0);
   assert.ok(written > 0 && written <= 200, `${written} lines at once`);
   await promise;
   assert.equal(written, 2_000);

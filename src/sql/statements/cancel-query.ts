@@ -1,4 +1,4 @@
-import { SqlError } from "../../errors.ts";
+import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
 import { at, given, token } from "../tree-nodes.ts";
@@ -43,7 +43,8 @@ export const cancelQuery: StatementKind<CancelQuery, BoundCancelQuery> = {
   bind: ({ id, at }) => ({ kind: "cancelQuery", id, at }),
 
   execute({ id, at }, { services, identity, client }) {
-    services.activity.cancel(id, { identity, canWrite: client?.canWrite ?? true }, at);
+    const isFound = services.activity.cancel(id, { identity, canWrite: client?.canWrite ?? true }, at);
+    if (!isFound) throw new SqlError(`query ${id} does not exist or has ended`, at, SQLSTATE.objectNotInState);
     return done("ddl", "CANCEL QUERY");
   },
 };

@@ -73,7 +73,7 @@ interface Bounds {
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-function readableSize(bytes: number): string {
+export function readableSize(bytes: number): string {
   let size = bytes, unit = 0;
   for (; size >= 1024 && unit < UNITS.length - 1; unit++) size /= 1024;
   return `${size.toFixed(1)} ${UNITS[unit]}`;

@@ -239,7 +239,7 @@ export interface StatementServices {
      * Cancels the statement with this number. @throws {SqlError} at `at` if there is none or the user may not cancel
      * it.
      */
-    cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): void;
+    cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): boolean;
   };
   readonly views: Views & {
     /** True if there is a view of this name, or one is being made. */
