@@ -235,11 +235,17 @@ Deno.test("materialized views", async (t) => {
       server,
       "alter table b add column w long",
       "create materialized view wide as (select ts, sum(w) s from b sample by 1d)",
+      "create materialized view wide_manual refresh manual as (select ts, sum(w) s from b sample by 1d)",
+      "create materialized view wide_timed refresh every 1h as (select ts, sum(w) s from b sample by 1d)",
     );
-    await refreshed(server, "wide");
+    const wide = ["wide", "wide_manual", "wide_timed"];
+    for (const view of wide) await refreshed(server, view);
     await run(server, "alter table b drop column w");
-    await until("wide is invalid", async () => (await statusOf("wide"))[0]![0] === "invalid");
-    assert.match(String((await statusOf("wide"))[0]![1]), /no column w/);
+    for (const view of wide) {
+      await until(`${view} is invalid`, async () => (await statusOf(view))[0]![0] === "invalid");
+      assert.match(String((await statusOf(view))[0]![1]), /no column w/);
+    }
+    assert.deepEqual((await statusOf("manual"))[0], ["valid", null]);
     await run(server, "alter table b add column w long", "refresh materialized view wide full");
     await until("wide is valid", async () => (await statusOf("wide"))[0]![0] === "valid");
     await run(server, "truncate table b");
@@ -257,7 +263,7 @@ Deno.test("materialized views", async (t) => {
       "drop table c",
       "drop materialized view kept",
       "drop materialized view manual",
-      "drop materialized view wide",
+      ...wide.map((view) => `drop materialized view ${view}`),
     );
   });
 

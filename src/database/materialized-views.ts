@@ -100,7 +100,11 @@ export class MaterializedViews {
       for (const { tableId, dropped, schema } of tables) {
         if (schema?.materialized !== undefined) this.defined(tableId, schema.materialized);
         if (dropped) this.remove(tableId);
-        for (const view of this.ofBase.get(tableId) ?? []) this.changed(view);
+        const isOther = dropped || schema !== undefined;
+        for (const view of this.ofBase.get(tableId) ?? []) {
+          if (isOther) this.verify(view);
+          this.changed(view);
+        }
       }
     });
   }
@@ -227,6 +231,28 @@ export class MaterializedViews {
     this.later(state, Math.min(DELAY_MS_MAX, Math.max(DELAY_MS, REST * state.tookMs)));
   }
 
+  /** The base has other columns or another name, or was dropped. So views become invalid that are refreshed later or when asked, too. */
+  private verify(id: number): void {
+    this.queue = this.queue.then(async () => {
+      const state = this.states.get(id), definition = state && this.definitionOf(state);
+      if (definition === undefined || definition.fault !== undefined || this.stop.signal.aborted) return;
+      try {
+        // The session that changes the base may not have told yet that statements are to be bound again.
+        this.options.schemaChanged();
+        await this.withBase(definition, () => this.check(id, definition));
+      } catch (error) {
+        // What may be otherwise next time is left to the next refresh.
+        if (!this.stop.signal.aborted && isOfDefinition(error)) await this.invalidate(id, error);
+      }
+    });
+  }
+
+  private async invalidate(id: number, error: unknown): Promise<void> {
+    const { log, catalogue } = this.options;
+    log("ERROR", `materialized view ${catalogue.tableById(id)?.schema.name} is refreshed no more: ${messageOf(error)}`);
+    await this.redefine(id, { fault: messageOf(error) }).catch((error) => log("ERROR", messageOf(error)));
+  }
+
   /** Sets the time of the next refresh. */
   private rest(state: State, definition: Materialized): void {
     const { refresh, fault, baseId } = definition;
@@ -302,10 +328,8 @@ export class MaterializedViews {
       if (this.stop.signal.aborted) return;
       const name = catalogue.tableById(state.id)?.schema.name;
       if (name === undefined) return;
-      if (isOfDefinition(error)) {
-        log("ERROR", `materialized view ${name} is refreshed no more: ${messageOf(error)}`);
-        await this.redefine(state.id, { fault: messageOf(error) }).catch((error) => log("ERROR", messageOf(error)));
-      } else {
+      if (isOfDefinition(error)) await this.invalidate(state.id, error);
+      else {
         log("ERROR", `cannot refresh materialized view ${name}, tries again: ${messageOf(error)}`);
         retryMs = RETRY_MS;
       }
