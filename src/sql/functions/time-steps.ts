@@ -438,6 +438,28 @@ function rewriteAdd(unit: string, type: string): Rewritten {
     : { name: "dateadd_part", args: [2, 1, long(nanos / UNIT_NANOS[unit])] };
 }
 
+const ZONED = "dateadd_units";
+
+/** Null for unknown units and zones. */
+const addInZones: BatchFunction = ([units, counts, times, zones], out, rowCount) => {
+  const nanos = nanosOf(stampOf(times.type));
+  const scale = times.type === "DATE" ? 1000n : 1n;
+  const perSecond = 1000000000n / nanos;
+  const secondOf = (value: bigint) => Number(value / perSecond) - (value % perSecond < 0n ? 1 : 0);
+  for (let row = 0; row < rowCount; row++) {
+    out.values[row] = NULL_I64;
+    const given = times.values[row], count = counts.values[row];
+    if (given === NULL_I64 || count === NULL_I32) continue;
+    const unit = units.text(row), zone = zoneOf(zones.text(row) ?? "");
+    if (unit === undefined || zone === undefined) continue;
+    const value = given * scale;
+    const moved = addUnits(value + BigInt(zone.offsetAt(secondOf(value))) * perSecond, count, unit, nanos);
+    if (moved === undefined) continue;
+    const second = secondOf(moved);
+    out.values[row] = moved + BigInt(zone.toUtc(second) - second) * perSecond;
+  }
+};
+
 entries.push(
   entry(
     "dateadd",
@@ -462,27 +484,27 @@ entries.push(
             ? { argument: 3, message: `unknown time zone '${constants[3]}'` }
             : undefined),
       nulls: "custom",
-      batch: ([units, counts, times, zones], out, rowCount) => {
-        const unit = String(units.constant), zone = zoneOf(String(zones.constant))!;
-        const nanos = nanosOf(stampOf(times.type));
-        const scale = times.type === "DATE" ? 1000n : 1n;
-        const perSecond = 1000000000n / nanos;
-        for (let row = 0; row < rowCount; row++) {
-          const given = times.values[row], count = counts.values[row];
-          if (given === NULL_I64 || count === NULL_I32) {
-            out.values[row] = NULL_I64;
-            continue;
-          }
-          const value = given * scale;
-          const second = Number(value / perSecond) - (value % perSecond < 0n ? 1 : 0);
-          const local = value + BigInt(zone.offsetAt(second)) * perSecond;
-          const moved = addUnits(local, count, unit, nanos)!;
-          const movedSecond = Number(moved / perSecond) - (moved % perSecond < 0n ? 1 : 0);
-          out.values[row] = moved + BigInt(zone.toUtc(movedSecond) - movedSecond) * perSecond;
-        }
-      },
+      batch: addInZones,
     },
     [["dateadd('d', 1, '2024-03-30T12:00:00Z'::timestamp, 'Europe/Berlin')", "2024-03-31T11:00:00.000000Z"]],
+  ),
+  ...STAMPS.flatMap((type) =>
+    ["dateadd", ZONED].map((name) =>
+      entry(
+        name,
+        [
+          { name: "unit", type: "text" },
+          { name: "count", type: "INT" },
+          { name: "time", type },
+          { name: "zone", type: "text" },
+        ],
+        type,
+        "The time advanced in local time, by units and time zones that differ by row. Null for unknown ones.",
+        name === ZONED
+          ? { nulls: "custom", batch: addInZones }
+          : { rewrite: () => ({ name: ZONED, args: [0, 1, 2, 3] }) },
+      )
+    )
   ),
   ...STAMPS.flatMap((type) =>
     byUnitOfRow(

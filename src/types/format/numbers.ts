@@ -231,19 +231,20 @@ export function formatFloat(value: number, bytes: Uint8Array, at: number): numbe
       if (Math.fround(scaled / power) === value) return formatDecimals(scaled / power, scaled, k, bytes, at);
     }
   }
-  for (let precision = 1; precision < 9; precision++) {
+  // At least two digits are written, and two may be nearer than one to the smallest numbers: 1.4E-45, not 1.0E-45.
+  for (let precision = 2; precision < 9; precision++) {
     const text = evenExponential(value, precision);
     if (Math.fround(Number(text)) === value) return formatDigits(text, bytes, at);
   }
   return formatDigits(value.toExponential(8), bytes, at);
 }
 
-/** `toExponential` with so many digits, which rounds halves up, but halves become even. */
+/** `toExponential` with two digits or more, which rounds halves up, but halves become even. */
 function evenExponential(value: number, digits: number): string {
   const text = value.toExponential(digits - 1), longer = value.toExponential(digits), e = longer.indexOf("e");
   if (longer[e - 1] !== "5" || Number(longer) !== value) return text;
-  const cut = longer.slice(0, digits === 1 ? 1 : e - 1) + longer.slice(e);
-  return Number(cut[digits === 1 ? 0 : digits]) % 2 === 0 ? cut : text;
+  const cut = longer.slice(0, e - 1) + longer.slice(e);
+  return Number(cut[digits]) % 2 === 0 ? cut : text;
 }
 
 /** Formats `words[index …]`: the two words of the low half, then those of the high half. */
