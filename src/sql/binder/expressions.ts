@@ -37,6 +37,7 @@ import {
   branchType,
   computedTag,
   displayName,
+  isCastOfLong,
   isInteger,
   isNumber,
   isText,
@@ -594,6 +595,8 @@ export class Expressions implements ExpressionBinder {
     if (settled.type === "NULL" || (settled.kind === "constant" && settled.value === null && typeOf(tag).nullable)) {
       return this.binding.at(this.nullOf(tag), at);
     }
+    // Their low 64 bits count, as for LONG.
+    if (settled.type === "LONG256" && isCastOfLong(tag)) return this.cast(this.cast(settled, "LONG", at), target, at);
     const shaped = this.decimalCast(settled, tag, at) ?? this.shapedCast(settled, tag, at);
     if (shaped !== undefined) return this.binding.at(shaped, at);
     const entry = castEntry(tag, settled.type, settled.kind === "constant" ? settled.value : undefined);

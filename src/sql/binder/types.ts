@@ -149,8 +149,15 @@ export function computedTag(tag: string): string {
   return tag === "SYMBOL" ? "SYMBOL_TEXT" : tag;
 }
 
+const CASTS_OF_LONG = new Set(["BOOLEAN", "CHAR", "SYMBOL_TEXT"]);
+
+/** Types that a LONG256 becomes by way of LONG. It has casts of its own to numbers and to other texts. */
+export function isCastOfLong(tag: string): boolean {
+  return CASTS_OF_LONG.has(tag) || decimalOf(tag) !== undefined || geohashBits(tag) !== undefined;
+}
+
 export function displayName(tag: string): string {
-  return tag === UNKNOWN ? "unknown" : typeOf(tag).name;
+  return tag === UNKNOWN ? "unknown" : arrayDimensions(tag) > 0 ? tag : typeOf(tag).name;
 }
 
 const UNKNOWN = "UNTYPED";

@@ -186,26 +186,31 @@ for (
 }
 
 entries.push(
-  batchEntry(
-    "interval",
-    [{ name: "low", type: "TIMESTAMP" }, { name: "high", type: "TIMESTAMP" }],
-    "INTERVAL",
-    "The interval from low to high, inclusive.",
-    ([lows, highs], out, rowCount, context) => {
-      for (let row = 0; row < rowCount; row++) {
-        const low = lows.values[row], high = highs.values[row];
-        if (low === NULL_I64 || high === NULL_I64) {
-          out.values[2 * row] = out.values[2 * row + 1] = NULL_I64;
-          continue;
+  ...["TIMESTAMP", "TIMESTAMP_NS"].map((type) =>
+    batchEntry(
+      "interval",
+      [{ name: "low", type }, { name: "high", type }],
+      "INTERVAL",
+      `The interval from low to high, inclusive${type === "TIMESTAMP" ? "" : ", in whole microseconds"}.`,
+      ([lows, highs], out, rowCount, context) => {
+        const scale = type === "TIMESTAMP" ? 1n : 1000n;
+        for (let row = 0; row < rowCount; row++) {
+          const low = lows.values[row], high = highs.values[row];
+          if (low === NULL_I64 || high === NULL_I64) {
+            out.values[2 * row] = out.values[2 * row + 1] = NULL_I64;
+            continue;
+          }
+          if (low > high) {
+            throw new SqlError("interval: the end is before the start", context.at, SQLSTATE.invalidParameter);
+          }
+          out.values[2 * row] = floorDivide(low, scale);
+          out.values[2 * row + 1] = floorDivide(high, scale);
         }
-        if (low > high) {
-          throw new SqlError("interval: the end is before the start", context.at, SQLSTATE.invalidParameter);
-        }
-        out.values[2 * row] = low;
-        out.values[2 * row + 1] = high;
-      }
-    },
-    [["interval('2024-01-01', '2024-01-02')", "('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')"]],
+      },
+      type === "TIMESTAMP"
+        ? [["interval('2024-01-01', '2024-01-02')", "('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')"]]
+        : [],
+    )
   ),
   ...[0, 1].map((half) =>
     batchEntry(
