@@ -71,6 +71,25 @@ Deno.test("/imp", async (t) => {
     ]);
   });
 
+  await t.step("detects dates with slashes, also for a table that exists, and takes NULL for no value", async () => {
+    const days = "day,n\n31/01/2024,1\n01/02/2024,NULL\n";
+    const report = await imp(server, { name: "days", atomicity: "abort" }, days);
+    assert.equal(typesOf(report), "day DATE,n VARCHAR");
+    await server.exec("create table more_days (day timestamp, n int) timestamp(day) partition by day");
+    assert.equal((await imp(server, { name: "more_days", atomicity: "abort" }, days)).rowsImported, 2);
+    assert.deepEqual(await rowsOf(server, "select * from more_days"), [
+      ["2024-01-31T00:00:00.000000Z", 1],
+      ["2024-02-01T00:00:00.000000Z", null],
+    ]);
+    const american = "day n\n01/31/2024 1\n02/01/2024 2\n", schema = [{ name: "day", type: "TIMESTAMP" }];
+    await imp(server, { name: "months", timestamp: "day", partitionBy: "MONTH" }, american, { schema });
+    assert.deepEqual(await rowsOf(server, "select * from months"), [
+      ["2024-01-31T00:00:00.000000Z", 1],
+      ["2024-02-01T00:00:00.000000Z", 2],
+    ]);
+    assert.equal((await imp(server, { name: "months2" }, american, { schema: "" })).rowsImported, 2);
+  });
+
   await t.step("words of parameters may have any case", async () => {
     assert.equal((await imp(server, { name: "t0", fmt: "JSON" }, TRADES)).rowsImported, 3);
     const { text } = await post(server, { name: "t0", fmt: "Json", partitionBy: "day" }, TRADES);

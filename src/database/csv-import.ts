@@ -145,7 +145,7 @@ export class CsvImport {
       name,
       type,
       field: analysis.columns[columnId]!.field,
-      pattern: this.patternOf(name),
+      pattern: this.patternOf(name, analysis.columns[columnId]),
       isDesignated: columnId === table.timestamp,
     }));
     const requires: { permission: Permission; table?: TableSchema }[] = [{ permission: "CREATE TABLE" }];
@@ -166,25 +166,28 @@ export class CsvImport {
       throw refusal(`the file has ${columns.length} columns, but table ${schema.name} has ${schema.columns.length}`);
     }
     const names = schema.columns.map(({ name }) => name.toLowerCase());
-    const fieldOf = new Map<number, number>();
-    columns.forEach(({ title, name, field }, position) => {
+    const found = new Map<number, ImportedColumn>();
+    columns.forEach((imported, position) => {
+      const { title, name } = imported;
       const byTitle = hasHeader ? names.indexOf(title.toLowerCase()) : position;
       const column = byTitle >= 0 ? byTitle : names.indexOf(name.toLowerCase());
       if (column < 0) {
         throw refusal(`the file's header has a column ${title}, which table ${schema.name} does not have`);
       }
-      if (fieldOf.has(column)) throw refusal(`the file has two columns called ${schema.columns[column]!.name}`);
-      fieldOf.set(column, field);
+      if (found.has(column)) throw refusal(`the file has two columns called ${schema.columns[column]!.name}`);
+      found.set(column, imported);
     });
     return schema.columns.map(({ id, name, type }, index) => {
-      const field = fieldOf.get(index) ?? -1, isDesignated = id === schema.timestampId;
+      const column = found.get(index), field = column?.field ?? -1, isDesignated = id === schema.timestampId;
       if (isDesignated && field < 0) throw refusal(`the file has no column for the designated timestamp ${name}`);
-      return { columnId: id, name, type, field, pattern: this.patternOf(name), isDesignated };
+      return { columnId: id, name, type, field, pattern: this.patternOf(name, column), isDesignated };
     });
   }
 
-  private patternOf(name: string): string | undefined {
-    return this.options.schema.find((entry) => entry.name.toLowerCase() === name.toLowerCase())?.pattern;
+  /** The pattern of the schema for a column of the table, or the one that its values have. */
+  private patternOf(name: string, found: FoundColumn | undefined): string | undefined {
+    const given = this.options.schema.find((entry) => entry.name.toLowerCase() === name.toLowerCase());
+    return given?.pattern ?? found?.pattern;
   }
 
   private settingsOf(schema: TableSchema): Pick<ImportReport, "partitionBy" | "timestamp" | "warnings"> {
@@ -210,8 +213,9 @@ async function notTooLong<T>(read: () => T | Promise<T>, sizeMax: number): Promi
   }
 }
 
-/** The columns of a file that are imported, with their indices in the file. */
-type ImportedColumns = Omit<Analysis, "columns"> & { columns: (FoundColumn & { field: number })[] };
+/** A column of a file, with its index in the file. */
+type ImportedColumn = FoundColumn & { field: number };
+type ImportedColumns = Omit<Analysis, "columns"> & { columns: ImportedColumn[] };
 
 /** @throws {SqlError} if the file does not have an omitted column, or no column is left. */
 function withoutOmitted(analysis: Analysis, omit: readonly string[]): ImportedColumns {

@@ -1,7 +1,7 @@
 /** Detects the format of a file from its first lines: delimiter, header, and the types of its columns. */
 import { columnNameOf } from "./names.ts";
 import { FIELD, type Records, splitRecords, textOf } from "./records.ts";
-import { commonType, isInstant, typeOfValue } from "./types.ts";
+import { datePatternsOf, typeOfValue, ValueForms } from "./types.ts";
 
 export interface AnalysisOptions {
   /** A byte. Undefined: detected from the lines. */
@@ -23,6 +23,8 @@ export interface FoundColumn {
   name: string;
   /** VARCHAR if there is no value. */
   type: string;
+  /** Pattern of dates that are not in a form of ISO 8601. */
+  pattern?: string;
   /** True if all values are dates and times in a form that TIMESTAMP accepts. */
   isInstant: boolean;
 }
@@ -37,7 +39,9 @@ export interface Analysis {
   headLines: number;
 }
 
-const DELIMITERS = [",", "\t", "|", ";"].map((character) => character.charCodeAt(0));
+const DELIMITERS = [...",\t|;"].map((character) => character.charCodeAt(0));
+/** Characters that are frequent in texts, too. They must split all lines alike, and are only looked for if none of the others is found. */
+const RARE_DELIMITERS = [...": ^~"].map((character) => character.charCodeAt(0));
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 /** Share of the lines that a detected delimiter splits into as many values as the first one. The others are bad lines. */
 const FITTING_MIN = 0.75;
@@ -54,18 +58,15 @@ export function analyse(file: Uint8Array, options: AnalysisOptions): Analysis | 
   if (typeof fieldCount === "string") return fieldCount;
   const records = split(bytes, delimiter, fieldCount, options.linesMax + 1, options);
   const first = Array.from({ length: fieldCount }, (_, field) => textOf(bytes, records, 0, field));
-  const rest = Array.from({ length: fieldCount }, (_, field) => typesOf(bytes, records, field));
+  const rest = Array.from({ length: fieldCount }, (_, field) => formsOf(bytes, records, field));
   const hasHeader = options.forceHeader || isHeader(first, rest, options.knownNames);
   const columns = first.map((text, field): FoundColumn => {
-    if (hasHeader) {
-      const { type, isInstant } = rest[field];
-      return { title: text ?? "", name: columnNameOf(text ?? "", field), type, isInstant };
-    }
-    const type = text === undefined ? rest[field].type : commonType(rest[field].found, typeOfValue(text.trim()));
-    const isOfInstants = text === undefined
-      ? rest[field].isInstant
-      : isInstant(text) && (rest[field].found === undefined || rest[field].isInstant);
-    return { title: "", name: `f${field}`, type, isInstant: isOfInstants };
+    const forms = rest[field];
+    if (!hasHeader) forms.add(text);
+    const { found: type = "VARCHAR", pattern, isInstant } = forms;
+    return hasHeader
+      ? { title: text ?? "", name: columnNameOf(text ?? "", field), type, pattern, isInstant }
+      : { title: "", name: `f${field}`, type, pattern, isInstant };
   });
   const header = hasHeader ? split(bytes, delimiter, fieldCount, 1, options) : undefined;
   return {
@@ -87,40 +88,38 @@ function split(
   return splitRecords(bytes, { delimiter, fieldCount, firstLine: 1, isLast: isWhole, recordsMax });
 }
 
-interface ColumnTypes {
-  type: string;
-  /** The type. Undefined if there is no value. */
-  found: string | undefined;
-  isInstant: boolean;
-}
-
-/** The types of a column without the first line. */
-function typesOf(bytes: Uint8Array, records: Records, field: number): ColumnTypes {
-  let found: string | undefined, areInstants = true;
-  for (let record = 1; record < records.count; record++) {
-    const text = textOf(bytes, records, record, field);
-    if (text === undefined || text.trim() === "") continue;
-    areInstants &&= isInstant(text.trim());
-    if (found !== "VARCHAR") found = commonType(found, typeOfValue(text.trim()));
-  }
-  return { type: found ?? "VARCHAR", found, isInstant: found !== undefined && areInstants };
+/** The forms of a column's values without the first line. */
+function formsOf(bytes: Uint8Array, records: Records, field: number): ValueForms {
+  const forms = new ValueForms();
+  for (let record = 1; record < records.count; record++) forms.add(textOf(bytes, records, record, field));
+  return forms;
 }
 
 const isText = (type: string) => type === "VARCHAR" || type === "CHAR";
+
+/** True if a value could be a name. */
+const isWord = (text: string) => isText(typeOfValue(text)) && datePatternsOf(text).length === 0;
 
 /**
  * True if the first line is a header: texts above columns that are not all text, or the names of the table's columns.
  */
 function isHeader(
   first: readonly (string | undefined)[],
-  rest: readonly ColumnTypes[],
+  rest: readonly ValueForms[],
   knownNames: readonly string[] | undefined,
 ): boolean {
   if (first.every((text) => text === undefined)) return false;
   const known = knownNames && new Set(knownNames.map((name) => name.toLowerCase()));
   if (known && first.every((text, field) => known.has(columnNameOf(text ?? "", field).toLowerCase()))) return true;
-  return first.every((text) => text === undefined || isText(typeOfValue(text.trim()))) &&
+  return first.every((text) => text === undefined || isWord(text.trim())) &&
     rest.some(({ found }) => found !== undefined && !isText(found));
+}
+
+/** True if no line is a single value of another type than text, such as a date and time with blanks and colons. */
+function areTexts(bytes: Uint8Array, options: AnalysisOptions): boolean {
+  const records = split(bytes, DELIMITERS[0], 1, options.linesMax, options);
+  return Array.from({ length: records.count }, (_, record) => textOf(bytes, records, record, 0))
+    .every((text) => text === undefined || isText(typeOfValue(text.trim())));
 }
 
 /** Number of fields of the first line. */
@@ -132,27 +131,40 @@ function fieldCountOf(bytes: Uint8Array, delimiter: number, options: AnalysisOpt
   return missing < 0 ? FIELDS_MAX : missing;
 }
 
-/**
- * Finds the delimiter that splits most lines into as many values as the first one: the one with the most such lines, then
- * the one with the most values. The comma if no line contains any delimiter.
- */
+/** The comma if no line contains any delimiter. */
 function findDelimiter(bytes: Uint8Array, options: AnalysisOptions): number | string {
+  const usual = splitting(bytes, DELIMITERS, FITTING_MIN, options);
+  if (usual.lineCount === 0) return "the file has no lines";
+  if (usual.lineCount === 1) return "cannot detect the delimiter from a single line: set the parameter delimiter";
+  if (usual.best !== undefined) return usual.best;
+  const rare = areTexts(bytes, options) ? splitting(bytes, RARE_DELIMITERS, 1, options).best : undefined;
+  if (rare !== undefined) return rare;
+  if (!usual.isAny) return DELIMITERS[0];
+  return "cannot detect the delimiter: no character splits most lines into as many values as the first one; set the parameter delimiter";
+}
+
+/**
+ * Finds the character that splits most lines into as many values as the first one, and at least this share of them: the
+ * one with the most such lines, then the one with the most values. `isAny`: some line contains one of the characters.
+ */
+function splitting(
+  bytes: Uint8Array,
+  delimiters: readonly number[],
+  fittingMin: number,
+  options: AnalysisOptions,
+): { best?: number; lineCount: number; isAny: boolean } {
   let best: number | undefined, bestFits = 0, bestCount = 1, lineCount = 0, isAny = false;
-  for (const delimiter of DELIMITERS) {
+  for (const delimiter of delimiters) {
     const counts = fieldCounts(bytes, delimiter, options), [first] = counts;
     lineCount = Math.max(lineCount, counts.length);
     isAny ||= counts.some((count) => count > 1);
     const fits = counts.filter((count) => count === first).length;
-    if (first === 1 || fits < counts.length * FITTING_MIN) continue;
+    if (first === 1 || fits < counts.length * fittingMin) continue;
     if (fits > bestFits || fits === bestFits && first > bestCount) {
       [best, bestFits, bestCount] = [delimiter, fits, first];
     }
   }
-  if (lineCount === 0) return "the file has no lines";
-  if (lineCount === 1) return "cannot detect the delimiter from a single line: set the parameter delimiter";
-  if (best !== undefined) return best;
-  if (!isAny) return DELIMITERS[0];
-  return "cannot detect the delimiter: no character splits most lines into as many values as the first one; set the parameter delimiter";
+  return { best, lineCount, isAny };
 }
 
 /** Number of fields of each of the first lines. */

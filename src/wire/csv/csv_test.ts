@@ -214,6 +214,17 @@ Deno.test("a file is read as it was written, however its bytes are split", () =>
     { numRuns: RUNS },
   ));
 
+Deno.test("parseCsv() takes the word null for no value, except in texts", () => {
+  const types = ["INT", "LONG", "DOUBLE", "BOOLEAN", "CHAR", "TIMESTAMP", "IPv4", "LONG256", "DECIMAL(6,2)", "UUID"];
+  const patterned = target("DATE", types.length, { pattern: "dd/MM/y" });
+  for (const word of ["NULL", "null", " Null"]) {
+    const parsed = parse(`${Array(types.length + 1).fill(word).join()}\n`, [...types, patterned]);
+    assert.deepEqual(parsed.errors, Array(types.length + 1).fill(0));
+    assert.deepEqual([intsOf(parsed, 0), longsOf(parsed, 1)], [[NULL_INT], [NULL_LONG]]);
+  }
+  assert.deepEqual(textsOf(parse("NULL\n", ["VARCHAR"]), 0), ["NULL"]);
+});
+
 Deno.test("parseCsv() accepts any bytes", () =>
   fc.assert(
     fc.property(
@@ -282,7 +293,7 @@ Deno.test("columnNameOf() removes characters that are not allowed in names", () 
 function form(text: string, more: Partial<AnalysisOptions> = {}) {
   const found = analyse(encode(text), { forceHeader: false, linesMax: 1000, isWhole: true, ...more });
   if (typeof found === "string") return found;
-  const columns = found.columns.map(({ name, type }) => `${name} ${type}`).join(", ");
+  const columns = found.columns.map(({ name, type, pattern = "" }) => `${name} ${type} ${pattern}`.trim()).join(", ");
   return `${String.fromCharCode(found.delimiter)} ${found.hasHeader} ${columns}`;
 }
 
@@ -308,6 +319,18 @@ const forms: [title: string, text: string, form: string, more?: Partial<Analysis
   ["lines of which a few are ragged", "a;b\n1;2\n3;4;5,5\n6;7,1\n8\n9;1\n2;3\n4;5\n", "; true a INT, b VARCHAR"],
   ["a comma in a text and another delimiter", "a;b\n1;x,y\n2;z\n3;u,v\n", "; true a INT, b VARCHAR"],
   ["a given delimiter", "a,b\n1,2\n3\n", ", true a INT, b INT", { delimiter: COMMA }],
+  ["days first", "d\n01/02/2024\n13/02/24\n", ", true d DATE dd/MM/y"],
+  ["months first", "d,n\n01/02/2024,1\n,2\n02/13/2024,3\n", ", true d DATE MM/dd/y, n INT"],
+  ["days without a header", "01/02/2024,1\n13/02/2024,2\n", ", false f0 DATE dd/MM/y, f1 INT"],
+  ["days and months first", "d,n\n13/02/2024,1\n02/13/2024,2\n", ", true d VARCHAR, n INT"],
+  ["days that do not exist", "d,n\n31/02/2024,1\n", ", true d VARCHAR, n INT"],
+  ["days of two forms", "d,n\n01/02/2024,1\n2024-02-01,2\n", ", true d VARCHAR, n INT"],
+  ["blanks between values", "a b\n1 2\n3 4\n", "  true a INT, b INT"],
+  ["colons between values", "root:0:/root\nsync:4:/bin\n", ": false f0 VARCHAR, f1 INT, f2 VARCHAR"],
+  ["carets between values", "a^b\nx,y^2\nz^3\n", "^ true a VARCHAR, b INT"],
+  ["tildes between values", "a~b\n1~2\n", "~ true a INT, b INT"],
+  ["blanks in some lines", "a\nx y\nz\n", ", false f0 VARCHAR"],
+  ["times without a header", "2024-01-01 10:00:00\n2024-01-02 11:30:00\n", ", false f0 DATE"],
   ["a single line", "1,2\n", "cannot detect the delimiter from a single line: set the parameter delimiter"],
   ["nothing", "\n\n", "the file has no lines"],
 ];

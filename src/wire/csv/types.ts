@@ -1,4 +1,5 @@
 /** Types of columns, found from their values. */
+import { parsePattern } from "../../types/format/pattern.ts";
 import { encodeAscii } from "../../types/parse/ascii.ts";
 import { parseDouble, parseInstant, parseInteger, parseIPv4, parseLong, parseUuid } from "../../types/parse/mod.ts";
 import { parseLong256 } from "../../types/wide.ts";
@@ -39,7 +40,50 @@ export function commonType(a: string | undefined, b: string): string {
 }
 
 /** True if a TIMESTAMP column accepts the text. */
-export function isInstant(text: string): boolean {
+function isInstant(text: string): boolean {
   const bytes = encodeAscii(text);
   return bytes !== undefined && /^\d{4}-/.test(text) && parseInstant(bytes, 0, text.length);
+}
+
+/** Patterns of dates besides the forms of ISO 8601. The first one that all values of a column have is taken. */
+const DATE_PATTERNS: readonly string[] = ["dd/MM/y", "MM/dd/y"];
+const SLASHED_DATE = /^\d\d\/\d\d\/(?:\d\d|\d{4})$/;
+
+/** The patterns that a value has. */
+export function datePatternsOf(text: string): readonly string[] {
+  return SLASHED_DATE.test(text) ? DATE_PATTERNS.filter((pattern) => parsePattern(pattern, text)) : [];
+}
+
+/** The common form of some values. */
+export class ValueForms {
+  private type: string | undefined;
+  private patterns = DATE_PATTERNS;
+  private areInstants = true;
+
+  /** Blank texts count as no value. */
+  add(value: string | undefined): void {
+    const text = value?.trim() ?? "";
+    if (text === "") return;
+    this.areInstants &&= isInstant(text);
+    if (this.patterns.length > 0) {
+      const patterns = datePatternsOf(text);
+      this.patterns = this.patterns.filter((pattern) => patterns.includes(pattern));
+    }
+    if (this.type !== "VARCHAR") this.type = commonType(this.type, typeOfValue(text));
+  }
+
+  /** Undefined if there is no value. */
+  get found(): string | undefined {
+    return this.pattern === undefined ? this.type : "DATE";
+  }
+
+  /** Pattern of dates that are not in a form of ISO 8601. */
+  get pattern(): string | undefined {
+    return this.type === undefined ? undefined : this.patterns[0];
+  }
+
+  /** True if all values are dates and times that a TIMESTAMP column accepts. */
+  get isInstant(): boolean {
+    return this.type !== undefined && this.areInstants;
+  }
 }

@@ -40,8 +40,14 @@ function forEachValue(fields: Fields, take: (row: number, from: number, to: numb
     let from = starts[at], to = ends[at];
     while (from < to && (bytes[from] === BLANK || bytes[from] === TAB)) from++;
     while (from < to && (bytes[to - 1] === BLANK || bytes[to - 1] === TAB)) to--;
-    if (from < to && !take(row, from, to)) fields.bad(row);
+    if (from < to && !isNullWord(bytes, from, to) && !take(row, from, to)) fields.bad(row);
   }
+}
+
+/** True for the word null in any case. */
+function isNullWord(bytes: Uint8Array, from: number, to: number): boolean {
+  return to - from === 4 && (bytes[from] | 0x20) === 0x6e && (bytes[from + 1] | 0x20) === 0x75 &&
+    (bytes[from + 2] | 0x20) === 0x6c && (bytes[from + 3] | 0x20) === 0x6c;
 }
 
 const bytesOf = (values: ArrayBufferView<ArrayBuffer>): Uint8Array => new Uint8Array(values.buffer);
@@ -151,11 +157,13 @@ function booleans(fields: Fields): Column {
   return { values };
 }
 
+const isNullText = (text: string) => text.trim().toLowerCase() === "null";
+
 function characters(fields: Fields): Column {
   const values = new Uint16Array(fields.records.count);
   forEachText(fields, (row, bytes, from, to) => {
     const text = utf8.decode(bytes.subarray(from, to));
-    if (text.length > 1) return false;
+    if (text.length > 1) return isNullText(text);
     values[row] = text.length === 1 ? text.charCodeAt(0) : 0;
     return true;
   });
@@ -259,7 +267,7 @@ function others(fields: Fields, tag: string): Column {
   }
   forEachText(fields, (row, bytes, from, to) => {
     const text = utf8.decode(bytes.subarray(from, to)).trim();
-    if (text === "" || tag === "IPv4" && text === "null") return true;
+    if (text === "" || isNullText(text) && !isList) return true;
     const value = readValue(text, tag);
     if (value !== null && typeof value === "object") return false;
     if (value === null) return true;

@@ -5,6 +5,7 @@ import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from 
 
 /** Returns the error as a text. */
 export function readSchema(text: string): ImportOptions["schema"] | string {
+  if (text.trim() === "") return [];
   let entries: unknown;
   try {
     entries = JSON.parse(text);
