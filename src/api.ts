@@ -327,6 +327,14 @@ export interface Access {
   sees(identity: Identity, table: TableSchema): boolean;
 }
 
+/** What `isCsvDelimiter()` accepts. */
+export const CSV_DELIMITER = "one ASCII character other than a quote or a line end";
+
+/** True if the values of a CSV file may be separated by this text. */
+export function isCsvDelimiter(text: string): boolean {
+  return text.length === 1 && text.charCodeAt(0) < 0x80 && !'"\r\n'.includes(text);
+}
+
 /** Options for the import of a CSV file. */
 export interface ImportOptions {
   table: string;
@@ -341,8 +349,8 @@ export interface ImportOptions {
   forceHeader: boolean;
   /** A byte. Undefined: detected from the first lines. */
   delimiter?: number;
-  /** Number of rows after which rows of an existing table are committed. */
-  maxUncommittedRows: number;
+  /** Number of rows after which rows of an existing table are committed. Undefined: the default. */
+  maxUncommittedRows?: number;
   /** Types and formats of columns that are given instead of detected. `type`: type tag. */
   schema: readonly { name: string; type: string; pattern?: string; index?: boolean }[];
   /** Names of columns of the file, or their indices, that are left out. */
@@ -351,10 +359,6 @@ export interface ImportOptions {
   faultsMax: number;
   /** Called in the order of the lines. The import goes on when it resolves. */
   onFaults?(faults: readonly ImportFault[]): Promise<void>;
-  /** Number of lines from which the file's format is detected. */
-  linesMax: number;
-  /** Maximum size of a line in bytes. */
-  lineSizeMax: number;
 }
 
 /** A line that was left out, or a value that did not fit its column. */

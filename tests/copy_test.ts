@@ -60,6 +60,14 @@ Deno.test("COPY", async (t) => {
     assert.deepEqual(await rows("other"), [["2024-01-03T10:00:00.000000Z", 7]]);
   });
 
+  await t.step("refuses delimiters that /imp refuses", async () => {
+    for (const delimiter of ['"', "\n", "ab", "é"]) {
+      const { error, position } = await server.exec(`copy trades from 'trades.csv' with delimiter '${delimiter}'`);
+      assert.match(error!, /expected one ASCII character other than a quote or a line end/);
+      assert.equal(position, 45);
+    }
+  });
+
   await t.step("tells of files that it cannot read, and does not leave its directory", async () => {
     const [status, message] = await imported("copy trades from 'none.csv'", "status, message");
     assert.deepEqual([status, message], ["failed", "none.csv does not exist in the import directory"]);

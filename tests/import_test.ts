@@ -1,5 +1,7 @@
 /** POST /imp: its parameters and report, and that nothing is lost or half done. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
+import { until } from "./programs.ts";
 import { startServer, type TestServer } from "./server.ts";
 
 const TRADES = "ts,n,d,b,t\n2024-01-01T00:00:00.000000Z,1,1.5,true,one\n" +
@@ -334,12 +336,19 @@ Deno.test("/imp", async (t) => {
   });
 });
 
-Deno.test("/imp tells a line that is too long, and a read-only server imports nothing", async () => {
+Deno.test("/imp and COPY tell a line that is too long, and a read-only server imports nothing", async () => {
   await using server = await startServer({ env: { SVC_HTTP_TEXT_ROLL_BUFFER_LIMIT: "3m" } });
   const long = `a,b\n1,2\n3,"${"x".repeat(5 << 20)}"\n`;
   const { status } = await imp(server, { name: "t", delimiter: "," }, long);
   assert.equal(status, "line 3: it is longer than 3145728 bytes (http.text.roll.buffer.limit)");
   assert.ok((await server.exec("select * from t")).error);
+  await Deno.writeTextFile(join(server.root, "import", "long.csv"), long);
+  await server.exec("copy t from 'long.csv' with header true delimiter ','");
+  const message = await until("the copy has ended", async () => {
+    const { dataset } = await server.exec("select message from sys.text_import_log where status = 'failed'");
+    return dataset?.[0]?.[0];
+  });
+  assert.equal(message, status);
   await using readOnly = await startServer({ env: { SVC_HTTP_SECURITY_READONLY: "true" } });
   assert.equal((await imp(readOnly, { name: "t" }, TRADES)).status, "the server is read-only");
 });

@@ -16,8 +16,6 @@ export const UNFINISHED = ".unfinished-";
 const EVENTS_MAX = 1_000;
 /** A copy ends when it is done or cancelled. */
 const TIMEOUT_MS = 30 * 86_400_000;
-/** As for files that are uploaded, by default. */
-const LINES_MAX = 1_000, LINE_SIZE_MAX = 4 << 20, UNCOMMITTED_ROWS = 500_000;
 
 type ImportOrder = Extract<CopyOrder, { action: "from" }>;
 type ExportOrder = Extract<CopyOrder, { action: "to" }>;
@@ -173,11 +171,8 @@ export class Copies {
       forceHeader: order.hasHeader,
       delimiter: order.delimiter?.charCodeAt(0),
       omit: [],
-      maxUncommittedRows: UNCOMMITTED_ROWS,
       schema: format === undefined ? [] : [{ name: timestamp!, type: "TIMESTAMP", pattern: format }],
       faultsMax: 0,
-      linesMax: LINES_MAX,
-      lineSizeMax: LINE_SIZE_MAX,
     };
     // The stream closes the file.
     return { report: await this.options.importCsv(file.readable, options, identity, client, signal) };

@@ -33,7 +33,7 @@ export class CsvImport {
    * @throws {SqlError} if the file cannot be imported; and errors of the body's iterator.
    */
   async run(body: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<ImportReport> {
-    const { lineSizeMax } = this.options;
+    const { lineSizeMax } = this.core.options.csv;
     const pieces = new LinePieces(body, lineSizeMax);
     const nextPiece = (line: number) => notTooLong(() => pieces.next(line), lineSizeMax);
     let piece = await nextPiece(1);
@@ -101,7 +101,7 @@ export class CsvImport {
     isContinued: boolean,
     found: TableSchema | undefined,
   ): Promise<{ analysis: Analysis | string; body: Uint8Array<ArrayBuffer> }> {
-    const { delimiter, forceHeader, linesMax, overwrite } = this.options;
+    const { delimiter, forceHeader, overwrite } = this.options, { linesMax } = this.core.options.csv;
     const knownNames = overwrite ? undefined : found?.columns.map(({ name }) => name);
     const options = { delimiter, forceHeader, linesMax, isWhole: !isContinued, knownNames };
     return await this.core.scheduler.task("csvAnalysis", options, bytes) as {

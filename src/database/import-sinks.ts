@@ -23,6 +23,7 @@ export function refusal(message: string): SqlError {
 
 /** Rows are committed at this size, even if they are few. */
 const COMMIT_BYTES = 32 << 20;
+const UNCOMMITTED_ROWS = 500_000;
 
 /** Adds rows to an existing table: in several commits, or in one with `abort`. */
 export class TableSink implements ImportSink {
@@ -44,7 +45,7 @@ export class TableSink implements ImportSink {
     this.batches.push(unpackAppendBatch(packed, this.columnIds));
     this.rowCount += rowCount;
     this.sizeBytes += packed.length;
-    const { atomicity, maxUncommittedRows } = this.options;
+    const { atomicity, maxUncommittedRows = UNCOMMITTED_ROWS } = this.options;
     if (atomicity === "abort") {
       const limit = this.core.options.queryMemoryLimitBytes;
       if (this.sizeBytes <= limit) return;

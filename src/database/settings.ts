@@ -13,6 +13,7 @@ import {
   type Section,
   size,
 } from "../config/mod.ts";
+import { csvSettings } from "../wire/csv/settings.ts";
 import { lineSettings } from "../wire/line/settings.ts";
 
 const MIB = 2 ** 20, GIB = 2 ** 30;
@@ -224,6 +225,7 @@ export const databaseSettings = {
   ...storageSettings,
   ...developmentSettings,
   ...lineSettings,
+  csv: csvSettings,
   readOnly: generalSettings.readOnly,
   access: accessSettings,
 };

@@ -444,7 +444,8 @@ export interface NewColumn {
   indexCapacity?: number;
 }
 
-export type PartitionUnit = "NONE" | "HOUR" | "DAY" | "WEEK" | "MONTH" | "YEAR";
+export const PARTITION_UNITS = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"] as const;
+export type PartitionUnit = typeof PARTITION_UNITS[number];
 
 /** A query with a name. */
 export interface View {

@@ -2,11 +2,12 @@
  * COPY: a CSV file of the import directory into a table, or a table or query into a Parquet file of the export directory. The server copies in the
  * background; the statement returns the number of the copy.
  */
+import { CSV_DELIMITER, isCsvDelimiter } from "../../api.ts";
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name, Query, Statement } from "../ast.ts";
 import { NO_NAMES } from "../binder/context.ts";
 import type { Queries } from "../binder/query.ts";
-import type { BoundStatement } from "../plan.ts";
+import { type BoundStatement, PARTITION_UNITS } from "../plan.ts";
 import { expectedLevel } from "../../types/parquet-levels.ts";
 import { quotedName } from "../quoting.ts";
 import { at, endOf, many, matched, name, optional, type Path, token, word } from "../tree-nodes.ts";
@@ -29,7 +30,6 @@ export type Copy = Statement & { kind: "copy" } & Copied;
 
 type BoundCopy = BoundStatement<never> & { kind: "copy" } & (CopyOrder | { action: "cancel"; id: string });
 
-const UNITS = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"] as const;
 const ON_ERROR: Readonly<Record<string, "skipCol" | "skipRow" | "abort">> = {
   skip_column: "skipCol",
   skip_row: "skipRow",
@@ -203,12 +203,12 @@ function boundFrom(
         bound[option.name] = value;
         break;
       case "delimiter":
-        if (value.length !== 1 || value.charCodeAt(0) > 127) throw wrong(option, "one ASCII character");
+        if (!isCsvDelimiter(value)) throw wrong(option, CSV_DELIMITER);
         bound.delimiter = value;
         break;
       case "partition by": {
-        const unit = UNITS.find((known) => known === value.toUpperCase());
-        if (unit === undefined) throw wrong(option, UNITS.join(", "));
+        const unit = PARTITION_UNITS.find((known) => known === value.toUpperCase());
+        if (unit === undefined) throw wrong(option, PARTITION_UNITS.join(", "));
         bound.partitionBy = unit;
         break;
       }

@@ -8,7 +8,15 @@ import { type Binding, NO_NAMES, typeMismatch, unknownColumn } from "../binder/c
 import { columnOf, project } from "../binder/plans.ts";
 import type { Queries } from "../binder/query.ts";
 import { displayName, isText, isTextOrChar, isTimestamp, tagOfType } from "../binder/types.ts";
-import type { BoundStatement, Expr, NewColumn, NewTable, PartitionUnit, Plan } from "../plan.ts";
+import {
+  type BoundStatement,
+  type Expr,
+  type NewColumn,
+  type NewTable,
+  PARTITION_UNITS,
+  type PartitionUnit,
+  type Plan,
+} from "../plan.ts";
 import { at, given, list, many, name, newName, wholeNumber, word } from "../tree-nodes.ts";
 import { ownerOf } from "./access/owned-by.ts";
 import { capacityOf, type ColumnDefinition, newColumn } from "./columns.ts";
@@ -219,8 +227,6 @@ CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
 function optionOfLike(at: number): SqlError {
   return new SqlError("A table that is LIKE another one has its columns and options", at, SQLSTATE.syntax);
 }
-
-const PARTITION_UNITS: PartitionUnit[] = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"];
 
 function bindCreateTable(create: CreateTable, queries: Queries): BoundCreateTable<Plan> {
   const { binding } = queries;

@@ -1,9 +1,9 @@
 /** POST /api/v1/sql/csv: finds the form of a CSV file from its first lines, as an import does. Nothing is stored. */
 import { type Reply, textReply } from "../../http1/mod.ts";
 import { analyse } from "../../csv/mod.ts";
+import { csvSettings } from "../../csv/settings.ts";
 import type { Call, Route } from "../contract.ts";
 import { jsonReply } from "../reply.ts";
-import { linesMaxOf } from "./imp.ts";
 
 export const csvForm: Route = {
   name: "csv",
@@ -23,7 +23,7 @@ async function tellForm({ request, parameters, options: { config } }: Call): Pro
   if (bytes === undefined) return textReply(413, `the body is longer than ${BODY_SIZE_MAX} bytes`);
   const form = analyse(bytes, {
     forceHeader: parameters.isTrue("forceHeader"),
-    linesMax: linesMaxOf(config),
+    linesMax: config.get(csvSettings.linesMax),
     isWhole: parameters.isTrue("isWhole"),
   });
   if (typeof form === "string") return jsonReply(JSON.stringify({ error: form }), 400);

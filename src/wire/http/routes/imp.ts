@@ -1,9 +1,11 @@
 /** POST /imp: imports a CSV file. */
-import type { ImportOptions, ImportReport } from "../../../api.ts";
-import { type Config, int, list, size } from "../../../config/mod.ts";
+import { CSV_DELIMITER, type ImportOptions, type ImportReport, isCsvDelimiter } from "../../../api.ts";
+import { list, size } from "../../../config/mod.ts";
 import { DiskFullError, SqlError, SQLSTATE } from "../../../errors.ts";
 import { shownText } from "../../../log/mod.ts";
+import { PARTITION_UNITS } from "../../../sql/plan.ts";
 import { ConnectionLostError, type Reply, RequestError, textReply } from "../../http1/mod.ts";
+import { csvSettings } from "../../csv/settings.ts";
 import { tableNameFault } from "../../line/names.ts";
 import type { Call, Route } from "../contract.ts";
 import { FAULTS_MAX, ImportFaults } from "../import-faults.ts";
@@ -21,21 +23,7 @@ const settings = {
   headerSizeMax: size("http.multipart.header.buffer.size", "512", "Maximum size of the head of a part of an import.", {
     min: 64,
   }),
-  linesMax: int(
-    "http.text.analysis.max.lines",
-    1000,
-    "Number of lines of an imported file from which delimiter, header and types are detected.",
-    { min: 2, max: 100_000, reloadable: true },
-  ),
-  lineSizeMax: size(
-    "http.text.roll.buffer.limit",
-    "4m",
-    "Maximum length of a line of an imported file. A longer line ends the import.",
-    {
-      min: 1024,
-      reloadable: true,
-    },
-  ),
+  ...csvSettings,
 };
 
 export const imp: Route = {
@@ -48,13 +36,9 @@ export const imp: Route = {
   open: false,
 };
 
-export const linesMaxOf = (config: Config): number => config.of(settings).linesMax;
-
 /** Longest `schema` part. */
 const SCHEMA_SIZE_MAX = 1 << 20;
-const UNITS = ["NONE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"] as const;
 const ATOMICITIES = { skipcol: "skipCol", skiprow: "skipRow", abort: "abort" } as const;
-const UNCOMMITTED_ROWS = 500_000;
 /** Faults in a report. All of them are in a result. */
 const SHOWN_FAULTS_MAX = 10_000;
 
@@ -97,7 +81,7 @@ async function importParts(
   faults: ImportFaults | undefined,
 ): Promise<{ table: string; report: ImportReport }> {
   const { database, identity, options: { config } } = call;
-  const { headerSizeMax, linesMax, lineSizeMax } = config.of(settings);
+  const { headerSizeMax } = config.of(settings);
   let schema: ImportOptions["schema"] = [];
   let result: { table: string; report: ImportReport } | undefined;
   for await (const part of partsOf(body, boundary, headerSizeMax)) {
@@ -105,7 +89,7 @@ async function importParts(
     if (part.name === "schema") schema = schemaOf(await textOf(part));
     if (part.name !== "data") continue;
     const options = optionsOf(call.parameters, part, {
-      ...{ schema, linesMax, lineSizeMax },
+      schema,
       faultsMax: FAULTS_MAX,
       onFaults: faults && ((list) => faults.add(list)),
     });
@@ -121,16 +105,16 @@ async function importParts(
 function optionsOf(
   parameters: Parameters,
   part: Part,
-  more: Pick<ImportOptions, "schema" | "linesMax" | "lineSizeMax" | "faultsMax" | "onFaults">,
+  more: Pick<ImportOptions, "schema" | "faultsMax" | "onFaults">,
 ): ImportOptions {
   const table = parameters.get("name") || part.fileName;
   if (table === undefined) throw new Refusal("the table is missing: set the parameter name or the file's name");
   const fault = tableNameFault(table);
   if (fault !== undefined) throw new Refusal(fault);
   const partitionBy = parameters.get("partitionBy") || undefined;
-  const unit = UNITS.find((known) => known === partitionBy?.toUpperCase());
+  const unit = PARTITION_UNITS.find((known) => known === partitionBy?.toUpperCase());
   if (partitionBy !== undefined && unit === undefined) {
-    throw new Refusal(`partitionBy: found '${partitionBy}', expected one of ${UNITS.join(", ")}`);
+    throw new Refusal(`partitionBy: found '${partitionBy}', expected one of ${PARTITION_UNITS.join(", ")}`);
   }
   const atomicity = (parameters.get("atomicity") ?? "").toLowerCase();
   return {
@@ -143,20 +127,15 @@ function optionsOf(
     forceHeader: parameters.isTrue("forceHeader"),
     delimiter: delimiterOf(parameters.get("delimiter")),
     omit: (parameters.get("omit") ?? "").split(",").map((name) => name.trim()).filter((name) => name !== ""),
-    maxUncommittedRows: countOf(parameters, "maxUncommittedRows") ?? UNCOMMITTED_ROWS,
+    maxUncommittedRows: countOf(parameters, "maxUncommittedRows"),
     ...more,
   };
 }
 
 function delimiterOf(text: string | undefined): number | undefined {
   if (text === undefined || text === "") return undefined;
-  const byte = text.charCodeAt(0);
-  if (text.length > 1 || byte >= 0x80 || '"\r\n'.includes(text)) {
-    throw new Refusal(
-      `delimiter: found ${JSON.stringify(text)}, expected one ASCII character other than a quote or a line end`,
-    );
-  }
-  return byte;
+  if (!isCsvDelimiter(text)) throw new Refusal(`delimiter: found ${JSON.stringify(text)}, expected ${CSV_DELIMITER}`);
+  return text.charCodeAt(0);
 }
 
 function countOf(parameters: Parameters, name: string): number | undefined {
