@@ -235,10 +235,7 @@ export interface StatementServices {
     ownerNamed(owner: Named): string;
   };
   readonly activity: {
-    /**
-     * Cancels the statement with this number. @throws {SqlError} at `at` if there is none or the user may not cancel
-     * it.
-     */
+    /** Cancels the statement with this number. False if there is none. @throws {SqlError} at `at` if the user may not cancel it. */
     cancel(id: number, by: { identity: Identity; canWrite: boolean }, at: number): boolean;
   };
   readonly views: Views & {
