@@ -321,7 +321,7 @@ Deno.test("bind() infers a parameter's type from its context", () => {
   assert.deepEqual(run("select $1 + 1", { parameterTypes: ["DOUBLE"] }).parameterTypes, ["DOUBLE"]);
 });
 
-Deno.test("bind() finds the designated timestamp", () => {
+Deno.test("bind() finds the designated timestamp, or the one that orders the rows", () => {
   const timestampOf = (sql: string): number => {
     const { kind, plan } = run(sql).statement;
     return kind === "query" ? plan!.timestamp : -2;
@@ -329,6 +329,18 @@ Deno.test("bind() finds the designated timestamp", () => {
   assert.equal(timestampOf("select px, ts from trades where qty > 1 limit 3"), 1);
   assert.equal(timestampOf("select px, ts from trades order by ts desc"), 1);
   assert.equal(timestampOf("select px, ts from trades order by px"), -1);
+  assert.equal(timestampOf("select ts, count() from trades order by ts"), 0);
+  assert.equal(timestampOf("select px, ts, count() from trades order by px, ts"), -1);
+  assert.equal(
+    timestampOf("select px, t from (select px, dateadd('d', 1, ts) t from trades order by 2 desc) limit 5"),
+    1,
+  );
+  assert.equal(
+    timestampOf("select px, t from (select px, dateadd('d', 1, ts) t from trades order by t) order by px"),
+    -1,
+  );
+  assert.equal(timestampOf("select px from (select px, dateadd('d', 1, ts) t from trades order by t)"), -1);
+  assert.equal(timestampOf("select ts from trades union select ts from trades order by ts"), 0);
   assert.equal(timestampOf("select px from trades"), -1);
   assert.equal(timestampOf("select ts, count() from trades sample by 1h"), 0);
   assert.equal(timestampOf("select ts, count() from trades"), -1);

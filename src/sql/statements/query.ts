@@ -3,7 +3,8 @@ import type { PostedPlan } from "../../engine/contract.ts";
 import { notSupported } from "../../errors.ts";
 import type { Query, Statement } from "../ast.ts";
 import { NO_NAMES } from "../binder/context.ts";
-import type { BoundStatement } from "../plan.ts";
+import { isTimestamp } from "../binder/types.ts";
+import type { BoundStatement, Plan } from "../plan.ts";
 import type { Prelude } from "../tree-queries.ts";
 import { at } from "../tree-nodes.ts";
 import type { StatementKind } from "./statement.ts";
@@ -32,6 +33,25 @@ export function soleCall(statement: Statement): { name: string; args: (number | 
     arg.kind === "number" ? [Number(arg.text)] : arg.kind === "string" ? [arg.value] : []
   );
   return args.length < call.args.length ? undefined : { name: call.name.toLowerCase(), args };
+}
+
+/** Index of the designated timestamp, otherwise of the one by which the rows are ordered, or -1. */
+function answerTimestamp(plan: Plan): number {
+  if (plan.timestamp >= 0) return plan.timestamp;
+  switch (plan.node) {
+    case "sort": {
+      const { expression } = plan.keys[0]!;
+      return expression.kind === "column" && isTimestamp(expression.type) ? expression.index : -1;
+    }
+    case "limit":
+      return answerTimestamp(plan.input);
+    case "project": {
+      const timestamp = answerTimestamp(plan.input);
+      return plan.expressions.findIndex((e) => e.kind === "column" && e.index === timestamp);
+    }
+    default:
+      return -1;
+  }
 }
 
 export const query: StatementKind<QueryStatement, BoundQueryStatement> = {
@@ -65,7 +85,11 @@ query UNION [ALL] query`,
   category: "query",
   requires: ["SELECT"],
 
-  bind: ({ query }, queries) => ({ kind: "query", plan: queries.bind(query, NO_NAMES).plan }),
+  bind({ query }, queries) {
+    const { plan } = queries.bind(query, NO_NAMES);
+    // Only of the answer: the rows of a query within another one are not known to ascend by it.
+    return { kind: "query", plan: { ...plan, timestamp: answerTimestamp(plan) } };
+  },
   rows: ({ plan }) => plan,
   execute: ({ plan }, run) => run.query(plan),
 };
