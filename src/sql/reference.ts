@@ -206,6 +206,7 @@ export function typesPage(): string {
     "## Casts",
     "",
     "`CAST(a AS type)`, or `a::type`, converts from the type of each row to those in its second column. Values that cannot be converted are NULL.",
+    "`varchar(20)` in a cast is STRING, and the length cuts nothing; columns have no length. `float(1)` to `float(24)` are FLOAT, up to `float(53)` DOUBLE.",
     "",
     "| From | To |",
     "|---|---|",

@@ -115,6 +115,13 @@ function geohashType({ parameters, at, name }: TypeName): string {
 /** Names of DOUBLE that PostgreSQL's clients use in casts. */
 const DOUBLES = new Set(["float8", "double precision"]);
 
+/** The tag of `float(53)`, of SQL's binary digits, and in casts of `varchar(255)`, whose length cuts nothing. Undefined for others. */
+function typeWithSize(tag: string, { name, parameters }: TypeName, inCast: boolean): string | undefined {
+  const size = parameters.length === 1 && /^\d{1,9}$/.test(parameters[0]!) ? Number(parameters[0]) : 0;
+  if (tag === "VARCHAR" && inCast && size > 0) return "STRING";
+  return name === "float" && size >= 1 && size <= 53 ? size <= 24 ? "FLOAT" : "DOUBLE" : undefined;
+}
+
 /** The tag of a type name. @throws at its position if there is no such type. */
 export function tagOfType(type: TypeName, inCast = false): string {
   const tag = tagOfName(type.name);
@@ -135,6 +142,8 @@ export function tagOfType(type: TypeName, inCast = false): string {
     );
   }
   if (type.parameters.length > 0) {
+    const withSize = typeWithSize(tag, type, inCast);
+    if (withSize !== undefined) return withSize;
     throw new SqlError(
       `type ${type.name} has no length or precision: write ${type.name}`,
       type.at + type.name.length,
