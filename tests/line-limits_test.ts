@@ -97,6 +97,7 @@ Deno.test("limits of a line-protocol request are reported with the line, and not
   assert.equal((await write(server, ReadableStream.from(repeated("\n".repeat(1 << 20), 65)))).status, 413);
   assert.equal((await write(server, new Uint8Array(newlines.subarray(0, 1000)), gzip)).status, 415);
   assert.equal((await write(server, "no gzip at all", gzip)).status, 415);
+  assert.equal((await write(server, "", gzip)).status, 204);
   assert.equal(await countOf(server, "kept"), 1);
   assert.equal((await write(server, new Uint8Array(gzipSync("kept a=2i\n\n".repeat(10))), gzip)).status, 204);
   assert.equal(await countOf(server, "kept"), 11);

@@ -94,6 +94,15 @@ Deno.test("new columns for numbers have the types of the settings", () => {
   );
 });
 
+Deno.test("parseLines() ignores a comma after the last tag or field", () => {
+  const plain = rowsOf("t,s=x a=1 1000\nt a=2 2000\nt,s=y 3000\nt,s=z a=3 4000\n");
+  assert.deepEqual(rowsOf("t,s=x, a=1, 1000\nt, a=2, 2000\nt,s=y, 3000\r\nt,s=z a=3, 4000"), plain);
+  assert.equal(parse("t a=1,\nt,s=x,\r\nt,s=y,").fault, undefined);
+  for (const line of ["t,", "t, 1000", "t a=1,, 1000", "t a=1,  1000", "t,,s=x a=1", "t,s=x,,q=y a=1", "t ,a=1"]) {
+    assert.ok(parse(line).fault, line);
+  }
+});
+
 Deno.test("parseLines() detects the type of each literal, and rows without a value get null", () => {
   assert.deepEqual(
     rowsOf(

@@ -182,6 +182,7 @@ class Scanner {
     let isEmpty = true;
     while (bytes[this.at] === COMMA) {
       this.at++;
+      if (this.isTrailing()) break;
       this.tag(table, row, step++);
       isEmpty = false;
     }
@@ -194,6 +195,7 @@ class Scanner {
         isEmpty = false;
         while (bytes[this.at] === COMMA) {
           this.at++;
+          if (this.isTrailing()) break;
           this.field(table, row, step++);
         }
         if (bytes[this.at] === BLANK) this.at++;
@@ -309,6 +311,12 @@ class Scanner {
     column.note(row, KIND.tag);
     column.symbols ??= new SymbolSet(slab);
     column.codes[row] = column.symbols.intern(source, start, to, hash);
+  }
+
+  /** True if nothing follows a comma after tags or fields, as QuestDB accepts it. */
+  private isTrailing(): boolean {
+    const next = this.bytes[this.at];
+    return next === BLANK || next === LF || next === CR;
   }
 
   /** True if the line has no fields: its end or a timestamp is next. `isEmpty`: it has no tags either. */

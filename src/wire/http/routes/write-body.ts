@@ -99,6 +99,8 @@ async function* inflate(body: ReceivedBody, sizeMax: number, ratioMax: number): 
     }
   } catch (error) {
     const isOfZlib = (error as { code?: string }).code?.startsWith("Z_");
+    // An empty body has no lines, compressed or not.
+    if (isOfZlib && body.bytesRead === 0) return;
     throw isOfZlib ? new BodyError(415, "the body is not gzip") : error;
   } finally {
     gunzip.destroy();
