@@ -186,6 +186,12 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       source: CLIENT_SETTINGS.get(name.toLowerCase())?.value === value ? "default" : "session",
     })),
   "information_schema.schemata": () => [{ catalog_name: DATABASE, schema_name: SCHEMA, schema_owner: SCHEMA }],
+  "information_schema.character_sets": () => [{
+    character_set_name: "UTF8",
+    character_repertoire: "UCS",
+    form_of_use: "UTF8",
+    default_collate_catalog: DATABASE,
+  }],
   "information_schema.tables": (relations) =>
     relations().map(({ name }) => ({
       table_catalog: DATABASE,

@@ -40,6 +40,107 @@ async function startWithTables(): Promise<TestServer> {
   return server;
 }
 
+/** Sent when the tool connects. `rows`: their number. */
+const START_UP_QUERIES: { title: string; rows: number; sql: string }[] = [
+  {
+    title: "DBeaver asks for tables",
+    rows: 2,
+    sql: `
+      SELECT c.oid,c.*,d.description,pg_catalog.pg_get_expr(c.relpartbound, c.oid) as partition_expr,
+      pg_catalog.pg_get_partkeydef(c.oid) as partition_key FROM pg_catalog.pg_class c LEFT OUTER JOIN
+      pg_catalog.pg_description d ON d.objoid=c.oid AND d.objsubid=0 AND d.classoid='pg_class'::regclass WHERE
+      c.relnamespace=2200 AND c.relkind not in ('i', 'I', 'c')`,
+  },
+  {
+    title: "DBeaver asks for columns",
+    rows: 1,
+    sql: `
+      SELECT c.relname,a.*,pg_catalog.pg_get_expr(ad.adbin, ad.adrelid, true) as
+      def_value,dsc.description,dep.objid FROM pg_catalog.pg_attribute a INNER JOIN pg_catalog.pg_class c ON
+      (a.attrelid=c.oid) LEFT OUTER JOIN pg_catalog.pg_attrdef ad ON (a.attrelid=ad.adrelid AND a.attnum =
+      ad.adnum) LEFT OUTER JOIN pg_catalog.pg_description dsc ON (c.oid=dsc.objoid AND a.attnum = dsc.objsubid)
+      LEFT OUTER JOIN pg_depend dep on dep.refobjid = a.attrelid AND dep.deptype = 'i' and dep.refobjsubid =
+      a.attnum and dep.classid = dep.refclassid WHERE NOT a.attisdropped AND c.relname = 'other' ORDER BY
+      a.attnum`,
+  },
+  {
+    title: "Npgsql asks for types",
+    rows: 18,
+    sql: `
+      SELECT ns.nspname, t.oid, t.typname, t.typtype, t.typnotnull, t.elemtypoid FROM (SELECT typ.oid,
+      typ.typnamespace, typ.typname, typ.typtype, typ.typrelid, typ.typnotnull, typ.relkind, elemtyp.oid AS
+      elemtypoid, elemtyp.typname AS elemtypname, elemcls.relkind AS elemrelkind, CASE WHEN
+      elemproc.proname='array_recv' THEN 'a' ELSE elemtyp.typtype END AS elemtyptype, typ.typcategory FROM
+      (SELECT typ.oid, typnamespace, typname, typrelid, typnotnull, relkind, typelem AS elemoid, typcategory,
+      CASE WHEN proc.proname='array_recv' THEN 'a' ELSE typ.typtype END AS typtype, CASE WHEN
+      proc.proname='array_recv' THEN typ.typelem WHEN typ.typtype='r' THEN rngsubtype WHEN typ.typtype='m' THEN
+      (SELECT rngtypid FROM pg_range WHERE rngmultitypid = typ.oid) WHEN typ.typtype='d' THEN typ.typbasetype
+      END AS elemtypoid FROM pg_type AS typ LEFT JOIN pg_class AS cls ON (cls.oid = typ.typrelid) LEFT JOIN
+      pg_proc AS proc ON proc.oid = typ.typreceive LEFT JOIN pg_range ON (pg_range.rngtypid = typ.oid)) AS typ
+      LEFT JOIN pg_type AS elemtyp ON elemtyp.oid = elemtypoid LEFT JOIN pg_class AS elemcls ON (elemcls.oid =
+      elemtyp.typrelid) LEFT JOIN pg_proc AS elemproc ON elemproc.oid = elemtyp.typreceive) AS t JOIN
+      pg_namespace AS ns ON (ns.oid = typnamespace) WHERE (typtype IN ('b', 'r', 'm', 'e', 'd') OR (typtype =
+      'c' AND relkind='c') OR (typtype = 'p' AND typname IN ('record', 'void', 'unknown')) OR (typtype = 'a'
+      AND (elemtyptype IN ('b', 'r', 'm', 'e', 'd') OR (elemtyptype = 'p' AND elemtypname IN ('record',
+      'void')) OR (elemtyptype = 'c' AND elemrelkind='c')))) ORDER BY CASE WHEN typtype IN ('b', 'e', 'p') THEN
+      0 WHEN typtype = 'c' THEN 1 WHEN typtype = 'r' THEN 2 WHEN typtype = 'm' THEN 3 WHEN typtype = 'd' AND
+      elemtyptype <> 'a' THEN 4 WHEN typtype = 'a' THEN 5 WHEN typtype = 'd' AND elemtyptype = 'a' THEN 6 END`,
+  },
+  {
+    title: "Power BI asks for the encoding",
+    rows: 1,
+    sql: `
+      select character_set_name from INFORMATION_SCHEMA.character_sets`,
+  },
+  {
+    title: "Power BI asks for foreign keys",
+    rows: 0,
+    sql: `
+      select pkcol.COLUMN_NAME as PK_COLUMN_NAME, fkcol.TABLE_SCHEMA AS FK_TABLE_SCHEMA, fkcol.TABLE_NAME AS
+      FK_TABLE_NAME, fkcol.COLUMN_NAME as FK_COLUMN_NAME, fkcol.ORDINAL_POSITION as ORDINAL,
+      fkcon.CONSTRAINT_SCHEMA || '_' || fkcol.TABLE_NAME || '_' || 'cl' || '_' || fkcon.CONSTRAINT_NAME as
+      FK_NAME from (select distinct constraint_catalog, constraint_schema, unique_constraint_schema,
+      constraint_name, unique_constraint_name from INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS) fkcon inner join
+      INFORMATION_SCHEMA.KEY_COLUMN_USAGE fkcol on fkcon.CONSTRAINT_SCHEMA = fkcol.CONSTRAINT_SCHEMA and
+      fkcon.CONSTRAINT_NAME = fkcol.CONSTRAINT_NAME inner join INFORMATION_SCHEMA.KEY_COLUMN_USAGE pkcol on
+      fkcon.UNIQUE_CONSTRAINT_SCHEMA = pkcol.CONSTRAINT_SCHEMA and fkcon.UNIQUE_CONSTRAINT_NAME =
+      pkcol.CONSTRAINT_NAME where pkcol.TABLE_SCHEMA = 'public' and pkcol.TABLE_NAME = 'cl' and
+      pkcol.ORDINAL_POSITION = fkcol.ORDINAL_POSITION order by FK_NAME, fkcol.ORDINAL_POSITION`,
+  },
+  {
+    title: "Metabase asks for tables",
+    rows: 2,
+    sql: `
+      SELECT "n"."nspname" AS "schema", "c"."relname" AS "name", CASE "c"."relkind" WHEN 'r' THEN 'TABLE' WHEN
+      'p' THEN 'PARTITIONED TABLE' WHEN 'v' THEN 'VIEW' WHEN 'f' THEN 'FOREIGN TABLE' WHEN 'm' THEN
+      'MATERIALIZED VIEW' ELSE NULL END AS "type", "d"."description" AS "description",
+      NULLIF("stat"."n_live_tup", 0) AS "estimated_row_count" FROM "pg_catalog"."pg_class" AS "c" INNER JOIN
+      "pg_catalog"."pg_namespace" AS "n" ON "c"."relnamespace" = "n"."oid" LEFT JOIN
+      "pg_catalog"."pg_description" AS "d" ON ("c"."oid" = "d"."objoid") AND ("d"."objsubid" = 0) AND
+      ("d"."classoid" = 'pg_class'::regclass) LEFT JOIN "pg_stat_user_tables" AS "stat" ON ("n"."nspname" =
+      "stat"."schemaname") AND ("c"."relname" = "stat"."relname") WHERE ("c"."relnamespace" = "n"."oid") AND
+      ("n"."nspname" !~ '^pg_') AND ("n"."nspname" <> 'information_schema') AND c.relkind in ('r', 'p', 'v',
+      'f', 'm') ORDER BY "type" ASC, "schema" ASC, "name" ASC`,
+  },
+  {
+    title: "routines are counted",
+    rows: 1,
+    sql: `
+      SELECT count(*) FROM information_schema.routines`,
+  },
+];
+
+Deno.test("start-up queries of tools", async (t) => {
+  await using server = await startWithTables();
+  for (const { title, rows, sql } of START_UP_QUERIES) {
+    await t.step(title, async () => {
+      const { error, dataset } = await server.exec(sql.trim());
+      assert.equal(error, undefined);
+      assert.equal(dataset!.length, rows);
+    });
+  }
+});
+
 Deno.test({
   name: "SQLAlchemy inspects and reflects tables",
   ignore: !await isInstalled("SQLAlchemy", PYTHON, "-c", "import sqlalchemy, psycopg"),

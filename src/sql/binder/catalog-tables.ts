@@ -30,6 +30,8 @@ const FILLED_TABLES = {
     "table_catalog:STRING table_schema:STRING table_name:STRING table_type:STRING self_referencing_column_name:STRING reference_generation:STRING user_defined_type_catalog:STRING user_defined_type_schema:STRING user_defined_type_name:STRING is_insertable_into:BOOLEAN is_typed:BOOLEAN commit_action:STRING",
   "information_schema.columns":
     "table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT column_default:STRING is_nullable:STRING data_type:STRING",
+  "information_schema.character_sets":
+    "character_set_catalog:STRING character_set_schema:STRING character_set_name:STRING character_repertoire:STRING form_of_use:STRING default_collate_catalog:STRING default_collate_schema:STRING default_collate_name:STRING",
   "information_schema.questdb_columns":
     "table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT column_default:STRING is_nullable:STRING data_type:STRING",
 };
@@ -46,7 +48,8 @@ const EMPTY_TABLES = {
   "pg_catalog.pg_inherits": "inhrelid:INT inhparent:INT inhseqno:INT",
   "pg_catalog.pg_locks":
     "locktype:STRING database:INT relation:INT page:INT tuple:SHORT virtualxid:STRING transactionid:LONG classid:INT objid:INT objsubid:SHORT virtualtransaction:STRING pid:INT mode:STRING granted:BOOLEAN fastpath:BOOLEAN waitstart:TIMESTAMP",
-  "pg_catalog.pg_range": "rngtypid:INT rngsubtype:INT rngcollation:INT rngsubopc:INT rngcanonical:INT rngsubdiff:INT",
+  "pg_catalog.pg_range":
+    "rngtypid:INT rngsubtype:INT rngcollation:INT rngsubopc:INT rngcanonical:INT rngsubdiff:INT rngmultitypid:INT",
   "pg_catalog.pg_extension":
     "oid:INT extname:STRING extowner:INT extnamespace:INT extrelocatable:BOOLEAN extversion:STRING extconfig:STRING extcondition:STRING",
   "pg_catalog.pg_auth_members": "roleid:INT member:INT grantor:INT admin_option:BOOLEAN",
@@ -68,6 +71,14 @@ const EMPTY_TABLES = {
   "pg_catalog.pg_views": "schemaname:STRING viewname:STRING viewowner:STRING definition:STRING",
   "pg_catalog.pg_matviews": "schemaname:STRING matviewname:STRING matviewowner:STRING definition:STRING",
   "pg_catalog.pg_indexes": "schemaname:STRING tablename:STRING indexname:STRING tablespace:STRING indexdef:STRING",
+  "pg_catalog.pg_depend":
+    "classid:INT objid:INT objsubid:SHORT refclassid:INT refobjid:INT refobjsubid:SHORT deptype:CHAR",
+  "pg_catalog.pg_stat_user_tables":
+    "relid:INT schemaname:STRING relname:STRING seq_scan:LONG idx_scan:LONG n_tup_ins:LONG n_tup_upd:LONG n_tup_del:LONG n_live_tup:LONG n_dead_tup:LONG last_vacuum:TIMESTAMP last_analyze:TIMESTAMP",
+  "information_schema.referential_constraints":
+    "constraint_catalog:STRING constraint_schema:STRING constraint_name:STRING unique_constraint_catalog:STRING unique_constraint_schema:STRING unique_constraint_name:STRING match_option:STRING update_rule:STRING delete_rule:STRING",
+  "information_schema.routines":
+    "specific_catalog:STRING specific_schema:STRING specific_name:STRING routine_catalog:STRING routine_schema:STRING routine_name:STRING routine_type:STRING data_type:STRING routine_definition:STRING external_language:STRING",
   "information_schema.views": "table_catalog:STRING table_schema:STRING table_name:STRING view_definition:STRING",
   "information_schema.table_constraints":
     "constraint_catalog:STRING constraint_schema:STRING constraint_name:STRING table_catalog:STRING table_schema:STRING table_name:STRING constraint_type:STRING is_deferrable:STRING initially_deferred:STRING enforced:STRING nulls_distinct:STRING",

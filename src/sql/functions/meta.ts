@@ -198,6 +198,7 @@ const clientFunctions: FunctionEntry[] = [
   always("pg_type_is_visible", 1, "Every type is."),
   always("has_schema_privilege", 3, "True: every connected user sees the schema."),
   always("has_table_privilege", 3, "True: every connected user sees the tables."),
+  always("has_any_column_privilege", 3, "True: every connected user sees the tables."),
   always("has_database_privilege", 3, "True: every connected user sees the database."),
   nothing("obj_description", 2, "NULL: objects have no comments."),
   nothing("shobj_description", 2, "NULL: objects have no comments."),
@@ -205,6 +206,7 @@ const clientFunctions: FunctionEntry[] = [
   nothing("pg_get_expr", 3, "NULL: columns have no defaults."),
   nothing("pg_get_constraintdef", 2, "NULL: there are no constraints."),
   nothing("pg_get_indexdef", 3, "NULL: the catalogues list no indexes."),
+  nothing("pg_get_partkeydef", 1, "NULL: `tables()` has the partitioning of tables."),
   nothing("pg_get_viewdef", 2, "NULL: the texts of views are in `views()`."),
   nothing("pg_tablespace_location", 1, "NULL: there are no tablespaces."),
   nothing("pg_get_function_result", 1, "NULL: functions are listed by `functions()`."),
@@ -224,7 +226,7 @@ const clientFunctions: FunctionEntry[] = [
     },
     [["pg_size_pretty(1000)", "1000 bytes"], ["pg_size_pretty(1000000)", "977 kB"]],
   ),
-  ...["pg_table_size", "pg_relation_size", "pg_total_relation_size"].map((name) =>
+  ...["pg_table_size", "pg_relation_size", "pg_total_relation_size", "pg_database_size"].map((name) =>
     batchEntry(
       name,
       [any("table")],
@@ -301,6 +303,20 @@ const clientFunctions: FunctionEntry[] = [
       }
     },
     [["array_upper('{a,b}', 1)", 2]],
+  ),
+  batchEntry(
+    "array_lower",
+    [{ name: "array", type: "text" }, { name: "dimension", type: "LONG" }],
+    "LONG",
+    "1, the index of the first element of a one-dimensional array in PostgreSQL's text form. NULL if it is empty.",
+    ([array, dimension], out, rowCount, { poll }) => {
+      for (let row = 0; row < rowCount; row++) {
+        poll();
+        const text = array.text(row), isEmpty = text === undefined || elementsOf(text).length === 0;
+        out.values[row] = isEmpty || dimension.values[row] !== 1n ? NULL_I64 : 1n;
+      }
+    },
+    [["array_lower('{a,b}', 1)", 1]],
   ),
   batchEntry(
     "current_schemas",
