@@ -49,6 +49,8 @@ const found: [name: string, types: string[], id: string, returns: string][] = [
   ["lag", ["INT"], "lag(LONG)", "LONG"],
   ["coalesce", ["STRING", "VARCHAR", "SYMBOL"], "coalesce(VARCHAR,VARCHAR,VARCHAR)", "VARCHAR"],
   ["arg_max", ["INT", "LONG"], "arg_max(INT,LONG)", "DOUBLE"],
+  ["arg_max", ["INT", "INT"], "arg_max(INT,INT)", "LONG"],
+  ["arg_min", ["SHORT", "TIMESTAMP"], "arg_min(INT,TIMESTAMP)", "LONG"],
   ["SUM", ["SHORT"], "sum(SHORT)", "LONG"],
 ];
 Deno.test("findOverload() prefers exact types, then the cheapest casts", () => {

@@ -342,14 +342,18 @@ for (const time of ["TIMESTAMP", "TIMESTAMP_NS"]) {
   );
 }
 
+const KEYS = ["LONG", "DOUBLE", ...TIMES];
+const longOf = (int: IrNode) => whenNotNull(int, "INT", toI64(int), MIN64);
+
 /** The key of the best row so far, its value, and whether there was one. Among equal keys the first row wins. */
 for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const) {
   for (const valueType of ["CHAR", "INT", "LONG", "DOUBLE", ...TIMES]) {
-    for (const keyType of ["LONG", "DOUBLE", ...TIMES]) {
-      const returns = valueType === "INT" ? "DOUBLE" : valueType;
+    for (const keyType of valueType === "INT" ? ["INT", ...KEYS] : KEYS) {
+      // As in QuestDB, integers by a LONG are DOUBLE.
+      const returns = valueType !== "INT" ? valueType : keyType === "LONG" ? "DOUBLE" : "LONG";
       const float = returns === "DOUBLE";
       const kept = (x: IrNode) => {
-        if (valueType === "INT") return whenNotNull(x, "INT", toF64(x), NAN64);
+        if (valueType === "INT") return float ? whenNotNull(x, "INT", toF64(x), NAN64) : longOf(x);
         return valueType === "CHAR" ? i64.extendU(x) : x;
       };
       const beats = (key: IrNode, best: IrNode) =>
@@ -369,8 +373,9 @@ for (const [name, greatest] of [["arg_min", false], ["arg_max", true]] as const)
               float ? { type: "f64", initial: NaN } : { type: "i64", initial: NULL_I64 },
               I64,
             ],
-            update: (state, [value, key]) => {
-              const keep = i32.and(notNull(key, keyType)!, i32.or(i64.eqz(state[2]), beats(key, state[0])));
+            update: (state, [value, given]) => {
+              const key = keyType === "INT" ? longOf(given) : given;
+              const keep = i32.and(notNull(given, keyType)!, i32.or(i64.eqz(state[2]), beats(key, state[0])));
               return when(keep, [key, kept(value), ONE64], state);
             },
             merge: (a, b) => when(i32.and(i64.ne(b[2], ZERO64), i32.or(i64.eqz(a[2]), beats(b[0], a[0]))), b, a),
