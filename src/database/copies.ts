@@ -266,9 +266,14 @@ async function insideOf(root: string, name: string): Promise<string> {
   return path;
 }
 
+/** True if a path is a directory or in it. Both are without links. */
+export function isWithin(base: string, path: string): boolean {
+  return path === base || path.startsWith(`${base}/`) || path.startsWith(`${base}\\`);
+}
+
 async function checkInside(root: string, path: string): Promise<void> {
   const [base, real] = [await Deno.realPath(root), await Deno.realPath(path)];
-  if (real === base || real.startsWith(`${base}/`) || real.startsWith(`${base}\\`)) return;
+  if (isWithin(base, real)) return;
   throw new SqlError(`${path} is a link to a place outside of the directory`, 0, SQLSTATE.insufficientPrivilege);
 }
 

@@ -290,33 +290,24 @@ const clientFunctions: FunctionEntry[] = [
     },
     [["array_element('{a,NULL,\"b,c\"}', 3)", "b,c"], ["array_element('{a}', 2)", null]],
   ),
-  batchEntry(
-    "array_upper",
-    [{ name: "array", type: "text" }, { name: "dimension", type: "LONG" }],
-    "LONG",
-    "The number of elements of a one-dimensional array in PostgreSQL's text form. NULL if it is empty.",
-    ([array, dimension], out, rowCount, { poll }) => {
-      for (let row = 0; row < rowCount; row++) {
-        poll();
-        const text = array.text(row), count = text === undefined ? 0 : elementsOf(text).length;
-        out.values[row] = count === 0 || dimension.values[row] !== 1n ? NULL_I64 : BigInt(count);
-      }
-    },
-    [["array_upper('{a,b}', 1)", 2]],
-  ),
-  batchEntry(
-    "array_lower",
-    [{ name: "array", type: "text" }, { name: "dimension", type: "LONG" }],
-    "LONG",
-    "1, the index of the first element of a one-dimensional array in PostgreSQL's text form. NULL if it is empty.",
-    ([array, dimension], out, rowCount, { poll }) => {
-      for (let row = 0; row < rowCount; row++) {
-        poll();
-        const text = array.text(row), isEmpty = text === undefined || elementsOf(text).length === 0;
-        out.values[row] = isEmpty || dimension.values[row] !== 1n ? NULL_I64 : 1n;
-      }
-    },
-    [["array_lower('{a,b}', 1)", 1]],
+  ...([
+    ["array_lower", "1, the index of the first element", () => 1, 1],
+    ["array_upper", "The number of elements", (count: number) => count, 2],
+  ] as const).map(([name, what, bound, example]) =>
+    batchEntry(
+      name,
+      [{ name: "array", type: "text" }, { name: "dimension", type: "LONG" }],
+      "LONG",
+      `${what} of a one-dimensional array in PostgreSQL's text form. NULL if it is empty.`,
+      ([array, dimension], out, rowCount, { poll }) => {
+        for (let row = 0; row < rowCount; row++) {
+          poll();
+          const text = array.text(row), count = text === undefined ? 0 : elementsOf(text).length;
+          out.values[row] = count === 0 || dimension.values[row] !== 1n ? NULL_I64 : BigInt(bound(count));
+        }
+      },
+      [[`${name}('{a,b}', 1)`, example]],
+    )
   ),
   batchEntry(
     "current_schemas",

@@ -446,11 +446,14 @@ const addInZones: BatchFunction = ([units, counts, times, zones], out, rowCount)
   const scale = times.type === "DATE" ? 1000n : 1n;
   const perSecond = 1000000000n / nanos;
   const secondOf = (value: bigint) => Number(value / perSecond) - (value % perSecond < 0n ? 1 : 0);
+  // The text of a constant is read once: reading it for each row takes ten times as long as all else.
+  const fixedUnit = typeof units.constant === "string" ? units.constant : undefined;
+  const fixedZone = typeof zones.constant === "string" ? zoneOf(zones.constant) : undefined;
   for (let row = 0; row < rowCount; row++) {
     out.values[row] = NULL_I64;
     const given = times.values[row], count = counts.values[row];
     if (given === NULL_I64 || count === NULL_I32) continue;
-    const unit = units.text(row), zone = zoneOf(zones.text(row) ?? "");
+    const unit = fixedUnit ?? units.text(row), zone = fixedZone ?? zoneOf(zones.text(row) ?? "");
     if (unit === undefined || zone === undefined) continue;
     const value = given * scale;
     const moved = addUnits(value + BigInt(zone.offsetAt(secondOf(value))) * perSecond, count, unit, nanos);

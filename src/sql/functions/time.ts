@@ -193,7 +193,7 @@ entries.push(
       "INTERVAL",
       `The interval from low to high, inclusive${type === "TIMESTAMP" ? "" : ", in whole microseconds"}.`,
       ([lows, highs], out, rowCount, context) => {
-        const scale = type === "TIMESTAMP" ? 1n : 1000n;
+        const micros = type === "TIMESTAMP" ? (time: bigint) => time : (time: bigint) => floorDivide(time, 1000n);
         for (let row = 0; row < rowCount; row++) {
           const low = lows.values[row], high = highs.values[row];
           if (low === NULL_I64 || high === NULL_I64) {
@@ -203,8 +203,8 @@ entries.push(
           if (low > high) {
             throw new SqlError("interval: the end is before the start", context.at, SQLSTATE.invalidParameter);
           }
-          out.values[2 * row] = floorDivide(low, scale);
-          out.values[2 * row + 1] = floorDivide(high, scale);
+          out.values[2 * row] = micros(low);
+          out.values[2 * row + 1] = micros(high);
         }
       },
       type === "TIMESTAMP"

@@ -470,8 +470,7 @@ export class TableBuilder {
     return this.rowCount;
   }
 
-  /** Commits the current row with its timestamp. */
-  /** `low`, `high`: words of the microseconds. */
+  /** Commits the current row with its timestamp. `low`, `high`: words of the microseconds. */
   commitRow(low: number, high: number, nanos: number, isGiven: boolean, line: number): void {
     const row = this.rowCount++;
     this.times[2 * row] = low;
