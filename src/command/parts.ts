@@ -9,6 +9,7 @@ import { createMetrics, HEALTH_WORD, type Metrics, readDisk, readProcess } from 
 import { advice, limitsOf } from "../service/mod.ts";
 import { VERSION } from "../version.ts";
 import { busyPoll, eventsOfThisThread } from "../workers/busy-poll.ts";
+import { directSockets } from "../workers/direct-sockets.ts";
 import { collectIfGrown } from "../workers/memory-release.ts";
 import { startHealth } from "../wire/health/mod.ts";
 import { healthSettings } from "../wire/health/settings.ts";
@@ -49,9 +50,9 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   const hasEvents = eventsOfThisThread();
   // With a single core, the client needs it.
   const busyMicros = config.machine.cores > 1 ? config.get(generalSettings.busyMicros) : 0;
-  const onAnswered = hasEvents && busyPoll(hasEvents, busyMicros),
+  const sockets = hasEvents && directSockets(hasEvents, busyMicros),
     onWaiting = hasEvents && busyPoll(hasEvents, busyMicros);
-  const shared: Shared = { config, metrics, certificates, connections, onAnswered };
+  const shared: Shared = { config, metrics, certificates, connections, sockets };
   // Health starts first, so that monitors see a living process while a long log is replayed.
   if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));
   const provider = await createProvider(config, parts);

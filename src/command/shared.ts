@@ -1,14 +1,14 @@
 /** The parts that every listener uses. */
 import type { Config } from "../config/mod.ts";
 import type { Metrics } from "../metrics/mod.ts";
+import type { Sockets } from "../wire/byte-connection.ts";
 import type { Certificates } from "../wire/tls/mod.ts";
 
 export interface Shared {
   config: Config;
   metrics: Metrics;
   certificates: Certificates | undefined;
-  /** To be called when an answer has been sent. */
-  onAnswered: (() => void) | undefined;
+  sockets: Sockets | undefined;
   /** Number of connections by name of the wire; for HTTP also of requests in flight. */
   connections: Map<string, () => number>;
 }

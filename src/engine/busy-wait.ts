@@ -32,7 +32,12 @@ export class BusyWait {
       }
     } while (performance.now() < untilMs);
     // What takes longer is not worth the processor's time.
-    this.#skips = this.#skipsLeft = Math.min(2 * this.#skips + 1, SKIPPED_MAX);
+    this.skip();
     return false;
+  }
+
+  /** Does without a look, and without the next ones as after a look in vain. */
+  skip(): void {
+    this.#skips = this.#skipsLeft = Math.min(2 * this.#skips + 1, SKIPPED_MAX);
   }
 }

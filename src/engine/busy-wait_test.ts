@@ -25,3 +25,10 @@ Deno.test("after looks in vain more and more pieces pass, and one that comes end
 Deno.test("it never looks if the time for it is 0", () => {
   assert.deepEqual(looks(5, () => true, 0), []);
 });
+
+Deno.test("skipping a look counts as one in vain", () => {
+  const wait = new BusyWait(1);
+  assert.equal(wait.isDue(), true);
+  wait.skip();
+  assert.deepEqual([wait.isDue(), wait.isDue()], [false, true]);
+});

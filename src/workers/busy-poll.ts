@@ -12,22 +12,32 @@ import { libc } from "./libc.ts";
 const POLLIN = 1;
 
 /**
- * Returns a function to be called when a request or an answer is expected soon. It looks for events at the end of the turn of the event
- * loop, when all answers of the turn have been written.
+ * Returns a function to be called when an answer of another thread is expected soon. It looks for events at the end of the turn of the
+ * event loop.
  *
  * @param hasEvents true if the event loop has something to do
  */
 export function busyPoll(hasEvents: () => boolean, micros: number): () => void {
   const wait = new BusyWait(micros);
+  return endOfTurn(wait, () => wait.look(hasEvents)).plan;
+}
+
+/** Plans `look` for the end of the turn of the event loop, when all answers of the turn have been written, if the wait is due. */
+export function endOfTurn(wait: BusyWait, look: () => void): { plan(): void; readonly isPlanned: boolean } {
   let isPlanned = false;
-  const poll = () => {
+  const run = () => {
     isPlanned = false;
-    wait.look(hasEvents);
+    look();
   };
-  return () => {
-    if (isPlanned || !wait.isDue()) return;
-    isPlanned = true;
-    setImmediate(poll);
+  return {
+    get isPlanned() {
+      return isPlanned;
+    },
+    plan() {
+      if (isPlanned || !wait.isDue()) return;
+      isPlanned = true;
+      setImmediate(run);
+    },
   };
 }
 

@@ -4,6 +4,10 @@ const SYMBOLS = {
   setpriority: { parameters: ["i32", "u32", "i32"], result: "i32" },
   /** @see https://man7.org/linux/man-pages/man2/poll.2.html */
   poll: { parameters: ["buffer", "usize", "i32"], result: "i32" },
+  /** The results fit into 32 bits, because the buffers do. @see https://man7.org/linux/man-pages/man2/recv.2.html */
+  recv: { parameters: ["i32", "buffer", "usize", "i32"], result: "i32" },
+  /** @see https://man7.org/linux/man-pages/man2/send.2.html */
+  send: { parameters: ["i32", "buffer", "usize", "i32"], result: "i32" },
   /** @see https://man7.org/linux/man-pages/man2/madvise.2.html */
   madvise: { parameters: ["pointer", "usize", "i32"], result: "i32" },
   /** @see https://man7.org/linux/man-pages/man3/malloc_trim.3.html */
@@ -12,7 +16,7 @@ const SYMBOLS = {
   mallopt: { parameters: ["i32", "i32"], result: "i32" },
 } as const;
 
-type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
+export type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 
 let opened: Libc | null | undefined;
 

@@ -4,6 +4,7 @@ import type { Client, Database, Identity } from "../../api.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import type { HttpRequest, Reply } from "../http1/mod.ts";
+import type { Sockets } from "../byte-connection.ts";
 import type { Certificate } from "../tls/mod.ts";
 import type { ConsoleFiles } from "./console-files.ts";
 import type { Parameters } from "./parameters.ts";
@@ -34,8 +35,7 @@ export interface HttpOptions {
   /** Undefined if TLS is off. */
   certificate?: Pick<Certificate, "secure">;
   console: ConsoleFiles;
-  /** Called when a reply has been sent. */
-  onAnswered?: () => void;
+  sockets?: Sockets;
 }
 
 /** A request that a route handles. */

@@ -56,7 +56,7 @@ export function startHttp(options: HttpOptions): HttpServer {
     limits: settings.limits,
     ownHeaders: security,
     secure: certificate && ((connection) => certificate.secure(connection)),
-    onAnswered: options.onAnswered,
+    sockets: options.sockets,
     onError(error) {
       options.log.error(`unhandled error in the HTTP server: ${stackOf(error)}`);
       options.metrics?.unhandledErrors.inc();

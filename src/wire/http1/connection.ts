@@ -256,7 +256,7 @@ export class Connection {
       await this.#flush();
       if (this.#waits === "write") this.#wait(waits);
     }
-    if (this.#hasServed) this.options.onAnswered?.();
+    if (this.#hasServed) this.options.sockets?.onAnswered();
     return !this.#isLast && await this.#input.fill();
   }
 
@@ -351,7 +351,7 @@ export class Connection {
     }
     const isFirst = output.size === 0;
     addHead();
-    if (isEmpty) return this.#flush().then(() => discard(reply));
+    if (isEmpty) return this.#flushEmpty(reply);
     if (framing.kind === "chunked") {
       output.chunk(parts!);
       output.add(LAST_CHUNK);
@@ -367,6 +367,11 @@ export class Connection {
     if (!isFirst) return performance.now() - this.#heldSinceMs < HELD_MS_MAX;
     this.#heldSinceMs = performance.now();
     return true;
+  }
+
+  async #flushEmpty(reply: Reply): Promise<void> {
+    await this.#flush();
+    await discard(reply);
   }
 
   async #flushHeld(): Promise<void> {
@@ -396,18 +401,25 @@ export class Connection {
     if (output.size > 0) await this.#flush();
   }
 
-  #flush(): Promise<void> {
+  /** Returns a promise if it waits for the client. */
+  #flush(): Promise<void> | undefined {
     const { bytes } = this.#output;
     // It is written before anything is added again.
     this.#output.clear();
     return this.#write(bytes);
   }
 
-  async #write(bytes: Uint8Array): Promise<void> {
+  #write(bytes: Uint8Array): Promise<void> | undefined {
+    const writing = this.connection.write(bytes);
+    if (writing !== bytes.length) return this.#writeRest(bytes, writing);
+  }
+
+  async #writeRest(bytes: Uint8Array, writing: number | Promise<number>): Promise<void> {
     if (this.#waits !== "end") this.#wait("write");
     try {
-      for (let at = 0; at < bytes.length;) {
-        at += await this.connection.write(at === 0 ? bytes : bytes.subarray(at));
+      let at = await writing;
+      while (at < bytes.length) {
+        at += await this.connection.write(bytes.subarray(at));
         if (this.#waits !== "end" && at < bytes.length) this.#sinceMs = performance.now();
       }
     } catch {

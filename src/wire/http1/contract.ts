@@ -1,5 +1,5 @@
 /** The types of the HTTP/1.1 server: its options, and what handlers return. */
-import type { ByteConnection } from "../tls/mod.ts";
+import type { ByteConnection, Sockets } from "../byte-connection.ts";
 import type { HttpRequest } from "./request.ts";
 
 export type { ByteConnection };
@@ -49,12 +49,11 @@ export interface ServerOptions {
   /** Answers a request. An error that it throws goes to `onError` and is answered with 500. */
   handle(request: HttpRequest): Reply | Promise<Reply>;
   onError(error: unknown): void;
-  /** Called when a reply has been sent. */
-  onAnswered?: () => void;
+  sockets?: Sockets;
   /** Headers of replies that the server makes itself. */
   ownHeaders?: HeaderList;
   /** Wraps an accepted connection in TLS. */
-  secure?(connection: Deno.Conn): ByteConnection;
+  secure?(connection: ByteConnection): ByteConnection;
 }
 
 export interface Server {

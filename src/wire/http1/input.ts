@@ -1,7 +1,7 @@
 /** The buffered input of a connection. At most one read is in progress. */
 import { assert } from "../../assert.ts";
 import { ConnectionLostError, RequestError } from "./errors.ts";
-import type { ByteConnection } from "../tls/mod.ts";
+import type { ByteConnection } from "../byte-connection.ts";
 
 const BUFFER_BYTES = 4096;
 const CR = 13, LF = 10;

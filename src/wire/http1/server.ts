@@ -92,9 +92,9 @@ class HttpServer implements Server {
   #connectionOf(connection: Deno.Conn): Connection {
     // Replies are written completely, so Nagle's algorithm would only delay them.
     if ("setNoDelay" in connection) (connection as Deno.TcpConn).setNoDelay(true);
-    const { secure } = this.options;
-    const bytes: ByteConnection = secure === undefined ? connection : secure(connection);
-    return new Connection(bytes, this.options, secure !== undefined);
+    const { secure, sockets } = this.options;
+    const bytes: ByteConnection = sockets?.direct(connection) ?? connection;
+    return new Connection(secure?.(bytes) ?? bytes, this.options, secure !== undefined);
   }
 
   #track(connection: Connection, run: Promise<void>): void {

@@ -8,7 +8,8 @@ import { shownAddress, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import { offsetOfLine } from "../line/mod.ts";
 import type { Values } from "../../config/mod.ts";
-import { type ByteConnection, type Certificate, oneWay } from "../tls/mod.ts";
+import type { ByteConnection } from "../byte-connection.ts";
+import { type Certificate, oneWay } from "../tls/mod.ts";
 import type { lineTcpSettings } from "./settings.ts";
 
 export interface LineTcpOptions

@@ -136,13 +136,13 @@ export class Connection implements ConnectionState {
         if (sending !== undefined) {
           let count: number;
           try {
-            count = await sending;
+            count = typeof sending === "number" ? sending : await sending;
           } catch (cause) {
             throw connectionLost(cause);
           }
           const rest = output.sent(count);
           if (rest !== undefined) await rest;
-          this.options.onAnswered?.();
+          this.options.sockets?.onAnswered();
         }
         if (this.ending !== undefined) throw this.ending;
         this.idleSince = this.clockMs;

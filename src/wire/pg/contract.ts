@@ -3,6 +3,7 @@ import type { Database } from "../../api.ts";
 import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import { defaultsOf, type Values } from "../../config/mod.ts";
+import type { Sockets } from "../byte-connection.ts";
 import type { Certificate } from "../tls/mod.ts";
 import { pgSettings } from "./settings.ts";
 
@@ -32,8 +33,7 @@ export interface PgOptions extends Partial<Omit<Settings, "user" | "password">>,
   /** How long `close` waits for running queries before it cancels them. */
   closeGraceMs?: number;
   log: PgLog;
-  /** Called when an answer has been sent. */
-  onAnswered?: () => void;
+  sockets?: Sockets;
   metrics?: PgMetrics;
 }
 

@@ -1,5 +1,5 @@
 /** Negotiates encryption before the first message of a connection. */
-import type { ByteConnection } from "../tls/mod.ts";
+import type { ByteConnection } from "../byte-connection.ts";
 import type { PgOptions } from "./contract.ts";
 import { FatalError } from "./failure.ts";
 import { decodeStartUp } from "./messages.ts";

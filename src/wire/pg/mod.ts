@@ -8,7 +8,7 @@ import { ProtocolError } from "../../errors.ts";
 import { AccessAccounts, type Accounts } from "./accounts.ts";
 import type { Gate } from "./authentication.ts";
 import { Connection } from "./connection.ts";
-import type { ByteConnection } from "../tls/mod.ts";
+import type { ByteConnection } from "../byte-connection.ts";
 import { DEFAULT_LIMITS, type PgOptions } from "./contract.ts";
 import { type Agreed, agreeOnEncryption } from "./encryption.ts";
 import { LogInDelays } from "../log-in-delays.ts";
@@ -125,7 +125,8 @@ class PgServer {
     const pid = this.nextPid;
     this.nextPid = this.nextPid === 0x7fffffff ? 1 : this.nextPid + 1;
     const key = crypto.getRandomValues(new Int32Array(1))[0]!;
-    const client: Client = { conn, since: performance.now(), key, seenSendingMs: 0, done: Promise.resolve() };
+    const direct = this.options.sockets?.direct(conn) ?? conn;
+    const client: Client = { conn: direct, since: performance.now(), key, seenSendingMs: 0, done: Promise.resolve() };
     this.clients.set(pid, client);
     // Without this, a small answer would wait for the acknowledgement of the previous one.
     conn.setNoDelay(true);

@@ -4,6 +4,7 @@
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 import type { ResultColumn } from "../../api.ts";
+import type { ByteConnection } from "../byte-connection.ts";
 import { typeOf } from "../../types/mod.ts";
 import { connectionLost, type ErrorFields } from "./failure.ts";
 import type { Format } from "./messages.ts";
@@ -19,9 +20,7 @@ const COPIED_MAX = 16_384;
 const CHAR_TYPE_MODIFIER = 5;
 
 /** The writing side of a connection. */
-export interface ByteWriter {
-  write(bytes: Uint8Array): Promise<number>;
-}
+type ByteWriter = Pick<ByteConnection, "write">;
 
 export class Output {
   private bytes: Uint8Array<ArrayBuffer> = new Uint8Array(CAPACITY);
@@ -62,10 +61,10 @@ export class Output {
   }
 
   /**
-   * Begins to send the buffer; nothing else may be under way. The caller waits for the number of bytes and hands it to `sent`. Undefined
-   * if there is nothing to send.
+   * Begins to send the buffer; nothing else may be under way. The caller hands the number of bytes to `sent`, which is a promise if the
+   * client has to take them first. Undefined if there is nothing to send.
    */
-  send(nowMs: number): Promise<number> | undefined {
+  send(nowMs: number): number | Promise<number> | undefined {
     const { bytes, at } = this;
     if (at === 0) return undefined;
     if (this.partOf !== bytes || this.part.length !== at) {
@@ -389,7 +388,7 @@ function spare(): Uint8Array<ArrayBuffer> {
 }
 
 /** The result of a write. @throws {ConnectionLost} */
-async function written(writing: Promise<number>): Promise<number> {
+async function written(writing: number | Promise<number>): Promise<number> {
   try {
     return await writing;
   } catch (cause) {

@@ -3,7 +3,8 @@ import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { ConfigError } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
-import { type ByteConnection, secure, type SecureConnection, type SecureOptions } from "./connection.ts";
+import type { ByteConnection } from "../byte-connection.ts";
+import { secure, type SecureConnection, type SecureOptions } from "./connection.ts";
 
 export interface CertificateFiles {
   certPath: string;

@@ -6,9 +6,7 @@ import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
 import { setImmediate } from "node:timers";
 import { type SecureContext, TLSSocket } from "node:tls";
-
-/** A TCP connection, or TLS over one. */
-export type ByteConnection = Pick<Deno.Conn, "read" | "write" | "close" | "closeWrite" | "remoteAddr">;
+import type { ByteConnection } from "../byte-connection.ts";
 
 export interface SecureOptions {
   /** The part of the handshake that was already received. */

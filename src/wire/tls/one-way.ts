@@ -1,5 +1,5 @@
 /** A connection on which the server has nothing to say after the TLS handshake. */
-import type { ByteConnection } from "./connection.ts";
+import type { ByteConnection } from "../byte-connection.ts";
 
 /** Outer type of a TLS record with application data, and in TLS 1.3 of every encrypted record (RFC 8446, section 5.2). */
 const APPLICATION_DATA = 23;

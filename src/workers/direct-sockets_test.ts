@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { eventsOfThisThread } from "./busy-poll.ts";
+import { directSockets } from "./direct-sockets.ts";
+import { libc } from "./libc.ts";
+
+const hasEvents = eventsOfThisThread();
+const sockets = hasEvents && directSockets(hasEvents, 50);
+
+/** A client, and the server's side of its connection. */
+async function connect() {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  const [client, accepted] = await Promise.all([Deno.connect({ hostname: "127.0.0.1", port }), listener.accept()]);
+  return { client, accepted, server: sockets!.direct(accepted) };
+}
+
+/** Not defined where the system is not Linux with glibc, or where Deno does not tell the descriptor. */
+const ignore = sockets === undefined;
+
+Deno.test("Deno tells the descriptor of a connection", { ignore: libc() === undefined }, async () => {
+  const { client, accepted, server } = await connect();
+  assert.notEqual(server, accepted);
+  client.close();
+  server.close();
+});
+
+Deno.test("small answers are taken at once, and read by the client", { ignore }, async () => {
+  const { client, server } = await connect();
+  assert.equal(server.write(Uint8Array.of(1, 2, 3)), 3);
+  const into = new Uint8Array(8);
+  assert.equal(await client.read(into), 3);
+  assert.deepEqual([...into.subarray(0, 3)], [1, 2, 3]);
+  client.close();
+  server.close();
+});
+
+Deno.test("a request that comes after an answer is received, now or later", { ignore }, async () => {
+  const { client, server } = await connect();
+  const into = new Uint8Array(8);
+  for (let k = 0; k < 20; k++) {
+    server.write(Uint8Array.of(k));
+    sockets!.onAnswered();
+    const reading = server.read(into);
+    if (k % 3 === 1) await new Promise((resolve) => setTimeout(resolve, 2));
+    await client.write(Uint8Array.of(k, k));
+    assert.equal(await reading, 2);
+    assert.equal(into[1], k);
+  }
+  client.close();
+  sockets!.onAnswered();
+  assert.equal(await server.read(into), null);
+  server.close();
+});
+
+Deno.test("an answer waits for a client that does not read", { ignore }, async () => {
+  const { client, server } = await connect();
+  const piece = new Uint8Array(10_000).map((_, at) => at), count = 2_000;
+  const write = async () => {
+    let waits = 0;
+    for (let k = 0; k < count; k++) {
+      for (let at = 0; at < piece.length;) {
+        const writing = server.write(piece.subarray(at));
+        if (typeof writing !== "number") waits++;
+        at += await writing;
+      }
+      // The client runs in the same thread.
+      if (k % 50 === 49) await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    await server.closeWrite();
+    return waits;
+  };
+  const writing = write();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const into = new Uint8Array(65_536);
+  let size = 0;
+  for (let read; (read = await client.read(into)) !== null; size += read) {
+    for (let at = 0; at < read; at += 997) assert.equal(into[at], (size + at) % piece.length & 255);
+  }
+  assert.equal(size, piece.length * count);
+  assert.ok(await writing > 0);
+  client.close();
+  server.close();
+});
+
+Deno.test("the bytes of many connections stay in order, in both directions", { ignore }, async () => {
+  const rounds = 100;
+  const serve = async (k: number) => {
+    const { client, server } = await connect();
+    const echo = async () => {
+      const into = new Uint8Array(512);
+      for (let count; (count = await server.read(into)) !== null;) {
+        for (let at = 0; at < count;) at += await server.write(into.subarray(at, count));
+        if ((count + k) % 3 > 0) sockets!.onAnswered();
+      }
+      server.close();
+    };
+    const echoing = echo();
+    const into = new Uint8Array(4_096);
+    for (let round = 0, sent = 0, received = 0; round < rounds; round++) {
+      const request = new Uint8Array(1 + (round * 37 + k * 101) % 2_000).map((_, at) => sent + at);
+      await client.write(request);
+      sent += request.length;
+      while (received < sent) {
+        const count = await client.read(into);
+        assert.ok(count !== null);
+        assert.ok(into.subarray(0, count).every((byte, at) => byte === (received + at & 255)));
+        received += count;
+      }
+    }
+    client.close();
+    await echoing;
+  };
+  await Promise.all(Array.from({ length: 12 }, (_, k) => serve(k)));
+});
+
+Deno.test("a closed connection does not use its descriptor, which may be another's", { ignore }, async () => {
+  const { client, server } = await connect();
+  sockets!.onAnswered();
+  const reading = assert.rejects(server.read(new Uint8Array(8)));
+  server.close();
+  const other = await connect();
+  await other.client.write(Uint8Array.of(7));
+  await reading;
+  await assert.rejects(async () => await server.write(Uint8Array.of(1)));
+  const into = new Uint8Array(8);
+  assert.equal(await other.server.read(into), 1);
+  client.close();
+  other.client.close();
+  other.server.close();
+});
+
+Deno.test("writing to a client that has gone fails", { ignore }, async () => {
+  const { client, server } = await connect();
+  client.close();
+  await assert.rejects(async () => {
+    for (;;) {
+      await server.write(Uint8Array.of(1));
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  });
+  server.close();
+});
