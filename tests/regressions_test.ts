@@ -232,3 +232,10 @@ for (
     });
   });
 }
+
+Deno.test("the timings of /exec tell how long a query with a small answer has run", async () => {
+  await using server = await startServer({});
+  const query = encodeURIComponent("select sum(length(rnd_str(5, 10, 0))) from long_sequence(1000000)");
+  const { timings } = await (await fetch(`${server.http}/exec?query=${query}&timings=true`)).json();
+  assert.ok(timings.execute > 1e6, `${timings.execute} ns`);
+});

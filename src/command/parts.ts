@@ -8,7 +8,7 @@ import { type Log, type Logger, logger } from "../log/mod.ts";
 import { createMetrics, HEALTH_WORD, type Metrics, readDisk, readProcess } from "../metrics/mod.ts";
 import { advice, limitsOf } from "../service/mod.ts";
 import { VERSION } from "../version.ts";
-import { busyPoll, eventsOfThisThread } from "../workers/busy-poll.ts";
+import { BusyPoll, eventsOfThisThread } from "../workers/busy-poll.ts";
 import { directSockets } from "../workers/direct-sockets.ts";
 import { collectIfGrown } from "../workers/memory-release.ts";
 import { startHealth } from "../wire/health/mod.ts";
@@ -50,8 +50,7 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   const hasEvents = eventsOfThisThread();
   // With a single core, the client needs it.
   const busyMicros = config.machine.cores > 1 ? config.get(generalSettings.busyMicros) : 0;
-  const sockets = hasEvents && directSockets(hasEvents, busyMicros),
-    onWaiting = hasEvents && busyPoll(hasEvents, busyMicros);
+  const poll = hasEvents && new BusyPoll(hasEvents, busyMicros), sockets = poll && directSockets(poll);
   const shared: Shared = { config, metrics, certificates, connections, sockets };
   // Health starts first, so that monitors see a living process while a long log is replayed.
   if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));
@@ -67,7 +66,7 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
     reloadConfig: () => [reloadConfig(config), certificates?.reload()].includes(true),
     writerThread,
     busyMicros,
-    onWaiting,
+    awaitAnswer: poll?.awaitAnswer,
     // A collection stops this thread for some 50 ms, so it waits for a rest.
     onRest: collectIfGrown,
     recentErrors: () => log.recentErrors.list(),

@@ -2,7 +2,7 @@
 import type { Answer, Database, Identity } from "../api.ts";
 import type { IdentityProvider } from "../auth/oidc/mod.ts";
 import type { Values } from "../config/mod.ts";
-import type { Scheduler } from "../engine/mod.ts";
+import type { Scheduler, SchedulerOptions } from "../engine/mod.ts";
 import type { LogRecord } from "../log/mod.ts";
 import type { MetricSample } from "../metrics/mod.ts";
 import type { ServerFacts } from "../sql/mod.ts";
@@ -43,8 +43,7 @@ export interface DatabaseOptions extends Values<typeof databaseSettings> {
   audit?: (line: string) => void;
   /** How long query threads look for more work before they sleep, in microseconds; 0 by default. */
   busyMicros?: number;
-  /** Called when main begins to wait for query threads. */
-  onWaiting?: () => void;
+  awaitAnswer?: SchedulerOptions["awaitAnswer"];
   /** Called after some seconds without queries and commits, when there have been some. */
   onRest?: () => void;
   /** Called for an internal error. */

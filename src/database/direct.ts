@@ -85,7 +85,7 @@ export class ReadyRows implements AsyncIterable<Piece> {
   explained: Extract<Answer, { kind: "rows" }>["explained"];
 
   constructor(
-    readonly ready: Piece[],
+    readonly ready: readonly Piece[],
     private readonly rowCount: number,
     readonly columns: ResultColumn[],
     readonly timestamp: number,

@@ -8,6 +8,7 @@ import {
   packAppendBatch,
   type PlanStatistics,
   type PostedPlan,
+  type RunningQuery,
   type Scheduler,
   treeOf,
   valuesToAppendBatch,
@@ -16,7 +17,7 @@ import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/mod.ts";
 import type { RunningStatement } from "./activity.ts";
-import { type DirectResources, DirectRuns, type LeftPlan, type PlanKey } from "./direct.ts";
+import { type DirectResources, DirectRuns, type LeftPlan, type PlanKey, ReadyRows } from "./direct.ts";
 import { FirstReads } from "./first-reads.ts";
 import type { OutputOptions } from "./output.ts";
 import { resolveSources } from "./sources.ts";
@@ -83,17 +84,20 @@ export class Execution {
     this.firstReads = new FirstReads(resources.pool.frames);
   }
 
-  /** Like `run`, but not always at once. */
+  /** Like `run`, but not always at once. A small result is there as a whole. */
   answer(given: PostedPlan, options: RunOptions): Run | Promise<Run> {
     const { key } = options;
-    if (key === undefined || !this.firstReads.isUnderway(key)) return this.run(given, options);
+    if (key === undefined || !this.firstReads.isUnderway(key)) {
+      const run = this.run(given, options);
+      return run instanceof WorkerRun ? run.begun() : run;
+    }
     const attempt = () => this.attempt(given, options);
     return attempt() ?? this.firstReads.wait(key, attempt).then((run) => {
       options.signal?.throwIfAborted();
       if (run !== undefined) return run;
       const other = this.run(given, options);
       if (this.direct.lacksFrame) this.firstReads.isNoHelp(key);
-      return other;
+      return other instanceof WorkerRun ? other.begun() : other;
     });
   }
 
@@ -174,15 +178,54 @@ export class Execution {
     // Do not unpin when the reader leaves: threads may read the data until they have noticed the cancellation.
     run.ended.then(unpin);
     if (readsFirst !== undefined) this.firstReads.begin(readsFirst, run.ended);
-    const { running } = options;
-    running?.attach(run);
-    const cancel = () => run.cancel();
-    options.signal?.addEventListener("abort", cancel, { once: true });
-    const finish = () => options.signal?.removeEventListener("abort", cancel);
-    return {
-      chunks: finishing(run.chunks, finish, cancel, (error) => running?.errorOf(error) ?? error),
-      totalRows: run.totalRows,
-    };
+    options.running?.attach(run);
+    return new WorkerRun(run, plan, options);
+  }
+}
+
+/** Passes the result of a worker on. When it has ended, failed or been abandoned, the signal is not listened to any more. */
+class WorkerRun implements Run {
+  private readonly signal: AbortSignal | undefined;
+  private readonly cancel = (): void => this.query.cancel();
+
+  constructor(
+    private readonly query: RunningQuery,
+    private readonly plan: PostedPlan,
+    private readonly options: RunOptions,
+  ) {
+    this.signal = options.signal;
+    this.signal?.addEventListener("abort", this.cancel, { once: true });
+  }
+
+  /** Resolves to the rows if they are few. */
+  async begun(): Promise<Run> {
+    let ready: readonly Chunk[] | undefined;
+    try {
+      ready = await this.query.whole();
+    } catch (error) {
+      throw this.failed(error);
+    }
+    if (ready === undefined) return this;
+    this.end();
+    const { columns, timestamp } = this.plan;
+    return new ReadyRows(ready, this.query.totalRows(), columns, timestamp);
+  }
+
+  get chunks(): AsyncIterable<Chunk> {
+    return finishing(this.query.chunks, () => this.end(), this.cancel, (error) => this.failed(error));
+  }
+
+  totalRows(): number {
+    return this.query.totalRows();
+  }
+
+  private end(): void {
+    this.signal?.removeEventListener("abort", this.cancel);
+  }
+
+  private failed(error: unknown): unknown {
+    this.end();
+    return this.options.running?.errorOf(error) ?? error;
   }
 }
 

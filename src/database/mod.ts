@@ -106,7 +106,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     log: options.log,
     onUnhandledError: options.onUnhandledError,
     busyMicros: options.busyMicros,
-    onWaiting: options.onWaiting,
+    awaitAnswer: options.awaitAnswer,
     onRest: options.onRest,
   });
   // While the threads load.

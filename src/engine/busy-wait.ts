@@ -25,19 +25,15 @@ export class BusyWait {
   /** Looks until `hasCome` or until the time is over. Returns whether something has come. */
   look(hasCome: () => boolean): boolean {
     const untilMs = performance.now() + this.micros / 1000;
-    do {
-      if (hasCome()) {
-        this.#skips = 0;
-        return true;
-      }
-    } while (performance.now() < untilMs);
-    // What takes longer is not worth the processor's time.
-    this.skip();
-    return false;
+    let found = hasCome();
+    while (!found && performance.now() < untilMs) found = hasCome();
+    this.ended(found);
+    return found;
   }
 
-  /** Does without a look, and without the next ones as after a look in vain. */
-  skip(): void {
-    this.#skips = this.#skipsLeft = Math.min(2 * this.#skips + 1, SKIPPED_MAX);
+  /** How a look ended that another one has made. */
+  ended(found: boolean): void {
+    // What takes longer is not worth the processor's time.
+    this.#skips = this.#skipsLeft = found ? 0 : Math.min(2 * this.#skips + 1, SKIPPED_MAX);
   }
 }

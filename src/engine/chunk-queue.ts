@@ -12,10 +12,16 @@ export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<Res
     resolve: (result: IteratorResult<ResultChunk>) => void;
     reject: (error: unknown) => void;
   } | undefined;
+  private waitingForWhole: {
+    resolve: (chunks: readonly ResultChunk[] | undefined) => void;
+    reject: (error: unknown) => void;
+  } | undefined;
   private over = false;
   private error: unknown;
 
   push(chunk: ResultChunk): void {
+    this.waitingForWhole?.resolve(undefined);
+    this.waitingForWhole = undefined;
     if (this.waiting) {
       const { resolve } = this.waiting;
       this.waiting = undefined;
@@ -24,8 +30,21 @@ export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<Res
     } else this.chunks.push(chunk);
   }
 
+  /** The result is there as a whole. */
+  endWith(chunks: readonly ResultChunk[]): void {
+    if (this.waitingForWhole !== undefined) {
+      this.waitingForWhole.resolve(chunks);
+      this.waitingForWhole = undefined;
+      return;
+    }
+    for (const chunk of chunks) this.push(chunk);
+    this.end();
+  }
+
   end(): void {
     this.over = true;
+    this.waitingForWhole?.resolve(undefined);
+    this.waitingForWhole = undefined;
     this.waiting?.resolve({ done: true, value: undefined });
     this.waiting = undefined;
   }
@@ -34,11 +53,25 @@ export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<Res
   fail(error: unknown): void {
     this.chunks.length = 0;
     this.over = true;
+    if (this.waitingForWhole !== undefined) {
+      this.waitingForWhole.reject(error);
+      this.waitingForWhole = undefined;
+      return;
+    }
     this.error = error;
     if (!this.waiting) return;
     this.waiting.reject(error);
     this.waiting = undefined;
     this.error = undefined;
+  }
+
+  /**
+   * To be called first, if at all: resolves to all chunks if the result is handed over as a whole, and otherwise to undefined when there is
+   * something to iterate. Rejects if it fails before.
+   */
+  whole(): Promise<readonly ResultChunk[] | undefined> {
+    if (this.over || this.chunks.length > 0) return Promise.resolve(undefined);
+    return new Promise((resolve, reject) => this.waitingForWhole = { resolve, reject });
   }
 
   next(): Promise<IteratorResult<ResultChunk>> {

@@ -38,6 +38,7 @@ export {
   type QueryStatistics,
   type RunningQuery,
   type Scheduler,
+  type SchedulerOptions,
 } from "./scheduler.ts";
 export { parquetSchema } from "./parquet/file.ts";
 export { type Bucket, TimeBuckets } from "./time-buckets.ts";

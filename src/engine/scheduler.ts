@@ -27,8 +27,11 @@ export interface SchedulerOptions {
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** How long a worker looks for more work before it sleeps, in microseconds; 0 by default. */
   busyMicros?: number;
-  /** Called when main begins to wait for workers. */
-  onWaiting?: () => void;
+  /**
+   * Waits busily for the answer of a worker until the end of the turn. Resolves to whether it has come; undefined if waiting is not worth
+   * while.
+   */
+  awaitAnswer?: (hasCome: () => boolean) => Promise<boolean> | undefined;
   /** Called when workers return memory after a time of work. */
   onRest?: () => void;
   /** Called for an unexpected error, which may make the health check fail. */
@@ -60,6 +63,8 @@ export interface QueryStatistics {
 }
 
 export interface RunningQuery {
+  /** See `ChunkQueue.whole`. */
+  whole(): Promise<readonly ResultChunk[] | undefined>;
   chunks: AsyncIterable<ResultChunk>;
   totalRows(): number;
   cancel(): void;
@@ -291,11 +296,13 @@ class WorkerScheduler implements Scheduler {
     if (this.isListening) return;
     this.isListening = true;
     try {
-      while (!this.closed && this.allSeats().some(({ job }) => job !== undefined)) {
+      for (;;) {
         const answers = this.mailboxes.answers();
         this.takeAnswers();
-        this.options.onWaiting?.();
-        await this.mailboxes.nextAnswer(answers);
+        if (this.closed || !this.allSeats().some(({ job }) => job !== undefined)) return;
+        // Until it sleeps, a worker need not wake it.
+        const busily = this.options.awaitAnswer?.(() => this.mailboxes.answers() !== answers);
+        if (busily === undefined || !await busily) await this.mailboxes.nextAnswer(answers);
       }
     } finally {
       this.isListening = false;
@@ -497,15 +504,15 @@ class WorkerScheduler implements Scheduler {
       Atomics.notify(heap.i32, word(SLOT.chunksUnderway));
       resumeIfWanted();
     };
-    const end = (error?: unknown, whole?: ResultChunk) => {
+    const end = (error?: unknown, whole?: readonly ResultChunk[]) => {
       if (ended) return;
       ended = true;
       last = { ...statistics(), state: "ended", memoryBytes: 0 };
       this.underway.delete(underway);
       if (slot >= 0) this.giveSlot(slot);
-      if (whole !== undefined) queue.push(whole);
-      if (error === undefined) queue.end();
-      else queue.fail(error);
+      if (error !== undefined) queue.fail(error);
+      else if (whole !== undefined) queue.endWith(whole);
+      else queue.end();
       resolve();
     };
     const word = (offset: number) => slotWord(slot, offset);
@@ -566,7 +573,7 @@ class WorkerScheduler implements Scheduler {
       else {
         totalRows = Number(heap.i64[slotLong(slot, SLOT.totalRows)]);
         const bytes = this.letters.readAnswer(slot), rows = heap.i32[word(SLOT.answerRows)];
-        end(undefined, bytes.length > 0 ? { bytes, rows } : undefined);
+        end(undefined, bytes.length > 0 ? [{ bytes, rows }] : []);
       }
       this.next();
     };
@@ -625,6 +632,7 @@ class WorkerScheduler implements Scheduler {
       resumeIfWanted();
     };
     return {
+      whole: () => queue.whole(),
       chunks: queue,
       totalRows: () => totalRows,
       cancel: () => cancel(CANCEL.byUser),

@@ -1,6 +1,7 @@
 /**
- * Busy polling of the event loop: main waits busily for the next request after an answer, and for the answer of a query thread. (Linux
- * offers the same for network devices: https://docs.kernel.org/networking/napi.html, "Busy polling".)
+ * Busy waiting of main: for the next request after an answer, and for the answer of a query thread. It takes place at the end of a turn of
+ * the event loop, when all answers of the turn have been written. (Linux offers the same for network devices:
+ * https://docs.kernel.org/networking/napi.html, "Busy polling".)
  *
  * The runtime waits for its sockets by epoll. The descriptor of epoll is ready when one of them is, so `poll` on it asks for events without
  * taking them. The thread then returns to its event loop, which takes them as usual.
@@ -10,34 +11,70 @@ import { BusyWait } from "../engine/busy-wait.ts";
 import { libc } from "./libc.ts";
 
 const POLLIN = 1;
+/** If more clients than this have been answered in a turn, requests of others are usually there already. */
+const CLIENTS_MAX = 4;
 
-/**
- * Returns a function to be called when an answer of another thread is expected soon. It looks for events at the end of the turn of the
- * event loop.
- *
- * @param hasEvents true if the event loop has something to do
- */
-export function busyPoll(hasEvents: () => boolean, micros: number): () => void {
-  const wait = new BusyWait(micros);
-  return endOfTurn(wait, () => wait.look(hasEvents)).plan;
+/** What main waits for. */
+export interface Awaited {
+  hasCome(): boolean;
+  /** Called at the end of the turn, whether or not it has come. */
+  end(): void;
 }
 
-/** Plans `look` for the end of the turn of the event loop, when all answers of the turn have been written, if the wait is due. */
-export function endOfTurn(wait: BusyWait, look: () => void): { plan(): void; readonly isPlanned: boolean } {
-  let isPlanned = false;
-  const run = () => {
-    isPlanned = false;
-    look();
+export class BusyPoll {
+  readonly #requests: BusyWait;
+  readonly #answers: BusyWait;
+  /** Those of the two that are due in this turn. */
+  #due: BusyWait[] = [];
+  #awaited: Awaited[] = [];
+  #clientCount = 0;
+
+  /** @param hasEvents true if the event loop has something to do */
+  constructor(private readonly hasEvents: () => boolean, micros: number) {
+    this.#requests = new BusyWait(micros);
+    this.#answers = new BusyWait(micros);
+  }
+
+  /** A client has been answered, so that its next request may come soon. */
+  readonly expectRequest = (): void => void this.#isDue(this.#requests);
+
+  /** True until the end of a turn in which a client has been answered and main will wait. */
+  get expectsRequest(): boolean {
+    return this.#due.includes(this.#requests);
+  }
+
+  /** The next request of a client, while one is expected. */
+  awaitRequest(request: Awaited): void {
+    this.#clientCount++;
+    this.#awaited.push(request);
+  }
+
+  /** Resolves at the end of the turn: true if the answer has come. Undefined if waiting is not worth while. */
+  readonly awaitAnswer = (hasCome: () => boolean): Promise<boolean> | undefined => {
+    if (!this.#isDue(this.#answers)) return undefined;
+    return new Promise((resolve) => this.#awaited.push({ hasCome, end: () => resolve(hasCome()) }));
   };
-  return {
-    get isPlanned() {
-      return isPlanned;
-    },
-    plan() {
-      if (isPlanned || !wait.isDue()) return;
-      isPlanned = true;
-      setImmediate(run);
-    },
+
+  #isDue(wait: BusyWait): boolean {
+    if (this.#due.includes(wait)) return true;
+    if (!wait.isDue()) return false;
+    if (this.#due.push(wait) === 1) setImmediate(this.#look);
+    return true;
+  }
+
+  readonly #look = (): void => {
+    const awaited = this.#awaited, [wait, other] = this.#due, isCrowded = this.#clientCount > CLIENTS_MAX;
+    this.#awaited = [];
+    this.#due = [];
+    this.#clientCount = 0;
+    const hasCome = !isCrowded && wait!.look(() => {
+      let hasCome = false;
+      for (const one of awaited) if (one.hasCome()) hasCome = true;
+      return hasCome || this.hasEvents();
+    });
+    if (isCrowded) wait!.ended(false);
+    other?.ended(hasCome);
+    for (const one of awaited) one.end();
   };
 }
 

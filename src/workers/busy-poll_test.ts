@@ -1,14 +1,47 @@
 import assert from "node:assert/strict";
-import { busyPoll, eventsOfThisThread } from "./busy-poll.ts";
+import { BusyPoll, eventsOfThisThread } from "./busy-poll.ts";
 
-Deno.test("a turn of the event loop has one poll", async () => {
-  let polls = 0;
-  const expect = busyPoll(() => ++polls > 0, 50);
-  for (let answer = 0; answer < 5; answer++) expect();
-  assert.equal(polls, 0);
-  await new Promise((resolve) => setTimeout(resolve, 0));
-  while (polls === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-  assert.equal(polls, 1);
+/** Waits until `isOver`, for at most a second. */
+async function until(isOver: () => boolean): Promise<void> {
+  for (let ms = 0; !isOver() && ms < 1000; ms++) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.ok(isOver());
+}
+
+Deno.test("a turn of the event loop has one look, at its end", async () => {
+  let looks = 0;
+  const poll = new BusyPoll(() => ++looks > 0, 50);
+  for (let answer = 0; answer < 5; answer++) poll.expectRequest();
+  assert.ok(poll.expectsRequest);
+  assert.equal(looks, 0);
+  await until(() => looks > 0);
+  assert.equal(looks, 1);
+  assert.ok(!poll.expectsRequest);
+});
+
+Deno.test("requests and answers that come end the look, and all are told of its end", async () => {
+  const poll = new BusyPoll(() => false, 1_000_000);
+  let ended = 0, asked = 0;
+  poll.expectRequest();
+  poll.awaitRequest({ hasCome: () => false, end: () => ended++ });
+  poll.awaitRequest({ hasCome: () => ++asked === 3, end: () => ended++ });
+  const answer = poll.awaitAnswer(() => asked === 3);
+  assert.equal(await answer, true);
+  assert.deepEqual([asked, ended], [3, 2]);
+});
+
+Deno.test("an answer that does not come is told as such, and the next one is not waited for", async () => {
+  const poll = new BusyPoll(() => false, 1);
+  assert.equal(await poll.awaitAnswer(() => false), false);
+  assert.equal(poll.awaitAnswer(() => true), undefined);
+});
+
+Deno.test("main does not wait for one of many clients", async () => {
+  let looks = 0, ended = 0;
+  const poll = new BusyPoll(() => ++looks > 0, 50);
+  poll.expectRequest();
+  for (let client = 0; client < 5; client++) poll.awaitRequest({ hasCome: () => true, end: () => ended++ });
+  await until(() => ended === 5);
+  assert.equal(looks, 0);
 });
 
 Deno.test("a message that has arrived is an event until the event loop takes it", async () => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { eventsOfThisThread } from "./busy-poll.ts";
+import { BusyPoll, eventsOfThisThread } from "./busy-poll.ts";
 import { directSockets } from "./direct-sockets.ts";
 import { libc } from "./libc.ts";
 
 const hasEvents = eventsOfThisThread();
-const sockets = hasEvents && directSockets(hasEvents, 50);
+const sockets = hasEvents && directSockets(new BusyPoll(hasEvents, 50));
 
 /** A client, and the server's side of its connection. */
 async function connect() {

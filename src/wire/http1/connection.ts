@@ -1,4 +1,5 @@
 /** One client connection: serves its requests in sequence and enforces its time limits. */
+import { setImmediate } from "node:timers";
 import { BodyReader } from "./body.ts";
 import type { ByteConnection, Reply, ServerOptions } from "./contract.ts";
 import { ConnectionLostError, RequestError } from "./errors.ts";
@@ -177,7 +178,8 @@ export class Connection {
       if (!body.isWhole) await this.#flushHeld();
       this.#waits = "work";
       const answer = this.#answer(request);
-      if (answer instanceof Promise && body.isWhole) this.#watch(request);
+      // Most answers come earlier, in the same turn.
+      if (answer instanceof Promise && body.isWhole) setImmediate(this.#watch, request);
       if (answer instanceof Promise && this.#output.size > 0) await this.#flushBefore(answer);
       // The await lets other connections handle their requests first: replies that are written together wake a client once.
       await this.#reply(await answer, head, body);
@@ -291,14 +293,14 @@ export class Connection {
   }
 
   /** Reads ahead while a request runs, because a disconnect is only noticed by the end of the stream. */
-  async #watch(request: HttpRequest): Promise<void> {
+  readonly #watch = async (request: HttpRequest): Promise<void> => {
     const input = this.#input;
     while (this.#request === request && input.size < AHEAD_MAX) {
       if (await input.fill()) continue;
       if (this.#request === request) request.abort();
       return;
     }
-  }
+  };
 
   #answer(request: HttpRequest): Reply | Promise<Reply> {
     try {

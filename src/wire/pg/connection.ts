@@ -1,4 +1,5 @@
 /** Serves one logged-in client: reads messages and answers them in order. */
+import { clearImmediate, setImmediate } from "node:timers";
 import { type ConnectionState, type Prepared, type Session, shownUser } from "../../api.ts";
 import { ProviderUnavailable } from "../../auth/mod.ts";
 import {
@@ -39,6 +40,7 @@ const TURN_MS = 5;
 const MESSAGES_A_TURN = 32;
 /** Interval of progress notices. */
 const PROGRESS_MS = 5_000;
+const readAhead = (input: Input): void => input.readAhead();
 const NO_FORMATS: Format[] = [];
 const NO_VALUES: Value[] = [];
 
@@ -177,9 +179,13 @@ export class Connection implements ConnectionState {
     let handled = 0;
     for (;;) {
       if (waiting !== undefined) {
-        // A disconnect is noticed by the read only.
-        input.readAhead();
-        await waiting;
+        // A disconnect is noticed by the read only. Most answers come earlier, in the same turn.
+        const reading = setImmediate(readAhead, input);
+        try {
+          await waiting;
+        } finally {
+          clearImmediate(reading);
+        }
         this.clockMs = performance.now();
       }
       if (this.ending !== undefined) throw this.ending;

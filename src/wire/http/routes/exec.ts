@@ -88,6 +88,8 @@ interface Statement {
   count: QueryCount;
   query: string;
   options: Options;
+  /** When it began to be executed, if the client wants to know how long that takes. */
+  compiledMs?: number;
 }
 
 function run(statement: Statement, { prepared, values }: PreparedArguments): Reply | Promise<Reply> {
@@ -107,6 +109,7 @@ function run(statement: Statement, { prepared, values }: PreparedArguments): Rep
   options.window = window;
   options.countAll = parameters.isTrue("count");
   options.encoding.columns = columns;
+  if (parameters.isTrue("timings")) statement.compiledMs = performance.now();
   const answer = prepared.execute(values, options);
   return answer instanceof Promise
     ? answer.then((answer) => replyOf(statement, prepared, answer))
@@ -114,7 +117,7 @@ function run(statement: Statement, { prepared, values }: PreparedArguments): Rep
 }
 
 function replyOf(
-  { call, count, query, options }: Statement,
+  { call, count, query, options, compiledMs }: Statement,
   prepared: Prepared,
   answer: Answer,
 ): Reply | Promise<Reply> {
@@ -124,7 +127,6 @@ function replyOf(
     count.end(answer.category === "empty" ? "queriesFailed" : "queriesCompleted");
     return doneReply(answer, query, noticesField(prepared));
   }
-  const compiledMs = call.parameters.isTrue("timings") ? performance.now() : 0;
   return rowsReply({
     contentType: "application/json; charset=utf-8",
     headers: [],
@@ -222,8 +224,8 @@ function wholeHead(query: string, { columns, timestamp }: Answer & { kind: "rows
   return bytes;
 }
 
-function timings(call: Call, prepared: Prepared, compiledMs: number): string {
-  if (!call.parameters.isTrue("timings")) return "";
+function timings(call: Call, prepared: Prepared, compiledMs?: number): string {
+  if (compiledMs === undefined) return "";
   const execute = Math.round((performance.now() - compiledMs) * 1e6);
   const compiler = Math.round(prepared.compileNs);
   return `,"timings":{"authentication":${call.authenticationNs},"compiler":${compiler},"execute":${execute},"count":0}`;
