@@ -62,7 +62,7 @@ export class FirstReads<T> {
       for (const waiting of this.underway.values()) hasMore = proceed(waiting, false) || hasMore;
       const triedMs = performance.now();
       if (!hasMore) await this.frames.filled(filledCount, FILLED_MS_MAX);
-      await new Promise((resolve) => setTimeout(resolve, TRIES_APART_MS - (performance.now() - triedMs)));
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, TRIES_APART_MS - (performance.now() - triedMs))));
     }
     this.isWatching = false;
   }
