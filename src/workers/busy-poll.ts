@@ -11,6 +11,11 @@ import { BusyWait } from "../engine/busy-wait.ts";
 import { libc } from "./libc.ts";
 
 const POLLIN = 1;
+/**
+ * As long as each look finds what it awaits, each turn plans the next one, and the runtime asks for events in every 60th turn only. Therefore
+ * it gets a turn after so many.
+ */
+const IN_A_ROW_MAX = 4;
 /** If more clients than this have been answered in a turn, requests of others are usually there already. */
 const CLIENTS_MAX = 4;
 
@@ -28,6 +33,8 @@ export class BusyPoll {
   #due: BusyWait[] = [];
   #awaited: Awaited[] = [];
   #clientCount = 0;
+  /** Number of looks in a row that have found what they awaited. */
+  #inARow = 0;
 
   /** @param hasEvents true if the event loop has something to do */
   constructor(private readonly hasEvents: () => boolean, micros: number) {
@@ -55,9 +62,19 @@ export class BusyPoll {
     return new Promise((resolve) => this.#awaited.push({ hasCome, end: () => resolve(hasCome()) }));
   };
 
+  /** True until the runtime has asked for events. */
+  get needsEvents(): boolean {
+    return this.#inARow >= IN_A_ROW_MAX;
+  }
+
+  /** The runtime has asked for events. */
+  hadEvents(): void {
+    this.#inARow = 0;
+  }
+
   #isDue(wait: BusyWait): boolean {
     if (this.#due.includes(wait)) return true;
-    if (!wait.isDue()) return false;
+    if (this.needsEvents || !wait.isDue()) return false;
     if (this.#due.push(wait) === 1) setImmediate(this.#look);
     return true;
   }
@@ -67,11 +84,12 @@ export class BusyPoll {
     this.#awaited = [];
     this.#due = [];
     this.#clientCount = 0;
+    let isFound = false;
     const hasCome = !isCrowded && wait!.look(() => {
-      let hasCome = false;
-      for (const one of awaited) if (one.hasCome()) hasCome = true;
-      return hasCome || this.hasEvents();
+      for (const one of awaited) if (one.hasCome()) isFound = true;
+      return isFound || this.hasEvents();
     });
+    this.#inARow = isFound ? this.#inARow + 1 : 0;
     if (isCrowded) wait!.ended(false);
     other?.ended(hasCome);
     for (const one of awaited) one.end();

@@ -35,6 +35,21 @@ Deno.test("an answer that does not come is told as such, and the next one is not
   assert.equal(poll.awaitAnswer(() => true), undefined);
 });
 
+Deno.test("after some requests in a row, the event loop has a turn without a look", async () => {
+  const poll = new BusyPoll(() => false, 1_000_000);
+  for (let round = 0; round < 2; round++) {
+    for (let k = 0; k < 4; k++) {
+      poll.expectRequest();
+      assert.ok(poll.expectsRequest && !poll.needsEvents);
+      await new Promise<void>((end) => poll.awaitRequest({ hasCome: () => true, end }));
+    }
+    poll.expectRequest();
+    assert.ok(!poll.expectsRequest && poll.needsEvents);
+    assert.equal(poll.awaitAnswer(() => true), undefined);
+    poll.hadEvents();
+  }
+});
+
 Deno.test("main does not wait for one of many clients", async () => {
   let looks = 0, ended = 0;
   const poll = new BusyPoll(() => ++looks > 0, 50);

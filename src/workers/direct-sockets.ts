@@ -42,8 +42,17 @@ class DirectConnection implements ByteConnection {
   }
 
   read(into: Uint8Array): Promise<number | null> {
-    if (!this.poll.expectsRequest) return this.connection.read(into);
-    return new Promise((resolve) => this.poll.awaitRequest(new AwaitedRead(this, into, resolve)));
+    const { poll } = this;
+    if (poll.expectsRequest) {
+      return new Promise((resolve) => poll.awaitRequest(new AwaitedRead(this, into, resolve)));
+    }
+    return poll.needsEvents ? this.readWithEvents(into) : this.connection.read(into);
+  }
+
+  private async readWithEvents(into: Uint8Array): Promise<number | null> {
+    const count = await this.connection.read(into);
+    this.poll.hadEvents();
+    return count;
   }
 
   /** Not positive if nothing has come, at the end, and if the connection is broken, which the runtime's read then tells. */
