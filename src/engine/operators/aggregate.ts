@@ -162,7 +162,7 @@ class Aggregate implements Operator {
   isByRanges = false;
   private groups?: Groups;
   /** Of runs over the same rows. */
-  private morsels?: Morsel[];
+  private ranges?: Morsel[][];
   private filler?: RangeFiller;
   /** The table that is being output, and the next of its groups. */
   private table?: GroupTable;
@@ -304,11 +304,10 @@ class Aggregate implements Operator {
 
   private fillByMorsels(base: BasePlan, reads: GroupReads): Groups {
     const { context, way: { spill } } = this;
-    const morsels = this.morsels ??= morselsOfPlan(base, this.spec.predicates, context);
+    const ranges = this.ranges ??= rangesOf(morselsOfPlan(base, this.spec.predicates, context));
     this.prepare(dictionariesOf(base, context));
     const { grouper } = this;
     const spec = grouper.decided!, data: MorselTask = { base, spec, first: 0 };
-    const ranges = rangesOf(morsels);
     const isOpen = reads === "ranges" && ranges.length > 1 &&
       isSampled(spec.table, rowCountOf(base, context));
     const sample = isOpen ? this.sampleOf(base, ranges[0][0]) : undefined;
@@ -317,23 +316,23 @@ class Aggregate implements Operator {
     if (after === "parts") {
       const reader = openMorsels(base, columnsRead(spec), context, spec.predicates);
       try {
-        const rows = { morsels: () => morsels, reader, grouper };
+        const rows = { morsels: () => ranges.flat(), reader, grouper };
         return groupInParts(data, rows, { pairs: pairsOf(sample!), spills: spill !== undefined }, context, this.space);
       } finally {
         reader.close();
       }
     }
-    if (after === "one range") ranges.splice(0, ranges.length, morsels);
-    this.isByRanges = ranges.length > 1;
+    const read = after === "one range" ? [ranges.flat()] : ranges;
+    this.isByRanges = read.length > 1;
     const tables: GroupTable[] = [];
-    if (context.parallel !== undefined && ranges.length > 1) {
-      for (const { first, count } of stagesOf(ranges)) {
+    if (context.parallel !== undefined && read.length > 1) {
+      for (const { first, count } of stagesOf(read)) {
         for (const result of context.parallel.run(TASK, { ...data, first }, count) as RangeTables[]) {
           for (const [range, table] of result) tables[range] = table;
         }
       }
     } else {
-      for (const [range, table] of this.fillRangesOf(base, spec, ranges)) tables[range] = table;
+      for (const [range, table] of this.fillRangesOf(base, spec, read)) tables[range] = table;
     }
     if (tables.length === 0) return this.inTable(grouper.create());
     for (let later = 1; later < tables.length; later++) grouper.merge(tables[0], tables[later]);
@@ -409,7 +408,7 @@ class Aggregate implements Operator {
     const base = reboundBase(this.base, changes, this.context, true);
     if (base === undefined) return false;
     this.base = base;
-    this.morsels = undefined;
+    this.ranges = undefined;
     const predicates = changes.take(this.spec.predicates);
     const plan = this.filler && planOf(base);
     if (plan === undefined || !this.filler!.rebind(plan, predicates)) this.dropFiller();
