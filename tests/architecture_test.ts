@@ -21,6 +21,7 @@ const CONTRACTS = new Set([
   "bytes.ts",
   "errors.ts",
   "nearest.ts",
+  "paths.ts",
   "requirement.ts",
   "version.ts",
   "auth/oidc/algorithms.ts",

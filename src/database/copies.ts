@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Answer, Client, Identity, ImportOptions, ImportReport, Session } from "../api.ts";
 import { writeAll } from "../bytes.ts";
 import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
+import { isWithin } from "../paths.ts";
 import { type CopyOrder, PARQUET_CODEC_DEFAULT } from "../sql/mod.ts";
 import type { Value } from "../types/mod.ts";
 import { VERSION } from "../version.ts";
@@ -264,11 +265,6 @@ async function insideOf(root: string, name: string): Promise<string> {
     throw new SqlError(`${name} does not exist in the import directory`, 0, SQLSTATE.invalidParameter);
   }
   return path;
-}
-
-/** True if a path is a directory or in it. Both are without links. */
-export function isWithin(base: string, path: string): boolean {
-  return path === base || path.startsWith(`${base}/`) || path.startsWith(`${base}\\`);
 }
 
 async function checkInside(root: string, path: string): Promise<void> {

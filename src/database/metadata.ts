@@ -12,7 +12,7 @@ import {
   tableOid,
   viewOid,
 } from "../sql/mod.ts";
-import type { Materialized, MetadataNode, Plan, View } from "../sql/plan.ts";
+import type { FilesNode, Materialized, MetadataNode, Plan, View } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 import { accessTextsFor } from "./access/ddl.ts";
@@ -21,7 +21,7 @@ import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
 import type { RefreshFacts } from "./materialized-views.ts";
 import { catalogRows, isCatalogSource, type Relation } from "./pg-catalog.ts";
-import { fileRows, fileRowsOf } from "./files.ts";
+import { UNFINISHED } from "./copies.ts";
 import { memoryParts } from "./memory-parts.ts";
 import type { Asker } from "./statements.ts";
 
@@ -33,7 +33,9 @@ export function resolveMetadata(plan: Plan, core: Core, asker: Asker): Plan {
 }
 
 function resolve(plan: Plan, core: Core, asker: Asker): Plan {
-  if (plan.node === "metadata") return { ...plan, node: "values", rows: rowsOf(plan, core, asker) };
+  if (plan.node === "metadata") {
+    return filesNode(plan, core) ?? { ...plan, node: "values", rows: rowsOf(plan, core, asker) };
+  }
   if ("left" in plan) {
     return {
       ...plan,
@@ -43,6 +45,19 @@ function resolve(plan: Plan, core: Core, asker: Asker): Plan {
   }
   return "input" in plan ? { ...plan, input: resolve(plan.input, core, asker) } : plan;
 }
+
+/** Directories are read by a query worker: reading a large one takes long. */
+function filesNode({ source, args: [path], columns, at }: MetadataNode, { options }: Core): FilesNode | undefined {
+  if (!Object.hasOwn(FILE_SOURCES, source)) return undefined;
+  const listing = FILE_SOURCES[source]!(options, String(path));
+  return { node: "files", ...listing, hiddenPrefix: UNFINISHED, at, columns, timestamp: -1, order: "none" };
+}
+
+const FILE_SOURCES: Record<string, (options: Core["options"], path: string) => Pick<FilesNode, "path" | "roots">> = {
+  files: ({ importRoot, exportRoot }, path) => ({ roots: [importRoot, exportRoot], path }),
+  import_files: ({ importRoot }) => ({ roots: [importRoot] }),
+  export_files: ({ exportRoot }) => ({ roots: [exportRoot] }),
+};
 
 type Source = (core: Core, table: () => TableSnapshot, asker: Asker, node: MetadataNode) => Value[][];
 
@@ -190,10 +205,6 @@ const SOURCES: Record<string, Source> = {
     ["committed_rows", BigInt(heap.counter("committedRows"))],
     ["physically_written_rows", -1n],
   ],
-  files: ({ options }, _table, _asker, { args: [path], at }) =>
-    fileRowsOf(String(path), [options.importRoot, options.exportRoot], at),
-  import_files: ({ options }, _table, _asker, { at }) => fileRows(options.importRoot, at),
-  export_files: ({ options }, _table, _asker, { at }) => fileRows(options.exportRoot, at),
   pending_config: ({ options }) =>
     (options.pendingConfig?.() ?? []).map(({ path, value, pendingValue }) => [path, value, pendingValue]),
   server_metrics: ({ options }) =>

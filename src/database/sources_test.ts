@@ -34,6 +34,11 @@ Deno.test("workOf() counts the rows that LIMIT reads from an end of a table", ()
   assert.ok(work(limited(filtered, undefined, 10n), ROWS, false) > ROWS / 100);
 });
 
+Deno.test("workOf() leaves lists of files to workers", () => {
+  const files: Plan = { node: "files", roots: ["/"], hiddenPrefix: "", at: 0, columns, timestamp: -1, order: "none" };
+  assert.equal(work(limited(files, undefined, 10n)), Infinity);
+});
+
 Deno.test("workOf() bounds groups by the symbols of their keys", () => {
   const call = { function: "sum(DOUBLE)", args: [col(2, "DOUBLE")], distinct: false, type: "DOUBLE", at: 0 };
   const grouped = (keys: number[]) => {

@@ -33,6 +33,8 @@ export function describe(plan: Plan): string[] {
       return [`Rows: ${plan.rows.length}`];
     case "metadata":
       return [`Metadata ${plan.source}(${plan.args.map(String).join(", ")})`];
+    case "files":
+      return [`Files: ${names.join(", ")}`];
     case "sequence":
       return [`Sequence of ${plan.count} from ${plan.start} by ${plan.step}`];
     case "filter":

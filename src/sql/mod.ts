@@ -24,7 +24,7 @@ export { PARQUET_CODEC_DEFAULT } from "./statements/copy.ts";
 export { soleCall } from "./statements/query.ts";
 export { letterOf, microsIn } from "./statements/refresh-rule.ts";
 export { columnRows } from "./statements/show-columns.ts";
-export { partitionRows, readableSize } from "./statements/show-partitions.ts";
+export { partitionRows } from "./statements/show-partitions.ts";
 export {
   type AccessCategory,
   type AnalyzedStatement,

@@ -131,12 +131,27 @@ export interface ValuesNode extends NodeBase {
 
 /**
  * Rows that the database room makes when the query starts: `source` is "tables", "table_columns", … with `args`. It is
- * replaced by a ValuesNode.
+ * replaced by a ValuesNode or a FilesNode.
  */
 export interface MetadataNode extends NodeBase {
   node: "metadata";
   source: string;
   args: Value[];
+  at: number;
+}
+
+/**
+ * files(), import_files() and export_files(): the database room replaces their metadata nodes by it, so that a query
+ * worker lists the files.
+ */
+export interface FilesNode extends NodeBase {
+  node: "files";
+  /** Absolute, or relative to the first root. Undefined: the first root, which may not exist. */
+  path?: string;
+  /** The directories that may be listed. */
+  roots: string[];
+  /** Files whose names have this prefix are omitted. */
+  hiddenPrefix: string;
   at: number;
 }
 
@@ -391,6 +406,7 @@ export type Plan =
   | SpooledNode
   | ValuesNode
   | MetadataNode
+  | FilesNode
   | SequenceNode
   | FilterNode
   | ProjectNode
@@ -418,6 +434,7 @@ export function inputsOf(plan: Plan): Plan[] {
     case "spooled":
     case "values":
     case "metadata":
+    case "files":
     case "sequence":
     case "working":
       return [];

@@ -15,6 +15,7 @@ import type {
 import { createGrouping } from "./aggregate.ts";
 import type { PipelineBase } from "./base-plan.ts";
 import { assertingContract } from "./contract.ts";
+import { createFiles } from "./files.ts";
 import { createHorizonJoin } from "./horizon-join.ts";
 import { createJoin } from "./join.ts";
 import { createLastRowsJoin } from "./last-rows-join.ts";
@@ -193,6 +194,8 @@ function createSource(node: PhysicalSource["node"], context: QueryContext): Oper
       return createParquet(node, context);
     case "spooled":
       return createSpooled(node, context);
+    case "files":
+      return createFiles(node, context);
     case "values":
       return createValues(node, context);
     case "sequence":

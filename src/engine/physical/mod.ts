@@ -79,6 +79,7 @@ export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
       case "working":
       case "parquet":
       case "spooled":
+      case "files":
       case "values":
       case "sequence":
       case "metadata":

@@ -4,6 +4,7 @@ import type {
   Column,
   DistinctNode,
   Expr,
+  FilesNode,
   FilterNode,
   HorizonJoinNode,
   JoinNode,
@@ -415,7 +416,7 @@ export interface PhysicalRecursion extends PhysicalBase {
 /** An operator without inputs and without alternatives. */
 export interface PhysicalSource extends PhysicalBase {
   operator: "source";
-  node: ParquetNode | SpooledNode | ValuesNode | SequenceNode | MetadataNode | WorkingNode;
+  node: ParquetNode | SpooledNode | FilesNode | ValuesNode | SequenceNode | MetadataNode | WorkingNode;
 }
 
 export type PhysicalPlan =

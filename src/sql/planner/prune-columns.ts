@@ -49,6 +49,7 @@ function prune(plan: Plan, wanted: Set<number>): { plan: Plan; moves: Moves } {
     case "spooled":
     case "values":
     case "metadata":
+    case "files":
     case "sequence":
     case "working":
       return unchanged(plan);

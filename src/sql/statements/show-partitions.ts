@@ -1,4 +1,5 @@
 import { PARTITION_FORMAT, type PartitionInfo, type TableSnapshot } from "../../storage/contract.ts";
+import { readableSize } from "../../types/format/size.ts";
 import type { Value } from "../../types/mod.ts";
 import { partitionColumns } from "../binder/metadata.ts";
 import { showOfTable } from "./show.ts";
@@ -69,12 +70,4 @@ function rowOf(
 interface Bounds {
   timestampMin: bigint | null;
   timestampMax: bigint | null;
-}
-
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
-
-export function readableSize(bytes: number): string {
-  let size = bytes, unit = 0;
-  for (; size >= 1024 && unit < UNITS.length - 1; unit++) size /= 1024;
-  return `${size.toFixed(1)} ${UNITS[unit]}`;
 }

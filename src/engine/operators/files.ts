@@ -1,0 +1,131 @@
+/** Lists the files in a directory and in those below it, in the order of their paths. */
+import { isAbsolute, join, sep } from "node:path";
+import { SqlError, SQLSTATE } from "../../errors.ts";
+import { isWithin } from "../../paths.ts";
+import type { FilesNode } from "../../sql/plan.ts";
+import { readableSize } from "../../types/format/size.ts";
+import type { Value } from "../../types/mod.ts";
+import { OutputColumns, setValue, TextArena, Workspace } from "../columns.ts";
+import type { Batch, Operator, QueryContext } from "../contract.ts";
+import { typesOf } from "../physical/reading.ts";
+
+export function createFiles(plan: FilesNode, context: QueryContext): Operator {
+  return new Files(plan, context);
+}
+
+const OPERATOR = "files";
+const BATCH_ROWS = 4_096;
+/** Memory of an entry of a directory besides its name. */
+const ENTRY_BYTES = 100;
+
+class Files implements Operator {
+  readonly columns;
+  private readonly space: Workspace;
+  private readonly output: OutputColumns;
+  private readonly arena: TextArena;
+  private readonly rows: Generator<Value[], undefined>;
+
+  constructor(private readonly plan: FilesNode, private readonly context: QueryContext) {
+    this.columns = plan.columns;
+    this.space = Workspace.of(context, OPERATOR);
+    this.output = new OutputColumns(typesOf(plan.columns), this.space, BATCH_ROWS);
+    this.arena = new TextArena(this.space);
+    this.rows = this.listed();
+  }
+
+  next(): Batch | undefined {
+    const { vectors } = this.output, { heap } = this.context;
+    this.arena.release();
+    let rowCount = 0;
+    for (; rowCount < BATCH_ROWS; rowCount++) {
+      const { value: row, done } = this.rows.next();
+      if (done) break;
+      for (let c = 0; c < vectors.length; c++) {
+        setValue(heap, vectors[c].type, vectors[c].address, rowCount, row[c], this.arena);
+      }
+    }
+    return rowCount === 0 ? undefined : { rowCount, columns: vectors };
+  }
+
+  private *listed(): Generator<Value[], undefined> {
+    const directory = this.directory();
+    if (directory !== undefined) yield* this.listedIn(directory, "");
+  }
+
+  /** `folder`: relative to the directory. It ends with a separator, or is empty. */
+  private *listedIn(directory: string, folder: string): Generator<Value[], undefined> {
+    const { context } = this, { memory } = context;
+    context.poll();
+    const names = this.namesIn(directory, folder);
+    const sizeBytes = names.reduce((sum, { length }) => sum + ENTRY_BYTES + 2 * length, 0);
+    memory.account(sizeBytes, OPERATOR);
+    try {
+      for (const name of names) {
+        const path = folder + name;
+        if (name.endsWith(sep)) {
+          yield* this.listedIn(directory, path);
+          continue;
+        }
+        context.poll();
+        const info = unlessGone(() => Deno.statSync(join(directory, path)));
+        if (info === undefined) continue;
+        const { size, mtime } = info;
+        yield [path, BigInt(size), readableSize(size), mtime === null ? null : BigInt(mtime.getTime())];
+      }
+    } finally {
+      memory.account(-sizeBytes, OPERATOR);
+    }
+  }
+
+  /** Names of files and directories. Those of directories end with the separator, which gives the order of paths. */
+  private namesIn(directory: string, folder: string): string[] {
+    const names: string[] = [];
+    try {
+      for (const { name, isFile, isDirectory } of unlessGone(() => Deno.readDirSync(join(directory, folder))) ?? []) {
+        if (isDirectory) names.push(name + sep);
+        else if (isFile && !name.startsWith(this.plan.hiddenPrefix)) names.push(name);
+      }
+    } catch (error) {
+      if (!(error instanceof Deno.errors.PermissionDenied)) throw error;
+      const message = `${folder || "the directory"} cannot be listed: permission denied`;
+      throw new SqlError(message, this.plan.at, SQLSTATE.insufficientPrivilege, { cause: error });
+    }
+    return names.sort();
+  }
+
+  /** The directory without links. Undefined if it is a root that does not exist yet. */
+  private directory(): string | undefined {
+    const { path, roots, at } = this.plan;
+    if (path === undefined) return unlessGone(() => Deno.realPathSync(roots[0]));
+    try {
+      const real = Deno.realPathSync(isAbsolute(path) ? path : join(roots[0], path));
+      // Links must not lead out of the roots.
+      const isInside = roots.some((root) => {
+        const realRoot = unlessGone(() => Deno.realPathSync(root));
+        return realRoot !== undefined && isWithin(realRoot, real);
+      });
+      if (isInside && Deno.statSync(real).isDirectory) return real;
+    } catch (error) {
+      const { NotFound, NotADirectory, PermissionDenied } = Deno.errors;
+      if (![NotFound, NotADirectory, PermissionDenied].some((kind) => error instanceof kind)) throw error;
+    }
+    // One message for all, because it must not tell which other directories exist.
+    const message = `${path} is not a directory in the import or export directory`;
+    throw new SqlError(message, at, SQLSTATE.insufficientPrivilege);
+  }
+
+  close(): void {
+    this.rows.return(undefined);
+    this.space.release();
+  }
+}
+
+/** Files may be removed while they are listed. */
+function unlessGone<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
