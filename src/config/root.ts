@@ -1,6 +1,7 @@
 /** The root directory: created on the first start with the shipped files, and held by one process at a time. */
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
+import { existsSync } from "../paths.ts";
 import { lockRoot } from "./lock.ts";
 import { DEFAULT_TAG } from "./tags.ts";
 
@@ -35,7 +36,7 @@ export interface Root {
  */
 export function openRoot(path: string, options: { refresh?: boolean; except?: string[]; tag?: string } = {}): Root {
   try {
-    const isNew = !exists(join(path, "db"));
+    const isNew = !existsSync(join(path, "db"));
     Deno.mkdirSync(path, { recursive: true, mode: PRIVATE });
     for (const [name, mode] of Object.entries(DIRECTORIES)) Deno.mkdirSync(join(path, name), { recursive: true, mode });
     const release = lockRoot(path, options.tag ?? DEFAULT_TAG);
@@ -52,7 +53,7 @@ export function openRoot(path: string, options: { refresh?: boolean; except?: st
 
 /** Writes a file atomically, so that a killed start leaves no partial file. */
 function place(path: string, bytes: Uint8Array, refresh: boolean): void {
-  if (exists(path)) {
+  if (existsSync(path)) {
     if (!refresh) return;
     const old = Deno.readFileSync(path);
     if (old.length === bytes.length && old.every((byte, index) => byte === bytes[index])) return;
@@ -61,14 +62,4 @@ function place(path: string, bytes: Uint8Array, refresh: boolean): void {
   const temporary = `${path}.new`;
   Deno.writeFileSync(temporary, bytes, { mode: PRIVATE_FILE });
   Deno.renameSync(temporary, path);
-}
-
-function exists(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }

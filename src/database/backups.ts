@@ -5,6 +5,7 @@
 import * as fs from "node:fs/promises";
 import { join } from "node:path";
 import { SqlError, SQLSTATE } from "../errors.ts";
+import { exists } from "../paths.ts";
 import { copyDatabase, type StorageWriter, syncDirectory } from "../storage/mod.ts";
 
 /** Prefix of incomplete backups. They must not be used. */
@@ -143,14 +144,5 @@ export class Backups {
 
   private wake(): void {
     for (const done of this.waiting.splice(0)) done(undefined);
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await fs.stat(path);
-    return true;
-  } catch {
-    return false;
   }
 }

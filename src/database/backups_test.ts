@@ -24,3 +24,19 @@ Deno.test("released() waits for a backup that is being made, and for one that ha
   }
   await Deno.remove(root, { recursive: true });
 });
+
+Deno.test("backup() fails if it cannot tell whether its name is taken", async () => {
+  const root = await Deno.makeTempDir({ prefix: "sundial-" }), backupRoot = join(root, "backup");
+  await Deno.mkdir(backupRoot);
+  await Deno.symlink("circle", join(backupRoot, "circle"));
+  let isHeld = false;
+  const hold = () => {
+    isHeld = true;
+    return Promise.reject(new Error("held"));
+  };
+  const writer: Pick<StorageWriter, "hold"> = { hold };
+  const backups = new Backups(writer as StorageWriter, { root, backupRoot, log: () => {} }, () => 0n);
+  await assert.rejects(backups.backup("circle", 0), /symbolic links/);
+  assert.equal(isHeld, false);
+  await Deno.remove(root, { recursive: true });
+});

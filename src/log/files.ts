@@ -1,6 +1,7 @@
 /** Outputs of the writers: console, single file, rolling files. */
 import { basename, dirname, join } from "node:path";
 import { writeAll } from "../bytes.ts";
+import { exists } from "../paths.ts";
 import { dateFormat } from "./dates.ts";
 import { logger } from "./logger.ts";
 import type { Output, QueuedLine } from "./queue.ts";
@@ -177,14 +178,4 @@ async function moveUp(path: string): Promise<void> {
   while (await exists(`${path}.${count}`)) count++;
   for (let at = count; at > 1; at--) await Deno.rename(`${path}.${at - 1}`, `${path}.${at}`);
   await Deno.rename(path, `${path}.1`);
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await Deno.lstat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }

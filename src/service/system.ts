@@ -1,5 +1,6 @@
 /** Effects on the machine, injected so that tests can record them. */
 import { dirname } from "node:path";
+import { existsSync } from "../paths.ts";
 import type { Command } from "./service.ts";
 
 export interface System {
@@ -21,15 +22,7 @@ export function thisSystem(): System {
   return {
     os: Deno.build.os,
     isAdministrator: Deno.build.os === "windows" || Deno.uid() === 0,
-    exists(path) {
-      try {
-        Deno.statSync(path);
-        return true;
-      } catch (error) {
-        if (error instanceof Deno.errors.NotFound) return false;
-        throw error;
-      }
-    },
+    exists: existsSync,
     write(path, text) {
       Deno.mkdirSync(dirname(path), { recursive: true });
       Deno.writeTextFileSync(path, text);
