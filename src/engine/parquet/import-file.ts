@@ -1,6 +1,6 @@
 /** Opens files of the import directory, but none that a symbolic link outside of it leads to. */
 import fs from "node:fs";
-import { relative, sep } from "node:path";
+import { isWithin } from "../../paths.ts";
 import { ParquetError } from "./error.ts";
 
 /** The file's path leads out of the import directory through a symbolic link. */
@@ -60,8 +60,5 @@ function openAndCompare(path: string, realRoot: string): Deno.FsFile {
 }
 
 function checkInside(real: string, realRoot: string): void {
-  const path = relative(realRoot, real);
-  if (path === ".." || path.startsWith(`..${sep}`) || path === real) {
-    throw new OutsideError("a symbolic link leads out of the import directory");
-  }
+  if (!isWithin(realRoot, real)) throw new OutsideError("a symbolic link leads out of the import directory");
 }
