@@ -30,7 +30,7 @@ export function boundaryOf(contentType: string | null): string | undefined {
 const CR = 0x0d, LF = 0x0a, DASH = 0x2d;
 const utf8 = new TextDecoder();
 
-/** The parts of `body`, one after the other. @throws {MultipartError} and what `body` throws. */
+/** The parts of `body`, whose pieces are used until the next one is asked for, one after the other. @throws {MultipartError} and what `body` throws. */
 export async function* partsOf(
   body: AsyncIterable<Uint8Array>,
   boundary: string,
@@ -133,9 +133,11 @@ class Reader {
   }
 
   private async more(): Promise<void> {
+    // A copy, because the source frees its last piece.
+    const kept = this.buffer.slice();
     const { done, value } = await this.source.next();
     if (done) throw new MultipartError("the body ends within a part");
-    this.buffer = this.buffer.length === 0 ? value : joinedBytes([this.buffer, value]);
+    this.buffer = kept.length === 0 ? value : joinedBytes([kept, value]);
   }
 }
 

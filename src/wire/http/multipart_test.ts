@@ -4,10 +4,13 @@ import { boundaryOf, MultipartError, partsOf } from "./multipart.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 
+/** As `ReceivedBody`, it frees each piece when the next one is asked for. */
 async function* inPieces(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
     const size = sizes[turn % sizes.length];
-    yield bytes.slice(at, at + size);
+    const piece = bytes.slice(at, at + size);
+    yield piece;
+    piece.buffer.transfer(0);
     at += size;
   }
 }
