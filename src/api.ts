@@ -376,8 +376,6 @@ export interface ImportColumn {
   name: string;
   /** Type tag. */
   type: string;
-  /** Size of a value; 0 for types of variable size. */
-  sizeBytes: number;
   /** Values that did not fit. */
   errors: number;
 }

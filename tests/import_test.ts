@@ -98,6 +98,27 @@ Deno.test("/imp", async (t) => {
     assert.equal(JSON.parse(text).status, "OK");
   });
 
+  await t.step("takes lines that end with CR, in a file of several pieces", async () => {
+    const lines = Array.from({ length: 100_000 }, (_, n) => `${n}L,${n}.5f,"text\r${n}"\r`);
+    const report = await imp(server, { name: "cr" }, `a,b,c\r${lines.join("")}`);
+    assert.deepEqual([typesOf(report), report.rowsImported, report.rowsRejected], [
+      "a LONG,b DOUBLE,c VARCHAR",
+      100_000,
+      0,
+    ]);
+    const sums = "select count(), count_distinct(a), sum(b - a), count_distinct(c), max(length(c)) from cr";
+    assert.deepEqual(await rowsOf(server, sums), [[100_000, 100_000, 50_000, 100_000, 10]]);
+  });
+
+  await t.step("reports sizes and names of types as QuestDB does", async () => {
+    const types: [type: string, size: number][] = [["GEOHASH(7b)", 1], ["GEOHASH(3c)", 2], ["GEOHASH(31b)", 4]];
+    types.push(["GEOHASH(8c)", 8], ["DECIMAL(2,1)", 1], ["DECIMAL(4,1)", 2], ["DECIMAL(9,1)", 4], ["DECIMAL(18,1)", 8]);
+    types.push(["DECIMAL(38,1)", 16], ["DECIMAL(76,1)", 32], ["DOUBLE[][]", 0], ["UUID", 16], ["VARCHAR", 0]);
+    await server.exec(`create table sizes (${types.map(([type], k) => `c${k} ${type}`).join()})`);
+    const { columns } = await imp(server, { name: "sizes", forceHeader: "true", delimiter: "," }, "c0\n\n");
+    assert.deepEqual(columns.map(({ type, size }) => [type, size]), types);
+  });
+
   await t.step("adds to a table, and overwrites it", async () => {
     await imp(server, { name: "t1" }, TRADES);
     assert.deepEqual(await rowsOf(server, "select count() from t1"), [[6]]);

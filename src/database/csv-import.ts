@@ -6,8 +6,14 @@ import type { ImportColumn, ImportFault, ImportOptions, ImportReport } from "../
 import { LineError } from "../errors.ts";
 import type { Permission } from "../requirement.ts";
 import type { TableSchema } from "../storage/mod.ts";
-import { typeOf } from "../types/mod.ts";
-import type { Analysis, CsvTarget, FoundColumn, ParsedCsv, ParseOptions } from "../wire/csv/mod.ts";
+import {
+  type Analysis,
+  type CsvTarget,
+  endOfCsvLines,
+  type FoundColumn,
+  type ParsedCsv,
+  type ParseOptions,
+} from "../wire/csv/mod.ts";
 import { LinePieces } from "../wire/line/mod.ts";
 import type { Actor } from "./access/control.ts";
 import type { Core } from "./core.ts";
@@ -34,7 +40,7 @@ export class CsvImport {
    */
   async run(body: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<ImportReport> {
     const { lineSizeMax } = this.core.options.csv;
-    const pieces = new LinePieces(body, lineSizeMax);
+    const pieces = new LinePieces(body, lineSizeMax, undefined, undefined, endOfCsvLines);
     const nextPiece = (line: number) => notTooLong(() => pieces.next(line), lineSizeMax);
     let piece = await nextPiece(1);
     if (piece === undefined) throw refusal("the file is empty");
@@ -89,7 +95,6 @@ export class CsvImport {
     const columns = targets.map(({ name, type }, index): ImportColumn => ({
       name,
       type,
-      sizeBytes: typeOf(type).layout === "text" ? 0 : typeOf(type).width,
       errors: report.errors[index]!,
     }));
     const { rowsImported, rowsRejected } = report;

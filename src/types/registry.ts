@@ -215,6 +215,11 @@ export function typeOf(tag: string): ColumnType {
   return type;
 }
 
+/** The full name of a tag's type. Arrays are called ARRAY in answers, but by this name in metadata. */
+export function typeName(tag: string): string {
+  return arrayDimensions(tag) > 0 ? tag : typeOf(tag).name;
+}
+
 /** The tag of a type name in SQL, in any case; undefined if unknown. */
 export function tagOfName(name: string): string | undefined {
   return BY_NAME.get(name.toUpperCase())?.tag;

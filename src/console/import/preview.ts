@@ -8,7 +8,7 @@ const LINES_MAX = 6;
 export function previewOf(text: string, delimiter: string): string[][] {
   const lines: string[][] = [[]];
   const value = new RegExp(
-    `(?:"((?:[^"]|"")*)"|([^${delimiter}\\r\\n]*))(${delimiter === "|" ? "\\|" : delimiter}|\\r?\\n|$)`,
+    `(?:"((?:[^"]|"")*)"|([^${delimiter}\\r\\n]*))(${delimiter === "|" ? "\\|" : delimiter}|\\r\\n|[\\r\\n]|$)`,
     "g",
   );
   for (const { 0: whole, 1: quoted, 2: plain = "", 3: end } of text.matchAll(value)) {

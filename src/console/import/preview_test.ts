@@ -6,6 +6,7 @@ Deno.test("the first lines of a file are split as CSV", () => {
   const lines = previewOf('ts,name\r\n2026-01-01,"a, ""b"""\r\n,\r\n', ",");
   assert.deepEqual(lines, [["ts", "name"], ["2026-01-01", 'a, "b"'], ["", ""]]);
   assert.deepEqual(previewOf("a|b\n1|2", "|"), [["a", "b"], ["1", "2"]]);
+  assert.deepEqual(previewOf("a,b\r1,2\r", ","), [["a", "b"], ["1", "2"]]);
   assert.equal(previewOf("x\n".repeat(100), ",").length, 6);
   assert.deepEqual(previewOf("", ","), []);
 });

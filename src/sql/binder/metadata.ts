@@ -3,8 +3,7 @@ import type { Column, MetadataNode } from "../plan.ts";
 import type { Permission } from "../../access/mod.ts";
 import { CATALOG_TABLES, catalogName, TABLE_OID } from "./catalog-tables.ts";
 import type { TableSchema } from "../../storage/contract.ts";
-import { typeOf, type Value } from "../../types/mod.ts";
-import { arrayDimensions } from "../../types/wide.ts";
+import type { Value } from "../../types/mod.ts";
 
 /** Parses the columns from `name:TYPE` items. */
 export function columns(text: string): Column[] {
@@ -17,10 +16,6 @@ export function columns(text: string): Column[] {
 export const TABLE_COLUMNS = columns(
   "column:STRING type:STRING indexed:BOOLEAN indexBlockCapacity:INT symbolCached:BOOLEAN symbolCapacity:INT symbolTableSize:INT designated:BOOLEAN upsertKey:BOOLEAN",
 );
-/** Arrays are called ARRAY in replies, but by their full type in metadata. */
-export function typeName(tag: string): string {
-  return arrayDimensions(tag) > 0 ? tag : typeOf(tag).name;
-}
 
 const TABLE_PARTITIONS = columns(
   "index:INT partitionBy:STRING name:STRING minTimestamp:TIMESTAMP maxTimestamp:TIMESTAMP numRows:LONG diskSize:LONG diskSizeHuman:STRING readOnly:BOOLEAN active:BOOLEAN attached:BOOLEAN detached:BOOLEAN attachable:BOOLEAN isParquet:BOOLEAN parquetFileSize:LONG",

@@ -1,9 +1,10 @@
 /** Views in FROM: the text of a view is bound as a sub-query, with the names of the view alone. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name, Query } from "../ast.ts";
+import { typeName } from "../../types/mod.ts";
 import type { Plan, View } from "../plan.ts";
 import { findVariable, type Names, NO_NAMES } from "./context.ts";
-import { TABLE_COLUMNS, typeName } from "./metadata.ts";
+import { TABLE_COLUMNS } from "./metadata.ts";
 import { type BoundQuery, type Queries, relationOf } from "./query.ts";
 import type { Relation } from "./scope.ts";
 

@@ -1,7 +1,7 @@
 import { SqlError } from "../../errors.ts";
 import type { TableSnapshot } from "../../storage/contract.ts";
-import type { Value } from "../../types/mod.ts";
-import { TABLE_COLUMNS, typeName } from "../binder/metadata.ts";
+import { typeName, type Value } from "../../types/mod.ts";
+import { TABLE_COLUMNS } from "../binder/metadata.ts";
 import { viewColumns } from "../binder/views.ts";
 import { isMark, isWord, type Token } from "../lexer.ts";
 import { reservedWord } from "../token-classes.ts";

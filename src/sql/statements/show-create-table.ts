@@ -1,5 +1,6 @@
 import type { TableSnapshot } from "../../storage/contract.ts";
-import { columns, typeName } from "../binder/metadata.ts";
+import { typeName } from "../../types/mod.ts";
+import { columns } from "../binder/metadata.ts";
 import { INDEX_BLOCK_CAPACITY } from "./show-columns.ts";
 import { showOfTable } from "./show.ts";
 

@@ -176,13 +176,13 @@ function fieldCounts(bytes: Uint8Array, delimiter: number, { linesMax, isWhole }
     if (byte === 0x22) isQuoted = !isQuoted;
     if (isQuoted) continue;
     if (byte === delimiter) count++;
-    else if (byte === 0x0a) {
+    else if (byte === 0x0a || byte === 0x0d) {
       if (!isEmpty || count > 1) counts.push(count);
       count = 1;
       isEmpty = true;
       continue;
     }
-    if (byte !== 0x0d) isEmpty = false;
+    isEmpty = false;
   }
   if (isWhole && (!isEmpty || count > 1) && counts.length < linesMax) counts.push(count);
   return counts;

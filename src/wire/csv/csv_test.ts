@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { LinePieces } from "../line/mod.ts";
-import { analyse, type AnalysisOptions, type CsvTarget, parseCsv, type ParseOptions } from "./mod.ts";
+import { analyse, type AnalysisOptions, type CsvTarget, endOfCsvLines, parseCsv, type ParseOptions } from "./mod.ts";
 import { columnNameOf } from "./names.ts";
 import { commonType, typeOfValue } from "./types.ts";
 
@@ -50,6 +50,15 @@ Deno.test("parseCsv() splits lines by LF and CRLF, and takes quoted values with 
   assert.equal(parsed.nextLine, 6);
 });
 
+Deno.test("parseCsv() splits lines by CR, also among others, but not within quotes", () => {
+  const parsed = parse('a,b\r1,"x\ry"\r\r\n2,"y"\r\n\r3,z\n4\r"5"\r"6",w\r', ["VARCHAR", "VARCHAR"]);
+  assert.deepEqual(textsOf(parsed, 0), ["a", "1", "2", "3", "4", "5", "6"]);
+  assert.deepEqual(textsOf(parsed, 1), ["b", "x\ry", "y", "z", null, null, "w"]);
+  assert.equal(parsed.nextLine, 11);
+  const { faults } = parse("1,2\r3,4,5\r\n6,7\r", ["INT", "INT"], { faultsMax: 1 });
+  assert.deepEqual(faults, [{ line: 2, value: "3,4,5", reason: "found 3 values, expected 2" }]);
+});
+
 Deno.test("parseCsv() gives NULL for missing values of a short line, and skips lines with too many", () => {
   const parsed = parse("1,2\n3\n4,5,6\n7,8\n", ["INT", "INT"]);
   assert.deepEqual([intsOf(parsed, 0), intsOf(parsed, 1)], [[1, 3, 7], [2, NULL_INT, 8]]);
@@ -81,7 +90,7 @@ Deno.test("parseCsv() lists values and lines that do not fit in the order of the
   const faults = [
     { line: 1, column: "c1", value: "x", reason: "expected INT" },
     { line: 3, column: "c0", value: "2024-01-01\n", reason: "expected TIMESTAMP from 1970 on" },
-    { line: 5, value: "2024-01-01,1,2\r", reason: "found 3 values, expected 2" },
+    { line: 5, value: "2024-01-01,1,2", reason: "found 3 values, expected 2" },
     { line: 6, column: "c1", value: "y", reason: "expected INT" },
     { line: 6, column: "c0", value: undefined, reason: "expected TIMESTAMP from 1970 on" },
   ];
@@ -103,6 +112,13 @@ const fits: [type: string, text: string, value: bigint | undefined][] = [
   ["LONG", "-1", -1n],
   ["LONG", " 1_000 ", 1000n],
   ["LONG", "4294967296", 4294967296n],
+  ["LONG", "12L", 12n],
+  ["LONG", "-9223372036854775807l", -9223372036854775807n],
+  ["LONG", "L", undefined],
+  ["LONG", "1Lx", undefined],
+  ["LONG", "1LL", undefined],
+  ["LONG", "1.5L", undefined],
+  ["TIMESTAMP", "100L", 100n],
   ["TIMESTAMP", "2024-01-01", 1_704_067_200_000_000n],
   ["TIMESTAMP", "2024-01-01T00:00:00.123456+01:00", 1_704_063_600_123_456n],
   ["TIMESTAMP", "1704067200000000", 1_704_067_200_000_000n],
@@ -114,6 +130,26 @@ for (const [type, text, value] of fits) {
   Deno.test(`parseCsv() reads '${text}' as ${type}: ${value ?? "it does not fit"}`, () => {
     const parsed = parse(`${text}\n`, [type]);
     assert.deepEqual([longsOf(parsed, 0), parsed.errors], [[value ?? NULL_LONG], [value === undefined ? 1 : 0]]);
+  });
+}
+
+const doubles: [text: string, value: number | undefined][] = [
+  ["1.5f", 1.5],
+  ["-2.5D", -2.5],
+  [".5d", 0.5],
+  ["5.F", 5],
+  ["1e5f", 1e5],
+  ["1.5fd", undefined],
+  ["f", undefined],
+  [".d", undefined],
+  ["NaNf", undefined],
+  ["1L", undefined],
+];
+for (const [text, value = NaN] of doubles) {
+  Deno.test(`parseCsv() reads '${text}' as DOUBLE: ${value}`, () => {
+    const { columns: [double, float], errors } = parse(`${text},${text}\n`, ["DOUBLE", "FLOAT"]);
+    const found = [new Float64Array(double.values.buffer)[0], new Float32Array(float.values.buffer)[0]];
+    assert.deepEqual([found, errors], [[value, value], Number.isNaN(value) ? [1, 1] : [0, 0]]);
   });
 }
 
@@ -181,12 +217,12 @@ Deno.test("a file is read as it was written, however its bytes are split", () =>
       fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 20 }),
       fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 }),
       fc.integer({ min: 1, max: 64 }),
-      fc.constantFrom("\n", "\r\n"),
+      fc.constantFrom("\n", "\r\n", "\r"),
       fc.boolean(),
       async (rows, sizes, pieceBytes, lineEnd, hasLastEnd) => {
         const lines = rows.map((row) => row.map(written).join(","));
         const bytes = encode(lines.join(lineEnd) + (hasLastEnd ? lineEnd : ""));
-        const pieces = new LinePieces(inPieces(bytes, sizes), 1 << 20, undefined, pieceBytes);
+        const pieces = new LinePieces(inPieces(bytes, sizes), 1 << 20, undefined, pieceBytes, endOfCsvLines);
         const found: (string | null)[][] = [];
         for (let line = 1;;) {
           const piece = await pieces.next(line);
@@ -243,7 +279,8 @@ Deno.test("parseCsv() accepts any bytes", () =>
           targets,
         });
         assert.ok(parsed.doneBytes <= bytes.length && (!isLast || parsed.doneBytes === bytes.length));
-        assert.equal(parsed.nextLine, 1 + bytes.slice(0, parsed.doneBytes).filter((byte) => byte === 0x0a).length);
+        const done = String.fromCharCode(...bytes.slice(0, parsed.doneBytes));
+        assert.equal(parsed.nextLine, 1 + (done.match(/\r\n|\r|\n/g) ?? []).length);
       },
     ),
     { numRuns: 10 * RUNS },
@@ -255,6 +292,13 @@ const values: [text: string, type: string][] = [
   ["2147483648", "LONG"],
   ["9223372036854775808", "DOUBLE"],
   ["1.5", "DOUBLE"],
+  ["1L", "LONG"],
+  ["-1_000l", "LONG"],
+  ["+1L", "LONG"],
+  ["99999999999999999999L", "VARCHAR"],
+  ["1f", "DOUBLE"],
+  ["+1.5D", "DOUBLE"],
+  ["1.5L", "VARCHAR"],
   ["NaN", "DOUBLE"],
   ["TRUE", "BOOLEAN"],
   ["2024-01-01", "DATE"],
@@ -306,6 +350,11 @@ const forms: [title: string, text: string, form: string, more?: Partial<Analysis
     knownNames: ["X", "y", "z"],
   }],
   ["another delimiter", "a;b\n1,5;2\n3,5;4\n", "; true a VARCHAR, b INT"],
+  ["lines that end with CR", "a,b\r1,x\r\r2,y", ", true a INT, b CHAR"],
+  ["lines of all ends", "a;b\r\n1;x\r2;y\n3;z\r\n", "; true a INT, b CHAR"],
+  ["integers with L", "a,b\n1,2L\n2L,3\n", ", true a LONG, b LONG"],
+  ["integers with L and fractions", "a,b,c\n1L,1.5,1\n2.5,2L,2\n", ", true a VARCHAR, b VARCHAR, c INT"],
+  ["numbers with letters", "a,b\n1,1.5f\n2d,2\n", ", true a DOUBLE, b DOUBLE"],
   ["one column", "a\n1\n2\n", ", true a INT"],
   ["a byte order mark", "\ufeffa,b\n1,2\n", ", true a INT, b INT"],
   ["blanks around values", "a,b\n 1 ,x\n2, y\n", ", true a INT, b CHAR"],

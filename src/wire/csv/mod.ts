@@ -3,6 +3,7 @@
  * (`parseCsv`, piece by piece, on any thread).
  */
 export { analyse, type Analysis, type AnalysisOptions, type FoundColumn } from "./analysis.ts";
+export { endOfCsvLines } from "./records.ts";
 export {
   type Atomicity,
   type CsvFault,

@@ -1,13 +1,21 @@
 /**
  * Splits bytes into records and fields.
  *
- *     record   field (delimiter field)* (LF | CRLF)         an empty line is skipped
- *     field    bytes without delimiter and LF | "…"         `""` within quotes is one quote
+ *     record   field (delimiter field)* (LF | CRLF | CR)      an empty line is skipped
+ *     field    bytes without delimiter, LF and CR | "…"       `""` within quotes is one quote
  *
  * @see https://www.rfc-editor.org/rfc/rfc4180
  */
 
 const QUOTE = 0x22, LF = 0x0a, CR = 0x0d;
+
+/**
+ * The end of the last whole line of some bytes, which may be within a value; 0: there is none. After a CR it is only if
+ * no LF can follow.
+ */
+export function endOfCsvLines(bytes: Uint8Array): number {
+  return bytes.lastIndexOf(LF) + 1 || bytes.subarray(0, -1).lastIndexOf(CR) + 1;
+}
 
 /** Kind of a field. */
 export const FIELD = {
@@ -83,7 +91,7 @@ export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records 
     }
     const base = count * fieldCount, recordStart = at;
     lines[count] = line;
-    let field = 0, problem: string | undefined, isBlank = false, isComplete = false;
+    let field = 0, problem: string | undefined, isBlank = false, isComplete = false, recordEnd = at;
     for (;;) {
       let start = at, end = at, kind: number = FIELD.plain;
       if (bytes[at] === QUOTE) {
@@ -91,8 +99,9 @@ export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records 
         start = ++at;
         for (; at < length; at++) {
           const byte = bytes[at];
-          if (byte === LF) line++;
-          else if (byte === QUOTE) {
+          if (byte <= CR) {
+            if (byte === LF || byte === CR && bytes[at + 1] !== LF) line++;
+          } else if (byte === QUOTE) {
             if (bytes[at + 1] !== QUOTE || at + 1 === length) break;
             kind = FIELD.escaped;
             at++;
@@ -103,15 +112,16 @@ export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records 
           if (!isLast) break;
           problem = "a quoted value is not closed";
         } else at++;
-        if (at < length && bytes[at] === CR && bytes[at + 1] === LF) at++;
-        if (at < length && bytes[at] !== delimiter && bytes[at] !== LF) {
+        if (at < length && bytes[at] !== delimiter && bytes[at] !== LF && bytes[at] !== CR) {
           problem ??= "found text after a quoted value, expected a delimiter or a line end";
-          while (at < length && bytes[at] !== LF) at++;
+          while (at < length && bytes[at] !== LF && bytes[at] !== CR) at++;
         }
       } else {
-        while (at < length && bytes[at] !== delimiter && bytes[at] !== LF) at++;
+        for (; at < length; at++) {
+          const byte = bytes[at];
+          if (byte === delimiter || byte <= CR && (byte === LF || byte === CR)) break;
+        }
         end = at;
-        if (end > start && bytes[end - 1] === CR && (at === length || bytes[at] === LF)) end--;
         isBlank = field === 0 && start === end;
       }
       if (field < fieldCount) {
@@ -124,8 +134,9 @@ export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records 
         at++;
         continue;
       }
+      recordEnd = at;
       if (at < length) {
-        at++;
+        at += bytes[at] === CR && bytes[at + 1] === LF ? 2 : 1;
         line++;
       } else if (!isLast) break;
       isComplete = true;
@@ -137,7 +148,7 @@ export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records 
     if (isBlank && field === 1) continue;
     if (field > fieldCount) problem ??= `found ${field} values, expected ${fieldCount}`;
     if (problem !== undefined) {
-      bad.push({ line: lines[count], from: recordStart, to: bytes[at - 1] === LF ? at - 1 : at, problem });
+      bad.push({ line: lines[count], from: recordStart, to: recordEnd, problem });
       continue;
     }
     for (; field < fieldCount; field++) {

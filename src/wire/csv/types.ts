@@ -1,8 +1,9 @@
 /** Types of columns, found from their values. */
 import { parsePattern } from "../../types/format/pattern.ts";
 import { encodeAscii } from "../../types/parse/ascii.ts";
-import { parseDouble, parseInstant, parseInteger, parseIPv4, parseLong, parseUuid } from "../../types/parse/mod.ts";
+import { parseInstant, parseInteger, parseIPv4, parseUuid } from "../../types/parse/mod.ts";
 import { parseLong256 } from "../../types/wide.ts";
+import { readDouble, readLong } from "./numbers.ts";
 
 const DATE_FORM = /^\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d|T\d\d:\d\d:\d\d\.\d{1,3}(?:Z|[+-]\d\d:?\d\d)?)?$/;
 const FRACTION_FORM = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.(\d{4,9})(?:Z|[+-]\d\d:?\d\d)?$/;
@@ -14,9 +15,9 @@ export function typeOfValue(text: string): string {
   const { length } = text;
   if (/^[+-]?\d/.test(text)) {
     if (!Number.isNaN(parseInteger(bytes, 0, length, 2147483647))) return "INT";
-    if (parseLong(bytes, 0, length) !== undefined) return "LONG";
+    if (readLong(bytes, 0, length) !== undefined) return "LONG";
   }
-  if (parseDouble(bytes, 0, length) !== undefined) return "DOUBLE";
+  if (readDouble(bytes, 0, length) !== undefined) return "DOUBLE";
   if (/^(?:true|false)$/i.test(text)) return "BOOLEAN";
   if (DATE_FORM.test(text)) return parseInstant(bytes, 0, length) ? "DATE" : "VARCHAR";
   const fraction = FRACTION_FORM.exec(text);
@@ -59,6 +60,8 @@ export class ValueForms {
   private type: string | undefined;
   private patterns = DATE_PATTERNS;
   private areInstants = true;
+  /** Some integer has the letter of LONG, which a DOUBLE cannot have. */
+  private hasLongLetter = false;
 
   /** Blank texts count as no value. */
   add(value: string | undefined): void {
@@ -69,7 +72,11 @@ export class ValueForms {
       const patterns = datePatternsOf(text);
       this.patterns = this.patterns.filter((pattern) => patterns.includes(pattern));
     }
-    if (this.type !== "VARCHAR") this.type = commonType(this.type, typeOfValue(text));
+    if (this.type === "VARCHAR") return;
+    const type = typeOfValue(text);
+    this.hasLongLetter ||= type === "LONG" && /l$/i.test(text);
+    this.type = commonType(this.type, type);
+    if (this.type === "DOUBLE" && this.hasLongLetter) this.type = "VARCHAR";
   }
 
   /** Undefined if there is no value. */

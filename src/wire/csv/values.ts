@@ -1,8 +1,9 @@
 /** Converts a column of fields to the values of a table's column. */
 import { typeOf } from "../../types/mod.ts";
-import { instant, parseDouble, parseInstant, parseInteger, parseLong, readValue } from "../../types/parse/mod.ts";
+import { instant, parseInstant, parseInteger, readValue } from "../../types/parse/mod.ts";
 import { parsedPattern, parsePattern } from "../../types/format/pattern.ts";
 import { arrayDimensions } from "../../types/wide.ts";
+import { readDouble, readLong } from "./numbers.ts";
 import { FIELD, type Records } from "./records.ts";
 import { SymbolTable } from "./symbols.ts";
 
@@ -70,7 +71,7 @@ function integers(
 function doubles(fields: Fields, values: Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>): Column {
   const { bytes } = fields;
   forEachValue(fields, (row, from, to) => {
-    const value = parseDouble(bytes, from, to);
+    const value = readDouble(bytes, from, to);
     if (value === undefined) return false;
     values[row] = value;
     if (!Number.isFinite(values[row])) values[row] = NaN;
@@ -109,7 +110,7 @@ function writeBigInt(words: Int32Array, row: number, value: bigint): true {
 const longInto: IntoLong = (words, row, bytes, from, to) => {
   const value = to - from <= 15 ? parseInteger(bytes, from, to, 1e15) : NaN;
   if (value === value) return writeNumber(words, row, value);
-  const long = parseLong(bytes, from, to);
+  const long = readLong(bytes, from, to);
   return long !== undefined && writeBigInt(words, row, long);
 };
 

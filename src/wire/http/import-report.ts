@@ -1,6 +1,7 @@
 /** The report of an import, as JSON and as text. */
 import type { ImportFault, ImportReport } from "../../api.ts";
-import { typeOf } from "../../types/mod.ts";
+import { typeName, typeOf } from "../../types/mod.ts";
+import { decimalOf, geohashBits } from "../../types/wide.ts";
 
 /** The part of a report about lines and values that did not fit, if the client has asked for it. */
 export interface ReportedFaults {
@@ -21,16 +22,21 @@ export function jsonReport(table: string, report: ImportReport, faults?: Reporte
     partitionBy,
     timestamp,
     warnings: warnings.length === 0 ? undefined : warnings,
-    columns: columns.map(({ name, type, sizeBytes, errors }) => ({
-      name,
-      type: typeOf(type).name,
-      size: sizeBytes,
-      errors,
-    })),
+    columns: columns.map(({ name, type, errors }) => ({ name, type: typeName(type), size: sizeOf(type), errors })),
     faults: faults?.first,
     faultCount: faults?.count,
     faultsResult: faults?.result,
   });
+}
+
+/** The size of a value in QuestDB's files, in bytes. Texts and arrays have none. */
+function sizeOf(type: string): number {
+  const decimal = decimalOf(type), bits = geohashBits(type), { layout, width } = typeOf(type);
+  if (decimal !== undefined) {
+    return [[2, 1], [4, 2], [9, 4]].find(([digits]) => decimal.precision <= digits!)?.[1] ?? width;
+  }
+  if (bits !== undefined) return bits < 8 ? 1 : bits < 16 ? 2 : bits < 32 ? 4 : 8;
+  return layout === "text" ? 0 : width;
 }
 
 const RULE = `+${"-".repeat(113)}+\r\n`;
@@ -47,7 +53,7 @@ export function textReport(table: string, report: ImportReport, faults?: Reporte
     row(["Rows handled", String(rowsImported + rowsRejected), "", "", ""]),
     row(["Rows imported", String(rowsImported), "", "", ""]),
     RULE,
-    ...columns.map(({ name, type, errors }, index) => row([String(index), name, typeOf(type).name, String(errors)])),
+    ...columns.map(({ name, type, errors }, index) => row([String(index), name, typeName(type), String(errors)])),
     RULE,
     ...warnings.map((warning) => `warning: ${warning}\r\n`),
     ...faultLines(faults),

@@ -3,6 +3,10 @@ import { free } from "./columns.ts";
 import { lineTooLong } from "./parser.ts";
 
 const LF = 0x0a;
+/** The end of the last whole line of some bytes; 0: there is none. */
+export type EndOfLines = (bytes: Uint8Array) => number;
+
+const endOfLines: EndOfLines = (bytes) => bytes.lastIndexOf(LF) + 1;
 /** Pieces have this size or a little more, except at the end of the stream and for long lines. */
 const PIECE_BYTES = 1 << 21;
 const FIRST_BYTES = 1 << 16;
@@ -10,7 +14,7 @@ const FIRST_BYTES = 1 << 16;
 export interface Piece {
   /** The buffer may be transferred, and must be passed back to `done`. */
   bytes: Uint8Array<ArrayBuffer>;
-  /** True if more bytes follow. The piece ends with a line feed, which may be within a value. */
+  /** True if more bytes follow. The piece ends with a line end, which may be within a value. */
   isContinued: boolean;
 }
 
@@ -34,6 +38,7 @@ export class LinePieces {
     private readonly lineSizeMax: number,
     sizeBytes = FIRST_BYTES,
     private readonly pieceBytes = PIECE_BYTES,
+    private readonly endOf: EndOfLines = endOfLines,
   ) {
     this.source = source[Symbol.asyncIterator]();
     this.wanted = pieceBytes;
@@ -48,7 +53,7 @@ export class LinePieces {
     for (;;) {
       while (!this.hasEnded && this.used < this.wanted) await this.read();
       if (this.hasEnded) return this.used === 0 ? undefined : this.take(this.used);
-      const end = this.buffer.subarray(0, this.used).lastIndexOf(LF) + 1;
+      const end = this.endOf(this.buffer.subarray(0, this.used));
       if (end > 0) return this.take(end);
       if (this.used > this.lineSizeMax) throw lineTooLong(line, this.lineSizeMax);
       this.wanted = 2 * this.used;
