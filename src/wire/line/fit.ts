@@ -55,12 +55,12 @@ function firstRow(column: LineColumn): number {
   return Math.max(0, column.kinds.findIndex((kind) => kind !== KIND.none));
 }
 
-/** Timestamps in the designated timestamp's unit. A field with its name applies to lines without a timestamp. */
+/** Timestamps in the designated timestamp's unit. A field with its name applies to lines without a time. */
 function fitTimes(lines: LineTable, field: LineColumn | undefined, target: TableColumn): Uint8Array {
   const inNanos = target.type === "TIMESTAMP_NS";
   let times = words(lines.times);
   if (inNanos) {
-    const micros = new BigInt64Array(lines.times.buffer, lines.times.byteOffset, lines.rowCount);
+    const micros = longs(times);
     const nanos = new BigInt64Array(lines.rowCount);
     for (let row = 0; row < nanos.length; row++) {
       nanos[row] = micros[row] * 1_000n + BigInt(lines.timeNanos?.[row] ?? 0);
@@ -71,11 +71,18 @@ function fitTimes(lines: LineTable, field: LineColumn | undefined, target: Table
     times = new Uint8Array(nanos.buffer);
   }
   if (field === undefined) return times;
-  // Also with times in all lines: a value that is no time would be dropped without a word.
-  const given = fitOf(target.type)!(new Source(field, lines, target)).values;
-  for (let row = 0; row < lines.rowCount; row++) {
-    if (lines.timed === undefined || lines.timed[row] === 1 || field.kinds[row] === KIND.none) continue;
-    times.set(given.subarray(row * 8, row * 8 + 8), row * 8);
-  }
+  const source = new Source(field, lines, target), given = longs(fitOf(target.type)!(source).values);
+  const ofRows = longs(times);
+  source.forEach((row) => {
+    const isTimed = lines.timed === undefined || lines.timed[row] === 1;
+    // QuestDB takes the field, and drops the other without a word.
+    if (isTimed && ofRows[row] !== given[row]) {
+      throw source.refuse(row, `the line has two times: in the field ${target.name} and at its end`);
+    }
+    ofRows[row] = given[row];
+  });
   return times;
 }
+
+const longs = ({ buffer, byteOffset, byteLength }: Uint8Array): BigInt64Array =>
+  new BigInt64Array(buffer, byteOffset, byteLength / 8);

@@ -42,6 +42,7 @@ export interface ParsedLines {
 }
 
 const LF = 0x0a, CR = 0x0d, BLANK = 0x20, QUOTE = 0x22, COMMA = 0x2c, EQUALS = 0x3d, BACKSLASH = 0x5c;
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const PLUS = 0x2b, MINUS = 0x2d, POINT = 0x2e, UNDERSCORE = 0x5f;
 
 /** Bytes that end a key or a tag's value, or begin an escape. */
@@ -155,6 +156,9 @@ class Scanner {
 
   scan(): void {
     let table: TableBuilder | undefined;
+    if (this.line === 0 && BYTE_ORDER_MARK.every((byte, index) => this.bytes[index] === byte)) {
+      this.lineStart = this.at = BYTE_ORDER_MARK.length;
+    }
     while (this.at < this.end) {
       this.line++;
       const byte = this.bytes[this.at];
@@ -525,10 +529,11 @@ class Scanner {
     for (let index = from, to = start; index < at; index++) heap[to++] = bytes[index];
     column.heapSize += at - from;
     while (byte !== QUOTE) {
-      // A backslash escapes the next byte, including a line feed.
+      // As in tags, and for quotes. Before other bytes a backslash is kept.
       if (byte === LF) throw this.fault("a string is not closed");
       if (at + 2 >= this.end) throw this.cut("a string is not closed");
       byte = bytes[++at];
+      if (SPECIAL[byte] === 0 && byte !== QUOTE) column.ensureHeap(1)[column.heapSize++] = BACKSLASH;
       do {
         if (byte === LF) this.line++;
         column.ensureHeap(1)[column.heapSize++] = byte;
@@ -692,13 +697,12 @@ class Scanner {
   }
 
   private decode(size: number): string {
-    this.checkUtf8(this.scratch, 0, size);
-    return new TextDecoder().decode(this.scratch.subarray(0, size));
+    return this.checkUtf8(this.scratch, 0, size);
   }
 
-  private checkUtf8(bytes: Uint8Array, from: number, to: number): void {
+  private checkUtf8(bytes: Uint8Array, from: number, to: number): string {
     try {
-      strictDecoder.decode(bytes.subarray(from, to));
+      return strictDecoder.decode(bytes.subarray(from, to));
     } catch {
       throw this.fault("a text is not valid UTF-8");
     }
@@ -748,7 +752,7 @@ const TABLE_BYTES = 2_048;
 
 const BOOLEANS = new Map([["t", true], ["true", true], ["f", false], ["false", false]]);
 const NO_NUMBERS = new Set(["NaN", "Infinity", "-Infinity", "+Infinity"]);
-const strictDecoder = new TextDecoder("utf-8", { fatal: true });
+const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
