@@ -388,7 +388,7 @@ export interface ImportReport {
   partitionBy: PartitionUnit;
   /** Name of the designated timestamp. */
   timestamp: string | undefined;
-  warnings: readonly string[];
+  warnings: string[];
   columns: readonly ImportColumn[];
 }
 

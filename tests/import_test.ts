@@ -119,6 +119,19 @@ Deno.test("/imp", async (t) => {
     assert.deepEqual(columns.map(({ type, size }) => [type, size]), types);
   });
 
+  await t.step("warns of parts behind the file, which have no effect", async () => {
+    const body = new FormData();
+    for (const csv of ["a,b\n1,2\n", "a,b\n3,4\n"]) body.append("data", new Blob([csv]), "late.csv");
+    body.append("schema", '[{"name":"a","type":"STRING"}]');
+    const reply = await fetch(`${server.http}/imp?fmt=json`, { method: "POST", body });
+    const { warnings, ...report } = await reply.json() as Report;
+    assert.deepEqual([typesOf(report), report.rowsImported], ["a INT,b INT", 1]);
+    assert.deepEqual(warnings, [
+      "another part data is behind the file: it was not imported",
+      "the part schema is behind the file: it has no effect, send it before the file",
+    ]);
+  });
+
   await t.step("adds to a table, and overwrites it", async () => {
     await imp(server, { name: "t1" }, TRADES);
     assert.deepEqual(await rowsOf(server, "select count() from t1"), [[6]]);

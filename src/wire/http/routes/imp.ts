@@ -42,6 +42,12 @@ const ATOMICITIES = { skipcol: "skipCol", skiprow: "skipRow", abort: "abort" } a
 /** Faults in a report. All of them are in a result. */
 const SHOWN_FAULTS_MAX = 10_000;
 
+/** Warnings of parts that come after the file. */
+const LATE_PARTS = new Map([
+  ["data", "another part data is behind the file: it was not imported"],
+  ["schema", "the part schema is behind the file: it has no effect, send it before the file"],
+]);
+
 /** An invalid request. */
 class Refusal extends Error {}
 
@@ -85,7 +91,12 @@ async function importParts(
   let schema: ImportOptions["schema"] = [];
   let result: { table: string; report: ImportReport } | undefined;
   for await (const part of partsOf(body, boundary, headerSizeMax)) {
-    if (result !== undefined) continue; // data after the file is read and dropped
+    if (result !== undefined) {
+      // It is read and dropped.
+      const warning = LATE_PARTS.get(part.name), { warnings } = result.report;
+      if (warning !== undefined && !warnings.includes(warning)) warnings.push(warning);
+      continue;
+    }
     if (part.name === "schema") schema = schemaOf(await textOf(part));
     if (part.name !== "data") continue;
     const options = optionsOf(call.parameters, part, {
