@@ -59,6 +59,14 @@ Deno.test("parseCsv() splits lines by CR, also among others, but not within quot
   assert.deepEqual(faults, [{ line: 2, value: "3,4,5", reason: "found 3 values, expected 2" }]);
 });
 
+Deno.test("parseCsv() ignores blanks and tabs after a closing quote, unless they are the delimiter", () => {
+  const parsed = parse('"a" ,"b"\t \n"c"  ,"d" \r\n"e",\t"f" ', ["VARCHAR", "VARCHAR"]);
+  assert.deepEqual([textsOf(parsed, 0), textsOf(parsed, 1)], [["a", "c", "e"], ["b", "d", '\t"f" ']]);
+  const tabs = parse('"a" \t"b"\t\n', ["VARCHAR", "VARCHAR", "VARCHAR"], { delimiter: 9 });
+  assert.deepEqual([0, 1, 2].map((column) => textsOf(tabs, column)), [["a"], ["b"], [null]]);
+  assert.equal(parse('"a" x,1\n', ["VARCHAR", "INT"]).rejected, 1);
+});
+
 Deno.test("parseCsv() gives NULL for missing values of a short line, and skips lines with too many", () => {
   const parsed = parse("1,2\n3\n4,5,6\n7,8\n", ["INT", "INT"]);
   assert.deepEqual([intsOf(parsed, 0), intsOf(parsed, 1)], [[1, 3, 7], [2, NULL_INT, 8]]);

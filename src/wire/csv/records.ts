@@ -2,12 +2,12 @@
  * Splits bytes into records and fields.
  *
  *     record   field (delimiter field)* (LF | CRLF | CR)      an empty line is skipped
- *     field    bytes without delimiter, LF and CR | "…"       `""` within quotes is one quote
+ *     field    bytes without delimiter, LF and CR | "…"       `""` within quotes is one quote; blanks may follow
  *
  * @see https://www.rfc-editor.org/rfc/rfc4180
  */
 
-const QUOTE = 0x22, LF = 0x0a, CR = 0x0d;
+const QUOTE = 0x22, LF = 0x0a, CR = 0x0d, BLANK = 0x20, TAB = 0x09;
 
 /**
  * The end of the last whole line of some bytes, which may be within a value; 0: there is none. After a CR it is only if
@@ -112,6 +112,7 @@ export function splitRecords(bytes: Uint8Array, options: SplitOptions): Records 
           if (!isLast) break;
           problem = "a quoted value is not closed";
         } else at++;
+        while (at < length && (bytes[at] === BLANK || bytes[at] === TAB) && bytes[at] !== delimiter) at++;
         if (at < length && bytes[at] !== delimiter && bytes[at] !== LF && bytes[at] !== CR) {
           problem ??= "found text after a quoted value, expected a delimiter or a line end";
           while (at < length && bytes[at] !== LF && bytes[at] !== CR) at++;
