@@ -7,6 +7,7 @@ import type { Expression, FunctionCall, OrderItem, TypeName } from "../ast.ts";
 import { isOidType, oidOfText } from "./object-ids.ts";
 import type { AggregateCall, Expr, SortKey } from "../plan.ts";
 import { aggregateKind, bindFunction, castEntry, parameterType, resolveOverload } from "./calls.ts";
+import { SUBSCRIPT } from "../functions/arrays.ts";
 import { DECIMAL_TARGETS } from "../functions/decimal.ts";
 import { JSON_TYPES } from "../functions/json.ts";
 import { callableNames, findOverload } from "../functions/mod.ts";
@@ -213,13 +214,14 @@ export class Expressions implements ExpressionBinder {
       const at = "index" in first ? first.index.at : first.from?.at ?? e.at;
       throw typeMismatch(`too many subscripts: the array has ${dimensions} dimensions`, at);
     }
-    const missing = constant(null, "LONG");
-    const part = (x: Expression | undefined): Expr => x === undefined ? missing : this.bind(x, scope);
-    const numbers = e.subscripts.flatMap((subscript) =>
-      "index" in subscript
-        ? [constant(0n, "LONG"), part(subscript.index), missing]
-        : [constant(1n, "LONG"), part(subscript.from), part(subscript.to)]
-    );
+    const number = (value: bigint | null) => constant(value, "LONG");
+    const numbers = e.subscripts.flatMap((subscript) => {
+      if ("index" in subscript) return [number(SUBSCRIPT.index), this.bind(subscript.index, scope), number(null)];
+      const from = subscript.from === undefined ? number(1n) : this.bind(subscript.from, scope);
+      return subscript.to === undefined
+        ? [number(SUBSCRIPT.sliceToEnd), from, number(null)]
+        : [number(SUBSCRIPT.slice), from, this.bind(subscript.to, scope)];
+    });
     return this.function("array_slice", [operand, ...numbers], e.at);
   }
 
@@ -379,8 +381,9 @@ export class Expressions implements ExpressionBinder {
       return { kind: "call", function: `cast_GEOHASH(${source.type})`, args: [source], type: tag, at };
     }
     const dimensions = arrayDimensions(tag);
-    if (dimensions === 0 || !(isTextOrChar(type) || (isNumber(type) && dimensions === 1))) return undefined;
-    const source = isText(type) ? expr : this.cast(expr, type === "CHAR" ? "STRING" : "DOUBLE", at);
+    const from = arrayDimensions(type), isWidened = from > 0 && from < dimensions;
+    if (dimensions === 0 || !(isTextOrChar(type) || isNumber(type) || isWidened)) return undefined;
+    const source = isText(type) || isWidened ? expr : this.cast(expr, type === "CHAR" ? "STRING" : "DOUBLE", at);
     return { kind: "call", function: `cast_ARRAY(${source.type})`, args: [source], type: tag, at };
   }
 
@@ -671,11 +674,18 @@ export class Expressions implements ExpressionBinder {
       );
     }
     const args = this.args(e, scope);
-    if (args.length > 1 && args.some(({ type }) => decimalOf(type) !== undefined || type === "LONG256")) {
-      const chosen = this.chosen(name, args, e);
-      if (chosen !== undefined) return chosen;
-    }
-    return this.function(name, args, e.at);
+    if (name === "greatest" || name === "least") return this.extreme(name, args, e);
+    return this.chosen(name, args, e) ?? this.function(name, args, e.at);
+  }
+
+  /** NULL is never the greatest or least: as a BYTE or SHORT it would be 0. */
+  private extreme(name: string, args: Expr[], e: FunctionCall): Expr {
+    const kept = [...args.keys()].filter((i) => args[i]!.type !== "NULL");
+    if (kept.length === 0 && args.length > 0) return this.nullOf("STRING");
+    const [only] = kept;
+    if (kept.length === 1 && decimalOf(args[only!]!.type) !== undefined) return args[only!]!;
+    const call = { ...e, args: kept.map((i) => e.args[i]!) }, values = kept.map((i) => args[i]!);
+    return this.chosen(name, values, call) ?? this.function(name, values, e.at);
   }
 
   /**
@@ -699,6 +709,9 @@ export class Expressions implements ExpressionBinder {
 
   /** There are no kernels for DECIMAL and LONG256, so functions that choose an argument are rewritten as CASE. */
   private chosen(name: string, args: Expr[], e: FunctionCall): Expr | undefined {
+    if (args.length < 2 || !args.some(({ type }) => decimalOf(type) !== undefined || type === "LONG256")) {
+      return undefined;
+    }
     const isSet = (expr: Expr) => not(this.isNull(expr, e.at), e.at);
     if (name === "nullif" && args.length === 2) {
       const [value, unwanted] = args as [Expr, Expr], { type } = value;

@@ -65,6 +65,8 @@ export function setType(a: string, b: string): string | undefined {
   }
   const bits = geohashBits(a), other = geohashBits(b);
   if (bits !== undefined && other !== undefined) return bits < other ? a : b;
+  const dimensions = arrayDimensions(a), others = arrayDimensions(b);
+  if (dimensions > 0 && others > 0) return dimensions < others ? b : a;
   const text = isTextOrChar(a) ? a : isTextOrChar(b) ? b : undefined;
   if (text !== undefined) return text === "VARCHAR" ? "VARCHAR" : "STRING";
   // Kinds that can only be converted to texts.

@@ -239,9 +239,12 @@ interface Cut {
   to: number;
 }
 
+/** Kinds of subscripts: `a[from]`, `a[from:to]`, `a[from:]`. */
+export const SUBSCRIPT = { index: 0n, slice: 1n, sliceToEnd: 2n };
+
 /**
- * `array_slice(array, kind, from, to, …)`: three numbers for each subscript. For kind 0 it is an index, and `to` is
- * ignored.
+ * `array_slice(array, kind, from, to, …)`: three numbers for each subscript. `to` counts only for a slice with an end.
+ * The slice is null if one of its bounds is.
  */
 const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
   const count = numbers.length / 3;
@@ -253,13 +256,17 @@ const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
       const kept: number[] = [];
       for (let i = 0; array !== undefined && i < array.shape.length; i++) {
         const length = array.shape[i];
-        const [kind, from, to] = [0, 1, 2].map((k) => i < count ? numbers[3 * i + k].values[row] as bigint : NULL_I64);
-        if (kind === 0n) {
+        const [kind, from, to] = i < count
+          ? [0, 1, 2].map((k) => numbers[3 * i + k].values[row] as bigint)
+          : [SUBSCRIPT.sliceToEnd, 1n, NULL_I64];
+        if (kind === SUBSCRIPT.index) {
           const place = elementIndex(from, length);
           cuts.push(place === undefined ? undefined : { from: place, to: place + 1 });
+        } else if (from === NULL_I64 || (kind === SUBSCRIPT.slice && to === NULL_I64)) {
+          cuts.push(undefined);
         } else {
-          const start = from === NULL_I64 ? 0 : from < 0n ? length + Number(from) : Number(from) - 1;
-          const end = to === NULL_I64 ? length : to < 0n ? length + Number(to) : Number(to) - 1;
+          const start = from < 0n ? length + Number(from) : Number(from) - 1;
+          const end = kind === SUBSCRIPT.sliceToEnd ? length : to < 0n ? length + Number(to) : Number(to) - 1;
           const cut = { from: Math.max(0, start), to: Math.min(length, end) };
           if (cut.to < cut.from) cut.to = cut.from;
           cuts.push(cut);
@@ -589,53 +596,62 @@ const elementwise = ELEMENTS.flatMap(([kind, what]): FunctionEntry[] => [
 const isFiller = (type: string): boolean =>
   (NUMBERS as readonly string[]).includes(type) || type === "NULL" || arrayDimensions(type) > 0;
 
-const build: FunctionEntry = batchEntry(
-  "array_build",
-  [{ name: "arrays", type: "INT", constant: true }, { name: "size", type: "INT" }, {
-    name: "filler",
-    type: "any",
-    variadic: true,
-  }],
-  (_, constants = []) => arrayTag(Number(constants[0] ?? 1) > 1 ? 2 : 1),
-  "An array of the given size, filled with a number or with an array's elements.",
-  ([count, size, ...fillers], out, rowCount, context) =>
-    each(
-      (row) => {
-        const length = size.values[row] as number, arrays = count.values[row] as number;
-        if (length === NULL_I32) return write(out, row, undefined);
-        if (length < 0) throw unfit("the size of an array must not be negative", context);
-        const rows = fillers.map((filler) => {
-          const found = operandAt(filler, row, context);
-          return (i: number): number =>
-            found === undefined ? NaN : found.shape.length === 0 ? found.values[0] : found.values[i] ?? NaN;
-        });
-        const wide = Math.max(0, length);
-        write(
-          out,
-          row,
-          arrays > 1
-            ? grid([arrays, wide], (i) => rows[Math.floor(i / wide)](i % wide), context)
-            : grid([wide], rows[0], context),
-        );
+/** `size` is a number, or an array that has as many elements. */
+const builders: FunctionEntry[] = ["INT", "LONG", "array"].map((sizeType) =>
+  batchEntry(
+    "array_build",
+    [{ name: "arrays", type: "INT", constant: true }, { name: "size", type: sizeType }, {
+      name: "filler",
+      type: "any",
+      variadic: true,
+    }],
+    (_, constants = []) => arrayTag(Number(constants[0] ?? 1) > 1 ? 2 : 1),
+    "An array of the given size, or as long as another array, filled with a number or with an array's elements.",
+    ([count, size, ...fillers], out, rowCount, context) =>
+      each(
+        (row) => {
+          const arrays = count.values[row] as number;
+          const length = sizeType === "array" ? read(size, row, context)?.values.length : numberAt(size, row);
+          if (length === undefined || Number.isNaN(length)) return write(out, row, undefined);
+          if (length < 0) throw unfit("the size of an array must not be negative", context);
+          const rows = fillers.map((filler) => {
+            const found = operandAt(filler, row, context);
+            return (i: number): number =>
+              found === undefined ? NaN : found.shape.length === 0 ? found.values[0] : found.values[i] ?? NaN;
+          });
+          write(
+            out,
+            row,
+            arrays > 1
+              ? grid([arrays, length], (i) => rows[Math.floor(i / length)](i % length), context)
+              : grid([length], rows[0], context),
+          );
+        },
+        rowCount,
+        context,
+      ),
+    [],
+    {
+      check: (constants, types) => {
+        const count = Number(constants[0]);
+        if (!(count >= 1)) return { argument: 0, message: "expected at least one array" };
+        if (arrayDimensions(types[1]) > 1) {
+          return {
+            argument: 1,
+            message: "expected a number or an array of 1 dimension",
+          };
+        }
+        const unfit = types.findIndex((type, k) => k >= 2 && !isFiller(type));
+        if (unfit > 0) {
+          return {
+            argument: unfit,
+            message: `array_build: a filler must be a number or an array: found ${types[unfit]}`,
+          };
+        }
+        return types.length - 2 === count ? undefined : { message: `expected ${count} fillers, one for each array` };
       },
-      rowCount,
-      context,
-    ),
-  [],
-  {
-    check: (constants, types) => {
-      const count = Number(constants[0]);
-      if (!(count >= 1)) return { argument: 0, message: "expected at least one array" };
-      const unfit = types.findIndex((type, k) => k >= 2 && !isFiller(type));
-      if (unfit > 0) {
-        return {
-          argument: unfit,
-          message: `array_build: a filler must be a number or an array: found ${types[unfit]}`,
-        };
-      }
-      return types.length - 2 === count ? undefined : { message: `expected ${count} fillers, one for each array` };
     },
-  },
+  )
 );
 
 const others: FunctionEntry[] = [
@@ -915,7 +931,7 @@ export const arrayFunctions: FunctionEntry[] = [
     values,
   }), { shape: [0], values: new Float64Array(0) }),
   mapping("transpose", "The transposed array: rows and columns are exchanged.", same, transposed),
-  build,
+  ...builders,
   ...elementwise,
   ...others,
 ];

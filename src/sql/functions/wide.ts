@@ -47,7 +47,7 @@ function equality(whenEqual: boolean): BatchFunction {
     for (let row = 0; row < rowCount; row++) {
       const nullA = a.isNull(row), nullB = b.isNull(row);
       let equal = nullA === nullB;
-      // Geohashes of different lengths are different.
+      // Geohashes of different lengths are different, and so are arrays of different dimensions.
       if (equal && !nullA && a.type !== b.type && from === undefined) equal = false;
       else if (equal && !nullA) {
         if (isText) {
@@ -286,9 +286,32 @@ const shapedCasts: FunctionEntry[] = [
     summary: "An array of one number.",
     examples: [],
     batch: ([column], out, rowCount) => {
+      const shape = Array(arrayDimensions(out.type)).fill(1);
       for (let row = 0; row < rowCount; row++) {
         const value = column.values[row] as number;
-        out.setText(row, Number.isNaN(value) ? undefined : encodeArray([1], Float64Array.of(value)));
+        out.setText(row, Number.isNaN(value) ? undefined : encodeArray(shape, Float64Array.of(value)));
+      }
+    },
+  },
+  {
+    ...base,
+    name: "cast_ARRAY",
+    args: [{ name: "array", type: "array" }],
+    returns: "STRING",
+    summary: "The array with more dimensions, of length 1.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      const added = arrayDimensions(out.type) - arrayDimensions(column.type);
+      for (let row = 0; row < rowCount; row++) {
+        const bytes = column.bytes(row);
+        if (bytes === undefined) {
+          out.setNull(row);
+          continue;
+        }
+        // The number of dimensions, then the length of each, then the elements.
+        const made = out.makeText(row, bytes.length + 4 * added);
+        made.set(new Uint8Array(Uint32Array.of(arrayDimensions(out.type), ...Array(added).fill(1)).buffer));
+        made.set(bytes.subarray(4), 4 + 4 * added);
       }
     },
   },
@@ -422,8 +445,11 @@ const binaryFunctions: FunctionEntry[] = [
   },
 ];
 
+const dimensionsOf = (type: string): number | undefined => arrayDimensions(type) || undefined;
+
 const sameTypes: FunctionEntry["check"] = (_, types) =>
-  types[0] === types[1] || [decimalOf, geohashBits].some((kind) => types.every((type) => kind(type) !== undefined))
+  types[0] === types[1] ||
+    [decimalOf, geohashBits, dimensionsOf].some((kind) => types.every((type) => kind(type) !== undefined))
     ? undefined
     : { message: `${types[0]} and ${types[1]} cannot be compared` };
 
