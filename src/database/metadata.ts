@@ -23,6 +23,7 @@ import type { RefreshFacts } from "./materialized-views.ts";
 import { catalogRows, isCatalogSource, type Relation } from "./pg-catalog.ts";
 import { UNFINISHED } from "./copies.ts";
 import { memoryParts } from "./memory-parts.ts";
+import { OWN_TABLES } from "./planning.ts";
 import type { Asker } from "./statements.ts";
 
 /** Replaces metadata sources in the plan by their current rows. */
@@ -75,7 +76,7 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
     const accessTexts: SourceServices["accessTexts"] = (categories, required, at) =>
       accessTextsFor(core.access, asker.identity, { categories, required, at });
     const views = { all: () => seenViews(core, asker).map(({ view }) => view) };
-    return ofStatement.rows({ catalogue, views, options, accessTexts }, node);
+    return ofStatement.rows({ catalogue, ownTables: OWN_TABLES, views, options, accessTexts }, node);
   }
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);

@@ -66,10 +66,11 @@ export const showCreateDatabase = showKind<ShowCreateDatabase>({
   requires: ["LIST USERS", "USER DETAILS"],
   source: {
     rows(services, { args: [isNamed, ...categories], at }) {
-      const tables = categories.includes("TABLES") ? tableTexts(services) : [];
-      if (categories.includes("MATERIALIZED_VIEWS")) tables.push(...materializedTexts(services));
+      const schema = SCHEMA.flatMap((category) =>
+        categories.includes(category) ? SCHEMA_TEXTS[category](services) : []
+      );
       const shown = ACL.filter((category) => categories.includes(category));
-      return [...tables, ...services.accessTexts(shown, isNamed === true, at)].map((text) => [text]);
+      return [...schema, ...services.accessTexts(shown, isNamed === true, at)].map((text) => [text]);
     },
   },
   plan({ selection, at }) {
@@ -81,15 +82,14 @@ export const showCreateDatabase = showKind<ShowCreateDatabase>({
 
 const isExclusion = ({ text }: { text: string }) => text.toUpperCase() === "EXCLUDE";
 
-/** In the order of their creation: one may read the one before. */
-function materializedTexts({ catalogue }: SourceServices): string[] {
-  return catalogue.tables().flatMap(({ schema }) =>
-    schema.materialized === undefined ? [] : [createMaterializedText(schema, schema.materialized)]
-  );
-}
-
-function tableTexts({ catalogue, views }: SourceServices): string[] {
-  const tables = catalogue.tables().filter(({ schema }) => schema.materialized === undefined)
-    .toSorted((a, b) => a.schema.name < b.schema.name ? -1 : 1);
-  return [...tables.map(createTableText), ...views.all().map(createViewText)];
-}
+const SCHEMA_TEXTS: Record<typeof SCHEMA[number], (services: SourceServices) => string[]> = {
+  TABLES: ({ catalogue, ownTables }) =>
+    catalogue.tables().filter(({ schema }) => schema.materialized === undefined && !ownTables.has(schema.name))
+      .toSorted((a, b) => a.schema.name < b.schema.name ? -1 : 1).map(createTableText),
+  VIEWS: ({ views }) => views.all().map(createViewText),
+  // In the order of their creation: one may read the one before.
+  MATERIALIZED_VIEWS: ({ catalogue }) =>
+    catalogue.tables().flatMap(({ schema }) =>
+      schema.materialized === undefined ? [] : [createMaterializedText(schema, schema.materialized)]
+    ),
+};

@@ -116,6 +116,8 @@ export interface SourceServices {
   accessTexts(categories: readonly AccessCategory[], required: boolean, at: number): string[];
   /** The tables as the session sees them. */
   readonly catalogue: Catalogue;
+  /** Tables that only the server makes and changes. */
+  readonly ownTables: ReadonlySet<string>;
   /** In the order in which they can be created. */
   readonly views: { all(): View[] };
   readonly options: {
