@@ -1,7 +1,8 @@
 /**
  * Values of a column in another type, for ALTER COLUMN TYPE. What does not fit becomes null, or 0 or false where there is none: integers drop
- * high bits, fractions are cut, numbers that are out of range and texts that are none of the type are null. Casts differ in details: a fraction
- * beyond the range of BYTE and SHORT is 0 here, as in QuestDB, and only "true" is true.
+ * high bits, fractions are cut, numbers that are out of range and texts that are none of the type are null. Integers and DECIMALs become only
+ * DECIMALs that represent all their values. Casts differ in details: a fraction beyond the range of BYTE and SHORT is 0 here, as in QuestDB,
+ * and only "true" is true.
  */
 import { assert } from "../assert.ts";
 import {
@@ -18,6 +19,7 @@ import {
 import { ARRAY_CONSTRUCTOR, NULL_I32, NULL_I64 } from "./layout.ts";
 import { instantAs, parseFloating, parseInstant, parseInteger, parseIPv4, parseLong, parseUuid } from "./parse/mod.ts";
 import { typeOf } from "./registry.ts";
+import { asDecimal, decimalOf } from "./wide.ts";
 
 /** Values of a column. Texts are pairs of an offset into `bytes` and a length. */
 export interface ColumnValues {
@@ -44,12 +46,21 @@ const NUMBERS = [...INTEGERS, ...LONGS, ...FRACTIONS];
 
 /** True if there is a conversion between the types, which are different. */
 export function isConvertible(from: string, to: string): boolean {
+  if (decimalOf(to) !== undefined) return isWiderDecimal(from, to);
   if (TEXTS.includes(from)) return TEXTS.includes(to) || to in READERS;
   return TEXTS.includes(to) ? from in WRITERS : NUMBERS.includes(from) && NUMBERS.includes(to);
 }
 
+/** True if the DECIMAL `to` represents all values of another DECIMAL or of an integer type. */
+function isWiderDecimal(from: string, to: string): boolean {
+  const given = asDecimal(from), wider = decimalOf(to)!;
+  return given !== undefined && given.scale <= wider.scale &&
+    given.precision - given.scale <= wider.precision - wider.scale;
+}
+
 export function convertValues(from: string, to: string, column: ColumnValues): ConvertedValues {
   assert(isConvertible(from, to), `${from} can become ${to}`);
+  if (decimalOf(to) !== undefined) return { values: widerDecimals(from, to, column) };
   if (TEXTS.includes(from)) return TEXTS.includes(to) ? sameTexts(column) : { values: readTexts(to, column) };
   if (TEXTS.includes(to)) return writeTexts(from, column);
   const { rowCount } = column, values = new Uint8Array(rowCount * typeOf(to).width);
@@ -99,6 +110,28 @@ function fromLongs(source: BigInt64Array, out: Numbers, to: string, rowCount: nu
     else if (FRACTIONS.includes(to)) out[row] = high * 4294967296 + (low >>> 0);
     else out[row] = low;
   }
+}
+
+/** Values of a DECIMAL are words of 64 bits, the lowest first. Those of null are all the null of LONG. */
+function widerDecimals(from: string, to: string, column: ColumnValues): Uint8Array {
+  const { rowCount } = column, values = new Uint8Array(rowCount * typeOf(to).width);
+  const source = viewOf(from, column.values), out = viewOf(to, values) as BigInt64Array;
+  const wordsBefore = source instanceof BigInt64Array ? typeOf(from).width / 8 : 1, words = typeOf(to).width / 8;
+  const none = from === "INT" ? NULL_I32 : source instanceof BigInt64Array ? NULL_I64 : undefined;
+  const factor = 10n ** BigInt(decimalOf(to)!.scale - asDecimal(from)!.scale);
+  for (let row = 0; row < rowCount; row++) {
+    let value = 0n, isNull = true;
+    for (let word = wordsBefore - 1; word >= 0; word--) {
+      const bits = source[wordsBefore * row + word]!;
+      isNull &&= bits === none;
+      value = word === wordsBefore - 1 ? BigInt(bits) : value << 64n | BigInt.asUintN(64, bits as bigint);
+    }
+    value *= factor;
+    for (let word = 0; word < words; word++) {
+      out[words * row + word] = isNull ? NULL_I64 : value >> BigInt(64 * word);
+    }
+  }
+  return values;
 }
 
 /** Units of times in a day of nanoseconds: how many nanoseconds one is. */
