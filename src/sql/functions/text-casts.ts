@@ -208,14 +208,18 @@ entries.push(entry("cast_BOOLEAN", "CHAR", "BOOLEAN", ([column], out, rowCount) 
     out.values[row] = column.values[row] === 49 || (column.values[row] | 32) === 116 ? 1 : 0;
   }
 }));
+/** The first character of a text. In a strict cast there must not be another one. */
+const firstUnit = (isStrict: boolean): BatchFunction => ([column], out, rowCount) => {
+  for (let row = 0; row < rowCount; row++) {
+    // Four bytes are enough for the first character.
+    const bytes = column.bytes(row), text = bytes === undefined ? "" : decoder.decode(bytes.subarray(0, 4));
+    if (isStrict && text.length > 1) throw notA(column.text(row) ?? "", "CHAR");
+    out.values[row] = text === "" ? 0 : text.charCodeAt(0);
+  }
+};
 for (const from of FROM_TEXT) {
-  entries.push(entry("cast_CHAR", from, "CHAR", ([column], out, rowCount) => {
-    for (let row = 0; row < rowCount; row++) {
-      // Four bytes are enough for the first character.
-      const bytes = column.bytes(row)?.subarray(0, 4);
-      out.values[row] = bytes === undefined ? 0 : decoder.decode(bytes).charCodeAt(0) || 0;
-    }
-  }));
+  entries.push(entry("cast_CHAR", from, "CHAR", firstUnit(false)));
+  entries.push(entry("assign_CHAR", from, "CHAR", firstUnit(true), { examples: [] }));
 }
 for (
   const from of [
