@@ -32,7 +32,7 @@ import {
 } from "./literals.ts";
 import { hasParameter, not, rewrite, sizeOf } from "./plans.ts";
 import { candidates, lookUp } from "./scope.ts";
-import { choiceOf } from "./text.ts";
+import { choiceOf, DISTINCT_FORMS } from "./text.ts";
 import { tolerant } from "./tolerant.ts";
 import {
   branchType,
@@ -761,11 +761,8 @@ export class Expressions implements ExpressionBinder {
 
   /** Binds an aggregate's call, with its arguments over the input. */
   aggregateCall(e: FunctionCall, name: string, scope: Scope): AggregateCall {
-    let actual = name;
-    if (e.distinct) {
-      if (name !== "count") throw notSupported(`${e.name}(DISTINCT)`, e.args[0]?.at ?? e.at);
-      actual = "count_distinct";
-    }
+    const actual = e.distinct ? DISTINCT_FORMS[name] : name;
+    if (actual === undefined) throw notSupported(`${e.name}(DISTINCT)`, e.args[0]?.at ?? e.at);
     const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, aliases: undefined };
     const star = e.args.length === 1 && e.args[0]!.kind === "star";
     if (star && name !== "count") {

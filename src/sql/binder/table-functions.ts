@@ -3,6 +3,7 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSchema } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
+import { hasNanoseconds } from "../functions/mod.ts";
 import type { Expr, Plan } from "../plan.ts";
 import { catalogName } from "./catalog-tables.ts";
 import { type FileColumns, type Names, NO_NAMES, typeMismatch, unknownFunction } from "./context.ts";
@@ -160,7 +161,9 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
   });
   const from = values[0]!, to = values[1]!, step = values[2];
   const stepAt = call.args[2]?.at ?? call.at;
-  const timeType = [from, to].some((bound) => bound.type === "TIMESTAMP_NS")
+  const isOfNanos = ({ type, value }: Constant) =>
+    type === "TIMESTAMP_NS" || (isTextOrChar(type) && hasNanoseconds(String(value)));
+  const timeType = [from, to].some(isOfNanos)
     ? "TIMESTAMP_NS"
     : [from, to].some((bound) => isTime(bound.type) || isTextOrChar(bound.type))
     ? "TIMESTAMP"

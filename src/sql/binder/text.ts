@@ -140,12 +140,18 @@ function concatenated(e: Expression): Expression[] {
   return e.kind === "binary" && e.operator === "||" ? [...concatenated(e.left), ...concatenated(e.right)] : [e];
 }
 
+/** Aggregates of distinct values, by those that DISTINCT makes them of. Columns are named after them. */
+export const DISTINCT_FORMS: Readonly<Record<string, string>> = {
+  count: "count_distinct",
+  string_agg: "string_distinct_agg",
+};
+
 function callText(call: FunctionCall, list: (items: Expression[]) => string): string {
   const { name } = call;
   const isCount = name.toLowerCase() === "count";
   if (isCount && call.args.length === 1 && call.args[0]!.kind === "star") return `${name}()`;
-  if (isCount && call.distinct) return `count_distinct(${list(call.args)})`;
-  return `${name}(${list(call.args)})`;
+  const form = call.distinct ? DISTINCT_FORMS[name.toLowerCase()] : undefined;
+  return `${form ?? name}(${list(call.args)})`;
 }
 
 type Case = Extract<Expression, { kind: "case" }>;

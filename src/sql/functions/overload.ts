@@ -101,16 +101,26 @@ function isMember(type: string, spec: string): boolean {
   return CLASS_MEMBERS[spec]?.includes(type) ?? type === spec;
 }
 
-/** The type of an argument of `type` for `spec`, and the cost of the cast. */
-function target(type: string, spec: string): { type: string; cost: number } | undefined {
+/** The type of an argument of `type` for `spec`, and the cost of the cast. `value`: of a constant. */
+function target(type: string, spec: string, value: Value | undefined): { type: string; cost: number } | undefined {
   if (spec === "any" || isMember(type, spec)) return { type, cost: 0 };
   // There are no implicit casts to types with parameters, because the parameters are unknown.
   if (spec === "wide" || spec === "decimal" || spec === "array") return undefined;
+  const hasNanos = isText(type) && typeof value === "string" && hasNanoseconds(value);
+  if (spec === "time" && hasNanos) return target(type, "TIMESTAMP_NS", value);
   for (const to of CLASS_DEFAULTS[spec] ?? [spec]) {
     const cost = implicitCost(type, to);
-    if (cost !== undefined) return { type: to, cost };
+    if (cost !== undefined) return { type: to, cost: hasNanos && to === "TIMESTAMP" ? cost + LOST_NANOS_COST : cost };
   }
   return undefined;
+}
+
+/** More than the difference between TIMESTAMP and TIMESTAMP_NS for a text. */
+const LOST_NANOS_COST = 2;
+
+/** True for the text of a time with more than six digits of its second's fraction: a TIMESTAMP_NS. */
+export function hasNanoseconds(text: string): boolean {
+  return /:\d\d\.\d{7}/.test(text);
 }
 
 /**
@@ -221,7 +231,7 @@ function candidate(
       if (types[i] !== common) cost += implicitCost(types[i], common) ?? 1;
       continue;
     }
-    const found = target(types[i], spec.type);
+    const found = target(types[i], spec.type, constants[i]);
     if (found === undefined) {
       return {
         failure: "types",
