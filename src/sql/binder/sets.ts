@@ -1,5 +1,6 @@
 /**
  * UNION, EXCEPT, INTERSECT. Column names come from the first query. Column types can hold the values of both queries.
+ * EXCEPT and INTERSECT keep the order and the designated timestamp of the first query.
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { OrderItem, SetOperation } from "../ast.ts";
@@ -42,16 +43,17 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
     return keepsLeft && isSymbol ? "SYMBOL_TEXT" : common;
   });
   const cast = (plan: Plan): Plan => castColumns(queries, plan, types, query.at);
+  const first = cast(left.plan);
   let plan: Plan = {
     node: "set",
     operator: query.operator,
-    left: cast(left.plan),
+    left: first,
     right: cast(right.plan),
     columns: types.map((type, i) => ({ name: left.plan.columns[i]!.name, type })),
-    timestamp: -1,
-    order: "none",
+    timestamp: keepsLeft ? first.timestamp : -1,
+    order: keepsLeft ? first.order : "none",
   };
-  let timestamp = -1;
+  let timestamp = keepsLeft && types[left.timestamp] === left.plan.columns[left.timestamp]?.type ? left.timestamp : -1;
   if (query.orderBy.length > 0) {
     const keys = orderOfSet(queries, plan, query.orderBy, names);
     timestamp = timeOf(keys);
