@@ -255,6 +255,14 @@ function refuseMisspeltValues(query: Query): void {
   throw new SqlError(`Cannot read the statement: found ${name}; did you mean VALUES?`, at);
 }
 
+/** The position of the expression that gives column `index`; of a set operation, in its first query. */
+function itemAt(query: Query, index: number): number {
+  if (query.kind === "set") return itemAt(query.left, index);
+  const star = query.items.findIndex(({ expression }) => expression.kind === "star");
+  const item = query.items[star < 0 ? index : Math.min(star, index)];
+  return item?.expression.at ?? query.at;
+}
+
 function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], schema: TableSchema): Plan {
   refuseMisspeltValues(insert.query!);
   const { plan, visible } = queries.bind(insert.query!, innerNames({ declares: [], with: insert.with }, NO_NAMES));
@@ -273,13 +281,14 @@ function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], 
   }
   const expressions = columns.map((column, i): Expr => {
     const target = storedTag(column.type);
-    const at = insert.columns?.[i]?.at ?? insert.table.at;
+    const isDesignated = column.id === schema.timestampId;
+    const at = insert.columns?.[i]?.at ?? (isDesignated ? insert.table.at : itemAt(insert.query!, i));
     const source = columnOf(plan, i);
     const constantValue = plan.node === "project" ? fold(plan.expressions[i]!, queries.binding) : undefined;
     if (constantValue !== undefined && !isText(target)) {
       const value = assigned(constantValue.value, constantValue.type, target, at);
       // This is found when the row is written, so there is no position.
-      if (column.id === schema.timestampId && value.value === null) {
+      if (isDesignated && value.value === null) {
         throw new SqlError("the designated timestamp must not be null", 0, SQLSTATE.invalidParameter);
       }
       return value;
