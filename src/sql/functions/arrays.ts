@@ -607,12 +607,14 @@ const builders: FunctionEntry[] = ["INT", "LONG", "array"].map((sizeType) =>
     }],
     (_, constants = []) => arrayTag(Number(constants[0] ?? 1) > 1 ? 2 : 1),
     "An array of the given size, or as long as another array, filled with a number or with an array's elements.",
-    ([count, size, ...fillers], out, rowCount, context) =>
+    ([count, size, ...fillers], out, rowCount, context) => {
+      const none = typeOf(size.type).nullValue;
+      const numberOf = (row: number) => size.values[row] === none ? undefined : Number(size.values[row]);
+      const lengthOf = sizeType === "array" ? (row: number) => read(size, row, context)?.values.length : numberOf;
       each(
         (row) => {
-          const arrays = count.values[row] as number;
-          const length = sizeType === "array" ? read(size, row, context)?.values.length : numberAt(size, row);
-          if (length === undefined || Number.isNaN(length)) return write(out, row, undefined);
+          const arrays = count.values[row] as number, length = lengthOf(row);
+          if (length === undefined) return write(out, row, undefined);
           if (length < 0) throw unfit("the size of an array must not be negative", context);
           const rows = fillers.map((filler) => {
             const found = operandAt(filler, row, context);
@@ -629,7 +631,8 @@ const builders: FunctionEntry[] = ["INT", "LONG", "array"].map((sizeType) =>
         },
         rowCount,
         context,
-      ),
+      );
+    },
     [],
     {
       check: (constants, types) => {
