@@ -16,14 +16,19 @@ const POLLIN = 1;
  * it gets a turn after so many.
  */
 const IN_A_ROW_MAX = 4;
-/** If more clients than this have been answered in a turn, requests of others are usually there already. */
+/** If more clients than this have been answered in a turn, the runtime's reads are as fast, and fair. */
 const CLIENTS_MAX = 4;
 
-/** What main waits for. */
-export interface Awaited {
+/** A read of a client's next request. */
+export interface AwaitedRead {
   hasCome(): boolean;
   /** Called at the end of the turn, whether or not it has come. */
   end(): void;
+}
+
+interface AwaitedAnswer {
+  hasCome: () => boolean;
+  resolve: (hasCome: boolean) => void;
 }
 
 export class BusyPoll {
@@ -31,8 +36,10 @@ export class BusyPoll {
   readonly #answers: BusyWait;
   /** Those of the two that are due in this turn. */
   #due: BusyWait[] = [];
-  #awaited: Awaited[] = [];
+  #reads: AwaitedRead[] = [];
+  /** Number of clients that have been answered in this turn and wait for more. */
   #clientCount = 0;
+  #awaitedAnswers: AwaitedAnswer[] = [];
   /** Number of looks in a row that have found what they awaited. */
   #inARow = 0;
 
@@ -45,21 +52,19 @@ export class BusyPoll {
   /** A client has been answered, so that its next request may come soon. */
   readonly expectRequest = (): void => void this.#isDue(this.#requests);
 
-  /** True until the end of a turn in which a client has been answered and main will wait. */
-  get expectsRequest(): boolean {
-    return this.#due.includes(this.#requests);
+  /** Whether `awaitRequest` is to be called for the client's read: main waits for few clients, until the end of the turn. */
+  awaitsClient(): boolean {
+    return this.#due.includes(this.#requests) && ++this.#clientCount <= CLIENTS_MAX;
   }
 
-  /** The next request of a client, while one is expected. */
-  awaitRequest(request: Awaited): void {
-    this.#clientCount++;
-    this.#awaited.push(request);
+  awaitRequest(read: AwaitedRead): void {
+    this.#reads.push(read);
   }
 
   /** Resolves at the end of the turn: true if the answer has come. Undefined if waiting is not worth while. */
   readonly awaitAnswer = (hasCome: () => boolean): Promise<boolean> | undefined => {
     if (!this.#isDue(this.#answers)) return undefined;
-    return new Promise((resolve) => this.#awaited.push({ hasCome, end: () => resolve(hasCome()) }));
+    return new Promise((resolve) => this.#awaitedAnswers.push({ hasCome, resolve }));
   };
 
   /** True until the runtime has asked for events. */
@@ -80,19 +85,23 @@ export class BusyPoll {
   }
 
   readonly #look = (): void => {
-    const awaited = this.#awaited, [wait, other] = this.#due, isCrowded = this.#clientCount > CLIENTS_MAX;
-    this.#awaited = [];
+    const reads = this.#reads, answers = this.#awaitedAnswers, [wait, other] = this.#due;
+    const isCrowded = this.#clientCount > CLIENTS_MAX;
+    this.#reads = [];
+    this.#awaitedAnswers = [];
     this.#due = [];
     this.#clientCount = 0;
+    if (isCrowded) { for (const read of reads.splice(0)) read.end(); }
     let isFound = false;
-    const hasCome = !isCrowded && wait!.look(() => {
-      for (const one of awaited) if (one.hasCome()) isFound = true;
+    const hasCome = wait!.look(() => {
+      for (const read of reads) if (read.hasCome()) isFound = true;
+      for (const answer of answers) if (answer.hasCome()) isFound = true;
       return isFound || this.hasEvents();
     });
     this.#inARow = isFound ? this.#inARow + 1 : 0;
-    if (isCrowded) wait!.ended(false);
     other?.ended(hasCome);
-    for (const one of awaited) one.end();
+    for (const read of reads) read.end();
+    for (const { hasCome, resolve } of answers) resolve(hasCome());
   };
 }
 

@@ -9,7 +9,7 @@
  * @see https://man7.org/linux/man-pages/man2/recv.2.html
  */
 import type { ByteConnection, Sockets } from "../wire/byte-connection.ts";
-import type { Awaited, BusyPoll } from "./busy-poll.ts";
+import type { AwaitedRead, BusyPoll } from "./busy-poll.ts";
 import { type Libc, libc } from "./libc.ts";
 
 const MSG_DONTWAIT = 0x40, MSG_NOSIGNAL = 0x4000;
@@ -43,8 +43,8 @@ class DirectConnection implements ByteConnection {
 
   read(into: Uint8Array): Promise<number | null> {
     const { poll } = this;
-    if (poll.expectsRequest) {
-      return new Promise((resolve) => poll.awaitRequest(new AwaitedRead(this, into, resolve)));
+    if (poll.awaitsClient()) {
+      return new Promise((resolve) => poll.awaitRequest(new DirectRead(this, into, resolve)));
     }
     return poll.needsEvents ? this.readWithEvents(into) : this.connection.read(into);
   }
@@ -81,7 +81,7 @@ class DirectConnection implements ByteConnection {
 }
 
 /** A read that is handed to the runtime at the end of the turn, unless its bytes have come by then. */
-class AwaitedRead implements Awaited {
+class DirectRead implements AwaitedRead {
   #count = 0;
 
   constructor(
