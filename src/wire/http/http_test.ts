@@ -233,6 +233,13 @@ Deno.test("/write passes lines on and reports a bad line", () =>
     });
     assert.deepEqual(await post({ body: chunked }), [204, ""]);
     assert.equal(new TextDecoder().decode(database.lines.at(-1)), "t v=3i");
+    const form = new FormData();
+    form.append("data", new Blob(["t v=4i\nt v=5i"]), "lines.txt");
+    form.append("more", "t v=6i");
+    assert.deepEqual(await post({ body: form }), [204, ""]);
+    assert.equal(new TextDecoder().decode(database.lines.at(-1)), "t v=4i\nt v=5i\nt v=6i\n");
+    const cut = await post({ body: "--b\r\n", headers: { "content-type": "multipart/form-data; boundary=b" } });
+    assert.deepEqual([cut[0], JSON.parse(cut[1]).code], [400, "invalid"]);
     assert.equal((await post({ body: "t v=1i".repeat(1000) }))[0], 413);
     database.writeFailure = new LineError(2, "odd");
     const [status, text] = await post({ body: "t v=1i" });

