@@ -234,8 +234,7 @@ function orderByBucket(kept: KeptRows, context: QueryContext): Int32Array | unde
 
 /**
  * Outputs a row for each bucket of the whole range and each key. An aggregate without a row there is null, a constant,
- * the key's previous value (PREV), or interpolated (LINEAR; integers are truncated towards zero). Without LINEAR the
- * range includes the buckets from FROM to TO.
+ * the key's previous value (PREV), or interpolated (LINEAR; integers are truncated towards zero).
  */
 class Filler {
   private readonly output: OutputColumns;
@@ -264,7 +263,7 @@ class Filler {
     context: QueryContext,
   ): Filler | undefined {
     const { from, to } = node.sampling;
-    const padded = node.fills.every((fill) => fill.kind !== "linear");
+    const padded = node.fills.every((fill) => fill.kind === "null" || fill.kind === "value");
     const known = buckets ??
       (padded && from !== undefined ? new TimeBuckets(node.sampling, node.time.type, from) : undefined);
     if (!known) return undefined;
