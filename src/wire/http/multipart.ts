@@ -10,7 +10,7 @@ import { joinedBytes } from "../../bytes.ts";
 import { size } from "../../config/mod.ts";
 
 export const multipartSettings = {
-  headerSizeMax: size("http.multipart.header.buffer.size", "512", "Maximum size of the head of a part of a multipart body.", {
+  headerSizeMax: size("http.multipart.header.buffer.size", "512", "Maximum size of the head of a part of a request.", {
     min: 64,
   }),
 };
