@@ -13,21 +13,22 @@ export async function exists(path: string): Promise<boolean> {
     await Deno.stat(path);
     return true;
   } catch (error) {
-    return falseIfMissing(error);
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
   }
 }
 
 /** Like `exists`, for work before the server serves. */
 export function existsSync(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch (error) {
-    return falseIfMissing(error);
-  }
+  return unlessMissing(() => Deno.statSync(path)) !== undefined;
 }
 
-function falseIfMissing(error: unknown): false {
-  if (error instanceof Deno.errors.NotFound) return false;
-  throw error;
+/** What `read` returns. Undefined if the file or directory is missing. @throws other errors of `read` */
+export function unlessMissing<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
 }

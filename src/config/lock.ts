@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
+import { unlessMissing } from "../paths.ts";
 import { DEFAULT_TAG } from "./tags.ts";
 
 const LOCK_FILE = "sundial.lock";
@@ -42,13 +43,8 @@ export function lockRoot(root: string, tag: string): () => void {
 
 /** Returns the process that holds the root, or undefined. */
 export function runningServer(root: string): RunningServer | undefined {
-  let file: Deno.FsFile;
-  try {
-    file = Deno.openSync(join(root, LOCK_FILE), { read: true, write: true });
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
+  const file = unlessMissing(() => Deno.openSync(join(root, LOCK_FILE), { read: true, write: true }));
+  if (file === undefined) return undefined;
   try {
     if (file.tryLockSync(true)) return undefined;
     const [pid, tag] = Deno.readTextFileSync(join(root, PID_FILE)).split("\n");

@@ -3,6 +3,7 @@
  * their settings.
  */
 import type { ConfigError } from "../errors.ts";
+import { unlessMissing } from "../paths.ts";
 import { Config } from "./config.ts";
 import { thisMachine } from "./machine.ts";
 import type { Section } from "./catalogue.ts";
@@ -30,12 +31,7 @@ export {
 
 /** Returns undefined if the file does not exist. */
 export function readFileIfThere(path: string): string | undefined {
-  try {
-    return Deno.readTextFileSync(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
+  return unlessMissing(() => Deno.readTextFileSync(path));
 }
 
 /**

@@ -2,6 +2,7 @@
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
+import { unlessMissing } from "../paths.ts";
 
 /** The tag of servers without an explicit one. It is not recorded, because any number of servers has it. */
 export const DEFAULT_TAG = "sundial";
@@ -24,12 +25,7 @@ export class Tags {
   }
 
   root(tag: string): string | undefined {
-    try {
-      return isOurs(this.directory) ? Deno.readTextFileSync(join(this.directory, tag)) : undefined;
-    } catch (error) {
-      if (error instanceof Deno.errors.NotFound) return undefined;
-      throw error;
-    }
+    return unlessMissing(() => isOurs(this.directory) ? Deno.readTextFileSync(join(this.directory, tag)) : undefined);
   }
 }
 

@@ -88,8 +88,7 @@ export class Execution {
   answer(given: PostedPlan, options: RunOptions): Run | Promise<Run> {
     const { key } = options;
     if (key === undefined || !this.firstReads.isUnderway(key)) {
-      const run = this.run(given, options);
-      return run instanceof WorkerRun ? run.begun() : run;
+      return begun(this.run(given, options));
     }
     const attempt = () => this.attempt(given, options);
     return attempt() ?? this.firstReads.wait(key, attempt).then((run) => {
@@ -97,7 +96,7 @@ export class Execution {
       if (run !== undefined) return run;
       const other = this.run(given, options);
       if (this.direct.lacksFrame) this.firstReads.isNoHelp(key);
-      return other instanceof WorkerRun ? other.begun() : other;
+      return begun(other);
     });
   }
 
@@ -203,7 +202,8 @@ class WorkerRun implements Run {
     try {
       ready = await this.query.whole();
     } catch (error) {
-      throw this.failed(error);
+      this.end();
+      throw this.errorOf(error);
     }
     if (ready === undefined) return this;
     this.end();
@@ -212,7 +212,7 @@ class WorkerRun implements Run {
   }
 
   get chunks(): AsyncIterable<Chunk> {
-    return finishing(this.query.chunks, () => this.end(), this.cancel, (error) => this.failed(error));
+    return finishing(this.query.chunks, () => this.end(), this.cancel, (error) => this.errorOf(error));
   }
 
   totalRows(): number {
@@ -223,10 +223,14 @@ class WorkerRun implements Run {
     this.signal?.removeEventListener("abort", this.cancel);
   }
 
-  private failed(error: unknown): unknown {
-    this.end();
+  private errorOf(error: unknown): unknown {
     return this.options.running?.errorOf(error) ?? error;
   }
+}
+
+/** A small result of a worker as a whole; other runs as they are. */
+function begun(run: Run): Run | Promise<Run> {
+  return run instanceof WorkerRun ? run.begun() : run;
 }
 
 /** Literal rows of the types of the table's columns need no operators. */

@@ -20,8 +20,7 @@ export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<Res
   private error: unknown;
 
   push(chunk: ResultChunk): void {
-    this.waitingForWhole?.resolve(undefined);
-    this.waitingForWhole = undefined;
+    this.tellWhole(undefined);
     if (this.waiting) {
       const { resolve } = this.waiting;
       this.waiting = undefined;
@@ -32,19 +31,22 @@ export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<Res
 
   /** The result is there as a whole. */
   endWith(chunks: readonly ResultChunk[]): void {
-    if (this.waitingForWhole !== undefined) {
-      this.waitingForWhole.resolve(chunks);
-      this.waitingForWhole = undefined;
-      return;
-    }
+    if (this.tellWhole(chunks)) return;
     for (const chunk of chunks) this.push(chunk);
     this.end();
   }
 
+  /** Returns false if nobody waits for `whole`. */
+  private tellWhole(chunks: readonly ResultChunk[] | undefined): boolean {
+    const waiting = this.waitingForWhole;
+    this.waitingForWhole = undefined;
+    waiting?.resolve(chunks);
+    return waiting !== undefined;
+  }
+
   end(): void {
     this.over = true;
-    this.waitingForWhole?.resolve(undefined);
-    this.waitingForWhole = undefined;
+    this.tellWhole(undefined);
     this.waiting?.resolve({ done: true, value: undefined });
     this.waiting = undefined;
   }

@@ -300,7 +300,7 @@ class WorkerScheduler implements Scheduler {
         const answers = this.mailboxes.answers();
         this.takeAnswers();
         if (this.closed || !this.allSeats().some(({ job }) => job !== undefined)) return;
-        // Until it sleeps, a worker need not wake it.
+        // While main looks, a worker that answers does not have to wake it.
         const busily = this.options.awaitAnswer?.(() => this.mailboxes.answers() !== answers);
         if (busily === undefined || !await busily) await this.mailboxes.nextAnswer(answers);
       }

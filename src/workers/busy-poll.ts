@@ -52,8 +52,11 @@ export class BusyPoll {
   /** A client has been answered, so that its next request may come soon. */
   readonly expectRequest = (): void => void this.#isDue(this.#requests);
 
-  /** Whether `awaitRequest` is to be called for the client's read: main waits for few clients, until the end of the turn. */
-  awaitsClient(): boolean {
+  /**
+   * Counts a client that begins to wait for its next request. True if main waits for it until the end of the turn, as for the first clients of a
+   * turn: then `awaitRequest` has to be called.
+   */
+  countClient(): boolean {
     return this.#due.includes(this.#requests) && ++this.#clientCount <= CLIENTS_MAX;
   }
 

@@ -11,11 +11,11 @@ Deno.test("a turn of the event loop has one look, at its end", async () => {
   let looks = 0;
   const poll = new BusyPoll(() => ++looks > 0, 50);
   for (let answer = 0; answer < 5; answer++) poll.expectRequest();
-  assert.ok(poll.awaitsClient());
+  assert.ok(poll.countClient());
   assert.equal(looks, 0);
   await until(() => looks > 0);
   assert.equal(looks, 1);
-  assert.ok(!poll.awaitsClient());
+  assert.ok(!poll.countClient());
 });
 
 Deno.test("requests and answers that come end the look, and all are told of its end", async () => {
@@ -40,11 +40,11 @@ Deno.test("after some requests in a row, the event loop has a turn without a loo
   for (let round = 0; round < 2; round++) {
     for (let k = 0; k < 4; k++) {
       poll.expectRequest();
-      assert.ok(poll.awaitsClient() && !poll.needsEvents);
+      assert.ok(poll.countClient() && !poll.needsEvents);
       await new Promise<void>((end) => poll.awaitRequest({ hasCome: () => true, end }));
     }
     poll.expectRequest();
-    assert.ok(!poll.awaitsClient() && poll.needsEvents);
+    assert.ok(!poll.countClient() && poll.needsEvents);
     assert.equal(poll.awaitAnswer(() => true), undefined);
     poll.hadEvents();
   }
@@ -55,7 +55,7 @@ Deno.test("main does not wait for one of many clients, but for any event", async
   const poll = new BusyPoll(() => ++looks > 0, 50), ended: number[] = [];
   poll.expectRequest();
   for (let client = 0; client < 6; client++) {
-    if (!poll.awaitsClient()) continue;
+    if (!poll.countClient()) continue;
     poll.awaitRequest({ hasCome: () => assert.fail("it is not asked"), end: () => ended.push(looks) });
   }
   await until(() => looks > 0);

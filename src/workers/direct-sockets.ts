@@ -3,7 +3,8 @@
  * answer, the thread waits busily for the next request of the same client and receives it in the same way: a request then takes one turn
  * of the event loop less. All other reads and writes are the runtime's.
  *
- * The runtime's operations stay right beside that. It takes a socket's readiness for a hint only: a read that finds nothing waits on.
+ * The runtime's operations work beside that as before, because it takes a socket's readiness for a hint only: its read waits on if it finds
+ * nothing.
  *
  * @see https://man7.org/linux/man-pages/man2/send.2.html
  * @see https://man7.org/linux/man-pages/man2/recv.2.html
@@ -43,7 +44,7 @@ class DirectConnection implements ByteConnection {
 
   read(into: Uint8Array): Promise<number | null> {
     const { poll } = this;
-    if (poll.awaitsClient()) {
+    if (poll.countClient()) {
       return new Promise((resolve) => poll.awaitRequest(new DirectRead(this, into, resolve)));
     }
     return poll.needsEvents ? this.readWithEvents(into) : this.connection.read(into);

@@ -1,7 +1,7 @@
 /** Lists the files in a directory and in those below it, in the order of their paths. */
 import { isAbsolute, join, sep } from "node:path";
 import { SqlError, SQLSTATE } from "../../errors.ts";
-import { isWithin } from "../../paths.ts";
+import { isWithin, unlessMissing } from "../../paths.ts";
 import type { FilesNode } from "../../sql/plan.ts";
 import { readableSize } from "../../types/format/size.ts";
 import type { Value } from "../../types/mod.ts";
@@ -67,7 +67,8 @@ class Files implements Operator {
           continue;
         }
         context.poll();
-        const info = unlessGone(() => Deno.statSync(join(directory, path)));
+        // It may have been removed since the directory was read.
+        const info = unlessMissing(() => Deno.statSync(join(directory, path)));
         if (info === undefined) continue;
         const { size, mtime } = info;
         yield [path, BigInt(size), readableSize(size), mtime === null ? null : BigInt(mtime.getTime())];
@@ -81,7 +82,9 @@ class Files implements Operator {
   private namesIn(directory: string, folder: string): string[] {
     const names: string[] = [];
     try {
-      for (const { name, isFile, isDirectory } of unlessGone(() => Deno.readDirSync(join(directory, folder))) ?? []) {
+      for (
+        const { name, isFile, isDirectory } of unlessMissing(() => Deno.readDirSync(join(directory, folder))) ?? []
+      ) {
         if (isDirectory) names.push(name + sep);
         else if (isFile && !name.startsWith(this.plan.hiddenPrefix)) names.push(name);
       }
@@ -96,12 +99,12 @@ class Files implements Operator {
   /** The directory without links. Undefined if it is a root that does not exist yet. */
   private directory(): string | undefined {
     const { path, roots, at } = this.plan;
-    if (path === undefined) return unlessGone(() => Deno.realPathSync(roots[0]));
+    if (path === undefined) return unlessMissing(() => Deno.realPathSync(roots[0]));
     try {
       const real = Deno.realPathSync(isAbsolute(path) ? path : join(roots[0], path));
       // Links must not lead out of the roots.
       const isInside = roots.some((root) => {
-        const realRoot = unlessGone(() => Deno.realPathSync(root));
+        const realRoot = unlessMissing(() => Deno.realPathSync(root));
         return realRoot !== undefined && isWithin(realRoot, real);
       });
       if (isInside && Deno.statSync(real).isDirectory) return real;
@@ -117,15 +120,5 @@ class Files implements Operator {
   close(): void {
     this.rows.return(undefined);
     this.space.release();
-  }
-}
-
-/** Files may be removed while they are listed. */
-function unlessGone<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
   }
 }

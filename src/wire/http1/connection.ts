@@ -1,7 +1,8 @@
 /** One client connection: serves its requests in sequence and enforces its time limits. */
 import { setImmediate } from "node:timers";
 import { BodyReader } from "./body.ts";
-import type { ByteConnection, Reply, ServerOptions } from "./contract.ts";
+import type { ByteConnection } from "../byte-connection.ts";
+import type { Reply, ServerOptions } from "./contract.ts";
 import { ConnectionLostError, RequestError } from "./errors.ts";
 import { HeadEnd, HeadParser, type RequestHead } from "./head.ts";
 import { Input } from "./input.ts";

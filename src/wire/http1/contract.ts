@@ -2,8 +2,6 @@
 import type { ByteConnection, Sockets } from "../byte-connection.ts";
 import type { HttpRequest } from "./request.ts";
 
-export type { ByteConnection };
-
 export type HeaderList = [name: string, value: string][];
 
 export interface Reply {

@@ -1,6 +1,7 @@
 /** Accepts connections up to the number of slots. Further ones wait for a slot and are refused after a while. */
 import { Connection } from "./connection.ts";
-import type { ByteConnection, HeaderList, Server, ServerOptions } from "./contract.ts";
+import type { ByteConnection } from "../byte-connection.ts";
+import type { HeaderList, Server, ServerOptions } from "./contract.ts";
 import { textReply } from "./reply.ts";
 
 /** More waiting connections than this are refused at once, because each one costs memory. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Connection } from "./connection.ts";
-import type { ByteConnection } from "./contract.ts";
+import type { ByteConnection } from "../byte-connection.ts";
 import { type HttpRequest, type Limits, type Reply, type Server, startServer, textReply } from "./mod.ts";
 
 const LIMITS: Limits = {

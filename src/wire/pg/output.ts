@@ -61,8 +61,8 @@ export class Output {
   }
 
   /**
-   * Begins to send the buffer; nothing else may be under way. The caller hands the number of bytes to `sent`, which is a promise if the
-   * client has to take them first. Undefined if there is nothing to send.
+   * Begins to send the buffer; nothing else may be under way. Returns the number of sent bytes, which the caller hands to
+   * `sent`: a promise if they have to wait for the client, and undefined if there is nothing to send.
    */
   send(nowMs: number): number | Promise<number> | undefined {
     const { bytes, at } = this;
