@@ -172,12 +172,14 @@ export class MaterializedViews {
     const { catalogue, writer, log } = this.options;
     try {
       await writer.open(baseId);
+      if (periodHiMicros !== undefined) await writer.open(state.id);
       const base = catalogue.tableById(baseId);
+      // In one go, so that nobody sees a view as up to date whose held rows are not known yet.
       if (String(base?.lsn) === upToLsn) {
         state.changes = new ChangedTimes(base!);
         state.pending = [];
         state.upToLsn = base!.lsn;
-        if (periodHiMicros !== undefined) await this.hold(state, base!, BigInt(periodHiMicros));
+        if (periodHiMicros !== undefined) this.hold(state, base!, BigInt(periodHiMicros));
       }
     } catch (error) {
       log("ERROR", `cannot read the base of a materialized view: ${messageOf(error)}`);
@@ -187,11 +189,9 @@ export class MaterializedViews {
     if (!this.isUpToDate(state, baseId)) this.changed(state.id);
   }
 
-  /** After a start: rows from this time on were held back. */
-  private async hold(state: State, base: TableSnapshot, periodHiMicros: bigint): Promise<void> {
-    const { catalogue, writer } = this.options;
-    await writer.open(state.id);
-    const view = catalogue.tableById(state.id)!, low = periodHiMicros * this.ticksOf(state.id);
+  /** After a start: rows from this time on were held back. The view is open. */
+  private hold(state: State, base: TableSnapshot, periodHiMicros: bigint): void {
+    const view = this.options.catalogue.tableById(state.id)!, low = periodHiMicros * this.ticksOf(state.id);
     const last = [base, view].filter(({ rowCount }) => rowCount > 0).map(({ timestampMax }) => timestampMax!);
     const high = last.reduce(max, low - 1n);
     state.periodHiMicros = periodHiMicros;
