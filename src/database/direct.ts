@@ -108,6 +108,8 @@ export class ReadyRows implements AsyncIterable<Piece> {
 /** What statistics leave of a plan. Asked for at most a few times. */
 export interface LeftPlan {
   plan(): Plan;
+  /** Set if it is more work than main does. */
+  isLarge?: boolean;
 }
 
 export interface DirectResources {
@@ -173,7 +175,8 @@ export class DirectRuns {
     try {
       if (run === undefined) {
         const complete = left.plan();
-        if (!this.isDirect(complete, sources)) return undefined;
+        left.isLarge ??= !this.isDirect(complete, sources);
+        if (left.isLarge) return undefined;
         run = this.rebound(key, complete, sources, options) ?? this.make(complete, sources, options);
         run.given = plan;
       }

@@ -72,6 +72,8 @@ export class Execution {
   private readonly heap: SharedHeap;
   readonly nowMicros: () => bigint;
   private readonly firstReads: FirstReads<Run>;
+  /** Plans whose last execution was much work. */
+  private readonly large = new WeakMap<PlanKey, KnownLarge>();
 
   constructor(
     resources: DirectResources,
@@ -112,8 +114,11 @@ export class Execution {
     if (tree === undefined) return this.runInWorker(given, sources, options);
     const values = valuesFor(options.output, tree);
     if (values !== undefined) return values;
-    const left = new Left(this, tree, sources), isAnalyzed = options.analyzed !== undefined;
+    const isAnalyzed = options.analyzed !== undefined, key = options.key ?? tree;
+    const known = this.large.get(key);
+    const left: LeftPlan = known?.isOf(tree, sources) ? known : new Left(this, tree, sources);
     const direct = isAnalyzed ? undefined : this.direct.run(tree, sources, options, left, options.key);
+    if (left.isLarge && left !== known) this.large.set(key, new KnownLarge(tree, sources, left.plan()));
     return direct ?? this.runElsewhere(left, sources, options, !isAnalyzed && this.direct.lacksFrame);
   }
 
@@ -243,6 +248,7 @@ function valuesFor(output: OutputOptions, plan: Plan): Run | undefined {
 }
 
 class Left implements LeftPlan {
+  isLarge: boolean | undefined;
   private made: Plan | undefined;
 
   constructor(
@@ -253,6 +259,25 @@ class Left implements LeftPlan {
 
   plan(): Plan {
     return this.made ??= this.execution.answered(this.given, this.sources);
+  }
+}
+
+/** Kept after an execution that was much work: the next one is likewise if it reads the same, and its plan has its name with the workers. */
+class KnownLarge implements LeftPlan {
+  readonly isLarge = true;
+  /** Weak, so that older snapshots are not kept. */
+  private readonly sources: readonly WeakRef<ScanSource>[];
+
+  constructor(private readonly given: Plan, sources: readonly ScanSource[], private readonly left: Plan) {
+    this.sources = sources.map((source) => new WeakRef(source));
+  }
+
+  isOf(given: Plan, sources: readonly ScanSource[]): boolean {
+    return given === this.given && sources.every((source, k) => source === this.sources[k]!.deref());
+  }
+
+  plan(): Plan {
+    return this.left;
   }
 }
 

@@ -7,12 +7,12 @@ import type { OnMiss, SharedPool } from "../storage/mod.ts";
 import { Execution, type Run, type RunOptions } from "./execution.ts";
 
 /** A table whose frames are not in memory until a worker has run a query. */
-function coldTable() {
+function coldTable(directRowsMax = 1_000) {
   const context = testContext(), { heap } = context;
   const columns = [{ name: "x", type: "LONG" }], rows: Row[] = [[1n], [2n]];
   const { node, source } = storedRows(columns, rows, context, 10);
   const [segment] = source.segments, [chunk] = segment.chunks;
-  const cold = { ...source, segments: [{ ...segment, chunks: [{ ...chunk!, address: 0 }] }] };
+  const table = { source: { ...source, segments: [{ ...segment, chunks: [{ ...chunk!, address: 0 }] }] } };
   let isLoaded = false;
   const pool = {
     frames: { filledCount: 0, filled: () => new Promise(() => {}) },
@@ -29,7 +29,7 @@ function coldTable() {
       return { whole: () => ended, chunks: (async function* () {})(), totalRows: () => 0, cancel() {}, ended };
     },
   };
-  const settings = { directRowsMax: 1_000, queryMemoryLimitBytes: 0 };
+  const settings = { directRowsMax, queryMemoryLimitBytes: 0 };
   const execution = new Execution(
     {
       heap,
@@ -43,7 +43,7 @@ function coldTable() {
     scheduler as unknown as Scheduler,
     { ...settings, spillRoot: "", spillLimitBytes: 0, queryTimeoutMs: 0, useStatistics: true },
   );
-  const catalogue = { tableById: () => ({ source: () => cold }), pin: () => () => {} } as unknown as Catalogue;
+  const catalogue = { tableById: () => ({ source: () => table.source }), pin: () => () => {} } as unknown as Catalogue;
   const answer = (key: object, more: Partial<RunOptions> = {}) =>
     execution.answer(node, {
       output: { kind: "rows", encoding: { name: "json", quoteLargeNumbers: false } },
@@ -53,7 +53,7 @@ function coldTable() {
       key,
       ...more,
     });
-  return { answer, running, execution };
+  return { answer, running, execution, table };
 }
 
 const textOf = ({ ready }: Run) => ready?.map(({ bytes }) => new TextDecoder().decode(bytes)).join("");
@@ -84,5 +84,18 @@ Deno.test("Execution: a client that leaves while its query waits gets no answer"
   leaving.abort();
   running[0]();
   await assert.rejects(Promise.resolve(waiting));
+  execution.close();
+});
+
+Deno.test("Execution: what was much work goes to a worker at once when it is executed again, as long as its table has not changed", () => {
+  const { answer, running, execution, table } = coldTable(0), plan = {};
+  let answered = 0;
+  const asked = execution.answered.bind(execution);
+  execution.answered = (...given) => (answered++, asked(...given));
+  for (let k = 0; k < 3; k++) void answer(plan);
+  assert.deepEqual([running.length, answered], [3, 1]);
+  table.source = { ...table.source };
+  for (let k = 0; k < 3; k++) void answer(plan);
+  assert.deepEqual([running.length, answered], [6, 2]);
   execution.close();
 });

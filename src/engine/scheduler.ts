@@ -228,8 +228,8 @@ class WorkerScheduler implements Scheduler {
   private readonly mailboxes: Mailboxes;
   private readonly letters: Letters;
   private readonly planNames = new PlanNames((name) => this.allSeats().forEach(({ plans }) => plans.free(name)));
-  /** By slot: takes the answer of the query that has it. */
-  private readonly answerTakers: ((answer: number) => void)[] = [];
+  /** By slot: takes the answer of the query that has it. No longer than the slots in use require. */
+  private readonly answerTakers: (((answer: number) => void) | undefined)[] = [];
   private isListening = false;
   /** The kinds of work since the start. */
   private readonly hasSeen = { task: false, query: false, longQuery: false };
@@ -311,7 +311,7 @@ class WorkerScheduler implements Scheduler {
 
   private takeAnswers(): void {
     const { i32 } = this.options.heap;
-    for (let slot = 0; slot < SLOT_COUNT; slot++) {
+    for (let slot = 0; slot < this.answerTakers.length; slot++) {
       if (Atomics.load(i32, slotWord(slot, SLOT.answer)) === ANSWER.none) continue;
       this.answerTakers[slot]?.(Atomics.exchange(i32, slotWord(slot, SLOT.answer), ANSWER.none));
     }
@@ -351,6 +351,14 @@ class WorkerScheduler implements Scheduler {
 
   private next(): void {
     if (this.closed) return;
+    if (this.waiting.length > 0) this.giveWaiting();
+    this.planExtraSeats();
+    if (this.waiting.length === 0) return;
+    const isLost = ({ isReady, failures }: Seat) => !isReady && failures >= FAILURES_MAX;
+    if (this.seats.every(isLost)) this.failWaiting();
+  }
+
+  private giveWaiting(): void {
     // Workers with parked queries go last, because a query can only continue where it was started.
     const seats = this.seats.toSorted((a, b) => a.parked.size - b.parked.size);
     const [taskSeat, smallSeat] = this.extraSeats;
@@ -360,10 +368,6 @@ class WorkerScheduler implements Scheduler {
       const at = this.waiting.findIndex((job) => accepts(seat, job, seats.length));
       if (at >= 0) this.give(seat, this.waiting.splice(at, 1)[0]);
     }
-    this.planExtraSeats();
-    if (this.waiting.length === 0) return;
-    const isLost = ({ isReady, failures }: Seat) => !isReady && failures >= FAILURES_MAX;
-    if (this.seats.every(isLost)) this.failWaiting();
   }
 
   private extraTimer: ReturnType<typeof setInterval> | undefined;
@@ -670,7 +674,9 @@ class WorkerScheduler implements Scheduler {
 
   private giveSlot(slot: number): void {
     this.letters.free(slot);
-    delete this.answerTakers[slot];
+    const { answerTakers } = this;
+    answerTakers[slot] = undefined;
+    while (answerTakers.length > 0 && answerTakers.at(-1) === undefined) answerTakers.pop();
     this.freeSlots.push(slot);
     this.waitingForSlot.shift()?.();
   }
