@@ -84,7 +84,7 @@ export async function startProgram(
 export async function until<T>(
   what: string,
   attempt: () => Promise<T> | T,
-  patienceMs = 20_000,
+  patienceMs = 60_000,
 ): Promise<NonNullable<T>> {
   for (const end = Date.now() + patienceMs;;) {
     const value = await attempt();

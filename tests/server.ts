@@ -112,13 +112,13 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
   const http = isTls ? `https://localhost:${httpPort}` : `http://127.0.0.1:${httpPort}`;
   const client = isTls ? Deno.createHttpClient({ caCerts: [Deno.readTextFileSync(options.caPath!)] }) : undefined;
   const headers: HeadersInit = options.authorization === undefined ? {} : { authorization: options.authorization };
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 120_000;
   for (;;) {
     if (status) {
       await drained;
       throw new Error(`the server ended with status ${(status as Deno.CommandStatus).code}:\n${output}`);
     }
-    if (Date.now() > deadline) throw new Error(`the server is not ready after 60 s:\n${output}`);
+    if (Date.now() > deadline) throw new Error(`the server is not ready after 120 s:\n${output}`);
     try {
       const reply = await fetch(`${http}/exec?query=select%201`, { headers, client });
       await reply.body?.cancel();
@@ -133,7 +133,7 @@ async function tryToStart(options: StartOptions): Promise<TestServer> {
       // Windows has no SIGTERM: the signal of that name kills the process there.
       if (Deno.build.os === "windows") askToStop(root);
       else process.kill("SIGTERM");
-      const timer = setTimeout(() => process.kill("SIGKILL"), 20_000);
+      const timer = setTimeout(() => process.kill("SIGKILL"), 60_000);
       await ended;
       clearTimeout(timer);
     }

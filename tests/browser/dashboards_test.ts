@@ -5,7 +5,7 @@ import { chromium, type Page } from "playwright-core";
 import { ADMIN, basic, startProtected } from "../access/server.ts";
 import { startServer } from "../server.ts";
 import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
-import { run, test } from "./visit.ts";
+import { run, test, watched } from "./visit.ts";
 
 const TRADES = `create table trades as (
   select case when x % 2 = 0 then 'BTC' else 'ETH' end symbol, x price, timestamp_sequence('2026-01-01', 60000000) ts
@@ -218,7 +218,7 @@ async function showShared(): Promise<void> {
   const { text } = await server.request("/api/v1/dashboards", basic(ADMIN), { method: "POST", body });
   const browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
   try {
-    const page = await browser.newPage();
+    const page = watched(await browser.newPage());
     await page.goto(`${server.http}/#/dashboards/${JSON.parse(text).id}`);
     await page.fill("[autocomplete=username]", "bob");
     await page.fill("[type=password]", "bob's");

@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { ADMIN, startProtected } from "../access/server.ts";
 import { BROWSER_ARGS, browserPath } from "./browser.ts";
-import { testSteps } from "./visit.ts";
+import { testSteps, watched } from "./visit.ts";
 
 interface House {
   browser: Browser;
@@ -20,7 +20,7 @@ async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
   );
   const browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
   try {
-    const page = await browser.newPage({ viewport: { width: 1100, height: 720 } });
+    const page = watched(await browser.newPage({ viewport: { width: 1100, height: 720 } }));
     await page.goto(server.http);
     await use({ browser, page });
   } finally {

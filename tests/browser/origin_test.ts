@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { startServer, type TestServer } from "../server.ts";
 import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
-import { run } from "./visit.ts";
+import { run, watched } from "./visit.ts";
 
 /** A name that an attacker's DNS server first resolves to the attacker's machine and then to ours. */
 const REBINDING_HOST = "rebinding.example.org";
@@ -99,7 +99,7 @@ Deno.test({
       const sites = [hostile, hostile.replace("hostile.example.org", "localhost")];
       const hosts = ["127.0.0.1", "localhost", KNOWN_HOST];
       for (const site of sites) {
-        const page = await browser.newPage();
+        const page = watched(await browser.newPage());
         await page.goto(site);
         for (const host of hosts) {
           for (const way of ["fetch", "blind", "image", "script", "frame"] as const) {
@@ -122,7 +122,7 @@ Deno.test({
   ...test,
   fn: () =>
     withBrowser(async (browser, server) => {
-      const page = await browser.newPage();
+      const page = watched(await browser.newPage());
       const reply = await page.goto(`http://${REBINDING_HOST}:${server.httpPort}/index.html`);
       assert.equal(reply!.status(), 403);
       const refused = await reply!.text();
@@ -141,7 +141,7 @@ Deno.test({
   fn: () =>
     withBrowser(async (browser, server) => {
       for (const [at, host] of ["127.0.0.1", "localhost", KNOWN_HOST].entries()) {
-        const page = await browser.newPage();
+        const page = watched(await browser.newPage());
         await page.goto(`http://${host}:${server.httpPort}/`);
         assert.match(await run(page, `create table own_${at} (x int)`), /^OK/, host);
         await page.close();
@@ -163,7 +163,7 @@ Deno.test({
     const origin = `http://localhost:${site.addr.port}`;
     try {
       await withBrowser(async (browser, server) => {
-        const page = await browser.newPage();
+        const page = watched(await browser.newPage());
         await page.goto(origin);
         assert.match(await doIt(page, "fetch", execUrl(server, "create table listed (x int)")), /"ddl":"OK"/);
         assert.match(await doIt(page, "fetch", execUrl(server, "select secret from victim")), /s3cret/);

@@ -5,7 +5,7 @@ import type { ProtectedServer } from "../access/server.ts";
 import { startProvider, type TestProvider } from "../sign-on/provider.ts";
 import { startSignOn } from "../sign-on/server.ts";
 import { BROWSER_ARGS, browserPath } from "./browser.ts";
-import { run, testSteps, type } from "./visit.ts";
+import { run, testSteps, type, watched } from "./visit.ts";
 
 /** Seconds. Renewal is due after four fifths. */
 const TOKEN_TTL = 6;
@@ -41,7 +41,8 @@ async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
 
 /** A browser that has not been at the provider yet. */
 async function newPage({ browser, server }: House): Promise<Page> {
-  const page = await (await browser.newContext({ viewport: { width: 1100, height: 720 } })).newPage();
+  const context = await browser.newContext({ viewport: { width: 1100, height: 720 } });
+  const page = watched(await context.newPage());
   await page.goto(server.http);
   return page;
 }

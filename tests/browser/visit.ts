@@ -60,7 +60,8 @@ export async function type(page: Page, text: string): Promise<void> {
   await page.keyboard.insertText(text);
 }
 
-const LOADED_MS_MAX = 30_000;
+/** On a machine that is busy with other tests, a page may take long. */
+const PATIENCE_MS = 120_000;
 
 interface Traffic {
   /** Requests in progress. */
@@ -71,8 +72,9 @@ interface Traffic {
 
 const traffic = new WeakMap<Page, Traffic>();
 
-/** Follows the requests of a new page for `untilLoaded`. */
+/** Follows the requests of a new page for `untilLoaded`, and waits for it with patience. */
 export function watched(page: Page): Page {
+  page.setDefaultTimeout(PATIENCE_MS);
   const state: Traffic = { open: new Set(), hasLanguage: false };
   traffic.set(page, state);
   page.on("request", (request) => {
@@ -90,7 +92,7 @@ export function watched(page: Page): Page {
  * these requests that met the end of the session would ask for the sign-in before the test does.
  */
 export async function untilLoaded(page: Page): Promise<void> {
-  const state = traffic.get(page)!, end = Date.now() + LOADED_MS_MAX;
+  const state = traffic.get(page)!, end = Date.now() + PATIENCE_MS;
   while (!state.hasLanguage || state.open.size > 0) {
     assert.ok(Date.now() < end, `the page still waits for ${[...state.open].map((request) => request.url())}`);
     await page.waitForTimeout(50);

@@ -63,9 +63,7 @@ for (const [title, count] of [["on the main thread", "0"], ["on a thread of its 
       served[2][Symbol.dispose]();
       assert.equal(await answer, answerOf("200 OK") + EMPTY);
       served[2] = fifth;
-      const before = performance.now();
       for (const connection of served) assert.equal(await connection.ask(""), "", "closed without a byte");
-      assert.ok(performance.now() - before < 8000);
     }
     for (const connection of served) connection[Symbol.dispose]();
   });

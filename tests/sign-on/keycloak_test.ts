@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 import { BROWSER_ARGS, browserName, browserPath } from "../browser/browser.ts";
-import { run } from "../browser/visit.ts";
+import { run, watched } from "../browser/visit.ts";
 import { CLIENTS_ENV, CLIENTS_SETUP, signInByClients } from "./clients.ts";
 import { startKeycloak } from "./keycloak.ts";
 import { bearer, startSignOn } from "./server.ts";
@@ -50,7 +50,8 @@ Deno.test("Keycloak", { sanitizeOps: false, sanitizeResources: false }, async (t
     async fn() {
       const browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
       try {
-        const page = await (await browser.newContext({ viewport: { width: 1100, height: 720 } })).newPage();
+        const context = await browser.newContext({ viewport: { width: 1100, height: 720 } });
+        const page = watched(await context.newPage());
         await page.goto(server.http);
         await page.click("button:text-is('Single sign-on')");
         await page.fill("#username", BOB.name);
