@@ -11,9 +11,9 @@ interface Ended {
   stderr: string;
 }
 
-async function sundial(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+async function sundial(args: string[], env: Record<string, string> = {}, flags: string[] = []): Promise<Ended> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", ...DEVELOPMENT_FLAGS, fromFileUrl("../main.ts"), ...args],
+    args: ["run", ...DEVELOPMENT_FLAGS, ...flags, fromFileUrl("../main.ts"), ...args],
     env: { NO_COLOR: "1", ...env },
   }).output();
   const decoder = new TextDecoder();
@@ -73,6 +73,20 @@ Deno.test("health queries the server with these settings and exits with its stat
     1,
     "sundial: http.min.enabled: the minimal server, which reports health, is off\n",
   ]);
+});
+
+Deno.test("a writer that fails while it loads ends the start with 1", async () => {
+  const map = await Deno.makeTempFile({ prefix: "sundial-", suffix: ".json" });
+  const { imports } = JSON.parse(await Deno.readTextFile(fromFileUrl("../deno.json")));
+  const url = (path: string) => new URL(path, import.meta.url).href;
+  const broken = { [url("../src/storage/turns.ts")]: url("missing.ts") };
+  await Deno.writeTextFile(map, JSON.stringify({ imports, scopes: { [url("../src/workers/writer.ts")]: broken } }));
+  const { code, stderr } = await sundial(["start", "-d", newRoot()], {
+    SVC_HTTP_BIND_TO: `127.0.0.1:${freePort()}`,
+    SVC_HTTP_MIN_ENABLED: "false",
+  }, [`--import-map=${map}`]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^sundial: Error: the writer has failed: .*missing\.ts/m);
 });
 
 Deno.test(

@@ -60,9 +60,17 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   providerOpened?.catch(() => {});
   // The writer's thread loads its modules while this thread loads all others, which other commands do not need.
   const writerThread = new Worker(new URL("../workers/writer.ts", import.meta.url), { type: "module", name: "writer" });
+  // It may fail before the database listens to it.
+  const writerFailed = new Promise<never>((_, reject) => {
+    writerThread.onerror = (event) => {
+      event.preventDefault();
+      reject(new Error(`the writer has failed: ${event.message}`));
+    };
+  });
+  writerFailed.catch(() => {}); // awaited below
   const { openDatabase } = await import("../database/mod.ts");
   const wires = await import("./wires.ts");
-  const database = await openDatabase(Object.assign(databaseServices(config, metrics, log.wantsDebug), {
+  const opening = openDatabase(Object.assign(databaseServices(config, metrics, log.wantsDebug), {
     reloadConfig: () => [reloadConfig(config), certificates?.reload()].includes(true),
     writerThread,
     busyMicros,
@@ -73,6 +81,7 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
     provider,
     onWriterFailed: (reason: string) => fail(`the writer has failed: ${reason}`),
   }));
+  const database = await Promise.race([opening, writerFailed]);
   metrics.readAll(() => database.statistics());
   parts.push({ name: DATABASE, close: () => database.close() });
   await providerOpened;
