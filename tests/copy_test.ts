@@ -111,12 +111,16 @@ Deno.test("COPY", async (t) => {
       "copy (select (x::string || 'a')::long, simulate() from long_sequence(3)) to 'all' with format parquet";
     assert.match((await server.exec(fails)).error!, /simulate/);
     await Deno.writeTextFile(join(root, "export", ".unfinished-0123456789abcdef"), "of a process that was killed");
+    const query = "select a.x from long_sequence(1000000) a cross join long_sequence(1000000)";
     const id = await started(
       server,
-      "copy (select a.x from long_sequence(1000000) a cross join long_sequence(1000000)) to 'all' with format parquet",
+      `copy (${query}) to 'all' with format parquet`,
     );
+    const active = "select export_id, username, export_path, export_sql from export_activity()";
+    assert.deepEqual(await rows(active), [[id, "admin", "all.parquet", query]]);
     assert.deepEqual(await rows(`copy '${id}' cancel`), [[id, "cancelled"]]);
     assert.deepEqual(await ended(server, "copy_export_log", id, "status"), ["cancelled"]);
+    assert.deepEqual(await rows(active), []);
     assert.deepEqual(await rows(`copy '${id}' cancel`), [[id, "unknown"]]);
     assert.deepEqual(await Deno.readFile(join(root, "export", "all.parquet")), before);
     // The next one removes what a process left that was killed.

@@ -45,6 +45,8 @@ interface Event {
 
 interface Running {
   owner: string;
+  order: CopyOrder;
+  startedMicros: bigint;
   abort: AbortController;
   ended: Promise<void>;
 }
@@ -88,7 +90,7 @@ export class Copies {
     };
     // After the answer: the copy must not hold it up.
     const ended = new Promise<void>((done) => setTimeout(() => run().then(done), 0));
-    this.running.set(id, { owner, abort, ended });
+    this.running.set(id, { owner, order, startedMicros: this.options.nowMicros(), abort, ended });
     return id;
   }
 
@@ -106,6 +108,15 @@ export class Copies {
 
   exportRows(identity: Identity): Value[][] {
     return this.seen(this.exports, identity);
+  }
+
+  /** The rows of export_activity(): exports that are running. */
+  activeExportRows(identity: Identity): Value[][] {
+    return [...this.running].flatMap(([id, { owner, order, startedMicros }]) =>
+      order.action === "to" && this.isSeen(owner, identity)
+        ? [[id, null, owner, startedMicros, "writing", "copy", pathOf(order.file), order.text, null]]
+        : []
+    );
   }
 
   /** Cancels what is running, and waits for it. */
@@ -214,7 +225,7 @@ export class Copies {
     if (answer.kind === "done") throw new SqlError("only rows can be exported: expected a query", 0);
     const { exportRoot } = this.options;
     await Deno.mkdir(exportRoot, { recursive: true, mode: 0o700 });
-    const target = join(exportRoot, name.endsWith(".parquet") ? name : `${name}.parquet`), folder = join(target, "..");
+    const target = join(exportRoot, pathOf(name)), folder = join(target, "..");
     await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
     await checkInside(exportRoot, folder);
     await this.removeUnfinished();
@@ -245,6 +256,11 @@ export class Copies {
       }
     }
   }
+}
+
+/** Of an exported file, within the export directory. */
+function pathOf(name: string): string {
+  return name.endsWith(".parquet") ? name : `${name}.parquet`;
 }
 
 function idOfCopy(): string {

@@ -1,6 +1,6 @@
 /** Rows of the sources that describe the database. One entry per source, keyed by the binder's name for it. */
 import { CorruptFileError, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
-import { FUNCTIONS } from "../sql/functions/mod.ts";
+import { FUNCTIONS, isInternal } from "../sql/functions/mod.ts";
 import {
   accessIsOff,
   columnRows,
@@ -146,7 +146,7 @@ const SOURCES: Record<string, Source> = {
       encodings.join(", ") || null,
     ]),
   functions: () =>
-    FUNCTIONS.map(({ name, args, volatility, aggregate, window, table }) => {
+    FUNCTIONS.filter(({ name }) => !isInternal(name)).map(({ name, args, volatility, aggregate, window, table }) => {
       const signature = `${name}(${
         args.map((arg) => `${arg.name} ${arg.type}${arg.variadic ? "..." : ""}`).join(", ")
       })`;
@@ -224,6 +224,7 @@ const SOURCES: Record<string, Source> = {
       message,
     ]),
   query_activity: ({ activity }, _, { identity }) => activity.rows(identity),
+  export_activity: ({ copies }, _, { identity }) => copies.activeExportRows(identity),
   all_permissions: allPermissionRows,
   "sys.text_import_log": ({ copies }, _, { identity }) => copies.importRows(identity),
   "sys.copy_export_log": ({ copies }, _, { identity }) => copies.exportRows(identity),

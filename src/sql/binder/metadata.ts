@@ -135,6 +135,14 @@ const SOURCES = new Map<string, Source>([
     args: 0,
     isFunction: true,
   }],
+  ["export_activity", {
+    columns: columns(
+      `export_id:STRING worker_id:LONG username:STRING start_time:TIMESTAMP phase:STRING request_source:STRING export_path:STRING
+       export_sql:STRING message:STRING`,
+    ),
+    args: 0,
+    isFunction: true,
+  }],
   ["server_metrics", {
     columns: columns("name:STRING kind:STRING label:STRING le:DOUBLE value:DOUBLE"),
     args: 0,
