@@ -93,8 +93,13 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
   );
 }
 
+/** Without those of the server itself, which statements can name. */
+function listedTables({ catalogue }: Pick<Core, "catalogue">): TableSnapshot[] {
+  return catalogue.tables().filter(({ schema }) => !OWN_TABLES.has(schema.name));
+}
+
 function relationsOf(core: Core, asker: Asker): Relation[] {
-  const schemas = core.catalogue.tables().map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
+  const schemas = listedTables(core).map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
   return [
     ...schemas.map(({ id, name, columns }) => ({ oid: tableOid(id), name, columns, isView: false })),
     ...seenViews(core, asker).map(({ view: { name }, columns }) => ({
@@ -125,7 +130,7 @@ const SERIES = new Set(["long_sequence", "generate_series"]);
 
 const SOURCES: Record<string, Source> = {
   tables: (core, _, asker) => [
-    ...core.catalogue.tables().toSorted((a, b) => a.schema.id - b.schema.id).map((table) =>
+    ...listedTables(core).toSorted((a, b) => a.schema.id - b.schema.id).map((table) =>
       tableRow(table, core.lastWrites.of(table.schema.id))
     ),
     ...seenViews(core, asker).map(({ view, timestamp }) => viewRow(view.name, timestamp)),
@@ -161,12 +166,12 @@ const SOURCES: Record<string, Source> = {
   keywords: () => keywords().map((word) => [word]),
   all_tables: (core, _, asker) =>
     [
-      ...core.catalogue.tables().map(({ schema }) => schema.name),
+      ...listedTables(core).map(({ schema }) => schema.name),
       ...seenViews(core, asker).map(({ view }) => view.name),
     ].sort()
       .map((name) => [name]),
-  table_storage: ({ catalogue }) =>
-    catalogue.tables().toSorted(byName).map((table) => {
+  table_storage: (core) =>
+    listedTables(core).toSorted(byName).map((table) => {
       const partitions = table.partitions();
       const diskSize = partitions.reduce((total, { diskSizeBytes }) => total + diskSizeBytes, 0);
       const { name, wal, partitionBy } = table.schema;

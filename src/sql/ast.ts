@@ -220,11 +220,13 @@ export interface SampleBy {
   interval: { text: string; at: number } | Expression;
   from?: Expression;
   to?: Expression;
-  /** NONE, NULL, PREV, LINEAR or an expression for each column, in the written order. Undefined without FILL. */
+  /** NONE, NULL, PREV, PREV of another column, LINEAR or an expression for each column, in the written order. Undefined without FILL. */
   fill?: {
     at: number;
-    items:
-      ({ kind: "none" | "null" | "prev" | "linear"; at: number } | { kind: "value"; at: number; value: Expression })[];
+    items: (
+      | { kind: "none" | "null" | "prev" | "linear"; at: number; of?: Name }
+      | { kind: "value"; at: number; value: Expression }
+    )[];
   };
   align?: {
     at: number;

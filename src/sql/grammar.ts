@@ -85,6 +85,7 @@ const COMMON = String.raw`
   sampleTo = "TO" expr
   fill = "FILL" "(" fillItem ("," fillItem)* ")"
   fillItem = ("NONE" | "NULL" | "PREV" | "LINEAR") &("," | ")")  -- word
+           | "PREV" "(" name ")"                         -- other
            | expr                                        -- value
   align = "ALIGN" "TO" "CALENDAR" alignZone? alignOffset?  -- calendar
         | "ALIGN" "TO" "FIRST" "OBSERVATION"             -- first

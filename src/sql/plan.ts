@@ -205,7 +205,11 @@ export interface Sampling {
   to?: bigint;
 }
 
-export type Fill = { kind: "none" | "null" | "prev" | "linear" } | { kind: "value"; value: Value };
+export type Fill =
+  | { kind: "none" | "null" | "linear" }
+  /** `from`: the aggregate whose previous value it is, if that is another one. */
+  | { kind: "prev"; from?: number }
+  | { kind: "value"; value: Value };
 
 /**
  * Output: keys (in `columns` order: the bucket's start at `bucketIndex`, the other keys around it), then aggregates. In

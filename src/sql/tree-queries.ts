@@ -366,6 +366,9 @@ export const queryActions: ohm.ActionDict<unknown> = {
   fillItem_word(wordNode, _lookahead) {
     return { kind: word(wordNode), at: at(wordNode) };
   },
+  fillItem_other(prev, _open, column, _close) {
+    return { kind: "prev", at: at(prev), of: name(column) };
+  },
   fillItem_value(expr) {
     return { kind: "value", at: at(expr), value: expr.tree() };
   },

@@ -4,7 +4,7 @@
  */
 import type { Column, Fill, SampleNode } from "../../sql/plan.ts";
 import { LAYOUT_WIDTH, layoutOf, type Value } from "../../types/mod.ts";
-import { fillNull, OutputColumns, setValue, TextArena, Workspace } from "../columns.ts";
+import { fillNull, OutputColumns, setValue, TextArena, valueAt, Workspace } from "../columns.ts";
 import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { type Bucket, TimeBuckets } from "../time-buckets.ts";
@@ -234,7 +234,7 @@ function orderByBucket(kept: KeptRows, context: QueryContext): Int32Array | unde
 
 /**
  * Outputs a row for each bucket of the whole range and each key. An aggregate without a row there is null, a constant,
- * the key's previous value (PREV), or interpolated (LINEAR; integers are truncated towards zero).
+ * the key's previous value (PREV) or that of another aggregate, or interpolated (LINEAR; integers are truncated towards zero).
  */
 class Filler {
   private readonly output: OutputColumns;
@@ -400,7 +400,7 @@ class Filler {
     count: number,
   ): void {
     const source = this.kept.columns[c], target = this.output.vectors[c];
-    if (fill.kind === "prev") {
+    if (fill.kind === "prev" && fill.from === undefined) {
       return this.output.gather(
         c,
         source,
@@ -410,9 +410,14 @@ class Filler {
       );
     }
     this.output.gather(c, source, rows, count, true);
+    const set = (i: number, value: Value) =>
+      setValue(this.context.heap, target.type, target.address, i, value, this.arena);
     if (fill.kind === "value") {
+      for (let i = 0; i < count; i++) if (rows[i] < 0) set(i, fill.value);
+    } else if (fill.kind === "prev") {
+      const other = this.kept.columns[1 + this.node.keys.length + fill.from!];
       for (let i = 0; i < count; i++) {
-        if (rows[i] < 0) setValue(this.context.heap, target.type, target.address, i, fill.value, this.arena);
+        if (rows[i] < 0 && before[i] >= 0) set(i, valueAt(this.context.heap, other, before[i]));
       }
     } else if (fill.kind === "linear") {
       for (let i = 0; i < count; i++) if (rows[i] < 0) this.interpolate(source, target, i, before[i], after[i]);

@@ -1,6 +1,6 @@
 /** SAMPLE BY: buckets of time, FILL and ALIGN TO. */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
-import type { Expression, SampleBy } from "../ast.ts";
+import type { Expression, Name, SampleBy } from "../ast.ts";
 import type { AggregateCall, Expr, Fill, Plan, Sampling } from "../plan.ts";
 import { findVariable, type Names, typeMismatch } from "./context.ts";
 import { convertConstant, fold, foldAtNow } from "./convert.ts";
@@ -222,7 +222,7 @@ function bindFill(
   const { fill } = sample;
   if (fill === undefined) return [];
   const [only] = fill.items;
-  if (fill.items.length === 1 && only !== undefined && only.kind !== "value") {
+  if (fill.items.length === 1 && only !== undefined && only.kind !== "value" && only.of === undefined) {
     const { kind } = only;
     if (kind === "none") return [];
     return aggregates.map((call) => wordFill(kind, call));
@@ -259,11 +259,31 @@ function bindFill(
     }
     return item.kind === "value"
       ? valueFill(expressions, item.value, aggregates[index]!.type, item.at, isPlain ? 0 : item.at, names)
-      : wordFill(item.kind, aggregates[index]!);
+      : item.of === undefined
+      ? wordFill(item.kind, aggregates[index]!)
+      : { kind: "prev", from: otherAggregate(item.of, items, aggregates, aggregates[index]!.type) };
   });
   return aggregates.map((call) =>
     given[indices.findIndex((index) => isSame(aggregates[index]!, call))] ?? { kind: "null" }
   );
+}
+
+/** Of the aggregate that the select list has under this name. */
+function otherAggregate(of: Name, items: OutputItem[], aggregates: AggregateCall[], type: string): number {
+  const item = items.find(({ name }) => name.toLowerCase() === of.text.toLowerCase());
+  if (item === undefined) {
+    throw new SqlError(`PREV: the select list has no column ${of.text}`, of.at, SQLSTATE.undefinedColumn);
+  }
+  const { expr } = item;
+  if (expr.kind !== "placeholder" || expr.of !== "aggregate") {
+    throw new SqlError(`PREV needs an aggregate, which ${of.text} is not`, of.at, SQLSTATE.grouping);
+  }
+  const found = aggregates[expr.index]!.type;
+  if (found !== type) {
+    throw typeMismatch(`PREV: ${of.text} is a ${displayName(found)}, which cannot fill a ${displayName(type)}`, of.at);
+  }
+  if (type === "SYMBOL") throw notSupported("FILL of a SYMBOL with a value of another column", of.at);
+  return expr.index;
 }
 
 function wordFill(kind: "null" | "prev" | "linear", call: AggregateCall): Fill {

@@ -12,6 +12,8 @@ const TIME = { name: "time", type: "time" };
 const STAMP = (types: string[]) => (types.includes("TIMESTAMP_NS") ? "TIMESTAMP_NS" : "TIMESTAMP");
 
 const entries: FunctionEntry[] = [];
+const UTC = zoneOf("UTC")!;
+type Args = Parameters<BatchFunction>[0];
 
 /** The start of the statement. Every call in the statement returns the same value. */
 function clock(name: string, returns: string, of: (nowMicros: bigint) => bigint): FunctionEntry {
@@ -37,25 +39,6 @@ entries.push(
   clock("systimestamp_ns", "TIMESTAMP_NS", (now) => now * 1000n),
 );
 
-const DAY_MICROS = 86400000000n;
-for (const [name, shift] of [["today", 0n], ["yesterday", -1n], ["tomorrow", 1n]] as const) {
-  entries.push(batchEntry(
-    name,
-    [],
-    "INTERVAL",
-    `The interval from the start to the end of ${name}, in UTC.`,
-    (_, out, rowCount, context) => {
-      const start = (floorDivide(context.nowMicros, DAY_MICROS) + shift) * DAY_MICROS;
-      for (let row = 0; row < rowCount; row++) {
-        out.values[2 * row] = start;
-        out.values[2 * row + 1] = start + DAY_MICROS - 1n;
-      }
-    },
-    [],
-    { volatility: "stable" },
-  ));
-}
-
 /** Splits a value of a time type into seconds and the rest, in its own unit. */
 function splitSecond(value: bigint, unitsASecond: bigint): [second: number, rest: bigint] {
   const second = floorDivide(value, unitsASecond);
@@ -71,10 +54,12 @@ function zoneFor(name: string | undefined, context: FunctionContext): Zone {
 }
 
 /** Reports a constant zone that is null or unknown at the argument. */
-const checkZone: FunctionEntry["check"] = ([, zone]) =>
-  zone === undefined || (typeof zone === "string" && zoneOf(zone) !== undefined)
-    ? undefined
-    : { argument: 1, message: `unknown time zone '${zone ?? "null"}'` };
+const checkZone: FunctionEntry["check"] = ([, zone]) => faultOfZone(zone, 1);
+
+function faultOfZone(zone: unknown, argument: number): { argument: number; message: string } | undefined {
+  if (zone === undefined || (typeof zone === "string" && zoneOf(zone) !== undefined)) return undefined;
+  return { argument, message: `unknown time zone '${zone ?? "null"}'` };
+}
 
 function moved(move: (zone: Zone, second: number) => number): BatchFunction {
   return ([times, zones], out, rowCount, context) => {
@@ -114,6 +99,43 @@ entries.push(
     { check: checkZone },
   ),
 );
+
+const DAY_SECONDS = 86400;
+for (const [name, shift] of [["today", 0], ["yesterday", -1], ["tomorrow", 1]] as const) {
+  entries.push(
+    batchEntry(
+      name,
+      [],
+      "INTERVAL",
+      `The interval from the start to the end of ${name}, in UTC.`,
+      dayOf(shift, () => UTC),
+      [],
+      { volatility: "stable" },
+    ),
+    batchEntry(
+      name,
+      [ZONE],
+      "INTERVAL",
+      `The interval from the start to the end of ${name} in a time zone.`,
+      dayOf(shift, ([zones], row, context) => zoneFor(zones!.text(row), context)),
+      [],
+      { volatility: "stable", check: ([zone]) => faultOfZone(zone, 0) },
+    ),
+  );
+}
+
+/** The day of the statement's start in a zone, and `shift` days later. Its first and last microsecond are UTC. */
+function dayOf(shift: number, zoneAt: (args: Args, row: number, context: FunctionContext) => Zone): BatchFunction {
+  return (args, out, rowCount, context) => {
+    const now = Number(floorDivide(context.nowMicros, 1000000n));
+    for (let row = 0; row < rowCount; row++) {
+      const zone = zoneAt(args, row, context), local = now + zone.offsetAt(now);
+      const start = (Math.floor(local / DAY_SECONDS) + shift) * DAY_SECONDS;
+      out.values[2 * row] = BigInt(zone.toUtc(start)) * 1000000n;
+      out.values[2 * row + 1] = BigInt(zone.toUtc(start + DAY_SECONDS)) * 1000000n - 1n;
+    }
+  };
+}
 
 const PATTERN = { name: "pattern", type: "text", constant: true };
 entries.push({
