@@ -49,6 +49,29 @@ const FUNCTIONS: Record<string, (evaluation: Evaluation) => Vector> = {
     doubles(e, (first, end, put) => {
       eachRank(e, first, end, (i, rank) => put(i, end - first > 1 ? (rank - 1) / (end - first - 1) : 0));
     }),
+  cume_dist: (e) =>
+    doubles(e, (first, end, put) => {
+      let from = first;
+      const close = (to: number) => {
+        for (; from < to; from++) put(from, (to - first) / (end - first));
+      };
+      eachRank(e, first, end, (i, rank) => close(first + rank - 1 === i ? i : from));
+      close(end);
+    }),
+  ntile: (e) => {
+    const count = constantNumber(e, 0) ?? 1;
+    return longs(e, (first, end, put) => {
+      const size = Math.floor((end - first) / count), larger = (end - first) % count;
+      // So many rows are in parts with one row more.
+      const inLarger = larger * (size + 1);
+      for (let i = first; i < end; i++) {
+        const at = i - first;
+        const part = at < inLarger ? Math.floor(at / (size + 1)) : larger + Math.floor((at - inLarger) / size);
+        put(i, part + 1);
+      }
+    });
+  },
+  nth_value: nthValue,
   lag: (e) => shifted(e, -1),
   lead: (e) => shifted(e, 1),
   first_value: (e) => endOfFrame(e, true),
@@ -229,6 +252,20 @@ function endOfFrame(e: Evaluation, first: boolean): Vector {
     }
   });
   const out = picked(e, source, picks);
+  space.freeWords(picks);
+  return out;
+}
+
+function nthValue(e: Evaluation): Vector {
+  const { ordered: { rows, rowCount }, space } = e, { low, high } = e.frame!, n = constantNumber(e, 1) ?? 1;
+  const picks = space.words(rowCount + 1);
+  eachPartition(e, (from, end) => {
+    for (let i = from; i < end; i++) {
+      const place = low[i] + n - 1;
+      picks[rows[i]] = place <= high[i] ? rows[place] : -1;
+    }
+  });
+  const out = picked(e, e.args[0] ?? constantColumn(e, 0), picks);
   space.freeWords(picks);
   return out;
 }

@@ -129,7 +129,9 @@ export function seesAhead(call: WindowCall): boolean {
 }
 
 /** Functions whose result depends only on the position in the partition. */
-const WITHOUT_FRAME = new Set(["row_number", "rank", "dense_rank", "percent_rank", "lag", "lead"]);
+const WITHOUT_FRAME = new Set([
+  ...["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"],
+]);
 
 export function usesFrame({ function: id }: WindowCall): boolean {
   return !WITHOUT_FRAME.has(id.slice(0, id.indexOf("(")));

@@ -22,9 +22,11 @@ interface ResolvedWindow {
 
 const NULL_SKIPPING = new Set(["lag", "lead", "first_value", "last_value"]);
 /** Functions that ignore the frame. */
-const UNFRAMED = new Set(["row_number", "rank", "dense_rank", "percent_rank", "lag", "lead"]);
+const UNFRAMED = new Set([
+  ...["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"],
+]);
 /** The result has the argument's type, except that INT and SHORT become LONG, and FLOAT becomes DOUBLE. */
-const KEEPING = new Set(["lag", "lead", "first_value", "last_value", "min", "max"]);
+const KEEPING = new Set(["lag", "lead", "first_value", "last_value", "nth_value", "min", "max"]);
 
 export class WindowCollector implements WindowSink {
   readonly calls: WindowCall[] = [];

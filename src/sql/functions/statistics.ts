@@ -104,6 +104,113 @@ entries.push(
   ),
 );
 
+/**
+ * Count, mean, sums of squared, cubed and fourth powers of deviations from the mean.
+ * Source: Pébay, "Formulas for robust, one-pass parallel computation of covariances and arbitrary-order statistical moments", 2008.
+ */
+const shape = (finish: (s: { n: IrNode; m2: IrNode; m3: IrNode; m4: IrNode }) => IrNode): Fused => ({
+  state: () => [F64, F64, F64, F64, F64],
+  update: (state, [x]) => {
+    const [before, mean, m2, m3, m4] = state, value = toF64(x);
+    const n = f64.add(before, ONE), delta = f64.sub(value, mean), step = f64.div(delta, n), step2 = f64.mul(step, step);
+    const term = f64.mul(f64.mul(delta, step), before);
+    const fourth = f64.add(f64.mul(n, f64.sub(n, f64.const(3))), f64.const(3));
+    const next = [
+      n,
+      f64.add(mean, step),
+      f64.add(m2, term),
+      f64.sub(
+        f64.add(m3, f64.mul(f64.mul(term, step), f64.sub(n, f64.const(2)))),
+        f64.mul(f64.mul(f64.const(3), step), m2),
+      ),
+      f64.sub(
+        f64.add(
+          f64.add(m4, f64.mul(f64.mul(term, step2), fourth)),
+          f64.mul(f64.mul(f64.const(6), step2), m2),
+        ),
+        f64.mul(f64.mul(f64.const(4), step), m3),
+      ),
+    ];
+    return when(finite(value), next, state);
+  },
+  merge: ([n1, mean1, a2, a3, a4], [n2, mean2, b2, b3, b4]) => {
+    const n = f64.add(n1, n2), divisor = f64.max(n, ONE), delta = f64.sub(mean2, mean1), step = f64.div(delta, divisor);
+    const product = f64.mul(n1, n2), difference = f64.sub(n1, n2), step2 = f64.mul(step, step);
+    const sum = (first: IrNode, ...rest: IrNode[]) => rest.reduce((a, b) => f64.add(a, b), first);
+    const times = (first: IrNode, ...rest: IrNode[]) => rest.reduce((a, b) => f64.mul(a, b), first);
+    const squares = f64.add(f64.sub(f64.mul(n1, n1), product), f64.mul(n2, n2));
+    return [
+      n,
+      f64.add(mean1, f64.mul(step, n2)),
+      sum(a2, b2, times(delta, step, product)),
+      sum(
+        a3,
+        b3,
+        times(delta, step2, product, difference),
+        times(f64.const(3), step, f64.sub(f64.mul(n1, b2), f64.mul(n2, a2))),
+      ),
+      sum(
+        a4,
+        b4,
+        times(delta, step2, step, product, squares),
+        times(f64.const(6), step2, f64.add(times(n1, n1, b2), times(n2, n2, a2))),
+        times(f64.const(4), step, f64.sub(f64.mul(n1, b3), f64.mul(n2, a3))),
+      ),
+    ];
+  },
+  finish: ([n, , m2, m3, m4]) => select(f64.gt(m2, ZERO), finish({ n, m2, m3, m4 }), NAN64),
+});
+type Shape = Parameters<Parameters<typeof shape>[0]>[0];
+const skewness = ({ n, m2, m3 }: Shape) => f64.div(f64.mul(f64.sqrt(n), m3), f64.mul(m2, f64.sqrt(m2)));
+const kurtosis = ({ n, m2, m4 }: Shape) => f64.sub(f64.div(f64.mul(n, m4), f64.mul(m2, m2)), f64.const(3));
+const sampleSkewness = (s: Shape) => {
+  const factor = f64.div(f64.sqrt(f64.mul(s.n, f64.sub(s.n, ONE))), f64.sub(s.n, f64.const(2)));
+  return select(f64.gt(s.n, f64.const(2)), f64.mul(skewness(s), factor), NAN64);
+};
+const sampleKurtosis = (s: Shape) => {
+  const { n } = s, divisor = f64.mul(f64.sub(n, f64.const(2)), f64.sub(n, f64.const(3)));
+  const sum = f64.add(f64.mul(f64.add(n, ONE), kurtosis(s)), f64.const(6));
+  return select(f64.gt(n, f64.const(3)), f64.mul(f64.div(f64.sub(n, ONE), divisor), sum), NAN64);
+};
+for (const name of ["skewness", "skewness_samp"]) {
+  entries.push(
+    aggregate(
+      name,
+      NUMBER,
+      "DOUBLE",
+      "The sample skewness. Null for fewer than three values, and if all are equal.",
+      shape(sampleSkewness),
+    ),
+  );
+}
+for (const name of ["kurtosis", "kurtosis_samp"]) {
+  entries.push(
+    aggregate(
+      name,
+      NUMBER,
+      "DOUBLE",
+      "The sample excess kurtosis: 0 for a normal distribution. Null for fewer than four values, and if all are equal.",
+      shape(sampleKurtosis),
+    ),
+  );
+}
+entries.push(
+  aggregate(
+    "skewness_pop",
+    NUMBER,
+    "DOUBLE",
+    "The population skewness. Null if all values are equal.",
+    shape(skewness),
+  ),
+  aggregate(
+    "kurtosis_pop",
+    NUMBER,
+    "DOUBLE",
+    "The population excess kurtosis: 0 for a normal distribution. Null if all values are equal.",
+    shape(kurtosis),
+  ),
+);
+
 /** Count, means of y and x, sums of products of deviations: xy, xx, yy. Rows with a null in either are left out. */
 const pairs = (
   finish: (s: { n: IrNode; meanY: IrNode; meanX: IrNode; xy: IrNode; xx: IrNode; yy: IrNode }) => IrNode,
@@ -171,6 +278,16 @@ entries.push(
     "DOUBLE",
     "The slope of the least-squares line of y over x.",
     pairs(({ n, xy, xx }) => select(f64.gt(n, ONE), positive(xx, f64.div(xy, xx)), NAN64)),
+  ),
+  aggregate(
+    "regr_r2",
+    PAIR,
+    "DOUBLE",
+    "The coefficient of determination of the least-squares line of y over x: 1 if y is constant, null if x is.",
+    pairs(({ n, xy, xx, yy }) => {
+      const share = select(f64.gt(yy, ZERO), f64.mul(f64.div(xy, xx), f64.div(xy, yy)), ONE);
+      return select(f64.gt(n, ONE), positive(xx, share), NAN64);
+    }),
   ),
   aggregate(
     "regr_intercept",

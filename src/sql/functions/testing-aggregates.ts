@@ -77,6 +77,17 @@ const spread = (freedom: number, root: boolean): AggregateReference => (rows) =>
   return root ? Math.sqrt(variance) : variance;
 };
 
+/** By count and sums of powers of deviations from the mean. */
+const shape =
+  (finish: (n: number, m2: number, m3: number, m4: number) => number | null): AggregateReference => (rows) => {
+    const values = numbers(rows).map(([x]) => x), center = values.length === 0 ? 0 : mean(values);
+    const power = (k: number) => total(values.map((x) => (x - center) ** k));
+    return new Set(values).size < 2 ? null : finish(values.length, power(2), power(3), power(4));
+  };
+
+const sampleKurtosis = (n: number, m2: number, _: number, m4: number) =>
+  n > 3 ? (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (n * m4 / m2 ** 2 - 3) + 6) : null;
+
 interface Pairs {
   n: number;
   meanX: number;
@@ -208,10 +219,17 @@ export const AGGREGATES: Record<string, AggregateReference> = {
   stddev: spread(1, true),
   stddev_samp: spread(1, true),
   stddev_pop: spread(0, true),
+  skewness: shape((n, m2, m3) => n > 2 ? n * Math.sqrt(n - 1) / (n - 2) * m3 / m2 ** 1.5 : null),
+  skewness_samp: shape((n, m2, m3) => n > 2 ? n * Math.sqrt(n - 1) / (n - 2) * m3 / m2 ** 1.5 : null),
+  skewness_pop: shape((n, m2, m3) => Math.sqrt(n) * m3 / m2 ** 1.5),
+  kurtosis: shape(sampleKurtosis),
+  kurtosis_samp: shape(sampleKurtosis),
+  kurtosis_pop: shape((n, m2, _, m4) => n * m4 / m2 ** 2 - 3),
   covar_samp: pairs(({ n, xy }) => n > 1 ? xy / (n - 1) : null),
   covar_pop: pairs(({ n, xy }) => xy / n),
   corr: pairs(({ xy, xx, yy }) => xx * yy > 0 ? xy / Math.sqrt(xx) / Math.sqrt(yy) : null),
   regr_slope: pairs(({ n, xy, xx }) => n > 1 && xx > 0 ? xy / xx : null),
+  regr_r2: pairs(({ n, xy, xx, yy }) => n > 1 && xx > 0 ? yy > 0 ? xy * xy / xx / yy : 1 : null),
   regr_intercept: pairs(({ n, meanX, meanY, xy, xx }) => n > 1 && xx > 0 ? meanY - xy / xx * meanX : null),
   vwap: weighted((volume) => volume > 0),
   weighted_avg: weighted((weight) => weight !== 0),

@@ -195,6 +195,7 @@ const PARTS: Record<string, Part> = {
   day_of_week_sunday_first: (date) => date.getUTCDay() + 1,
   week_of_year: (date) => Math.floor(daysFrom(startOf(year(thursday(date))), thursday(date).getTime()) / 7) + 1,
   days_in_month: (date) => new Date(new Date(startOf(year(date), date.getUTCMonth() + 1)).getTime() - 1).getUTCDate(),
+  is_end_of_month: (date) => new Date(date.getTime() + 86_400_000).getUTCDate() === 1,
   is_leap_year: (date) => isLeap(year(date)),
   extract_quarter: (date) => Math.floor(date.getUTCMonth() / 3) + 1,
   extract_doy: (date) => daysFrom(startOf(year(date)), date.getTime()) + 1,

@@ -143,6 +143,14 @@ const PARTS: Part[] = [
     example: 29,
   },
   {
+    name: "is_end_of_month",
+    units: [],
+    summary: "True on the last day of a month.",
+    returns: "BOOLEAN",
+    emit: (t, u) => civil(i32.add(day(t, u), c(1)), (next) => i32.eq(next.day, c(1))),
+    example: true,
+  },
+  {
     name: "is_leap_year",
     units: [],
     summary: "True if its year is a leap year.",

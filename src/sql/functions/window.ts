@@ -26,7 +26,30 @@ const entries: FunctionEntry[] = [
   ),
   ranking("dense_rank", "LONG", "The rank of the row without gaps: the number of its group of peers."),
   ranking("percent_rank", "DOUBLE", "(rank - 1) / (rows - 1); 0 for a single row."),
+  ranking("cume_dist", "DOUBLE", "The share of the partition's rows up to the last peer of the row."),
+  {
+    name: "ntile",
+    args: [{ name: "count", type: "LONG", constant: true }],
+    returns: "LONG",
+    nulls: "custom",
+    volatility: "immutable",
+    summary:
+      "The number of the row's part, from 1, if the partition is divided into so many parts. The first parts have one row more if it does not divide evenly.",
+    examples: [{ sql: "SELECT ntile(4) OVER (ORDER BY x) FROM long_sequence(1)", gives: 1 }],
+    window: true,
+    check: ([count]) => positiveFault("ntile", count, 0),
+  },
 ];
+
+/** Reports a constant that is no number from 1. */
+function positiveFault(
+  name: string,
+  value: unknown,
+  argument: number,
+): { argument: number; message: string } | undefined {
+  if (value === undefined || (value !== null && Number(value) >= 1)) return undefined;
+  return { argument, message: `${name}: expected a number from 1: found ${value ?? "null"}` };
+}
 
 /** INT and narrower types become LONG, and FLOAT becomes DOUBLE, by implicit casts. */
 const VALUES = [
@@ -72,6 +95,19 @@ for (const type of VALUES) {
           : undefined,
     });
   }
+  entries.push({
+    name: "nth_value",
+    args: [{ name: "value", type }, { name: "n", type: "LONG", constant: true }],
+    returns: type,
+    nulls: "custom",
+    volatility: "immutable",
+    summary: "The value of the frame's row n, from 1. Null if the frame has fewer rows.",
+    examples: type === "LONG"
+      ? [{ sql: "SELECT nth_value(x, 2) OVER (ORDER BY x) FROM long_sequence(1)", gives: null }]
+      : [],
+    window: true,
+    check: ([, n]) => positiveFault("nth_value", n, 1),
+  });
   for (
     const [name, summary] of [["first_value", "The value of the frame's first row."], [
       "last_value",
