@@ -175,6 +175,9 @@ Deno.test("windows that need all rows of one partition have no steps", () => {
   for (
     const each of [
       call("percent_rank", "DOUBLE", [], { orderBy: [by(2)] }),
+      call("cume_dist", "DOUBLE", [], { orderBy: [by(2)] }),
+      call("ntile", "LONG", [lit(4n, "LONG")], { orderBy: [by(2)] }),
+      call("nth_value", "DOUBLE", [column(2), lit(2n, "LONG")], { orderBy: [by(2)] }),
       call("sum", "DOUBLE", [column(2)], { frame: frameOf(-1n, 1n) }),
       call("min", "VARCHAR", [column(4)]),
       call("avg", "DOUBLE", [column(2), lit("alpha", "STRING"), lit(0.5, "DOUBLE")]),

@@ -166,19 +166,25 @@ Deno.test("ranks and row numbers follow any order, by partition", () => {
     call("dense_rank", [], "LONG", over),
     call("percent_rank", [], "DOUBLE", over),
     call("rank", [], "LONG"),
+    call("cume_dist", [], "DOUBLE", over),
+    call("ntile", [constant(7n, "LONG")], "LONG", over),
   ]);
   rows.forEach((row, i) => {
     const key = (other: Row) => other[3] === null ? -Infinity : other[3] as number;
     const partition = rows.map((other, index) => ({ other, index })).filter(({ other }) => other[1] === row[1]);
     const before = partition.filter(({ other }) => key(other) > key(row));
     const peersBefore = partition.filter(({ other, index }) => key(other) === key(row) && index < i).length;
-    const rank = before.length + 1;
+    const rank = before.length + 1, peers = partition.filter(({ other }) => key(other) === key(row)).length;
+    const size = Math.floor(partition.length / 7), larger = partition.length % 7, sizes: number[] = [];
+    for (let part = 0; part < 7; part++) sizes.push(...Array<number>(part < larger ? size + 1 : size).fill(part + 1));
     assert.deepEqual(made[i], [
       BigInt(before.length + peersBefore + 1),
       BigInt(rank),
       BigInt(new Set(before.map(({ other }) => key(other))).size + 1),
       partition.length > 1 ? (rank - 1) / (partition.length - 1) : 0,
       1n,
+      (before.length + peers) / partition.length,
+      BigInt(sizes[before.length + peersBefore]),
     ]);
   });
 });
