@@ -3,7 +3,7 @@
  * The aggregate operator groups by bucket and keys, and FILL adds rows for empty buckets.
  */
 import type { Column, Fill, SampleNode } from "../../sql/plan.ts";
-import { LAYOUT_WIDTH, layoutOf, type Value } from "../../types/mod.ts";
+import { LAYOUT_WIDTH, layoutOf, NULL_I64, type Value } from "../../types/mod.ts";
 import { fillNull, OutputColumns, setValue, TextArena, valueAt, Workspace } from "../columns.ts";
 import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext, type Vector } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
@@ -37,6 +37,9 @@ export function createSample(
   const groups = createGrouping(way.groups, () => ({ kind: "operator", input: openRows() }), openRows, context);
   return new SampleOutput(node, groups, () => rows?.buckets, context);
 }
+
+/** Rows without a time, which only a sub-query can have, are a bucket of their own in front of the others. */
+const NO_TIME: Bucket = { start: NULL_I64, end: NULL_I64 + 1n };
 
 /** The input's rows inside FROM … TO, with their bucket as an additional column. */
 class BucketInput implements Operator {
@@ -95,9 +98,7 @@ class BucketInput implements Operator {
     if (this.at >= batch.rowCount) return undefined;
     const first = this.at;
     while (this.at < batch.rowCount && !isOutside(times[this.at])) {
-      const time = times[this.at];
-      this.buckets ??= new TimeBuckets(this.node.sampling, this.node.time.type, time);
-      const bucket = this.buckets.of(time);
+      const time = times[this.at], bucket = this.bucketOf(time);
       if (this.last && bucket.start < this.last.start) this.ascending = false;
       this.last = bucket;
       const end = to !== undefined && to < bucket.end ? to : bucket.end;
@@ -113,6 +114,12 @@ class BucketInput implements Operator {
         address: this.starts + first * 8,
       }],
     };
+  }
+
+  private bucketOf(time: bigint): Bucket {
+    if (time === NULL_I64) return NO_TIME;
+    this.buckets ??= new TimeBuckets(this.node.sampling, this.node.time.type, time);
+    return this.buckets.of(time);
   }
 
   /** The first row after `from` whose time is not in [low, high); uses galloping search if times ascend. */
@@ -162,6 +169,8 @@ function shifted(column: Vector, rows: number): Vector {
 class SampleOutput implements Operator {
   readonly columns: readonly Column[];
   private kept: KeptRows | undefined;
+  /** Rows in front that are sent as they are; `filler` has the others. */
+  private unfilled = 0;
   private filler: Filler | undefined;
   private readonly space: Workspace;
   private rowsSent = 0;
@@ -181,13 +190,22 @@ class SampleOutput implements Operator {
     if (!this.kept) {
       this.kept = keepAll(this.groups, [], this.space, this.context);
       this.ordered = orderByBucket(this.kept, this.context);
+      this.unfilled = this.kept.rowCount;
       if (this.node.fills.length > 0) {
-        this.filler = Filler.of(this.node, this.kept, this.ordered, this.buckets(), this.space, this.context);
+        this.unfilled = withoutTime(this.kept, this.ordered, this.context);
+        this.filler = Filler.of(
+          this.node,
+          this.kept,
+          this.ordered,
+          this.unfilled,
+          this.buckets(),
+          this.space,
+          this.context,
+        );
       }
     }
-    if (this.node.fills.length > 0) return this.filler?.next();
-    const from = this.rowsSent, rowCount = Math.min(MORSEL_ROWS, this.kept.rowCount - from);
-    if (rowCount <= 0) return undefined;
+    const from = this.rowsSent, rowCount = Math.min(MORSEL_ROWS, this.unfilled - from);
+    if (rowCount <= 0) return this.filler?.next();
     this.rowsSent += rowCount;
     if (!this.ordered) return this.kept.store.slice(from, rowCount);
     this.output ??= new OutputColumns(typesOf(this.columns), this.space);
@@ -216,6 +234,14 @@ class SampleOutput implements Operator {
     this.space.release();
     this.groups.close();
   }
+}
+
+/** How many of the groups have no time. They come first. */
+function withoutTime(kept: KeptRows, ordered: Int32Array | undefined, context: QueryContext): number {
+  const first = kept.columns[0].address >>> 3;
+  let count = 0;
+  while (count < kept.rowCount && context.heap.i64[first + (ordered ? ordered[count] : count)] === NULL_I64) count++;
+  return count;
 }
 
 /** A stable order of the groups' rows by bucket; undefined if they are already in order. */
@@ -258,6 +284,7 @@ class Filler {
     node: SampleNode,
     kept: KeptRows,
     ordered: Int32Array | undefined,
+    untimed: number,
     buckets: TimeBuckets | undefined,
     space: Workspace,
     context: QueryContext,
@@ -269,23 +296,25 @@ class Filler {
     if (!known) return undefined;
     const start = context.heap.i64, first = kept.columns[0].address >>> 3;
     const bucketOf = (i: number) => start[first + (ordered ? ordered[i] : i)];
-    if (kept.rowCount === 0 && !(padded && from !== undefined && to !== undefined)) return undefined;
-    let low = padded && from !== undefined ? known.of(known.shownAt(from)).start : bucketOf(0);
+    const hasTimes = untimed < kept.rowCount;
+    if (!hasTimes && !(padded && from !== undefined && to !== undefined)) return undefined;
+    let low = padded && from !== undefined ? known.of(known.shownAt(from)).start : bucketOf(untimed);
     // For rows FROM is an instant, for buckets a local time: west of Greenwich some rows precede the first bucket.
-    if (kept.rowCount > 0 && bucketOf(0) < low) low = bucketOf(0);
-    let high = kept.rowCount > 0 ? bucketOf(kept.rowCount - 1) : low;
+    if (hasTimes && bucketOf(untimed) < low) low = bucketOf(untimed);
+    let high = hasTimes ? bucketOf(kept.rowCount - 1) : low;
     if (padded && to !== undefined) {
       if (from !== undefined && from >= to) return undefined;
       const last = known.of(known.shownAt(to) - 1n).start;
       if (last > high) high = last;
     }
-    return new Filler(node, kept, ordered, known, low, high, space, context);
+    return new Filler(node, kept, ordered, untimed, known, low, high, space, context);
   }
 
   private constructor(
     private readonly node: SampleNode,
     private readonly kept: KeptRows,
     ordered: Int32Array | undefined,
+    untimed: number,
     private readonly buckets: TimeBuckets,
     private bucket: bigint,
     private readonly lastBucket: bigint,
@@ -309,12 +338,14 @@ class Filler {
     this.keyRow = space.words(keyCount);
     for (let i = kept.rowCount - 1; i >= 0; i--) {
       const row = this.rowAt(i), key = keyOf[row];
+      this.keyRow[key] = row;
+      if (i < untimed) continue;
       this.following[row] = this.coming[key];
       this.preceding[row] = -1;
       if (this.coming[key] >= 0) this.preceding[this.coming[key]] = row;
       this.coming[key] = row;
-      this.keyRow[key] = row;
     }
+    this.nextRow = untimed;
     this.keyCount = keyCount;
     this.enterBucket();
   }
