@@ -18,6 +18,9 @@ const TEXT: Args[number] = { name: "text", type: "text" };
 
 /** Substrings keep the text type; new texts are STRING. */
 const pieceType = (types: string[]) => (types[0] === "VARCHAR" ? "VARCHAR" : "STRING");
+/** Of texts that are made of the arguments at these indices: VARCHAR if all of these are. */
+const madeOf = (...indices: number[]) => (types: string[]) =>
+  indices.every((index) => types[index] === undefined || types[index] === "VARCHAR") ? "VARCHAR" : "STRING";
 
 /** Length in bytes; negative for null. */
 function bytesIn(column: BatchColumn, row: number): number {
@@ -207,7 +210,9 @@ function pad(isLeft: boolean): BatchFunction {
     context.memory.need(2 * wanted);
     const text = column.text(row)!;
     const fill = fills === undefined ? " " : fills.text(row)!;
-    if (wanted <= text.length || fill === "") out.setText(row, text.slice(0, wanted));
+    // A text that is too long keeps its end if it would be padded there.
+    const isWhole = wanted <= text.length || fill === "";
+    if (isWhole) out.setText(row, isLeft ? text.slice(0, wanted) : text.slice(Math.max(0, text.length - wanted)));
     else out.setText(row, isLeft ? text.padStart(wanted, fill) : text.padEnd(wanted, fill));
   });
 }
@@ -323,7 +328,7 @@ export const textFunctions: FunctionEntry[] = [
   batchEntry(
     "replace",
     [TEXT, { name: "part", type: "text" }, { name: "by", type: "text" }],
-    "STRING",
+    madeOf(0, 1, 2),
     "The text with every occurrence of a part replaced.",
     rows((row, [column, parts, bys], out, views, context, pace) => {
       const memory = viewOf(views, column, row);
@@ -351,7 +356,7 @@ export const textFunctions: FunctionEntry[] = [
   batchEntry(
     "split_part",
     [TEXT, { name: "delimiter", type: "text" }, { name: "index", type: "INT" }],
-    pieceType,
+    madeOf(0, 1),
     "The piece between delimiters at an index, counted from 1, or from the end if negative. Empty if there is none.",
     rows((row, [column, delimiters, indexes], out, views, context, pace) => {
       const index = indexes.values[row];
@@ -382,18 +387,18 @@ export const textFunctions: FunctionEntry[] = [
   batchEntry(
     "lpad",
     [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
-    pieceType,
-    "The text padded at the start, or truncated, to a length in characters.",
+    madeOf(0, 2),
+    "The text padded at the start to a length in characters. Of a longer text, its first ones.",
     pad(true),
     [["lpad('ab', 5, '*-')", "*-*ab"]],
   ),
   batchEntry(
     "rpad",
     [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
-    pieceType,
-    "The text padded at the end, or truncated, to a length in characters.",
+    madeOf(0, 2),
+    "The text padded at the end to a length in characters. Of a longer text, its last ones.",
     pad(false),
-    [["rpad('ab', 4)", "ab  "]],
+    [["rpad('ab', 4)", "ab  "], ["rpad('abcd', 3)", "bcd"]],
   ),
   batchEntry(
     "starts_with",

@@ -12,8 +12,6 @@ const TIME = { name: "time", type: "time" };
 const STAMP = (types: string[]) => (types.includes("TIMESTAMP_NS") ? "TIMESTAMP_NS" : "TIMESTAMP");
 
 const entries: FunctionEntry[] = [];
-const UTC = zoneOf("UTC")!;
-type Args = Parameters<BatchFunction>[0];
 
 /** The start of the statement. Every call in the statement returns the same value. */
 function clock(name: string, returns: string, of: (nowMicros: bigint) => bigint): FunctionEntry {
@@ -38,6 +36,31 @@ entries.push(
   clock("now_ns", "TIMESTAMP_NS", (now) => now * 1000n),
   clock("systimestamp_ns", "TIMESTAMP_NS", (now) => now * 1000n),
 );
+
+const DAY_SECONDS = 86400;
+for (const [name, shift] of [["today", 0], ["yesterday", -1], ["tomorrow", 1]] as const) {
+  entries.push(batchEntry(
+    name,
+    [{ name: "zone", type: "text", optional: true }],
+    "INTERVAL",
+    `The interval from the start to the end of ${name}, in a time zone or in UTC. Null if there is no such zone.`,
+    ([zones], out, rowCount, context) => {
+      const now = Number(floorDivide(context.nowMicros, 1000000n));
+      for (let row = 0; row < rowCount; row++) {
+        const zone = zoneOf(zones?.text(row) ?? "UTC");
+        if (zone === undefined) {
+          out.setNull(row);
+          continue;
+        }
+        const day = (Math.floor((now + zone.offsetAt(now)) / DAY_SECONDS) + shift) * DAY_SECONDS;
+        out.values[2 * row] = BigInt(zone.toUtc(day)) * 1000000n;
+        out.values[2 * row + 1] = BigInt(zone.toUtc(day + DAY_SECONDS)) * 1000000n - 1n;
+      }
+    },
+    [],
+    { volatility: "stable" },
+  ));
+}
 
 /** Splits a value of a time type into seconds and the rest, in its own unit. */
 function splitSecond(value: bigint, unitsASecond: bigint): [second: number, rest: bigint] {
@@ -71,9 +94,14 @@ function moved(move: (zone: Zone, second: number) => number): BatchFunction {
         out.values[row] = NULL_I64;
         continue;
       }
-      if (!zones.isConstant) zone = zoneFor(zones.text(row), context);
+      // Zones of a column that do not exist leave the time as it is.
+      if (!zones.isConstant) zone = zoneOf(zones.text(row) ?? "UTC");
+      if (zone === undefined) {
+        out.values[row] = times.values[row] * scale;
+        continue;
+      }
       const [second, rest] = splitSecond(times.values[row] * scale, unitsASecond);
-      out.values[row] = BigInt(move(zone!, second)) * unitsASecond + rest;
+      out.values[row] = BigInt(move(zone, second)) * unitsASecond + rest;
       if ((row & 4095) === 4095) context.poll();
     }
   };
@@ -99,43 +127,6 @@ entries.push(
     { check: checkZone },
   ),
 );
-
-const DAY_SECONDS = 86400;
-for (const [name, shift] of [["today", 0], ["yesterday", -1], ["tomorrow", 1]] as const) {
-  entries.push(
-    batchEntry(
-      name,
-      [],
-      "INTERVAL",
-      `The interval from the start to the end of ${name}, in UTC.`,
-      dayOf(shift, () => UTC),
-      [],
-      { volatility: "stable" },
-    ),
-    batchEntry(
-      name,
-      [ZONE],
-      "INTERVAL",
-      `The interval from the start to the end of ${name} in a time zone.`,
-      dayOf(shift, ([zones], row, context) => zoneFor(zones!.text(row), context)),
-      [],
-      { volatility: "stable", check: ([zone]) => faultOfZone(zone, 0) },
-    ),
-  );
-}
-
-/** The day of the statement's start in a zone, and `shift` days later. Its first and last microsecond are UTC. */
-function dayOf(shift: number, zoneAt: (args: Args, row: number, context: FunctionContext) => Zone): BatchFunction {
-  return (args, out, rowCount, context) => {
-    const now = Number(floorDivide(context.nowMicros, 1000000n));
-    for (let row = 0; row < rowCount; row++) {
-      const zone = zoneAt(args, row, context), local = now + zone.offsetAt(now);
-      const start = (Math.floor(local / DAY_SECONDS) + shift) * DAY_SECONDS;
-      out.values[2 * row] = BigInt(zone.toUtc(start)) * 1000000n;
-      out.values[2 * row + 1] = BigInt(zone.toUtc(start + DAY_SECONDS)) * 1000000n - 1n;
-    }
-  };
-}
 
 const PATTERN = { name: "pattern", type: "text", constant: true };
 entries.push({
