@@ -94,6 +94,7 @@ const GROUPS: Group[] = [
       "[",
       ".",
       "COLLATE",
+      "AT",
       "ESCAPE",
       "OPERATOR",
       "WITHIN",

@@ -148,6 +148,7 @@ const COMMON = String.raw`
           | "NOT"? "IN" "(" subquery ")"                 -- inQuery
           | "[" subscript ("," subscript)* "]"           -- index
           | "COLLATE" path                               -- collate
+          | "AT" "TIME" "ZONE" operand                   -- zone
           | "ESCAPE" "<string>"                          -- escape
           | "." name                                     -- field
           | "WITHIN" "(" expr ("," expr)* ")"            -- within

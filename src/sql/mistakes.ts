@@ -112,6 +112,12 @@ function blamed(mistake: Mistake, expected: readonly string[]): { at: number; me
     const between = betweenBefore(tokens, index, first);
     if (between !== undefined) return { at: between, message: BETWEEN_FORM };
   }
+  if (is(index, ",") && mistake.expected.has(")")) {
+    const open = lastOpen((place) => place < index && partners.get(place)! >= index);
+    const before = open === undefined ? undefined : tokens[open - 1];
+    const isList = before !== undefined && (isOperator(before) || isWord(before, ...BEFORE_VALUES));
+    if (isList || is(open! - 1, "(") || is(open! - 1, ",")) return { at: tokens[open!]!.at, message: NO_ROWS };
+  }
   if (is(index - 1, ".") && mistake.expected.has("a name")) return { at: previous.at + 1 };
   if (
     mistake.expected.has("JOIN") &&
@@ -166,6 +172,10 @@ const CASE_OPEN = "CASE is not closed: END is missing";
 const CAST_FORM = "CAST is written as cast(value as type)";
 const OFFSET_FORM = "an offset in a range has a number and a unit in words, such as 10 seconds";
 const BETWEEN_FORM = "BETWEEN is written as value BETWEEN low AND high";
+const NO_ROWS = "values in brackets are not a row: compare each one, as in a = 1 AND b = 2";
+
+/** Words before a value. In front of a bracket they tell that it does not belong to a function. */
+const BEFORE_VALUES = ["SELECT", "DISTINCT", "ON", "NOT", "WHEN", "THEN", "ELSE", "BY"];
 
 /** Words that end an expression. If an operand is missing before one of them, the error is at the word. */
 const CLAUSES = ["FROM", "WHERE", "ORDER", "GROUP", "LIMIT", "ON", "JOIN"];

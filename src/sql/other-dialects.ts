@@ -15,7 +15,7 @@ const FUNCTIONS: ReadonlyMap<string, string> = new Map(
     "ifnull isnull nvl2": "coalesce(x, 0), or CASE",
     "if iff iif": "CASE WHEN condition THEN x ELSE y END",
     "getdate curdate current_timestamp localtimestamp current_date utc_timestamp getutcdate": "now() or today()",
-    "date_add adddate timestampadd date_sub": "dateadd('h', -1, ts)",
+    "date_add adddate timestampadd date_sub interval": "dateadd('h', -1, ts)",
     "date_diff timediff timestampdiff": "datediff('h', a, b)",
     "unix_timestamp from_unixtime to_unixtime epoch":
       "ts::long is the number of microseconds since 1970, n::timestamp converts it back",

@@ -106,6 +106,11 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     if (collation !== "default" && collation !== "c") throw notSupported(`COLLATE ${collation}`, at(collate));
     return postfix(LEVEL.postfix, at(collate), (operand) => operand);
   },
+  postfix_zone(atNode, _time, _zone, zoneNode): FlatItem {
+    const position = at(atNode), zone = zoneNode.tree() as Expression;
+    const path = [{ text: "to_timezone", at: position, quoted: false }];
+    return postfix(LEVEL.postfix, position, (operand) => call(path, [operand, zone]));
+  },
   postfix_escape(escape, string): FlatItem {
     const character: Expression = { kind: "string", at: at(string), value: token(string).text };
     return postfix(LEVEL.equality, at(escape), (operand) => {
@@ -201,7 +206,7 @@ export const expressionActions: ohm.ActionDict<unknown> = {
     if (given(nulls)) Object.assign(called, { ignoreNulls: word(nulls) === "ignore", nullsAt: at(nulls) });
     if (given(over)) called.over = over.child(0).tree();
     else if (given(nulls)) throw new SqlError("IGNORE NULLS needs OVER after it", at(nulls));
-    return called;
+    return choiceOf(called) ?? called;
   },
   operand_column(path): Expression {
     return { kind: "column", at: at(path), path: path.tree() };
@@ -374,4 +379,15 @@ function offsetBound(node: Node, offset: Expression, timeUnit: Node, direction: 
   };
   if (given(timeUnit)) bound.unit = name(timeUnit);
   return bound;
+}
+
+/** `switch(value, when, then, …[, else])` is a CASE over the value. */
+function choiceOf({ name, schema, args, at, distinct, orderBy, over }: FunctionCall): Expression | undefined {
+  const [operand, ...rest] = args;
+  const isPlain = schema === undefined && !distinct && orderBy === undefined && over === undefined;
+  if (name.toLowerCase() !== "switch" || !isPlain || operand === undefined || rest.length < 2) return undefined;
+  const chosen: Expression = { kind: "case", at, operand, branches: [] };
+  for (let i = 0; i + 1 < rest.length; i += 2) chosen.branches.push({ when: rest[i]!, then: rest[i + 1]! });
+  if (rest.length % 2 === 1) chosen.otherwise = rest.at(-1)!;
+  return chosen;
 }

@@ -91,6 +91,8 @@ class SelectBinder {
   private readonly windows: WindowCollector;
   private readonly unnests: UnnestCollector;
   private subqueries!: Subqueries;
+  /** True if samples have neither a time nor an aggregate: they repeat, unlike other groups. */
+  private repeats = false;
 
   constructor(
     private readonly queries: Queries,
@@ -390,14 +392,8 @@ class SelectBinder {
           SQLSTATE.grouping,
         );
       }
-      if (this.aggregates.length === 0) {
-        throw new SqlError(
-          "SAMPLE BY needs an aggregate in the select list",
-          select.sampleBy.interval.at,
-          SQLSTATE.grouping,
-        );
-      }
       const relation = { ...this.relation, plan: this.plan, timestamp: this.timestampNow() };
+      if (this.aggregates.length === 0) this.countSamples(items, relation.timestamp);
       this.plan = samplePlan(this.expressions, relation, select.sampleBy, items, orders, this.aggregates, this.names);
       return true;
     }
@@ -426,6 +422,20 @@ class SelectBinder {
     this.orderForAggregates();
     this.plan = groupPlan(this.binding, this.plan, items, orders, this.aggregates, keys, having);
     return true;
+  }
+
+  /** `SELECT DISTINCT ts, key … SAMPLE BY`: the buckets and keys that have rows. FILL needs an aggregate, so rows are counted. */
+  private countSamples(items: OutputItem[], timestamp: number): void {
+    const { select } = this, { at } = select.sampleBy!.interval;
+    if (!select.distinct) {
+      throw new SqlError("SAMPLE BY needs an aggregate in the select list", at, SQLSTATE.grouping);
+    }
+    const isTime = ({ expr }: OutputItem) => expr.kind === "column" && expr.index === timestamp;
+    this.repeats = !items.some(isTime);
+    this.expressions.bind(
+      { kind: "call", at, name: "count", args: [], distinct: false, ignoreNulls: false },
+      this.listScope(this.aliases),
+    );
   }
 
   private refuseCallsBesideJoins(): void {
@@ -546,7 +556,7 @@ class SelectBinder {
     const names = items.map((item) => item.name);
     const visible = items.length;
     // Order keys that are not selected become hidden columns.
-    const distinct = select.distinct && !(grouped && this.aggregates.length > 0);
+    const distinct = select.distinct && !(grouped && this.aggregates.length > 0 && !this.repeats);
     const keys: SortKey[] = orders.map((order) => {
       const { descending, nulls } = order.order;
       if (distinct && order.expr !== undefined) {
