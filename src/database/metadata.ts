@@ -12,7 +12,7 @@ import {
   tableOid,
   viewOid,
 } from "../sql/mod.ts";
-import type { FilesNode, Materialized, MetadataNode, Plan, View } from "../sql/plan.ts";
+import type { FilesNode, Materialized, MetadataNode, Plan } from "../sql/plan.ts";
 import type { TableSnapshot } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 import { accessTextsFor } from "./access/ddl.ts";
@@ -25,6 +25,7 @@ import { UNFINISHED } from "./copies.ts";
 import { memoryParts } from "./memory-parts.ts";
 import { OWN_TABLES } from "./planning.ts";
 import type { Asker } from "./statements.ts";
+import type { StoredView } from "./views.ts";
 
 /** Replaces metadata sources in the plan by their current rows. */
 export function resolveMetadata(plan: Plan, core: Core, asker: Asker): Plan {
@@ -93,13 +94,8 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
   );
 }
 
-/** Without those of the server itself, which statements can name. */
-function listedTables({ catalogue }: Pick<Core, "catalogue">): TableSnapshot[] {
-  return catalogue.tables().filter(({ schema }) => !OWN_TABLES.has(schema.name));
-}
-
 function relationsOf(core: Core, asker: Asker): Relation[] {
-  const schemas = listedTables(core).map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
+  const schemas = userTables(core).map(({ schema }) => schema).toSorted((a, b) => a.id - b.id);
   return [
     ...schemas.map(({ id, name, columns }) => ({ oid: tableOid(id), name, columns, isView: false })),
     ...seenViews(core, asker).map(({ view: { name }, columns }) => ({
@@ -123,6 +119,10 @@ function accessRows({ source, args: [of], at }: MetadataNode, { access }: Core, 
   });
 }
 
+/** All but those that the server has made for itself. */
+const userTables = ({ catalogue }: Core): TableSnapshot[] =>
+  catalogue.tables().filter(({ schema }) => !OWN_TABLES.has(schema.name));
+
 const byName = (a: TableSnapshot, b: TableSnapshot) => a.schema.name < b.schema.name ? -1 : 1;
 
 /** Table functions that the dialect lists as plain functions. */
@@ -130,7 +130,7 @@ const SERIES = new Set(["long_sequence", "generate_series"]);
 
 const SOURCES: Record<string, Source> = {
   tables: (core, _, asker) => [
-    ...listedTables(core).toSorted((a, b) => a.schema.id - b.schema.id).map((table) =>
+    ...userTables(core).toSorted((a, b) => a.schema.id - b.schema.id).map((table) =>
       tableRow(table, core.lastWrites.of(table.schema.id))
     ),
     ...seenViews(core, asker).map(({ view, timestamp }) => viewRow(view.name, timestamp)),
@@ -166,21 +166,21 @@ const SOURCES: Record<string, Source> = {
   keywords: () => keywords().map((word) => [word]),
   all_tables: (core, _, asker) =>
     [
-      ...listedTables(core).map(({ schema }) => schema.name),
+      ...userTables(core).map(({ schema }) => schema.name),
       ...seenViews(core, asker).map(({ view }) => view.name),
     ].sort()
       .map((name) => [name]),
   table_storage: (core) =>
-    listedTables(core).toSorted(byName).map((table) => {
+    userTables(core).toSorted(byName).map((table) => {
       const partitions = table.partitions();
       const diskSize = partitions.reduce((total, { diskSizeBytes }) => total + diskSizeBytes, 0);
       const { name, wal, partitionBy } = table.schema;
       return [name, wal, partitionBy, BigInt(partitions.length), BigInt(table.rowCount), BigInt(diskSize)];
     }),
   views: (core, _, asker) =>
-    seenViews(core, asker).map(({ view: { name, text }, fault }) => [
+    seenViews(core, asker).map(({ view: { name, text, changedMicros }, fault }) => [
       ...[name, text, null, fault ?? null],
-      ...[fault === undefined ? "valid" : "invalid", null],
+      ...fault === undefined ? ["valid", changedMicros] : ["invalid", null],
     ]),
   /** There are no pools: snapshots are shared, and one writer has all tables. */
   reader_pool: () => [],
@@ -277,7 +277,7 @@ function materializedRow(
 
 /** A view with its columns and its designated timestamp, or why it cannot be read. */
 interface SeenView {
-  view: View;
+  view: StoredView;
   /** None if they are not known. */
   columns: Relation["columns"];
   timestamp?: string;

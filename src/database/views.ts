@@ -22,9 +22,14 @@ export interface ViewOptions {
   log(level: "ERROR", message: string): void;
 }
 
+export interface StoredView extends View {
+  /** When it was made or last changed. */
+  changedMicros: bigint;
+}
+
 export class StoredViews implements Views {
   /** By lower-case names, in the order of their creation. */
-  private readonly byName = new Map<string, View>();
+  private readonly byName = new Map<string, StoredView>();
   /** Lower-case names of views that are being made. */
   private readonly underway = new Set<string>();
   private version = 0;
@@ -38,10 +43,10 @@ export class StoredViews implements Views {
     const { table, session, log } = this.options;
     if (table(TABLE) === undefined) return;
     if (!this.hasTable()) return log("ERROR", `${TABLE} is another table than that of the views: none can be made`);
-    const rows = await ownRows(session(), `select name, text, version from ${TABLE} order by version`);
+    const rows = await ownRows(session(), `select name, text, version, changed::long from ${TABLE} order by version`);
     const versions = new Map<string, number>();
-    for (const [name, text, version] of rows) {
-      this.keep(String(name), text === null ? undefined : String(text));
+    for (const [name, text, version, changed] of rows) {
+      this.keep(String(name), text === null ? undefined : String(text), BigInt(String(changed)));
       this.version = Number(version);
       versions.set(String(name).toLowerCase(), this.version);
     }
@@ -50,11 +55,11 @@ export class StoredViews implements Views {
     await ownChange(session(), `delete from ${TABLE} where version not in (${[0, ...lasting].join()})`);
   }
 
-  view(name: string): View | undefined {
+  view(name: string): StoredView | undefined {
     return this.byName.get(name.toLowerCase());
   }
 
-  all(): View[] {
+  all(): StoredView[] {
     return [...this.byName.values()];
   }
 
@@ -106,16 +111,17 @@ export class StoredViews implements Views {
 
   private async write(name: string, text: string | undefined): Promise<void> {
     const version = this.version + 1, values = text === undefined ? [name] : [name, text];
-    const sql = `insert into ${TABLE} values ($1, ${text === undefined ? "null" : "$2"}, ${version}, now())`;
+    const changedMicros = BigInt(Date.now()) * 1000n;
+    const sql = `insert into ${TABLE} values ($1, ${text === undefined ? "null" : "$2"}, ${version}, ${changedMicros})`;
     await ownChange(this.options.session(), sql, values);
     this.version = version;
-    this.keep(name, text);
+    this.keep(name, text, changedMicros);
   }
 
-  private keep(name: string, text: string | undefined): void {
+  private keep(name: string, text: string | undefined, changedMicros: bigint): void {
     const key = name.toLowerCase();
     if (text === undefined) this.byName.delete(key);
-    else this.byName.set(key, { name, text });
+    else this.byName.set(key, { name, text, changedMicros });
   }
 
   private oneByOne<T>(change: () => Promise<T>): Promise<T> {

@@ -32,6 +32,11 @@ const answers: [sql: string, values: unknown[], rows: unknown[][]][] = [
   ["select count() from p sample by 1d align to calendar with offset $1", ["12:00"], [["12"], ["24"], ["12"]]],
   ["select hour(dateadd($1, $2, ts)) from p limit 1", ["h", 2], [[2]]],
   ["select * from long_sequence($1)", [2], [["1"], ["2"]]],
+  ["select * from generate_series($1, $2)", [2, 4], [["2"], ["3"], ["4"]]],
+  ["select * from generate_series(2, $1, $2)", [6, 3], [["2"], ["5"]]],
+  ["select sum(generate_series) from generate_series($1::double, 2, 0.5)", [1], [[4.5]]],
+  ["select count(), max(hour(generate_series)) from generate_series($1, $2, '1h')", [DAY, NEXT], [["25", 23]]],
+  ["select count() from generate_series('2024-01-01', $1, $2)", ["2024-01-03", "1d"], [["3"]]],
   ["select cast($1 as regclass) = 1259", ["pg_catalog.pg_class"], [[true]]],
   ["select max($1) from p", [3], [[3]]],
   // A literal of one character does not make a parameter a CHAR, which would keep the first character of a text.

@@ -6,7 +6,7 @@ import type { Expression, FunctionCall } from "../ast.ts";
 import { hasNanoseconds } from "../functions/mod.ts";
 import type { Expr, Plan } from "../plan.ts";
 import { catalogName } from "./catalog-tables.ts";
-import { type FileColumns, type Names, NO_NAMES, typeMismatch, unknownFunction } from "./context.ts";
+import { type FileColumns, type Names, NO_NAMES, typeMismatch, unknownFunction, UNTYPED } from "./context.ts";
 import { convertConstant, fold, foldAtNow } from "./convert.ts";
 import { type Constant, constant } from "./literals.ts";
 import { metadataFunction, metadataFunctions, metadataPlan } from "./metadata.ts";
@@ -98,10 +98,12 @@ function checkCount(call: FunctionCall, least: number, most: number): void {
 
 /** `standIn`: the value for a parameter that has none yet. */
 function constantOf(queries: Queries, e: Expression, names: Names, standIn?: Constant): Constant {
-  const bound = queries.expressions.bind(e, { columns: [], names });
-  const value = foldAtNow(bound, queries.binding) ??
-    (standIn && queries.expressions.constantOf(bound, standIn));
-  if (value === undefined) throw typeMismatch("expected a constant", e.at);
+  return valueOf(queries, queries.expressions.bind(e, { columns: [], names }), e.at, standIn);
+}
+
+function valueOf({ binding, expressions }: Queries, bound: Expr, at: number, standIn?: Constant): Constant {
+  const value = foldAtNow(bound, binding) ?? (standIn && expressions.constantOf(bound, standIn));
+  if (value === undefined) throw typeMismatch("expected a constant", at);
   return value;
 }
 
@@ -154,8 +156,10 @@ const CALENDAR_ROWS_MAX = 100_000;
 function generateSeries(queries: Queries, call: FunctionCall, names: Names): Plan {
   checkCount(call, 2, 3);
   const name = "generate_series";
-  const values = call.args.map((arg) => {
-    const value = constantOf(queries, arg, names);
+  const bound = call.args.map((arg) => queries.expressions.bind(arg, { columns: [], names }));
+  const given = bound.map(({ type }) => type);
+  const values = call.args.map((arg, i) => {
+    const value = valueOf(queries, bound[i]!, arg.at, seriesStandIn(given, i));
     if (value.value === null) throw typeMismatch(`${call.name} does not accept null`, arg.at);
     return value;
   });
@@ -191,6 +195,18 @@ function generateSeries(queries: Queries, call: FunctionCall, names: Names): Pla
   }
   const size = step === undefined ? 1 : Number(step.value);
   return doubleSeries(queries, name, Number(from.value), Number(to.value), size, stepAt);
+}
+
+/** The value for a parameter that has none yet: its type decides about that of the series. */
+function seriesStandIn(types: readonly string[], i: number): Constant {
+  const type = types[i]!, isStep = i === 2;
+  const ofTimes = types.slice(0, 2).some(isTime) || types.some(isTextOrChar);
+  if (isTime(type)) return constant(0n, type);
+  if (isTextOrChar(type)) return constant(isStep ? "1d" : "1970-01-01", "STRING");
+  if (type === "DOUBLE" || type === "FLOAT") return constant(1, type);
+  if (type !== UNTYPED) return constant(1n, "LONG");
+  if (!ofTimes) return constant(1n, "LONG");
+  return isStep ? constant("1d", "STRING") : constant(0n, "TIMESTAMP");
 }
 
 function instantBound(queries: Queries, bound: Constant, type: string, at: number): bigint {

@@ -56,7 +56,8 @@ export function setType(a: string, b: string): string | undefined {
   if (b === "NULL") return a === "SYMBOL" || a === "CHAR" ? "STRING" : a;
   const decimal = commonDecimal(a, b);
   if (decimal !== undefined) return decimal;
-  if (decimalOf(a) !== undefined || decimalOf(b) !== undefined) return "STRING";
+  const isArray = arrayDimensions(a) > 0 || arrayDimensions(b) > 0;
+  if (!isArray && (decimalOf(a) !== undefined || decimalOf(b) !== undefined)) return "STRING";
   if (isNumber(a) && isNumber(b)) return wider(NUMBERS, a, b);
   if (isTime(a) && isTime(b)) return wider(TIMES, a, b);
   if (isTextOrChar(a) && isTextOrChar(b)) {
@@ -67,6 +68,12 @@ export function setType(a: string, b: string): string | undefined {
   if (bits !== undefined && other !== undefined) return bits < other ? a : b;
   const dimensions = arrayDimensions(a), others = arrayDimensions(b);
   if (dimensions > 0 && others > 0) return dimensions < others ? b : a;
+  if (dimensions > 0 || others > 0) {
+    const [array, value] = dimensions > 0 ? [a, b] : [b, a];
+    if (value === "DOUBLE") return array;
+    if (value === "STRING") return value;
+    return lacksText(value) ? undefined : "VARCHAR";
+  }
   const text = isTextOrChar(a) ? a : isTextOrChar(b) ? b : undefined;
   if (text !== undefined) return text === "VARCHAR" ? "VARCHAR" : "STRING";
   // Kinds that can only be converted to texts.

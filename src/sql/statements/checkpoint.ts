@@ -17,19 +17,24 @@ interface BoundCheckpoint extends BoundStatement<never> {
 export const checkpoint: StatementKind<Checkpoint, BoundCheckpoint> = {
   kind: "checkpoint",
   form: {
-    words: ["CHECKPOINT"],
+    words: ["CHECKPOINT", "SNAPSHOT PREPARE", "SNAPSHOT COMPLETE"],
     grammar: String.raw`
-  checkpoint = "CHECKPOINT" ("CREATE" | "RELEASE")`,
+  checkpoint = "CHECKPOINT" ("CREATE" | "RELEASE")     -- now
+             | "SNAPSHOT" ("PREPARE" | "COMPLETE")     -- former`,
     actions: {
-      checkpoint(checkpoint, action): Checkpoint {
+      checkpoint_now(checkpoint, action): Checkpoint {
         return { kind: "checkpoint", at: at(checkpoint), action: word(action) as Checkpoint["action"] };
+      },
+      checkpoint_former(snapshot, action): Checkpoint {
+        return { kind: "checkpoint", at: at(snapshot), action: word(action) === "prepare" ? "create" : "release" };
       },
     },
   },
   reference: {
     syntax: `CHECKPOINT CREATE
 CHECKPOINT RELEASE`,
-    summary: "Keeps the files of the database unchanged until RELEASE, so that they can be copied.",
+    summary:
+      "Keeps the files of the database unchanged until RELEASE, so that they can be copied. Older scripts say SNAPSHOT PREPARE and SNAPSHOT COMPLETE.",
   },
   category: "ddl",
   requires: ["SNAPSHOT"],

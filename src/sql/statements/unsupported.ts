@@ -3,7 +3,6 @@ import { isWord, type Token } from "../lexer.ts";
 
 /** By their first words. */
 const UNSUPPORTED: readonly [words: string[], name: string][] = [
-  [["SNAPSHOT"], "SNAPSHOT"],
   [["BACKUP", "TABLE"], "BACKUP TABLE"],
   [["PREPARE"], "PREPARE"],
   [["EXECUTE"], "EXECUTE"],

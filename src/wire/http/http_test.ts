@@ -24,7 +24,10 @@ Deno.test("execWindow() and expWindow() read a limit", () => {
     ["2,x", [1, ALL - 1], [2, ALL - 2]],
     [",2", undefined, undefined],
     ["x", undefined, undefined],
-    ["1,2,3", undefined, undefined],
+    ["2,4,5", [1, ALL - 1], [2, ALL - 2]],
+    ["2L", [0, 2], [0, 2]],
+    ["1_0,1_2l", [9, 3], [10, 2]],
+    ["1__0", undefined, undefined],
     ["99999999999999999999", undefined, undefined],
   ];
   for (const [limit, exec, exp] of cases) {
@@ -103,6 +106,11 @@ Deno.test("/exec answers rows, statements and errors", () =>
       ["query=six&nm=true&limit=10,20", 200, '{"dataset":[],"count":0}'],
       ["query=six&nm=true&limit=2&count=true&quoteLargeNum=true", 200, '{"dataset":[["1"],["2"]],"count":6}'],
       ["query=one&nm=true&explain=true", 200, '{"dataset":[[1]],"count":1,"explain":{"jitCompiled":true}}'],
+      ["query=six&nm=true&cols=x,X,&limit=1", 200, '{"dataset":[[1,1]],"count":1}'],
+      ["query=six&nm=true&cols=%22x%22&limit=1&src=CON", 200, '{"dataset":[["1"]],"count":1}'],
+      ["query=one&cols=x,,x", 400, '{"query":"one","error":"cols has an empty name"}'],
+      ["query=one&cols=,", 400, '{"query":"one","error":"cols has an empty name"}'],
+      ["query=one&cols=%22a,b%22", 400, '{"query":"one","error":"column \'a,b\' is not in the result"}'],
       ["query=one&cols=y", 400, '{"query":"one","error":"column \'y\' is not in the result"}'],
       ["query=told&nm=true", 200, '{"dataset":[[1]],"count":1,"notices":["größer","a \\"b\\""]}'],
       ["query=made+and+told", 200, '{"ddl":"OK","notices":["left out"]}'],

@@ -89,6 +89,12 @@ function pathStart(url: string): number {
   return authority === null ? 0 : authority[0].length;
 }
 
+/** The names in a list of columns. One in double quotes may have commas, and a comma may stand at the end. */
+export function columnNames(list: string): string[] {
+  const names = list.match(/(?:"[^"]*"?|[^,"])+|,(?=,)|^,/g) ?? [];
+  return names.map((name) => name === "," ? "" : name.replaceAll('"', ""));
+}
+
 export interface RowWindow {
   first: number;
   count: number;
@@ -99,19 +105,18 @@ const LONG_MAX = 2n ** 63n - 1n;
 
 /** A number in the range of LONG, clamped to safe integers; undefined for anything else. */
 function limitNumber(text: string): number | undefined {
-  if (!/^[+-]?\d+$/.test(text)) return undefined;
-  const exact = BigInt(text.replace("+", ""));
+  if (!/^[+-]?\d+(?:_\d+)*L?$/i.test(text)) return undefined;
+  const exact = BigInt(text.replace(/[+_L]/gi, ""));
   if (exact > LONG_MAX || exact < -LONG_MAX - 1n) return undefined;
   return Math.max(-ALL_ROWS, Math.min(ALL_ROWS, Number(exact)));
 }
 
 /** The two parts of `limit`: `high` is undefined for `N`, and infinite for `L,` and `L,x`. */
 function limitParts(text: string): { low: number; high: number | undefined } | undefined {
-  const [first, second, ...more] = text.split(",").map((part) => part.trim());
-  if (more.length > 0) return undefined;
-  const low = limitNumber(first!);
+  const comma = text.indexOf(",");
+  const low = limitNumber((comma < 0 ? text : text.slice(0, comma)).trim());
   if (low === undefined) return undefined;
-  return { low, high: second === undefined ? undefined : limitNumber(second) ?? ALL_ROWS };
+  return { low, high: comma < 0 ? undefined : limitNumber(text.slice(comma + 1).trim()) ?? ALL_ROWS };
 }
 
 /** /exec: `N` means rows 1 to N, `L,H` rows L to H, counted from one and inclusive; at least one row. */

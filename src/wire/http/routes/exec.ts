@@ -5,7 +5,7 @@ import { SqlError } from "../../../errors.ts";
 import type { QueryCount } from "../../../metrics/mod.ts";
 import type { HttpRequest, Reply } from "../../http1/mod.ts";
 import type { Call, Route } from "../contract.ts";
-import { capWindow, execWindow } from "../parameters.ts";
+import { capWindow, columnNames, execWindow } from "../parameters.ts";
 import { beginQuery, failed, refuseChange, rowsOptions, statementTimeoutMs } from "../query.ts";
 import { columnJson, jsonReply, queryError, rowsReply } from "../reply.ts";
 import { httpSettings } from "../settings.ts";
@@ -68,7 +68,7 @@ function execute(call: Call, args: readonly Argument[] = []): Reply | Promise<Re
   try {
     const options = new Options(call, statementTimeoutMs(call), {
       name: "json",
-      quoteLargeNumbers: parameters.isTrue("quoteLargeNum") || parameters.get("src") === "con",
+      quoteLargeNumbers: parameters.isTrue("quoteLargeNum") || parameters.get("src")?.toLowerCase() === "con",
     });
     const prepared = prepareWith(session, query, args, options);
     const statement: Statement = { call, count, query, options };
@@ -103,7 +103,8 @@ function run(statement: Statement, { prepared, values }: PreparedArguments): Rep
   const columns = chooseColumns(prepared, parameters.get("cols"));
   if (typeof columns === "string") {
     count.end("queriesFailed");
-    return jsonReply(JSON.stringify({ query, error: `column '${columns}' is not in the result` }), 400);
+    const error = columns === "" ? "cols has an empty name" : `column '${columns}' is not in the result`;
+    return jsonReply(JSON.stringify({ query, error }), 400);
   }
   const window = capWindow(execWindow(parameters.get("limit")), call.options.config.of(httpSettings).maxResponseRows);
   options.window = window;
@@ -175,8 +176,10 @@ function emptyQuery(query: string): Reply {
 function chooseColumns(prepared: Prepared, cols: string | undefined): number[] | undefined | string {
   if (cols === undefined || cols === "" || prepared.columns === undefined) return undefined;
   const chosen: number[] = [];
-  for (const name of cols.split(",")) {
-    const index = prepared.columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase());
+  // Names with a dot have quotes as part of them.
+  const plain = prepared.columns.map(({ name }) => name.replaceAll('"', "").toLowerCase());
+  for (const name of columnNames(cols)) {
+    const index = plain.indexOf(name.toLowerCase());
     if (index < 0) return name;
     chosen.push(index);
   }
