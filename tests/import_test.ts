@@ -311,7 +311,10 @@ Deno.test("/imp", async (t) => {
     const lines = Array.from({ length: rowCount }, (_, row) => `${row},${text(row)},${"x".repeat(1 + row % 80)}`);
     const csv = `id,text,more\n${lines.join("\n")}\n`;
     for (
-      const [parameters, expected] of [[{ name: "big" }, 1], [{ name: "big", maxUncommittedRows: "20000" }, 2]] as const
+      const [parameters, expected] of [
+        [{ name: "big", maxUncommittedRows: "-1" }, 1],
+        [{ name: "big", maxUncommittedRows: "20000" }, 2],
+      ] as const
     ) {
       const report = await imp(server, parameters, csv);
       assert.deepEqual([report.rowsImported, report.rowsRejected], [rowCount, 0]);

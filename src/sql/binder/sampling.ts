@@ -113,9 +113,8 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
         SQLSTATE.invalidParameter,
       );
     }
-    // With FILL and FROM, the buckets begin at FROM.
-    const isFilled = sample.fill !== undefined && sample.fill.items.some(({ kind }) => kind !== "none");
-    sampling.offset = isFilled && sampling.from !== undefined ? 0n : offset;
+    // With FILL and FROM, the buckets begin at FROM, also with FILL(NONE).
+    sampling.offset = sample.fill !== undefined && sampling.from !== undefined ? 0n : offset;
   }
   return sampling;
 }

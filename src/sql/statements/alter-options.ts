@@ -40,7 +40,7 @@ export const alterOptions: StatementKind<AlterOptions, BoundAlterOptions> = {
   alterOptions = "ALTER" "TABLE" tableName optionChange
   optionChange = "SET" "TTL" ttl                         -- ttl
                | "DEDUP" "DISABLE"                       -- dedupOff
-               | "DEDUP" "ENABLE" keys                   -- dedupOn
+               | "DEDUP" "ENABLE"? keys                  -- dedupOn
                | "DEDUP" "ENABLE"                        -- dedupBare
                | "SET" "PARAM" setting                   -- param
                | "SET" "TYPE" "BYPASS"? "WAL"            -- type

@@ -190,6 +190,10 @@ Deno.test("/exp answers CSV", () =>
     const reply = await fetch(`${url}/exp?query=one&filename=a%22b`);
     assert.equal(reply.headers.get("content-disposition"), 'attachment; filename="ab.csv"');
     await reply.body?.cancel();
+    const unicode = await fetch(`${url}/exp?query=one&filename=Z%C3%BCrich+(1)`);
+    const names = `filename="Zrich (1).csv"; filename*=UTF-8''Z%C3%BCrich%20%281%29.csv`;
+    assert.equal(unicode.headers.get("content-disposition"), `attachment; ${names}`);
+    await unicode.body?.cancel();
     await assert.rejects(body(`${url}/exp?query=broken`));
   }));
 

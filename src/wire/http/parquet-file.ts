@@ -100,7 +100,20 @@ function parquetEncoding({ parameters, options }: Call): ParquetEncoding {
 }
 
 export function attachment(call: Call, extension: string): [string, string] {
-  return ["Content-Disposition", `attachment; filename="${fileName(call.parameters.get("filename"))}.${extension}"`];
+  const wanted = call.parameters.get("filename");
+  const plain = `attachment; filename="${fileName(wanted)}.${extension}"`;
+  return ["Content-Disposition", `${plain}${unicodeName(wanted, extension)}`];
+}
+
+/** The name in full, if it has letters that a quoted name in a header cannot have (RFC 6266). */
+function unicodeName(text = "", extension: string): string {
+  const clean = text.toWellFormed().replaceAll(/[\p{Cc}\p{Cf}"\\]/gu, "");
+  if (/^[\x20-\x7e]*$/.test(clean)) return "";
+  const encoded = encodeURIComponent(`${clean}.${extension}`).replaceAll(
+    /['()*]/g,
+    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `; filename*=UTF-8''${encoded}`;
 }
 
 /** The name is part of a header: ASCII only, without quotes and control characters. */

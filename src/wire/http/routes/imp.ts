@@ -136,7 +136,10 @@ function optionsOf(
     forceHeader: parameters.isTrue("forceHeader"),
     delimiter: delimiterOf(parameters.get("delimiter")),
     omit: (parameters.get("omit") ?? "").split(",").map((name) => name.trim()).filter((name) => name !== ""),
-    maxUncommittedRows: countOf(parameters, "maxUncommittedRows"),
+    // 0 and less mean the default.
+    maxUncommittedRows: /^(?:0|-\d{1,9})$/.test(parameters.get("maxUncommittedRows") ?? "")
+      ? undefined
+      : countOf(parameters, "maxUncommittedRows"),
     ...more,
   };
 }
