@@ -40,6 +40,16 @@ Deno.test("COPY", async (t) => {
     assert.deepEqual(await rows("select count(), max(px) from trades"), [[3, "x"]]);
   });
 
+  await t.step("has logs by time, like tables", async () => {
+    const latest = "select table_name, status from sys.text_import_log latest on ts partition by id";
+    const { dataset, columns, timestamp } = await server.exec(latest);
+    assert.deepEqual([dataset, columns?.map(({ type }) => type)], [[["trades", "finished"]], ["SYMBOL", "SYMBOL"]]);
+    assert.equal(timestamp, -1);
+    assert.equal((await server.exec("sys.copy_export_log")).timestamp, 0);
+    const sampled = await rows("select count() from sys.text_import_log where status != null sample by 100y");
+    assert.equal(sampled?.length, 1);
+  });
+
   await t.step("adds to a table, by what is to be done with values that do not fit", async () => {
     for (const [mode, found] of [["skip_row", ["finished", 2, 1]], ["skip_column", ["finished", 3, 1]]] as const) {
       await server.exec(`create table ${mode} (ts timestamp, sym symbol, px double) timestamp(ts) partition by day`);

@@ -128,13 +128,15 @@ const EMPTY_TABLES = {
   "pg_catalog.pg_cursors": "name:STRING statement:STRING",
 };
 
-/** How copies by COPY go, in the order of time. */
-const COPY_LOGS = {
+/** How copies by COPY go, in the order of time, which is the first column. */
+const COPY_LOGS: Readonly<Record<string, string>> = {
   "sys.text_import_log":
-    "ts:TIMESTAMP id:VARCHAR table_name:VARCHAR file:VARCHAR phase:VARCHAR status:VARCHAR message:VARCHAR rows_handled:LONG rows_imported:LONG errors:LONG",
+    "ts:TIMESTAMP id:VARCHAR table_name:SYMBOL_TEXT file:SYMBOL_TEXT phase:SYMBOL_TEXT status:SYMBOL_TEXT message:VARCHAR rows_handled:LONG rows_imported:LONG errors:LONG",
   "sys.copy_export_log":
-    "ts:TIMESTAMP id:VARCHAR table_name:VARCHAR export_path:VARCHAR num_exported_files:INT phase:VARCHAR status:VARCHAR message:VARCHAR errors:LONG",
+    "ts:TIMESTAMP id:VARCHAR table_name:SYMBOL_TEXT export_path:SYMBOL_TEXT num_exported_files:INT phase:SYMBOL_TEXT status:SYMBOL_TEXT message:VARCHAR errors:LONG",
 };
+
+export const isCopyLog = (source: string): boolean => Object.hasOwn(COPY_LOGS, source);
 
 export const CATALOG_TABLES: Readonly<Record<string, string>> = { ...FILLED_TABLES, ...EMPTY_TABLES, ...COPY_LOGS };
 

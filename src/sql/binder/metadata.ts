@@ -1,7 +1,7 @@
 /** Names and columns of metadata sources, whose rows are made when the query starts (tables(), pg_catalog, …). */
 import type { Column, MetadataNode } from "../plan.ts";
 import type { Permission } from "../../access/mod.ts";
-import { CATALOG_TABLES, catalogName, TABLE_OID } from "./catalog-tables.ts";
+import { CATALOG_TABLES, catalogName, isCopyLog, TABLE_OID } from "./catalog-tables.ts";
 import type { TableSchema } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 
@@ -210,5 +210,6 @@ export function metadataPlan(name: string, args: Value[], at: number, table?: Ta
   const source = catalogName(name) ?? name.toLowerCase();
   const { columns: known } = SOURCES.get(source)!;
   const columns = typeof known === "function" ? known(table!) : known;
-  return { node: "metadata", source, args, at, columns, timestamp: -1, order: "none" };
+  // The first column of logs is their time; a clock may have been set back between two rows.
+  return { node: "metadata", source, args, at, columns, timestamp: isCopyLog(source) ? 0 : -1, order: "none" };
 }

@@ -129,7 +129,7 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
   if (isMetadata(full)) {
     const plan = metadataPlan(full, [], name.at);
     const isEmpty = isEmptyTable(full);
-    const bound = { plan, visible: plan.columns.length, timestamp: -1, isEmpty };
+    const bound = { plan, visible: plan.columns.length, timestamp: plan.timestamp, isEmpty };
     const relation = relationOf(bound, source.alias ?? name);
     for (const column of relation.columns) {
       column.known = constantOfColumn(full, column.name);

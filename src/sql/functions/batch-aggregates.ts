@@ -282,15 +282,17 @@ for (const type of DISTINCT) {
     ),
   );
 }
-entries.push(
-  distinctAggregate(
-    "count_distinct",
-    [{ name: "value", type: "wide" }],
-    "LONG",
-    "The number of distinct values that are not null.",
-    ([type], _, context) => new DistinctState(type, context, writeCounts),
-  ),
-);
+for (const type of ["BOOLEAN", "wide"]) {
+  entries.push(
+    distinctAggregate(
+      "count_distinct",
+      [{ name: "value", type }],
+      "LONG",
+      "The number of distinct values that are not null.",
+      ([type], _, context) => new DistinctState(type, context, writeCounts),
+    ),
+  );
+}
 const isTime = (type: string) => type === "DATE" || type === "TIMESTAMP" || type === "TIMESTAMP_NS";
 /** Types whose mode is computed as a wider type. */
 const WIDENED = new Set(["BYTE", "SHORT", "INT", "FLOAT", "CHAR"]);
