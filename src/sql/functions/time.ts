@@ -77,12 +77,10 @@ function zoneFor(name: string | undefined, context: FunctionContext): Zone {
 }
 
 /** Reports a constant zone that is null or unknown at the argument. */
-const checkZone: FunctionEntry["check"] = ([, zone]) => faultOfZone(zone, 1);
-
-function faultOfZone(zone: unknown, argument: number): { argument: number; message: string } | undefined {
-  if (zone === undefined || (typeof zone === "string" && zoneOf(zone) !== undefined)) return undefined;
-  return { argument, message: `unknown time zone '${zone ?? "null"}'` };
-}
+const checkZone: FunctionEntry["check"] = ([, zone]) =>
+  zone === undefined || (typeof zone === "string" && zoneOf(zone) !== undefined)
+    ? undefined
+    : { argument: 1, message: `unknown time zone '${zone ?? "null"}'` };
 
 function moved(move: (zone: Zone, second: number) => number): BatchFunction {
   return ([times, zones], out, rowCount, context) => {
@@ -94,14 +92,9 @@ function moved(move: (zone: Zone, second: number) => number): BatchFunction {
         out.values[row] = NULL_I64;
         continue;
       }
-      // Zones of a column that do not exist leave the time as it is.
-      if (!zones.isConstant) zone = zoneOf(zones.text(row) ?? "UTC");
-      if (zone === undefined) {
-        out.values[row] = times.values[row] * scale;
-        continue;
-      }
+      if (!zones.isConstant) zone = zoneFor(zones.text(row), context);
       const [second, rest] = splitSecond(times.values[row] * scale, unitsASecond);
-      out.values[row] = BigInt(move(zone, second)) * unitsASecond + rest;
+      out.values[row] = BigInt(move(zone!, second)) * unitsASecond + rest;
       if ((row & 4095) === 4095) context.poll();
     }
   };
