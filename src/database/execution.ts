@@ -72,8 +72,8 @@ export class Execution {
   private readonly heap: SharedHeap;
   readonly nowMicros: () => bigint;
   private readonly firstReads: FirstReads<Run>;
-  /** Plans whose last execution was much work. */
-  private readonly large = new WeakMap<PlanKey, KnownLarge>();
+  /** Plans whose last execution was much work. Not asked for what main runs again as it is. */
+  readonly large = new WeakMap<PlanKey, LargePlan>();
 
   constructor(
     resources: DirectResources,
@@ -105,7 +105,7 @@ export class Execution {
   /** Runs a plan on the calling thread. Undefined if that is impossible now. */
   private attempt(given: PostedPlan, options: RunOptions): Run | undefined {
     const sources = resolveSources(given, options.catalogue), tree = treeOf(given);
-    return tree && this.direct.run(tree, sources, options, new Left(this, tree, sources), options.key);
+    return tree && this.direct.run(tree, sources, options, new Left(this, tree, sources, options.key), options.key);
   }
 
   run(given: PostedPlan, options: RunOptions): Run {
@@ -114,15 +114,13 @@ export class Execution {
     if (tree === undefined) return this.runInWorker(given, sources, options);
     const values = valuesFor(options.output, tree);
     if (values !== undefined) return values;
-    const isAnalyzed = options.analyzed !== undefined, key = options.key ?? tree;
-    const known = this.large.get(key);
-    const left: LeftPlan = known?.isOf(tree, sources) ? known : new Left(this, tree, sources);
+    const isAnalyzed = options.analyzed !== undefined, left = new Left(this, tree, sources, options.key);
     const direct = isAnalyzed ? undefined : this.direct.run(tree, sources, options, left, options.key);
-    if (left.isLarge && left !== known) this.large.set(key, new KnownLarge(tree, sources, left.plan()));
     return direct ?? this.runElsewhere(left, sources, options, !isAnalyzed && this.direct.lacksFrame);
   }
 
-  private runElsewhere(left: LeftPlan, sources: ScanSource[], options: RunOptions, lacksFrame: boolean): Run {
+  private runElsewhere(left: Left, sources: ScanSource[], options: RunOptions, lacksFrame: boolean): Run {
+    left.remember();
     const plan = left.plan(), isSmall = () => this.direct.isSmall(plan, sources);
     return this.runInWorker(plan, sources, options, isSmall, lacksFrame && isSmall() ? options.key : undefined);
   }
@@ -250,34 +248,45 @@ function valuesFor(output: OutputOptions, plan: Plan): Run | undefined {
 class Left implements LeftPlan {
   isLarge: boolean | undefined;
   private made: Plan | undefined;
+  private isKnown = false;
 
   constructor(
-    private readonly execution: Pick<Execution, "answered">,
+    private readonly execution: Pick<Execution, "answered" | "large">,
     private readonly given: Plan,
     private readonly sources: ScanSource[],
+    private readonly key: PlanKey = given,
   ) {}
 
   plan(): Plan {
-    return this.made ??= this.execution.answered(this.given, this.sources);
+    return this.made ??= this.find() ?? this.execution.answered(this.given, this.sources);
+  }
+
+  /** The plan of the last execution, if that was much work and read the same. */
+  private find(): Plan | undefined {
+    const known = this.execution.large.get(this.key);
+    if (known?.isOf(this.given, this.sources) !== true) return undefined;
+    this.isLarge = this.isKnown = true;
+    return known.left;
+  }
+
+  /** To be called if a worker runs the plan. */
+  remember(): void {
+    if (this.isLarge !== true || this.isKnown) return;
+    this.execution.large.set(this.key, new LargePlan(this.given, this.sources, this.plan()));
   }
 }
 
-/** Kept after an execution that was much work: the next one is likewise if it reads the same, and its plan has its name with the workers. */
-class KnownLarge implements LeftPlan {
-  readonly isLarge = true;
+/** A plan that was much work, so it will be if it reads the same. `left` is the same object then, which the workers know by a number. */
+class LargePlan {
   /** Weak, so that older snapshots are not kept. */
   private readonly sources: readonly WeakRef<ScanSource>[];
 
-  constructor(private readonly given: Plan, sources: readonly ScanSource[], private readonly left: Plan) {
+  constructor(private readonly given: Plan, sources: readonly ScanSource[], readonly left: Plan) {
     this.sources = sources.map((source) => new WeakRef(source));
   }
 
   isOf(given: Plan, sources: readonly ScanSource[]): boolean {
     return given === this.given && sources.every((source, k) => source === this.sources[k]!.deref());
-  }
-
-  plan(): Plan {
-    return this.left;
   }
 }
 

@@ -77,7 +77,7 @@ function rowsOf(node: MetadataNode, core: Core, asker: Asker): Value[][] {
     const accessTexts: SourceServices["accessTexts"] = (categories, required, at) =>
       accessTextsFor(core.access, asker.identity, { categories, required, at });
     const views = { all: () => seenViews(core, asker).map(({ view }) => view) };
-    return ofStatement.rows({ catalogue, ownTables: OWN_TABLES, views, options, accessTexts }, node);
+    return ofStatement.rows({ catalogue, userTables: () => userTables(core), views, options, accessTexts }, node);
   }
   const source = SOURCES[node.source];
   if (!source) throw new SqlError(`${node.source} is not supported`, node.at, SQLSTATE.featureNotSupported);

@@ -336,6 +336,11 @@ export interface HorizonJoinNode extends NodeBase, TimedSides {
   offsets: bigint[];
 }
 
+/** Window functions whose result depends only on the position in the partition: they ignore the frame. */
+export const UNFRAMED: ReadonlySet<string> = new Set(
+  ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"],
+);
+
 export interface WindowCall {
   /** The id of a window entry such as "row_number()", or of an aggregate. */
   function: string;

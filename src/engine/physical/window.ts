@@ -1,5 +1,5 @@
 /** Chooses how window functions are computed: row by row as rows arrive, or over kept rows; and in which steps they continue on disk. */
-import type { SortKey, WindowCall, WindowNode } from "../../sql/plan.ts";
+import { type SortKey, UNFRAMED, type WindowCall, type WindowNode } from "../../sql/plan.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { exprKey } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
@@ -128,13 +128,8 @@ export function seesAhead(call: WindowCall): boolean {
   return call.ignoreNulls && call.partitionBy.length === 0 && isRunning(call);
 }
 
-/** Functions whose result depends only on the position in the partition. */
-const WITHOUT_FRAME = new Set([
-  ...["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"],
-]);
-
 export function usesFrame({ function: id }: WindowCall): boolean {
-  return !WITHOUT_FRAME.has(id.slice(0, id.indexOf("(")));
+  return !UNFRAMED.has(id.slice(0, id.indexOf("(")));
 }
 
 /** The frame is the whole partition. */

@@ -3,7 +3,7 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Frame, FrameBound, FunctionCall, Name, Window } from "../ast.ts";
-import type { Expr, Plan, SortKey, WindowCall, WindowFrame } from "../plan.ts";
+import { type Expr, type Plan, type SortKey, UNFRAMED, type WindowCall, type WindowFrame } from "../plan.ts";
 import { resolveOverload } from "./calls.ts";
 import { typeMismatch } from "./context.ts";
 import { fold } from "./convert.ts";
@@ -21,10 +21,6 @@ interface ResolvedWindow {
 }
 
 const NULL_SKIPPING = new Set(["lag", "lead", "first_value", "last_value"]);
-/** Functions that ignore the frame. */
-const UNFRAMED = new Set([
-  ...["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"],
-]);
 /** The result has the argument's type, except that INT and SHORT become LONG, and FLOAT becomes DOUBLE. */
 const KEEPING = new Set(["lag", "lead", "first_value", "last_value", "nth_value", "min", "max"]);
 

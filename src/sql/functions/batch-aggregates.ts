@@ -261,18 +261,18 @@ function writeModes(table: ValueTable, out: BatchOut, groupCount: number): void 
 }
 
 const DISTINCT = ["BYTE", "SHORT", "CHAR", "INT", "LONG", "FLOAT", "DOUBLE", ...TIMES, ...TEXTS, "UUID", "IPv4"];
+const countDistinct = (type: string) =>
+  distinctAggregate(
+    "count_distinct",
+    [{ name: "value", type }],
+    "LONG",
+    "The number of distinct values that are not null.",
+    ([type], _, context) => new DistinctState(type, context, writeCounts),
+    { examples: type === "LONG" ? [{ sql: "SELECT count_distinct(x % 3) FROM long_sequence(10)", gives: 3 }] : [] },
+  );
 for (const type of DISTINCT) {
   entries.push(
-    distinctAggregate(
-      "count_distinct",
-      [{ name: "value", type }],
-      "LONG",
-      "The number of distinct values that are not null.",
-      ([type], _, context) => new DistinctState(type, context, writeCounts),
-      {
-        examples: type === "LONG" ? [{ sql: "SELECT count_distinct(x % 3) FROM long_sequence(10)", gives: 3 }] : [],
-      },
-    ),
+    countDistinct(type),
     distinctAggregate(
       "approx_count_distinct",
       [{ name: "value", type }, { name: "precision", type: "INT", constant: true, optional: true }],
@@ -282,17 +282,7 @@ for (const type of DISTINCT) {
     ),
   );
 }
-for (const type of ["BOOLEAN", "wide"]) {
-  entries.push(
-    distinctAggregate(
-      "count_distinct",
-      [{ name: "value", type }],
-      "LONG",
-      "The number of distinct values that are not null.",
-      ([type], _, context) => new DistinctState(type, context, writeCounts),
-    ),
-  );
-}
+entries.push(countDistinct("BOOLEAN"), countDistinct("wide"));
 const isTime = (type: string) => type === "DATE" || type === "TIMESTAMP" || type === "TIMESTAMP_NS";
 /** Types whose mode is computed as a wider type. */
 const WIDENED = new Set(["BYTE", "SHORT", "INT", "FLOAT", "CHAR"]);

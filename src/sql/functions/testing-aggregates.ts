@@ -85,6 +85,8 @@ const shape =
     return new Set(values).size < 2 ? null : finish(values.length, power(2), power(3), power(4));
   };
 
+const sampleSkewness = (n: number, m2: number, m3: number) =>
+  n > 2 ? n * Math.sqrt(n - 1) / (n - 2) * m3 / m2 ** 1.5 : null;
 const sampleKurtosis = (n: number, m2: number, _: number, m4: number) =>
   n > 3 ? (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (n * m4 / m2 ** 2 - 3) + 6) : null;
 
@@ -219,8 +221,8 @@ export const AGGREGATES: Record<string, AggregateReference> = {
   stddev: spread(1, true),
   stddev_samp: spread(1, true),
   stddev_pop: spread(0, true),
-  skewness: shape((n, m2, m3) => n > 2 ? n * Math.sqrt(n - 1) / (n - 2) * m3 / m2 ** 1.5 : null),
-  skewness_samp: shape((n, m2, m3) => n > 2 ? n * Math.sqrt(n - 1) / (n - 2) * m3 / m2 ** 1.5 : null),
+  skewness: shape(sampleSkewness),
+  skewness_samp: shape(sampleSkewness),
   skewness_pop: shape((n, m2, m3) => Math.sqrt(n) * m3 / m2 ** 1.5),
   kurtosis: shape(sampleKurtosis),
   kurtosis_samp: shape(sampleKurtosis),

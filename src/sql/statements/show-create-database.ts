@@ -83,8 +83,8 @@ export const showCreateDatabase = showKind<ShowCreateDatabase>({
 const isExclusion = ({ text }: { text: string }) => text.toUpperCase() === "EXCLUDE";
 
 const SCHEMA_TEXTS: Record<typeof SCHEMA[number], (services: SourceServices) => string[]> = {
-  TABLES: ({ catalogue, ownTables }) =>
-    catalogue.tables().filter(({ schema }) => schema.materialized === undefined && !ownTables.has(schema.name))
+  TABLES: ({ userTables }) =>
+    userTables().filter(({ schema }) => schema.materialized === undefined)
       .toSorted((a, b) => a.schema.name < b.schema.name ? -1 : 1).map(createTableText),
   VIEWS: ({ views }) => views.all().map(createViewText),
   // In the order of their creation: one may read the one before.

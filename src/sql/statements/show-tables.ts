@@ -6,8 +6,8 @@ export const showTables = showAll({
   words: '"SHOW" "TABLES"',
   reference: { syntax: "SHOW TABLES", summary: "The names of all tables." },
   columns: columns("table_name:STRING"),
-  rows: ({ catalogue, views, ownTables }) => {
-    const tables = catalogue.tables().map(({ schema }) => schema.name).filter((name) => !ownTables.has(name));
-    return [...tables, ...views.all().map(({ name }) => name)].sort().map((name) => [name]);
-  },
+  rows: ({ userTables, views }) =>
+    [...userTables().map(({ schema }) => schema.name), ...views.all().map(({ name }) => name)].sort().map((
+      name,
+    ) => [name]),
 });

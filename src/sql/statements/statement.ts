@@ -7,7 +7,7 @@ import type { Answer, Client, ConnectionState, Identity, Prepared, ResultColumn 
 import type { PostedPlan } from "../../engine/contract.ts";
 import type { PlanStatistics } from "../../engine/mod.ts";
 import type { AccessCommand, Named, Permission } from "../../access/mod.ts";
-import type { Catalogue, Change, PartitionChange, PartitionMove } from "../../storage/contract.ts";
+import type { Catalogue, Change, PartitionChange, PartitionMove, TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Statement } from "../ast.ts";
 import type { Queries } from "../binder/query.ts";
@@ -116,8 +116,8 @@ export interface SourceServices {
   accessTexts(categories: readonly AccessCategory[], required: boolean, at: number): string[];
   /** The tables as the session sees them. */
   readonly catalogue: Catalogue;
-  /** Tables that only the server makes and changes. */
-  readonly ownTables: ReadonlySet<string>;
+  /** Those of them that are not the server's own. */
+  userTables(): TableSnapshot[];
   /** In the order in which they can be created. */
   readonly views: { all(): View[] };
   readonly options: {
