@@ -49,6 +49,12 @@ export const SQLSTATE = {
 /** A message may quote a text of the client, which can have millions of characters. */
 const MESSAGE_LENGTH_MAX = 4_096;
 
+/** A sub-query that gives the values of a list: where it ends, and where the DECLARE and WITH of the queries around it are. */
+export interface SubqueryList {
+  end: number;
+  preludes: readonly { from: number; to: number }[];
+}
+
 /**
  * A client error with a message and a position. Long messages are truncated. `position` counts UTF-16 units from 0 in the text
  * sent; -1 means none.
@@ -60,20 +66,17 @@ export class SqlError extends Error {
    * users' scripts compare, while the caret is at the value.
    */
   readonly caret: number;
-  /**
-   * The end of a sub-query that begins at `position` and gives the values of a list, on which the columns of the statement depend: bind it again
-   * with the values as literals.
-   */
-  readonly listEnd?: number;
+  /** The sub-query at `position` gives the values of a list, on which the statement's columns depend: bind it again with literals. */
+  readonly list?: SubqueryList;
   constructor(
     message: string,
     readonly position: number,
     readonly sqlState: string = SQLSTATE.syntax,
-    options?: ErrorOptions & { caret?: number; listEnd?: number },
+    options?: ErrorOptions & { caret?: number; list?: SubqueryList },
   ) {
     super(message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX)}…` : message, options);
     this.caret = options?.caret ?? position;
-    this.listEnd = options?.listEnd;
+    this.list = options?.list;
   }
 }
 

@@ -60,6 +60,30 @@ const TYPES: PgType[] = [
   type(2281, "internal", 8, null, "P"),
   type(2950, "uuid", 16, null, "U", "character varying"),
 ];
+
+/**
+ * Ids and names of the functions that read the binary forms of types, as PostgreSQL has them. Npgsql joins types with them, and recognises
+ * arrays by `array_recv`.
+ */
+const RECEIVERS: Readonly<Record<string, readonly [oid: number, name: string]>> = {
+  bool: [2436, "boolrecv"],
+  binary: [2412, "bytearecv"],
+  name: [2422, "namerecv"],
+  int8: [2408, "int8recv"],
+  int2: [2404, "int2recv"],
+  int4: [2406, "int4recv"],
+  oid: [2418, "oidrecv"],
+  float4: [2424, "float4recv"],
+  float8: [2426, "float8recv"],
+  bpchar: [2430, "bpcharrecv"],
+  varchar: [2432, "varcharrecv"],
+  date: [2468, "date_recv"],
+  timestamp: [2474, "timestamp_recv"],
+  numeric: [2460, "numeric_recv"],
+  uuid: [2961, "uuid_recv"],
+};
+const ARRAY_RECEIVER = [2400, "array_recv"] as const;
+
 const TYPE_BY_OID = new Map(TYPES.map((each) => [each.oid, each]));
 
 /** `relations`: asked for them only if the source describes them, because views have to be compiled for that. */
@@ -102,6 +126,7 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       typtype: BASE_TYPE,
       typcategory: category,
       typinput: category === "A" ? ARRAY_IN : 0,
+      typreceive: (category === "A" ? ARRAY_RECEIVER : RECEIVERS[name])?.[0] ?? 0,
       typlen: size,
       typtypmod: -1,
       typowner: OWNER,
@@ -109,6 +134,14 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       typisdefined: true,
       typalign: "c",
       typstorage: "p",
+    })),
+  "pg_catalog.pg_proc": () =>
+    [...Object.values(RECEIVERS), ARRAY_RECEIVER].map(([oid, name]) => ({
+      oid,
+      proname: name,
+      pronamespace: PG_CATALOG,
+      proowner: OWNER,
+      prokind: "f",
     })),
   "pg_catalog.pg_class": (relations) => [
     {

@@ -49,6 +49,8 @@ export interface Planned<P = Plan> {
   asksServer: boolean;
   /** Depends on the clock or on files at the time of binding, so it must be bound again for each run. */
   boundAnew: boolean;
+  /** See `Bound`. */
+  timeMicros?: bigint;
   /** Must be bound again with the values of its parameters. */
   boundByValues: boolean;
 }
@@ -80,6 +82,7 @@ function plan(text: string, context: BindContext): Planned {
     hasMetadata: plansOf(bound).some(hasMetadata),
     asksServer: plansOf(bound).some(callsServer),
     boundAnew,
+    timeMicros: bindings.timeMicros,
     boundByValues,
   };
 }

@@ -39,7 +39,7 @@ export class RunPlans implements RunValues {
   }
 
   nowMicros(): bigint {
-    return this.core.execution.nowMicros();
+    return this.statement.timeMicros ?? this.core.execution.nowMicros();
   }
 
   /** The plan as it runs. Synchronous for plans whose tree is here. */

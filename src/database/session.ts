@@ -1,6 +1,6 @@
 /** The session of a client: statements, prepared once and executed often, and its transaction. */
 import type { Answer, Client, ExecuteOptions, Identity, Prepared, Session, SpooledRows } from "../api.ts";
-import { failedTransaction, SqlError, SQLSTATE, TableClosedError } from "../errors.ts";
+import { failedTransaction, SqlError, SQLSTATE, type SubqueryList, TableClosedError } from "../errors.ts";
 import { finerSamples, type SampleRange, type Savepoints, splitScript } from "../sql/mod.ts";
 import type { Catalogue } from "../storage/contract.ts";
 import { visibleTables } from "./access/visible.ts";
@@ -15,8 +15,8 @@ import { noTransaction, Transaction } from "./transaction.ts";
 /** Longer queries are not narrowed: parsing them would block this thread. */
 const NARROWED_TEXT_LENGTH_MAX = 4_096;
 
-function isOfList(error: unknown): error is SqlError & { listEnd: number } {
-  return error instanceof SqlError && error.listEnd !== undefined;
+function isOfList(error: unknown): error is SqlError & { list: SubqueryList } {
+  return error instanceof SqlError && error.list !== undefined;
 }
 
 export class DatabaseSession implements Session {
@@ -77,12 +77,13 @@ export class DatabaseSession implements Session {
 
   /** Compiles a statement with the values of a sub-query in place of it, as the columns depend on them. */
   private async prepareListed(
-    { position, listEnd: end }: SqlError & { listEnd: number },
+    { position, list: { end, preludes } }: SqlError & { list: SubqueryList },
     text: string,
     parameterTypes: (string | undefined)[],
     options: WaitOptions,
   ): Promise<Prepared> {
-    const list = await pivotList(this, text.slice(position, end), position, options);
+    const before = preludes.map(({ from, to }) => text.slice(from, to));
+    const list = await pivotList(this, { before, text: text.slice(position, end), at: position }, options);
     try {
       return await this.prepare(text.slice(0, position) + list + text.slice(end), parameterTypes, options);
     } catch (error) {

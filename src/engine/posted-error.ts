@@ -1,5 +1,5 @@
 /** Errors as posted between threads. */
-import { asClientFault, CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
+import { asClientFault, CorruptFileError, SqlError, SQLSTATE, type SubqueryList } from "../errors.ts";
 
 /** An error as plain data. */
 export interface PostedError {
@@ -7,7 +7,7 @@ export interface PostedError {
   message: string;
   position: number;
   caret?: number;
-  listEnd?: number;
+  list?: SubqueryList;
   sqlState: string;
   path?: string;
   stack?: string;
@@ -16,8 +16,8 @@ export interface PostedError {
 export function postedError(thrown: unknown): PostedError {
   const error = asClientFault(thrown);
   if (error instanceof SqlError) {
-    const { message, position, caret, listEnd, sqlState } = error;
-    return { name: "SqlError", message, position, caret, listEnd, sqlState };
+    const { message, position, caret, list, sqlState } = error;
+    return { name: "SqlError", message, position, caret, list, sqlState };
   }
   if (error instanceof CorruptFileError) {
     return {
@@ -34,9 +34,9 @@ export function postedError(thrown: unknown): PostedError {
 
 /** Restores the error in another thread. */
 export function revivedError(
-  { name, message, position, caret, listEnd, sqlState, path, stack }: PostedError,
+  { name, message, position, caret, list, sqlState, path, stack }: PostedError,
 ): Error {
-  if (name === "SqlError") return new SqlError(message, position, sqlState, { caret, listEnd });
+  if (name === "SqlError") return new SqlError(message, position, sqlState, { caret, list });
   if (name === "CorruptFileError") return new CorruptFileError(path!, message.slice(path!.length + ": ".length));
   return Object.assign(new Error(message), { stack });
 }

@@ -89,6 +89,8 @@ export interface FunctionCall {
   /** Position of IGNORE NULLS or RESPECT NULLS. */
   nullsAt?: number;
   over?: Window | { reference: Name };
+  /** Written between its first argument and the others: `hash within (prefix, …)`. */
+  isInfix?: boolean;
   /** `extract(unit from ts)` becomes a call of "extract" with a string literal as first argument. */
 }
 
@@ -164,12 +166,18 @@ export interface Declaration {
   overridable: boolean;
 }
 
+export interface TextRange {
+  from: number;
+  to: number;
+}
+
 export interface Select {
   kind: "select";
   at: number;
   declares: Declaration[];
   with: CommonTable[];
-  withAt?: number;
+  /** Where the text of DECLARE and WITH is. */
+  prelude?: TextRange;
   distinct: boolean;
   distinctAt: number;
   /** A bare table (`trades where …`) has one `star` item and `bare: true`. */
@@ -195,7 +203,8 @@ export interface SetOperation {
   at: number;
   declares: Select["declares"];
   with: CommonTable[];
-  withAt?: number;
+  /** Where the text of DECLARE and WITH is. */
+  prelude?: TextRange;
   operator: "union" | "union all" | "except" | "except all" | "intersect" | "intersect all";
   left: Query;
   right: Query;

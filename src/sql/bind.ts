@@ -30,6 +30,8 @@ export interface Bound {
   notices: string[];
   /** Depends on the clock or on files at the time of binding, so it must be bound again for each run. */
   boundAnew: boolean;
+  /** The time of binding, if the statement contains it: the `now()` of its run. Microseconds since 1970. */
+  timeMicros?: bigint;
 }
 
 /** @throws {SqlError} for any mistake in the statement, with its position in the text. */
@@ -45,6 +47,7 @@ export function bind(statement: Statement, context: BindContext): Bound {
     requires: binding.requires.list(),
     notices: [...binding.notices],
     boundAnew: binding.boundAnew,
+    timeMicros: binding.timeMicros,
   };
 }
 

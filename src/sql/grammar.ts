@@ -171,6 +171,7 @@ const COMMON = String.raw`
           | "SUBSTRING" "(" expr "FROM" expr "FOR" expr ")"  -- substring
           | "ALL" "(" expr ")"                           -- all
           | "EXISTS" "(" subquery ")"                    -- exists
+          | "TIMESTAMP" "WITH" "TIME" "ZONE" "<string>"  -- zoned
           | ("TIMESTAMP" | "TIMESTAMP_NS" | "DATE" | "IPV4" | "UUID") "<string>"  -- typed
           | path "(" args? ")" nulls? over?              -- call
           | path                                         -- column

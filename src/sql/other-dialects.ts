@@ -14,7 +14,7 @@ const FUNCTIONS: ReadonlyMap<string, string> = new Map(
     "median percentile_cont percentile_disc quantile": "approx_percentile(x, 0.5)",
     "ifnull isnull nvl2": "coalesce(x, 0), or CASE",
     "if iff iif": "CASE WHEN condition THEN x ELSE y END",
-    "getdate curdate current_timestamp localtimestamp current_date utc_timestamp getutcdate": "now() or today()",
+    "getdate curdate localtimestamp current_date utc_timestamp getutcdate": "now() or today()",
     "date_add adddate timestampadd date_sub interval": "dateadd('h', -1, ts)",
     "date_diff timediff timestampdiff": "datediff('h', a, b)",
     "unix_timestamp from_unixtime to_unixtime epoch":

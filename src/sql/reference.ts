@@ -54,7 +54,8 @@ export function functionsPage(): string {
     "nulls, and every aggregate can be used with `OVER`, without DISTINCT. Sums and averages of FLOAT and DOUBLE are the same with any number of",
     "threads, but can differ in the last digits after the rows have been stored: stored rows are added in groups of 1,024 or of a segment, and products of",
     "two DOUBLE columns as whole numbers, before the sum becomes a DOUBLE. So can averages of",
-    "INT whose sum exceeds 2^53. Casts are in [Types](types.md).",
+    "INT whose sum exceeds 2^53. Functions without arguments need no parentheses (`now`, `pi`, `FROM tables`), unless a column or table",
+    "has that name. Casts are in [Types](types.md).",
   ];
   for (const [title, entries] of [...GROUPS, ["More", others] as const]) {
     const shown = entries.filter(({ name }) => !isInternal(name) && name !== "keywords");

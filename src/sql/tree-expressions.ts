@@ -129,7 +129,10 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   },
   postfix_within(within, _open, first, _commas, rest, _close): FlatItem {
     const hashes = list<Expression>(first, rest);
-    return postfix(LEVEL.membership, at(within), (operand) => call([name(within)], [operand, ...hashes]));
+    return postfix(LEVEL.membership, at(within), (operand) => ({
+      ...call([name(within)], [operand, ...hashes]),
+      isInfix: true,
+    }));
   },
   subscript_slice(from, _colon, to) {
     return { from: optional(from), to: optional(to) };
@@ -195,11 +198,10 @@ export const expressionActions: ohm.ActionDict<unknown> = {
   operand_exists(exists, _open, query, _close): Expression {
     return { kind: "exists", at: at(exists), query: query.tree() };
   },
-  operand_typed(type, string): Expression {
-    const operand: Expression = { kind: "string", at: at(string), value: token(string).text };
-    const typeName = { at: at(type), name: word(type), ...spelling(token(type)), parameters: [], dimensions: 0 };
-    return { kind: "cast", at: at(type), operand, type: typeName, style: "cast" };
+  operand_zoned(type, _with, _time, _zone, string): Expression {
+    return typedText(type, string);
   },
+  operand_typed: typedText,
   operand_call(path, _open, args, close, nulls, over): Expression {
     const called = call(path.tree(), [], optional(args));
     if (called.name.toLowerCase() === "cast") throw new SqlError("CAST needs AS and a type", at(close));
@@ -390,4 +392,11 @@ function choiceOf({ name, schema, args, at, distinct, orderBy, over }: FunctionC
   for (let i = 0; i + 1 < rest.length; i += 2) chosen.branches.push({ when: rest[i]!, then: rest[i + 1]! });
   if (rest.length % 2 === 1) chosen.otherwise = rest.at(-1)!;
   return chosen;
+}
+
+/** A text behind the name of its type. */
+function typedText(type: Node, string: Node): Expression {
+  const operand: Expression = { kind: "string", at: at(string), value: token(string).text };
+  const typeName = { at: at(type), name: word(type), ...spelling(token(type)), parameters: [], dimensions: 0 };
+  return { kind: "cast", at: at(type), operand, type: typeName, style: "cast" };
 }

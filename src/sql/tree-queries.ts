@@ -20,6 +20,7 @@ import type {
   SetOperation,
   Source,
   SourceNames,
+  TextRange,
 } from "./ast.ts";
 import { tooComplex } from "./effort.ts";
 import { CHAIN_MAX } from "./expressions.ts";
@@ -46,7 +47,7 @@ import {
 export interface Prelude {
   declares: Select["declares"];
   with: Select["with"];
-  withAt?: number;
+  prelude?: TextRange;
 }
 interface Clauses {
   where?: Expression;
@@ -82,16 +83,21 @@ function bareSelect(at: number, from: Source, clauses: Clauses): Select {
   };
 }
 
+/** A bare source without any clause, as in `(trades)` or `(a JOIN b ON …)`. Undefined if the query is another one. */
+function bareSourceOf(query: Query): Source | undefined {
+  if (query.kind !== "select" || !query.bare) return undefined;
+  const plain = query.where === undefined && query.sampleBy === undefined && query.latestOn === undefined &&
+    query.groupBy === undefined && query.having === undefined && query.windows.length === 0 &&
+    query.pivot === undefined && query.orderBy.length === 0 && query.limit === undefined &&
+    query.with.length === 0 && query.declares.length === 0;
+  return plain ? query.from : undefined;
+}
+
 /** Unwraps a query that was parsed as the only source of a bare query without further clauses. */
 function unwrapped(query: Query): { query: Query; nested: boolean } {
-  if (query.kind !== "select" || !query.bare || query.from?.kind !== "subquery") return { query, nested: false };
-  const { from } = query;
-  const plain = from.alias === undefined && from.timestamp === undefined && query.where === undefined &&
-    query.sampleBy === undefined &&
-    query.latestOn === undefined && query.groupBy === undefined && query.having === undefined &&
-    query.windows.length === 0 && query.pivot === undefined &&
-    query.orderBy.length === 0 && query.limit === undefined && query.with.length === 0 && query.declares.length === 0;
-  return plain ? { query: from.query, nested: true } : { query, nested: false };
+  const from = bareSourceOf(query);
+  const isPlain = from?.kind === "subquery" && from.alias === undefined && from.timestamp === undefined;
+  return isPlain ? { query: from.query, nested: true } : { query, nested: false };
 }
 
 function completed(prelude: Prelude | undefined, operation: Query, tail: Tail): Query {
@@ -119,11 +125,11 @@ export const queryActions: ohm.ActionDict<unknown> = {
     return completed(undefined, operation.tree(), tail.tree());
   },
   prelude_declare(declares, ctes): Prelude {
-    const prelude: Prelude = { declares: declares.tree(), with: optional(ctes) ?? [] };
-    return given(ctes) ? { ...prelude, withAt: at(ctes) } : prelude;
+    const prelude = { from: at(declares), to: endOf(given(ctes) ? ctes : declares) };
+    return { declares: declares.tree(), with: optional(ctes) ?? [], prelude };
   },
   prelude_with(ctes): Prelude {
-    return { declares: [], with: ctes.tree(), withAt: at(ctes) };
+    return { declares: [], with: ctes.tree(), prelude: { from: at(ctes), to: endOf(ctes) } };
   },
   declare(_declare, first, _commas, rest, _trailing) {
     return list(first, rest);
@@ -501,6 +507,10 @@ export const queryActions: ohm.ActionDict<unknown> = {
   },
   primarySource(item, before, alias, behind): Source {
     const source = item.tree() as Source;
+    if (source.kind === "subquery" && !given(alias) && !given(before) && !given(behind)) {
+      // The names of sources in parentheses are known outside of these.
+      return bareSourceOf(source.query) ?? source;
+    }
     if (source.kind === "join") return source;
     if (given(alias)) Object.assign(source, alias.child(0).tree() as SourceNames);
     const designated = [before, behind].filter(given);

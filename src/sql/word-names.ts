@@ -43,7 +43,7 @@ export function isNameHere(
     case "NULL":
     case "TRUE":
     case "FALSE":
-      return isWord(before, "FROM", "JOIN") && !endsComparison(tokens, index);
+      return isWord(before, "FROM", "JOIN") && !endsComparison(tokens, index) && !isExtracted(tokens, index);
   }
   if (!NO_OPERANDS.test(word)) return false;
   if (isMark(before, "(") && isMark(next, ")")) return tokens[index - 2]?.kind === "word" && word !== "DISTINCT";
@@ -54,6 +54,11 @@ export function isNameHere(
 /** True after IS [NOT] DISTINCT FROM. */
 function endsComparison(tokens: readonly Token[], index: number): boolean {
   return isWord(tokens[index - 2], "DISTINCT") && isWord(tokens[index - 3], "IS", "NOT");
+}
+
+/** True after EXTRACT(unit FROM. */
+function isExtracted(tokens: readonly Token[], index: number): boolean {
+  return isMark(tokens[index - 3], "(") && isWord(tokens[index - 4], "EXTRACT");
 }
 
 /** True in a list of columns: `(is int, having int)`, `(is, having)`. */

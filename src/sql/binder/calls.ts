@@ -2,6 +2,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import { findOverload, functionsNamed, isInternal, type OverloadFailure } from "../functions/mod.ts";
+import type { FunctionCall } from "../ast.ts";
 import type { Expr } from "../plan.ts";
 import { UNTYPED } from "./context.ts";
 import { fold } from "./convert.ts";
@@ -27,6 +28,11 @@ export function castEntry(
   const found = findOverload(`cast_${target}`, [from], [value]);
   if ("failure" in found && found.failure === "value") return { problem: found.message };
   return "entry" in found && found.types[0] === from ? { id: found.id } : undefined;
+}
+
+/** A call without arguments. */
+export function bareCall(name: string, at: number): FunctionCall {
+  return { kind: "call", at, name, args: [], distinct: false, ignoreNulls: false };
 }
 
 export interface ResolvedCall {

@@ -10,6 +10,8 @@ export const BASE_TYPE = "b";
 const FILLED_TABLES = {
   "pg_catalog.pg_type":
     "oid:INT typname:STRING typbasetype:INT typarray:INT typnamespace:INT typnotnull:BOOLEAN typtypmod:INT typtype:CHAR typcategory:CHAR typrelid:INT typelem:INT typreceive:INT typsend:INT typdelim:CHAR typinput:INT typoutput:INT typowner:INT typlen:SHORT typbyval:BOOLEAN typispreferred:BOOLEAN typisdefined:BOOLEAN typalign:CHAR typstorage:CHAR typndims:INT typcollation:INT typdefault:STRING typacl:STRING",
+  "pg_catalog.pg_proc":
+    "oid:INT proname:STRING pronamespace:INT proowner:INT prolang:INT prokind:CHAR proretset:BOOLEAN prorettype:INT pronargs:SHORT proargtypes:STRING proargnames:STRING proargmodes:STRING proallargtypes:STRING proacl:STRING provolatile:CHAR proparallel:CHAR prosecdef:BOOLEAN prosrc:STRING probin:STRING proleakproof:BOOLEAN proconfig:STRING",
   "pg_catalog.pg_class":
     "oid:INT relname:STRING relnamespace:INT reltype:INT reloftype:INT relowner:INT relam:INT relfilenode:INT reltablespace:INT relpages:INT reltuples:FLOAT relallvisible:INT reltoastrelid:INT relhasindex:BOOLEAN relisshared:BOOLEAN relpersistence:CHAR relkind:CHAR relnatts:SHORT relchecks:SHORT relhasrules:BOOLEAN relhastriggers:BOOLEAN relhassubclass:BOOLEAN relrowsecurity:BOOLEAN relforcerowsecurity:BOOLEAN relispopulated:BOOLEAN relreplident:CHAR relispartition:BOOLEAN relrewrite:INT relfrozenxid:LONG relminmxid:LONG relacl:STRING reloptions:STRING relpartbound:STRING relhasoids:BOOLEAN xmin:LONG",
   "pg_catalog.pg_namespace": "nspname:STRING oid:INT xmin:LONG nspowner:INT nspacl:STRING",
@@ -63,8 +65,6 @@ const EMPTY_TABLES = {
   "pg_catalog.pg_constraint":
     "oid:INT conname:STRING connamespace:INT contype:CHAR condeferrable:BOOLEAN condeferred:BOOLEAN convalidated:BOOLEAN conrelid:INT contypid:INT conindid:INT conparentid:INT confrelid:INT confupdtype:CHAR confdeltype:CHAR conkey:STRING confkey:STRING connoinherit:BOOLEAN conislocal:BOOLEAN coninhcount:INT conenforced:BOOLEAN conperiod:BOOLEAN",
   "pg_catalog.pg_enum": "oid:INT enumtypid:INT enumsortorder:FLOAT enumlabel:STRING",
-  "pg_catalog.pg_proc":
-    "oid:INT proname:STRING pronamespace:INT proowner:INT prolang:INT prokind:CHAR proretset:BOOLEAN prorettype:INT pronargs:SHORT proargtypes:STRING proargnames:STRING proargmodes:STRING proallargtypes:STRING proacl:STRING provolatile:CHAR proparallel:CHAR prosecdef:BOOLEAN prosrc:STRING probin:STRING proleakproof:BOOLEAN proconfig:STRING",
   "pg_catalog.pg_tablespace": "oid:INT spcname:STRING spcowner:INT spcacl:STRING spcoptions:STRING",
   "pg_catalog.pg_trigger": "oid:INT tgrelid:INT tgname:STRING tgenabled:CHAR tgisinternal:BOOLEAN tgconstraint:INT",
   "pg_catalog.pg_user": "usename:STRING usesysid:INT usecreatedb:BOOLEAN usesuper:BOOLEAN",

@@ -3,12 +3,13 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import type { Catalogue, TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
-import type { CommonTable, Expression, Name, Query } from "../ast.ts";
+import type { CommonTable, Expression, Name, Query, TextRange } from "../ast.ts";
 import type { ClientFacts, SessionValues } from "../client-settings.ts";
 import { type Effort, FULL_EFFORT } from "../effort.ts";
 import { functionHint } from "../other-dialects.ts";
 import type { Expr, Views, WorkingNode } from "../plan.ts";
 import { Requirements } from "./requirements.ts";
+import { isPlain } from "./text.ts";
 
 export interface BindContext {
   catalogue: Catalogue;
@@ -43,6 +44,8 @@ export interface Names {
   readonly parent?: Names;
   readonly queries: ReadonlyMap<string, CommonQuery>;
   readonly variables: Map<string, Variable>;
+  /** The text of DECLARE and WITH that the names are from. */
+  readonly prelude?: TextRange;
 }
 
 /** `at`: position of `:=`. */
@@ -75,8 +78,23 @@ export function findVariable(names: Names, name: string): Variable | undefined {
   return undefined;
 }
 
+/**
+ * The constant or column that a variable stands for, for clauses that tell these apart: positions, and columns of LATEST ON. Any other
+ * expression is returned as it is.
+ */
+export function plainOf(e: Expression, names: Names): Expression {
+  let plain = e, scope = names;
+  while (plain.kind === "variable") {
+    const found = findVariable(scope, plain.name);
+    if (found === undefined) return e;
+    plain = found.value;
+    scope = found.names;
+  }
+  return plain.kind === "column" || isPlain(plain) ? plain : e;
+}
+
 /** The names in scope inside a query: those of its DECLARE and WITH, and the outer ones. */
-export function innerNames(query: Pick<Query, "declares" | "with">, outer: Names): Names {
+export function innerNames(query: Pick<Query, "declares" | "with" | "prelude">, outer: Names): Names {
   let names = outer;
   for (const declared of query.declares) {
     // A later variable may use an earlier one, also one of the same name.
@@ -93,7 +111,16 @@ export function innerNames(query: Pick<Query, "declares" | "with">, outer: Names
     seen.add(key);
     names = { parent: names, queries: new Map([[key, { table, names }]]), variables: new Map() };
   }
-  return names;
+  return query.prelude === undefined ? names : { ...names, prelude: query.prelude };
+}
+
+/** Where the DECLARE and WITH are from which names are in scope, the outermost first. */
+export function preludesOf(names: Names): TextRange[] {
+  const preludes: TextRange[] = [];
+  for (let at: Names | undefined = names; at !== undefined; at = at.parent) {
+    if (at.prelude !== undefined) preludes.unshift(at.prelude);
+  }
+  return preludes;
 }
 
 /** The type of a parameter that is still undetermined. Finished plans never have it. */
@@ -129,6 +156,8 @@ export class Binding {
   boundByValues = false;
   /** The bound statement depends on the clock, on files or on settings at the time of binding. */
   boundAnew = false;
+  /** The time that the plan contains, see `now`. */
+  timeMicros?: bigint;
   /** Views whose text is being bound, by lower-case names. */
   private readonly openViews = new Set<string>();
   /** The names in scope where the first of these is read. */
@@ -185,7 +214,7 @@ export class Binding {
   /** The time of binding, in microseconds since 1970. A statement that uses it must be bound again for each run. */
   now(): bigint {
     this.boundAnew = true;
-    return this.context.nowMicros;
+    return this.timeMicros = this.context.nowMicros;
   }
 
   /** Returns the type of parameter `index`. An undetermined parameter gets `type`. */

@@ -6,11 +6,11 @@ import { arrayDimensions, asDecimal, decimalOf, decimalTag, geohashBits, parseGe
 import type { Expression, FunctionCall, OrderItem, TypeName } from "../ast.ts";
 import { isOidType, oidOfText } from "./object-ids.ts";
 import type { AggregateCall, Expr, SortKey } from "../plan.ts";
-import { aggregateKind, bindFunction, castEntry, parameterType, resolveOverload } from "./calls.ts";
+import { aggregateKind, bareCall, bindFunction, castEntry, parameterType, resolveOverload } from "./calls.ts";
 import { SUBSCRIPT } from "../functions/arrays.ts";
-import { DECIMAL_TARGETS } from "../functions/decimal.ts";
+import { DECIMAL_TARGETS, scaledText } from "../functions/decimal.ts";
 import { JSON_TYPES } from "../functions/json.ts";
-import { callableNames, findOverload } from "../functions/mod.ts";
+import { callableNames, findOverload, isCalledBare } from "../functions/mod.ts";
 import { settingNames, settingOf } from "../client-settings.ts";
 import { bindComparison } from "./comparison.ts";
 import { type Binding, findVariable, typeMismatch, unknownFunction, unknownVariable, UNTYPED } from "./context.ts";
@@ -30,7 +30,7 @@ import {
   textLiteral,
   TRUE,
 } from "./literals.ts";
-import { hasParameter, not, rewrite, sizeOf } from "./plans.ts";
+import { and, hasParameter, not, rewrite, sizeOf } from "./plans.ts";
 import { candidates, lookUp } from "./scope.ts";
 import { choiceOf, DISTINCT_FORMS } from "./text.ts";
 import { tolerant } from "./tolerant.ts";
@@ -55,9 +55,6 @@ type Binary = Extract<Expression, { kind: "binary" }>;
 function isLogic(e: Binary): boolean {
   return e.operator === "and" || e.operator === "or";
 }
-
-/** Functions of the SQL standard that are called without parentheses, unless a column has that name. */
-const WITHOUT_PARENTHESES = new Set(["current_catalog", "current_schema", "current_user", "session_user", "user"]);
 
 export class Expressions implements ExpressionBinder {
   constructor(readonly binding: Binding) {}
@@ -131,6 +128,8 @@ export class Expressions implements ExpressionBinder {
         if (isExtract && inner.over === undefined && !inner.distinct && inner.orderBy === undefined) {
           return this.function(`json_extract_${tag}`, this.args(inner, scope), inner.at);
         }
+        const decimal = exactDecimal(e.operand, tag);
+        if (decimal !== undefined) return decimal;
         const operand = this.bind(e.operand, scope);
         // Clients write literals this way: '\\x00ff'::bytea.
         const isBytea = e.type.name === "bytea" && isText(operand.type);
@@ -232,13 +231,11 @@ export class Expressions implements ExpressionBinder {
       this.binding.spend(sizeOf(alias), e.at);
       return alias;
     }
-    if (single !== undefined && WITHOUT_PARENTHESES.has(single) && candidates(scope.columns, e.path).length === 0) {
-      return this.call(
-        { kind: "call", at: e.at, name: single, args: [], distinct: false, ignoreNulls: false },
-        scope,
-      );
+    const isFree = !e.path[0]!.quoted && candidates(scope.columns, e.path).length === 0;
+    if (single !== undefined && isFree && isCalledBare(single)) {
+      return this.call(bareCall(single, e.at), scope);
     }
-    if (single === "nan" && !e.path[0]!.quoted && candidates(scope.columns, e.path).length === 0) return NULL_CONSTANT;
+    if (single === "nan" && isFree) return NULL_CONSTANT;
     const column = lookUp(scope.columns, e.path, e.at);
     return { kind: "column", index: column.index, type: column.type };
   }
@@ -273,7 +270,9 @@ export class Expressions implements ExpressionBinder {
     if (array !== undefined) {
       const element = this.cast(this.settle(this.bind(e.left, scope), "STRING"), "STRING", e.left.at);
       const test = this.function("is_element", [element, this.settle(this.bind(array, scope), "STRING")], e.at);
-      return e.operator === "=" ? test : this.negate(test, e.at);
+      if (e.operator === "=") return test;
+      // Null differs from nothing.
+      return and([this.negate(test, e.at), this.negate(this.isNull(element, e.at), e.at)])!;
     }
     const chain: Binary[] = [];
     let first: Expression = e;
@@ -332,7 +331,7 @@ export class Expressions implements ExpressionBinder {
     if (shifts && isInteger(args[0]!.type) && args[1]?.type === "DATE") {
       args = [args[0]!, this.cast(args[1], "LONG", at)];
     }
-    if (name === "*") args = this.wideFactors(args, at);
+    if (name === "+" || name === "-" || name === "*") args = this.wideOperands(name, args, at);
     if (DECIMAL_OPERATORS.has(name) && args.some(({ type }) => decimalOf(type) !== undefined)) {
       args = args.map((arg) => this.decimalOperand(name, arg, at));
     }
@@ -387,13 +386,13 @@ export class Expressions implements ExpressionBinder {
     return { kind: "call", function: `cast_ARRAY(${source.type})`, args: [source], type: tag, at };
   }
 
-  /** Converts INT constants to LONG if their product overflows INT. */
-  private wideFactors(args: Expr[], at: number): Expr[] {
-    if (args.some((arg) => arg.type !== "INT")) return args;
-    const values = args.map((arg) => fold(arg, this.binding)?.value);
-    if (!values.every((value) => typeof value === "number")) return args;
-    const product = (values[0] as number) * (values[1] as number);
-    return Math.abs(product) <= INT_MAX ? args : args.map((arg) => this.cast(arg, "LONG", at));
+  /** Converts INT constants to LONG if their sum, difference or product overflows INT. */
+  private wideOperands(operator: "+" | "-" | "*", args: Expr[], at: number): Expr[] {
+    if (args.length !== 2 || args.some((arg) => arg.type !== "INT")) return args;
+    const [a, b] = args.map((arg) => fold(arg, this.binding)?.value);
+    if (typeof a !== "number" || typeof b !== "number") return args;
+    const result = operator === "*" ? a * b : operator === "+" ? a + b : a - b;
+    return Math.abs(result) <= INT_MAX ? args : args.map((arg) => this.cast(arg, "LONG", at));
   }
 
   /** A call of function `name`. Errors are at the call or at the argument that does not fit. */
@@ -546,7 +545,7 @@ export class Expressions implements ExpressionBinder {
     if (elseFirst) indices.unshift(indices.pop()!);
     let type = bound[indices[0]!]!.type;
     for (const i of indices) {
-      const common = branchType(type, bound[i]!.type);
+      const common = branchType(type, bound[i]!.type) ?? typeOfTexts(type, bound, i);
       if (common === undefined) {
         throw typeMismatch(
           `the branches of CASE differ: ${displayName(type)} and ${displayName(bound[i]!.type)}`,
@@ -809,11 +808,36 @@ function textOf(call: AggregateCall): string {
   });
 }
 
+/** UUID or IPv4, if branch `i` or all those before it are constant texts, which can be read as that. */
+function typeOfTexts(type: string, bound: readonly Expr[], i: number): string | undefined {
+  const own = bound[i]!;
+  const isText = (branch: Expr) => branch.kind === "constant" && isTextOrChar(branch.type);
+  if (TYPES_OF_TEXTS.has(type) && isText(own)) return type;
+  const others = bound.filter((branch) => branch.type !== own.type && branch.type !== "NULL");
+  return TYPES_OF_TEXTS.has(own.type) && others.every(isText) ? own.type : undefined;
+}
+const TYPES_OF_TEXTS = new Set(["UUID", "IPv4"]);
+
 /** Refuses a branch of another type in a CASE over a text. */
 function refuseUnlikeText(operand: Expr, value: Expr, at: number): void {
   if (!isText(operand.type) || isTextOrChar(value.type) || value.type === "NULL" || value.type === UNTYPED) return;
   throw typeMismatch(`CASE over ${displayName(operand.type)} has a branch for ${displayName(value.type)}`, at);
 }
+
+/**
+ * A number as it is written, with all of its digits, for a cast to DECIMAL. Undefined for others.
+ * @throws if it does not fit; further decimals of a negative number are left out.
+ */
+function exactDecimal(written: Expression, tag: string): Constant | undefined {
+  const decimal = decimalOf(tag), isNegative = written.kind === "unary" && written.operator === "-";
+  const number = isNegative ? written.operand : written;
+  if (decimal === undefined || number.kind !== "number" || !PLAIN_NUMBER.test(number.text)) return undefined;
+  const value = scaledText(number.text.replaceAll("_", ""), decimal, isNegative);
+  if (value !== undefined) return constant(isNegative ? -value : value, tag);
+  throw new SqlError(`${number.text} does not fit ${displayName(tag)}`, number.at, SQLSTATE.outOfRange);
+}
+/** Without a letter for its type. */
+const PLAIN_NUMBER = /^[\d_]*\.?[\d_]*(?:e[+-]?\d+)?$/i;
 
 /** True for literals. They are not counted, because lists of values may be long. */
 function isValue(e: Expression): boolean {

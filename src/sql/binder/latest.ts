@@ -4,7 +4,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { LatestOn } from "../ast.ts";
 import type { Plan } from "../plan.ts";
-import { type Names, typeMismatch, unknownColumn } from "./context.ts";
+import { type Names, plainOf, typeMismatch, unknownColumn } from "./context.ts";
 import type { Expressions } from "./expressions.ts";
 import { columnOf } from "./plans.ts";
 import { candidates, lookUp, markTimestampUsed, type Relation } from "./scope.ts";
@@ -17,8 +17,9 @@ export function latestPlan(
   latest: LatestOn,
   names: Names,
 ): Plan {
-  const timestamp = timestampIndex(relation, latest);
-  const keys = latest.partitionBy.map((key) => {
+  const timestamp = timestampIndex(relation, latest, names);
+  const keys = latest.partitionBy.map((item) => {
+    const key = plainOf(item, names);
     if (key.kind !== "column") {
       const at = key.kind === "call" ? key.at + key.name.length : key.at;
       throw new SqlError(
@@ -44,8 +45,8 @@ export function latestPlan(
   };
 }
 
-function timestampIndex(relation: Relation, latest: LatestOn): number {
-  const e = latest.timestamp;
+function timestampIndex(relation: Relation, latest: LatestOn, names: Names): number {
+  const e = latest.timestamp && plainOf(latest.timestamp, names);
   if (e === undefined) {
     if (relation.timestamp < 0) {
       throw new SqlError("LATEST BY needs a designated timestamp", latest.at, SQLSTATE.grouping);

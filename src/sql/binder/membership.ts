@@ -108,14 +108,15 @@ export function intervalTest(operand: Expr, intervals: readonly Interval[], at: 
 }
 
 /**
- * The items must be of the operand's kind, or texts that can be parsed as such: integers for integers, texts for texts.
+ * The items must be of the operand's kind, or texts that can be parsed as such: integers and timestamps for integers, texts for
+ * texts.
  * @throws at the first that is not.
  */
 function refuseOtherKinds(operand: Expr, items: Expr[], e: InExpression): void {
   const { type } = operand;
   if (type === "BOOLEAN") throw typeMismatch("IN does not accept BOOLEAN", e.at);
   const fits = isInteger(type)
-    ? isInteger
+    ? (item: string) => isInteger(item) || isTimestamp(item)
     : isNumber(type)
     ? isNumber
     : type === "CHAR"

@@ -8,7 +8,7 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, Pivot, Select, SelectItem, TypeName } from "../ast.ts";
 import type { AggregateCall, Expr } from "../plan.ts";
 import { aggregateKind } from "./calls.ts";
-import type { Names } from "./context.ts";
+import { type Names, preludesOf } from "./context.ts";
 import type { Scope } from "./expression-binder.ts";
 import { groupPlan } from "./grouping.ts";
 import { columnOf, project } from "./plans.ts";
@@ -32,7 +32,8 @@ export function pivotRelation(queries: Queries, select: Select & { pivot: Pivot 
     if (!Array.isArray(values)) {
       if (queries.binding.isInsideView) throw notSupported("a sub-query as the list of PIVOT in a view", valuesAt);
       const message = "the sub-query in the list of PIVOT cannot be executed here";
-      throw new SqlError(message, valuesAt, SQLSTATE.featureNotSupported, { listEnd: valuesEnd });
+      const list = { end: valuesEnd!, preludes: preludesOf(names) };
+      throw new SqlError(message, valuesAt, SQLSTATE.featureNotSupported, { list });
     }
     for (const { expression } of values) refuseColumns(expression);
     refuseRepetition(values);

@@ -9,7 +9,7 @@ import type { Expression, OrderItem, Query, Select, SelectItem, Source } from ".
 import type { AggregateCall, Expr, Plan, SortKey } from "../plan.ts";
 import { registry } from "../functions/mod.ts";
 import { isVolatile } from "../planner/push-filters.ts";
-import { type Binding, findVariable, innerNames, type Names, typeMismatch } from "./context.ts";
+import { type Binding, findVariable, innerNames, type Names, plainOf, typeMismatch } from "./context.ts";
 import type { Scope } from "./expression-binder.ts";
 import { Expressions } from "./expressions.ts";
 import { groupPlan, isAggregated } from "./grouping.ts";
@@ -48,7 +48,7 @@ import type { BoundQuery, Language, OrderKey, OutputItem, Queries, QueryOptions 
 import { bindSet } from "./sets.ts";
 import { bindSource } from "./sources.ts";
 import { Subqueries } from "./subqueries.ts";
-import { columnName } from "./text.ts";
+import { columnName, isPlain } from "./text.ts";
 import { UnnestCollector, unnestOver } from "./unnest.ts";
 import { displayName, isText, isTimestamp } from "./types.ts";
 import { windowJoinPlan } from "./window-joins.ts";
@@ -334,7 +334,9 @@ class SelectBinder {
 
   /** ORDER BY: positions, result columns, aliases, then any expression over the sources. */
   private orderKeys(items: OutputItem[]): OrderKey[] {
-    return this.select.orderBy.map((order) => this.orderKey(order, items));
+    return this.select.orderBy.map((order) =>
+      this.orderKey({ ...order, expression: plainOf(order.expression, this.names) }, items)
+    );
   }
 
   private orderKey(order: OrderItem, items: OutputItem[]): OrderKey {
@@ -355,7 +357,7 @@ class SelectBinder {
       }
       return position - 1;
     }
-    if (e.kind === "number" || e.kind === "string" || e.kind === "boolean" || e.kind === "null") {
+    if (isPlain(e)) {
       throw new SqlError("ORDER BY needs a column: a constant has no effect", e.at, SQLSTATE.grouping);
     }
     if (e.kind !== "column" || e.path.length !== 1) return undefined;
@@ -470,7 +472,8 @@ class SelectBinder {
     this.plan = sort(this.plan, first.keys);
   }
 
-  private groupKey(e: Expression, items: OutputItem[]): { expr: Expr; at: number } {
+  private groupKey(key: Expression, items: OutputItem[]): { expr: Expr; at: number } {
+    const e = plainOf(key, this.names);
     if (e.kind === "number" && /^\d+$/.test(e.text)) {
       const position = Number(e.text);
       if (position < 1 || position > items.length) {

@@ -5,7 +5,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { OrderItem, SetOperation } from "../ast.ts";
 import type { Expr, Plan, SortKey } from "../plan.ts";
-import { type Names, typeMismatch, unknownColumn } from "./context.ts";
+import { type Names, plainOf, typeMismatch, unknownColumn } from "./context.ts";
 import { columnOf, project, sort, timeOf } from "./plans.ts";
 import { type ScopeColumn } from "./scope.ts";
 import { bindLimit } from "./limit.ts";
@@ -73,7 +73,7 @@ export function castColumns(queries: Queries, plan: Plan, types: string[], at: n
 function orderOfSet(queries: Queries, plan: Plan, orderBy: OrderItem[], names: Names): SortKey[] {
   const columns: ScopeColumn[] = plan.columns.map((column, index) => ({ ...column, qualifier: undefined, index }));
   return orderBy.map((item): SortKey => {
-    const e = item.expression;
+    const e = plainOf(item.expression, names);
     let expression: Expr;
     if (e.kind === "number" && /^\d+$/.test(e.text)) {
       const position = Number(e.text);

@@ -15,9 +15,10 @@ import {
   unknownVariable,
 } from "./context.ts";
 import { statementHint } from "../other-dialects.ts";
+import { bareCall } from "./calls.ts";
 import { joinRelation } from "./joins.ts";
 import { constantOfColumn, isEmptyTable, TABLE_OID } from "./catalog-tables.ts";
-import { isMetadata, metadataPlan } from "./metadata.ts";
+import { isMetadata, metadataFunction, metadataPlan } from "./metadata.ts";
 import { bindCommon, renamed } from "./recursion.ts";
 import { viewRelation } from "./views.ts";
 import { markUsed, type Relation, type ScopeColumn } from "./scope.ts";
@@ -136,6 +137,10 @@ function bindTable(queries: Queries, source: Extract<Source, { kind: "table" }>,
       column.isSystem = column.name === TABLE_OID;
     }
     return relation;
+  }
+  if (schema === undefined && metadataFunction(name.text)?.args === 0) {
+    const { at, alias = name, timestamp } = source;
+    return bindSource(queries, { kind: "function", at, call: bareCall(name.text, name.at), alias, timestamp }, names);
   }
   const queryNames = inForce(names).flatMap(({ queries }) => [...queries.keys()]);
   // A statement that begins with a name reads a table, so `selct` is taken for a table.

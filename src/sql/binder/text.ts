@@ -103,8 +103,12 @@ export function expressionText(e: Expression, variable?: (name: string) => Expre
     }
     case "inQuery":
       return `${e.negated ? "not " : ""}${text(e.operand)} in (query)`;
-    case "cast":
-      return `${inside(e.operand, ATOM)}::${typeText(e)}`;
+    case "cast": {
+      const extracted = extractedText(e, list);
+      if (extracted !== undefined) return extracted;
+      const operand = inside(e.operand, ATOM);
+      return `${e.operand.kind === "unary" && e.operand.operator === "-" ? `(${operand})` : operand}::${typeText(e)}`;
+    }
     case "case": {
       const choice = choiceText(e, text);
       if (choice !== undefined) return choice;
@@ -119,11 +123,12 @@ export function expressionText(e: Expression, variable?: (name: string) => Expre
     case "exists":
       return "exists(query)";
     case "array":
-      return `ARRAY[${list(e.items)}]`;
-    case "index":
-      return `${text(e.operand)}[${
-        e.subscripts.map((s) => "index" in s ? text(s.index) : sliceText(s.from, s.to, text)).join(", ")
-      }]`;
+      return e.items.length === 0 ? "ARRAY" : `ARRAY[${list(e.items)}]`;
+    case "index": {
+      const subscripts = e.subscripts.map((s) => "index" in s ? text(s.index) : sliceText(s.from, s.to, text));
+      const operand = text(e.operand);
+      return subscripts.length === 1 ? `${operand}[${subscripts[0]}]` : `[](${[operand, ...subscripts].join(", ")})`;
+    }
     case "field":
       return `${inside(e.operand, ATOM)}.${e.name.text}`;
     case "list":
@@ -131,9 +136,32 @@ export function expressionText(e: Expression, variable?: (name: string) => Expre
   }
 }
 
+/** The numbers of types that `json_extract` gives by itself: a cast of its value is named as another argument. */
+const EXTRACTED_TYPES: Readonly<Record<string, number>> = {
+  boolean: 1,
+  short: 3,
+  int: 5,
+  long: 6,
+  date: 7,
+  timestamp: 8,
+  timestamp_ns: 262_152,
+  float: 9,
+  double: 10,
+  ipv4: 25,
+};
+
+function extractedText(e: Cast, list: (items: Expression[]) => string): string | undefined {
+  const { operand, type: { name }, style } = e;
+  if (operand.kind !== "call" || operand.name.toLowerCase() !== "json_extract") return undefined;
+  if (name === "varchar") return callText(operand, list);
+  const number = EXTRACTED_TYPES[style === "::" && name === "float" ? "double" : name];
+  return number === undefined ? undefined : `${operand.name}(${list(operand.args)}, ${number})`;
+}
+
 function sliceText(from: Expression | undefined, to: Expression | undefined, text: (e: Expression) => string): string {
   if (from !== undefined && to !== undefined) return `${text(from)} : ${text(to)}`;
-  return `${from === undefined ? "" : text(from)}:${to === undefined ? "" : text(to)}`;
+  if (from !== undefined) return `:(${text(from)})`;
+  return `:${to === undefined ? "" : text(to)}`;
 }
 
 function concatenated(e: Expression): Expression[] {
@@ -148,6 +176,10 @@ export const DISTINCT_FORMS: Readonly<Record<string, string>> = {
 
 function callText(call: FunctionCall, list: (items: Expression[]) => string): string {
   const { name } = call;
+  const [operand, ...others] = call.args;
+  if (call.isInfix) {
+    return `${list([operand!])} ${name.toLowerCase()} ${others.length === 1 ? list(others) : `(${list(others)})`}`;
+  }
   const isCount = name.toLowerCase() === "count";
   if (isCount && call.args.length === 1 && call.args[0]!.kind === "star") return `${name}()`;
   const form = call.distinct ? DISTINCT_FORMS[name.toLowerCase()] : undefined;
@@ -206,7 +238,9 @@ function pathText(e: ColumnExpression): string {
   return e.path.map((part) => part.text.toLowerCase()).join(".");
 }
 
-function typeText({ type, style }: Extract<Expression, { kind: "cast" }>): string {
+type Cast = Extract<Expression, { kind: "cast" }>;
+
+function typeText({ type, style }: Cast): string {
   if (style === "::" && type.name === "float") return "DOUBLE";
   const parameters = type.name === "geohash"
     ? type.parameters.join("")

@@ -3,6 +3,7 @@
  * first converts integer operands to decimals.
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
+import { formatValue } from "../../types/format/mod.ts";
 import { layoutOf, typeOf, type Value } from "../../types/mod.ts";
 import { DECIMAL_PRECISION_MAX, decimalOf, decimalTag, type DecimalType, formatDecimal } from "../../types/wide.ts";
 import { batchEntry } from "./batch-entry.ts";
@@ -216,14 +217,17 @@ const roundings: FunctionEntry[] = [
   unary("sign", "-1, 0 or 1.", () => decimalTag(1, 0), (value) => (value < 0n ? -1n : value > 0n ? 1n : 0n)),
 ];
 
-/** Parses a number, optionally with an exponent, to a scaled value; undefined if digits would be lost. */
-export function scaledText(text: string, { precision, scale }: DecimalType): bigint | undefined {
+/**
+ * Parses a number, optionally with an exponent, to a scaled value. Undefined if it has too many digits, or if decimals would be lost and are
+ * not to be `cut`.
+ */
+export function scaledText(text: string, { precision, scale }: DecimalType, cut = false): bigint | undefined {
   const match = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,4}))?$/.exec(text.trim());
   if (!match || (match[2] === "" && match[3] === "")) return undefined;
   const digits = match[2] + match[3], exponent = Number(match[4] ?? 0) - match[3].length + scale;
   if (exponent > 200) return undefined;
   const lost = exponent < 0 ? digits.slice(exponent) : "";
-  if (/[1-9]/.test(lost)) return undefined;
+  if (!cut && /[1-9]/.test(lost)) return undefined;
   const kept = (exponent < 0 ? digits.slice(0, exponent) : digits + "0".repeat(exponent)).replace(/^0+/, "");
   if (kept.length > precision) return undefined;
   const value = BigInt(kept || "0");
@@ -250,11 +254,13 @@ const casts: FunctionEntry[] = [
     })
   ),
   ...["FLOAT", "DOUBLE"].map((type) =>
-    castFrom(type, "The value as DECIMAL.", ([column], out, rowCount, context) => {
+    castFrom(type, "The value as DECIMAL, without further decimals.", ([column], out, rowCount, context) => {
+      const to = decimalOf(out.type)!;
       for (let row = 0; row < rowCount; row++) {
         const number = column.values[row] as number;
-        const scaled = Number.isNaN(number) ? undefined : scaledText(String(number), decimalOf(out.type)!);
-        if (scaled === undefined && !Number.isNaN(number)) throw unfit(String(number), out.type, context);
+        const text = Number.isNaN(number) ? undefined : formatValue(number, type)!;
+        const scaled = text === undefined ? undefined : scaledText(text, to, true);
+        if (scaled === undefined && text !== undefined) throw unfit(text, out.type, context);
         write(out, row, scaled, context.at);
       }
     })

@@ -78,6 +78,10 @@ interface Texts {
   starts: Float64Array;
 }
 
+/** Letters of texts whose length is not given. */
+const SHORT_TEXT = { low: 3, high: 10 };
+/** Milliseconds of dates whose range is not given. */
+const DATE_END = 10_000_000;
 const TEXTS_MAX = 1_000_000;
 /** Maximum total length of the texts that rows are picked from. Each query makes them anew. */
 const TEXTS_BYTES_MAX = 128 << 20;
@@ -236,6 +240,13 @@ const entries: FunctionEntry[] = [
   ),
   generator(
     "rnd_date",
+    [],
+    "DATE",
+    "A DATE of the first 10,000 seconds of 1970.",
+    (out, row, context) => out.values[row] = BigInt(below(context, DATE_END)),
+  ),
+  generator(
+    "rnd_date",
     [["low", "DATE"], ["high", "DATE"], ["nullRate", "INT"]],
     "DATE",
     "A DATE from low to high, or null.",
@@ -286,6 +297,20 @@ function uuid(out: BatchOut, row: number, context: FunctionContext): void {
   out.values[2 * row + 1] = high;
 }
 
+for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"]]) {
+  entries.push(
+    generator(
+      name,
+      [],
+      returns,
+      `A text of ${SHORT_TEXT.low} to ${SHORT_TEXT.high} random capital letters.`,
+      (out, row, context, _, pace) => {
+        const length = lengthBetween(context, SHORT_TEXT.low, SHORT_TEXT.high);
+        fillLetters(out.makeText(row, length), 0, length, context, pace);
+      },
+    ),
+  );
+}
 for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"], ["rnd_symbol", "SYMBOL_TEXT"]]) {
   entries.push(
     generator(

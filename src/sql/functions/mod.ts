@@ -3,7 +3,7 @@ import { assert } from "../../assert.ts";
 import type { FunctionRegistry } from "../../engine/contract.ts";
 import { aggregateFunctions } from "./aggregates.ts";
 import { approximateFunctions } from "./approximate.ts";
-import { argUuid } from "./arg-uuid.ts";
+import { argValues } from "./arg-values.ts";
 import { arrayFunctions } from "./arrays.ts";
 import { arithmeticFunctions } from "./arithmetic.ts";
 import { batchAggregateFunctions } from "./batch-aggregates.ts";
@@ -80,7 +80,7 @@ export const FUNCTIONS: FunctionEntry[] = [
   ...toPgDate,
   ...txidCurrent,
   ...pgPostmasterStartTime,
-  ...argUuid,
+  ...argValues,
   ...metaFunctions,
   ...serverCalls,
 ];
@@ -104,6 +104,11 @@ export function isInternal(name: string): boolean {
 /** Names that statements can call, without operators. */
 export function callableNames(): string[] {
   return [...BY_NAME.keys()].filter((name) => /^[a-z]\w*$/.test(name) && !isInternal(name));
+}
+
+/** True for functions that need no arguments: they may be called without parentheses, unless a column has that name. */
+export function isCalledBare(name: string): boolean {
+  return !isInternal(name) && functionsNamed(name).some(({ args, table }) => args.length === 0 && !table);
 }
 
 /** The overloads of a name, ignoring case; empty if there are none. */

@@ -365,11 +365,9 @@ const TRUNCATIONS: Record<string, string | { months: number; origin: number }> =
 };
 function truncation(unit: unknown): string | { months: number; origin: number } | undefined {
   const name = String(unit).toLowerCase();
-  return Object.hasOwn(TRUNCATIONS, name)
-    ? TRUNCATIONS[name]
-    : Object.hasOwn(TRUNCATIONS, name.replace(/s$/, ""))
-    ? TRUNCATIONS[name.replace(/s$/, "")]
-    : undefined;
+  const singular = [name, name.replace(/s$/, ""), name.replace(/ies$/, "y"), name.replace(/ia$/, "ium")];
+  const known = singular.find((word) => Object.hasOwn(TRUNCATIONS, word));
+  return known === undefined ? undefined : TRUNCATIONS[known];
 }
 entries.push(
   entry(

@@ -34,6 +34,9 @@ function arrayWork({ memory, poll }: FunctionContext): ArrayWork {
   return { need: (sizeBytes) => memory.need(sizeBytes), poll };
 }
 
+/** Above each LONG. */
+const LONG_BOUND = 2 ** 63;
+const LONG_MAX = (1n << 63n) - 1n;
 const base = { nulls: "custom", volatility: "immutable" } as const;
 
 /** Compares bits or bytes. Null equals null. */
@@ -119,6 +122,22 @@ const long256Functions: FunctionEntry[] = [
         const value = text === undefined ? undefined : parseLong256(text);
         if (value === undefined) setNullLong256(out, row);
         else setLong256(out, row, value);
+      }
+    },
+  })),
+  ...["FLOAT", "DOUBLE"].map((type): FunctionEntry => ({
+    ...base,
+    name: "cast_LONG256",
+    args: [{ name: "value", type }],
+    returns: "LONG256",
+    summary: "The 64 bits of the value as LONG, without its fraction.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const value = column.values[row];
+        // The least LONG is NULL.
+        if (!(value > -LONG_BOUND)) setNullLong256(out, row);
+        else setLong256(out, row, value < LONG_BOUND ? BigInt.asUintN(64, BigInt(Math.trunc(value))) : LONG_MAX);
       }
     },
   })),

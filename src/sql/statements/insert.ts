@@ -237,13 +237,10 @@ function bindCell(queries: Queries, e: Expression, column: TableColumn, isDesign
       const literal = numberLiteral(e.text, e.at);
       return assigned(literal.value, literal.type, target, e.at);
     }
-    case "unary":
-    case "boolean":
-      break;
-    case "column":
-      throw unknownColumn(e.path.map((part) => part.text).join("."), e.at, []);
   }
   const bound = queries.expressions.bind(e, { columns: [], names: NO_NAMES });
+  const text = isDesignated && isText(bound.type) ? fold(bound, queries.binding)?.value : undefined;
+  if (typeof text === "string") return fromText(text, target, e.at, true);
   return assign(queries, bound, target, e.at);
 }
 

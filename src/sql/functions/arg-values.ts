@@ -1,16 +1,20 @@
+import { layoutOf } from "../../types/mod.ts";
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchAggregateState, BatchColumn, BatchOut, FunctionEntry } from "./entry.ts";
 import { TIMES } from "./nodes.ts";
 
-type Value = number | bigint;
+type Value = number | bigint | string;
 
-function read({ type, values }: BatchColumn, row: number): Value {
+function read(column: BatchColumn, row: number): Value {
+  const { type, values } = column;
+  if (layoutOf(type) === "text") return column.text(row)!;
   if (type !== "UUID") return values[row];
   return (BigInt.asUintN(64, values[2 * row + 1]) << 64n) | BigInt.asUintN(64, values[2 * row]);
 }
 
 function write(out: BatchOut, row: number, value: Value | undefined): void {
   if (value === undefined) return out.setNull(row);
+  if (typeof value === "string") return out.setText(row, value);
   if (out.type !== "UUID") {
     out.values[row] = value;
     return;
@@ -27,6 +31,8 @@ interface Best {
 
 class ArgState implements BatchAggregateState {
   private readonly best: (Best | undefined)[] = [];
+  /** Letters of the texts. */
+  private letters = 0;
 
   constructor(private readonly greatest: boolean) {}
 
@@ -34,7 +40,9 @@ class ArgState implements BatchAggregateState {
     const now = this.best[group];
     // Among equal keys the first row wins.
     if (now === undefined || (this.greatest ? key > now.key : key < now.key)) {
-      this.best[group] = { key, value: value() };
+      const best = { key, value: value() };
+      this.letters += lettersOf(best.value) - lettersOf(now?.value);
+      this.best[group] = best;
     }
   }
 
@@ -60,20 +68,27 @@ class ArgState implements BatchAggregateState {
   }
 
   sizeBytes(): number {
-    return this.best.length * 128;
+    return this.best.length * 128 + this.letters * 2;
   }
 }
 
-const OTHERS = ["LONG", "DOUBLE", ...TIMES];
-const PAIRS = [["UUID", "UUID"], ...OTHERS.flatMap((type) => [["UUID", type], [type, "UUID"]])];
+function lettersOf(value: Value | undefined): number {
+  return typeof value === "string" ? value.length : 0;
+}
 
-/** arg_min() and arg_max() with a UUID as value or key, which kernels cannot hold. */
-export const argUuid: FunctionEntry[] = [false, true].flatMap((greatest) =>
+const OTHERS = ["LONG", "DOUBLE", ...TIMES];
+const PAIRS = [
+  ["UUID", "UUID"],
+  ...OTHERS.flatMap((type) => [["UUID", type], [type, "UUID"], ["text", type]]),
+];
+
+/** arg_min() and arg_max() with a UUID as value or key, or a text as value, which kernels cannot hold. */
+export const argValues: FunctionEntry[] = [false, true].flatMap((greatest) =>
   PAIRS.map(([value, key]) =>
     batchEntry(
       greatest ? "arg_max" : "arg_min",
       [{ name: "value", type: value }, { name: "key", type: key }],
-      value,
+      value === "text" ? ([type]) => type === "VARCHAR" ? type : "STRING" : value,
       `The value of the first row with the ${greatest ? "greatest" : "smallest"} key.`,
       undefined,
       value === "UUID" && key === "LONG"
