@@ -155,6 +155,8 @@ export interface CommonTable {
   columnNames?: Name[];
   query: Query;
   recursive: boolean;
+  /** Where its text ends. */
+  end: number;
 }
 
 /** A variable of DECLARE. `assignAt`: position of `:=`. */

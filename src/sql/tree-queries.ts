@@ -152,8 +152,14 @@ export const queryActions: ohm.ActionDict<unknown> = {
   with(_with, recursive, first, _commas, rest): CommonTable[] {
     return list<CommonTable>(first, rest).map((table) => ({ ...table, recursive: given(recursive) }));
   },
-  cte(cteName, columns, _as, _open, query, _close): CommonTable {
-    return { name: newName(name(cteName)), columnNames: optional(columns), query: query.tree(), recursive: false };
+  cte(cteName, columns, _as, _open, query, close): CommonTable {
+    return {
+      name: newName(name(cteName)),
+      columnNames: optional(columns),
+      query: query.tree(),
+      recursive: false,
+      end: endOf(close),
+    };
   },
   setOperation: setOperation,
   explicitOperation: setOperation,

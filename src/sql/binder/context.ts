@@ -109,16 +109,19 @@ export function innerNames(query: Pick<Query, "declares" | "with" | "prelude">, 
     const { name } = table, key = name.text.toLowerCase();
     if (seen.has(key)) throw new SqlError(`WITH has ${name.text} twice`, name.at, SQLSTATE.duplicateTable);
     seen.add(key);
-    names = { parent: names, queries: new Map([[key, { table, names }]]), variables: new Map() };
+    const prelude = query.prelude && { from: query.prelude.from, to: table.end };
+    names = { parent: names, queries: new Map([[key, { table, names }]]), variables: new Map(), prelude };
   }
   return query.prelude === undefined ? names : { ...names, prelude: query.prelude };
 }
 
-/** Where the DECLARE and WITH are from which names are in scope, the outermost first. */
+/** Where the DECLARE and WITH are from which names are in scope, as far as these go, the outermost first. */
 export function preludesOf(names: Names): TextRange[] {
   const preludes: TextRange[] = [];
   for (let at: Names | undefined = names; at !== undefined; at = at.parent) {
-    if (at.prelude !== undefined) preludes.unshift(at.prelude);
+    const { prelude } = at;
+    // Each table of a WITH has the tables before it in scope.
+    if (prelude !== undefined && preludes[0]?.from !== prelude.from) preludes.unshift(prelude);
   }
   return preludes;
 }
