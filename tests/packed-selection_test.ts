@@ -48,6 +48,8 @@ const CONDITIONS: [byCodes: string, byValues: string][] = [
 const TIME = " and ts between '2024-01-01T05:20:01' and '2024-01-03T03:40:59'";
 /** One in so many pairs of a condition and a query is asked with an interval, too. */
 const TIMED = 3;
+/** After changes one in so many pairs is asked. */
+const CHANGED = Deno.env.get("SUNDIAL_FULL") === "true" ? 1 : 3;
 
 const QUERIES = [
   "select count(), min(price), max(l), sum(i), sum(b), min(sym::string), max(ts), count(late) from t where $",
@@ -71,9 +73,10 @@ async function answer(server: TestServer, sql: string): Promise<string> {
   return JSON.stringify(dataset);
 }
 
-async function compare(server: TestServer): Promise<void> {
+async function compare(server: TestServer, share = 1): Promise<void> {
   for (const [c, [byCodes, byValues]] of CONDITIONS.entries()) {
     for (const [q, query] of QUERIES.entries()) {
+      if ((c + 2 * q) % share !== 0) continue;
       for (const time of (c + q) % TIMED === 0 ? ["", TIME] : [""]) {
         const sql = query.replace("$", () => byCodes + time);
         assert.equal(await answer(server, sql), await answer(server, query.replace("$", () => byValues + time)), sql);
@@ -140,7 +143,7 @@ Deno.test("rows are selected by packed codes with the answers of a scan, for any
       "delete from t where ts in '2024-01-01T03:20'",
     ]
   ) assert.equal((await server.exec(sql)).error, undefined, sql);
-  await compare(server);
+  await compare(server, CHANGED);
   await server.stop();
   await Deno.remove(root, { recursive: true });
 });
