@@ -6,6 +6,7 @@ import type { Value } from "../../types/mod.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import {
   agg,
+  assertRows,
   chunkAt,
   col,
   fn,
@@ -378,9 +379,7 @@ Deno.test("many rows of many groups are partitioned: groups stay in the order of
       agg("last", "DOUBLE", col(1, "DOUBLE")),
     ];
     const found = aggregateOf(node, [col(0, "LONG")], calls, context);
-    assert.equal(found.length, expected.size);
-    let k = 0;
-    for (const [key, [sum, count, last]] of expected) assert.deepEqual(found[k++], [key, sum, BigInt(count), last]);
+    assertRows(found, [...expected].map(([key, [sum, count, last]]) => [key, sum, BigInt(count), last]));
     assert.deepEqual(
       aggregateOf(node, [], [agg("count_distinct", "LONG", col(2, "INT"))], context),
       [[BigInt(distinct.size)]],
@@ -416,7 +415,7 @@ Deno.test("many rows of many groups are partitioned: groups stay in the order of
     const ofJoin = [agg("sum", "LONG", col(4, "LONG")), agg("count", "LONG"), agg("last", "DOUBLE", col(1, "DOUBLE"))];
     const groups = aggregateOf(join, [col(0, "LONG")], ofJoin, context);
     assert.equal(groups.length, joined.size);
-    k = 0;
+    let k = 0;
     for (const [key, values] of joined) {
       assert.deepEqual(groups[k++], [key === -9223372036854775808n ? null : key, ...values]);
     }

@@ -5,6 +5,9 @@ import type { Value } from "../../types/mod.ts";
 import { createQueryMemory } from "../memory.ts";
 import { agg, col, fn, lit, over, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 
+/** Whether as many random runs are made as each night. */
+const FULL = Deno.env.get("SUNDIAL_FULL") === "true";
+
 const functions = createRegistry();
 
 /** The last two columns are the row's number and an offset. */
@@ -124,7 +127,7 @@ Deno.test("window joins equal windows found by looking at all right rows", () =>
   const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
   console.log(`SEED=${seed}`);
   const random = randomFrom(seed), pick = <T>(values: readonly T[]): T => values[random() % values.length];
-  for (let round = 0; round < 150; round++) {
+  for (let round = 0; round < (FULL ? 150 : 75); round++) {
     const span = pick([3, 40, 2_000]), distinct = pick([2, 5, 60]);
     const left = timedRows(random, pick([0, 1, 30, 300]), span, distinct);
     const right = timedRows(random, pick([0, 1, 30, 300, 900]), span, distinct);
@@ -186,12 +189,12 @@ Deno.test("a window join drops right rows before the windows, and needs memory f
       const k = position + skipped;
       // Right row r is at 5 r, and left row k at 20 k.
       const first = Math.max(0, 4 * k - 100), last = 4 * k;
-      let numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-      if (keys.length > 0) numbers = numbers.filter((number) => number % 50 === k % 50);
+      const step = keys.length > 0 ? 50 : 1, numbers: number[] = [];
+      for (let number = first + (k - first % step + step) % step; number <= last; number += step) numbers.push(number);
       const before = 4 * k - 100 - ((4 * k - 100 - k % 50) % 50);
       if (includesPrevailing && before >= 0 && !numbers.includes(before)) numbers.unshift(before);
-      const sum = numbers.length === 0 ? null : BigInt(numbers.reduce((a, b) => a + b, 0));
-      assert.deepEqual([row[WIDTH], row[WIDTH + 1]], [sum, BigInt(numbers.length)], `row ${k}`);
+      assert.equal(row[WIDTH], numbers.length === 0 ? null : BigInt(numbers.reduce((a, b) => a + b, 0)), `row ${k}`);
+      assert.equal(row[WIDTH + 1], BigInt(numbers.length), `row ${k}`);
     });
     assert.equal(memory.usedBytes, 0);
   }
@@ -221,7 +224,7 @@ Deno.test("horizon joins equal the last rows found by looking at all right rows"
   const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
   console.log(`SEED=${seed}`);
   const random = randomFrom(seed), pick = <T>(values: readonly T[]): T => values[random() % values.length];
-  for (let round = 0; round < 100; round++) {
+  for (let round = 0; round < (FULL ? 100 : 50); round++) {
     const span = pick([3, 40, 2_000]), distinct = pick([2, 5, 60]), keys = pick([[], [1], [2], [3, 1]]);
     const left = timedRows(random, pick([0, 1, 30, 300]), span, distinct);
     const right = timedRows(random, pick([0, 1, 30, 300, 900]), span, distinct);
