@@ -14,9 +14,9 @@ import {
   unlessDead,
 } from "./harness.ts";
 
-const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 120);
+const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 60);
 /** Number of points, evenly spread; `all` for all. */
-const POINTS = Deno.env.get("SUNDIAL_DEATHS") ?? "150";
+const POINTS = Deno.env.get("SUNDIAL_DEATHS") ?? "80";
 
 /** Opens the database; undefined if the process dies meanwhile. */
 function open(files: FaultyFiles, seed: number): Opened | undefined {

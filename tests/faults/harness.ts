@@ -1,5 +1,6 @@
 /** Runs a scripted database on the faulty file system, beside a simple model. */
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import { allOf } from "../../src/access/mod.ts";
 import type { CatalogueMirror } from "../../src/storage/catalogue.ts";
 import type { Command, Outcome } from "../../src/storage/commands.ts";
@@ -642,7 +643,7 @@ export class History {
   find(db: Opened, done: number): number {
     const found = contentOf(db);
     for (let count = Math.min(done + 1, this.models.length - 1); count >= 0; count--) {
-      if (isEqual(found, expectedOf(this.models[count]))) return count;
+      if (isDeepStrictEqual(found, expectedOf(this.models[count]))) return count;
     }
     throw new Error(`what is there was never: ${JSON.stringify(Object.keys(found))}`);
   }
@@ -654,7 +655,7 @@ export class History {
   check(db: Opened, done: number, expiresLate = false): number {
     const found = contentOf(db, expiresLate);
     for (const count of [done, done + 1]) {
-      if (count < this.models.length && isEqual(found, expectedOf(this.models[count]))) return count;
+      if (count < this.models.length && isDeepStrictEqual(found, expectedOf(this.models[count]))) return count;
     }
     assert.deepEqual(
       found,
@@ -662,15 +663,6 @@ export class History {
       `after ${done} steps, of which the last is ${this.steps[done - 1]?.title}`,
     );
     throw new Error("not reached");
-  }
-}
-
-function isEqual(a: unknown, b: unknown): boolean {
-  try {
-    assert.deepEqual(a, b);
-    return true;
-  } catch {
-    return false;
   }
 }
 

@@ -25,8 +25,8 @@ import {
 } from "./harness.ts";
 
 /** Deaths of each root, evenly spread; `all` for each I/O point. */
-const POINTS = Deno.env.get("SUNDIAL_DEATHS") ?? "60";
-const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 60);
+const POINTS = Deno.env.get("SUNDIAL_DEATHS") ?? "30";
+const CUTS = Number(Deno.env.get("SUNDIAL_POWER_CUTS") ?? 40);
 
 /** The files of a root, durable. */
 function rootOf(version: number, faults: Faults = {}): FaultyFiles {
