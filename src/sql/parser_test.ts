@@ -152,7 +152,7 @@ Deno.test("parse() reads CREATE TABLE with all its options", () => {
     ["double", 2],
     ["double precision", 0],
   ]);
-  assert.deepEqual([tree.columns[1].symbolCapacity, tree.columns[1].symbolCached, tree.columns[1].indexCapacity], [
+  assert.deepEqual([tree.columns[1].symbolCapacity, tree.columns[1].symbolCached, tree.columns[1].index?.capacity], [
     128,
     false,
     64,

@@ -86,6 +86,17 @@ const ROWS: Record<string, Row[]> = {
     { sql: "alter table t alter column a nocache", needs: "ALTER COLUMN CACHE", on: "t", before: SYMBOLS },
     { sql: "alter table t alter column a symbol capacity 64", needs: "ALTER COLUMN CACHE", on: "t", before: SYMBOLS },
   ],
+  setParquet: [
+    { sql: "alter table t alter column a set parquet(plain)", needs: "SET STORAGE POLICY", on: "t", before: TABLE },
+  ],
+  convertPartitions: [
+    {
+      sql: "alter table t convert partition to native list '2024-01-01'",
+      needs: "SET STORAGE POLICY",
+      on: "t",
+      before: TABLE,
+    },
+  ],
   alterPartitions: [
     { sql: "alter table t drop partition list '2024-01-01'", needs: "DROP PARTITION", on: "t" },
     { sql: "alter table t drop partition where ts < '2024-01-02'", needs: "DROP PARTITION", on: "t" },

@@ -8,6 +8,7 @@ import type { BoundStatement, NewColumn } from "../plan.ts";
 import { at, given, list, optional } from "../tree-nodes.ts";
 import { ownerOf } from "./access/owned-by.ts";
 import { type ColumnDefinition, newColumn } from "./columns.ts";
+import { checkIncluded } from "./index-option.ts";
 import { checkOneColumn, onlyName } from "./names.ts";
 import type { StatementKind } from "./statement.ts";
 
@@ -78,6 +79,7 @@ export const addColumns: StatementKind<AddColumns, BoundAddColumns> = {
       }
       columns.push(column);
     }
+    for (const { index } of definitions) if (index !== undefined) checkIncluded(index, [...schema.columns, ...columns]);
     return { kind: "addColumns", tableId: schema.id, columns, ownedBy };
   },
 

@@ -4,14 +4,16 @@ import type { Permission } from "../../access/mod.ts";
 import type { SymbolOptions, TableSchema } from "../../storage/contract.ts";
 import type { Name, Statement } from "../ast.ts";
 import type { BoundStatement } from "../plan.ts";
-import { at, given, name, wholeNumber } from "../tree-nodes.ts";
-import { capacityOf, checkIndexCapacity, checkSymbolCapacity } from "./columns.ts";
+import { at, name, optional, wholeNumber } from "../tree-nodes.ts";
+import { checkSymbolCapacity } from "./columns.ts";
+import { capacityOf, checkIncluded, indexCapacityOf, type IndexOption } from "./index-option.ts";
 import { findColumn, onlyName } from "./names.ts";
 import type { StatementKind } from "./statement.ts";
 
 export interface ColumnChange {
   permission: Permission;
   options: SymbolOptions;
+  index?: IndexOption;
 }
 
 interface AlterColumn extends Statement {
@@ -34,7 +36,7 @@ export const alterColumn: StatementKind<AlterColumn, BoundAlterColumn> = {
     words: ["ALTER"],
     grammar: String.raw`
   alterColumn = "ALTER" "TABLE" tableName "ALTER" "COLUMN" columnName symbolChange
-  symbolChange = "ADD" "INDEX" ("CAPACITY" "<number>")?  -- addIndex
+  symbolChange = "ADD" "INDEX" indexOption?              -- addIndex
                | "DROP" "INDEX"                          -- dropIndex
                | "CACHE"                                 -- cache
                | "NOCACHE"                               -- nocache
@@ -49,14 +51,9 @@ export const alterColumn: StatementKind<AlterColumn, BoundAlterColumn> = {
           change: change.tree(),
         };
       },
-      symbolChange_addIndex(_add, _index, _capacity, number): ColumnChange {
-        const capacity = given(number) ? number.child(0) : undefined;
-        const wanted = capacity && wholeNumber(capacity);
-        if (wanted !== undefined) checkIndexCapacity(wanted, at(capacity!));
-        return {
-          permission: "ADD INDEX",
-          options: { indexed: true, indexCapacity: wanted === undefined ? undefined : capacityOf(wanted) },
-        };
+      symbolChange_addIndex(_add, _index, option): ColumnChange {
+        const index = optional<IndexOption>(option) ?? {};
+        return { permission: "ADD INDEX", options: { indexed: true, indexCapacity: indexCapacityOf(index) }, index };
       },
       symbolChange_dropIndex: (_drop, _index): ColumnChange => ({
         permission: "DROP INDEX",
@@ -72,21 +69,23 @@ export const alterColumn: StatementKind<AlterColumn, BoundAlterColumn> = {
     },
   },
   reference: {
-    syntax: `ALTER TABLE table ALTER COLUMN column ADD INDEX [CAPACITY n]
+    syntax: `ALTER TABLE table ALTER COLUMN column ADD INDEX [CAPACITY n | TYPE kind]
 ALTER TABLE table ALTER COLUMN column DROP INDEX
 ALTER TABLE table ALTER COLUMN column CACHE | NOCACHE
 ALTER TABLE table ALTER COLUMN column SYMBOL CAPACITY n`,
     summary:
       "Of SYMBOL columns. An index finds the rows of a symbol in segments that are written from then on, and in older ones once the server has been idle. " +
-      "`DROP INDEX` leaves the indexes of older segments. Capacities and `CACHE` are kept and listed, but have no effect.",
+      "`DROP INDEX` leaves the indexes of older segments. Capacities and `CACHE` are kept and listed, but have no effect. " +
+      "`TYPE BITMAP` and `TYPE POSTING [DELTA | EF] [INCLUDE (column, …)]` make the same index.",
   },
   category: "ddl",
   requires: ["ADD INDEX", "DROP INDEX", "ALTER COLUMN CACHE"],
 
-  bind({ table, column, change: { permission, options } }, { binding }) {
+  bind({ table, column, change: { permission, options, index } }, { binding }) {
     const { schema } = binding.table(table);
     binding.requires.ofColumns(permission, table.at, schema).use(findColumn(schema, column).id, column.text, column.at);
     const { id } = symbolColumn(schema, column);
+    if (index !== undefined) checkIncluded(index, schema.columns);
     return { kind: "alterColumn", tableId: schema.id, columnId: id, options };
   },
 

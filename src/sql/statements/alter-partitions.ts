@@ -13,7 +13,7 @@ import { done, type StatementKind } from "./statement.ts";
 
 type Action = "drop" | "detach" | "attach";
 
-interface Listed {
+export interface Listed {
   at: number;
   text: string;
 }
@@ -105,7 +105,7 @@ ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
       throw new SqlError("the table is not partitioned", partitionAt, SQLSTATE.invalidParameter);
     }
     const isList = Array.isArray(which);
-    if (isList) { for (const listed of which) checkName(listed, table.schema.partitionBy, action); }
+    if (isList) { for (const listed of which) checkPartitionName(listed, table.schema.partitionBy, action); }
     return {
       kind: "alterPartitions",
       tableId: table.schema.id,
@@ -143,7 +143,7 @@ ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
 };
 
 /** Makes a plan that returns the starts of the partitions for which the condition holds. */
-function partitionsWhere({ schema }: TableSnapshot, condition: Expression, queries: Queries): Plan {
+export function partitionsWhere({ schema }: TableSnapshot, condition: Expression, queries: Queries): Plan {
   const { name, type } = schema.columns.find(({ id }) => id === schema.timestampId)!;
   const starts: MetadataNode = {
     node: "metadata",
@@ -182,7 +182,7 @@ const NAMES: Record<Exclude<PartitionUnit, "NONE">, { format: string; pattern: R
   YEAR: { format: "yyyy", pattern: new RegExp(String.raw`^\d{4}(-\d{2}(-\d{2}${TAIL})?)?$`), length: 4 },
 };
 
-function checkName({ at, text }: Listed, unit: PartitionUnit, action: Action): void {
+export function checkPartitionName({ at, text }: Listed, unit: PartitionUnit, action?: Action): void {
   const { format, pattern } = NAMES[unit as keyof typeof NAMES];
   const name = action === "drop" && text.endsWith(DETACHED) ? text.slice(0, -DETACHED.length) : text;
   if (!pattern.test(name) || !isInCalendar(name)) {

@@ -21,8 +21,7 @@ export const unsupportedAlteration: StatementKind<
     words: ["ALTER"],
     grammar: String.raw`
   unsupportedAlteration = "ALTER" "TABLE" tableName alteration
-  alteration = "CONVERT" "PARTITION" "TO" ("PARQUET" | "NATIVE") partitions  -- convert
-             | "SUSPEND" "WAL"                           -- wal`,
+  alteration = "SUSPEND" "WAL"`,
     actions: {
       unsupportedAlteration(alter, _table, table, alteration): UnsupportedAlteration {
         return {

@@ -6,8 +6,10 @@ import { tagOfType } from "../binder/types.ts";
 import { tagOfName } from "../../types/mod.ts";
 import { definitionHint, typeHint } from "../other-dialects.ts";
 import type { NewColumn } from "../plan.ts";
-import { at, given, many, name, wholeNumber } from "../tree-nodes.ts";
+import { at, given, many, name, optional, wholeNumber } from "../tree-nodes.ts";
+import { capacityOf, indexCapacityOf, type IndexOption } from "./index-option.ts";
 import { checkColumnName } from "./names.ts";
+import { checkParquetOption, type ParquetOption } from "./parquet-option.ts";
 import type { Form } from "./statement.ts";
 
 export interface ColumnDefinition {
@@ -16,12 +18,11 @@ export interface ColumnDefinition {
   /** `symbol capacity 128 nocache index capacity 256`. */
   symbolCapacity?: number;
   symbolCached?: boolean;
-  indexed?: boolean;
-  indexCapacity?: number;
-  /** Positions of the first option and of the capacities. */
+  index?: IndexOption;
+  parquet?: ParquetOption;
+  /** Positions of the first option and of the capacity. */
   optionAt?: number;
   symbolCapacityAt?: number;
-  indexCapacityAt?: number;
 }
 
 export const columnParts: Pick<Form, "grammar" | "actions"> = {
@@ -30,7 +31,8 @@ export const columnParts: Pick<Form, "grammar" | "actions"> = {
   columnOption = "CAPACITY" "<number>"                   -- capacity
                | "CACHE"                                 -- cache
                | "NOCACHE"                               -- nocache
-               | "INDEX" ("CAPACITY" "<number>")?        -- index
+               | "INDEX" indexOption?                    -- index
+               | parquetOption                           -- parquet
                | "NOT" "NULL"                            -- notNull
                | "NULL"                                  -- null`,
   actions: {
@@ -48,10 +50,11 @@ export const columnParts: Pick<Form, "grammar" | "actions"> = {
     columnOption_nocache(_nocache) {
       return { symbolCached: false };
     },
-    columnOption_index(_index, _capacity, number) {
-      if (!given(number)) return { indexed: true };
-      const value = number.child(0);
-      return { indexed: true, indexCapacity: wholeNumber(value), indexCapacityAt: at(value) };
+    columnOption_index(_index, option) {
+      return { index: optional<IndexOption>(option) ?? {} };
+    },
+    columnOption_parquet(parquet) {
+      return { parquet: parquet.tree() };
     },
     columnOption_notNull(_not, _null) {
       return {};
@@ -63,8 +66,6 @@ export const columnParts: Pick<Form, "grammar" | "actions"> = {
 };
 
 const CAPACITY_MAX = 1073741824;
-const INDEX_CAPACITY_MAX = 8388608;
-const SYMBOL_CAPACITY_DEFAULT = 256;
 
 /** Names of PostgreSQL's types that are only allowed in casts. Columns use the dialect's own names. */
 const CAST_ONLY = new Set(["bool", "int2", "int4", "int8", "float4", "float8", "timestamptz"]);
@@ -83,8 +84,8 @@ export function newColumn(definition: ColumnDefinition): NewColumn {
     throw new SqlError(foreign, definition.name.at, SQLSTATE.syntax);
   }
   const type = tagOfType(definition.type);
-  const { symbolCapacity, symbolCached, indexed } = definition;
-  if (type !== "SYMBOL" && (symbolCapacity !== undefined || symbolCached !== undefined || indexed === true)) {
+  const { symbolCapacity, symbolCached, index, parquet } = definition;
+  if (type !== "SYMBOL" && (symbolCapacity !== undefined || symbolCached !== undefined || index !== undefined)) {
     throw new SqlError(
       "CAPACITY, CACHE and INDEX are only for SYMBOL columns",
       definition.optionAt ?? definition.type.at,
@@ -94,34 +95,19 @@ export function newColumn(definition: ColumnDefinition): NewColumn {
   if (symbolCapacity !== undefined) {
     checkSymbolCapacity(symbolCapacity, definition.symbolCapacityAt ?? definition.type.at);
   }
-  const { indexCapacity } = definition;
-  if (indexCapacity !== undefined) checkIndexCapacity(indexCapacity, definition.indexCapacityAt ?? definition.type.at);
+  if (parquet !== undefined) checkParquetOption(parquet, type);
   if (type === "INTERVAL") throw typeMismatch("a column cannot have the type INTERVAL", definition.type.at);
   return {
     name: definition.name.text,
     type,
-    indexed: definition.indexed === true,
+    indexed: index !== undefined,
     symbolCapacity: type === "SYMBOL" ? capacityOf(definition.symbolCapacity) : 0,
     symbolCached: type === "SYMBOL" && definition.symbolCached !== false,
-    indexCapacity: definition.indexCapacity === undefined ? undefined : capacityOf(definition.indexCapacity),
+    indexCapacity: index && indexCapacityOf(index),
   };
 }
 
 export function checkSymbolCapacity(capacity: number, at: number): void {
   if (capacity >= 2 && capacity <= CAPACITY_MAX) return;
   throw new SqlError(`the capacity must be between 2 and ${CAPACITY_MAX}`, at, SQLSTATE.invalidParameter);
-}
-
-export function checkIndexCapacity(capacity: number, at: number): void {
-  if (capacity >= 2 && capacity <= INDEX_CAPACITY_MAX) return;
-  const message = `the capacity of an index must be between 2 and ${INDEX_CAPACITY_MAX}`;
-  throw new SqlError(message, at, SQLSTATE.invalidParameter);
-}
-
-/** Rounds up to a power of two. */
-export function capacityOf(wanted: number | undefined): number {
-  if (wanted === undefined) return SYMBOL_CAPACITY_DEFAULT;
-  let capacity = 2;
-  while (capacity < wanted) capacity *= 2;
-  return capacity;
 }

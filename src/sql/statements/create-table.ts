@@ -17,10 +17,12 @@ import {
   type PartitionUnit,
   type Plan,
 } from "../plan.ts";
-import { at, given, list, many, name, newName, wholeNumber, word } from "../tree-nodes.ts";
+import { at, given, list, many, name, newName, optional, word } from "../tree-nodes.ts";
 import { ownerOf } from "./access/owned-by.ts";
-import { capacityOf, type ColumnDefinition, newColumn } from "./columns.ts";
+import { type ColumnDefinition, newColumn } from "./columns.ts";
+import { capacityOf, checkIncluded, indexCapacityOf, type IndexOption } from "./index-option.ts";
 import { checkColumnName, checkTableName, onlyName, refuseOwn } from "./names.ts";
+import { checkParquetOption, type ParquetOption } from "./parquet-option.ts";
 import type { Setting } from "./parts.ts";
 import { done, type StatementKind } from "./statement.ts";
 import { dedupKeys, parseTtl, tableParams, type WrittenTtl } from "./table-options.ts";
@@ -32,8 +34,8 @@ export interface CreateTable extends Statement {
   columns: ColumnDefinition[];
   /** CREATE TABLE AS (query), which may be followed by `, cast(c as type)` and `, index(c)`. */
   query?: Query;
-  casts: { column: Name; type: TypeName; symbolCapacity?: number; symbolCached?: boolean }[];
-  indexes: { column: Name; capacity?: number }[];
+  casts: { column: Name; type: TypeName; symbolCapacity?: number; symbolCached?: boolean; parquet?: ParquetOption }[];
+  indexes: { column: Name; option: IndexOption }[];
   like?: Name;
   timestamp?: Name;
   partitionBy?: { at: number; unit: string };
@@ -69,7 +71,7 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
              | "AS" "(" query ")"                        -- query
              | "AS" query                                -- openQuery
   createItem = indexItem | columnDefinition
-  indexItem = "INDEX" "(" name ("CAPACITY" "<number>")? ")"
+  indexItem = "INDEX" "(" name indexOption? ")"
   createExtra = "," "CAST" "(" name "AS" type columnOption* ")"  -- cast
               | "," indexItem                            -- index
   createOption = "TIMESTAMP" "(" name ")"                -- timestamp
@@ -136,10 +138,8 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
       createItem(item) {
         return item.tree();
       },
-      indexItem(_index, _open, column, _capacityWord, capacity, _close): CreateTable["indexes"][number] {
-        return given(capacity)
-          ? { column: name(column), capacity: wholeNumber(capacity.child(0)) }
-          : { column: name(column) };
+      indexItem(_index, _open, column, option, _close): CreateTable["indexes"][number] {
+        return { column: name(column), option: optional<IndexOption>(option) ?? {} };
       },
       createExtra_cast(_comma, castWord, _open, column, _as, type, options, _close) {
         const cast: CreateTable["casts"][number] = Object.assign(
@@ -191,6 +191,8 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
 CREATE TABLE [IF NOT EXISTS] name AS (query) [, CAST(column AS type), …] [options]
 CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
     summary:
+      "A column may have options after its type: of SYMBOL `CAPACITY n`, `CACHE`, `NOCACHE` and `INDEX [CAPACITY n | TYPE kind]`, and " +
+      "`PARQUET(encoding [, codec[(level)]] [, BLOOM_FILTER])`, which is checked and has no effect. " +
       "Creates a table: with the given columns, with the columns and rows of a query, or with the columns of another table. " +
       "Options are `TIMESTAMP(column)` (without it, a query gives its own), `PARTITION BY unit`, `TTL n unit`, `WAL`, `BYPASS WAL`, " +
       "`DEDUP UPSERT KEYS(column, …)` and `OWNED BY name`, which gives all permissions on the table to `name` instead of the user.",
@@ -300,13 +302,14 @@ export function addIndexes(columns: readonly NewColumn[], indexes: CreateTable["
       );
     }
     column.indexed = true;
-    if (index.capacity !== undefined) column.indexCapacity = capacityOf(index.capacity);
+    checkIncluded(index.option, columns);
+    column.indexCapacity = indexCapacityOf(index.option) ?? column.indexCapacity;
   }
 }
 
 function definedColumns(definitions: ColumnDefinition[]): NewColumn[] {
   const taken = new Set<string>();
-  return definitions.map((definition) => {
+  const columns = definitions.map((definition) => {
     const key = nameKey(definition.name.text);
     if (taken.has(key)) {
       throw new SqlError(
@@ -318,6 +321,8 @@ function definedColumns(definitions: ColumnDefinition[]): NewColumn[] {
     taken.add(key);
     return newColumn(definition);
   });
+  for (const { index } of definitions) if (index !== undefined) checkIncluded(index, columns);
+  return columns;
 }
 
 export function partitionUnit(create: Pick<CreateTable, "partitionBy">): PartitionUnit {
@@ -364,10 +369,11 @@ export function queryColumns(
 ): { columns: NewColumn[]; plan: Plan; inherited: number } {
   const { plan, visible } = queries.bind(create.query!, NO_NAMES);
   const casts = new Map<number, { type: string; at: number; symbolCapacity?: number; symbolCached?: boolean }>();
-  for (const { column, type, symbolCapacity, symbolCached } of create.casts) {
+  for (const { column, type, symbolCapacity, symbolCached, parquet } of create.casts) {
     const index = plan.columns.findIndex((candidate) => sameName(candidate.name, column.text));
     if (index < 0) throw unknownColumn(column.text, column.at, plan.columns);
     if (casts.has(index)) throw new SqlError(`${column.text} is cast twice`, column.at, SQLSTATE.duplicateColumn);
+    if (parquet !== undefined) checkParquetOption(parquet, tagOfType(type));
     casts.set(index, { type: tagOfType(type), at: column.at, symbolCapacity, symbolCached });
   }
   const columns: NewColumn[] = [];

@@ -12,6 +12,8 @@ import { alterColumn } from "./alter-column.ts";
 import { alterColumnType } from "./alter-column-type.ts";
 import { alterMaterializedView } from "./alter-materialized-view.ts";
 import { renameColumn } from "./alter-rename-column.ts";
+import { setParquet } from "./alter-column-parquet.ts";
+import { convertPartitions } from "./alter-convert-partitions.ts";
 import { unsupportedAlteration } from "./alter-unsupported.ts";
 import { backup } from "./backup.ts";
 import { cancelQuery } from "./cancel-query.ts";
@@ -31,7 +33,9 @@ import { dropTable } from "./drop-table.ts";
 import { dropView } from "./drop-view.ts";
 import { empty } from "./empty.ts";
 import { explain } from "./explain.ts";
+import { indexParts } from "./index-option.ts";
 import { insert } from "./insert.ts";
+import { parquetParts } from "./parquet-option.ts";
 import { parts } from "./parts.ts";
 import { query, QUERY_RULE } from "./query.ts";
 import { refreshMaterializedView } from "./refresh-materialized-view.ts";
@@ -73,7 +77,9 @@ export const STATEMENTS: readonly StatementKind[] = [
   renameColumn,
   alterColumn,
   alterColumnType,
+  setParquet,
   alterPartitions,
+  convertPartitions,
   alterOptions,
   alterMaterializedView,
   unsupportedAlteration,
@@ -172,6 +178,8 @@ export const READERS: readonly Reader[] = STATEMENTS.flatMap(({ form }) => form.
 const FORMS: readonly Pick<Form, "grammar" | "actions">[] = [
   ...STATEMENTS.map(({ form }) => form),
   columnParts,
+  indexParts,
+  parquetParts,
   accessParts,
   refreshParts,
   parts,
