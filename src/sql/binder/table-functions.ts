@@ -79,10 +79,13 @@ export function tableFunction(
   return { plan: ofView ?? metadataPlan(name, args, at, ofTable), name };
 }
 
-/** The keywords of this database's grammar. */
+/** The keywords of this database's grammar. As in QuestDB, only `word` is set. */
 function keywords(words: readonly string[]): Plan {
-  const columns = ["word", "catcode", "catdesc"].map((column) => ({ name: column, type: "STRING" }));
-  const rows = words.map((word) => [word.toLowerCase(), "U", "unreserved"]);
+  const columns = ["word", "catcode", "barelabel", "catdesc", "baredesc"].map((column) => ({
+    name: column,
+    type: column === "barelabel" ? "BOOLEAN" : "STRING",
+  }));
+  const rows = words.map((word) => [word.toLowerCase(), null, false, null, null]);
   return { node: "values", columns, rows, timestamp: -1, order: "none" };
 }
 

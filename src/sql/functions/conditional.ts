@@ -84,8 +84,12 @@ const EQUAL: [type: string, equal: (a: IrNode, b: IrNode) => IrNode][] = [
   ["VARCHAR", text.eq],
   ["text", text.eq],
 ];
+/** As in QuestDB, a VARCHAR and a SYMBOL give a VARCHAR, and other texts a STRING. */
+const nullifText = (types: string[]) =>
+  types.includes("VARCHAR") && types.every((type) => type !== "STRING" && type !== "CHAR") ? "VARCHAR" : "STRING";
+
 for (const [type, equal] of EQUAL) {
-  const returns = type === "text" ? "STRING" : type;
+  const returns = type === "text" ? nullifText : type;
   entries.push({
     ...base,
     name: "nullif",
@@ -93,7 +97,7 @@ for (const [type, equal] of EQUAL) {
     returns,
     summary: "Null if both are equal, else the first.",
     examples: type === "INT" ? [{ sql: "nullif(10, 10)", gives: null }, { sql: "nullif(10, 9)", gives: 10 }] : [],
-    emit: ([a, b]) => bind(a, (value) => select(equal(value, b), nullOf(returns), value)),
+    emit: ([a, b]) => bind(a, (value) => select(equal(value, b), nullOf(type === "text" ? "STRING" : type), value)),
   });
 }
 
