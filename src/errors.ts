@@ -207,3 +207,10 @@ export function asDiskFull(path: string, error: unknown): unknown {
   const code = (error as { code?: string }).code;
   return code === "ENOSPC" || code === "EDQUOT" ? new DiskFullError(path, { cause: error }) : error;
 }
+
+/** The error at another place, for a text within a statement. */
+export function movedError(error: unknown, to: (position: number) => number): unknown {
+  if (!(error instanceof SqlError)) return error;
+  const { message, position, sqlState, caret } = error;
+  return new SqlError(message, to(position), sqlState, { cause: error, caret: to(caret) });
+}

@@ -1,6 +1,6 @@
 /** The list of a PIVOT from a sub-query. */
 import type { Session } from "../api.ts";
-import { SqlError, SQLSTATE } from "../errors.ts";
+import { movedError, SqlError, SQLSTATE } from "../errors.ts";
 import { PIVOT_COLUMNS_MAX, quotedText } from "../sql/mod.ts";
 import { jsonRows } from "./own-statements.ts";
 import type { WaitOptions } from "./planner.ts";
@@ -53,10 +53,4 @@ function literalOf(value: unknown, type: string): string {
   if (value === null) return "NULL";
   if (type === "DOUBLE" || type === "FLOAT") return /^-?\d+$/.test(text) ? `${text}.0` : text;
   return PLAIN.has(type) ? text : quotedText(text);
-}
-
-export function movedError(error: unknown, to: (position: number) => number): unknown {
-  if (!(error instanceof SqlError)) return error;
-  const { message, position, sqlState, caret } = error;
-  return new SqlError(message, to(position), sqlState, { cause: error, caret: to(caret) });
 }

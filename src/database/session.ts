@@ -1,11 +1,11 @@
 /** The session of a client: statements, prepared once and executed often, and its transaction. */
 import type { Answer, Client, ExecuteOptions, Identity, Prepared, Session, SpooledRows } from "../api.ts";
-import { failedTransaction, SqlError, SQLSTATE, type SubqueryList, TableClosedError } from "../errors.ts";
+import { failedTransaction, movedError, SqlError, SQLSTATE, type SubqueryList, TableClosedError } from "../errors.ts";
 import { finerSamples, type SampleRange, type Savepoints, splitScript } from "../sql/mod.ts";
 import type { Catalogue } from "../storage/contract.ts";
 import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
-import { movedError, pivotList } from "./pivot-list.ts";
+import { pivotList } from "./pivot-list.ts";
 import type { WaitOptions } from "./planner.ts";
 import { PreparedStatement } from "./prepared.ts";
 import { readSpooled, type SpooledOrder } from "./spooled.ts";

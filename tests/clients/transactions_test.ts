@@ -49,6 +49,52 @@ Deno.test("transactions with pg", async (t) => {
   await using client = await connected(server);
   await using other = await connected(server);
 
+  await t.step("cursors give their rows in parts, forward, up to the end of the transaction", async () => {
+    const declare = "declare c cursor for select x from long_sequence(7)";
+    assert.deepEqual(await run(client, "begin", declare), ["BEGIN", "DECLARE"]);
+    assert.deepEqual(await rows(client, "fetch 2 from c"), ["1", "2"]);
+    assert.deepEqual(await run(client, "move 2 in c", "fetch 0 from c"), ["MOVE 2", "FETCH 0"]);
+    assert.deepEqual(await rows(client, "fetch c"), ["5"]);
+    assert.deepEqual(await rows(client, "fetch forward all in c"), ["6", "7"]);
+    assert.deepEqual(await rows(client, "fetch next from c"), []);
+    assert.deepEqual(await run(client, declare, "fetch c", "commit", "fetch c"), [
+      "42P03",
+      "25P02",
+      "ROLLBACK",
+      "34000",
+    ]);
+
+    const held = "declare h cursor with hold for select x from long_sequence(300000)";
+    assert.deepEqual(await run(client, "begin", held, "fetch 10 from h", "commit"), [
+      "BEGIN",
+      "DECLARE",
+      "FETCH 10",
+      "COMMIT",
+    ]);
+    assert.deepEqual(await run(client, "fetch 200000 from h", "fetch all from h", "close h", "fetch h"), [
+      "FETCH 200000",
+      "FETCH 99990",
+      "SET",
+      "34000",
+    ]);
+  });
+
+  await t.step("cursors take parameters, and refuse other statements and directions", async () => {
+    await client.query("begin");
+    await client.query({ text: "declare p cursor for select x from long_sequence(9) where x > $1::long", values: [6] });
+    const { rows } = await client.query({ text: "fetch all from p", values: [], rowMode: "array", name: "f" });
+    assert.deepEqual(rows.map(String), ["7", "8", "9"]);
+    assert.deepEqual(await run(client, "fetch prior from p", "rollback", "fetch p"), ["0A000", "ROLLBACK", "34000"]);
+    const refused = await client.query("declare d cursor for drop table if exists x").catch((
+      error: { code: string; position: string },
+    ) => error);
+    assert.deepEqual([refused.code, refused.position], ["42601", "22"]);
+    const unknown = await client.query("declare d cursor for select nosuch").catch((
+      error: { code: string; position: string },
+    ) => error);
+    assert.deepEqual([unknown.code, unknown.position], ["42703", "29"]);
+  });
+
   await t.step("ROLLBACK undoes inserts, updates, deletes and TRUNCATE, which others never see", async () => {
     await makeSensors(client, "t1");
     const before = await rows(client, CONTENT("t1"));

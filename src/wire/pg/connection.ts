@@ -1,9 +1,10 @@
 /** Serves one logged-in client: reads messages and answers them in order. */
 import { clearImmediate, setImmediate } from "node:timers";
-import { type ConnectionState, type Prepared, type Session, shownUser } from "../../api.ts";
+import { type ConnectionState, type ExecuteOptions, type Prepared, type Session, shownUser } from "../../api.ts";
 import { ProviderUnavailable } from "../../auth/mod.ts";
 import {
   failedTransaction,
+  movedError,
   noPortal,
   noPreparedStatement,
   notSupported,
@@ -16,6 +17,7 @@ import { QueryCount, type QueryEnd, type WireMetrics } from "../../metrics/mod.t
 import { PROVIDER_UNAVAILABLE } from "./authentication.ts";
 import type { Value } from "../../types/mod.ts";
 import type { PgOptions } from "./contract.ts";
+import { announced, cursorCommand, type Declare, type Fetch, mayBeCursorCommand } from "./cursors.ts";
 import { ConnectionLost, connectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } from "./failure.ts";
 import type { Input } from "./input.ts";
 import {
@@ -31,7 +33,7 @@ import {
 } from "./messages.ts";
 import type { Output } from "./output.ts";
 import { announcedOid, arrayTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
-import { encodingOf, Portal, Portals, type Statement, type Step } from "./portal.ts";
+import { encodingOf, NO_ROWS, Portal, Portals, type RowSink, type Statement, type Step } from "./portal.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
 /** After this time without a pause, a client with many small statements yields to others. */
@@ -417,7 +419,7 @@ export class Connection implements ConnectionState {
   /** Prepares the statement again for arrays with the dimensions of the arguments, which an OID does not specify. */
   private withDimensions(statement: Statement, { args, argFormats }: Bind): Statement | Promise<Statement> {
     const { parameters } = statement.prepared;
-    if (args.length === 0) return statement;
+    if (args.length === 0 || statement.command !== undefined) return statement;
     const given = args.map((bytes, index) => arrayTagOf(bytes, formatOf(argFormats, index), statement.oids[index]!));
     // If a column or a cast determines the dimensions, the argument is wrong.
     const isOther = (tag: string | undefined, index: number) =>
@@ -533,9 +535,88 @@ export class Connection implements ConnectionState {
 
   /** Returns synchronously, except for long statements. */
   private statement(text: string, at: number, oids: number[]): Statement | Promise<Statement> {
+    const command = mayBeCursorCommand(text) ? cursorCommand(text) : undefined;
+    if (command !== undefined) return this.cursorStatement(command, text, at, oids);
     const ready = (prepared: Prepared) => this.statementOfPrepared(prepared, text, at, oids);
     const prepared = this.prepare(text, oids);
     return prepared instanceof Promise ? this.whileRunning(prepared).then(ready) : ready(prepared);
+  }
+
+  /** DECLARE, FETCH or MOVE. */
+  private cursorStatement(
+    command: Declare | Fetch,
+    text: string,
+    at: number,
+    oids: number[],
+  ): Statement | Promise<Statement> {
+    if (command.kind !== "declare") {
+      if (this.session.transaction === "failed") throw failedTransaction();
+      const { name, nameAt } = command, cursor = this.portalOf(name, nameAt);
+      if (command.rowCount === undefined) throw notSupported("a cursor that moves otherwise than forward", 0);
+      const columns = command.kind === "fetch" ? cursor.statement.prepared.columns : undefined;
+      const prepared = announced(columns === undefined ? "session" : "query", {
+        columns,
+        parameters: [],
+        parameterArrays: [],
+      });
+      return { prepared, text, at, oids: [], command: this.fetch.bind(this, command) };
+    }
+    const { name, query, queryAt, holds } = command;
+    const ready = (of: Statement): Statement => {
+      if (of.prepared.category !== "query") throw new SqlError("DECLARE of a cursor needs a query", 0);
+      const prepared = announced("session", { ...of.prepared, columns: undefined });
+      const declare = ({ values }: Portal): Step => {
+        if (this.portals.get(name) !== undefined) {
+          throw new SqlError(`cursor "${name}" already exists`, 0, PG_SQLSTATE.duplicateCursor);
+        }
+        this.portals.set(name, new Portal(of, values, encodingOf(of, NO_FORMATS), { holds }));
+        return { kind: "complete", tag: "DECLARE CURSOR" };
+      };
+      return { prepared, text, at, oids: of.oids, command: declare };
+    };
+    const moved = (error: unknown): never => {
+      throw movedError(error, (position) => position + queryAt);
+    };
+    try {
+      const of = this.statement(query, at + queryAt, oids);
+      return of instanceof Promise ? of.then(ready, moved) : ready(of);
+    } catch (error) {
+      return moved(error);
+    }
+  }
+
+  /** FETCH and MOVE. Formats of a cursor's rows are those of its first FETCH. */
+  private fetch(
+    { kind, name, nameAt, rowCount = 0 }: Fetch,
+    { encoding }: Portal,
+    output: RowSink,
+    options: ExecuteOptions,
+  ): Step | Promise<Step> {
+    let cursor = this.portalOf(name, nameAt);
+    const { statement, values, cursor: declared } = cursor;
+    const wanted = kind === "move" ? cursor.encoding : encodingOf(statement, encoding.formats);
+    if (wanted !== cursor.encoding) {
+      if (cursor.hasBegun) throw notSupported("another format of rows of a cursor that has begun", 0);
+      this.portals.set(name, cursor = new Portal(statement, values, wanted, declared));
+    }
+    const done = (step: Step): Step => {
+      const count = "rowCount" in step ? step.rowCount ?? 0 : 0;
+      return kind === "move"
+        ? { kind: "complete", tag: `MOVE ${count}` }
+        : { kind: "complete", tag: `FETCH ${count}`, rowCount: count };
+    };
+    if (rowCount === 0) return done({ kind: "empty" });
+    const rows = kind === "move" ? NO_ROWS : output;
+    // Places are those of the query, which is not in this statement.
+    const failed = (error: unknown): never => {
+      throw movedError(error, () => 0);
+    };
+    try {
+      const step = cursor.step(rows, rowCount === Infinity ? 0 : rowCount, options);
+      return step instanceof Promise ? step.then(done, failed) : done(step);
+    } catch (error) {
+      return failed(error);
+    }
   }
 
   private statementOfPrepared(prepared: Prepared, text: string, at: number, oids: number[]): Statement {
@@ -602,7 +683,7 @@ export class Connection implements ConnectionState {
       if (portal.statement.prepared.category === "transaction" && this.session.transaction === "idle") {
         this.endLocalSettings();
         for (const [name, other] of this.portals.entries()) {
-          if (other !== portal && other.isSuspended) await this.closePortal(name);
+          if (other !== portal && other.endsWithTransaction) await this.closePortal(name);
         }
       }
       return step;

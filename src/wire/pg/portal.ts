@@ -18,7 +18,14 @@ export interface Statement {
   readonly oids: readonly number[];
   /** Of the last portal. Executions that ask for the same encoding need not compare it. */
   encoding?: PgEncoding;
+  /** For a command that the connection executes: DECLARE, FETCH and MOVE. */
+  command?: (portal: Portal, output: RowSink, options: ExecuteOptions) => Step | Promise<Step>;
 }
+
+/** Where rows go. */
+export type RowSink = Pick<Output, "rows" | "hasRoom" | "noticeResponse">;
+/** Drops the rows, for MOVE. */
+export const NO_ROWS: RowSink = { rows: () => undefined, hasRoom: () => true, noticeResponse() {} };
 
 export type Step =
   /** The row limit was reached. There may be more rows. */
@@ -39,30 +46,45 @@ export class Portal {
   /** True if it returns no more rows. */
   isOver = false;
 
+  /** `cursor`: made by DECLARE. It is kept when it has no more rows. */
   constructor(
     readonly statement: Statement,
-    private readonly values: Value[],
+    readonly values: Value[],
     readonly encoding: PgEncoding,
+    readonly cursor?: { holds: boolean },
   ) {}
+
+  get hasBegun(): boolean {
+    return this.answer !== undefined;
+  }
+
+  /** True if the end of the transaction closes it. */
+  get endsWithTransaction(): boolean {
+    return this.cursor === undefined ? this.isSuspended : !this.cursor.holds;
+  }
 
   get isSuspended(): boolean {
     return this.chunks !== undefined && !this.isOver;
   }
 
   /** Sends up to `rowCountMax` rows; 0 means all. */
-  step(output: Output, rowCountMax: number, options: ExecuteOptions): Step | Promise<Step> {
+  step(output: RowSink, rowCountMax: number, options: ExecuteOptions): Step | Promise<Step> {
     if (this.answer !== undefined) return this.advance(this.answer, output, rowCountMax, false);
+    if (this.statement.command !== undefined) {
+      this.isOver = true;
+      return this.statement.command(this, output, options);
+    }
     const answer = this.statement.prepared.execute(this.values, options);
     return answer instanceof Promise
       ? this.begun(answer, output, rowCountMax)
       : this.begin(answer, output, rowCountMax, options.lends === true);
   }
 
-  private async begun(answer: Promise<Answer>, output: Output, rowCountMax: number): Promise<Step> {
+  private async begun(answer: Promise<Answer>, output: RowSink, rowCountMax: number): Promise<Step> {
     return await this.begin(await answer, output, rowCountMax, false);
   }
 
-  private begin(answer: Answer, output: Output, rowCountMax: number, isLent: boolean): Step | Promise<Step> {
+  private begin(answer: Answer, output: RowSink, rowCountMax: number, isLent: boolean): Step | Promise<Step> {
     const { prepared } = this.statement;
     this.answer = answer;
     for (const notice of prepared.notices) output.noticeResponse(notice);
@@ -75,7 +97,7 @@ export class Portal {
   }
 
   /** `isLent`: its rows have to be copied now. */
-  private advance(answer: Answer, output: Output, rowCountMax: number, isLent: boolean): Step | Promise<Step> {
+  private advance(answer: Answer, output: RowSink, rowCountMax: number, isLent: boolean): Step | Promise<Step> {
     if (answer.kind === "done") {
       const isAgain = this.isOver;
       this.isOver = true;
@@ -88,7 +110,7 @@ export class Portal {
     return rowCount === undefined ? this.sendAll(output, rowCountMax) : this.sent(rowCount, rowCountMax);
   }
 
-  private async sendAll(output: Output, rowCountMax: number): Promise<Step> {
+  private async sendAll(output: RowSink, rowCountMax: number): Promise<Step> {
     return this.sent(await this.send(output, rowCountMax || Infinity), rowCountMax);
   }
 
@@ -105,7 +127,7 @@ export class Portal {
   }
 
   /** Adds all rows to the output if they are there and few; otherwise undefined. */
-  private sendReady(output: Output, rowCountMax: number): number | undefined {
+  private sendReady(output: RowSink, rowCountMax: number): number | undefined {
     const { answer } = this;
     if (answer?.kind !== "rows" || answer.ready === undefined || this.isOver || this.chunks || rowCountMax > 0) return;
     const { ready } = answer;
@@ -117,7 +139,7 @@ export class Portal {
     return chunk.rows;
   }
 
-  private async send(output: Output, rowCountMax: number): Promise<number> {
+  private async send(output: RowSink, rowCountMax: number): Promise<number> {
     let left = rowCountMax, rowCount = 0;
     this.chunks ??= (this.answer as Answer & { kind: "rows" }).chunks[Symbol.asyncIterator]();
     while (left > 0 && !this.isOver) {
@@ -228,6 +250,8 @@ export class Portals {
   forgetFinished(): void {
     if (this.unnamed?.isOver) this.unnamed = undefined;
     if (this.named.size === 0) return;
-    for (const [name, portal] of this.named) if (portal.isOver) this.named.delete(name);
+    for (const [name, portal] of this.named) {
+      if (portal.isOver && portal.cursor === undefined) this.named.delete(name);
+    }
   }
 }
