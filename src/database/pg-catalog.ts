@@ -29,6 +29,26 @@ interface PgType {
   word: string;
 }
 
+/** PostgreSQL's functions that read the texts of types, by which drivers tell the types apart. */
+const INPUTS: Readonly<Record<string, readonly [oid: number, name: string]>> = {
+  bool: [1242, "boolin"],
+  binary: [1244, "byteain"],
+  name: [34, "namein"],
+  int8: [460, "int8in"],
+  int2: [38, "int2in"],
+  int4: [42, "int4in"],
+  oid: [1798, "oidin"],
+  float4: [200, "float4in"],
+  float8: [214, "float8in"],
+  bpchar: [1044, "bpcharin"],
+  varchar: [1046, "varcharin"],
+  date: [1084, "date_in"],
+  timestamp: [1312, "timestamp_in"],
+  numeric: [1701, "numeric_in"],
+  internal: [2304, "internal_in"],
+  uuid: [2952, "uuid_in"],
+};
+
 const type = (
   oid: number,
   name: string,
@@ -125,7 +145,7 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       typnamespace: PG_CATALOG,
       typtype: BASE_TYPE,
       typcategory: category,
-      typinput: category === "A" ? ARRAY_IN : 0,
+      typinput: category === "A" ? ARRAY_IN : INPUTS[name]?.[0] ?? 0,
       typreceive: (category === "A" ? ARRAY_RECEIVER : RECEIVERS[name])?.[0] ?? 0,
       typlen: size,
       typtypmod: -1,
@@ -136,12 +156,16 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       typstorage: "p",
     })),
   "pg_catalog.pg_proc": () =>
-    [...Object.values(RECEIVERS), ARRAY_RECEIVER].map(([oid, name]) => ({
+    [[ARRAY_IN, "array_in"] as const, ARRAY_RECEIVER, ...Object.values(INPUTS), ...Object.values(RECEIVERS)].map((
+      [oid, name],
+    ) => ({
       oid,
       proname: name,
       pronamespace: PG_CATALOG,
       proowner: OWNER,
       prokind: "f",
+      pronargs: 1,
+      provolatile: "i",
     })),
   "pg_catalog.pg_class": (relations) => [
     {

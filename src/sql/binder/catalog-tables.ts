@@ -19,6 +19,8 @@ const FILLED_TABLES = {
     "attrelid:INT attname:STRING attnum:SHORT atttypid:INT attnotnull:BOOLEAN atttypmod:INT attlen:SHORT attidentity:CHAR attgenerated:CHAR attisdropped:BOOLEAN atthasdef:BOOLEAN attcollation:INT attndims:INT attstorage:CHAR attstattarget:INT attacl:STRING",
   "pg_catalog.pg_database":
     "oid:INT datname:STRING datdba:INT encoding:INT datcollate:STRING datctype:STRING datistemplate:BOOLEAN datallowconn:BOOLEAN datconnlimit:INT datlastsysoid:INT datfrozenxid:LONG datminmxid:LONG dattablespace:INT datacl:STRING",
+  "pg_catalog.pg_proc":
+    "oid:INT proname:STRING pronamespace:INT proowner:INT prolang:INT prokind:CHAR proretset:BOOLEAN prorettype:INT pronargs:SHORT proargtypes:STRING proargnames:STRING proargmodes:STRING proallargtypes:STRING proacl:STRING provolatile:CHAR proparallel:CHAR prosecdef:BOOLEAN prosrc:STRING probin:STRING proleakproof:BOOLEAN proconfig:STRING",
   "pg_catalog.pg_roles":
     "rolname:STRING rolsuper:BOOLEAN rolinherit:BOOLEAN rolcreaterole:BOOLEAN rolcreatedb:BOOLEAN rolcanlogin:BOOLEAN rolreplication:BOOLEAN rolconnlimit:INT rolpassword:STRING rolvaliduntil:TIMESTAMP rolbypassrls:BOOLEAN rolconfig:STRING oid:INT",
   "pg_catalog.pg_settings":

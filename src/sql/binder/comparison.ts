@@ -59,6 +59,12 @@ function textConstant(
     return charAgainstText(operator, side, other);
   }
   const position = expressions.binding.positionOf(other);
+  if (side.type === "BOOLEAN" && other.type === "CHAR") {
+    // PostgreSQL's words, which tools compare columns of pg_catalog with: `attnotnull = 't'`.
+    const isTrue = other.value === "t";
+    if (!isTrue && other.value !== "f") return undefined;
+    return expressions.operator(operator, [side, expressions.binding.at(isTrue ? TRUE : FALSE, position)], at);
+  }
   if (isNumber(side.type)) {
     const exact = convertConstant(other.value, other.type, side.type) ??
       convertConstant(other.value, other.type, "DOUBLE");

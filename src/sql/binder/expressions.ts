@@ -268,8 +268,8 @@ export class Expressions implements ExpressionBinder {
     if (list !== undefined) return bindIn(this, list, scope);
     const array = arrayOfAny(e) ?? arrayOfAll(e);
     if (array !== undefined) {
-      const element = this.cast(this.settle(this.bind(e.left, scope), "STRING"), "STRING", e.left.at);
-      const test = this.function("is_element", [element, this.settle(this.bind(array, scope), "STRING")], e.at);
+      const element = this.settle(this.bind(e.left, scope), "STRING");
+      const test = this.isElement(element, this.settle(this.bind(array, scope), "STRING"), e);
       if (e.operator === "=") return test;
       // Null differs from nothing.
       return and([this.negate(test, e.at), this.negate(this.isNull(element, e.at), e.at)])!;
@@ -285,6 +285,15 @@ export class Expressions implements ExpressionBinder {
       left = this.binding.at(this.binaryOf(link, left, this.bind(link.right, scope)), link.at);
     }
     return left;
+  }
+
+  /** `x = any(array)`, of an array of numbers or of one in PostgreSQL's text form. */
+  private isElement(element: Expr, array: Expr, { left, at }: Binary): Expr {
+    if (arrayDimensions(array.type) === 1 && isNumber(element.type)) {
+      const position = this.function("array_position", [array, this.cast(element, "DOUBLE", left.at)], at);
+      return this.operator(">", [position, constant(0, "INT")], at);
+    }
+    return this.function("is_element", [this.cast(this.settle(element, "STRING"), "STRING", left.at), array], at);
   }
 
   private binaryOf(e: Binary, left: Expr, right: Expr): Expr {
