@@ -2,7 +2,7 @@
 import { ARRAY_IN, BASE_TYPE, CLIENT_SETTINGS, type FilledTable, settingsOf, systemClassOid } from "../sql/mod.ts";
 import type { Asker } from "./statements.ts";
 import { typeOf, type Value } from "../types/mod.ts";
-import { arrayDimensions } from "../types/wide.ts";
+import { arrayDimensions, decimalOf } from "../types/wide.ts";
 
 const PG_CATALOG = 11, PUBLIC = 2200, OWNER = 1;
 const DATABASE = "qdb", SCHEMA = "public";
@@ -113,6 +113,9 @@ const forColumns = (
   relations: () => readonly Relation[],
   row: (relation: Relation, column: Relation["columns"][number], index: number) => Record<string, Value>,
 ) => relations().flatMap((relation) => relation.columns.map((column, index) => row(relation, column, index)));
+
+/** The binary digits of numbers. */
+const NUMBER_BITS: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64, float4: 24, float8: 53 };
 
 const columnRow = (relation: Relation, name: string, index: number, word: string) => ({
   table_catalog: DATABASE,
@@ -259,8 +262,21 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
     })),
   "information_schema.columns": (relations) =>
     forColumns(relations, (relation, column, index) => {
-      const word = TYPE_BY_OID.get(typeOf(column.type).pgOid)?.word ?? "unknown";
-      return columnRow(relation, column.name, index, word);
+      const type = TYPE_BY_OID.get(typeOf(column.type).pgOid);
+      const decimal = decimalOf(column.type);
+      return {
+        ...columnRow(relation, column.name, index, type?.word ?? "unknown"),
+        character_maximum_length: null,
+        numeric_precision: decimal?.precision ?? NUMBER_BITS[type?.name ?? ""] ?? null,
+        numeric_scale: decimal?.scale ?? (type?.name.startsWith("int") ? 0 : null),
+        datetime_precision: type?.name === "timestamp" ? 6 : null,
+        udt_catalog: DATABASE,
+        udt_schema: "pg_catalog",
+        udt_name: type?.name ?? null,
+        is_identity: "NO",
+        is_generated: "NEVER",
+        is_updatable: "YES",
+      };
     }),
   "information_schema.questdb_columns": (relations) =>
     forColumns(relations, (relation, column, index) => {

@@ -16,11 +16,9 @@ const FILLED_TABLES = {
     "oid:INT relname:STRING relnamespace:INT reltype:INT reloftype:INT relowner:INT relam:INT relfilenode:INT reltablespace:INT relpages:INT reltuples:FLOAT relallvisible:INT reltoastrelid:INT relhasindex:BOOLEAN relisshared:BOOLEAN relpersistence:CHAR relkind:CHAR relnatts:SHORT relchecks:SHORT relhasrules:BOOLEAN relhastriggers:BOOLEAN relhassubclass:BOOLEAN relrowsecurity:BOOLEAN relforcerowsecurity:BOOLEAN relispopulated:BOOLEAN relreplident:CHAR relispartition:BOOLEAN relrewrite:INT relfrozenxid:LONG relminmxid:LONG relacl:STRING reloptions:STRING relpartbound:STRING relhasoids:BOOLEAN xmin:LONG",
   "pg_catalog.pg_namespace": "nspname:STRING oid:INT xmin:LONG nspowner:INT nspacl:STRING",
   "pg_catalog.pg_attribute":
-    "attrelid:INT attname:STRING attnum:SHORT atttypid:INT attnotnull:BOOLEAN atttypmod:INT attlen:SHORT attidentity:CHAR attgenerated:CHAR attisdropped:BOOLEAN atthasdef:BOOLEAN attcollation:INT attndims:INT attstorage:CHAR attstattarget:INT attacl:STRING",
+    "attrelid:INT attname:STRING attnum:SHORT atttypid:INT attnotnull:BOOLEAN atttypmod:INT attlen:SHORT attidentity:STRING attgenerated:STRING attisdropped:BOOLEAN atthasdef:BOOLEAN attcollation:INT attndims:INT attstorage:CHAR attstattarget:INT attacl:STRING",
   "pg_catalog.pg_database":
     "oid:INT datname:STRING datdba:INT encoding:INT datcollate:STRING datctype:STRING datistemplate:BOOLEAN datallowconn:BOOLEAN datconnlimit:INT datlastsysoid:INT datfrozenxid:LONG datminmxid:LONG dattablespace:INT datacl:STRING",
-  "pg_catalog.pg_proc":
-    "oid:INT proname:STRING pronamespace:INT proowner:INT prolang:INT prokind:CHAR proretset:BOOLEAN prorettype:INT pronargs:SHORT proargtypes:STRING proargnames:STRING proargmodes:STRING proallargtypes:STRING proacl:STRING provolatile:CHAR proparallel:CHAR prosecdef:BOOLEAN prosrc:STRING probin:STRING proleakproof:BOOLEAN proconfig:STRING",
   "pg_catalog.pg_roles":
     "rolname:STRING rolsuper:BOOLEAN rolinherit:BOOLEAN rolcreaterole:BOOLEAN rolcreatedb:BOOLEAN rolcanlogin:BOOLEAN rolreplication:BOOLEAN rolconnlimit:INT rolpassword:STRING rolvaliduntil:TIMESTAMP rolbypassrls:BOOLEAN rolconfig:STRING oid:INT",
   "pg_catalog.pg_settings":
@@ -33,7 +31,7 @@ const FILLED_TABLES = {
   "information_schema.tables":
     "table_catalog:STRING table_schema:STRING table_name:STRING table_type:STRING self_referencing_column_name:STRING reference_generation:STRING user_defined_type_catalog:STRING user_defined_type_schema:STRING user_defined_type_name:STRING is_insertable_into:BOOLEAN is_typed:BOOLEAN commit_action:STRING",
   "information_schema.columns":
-    "table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT column_default:STRING is_nullable:STRING data_type:STRING",
+    "table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT column_default:STRING is_nullable:STRING data_type:STRING character_maximum_length:INT numeric_precision:INT numeric_scale:INT datetime_precision:INT collation_name:STRING domain_name:STRING udt_catalog:STRING udt_schema:STRING udt_name:STRING is_identity:STRING identity_generation:STRING is_generated:STRING generation_expression:STRING is_updatable:STRING",
   "information_schema.character_sets":
     "character_set_catalog:STRING character_set_schema:STRING character_set_name:STRING character_repertoire:STRING form_of_use:STRING default_collate_catalog:STRING default_collate_schema:STRING default_collate_name:STRING",
   "information_schema.questdb_columns":

@@ -201,6 +201,7 @@ const clientFunctions: FunctionEntry[] = [
   always("has_any_column_privilege", 3, "True: every connected user sees the tables."),
   always("has_database_privilege", 3, "True: every connected user sees the database."),
   nothing("obj_description", 2, "NULL: objects have no comments."),
+  nothing("pg_my_temp_schema", 0, "NULL: there are no temporary tables."),
   nothing("shobj_description", 2, "NULL: objects have no comments."),
   nothing("col_description", 2, "NULL: columns have no comments."),
   nothing("pg_get_expr", 3, "NULL: columns have no defaults."),
