@@ -158,13 +158,13 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       typalign: "c",
       typstorage: "p",
     })),
+  /** Without a schema, as lists of functions join these: only types refer to them. */
   "pg_catalog.pg_proc": () =>
     [[ARRAY_IN, "array_in"] as const, ARRAY_RECEIVER, ...Object.values(INPUTS), ...Object.values(RECEIVERS)].map((
       [oid, name],
     ) => ({
       oid,
       proname: name,
-      pronamespace: PG_CATALOG,
       proowner: OWNER,
       prokind: "f",
       pronargs: 1,
