@@ -214,22 +214,6 @@ imported keys
 exported keys
 procedures
 functions
-  array_recv
-  boolrecv
-  bpcharrecv
-  bytearecv
-  date_recv
-  float4recv
-  float8recv
-  int2recv
-  int4recv
-  int8recv
-  namerecv
-  numeric_recv
-  oidrecv
-  timestamp_recv
-  uuid_recv
-  varcharrecv
 best row
 types
   bool -7
