@@ -158,15 +158,15 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       typalign: "c",
       typstorage: "p",
     })),
-  /** Without a schema, as lists of functions join these: only types refer to them. */
+  /** Only types refer to them: without a kind, JDBC's list of functions leaves them out. */
   "pg_catalog.pg_proc": () =>
     [[ARRAY_IN, "array_in"] as const, ARRAY_RECEIVER, ...Object.values(INPUTS), ...Object.values(RECEIVERS)].map((
       [oid, name],
     ) => ({
       oid,
       proname: name,
+      pronamespace: PG_CATALOG,
       proowner: OWNER,
-      prokind: "f",
       pronargs: 1,
       provolatile: "i",
     })),

@@ -20,6 +20,14 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     );
   });
 
+  await t.step("copies rows to its standard output", async () => {
+    const input =
+      "copy t (x, v) to stdout;\ncopy (select x, v, ts from t order by x desc) to stdout (format csv, header);\n" +
+      "copy (select nothing from t) to stdout;\nselect 3;";
+    const csv = "x,v,ts\n5,,2024-01-02 00:00:00.000000\n1,ä,2024-01-01 00:00:00.000000\n";
+    assert.equal(await psql(input, "-q", "-v", "VERBOSITY=sqlstate"), `1\tä\n5\t\\N\n${csv}3\nERROR:  42703\n`);
+  });
+
   await t.step("shows the position of an error", async () => {
     assert.equal(
       await psql("select x,\n  nothing from t;\nselect 1;"),

@@ -17,6 +17,7 @@ import { QueryCount, type QueryEnd, type WireMetrics } from "../../metrics/mod.t
 import { PROVIDER_UNAVAILABLE } from "./authentication.ts";
 import type { Value } from "../../types/mod.ts";
 import type { PgOptions } from "./contract.ts";
+import { type CopyOut, copyOut, CopyRows, mayBeCopyOut } from "./copy.ts";
 import { announced, cursorCommand, type Declare, type Fetch, mayBeCursorCommand } from "./cursors.ts";
 import { ConnectionLost, connectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } from "./failure.ts";
 import type { Input } from "./input.ts";
@@ -43,7 +44,7 @@ const MESSAGES_A_TURN = 32;
 /** Interval of progress notices. */
 const PROGRESS_MS = 5_000;
 const readAhead = (input: Input): void => input.readAhead();
-const NO_FORMATS: Format[] = [];
+const NO_FORMATS: Format[] = [], BINARY_FORMATS: Format[] = [1];
 const NO_VALUES: Value[] = [];
 
 export interface ConnectionOptions extends PgOptions {
@@ -537,6 +538,8 @@ export class Connection implements ConnectionState {
   private statement(text: string, at: number, oids: number[]): Statement | Promise<Statement> {
     const command = mayBeCursorCommand(text) ? cursorCommand(text) : undefined;
     if (command !== undefined) return this.cursorStatement(command, text, at, oids);
+    const copy = mayBeCopyOut(text) ? copyOut(text) : undefined;
+    if (copy !== undefined) return this.copyStatement(copy, text, at);
     const ready = (prepared: Prepared) => this.statementOfPrepared(prepared, text, at, oids);
     const prepared = this.prepare(text, oids);
     return prepared instanceof Promise ? this.whileRunning(prepared).then(ready) : ready(prepared);
@@ -612,10 +615,41 @@ export class Connection implements ConnectionState {
       throw movedError(error, () => 0);
     };
     try {
-      const step = cursor.step(rows, rowCount === Infinity ? 0 : rowCount, options);
+      const step = cursor.step(rows, rowCount === Infinity ? 0 : rowCount, { ...options, encoding: wanted });
       return step instanceof Promise ? step.then(done, failed) : done(step);
     } catch (error) {
       return failed(error);
+    }
+  }
+
+  /** COPY … TO STDOUT. */
+  private copyStatement({ query, queryAt, sourceAt, options }: CopyOut, text: string, at: number) {
+    const ready = (of: Statement): Statement => {
+      const { columns } = of.prepared;
+      if (columns === undefined) throw new SqlError("COPY TO STDOUT needs a query or a table", queryAt);
+      if (of.prepared.parameters.length > 0) throw noValueFor(1);
+      const copy = (_: Portal, given: ExecuteOptions): Step | Promise<Step> => {
+        const rows = new CopyRows(this.output, columns, options);
+        const done = (step: Step): Step => {
+          rows.end();
+          const count = "rowCount" in step ? step.rowCount ?? 0 : 0;
+          return { kind: "complete", tag: `COPY ${count}`, rowCount: count };
+        };
+        const encoding = encodingOf(of, options.format === "binary" ? BINARY_FORMATS : NO_FORMATS);
+        const step = new Portal(of, NO_VALUES, encoding).step(rows, 0, { ...given, encoding });
+        return step instanceof Promise ? step.then(done) : done(step);
+      };
+      const prepared = announced("session", { ...of.prepared, columns: undefined });
+      return { prepared, text, at, oids: [], command: (portal, _output, given) => copy(portal, given) };
+    };
+    const moved = (error: unknown): never => {
+      throw movedError(error, (position) => position < queryAt ? 0 : position - queryAt + sourceAt);
+    };
+    try {
+      const of = this.statement(query, at, []);
+      return of instanceof Promise ? of.then(ready, moved) : ready(of);
+    } catch (error) {
+      return moved(error);
     }
   }
 

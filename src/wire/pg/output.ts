@@ -102,7 +102,7 @@ export class Output {
   }
 
   /** True if `rows` need not wait for the client with these. */
-  hasRoom({ length }: Uint8Array): boolean {
+  hasRoom({ length }: Pick<Uint8Array, "length">): boolean {
     return length <= COPIED_MAX && this.at + length < this.fullBytes;
   }
 
@@ -225,6 +225,24 @@ export class Output {
 
   emptyQueryResponse(): void {
     this.bare("I");
+  }
+
+  copyOutResponse(columnCount: number, format: Format): void {
+    this.begin("H");
+    this.byte(format);
+    this.int16(columnCount);
+    for (let k = 0; k < columnCount; k++) this.int16(format);
+    this.end();
+  }
+
+  copyData(bytes: Uint8Array): void {
+    this.begin("d");
+    this.raw(bytes);
+    this.end();
+  }
+
+  copyDone(): void {
+    this.bare("c");
   }
 
   commandComplete(tag: string): void {
