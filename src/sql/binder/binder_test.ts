@@ -318,6 +318,9 @@ Deno.test("bind() infers a parameter's type from its context", () => {
     "DOUBLE",
   ]);
   assert.deepEqual(run("select $1").parameterTypes, ["STRING"]);
+  const ofAny = run("select count() from plain where a = any($1) and name = any($2) and 1 <> all($3)");
+  assert.deepEqual(ofAny.parameterTypes, ["DOUBLE[]", "STRING", "DOUBLE[]"]);
+  assert.deepEqual([...ofAny.parameterArrays], [undefined, "varchar"]);
   assert.deepEqual(run("select $1 + 1", { parameterTypes: ["DOUBLE"] }).parameterTypes, ["DOUBLE"]);
 });
 

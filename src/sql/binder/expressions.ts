@@ -268,8 +268,13 @@ export class Expressions implements ExpressionBinder {
     if (list !== undefined) return bindIn(this, list, scope);
     const array = arrayOfAny(e) ?? arrayOfAll(e);
     if (array !== undefined) {
-      const element = this.settle(this.bind(e.left, scope), "STRING");
-      const test = this.isElement(element, this.settle(this.bind(array, scope), "STRING"), e);
+      const bound = this.bind(e.left, scope), list = this.bind(array, scope);
+      // Drivers encode a parameter as the array that PostgreSQL would announce.
+      const isOpen = list.kind === "parameter" && list.type === UNTYPED;
+      const isOfNumbers = isOpen && isNumber(bound.type);
+      if (isOpen && !isOfNumbers) this.binding.parameterArrays[list.index] = "varchar";
+      const element = this.settle(bound, "STRING");
+      const test = this.isElement(element, this.settle(list, isOfNumbers ? "DOUBLE[]" : "STRING"), e);
       if (e.operator === "=") return test;
       // Null differs from nothing.
       return and([this.negate(test, e.at), this.negate(this.isNull(element, e.at), e.at)])!;

@@ -118,8 +118,12 @@ function optionsOf(text: string, from: number): CopyOptions {
       case "escape": {
         const given = value();
         if (given?.kind !== "text") throw new SqlError(`expected a text for ${name.toUpperCase()}`, given?.at ?? at);
-        if (name !== "null" && [...given.text].length !== 1) {
-          throw new SqlError(`${name.toUpperCase()} must be one character`, given.at, SQLSTATE.invalidParameter);
+        if (name !== "null" && !/^[\x00-\x7f]$/.test(given.text)) {
+          throw new SqlError(
+            `${name.toUpperCase()} must be one character of ASCII`,
+            given.at,
+            SQLSTATE.invalidParameter,
+          );
         }
         texts[name] = given.text;
         break;
@@ -139,35 +143,34 @@ function optionsOf(text: string, from: number): CopyOptions {
   };
 }
 
-const encoder = new TextEncoder(), decoder = new TextDecoder();
+const encoder = new TextEncoder();
 /** Signature, flags and size of the extension of the binary format. */
 const BINARY_HEADER = new Uint8Array([80, 71, 67, 79, 80, 89, 10, 255, 13, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 const BINARY_END = new Uint8Array([255, 255]);
 const HEAD_SIZE = 5;
 
+/** Rows are converted in pieces of about so many bytes. */
+const PIECE_SIZE = 32_768;
+/** After so long, others get a turn. */
+const TURN_MS = 5;
+
 /** Converts rows to the data of COPY. Each row is one message. */
 export class CopyRows implements RowSink {
   /** Goes in front of the first row, or of the end. */
   private header: Uint8Array<ArrayBuffer> | undefined;
-  private readonly binaryColumns: boolean[];
-  private readonly special: RegExp;
+  private readonly isBinary: boolean;
+  private readonly lines: Lines;
 
   constructor(
     private readonly output: Output,
     columns: readonly ResultColumn[],
-    private readonly options: CopyOptions,
+    { format, hasHeader, ...marks }: CopyOptions,
   ) {
-    this.binaryColumns = columns.map(({ type }) => type === "BINARY");
-    const { delimiter, quote, format, hasHeader } = options;
-    this.special = new RegExp(
-      `[${
-        (format === "csv" ? `${delimiter}${quote}\n\r` : `${delimiter}\\\b\f\n\r\t\v`).replace(/[\\\]^-]/g, "\\$&")
-      }]`,
-      format === "csv" ? "" : "g",
-    );
-    output.copyOutResponse(columns.length, format === "binary" ? 1 : 0);
-    if (format === "binary") this.header = BINARY_HEADER;
-    else if (hasHeader) output.copyData(encoder.encode(this.line(columns.map(({ name }) => name))));
+    this.isBinary = format === "binary";
+    this.lines = new Lines(format === "csv", marks, columns.map(({ type }) => type === "BINARY"));
+    output.copyOutResponse(columns.length, this.isBinary ? 1 : 0);
+    if (this.isBinary) this.header = BINARY_HEADER;
+    else if (hasHeader) output.copyData(this.lines.header(columns.map(({ name }) => name)));
   }
 
   noticeResponse(message: string): void {
@@ -180,14 +183,31 @@ export class CopyRows implements RowSink {
   }
 
   rows(bytes: Uint8Array): Promise<void> | undefined {
-    return this.output.rows(this.options.format === "binary" ? this.binary(bytes) : this.text(bytes));
+    return bytes.length <= PIECE_SIZE ? this.output.rows(this.converted(bytes)) : this.inPieces(bytes);
+  }
+
+  private async inPieces(bytes: Uint8Array): Promise<void> {
+    let turnMs = performance.now();
+    for (let from = 0, to = 0; from < bytes.length; from = to) {
+      while (to < bytes.length && to - from < PIECE_SIZE) to += 1 + sizeAt(bytes, to);
+      const sent = this.output.rows(this.converted(bytes.subarray(from, to)));
+      if (sent !== undefined) await sent;
+      if (performance.now() - turnMs > TURN_MS) {
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        turnMs = performance.now();
+      }
+    }
   }
 
   end(): void {
-    if (this.options.format === "binary") {
+    if (this.isBinary) {
       this.output.copyData(this.header === undefined ? BINARY_END : joined(this.header, BINARY_END));
     }
     this.output.copyDone();
+  }
+
+  private converted(rows: Uint8Array): Uint8Array<ArrayBuffer> {
+    return this.isBinary ? this.binary(rows) : this.lines.of(rows);
   }
 
   /** The body of DataRow is a row of the binary format. */
@@ -205,61 +225,130 @@ export class CopyRows implements RowSink {
     new DataView(message.buffer).setInt32(1, first - 1 + header.length);
     return message;
   }
+}
 
-  private text(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const lines: Uint8Array<ArrayBuffer>[] = [];
-    let size = 0;
-    for (let at = 0; at < bytes.length; at += 1 + sizeAt(bytes, at)) {
-      const values: (string | null)[] = [];
-      const count = view.getInt16(at + HEAD_SIZE);
+/** Writes lines of text or CSV. */
+class Lines {
+  private readonly nulls: Uint8Array;
+  private readonly delimiter: number;
+  private readonly quote: number;
+  private readonly escape: number;
+  /** By byte: of text, what stands behind the backslash; of CSV, 1 if it requires quotes. 0 for others. */
+  private readonly special = new Uint8Array(256);
+  private data = new Uint8Array(2 * PIECE_SIZE);
+  private at = 0;
+
+  constructor(
+    private readonly isCsv: boolean,
+    { delimiter, nulls, quote, escape }: Pick<CopyOptions, "delimiter" | "nulls" | "quote" | "escape">,
+    /** By column: values are bytes, which are written in hexadecimal digits. */
+    private readonly areBytes: readonly boolean[],
+  ) {
+    this.nulls = encoder.encode(nulls);
+    [this.delimiter, this.quote, this.escape] = [delimiter, quote, escape].map((mark) => mark.charCodeAt(0)) as [
+      number,
+      number,
+      number,
+    ];
+    if (isCsv) { for (const mark of `${delimiter}${quote}\n\r`) this.special[mark.charCodeAt(0)] = 1; }
+    else {
+      for (const [letter, character] of Object.entries(ESCAPES)) {
+        this.special[character.charCodeAt(0)] = letter.charCodeAt(0);
+      }
+      for (const mark of `\\${delimiter}`) this.special[mark.charCodeAt(0)] ||= mark.charCodeAt(0);
+    }
+  }
+
+  header(names: readonly string[]): Uint8Array<ArrayBuffer> {
+    this.at = 0;
+    names.forEach((name, k) => this.value(k, encoder.encode(name)));
+    return this.ended().slice();
+  }
+
+  /** The lines of DataRow messages, as CopyData messages. */
+  of(rows: Uint8Array): Uint8Array<ArrayBuffer> {
+    const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength);
+    this.at = 0;
+    for (let at = 0; at < rows.length; at += 1 + sizeAt(rows, at)) {
+      const start = this.at, count = view.getInt16(at + HEAD_SIZE);
+      this.reserve(HEAD_SIZE);
+      this.at += HEAD_SIZE;
       for (let k = 0, from = at + HEAD_SIZE + 2; k < count; k++) {
         const length = view.getInt32(from);
         from += 4;
-        if (length < 0) values.push(null);
-        else {
-          const value = bytes.subarray(from, from + length);
-          values.push(this.binaryColumns[k] ? `\\x${value.toHex()}` : decoder.decode(value));
-          from += length;
-        }
+        if (length < 0) this.value(k, undefined);
+        else this.value(k, rows.subarray(from, from += length));
       }
-      const line = encoder.encode(this.line(values));
-      lines.push(line);
-      size += HEAD_SIZE + line.length;
+      this.ended();
+      const size = this.at - start - 1, { data } = this;
+      data[start] = COPY_DATA;
+      for (let k = 0; k < 4; k++) data[start + 1 + k] = size >>> (24 - 8 * k);
     }
-    const data = new Uint8Array(size), sizes = new DataView(data.buffer);
-    let at = 0;
-    for (const line of lines) {
-      data[at] = COPY_DATA;
-      sizes.setInt32(at + 1, line.length + 4);
-      data.set(line, at + HEAD_SIZE);
-      at += HEAD_SIZE + line.length;
-    }
-    return data;
+    return this.data.slice(0, this.at);
   }
 
-  private line(values: readonly (string | null)[]): string {
-    const { delimiter, format, nulls } = this.options;
-    const written = format === "csv" ? this.csv : this.escaped;
-    return values.map((value) => value === null ? nulls : written(value)).join(delimiter) + "\n";
+  private ended(): Uint8Array<ArrayBuffer> {
+    this.reserve(1);
+    this.data[this.at++] = LINE_END;
+    return this.data.subarray(0, this.at);
   }
 
-  private readonly csv = (value: string): string => {
-    const { quote, escape, nulls } = this.options;
-    if (value !== nulls && !this.special.test(value)) return value;
-    const doubled = escape === quote ? value : value.replaceAll(escape, escape + escape);
-    return quote + doubled.replaceAll(quote, escape + quote) + quote;
-  };
+  private value(column: number, value: Uint8Array | undefined): void {
+    const { nulls, delimiter, isCsv, areBytes } = this;
+    this.reserve(
+      2 + (value === undefined ? nulls.length : areBytes[column] ? 3 + 2 * value.length : 2 * value.length + 1),
+    );
+    if (column > 0) this.data[this.at++] = delimiter;
+    if (value === undefined) return this.raw(nulls);
+    const bytes = areBytes[column] ? encoder.encode(`\\x${value.toHex()}`) : value;
+    if (isCsv) this.csv(bytes);
+    else this.escaped(bytes);
+  }
 
-  private readonly escaped = (value: string): string =>
-    value.replace(this.special, (character) => `\\${LETTERS[character] ?? character}`);
+  private escaped(value: Uint8Array): void {
+    const { data, special } = this;
+    let { at } = this;
+    for (let k = 0; k < value.length; k++) {
+      const byte = value[k]!, letter = special[byte]!;
+      if (letter !== 0) data[at++] = BACKSLASH;
+      data[at++] = letter !== 0 ? letter : byte;
+    }
+    this.at = at;
+  }
+
+  private csv(value: Uint8Array): void {
+    const { data, special, nulls, quote, escape } = this;
+    if (!value.some((byte) => special[byte] !== 0) && !isSame(value, nulls)) return this.raw(value);
+    let { at } = this;
+    data[at++] = quote;
+    for (let k = 0; k < value.length; k++) {
+      const byte = value[k]!;
+      if (byte === quote || byte === escape) data[at++] = escape;
+      data[at++] = byte;
+    }
+    data[at++] = quote;
+    this.at = at;
+  }
+
+  private raw(bytes: Uint8Array): void {
+    this.data.set(bytes, this.at);
+    this.at += bytes.length;
+  }
+
+  private reserve(size: number): void {
+    if (this.at + size <= this.data.length) return;
+    const data = new Uint8Array(2 * (this.at + size));
+    data.set(this.data.subarray(0, this.at));
+    this.data = data;
+  }
 }
 
-const COPY_DATA = 0x64;
-const LETTERS: Record<string, string> = Object.fromEntries(
-  Object.entries(ESCAPES).map(([letter, character]) => [character, letter]),
-);
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, k) => byte === b[k]);
+}
 
+const LINE_END = 10, BACKSLASH = 92;
+const COPY_DATA = 0x64;
 /** The size of a message's body with its size. */
 function sizeAt(bytes: Uint8Array, at: number): number {
   return (bytes[at + 1]! << 24) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 8) | bytes[at + 4]!;
