@@ -317,8 +317,8 @@ class Lines {
   }
 
   private csv(value: Uint8Array): void {
-    const { data, special, nulls, quote, escape } = this;
-    if (!value.some((byte) => special[byte] !== 0) && !isSame(value, nulls)) return this.raw(value);
+    const { data, quote, escape } = this;
+    if (!this.needsQuotes(value)) return this.raw(value);
     let { at } = this;
     data[at++] = quote;
     for (let k = 0; k < value.length; k++) {
@@ -328,6 +328,14 @@ class Lines {
     }
     data[at++] = quote;
     this.at = at;
+  }
+
+  private needsQuotes(value: Uint8Array): boolean {
+    const { special, nulls } = this;
+    for (let k = 0; k < value.length; k++) {
+      if (special[value[k]!] !== 0) return true;
+    }
+    return value.length === nulls.length && value.every((byte, k) => byte === nulls[k]);
   }
 
   private raw(bytes: Uint8Array): void {
@@ -341,10 +349,6 @@ class Lines {
     data.set(this.data.subarray(0, this.at));
     this.data = data;
   }
-}
-
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, k) => byte === b[k]);
 }
 
 const LINE_END = 10, BACKSLASH = 92;
