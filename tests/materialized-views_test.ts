@@ -50,6 +50,8 @@ const VIEWS: Record<string, string> = {
   daily: "select ts, sum(n) n, max(hi) hi from hourly sample by 1d",
 };
 
+const [STEPS, STEPS_WITH_PERIOD] = Deno.env.get("SUNDIAL_FULL") === "true" ? [60, 40] : [30, 25];
+
 Deno.test("materialized views follow random changes of their base", async () => {
   const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e9), random = randomOf(seed);
   console.log(`SEED=${seed}`);
@@ -77,7 +79,7 @@ Deno.test("materialized views follow random changes of their base", async () => 
           type === "timestamp_ns" ? " * 1000" : ""
         }) ts, ('abcd'::string)::string s, x from long_sequence(${1 + int(400)})`;
       };
-      for (let step = 0; step < 60; step++) {
+      for (let step = 0; step < STEPS; step++) {
         const k = int(20);
         if (k < 12) {
           const text = `select ts, case when x % 3 = 0 then 'a' when x % 3 = 1 then 'b' else 'c' end::symbol, x % ${
@@ -331,7 +333,7 @@ Deno.test("materialized views with PERIOD follow random changes up to the last c
     for (const [view, query] of Object.entries(queries)) {
       await run(server, `create materialized view ${view} refresh period (length ${lengths[int(6)]}) as (${query})`);
     }
-    for (let step = 0; step < 40; step++) {
+    for (let step = 0; step < STEPS_WITH_PERIOD; step++) {
       const k = int(12);
       if (k < 6 || step < 2) {
         await run(

@@ -9,7 +9,7 @@ import { mutated } from "./mutations.ts";
 import { randomOf, seedOfRun } from "./random.ts";
 import { summary, told, Watched } from "./watched.ts";
 
-const COUNT = Number(Deno.env.get("SUNDIAL_MUTATIONS") ?? 5_000);
+const COUNT = Number(Deno.env.get("SUNDIAL_MUTATIONS") ?? 2_500);
 const ALONGSIDE = Number(Deno.env.get("SUNDIAL_ALONGSIDE") ?? 4);
 
 Deno.test(`${COUNT} mutated statements`, async () => {

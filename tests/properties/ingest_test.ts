@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { startServer, type TestServer } from "../server.ts";
 import { pgClient } from "../pg-client.ts";
 
-const SECONDS = Number(Deno.env.get("SUNDIAL_INGEST_SECONDS") ?? 12);
+const SECONDS = Number(Deno.env.get("SUNDIAL_INGEST_SECONDS") ?? 6);
 const LINE_BYTES_MAX = 16 << 20;
 const CELLS_MAX = 30_000;
 
