@@ -502,7 +502,9 @@ Deno.test("materialized views with PERIOD", async (t) => {
     const hi = await hiOf("v");
     await server.stop();
     server = await startServer({ root });
+    // Each view is known when its base has been opened.
     await refreshed(server, "v");
+    await refreshed(server, "asked");
     assert.equal(await hiOf("v"), hi);
     assert.equal(await hiOf("asked"), hi);
     await run(server, "insert into b values ('2024-01-02T02:30', 64), ('2100-01-01T01:30', 128)");
