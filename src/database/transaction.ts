@@ -18,6 +18,8 @@ export class Transaction {
   private storage: StorageTransaction | undefined;
   /** Rows that have not been sent to the writer yet, in order. */
   private pending: Append[] = [];
+  /** Their tables. */
+  private pendingIds = new Set<number>();
   private pendingBytes = 0;
   /** Number of the last change, and of the last one that the writer has. */
   private ordinal = 0;
@@ -54,6 +56,7 @@ export class Transaction {
     for (const batch of table === undefined ? [] : batches) checkBatch(table!.schema, batch);
     this.pending.push({ kind: "append", ordinal: ++this.ordinal, changes: [{ tableId, batches }] });
     this.tableIds.add(tableId);
+    this.pendingIds.add(tableId);
     for (const { columns } of batches) {
       for (const { values, heap } of columns) this.pendingBytes += values.length + (heap?.length ?? 0);
     }
@@ -77,8 +80,8 @@ export class Transaction {
 
   /** Sends the added rows of the tables that will be read to the writer. */
   async show(tableIds: readonly number[] | "all"): Promise<void> {
-    const isSeen = ({ changes }: Append) => tableIds === "all" || tableIds.includes(changes[0]!.tableId);
-    if (!this.pending.some(isSeen)) return;
+    const isSeen = tableIds === "all" ? this.pending.length > 0 : tableIds.some((id) => this.pendingIds.has(id));
+    if (!isSeen) return;
     this.toldOrdinal = this.ordinal;
     await this.send(this.taken());
   }
@@ -104,6 +107,7 @@ export class Transaction {
     this.savepoints.length = index + 1;
     const { ordinal } = this.savepoints[index]!;
     this.pending = this.pending.filter((change) => change.ordinal <= ordinal);
+    this.pendingIds = new Set(this.pending.map(({ changes }) => changes[0]!.tableId));
     this.audits = this.audits.filter((audit) => audit.ordinal <= ordinal);
     if (this.toldOrdinal > ordinal) {
       this.toldOrdinal = ordinal;
@@ -162,6 +166,7 @@ export class Transaction {
 
   private taken(): Append[] {
     this.pendingBytes = 0;
+    this.pendingIds.clear();
     return this.pending.splice(0);
   }
 
