@@ -400,13 +400,13 @@ export class Expressions implements ExpressionBinder {
     return { kind: "call", function: `cast_ARRAY(${source.type})`, args: [source], type: tag, at };
   }
 
-  /** Converts INT constants to LONG if their sum, difference or product overflows INT. */
+  /** Converts INT constants to LONG if their sum, difference or product overflows INT, unless the result wraps to the null of INT. */
   private wideOperands(operator: "+" | "-" | "*", args: Expr[], at: number): Expr[] {
     if (args.length !== 2 || args.some((arg) => arg.type !== "INT")) return args;
     const [a, b] = args.map((arg) => fold(arg, this.binding)?.value);
     if (typeof a !== "number" || typeof b !== "number") return args;
     const result = operator === "*" ? a * b : operator === "+" ? a + b : a - b;
-    return Math.abs(result) <= INT_MAX ? args : args.map((arg) => this.cast(arg, "LONG", at));
+    return Math.abs(result) <= INT_MAX + 1 ? args : args.map((arg) => this.cast(arg, "LONG", at));
   }
 
   /** A call of function `name`. Errors are at the call or at the argument that does not fit. */

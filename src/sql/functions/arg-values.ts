@@ -1,13 +1,12 @@
-import { layoutOf } from "../../types/mod.ts";
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchAggregateState, BatchColumn, BatchOut, FunctionEntry } from "./entry.ts";
-import { TIMES } from "./nodes.ts";
+import { isText, TIMES } from "./nodes.ts";
 
 type Value = number | bigint | string;
 
 function read(column: BatchColumn, row: number): Value {
   const { type, values } = column;
-  if (layoutOf(type) === "text") return column.text(row)!;
+  if (isText(type)) return column.text(row)!;
   if (type !== "UUID") return values[row];
   return (BigInt.asUintN(64, values[2 * row + 1]) << 64n) | BigInt.asUintN(64, values[2 * row]);
 }
