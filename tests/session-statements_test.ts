@@ -102,7 +102,9 @@ Deno.test("statements about the session", async (t) => {
     assert.equal(await told(client, "deallocate mine"), "26000");
     assert.equal(await told(client, 'deallocate /* it */ prepare "Mine"'), "DEALLOCATE");
     assert.equal(await told(client, 'deallocate "Mine"'), "26000");
-    assert.equal(await told(client, "close/**/c"), "34000");
+    for (const sql of ["close/**/c", "fetch 10 from c", "move c"]) {
+      assert.equal((await told(client, sql)).slice(0, 5), "34000", sql);
+    }
     for (const sql of ["close all", "discard all", "discard plans", "unlisten *", "unlisten c", "reset all"]) {
       assert.equal(await told(client, sql), "SET", sql);
     }
@@ -112,9 +114,6 @@ Deno.test("statements about the session", async (t) => {
 
   await t.step("unsupported features", async () => {
     const texts = [
-      "declare c cursor for select 1",
-      "fetch 10 from c",
-      "move c",
       "prepare p as select 1",
       "execute p",
       "listen c",
