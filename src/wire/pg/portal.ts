@@ -18,7 +18,7 @@ export interface Statement {
   readonly oids: readonly number[];
   /** Of the last portal. Executions that ask for the same encoding need not compare it. */
   encoding?: PgEncoding;
-  /** For a command that the connection executes: DECLARE, FETCH and MOVE. */
+  /** For a command that the connection executes: DECLARE, FETCH, MOVE and COPY TO STDOUT. */
   command?: (portal: Portal, output: RowSink, options: ExecuteOptions) => Step | Promise<Step>;
 }
 
