@@ -29,24 +29,29 @@ interface PgType {
   word: string;
 }
 
-/** PostgreSQL's functions that read the texts of types, by which drivers tell the types apart. */
-const INPUTS: Readonly<Record<string, readonly [oid: number, name: string]>> = {
-  bool: [1242, "boolin"],
-  binary: [1244, "byteain"],
-  name: [34, "namein"],
-  int8: [460, "int8in"],
-  int2: [38, "int2in"],
-  int4: [42, "int4in"],
-  oid: [1798, "oidin"],
-  float4: [200, "float4in"],
-  float8: [214, "float8in"],
-  bpchar: [1044, "bpcharin"],
-  varchar: [1046, "varcharin"],
-  date: [1084, "date_in"],
-  timestamp: [1312, "timestamp_in"],
-  numeric: [1701, "numeric_in"],
-  internal: [2304, "internal_in"],
-  uuid: [2952, "uuid_in"],
+type PgFunction = readonly [oid: number, name: string];
+
+/**
+ * PostgreSQL's functions that read a type's text, and its binary form. Drivers tell types apart by the first, and Npgsql joins types with the
+ * second.
+ */
+const READERS: Readonly<Record<string, readonly [text: PgFunction, binary?: PgFunction]>> = {
+  bool: [[1242, "boolin"], [2436, "boolrecv"]],
+  binary: [[1244, "byteain"], [2412, "bytearecv"]],
+  name: [[34, "namein"], [2422, "namerecv"]],
+  int8: [[460, "int8in"], [2408, "int8recv"]],
+  int2: [[38, "int2in"], [2404, "int2recv"]],
+  int4: [[42, "int4in"], [2406, "int4recv"]],
+  oid: [[1798, "oidin"], [2418, "oidrecv"]],
+  float4: [[200, "float4in"], [2424, "float4recv"]],
+  float8: [[214, "float8in"], [2426, "float8recv"]],
+  bpchar: [[1044, "bpcharin"], [2430, "bpcharrecv"]],
+  varchar: [[1046, "varcharin"], [2432, "varcharrecv"]],
+  date: [[1084, "date_in"], [2468, "date_recv"]],
+  timestamp: [[1312, "timestamp_in"], [2474, "timestamp_recv"]],
+  numeric: [[1701, "numeric_in"], [2460, "numeric_recv"]],
+  internal: [[2304, "internal_in"]],
+  uuid: [[2952, "uuid_in"], [2961, "uuid_recv"]],
 };
 
 const type = (
@@ -80,29 +85,9 @@ const TYPES: PgType[] = [
   type(2281, "internal", 8, null, "P"),
   type(2950, "uuid", 16, null, "U", "character varying"),
 ];
-
-/**
- * Ids and names of the functions that read the binary forms of types, as PostgreSQL has them. Npgsql joins types with them, and recognises
- * arrays by `array_recv`.
- */
-const RECEIVERS: Readonly<Record<string, readonly [oid: number, name: string]>> = {
-  bool: [2436, "boolrecv"],
-  binary: [2412, "bytearecv"],
-  name: [2422, "namerecv"],
-  int8: [2408, "int8recv"],
-  int2: [2404, "int2recv"],
-  int4: [2406, "int4recv"],
-  oid: [2418, "oidrecv"],
-  float4: [2424, "float4recv"],
-  float8: [2426, "float8recv"],
-  bpchar: [2430, "bpcharrecv"],
-  varchar: [2432, "varcharrecv"],
-  date: [2468, "date_recv"],
-  timestamp: [2474, "timestamp_recv"],
-  numeric: [2460, "numeric_recv"],
-  uuid: [2961, "uuid_recv"],
-};
-const ARRAY_RECEIVER = [2400, "array_recv"] as const;
+/** Npgsql recognises arrays by the function for the binary form. */
+const ARRAY_READERS: readonly [text: PgFunction, binary: PgFunction] = [[ARRAY_IN, "array_in"], [2400, "array_recv"]];
+const readersOf = (name: string, category: string) => (category === "A" ? ARRAY_READERS : READERS[name]) ?? [];
 
 const TYPE_BY_OID = new Map(TYPES.map((each) => [each.oid, each]));
 
@@ -148,8 +133,8 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
       typnamespace: PG_CATALOG,
       typtype: BASE_TYPE,
       typcategory: category,
-      typinput: category === "A" ? ARRAY_IN : INPUTS[name]?.[0] ?? 0,
-      typreceive: (category === "A" ? ARRAY_RECEIVER : RECEIVERS[name])?.[0] ?? 0,
+      typinput: readersOf(name, category)[0]?.[0] ?? 0,
+      typreceive: readersOf(name, category)[1]?.[0] ?? 0,
       typlen: size,
       typtypmod: -1,
       typowner: OWNER,
@@ -160,9 +145,7 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
     })),
   /** Only types refer to them: without a kind, JDBC's list of functions leaves them out. */
   "pg_catalog.pg_proc": () =>
-    [[ARRAY_IN, "array_in"] as const, ARRAY_RECEIVER, ...Object.values(INPUTS), ...Object.values(RECEIVERS)].map((
-      [oid, name],
-    ) => ({
+    [ARRAY_READERS, ...Object.values(READERS)].flat().filter((found) => found !== undefined).map(([oid, name]) => ({
       oid,
       proname: name,
       pronamespace: PG_CATALOG,

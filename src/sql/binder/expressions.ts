@@ -231,11 +231,10 @@ export class Expressions implements ExpressionBinder {
       this.binding.spend(sizeOf(alias), e.at);
       return alias;
     }
-    const isFree = !e.path[0]!.quoted && candidates(scope.columns, e.path).length === 0;
-    if (single !== undefined && isFree && isCalledBare(single)) {
-      return this.call(bareCall(single, e.at), scope);
+    const isOther = single !== undefined && !e.path[0]!.quoted && (single === "nan" || isCalledBare(single));
+    if (isOther && candidates(scope.columns, e.path).length === 0) {
+      return single === "nan" ? NULL_CONSTANT : this.call(bareCall(single, e.at), scope);
     }
-    if (single === "nan" && isFree) return NULL_CONSTANT;
     const column = lookUp(scope.columns, e.path, e.at);
     return { kind: "column", index: column.index, type: column.type };
   }

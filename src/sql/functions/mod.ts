@@ -108,7 +108,7 @@ export function callableNames(): string[] {
 
 /** True for functions that need no arguments: they may be called without parentheses, unless a column has that name. */
 export function isCalledBare(name: string): boolean {
-  return !isInternal(name) && functionsNamed(name).some(({ args, table }) => args.length === 0 && !table);
+  return functionsNamed(name).some(({ args, table }) => args.length === 0 && !table) && !isInternal(name);
 }
 
 /** The overloads of a name, ignoring case; empty if there are none. */
