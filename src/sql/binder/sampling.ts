@@ -79,9 +79,11 @@ function bindSampling(expressions: Expressions, sample: SampleBy, timeType: stri
   const text = intervalText(expressions, interval, names);
   const parsed = parseSampling(text ?? "");
   if (parsed === undefined) {
+    // In that form a missing unit is reported after the number.
+    const digits = align?.to === "first observation" ? /^\d*$/.exec(text ?? "")?.[0].length ?? 0 : 0;
     throw new SqlError(
       `invalid bucket size '${text}': expected a number and one of n U T s m h d w M y`,
-      interval.at,
+      interval.at + digits,
       SQLSTATE.invalidParameter,
     );
   }

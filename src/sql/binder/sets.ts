@@ -26,6 +26,9 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
     );
   }
   const keepsLeft = !query.operator.startsWith("union");
+  // If only rows of the left side are returned, and no column is converted, symbols remain symbols, without a common dictionary.
+  const typeTags = (plan: Plan) => plan.columns.map(({ type }) => computedTag(type)).join();
+  const keepsSymbols = keepsLeft && typeTags(left.plan) === typeTags(right.plan);
   const types = left.plan.columns.map((column, i) => {
     const other = right.plan.columns[i]!.type;
     const common = setType(column.type, other);
@@ -37,10 +40,7 @@ export function bindSet(queries: Queries, query: SetOperation, names: Names): Bo
         (isLeft ? query.left : query.right).at,
       );
     }
-    // If both sides are symbols and only rows of the left one are returned, they remain symbols, without a common
-    // dictionary.
-    const isSymbol = [column.type, other].every((type) => computedTag(type) === "SYMBOL_TEXT");
-    return keepsLeft && isSymbol ? "SYMBOL_TEXT" : common;
+    return keepsSymbols && computedTag(column.type) === "SYMBOL_TEXT" ? "SYMBOL_TEXT" : common;
   });
   const cast = (plan: Plan): Plan => castColumns(queries, plan, types, query.at);
   const first = cast(left.plan);

@@ -107,7 +107,9 @@ export function expressionText(e: Expression, variable?: (name: string) => Expre
       const extracted = extractedText(e, list);
       if (extracted !== undefined) return extracted;
       const operand = inside(e.operand, ATOM);
-      return `${e.operand.kind === "unary" && e.operand.operator === "-" ? `(${operand})` : operand}::${typeText(e)}`;
+      const isChoice = e.operand.kind === "case" && choiceOf(e.operand) === undefined;
+      const inParentheses = isChoice || (e.operand.kind === "unary" && e.operand.operator === "-");
+      return `${inParentheses ? `(${operand})` : operand}::${typeText(e)}`;
     }
     case "case": {
       const choice = choiceText(e, text);

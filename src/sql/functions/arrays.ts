@@ -116,7 +116,7 @@ function mapping(
   name: string,
   summary: string,
   returns: FunctionEntry["returns"],
-  of: (array: Grid, context: FunctionContext) => Grid,
+  of: (array: Grid, context: FunctionContext) => Grid | undefined,
   ofNull?: Grid,
 ): FunctionEntry {
   return batchEntry(name, [ARRAY("array")], returns, summary, ([column], out, rowCount, context) =>
@@ -906,13 +906,19 @@ export const arrayFunctions: FunctionEntry[] = [
   reduction("array_stddev", "The sample standard deviation.", (values) => deviation(values, 1)),
   reduction("array_stddev_samp", "The sample standard deviation.", (values) => deviation(values, 1)),
   reduction("array_stddev_pop", "The population standard deviation.", (values) => deviation(values, 0)),
-  mapping("array_cum_sum", "The cumulative sums of all elements, in one row.", flat, ({ values }, context) => {
-    let sum = NaN;
-    return grid([values.length], (i) => {
-      if (!Number.isNaN(values[i])) sum = (Number.isNaN(sum) ? 0 : sum) + values[i];
-      return sum;
-    }, context);
-  }),
+  mapping(
+    "array_cum_sum",
+    "The cumulative sums of all elements, in one row. Null if there are none.",
+    flat,
+    ({ values }, context) => {
+      if (values.length === 0) return undefined;
+      let sum = NaN;
+      return grid([values.length], (i) => {
+        if (!Number.isNaN(values[i])) sum = (Number.isNaN(sum) ? 0 : sum) + values[i];
+        return sum;
+      }, context);
+    },
+  ),
   mapping(
     "neg",
     "The negative of each element.",

@@ -60,7 +60,7 @@ for (const name of ["coalesce", "nvl"]) {
       ...base,
       name,
       args: args("same"),
-      returns: (types) => types[0],
+      returns: ([type]) => type === "SYMBOL_TEXT" ? "STRING" : type,
       summary,
       examples: [{ sql: `${name}(cast(null as int), 5)`, gives: 5 }],
       check: (_, types) =>

@@ -68,6 +68,9 @@ const TEXT_COST: Record<string, number> = {
   IPv4: 34,
 };
 
+/** Added if all arguments are texts, which are then numbers of the widest type. With a number they are numbers of its type. */
+const ONLY_TEXTS_COST: Record<string, number> = { INT: 5, LONG: 3, DOUBLE: 0, FLOAT: 5 };
+
 const NULL_LAST = new Set(["BOOLEAN", "BYTE", "SHORT", "BINARY"]);
 
 /** Cost of an implicit cast, or undefined if there is none. */
@@ -208,6 +211,7 @@ function candidate(
   let cost = 0;
   let bad: OverloadFailure | undefined;
   const isTimeSum = (entry.name === "+" || entry.name === "-") && types.some((type) => isMember(type, "time"));
+  const onlyTexts = types.every((type) => type === "STRING" || type === "VARCHAR" || type === "NULL");
   const same = types.filter((_, i) => specOf(entry, i).type === "same");
   const common = same.length > 0 ? commonType(same, "case") : undefined;
   for (let i = 0; i < types.length; i++) {
@@ -239,8 +243,9 @@ function candidate(
         argument: i,
       };
     }
-    // The dialect reads texts as numbers in arithmetic, but does not aggregate them.
-    if (entry.aggregate !== undefined && isText(types[i]) && !isText(found.type)) {
+    // Texts of numbers are aggregated, but not symbols of numbers.
+    const isSymbol = types[i] === "SYMBOL" || types[i] === "SYMBOL_TEXT";
+    if (entry.aggregate !== undefined && isSymbol && !isText(found.type)) {
       return {
         failure: "types",
         message: `${entry.name}: ${spec.name} cannot be ${nameOf(types[i])}: expected ${spec.type}`,
@@ -248,7 +253,7 @@ function candidate(
       };
     }
     targets.push(found.type);
-    cost += found.cost;
+    cost += found.cost + (onlyTexts && isText(types[i]) ? ONLY_TEXTS_COST[found.type] ?? 0 : 0);
     bad ??= badConstant(constants[i], types[i], found.type, i, isTimeSum);
   }
   return { entry, types: targets, cost, bad };

@@ -112,7 +112,9 @@ export function formatPattern(pattern: string, second: number, nano: number, sec
         text += digits(isoWeek(day).year, 4);
         break;
       case "w":
-        text += count === 2 ? digits(isoWeek(day).week, 2) : String(Math.floor((day - dayOfCivil(year, 1, 1)) / 7) + 1);
+        text += count === 2
+          ? digits(isoWeek(day).week, 2)
+          : String(Math.floor((day - dayOfCivil(year, 1, 1) + 1) / 7) + 1);
         break;
       case "M":
         text += count === 3 ? MONTH_NAMES[month - 1]!.slice(0, 3) : count >= 4 ? MONTH_NAMES[month - 1] : padded(month);
