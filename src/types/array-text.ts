@@ -35,7 +35,7 @@ const ELEMENT_BYTES_MAX = 128;
 const PIECE_BYTES = 1 << 18;
 
 /**
- * Writes the text of an array at `at` and returns its end. `room(size)` is called before each piece and returns a
+ * Writes the text of an array at `at` and returns its end. One without elements is `[]`, whatever its dimensions. `room(size)` is called before each piece and returns a
  * buffer of at least that size, with the previous bytes.
  */
 export function writeArray(
@@ -66,7 +66,10 @@ export function writeArray(
     }
     bytes[at++] = marks.close;
   };
-  write(0);
+  if (lengths.includes(0)) {
+    bytes[at++] = marks.open;
+    bytes[at++] = marks.close;
+  } else write(0);
   return at;
 }
 

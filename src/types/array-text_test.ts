@@ -3,8 +3,8 @@ import { formatArray, parseArray, PG_MARKS, writeArray } from "./array-text.ts";
 
 const TEXTS: [text: string, dimensions: number, printed?: string][] = [
   ["[]", 1],
-  ["[]", 2, "[]"],
-  ["[[],[]]", 2],
+  ["[]", 2],
+  ["[[],[]]", 2, "[]"],
   ["[1.0]", 1],
   [" [ 1 , -2.5e3 ,\tnull ] ", 1, "[1.0,-2500.0,null]"],
   ["[1e999]", 1, "[null]"],

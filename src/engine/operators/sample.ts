@@ -275,6 +275,9 @@ class Filler {
   /** By row: the same key's previous row, or -1. */
   private readonly preceding: Int32Array;
   private readonly coming: Int32Array;
+  /** By row, for LINEAR: the start of the bucket before. */
+  private readonly startsBefore: BigInt64Array;
+  private bucketBefore: bigint;
   private nextRow = 0;
   private key = 0;
   /** Row of each key in the current bucket, or -1. */
@@ -336,6 +339,10 @@ class Filler {
     this.following = space.words(kept.rowCount);
     this.preceding = space.words(kept.rowCount);
     this.keyRow = space.words(keyCount);
+    const linearRows = node.fills.some(({ kind }) => kind === "linear") ? kept.rowCount : 0;
+    const startsBefore = space.allocate(8 * linearRows) >>> 3;
+    this.startsBefore = context.heap.i64.subarray(startsBefore, startsBefore + linearRows);
+    this.bucketBefore = bucket;
     for (let i = kept.rowCount - 1; i >= 0; i--) {
       const row = this.rowAt(i), key = keyOf[row];
       this.keyRow[key] = row;
@@ -379,6 +386,7 @@ class Filler {
       const key = this.keyOf[row];
       this.current[key] = row;
       this.coming[key] = this.following[row];
+      this.startsBefore[row] = this.bucketBefore;
     }
   }
 
@@ -411,6 +419,7 @@ class Filler {
       count++;
       if (++this.key < this.keyCount) continue;
       this.key = 0;
+      this.bucketBefore = this.bucket;
       this.bucket = this.bucketAfter();
       this.enterBucket();
       if ((count & 4095) === 0) this.context.poll();
@@ -456,26 +465,53 @@ class Filler {
   }
 
   private interpolate(source: Vector, target: Vector, i: number, before: number, after: number): void {
-    const { heap } = this.context;
-    // Before a key's first row and after its last one, extrapolate from the nearest two.
-    if (before < 0 && after >= 0) [before, after] = [after, this.following[after]];
-    else if (after < 0 && before >= 0) [before, after] = [this.preceding[before], before];
-    const value = before < 0 || after < 0
-      ? null
-      : this.between(source, before, after, heap.i64[(this.output.vectors[0].address >>> 3) + i]);
+    const { heap } = this.context, time = heap.i64[(this.output.vectors[0].address >>> 3) + i];
+    let value: Value = null;
+    if (before >= 0 && after >= 0) value = this.between(source, before, after, time);
+    else if (before >= 0) value = this.beyond(source, before, time);
+    // Before a key's first row, extrapolate from the first two.
+    else if (after >= 0 && this.following[after] >= 0) value = this.between(source, after, this.following[after], time);
     if (value === null) fillNull(heap, target.type, target.address, i, 1);
     else setValue(heap, target.type, target.address, i, value, this.arena);
   }
 
   private between(source: Vector, before: number, after: number, time: bigint): Value {
-    const { heap } = this.context;
-    const first = this.starts[before];
-    const width = Number(this.starts[after] - first), at = Number(time - first);
-    const layout = layoutOf(source.type);
-    const values = heap[layout as "f64"], start = source.address / LAYOUT_WIDTH[layout];
-    const read = (row: number) => Number(values[start + row]);
-    const value = (read(before) * (width - at) + read(after) * at) / width;
-    if (layout === "f64" || layout === "f32") return value;
-    return layout === "i64" ? BigInt(Math.trunc(value)) : Math.trunc(value);
+    const { starts } = this;
+    return this.onLine(
+      source,
+      starts[before],
+      this.read(source, before),
+      starts[after],
+      this.read(source, after),
+      time,
+    );
+  }
+
+  /** After a key's last row, extrapolate from it and the bucket before, which may be interpolated and truncated itself. */
+  private beyond(source: Vector, last: number, time: bigint): Value {
+    const before = this.preceding[last], start = this.startsBefore[last];
+    if (before < 0) return null;
+    const value = Number(this.between(source, before, last, start));
+    return this.onLine(source, start, value, this.starts[last], this.read(source, last), time);
+  }
+
+  /** The value at a time on the line through two points. */
+  private onLine(
+    { type }: Vector,
+    start: bigint,
+    value: number,
+    laterStart: bigint,
+    laterValue: number,
+    time: bigint,
+  ): Value {
+    const width = Number(laterStart - start), at = Number(time - start), layout = layoutOf(type);
+    const found = (value * (width - at) + laterValue * at) / width;
+    if (layout === "f64" || layout === "f32") return found;
+    return layout === "i64" ? BigInt(Math.trunc(found)) : Math.trunc(found);
+  }
+
+  private read({ type, address }: Vector, row: number): number {
+    const layout = layoutOf(type);
+    return Number(this.context.heap[layout as "f64"][address / LAYOUT_WIDTH[layout] + row]);
   }
 }

@@ -250,7 +250,7 @@ export class Expressions implements ExpressionBinder {
       return scope.isFilter ? this.negateFilter(settled, e.at) : this.negate(settled, e.at);
     }
     const settled = this.settle(operand, e.operator === "~" ? "LONG" : "DOUBLE");
-    if (settled.type === "NULL") return settled;
+    if (settled.type === "NULL") return e.operator === "~" ? this.cast(settled, "LONG", e.at) : settled;
     if (e.operator === "+") return settled;
     if (e.operator === "-") {
       const folded = settled.kind === "constant" ? negated(settled) : undefined;
@@ -311,10 +311,11 @@ export class Expressions implements ExpressionBinder {
         return bindComparison(this, e.operator, left, right, e.at);
       case "not like":
       case "not ilike":
-      case "!~": {
-        const name = e.operator === "!~" ? "~" : e.operator.slice(4);
-        return not(this.operator(name, [left, right], e.at), e.at);
-      }
+        return not(this.operator(e.operator.slice(4), [left, right], e.at), e.at);
+      case "!~":
+        // Without a pattern both are false.
+        if (right.kind === "constant" && right.value === null) return FALSE;
+        return not(this.operator("~", [left, right], e.at), e.at);
       default:
         return this.operator(e.operator, [left, right], e.at);
     }

@@ -14,7 +14,7 @@ import { groupPlan } from "./grouping.ts";
 import { columnOf, project } from "./plans.ts";
 import { type OutputItem, type Queries, relationOf } from "./query.ts";
 import { type Relation, uniqueNames, type WantedName } from "./scope.ts";
-import { columnName, expressionText, isPlain } from "./text.ts";
+import { columnName, expressionText, isPlain, nameOfText } from "./text.ts";
 
 /** Limit of the columns that one PIVOT makes. */
 export const COLUMNS_MAX = 5_000;
@@ -180,11 +180,10 @@ const COUNTS = new Set(["count", "count_distinct", "approx_count_distinct"]);
 
 /** The values, and the aggregate if there are several or it has an alias, joined by `_`. */
 function nameOf({ aggregates }: Pivot, { alias, expression }: SelectItem, values: SelectItem[]): string {
-  const parts = values.map((value) => value.alias?.text ?? textOf(value.expression));
+  const parts = values.map((value) => value.alias?.text ?? nameOfText(textOf(value.expression)));
   if (alias !== undefined) parts.push(alias.text);
   else if (aggregates.length > 1) parts.push(expressionText(expression));
-  const name = parts.join("_");
-  return name === "" || name.includes(".") ? `"${name}"` : name;
+  return parts.join("_");
 }
 
 function textOf(value: Expression): string {

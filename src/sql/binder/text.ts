@@ -223,7 +223,7 @@ type ColumnExpression = Extract<Expression, { kind: "column" }>;
 
 function comparedSides(e: Expression): [ColumnExpression, Expression] | undefined {
   if (e.kind === "isNull" && !e.negated && e.operand.kind === "column") {
-    return [e.operand, { kind: "null", at: e.at }];
+    return [e.operand, { kind: "null", at: e.at, spelling: e.spelling }];
   }
   if (e.kind !== "binary" || e.operator !== "=") return undefined;
   if (e.left.kind === "column" && isPlain(e.right)) return [e.left, e.right];
@@ -254,7 +254,11 @@ function typeText({ type, style }: Cast): string {
 export function columnName(e: Expression, variable?: (name: string) => Expression | undefined): string {
   const inner = e.kind === "variable" ? variable?.(e.name) ?? e : e;
   if (inner.kind === "column") return inner.path.at(-1)!.text;
-  const text = expressionText(inner, variable);
-  if (text.includes(".")) return `"${text.slice(0, DOTTED_NAME_LENGTH_MAX)}"`;
+  return nameOfText(expressionText(inner, variable));
+}
+
+/** A text as the name of a column. */
+export function nameOfText(text: string): string {
+  if (text === "" || text.includes(".")) return `"${text.slice(0, DOTTED_NAME_LENGTH_MAX)}"`;
   return text.length > NAME_LENGTH_MAX ? text.slice(0, NAME_LENGTH_MAX).trimEnd() : text;
 }

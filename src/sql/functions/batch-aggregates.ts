@@ -445,7 +445,7 @@ class DistanceState implements BatchAggregateState {
     });
   }
   finish(out: BatchOut, groupCount: number): void {
-    for (let group = 0; group < groupCount; group++) out.values[group] = this.lengths[group] ?? NaN;
+    for (let group = 0; group < groupCount; group++) out.values[group] = this.lengths[group] ?? 0;
   }
   sizeBytes(): number {
     return this.lengths.length * 128;

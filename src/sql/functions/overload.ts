@@ -109,11 +109,14 @@ function target(type: string, spec: string, value: Value | undefined): { type: s
   if (spec === "any" || isMember(type, spec)) return { type, cost: 0 };
   // There are no implicit casts to types with parameters, because the parameters are unknown.
   if (spec === "wide" || spec === "decimal" || spec === "array") return undefined;
-  const hasNanos = isText(type) && typeof value === "string" && hasNanoseconds(value);
-  if (spec === "time" && hasNanos) return target(type, "TIMESTAMP_NS", value);
+  // The texts of a column may have nanoseconds.
+  const mayHaveNanos = isText(type) && (value === undefined || (typeof value === "string" && hasNanoseconds(value)));
+  if (spec === "time" && mayHaveNanos) return target(type, "TIMESTAMP_NS", value);
   for (const to of CLASS_DEFAULTS[spec] ?? [spec]) {
     const cost = implicitCost(type, to);
-    if (cost !== undefined) return { type: to, cost: hasNanos && to === "TIMESTAMP" ? cost + LOST_NANOS_COST : cost };
+    if (cost !== undefined) {
+      return { type: to, cost: mayHaveNanos && to === "TIMESTAMP" ? cost + LOST_NANOS_COST : cost };
+    }
   }
   return undefined;
 }

@@ -165,7 +165,8 @@ function regexMatching(whenMatches: boolean): BatchFunction {
           : compiled("regex", pattern, context, () => javaRegex(pattern, false));
       }
       const text = regex === undefined ? undefined : shortText(views, column, row);
-      out.values[row] = (text !== undefined && regex!.test(text)) === whenMatches ? 1 : 0;
+      const passes = regex !== undefined && (text !== undefined && regex.test(text)) === whenMatches;
+      out.values[row] = passes ? 1 : 0;
       pace.spend(256 + (text?.length ?? 0));
     }
   };

@@ -462,7 +462,7 @@ export const textFunctions: FunctionEntry[] = [
     rows((row, [column], out, _, context) => {
       const text = column.text(row)!;
       context.memory.need(4 * text.length);
-      out.setText(row, /^[A-Za-z_][A-Za-z0-9_$]*$/.test(text) ? text : quotedName(text));
+      out.setText(row, /^[\p{L}\p{N}_$]*$/u.test(text) ? text : quotedName(text));
     }),
     [["quote_ident('two words')", '"two words"']],
   ),
