@@ -207,7 +207,12 @@ export class RowChanges {
     const table = this.tableOf(tableId, at);
     const types = this.typesOf(table, columnIds);
     if (this.transaction !== undefined) {
-      const run = await this.run.run(plan, types);
+      const run = await this.run.run(plan, types), { rows } = run;
+      if (rows !== undefined) {
+        if (this.run.running !== undefined) this.run.running.rowsWritten += rows.length;
+        await this.transaction.appendRows(tableId, columnIds, types, rows);
+        return rows.length;
+      }
       return await this.streamInto(this.transaction, () => Promise.resolve(tableId), run, columnIds);
     }
     const { core } = this;

@@ -50,7 +50,7 @@ const KEPT_BYTES_MAX = 8 << 20;
 /** Of a plan: for other encodings, windows and users. */
 const VARIANTS_MAX = 4;
 /** A run that takes more is not kept. */
-const RUN_BYTES_MAX = 256 << 10;
+const RUN_BYTES_MAX = 2 << 20;
 /** Runs that were not used for this long are closed. */
 const KEPT_IDLE_MS = 5_000;
 

@@ -17,6 +17,7 @@ import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/mod.ts";
 import type { RunningStatement } from "./activity.ts";
+import { type ConstantRow, constantRows } from "./constant-rows.ts";
 import { type DirectResources, DirectRuns, type LeftPlan, type PlanKey, ReadyRows } from "./direct.ts";
 import { FirstReads } from "./first-reads.ts";
 import type { OutputOptions } from "./output.ts";
@@ -38,6 +39,8 @@ export interface Run {
   chunks: AsyncIterable<Chunk>;
   /** All chunks, if it has ended already. */
   ready?: readonly Chunk[];
+  /** The rows to be added, if they are constants. */
+  rows?: readonly ConstantRow[];
   /** Number of rows of the whole query, once the chunks have ended. */
   totalRows(): number;
 }
@@ -112,8 +115,10 @@ export class Execution {
     const sources = resolveSources(given, options.catalogue);
     const tree = treeOf(given);
     if (tree === undefined) return this.runInWorker(given, sources, options);
-    const values = valuesFor(options.output, tree);
-    if (values !== undefined) return values;
+    if (options.output.kind === "append") {
+      const { targets } = options.output, rows = constantRows(tree, targets);
+      if (rows !== undefined) return new ConstantRun(rows, targets);
+    }
     const isAnalyzed = options.analyzed !== undefined, left = new Left(this, tree, sources, options.key);
     const direct = isAnalyzed ? undefined : this.direct.run(tree, sources, options, left, options.key);
     return direct ?? this.runElsewhere(left, sources, options, !isAnalyzed && this.direct.lacksFrame);
@@ -236,13 +241,21 @@ function begun(run: Run): Run | Promise<Run> {
   return run instanceof WorkerRun ? run.begun() : run;
 }
 
-/** Literal rows of the types of the table's columns need no operators. */
-function valuesFor(output: OutputOptions, plan: Plan): Run | undefined {
-  if (output.kind !== "append" || plan.node !== "values" || plan.rows.length === 0) return undefined;
-  const { targets } = output, { rows, columns } = plan;
-  if (!columns.every(({ type }, i) => type === targets[i] || type === "NULL")) return undefined;
-  const bytes = packAppendBatch(valuesToAppendBatch(rows, targets.map((_, i) => i), targets));
-  return { chunks: new Listed([{ bytes, rows: rows.length }]), totalRows: () => rows.length };
+/** Packed when it is read. */
+class ConstantRun implements Run {
+  constructor(readonly rows: readonly ConstantRow[], private readonly targets: readonly string[]) {}
+
+  get chunks(): AsyncIterable<Chunk> {
+    const { rows, targets } = this;
+    return new Listed([{
+      bytes: packAppendBatch(valuesToAppendBatch(rows, targets.map((_, i) => i), targets)),
+      rows: rows.length,
+    }]);
+  }
+
+  totalRows(): number {
+    return this.rows.length;
+  }
 }
 
 class Left implements LeftPlan {

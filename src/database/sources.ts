@@ -1,6 +1,6 @@
 /** Finds what a plan reads and estimates its work. */
 import { type FunctionRegistry, type PostedPlan, scansOf } from "../engine/mod.ts";
-import { scanMarks } from "../sql/mod.ts";
+import { conjuncts, scanMarks } from "../sql/mod.ts";
 import { type AggregateNode, childrenOf, type Expr, type LatestNode, type LimitNode } from "../sql/plan.ts";
 import type { Plan, ScanNode, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
@@ -52,6 +52,12 @@ const WORKING_ROWS = 100;
 const LATEST_ROWS = 65_536;
 
 /**
+ * Of rows under conditions so many are expected to pass, if the query is stopped otherwise: values that are looked for are rare, and
+ * of other conditions more may pass.
+ */
+const FOUND_SHARE = 1 / 16, PASSING_SHARE = 1 / 4;
+
+/**
  * The work of a plan in rows, which decides where it runs: how many rows each node reads, and how much a row costs there.
  * `rowsLeft`: of a scan, after the search for its intervals. It may stop at `max`. `isStopped`: the query is stopped if it reads more
  * rows than are expected.
@@ -67,14 +73,17 @@ export function workOf(
   let work = 0;
   const costOf = (exprs: readonly (Expr | undefined)[]) =>
     exprs.every((expr) => expr === undefined || isOfKernels(expr, functions)) ? KERNEL_ROW : 1;
-  /** Adds the node's work and returns an upper bound of its rows. */
+  const under = (count: number, predicate: Expr | undefined) => isStopped ? count * shareOf(predicate) : count;
+  /** Adds the node's work and returns an upper bound of its rows, or what is expected of them. */
   const rows = (node: Plan): number => {
     if (work > max) return 0;
     switch (node.node) {
-      case "scan":
-        return passed(sources[node.id]!.rowCount === 0 ? 0 : rowsLeft(node), costOf([node.predicate]), node);
+      case "scan": {
+        const left = sources[node.id]!.rowCount === 0 ? 0 : rowsLeft(node);
+        return under(passed(left, costOf([node.predicate]), node), node.predicate);
+      }
       case "filter":
-        return passed(rows(node.input), costOf([node.predicate]), node);
+        return under(passed(rows(node.input), costOf([node.predicate]), node), node.predicate);
       case "project":
         return passed(rows(node.input), costOf(node.expressions), node);
       case "parquet":
@@ -147,6 +156,12 @@ export function workOf(
   // The rows of the result are encoded.
   const result = rows(plan);
   return work + Math.max(1, result) * Math.max(1, plan.columns.length / COLUMNS_A_ROW);
+}
+
+function shareOf(predicate: Expr | undefined): number {
+  if (predicate === undefined) return 1;
+  const isFound = conjuncts(predicate).some((e) => e.kind === "in" || e.kind === "call" && e.function.startsWith("=("));
+  return isFound ? FOUND_SHARE : PASSING_SHARE;
 }
 
 /** The number of rows, if they are the first or the last ones. */

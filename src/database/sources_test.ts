@@ -48,3 +48,14 @@ Deno.test("workOf() bounds groups by the symbols of their keys", () => {
   assert.ok(work(grouped([1]), 10_000) < 5_000);
   assert.ok(work(grouped([2]), 10_000) > 10_000);
 });
+
+Deno.test("workOf() expects that few rows pass conditions, if the query is stopped otherwise", () => {
+  const equal = over(
+    { node: "filter", columns, predicate: fn("=", "BOOLEAN", col(2, "DOUBLE"), lit(1, "DOUBLE")) },
+    scan,
+  );
+  const all = work(scan, 16_000);
+  assert.ok(work(filtered, 16_000) < all / 2);
+  assert.ok(work(equal, 16_000) < all / 4);
+  assert.ok(work(equal, 16_000, false) >= all, "all rows may pass");
+});

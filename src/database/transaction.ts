@@ -3,21 +3,46 @@
  * sent to the writer immediately, which keeps a private state of the changed tables for this session until COMMIT.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { type AppendBatch, type Catalogue, type Change, checkBatch, type OrderedChange } from "../storage/mod.ts";
-import type { StorageTransaction } from "../storage/contract.ts";
+import {
+  type AppendBatch,
+  type Catalogue,
+  type Change,
+  checkBatch,
+  checkTime,
+  type OrderedChange,
+} from "../storage/mod.ts";
+import type { StorageTransaction, TableRows } from "../storage/contract.ts";
+import { type ConstantRow, RowsToAdd } from "./constant-rows.ts";
 import type { Core } from "./core.ts";
 import type { StatementCache } from "./statements.ts";
 
 /** More rows do not wait here, but go to the writer, which holds the transaction's state of its tables. */
 const PENDING_BYTES_MAX = 16 << 20;
+/** So many rows that are added one by one become a batch. */
+const BATCH_ROWS = 256;
+/** For each value of a row. */
+const VALUE_BYTES = 16;
 
-type Append = Extract<OrderedChange, { kind: "append" }>;
+interface Added {
+  ordinal: number;
+  tableId: number;
+  batch: AppendBatch;
+}
+
+/** Rows that are added one by one, as long as nothing else is added. */
+interface Growing {
+  ordinal: number;
+  tableId: number;
+  rows: RowsToAdd;
+}
 
 export class Transaction {
   hasFailed = false;
   private storage: StorageTransaction | undefined;
   /** Rows that have not been sent to the writer yet, in order. */
-  private pending: Append[] = [];
+  private pending: Added[] = [];
+  /** The last of them. */
+  private growing: Growing | undefined;
   /** Their tables. */
   private pendingIds = new Set<number>();
   private pendingBytes = 0;
@@ -54,21 +79,63 @@ export class Transaction {
   async append(tableId: number, batches: AppendBatch[]): Promise<void> {
     const table = this.catalogue.tableById(tableId);
     for (const batch of table === undefined ? [] : batches) checkBatch(table!.schema, batch);
-    this.pending.push({ kind: "append", ordinal: ++this.ordinal, changes: [{ tableId, batches }] });
+    this.settle();
+    const ordinal = ++this.ordinal;
+    let bytes = 0;
+    for (const batch of batches) {
+      this.pending.push({ ordinal, tableId, batch });
+      for (const { values, heap } of batch.columns) bytes += values.length + (heap?.length ?? 0);
+    }
+    await this.added(tableId, bytes);
+  }
+
+  /** Adds constant rows of columns of the `types`. */
+  async appendRows(
+    tableId: number,
+    columnIds: readonly number[],
+    types: readonly string[],
+    rows: readonly ConstantRow[],
+  ): Promise<void> {
+    const schema = this.catalogue.tableById(tableId)?.schema;
+    const time = schema === undefined ? -1 : columnIds.indexOf(schema.timestampId);
+    if (time >= 0) { for (const row of rows) checkTime(row[time]!); }
+    const { growing } = this, ordinal = ++this.ordinal;
+    if (growing !== undefined && growing.tableId === tableId && growing.rows.add(columnIds, rows)) {
+      growing.ordinal = ordinal;
+    } else {
+      this.settle();
+      this.growing = { ordinal, tableId, rows: new RowsToAdd(columnIds, types) };
+      this.growing.rows.add(columnIds, rows);
+    }
+    if (this.growing!.rows.rows.length >= BATCH_ROWS) this.settle();
+    let bytes = 0;
+    for (const row of rows) {
+      for (const value of row) bytes += VALUE_BYTES + (typeof value === "string" ? value.length : 0);
+    }
+    await this.added(tableId, bytes);
+  }
+
+  private async added(tableId: number, bytes: number): Promise<void> {
     this.tableIds.add(tableId);
     this.pendingIds.add(tableId);
-    for (const { columns } of batches) {
-      for (const { values, heap } of columns) this.pendingBytes += values.length + (heap?.length ?? 0);
-    }
+    this.pendingBytes += bytes;
     this.checkSize(this.pendingBytes);
     if (this.pendingBytes > PENDING_BYTES_MAX) await this.show("all");
+  }
+
+  /** Makes a batch of the rows that were added one by one. */
+  private settle(): void {
+    const { growing } = this;
+    this.growing = undefined;
+    if (growing === undefined) return;
+    this.pending.push({ ordinal: growing.ordinal, tableId: growing.tableId, batch: growing.rows.batch() });
   }
 
   /** Makes any other change. `definesTable`: statements must be bound again. Returns the id of a new table. */
   async change(change: Change, definesTable: boolean, audit?: () => void): Promise<number | undefined> {
     const ordinal = ++this.ordinal;
     if ("tableId" in change) this.tableIds.add(change.tableId);
-    const newTableId = await this.send([...this.taken(), { ...change, ordinal }]);
+    const newTableId = await this.send([...this.taken().map(changeOf), { ...change, ordinal }]);
     this.toldOrdinal = ordinal;
     if (audit !== undefined) this.audits.push({ ordinal, write: audit });
     if (definesTable) {
@@ -80,10 +147,10 @@ export class Transaction {
 
   /** Sends the added rows of the tables that will be read to the writer. */
   async show(tableIds: readonly number[] | "all"): Promise<void> {
-    const isSeen = tableIds === "all" ? this.pending.length > 0 : tableIds.some((id) => this.pendingIds.has(id));
+    const isSeen = tableIds === "all" ? this.pendingIds.size > 0 : tableIds.some((id) => this.pendingIds.has(id));
     if (!isSeen) return;
     this.toldOrdinal = this.ordinal;
-    await this.send(this.taken());
+    await this.send(this.taken().map(changeOf));
   }
 
   /**
@@ -95,6 +162,7 @@ export class Transaction {
   }
 
   savepoint(name: string): void {
+    this.settle();
     this.savepoints.push({ name, ordinal: this.ordinal });
   }
 
@@ -106,8 +174,9 @@ export class Transaction {
     const index = this.indexOf(name, at);
     this.savepoints.length = index + 1;
     const { ordinal } = this.savepoints[index]!;
+    this.settle();
     this.pending = this.pending.filter((change) => change.ordinal <= ordinal);
-    this.pendingIds = new Set(this.pending.map(({ changes }) => changes[0]!.tableId));
+    this.pendingIds = new Set(this.pending.map(({ tableId }) => tableId));
     this.audits = this.audits.filter((audit) => audit.ordinal <= ordinal);
     if (this.toldOrdinal > ordinal) {
       this.toldOrdinal = ordinal;
@@ -120,13 +189,12 @@ export class Transaction {
   /** Ends the transaction, even if the commit fails. */
   async commit(): Promise<void> {
     const { core, storage } = this;
-    const changes = this.taken();
+    const added = this.taken();
     if (storage === undefined) {
-      const rows = changes.flatMap((change) => change.changes);
-      if (rows.length > 0) await core.append(rows);
+      if (added.length > 0) await core.append(added.map(tableRowsOf));
       return;
     }
-    await core.locks.shared([...this.tableIds], () => storage.commit(changes));
+    await core.locks.shared([...this.tableIds], () => storage.commit(added.map(changeOf)));
     for (const { write } of this.audits) write();
     if (this.hasDefined) core.schemaChanged("");
   }
@@ -164,7 +232,8 @@ export class Transaction {
     this.schemaVersion = { own: core.privateSchemaVersion(), committed: core.schemaVersion() };
   }
 
-  private taken(): Append[] {
+  private taken(): Added[] {
+    this.settle();
     this.pendingBytes = 0;
     this.pendingIds.clear();
     return this.pending.splice(0);
@@ -179,6 +248,14 @@ export class Transaction {
     if (index < 0) throw new SqlError(`there is no savepoint ${name}`, at, SQLSTATE.invalidSavepoint);
     return index;
   }
+}
+
+function tableRowsOf({ tableId, batch }: Added): TableRows {
+  return { tableId, batches: [batch] };
+}
+
+function changeOf(rows: Added): OrderedChange {
+  return { kind: "append", ordinal: rows.ordinal, changes: [tableRowsOf(rows)] };
 }
 
 /** SQLSTATE 25001. */

@@ -125,12 +125,20 @@ function internParts(address: number, rowCount: number, heap: SharedHeap): Parts
 
 /** A growing dictionary of byte strings. */
 export class Interner {
-  private slots = new Int32Array(1024).fill(-1);
-  private hashes = new Int32Array(256);
-  private symbols = new Int32Array(512);
-  private bytes = new Uint8Array(4096);
+  private slots: Int32Array;
+  private hashes: Int32Array;
+  private symbols: Int32Array;
+  private bytes: Uint8Array;
   private used = 0;
   private count = 0;
+
+  /** `expected`: the number of different texts. There may be more. */
+  constructor(expected = 256) {
+    this.slots = new Int32Array(4 * expected).fill(-1);
+    this.hashes = new Int32Array(expected);
+    this.symbols = new Int32Array(2 * expected);
+    this.bytes = new Uint8Array(16 * expected);
+  }
 
   /** The code of `length` bytes at `from` in `source`: the number of different texts before it. */
   code(source: Uint8Array, from: number, length: number): number {
@@ -191,6 +199,11 @@ function grown<T extends Int32Array | Uint8Array>(old: T, make: new (length: num
   return next;
 }
 
+/** The first power of two that is not below. */
+function powerOfTwo(count: number): number {
+  return 2 ** (32 - Math.clz32(count - 1));
+}
+
 /** Literal rows as a batch. `types` are the table columns' tags; the values already have these types. */
 export function valuesToAppendBatch(
   rows: readonly (readonly Value[])[],
@@ -208,7 +221,7 @@ function valueParts(rows: readonly (readonly Value[])[], index: number, tag: str
   const values = new Uint8Array(rows.length * type.width);
   const view = new DataView(values.buffer);
   if (type.layout === "symbol" || type.layout === "text") {
-    const interner = type.layout === "symbol" ? new Interner() : undefined;
+    const interner = type.layout === "symbol" ? new Interner(powerOfTwo(Math.min(rows.length, 256))) : undefined;
     const pieces: Uint8Array[] = [];
     let heapSize = 0;
     rows.forEach((row, r) => {

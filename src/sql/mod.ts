@@ -4,6 +4,7 @@ export { type BindContext, unknownColumn } from "./binder/context.ts";
 export { COLUMNS_MAX as PIVOT_COLUMNS_MAX } from "./binder/pivot.ts";
 export { BASE_TYPE, type FilledTable } from "./binder/catalog-tables.ts";
 export { ARRAY_IN, systemClassOid, tableOid, viewOid } from "./binder/object-ids.ts";
+export { conjuncts } from "./binder/plans.ts";
 export { CLIENT_SETTINGS, type ClientFacts, settingsOf } from "./client-settings.ts";
 export { type Effort, FULL_EFFORT, LongStatement, QUICK_EFFORT, quickEffort } from "./effort.ts";
 export { keywords } from "./grammar.ts";

@@ -41,7 +41,7 @@ export {
 } from "./heap.ts";
 export { encodeBatches, encodedColumns, renumberColumns } from "./blocks.ts";
 export { packAppendBatch, unpackAppendBatch, unpackChangedBatch } from "./packed.ts";
-export { checkBatch } from "./rows.ts";
+export { checkBatch, checkTime } from "./rows.ts";
 export { columnAfter } from "./schema.ts";
 export type { OnMiss } from "./frames.ts";
 export type { PoolLease } from "./lease.ts";

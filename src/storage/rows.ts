@@ -1,7 +1,7 @@
 /** Batches to be added to a table: checks them, interns their symbols, sorts them by the designated timestamp. */
 import { assert } from "../assert.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { fillNullBytes, LAYOUT_WIDTH, layoutOf, typeOf } from "../types/mod.ts";
+import { fillNullBytes, LAYOUT_WIDTH, layoutOf, typeOf, type Value } from "../types/mod.ts";
 import type { AppendBatch, AppendColumn, TableColumn, TableSchema } from "./contract.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import { checkNotFormer, columnById } from "./schema.ts";
@@ -117,11 +117,18 @@ function checkTimes(schema: TableSchema, batch: AppendBatch): void {
   }
   const times = halvesOf(aligned(given.values), batch.rowCount);
   for (let k = 1; k < times.length; k += 2) {
-    if (times[k] >= 0) continue;
-    const isNull = times[k] === NULL_HIGH && times[k - 1] === NULL_LOW;
-    const what = isNull ? "it is null" : "it lies before 1970-01-01";
-    throw new SqlError(`Invalid designated timestamp: ${what}`, 0, SQLSTATE.invalidParameter);
+    if (times[k] < 0) throw invalidTime(times[k] === NULL_HIGH && times[k - 1] === NULL_LOW);
   }
+}
+
+/** Refuses a designated timestamp as `checkBatch` does. */
+export function checkTime(time: Value): void {
+  if (time === null || (time as bigint) < 0n) throw invalidTime(time === null);
+}
+
+function invalidTime(isNull: boolean): SqlError {
+  const what = isNull ? "it is null" : "it lies before 1970-01-01";
+  return new SqlError(`Invalid designated timestamp: ${what}`, 0, SQLSTATE.invalidParameter);
 }
 
 /** Interns the symbols of a batch that has passed `checkBatch`. */

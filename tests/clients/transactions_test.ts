@@ -358,6 +358,55 @@ Deno.test("a transaction above its memory limit fails with 53200, and can be rol
   assert.deepEqual(await rows(client, "select count(), min(n), count_distinct(v) from big"), ["1000000 -2 1"]);
 });
 
+Deno.test("rows that a transaction adds one by one, with parameters", async () => {
+  await using server = await startServer();
+  await using client = await connected(server);
+  await run(
+    client,
+    "create table ones (s symbol, v varchar, d double, n long, ts timestamp) timestamp(ts) partition by day",
+    "create table others (n int, ts timestamp) timestamp(ts) partition by day",
+  );
+  const add = async (from: number, to: number) => {
+    for (let k = from; k < to; k++) {
+      const time = new Date(1.7e12 + k * 1000);
+      const values = [k % 3 === 0 ? null : `s${k % 3}`, k % 5 === 0 ? null : `täxt ${k}`, k / 2, k, time];
+      await client.query("insert into ones values ($1, $2, $3, $4, $5)", values);
+      if (k % 100 === 0) await client.query("insert into others values ($1, $2), ($1 + 1, $2)", [k, time]);
+    }
+  };
+  await run(client, "begin");
+  await add(0, 300);
+  await run(client, "savepoint s");
+  await add(300, 400);
+  assert.deepEqual(await rows(client, "select count(), count_distinct(s) from ones"), ["400 2"]);
+  await run(client, "rollback to s");
+  assert.deepEqual(await rows(client, "select count(), max(n) from ones"), ["300 299"]);
+  await add(300, 700);
+  await run(client, "savepoint t");
+  await add(700, 720);
+  assert.deepEqual(await run(client, "insert into ones (s, ts) values ('x', null::timestamp)", "rollback to t"), [
+    "22023",
+    "ROLLBACK",
+  ]);
+  // Columns in another order.
+  await client.query("insert into ones (ts, n) values ($1, $2)", [new Date(1.8e12), 1_000]);
+  assert.deepEqual(await run(client, "commit"), ["COMMIT"]);
+  assert.deepEqual(
+    await rows(client, "select count(), sum(n), sum(d), count(s), count(v), count_distinct(v) from ones"),
+    [
+      `701 ${699 * 350 + 1_000} ${699 * 175} 466 560 560`,
+    ],
+  );
+  assert.deepEqual(await rows(client, "select n, s, v, d from ones where n in (0, 1, 299, 699, 1000) order by n"), [
+    "0 null null 0",
+    "1 s1 täxt 1 0.5",
+    "299 s2 täxt 299 149.5",
+    "699 null täxt 699 349.5",
+    "1000 null null null",
+  ]);
+  assert.deepEqual(await rows(client, "select count(), sum(n) from others"), ["14 4207"]);
+});
+
 Deno.test("transactions with postgres", async () => {
   await using server = await startServer();
   const sql = postgres({

@@ -25,10 +25,12 @@ export function bindComparison(
   const byText = textConstant(expressions, operator, left, right, at) ??
     textConstant(expressions, TURNED[operator]!, right, left, at);
   if (byText !== undefined) return byText;
-  // A DATE that is compared with a number counts as its milliseconds since 1970.
-  const sides = [left, right].map((side, i) =>
-    side.type === "DATE" && isInteger((i === 0 ? right : left).type) ? expressions.cast(side, "LONG", at) : side
-  );
+  const sides = [left, right].map((side, i) => {
+    const other = (i === 0 ? right : left).type;
+    // A DATE that is compared with a number counts as its milliseconds since 1970.
+    if (side.type === "DATE" && isInteger(other)) return expressions.cast(side, "LONG", at);
+    return isInteger(side.type) && other === "LONG256" ? expressions.cast(side, "LONG256", at) : side;
+  });
   return expressions.operator(operator, sides, at);
 }
 

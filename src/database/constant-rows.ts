@@ -1,0 +1,63 @@
+/** Rows of INSERT that are constants when their parameters are known. They need no operators, which take far longer than one row. */
+import { valuesToAppendBatch } from "../engine/mod.ts";
+import type { Plan } from "../sql/plan.ts";
+import type { AppendBatch } from "../storage/contract.ts";
+import type { Value } from "../types/mod.ts";
+
+export type ConstantRow = readonly Value[];
+
+/** The rows of a plan for columns of the types `targets`. Undefined if it is of another kind. */
+export function constantRows(plan: Plan, targets: readonly string[]): ConstantRow[] | undefined {
+  const rows: ConstantRow[] = [];
+  return collect(plan, targets, rows) && rows.length > 0 ? rows : undefined;
+}
+
+function collect(plan: Plan, targets: readonly string[], rows: ConstantRow[]): boolean {
+  switch (plan.node) {
+    case "values":
+      if (!plan.columns.every(({ type }, i) => fits(type, targets[i]!))) return false;
+      for (const row of plan.rows) rows.push(row);
+      return true;
+    case "project": {
+      const { input, expressions } = plan, values: Value[] = [];
+      if (input.node !== "values" || input.columns.length > 0 || input.rows.length !== 1) return false;
+      for (let i = 0; i < expressions.length; i++) {
+        const e = expressions[i]!;
+        if (e.kind !== "constant" || !fits(e.type, targets[i]!)) return false;
+        values.push(e.value);
+      }
+      rows.push(values);
+      return true;
+    }
+    case "set":
+      return plan.operator === "union all" && collect(plan.left, targets, rows) && collect(plan.right, targets, rows);
+    default:
+      return false;
+  }
+}
+
+/** Symbols are texts until they are written. */
+function fits(type: string, target: string): boolean {
+  return type === target || type === "NULL" || (type === "SYMBOL_TEXT" && target === "SYMBOL");
+}
+
+/** Constant rows of the same columns. Rows that are added one by one become a batch together. */
+export class RowsToAdd {
+  readonly rows: ConstantRow[] = [];
+
+  constructor(readonly columnIds: readonly number[], private readonly types: readonly string[]) {}
+
+  /** Adds rows if they have the same columns. */
+  add(columnIds: readonly number[], rows: readonly ConstantRow[]): boolean {
+    if (columnIds !== this.columnIds) {
+      if (columnIds.length !== this.columnIds.length) return false;
+      if (!columnIds.every((id, i) => id === this.columnIds[i])) return false;
+    }
+    for (const row of rows) this.rows.push(row);
+    return true;
+  }
+
+  batch(): AppendBatch {
+    return valuesToAppendBatch(this.rows, this.columnIds, this.types);
+  }
+}
