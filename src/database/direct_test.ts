@@ -244,6 +244,83 @@ Deno.test("DirectRuns: other constants in conditions take the operators of an ea
   assert.ok(isEmpty());
 });
 
+Deno.test("DirectRuns: other bounds of LIMIT take the operators of an earlier run of the statement", () => {
+  const { direct, source, within, isEmpty } = timed();
+  const run = (key: object, plan: Plan) =>
+    decoder.decode(
+      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
+        ?.ready[0]
+        ?.bytes,
+    );
+  const limited = (low: bigint | undefined, high: bigint): Plan =>
+    over(
+      {
+        node: "limit",
+        low: low === undefined ? undefined : lit(low, "LONG"),
+        high: lit(high, "LONG"),
+        columns: COLUMNS,
+      },
+      within(1n, 7n),
+    );
+  const first = {}, last = {}, between = {};
+  for (let k = 0; k < 3; k++) {
+    assert.equal(run(first, limited(undefined, 2n)), "[1,1],[2,2]");
+    assert.equal(run(first, limited(undefined, 1n)), "[1,1]");
+    assert.equal(run(last, limited(undefined, -1n)), "[7,7]");
+    assert.equal(run(last, limited(undefined, -2n)), "[6,6],[7,7]");
+    assert.equal(run(between, limited(2n, 4n)), "[3,3],[4,4]");
+    assert.equal(run(between, limited(5n, 4n)), "[5,5]");
+  }
+  assert.equal(direct.madeCount, 3);
+  // From the other end.
+  assert.equal(run(first, limited(undefined, -2n)), "[6,6],[7,7]");
+  assert.equal(run(between, limited(-3n, -1n)), "[5,5],[6,6]");
+  assert.equal(direct.madeCount, 5);
+  direct.close();
+  assert.ok(isEmpty());
+});
+
+Deno.test("DirectRuns: other constants in the result take the operators of an earlier run of the statement", () => {
+  const { direct, source, within, isEmpty } = timed();
+  const run = (key: object, plan: Plan) =>
+    decoder.decode(
+      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
+        ?.ready[0]
+        ?.bytes,
+    );
+  const columns = [COLUMNS[0], { name: "product", type: "LONG" }, { name: "name", type: "VARCHAR" }];
+  const projected = (factor: bigint, name: string, input: Plan): Plan =>
+    over({
+      node: "project",
+      expressions: [col(0, "LONG"), fn("*", "LONG", col(1, "LONG"), lit(factor, "LONG")), lit(name, "VARCHAR")],
+      columns,
+    }, input);
+  const nothing: Plan = { node: "values", columns: [], rows: [[]], timestamp: -1, order: "none" };
+  const constants = (x: bigint, y: string): Plan =>
+    over({ node: "project", expressions: [lit(x, "LONG"), lit(y, "VARCHAR")], columns: columns.slice(1) }, nothing);
+  const [rows, all, values] = [{}, {}, {}];
+  for (let k = 0; k < 3; k++) {
+    assert.equal(run(rows, projected(10n, "a", within(1n, 2n))), '[1,10,"a"],[2,20,"a"]');
+    assert.equal(run(rows, projected(3n, "a longer name", within(4n, 4n))), '[4,12,"a longer name"]');
+    // A condition, too.
+    assert.equal(run(all, projected(2n, "x", above(within(1n, 9n), COLUMNS, 7n))), '[8,16,"x"],[9,18,"x"]');
+    assert.equal(run(all, projected(1n, "yy", above(within(1n, 9n), COLUMNS, 8n))), '[9,9,"yy"]');
+    assert.equal(run(values, constants(1n, "one")), '[1,"one"]');
+    assert.equal(run(values, constants(2n, "two words")), '[2,"two words"]');
+  }
+  assert.equal(direct.madeCount, 3);
+  // Expressions that others read are in several operators.
+  const sorted = (factor: bigint) =>
+    over(
+      { node: "sort", keys: [{ expression: col(1, "LONG"), descending: true }], columns },
+      projected(factor, "s", within(1n, 3n)),
+    );
+  assert.equal(run(rows, sorted(-1n)), '[1,-1,"s"],[2,-2,"s"],[3,-3,"s"]');
+  assert.equal(run(rows, sorted(1n)), '[3,3,"s"],[2,2,"s"],[1,1,"s"]');
+  direct.close();
+  assert.ok(isEmpty());
+});
+
 Deno.test("DirectRuns: joins take the operators of an earlier run, and read a right side that is the same only once", () => {
   const { context, direct, source, within, isEmpty, sum } = timed();
   const stored = (rows: Row[]) => storedRows([COLUMNS[0], { name: "name", type: "VARCHAR" }], rows, context, 100);

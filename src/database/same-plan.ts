@@ -1,7 +1,10 @@
 /** Compares plans, which are plain data, for runs that are kept. */
 import type { Plan } from "../sql/plan.ts";
 
-/** What one plan has in the place of another's constants and lists of IN, in the conditions of scans and filters. */
+/**
+ * What one plan has in the place of another's constants and lists of IN: in the conditions of scans and filters, the bounds of LIMIT, and
+ * the expressions of the result.
+ */
 export interface ReplacedConstants {
   /** Those that are other objects, by the objects of the first plan. */
   objects: Map<object, object>;
@@ -9,15 +12,26 @@ export interface ReplacedConstants {
   areOthers: boolean;
 }
 
-/** Undefined if the plans differ in more than constants of conditions, and intervals of scans that both have. */
+/** Undefined if the plans differ in more than such constants, and intervals of scans that both have. */
 export function constantsReplaced(a: Plan, b: Plan): ReplacedConstants | undefined {
-  const comparison = new Comparison();
+  const comparison = new Comparison(outputsOf(a));
   return comparison.isSame(a, b, false) ? comparison : undefined;
+}
+
+/** The last projection of a plan that computes nothing else of its rows: no other operator has its expressions. */
+function outputsOf(plan: Plan): Plan | undefined {
+  const top = plan.node === "limit" ? plan.input : plan;
+  let below = top;
+  while (below.node === "project" || below.node === "filter") below = below.input;
+  return top.node === "project" && (below.node === "scan" || below.node === "values") ? top : undefined;
 }
 
 class Comparison implements ReplacedConstants {
   readonly objects = new Map<object, object>();
   areOthers = false;
+
+  /** `outputs`: a projection whose constants can be replaced. */
+  constructor(private readonly outputs: Plan | undefined) {}
 
   isSame(a: unknown, b: unknown, isCondition: boolean): boolean {
     if (Object.is(a, b)) return true;
@@ -47,9 +61,15 @@ class Comparison implements ReplacedConstants {
         if (other === undefined) return false;
       } else if (isCondition && kind === "in" && name === "values") {
         if (!Array.isArray(other) || !this.replaces(value as unknown[], other, value as unknown[], other)) return false;
-      } else if (!this.isSame(value, other, isCondition || isConditionOf(node, name))) return false;
+      } else if (!this.isSame(value, other, isCondition || canReplace(node, name) || this.isOutput(a, name))) {
+        return false;
+      }
     }
     return left === 0;
+  }
+
+  private isOutput(node: object, name: string): boolean {
+    return node === this.outputs && name === "expressions";
   }
 
   /** Nulls stay nulls: kernels test for them, or do not. */
@@ -67,6 +87,8 @@ class Comparison implements ReplacedConstants {
   }
 }
 
-function isConditionOf(node: unknown, name: string): boolean {
+/** True for the parts of nodes whose constants operators can replace. */
+function canReplace(node: unknown, name: string): boolean {
+  if (node === "limit") return name === "low" || name === "high";
   return name === "predicate" && (node === "scan" || node === "filter");
 }

@@ -49,7 +49,7 @@ class Compiled implements CompiledExpressions {
   private stages?: Stages;
 
   constructor(
-    private readonly exprs: readonly Expr[],
+    private exprs: readonly Expr[],
     private predicates: readonly Expr[],
     private readonly inputTypes: readonly string[],
     private readonly context: QueryContext,
@@ -69,7 +69,8 @@ class Compiled implements CompiledExpressions {
     return this.stages.run(batch);
   }
 
-  change(predicates: readonly Expr[], changes: Changes): void {
+  change(predicates: readonly Expr[], changes: Changes, exprs = this.exprs): void {
+    this.exprs = exprs;
     this.predicates = predicates.flatMap((p) => conjuncts(p, this.context));
     if (this.stages?.change(changes) !== false) return;
     this.stages.release();

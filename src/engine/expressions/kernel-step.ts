@@ -1,11 +1,11 @@
 /** A step of one kernel: a filter and the values computed for the rows that pass. */
 import { assert } from "../../assert.ts";
-import { typeOf, type Value } from "../../types/mod.ts";
+import { typeOf } from "../../types/mod.ts";
 import { fillConstant, TextArena } from "../columns.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { formOf } from "../compiler/expression.ts";
 import { projectKernel, type ProjectOutput } from "../compiler/project.ts";
-import type { Vector } from "../contract.ts";
+import type { Constant, Vector } from "../contract.ts";
 import { Buffer } from "./buffers.ts";
 import { compilerFor } from "./entry-tables.ts";
 import { allOf } from "./rules.ts";
@@ -19,14 +19,14 @@ export function kernelStep(stage: Stage, { predicates, outputs, rowIdColumn }: K
   const compiler = compilerFor(types, dictionaries, context, space, { ...stage.options, rowIdColumn }, stage.compile);
   const predicate = predicates.length === 0 ? undefined : allOf(predicates.map((p) => compiler.lower(p)));
   // Constant 128-bit outputs are filled, not computed.
-  const constants: { slot: Slot; value: Value }[] = [];
+  const constants: { slot: Slot; expr: Constant }[] = [];
   const wide: { slot: Slot; source: Slot; k: number }[] = [];
   const kernelOutputs: { slot: Slot; output: ProjectOutput }[] = [];
   for (const { slot, expr, asText } of outputs) {
     const type = asText ? "STRING" : expr.type;
     const form = formOf(type);
     if (expr.kind === "constant" && (form === undefined || predicate === undefined)) {
-      constants.push({ slot, value: expr.value });
+      constants.push({ slot, expr });
     } else if (form === undefined) {
       assert(expr.kind === "column", "wide values are columns or constants");
       wide.push({ slot, source: expr.index, k: kernelOutputs.length });
@@ -47,6 +47,13 @@ export function kernelStep(stage: Stage, { predicates, outputs, rowIdColumn }: K
   const copyCells = wide.map(({ k }) => bound!.cells[`copy${k}`]);
   return {
     change: (changes) => {
+      for (const each of constants) {
+        const expr = changes.constant(each.expr);
+        if (expr === each.expr) continue;
+        each.expr = expr;
+        filled.clear();
+      }
+      if (filled.size === 0) arena.release();
       const changed = compiler.changed(changes);
       if (changed !== undefined) bound?.change(changed);
       return changed !== undefined;
@@ -59,7 +66,7 @@ export function kernelStep(stage: Stage, { predicates, outputs, rowIdColumn }: K
         for (let k = 0; k < wide.length; k++) bound.setI32(copyCells[k], state.vectors[wide[k].source]!.address);
         state.rowCount = bound.run(0, inputRows);
       }
-      for (const { slot, value } of constants) {
+      for (const { slot, expr: { value } } of constants) {
         const address = buffers.get(slot)!.reserve(state.rowCount);
         if ((filled.get(slot) ?? 0) < state.rowCount) {
           fillConstant(context.heap, types[slot], address, state.rowCount, value, arena);

@@ -5,8 +5,8 @@ import type { Batch, Changes } from "../contract.ts";
 export interface CompiledExpressions {
   /** Valid until the next call, and as long as the batch. Without a filter, plain columns are not copied. */
   run(batch: Batch): Batch;
-  /** Before another run, with other constants in the conditions. `predicates`: those that are used now. */
-  change(predicates: readonly Expr[], changes: Changes): void;
+  /** Before another run, with other constants. `predicates`, `exprs`: those that are used now; without the latter the same as before. */
+  change(predicates: readonly Expr[], changes: Changes, exprs?: readonly Expr[]): void;
   close(): void;
 }
 

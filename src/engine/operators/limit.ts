@@ -8,28 +8,39 @@
  */
 import { typeOf } from "../../types/mod.ts";
 import { ColumnStore, OutputColumns, Workspace } from "../columns.ts";
-import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
+import type { Expr, LimitNode } from "../../sql/plan.ts";
+import { type Batch, type Changes, type Constant, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
+import { limitWay } from "../physical/limit.ts";
 import type { LimitWay } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
 
-export function createLimit(way: LimitWay, input: Operator, context: QueryContext): Operator {
+export function createLimit(node: LimitNode, way: LimitWay, input: Operator, context: QueryContext): Operator {
   switch (way.kind) {
     case "first":
-      return new First(input, way.from, way.to);
+      return new First(node, input, way.from, way.to);
     case "last":
       return new Last(input, way.count, way.without, context);
     case "last of reversed":
-      return new LastOfReversed(input, way.count, context);
+      return new LastOfReversed(node, input, way.count, context);
     case "without ends":
       return new WithoutEnds(input, way.skip, way.without, context);
   }
+}
+
+/** The node with the bounds of another run; undefined if one of them has another sign. */
+function rebound(node: LimitNode, changes: Changes): LimitNode | undefined {
+  const bounds = node.low === undefined ? [node.high] : [node.low, node.high], taken = changes.take(bounds);
+  if (taken === bounds) return node;
+  const isFromEnd = (e: Expr) => Number((e as Constant).value) < 0;
+  if (taken.some((bound, k) => isFromEnd(bound) !== isFromEnd(bounds[k]))) return undefined;
+  return { ...node, low: taken.length === 1 ? undefined : taken[0], high: taken[taken.length - 1] };
 }
 
 class First implements Operator {
   readonly columns;
   private position = 0;
 
-  constructor(private readonly input: Operator, private readonly from: number, private readonly to: number) {
+  constructor(private node: LimitNode, private readonly input: Operator, private from: number, private to: number) {
     this.columns = input.columns;
   }
 
@@ -51,6 +62,11 @@ class First implements Operator {
   }
 
   rebind(changes: Changes): boolean {
+    const node = rebound(this.node, changes), way = node && limitWay(node);
+    if (way?.kind !== "first") return false;
+    this.node = node!;
+    this.from = way.from;
+    this.to = way.to;
     return this.input.rebind?.(changes) === true;
   }
 
@@ -120,8 +136,9 @@ class LastOfReversed implements Operator {
   private position: number | undefined;
 
   constructor(
+    private node: LimitNode,
     private readonly input: Operator,
-    private readonly count: number,
+    private count: number,
     private readonly context: QueryContext,
   ) {
     this.columns = input.columns;
@@ -171,6 +188,10 @@ class LastOfReversed implements Operator {
   }
 
   rebind(changes: Changes): boolean {
+    const node = rebound(this.node, changes), way = node && limitWay(node);
+    if (way?.kind !== "last" || way.without !== 0) return false;
+    this.node = node!;
+    this.count = way.count;
     return this.input.rebind?.(changes) === true;
   }
 

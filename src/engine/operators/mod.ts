@@ -98,7 +98,7 @@ class Builder {
       case "latest":
         return createLatest(plan.node, plan.way, input, context);
       case "limit":
-        return createLimit(plan.way, input(), context);
+        return createLimit(plan.node, plan.way, input(), context);
       case "window":
         return createWindow(plan.node, plan.way, input(), context, input);
       case "time join":

@@ -159,10 +159,10 @@ export class Pipeline implements Operator {
     const base = reboundBase(this.base, changes, this.context);
     if (base === undefined) return false;
     this.base = base;
-    const predicates = changes.take(this.reading.predicates);
-    if (predicates !== this.reading.predicates) {
-      this.reading = { ...this.reading, predicates };
-      this.compiled?.change(predicates, changes);
+    const predicates = changes.take(this.reading.predicates), exprs = changes.take(this.reading.exprs);
+    if (predicates !== this.reading.predicates || exprs !== this.reading.exprs) {
+      this.reading = { ...this.reading, predicates, exprs };
+      this.compiled?.change(predicates, changes, exprs);
     }
     this.morsels = undefined;
     this.finder?.close();
