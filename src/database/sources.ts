@@ -46,8 +46,8 @@ const GROUPED_ROW = 1 / 4;
 const WORKING_ROWS = 100;
 
 /**
- * LATEST ON reads the newest rows until it has seen each key, and LIMIT until enough rows have passed the conditions. If they have to
- * read more, a worker does it.
+ * LATEST ON reads the newest rows until it has seen each key that conditions allow, and LIMIT until enough rows have passed the
+ * conditions. If they have to read more, a worker does it.
  */
 const LATEST_ROWS = 65_536;
 
@@ -129,12 +129,12 @@ export function workOf(
         return isWhole ? 1 : Math.min(input, groupsOf(node, sources));
       }
       case "latest": {
-        const { input } = node;
-        if (input.node !== "scan" || input.predicate !== undefined || input.intervals !== undefined) {
-          return passed(rows(input), 1, node);
-        }
-        work += Math.min(LATEST_ROWS, sources[input.id]!.rowCount) * KERNEL_ROW;
-        return Math.min(keysOf(node, sources[input.id]!), sources[input.id]!.rowCount);
+        const { input } = node, keys = input.node === "scan" ? keysOf(node, sources[input.id]!) : Infinity;
+        const isWhole = input.node === "scan" && input.predicate === undefined && input.intervals === undefined;
+        if (input.node !== "scan" || !(isWhole || (isStopped && keys < Infinity))) return passed(rows(input), 1, node);
+        const left = isWhole || sources[input.id]!.rowCount === 0 ? sources[input.id]!.rowCount : rowsLeft(input);
+        work += Math.min(LATEST_ROWS, left) * costOf([input.predicate]);
+        return Math.min(keys, left);
       }
       case "limit": {
         const count = rowsFromEnd(node), chain = count === undefined ? undefined : chainOf(node.input);
@@ -197,11 +197,22 @@ function groupsOf({ keys, input }: AggregateNode, sources: readonly ScanSource[]
   return groups;
 }
 
-/** The most keys of a LATEST ON, if they are symbols of the table. */
-function keysOf({ keys }: LatestNode, { dictionaries }: ScanSource): number {
+/** The most keys of a LATEST ON, if they are symbols of the table; otherwise Infinity. */
+function keysOf({ keys, input }: LatestNode, { dictionaries }: ScanSource): number {
   const [key] = keys;
-  const dictionary = keys.length === 1 && key?.kind === "column" ? dictionaries[key.index] : undefined;
-  return dictionary === undefined ? Infinity : dictionary.count + 1;
+  if (keys.length !== 1 || key?.kind !== "column") return Infinity;
+  const dictionary = dictionaries[key.index];
+  if (dictionary === undefined) return Infinity;
+  const conditions = input.node === "scan" && input.predicate !== undefined ? conjuncts(input.predicate) : [];
+  const isKey = (e: Expr) => e.kind === "column" && e.index === key.index;
+  const allowed = conditions.map((e) =>
+    e.kind === "in" && isKey(e.operand)
+      ? e.values.length
+      : e.kind === "call" && e.function.startsWith("=(") && e.args.some(isKey)
+      ? 1
+      : Infinity
+  );
+  return Math.min(dictionary.count + 1, ...allowed);
 }
 
 function isOfKernels(expr: Expr, functions: FunctionRegistry): boolean {

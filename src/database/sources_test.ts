@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { col, fn, lit, over, scanOf, sourceOf } from "../engine/testing.ts";
 import { createRegistry } from "../sql/functions/mod.ts";
-import type { Plan } from "../sql/plan.ts";
+import type { Expr, Plan } from "../sql/plan.ts";
 import { workOf } from "./sources.ts";
 
 const ROWS = 1_000_000;
@@ -58,4 +58,17 @@ Deno.test("workOf() expects that few rows pass conditions, if the query is stopp
   assert.ok(work(filtered, 16_000) < all / 2);
   assert.ok(work(equal, 16_000) < all / 4);
   assert.ok(work(equal, 16_000, false) >= all, "all rows may pass");
+});
+
+Deno.test("workOf() expects that LATEST ON finds the symbols of a condition among the newest rows", () => {
+  const latest = (predicate: Expr | undefined, key = 1): Plan =>
+    over({ node: "latest", columns, time: col(0, "TIMESTAMP"), keys: [col(key, columns[key]!.type)] }, {
+      ...scan,
+      predicate,
+    });
+  const one = fn("=", "BOOLEAN", col(1, "SYMBOL"), lit("a", "STRING"));
+  assert.ok(work(latest(undefined)) < 10_000);
+  assert.ok(work(latest(one)) < 10_000);
+  assert.ok(work(latest(one), ROWS, false) > 10_000, "they may be older");
+  assert.ok(work(latest(one, 2)) > 10_000, "keys that are not known");
 });
