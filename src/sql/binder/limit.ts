@@ -24,7 +24,7 @@ export function bindLimit(
   let low: Expr | undefined;
   let high: Expr;
   if (limit.low === undefined || limit.high === undefined) {
-    high = limitBound(expressions, (limit.low ?? limit.high)!, names);
+    high = limitBound(expressions, (limit.low ?? limit.high)!, names, limit.low !== undefined);
   } else {
     low = limitBound(expressions, limit.low, names);
     high = limitBound(expressions, limit.high, names);
@@ -69,7 +69,7 @@ function bindOffset(expressions: Expressions, input: Plan, limit: Limit, offset:
   };
 }
 
-function limitBound(expressions: Expressions, e: Expression, names: Names): Expr {
+function limitBound(expressions: Expressions, e: Expression, names: Names, nullIsNoLimit = false): Expr {
   const bound = expressions.settle(expressions.bind(e, { columns: [], names }), "LONG");
   if (bound.kind === "parameter") return bound.type === "LONG" ? bound : expressions.cast(bound, "LONG", e.at);
   const value = fold(bound, expressions.binding);
@@ -79,7 +79,9 @@ function limitBound(expressions: Expressions, e: Expression, names: Names): Expr
   ) {
     return expressions.cast(bound, "LONG", e.at);
   }
-  if (value === undefined || value.value === null || !["BYTE", "SHORT", "INT", "LONG"].includes(value.type)) {
+  // A null with a type, as of a parameter, is no limit.
+  if (nullIsNoLimit && value?.value === null && isInteger(value.type)) return constant(ROWS_MAX, "LONG");
+  if (value === undefined || value.value === null || !isInteger(value.type)) {
     throw typeMismatch("LIMIT needs a whole number", e.at);
   }
   return expressions.binding.at(constant(BigInt(value.value as number | bigint), "LONG"), e.at);

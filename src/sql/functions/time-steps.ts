@@ -240,6 +240,8 @@ function splitUnit(text: unknown): { count: number; unit: string } | undefined {
     : undefined;
 }
 
+const inMonths = ({ unit }: { unit: string }) => unit === "M" || unit === "y";
+
 const OFFSET = { name: "offset", type: "text", constant: true };
 const ZONE = { name: "zone", type: "text", constant: true };
 
@@ -274,7 +276,7 @@ function floorTo(
   origin: number | undefined,
 ): Rewritten {
   const stamp = stampOf(type);
-  if (unit.unit === "M" || unit.unit === "y") {
+  if (inMonths(unit)) {
     return {
       name: `timestamp_${kind}_months`,
       args: [timeArgument, int(unit.count * (unit.unit === "y" ? 12 : 1)), int(0)],
@@ -299,16 +301,23 @@ entries.push(
     "timestamp_floor",
     [UNIT, TIME, { name: "origin", type: "time", optional: true }],
     stampType,
-    "The start of the unit (such as 15m, h, d, w, M, y) that contains the time, in UTC.",
+    "The start of the unit (such as 15m, h, d, w, M, y) that contains the time, in UTC. Units count from an origin: earlier times give the origin, " +
+      "NULL stands for the calendar.",
     {
-      check: ([unit], types) => {
+      check: ([unit, , origin], types) => {
         const split = splitUnit(unit);
         if (split === undefined) return badUnit("timestamp_floor", unit);
-        return types.length > 2 && (split.unit === "M" || split.unit === "y")
-          ? { argument: 2, message: "timestamp_floor: months and years from an origin are not supported" }
+        return types.length > 2 && origin === undefined && inMonths(split)
+          ? { argument: 2, message: "timestamp_floor: months and years need a constant origin" }
           : undefined;
       },
-      rewrite: ([unit], types) => floorTo("floor", splitUnit(unit)!, types[1], 1, types.length > 2 ? 2 : undefined),
+      rewrite: ([unit, , origin], types) => {
+        const split = splitUnit(unit)!;
+        if (types.length === 2 || origin === null) return floorTo("floor", split, types[1], 1, undefined);
+        if (!inMonths(split)) return floorTo("floor", split, types[1], 1, 2);
+        const none = { value: null, type: "STRING" };
+        return { name: "timestamp_floor", args: [0, 1, 2, none, none] };
+      },
     },
     [["timestamp_floor('h', '2024-03-01T10:47:12Z')", "2024-03-01T10:00:00.000000Z"], [
       "timestamp_floor('h', '1969-12-31T23:59:59Z')",

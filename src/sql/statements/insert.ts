@@ -5,7 +5,7 @@ import { nearest } from "../../nearest.ts";
 import type { TableSchema, TableSnapshot } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import { findNamed } from "../../types/names.ts";
-import type { CommonTable, Expression, Name, Query, Statement } from "../ast.ts";
+import type { CommonTable, Expression, Name, Query, Statement, TextRange } from "../ast.ts";
 import { assign, assigned, fromText, storedTag } from "../binder/assignment.ts";
 import { innerNames, NO_NAMES, typeMismatch, unknownColumn } from "../binder/context.ts";
 import { fold } from "../binder/convert.ts";
@@ -31,6 +31,7 @@ export interface Insert extends Statement {
   rowEnds: number[];
   query?: Query;
   with: CommonTable[];
+  prelude?: TextRange;
 }
 
 /** The plan's columns are those of `columnIds`. Other columns of the table get nulls. */
@@ -262,7 +263,7 @@ function itemAt(query: Query, index: number): number {
 
 function insertSelect(queries: Queries, insert: Insert, columns: TableColumn[], schema: TableSchema): Plan {
   refuseMisspeltValues(insert.query!);
-  const { plan, visible } = queries.bind(insert.query!, innerNames({ declares: [], with: insert.with }, NO_NAMES));
+  const { plan, visible } = queries.bind(insert.query!, innerNames({ ...insert, declares: [] }, NO_NAMES));
   const designated = columns.findIndex((column) => column.id === schema.timestampId);
   const timeType = designated < visible ? plan.columns[designated]?.type : undefined;
   const isNoTime = timeType !== undefined && (isInteger(timeType) || timeType === "CHAR" || timeType === "NULL");

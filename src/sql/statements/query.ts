@@ -67,9 +67,9 @@ export const query: StatementKind<QueryStatement, BoundQueryStatement> = {
         return { kind: "query", at: at(query), query: query.tree() };
       },
       withStatement_change(prelude, body, _end): Statement {
-        const { declares, with: ctes } = prelude.tree() as Prelude;
+        const { declares, ...names } = prelude.tree() as Prelude;
         if (declares.length > 0) throw notSupported("DECLARE before INSERT or UPDATE", declares[0]!.at);
-        return { ...body.tree() as Statement, at: at(prelude), ...{ with: ctes } };
+        return { ...body.tree() as Statement, at: at(prelude), ...names };
       },
       withStatement_query(query, _end): QueryStatement {
         return { kind: "query", at: at(query), query: query.tree() };

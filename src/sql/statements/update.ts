@@ -1,7 +1,7 @@
 import type { PostedPlan } from "../../engine/contract.ts";
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { findNamed } from "../../types/names.ts";
-import type { CommonTable, Expression, Name, Source, SourceNames, Statement } from "../ast.ts";
+import type { CommonTable, Expression, Name, Source, SourceNames, Statement, TextRange } from "../ast.ts";
 import { assign, INTEGER_BITS, notAssignable, storedTag } from "../binder/assignment.ts";
 import { resolveOverload } from "../binder/calls.ts";
 import { innerNames, NO_NAMES, unknownColumn } from "../binder/context.ts";
@@ -25,6 +25,7 @@ interface Update extends Statement {
   from?: Source;
   where?: Expression;
   with: CommonTable[];
+  prelude?: TextRange;
 }
 
 /** The plan returns new values of `columnIds`, then the row id. */
@@ -86,7 +87,7 @@ function bindUpdate(update: Update, queries: Queries): BoundUpdate<Plan> {
   const changed = binding.requires.ofColumns("UPDATE", update.table.at, schema);
   const scan = scanOf(table, true);
   const target = changedRelation(queries, scan, update.table, update.alias);
-  const names = innerNames({ declares: [], with: update.with }, NO_NAMES);
+  const names = innerNames({ ...update, declares: [] }, NO_NAMES);
   const source = update.from === undefined ? undefined : bindSource(queries, update.from, names);
   if (source?.windowJoins !== undefined || source?.isHorizon === true) {
     throw notSupported("a WINDOW JOIN or HORIZON JOIN in UPDATE (put it in a sub-query)", update.from!.at);
