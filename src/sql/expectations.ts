@@ -121,6 +121,7 @@ const GROUPS: Group[] = [
       "ORDER",
       "WINDOW",
       "OFFSET",
+      "FETCH",
       "TO",
       "ALIGN",
     ],

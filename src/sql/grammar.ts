@@ -70,12 +70,15 @@ const COMMON = String.raw`
   limit = "LIMIT" "," expr                               -- high
         | "LIMIT" expr "OFFSET" expr                     -- offset
         | "LIMIT" "ALL" limitOffset?                     -- all
-        | "OFFSET" expr limitCount?                      -- first
+        | ("OFFSET" expr ("ROW" | "ROWS")?)? fetch       -- fetch
+        | "OFFSET" expr ("ROW" | "ROWS")? limitCount?    -- first
         | "LIMIT" expr "," expr                          -- both
         | "LIMIT" expr ","?                              -- low
         | "LIMIT"                                        -- none
   limitCount = "LIMIT" expr
   limitOffset = "OFFSET" expr
+  fetch = "FETCH" ("FIRST" | "NEXT") fetchCount? ("ROW" | "ROWS") "ONLY"
+  fetchCount = ~(("ROW" | "ROWS") "ONLY") expr
 
   sampleBy = "SAMPLE" "BY" interval sampleFrom? sampleTo? fill? align?
   interval = "-" anyNumber                               -- negative
@@ -215,6 +218,7 @@ const COMMON = String.raw`
   aliasName (a name) = "<name>" | freeKeyword
   looseName (a name) = looseKeyword ~"("
                      | "OFFSET" ~("<name>" | "<number>" | "<parameter>" | "<variable>" | "(")
+                     | "FETCH" ~("FIRST" | "NEXT")
   columnName (a name) = name | "<string>"`;
 
 const TEXT = `Sql {${COMMON}${STATEMENT_GRAMMAR}\n}`;

@@ -110,7 +110,6 @@ const PHRASES: readonly { words: RegExp; message: string; back?: number }[] = [
     message: "TOP is not supported: put LIMIT 5 at the end for the first five rows",
     back: 1,
   },
-  { words: / FETCH > (?:FIRST|NEXT)/, message: "FETCH is not supported: LIMIT 5 returns the first five rows", back: 1 },
   { words: /, \S+ > OFFSET/, message: "LIMIT already has two bounds: use LIMIT 5 OFFSET 10, or LIMIT 10, 15" },
   { words: / = > =/, message: "values are compared with a single =", back: 1 },
   {

@@ -27,7 +27,7 @@ export const RESERVED =
 /** Words that can be names, but not aliases without AS, because a clause can begin with them at that position. */
 export const CLAUSE =
   "GROUP SAMPLE LATEST ASOF LT SPLICE LEFT RIGHT INNER CROSS FULL OUTER WINDOW TOLERANCE ALIGN PARTITION " +
-  "ASC DESC TO SET VALUES EXISTS CAST OFFSET RANGE ARRAY HORIZON PIVOT WITHIN INTO";
+  "ASC DESC TO SET VALUES EXISTS CAST OFFSET RANGE ARRAY FETCH HORIZON PIVOT WITHIN INTO";
 /** Like CLAUSE, except that they are allowed as aliases of tables, after which none of these clauses can begin. */
 export const LOOSE =
   "BY FILL IGNORE RESPECT NULLS PRECEDING FOLLOWING DECLARE ROWS GROUPS CUMULATIVE EXCLUDE UNBOUNDED CURRENT NATURAL LATERAL " +

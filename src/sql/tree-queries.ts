@@ -327,7 +327,17 @@ export const queryActions: ohm.ActionDict<unknown> = {
   limit_all(limit, _all, offset): Limit {
     return { at: at(limit), offset: optional(offset) };
   },
-  limit_first(limit, offset, count): Limit {
+  limit_fetch(offset, expr, _rows, fetch): Limit {
+    const position = at(given(offset) ? offset : fetch);
+    return { at: position, low: fetch.tree(), offset: optional(expr) ?? { kind: "number", at: position, text: "0" } };
+  },
+  fetch(fetch, _first, count, _rows, _only): Expression {
+    return optional(count) ?? { kind: "number", at: at(fetch), text: "1" };
+  },
+  fetchCount(count): Expression {
+    return count.tree();
+  },
+  limit_first(limit, offset, _rows, count): Limit {
     return { at: at(limit), low: optional(count), offset: offset.tree() };
   },
   limitCount(_limit, count): Expression {

@@ -104,9 +104,12 @@ const SPACE = /[ \t\n\r]*/y;
 /** A JSON number. */
 const VALUE = /null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** The array `{1,2}` of PostgreSQL as `[1,2]`. Other texts stay the same. */
+const QUOTED = /"([^"[\],]*)"/g;
+
+/** The array `{1,2}` or `{"1","2"}` of PostgreSQL as `[1,2]`. Other texts stay the same. */
 export function inBrackets(text: string): string {
-  return text.replaceAll("{", "[").replaceAll("}", "]");
+  const list = text.replaceAll("{", "[").replaceAll("}", "]");
+  return list.includes('"') ? list.replaceAll(QUOTED, "$1") : list;
 }
 
 /**

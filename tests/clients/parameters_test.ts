@@ -71,6 +71,8 @@ const answers: [sql: string, values: unknown[], rows: unknown[][]][] = [
   ["select $1 & $2, $1 | $2", ["6", "3000000001"], [["0", "3000000007"]]],
   ["select array_sum($1), dim_length($2, 1)", ["{1,2.5}", "{1,2,3}"], [[3.5, 3]]],
   ["select approx_percentile($1, 0.5) from p", ["1.5"], [[1.5]]],
+  ["select count()::int from (select x from p limit $1)", [null], [[48]]],
+  ["select x from p order by x offset $1 rows fetch next $2 rows only", [3, 2], [[4], [5]]],
   ["select 'b c' = any($1), 'd' = any($1), 'd' <> all($1)", [["a", "b c"]], [[true, false, true]]],
 ];
 

@@ -8,6 +8,8 @@ import type { LimitWay } from "./plan.ts";
 /** The choice for any input. */
 export function limitWay(node: LimitNode): LimitWay {
   let low = node.low === undefined ? undefined : bound(node.low);
+  // A null, as of a parameter, is no limit.
+  if (low === undefined && isNull(node.high)) return { kind: "first", from: 0, to: Number.MAX_SAFE_INTEGER };
   let high = bound(node.high);
   if (low === undefined) {
     if (high >= 0) return { kind: "first", from: 0, to: high };
@@ -33,6 +35,8 @@ export function limitOver(node: LimitNode, facts: Pick<PlanFacts, "functions">):
   if (way.kind !== "last" || backwards === undefined) return { way, input: node.input };
   return { way: { kind: "last of reversed", count: way.count }, input: backwards };
 }
+
+const isNull = (expression: Expr): boolean => expression.kind === "constant" && expression.value === null;
 
 function bound(expression: Expr): number {
   if (

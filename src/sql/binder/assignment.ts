@@ -2,7 +2,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { notOf, readValue } from "../../types/parse/mod.ts";
-import { decimalOf, formatDecimal, geohashBits, parseDecimal } from "../../types/wide.ts";
+import { arrayDimensions, decimalOf, formatDecimal, geohashBits, parseDecimal } from "../../types/wide.ts";
 import { findOverload } from "../functions/mod.ts";
 import type { Expr } from "../plan.ts";
 import { UNTYPED } from "./context.ts";
@@ -68,6 +68,8 @@ export function isAssignable(from: string, to: string): boolean {
   return false;
 }
 
+const NO_ELEMENTS = "[]";
+
 export const INTEGER_BITS: Record<string, number> = { BYTE: 8, SHORT: 16, INT: 32, LONG: 64 };
 
 /**
@@ -77,6 +79,8 @@ export const INTEGER_BITS: Record<string, number> = { BYTE: 8, SHORT: 16, INT: 3
 export function assigned(value: Value, from: string, to: string, at: number): Constant {
   if (value === null && isAssignable(from, to)) return constant(nullValue(to), to);
   if (from === to) return constant(value, to);
+  // An array without elements has any number of dimensions.
+  if (value === NO_ELEMENTS && arrayDimensions(from) === 1 && arrayDimensions(to) > 0) return constant(value, to);
   if (value === null || !isAssignable(from, to)) throw notAssignable(from, to, at);
   const decimal = decimalOf(to);
   if (decimal && !isTextOrChar(from)) {

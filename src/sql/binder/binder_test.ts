@@ -117,7 +117,6 @@ const foreign: [sql: string, position: number, message: RegExp][] = [
   ["select ifnull(px, 0) from trades", 7, /here: coalesce/],
   ["select localtimestamp", 7, /no column localtimestamp; here: now\(\)/],
   ["select top 5 * from trades", 7, /TOP is not supported: .*LIMIT/],
-  ["select * from trades fetch first 5 rows only", 21, /FETCH is not supported: LIMIT/],
   ["select * from trades limit 5, 10 offset 2", 33, /LIMIT already has two bounds/],
   ["select * from trades where sym == 'x'", 31, /a single =/],
   ["select avg(px) from trades sample by 1 hour", 39, /one word: SAMPLE BY 1h/],

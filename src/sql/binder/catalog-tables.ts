@@ -77,8 +77,10 @@ const EMPTY_TABLES = {
     "relid:INT schemaname:STRING relname:STRING seq_scan:LONG idx_scan:LONG n_tup_ins:LONG n_tup_upd:LONG n_tup_del:LONG n_live_tup:LONG n_dead_tup:LONG last_vacuum:TIMESTAMP last_analyze:TIMESTAMP",
   "information_schema.referential_constraints":
     "constraint_catalog:STRING constraint_schema:STRING constraint_name:STRING unique_constraint_catalog:STRING unique_constraint_schema:STRING unique_constraint_name:STRING match_option:STRING update_rule:STRING delete_rule:STRING",
+  "information_schema.sequences":
+    "sequence_catalog:STRING sequence_schema:STRING sequence_name:STRING data_type:STRING numeric_precision:INT numeric_precision_radix:INT numeric_scale:INT start_value:STRING minimum_value:STRING maximum_value:STRING increment:STRING cycle_option:STRING",
   "information_schema.routines":
-    "specific_catalog:STRING specific_schema:STRING specific_name:STRING routine_catalog:STRING routine_schema:STRING routine_name:STRING routine_type:STRING data_type:STRING routine_definition:STRING external_language:STRING",
+    "specific_catalog:STRING specific_schema:STRING specific_name:STRING routine_catalog:STRING routine_schema:STRING routine_name:STRING routine_type:STRING data_type:STRING type_udt_catalog:STRING type_udt_schema:STRING type_udt_name:STRING routine_definition:STRING external_language:STRING",
   "information_schema.views": "table_catalog:STRING table_schema:STRING table_name:STRING view_definition:STRING",
   "information_schema.table_constraints":
     "constraint_catalog:STRING constraint_schema:STRING constraint_name:STRING table_catalog:STRING table_schema:STRING table_name:STRING constraint_type:STRING is_deferrable:STRING initially_deferred:STRING enforced:STRING nulls_distinct:STRING",
