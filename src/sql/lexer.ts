@@ -120,9 +120,7 @@ export function tokenize(text: string): Token[] {
       const newline = text.indexOf("\n", at);
       at = newline < 0 ? text.length : newline + 1;
     } else if (code === 47 && text.charCodeAt(at + 1) === 42) {
-      const close = text.indexOf("*/", at + 2);
-      if (close < 0) throw new SqlError("A comment is not closed: */ is missing", at);
-      at = close + 2;
+      at = commentEnd(text, at);
     } else if (code === 36 && isDigit(text.charCodeAt(at + 1))) {
       let end = at + 2;
       while (isDigit(text.charCodeAt(end))) end++;
@@ -184,6 +182,19 @@ function quoted(text: string, at: number, escapes: boolean): { value: string; en
 }
 
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
+
+/** Comments may be nested, as in PostgreSQL. */
+function commentEnd(text: string, at: number): number {
+  BRACKETS.lastIndex = at;
+  for (let depth = 0;;) {
+    const bracket = BRACKETS.exec(text)?.[0];
+    if (bracket === undefined) throw new SqlError("A comment is not closed: */ is missing", at);
+    depth += bracket === "/*" ? 1 : -1;
+    if (depth === 0) return BRACKETS.lastIndex;
+  }
+}
+
+const BRACKETS = /\/\*|\*\//g;
 
 function wordEnd(text: string, at: number): number {
   let end = at + 1;

@@ -10,6 +10,7 @@ const read = [
   { text: "a -- b\n/* c ; */ d;", kinds: ["word", "word", "semicolon"] },
   { text: "#u33d ##0101 #u4/12", kinds: ["geohash", "geohash", "geohash"] },
   { text: "E'a\\nb' e1", kinds: ["string", "word"], texts: ["a\nb", "e1"] },
+  { text: "/* a /* b */ c */ d /*/**/*/", kinds: ["word"] },
   { text: "1:2", kinds: ["number", "operator", "number"] },
 ];
 for (const { text, kinds, texts } of read) {
@@ -25,6 +26,7 @@ const refused = [
   { title: "an open string", text: "select 'abc", position: 7 },
   { title: "an open name", text: 'select "abc', position: 7 },
   { title: "an open comment", text: "select /* 1", position: 7 },
+  { title: "an open comment with another one inside", text: "select /* a /* b */ 1", position: 7 },
   { title: "an unknown character", text: "select \\ 1", position: 7 },
   { title: "parameter 0", text: "select $0", position: 7 },
 ];

@@ -184,7 +184,7 @@ export function typesPage(): string {
     "",
     "<!-- Made by `deno task docs` from src/types/registry.ts and src/sql/functions/casts.ts: change it there. -->",
     "",
-    "Types of columns. In addition: `DECIMAL(precision, scale)` up to 76 digits, `GEOHASH(5c)` or `GEOHASH(20b)`, and",
+    "Types of columns. In addition: `DECIMAL(precision, scale)` up to 76 digits (in casts also `NUMERIC`), `GEOHASH(5c)` or `GEOHASH(20b)`, and",
     "arrays such as `DOUBLE[]` and `DOUBLE[][]`.",
     "",
     "| Type | Also spelled | Bytes a row | Has a NULL | Over the PostgreSQL wire |",

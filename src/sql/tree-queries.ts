@@ -93,6 +93,12 @@ function bareSourceOf(query: Query): Source | undefined {
   return plain ? query.from : undefined;
 }
 
+function firstOf(source: Source): Source {
+  let first = source;
+  while (first.kind === "join") first = first.left;
+  return first;
+}
+
 /** Unwraps a query that was parsed as the only source of a bare query without further clauses. */
 function unwrapped(query: Query): { query: Query; nested: boolean } {
   const from = bareSourceOf(query);
@@ -524,8 +530,9 @@ export const queryActions: ohm.ActionDict<unknown> = {
   primarySource(item, before, alias, behind): Source {
     const source = item.tree() as Source;
     if (source.kind === "subquery" && !given(alias) && !given(before) && !given(behind)) {
-      // The names of sources in parentheses are known outside of these.
-      return bareSourceOf(source.query) ?? source;
+      // The names of sources in parentheses are known outside of these, but joins that begin with a query are a sub-query.
+      const inner = bareSourceOf(source.query);
+      return inner === undefined || inner.kind === "join" && firstOf(inner).kind === "subquery" ? source : inner;
     }
     if (source.kind === "join") return source;
     if (given(alias)) Object.assign(source, alias.child(0).tree() as SourceNames);

@@ -33,6 +33,11 @@ const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
 /** The id of the function that parses arrays. Drivers recognise array types by it. */
 export const ARRAY_IN = 750;
 
+const ARRAY_IN_TEXTS: Readonly<Record<string, string>> = {
+  regproc: "array_in",
+  regprocedure: "array_in(cstring,oid,integer)",
+};
+
 export function isOidType(name: string): boolean {
   return OID_TYPES.has(name);
 }
@@ -69,7 +74,7 @@ export function oidOfText(
     if (view !== undefined) return viewOid(view.name);
     throw unknownTable(text, at, tableNames(catalogue));
   }
-  if (type === "regproc" && name.toLowerCase() === "array_in") return ARRAY_IN;
+  if (ARRAY_IN_TEXTS[type] === name.toLowerCase().replaceAll(" ", "")) return ARRAY_IN;
   if (type === "regtype") {
     const tag = tagOfName(name.toLowerCase());
     if (tag !== undefined) return typeOf(tag).pgOid;

@@ -14,6 +14,8 @@ Deno.test("oidOfText() knows tables, types and numbers", () => {
     ["regclass", 'public."Trades"', 16_391],
     ["regtype", "double precision", 701],
     ["regtype", "varchar", 1043],
+    ["regproc", "array_in", 750],
+    ["regprocedure", "array_in(cstring, oid, integer)", 750],
     ["oid", "23", 23],
   ];
   for (const [type, text, oid] of cases) assert.equal(oidOfText(type, text, { catalogue }, 0), oid, text);

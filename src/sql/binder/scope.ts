@@ -3,6 +3,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name } from "../ast.ts";
 import type { Plan, WindowJoinNode } from "../plan.ts";
 import { ambiguousColumn, unknownColumn } from "./context.ts";
+import { DOTTED_NAME_LENGTH_MAX, NAME_LENGTH_MAX } from "./text.ts";
 import type { ColumnUse } from "./requirements.ts";
 import { nameKey } from "../../types/names.ts";
 
@@ -174,6 +175,13 @@ function writtenNames(wanted: readonly WantedName[]): (string | undefined)[] {
   return wanted.map((name) => "alias" in name || name.isStar ? undefined : taken.free(name.text, "_", 2));
 }
 
+/** The suffix of an explicit item goes inside the quotes of a generated name, and a long name is cut for it. */
+function suffixed(name: string, suffix: string): string {
+  if (!suffix.startsWith("_")) return name + suffix;
+  if (!/^".*"$/s.test(name)) return name.slice(0, NAME_LENGTH_MAX - suffix.length).trimEnd() + suffix;
+  return `"${name.slice(1, -1).slice(0, DOTTED_NAME_LENGTH_MAX - suffix.length)}${suffix}"`;
+}
+
 /** Names in lower case. */
 class TakenNames extends Set<string> {
   /** The next number to try for each name, because a statement may use one name for thousands of columns. */
@@ -184,7 +192,7 @@ class TakenNames extends Set<string> {
     const key = name.toLowerCase();
     let unique = name;
     let n = this.next.get(key) ?? first;
-    for (; this.has(unique.toLowerCase()); n++) unique = `${name}${separator}${n}`;
+    for (; this.has(unique.toLowerCase()); n++) unique = suffixed(name, `${separator}${n}`);
     this.next.set(key, n);
     this.add(unique.toLowerCase());
     return unique;

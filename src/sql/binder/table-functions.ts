@@ -245,6 +245,7 @@ function doubleSeries(queries: Queries, name: string, a: number, b: number, step
 }
 
 const PERIOD_MICROS: Record<string, bigint> = {
+  u: 1n,
   U: 1n,
   T: 1000n,
   s: 1_000_000n,
@@ -257,7 +258,7 @@ const PERIOD_MICROS: Record<string, bigint> = {
 function timeSeries(name: string, a: bigint, b: bigint, step: Constant, type: string, at: number): Plan {
   if (step.value === null) throw typeMismatch("expected a step", at);
   if (isInteger(step.type)) return longSeries(name, type, a, b, BigInt(step.value as number | bigint), at);
-  const match = /^(-?\d*)([nUTsmhdwMy])$/.exec(String(step.value));
+  const match = /^(-?\d*)([nuUTsmhdwMy])$/.exec(String(step.value));
   if (match === null) {
     throw new SqlError(
       `invalid step '${step.value}': expected a number and one of n U T s m h d w M y`,

@@ -3,9 +3,9 @@ import type { Expression, FunctionCall } from "../ast.ts";
 import { quotedText } from "../quoting.ts";
 
 /** Longer names are truncated, without trailing blanks. */
-const NAME_LENGTH_MAX = 64;
+export const NAME_LENGTH_MAX = 64;
 /** The limit for names with a dot, which are quoted. */
-const DOTTED_NAME_LENGTH_MAX = 61;
+export const DOTTED_NAME_LENGTH_MAX = 61;
 
 const PRECEDENCE: Record<string, number> = {
   or: 1,
@@ -240,10 +240,23 @@ function pathText(e: ColumnExpression): string {
   return e.path.map((part) => part.text.toLowerCase()).join(".");
 }
 
+/** PostgreSQL's types in names of columns. */
+const SHOWN_TYPES: Readonly<Record<string, string>> = {
+  int2: "SHORT",
+  int4: "INT",
+  int8: "LONG",
+  float4: "FLOAT",
+  float8: "DOUBLE",
+  "double precision": "double",
+  "timestamp with time zone": "timestamp",
+};
+
 type Cast = Extract<Expression, { kind: "cast" }>;
 
 function typeText({ type, style }: Cast): string {
   if (style === "::" && type.name === "float") return "DOUBLE";
+  const shown = SHOWN_TYPES[type.name];
+  if (shown !== undefined && type.dimensions === 0) return shown;
   const parameters = type.name === "geohash"
     ? type.parameters.join("")
     : type.parameters.map((parameter) => `_${parameter}`).join("");

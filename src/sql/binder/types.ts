@@ -88,6 +88,9 @@ const LATER = new Set(["long128"]);
 /** DECIMAL without parameters. */
 const DECIMAL_DEFAULT = { precision: 18, scale: 3 };
 
+/** In casts to NUMERIC without parameters. */
+const NUMERIC_SIZE = ["76", "38"];
+
 /** `decimal`, `decimal(p)`, `decimal(p, s)`: precision 1 to 76, scale at most the precision. */
 function decimalType({ parameters, at, name }: TypeName, inCast: boolean): string {
   const [precision, scale] = parameters.map(Number);
@@ -135,6 +138,9 @@ function typeWithSize(tag: string, { name, parameters }: TypeName, inCast: boole
 export function tagOfType(type: TypeName, inCast = false): string {
   const tag = tagOfName(type.name);
   if (type.name === "decimal" && type.dimensions === 0) return decimalType(type, inCast);
+  if (inCast && type.name === "numeric" && type.dimensions === 0) {
+    return decimalType(type.parameters.length === 0 ? { ...type, parameters: NUMERIC_SIZE } : type, inCast);
+  }
   if (type.name === "geohash" && type.dimensions === 0) return geohashType(type);
   const isDouble = type.name === "double" || (inCast && DOUBLES.has(type.name));
   if (isDouble && type.dimensions > 0 && type.dimensions <= ARRAY_DIMENSIONS_MAX) {

@@ -32,14 +32,14 @@ export const explain: StatementKind<Explain, BoundExplain> = {
       keywords: ["ANALYZE"],
       read(tokens, from, to, inner): Explain {
         const words = analyzeWords(tokens, from, to);
-        const begin = from + 1 + words;
+        const begin = from + 1 + words + (words === 0 ? formatWords(tokens, from) : 0);
         if (begin === to || isWord(tokens[begin], "EXPLAIN")) throw unexpected(tokens[begin]!, ["a statement"]);
         return { kind: "explain", at: tokens[from]!.at, analyze: words > 0, statement: inner(begin) };
       },
     },
   },
   reference: {
-    syntax: "EXPLAIN [ANALYZE] statement",
+    syntax: "EXPLAIN [ANALYZE | (FORMAT TEXT)] statement",
     summary: "Shows the plan of a statement. ANALYZE executes it and shows rows, time and memory of each operator.",
   },
   /** ANALYZE executes the statement. */
@@ -95,4 +95,14 @@ function analyzeWords(tokens: Token[], from: number, to: number): number {
   ) return 3;
   const isTable = from + 2 === to || isWord(tokens[from + 2], "WHERE", "ORDER", "LIMIT", "SAMPLE", "LATEST", "GROUP");
   return isWord(tokens[from + 1], "ANALYZE", "ANALYSE") && !isTable ? 1 : 0;
+}
+
+/** Number of words of (FORMAT TEXT) after EXPLAIN. */
+function formatWords(tokens: Token[], from: number): number {
+  const format = tokens[from + 3];
+  const isFormat = isMark(tokens[from + 1], "(") && isWord(tokens[from + 2], "FORMAT") && format?.kind === "word" &&
+    isMark(tokens[from + 4], ")");
+  if (!isFormat) return 0;
+  if (!isWord(format, "TEXT")) throw notSupported(`EXPLAIN in the format ${format.text}`, format.at);
+  return 4;
 }

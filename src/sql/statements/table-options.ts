@@ -50,7 +50,7 @@ const TTL_UNITS: Record<string, [size: number, calendar: boolean]> = {
 
 /** Returns undefined if the table has no time to live. */
 export function parseTtl(ttl: WrittenTtl, partitionBy: PartitionUnit): { count: number; unit: string } | undefined {
-  const [, digits = "", blank = "", rest = ""] = /^(\d*)(\s*)(.*)$/.exec(ttl.text)!;
+  const [, digits = "", blank = "", rest = ""] = /^((?:\d+(?:_\d+)*)?)(\s*)(.*)$/.exec(ttl.text)!;
   const singular = rest.toLowerCase().replace(/s$/, "");
   const unit = TTL_UNITS[rest === "M" ? "m" : singular];
   if (unit === undefined || digits === "") {
@@ -61,7 +61,7 @@ export function parseTtl(ttl: WrittenTtl, partitionBy: PartitionUnit): { count: 
       SQLSTATE.invalidParameter,
     );
   }
-  const count = Number(digits) * unit[0];
+  const count = Number(digits.replaceAll("_", "")) * unit[0];
   if (count === 0) return undefined;
   if (partitionBy === "NONE") throw new SqlError("TTL needs partitions", ttl.at);
   const partition = TTL_UNITS[partitionBy.toLowerCase()]!;
