@@ -91,6 +91,10 @@ function grown(bytes: Uint8Array<ArrayBuffer>, sizeBytes: number, work: ArrayWor
   return larger;
 }
 
+export function hasElements(array: Uint8Array): boolean {
+  return array.length > 4 + 4 * new DataView(array.buffer, array.byteOffset).getUint32(0, true);
+}
+
 export function encodeArray(lengths: readonly number[], values: Float64Array): Uint8Array {
   const start = 4 + 4 * lengths.length;
   const bytes = new Uint8Array(start + 8 * values.length);

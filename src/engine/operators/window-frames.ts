@@ -89,17 +89,14 @@ function rangeBounds(
   if (startOffset === undefined && (endOffset === undefined || endOffset === 0n)) {
     return rowBounds(undefined, endOffset, first, end, low, high);
   }
-  if (
-    orderKey === undefined || layoutOf(orderKey.type) !== "i64" || call.orderBy.length !== 1 ||
-    call.orderBy[0].descending
-  ) {
-    throw notSupported("RANGE over keys other than one ascending 64-bit key", call.at);
+  if (orderKey === undefined || layoutOf(orderKey.type) !== "i64" || call.orderBy.length !== 1) {
+    throw notSupported("RANGE over keys other than one 64-bit key", call.at);
   }
-  const { i32 } = context.heap, keys = orderKey.address >>> 2;
-  /** Key at position b minus key at position a: exact below 2^53. */
+  const { i32 } = context.heap, keys = orderKey.address >>> 2, sign = call.orderBy[0].descending ? -1 : 1;
+  /** From position a to position b, in the direction of the order: exact below 2^53. */
   const distance = (a: number, b: number) => {
     const p = keys + rows[a] * 2, q = keys + rows[b] * 2;
-    return (i32[q + 1] - i32[p + 1]) * 4294967296 + ((i32[q] >>> 0) - (i32[p] >>> 0));
+    return sign * ((i32[q + 1] - i32[p + 1]) * 4294967296 + ((i32[q] >>> 0) - (i32[p] >>> 0)));
   };
   const from = startOffset === undefined ? -Infinity : Number(startOffset),
     to = endOffset === undefined ? Infinity : Number(endOffset);

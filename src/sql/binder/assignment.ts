@@ -119,6 +119,9 @@ export function assigned(value: Value, from: string, to: string, at: number): Co
   throw notAssignable(from, to, at);
 }
 
+/** A LONG256 may lack its prefix. */
+const HEXADECIMAL = /^[0-9a-f]{1,64}$/i;
+
 /** `isInstant`: accept the text only as a time. */
 export function fromText(value: string, to: string, at: number, isInstant = false): Constant {
   if (isText(to)) return constant(value, to);
@@ -131,7 +134,8 @@ export function fromText(value: string, to: string, at: number, isInstant = fals
   if (to === "UUID" && value === "") return constant(null, to);
   // Except for instants, a text of digits is a number of the column's units, not a year.
   const units = isTime(to) && !isInstant ? readValue(value, "LONG") : undefined;
-  const read = typeof units === "bigint" ? units : readValue(value, to);
+  const digits = to === "LONG256" && HEXADECIMAL.test(value) ? `0x${value}` : value;
+  const read = typeof units === "bigint" ? units : readValue(digits, to);
   if (read instanceof Object) {
     // A time out of the range of nanoseconds is reported at the text, an invalid text at the start of the statement.
     const isTooFar = to === "TIMESTAMP_NS" && typeof readValue(value, "TIMESTAMP") === "bigint";

@@ -822,10 +822,11 @@ function textOf(call: AggregateCall): string {
   });
 }
 
-/** UUID or IPv4, if branch `i` or all those before it are constant texts, which can be read as that. */
+/** UUID or IPv4, if branch `i` or all those before it are texts, which can be read as that. Texts of columns that cannot give null. */
 function typeOfTexts(type: string, bound: readonly Expr[], i: number): string | undefined {
   const own = bound[i]!;
-  const isText = (branch: Expr) => branch.kind === "constant" && isTextOrChar(branch.type);
+  const isText = ({ kind, type }: Expr) =>
+    type === "STRING" || type === "VARCHAR" || kind === "constant" && isTextOrChar(type);
   if (TYPES_OF_TEXTS.has(type) && isText(own)) return type;
   const others = bound.filter((branch) => branch.type !== own.type && branch.type !== "NULL");
   return TYPES_OF_TEXTS.has(own.type) && others.every(isText) ? own.type : undefined;

@@ -3,12 +3,13 @@
  */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { LatestOn } from "../ast.ts";
-import type { Plan } from "../plan.ts";
+import type { Expr, Plan, WindowCall } from "../plan.ts";
 import { type Names, plainOf, typeMismatch, unknownColumn } from "./context.ts";
 import type { Expressions } from "./expressions.ts";
-import { columnOf } from "./plans.ts";
+import { columnOf, project } from "./plans.ts";
 import { candidates, lookUp, markTimestampUsed, type Relation } from "./scope.ts";
 import { displayName, isTimestamp } from "./types.ts";
+import { wholeFrame } from "./windows.ts";
 
 export function latestPlan(
   expressions: Expressions,
@@ -17,7 +18,9 @@ export function latestPlan(
   latest: LatestOn,
   names: Names,
 ): Plan {
-  const timestamp = timestampIndex(relation, latest, names);
+  // The old form also takes tables without a designated timestamp.
+  const byRows = latest.timestamp === undefined && relation.isTable && relation.timestamp < 0;
+  const timestamp = byRows ? -1 : timestampIndex(relation, latest, names);
   const keys = latest.partitionBy.map((item) => {
     const key = plainOf(item, names);
     if (key.kind !== "column") {
@@ -34,6 +37,7 @@ export function latestPlan(
     return expressions.bind(key, { columns: relation.columns, names });
   });
   if (keys.length === 0) throw new SqlError("LATEST ON needs PARTITION BY", latest.at);
+  if (byRows) return lastRows(input, keys, latest.at);
   return {
     node: "latest",
     input,
@@ -43,6 +47,25 @@ export function latestPlan(
     timestamp,
     order: "asc",
   };
+}
+
+/** The last row of each key, in the order of the rows. */
+function lastRows(input: Plan, keys: Expr[], at: number): Plan {
+  const call: WindowCall = {
+    function: "row_number()",
+    args: [],
+    ignoreNulls: false,
+    partitionBy: [],
+    orderBy: [],
+    frame: wholeFrame(false),
+    type: "LONG",
+    at,
+  };
+  const columns = [...input.columns, { name: call.function, type: call.type }];
+  const numbered: Plan = { node: "window", input, calls: [call], columns, timestamp: -1, order: "none" };
+  const time = columnOf(numbered, input.columns.length);
+  const last: Plan = { node: "latest", input: numbered, time, keys, columns, timestamp: -1, order: "none" };
+  return project(last, input.columns.map((_, index) => columnOf(last, index)), input.columns.map(({ name }) => name));
 }
 
 function timestampIndex(relation: Relation, latest: LatestOn, names: Names): number {

@@ -153,14 +153,13 @@ export class WindowCollector implements WindowSink {
     const key = orderBy[0]?.expression;
     let timeType: string | undefined;
     if (frame.unit === "range") {
-      const byTime = orderBy.length === 1 && !orderBy[0]!.descending && key?.kind === "column" &&
-        key.index === this.timestamp;
+      const byTime = orderBy.length === 1 && key?.kind === "column" && key.index === this.timestamp;
       const bounded = [frame.start, frame.end].some((bound) =>
         bound.kind === "preceding" || bound.kind === "following"
       );
       if (bounded && !byTime) {
         throw new SqlError(
-          "a RANGE frame needs ORDER BY the designated timestamp, ascending",
+          "a RANGE frame needs ORDER BY the designated timestamp",
           key === undefined ? frame.at : this.expressions.binding.positionOf(key),
           SQLSTATE.grouping,
         );
@@ -246,6 +245,6 @@ function refuseDefault(value: Expr, otherwise: Expr, at: number): void {
 }
 
 /** The default frame: up to the current row if ordered, else the whole partition. */
-function wholeFrame(ordered: boolean): WindowFrame {
+export function wholeFrame(ordered: boolean): WindowFrame {
   return ordered ? { unit: "rows", end: 0n, excludeCurrentRow: false } : { unit: "rows", excludeCurrentRow: false };
 }

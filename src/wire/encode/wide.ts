@@ -1,7 +1,7 @@
 /** Writers for types with parameters and for wide values; see `types.ts` for the contract. */
 import { LONG_TEXT_BYTES, pollQuery } from "../../engine/long-texts.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
-import { type ArrayMarks, PG_MARKS, writeArray } from "../../types/array-text.ts";
+import { type ArrayMarks, encodeArray, hasElements, PG_MARKS, writeArray } from "../../types/array-text.ts";
 import { copyAscii } from "../../types/format/mod.ts";
 import {
   arrayDimensions,
@@ -97,10 +97,14 @@ const arrayPrinted = (marks?: ArrayMarks) => (heap: SharedHeap, sink: ByteSink):
       const length = heap.i32[base + 2 * row + 1];
       if (length < 0) return NULL;
       const address = heap.u32[base + 2 * row];
-      return writeArray(heap.u8.subarray(address, address + length), room, at, marks);
+      const array = heap.u8.subarray(address, address + length);
+      return writeArray(hasElements(array) ? array : NO_ELEMENTS, room, at, marks);
     },
   };
 };
+
+/** An array without elements is printed without its dimensions. */
+const NO_ELEMENTS = encodeArray([0], new Float64Array(0));
 
 const FLOAT8_OID = 701;
 const ELEMENTS_A_POLL = LONG_TEXT_BYTES / 8;
@@ -109,7 +113,8 @@ const ELEMENTS_A_POLL = LONG_TEXT_BYTES / 8;
  * Number of dimensions, a flag for nulls, the element type, each dimension's length and lower bound, the elements with
  * their sizes.
  */
-function putPgArray(bytes: Uint8Array, sink: ByteSink, at: number): number {
+function putPgArray(array: Uint8Array, sink: ByteSink, at: number): number {
+  const bytes = hasElements(array) ? array : NO_ELEMENTS;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const dimensions = view.getUint32(0, true);
   const lengths = Array.from({ length: dimensions }, (_, k) => view.getUint32(4 + 4 * k, true));
