@@ -149,6 +149,7 @@ const COMMON = String.raw`
           | "IS" "NOT"? ("NULL" | "TRUE" | "FALSE")      -- is
           | "NOT"? "IN" "<items>"                        -- in
           | "NOT"? "IN" "(" subquery ")"                 -- inQuery
+          | "NOT"? "BETWEEN" "(" expr "," expr ")"       -- between
           | "[" subscript ("," subscript)* "]"           -- index
           | "COLLATE" path                               -- collate
           | "AT" "TIME" "ZONE" operand                   -- zone

@@ -95,6 +95,15 @@ export const expressionActions: ohm.ActionDict<unknown> = {
       (operand) => ({ kind: "inQuery", at: position, operand, query, negated }),
     );
   },
+  postfix_between(not, between, _open, lowNode, _comma, highNode, _close): FlatItem {
+    const position = given(not) ? at(not) : at(between), negated = given(not);
+    const low: Expression = lowNode.tree(), high: Expression = highNode.tree();
+    return postfix(
+      LEVEL.membership,
+      position,
+      (operand) => ({ kind: "between", at: position, operand, low, high, negated }),
+    );
+  },
   postfix_index(open, first, _commas, rest, _close): FlatItem {
     const position = at(open);
     const subscripts = list<(Expression & { kind: "index" })["subscripts"][number]>(first, rest);
