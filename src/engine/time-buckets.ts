@@ -37,6 +37,8 @@ export class TimeBuckets {
   private readonly origin: bigint;
   /** Offset of months and years from the calendar's. */
   private readonly monthShift: bigint = 0n;
+  /** The first bucket in UTC from an origin: it has earlier times, too, which are those between FROM and FROM plus the offset. */
+  private readonly first: bigint | undefined;
 
   /** `first`: the first row's time, for ALIGN TO FIRST OBSERVATION. */
   constructor(private readonly sampling: Sampling, timeType: string, first: bigint) {
@@ -51,8 +53,10 @@ export class TimeBuckets {
     // Buckets finer than a tick have one tick.
     if (nanos > 0n && this.stride === 0n) this.stride = 1n;
     if (align === "first observation") this.origin = first;
-    else if (from !== undefined) this.origin = from + offset;
-    else if (this.stride === 0n) {
+    else if (from !== undefined) {
+      this.origin = from + offset;
+      if (this.zone === undefined && offset > 0n) this.first = this.origin;
+    } else if (this.stride === 0n) {
       // A month plus the offset, not a number of days into the month: months differ in length.
       this.origin = 0n;
       this.monthShift = offset;
@@ -61,11 +65,13 @@ export class TimeBuckets {
 
   /** If all buckets have the same length in UTC: bucket k begins at origin + k * stride. */
   get fixed(): { origin: bigint; stride: bigint } | undefined {
-    return this.zone === undefined && this.stride > 0n ? { origin: this.origin, stride: this.stride } : undefined;
+    const isFixed = this.zone === undefined && this.stride > 0n && this.first === undefined;
+    return isFixed ? { origin: this.origin, stride: this.stride } : undefined;
   }
 
   /** The bucket of an instant. */
   of(time: bigint): Bucket {
+    if (this.first !== undefined && time < this.first) return { start: this.first, end: this.next(this.first) };
     const local = this.toLocal(time);
     const start = this.floor(local);
     const end = this.next(start);

@@ -57,11 +57,12 @@ export class Subqueries implements SubqueryHost {
    * A left join with the distinct values and a marker column. In a row without a match the marker is false, the null of
    * BOOLEAN.
    */
-  membership(operand: Expr, query: Query, names: Names, at: number): Expr {
+  membership(given: Expr, query: Query, names: Names, at: number): Expr {
     const { plan: values } = this.bindOne(query, names, at);
     const expressions = this.queries.expressions;
-    let key = operand;
     let value = columnOf(values, 0);
+    const operand = given.type === "NULL" && isText(value.type) ? expressions.cast(given, "STRING", at) : given;
+    let key = operand;
     if (value.type === "CHAR" && isText(operand.type)) value = expressions.cast(value, "STRING", at);
     const { type } = value;
     if (type !== operand.type || type === "SYMBOL") {

@@ -201,7 +201,10 @@ function pushSample(plan: SampleNode, predicates: Expr[], growth: Growth): Plan 
 /** Clocks that are turned back return to a bucket within this time. */
 const TURNED_BACK_DAYS = 2n;
 
-/** Conditions that all rows of the buckets that begin within the intervals pass. A bucket begins with or before its rows. */
+/**
+ * Conditions that all rows of the buckets that begin within the intervals pass. A bucket begins with or before its rows,
+ * but for the first one after FROM with an offset.
+ */
 function rowsOfBuckets({ time, sampling }: SampleNode, asked: readonly Interval[]): Expr[] {
   const conditions: Expr[] = [], { type } = time, at = "at" in time ? time.at : 0;
   const compared = (operator: string, value: bigint) =>
@@ -213,7 +216,8 @@ function rowsOfBuckets({ time, sampling }: SampleNode, asked: readonly Interval[
       at,
     });
   const low = asked[0]![0], high = asked.at(-1)![1];
-  if (low > LOWEST_TIME) compared(">=", low);
+  const firstStart = sampling.from === undefined ? LOWEST_TIME : sampling.from + sampling.offset;
+  if (low > firstStart) compared(">=", low);
   if (high < HIGHEST_TIME) {
     const ticksADay = 86_400_000_000_000n / nanosOf(type), { end } = new TimeBuckets(sampling, type, 0n).of(high);
     const last = end + (sampling.timeZone === "" ? 0n : TURNED_BACK_DAYS * ticksADay);
