@@ -85,16 +85,22 @@ export class TimeBuckets {
   after(start: bigint): bigint {
     if (!this.zone) return this.next(start);
     const local = this.next(this.floor(this.toLocal(start))), next = this.startOf(local);
-    if (next > start) return next;
+    if (next > start && this.startOf(this.floor(this.toLocal(next))) === next) return next;
     // Buckets that begin in skipped hours: the next is that of the instant when they end.
     const shown = this.floor(this.toLocal(this.toUtc(local))), begin = this.startOf(shown);
     return begin > start ? begin : this.startOf(this.next(shown));
   }
 
-  /** The start of a bucket that begins at `local`. In skipped hours by the offset after them, so that no instant of the bucket is before it. */
+  /**
+   * The start of a bucket that begins at `local`. In skipped hours: the instant when clocks are put forward. But what is
+   * left of a bucket belongs to the one before it if both together are no longer than a bucket.
+   */
   private startOf(local: bigint): bigint {
-    const utc = this.toUtc(local);
-    return utc - (this.toLocal(utc) - local);
+    const utc = this.toUtc(local), skipped = this.toLocal(utc) - local;
+    if (skipped === 0n) return utc;
+    const change = this.changeBetween(utc - skipped, utc + 1n) ?? utc - skipped;
+    const before = this.toUtc(this.floor(this.toLocal(change) - skipped)), end = this.toUtc(this.next(local));
+    return end - before <= this.stride ? before : change;
   }
 
   /** True if starts ascend with the times of [from, to]; not if clocks are turned back into an earlier bucket. */
