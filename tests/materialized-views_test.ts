@@ -1,5 +1,6 @@
 /** Materialized views have the rows of their queries: after random changes of the base table, restarts and kills, and in each way of refreshing. */
 import assert from "node:assert/strict";
+import { FULL } from "../src/testing.ts";
 import { randomOf } from "./faults/harness.ts";
 import { until } from "./programs.ts";
 import { startServer, type TestServer } from "./server.ts";
@@ -50,7 +51,7 @@ const VIEWS: Record<string, string> = {
   daily: "select ts, sum(n) n, max(hi) hi from hourly sample by 1d",
 };
 
-const [STEPS, STEPS_WITH_PERIOD] = Deno.env.get("SUNDIAL_FULL") === "true" ? [60, 40] : [30, 25];
+const [STEPS, STEPS_WITH_PERIOD] = FULL ? [60, 40] : [30, 25];
 
 Deno.test("materialized views follow random changes of their base", async () => {
   const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e9), random = randomOf(seed);

@@ -3,6 +3,7 @@
  * row id.
  */
 import assert from "node:assert/strict";
+import { FULL } from "../testing.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import type { CatalogueMirror } from "./catalogue.ts";
 import type { Command } from "./commands.ts";
@@ -13,7 +14,7 @@ import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
 import { openTestStore } from "./test-store.ts";
 import type { TableStore } from "./writer.ts";
 
-const RUNS = Deno.env.get("SUNDIAL_FULL") === "true" ? 30 : 15, STEPS = 150;
+const RUNS = FULL ? 30 : 15, STEPS = 150;
 /** Some transactions have a low memory limit, so that their changes are refused. */
 const LIMITS_BYTES = [1 << 20, 1 << 20, 12_000];
 const COLUMNS = { id: "LONG", sym: "SYMBOL", text: "VARCHAR", ts: "TIMESTAMP" };

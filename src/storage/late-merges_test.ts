@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Value } from "../types/mod.ts";
+import { FULL } from "../testing.ts";
 import type { ColumnStats } from "./contract.ts";
 import type { Command } from "./commands.ts";
 import { FaultyFiles } from "./faulty-files.ts";
@@ -17,9 +18,6 @@ Object.assign(MERGE_HELP, { bytesMin: 0, skipped: 0 });
 const COLUMNS = { ts: "TIMESTAMP", x: "LONG", s: "VARCHAR", y: "SYMBOL", d: "DOUBLE", i: "INT", b: "BOOLEAN" };
 const TYPES = { 0: "TIMESTAMP", 1: "LONG", 2: "VARCHAR", 3: "SYMBOL", 4: "DOUBLE", 5: "INT", 6: "BOOLEAN" };
 const heap = createHeap(64 << 20);
-
-/** Whether as many random runs are made as each night. */
-const FULL = Deno.env.get("SUNDIAL_FULL") === "true";
 
 type Random = (below: number) => number;
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Value } from "../types/mod.ts";
+import { FULL } from "../testing.ts";
 import type { Command } from "./commands.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { packAppendBatch } from "./packed.ts";
@@ -87,9 +88,6 @@ const tables: { title: string; dedupKeys?: number[]; meanwhile?: (random: harnes
   { title: "a table that gets a column meanwhile", meanwhile: () => harness.addColumn("t", "more", "DOUBLE") },
   { title: "a table that is emptied meanwhile", meanwhile: () => harness.truncate("t") },
 ];
-/** Whether as many random runs are made as each night. */
-const FULL = Deno.env.get("SUNDIAL_FULL") === "true";
-
 for (const { title, dedupKeys, meanwhile } of tables) {
   Deno.test(`staged rows of ${title} are merged in steps as if they were added at their commit`, () => {
     for (let seed = 1; seed <= (FULL ? 40 : 20); seed++) {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { CorruptFileError, DiskFullError, SqlError } from "../../src/errors.ts";
 import { FaultyFiles } from "../../src/storage/faulty-files.ts";
+import { FULL } from "../../src/testing.ts";
 import {
   ACCESS,
   append,
@@ -17,9 +18,6 @@ import {
 
 /** Number of flips in each file. */
 const FLIPS = Number(Deno.env.get("SUNDIAL_FLIPS") ?? 10);
-
-/** Whether each sync fails once, and disks of all sizes become full. */
-const FULL = Deno.env.get("SUNDIAL_FULL") === "true";
 
 const open = (files: FaultyFiles, seed = 1) => new Opened(files, testHeap(), randomOf(seed));
 

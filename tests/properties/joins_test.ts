@@ -1,10 +1,11 @@
 /** Random joins of large tables have the same answers with several workers and with little memory as with one worker and much; see joins.ts. */
 import fc from "fast-check";
 import assert from "node:assert/strict";
+import { FULL } from "../../src/testing.ts";
 import { startServer, type TestServer } from "../server.ts";
 import { joinQuery, joinTables } from "./joins.ts";
 
-const QUERIES = Deno.env.get("SUNDIAL_FULL") === "true" ? 30 : 20;
+const QUERIES = FULL ? 30 : 20;
 
 const IN_MEMORY = / (window|horizon) join /;
 

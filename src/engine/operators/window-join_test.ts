@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
 import type { Column, Plan, WindowBound } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
+import { FULL } from "../../testing.ts";
 import { createQueryMemory } from "../memory.ts";
 import { agg, col, fn, lit, over, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
-
-/** Whether as many random runs are made as each night. */
-const FULL = Deno.env.get("SUNDIAL_FULL") === "true";
 
 const functions = createRegistry();
 
