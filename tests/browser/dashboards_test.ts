@@ -190,7 +190,7 @@ test("a server that goes away and others' changes lose nothing of a dashboard", 
   await page.click("button:text-is('Save')");
   await page.waitForSelector(".unsaved", { state: "detached" });
   assert.deepEqual([await number(page, "One"), await number(page, "Two")], ["1", "2"]);
-});
+}, { isAlone: true });
 
 const name = "console: a shared dashboard shows what the viewer's permissions allow, and no buttons that would fail";
 const options = { ignore: browserName === undefined, sanitizeOps: false, sanitizeResources: false };

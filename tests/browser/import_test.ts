@@ -116,7 +116,7 @@ test("a server that goes away keeps what was chosen for an import, which then go
     97000.5,
     "2026-01-01T00:00:01.000000Z",
   ]]);
-});
+}, { isAlone: true });
 
 test("a Parquet file is shown with its types, mapped, imported and reported", async ({ page, server }) => {
   const files = () => [...Deno.readDirSync(`${server.root}/import/.sundial-uploads`)].length;

@@ -295,7 +295,7 @@ test("a million rows are scrolled to the last one, without holding them", async 
   await run(page, "select 1");
   for (let k = 0; k < 50 && files() > 0; k++) await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(files(), 0);
-});
+}, { isAlone: true });
 
 test("sorted rows and a Parquet file are those of the result, not of another run; an expired one says so", async ({ page, server }) => {
   const random = "select x, rnd_double() y from long_sequence(50000)";
@@ -359,7 +359,7 @@ test("results outlive a reload, small and large ones; stored columns tell their 
   await page.keyboard.press("Control+End");
   await page.click("text=Run again");
   await page.waitForSelector(".grid .row:not(.loading)");
-});
+}, { isAlone: true });
 
 test("a result that has expired says so, and runs again by a click", async ({ page, server }) => {
   await run(page, "select x, rpad('x', 20, 'y') text from long_sequence(300000)");
@@ -372,7 +372,7 @@ test("a result that has expired says so, and runs again by a click", async ({ pa
   await page.focus(".grid");
   await page.keyboard.press("Control+End");
   await page.waitForSelector(`.grid .row:not(.loading) >> text=300000`);
-});
+}, { isAlone: true });
 
 test("EXPLAIN ANALYZE is a tree with rows, times and bytes", async ({ page }) => {
   await run(page, "explain analyze select x % 10 k, count() from long_sequence(1000000) where x > 5 order by 2");

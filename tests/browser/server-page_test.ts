@@ -52,4 +52,4 @@ test("a server that goes away is shown and survived, and nothing typed is lost",
   await page.waitForSelector(".away", { state: "hidden" });
   await page.click("text=Query");
   assert.equal(await page.innerText(".cm-content"), "select 'typed before'");
-});
+}, { isAlone: true });

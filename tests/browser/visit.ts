@@ -1,6 +1,5 @@
 /** The web console in a real browser, against a real server: visits and what they have in common. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { type Browser, chromium, type Page, type Request } from "playwright-core";
 import { startServer, type TestServer } from "../server.ts";
 import { BROWSER_ARGS, browserName, browserPath } from "./browser.ts";
@@ -14,16 +13,28 @@ interface Options {
   path?: string;
   /** The server's environment. */
   env?: Record<string, string>;
+  /** The visit has a server of its own: it stops it, or looks at files of all its clients. */
+  isAlone?: boolean;
 }
 
 /** Shared by the visits of a test file. Each has its own profile. */
 let shared: Promise<Browser> | undefined;
-Deno.test.afterAll(async () => await (await shared)?.close());
+/** Shared by the visits of a test file that want the same environment. Each begins without tables. */
+const servers = new Map<string, Promise<TestServer>>();
+Deno.test.afterAll(async () => {
+  await (await shared)?.close();
+  for (const server of servers.values()) await (await server)[Symbol.asyncDispose]();
+});
 
-async function visit(use: (visit: Visit) => Promise<void>, { path = "/", env }: Options): Promise<void> {
+function sharedServer(env: Options["env"]): Promise<TestServer> {
+  const name = JSON.stringify(env ?? {}), started = servers.get(name) ?? startServer({ env });
+  servers.set(name, started);
+  return started;
+}
+
+async function visit(use: (visit: Visit) => Promise<void>, { path = "/", env, isAlone }: Options): Promise<void> {
   shared ??= chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
-  const [server, browser] = await Promise.all([startServer({ env }), shared]);
-  await using _server = server;
+  const [server, browser] = await Promise.all([isAlone ? startServer({ env }) : sharedServer(env), shared]);
   const context = await browser.newContext({ viewport: { width: 1100, height: 720 } });
   try {
     const page = watched(await context.newPage());
@@ -41,14 +52,11 @@ async function visit(use: (visit: Visit) => Promise<void>, { path = "/", env }: 
     await page.goto(`${server.http}${path}`);
     await page.waitForSelector(".cm-content");
     await use({ page, server });
-    // Kept for inspection.
-    const directory = await Deno.makeTempDir({ prefix: "sundial-page-" });
-    // A hidden caret would be a style that the page's policy refuses.
-    await page.screenshot({ path: join(directory, "page.png"), caret: "initial" });
-    console.log(`  ${join(directory, "page.png")}`);
     assert.deepEqual(faults, []);
   } finally {
     await context.close();
+    if (isAlone) await server[Symbol.asyncDispose]();
+    else assert.equal((await server.exec("drop all tables")).error, undefined);
   }
 }
 
