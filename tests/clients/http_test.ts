@@ -1,6 +1,7 @@
 /** Common HTTP clients against the real server; their programs are in `tests/clients/http/`. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { FULL } from "../../src/testing.ts";
 import { fromFileUrl } from "../paths.ts";
 import { until } from "../programs.ts";
 import { startServer, type TestServer } from "../server.ts";
@@ -10,7 +11,9 @@ assert.ok(Deno.statSync(PROGRAMS).isDirectory);
 /** Rows of each client's large result. */
 const ROWS = 300_000;
 /** Size of the largest result, which curl reads. */
-const BYTES_MAX = Number(Deno.env.get("SUNDIAL_BYTES") ?? 2e8);
+const BYTES_MAX = Number(Deno.env.get("SUNDIAL_BYTES") ?? (FULL ? 2e8 : 5e7));
+/** Consecutive requests on a connection. */
+const REQUESTS = FULL ? 10_000 : 2_000;
 
 interface Client {
   name: string;
@@ -18,7 +21,6 @@ interface Client {
   probe: string[];
   /** The base URL, the number of rows and the number of requests are appended. */
   command: string[];
-  /** Number of consecutive requests. */
   requests: number;
 }
 
@@ -29,9 +31,9 @@ const PYTHON = join(
 );
 
 const CLIENTS: Client[] = [
-  { name: "Java's HttpClient", probe: ["java", "-version"], command: ["java", "Client.java"], requests: 10_000 },
-  { name: "Go's net/http", probe: ["go", "version"], command: ["go", "run", "client.go"], requests: 10_000 },
-  { name: "Python's http.client", probe: ["python3", "-V"], command: ["python3", "client.py"], requests: 10_000 },
+  { name: "Java's HttpClient", probe: ["java", "-version"], command: ["java", "Client.java"], requests: REQUESTS },
+  { name: "Go's net/http", probe: ["go", "version"], command: ["go", "run", "client.go"], requests: REQUESTS },
+  { name: "Python's http.client", probe: ["python3", "-V"], command: ["python3", "client.py"], requests: REQUESTS },
   {
     name: "requests",
     probe: [PYTHON, "-c", "import requests"],
@@ -39,12 +41,12 @@ const CLIENTS: Client[] = [
     requests: 1000,
   },
   { name: "aiohttp", probe: [PYTHON, "-c", "import aiohttp"], command: [PYTHON, "aiohttp_client.py"], requests: 1000 },
-  { name: "Node's fetch", probe: ["node", "-v"], command: ["node", "client.mjs"], requests: 10_000 },
+  { name: "Node's fetch", probe: ["node", "-v"], command: ["node", "client.mjs"], requests: REQUESTS },
   {
     name: "Deno's fetch",
     probe: ["deno", "-V"],
     command: [Deno.execPath(), "run", "-A", "--no-lock", "client.mjs"],
-    requests: 10_000,
+    requests: REQUESTS,
   },
 ];
 
@@ -89,24 +91,7 @@ async function assertNothingRuns(server: TestServer): Promise<void> {
   assert.doesNotMatch(server.output(), / [CE] http-server/);
 }
 
-const start = () => startServer({ env: { SVC_METRICS_ENABLED: "true" } });
-
-for (const { name, probe, command, requests } of CLIENTS) {
-  Deno.test({
-    name: `${name}: GET, POST, streams, aborts, a hundred at once, ${requests} on a connection`,
-    async fn() {
-      if (!await isInstalled(name, probe)) return;
-      await using server = await start();
-      const { success, text } = await run([...command, server.http, String(ROWS), String(requests)]);
-      assert.ok(success && text.endsWith("ok\n"), text);
-      await assertNothingRuns(server);
-    },
-  });
-}
-
-Deno.test("curl: an upgrade to HTTP/2, pipes, Expect, HEAD, Range, and results of a byte to many megabytes", async () => {
-  if (!await isInstalled("curl", ["curl", "--version"])) return;
-  await using server = await start();
+async function readByCurl(server: TestServer): Promise<void> {
   const query = (path: string, sql: string) => `${server.http}${path}?nm=true&query=${encodeURIComponent(sql)}`;
   const curl = async (...args: string[]) => (await run(["curl", "-sS", ...args])).text;
   assert.equal(await curl("--http2", query("/exec", "select 1")), '{"dataset":[[1]],"count":1}');
@@ -138,31 +123,48 @@ Deno.test("curl: an upgrade to HTTP/2, pipes, Expect, HEAD, Range, and results o
     const told = await curl("-o", "/dev/null", "-w", "%{http_code} %{size_download}", query("/exp", sql));
     assert.equal(told, `200 ${size === 1 ? 3 : size}`);
   }
-  await assertNothingRuns(server);
-});
-
-for (
-  const [name, package_, command] of [
-    ["ab", ["ab", "-V"], (url: string) => ["ab", "-q", "-k", "-n", "10000", "-c", "100", url]],
-    ["ab without keep-alive", ["ab", "-V"], (url: string) => ["ab", "-q", "-n", "2000", "-c", "50", url]],
-  ] as const
-) {
-  Deno.test(`${name}: every answer is correct`, async () => {
-    if (!await isInstalled("ab", [...package_])) return;
-    await using server = await start();
-    const { text } = await run(command(`${server.http}/exec?query=select+1`));
-    assert.match(text, /Failed requests: +0\n/, text);
-    assert.doesNotMatch(text, /Non-2xx/);
-    await assertNothingRuns(server);
-  });
 }
 
-Deno.test("wrk: every answer is correct", async () => {
+const AB: [title: string, options: string[]][] = [
+  ["ab", ["-k", "-n", "10000", "-c", "100"]],
+  ["ab without keep-alive", ["-n", "2000", "-c", "50"]],
+];
+
+async function readByWrk(server: TestServer): Promise<void> {
   const { text: usage } = await run(["wrk", "-v"]).catch(() => ({ text: "" }));
   if (!usage.startsWith("wrk ")) return console.log("skipped: wrk is not installed");
-  await using server = await start();
   const { text } = await run(["wrk", "-t1", "-c64", "-d2s", `${server.http}/exec?query=select+1`]);
   assert.match(text, /requests in/, text);
   assert.doesNotMatch(text, /Non-2xx|Socket errors/, text);
-  await assertNothingRuns(server);
+}
+
+Deno.test("HTTP clients", async (t) => {
+  await using server = await startServer({ env: { SVC_METRICS_ENABLED: "true" } });
+  const step = (title: string, use: () => Promise<void>) =>
+    t.step(title, async () => {
+      await use();
+      await assertNothingRuns(server);
+    });
+  for (const { name, probe, command, requests } of CLIENTS) {
+    await step(`${name}: GET, POST, streams, aborts, a hundred at once, ${requests} on a connection`, async () => {
+      if (!await isInstalled(name, probe)) return;
+      const { success, text } = await run([...command, server.http, String(ROWS), String(requests)]);
+      assert.ok(success && text.endsWith("ok\n"), text);
+    });
+  }
+  await step(
+    "curl: an upgrade to HTTP/2, pipes, Expect, HEAD, Range, and results of a byte to many megabytes",
+    async () => {
+      if (await isInstalled("curl", ["curl", "--version"])) await readByCurl(server);
+    },
+  );
+  for (const [title, options] of AB) {
+    await step(`${title}: every answer is correct`, async () => {
+      if (!await isInstalled("ab", ["ab", "-V"])) return;
+      const { text } = await run(["ab", "-q", ...options, `${server.http}/exec?query=select+1`]);
+      assert.match(text, /Failed requests: +0\n/, text);
+      assert.doesNotMatch(text, /Non-2xx/);
+    });
+  }
+  await step("wrk: every answer is correct", () => readByWrk(server));
 });
