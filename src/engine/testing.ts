@@ -7,6 +7,7 @@ import { createHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf, type Value } from "../types/mod.ts";
 import { fillNull, setValue, TextArena, valueAt, Workspace } from "./columns.ts";
 import type { Batch, Operator, QueryContext, QueryMemory, Spill, SpilledBlock, Vector } from "./contract.ts";
+import { createQueryMemory } from "./memory.ts";
 import { createOperator } from "./operators/mod.ts";
 import { openTask } from "./parallel.ts";
 import type { PlanFacts } from "./physical/mod.ts";
@@ -238,6 +239,14 @@ function readColumn(
     for (let i = 0, at = address >>> 3; i < rowCount; i++, at++) {
       rows[first + i][column] = Number.isFinite(f64[at]) ? f64[at] : null;
     }
+  } else if (layoutOf(type) === "symbol") {
+    // Most codes occur in many rows.
+    const texts = new Map<number, Value>();
+    for (let i = 0, at = address >>> 2; i < rowCount; i++, at++) {
+      const code = i32[at], text = texts.get(code) ?? valueAt(heap, vector, i);
+      texts.set(code, text);
+      rows[first + i][column] = text;
+    }
   } else for (let i = 0; i < rowCount; i++) rows[first + i][column] = valueAt(heap, vector, i);
 }
 
@@ -436,4 +445,27 @@ export function threeParticipants(context: QueryContext): QueryContext["parallel
       });
     },
   };
+}
+
+/** The same query on one thread, or shared by three participants. */
+export function onThreads<Context extends QueryContext>(context: Context, isParallel: boolean): Context {
+  return { ...context, parallel: isParallel ? threeParticipants(context) : undefined };
+}
+
+/** The same query with so much memory. It continues on disk; `partCount` gives the parts written there since its last call. */
+export function withLittleMemory<Context extends QueryContext>(alone: Context, limitBytes: number) {
+  let count = 0;
+  const memory = createQueryMemory(alone.heap, limitBytes);
+  const spill: Spill = { ...spillOf(alone.heap), countPart: () => count++ };
+  const partCount = () => {
+    const parts = count;
+    count = 0;
+    return parts;
+  };
+  return { context: { ...alone, memory, spill }, memory, partCount };
+}
+
+/** All memory of the query is free again. */
+export function endsClean({ memory }: QueryContext): void {
+  assert.equal((memory as { usedBytes: number }).usedBytes, 0);
 }

@@ -11,6 +11,7 @@ import {
   col,
   fn,
   lit,
+  onThreads,
   over,
   randomFrom,
   type Row,
@@ -21,7 +22,6 @@ import {
   sourceOf,
   storedRows,
   testContext,
-  threeParticipants,
 } from "../testing.ts";
 
 const functions = createRegistry();
@@ -230,8 +230,7 @@ Deno.test("counts of distinct values by keys, several of them and with other agg
     for (const isParallel of [false, true]) {
       const alone = testContext(1 << 28, { functions });
       const { node, source } = storedTable(rows, alone, 200);
-      const sources = [source], context = { ...alone, sources };
-      if (isParallel) Object.assign(context, { parallel: threeParticipants({ ...alone, sources }) });
+      const context = onThreads({ ...alone, sources: [source] }, isParallel);
       const predicate = fn("!=", "BOOLEAN", c("LONG"), lit(null, "LONG"));
       const scan = () => ({ ...node, predicate });
       const calls = [
@@ -323,11 +322,7 @@ Deno.test("any number of workers gives the same answer, also with partitions and
   for (const keys of KEY_SETS) {
     const alone = testContext(1 << 27, { functions });
     const table = storedTable(rows, alone, 100);
-    const shared = {
-      ...alone,
-      sources: [table.source],
-      parallel: threeParticipants({ ...alone, sources: [table.source] }),
-    };
+    const shared = onThreads({ ...alone, sources: [table.source] }, true);
     assert.deepEqual(
       aggregateOf(table.node, keys.map(c), AGGREGATES, shared),
       reference(rows, keys.map(at), computed),
@@ -371,8 +366,7 @@ Deno.test("many rows of many groups are partitioned: groups stay in the order of
       return segmentOf(ordinal, Math.min(segmentRows, rowCount - firstRow), chunks);
     });
     const source = sourceOf(segments), node = scanOf(columns);
-    const inOne = { ...alone, sources: [source] };
-    const context = parallel ? { ...inOne, parallel: threeParticipants(inOne) } : inOne;
+    const context = onThreads({ ...alone, sources: [source] }, parallel);
     const calls = [
       agg("sum", "DOUBLE", col(1, "DOUBLE")),
       agg("count", "LONG"),

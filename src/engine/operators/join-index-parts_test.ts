@@ -2,17 +2,7 @@ import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
 import type { Column, Plan } from "../../sql/plan.ts";
 import { INDEX_PARTS_ROWS_MIN } from "../physical/thresholds.ts";
-import {
-  assertRows,
-  col,
-  over,
-  type Row,
-  RowsInput,
-  rowsOf,
-  storedRows,
-  testContext,
-  threeParticipants,
-} from "../testing.ts";
+import { assertRows, col, onThreads, over, type Row, RowsInput, rowsOf, storedRows, testContext } from "../testing.ts";
 
 /** Keys of a wide range, of a small one, texts, and the row's number. */
 const COLUMNS: Column[] = ["LONG", "INT", "VARCHAR", "LONG"].map((type, k) => ({ name: `c${k}`, type }));
@@ -38,8 +28,7 @@ Deno.test("the index of a large build side has the same rows by key, in order, o
   for (const keys of [[0], [1], [2, 0]]) {
     for (const isParallel of [false, true]) {
       const alone = testContext(1 << 29, { functions: createRegistry() });
-      const table = storedRows(COLUMNS, left, alone, 1_000), sources = [table.source];
-      const parallel = isParallel ? threeParticipants({ ...alone, sources }) : undefined;
+      const table = storedRows(COLUMNS, left, alone, 1_000);
       const exprs = keys.map((k) => col(k, COLUMNS[k].type)), columns = [...COLUMNS, ...COLUMNS];
       const join = over(
         { node: "join", type: "inner", leftKeys: exprs, rightKeys: exprs, columns } as Partial<Plan>,
@@ -49,7 +38,8 @@ Deno.test("the index of a large build side has the same rows by key, in order, o
       const numbers = [col(NUMBER, "LONG"), col(COLUMNS.length + NUMBER, "LONG")];
       const named = numbers.map(({ type }, k) => ({ name: `n${k}`, type }));
       const project = over({ node: "project", expressions: numbers, columns: named }, join);
-      assertRows(rowsOf(project, { ...alone, sources, parallel }), expected, `by ${keys}`);
+      const context = onThreads({ ...alone, sources: [table.source] }, isParallel);
+      assertRows(rowsOf(project, context), expected, `by ${keys}`);
       assert.equal(alone.memory.usedBytes, 0);
     }
   }

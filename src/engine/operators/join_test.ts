@@ -2,14 +2,16 @@ import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
 import type { Column, Expr, JoinNode, Plan } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
-import { type Operator, type QueryContext } from "../contract.ts";
+import type { Operator } from "../contract.ts";
 import {
   agg,
   col,
+  endsClean,
   fn,
   joinColumns,
   keyValues,
   lit,
+  onThreads,
   over,
   randomFrom,
   type Row,
@@ -17,7 +19,6 @@ import {
   rowsOf,
   storedRows,
   testContext,
-  threeParticipants,
 } from "../testing.ts";
 
 const functions = createRegistry();
@@ -80,13 +81,8 @@ const text = (rows: readonly Row[]) =>
 function withTable(rows: Row[], segmentRows: number, isParallel = false) {
   const alone = testContext(1 << 28, { functions });
   const table = storedRows(COLUMNS, rows, alone, segmentRows, true);
-  const sources = [table.source];
-  const context = { ...alone, sources, parallel: isParallel ? threeParticipants({ ...alone, sources }) : undefined };
+  const context = onThreads({ ...alone, sources: [table.source] }, isParallel);
   return { context, scan: (predicate?: Expr): Plan => ({ ...table.node, predicate }) };
-}
-
-function endsClean(context: QueryContext): void {
-  assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
 }
 
 const KEY_SETS = [[0], [1], [2], [3], [4], [5], [6], [7], [1, 2], [0, 3], [5, 6, 1]];

@@ -2,26 +2,27 @@ import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
 import type { Expr, Fill, Plan, Sampling, TimeJoinNode } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
-import type { QueryContext } from "../contract.ts";
+import { FULL } from "../../testing.ts";
 import { createQueryMemory } from "../memory.ts";
 import { physicalPlan } from "../physical/mod.ts";
 import {
   agg,
   assertRows,
   col,
+  endsClean,
   fn,
   joinColumns,
   keyValues,
   lit,
+  onThreads,
   over,
   randomFrom,
   type Row,
   RowsInput,
   rowsOf,
-  spillOf,
   storedRows,
   testContext,
-  threeParticipants,
+  withLittleMemory,
 } from "../testing.ts";
 
 const functions = createRegistry();
@@ -101,8 +102,7 @@ function withTables(left: Row[], right: Row[], isParallel: boolean, limitBytes =
     });
     return table;
   });
-  const sources = tables.map((table) => table.source);
-  const context = { ...alone, sources, parallel: isParallel ? threeParticipants({ ...alone, sources }) : undefined };
+  const context = onThreads({ ...alone, sources: tables.map((table) => table.source) }, isParallel);
   const [l, r] = tables.map(({ node }, id): Plan => ({ ...node, id, timestamp: 0, order: "asc" }));
   return { context, chosen, left: l, right: r };
 }
@@ -112,10 +112,6 @@ function byMorsels(join: Plan): Plan {
   const keys = [c(NUMBER)], aggregates = [agg("sum", "LONG", c(NUMBER, WIDTH)), agg("count", "LONG")];
   const columns = [...keys, ...aggregates].map(({ type }, k) => ({ name: `g${k}`, type }));
   return over({ node: "aggregate", keys, aggregates, columns }, join);
-}
-
-function endsClean(context: QueryContext): void {
-  assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
 }
 
 const CASES: Case[] = [[], [1], [2], [3], [4], [5], [6], [7], [1, 2], [5, 6, 1]].flatMap((keys): Case[] => [
@@ -152,7 +148,7 @@ const none: Row = COLUMNS.map(({ type }) => (type === "SHORT" ? 0 : null));
 /** Few rows have a partner by most of the keys. In turns a join of each type, and at full length both by all keys. */
 const MANY_KEYS: Case[] = [[1], [1], [3], [4], [5], [6], [2, 5], [1, 3]].flatMap((keys, k): Case[] => {
   const both: Case[] = [{ type: "asof", keys }, { type: "lt", keys, tolerance: 300_000n }];
-  return Deno.env.get("SUNDIAL_FULL") === "true" ? both : [both[k % 2]];
+  return FULL ? both : [both[k % 2]];
 });
 
 Deno.test("asof and lt joins with too many keys for their memory continue on disk, on one thread and on three", () => {
@@ -161,26 +157,23 @@ Deno.test("asof and lt joins with too many keys for their memory continue on dis
   const partnersOf = new Map(MANY_KEYS.map((each) => [each, partners(each, left, right)]));
   for (const isParallel of [false, true]) {
     const { context: inMemory, chosen, left: l, right: r } = withTables(left, right, isParallel);
-    const { heap } = inMemory, memory = createQueryMemory(heap, 6 << 20);
-    let parts = 0;
-    const spill = { ...spillOf(heap), countPart: () => parts++ };
-    const alone = { ...inMemory, memory, spill };
-    const context = { ...alone, parallel: isParallel ? threeParticipants(alone) : undefined };
+    const { context: alone, memory, partCount } = withLittleMemory(inMemory, 6 << 20);
+    const context = onThreads(alone, isParallel);
     for (const each of isParallel ? MANY_KEYS.slice(0, 3) : MANY_KEYS) {
       const expected = partnersOf.get(each)!, title = `${each.type} by ${each.keys}`;
-      chosen.length = parts = 0;
+      chosen.length = 0;
       const groups = rowsOf(byMorsels(timeJoin(each, l, r)), context);
       assertRows(groups.map(([l, r]) => [l, r]), expected, title);
       assert.ok(chosen.includes("last right rows"), title);
       assert.equal(memory.usedBytes, 0, title);
-      parts = 0;
+      partCount();
       const rows = rowsOf(timeJoin(each, l, r), context);
       assertRows(
         rows,
         expected.map(([l, r]) => [...left[Number(l)], ...r === null ? none : right[Number(r)]]),
         title,
       );
-      assert.ok(parts > 16, `${title} is divided on disk`);
+      assert.ok(partCount() > 16, `${title} is divided on disk`);
       assert.equal(memory.usedBytes, 0, title);
     }
   }
@@ -190,9 +183,7 @@ Deno.test("an asof join that continues on disk compares symbols with texts, and 
   const texts = (rows: Row[]) => rows.map((row): Row => [...row.slice(0, 5), row[1], ...row.slice(6)]);
   const left = timedRows(40_000, 23, 500_000, 50_000), right = texts(timedRows(60_000, 24, 500_000, 50_000));
   const { context: inMemory, left: l, right: r } = withTables(left, right, false);
-  const memory = createQueryMemory(inMemory.heap, 6 << 20);
-  let parts = 0;
-  const context = { ...inMemory, memory, spill: { ...spillOf(inMemory.heap), countPart: () => parts++ } };
+  const { context, memory, partCount } = withLittleMemory(inMemory, 6 << 20);
   const byText = (row: Row): Row => [...row.slice(0, 5), row[1], ...row.slice(6)];
   const expected = partners({ type: "asof", keys: [5] }, left.map(byText), right);
   const time = [{ expression: c(0), descending: false }, { expression: c(NUMBER), descending: false }];
@@ -203,10 +194,9 @@ Deno.test("an asof join that continues on disk compares symbols with texts, and 
       timeJoin({ type: "asof", keys: [5] }, sorted(l), sorted(r), [c(1)]),
     ]
   ) {
-    parts = 0;
     const rows = rowsOf(plan, context);
     assertRows(rows.map((row) => [row[NUMBER], row[WIDTH + NUMBER]]), expected, "by texts");
-    assert.ok(parts > 16);
+    assert.ok(partCount() > 16);
     assert.equal(memory.usedBytes, 0);
   }
 });

@@ -1,6 +1,7 @@
 /** Windows in steps on disk against the same windows in memory. */
 import assert from "node:assert/strict";
 import type { Column, Expr, Plan, SortKey, WindowCall, WindowFrame, WindowNode } from "../../sql/plan.ts";
+import { FULL } from "../../testing.ts";
 import { windowWay } from "../physical/window.ts";
 import {
   assertRows,
@@ -32,9 +33,6 @@ const by = (index: number, descending = false, nulls?: "first" | "last"): SortKe
   descending,
   nulls,
 });
-
-/** Whether calls run over all rows alone, too. */
-const ALL_ROWS = Deno.env.get("SUNDIAL_FULL") === "true";
 
 function randomRows(count: number, seed: number): Row[] {
   const random = randomFrom(seed), orNull = <T>(value: T) => random() % 6 === 0 ? null : value;
@@ -96,7 +94,7 @@ const ORDERS: [title: string, SortKey[]][] = [
   ["by few doubles", [{ expression: column(2), descending: false }]],
 ];
 
-for (const [title, orderBy] of ORDERS) {
+for (const [k, [title, orderBy]] of ORDERS.entries()) {
   for (const order of ["asc", "none"] as const) {
     Deno.test(`windows on disk equal those in memory: one partition ${title}, input ${order}`, () => {
       const rows = randomRows(title === "by time" ? 12_000 : 1_100, 7);
@@ -144,8 +142,10 @@ for (const [title, orderBy] of ORDERS) {
       }
       assertSame(rows, calls, order, "all calls");
       // Enough rows for each frame and offset.
-      const fewer = ALL_ROWS ? rows : rows.slice(0, 3_000);
-      for (const each of calls) {
+      const fewer = FULL ? rows : rows.slice(0, 3_000);
+      for (const [c, each] of calls.entries()) {
+        // Each call runs alone in some orders, or at full length in all.
+        if (!FULL && (c + k) % 3 !== 0) continue;
         assertSame(fewer, [each], order, `${each.function} ${each.frame.start} ${each.frame.end}`);
       }
       assertSame([], calls, order, "no rows");
