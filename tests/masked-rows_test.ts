@@ -1,6 +1,6 @@
 /** Groups of rows that are marked by the packed codes of their conditions' columns have the answers of conditions that are tested on values. */
 import assert from "node:assert/strict";
-import { ALL_ROWS, type Question, question, rowsOf, testEncoded } from "./encoded-columns.ts";
+import { ALL_ROWS, isAsked, type Question, question, rowsOf, testEncoded } from "./encoded-columns.ts";
 import type { TestServer } from "./server.ts";
 
 /** Conditions on columns of each encoding, next to values, of all and of none of a vector's rows, and with NULL. */
@@ -20,8 +20,8 @@ const CONDITIONS = [
   "rounded < 100.01",
   "i > -1000 and i <= 4000.5",
   "l > 90000000000 and i < 3000",
-  "far > 1000 and far < 250000",
-  "far > 200000",
+  "far > 1000 and far < 125000",
+  "far > 100000",
   "some_full > 0.5 and some_far < 900",
   "some_full < 30 and price > 100",
   "some_far > 500 and side = 'buy'",
@@ -83,8 +83,8 @@ function questions(): Question[] {
       rest: ` sample by ${sampling}`,
     })),
   ];
-  return CONDITIONS.flatMap((condition) =>
-    forms.map(({ keys, calls, rest }) => {
+  return CONDITIONS.flatMap((condition, c) =>
+    forms.filter((_, f) => isAsked(c, f)).map(({ keys, calls, rest }) => {
       const select = (conditions: string) =>
         `select ${keys === "" ? "" : `${keys}, `}${calls.join(", ")} from t where ${conditions}${rest}`;
       return question(select(condition), select(`(${condition}) and ${ALL_ROWS}`), calls);
@@ -107,21 +107,21 @@ async function checkVectors(server: TestServer): Promise<void> {
   // Without keys, segments of which most rows pass are read as a whole.
   const products = (condition: string) => `select k, sum(price * gaps) from t where ${condition} group by k`;
   const tested = await vectorsOf(server, products("price > 500"));
-  assert.ok(tested !== undefined && tested.tested > 200 && tested.withExceptions === 0, "decimals have codes");
+  assert.ok(tested !== undefined && tested.tested > 100 && tested.withExceptions === 0, "decimals have codes");
   const inOrder = await vectorsOf(server, products("mostly < 1.9"));
   assert.ok(inOrder !== undefined && inOrder.skipped > 20 && inOrder.whole > 20, "by the range of a vector's codes");
-  assert.ok(inOrder.withExceptions > 50);
+  assert.ok(inOrder.withExceptions > 30);
   const raw = await vectorsOf(server, products("full > 0"));
   assert.equal(raw, undefined, "a column of full-precision doubles is not packed");
   const mixed = await vectorsOf(server, products("some_far > 100 and some_full > 0"));
-  assert.ok(mixed !== undefined && mixed.withoutCodes > 50 && mixed.tested > 200, "some vectors are raw");
+  assert.ok(mixed !== undefined && mixed.withoutCodes > 20 && mixed.tested > 100, "some vectors are raw");
   const singles = await vectorsOf(server, products("f_gaps > 10 and tenths < 90"));
-  assert.ok(singles !== undefined && singles.tested > 200 && singles.withExceptions === 0, "FLOAT has codes");
+  assert.ok(singles !== undefined && singles.tested > 100 && singles.withExceptions === 0, "FLOAT has codes");
   const exceptions = await vectorsOf(server, products("f_mostly < 1.9"));
-  assert.ok(exceptions !== undefined && exceptions.skipped > 20 && exceptions.withExceptions > 50);
+  assert.ok(exceptions !== undefined && exceptions.skipped > 20 && exceptions.withExceptions > 30);
   for (const step of ["7h", "10m"]) {
     const sampled = await vectorsOf(server, `select ts, sum(price * gaps) from t where k = 'k1' sample by ${step}`);
-    assert.ok(sampled !== undefined && sampled.tested > 200, `by ${step}`);
+    assert.ok(sampled !== undefined && sampled.tested > 100, `by ${step}`);
   }
 }
 

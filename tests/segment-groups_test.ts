@@ -6,6 +6,7 @@ import {
   DOUBLES,
   ENCODED_ROWS,
   INTEGERS,
+  isAsked,
   type Question,
   question,
   type Row,
@@ -58,7 +59,7 @@ const CONDITIONS = [
   "l > 5000 and price > 100",
   "nothing > 1",
   "steps > 120 and price > 50",
-  "steps between 103 and 905 and gaps > -40 and steps < 900",
+  "steps between 103 and 455 and gaps > -40 and steps < 450",
   "steps = 333",
   "ts > '2024-01-01T00:30' and price > 10 and i > -4900",
   "tenths > 3.1 and tenths <= 99.7",
@@ -93,14 +94,14 @@ const PRODUCTS = [
 ];
 
 /** One in so many pairs of conditions or keys with calls is asked for a part of the time, too. */
-const TIMED = ALL_QUESTIONS ? 1 : 3;
+const TIMED = ALL_QUESTIONS ? 1 : 5;
 
 function questions(): Question[] {
   const list: Question[] = [];
   for (const [c, condition] of CONDITIONS.entries()) {
     for (const [q, calls] of SUMMED.entries()) {
       const timed = (c + q) % TIMED === 0 ? ["and ts between '2024-01-01T05:20:01' and '2024-01-03T03:40:59'"] : [];
-      for (const part of ["", ...timed]) {
+      for (const part of [...isAsked(c, q) ? [""] : [], ...timed]) {
         const sql = `select ${calls.join(", ")} from t where ${condition} ${part}`;
         list.push(question(sql, `${sql} and ${ALL_ROWS}`, calls));
       }
@@ -114,15 +115,15 @@ function questions(): Question[] {
     }
     for (const [k, keys] of KEYS.entries()) {
       for (const [q, calls] of CALLS.entries()) {
-        if (part !== "" && (p + k + q) % TIMED !== 0) continue;
+        if (part === "" ? !isAsked(k, q) : (p + k + q) % TIMED !== 0) continue;
         const select = (conditions: string) =>
           `select ${keys}, ${calls.join(", ")} from t ${conditions} group by ${keys}`;
         list.push(question(select(part), select(byValues), calls));
       }
     }
   }
-  for (const sampling of SAMPLINGS) {
-    for (const calls of CALLS) {
+  for (const [s, sampling] of SAMPLINGS.entries()) {
+    for (const calls of CALLS.filter((_, q) => isAsked(s, q))) {
       const select = (conditions: string) => `select ts, k, side, ${calls.join(", ")} from t ${conditions} ${sampling}`;
       list.push(question(select(""), select(`where ${ALL_ROWS}`), calls));
     }
@@ -162,14 +163,15 @@ async function checkVectors(server: TestServer): Promise<void> {
   const sampled = await rowsOf(server, "explain analyze select ts, k, sum(price), count() from t sample by 7h");
   assert.match(sampled.join("\n"), /packed codes of \d+ vectors added up/);
   const explain = "explain analyze select sum(price), max(i) from t where";
+  // Two columns; vectors that no row passes are skipped.
   const sums = (await rowsOf(server, `${explain} price > 100 and gaps > -49`)).join("\n");
   assert.match(sums, /adds up packed codes by segments/);
-  assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(sums)?.[1]) >= 2 * ENCODED_ROWS / 1024, sums);
+  assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(sums)?.[1]) >= 1.8 * ENCODED_ROWS / 1024, sums);
   const steps = (await rowsOf(server, `${explain} steps > 120 and price > 50`)).join("\n");
   const [, skipped, whole, tested] = /vectors: (\d+) skipped, (\d+) taken whole, (\d+) tested packed/.exec(steps)!;
-  assert.ok(Number(skipped) > 20 && Number(whole) > 20 && Number(tested) > 100, steps);
+  assert.ok(Number(skipped) > 20 && Number(whole) > 20 && Number(tested) > 50, steps);
   const singles = (await rowsOf(server, `${explain} tenths > 0.5 and f_gaps > -49`)).join("\n");
-  assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(singles)?.[1]) >= 2 * ENCODED_ROWS / 1024, singles);
+  assert.ok(Number(/packed codes of (\d+) vectors added up/.exec(singles)?.[1]) >= 1.8 * ENCODED_ROWS / 1024, singles);
   assert.doesNotMatch((await rowsOf(server, `${explain} ${ALL_ROWS}`)).join("\n"), /added? up/);
 }
 

@@ -4,6 +4,7 @@ import {
   DOUBLES,
   ENCODED_ROWS,
   INTEGERS,
+  isAsked,
   type Question,
   type Row,
   rowsOf,
@@ -65,8 +66,8 @@ function assertClose(actual: Row[], expected: Row[], exact: readonly boolean[], 
 }
 
 function questions(): Question[] {
-  return PARTS.flatMap((part) =>
-    CALLS.map(([plain, computed]) => {
+  return PARTS.flatMap((part, p) =>
+    CALLS.filter((_, c) => isAsked(p, c)).map(([plain, computed]) => {
       const time = part.includes("sample") ? "ts, " : "";
       const select = (calls: readonly string[]) => `select ${time}${calls.join(", ")} ${part}`;
       const exact = plain.map((call) => !/^(sum|avg)/.test(call) || INTEGERS.some((name) => call === `sum(${name})`));
@@ -82,10 +83,11 @@ function questions(): Question[] {
 
 /** The first rows by a column, whose vectors may be skipped, and by an expression of the same values. */
 async function compareFirst(server: TestServer): Promise<void> {
-  for (const column of [...DOUBLES, ...SINGLES, ...INTEGERS, "ts"]) {
+  for (const [k, column] of [...DOUBLES, ...SINGLES, ...INTEGERS, "ts"].entries()) {
     const zero = zeroOf(column);
-    for (const direction of ["desc", "asc"]) {
-      for (const part of ["", "where i > 50", "where ts in '2024-01-02T03'"]) {
+    for (const [d, direction] of ["desc", "asc"].entries()) {
+      for (const [p, part] of ["", "where i > 50", "where ts in '2024-01-02T03'"].entries()) {
+        if (!isAsked(k, d + p)) continue;
         const first = (key: string) =>
           `select ts, ${column} v, i from t ${part} order by ${key} ${direction}, i desc, ts limit 12`;
         const rows = await rowsOf(server, first(column));
