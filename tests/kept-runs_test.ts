@@ -5,13 +5,14 @@
 import assert from "node:assert/strict";
 import type pg from "pg";
 import { randomFrom } from "../src/engine/testing.ts";
+import { FULL } from "../src/testing.ts";
 import { connectedPg } from "./pg-client.ts";
 import { startServer } from "./server.ts";
 
 const START_MS = Date.parse("2024-01-01T00:00:00Z");
 const ROUNDS = 24;
-/** Each query is executed in every round, or in every second one, half of them in the same. */
-const EACH = Deno.env.get("SUNDIAL_FULL") === "true" ? 1 : 2;
+/** Each query is executed in every round, or in every third one, a third of them in the same. */
+const EACH = FULL ? 1 : 3;
 
 /** $1 and $2 are times, $3 a symbol, $4 a number. */
 const QUERIES = [
