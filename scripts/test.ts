@@ -4,7 +4,7 @@
  *     deno task test [PATH…] [--filter …]
  *
  * Without a path every test runs: types are checked once, and then each file of `tests/` runs in a process of its own, several at a
- * time (`TEST_JOBS`; default: the number of cores, at most 4). Many tests wait for servers and clients, so this takes half as long.
+ * time (`TEST_JOBS`; default: one more than the number of cores, at most 5). Many tests wait for servers and clients.
  */
 import { join, relative } from "node:path";
 import { checkIndexes } from "./check-indexes.ts";
@@ -26,6 +26,8 @@ const FLAGS = DEVELOPMENT_FLAGS.map((flag) =>
       .replace(/,--(no-parallel-scavenge|heap-growing-percent=\d+)/g, "")
     : flag
 );
+/** They begin first, so that no process runs alone at the end. */
+const LONG = ["tests/spill_test.ts", "tests/conformance_test.ts"];
 let status = 1;
 try {
   status = Deno.args.some((arg) => !arg.startsWith("-"))
@@ -46,7 +48,8 @@ Deno.exit(status);
  */
 async function everything(options: readonly string[]): Promise<number> {
   const started = performance.now();
-  const rest = [rooms(), ...testFiles()];
+  const isLong = ([path]: string[]) => LONG.includes(path!);
+  const files = testFiles(), rest = [rooms(), ...files.filter(isLong), ...files.filter((paths) => !isLong(paths))];
   const [checked, indexesAreChecked] = await Promise.all([
     deno("test", ...FLAGS, "--no-run", ...rest.flat()),
     checkIndexes(),
@@ -61,7 +64,7 @@ async function everything(options: readonly string[]): Promise<number> {
       if (counts.failed > 0) failures.push({ path: paths.length === 1 ? paths[0] : "src/", output: counts.output });
     }
   };
-  const jobs = Number(Deno.env.get("TEST_JOBS")) || Math.min(navigator.hardwareConcurrency, 4);
+  const jobs = Number(Deno.env.get("TEST_JOBS")) || Math.min(navigator.hardwareConcurrency + 1, 5);
   await Promise.all(Array.from({ length: jobs }, lane));
   const { passed, steps, failed, ignored } = total;
   for (const { path, output } of failures) {
