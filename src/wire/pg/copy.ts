@@ -118,7 +118,7 @@ function optionsOf(text: string, from: number): CopyOptions {
       case "escape": {
         const given = value();
         if (given?.kind !== "text") throw new SqlError(`expected a text for ${name.toUpperCase()}`, given?.at ?? at);
-        if (name !== "null" && !/^[\x00-\x7f]$/.test(given.text)) {
+        if (name !== "null" && (given.text.length !== 1 || given.text > "\x7f")) {
           throw new SqlError(
             `${name.toUpperCase()} must be one character of ASCII`,
             given.at,
