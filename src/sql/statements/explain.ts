@@ -39,8 +39,10 @@ export const explain: StatementKind<Explain, BoundExplain> = {
     },
   },
   reference: {
-    syntax: "EXPLAIN [ANALYZE | (FORMAT TEXT)] statement",
-    summary: "Shows the plan of a statement. ANALYZE executes it and shows rows, time and memory of each operator.",
+    syntax: "EXPLAIN [ANALYZE] statement",
+    summary:
+      "Shows the plan of a statement. ANALYZE executes it and shows rows, time and memory of each operator. `(FORMAT TEXT)` behind " +
+      "EXPLAIN has no effect.",
   },
   /** ANALYZE executes the statement. */
   category: "query",
