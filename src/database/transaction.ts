@@ -41,9 +41,9 @@ export class Transaction {
   private storage: StorageTransaction | undefined;
   /** Rows that have not been sent to the writer yet, in order. */
   private pending: Added[] = [];
-  /** The last of them. */
+  /** Those behind them, of which no batch has been made. */
   private growing: Growing | undefined;
-  /** Their tables. */
+  /** The tables of both. */
   private pendingIds = new Set<number>();
   private pendingBytes = 0;
   /** Number of the last change, and of the last one that the writer has. */
@@ -89,7 +89,7 @@ export class Transaction {
     await this.added(tableId, bytes);
   }
 
-  /** Adds constant rows of columns of the `types`. */
+  /** Likewise for constant rows. `types`: of the columns. */
   async appendRows(
     tableId: number,
     columnIds: readonly number[],
@@ -110,7 +110,8 @@ export class Transaction {
     if (this.growing!.rows.rows.length >= BATCH_ROWS) this.settle();
     let bytes = 0;
     for (const row of rows) {
-      for (const value of row) bytes += VALUE_BYTES + (typeof value === "string" ? value.length : 0);
+      bytes += VALUE_BYTES * row.length;
+      for (const value of row) if (typeof value === "string") bytes += value.length;
     }
     await this.added(tableId, bytes);
   }
