@@ -55,7 +55,7 @@ const LATEST_ROWS = 65_536;
  * Of rows under conditions so many are expected to pass, if the query is stopped otherwise: values that are looked for are rare, and
  * of other conditions more may pass.
  */
-const FOUND_SHARE = 1 / 16, PASSING_SHARE = 1 / 4;
+const FOUND_SHARE = 1 / 16, PASSING_SHARE = 1 / 2;
 
 /**
  * The work of a plan in rows, which decides where it runs: how many rows each node reads, and how much a row costs there.
