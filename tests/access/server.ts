@@ -79,3 +79,23 @@ export async function startProtected(
     },
   });
 }
+
+/** Steps that share a server. Each finds it without tables and principals. */
+export function testSteps(name: string, steps: Record<string, (server: ProtectedServer) => Promise<void>>): void {
+  Deno.test(name, async (t) => {
+    await using server = await startProtected();
+    for (const [title, step] of Object.entries(steps)) {
+      await t.step(title, () => step(server));
+      await server.set("drop all tables", ...await drops(server));
+    }
+  });
+}
+
+async function drops(server: ProtectedServer): Promise<string[]> {
+  const kinds = [["users", "user"], ["groups", "group"], ["service accounts", "service account"]];
+  const all = await Promise.all(kinds.map(async ([plural, kind]) => {
+    const names = ((await server.sql(`show ${plural}`)).dataset ?? []).map(([name]) => String(name));
+    return names.filter((name) => name !== ADMIN.name).map((name) => `drop ${kind} ${name}`);
+  }));
+  return all.flat();
+}
