@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import type pg from "pg";
 import { STATEMENTS } from "../../src/sql/statements/mod.ts";
 import { until } from "../programs.ts";
-import { basic, type Credentials, type ProtectedServer, startProtected } from "./server.ts";
+import { basic, type Credentials, type ProtectedServer, startProtected, testSteps } from "./server.ts";
 
 const ALICE: Credentials = { name: "alice", password: "alice's" };
 
@@ -509,30 +509,6 @@ for (const wire of ["HTTP", "PG simple", "PG prepared"] as const) {
   });
 }
 
-Deno.test("columns: a right on one column gives that one and the timestamp, and the others are as good as unknown", async () => {
-  await using server = await startProtected();
-  await server.set(...SETUP, "grant SELECT on t(a) to alice", "grant UPDATE on t(b) to alice");
-  const asks: [sql: string, error: string | undefined][] = [
-    ["select a from t", undefined],
-    ["select ts, a from t", undefined],
-    ["select count() from t", undefined],
-    ["select b from t", "there is no column b"],
-    ["select * from t", "there is no column b"],
-    ["select a from t where b = 1", "there is no column b"],
-    ["select a from t order by b", "there is no column b"],
-    ["select max(b) from t", "there is no column b"],
-    ["select x.a from t x join t y on x.a = y.b", "there is no column"],
-    ["select c from t", "there is no column c"],
-    ["update t set b = 1", undefined],
-    ["update t set a = 1", "Access denied for alice [UPDATE on t(a)]"],
-  ];
-  for (const [sql, expected] of asks) {
-    const { error } = await server.sql(sql, ALICE);
-    assert.ok(expected === undefined ? error === undefined : error?.startsWith(expected), `${sql}: ${error}`);
-    assert.doesNotMatch(error ?? "", /did you mean.*\bb\b/, sql);
-  }
-});
-
 /** [method, path] */
 const ENDPOINTS: [string, string][] = [
   ["GET", "/exec?query=select+1"],
@@ -547,81 +523,107 @@ const ENDPOINTS: [string, string][] = [
   ["POST", "/api/v2/write"],
 ];
 
-Deno.test("endpoints by credentials and the permission HTTP", async () => {
-  await using server = await startProtected();
-  await server.set(
-    "create user alice with password 'alice''s'",
-    "create table t (x int)",
-    "grant INSERT on t to alice",
-  );
-  const made = await server.sql("alter user alice create token type rest with ttl '1h'");
-  const credentials = [`Basic ${btoa("alice:alice's")}`, `Bearer ${made.dataset![0][1]}`];
-  const ask = async (method: string, path: string, authorization?: string) => {
-    const body = method === "POST" ? "" : undefined;
-    const { status } = await server.request(path, authorization, { method, body });
-    return status;
-  };
-  for (const [method, path] of ENDPOINTS) {
-    assert.equal(await ask(method, path), 401, `${path} without credentials`);
-    assert.equal(await ask(method, path, `Basic ${btoa("alice:wrong")}`), 401, `${path} with a wrong password`);
-    for (const each of credentials) assert.equal(await ask(method, path, each), 403, `${path} without HTTP`);
-  }
-  await server.set("grant HTTP to alice");
-  for (const [method, path] of ENDPOINTS) {
-    for (const each of credentials) assert.ok(![401, 403].includes(await ask(method, path, each)), `${path} with HTTP`);
-  }
-  await server.set("alter user alice disable");
-  for (const each of credentials) assert.equal(await ask("GET", "/exec?query=select+1", each), 401);
-});
-
-Deno.test("lines by permission", async () => {
-  await using server = await startProtected();
-  const statuses: Record<string, string[]> = {
-    "403 missing": [],
-    "204 granted": ["grant INSERT on l to alice"],
-    "403 on another table": ["grant INSERT on other to alice"],
-    "204 through a group": ["grant INSERT on l to members"],
-    "403 revoked": ["grant INSERT on l to alice", "revoke INSERT on l from alice"],
-    "403 only SELECT": ["grant SELECT on l to alice"],
-  };
-  await server.set(...SETUP, "create table l (x double, timestamp timestamp) timestamp(timestamp) partition by day");
-  for (const [expected, statements] of Object.entries(statuses)) {
-    await server.set(...statements);
-    const { status, text } = await server.lines("l x=1\n", ALICE);
-    assert.equal(status, Number(expected.slice(0, 3)), `${expected}: ${text}`);
-    for (const principal of ["alice", "members"]) await server.set(`revoke ALL on all tables from ${principal}`);
-  }
-  await server.set("grant INSERT on l to alice");
-  assert.match((await server.lines("l x=1,y=2\n", ALICE)).text, /Access denied for alice \[ADD COLUMN on l\]/);
-  await server.set("grant ADD COLUMN on l to alice");
-  assert.equal((await server.lines("l x=1,y=2\n", ALICE)).status, 204);
-  assert.match((await server.lines("new x=1\n", ALICE)).text, /Access denied for alice \[CREATE TABLE\]/);
-});
-
-Deno.test("imports by permission", async () => {
-  await using server = await startProtected();
-  await server.set(...SETUP, "create table imported (a int, b int)");
-  const imp = (query: string) => {
-    const body = new FormData();
-    body.append("data", new Blob(["a,b\n1,2\n3,4\n"]), "x.csv");
-    return server.request(`/imp?fmt=json&${query}`, basic(ALICE), { method: "POST", body });
-  };
-  const attempts: [query: string, grants: [permission: string, denied: string][]][] = [
-    ["name=imported", [["INSERT on imported", "INSERT on imported"]]],
-    ["name=made", [["CREATE TABLE", "CREATE TABLE"]]],
-    ["name=imported&overwrite=true", [["DROP TABLE on imported", "DROP TABLE on imported"]]],
-  ];
-  for (const [query, grants] of attempts) {
-    for (const [permission, denied] of grants) {
-      const refused = await imp(query);
-      assert.deepEqual([refused.status, JSON.parse(refused.text).status], [403, `Access denied for alice [${denied}]`]);
-      await server.set(`grant ${permission} to alice`);
+testSteps("rights on columns, endpoints, lines and imports", {
+  "columns: a right on one column gives that one and the timestamp, and the others are as good as unknown": async (
+    server,
+  ) => {
+    await server.set(...SETUP, "grant SELECT on t(a) to alice", "grant UPDATE on t(b) to alice");
+    const asks: [sql: string, error: string | undefined][] = [
+      ["select a from t", undefined],
+      ["select ts, a from t", undefined],
+      ["select count() from t", undefined],
+      ["select b from t", "there is no column b"],
+      ["select * from t", "there is no column b"],
+      ["select a from t where b = 1", "there is no column b"],
+      ["select a from t order by b", "there is no column b"],
+      ["select max(b) from t", "there is no column b"],
+      ["select x.a from t x join t y on x.a = y.b", "there is no column"],
+      ["select c from t", "there is no column c"],
+      ["update t set b = 1", undefined],
+      ["update t set a = 1", "Access denied for alice [UPDATE on t(a)]"],
+    ];
+    for (const [sql, expected] of asks) {
+      const { error } = await server.sql(sql, ALICE);
+      assert.ok(expected === undefined ? error === undefined : error?.startsWith(expected), `${sql}: ${error}`);
+      assert.doesNotMatch(error ?? "", /did you mean.*\bb\b/, sql);
     }
-    const { status, text } = await imp(query);
-    assert.deepEqual([status, JSON.parse(text).rowsImported], [200, 2], text);
-  }
-  // A table belongs to the user who imported it.
-  for (const table of ["made", "imported"]) {
-    assert.deepEqual((await server.sql(`select count() from ${table}`, ALICE)).dataset, [[2]]);
-  }
+  },
+  "endpoints by credentials and the permission HTTP": async (server) => {
+    await server.set(
+      "create user alice with password 'alice''s'",
+      "create table t (x int)",
+      "grant INSERT on t to alice",
+    );
+    const made = await server.sql("alter user alice create token type rest with ttl '1h'");
+    const credentials = [`Basic ${btoa("alice:alice's")}`, `Bearer ${made.dataset![0][1]}`];
+    const ask = async (method: string, path: string, authorization?: string) => {
+      const body = method === "POST" ? "" : undefined;
+      const { status } = await server.request(path, authorization, { method, body });
+      return status;
+    };
+    for (const [method, path] of ENDPOINTS) {
+      assert.equal(await ask(method, path), 401, `${path} without credentials`);
+      assert.equal(await ask(method, path, `Basic ${btoa("alice:wrong")}`), 401, `${path} with a wrong password`);
+      for (const each of credentials) assert.equal(await ask(method, path, each), 403, `${path} without HTTP`);
+    }
+    await server.set("grant HTTP to alice");
+    for (const [method, path] of ENDPOINTS) {
+      for (const each of credentials) {
+        assert.ok(![401, 403].includes(await ask(method, path, each)), `${path} with HTTP`);
+      }
+    }
+    await server.set("alter user alice disable");
+    for (const each of credentials) assert.equal(await ask("GET", "/exec?query=select+1", each), 401);
+  },
+  "lines by permission": async (server) => {
+    const statuses: Record<string, string[]> = {
+      "403 missing": [],
+      "204 granted": ["grant INSERT on l to alice"],
+      "403 on another table": ["grant INSERT on other to alice"],
+      "204 through a group": ["grant INSERT on l to members"],
+      "403 revoked": ["grant INSERT on l to alice", "revoke INSERT on l from alice"],
+      "403 only SELECT": ["grant SELECT on l to alice"],
+    };
+    await server.set(...SETUP, "create table l (x double, timestamp timestamp) timestamp(timestamp) partition by day");
+    for (const [expected, statements] of Object.entries(statuses)) {
+      await server.set(...statements);
+      const { status, text } = await server.lines("l x=1\n", ALICE);
+      assert.equal(status, Number(expected.slice(0, 3)), `${expected}: ${text}`);
+      for (const principal of ["alice", "members"]) await server.set(`revoke ALL on all tables from ${principal}`);
+    }
+    await server.set("grant INSERT on l to alice");
+    assert.match((await server.lines("l x=1,y=2\n", ALICE)).text, /Access denied for alice \[ADD COLUMN on l\]/);
+    await server.set("grant ADD COLUMN on l to alice");
+    assert.equal((await server.lines("l x=1,y=2\n", ALICE)).status, 204);
+    assert.match((await server.lines("new x=1\n", ALICE)).text, /Access denied for alice \[CREATE TABLE\]/);
+  },
+  "imports by permission": async (server) => {
+    await server.set(...SETUP, "create table imported (a int, b int)");
+    const imp = (query: string) => {
+      const body = new FormData();
+      body.append("data", new Blob(["a,b\n1,2\n3,4\n"]), "x.csv");
+      return server.request(`/imp?fmt=json&${query}`, basic(ALICE), { method: "POST", body });
+    };
+    const attempts: [query: string, grants: [permission: string, denied: string][]][] = [
+      ["name=imported", [["INSERT on imported", "INSERT on imported"]]],
+      ["name=made", [["CREATE TABLE", "CREATE TABLE"]]],
+      ["name=imported&overwrite=true", [["DROP TABLE on imported", "DROP TABLE on imported"]]],
+    ];
+    for (const [query, grants] of attempts) {
+      for (const [permission, denied] of grants) {
+        const refused = await imp(query);
+        assert.deepEqual([refused.status, JSON.parse(refused.text).status], [
+          403,
+          `Access denied for alice [${denied}]`,
+        ]);
+        await server.set(`grant ${permission} to alice`);
+      }
+      const { status, text } = await imp(query);
+      assert.deepEqual([status, JSON.parse(text).rowsImported], [200, 2], text);
+    }
+    // A table belongs to the user who imported it.
+    for (const table of ["made", "imported"]) {
+      assert.deepEqual((await server.sql(`select count() from ${table}`, ALICE)).dataset, [[2]]);
+    }
+  },
 });
