@@ -1,5 +1,5 @@
 /** Changes of tables and their definitions, immediately or within the session's transaction. */
-import type { Answer, Chunk, Client, Identity } from "../api.ts";
+import type { Answer, Client, Identity } from "../api.ts";
 import { type PostedPlan, unpackAppendBatch, unpackChangedBatch } from "../engine/mod.ts";
 import { assert } from "../assert.ts";
 import { SqlError, SQLSTATE, TableChangedError } from "../errors.ts";
@@ -121,7 +121,7 @@ export class RowChanges {
     let load: BulkLoad | undefined;
     try {
       for await (const chunk of run.chunks) {
-        this.countWritten(chunk);
+        this.countWritten(chunk.rows);
         if (load !== undefined) {
           await load.add(chunk.bytes);
           continue;
@@ -175,7 +175,7 @@ export class RowChanges {
     let tableId: number | undefined;
     for await (const chunk of run.chunks) {
       tableId ??= await begin();
-      this.countWritten(chunk);
+      this.countWritten(chunk.rows);
       const batch = unpackAppendBatch(chunk.bytes, columnIds);
       if (batch.rowCount > 0) await transaction.append(tableId, [batch]);
     }
@@ -183,7 +183,7 @@ export class RowChanges {
     return run.totalRows();
   }
 
-  private countWritten({ rows }: Chunk): void {
+  private countWritten(rows: number): void {
     if (this.run.running !== undefined) this.run.running.rowsWritten += rows;
   }
 
@@ -209,7 +209,7 @@ export class RowChanges {
     if (this.transaction !== undefined) {
       const run = await this.run.run(plan, types), { rows } = run;
       if (rows !== undefined) {
-        if (this.run.running !== undefined) this.run.running.rowsWritten += rows.length;
+        this.countWritten(rows.length);
         await this.transaction.appendRows(tableId, columnIds, types, rows);
         return rows.length;
       }

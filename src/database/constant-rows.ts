@@ -41,20 +41,31 @@ function fits(type: string, target: string): boolean {
   return type === target || type === "NULL" || (type === "SYMBOL_TEXT" && target === "SYMBOL");
 }
 
-/** Constant rows of the same columns. Rows that are added one by one become a batch together. */
+/** Constant rows of the same columns of a table. Rows that are added one by one become a batch together. */
 export class RowsToAdd {
-  readonly rows: ConstantRow[] = [];
+  /** Number of the last change that added rows. */
+  ordinal = 0;
+  private readonly rows: ConstantRow[] = [];
 
-  constructor(readonly columnIds: readonly number[], private readonly types: readonly string[]) {}
+  constructor(
+    readonly tableId: number,
+    private readonly columnIds: readonly number[],
+    private readonly types: readonly string[],
+  ) {}
 
-  /** Adds rows if they have the same columns. */
-  add(columnIds: readonly number[], rows: readonly ConstantRow[]): boolean {
-    if (columnIds !== this.columnIds) {
-      if (columnIds.length !== this.columnIds.length) return false;
-      if (!columnIds.every((id, i) => id === this.columnIds[i])) return false;
-    }
+  get count(): number {
+    return this.rows.length;
+  }
+
+  isOf(tableId: number, columnIds: readonly number[]): boolean {
+    if (tableId !== this.tableId) return false;
+    if (columnIds === this.columnIds) return true;
+    return columnIds.length === this.columnIds.length && columnIds.every((id, i) => id === this.columnIds[i]);
+  }
+
+  add(rows: readonly ConstantRow[], ordinal: number): void {
     for (const row of rows) this.rows.push(row);
-    return true;
+    this.ordinal = ordinal;
   }
 
   batch(): AppendBatch {

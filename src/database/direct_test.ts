@@ -137,8 +137,9 @@ Deno.test("DirectRuns: a run reads the rows as they are now", () => {
 });
 
 /** A table of times 0 … 9, and plans over a range of them. */
+/** A table in order of time, plans over it, and runs of them by key, whose answers are text. */
 function timed() {
-  const made = table(2), { node, source } = made;
+  const made = table(2), { node, source, direct } = made;
   const [segment] = source.segments;
   const sorted: ScanSource = {
     ...source,
@@ -158,17 +159,17 @@ function timed() {
       aggregates: [{ function: "sum(LONG)", args: [col(column, "LONG")], distinct: false, type: "LONG", at: 0 }],
       columns: [{ name: "sum", type: "LONG" }],
     }, plan);
-  return { ...made, source: sorted, within, sum };
-}
-
-Deno.test("DirectRuns: other intervals and newer rows take the operators of an earlier run of the statement", () => {
-  const { direct, source, within, sum, isEmpty } = timed();
-  const run = (key: object, plan: Plan, sources = [source]) =>
+  const run = (key: object, plan: Plan, sources = [sorted]) =>
     decoder.decode(
       direct.run(plan, sources, { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
         ?.ready[0]
         ?.bytes,
     );
+  return { ...made, source: sorted, within, sum, run };
+}
+
+Deno.test("DirectRuns: other intervals and newer rows take the operators of an earlier run of the statement", () => {
+  const { direct, source, run, within, sum, isEmpty } = timed();
   const rows = {}, sums = {};
   assert.equal(run(rows, within(1n, 2n)), "[1,1],[2,2]");
   assert.equal(run(sums, sum(within(1n, 2n), 1)), "[3]");
@@ -207,13 +208,7 @@ Deno.test("DirectRuns: a run with other intervals and constants takes a bounded 
 });
 
 Deno.test("DirectRuns: other constants in conditions take the operators of an earlier run of the statement", () => {
-  const { direct, source, within, sum, isEmpty } = timed();
-  const run = (key: object, plan: Plan) =>
-    decoder.decode(
-      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
-        ?.ready[0]
-        ?.bytes,
-    );
+  const { direct, run, within, sum, isEmpty } = timed();
   const times = (bound: bigint, input: Plan, factor = 1n): Plan => {
     const value = fn("*", "LONG", col(0, "LONG"), lit(factor, "LONG"));
     return over({ node: "filter", columns: COLUMNS, predicate: fn(">", "BOOLEAN", value, lit(bound, "LONG")) }, input);
@@ -245,13 +240,7 @@ Deno.test("DirectRuns: other constants in conditions take the operators of an ea
 });
 
 Deno.test("DirectRuns: other bounds of LIMIT take the operators of an earlier run of the statement", () => {
-  const { direct, source, within, isEmpty } = timed();
-  const run = (key: object, plan: Plan) =>
-    decoder.decode(
-      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
-        ?.ready[0]
-        ?.bytes,
-    );
+  const { direct, run, within, isEmpty } = timed();
   const limited = (low: bigint | undefined, high: bigint): Plan =>
     over(
       {
@@ -281,13 +270,7 @@ Deno.test("DirectRuns: other bounds of LIMIT take the operators of an earlier ru
 });
 
 Deno.test("DirectRuns: other constants in the result take the operators of an earlier run of the statement", () => {
-  const { direct, source, within, isEmpty } = timed();
-  const run = (key: object, plan: Plan) =>
-    decoder.decode(
-      direct.run(plan, [source], { output: JSON_ROWS, columns: plan.columns, user: "ann" }, { plan: () => plan }, key)
-        ?.ready[0]
-        ?.bytes,
-    );
+  const { direct, run, within, isEmpty } = timed();
   const columns = [COLUMNS[0], { name: "product", type: "LONG" }, { name: "name", type: "VARCHAR" }];
   const projected = (factor: bigint, name: string, input: Plan): Plan =>
     over({

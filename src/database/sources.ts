@@ -1,7 +1,7 @@
 /** Finds what a plan reads and estimates its work. */
 import { type FunctionRegistry, type PostedPlan, scansOf } from "../engine/mod.ts";
 import { conjuncts, scanMarks } from "../sql/mod.ts";
-import { type AggregateNode, childrenOf, type Expr, type LatestNode, type LimitNode } from "../sql/plan.ts";
+import { type AggregateNode, childrenOf, type Expr, isEquality, type LatestNode, type LimitNode } from "../sql/plan.ts";
 import type { Plan, ScanNode, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 
@@ -160,7 +160,7 @@ export function workOf(
 
 function shareOf(predicate: Expr | undefined): number {
   if (predicate === undefined) return 1;
-  const isFound = conjuncts(predicate).some((e) => e.kind === "in" || e.kind === "call" && e.function.startsWith("=("));
+  const isFound = conjuncts(predicate).some((e) => e.kind === "in" || isEquality(e));
   return isFound ? FOUND_SHARE : PASSING_SHARE;
 }
 
@@ -206,11 +206,7 @@ function keysOf({ keys, input }: LatestNode, { dictionaries }: ScanSource): numb
   const conditions = input.node === "scan" && input.predicate !== undefined ? conjuncts(input.predicate) : [];
   const isKey = (e: Expr) => e.kind === "column" && e.index === key.index;
   const allowed = conditions.map((e) =>
-    e.kind === "in" && isKey(e.operand)
-      ? e.values.length
-      : e.kind === "call" && e.function.startsWith("=(") && e.args.some(isKey)
-      ? 1
-      : Infinity
+    e.kind === "in" && isKey(e.operand) ? e.values.length : isEquality(e) && e.args.some(isKey) ? 1 : Infinity
   );
   return Math.min(dictionary.count + 1, ...allowed);
 }

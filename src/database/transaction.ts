@@ -29,21 +29,14 @@ interface Added {
   batch: AppendBatch;
 }
 
-/** Rows that are added one by one, as long as nothing else is added. */
-interface Growing {
-  ordinal: number;
-  tableId: number;
-  rows: RowsToAdd;
-}
-
 export class Transaction {
   hasFailed = false;
   private storage: StorageTransaction | undefined;
   /** Rows that have not been sent to the writer yet, in order. */
   private pending: Added[] = [];
-  /** Those behind them, of which no batch has been made. */
-  private growing: Growing | undefined;
-  /** The tables of both. */
+  /** Later rows, added one by one. They become a batch when they are many, or before anything else is done. */
+  private growing: RowsToAdd | undefined;
+  /** The tables of `pending` and `growing`. */
   private pendingIds = new Set<number>();
   private pendingBytes = 0;
   /** Number of the last change, and of the last one that the writer has. */
@@ -89,7 +82,7 @@ export class Transaction {
     await this.added(tableId, bytes);
   }
 
-  /** Likewise for constant rows. `types`: of the columns. */
+  /** Adds constant rows to a table. `types`: of the columns. Errors in them are thrown here, too. */
   async appendRows(
     tableId: number,
     columnIds: readonly number[],
@@ -99,15 +92,12 @@ export class Transaction {
     const schema = this.catalogue.tableById(tableId)?.schema;
     const time = schema === undefined ? -1 : columnIds.indexOf(schema.timestampId);
     if (time >= 0) { for (const row of rows) checkTime(row[time]!); }
-    const { growing } = this, ordinal = ++this.ordinal;
-    if (growing !== undefined && growing.tableId === tableId && growing.rows.add(columnIds, rows)) {
-      growing.ordinal = ordinal;
-    } else {
+    if (!this.growing?.isOf(tableId, columnIds)) {
       this.settle();
-      this.growing = { ordinal, tableId, rows: new RowsToAdd(columnIds, types) };
-      this.growing.rows.add(columnIds, rows);
+      this.growing = new RowsToAdd(tableId, columnIds, types);
     }
-    if (this.growing!.rows.rows.length >= BATCH_ROWS) this.settle();
+    this.growing.add(rows, ++this.ordinal);
+    if (this.growing.count >= BATCH_ROWS) this.settle();
     let bytes = 0;
     for (const row of rows) {
       bytes += VALUE_BYTES * row.length;
@@ -129,7 +119,7 @@ export class Transaction {
     const { growing } = this;
     this.growing = undefined;
     if (growing === undefined) return;
-    this.pending.push({ ordinal: growing.ordinal, tableId: growing.tableId, batch: growing.rows.batch() });
+    this.pending.push({ ordinal: growing.ordinal, tableId: growing.tableId, batch: growing.batch() });
   }
 
   /** Makes any other change. `definesTable`: statements must be bound again. Returns the id of a new table. */

@@ -33,6 +33,11 @@ export interface Placeholder {
   type: string;
 }
 
+/** Whether it compares two expressions by `=`. */
+export function isEquality(expr: Expr): expr is Extract<Expr, { kind: "call" }> {
+  return expr.kind === "call" && expr.function.startsWith("=(");
+}
+
 /** The direct sub-expressions of an expression. */
 export function childrenOf(expr: Expr): Expr[] {
   switch (expr.kind) {

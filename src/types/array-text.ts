@@ -35,8 +35,8 @@ const ELEMENT_BYTES_MAX = 128;
 const PIECE_BYTES = 1 << 18;
 
 /**
- * Writes the text of an array at `at` and returns its end. One without elements is `[]`, whatever its dimensions. `room(size)` is called before each piece and returns a
- * buffer of at least that size, with the previous bytes.
+ * Writes the text of an array at `at` and returns its end. An array without elements is `[]`, whatever its dimensions.
+ * `room(size)` is called before each piece. It returns a buffer of at least that size, with the previous bytes.
  */
 export function writeArray(
   array: Uint8Array,

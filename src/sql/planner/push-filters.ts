@@ -4,7 +4,16 @@
  */
 import { and, columnsRead, conjuncts, remap, rewrite, sizeOf } from "../binder/plans.ts";
 import { registry } from "../functions/mod.ts";
-import { childrenOf, type Expr, inputsOf, type Interval, type JoinNode, type Plan, type SampleNode } from "../plan.ts";
+import {
+  childrenOf,
+  type Expr,
+  inputsOf,
+  type Interval,
+  isEquality,
+  type JoinNode,
+  type Plan,
+  type SampleNode,
+} from "../plan.ts";
 import { TimeBuckets } from "../../engine/mod.ts";
 import { nanosOf } from "../../types/calendar.ts";
 import { layoutOf } from "../../types/mod.ts";
@@ -273,7 +282,7 @@ function pushJoin(plan: JoinNode, predicates: Expr[], growth: Growth): Plan {
 
 /** An equation `left = right` with one side from each input. */
 function equation(e: Expr, width: number): { left: Expr; right: Expr } | undefined {
-  if (e.kind !== "call" || !e.function.startsWith("=(") || e.args.length !== 2) return undefined;
+  if (!isEquality(e) || e.args.length !== 2) return undefined;
   // DOUBLE equality has a tolerance in WHERE, but join keys compare bits.
   if (e.args.some((arg) => arg.type === "DOUBLE" || arg.type === "FLOAT")) return undefined;
   const sides = e.args.map((arg) => {

@@ -97,13 +97,12 @@ const arrayPrinted = (marks?: ArrayMarks) => (heap: SharedHeap, sink: ByteSink):
       const length = heap.i32[base + 2 * row + 1];
       if (length < 0) return NULL;
       const address = heap.u32[base + 2 * row];
-      const array = heap.u8.subarray(address, address + length);
-      return writeArray(hasElements(array) ? array : NO_ELEMENTS, room, at, marks);
+      return writeArray(heap.u8.subarray(address, address + length), room, at, marks);
     },
   };
 };
 
-/** An array without elements is printed without its dimensions. */
+/** PostgreSQL's binary form of an array without elements has no dimensions of its own. */
 const NO_ELEMENTS = encodeArray([0], new Float64Array(0));
 
 const FLOAT8_OID = 701;
