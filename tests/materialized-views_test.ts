@@ -1,6 +1,6 @@
 /** Materialized views have the rows of their queries: after random changes of the base table, restarts and kills, and in each way of refreshing. */
 import assert from "node:assert/strict";
-import { FULL } from "../src/testing.ts";
+import { FULL, SEED } from "../src/testing.ts";
 import { randomOf } from "./faults/harness.ts";
 import { until } from "./programs.ts";
 import { startServer, type TestServer } from "./server.ts";
@@ -54,8 +54,8 @@ const VIEWS: Record<string, string> = {
 const [STEPS, STEPS_WITH_PERIOD] = FULL ? [60, 40] : [30, 25];
 
 Deno.test("materialized views follow random changes of their base", async () => {
-  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e9), random = randomOf(seed);
-  console.log(`SEED=${seed}`);
+  const random = randomOf(SEED);
+  console.log(`SEED=${SEED}`);
   const root = await Deno.makeTempDir({ prefix: "sundial-" }), int = (below: number) => Math.floor(random() * below);
   for (const type of (Deno.env.get("TYPES") ?? "timestamp,timestamp_ns").split(",")) {
     let server = await startServer({ root });
@@ -307,8 +307,8 @@ Deno.test("materialized views", async (t) => {
 });
 
 Deno.test("materialized views with PERIOD follow random changes up to the last complete period", async () => {
-  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e9), random = randomOf(seed);
-  console.log(`SEED=${seed}`);
+  const random = randomOf(SEED);
+  console.log(`SEED=${SEED}`);
   const root = await Deno.makeTempDir({ prefix: "sundial-" }), int = (below: number) => Math.floor(random() * below);
   const lengths = ["1m", "1h", "7h", "1d", "1d time zone 'Asia/Kolkata'", "1h delay 20m"];
   const queries: Record<string, string> = {

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import pg from "pg";
+import { randomFrom } from "../src/engine/testing.ts";
+import { SEED } from "../src/testing.ts";
 import { type Authority, authority } from "./certificates.ts";
 import { until } from "./programs.ts";
 import { startServer, type TestServer } from "./server.ts";
@@ -101,13 +103,15 @@ async function clientHello(): Promise<Uint8Array> {
   return buffer.slice(0, size!);
 }
 
+const word = randomFrom(SEED), random = () => word() / 2 ** 32;
+
 /** Changes or cuts off some bytes after the record's header. */
 function damaged(bytes: Uint8Array): Uint8Array {
   const copy = bytes.slice();
-  for (let change = Math.random() * 5; change > 0; change--) {
-    copy[5 + Math.floor(Math.random() * (copy.length - 5))] = Math.random() * 256;
+  for (let change = random() * 5; change > 0; change--) {
+    copy[5 + Math.floor(random() * (copy.length - 5))] = random() * 256;
   }
-  return copy.subarray(0, Math.random() < 0.5 ? copy.length : Math.ceil(Math.random() * copy.length));
+  return copy.subarray(0, random() < 0.5 ? copy.length : Math.ceil(random() * copy.length));
 }
 
 async function reload(server: TestServer, ca: Authority, call = "reload_config"): Promise<boolean> {

@@ -3,7 +3,7 @@
  * counts no unhandled error.
  */
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "../src/properties.ts";
 import { residentBytes } from "./memory.ts";
 import { CRITICAL, startServer, type TestServer } from "./server.ts";
 

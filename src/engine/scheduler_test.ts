@@ -7,6 +7,7 @@ import type { Notify } from "./mailbox.ts";
 import { SLOT, SLOT_COUNT, slotWord } from "./slot.ts";
 import { randomFrom } from "./testing.ts";
 import type { FakePlan } from "./testing/scheduler-worker.ts";
+import { SEED } from "../testing.ts";
 
 /** A worker whose queries do what their plans say. */
 const FAITHFUL = new URL("./testing/scheduler-worker.ts", import.meta.url);
@@ -204,8 +205,7 @@ Deno.test("Scheduler: a query given to a worker that is just ending is given to 
 });
 
 Deno.test("Scheduler: with slow readers, cancels, workers that end and lost wakes, every query ends, and nothing is left", async () => {
-  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e6);
-  const random = randomFrom(seed), dice = (below: number) => random() % below;
+  const random = randomFrom(SEED), dice = (below: number) => random() % below;
   const lossy: Notify = (words, index) => void (dice(50) > 0 && Atomics.notify(words, index));
   const made = scheduler(FAITHFUL, 2, { notify: lossy }), before = made.heap.usedBytes();
   const outcomes = new Map<string, number>();
@@ -228,7 +228,7 @@ Deno.test("Scheduler: with slow readers, cancels, workers that end and lost wake
       assert.match(
         message,
         /cancelled by the user|stopped|the worker that ran the query failed|out of luck/,
-        `SEED=${seed}`,
+        `SEED=${SEED}`,
       );
       tell(message.slice(0, 20));
     }

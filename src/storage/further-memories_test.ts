@@ -16,6 +16,7 @@ import { tryLatch, unlatch } from "./latch.ts";
 import type { Extent } from "./extent.ts";
 import type { PoolLease } from "./lease.ts";
 import { SharedPool } from "./pool.ts";
+import { SEED } from "../testing.ts";
 
 const KIB = 1024, ROWS_MAX = 9000, SEGMENTS = 120;
 const PATH = "/t1/d1.seg";
@@ -205,8 +206,8 @@ function readOnce(
 }
 
 Deno.test("packed frames in further memories give what one memory gives, whatever is evicted and pinned", () => {
-  const seed = Number(Deno.env.get("SEED") ?? Math.floor(Math.random() * 2 ** 31)), random = randomOf(seed);
-  console.log(`  SEED=${seed}`);
+  const random = randomOf(SEED);
+  console.log(`  SEED=${SEED}`);
   const plainHeap = createHeap(64 << 20);
   formatPool(plainHeap, 32 << 20);
   const table = tableOf(plainHeap, random), { files, source } = table;

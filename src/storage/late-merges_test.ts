@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Value } from "../types/mod.ts";
-import { FULL } from "../testing.ts";
+import { FULL, SEED } from "../testing.ts";
 import type { ColumnStats } from "./contract.ts";
 import type { Command } from "./commands.ts";
 import { FaultyFiles } from "./faulty-files.ts";
@@ -23,12 +23,11 @@ type Random = (below: number) => number;
 
 /** Calls `action` with numbers from a generator, each time from another seed. */
 function forRandom(runs: number, action: (random: Random) => void): void {
-  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
   for (let run = 0; run < runs; run++) {
     try {
-      action(randomOf(seed + run));
+      action(randomOf(SEED + run));
     } catch (error) {
-      throw new Error(`SEED=${seed}, run ${run}`, { cause: error });
+      throw new Error(`SEED=${SEED}, run ${run}`, { cause: error });
     }
   }
 }

@@ -14,6 +14,7 @@ import type { Table } from "./table.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
 import { openTestStore } from "./test-store.ts";
 import type { TableStore } from "./writer.ts";
+import { SEED } from "../testing.ts";
 
 // So that few rows have many pages and lists.
 Object.assign(LIMITS, { pageMin: 2, pageMax: 3, listMax: 3, listMin: 2 });
@@ -188,7 +189,7 @@ Deno.test("chunks that a compaction moves stay to be encoded", () => {
 });
 
 for (let run = 0; run < 4; run++) {
-  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31) + run;
+  const seed = SEED + run;
   Deno.test(`a replacement is dropped if the segment has changed while another thread encodes it, SEED=${seed}`, () =>
     changeMeanwhile(seed));
 }

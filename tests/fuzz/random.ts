@@ -6,11 +6,6 @@ export interface Random {
   of<T>(list: readonly T[]): T;
 }
 
-/** The seed of a run: SEED, or a random one. */
-export function seedOfRun(): number {
-  return Number(Deno.env.get("SEED") ?? Math.floor(Math.random() * 2 ** 31));
-}
-
 /** Source: mulberry32, Tommy Ettinger, 2017. */
 export function randomOf(seed: number): Random {
   let state = seed | 0;

@@ -6,16 +6,16 @@ import assert from "node:assert/strict";
 import { parseCases } from "../conformance.ts";
 import { fromFileUrl } from "../paths.ts";
 import { mutated } from "./mutations.ts";
-import { randomOf, seedOfRun } from "./random.ts";
+import { randomOf } from "./random.ts";
 import { summary, told, Watched } from "./watched.ts";
+import { SEED } from "../../src/testing.ts";
 
 const COUNT = Number(Deno.env.get("SUNDIAL_MUTATIONS") ?? 2_500);
 const ALONGSIDE = Number(Deno.env.get("SUNDIAL_ALONGSIDE") ?? 4);
 
 Deno.test(`${COUNT} mutated statements`, async () => {
-  const seed = seedOfRun();
-  console.log(`  SEED=${seed}`);
-  const random = randomOf(seed);
+  console.log(`  SEED=${SEED}`);
+  const random = randomOf(SEED);
   const folder = fromFileUrl("./conformance/");
   const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) => name.endsWith(".test")).sort();
   const cases = names.flatMap((name) => parseCases(Deno.readTextFileSync(folder + name)));
@@ -38,5 +38,5 @@ Deno.test(`${COUNT} mutated statements`, async () => {
     }
   }));
   console.log(`  ${answered} answered; ${summary(await watched.end())}`);
-  assert.equal(watched.findings.length, 0, `SEED=${seed}\n${told(watched.findings)}`);
+  assert.equal(watched.findings.length, 0, `SEED=${SEED}\n${told(watched.findings)}`);
 });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { startServer } from "../server.ts";
 import { hasPyarrow, python } from "./python.ts";
+import { SEED } from "../../src/testing.ts";
 
 interface RandomFile {
   file: string;
@@ -17,13 +18,12 @@ Deno.test({
   name: "read_parquet() returns the values of random files",
   ignore: !isThere,
   fn: async () => {
-    const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
-    console.log(`SEED=${seed}`);
+    console.log(`SEED=${SEED}`);
     // Many row groups of many columns take up to a minute on a busy machine.
     await using server = await startServer({ env: { SVC_QUERY_TIMEOUT: "300s" } });
     const directory = `${server.root}/import`;
     await Deno.mkdir(directory, { recursive: true });
-    const files: RandomFile[] = JSON.parse(await python("write_random.py", directory, String(seed), String(FILES)));
+    const files: RandomFile[] = JSON.parse(await python("write_random.py", directory, String(SEED), String(FILES)));
     for (const { file, layout, rows, columns } of files) {
       const select = (list: string) => `select ${list} from read_parquet('${file}')`;
       const what = `${file}: ${rows} rows, ${JSON.stringify(layout)}`;

@@ -4,7 +4,7 @@
  */
 // deno-lint-ignore-file no-control-regex
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "../../src/properties.ts";
 import { type HttpRequest, startServer } from "../../src/wire/http1/mod.ts";
 import { fromFileUrl } from "../paths.ts";
 
@@ -42,7 +42,10 @@ const STRICTER: [why: string, applies: (request: string, node: Parsed) => boolea
   ["more than four empty lines before a request", (request) => /^(\r\n){4}/.test(request)],
   ["an empty line ends in CR LF", (request) => /^[\r\n]/.test(request)],
   ["a length has at most 15 digits", (request) => /content-length: *\d{16}/i.test(request)],
-  ["Node leaves the body of a request that asks for an upgrade to the next protocol", (_request, node) => upgrades(node)],
+  [
+    "Node leaves the body of a request that asks for an upgrade to the next protocol",
+    (_request, node) => upgrades(node),
+  ],
 ];
 
 function upgrades({ headers }: Parsed): boolean {

@@ -2,7 +2,7 @@
  * Random tables that are large enough for an index in parts and for several ranges of time, and random joins over them. Their answers depend
  * on the order of the rows, and sums are exact, so they are the same with any number of workers and any memory.
  */
-import fc from "fast-check";
+import fc from "../../src/properties.ts";
 
 /** The index of a build side with so many rows is filled in parts; see `INDEX_PARTS_ROWS_MIN` of the engine. */
 const BUILD_ROWS_MIN = 300_000;

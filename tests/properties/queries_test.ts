@@ -2,10 +2,11 @@
  * Random queries over small random tables give the same answers as DuckDB, where the semantics agree; see queries.ts.
  */
 import { DuckDBInstance } from "@duckdb/node-api";
-import fc from "fast-check";
+import fc from "../../src/properties.ts";
 import assert from "node:assert/strict";
 import { startServer, type TestServer } from "../server.ts";
 import { query, type Row, rows } from "./queries.ts";
+import { SEED } from "../../src/testing.ts";
 
 const QUERIES_PER_TABLES = 12;
 const RUNS = 25;
@@ -37,8 +38,7 @@ async function ask(server: TestServer, sql: string): Promise<unknown[][]> {
 }
 
 Deno.test("random queries give the same answers as DuckDB", async () => {
-  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
-  console.log(`SEED=${seed}`);
+  console.log(`SEED=${SEED}`);
   await using server = await startServer();
   const duck = await (await DuckDBInstance.create(":memory:")).connect();
   for (const table of ["a", "b"]) {
@@ -63,6 +63,6 @@ Deno.test("random queries give the same answers as DuckDB", async () => {
       }
     },
   );
-  await fc.assert(cases, { seed, numRuns: RUNS });
+  await fc.assert(cases, { numRuns: RUNS });
   duck.closeSync();
 });

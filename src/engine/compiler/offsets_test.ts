@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { createHeap } from "../../storage/heap.ts";
+import { randomFrom } from "../testing.ts";
+import { SEED } from "../../testing.ts";
 import { i32, input } from "./ir.ts";
 import {
   addOffsetsKernel,
@@ -41,12 +43,10 @@ Deno.test("four rows at once are added as each by itself", async (t) => {
   const columns = [0, 1, 2].map(() => allocate(4 * ROWS + 64)), cancel = allocate(8);
   const keys = [0, 1].map(() => allocate(4 * ROWS + 64));
   heap.i32[cancel / 4] = 0;
-  const block = allocate(512), leasts = [-70_000, 3, -2];
+  const block = allocate(512), word = randomFrom(SEED), random = () => word() / 2 ** 32, leasts = [-70_000, 3, -2];
   for (let row = 0; row < ROWS; row++) {
-    keys.forEach((at, k) =>
-      heap.i32[at / 4 + row] = Math.floor(Math.random() * Math.random() * SIZES[k]!) - BIASES[k]!
-    );
-    columns.forEach((at, k) => heap.i32[at / 4 + row] = Math.floor(Math.random() * [140_000, 2 ** 20, 2][k]!));
+    keys.forEach((at, k) => heap.i32[at / 4 + row] = Math.floor(random() * random() * SIZES[k]!) - BIASES[k]!);
+    columns.forEach((at, k) => heap.i32[at / 4 + row] = Math.floor(random() * [140_000, 2 ** 20, 2][k]!));
   }
   const inputs = [0, 1, 2, 3, 4].map((column) => ({ kind: "column" as const, column, form: "i32" as const }));
   const keyOf = (k: number) => (

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createRegistry } from "../../sql/functions/mod.ts";
 import type { Column, Plan, WindowBound } from "../../sql/plan.ts";
 import type { Value } from "../../types/mod.ts";
-import { FULL } from "../../testing.ts";
+import { FULL, SEED } from "../../testing.ts";
 import { createQueryMemory } from "../memory.ts";
 import { agg, col, fn, lit, over, randomFrom, type Row, RowsInput, rowsOf, testContext } from "../testing.ts";
 
@@ -122,9 +122,8 @@ function joinOf(shape: Shape, left: RowsInput, right: RowsInput): Plan {
 }
 
 Deno.test("window joins equal windows found by looking at all right rows", () => {
-  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
-  console.log(`SEED=${seed}`);
-  const random = randomFrom(seed), pick = <T>(values: readonly T[]): T => values[random() % values.length];
+  console.log(`SEED=${SEED}`);
+  const random = randomFrom(SEED), pick = <T>(values: readonly T[]): T => values[random() % values.length];
   for (let round = 0; round < (FULL ? 150 : 75); round++) {
     const span = pick([3, 40, 2_000]), distinct = pick([2, 5, 60]);
     const left = timedRows(random, pick([0, 1, 30, 300]), span, distinct);
@@ -219,9 +218,8 @@ Deno.test("a window join whose windows exceed the memory is refused by name", ()
 });
 
 Deno.test("horizon joins equal the last rows found by looking at all right rows", () => {
-  const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
-  console.log(`SEED=${seed}`);
-  const random = randomFrom(seed), pick = <T>(values: readonly T[]): T => values[random() % values.length];
+  console.log(`SEED=${SEED}`);
+  const random = randomFrom(SEED), pick = <T>(values: readonly T[]): T => values[random() % values.length];
   for (let round = 0; round < (FULL ? 100 : 50); round++) {
     const span = pick([3, 40, 2_000]), distinct = pick([2, 5, 60]), keys = pick([[], [1], [2], [3, 1]]);
     const left = timedRows(random, pick([0, 1, 30, 300]), span, distinct);

@@ -10,6 +10,7 @@ import type { QueryContext } from "../contract.ts";
 import { createParquet } from "../operators/parquet.ts";
 import { randomFrom, testContext } from "../testing.ts";
 import { parquetSchema } from "./file.ts";
+import { SEED } from "../../testing.ts";
 
 const DATA = new URL("../../../tests/conformance/data/", import.meta.url);
 const FILES = [...Deno.readDirSync(DATA)].map(({ name }) => name).filter((name) =>
@@ -86,8 +87,7 @@ const DAMAGES: Damage[] = [
 for (const file of FILES) {
   Deno.test(`a damaged file is refused or gives the right number of rows: ${file}`, () => {
     const whole = Deno.readFileSync(new URL(file, DATA));
-    const seed = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
-    const random = randomFrom(seed), directory = Deno.makeTempDirSync();
+    const random = randomFrom(SEED), directory = Deno.makeTempDirSync();
     const context = testContext(1 << 28);
     try {
       let count = 0;
@@ -117,7 +117,7 @@ for (const file of FILES) {
           try {
             attempt(bytes, touchesFooter ? undefined : rowCount);
           } catch (error) {
-            throw new Error(`${kind}, SEED=${seed}, run ${run}`, { cause: error });
+            throw new Error(`${kind}, SEED=${SEED}, run ${run}`, { cause: error });
           }
         }
       }

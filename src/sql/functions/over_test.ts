@@ -14,6 +14,7 @@ import { mapPlan } from "../planner/nodes.ts";
 import { createRegistry, FUNCTIONS } from "./mod.ts";
 import { AGGREGATES } from "./testing-aggregates.ts";
 import { signatures } from "./testing-values.ts";
+import { SEED } from "../../testing.ts";
 
 /** Few distinct values of each type, so that they repeat; small values, so that sums are exact. */
 const FEW: Record<string, Value[]> = {
@@ -162,7 +163,7 @@ for (const entry of FUNCTIONS.filter(({ aggregate }) => aggregate !== undefined)
     Deno.test(`${entry.name}(${types}) over (…)`, () => {
       const reference = AGGREGATES[entry.name];
       assert.ok(reference !== undefined, "its meaning is written in testing-aggregates.ts");
-      const random = randomFrom(Number(Deno.env.get("SEED") ?? 1) + types.join().length);
+      const random = randomFrom(SEED + types.join().length);
       const columns = [
         { name: "ts", type: "TIMESTAMP" },
         { name: "k", type: "INT" },

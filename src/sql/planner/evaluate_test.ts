@@ -8,6 +8,7 @@ import { createRegistry, type FunctionEntry, functionId, FUNCTIONS } from "../fu
 import { CONSTANT_TEXTS, signatures, VALUES } from "../functions/testing-values.ts";
 import type { Expr } from "../plan.ts";
 import { evaluate } from "./evaluate.ts";
+import { SEED } from "../../testing.ts";
 
 const ROWS = 40;
 const functions = createRegistry();
@@ -53,11 +54,9 @@ const TARGETS: Record<string, string> = {
   cast_ARRAY: "DOUBLE[]",
 };
 
-const seed = Number(Deno.env.get("SEED") ?? 1);
-
 for (const entry of FUNCTIONS.filter(isScalar)) {
   Deno.test(`${entry.name}(${entry.args.map(({ type }) => type).join()}) of constants equals its value over rows`, () => {
-    const random = randomFrom(seed + entry.name.length * 7919);
+    const random = randomFrom(SEED + entry.name.length * 7919);
     const pick = <T>(list: readonly T[]): T => list[random() % list.length];
     let compared = 0;
     for (const types of signatures(entry)) {
@@ -120,7 +119,7 @@ Deno.test("IN and CASE of constants equal their values over rows", () => {
   for (const [type, values] of Object.entries(VALUES)) {
     if (layoutOf(type) === "symbol" || type === "NULL" || type === "SYMBOL_TEXT") continue;
     for (const count of [1, 3, 12]) {
-      const random = randomFrom(seed + count);
+      const random = randomFrom(SEED + count);
       const list = Array.from({ length: count }, () => values[random() % values.length]);
       const within = (operand: Expr): Expr => ({ kind: "in", operand, values: list, type: "BOOLEAN" });
       const chosen = (operand: Expr): Expr => ({

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../properties.ts";
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { ARRAY_CONSTRUCTOR, type Layout, LAYOUT_WIDTH, nullTest, typeOf } from "../../types/mod.ts";
 import { type RowCondition, SUMMARY, SUMMARY_WORDS } from "../contract.ts";

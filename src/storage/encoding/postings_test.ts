@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../properties.ts";
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { createHeap } from "../heap.ts";
 import { codesPart, DamagedPostingsError, findRows, makePostings, presentCodes, readHead } from "./postings.ts";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../properties.ts";
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { createHeap } from "../heap.ts";
 import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "../../properties.ts";
 import { LinePieces } from "../line/mod.ts";
 import { analyse, type AnalysisOptions, type CsvTarget, endOfCsvLines, parseCsv, type ParseOptions } from "./mod.ts";
 import { columnNameOf } from "./names.ts";

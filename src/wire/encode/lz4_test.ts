@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "../../properties.ts";
 import { compressors } from "hyparquet-compressors";
 import { lz4Compress } from "./lz4.ts";
 

@@ -14,8 +14,9 @@ import {
 } from "../../types/format/mod.ts";
 import { formatLong256 } from "../../types/wide.ts";
 import { createEncoder } from "./mod.ts";
+import { SEED } from "../../testing.ts";
 
-const seed = Number(Deno.env.get("SEED") ?? Date.now() % 1e6), random = randomFrom(seed);
+const random = randomFrom(SEED);
 const heap = createHeap(1 << 30);
 const TEXTS = ["plain", 'with "quotes"', "back\\slash", "line\nfeed", "", "żółć 🙂", "x".repeat(300), '"'.repeat(250)];
 
@@ -326,7 +327,7 @@ function encoded(encoding: Encoding, columns: readonly Values[], from: number, t
   return [whole, Uint8Array.from(parts.flat())];
 }
 
-Deno.test(`rows are written as their values say, SEED=${seed}`, () => {
+Deno.test(`rows are written as their values say, SEED=${SEED}`, () => {
   const count = 3_000, columns = TYPES.map((type) => type(count));
   const rows = list(count - 3, (k) => k + 3);
   const check = (encoding: Encoding, expected: string, decoder: TextDecoder, given = columns) => {
@@ -357,7 +358,7 @@ Deno.test(`rows are written as their values say, SEED=${seed}`, () => {
 });
 
 for (const [k, type] of TYPES.entries()) {
-  Deno.test(`values of one type at a time, ${k}, SEED=${seed}`, () => {
+  Deno.test(`values of one type at a time, ${k}, SEED=${SEED}`, () => {
     const count = 30_000, values = type(count);
     const [bytes] = encoded({ name: "csv", delimiter: "," }, [values], 0, count);
     const expected = list(count, (row) => csvOf(values, row));

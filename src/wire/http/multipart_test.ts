@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "../../properties.ts";
 import { boundaryOf, MultipartError, partsOf } from "./multipart.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);

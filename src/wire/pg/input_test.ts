@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Input } from "./input.ts";
+import { SEED } from "../../testing.ts";
 
 /** The same numbers for the same seed. */
 function randomFrom(seed: number): (below: number) => number {
@@ -38,7 +39,7 @@ function readerOf(bytes: Uint8Array, random: (below: number) => number) {
 }
 
 Deno.test("Input: messages arrive whole however they are cut, also while a read ahead is pending", async () => {
-  const seed = Deno.env.get("SEED") ?? String(Date.now() % 1e9 + 1), random = randomFrom(Number(seed));
+  const random = randomFrom(SEED);
   for (let round = 0; round < 30; round++) {
     const sent = Array.from({ length: 1 + random(60) }, () => {
       const body = new Uint8Array(random(random(20) === 0 ? 100_000 : 40));
@@ -67,7 +68,7 @@ Deno.test("Input: messages arrive whole however they are cut, also while a read 
         got.push({ type, body: input.body.rest().slice() });
       }
     }
-    assert.deepEqual(got, sent, `seed ${seed}, round ${round}`);
+    assert.deepEqual(got, sent, `SEED=${SEED}, round ${round}`);
     assert.equal(input.byteCount, bytes.length);
     assert.ok(ends <= 1);
   }
