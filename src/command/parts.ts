@@ -47,10 +47,10 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   metrics.read("connections", () => Object.fromEntries([...connections].map(([wire, count]) => [wire, count()])));
   const certificates = await openCertificates(config, parts);
   // Before other threads start, whose descriptors it would find.
-  const hasEvents = eventsOfThisThread();
+  const events = eventsOfThisThread();
   // With a single core, the client needs it.
   const busyMicros = config.machine.cores > 1 ? config.get(generalSettings.busyMicros) : 0;
-  const poll = hasEvents && new BusyPoll(hasEvents, busyMicros), sockets = poll && directSockets(poll);
+  const poll = events && new BusyPoll(events, busyMicros), sockets = poll && directSockets(poll);
   const shared: Shared = { config, metrics, certificates, connections, sockets };
   // Health starts first, so that monitors see a living process while a long log is replayed.
   if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));

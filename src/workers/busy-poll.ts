@@ -4,18 +4,21 @@
  * https://docs.kernel.org/networking/napi.html, "Busy polling".)
  *
  * The runtime waits for its sockets by epoll. The descriptor of epoll is ready when one of them is, so `poll` on it asks for events without
- * taking them. The thread then returns to its event loop, which takes them as usual.
+ * taking them. The thread then returns to its event loop, which takes them as usual. An event stays until then, even if its request has been
+ * received otherwise: then only clients are watched, by an epoll of our own, which knows what has not been received.
  */
 import { setImmediate } from "node:timers";
 import { BusyWait } from "../engine/busy-wait.ts";
-import { libc } from "./libc.ts";
+import { type Libc, libc } from "./libc.ts";
 
-const POLLIN = 1;
+const POLLIN = 1, EPOLLIN = 1, EPOLL_CTL_ADD = 1, EPOLL_CLOEXEC = 0x80000;
+/** Bytes of a `struct epoll_event`, or more. */
+const EPOLL_EVENT_BYTES = 16;
 /**
  * As long as each look finds what it awaits, each turn plans the next one, and the runtime asks for events in every 60th turn only. Therefore
  * it gets a turn after so many.
  */
-const IN_A_ROW_MAX = 4;
+const IN_A_ROW_MAX = 8;
 /** If more clients than this have been answered in a turn, the runtime's reads are as fast, and fair. */
 const CLIENTS_MAX = 4;
 
@@ -31,6 +34,16 @@ interface AwaitedAnswer {
   resolve: (hasCome: boolean) => void;
 }
 
+/** What has come for this thread. */
+export interface ThreadEvents {
+  /** True if the event loop has an event that it has not taken, or a watched client has sent what has not been received. */
+  any(): boolean;
+  /** True if a watched client has sent what has not been received. */
+  ofClients(): boolean;
+  /** @param descriptor of a client's connection; it is watched until it is closed */
+  watchClient(descriptor: number): void;
+}
+
 export class BusyPoll {
   readonly #requests: BusyWait;
   readonly #answers: BusyWait;
@@ -43,10 +56,14 @@ export class BusyPoll {
   /** Number of looks in a row that have found what they awaited. */
   #inARow = 0;
 
-  /** @param hasEvents true if the event loop has something to do */
-  constructor(private readonly hasEvents: () => boolean, micros: number) {
+  constructor(private readonly events: ThreadEvents, private readonly micros: number) {
     this.#requests = new BusyWait(micros);
     this.#answers = new BusyWait(micros);
+  }
+
+  /** @param descriptor of a client's connection */
+  watchClient(descriptor: number): void {
+    if (this.micros > 0) this.events.watchClient(descriptor);
   }
 
   /** A client has been answered, so that its next request may come soon. */
@@ -95,11 +112,20 @@ export class BusyPoll {
     this.#due = [];
     this.#clientCount = 0;
     if (isCrowded) { for (const read of reads.splice(0)) read.end(); }
+    const { events } = this;
+    // What is there before the look may be an event of a request that was received without the event loop. It would end the look at once.
+    const onlyClients = reads.length > 0 && events.any();
     let isFound = false;
-    const hasCome = wait!.look(() => {
+    const receive = () => {
       for (const read of reads) if (read.hasCome()) isFound = true;
       for (const answer of answers) if (answer.hasCome()) isFound = true;
-      return isFound || this.hasEvents();
+      return isFound;
+    };
+    const hasCome = wait!.look(() => {
+      if (receive()) return true;
+      if (onlyClients ? !events.ofClients() : !events.any()) return false;
+      receive(); // It may have come after it was asked.
+      return true;
     });
     this.#inARow = isFound ? this.#inARow + 1 : 0;
     other?.ended(hasCome);
@@ -109,18 +135,43 @@ export class BusyPoll {
 }
 
 /**
- * Returns whether the event loop of this thread has events that it has not taken. To be called before other threads start, because it finds
- * the descriptors of all. Undefined if they are not found: the system is not Linux with glibc, or has no /proc.
+ * To be called before other threads start, because it finds the event loops of all. Undefined if none is found: the system is not Linux with
+ * glibc, or has no /proc.
  */
-export function eventsOfThisThread(): (() => boolean) | undefined {
+export function eventsOfThisThread(): ThreadEvents | undefined {
   const system = libc();
   if (system === undefined) return undefined;
-  const descriptors = epollDescriptors();
-  if (descriptors.length === 0) return undefined;
-  // `struct pollfd`: the descriptor, then the events that are asked for and those found, of 16 bits each.
-  const words = Int32Array.from(descriptors.flatMap((descriptor) => [descriptor, POLLIN]));
-  const bytes = new Uint8Array(words.buffer), count = BigInt(descriptors.length);
-  return () => system.poll(bytes, count, 0) > 0;
+  const loops = epollDescriptors();
+  if (loops.length === 0) return undefined;
+  const clients = system.epoll_create1(EPOLL_CLOEXEC);
+  return clients < 0 ? undefined : new SystemEvents(system, clients, loops);
+}
+
+class SystemEvents implements ThreadEvents {
+  /** Of `struct pollfd`: the descriptor, then the events that are asked for and those found, of 16 bits each. Clients come first. */
+  private readonly polled: Uint8Array<ArrayBuffer>;
+  private readonly count: bigint;
+
+  /** Descriptors of epoll: that of the clients, and those of the event loops. */
+  constructor(private readonly system: Libc, private readonly clients: number, loops: readonly number[]) {
+    const words = Int32Array.from([clients, ...loops].flatMap((descriptor) => [descriptor, POLLIN]));
+    this.polled = new Uint8Array(words.buffer);
+    this.count = BigInt(1 + loops.length);
+  }
+
+  any(): boolean {
+    return this.system.poll(this.polled, this.count, 0) > 0;
+  }
+
+  ofClients(): boolean {
+    return this.system.poll(this.polled, 1n, 0) > 0;
+  }
+
+  watchClient(descriptor: number): void {
+    const event = new Uint8Array(EPOLL_EVENT_BYTES);
+    new DataView(event.buffer).setUint32(0, EPOLLIN, true);
+    this.system.epoll_ctl(this.clients, EPOLL_CTL_ADD, descriptor, event);
+  }
 }
 
 function epollDescriptors(): number[] {

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { BusyPoll, eventsOfThisThread } from "./busy-poll.ts";
+import { BusyPoll, eventsOfThisThread, type ThreadEvents } from "./busy-poll.ts";
+
+/** The clients have sent nothing. */
+function eventsOf(any: () => boolean): ThreadEvents {
+  return { any, ofClients: () => false, watchClient: () => {} };
+}
 
 /** Waits until `isOver`, for at most a second. */
 async function until(isOver: () => boolean): Promise<void> {
@@ -9,7 +14,7 @@ async function until(isOver: () => boolean): Promise<void> {
 
 Deno.test("a turn of the event loop has one look, at its end", async () => {
   let looks = 0;
-  const poll = new BusyPoll(() => ++looks > 0, 50);
+  const poll = new BusyPoll(eventsOf(() => ++looks > 0), 50);
   for (let answer = 0; answer < 5; answer++) poll.expectRequest();
   assert.ok(poll.countClient());
   assert.equal(looks, 0);
@@ -19,7 +24,7 @@ Deno.test("a turn of the event loop has one look, at its end", async () => {
 });
 
 Deno.test("requests and answers that come end the look, and all are told of its end", async () => {
-  const poll = new BusyPoll(() => false, 1_000_000);
+  const poll = new BusyPoll(eventsOf(() => false), 1_000_000);
   let ended = 0, asked = 0;
   poll.expectRequest();
   poll.awaitRequest({ hasCome: () => false, end: () => ended++ });
@@ -30,15 +35,15 @@ Deno.test("requests and answers that come end the look, and all are told of its 
 });
 
 Deno.test("an answer that does not come is told as such, and the next one is not waited for", async () => {
-  const poll = new BusyPoll(() => false, 1);
+  const poll = new BusyPoll(eventsOf(() => false), 1);
   assert.equal(await poll.awaitAnswer(() => false), false);
   assert.equal(poll.awaitAnswer(() => true), undefined);
 });
 
 Deno.test("after some requests in a row, the event loop has a turn without a look", async () => {
-  const poll = new BusyPoll(() => false, 1_000_000);
+  const poll = new BusyPoll(eventsOf(() => false), 1_000_000);
   for (let round = 0; round < 2; round++) {
-    for (let k = 0; k < 4; k++) {
+    for (let k = 0; k < 8; k++) {
       poll.expectRequest();
       assert.ok(poll.countClient() && !poll.needsEvents);
       await new Promise<void>((end) => poll.awaitRequest({ hasCome: () => true, end }));
@@ -52,7 +57,7 @@ Deno.test("after some requests in a row, the event loop has a turn without a loo
 
 Deno.test("main does not wait for one of many clients, but for any event", async () => {
   let looks = 0;
-  const poll = new BusyPoll(() => ++looks > 0, 50), ended: number[] = [];
+  const poll = new BusyPoll(eventsOf(() => ++looks > 0), 50), ended: number[] = [];
   poll.expectRequest();
   for (let client = 0; client < 6; client++) {
     if (!poll.countClient()) continue;
@@ -63,8 +68,8 @@ Deno.test("main does not wait for one of many clients, but for any event", async
 });
 
 Deno.test("a message that has arrived is an event until the event loop takes it", async () => {
-  const hasEvents = eventsOfThisThread();
-  if (hasEvents === undefined) return; // not Linux with glibc
+  const events = eventsOfThisThread();
+  if (events === undefined) return; // not Linux with glibc
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
   const [client, server] = await Promise.all([Deno.connect({ hostname: "127.0.0.1", port }), listener.accept()]);
@@ -75,8 +80,8 @@ Deno.test("a message that has arrived is an event until the event loop takes it"
     const reading = server.read(into);
     await client.write(Uint8Array.of(turn));
     // The message is in the system's buffer, and nothing returns to the event loop within this loop.
-    while (!hasEvents());
-    assert.equal(hasEvents(), true);
+    while (!events.any());
+    assert.equal(events.any(), true);
     assert.equal(await reading, 1);
     assert.equal(into[0], turn);
   }

@@ -24,7 +24,9 @@ export function directSockets(poll: BusyPoll): Sockets | undefined {
     onAnswered: poll.expectRequest,
     direct(connection) {
       const descriptor = descriptorOf(connection);
-      return descriptor === undefined ? connection : new DirectConnection(connection, descriptor, system, poll);
+      if (descriptor === undefined) return connection;
+      poll.watchClient(descriptor);
+      return new DirectConnection(connection, descriptor, system, poll);
     },
   };
 }

@@ -3,8 +3,8 @@ import { BusyPoll, eventsOfThisThread } from "./busy-poll.ts";
 import { directSockets } from "./direct-sockets.ts";
 import { libc } from "./libc.ts";
 
-const hasEvents = eventsOfThisThread();
-const sockets = hasEvents && directSockets(new BusyPoll(hasEvents, 50));
+const events = eventsOfThisThread();
+const sockets = events && directSockets(new BusyPoll(events, 50));
 
 /** A client, and the server's side of its connection. */
 async function connect() {
@@ -50,6 +50,56 @@ Deno.test("a request that comes after an answer is received, now or later", { ig
   sockets!.onAnswered();
   assert.equal(await server.read(into), null);
   server.close();
+});
+
+Deno.test("the event of a request that was received does not end the wait for the next one", { ignore }, async () => {
+  const sockets = directSockets(new BusyPoll(events!, 1_000_000))!;
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  // Another process, because this thread does nothing else while it waits.
+  const script = `
+    const client = await Deno.connect({ hostname: "127.0.0.1", port: ${port} });
+    for (let k = 0; k < 3; k++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await client.write(Uint8Array.of(k));
+    }`;
+  const sender = new Deno.Command(Deno.execPath(), { args: ["eval", script] }).spawn();
+  const accepted = await listener.accept(), server = sockets.direct(accepted), into = new Uint8Array(8);
+  let runtimeReads = 0;
+  const read = accepted.read.bind(accepted);
+  accepted.read = (into) => {
+    runtimeReads++;
+    return read(into);
+  };
+  for (let k = 0; k < 3; k++) {
+    sockets.onAnswered();
+    assert.equal(await server.read(into), 1);
+    assert.equal(into[0], k);
+  }
+  assert.equal(runtimeReads, 0);
+  await sender.status;
+  server.close();
+});
+
+Deno.test("another client's request ends the wait", { ignore }, async () => {
+  const sockets = directSockets(new BusyPoll(events!, 10_000_000))!;
+  const first = await connect(), second = await connect();
+  const [waiting, other] = [sockets.direct(first.accepted), sockets.direct(second.accepted)], into = new Uint8Array(8);
+  const reading = other.read(new Uint8Array(8));
+  // Received without the event loop, so that its event stays.
+  sockets.onAnswered();
+  const received = waiting.read(into);
+  await first.client.write(Uint8Array.of(1));
+  assert.equal(await received, 1);
+  sockets.onAnswered();
+  const next = waiting.read(into), before = performance.now();
+  await second.client.write(Uint8Array.of(2));
+  assert.equal(await reading, 1);
+  assert.ok(performance.now() - before < 5_000);
+  await first.client.write(Uint8Array.of(3));
+  assert.equal(await next, 1);
+  for (const { client } of [first, second]) client.close();
+  for (const server of [waiting, other]) server.close();
 });
 
 Deno.test("an answer waits for a client that does not read", { ignore }, async () => {

@@ -4,6 +4,10 @@ const SYMBOLS = {
   setpriority: { parameters: ["i32", "u32", "i32"], result: "i32" },
   /** @see https://man7.org/linux/man-pages/man2/poll.2.html */
   poll: { parameters: ["buffer", "usize", "i32"], result: "i32" },
+  /** @see https://man7.org/linux/man-pages/man2/epoll_create.2.html */
+  epoll_create1: { parameters: ["i32"], result: "i32" },
+  /** @see https://man7.org/linux/man-pages/man2/epoll_ctl.2.html */
+  epoll_ctl: { parameters: ["i32", "i32", "i32", "buffer"], result: "i32" },
   /** The results fit into 32 bits, because the buffers do. @see https://man7.org/linux/man-pages/man2/recv.2.html */
   recv: { parameters: ["i32", "buffer", "usize", "i32"], result: "i32" },
   /** @see https://man7.org/linux/man-pages/man2/send.2.html */
