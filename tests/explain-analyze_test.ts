@@ -188,6 +188,29 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
     assert.equal(nodesOf(long.plan.root)[0].measured.rows, 2999);
   });
 
+  await t.step("as JSON, it is one text with PostgreSQL's names", async () => {
+    const statement = "select s, max(d) from t where x <= 1000 group by s order by s";
+    const jsonOf = async (options: string) => {
+      const dataset = await run(`explain (${options}) ${statement}`);
+      assert.equal(dataset.length, 1);
+      return JSON.parse(String(dataset[0]![0]))[0];
+    };
+    const planned = await jsonOf("format json");
+    assert.equal(planned.Plan["Node Type"], "Sort s");
+    assert.equal(planned.Plan["Actual Rows"], undefined);
+    assert.equal(planned["Execution Time"], undefined);
+    const [project] = planned.Plan.Plans, [aggregate] = project.Plans, [scan] = aggregate.Plans;
+    assert.equal(aggregate["Node Type"], "Aggregate max(d)");
+    assert.deepEqual(aggregate.Details, ["by s"]);
+    assert.match(scan["Node Type"], /^Scan t: /);
+    assert.equal(scan.Plans, undefined);
+    assert.ok(scan.Notes.includes(`rows ${ROWS}`));
+    const measured = await jsonOf("analyze, verbose, format json");
+    assert.equal(measured.Plan["Actual Rows"], 2);
+    assert.ok(measured.Plan["Actual Total Time"] >= measured.Plan.Plans[0]["Actual Total Time"]);
+    assert.ok(measured["Execution Time"] > 0 && measured["Peak Memory Bytes"] > 0);
+  });
+
   await t.step("leaves no memory behind, also of a statement that fails", async () => {
     const held = async () => {
       const text = await (await fetch(`http://127.0.0.1:${server.minPort}/metrics`)).text();
