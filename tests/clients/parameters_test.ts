@@ -16,6 +16,22 @@ const answers: [sql: string, values: unknown[], rows: unknown[][]][] = [
   ["select count() from p where ts in $1", [null], [["0"]]],
   ["select count() from p where ts in $1", [new Date(`${DAY}T03:00:00Z`)], [["1"]]],
   ["select count() from p where ts in $1 and x > $2", [DAY, 20], [["4"]]],
+  ["select count() from p where ts in $1", [`${DAY};1h;1d;2`], [["2"]]],
+  ["select count() from p where ts in $1", [`${DAY};30m;30m;100`], [["48"]]],
+  ["select count() from p where ts in $1", ["$now;1h"], [["0"]]],
+  ["select count() from p where ts not in $1", ["$today"], [["48"]]],
+  ["select count() from p where ts not in $1", [null], [["48"]]],
+  // Of other columns: null is in null.
+  ["select x from (select x, dateadd('d', 1, ts) other from p) where other in $1", [`${NEXT}T03`], [[4]]],
+  [
+    "select x from (select x, case when x > 2 then ts end other from p) where other in $1",
+    [`${DAY}T01;1h;1h;70`],
+    Array.from({ length: 46 }, (_, k) => [k + 3]),
+  ],
+  ["select x from (select x, case when x > 2 then ts end other from p) where other in $1", [null], [[1], [2]]],
+  ["select x from (select x, ts::date other from p) where other in $1", [`${NEXT}T03`], [[28]]],
+  ["select x from (select x, ts::timestamp_ns other from p) where other in $1", [`${NEXT}T03`], [[28]]],
+  ["select count() from p where case when x > 30 then ts in $1 else ts in $2 end", [NEXT, `${DAY}T02`], [["19"]]],
   ["select x from p limit $1 offset $2", [2, 4], [[5], [6]]],
   ["select x from p limit 2 offset $1", [46], [[47], [48]]],
   ["select x from p limit $1 offset $2", [null, 47], [[48]]],
@@ -78,6 +94,7 @@ const answers: [sql: string, values: unknown[], rows: unknown[][]][] = [
 
 const refused: [sql: string, values: unknown[], code: string, position: number][] = [
   ["select count() from p where ts in $1", ["junk"], "22P02", 35],
+  ["select x from (select x, dateadd('d', 1, ts) other from p) where other in $1", ["junk"], "22P02", 75],
   ["select x from p limit 1 offset $1", [-1], "22023", 32],
   ["select count() from p sample by $1", ["no"], "22023", 33],
 ];

@@ -3,10 +3,12 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import { parseIntervals } from "../../types/parse/interval.ts";
 import type { Expression } from "../ast.ts";
-import type { Expr, Interval } from "../plan.ts";
+import type { Expr } from "../plan.ts";
+import { timeIntervals } from "../functions/time-intervals.ts";
 import { bindComparison } from "./comparison.ts";
 import { typeMismatch, UNTYPED } from "./context.ts";
 import { convertConstant } from "./convert.ts";
+import { intervalTest } from "./in-text.ts";
 import type { ExpressionBinder, Scope } from "./expression-binder.ts";
 import { type Constant, constant, FALSE } from "./literals.ts";
 import { or, sizeOf } from "./plans.ts";
@@ -30,7 +32,7 @@ function positive(expressions: ExpressionBinder, e: InExpression, scope: Scope):
     if (item.kind === "constant" && isTextOrChar(item.type) && typeof item.value === "string") {
       return inIntervals(expressions, operand, item.value, e.items[0]!.at);
     }
-    if (isOpen(item)) return openInterval(expressions, item);
+    if (isOpen(item)) return inOpenText(expressions, operand, item, e.items[0]!.at);
     if (item.type === "INTERVAL") return expressions.operator("in", [operand, item], e.at);
   }
   if (operand.type === "DATE" && e.bare) {
@@ -38,7 +40,9 @@ function positive(expressions: ExpressionBinder, e: InExpression, scope: Scope):
     if (item.kind === "constant" && isText(item.type) && typeof item.value === "string") {
       return inIntervals(expressions, expressions.cast(operand, "TIMESTAMP", e.at), item.value, e.items[0]!.at);
     }
-    if (isOpen(item)) return openInterval(expressions, item);
+    if (isOpen(item)) {
+      return inOpenText(expressions, expressions.cast(operand, "TIMESTAMP", e.at), item, e.items[0]!.at);
+    }
   }
   const [settled, ...others] = expressions.settleAlike([operand, ...items]);
   refuseOtherKinds(settled, others, e);
@@ -49,18 +53,16 @@ function isOpen(item: Expr): boolean {
   return item.kind === "parameter" && (item.type === UNTYPED || isText(item.type));
 }
 
-/** The interval of a parameter is unknown until it has a value. */
-function openInterval(expressions: ExpressionBinder, parameter: Expr): Expr {
-  expressions.constantOf(parameter, constant("", "STRING"));
-  return FALSE;
+/** The intervals of a parameter are unknown until it has a value. */
+function inOpenText(expressions: ExpressionBinder, operand: Expr, parameter: Expr, at: number): Expr {
+  return expressions.operator("in", [operand, expressions.settle(parameter, "STRING")], at);
 }
 
 /** A single text after IN is one interval or several. */
 function inIntervals(expressions: ExpressionBinder, operand: Expr, text: string, at: number): Expr {
   const { binding } = expressions;
-  const parsed = parseIntervals(text, operand.type, () => binding.now(), (made) => binding.spend(made, at));
-  if (!Array.isArray(parsed)) throw new SqlError(parsed.problem, at, SQLSTATE.invalidText);
-  return intervalTest(operand, parsed, at);
+  const intervals = timeIntervals(text, operand.type, at, () => binding.now(), (made) => binding.spend(made, at));
+  return intervalTest(operand, intervals, at);
 }
 
 /**
@@ -92,19 +94,6 @@ function leftOut(where: Expression, relation: Relation): Expression {
   // A text that is not an interval gives the same error as with any other timestamp.
   if (!Array.isArray(parseIntervals(item.value, column.type, () => 0n))) return where;
   return { kind: "in", at: test.at, operand, items: [item], bare: true, negated: true };
-}
-
-/** Tests whether `operand` is in one of the intervals. The planner recognises these calls and prunes by them. */
-export function intervalTest(operand: Expr, intervals: readonly Interval[], at: number): Expr {
-  const type = operand.type;
-  const tests = intervals.map(([low, high]): Expr => ({
-    kind: "call",
-    function: `between(${type},${type},${type})`,
-    args: [operand, constant(low, type), constant(high, type)],
-    type: "BOOLEAN",
-    at,
-  }));
-  return or(tests) ?? FALSE;
 }
 
 /**

@@ -6,7 +6,9 @@ import { instant, instantAs, parseInstant } from "../../types/parse/mod.ts";
 import { NULL_I64, typeOf } from "../../types/mod.ts";
 import { type Zone, zoneOf } from "../../types/zone.ts";
 import type { BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
+import type { Interval } from "../plan.ts";
 import { batchEntry } from "./batch-entry.ts";
+import { timeIntervals } from "./time-intervals.ts";
 
 const TIME = { name: "time", type: "time" };
 const STAMP = (types: string[]) => (types.includes("TIMESTAMP_NS") ? "TIMESTAMP_NS" : "TIMESTAMP");
@@ -248,6 +250,43 @@ for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
       },
     ),
   );
+}
+
+for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
+  entries.push(
+    batchEntry(
+      "in",
+      [{ name: "time", type }, { name: "intervals", type: "text" }],
+      "BOOLEAN",
+      "True if the time is in one of the intervals of a text.",
+      ([times, texts], out, rowCount, context) => {
+        let last: string | undefined, intervals: Interval[] = [];
+        for (let row = 0; row < rowCount; row++) {
+          const time = times.values[row], text = texts.text(row);
+          if (text !== undefined && text !== last) {
+            intervals = timeIntervals(text, type, context.at, () => context.nowMicros);
+            last = text;
+          }
+          const isIn = text === undefined ? time === NULL_I64 : time !== NULL_I64 && isWithin(intervals, time);
+          out.values[row] = isIn ? 1 : 0;
+        }
+      },
+      [],
+      // Texts may have $now.
+      { volatility: "stable" },
+    ),
+  );
+}
+
+/** The intervals are sorted. */
+function isWithin(intervals: readonly Interval[], time: bigint): boolean {
+  let from = 0;
+  for (let to = intervals.length; from < to;) {
+    const middle = (from + to) >> 1;
+    if (intervals[middle]![1] < time) from = middle + 1;
+    else to = middle;
+  }
+  return from < intervals.length && intervals[from]![0] <= time;
 }
 
 export const timeFunctions = entries;

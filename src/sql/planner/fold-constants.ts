@@ -1,4 +1,5 @@
 /** Rule: evaluates constant expressions. With a clock, also those that are constant only during the statement. */
+import { knownInText } from "../binder/in-text.ts";
 import type { Expr, Plan } from "../plan.ts";
 import { evaluate, type EvaluationContext } from "./evaluate.ts";
 import { mapExpressions } from "./nodes.ts";
@@ -12,6 +13,8 @@ export function foldExpr(e: Expr, context: EvaluationContext): Expr {
     case "call": {
       const args = e.args.map((arg) => foldExpr(arg, context));
       const folded: Expr = args.every((arg, i) => arg === e.args[i]) ? e : { ...e, args };
+      const known = folded.kind === "call" ? knownInText(folded, context.nowMicros) : undefined;
+      if (known !== undefined) return known;
       if (!args.every((arg) => arg.kind === "constant")) return simplified(folded);
       return evaluate(folded, context) ?? folded;
     }

@@ -373,7 +373,8 @@ Deno.test("evaluate() gives the same values for constants as kernels", () => {
 
 const COMPLETED: [text: string, ...values: Value[][]][] = [
   ["select ts, px from trades where ts >= $1 and ts < $2", [1000n, 2000n], [5000n, 4000n]],
-  ["select ts from trades where ts in $1", ["2024-01-01"], ["2024"]],
+  ["select ts from trades where ts in $1", ["2024-01-01"], ["2024"], ["2024-01-01;1h;1d;3"], [null]],
+  ["select ts from trades where ts not in $1 and px > 1", ["2024-01-01"], ["2024-01-01;1h;1d;3"]],
   ["select ts from trades where ts between $1 and '2024-01-02'", [7n], [1n << 60n]],
   ["select avg(px) from trades where sym = $1 and ts in $2", ["S1", "2024-01"], [null, "2024-02"]],
   ["select ts, sum(qty + $1::int) s from trades sample by 1h", [1], [2]],
