@@ -33,7 +33,7 @@ export class BusyWait {
 
   /** How a look ended that another one has made. */
   ended(found: boolean): void {
-    // What takes longer is not worth the processor's time.
-    this.#skips = this.#skipsLeft = found ? 0 : Math.min(2 * this.#skips + 1, SKIPPED_MAX);
+    // What takes longer is not worth the processor's time. Some that come soon by chance do not change that.
+    this.#skips = this.#skipsLeft = found ? this.#skips >> 1 : Math.min(2 * this.#skips + 1, SKIPPED_MAX);
   }
 }
