@@ -136,8 +136,7 @@ Deno.test("DirectRuns: a run reads the rows as they are now", () => {
   assert.ok(isEmpty());
 });
 
-/** A table of times 0 … 9, and plans over a range of them. */
-/** A table in order of time, plans over it, and runs of them by key, whose answers are text. */
+/** A table of times 0 … 9, plans over a range of them, and runs of these by key, whose answers are text. */
 function timed() {
   const made = table(2), { node, source, direct } = made;
   const [segment] = source.segments;

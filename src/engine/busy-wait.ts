@@ -33,7 +33,7 @@ export class BusyWait {
 
   /** How a look ended that another one has made. */
   ended(found: boolean): void {
-    // What takes longer is not worth the processor's time. Some that come soon by chance do not change that.
+    // Work that takes longer to come is not worth the processor's time. A piece that comes soon may do so by chance.
     this.#skips = this.#skipsLeft = found ? this.#skips >> 1 : Math.min(2 * this.#skips + 1, SKIPPED_MAX);
   }
 }

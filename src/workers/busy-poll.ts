@@ -4,8 +4,8 @@
  * https://docs.kernel.org/networking/napi.html, "Busy polling".)
  *
  * The runtime waits for its sockets by epoll. The descriptor of epoll is ready when one of them is, so `poll` on it asks for events without
- * taking them. The thread then returns to its event loop, which takes them as usual. An event stays until then, even if its request has been
- * received otherwise: then only clients are watched, by an epoll of our own, which knows what has not been received.
+ * taking them. The thread then returns to its event loop, which takes them as usual. An event stays until then, even if this thread has
+ * already received the request itself. Therefore a second epoll watches the clients: it is ready only while a request has not been received.
  */
 import { setImmediate } from "node:timers";
 import { BusyWait } from "../engine/busy-wait.ts";
@@ -113,7 +113,7 @@ export class BusyPoll {
     this.#clientCount = 0;
     if (isCrowded) { for (const read of reads.splice(0)) read.end(); }
     const { events } = this;
-    // What is there before the look may be an event of a request that was received without the event loop. It would end the look at once.
+    // An event that is there already may be that of a request that this thread has received itself. It would end the look at once.
     const onlyClients = reads.length > 0 && events.any();
     let isFound = false;
     const receive = () => {
@@ -124,7 +124,7 @@ export class BusyPoll {
     const hasCome = wait!.look(() => {
       if (receive()) return true;
       if (onlyClients ? !events.ofClients() : !events.any()) return false;
-      receive(); // It may have come after it was asked.
+      receive(); // It may have come since the line above.
       return true;
     });
     this.#inARow = isFound ? this.#inARow + 1 : 0;
@@ -170,6 +170,7 @@ class SystemEvents implements ThreadEvents {
   watchClient(descriptor: number): void {
     const event = new Uint8Array(EPOLL_EVENT_BYTES);
     new DataView(event.buffer).setUint32(0, EPOLLIN, true);
+    // If this fails, the client's requests do not end a look, and wait for its end.
     this.system.epoll_ctl(this.clients, EPOLL_CTL_ADD, descriptor, event);
   }
 }

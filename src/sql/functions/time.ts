@@ -249,11 +249,6 @@ for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
         }
       },
     ),
-  );
-}
-
-for (const type of ["TIMESTAMP", "TIMESTAMP_NS"]) {
-  entries.push(
     batchEntry(
       "in",
       [{ name: "time", type }, { name: "intervals", type: "text" }],

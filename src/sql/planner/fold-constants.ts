@@ -12,10 +12,10 @@ export function foldExpr(e: Expr, context: EvaluationContext): Expr {
   switch (e.kind) {
     case "call": {
       const args = e.args.map((arg) => foldExpr(arg, context));
-      const folded: Expr = args.every((arg, i) => arg === e.args[i]) ? e : { ...e, args };
-      const known = folded.kind === "call" ? knownInText(folded, context.nowMicros) : undefined;
-      if (known !== undefined) return known;
-      if (!args.every((arg) => arg.kind === "constant")) return simplified(folded);
+      const folded = args.every((arg, i) => arg === e.args[i]) ? e : { ...e, args };
+      if (!args.every((arg) => arg.kind === "constant")) {
+        return knownInText(folded, context.nowMicros) ?? simplified(folded);
+      }
       return evaluate(folded, context) ?? folded;
     }
     case "case": {
