@@ -123,7 +123,7 @@ export class BackgroundFlush {
     const chunks = table.disk.chunkOrders(segment);
     // Readers may not know the memory yet, and it may go at the next rollback.
     const blocks = blocksOf(segment, chunks);
-    if (blocks.some(({ published }) => !published)) return "none";
+    if (blocks.some(({ since }) => since === undefined)) return "none";
     const sizeBytes = blocks.reduce((sum, block) => sum + block.sizeBytes, 0);
     if (this.underway.size > 0 && this.sizeBytes + sizeBytes > UNDERWAY_BYTES_MAX) return "full";
     const job = this.encoders!.offer(chunks);

@@ -219,7 +219,7 @@ export class Branch {
   /** Runs between two of many changes: frees memory that only the last one used. */
   private settle(fork: Fork): void {
     this.count(fork);
-    this.store.memory.settle();
+    this.store.publisher.settle();
   }
 
   /**
@@ -263,7 +263,7 @@ export class Branch {
         this.count(fork);
       }
       Object.assign(this, { entries, entryBytes });
-      memory.settle();
+      this.store.publisher.settle();
       if (!(error instanceof HeapFullError)) throw error;
       throw new SqlError(`Cannot hold the changes: ${error.message}`, 0, SQLSTATE.outOfMemory, { cause: error });
     }

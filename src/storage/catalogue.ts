@@ -21,11 +21,12 @@ import type {
 } from "./contract.ts";
 import { columnStorageOf } from "./column-storage.ts";
 import { type Files, realFiles } from "./files.ts";
-import { SHARED_WORD, type SharedHeap } from "./heap.ts";
+import type { SharedHeap } from "./heap.ts";
 import { firstOf, PagedSegments, type PageReader, type Run } from "./paged-segments.ts";
 import { addSums } from "./page-partitions.ts";
 import { refsOf } from "./page-refs.ts";
 import { partitionName } from "./partition.ts";
+import { Pins } from "./pins.ts";
 import { SharedPool } from "./pool.ts";
 import { columnById } from "./schema.ts";
 import { spliced } from "./splices.ts";
@@ -359,8 +360,7 @@ export class CatalogueMirror implements Catalogue {
   readonly access = new AccessMirror();
   private readonly byId = new Map<number, Snapshot>();
   private byName = new Map<string, Snapshot>();
-  /** Number of pins of each version. */
-  private readonly pins = new Map<number, number>();
+  private readonly pins: Pins;
   /** By transaction id, of the open transactions. */
   private readonly branches = new Map<number, BranchMirror>();
   private readonly listeners = new Set<(publication: Publication) => void>();
@@ -368,7 +368,8 @@ export class CatalogueMirror implements Catalogue {
   readonly reader: PageReader;
 
   /** Over a heap with a pool. */
-  constructor(private readonly heap: SharedHeap, files: Files = realFiles) {
+  constructor(heap: SharedHeap, files: Files = realFiles) {
+    this.pins = new Pins(heap);
     this.reader = new SharedPool(heap, files).pages;
   }
 
@@ -389,23 +390,11 @@ export class CatalogueMirror implements Catalogue {
 
   /** Number of pinned versions. */
   get pinCount(): number {
-    return this.pins.size;
+    return this.pins.count;
   }
 
   pin(): () => void {
-    const { version } = this;
-    this.pins.set(version, (this.pins.get(version) ?? 0) + 1);
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      const left = this.pins.get(version)! - 1;
-      if (left > 0) this.pins.set(version, left);
-      else {
-        this.pins.delete(version);
-        this.announceOldest();
-      }
-    };
+    return this.pins.add();
   }
 
   /** Returns the catalogue as a new transaction sees it until its end. */
@@ -426,7 +415,7 @@ export class CatalogueMirror implements Catalogue {
     this.version = version;
     this.lsn = lsn;
     if (access !== undefined) this.access.apply(access);
-    this.announceOldest();
+    this.pins.proceed(version);
     for (const listener of this.listeners) listener(publication);
   }
 
@@ -457,12 +446,5 @@ export class CatalogueMirror implements Catalogue {
   private forgetName({ schema }: Snapshot): void {
     const name = schema.name.toLowerCase();
     if (this.byName.get(name)?.schema.id === schema.id) this.byName.delete(name);
-  }
-
-  /** Tells the writer the oldest version in use. The writer then frees what only older versions list. */
-  private announceOldest(): void {
-    let oldest = this.version;
-    for (const version of this.pins.keys()) if (version < oldest) oldest = version;
-    Atomics.store(this.heap.i64, SHARED_WORD.oldestVersion / 2, BigInt(oldest));
   }
 }

@@ -2,7 +2,6 @@
 import { SqlError, SQLSTATE } from "../errors.ts";
 import type { AccessRecords } from "./access.ts";
 import { HeapFullError } from "./heap.ts";
-import type { WriterMemory } from "./memory.ts";
 import type { WriterOptions } from "./options.ts";
 import { publishedOf, type Publisher } from "./publisher.ts";
 import type { DiskReserve } from "./reserve.ts";
@@ -15,7 +14,6 @@ import type { Log } from "./wal/log.ts";
 export interface CommitParts {
   readonly options: Pick<WriterOptions, "commitMode" | "heap">;
   readonly access: AccessRecords;
-  readonly memory: WriterMemory;
   readonly publisher: Publisher;
   readonly reserve: DiskReserve;
   readonly seal: Seal;
@@ -50,7 +48,7 @@ export class Commits {
    * that the blocks were taken back.
    */
   apply(lsns: readonly number[], tables: readonly Table[], apply: () => void, undo: () => void = () => {}): void {
-    const { access, memory, publisher } = this.parts;
+    const { access, publisher } = this.parts;
     const before = tables.map((table) => ({ table, state: table.state }));
     const restoreAccess = access.savepoint();
     try {
@@ -60,7 +58,7 @@ export class Commits {
       restoreAccess();
       for (const { table, state } of before) table.restore(state);
       undo();
-      memory.settle();
+      publisher.settle();
       this.takeBack(lsns);
       throw asSqlError(error);
     }

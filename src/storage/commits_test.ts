@@ -23,8 +23,7 @@ function commitsOver(files: FaultyFiles) {
     options: { commitMode: "sync", heap },
     seal,
     access: { savepoint: () => () => {} },
-    memory: { settle() {} },
-    publisher: { prepare() {}, touch: (table: unknown) => published.push(table), publish() {} },
+    publisher: { prepare() {}, settle() {}, touch: (table: unknown) => published.push(table), publish() {} },
     reserve: { use: <T>(action: () => T) => action() },
   };
   const commits = new Commits(Log.create(files, "/log", 1, () => 0.5), parts as unknown as CommitParts);

@@ -75,8 +75,8 @@ export const SHARED_WORD = {
   neverCancelled: 134,
   /** Number of parallel sections. */
   sections: 135,
-  /** The oldest version of the catalogue that a reader may still use: an i64 (index 68 of the i64 view). */
-  oldestVersion: 136,
+  /** Versions of the catalogue in use, see `pins.ts`: an i64, and a count of changes. */
+  seenVersion: 136,
   /** Number of commands sent to the writer, which sleeps on this word. */
   writerWake: 138,
   /** Number of frames of the pool that were filled. Main waits on this word for frames that it lacks. */
@@ -91,12 +91,15 @@ export const SHARED_WORD = {
   /** Number of partitions and of KiB that queries have written to disk since the start: each an i64. */
   spilledPartsTotal: 152,
   spilledUnitsTotal: 154,
+  pinChanges: 156,
   /** The writer's counters: 64 doubles, written only by its thread; see `WRITER_COUNTERS`. Even index. */
   writerCounters: 192,
   /** Jobs for encoding segments: 8 words for each of them; see `jobs.ts`. */
   encodingJobs: 320,
   /** The same for merging late rows. */
   mergeJobs: 384,
+  /** An i64 for each pinned version, see `pins.ts`. */
+  pinnedVersions: 448,
   /** Scheduler: 64 words for each of 64 query slots, up to the end of the control block. */
   querySlots: 1024,
 } as const;
@@ -105,6 +108,8 @@ export const SHARED_WORD = {
 export const ENCODING_JOBS = 8;
 /** Number of jobs for merging late rows. */
 export const MERGE_JOBS = 8;
+/** Number of versions that can be pinned at once without keeping more memory than they need. */
+export const PIN_SLOTS = 256;
 
 /**
  * The writer's counters since the start, in the order in which they are stored from `SHARED_WORD.writerCounters` on.

@@ -2,30 +2,44 @@
  * Blocks of shared memory that the writer owns. A block lives as long as a chunk of the current state refers to it (`refs`), and
  * then until no reader is pinned to a version that referred to it.
  */
-import { HeapFullError, type HeapTag, SHARED_WORD, SharedHeap } from "./heap.ts";
+import { HeapFullError, type HeapTag, SharedHeap } from "./heap.ts";
+import { VersionsInUse } from "./pins.ts";
 
 export class MemoryBlock {
   /** Number of pages, chunks and dictionaries of the published state that use it. */
   refs = 0;
   /** Bytes handed out, for blocks that are filled bit by bit. */
   used = 0;
-  /** True if a published version used it. Until then no reader can know it. */
-  published = false;
+  /** The first version that may have it. Undefined if none was published with it: then no reader can know it. */
+  since: number | undefined;
   isFree = false;
 
   constructor(readonly address: number, readonly sizeBytes: number, readonly tag: HeapTag) {}
 }
 
+/** A block that versions `since` … `until`-1 had. */
+interface Retired {
+  readonly block: MemoryBlock;
+  readonly since: number;
+  readonly until: number;
+}
+
 export class WriterMemory {
   /** Blocks allocated since the last publication. */
   private fresh: MemoryBlock[] = [];
-  private retired: { version: number; block: MemoryBlock }[] = [];
+  /** What readers may not have seen yet. */
+  private readonly retired: Retired[] = [];
+  /** What readers need, by a version that is pinned. A long query must not make each call of `reclaim` look at all of it. */
+  private readonly needed = new Map<number, Retired[]>();
+  private readonly versions: VersionsInUse;
   /** Called when the heap is full; returns true if it freed some memory. */
   onPressure: (sizeBytes: number) => boolean = () => false;
   /** Bytes of tails and of segments that are not stored, retired ones included. */
   tailBytes = 0;
 
-  constructor(readonly heap: SharedHeap) {}
+  constructor(readonly heap: SharedHeap) {
+    this.versions = new VersionsInUse(heap);
+  }
 
   allocate(sizeBytes: number, tag: HeapTag): MemoryBlock {
     const size = SharedHeap.blockBytes(Math.max(1, sizeBytes));
@@ -44,17 +58,19 @@ export class WriterMemory {
 
   /** Retires a block that no chunk uses from version `version` on. */
   retire(block: MemoryBlock, version: number): void {
-    if (!block.published) return; // `settle` frees it
-    this.retired.push({ version, block });
+    const { since } = block;
+    if (since === undefined) return; // `settle` frees it
+    this.retired.push({ block, since, until: version });
   }
 
   /**
-   * After a publication or a rollback to the last one: frees the blocks that were allocated in between and are unused.
+   * After a publication or a rollback to the last one: frees the blocks that were allocated in between and are unused. Versions from
+   * `version` on may have the others.
    */
-  settle(): void {
+  settle(version: number): void {
     for (const block of this.fresh) {
       if (block.refs === 0) this.free(block);
-      else block.published = true;
+      else block.since = version;
     }
     this.fresh = [];
   }
@@ -74,11 +90,29 @@ export class WriterMemory {
 
   /** Frees retired blocks that no reader can see any more. */
   reclaim(): void {
-    const oldest = Number(Atomics.load(this.heap.i64, SHARED_WORD.oldestVersion / 2));
-    if (this.retired.length === 0 || this.retired[0].version > oldest) return;
+    const { versions, retired, needed } = this;
+    versions.look();
+    for (const [version, group] of needed) {
+      if (versions.isPinned(version)) continue;
+      needed.delete(version);
+      for (const each of group) this.freeUnlessNeeded(each);
+    }
     let count = 0;
-    while (count < this.retired.length && this.retired[count].version <= oldest) this.free(this.retired[count++].block);
-    this.retired.splice(0, count);
+    while (count < retired.length && retired[count].until <= versions.seen) this.freeUnlessNeeded(retired[count++]);
+    retired.splice(0, count);
+  }
+
+  /** The oldest version in use at the last call of `reclaim`. */
+  get oldestVersion(): number {
+    return this.versions.oldest;
+  }
+
+  private freeUnlessNeeded(retired: Retired): void {
+    const { block, since, until } = retired, version = this.versions.pinnedWithin(since, until);
+    if (version === undefined) return this.free(block);
+    const group = this.needed.get(version);
+    if (group === undefined) this.needed.set(version, [retired]);
+    else group.push(retired);
   }
 
   private take(size: number, tag: HeapTag): number {

@@ -4,7 +4,6 @@
  */
 import { assert } from "../assert.ts";
 import type { AccessRecords } from "./access.ts";
-import { SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
 import type { DataFiles } from "./datafile.ts";
 import { type BranchPublication, changeOf, type TableChange } from "./publication.ts";
@@ -86,7 +85,7 @@ export class Publisher {
     this.dropped.clear();
     this.touched.clear();
     const branch = transaction?.publication(version);
-    this.memory.settle();
+    this.settle();
     this.version = version;
     const access = this.access.hasUnpublished ? this.access.takeUnpublished() : undefined;
     this.options.publish({ version, lsn: this.lastLsn(), tables, branch, access });
@@ -103,16 +102,21 @@ export class Publisher {
       for (const block of dictionary.outgrown) this.memory.discard(block);
       dictionary.outgrown = [];
     }
-    this.memory.settle();
+    this.settle();
   }
 
   /** The same for rows that will be added to `table`. They may have enlarged its dictionaries, which readers use. */
   holdStaged(stages: Iterable<Table>, table: Table): void {
     for (const stage of stages) countUses(stage, (block) => this.memory.discard(block));
     const hasGrown = [...table.dictionaries.values()].some(({ outgrown }) => outgrown.length > 0);
-    if (!hasGrown) return this.memory.settle();
+    if (!hasGrown) return this.settle();
     this.touch(table);
     this.publish();
+  }
+
+  /** Frees the memory that was allocated since the last publication and is unused. */
+  settle(): void {
+    this.memory.settle(this.version + 1);
   }
 
   /** Discards a table that was dropped or whose load failed: its memory, and later its directory. */
@@ -145,7 +149,7 @@ export class Publisher {
   reclaim(): void {
     this.memory.reclaim();
     if (this.holds > 0) return;
-    const oldest = this.oldestVersion;
+    const oldest = this.memory.oldestVersion;
     while (this.doomed.length > 0 && this.doomed[0].version <= oldest) {
       const { remove } = this.doomed.shift()!;
       try {
@@ -155,11 +159,6 @@ export class Publisher {
         this.options.log("ERROR", `an unneeded file could not be removed: ${message}`);
       }
     }
-  }
-
-  /** The oldest version that a reader may be pinned to. */
-  private get oldestVersion(): number {
-    return Number(Atomics.load(this.options.heap.i64, SHARED_WORD.oldestVersion / 2));
   }
 
   /** Makes the table's current state the published one and returns the difference. */

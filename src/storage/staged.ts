@@ -83,7 +83,7 @@ export abstract class Staged {
       storeState(store.options.files, table, log);
     } catch (error) {
       table.restore(state);
-      store.memory.settle();
+      store.publisher.settle();
       const isHarmless = [DiskFullError, HeapFullError, SqlError, CorruptFileError].some((kind) =>
         error instanceof kind
       );
