@@ -5,15 +5,19 @@
  *
  * The runtime waits for its sockets by epoll. The descriptor of epoll is ready when one of them is, so `poll` on it asks for events without
  * taking them. The thread then returns to its event loop, which takes them as usual. An event stays until then, even if this thread has
- * already received the request itself. Therefore a second epoll watches the clients: it is ready only while a request has not been received.
+ * already received the request itself. Therefore a second epoll watches the clients. It tells once (edge-triggered) that a client has sent
+ * something, so that one that has half-closed its connection, or sent more than is read, does not end all later looks.
+ * (https://man7.org/linux/man-pages/man7/epoll.7.html)
  */
 import { setImmediate } from "node:timers";
 import { BusyWait } from "../engine/busy-wait.ts";
 import { type Libc, libc } from "./libc.ts";
 
-const POLLIN = 1, EPOLLIN = 1, EPOLL_CTL_ADD = 1, EPOLL_CLOEXEC = 0x80000;
+const POLLIN = 1, EPOLLIN = 1, EPOLLET = 0x80000000, EPOLL_CTL_ADD = 1, EPOLL_CLOEXEC = 0x80000;
 /** Bytes of a `struct epoll_event`, or more. */
 const EPOLL_EVENT_BYTES = 16;
+/** Others are told by the next look. */
+const CLIENT_EVENTS_MAX = 16;
 /**
  * As long as each look finds what it awaits, each turn plans the next one, and the runtime asks for events in every 60th turn only. Therefore
  * it gets a turn after so many.
@@ -36,9 +40,9 @@ interface AwaitedAnswer {
 
 /** What has come for this thread. */
 export interface ThreadEvents {
-  /** True if the event loop has an event that it has not taken, or a watched client has sent what has not been received. */
+  /** True if the event loop has an event that it has not taken. */
   any(): boolean;
-  /** True if a watched client has sent what has not been received. */
+  /** True if a watched client has sent something since this was asked last, and that has not been received. */
   ofClients(): boolean;
   /** @param descriptor of a client's connection; it is watched until it is closed */
   watchClient(descriptor: number): void;
@@ -148,15 +152,16 @@ export function eventsOfThisThread(): ThreadEvents | undefined {
 }
 
 class SystemEvents implements ThreadEvents {
-  /** Of `struct pollfd`: the descriptor, then the events that are asked for and those found, of 16 bits each. Clients come first. */
+  /** Of `struct pollfd`: the descriptor, then the events that are asked for and those found, of 16 bits each. */
   private readonly polled: Uint8Array<ArrayBuffer>;
   private readonly count: bigint;
+  private readonly clientEvents = new Uint8Array(CLIENT_EVENTS_MAX * EPOLL_EVENT_BYTES);
 
   /** Descriptors of epoll: that of the clients, and those of the event loops. */
   constructor(private readonly system: Libc, private readonly clients: number, loops: readonly number[]) {
-    const words = Int32Array.from([clients, ...loops].flatMap((descriptor) => [descriptor, POLLIN]));
+    const words = Int32Array.from(loops.flatMap((descriptor) => [descriptor, POLLIN]));
     this.polled = new Uint8Array(words.buffer);
-    this.count = BigInt(1 + loops.length);
+    this.count = BigInt(loops.length);
   }
 
   any(): boolean {
@@ -164,12 +169,12 @@ class SystemEvents implements ThreadEvents {
   }
 
   ofClients(): boolean {
-    return this.system.poll(this.polled, 1n, 0) > 0;
+    return this.system.epoll_wait(this.clients, this.clientEvents, CLIENT_EVENTS_MAX, 0) > 0;
   }
 
   watchClient(descriptor: number): void {
     const event = new Uint8Array(EPOLL_EVENT_BYTES);
-    new DataView(event.buffer).setUint32(0, EPOLLIN, true);
+    new DataView(event.buffer).setUint32(0, EPOLLIN | EPOLLET, true);
     // If this fails, the client's requests do not end a look, and wait for its end.
     this.system.epoll_ctl(this.clients, EPOLL_CTL_ADD, descriptor, event);
   }

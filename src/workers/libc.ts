@@ -8,6 +8,8 @@ const SYMBOLS = {
   epoll_create1: { parameters: ["i32"], result: "i32" },
   /** @see https://man7.org/linux/man-pages/man2/epoll_ctl.2.html */
   epoll_ctl: { parameters: ["i32", "i32", "i32", "buffer"], result: "i32" },
+  /** @see https://man7.org/linux/man-pages/man2/epoll_wait.2.html */
+  epoll_wait: { parameters: ["i32", "buffer", "i32", "i32"], result: "i32" },
   /** The results fit into 32 bits, because the buffers do. @see https://man7.org/linux/man-pages/man2/recv.2.html */
   recv: { parameters: ["i32", "buffer", "usize", "i32"], result: "i32" },
   /** @see https://man7.org/linux/man-pages/man2/send.2.html */
