@@ -354,7 +354,6 @@ class AccessMirror implements AccessSource {
 }
 
 export class CatalogueMirror implements Catalogue {
-  version = 0;
   /** LSN of the last block of the log that this version has. */
   lsn = 0;
   readonly access = new AccessMirror();
@@ -371,6 +370,10 @@ export class CatalogueMirror implements Catalogue {
   constructor(heap: SharedHeap, files: Files = realFiles) {
     this.pins = new Pins(heap);
     this.reader = new SharedPool(heap, files).pages;
+  }
+
+  get version(): number {
+    return this.pins.version;
   }
 
   table(name: string): TableSnapshot | undefined {
@@ -412,10 +415,9 @@ export class CatalogueMirror implements Catalogue {
     for (const change of tables.filter(({ dropped }) => !dropped)) this.applyChange(change, version);
     if (branch?.ended) this.branches.delete(branch.transactionId);
     else if (branch !== undefined) this.branches.get(branch.transactionId)?.apply(branch, version);
-    this.version = version;
+    this.pins.proceed(version);
     this.lsn = lsn;
     if (access !== undefined) this.access.apply(access);
-    this.pins.proceed(version);
     for (const listener of this.listeners) listener(publication);
   }
 

@@ -75,7 +75,7 @@ export const SHARED_WORD = {
   neverCancelled: 134,
   /** Number of parallel sections. */
   sections: 135,
-  /** Versions of the catalogue in use, see `pins.ts`: an i64, and a count of changes. */
+  /** Of the catalogue, see `pins.ts`: an i64. */
   seenVersion: 136,
   /** Number of commands sent to the writer, which sleeps on this word. */
   writerWake: 138,
@@ -91,6 +91,7 @@ export const SHARED_WORD = {
   /** Number of partitions and of KiB that queries have written to disk since the start: each an i64. */
   spilledPartsTotal: 152,
   spilledUnitsTotal: 154,
+  /** Number of changes of `pinnedVersions`. */
   pinChanges: 156,
   /** The writer's counters: 64 doubles, written only by its thread; see `WRITER_COUNTERS`. Even index. */
   writerCounters: 192,

@@ -12,7 +12,8 @@ const SLOTS = SHARED_WORD.pinnedVersions / 2;
 
 /** Main's side. */
 export class Pins {
-  private current = 0;
+  /** The current one. */
+  version = 0;
   /** Number of pins by version. */
   private readonly counts = new Map<number, number>();
   private readonly slotOf = new Map<number, number>();
@@ -29,7 +30,7 @@ export class Pins {
 
   /** Pins the current version until the returned function is called. */
   add(): () => void {
-    const version = this.current, count = this.counts.get(version) ?? 0;
+    const { version } = this, count = this.counts.get(version) ?? 0;
     this.counts.set(version, count + 1);
     if (count === 0) this.others.add(version);
     let isHeld = true;
@@ -41,7 +42,7 @@ export class Pins {
 
   /** Makes `version` the current one. */
   proceed(version: number): void {
-    this.current = version;
+    this.version = version;
     this.tell();
   }
 
@@ -60,9 +61,9 @@ export class Pins {
   }
 
   private tell(): void {
-    let seen = this.current;
+    let seen = this.version;
     for (const version of this.others) {
-      if (version === this.current) break;
+      if (version === this.version) break;
       const slot = this.freeSlots.pop();
       if (slot === undefined) {
         seen = version;
