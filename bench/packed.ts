@@ -82,7 +82,7 @@ async function compare(servers: TestServer[], { rounds, only, sensors }: PackedO
         const parse = await connection.exec(sundial);
         times[k].push(performance.now() - start);
         work[k].push(processorMs(pid) - used);
-        // Collecting what is parsed takes the processor from the servers.
+        // Parsing makes garbage, and collecting that would take the processor from the servers.
         if (round < rounds) continue;
         const { error, dataset } = parse();
         if (error !== undefined) throw new Error(`${name}: ${error}`);

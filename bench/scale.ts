@@ -50,8 +50,8 @@ const GIB = 2 ** 30;
 /** Threads of QuestDB look for work for a while after an answer. They would take the processor from whoever is asked next. */
 const PAUSE_MS = 100;
 /**
- * A query that takes less than this in one of the databases is asked more often: its first executions compile the code that answers it, in V8 and in
- * Java's machine.
+ * A query that takes less than this in one of the databases is asked more often, because its first executions compile the code that answers it (in V8
+ * and in Java's virtual machine).
  */
 const QUICK_MS = 20;
 const QUICK_ROUNDS = 25;
@@ -127,8 +127,8 @@ async function compare(
           console.log(`${query.name}: ${peer.name} failed: ${failures[k]}`);
         }
       }
-      const isQuick = round > 0 && times.some((values) => values.at(-1)! < QUICK_MS);
-      if (round === options.rounds && isQuick) rounds = Math.max(rounds, QUICK_ROUNDS);
+      const isLast = round === options.rounds;
+      if (isLast && times.some((values) => values.at(-1)! < QUICK_MS)) rounds = Math.max(rounds, QUICK_ROUNDS);
     }
     const medians = times.map((values, k) => failures[k] === undefined ? median(values.slice(1)) : NaN);
     keep(query.name, medians);
