@@ -13,7 +13,7 @@ import { LIMITS } from "./packing.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
 import { openTestStore } from "./test-store.ts";
 import type { TableStore } from "./writer.ts";
-import { SEED } from "../testing.ts";
+import { randomOf, SEED } from "../testing.ts";
 
 // So that few rows have many pages and lists.
 Object.assign(LIMITS, { pageMin: 2, pageMax: 3, listMax: 3, listMin: 2 });
@@ -57,12 +57,8 @@ class Thread {
 /** Calls `action` with numbers from a generator, each time from another seed. */
 function forRandom(runs: number, action: (random: (below: number) => number) => void): void {
   for (let run = 0; run < runs; run++) {
-    let state = SEED + run * 7919;
     try {
-      action((below) => {
-        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-        return Math.floor(state / 2 ** 32 * below);
-      });
+      action(randomOf(SEED + run));
     } catch (error) {
       throw new Error(`SEED=${SEED}, run ${run}`, { cause: error });
     }

@@ -75,7 +75,7 @@ export const SHARED_WORD = {
   neverCancelled: 134,
   /** Number of parallel sections. */
   sections: 135,
-  /** Of the catalogue, see `pins.ts`: an i64. */
+  /** A version of the catalogue that main has, see `pins.ts`: an i64. */
   seenVersion: 136,
   /** Number of commands sent to the writer, which sleeps on this word. */
   writerWake: 138,

@@ -11,7 +11,7 @@ import { LIMITS } from "./packing.ts";
 import { batchOf, newTable, readRows, rowIdsOf } from "./test-rows.ts";
 import { openTestStore } from "./test-store.ts";
 import type { TableStore } from "./writer.ts";
-import { SEED } from "../testing.ts";
+import { randomOf, SEED } from "../testing.ts";
 
 // So that few rows have many pages and lists.
 Object.assign(LIMITS, { pageMin: 2, pageMax: 3, listMax: 3, listMin: 2 });
@@ -206,11 +206,7 @@ class Symbols extends Database {
 
 Deno.test("a version of a partition that was stored has the same rows after restarts, and its symbols and columns are stored with it", () => {
   for (let seed = SEED; seed < SEED + 6; seed++) {
-    let state = seed * 2654435761 >>> 0;
-    const random = (max: number) => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-      return Math.floor(state / 2 ** 32 * max);
-    };
+    const random = randomOf(seed);
     const stored = new Map<string, string>();
     let db = Symbols.make(new FaultyFiles({}, () => 0.5));
     const check = () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Value } from "../types/mod.ts";
-import { FULL, SEED } from "../testing.ts";
+import { FULL, randomOf, SEED } from "../testing.ts";
 import type { ColumnStats } from "./contract.ts";
 import type { Command } from "./commands.ts";
 import { FaultyFiles } from "./faulty-files.ts";
@@ -30,14 +30,6 @@ function forRandom(runs: number, action: (random: Random) => void): void {
       throw new Error(`SEED=${SEED}, run ${run}`, { cause: error });
     }
   }
-}
-
-function randomOf(seed: number): Random {
-  let state = seed * 7919;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor(state / 2 ** 32 * below);
-  };
 }
 
 interface Database extends TestStore {

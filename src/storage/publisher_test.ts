@@ -1,6 +1,7 @@
 /** Counts of users. */
 import assert from "node:assert/strict";
 import type { Command } from "./commands.ts";
+import { randomOf } from "../testing.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { createHeap } from "./heap.ts";
 import type { MemoryBlock } from "./memory.ts";
@@ -50,8 +51,7 @@ Deno.test("publications count each user of lists, pages, memory and files once, 
   const limits = { ...LIMITS };
   try {
     for (let seed = 1; seed <= 6; seed++) {
-      let state = seed * 2654435761 >>> 0;
-      const random = (max: number) => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) % max;
+      const random = randomOf(seed);
       Object.assign(LIMITS, seed % 2 === 0 ? limits : { pageMin: 2, pageMax: 5, listMax: 3, listMin: 2 });
       const options = { segmentRowsMax: 20, evict: () => false };
       const { store, catalogue } = openTestStore(heap, new FaultyFiles({}, () => 0.5), options);
