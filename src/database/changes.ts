@@ -1,6 +1,6 @@
 /** Changes of tables and their definitions, immediately or within the session's transaction. */
 import type { Answer, Client, Identity } from "../api.ts";
-import { type PostedPlan, unpackAppendBatch, unpackChangedBatch } from "../engine/mod.ts";
+import { type PostedPlan, unpackAppendBatch, unpackChangedBatch, valuesToAppendBatch } from "../engine/mod.ts";
 import { assert } from "../assert.ts";
 import { SqlError, SQLSTATE, TableChangedError } from "../errors.ts";
 import type { ChangedTable, RetypedColumn } from "../sql/mod.ts";
@@ -205,19 +205,19 @@ export class RowChanges {
 
   async append({ tableId, columnIds, plan, at }: ChangedTable): Promise<number> {
     const table = this.tableOf(tableId, at);
-    const types = this.typesOf(table, columnIds);
-    if (this.transaction !== undefined) {
-      const run = await this.run.run(plan, types), { rows } = run;
-      if (rows !== undefined) {
-        this.countWritten(rows.length);
-        await this.transaction.appendRows(tableId, columnIds, types, rows);
-        return rows.length;
-      }
-      return await this.streamInto(this.transaction, () => Promise.resolve(tableId), run, columnIds);
+    const types = this.typesOf(table, columnIds), { core, transaction } = this;
+    const run = await this.run.run(plan, types), { rows } = run;
+    if (rows !== undefined) {
+      this.countWritten(rows.length);
+      if (transaction !== undefined) await transaction.appendRows(tableId, columnIds, types, rows);
+      else await core.append([{ tableId, batches: [valuesToAppendBatch(rows, columnIds, types)] }]);
+      return rows.length;
     }
-    const { core } = this;
+    if (transaction !== undefined) {
+      return await this.streamInto(transaction, () => Promise.resolve(tableId), run, columnIds);
+    }
     return await this.stream(
-      await this.run.run(plan, types),
+      run,
       () => core.writer.beginAppend(tableId, columnIds),
       async (held, load) => {
         const batches = held.map((bytes) => unpackAppendBatch(bytes, columnIds)).filter(({ rowCount }) => rowCount > 0);

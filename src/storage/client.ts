@@ -1,9 +1,8 @@
 /**
  * `StorageWriter` on the main thread. The writer itself runs behind a port, in its worker or (in tests) in this thread.
- * Commands go out with their buffers transferred. The publication that a command causes arrives before its answer.
+ * Commands go out as buffers (`messages.ts`). The last publication of commands that were executed together arrives with their answers, others before.
  */
 import type { NewColumn, NewTable } from "../sql/plan.ts";
-import { align } from "./bytes.ts";
 import type { CatalogueMirror } from "./catalogue.ts";
 import { type Command, fromPlainError, type Outcome, type PlainError, toPlainError } from "./commands.ts";
 import type {
@@ -218,96 +217,6 @@ export class WriterClient implements StorageWriter {
   }
 }
 
-const VIEWS = { u8: Uint8Array, i32: Int32Array, i64: BigInt64Array } as const;
-
-/** A view in a separate buffer, or in the gathered buffer. `length` counts elements. */
-interface PackedView {
-  view: keyof typeof VIEWS;
-  buffer?: ArrayBuffer;
-  at: number;
-  length: number;
-}
-
-/** The message that is posted to the writer. */
-export interface Packed {
-  value: unknown;
-  /**
-   * Contains all views that are small or cover only a part of their buffer, because copying them is cheaper than
-   * transferring a buffer for each.
-   */
-  gathered: ArrayBuffer;
-}
-
-/** Views of at least this size keep their buffer if they cover all of it. */
-const OWN_BUFFER_BYTES_MIN = 65_536;
-
-/**
- * Replaces views by offsets in bare buffers, which are transferred. The synchronous receive visits everything in a
- * message, and it would visit a view value by value.
- */
-export function pack(value: unknown, transfer: Set<ArrayBuffer>): Packed {
-  const parts: Uint8Array[] = [];
-  /** Buffers that are transferred with the batches in them. */
-  const owned = new Set<ArrayBufferLike>();
-  let size = 0;
-  const packView = (bytes: ArrayBufferView): PackedView => {
-    const { buffer, byteOffset, byteLength } = bytes;
-    const view = bytes instanceof Int32Array ? "i32" : bytes instanceof BigInt64Array ? "i64" : "u8";
-    const length = byteLength / VIEWS[view].BYTES_PER_ELEMENT;
-    if (owned.has(buffer)) return { view, buffer: buffer as ArrayBuffer, at: byteOffset, length };
-    const isWhole = buffer instanceof ArrayBuffer && byteLength === buffer.byteLength && !transfer.has(buffer);
-    if (isWhole && byteLength >= OWN_BUFFER_BYTES_MIN) {
-      transfer.add(buffer);
-      return { view, buffer, at: 0, length };
-    }
-    const at = size;
-    parts.push(new Uint8Array(buffer, byteOffset, byteLength));
-    size = align(at + byteLength, 8);
-    return { view, at, length };
-  };
-  const walk = (item: unknown): unknown => {
-    if (item === null || typeof item !== "object") return item;
-    if (ArrayBuffer.isView(item)) return packView(item);
-    if (Array.isArray(item)) return item.map(walk);
-    const { buffer } = item as Partial<AppendBatch>;
-    if (buffer instanceof ArrayBuffer && buffer.byteLength >= OWN_BUFFER_BYTES_MIN) {
-      transfer.add(buffer);
-      owned.add(buffer);
-    }
-    const copy: Record<string, unknown> = {};
-    for (const key of Object.keys(item)) if (key !== "buffer") copy[key] = walk((item as Record<string, unknown>)[key]);
-    return copy;
-  };
-  const packed = walk(value);
-  const gathered = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    gathered.set(part, at);
-    at = align(at + part.length, 8);
-  }
-  transfer.add(gathered.buffer);
-  return { value: packed, gathered: gathered.buffer };
-}
-
-/** The inverse of `pack`. Changes the message in place. */
-export function unpack({ value, gathered }: Packed): unknown {
-  const walk = (item: unknown): unknown => {
-    if (item === null || typeof item !== "object") return item;
-    if (Array.isArray(item)) {
-      for (let k = 0; k < item.length; k++) if (typeof item[k] === "object") item[k] = walk(item[k]);
-      return item;
-    }
-    if ("view" in item) {
-      const { view, buffer, at, length } = item as PackedView;
-      return new VIEWS[view](buffer ?? gathered, at, length);
-    }
-    const record = item as Record<string, unknown>;
-    for (const key of Object.keys(record)) if (typeof record[key] === "object") record[key] = walk(record[key]);
-    return record;
-  };
-  return walk(value);
-}
-
 /** Executes commands that arrived together and returns their answers. */
 export function answer(store: TableStore, envelopes: readonly Envelope[]): Answer[] {
   const outcomes: Outcome[] = store.execute(envelopes.map(({ command }) => command));
@@ -345,6 +254,7 @@ export type FromWriter =
   | { kind: "ready"; report: string[] }
   | { kind: "failed"; error: PlainError; key?: string }
   | { kind: "publication"; publication: Publication }
-  | { kind: "answers"; answers: Answer[] }
+  /** `publication`: what the commands have changed, to be applied first. */
+  | { kind: "answers"; answers: Answer[]; publication: Publication | undefined }
   | { kind: "log"; level: "CRITICAL" | "ERROR" | "INFO"; message: string }
   | { kind: "damage"; message: string };

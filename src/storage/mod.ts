@@ -10,7 +10,6 @@ import {
   answer,
   type Envelope,
   type FromWriter,
-  pack,
   type QueryThreads,
   WriterClient,
   type WriterPort,
@@ -20,6 +19,7 @@ import { fromPlainError } from "./commands.ts";
 import type { StorageWriter } from "./contract.ts";
 import { type Files, realFiles } from "./files.ts";
 import { SHARED_WORD, type SharedHeap } from "./heap.ts";
+import { pack } from "./messages.ts";
 import { createMemories, type Memories, type MemoriesOptions } from "./memories.ts";
 import type { PackedMemory } from "./packed-memory.ts";
 import { SharedPool } from "./pool.ts";
@@ -188,8 +188,8 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Omit<Sto
   const { port1, port2 } = new MessageChannel();
   const port: WriterPort = {
     send(envelope) {
-      const transfer = new Set<ArrayBuffer>();
-      port1.postMessage(pack(envelope, transfer), [...transfer]);
+      const buffers = pack(envelope);
+      port1.postMessage(buffers, buffers);
       Atomics.add(heap.i32, SHARED_WORD.writerWake, 1);
       Atomics.notify(heap.i32, SHARED_WORD.writerWake);
     },
@@ -208,6 +208,7 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Omit<Sto
         case "publication":
           return catalogue.apply(data.publication);
         case "answers":
+          if (data.publication !== undefined) catalogue.apply(data.publication);
           return client.receive(data.answers);
         case "log":
           return options.log?.(data.level, data.message);

@@ -6,21 +6,22 @@ import { receiveMessageOnPort } from "node:worker_threads";
 import { Mailboxes } from "../engine/mailbox.ts";
 import { ConfigError } from "../errors.ts";
 import {
+  type Answer,
   answer,
   type Envelope,
   type FromWriter,
-  type Packed,
   type QueryThreads,
-  unpack,
   type WriterStart,
 } from "../storage/client.ts";
 import { toPlainError } from "../storage/commands.ts";
 import { shareKernels } from "../storage/encoding/kernels.ts";
 import { SharedEncoders } from "../storage/encoding-jobs.ts";
 import { SharedMergers } from "../storage/merge-jobs.ts";
+import { unpack } from "../storage/messages.ts";
 import { realFiles, withSlowSync } from "../storage/files.ts";
 import { SHARED_WORD, SharedHeap } from "../storage/heap.ts";
 import { SharedPool } from "../storage/pool.ts";
+import type { Publication } from "../storage/publication.ts";
 import { Turns } from "../storage/turns.ts";
 import { TableStore } from "../storage/writer.ts";
 import { collectIfGrown } from "./memory-release.ts";
@@ -36,7 +37,7 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
   const { memory, port, syncDelayMs, queryThreads, ...settings } = data;
   const heap = new SharedHeap(memory);
   shareKernels(heap);
-  const pool = new SharedPool(heap);
+  const pool = new SharedPool(heap), publications = new Publications();
   let store: TableStore;
   try {
     store = new TableStore({
@@ -47,7 +48,7 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
       files: syncDelayMs > 0 ? withSlowSync(realFiles, syncDelayMs) : realFiles,
       log: (level, message) => post({ kind: "log", level, message }),
       onDamage: (message) => post({ kind: "damage", message }),
-      publish: (publication) => post({ kind: "publication", publication }),
+      publish: (publication) => publications.add(publication),
       random: Math.random,
       nowMicros: () => BigInt(Date.now()) * 1000n,
       evict: (sizeBytes) => pool.evict(sizeBytes),
@@ -58,10 +59,36 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
     return;
   }
   post({ kind: "ready", report: store.report });
-  run(store, heap, port);
+  run(store, publications, heap, port);
 };
 
-function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
+/** Posts publications: the last one of a turn together with its answers, as each message costs main a turn of its event loop. */
+class Publications {
+  private isTurn = false;
+  private held: Publication | undefined;
+
+  add(publication: Publication): void {
+    this.send();
+    if (this.isTurn) this.held = publication;
+    else post({ kind: "publication", publication });
+  }
+
+  /** `turn` executes commands and returns their answers. */
+  answer(turn: () => Answer[]): void {
+    this.isTurn = true;
+    const answers = turn();
+    this.isTurn = false;
+    post({ kind: "answers", answers, publication: this.held });
+    this.held = undefined;
+  }
+
+  private send(): void {
+    if (this.held !== undefined) post({ kind: "publication", publication: this.held });
+    this.held = undefined;
+  }
+}
+
+function run(store: TableStore, publications: Publications, heap: SharedHeap, port: MessagePort): void {
   const turns = new Turns();
   for (;;) {
     const seen = Atomics.load(heap.i32, SHARED_WORD.writerWake);
@@ -78,7 +105,7 @@ function run(store: TableStore, heap: SharedHeap, port: MessagePort): void {
       continue;
     }
     const envelopes = turns.next();
-    post({ kind: "answers", answers: answer(store, envelopes) });
+    publications.answer(() => answer(store, envelopes));
     if (envelopes.some(({ command }) => command.kind === "close")) {
       self.close();
       return;
@@ -102,5 +129,5 @@ function helpersOf(heap: SharedHeap, { mailboxes, count }: QueryThreads) {
 
 function receive(port: MessagePort): Envelope | undefined {
   const got = receiveMessageOnPort(port as unknown as Parameters<typeof receiveMessageOnPort>[0]);
-  return got === undefined ? undefined : unpack(got.message as Packed) as Envelope;
+  return got === undefined ? undefined : unpack(got.message as ArrayBuffer[]) as Envelope;
 }
