@@ -100,7 +100,7 @@ export interface LineTable {
   lines: Int32Array;
 }
 
-/** A multiple of 8. */
+/** Greatest size of a buffer for several arrays. A multiple of 8. */
 const ARENA_BYTES = 1 << 19;
 const SLAB_BYTES = 4 << 20;
 /** A multiple of 8. */
@@ -158,8 +158,11 @@ export const VIEWS: Finish = {
  * which can be transferred again without a copy and freed separately.
  */
 export class Arena implements Finish {
-  private buffer = new ArrayBuffer(ARENA_BYTES);
+  private buffer = new ArrayBuffer(0);
   private at = 0;
+
+  /** `nextBytes`: what will be needed, roughly. Clearing a buffer that is far too large would take longer than parsing a line. */
+  constructor(private nextBytes: number) {}
 
   u8(from: Uint8Array, count: number): Uint8Array<ArrayBuffer> {
     const { buffer, at } = this.take(count);
@@ -185,12 +188,13 @@ export class Arena implements Finish {
   /** Allocates `sizeBytes` at a multiple of 8, in a new buffer if necessary. */
   private take(sizeBytes: number): { buffer: ArrayBuffer; at: number } {
     if (sizeBytes >= OWN_BUFFER_BYTES_MIN) return { buffer: new ArrayBuffer(sizeBytes), at: 0 };
-    if (this.at + sizeBytes > ARENA_BYTES) {
-      this.buffer = new ArrayBuffer(ARENA_BYTES);
+    if (this.at + sizeBytes > this.buffer.byteLength) {
+      this.buffer = new ArrayBuffer(align8(Math.min(ARENA_BYTES, Math.max(this.nextBytes, sizeBytes))));
+      this.nextBytes = 2 * this.buffer.byteLength;
       this.at = 0;
     }
     const { buffer, at } = this;
-    this.at = Math.min(ARENA_BYTES, align8(at + sizeBytes));
+    this.at = align8(at + sizeBytes);
     return { buffer, at };
   }
 }

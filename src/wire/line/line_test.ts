@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { TableSchema } from "../../storage/contract.ts";
 import {
+  buffersOf,
   fitToTable,
   LineError,
   LinePieces,
@@ -371,6 +372,16 @@ for (const [title, text, line] of FAULTS) {
     assert.equal(parseBytes(body).fault?.line, line);
   });
 }
+
+Deno.test("parseLines() allocates about as much memory as the rows take, however few they are", () => {
+  for (const [count, textBytes] of [[1, 8], [2_000, 8], [3, 20_000]] as const) {
+    const line = `t,s=a v="${"x".repeat(textBytes)}",w=2i 1000000\n`;
+    const { tables } = parse(line.repeat(count));
+    const sizeBytes = [...buffersOf(tables)].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    assert.equal(tables[0]!.rowCount, count);
+    assert.ok(sizeBytes <= 1_000 + 10 * line.length * count, `${sizeBytes} bytes for ${count} lines`);
+  }
+});
 
 Deno.test("parseLines() handles text that is truncated at any byte without an internal error", () => {
   const whole = bytes('t,site=no\\ rth i=5i,f=1.5e2,s="te\\"xt",b=true,w=17t,x=0xffi,y=1.5d 1700000000000000000\r\n');

@@ -76,6 +76,8 @@ const MICROS_MAX = 253402300799999999n, NANOS_MAX = 2n ** 63n - 1n;
  * more than their text.
  */
 const ROWS_BYTES_MAX = 16 << 20;
+/** Bytes of the result for a byte of text, roughly. */
+const RESULT_BYTES = 4;
 /** Maximum number of columns in a line. */
 const COLUMNS_MAX = 65_536;
 
@@ -94,10 +96,10 @@ export function parseLines(
     scanner.scan();
   } catch (error) {
     if (!(error instanceof LineError)) throw error;
-    if (error !== scanner.pause) fault = { line: error.line, message: error.message };
+    if (error !== PAUSE) fault = { line: error.line, message: error.message };
   }
   const { lineStart: doneBytes, firstLineOfRow: nextLine } = scanner;
-  const arena = new Arena();
+  const arena = new Arena(RESULT_BYTES * body.length);
   const tables: LineTable[] = [];
   for (const table of scanner.tables) {
     if (table.rowCount === 0) continue;
@@ -110,6 +112,8 @@ export function parseLines(
 
 /** Of this thread, which parses one text at a time. */
 const slab = new Slab();
+/** Thrown when the line at `lineStart` must be left for the next parse. Making an error takes as long as parsing a line. */
+const PAUSE = new LineError(0, "");
 
 class Scanner {
   readonly tables: TableBuilder[] = [];
@@ -128,8 +132,6 @@ class Scanner {
   private readonly precision: LinePrecision;
   private readonly nowMicros: number;
   private readonly lineSizeMax: number;
-  /** Thrown when the line at `lineStart` must be left for the next parse. */
-  readonly pause = new LineError(0, "");
   private readonly isContinued: boolean;
   /** Start of the current line, and its number. */
   lineStart = 0;
@@ -173,7 +175,7 @@ class Scanner {
   /** Called before rows take more memory. A single line may take any amount. */
   private reserve(bytes: number): void {
     if (bytes === 0) return;
-    if (this.rowsBytes + bytes > ROWS_BYTES_MAX && this.lineStart > 0) throw this.pause;
+    if (this.rowsBytes + bytes > ROWS_BYTES_MAX && this.lineStart > 0) throw PAUSE;
     this.rowsBytes += bytes;
   }
 
@@ -213,7 +215,7 @@ class Scanner {
     if (isEmpty) throw this.fault("expected tags or fields after the table name");
     if (bytes[this.at] === CR && bytes[this.at + 1] === LF) this.at++;
     if (bytes[this.at] !== LF) throw this.unexpected("the end of the line");
-    if (this.at >= this.end && this.isContinued) throw this.pause;
+    if (this.at >= this.end && this.isContinued) throw PAUSE;
     this.checkSize();
     this.at++;
     table.commitRow(this.timeLow, this.timeHigh, nanos, isGiven, this.line);
@@ -717,7 +719,7 @@ class Scanner {
 
   /** The error for a text that ends within a value. */
   private cut(message: string): LineError {
-    return this.isContinued ? this.pause : this.fault(message);
+    return this.isContinued ? PAUSE : this.fault(message);
   }
 
   private checkSize(): void {
