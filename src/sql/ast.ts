@@ -210,7 +210,7 @@ export interface SetOperation {
   operator: "union" | "union all" | "except" | "except all" | "intersect" | "intersect all";
   left: Query;
   right: Query;
-  /** Offset of the right query, including its parenthesis. */
+  /** Offset of the right query, including its parenthesis and its DECLARE and WITH. */
   rightAt: number;
   orderBy: OrderItem[];
   orderByAt?: number;

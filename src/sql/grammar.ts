@@ -29,8 +29,8 @@ const COMMON = String.raw`
            | expr                                        -- expr
   with = "WITH" "RECURSIVE"? cte ("," cte)*
   cte = name sourceColumns? "AS" "(" query ")"
-  setOperation = term (setOperator term)*
-  explicitOperation = explicitTerm (setOperator term)*
+  setOperation = term (setOperator prelude? term)*
+  explicitOperation = explicitTerm (setOperator prelude? term)*
   setOperator = ("UNION" | "EXCEPT" | "INTERSECT") ("ALL" | "DISTINCT")?
   // A query in parentheses is also a bare source; the parser unwraps it if nothing follows.
   term = select | bare

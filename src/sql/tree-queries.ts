@@ -106,6 +106,12 @@ function unwrapped(query: Query): { query: Query; nested: boolean } {
   return isPlain ? { query: from.query, nested: true } : { query, nested: false };
 }
 
+/** The query with the names of DECLARE and WITH in scope, around its own. */
+function within(query: Query, prelude: Prelude): Query {
+  if (query.prelude === undefined) return Object.assign(query, prelude);
+  return { ...bareSelect(query.at, { kind: "subquery", at: query.at, query }, { windows: [] }), ...prelude };
+}
+
 function completed(prelude: Prelude | undefined, operation: Query, tail: Tail): Query {
   const { query, nested } = unwrapped(operation);
   const nothingAround = prelude === undefined && tail.orderBy.length === 0 && tail.limit === undefined;
@@ -591,12 +597,15 @@ function sourceNames(alias: Node, columns: Node): SourceNames {
   return { alias: name(alias), columnNames: optional(columns) };
 }
 
-function setOperation(first: Node, operators: Node, terms: Node): Query {
+function setOperation(first: Node, operators: Node, preludes: Node, terms: Node): Query {
   if (operators.numChildren === 0) return first.tree();
   let left = unwrapped(first.tree() as Query).query;
+  const named: Prelude[] = [];
   operators.children.forEach((operator, index) => {
     if (index >= CHAIN_MAX) throw tooComplex("too many set operations", at(operator), CHAIN_MAX);
-    const right = unwrapped(terms.child(index).tree() as Query).query;
+    const prelude: Prelude | undefined = optional(preludes.child(index));
+    if (prelude !== undefined) named.unshift(prelude);
+    const right = named.reduce(within, unwrapped(terms.child(index).tree() as Query).query);
     left = {
       kind: "set",
       at: at(operator),
@@ -605,7 +614,7 @@ function setOperation(first: Node, operators: Node, terms: Node): Query {
       operator: operator.tree() as SetOperation["operator"],
       left,
       right,
-      rightAt: at(terms.child(index)),
+      rightAt: prelude?.prelude?.from ?? at(terms.child(index)),
       orderBy: [],
     };
   });
