@@ -150,7 +150,7 @@ export function joinKeys(
   return keys;
 }
 
-function andParts(e: Expression): Expression[] {
+export function andParts(e: Expression): Expression[] {
   return e.kind === "binary" && e.operator === "and" ? [...andParts(e.left), ...andParts(e.right)] : [e];
 }
 

@@ -13,6 +13,7 @@ import { type Binding, findVariable, innerNames, type Names, plainOf, typeMismat
 import type { Scope } from "./expression-binder.ts";
 import { Expressions } from "./expressions.ts";
 import { groupPlan, isAggregated } from "./grouping.ts";
+import { withLaterTables } from "./later-tables.ts";
 import { latestPlan } from "./latest.ts";
 import { givesNoRows, noRows } from "./no-rows.ts";
 import { tolerant } from "./tolerant.ts";
@@ -67,12 +68,13 @@ export class QueryBinder implements Queries {
     return this.binding.nested(query.at, () => {
       const inner = innerNames(query, names);
       if (query.kind === "set") return bindSet(this, query, inner);
-      const { pivot } = query;
-      if (pivot === undefined) return new SelectBinder(this, query, inner, options).bind();
+      const select = withLaterTables(query);
+      const { pivot } = select;
+      if (pivot === undefined) return new SelectBinder(this, select, inner, options).bind();
       if (options.outer !== undefined) throw notSupported("PIVOT in a correlated sub-query", pivot.at);
       // The select list and what follows PIVOT are over its rows.
-      const rows = pivotRelation(this, { ...query, pivot }, inner);
-      const rest = { ...query, where: undefined, latestOn: undefined, pivot: undefined };
+      const rows = pivotRelation(this, { ...select, pivot }, inner);
+      const rest = { ...select, where: undefined, latestOn: undefined, pivot: undefined };
       return new SelectBinder(this, rest, inner, options, rows).bind();
     });
   }
