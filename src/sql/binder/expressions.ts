@@ -776,7 +776,7 @@ export class Expressions implements ExpressionBinder {
   aggregateCall(e: FunctionCall, name: string, scope: Scope): AggregateCall {
     const actual = e.distinct ? DISTINCT_FORMS[name] : name;
     if (actual === undefined) throw notSupported(`${e.name}(DISTINCT)`, e.args[0]?.at ?? e.at);
-    const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, aliases: undefined };
+    const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, windows: scope.windows, aliases: undefined };
     const star = e.args.length === 1 && e.args[0]!.kind === "star";
     if (star && name !== "count") {
       throw new SqlError(`${e.name} takes no star`, e.args[0]!.at, SQLSTATE.undefinedFunction);

@@ -25,6 +25,7 @@ import {
   conjuncts,
   crossJoin,
   filter,
+  hasPlaceholder,
   placed,
   project,
   rewrite,
@@ -389,14 +390,9 @@ class SelectBinder {
       if (star !== undefined) {
         throw new SqlError("SAMPLE BY needs its columns by name, not *", star.expression.at, SQLSTATE.grouping);
       }
-      if (this.windows.calls.length > 0) {
-        throw new SqlError(
-          "a window function cannot be combined with SAMPLE BY: use a sub-query",
-          0,
-          SQLSTATE.grouping,
-        );
-      }
-      const relation = { ...this.relation, plan: this.plan, timestamp: this.timestampNow() };
+      const timestamp = this.timestampNow();
+      this.windowsBelow("SAMPLE BY", items, orders);
+      const relation = { ...this.relation, plan: this.plan, timestamp };
       if (this.aggregates.length === 0) this.countSamples(items, relation.timestamp);
       this.plan = samplePlan(this.expressions, relation, select.sampleBy, items, orders, this.aggregates, this.names);
       return true;
@@ -409,13 +405,7 @@ class SelectBinder {
     }
     const isPlain = select.groupBy === undefined && this.aggregates.length === 0 && select.having === undefined;
     if (isPlain && isHorizon !== true) return false;
-    if (this.windows.calls.length > 0) {
-      throw new SqlError(
-        "a window function cannot be combined with an aggregate: use a sub-query",
-        0,
-        SQLSTATE.grouping,
-      );
-    }
+    this.windowsBelow("an aggregate", items, orders);
     const having = select.having === undefined ? undefined : this.expressions.condition(select.having, {
       ...this.listScope(this.aliases),
       aliasesFirst: true,
@@ -426,6 +416,18 @@ class SelectBinder {
     this.orderForAggregates();
     this.plan = groupPlan(this.binding, this.plan, items, orders, this.aggregates, keys, having);
     return true;
+  }
+
+  /** Computes the window functions in arguments of aggregates, before their rows are grouped. There can be no others beside aggregates. */
+  private windowsBelow(grouping: string, items: OutputItem[], orders: OrderKey[]): void {
+    if (this.windows.calls.length === 0) return;
+    if ([...items, ...orders].some(({ expr }) => expr !== undefined && hasPlaceholder(expr, "window"))) {
+      const message = `a window function cannot be combined with ${grouping}: use a sub-query`;
+      throw new SqlError(message, 0, SQLSTATE.grouping);
+    }
+    const first = this.plan.columns.length;
+    this.plan = this.windows.plan(this.plan);
+    for (const call of this.aggregates) call.args = call.args.map((arg) => this.windows.replace(arg, first));
   }
 
   /** `SELECT DISTINCT ts, key … SAMPLE BY`: the buckets and keys that have rows. FILL needs an aggregate, so rows are counted. */

@@ -1,5 +1,6 @@
 /**
- * Window functions: calls with OVER, named windows, frames.
+ * Window functions: calls with OVER, named windows, frames. A call over the results of other ones is of a later layer than these, which
+ * has its own node in the plan.
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Frame, FrameBound, FunctionCall, Name, Window } from "../ast.ts";
@@ -10,7 +11,7 @@ import { fold } from "./convert.ts";
 import { wordDuration } from "./durations.ts";
 import { NO_CALLS_OF_ROWS, type Scope, type WindowSink } from "./expression-binder.ts";
 import type { Expressions } from "./expressions.ts";
-import { placed } from "./plans.ts";
+import { rewrite, walk } from "./plans.ts";
 import { displayName, isInteger, isTime } from "./types.ts";
 import { sameName } from "../../types/names.ts";
 
@@ -26,6 +27,10 @@ const KEEPING = new Set(["lag", "lead", "first_value", "last_value", "nth_value"
 
 export class WindowCollector implements WindowSink {
   readonly calls: WindowCall[] = [];
+  /** For each call, the number of layers before its own. */
+  private readonly layers: number[] = [];
+  /** For each call, the ordinal of its column among those of all calls. Known from `plan()` on. */
+  private readonly ordinals: number[] = [];
   /** Index of the designated timestamp in the input, or -1. RANGE frames need it. */
   timestamp = -1;
 
@@ -44,7 +49,7 @@ export class WindowCollector implements WindowSink {
     const window = "reference" in over
       ? this.named_(over.reference, this.named.length)
       : this.resolve(over, this.named.length);
-    const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, isWindow: true };
+    const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, windows: this, isWindow: true };
     const partitionBy = window.partitionBy.map((e) =>
       this.expressions.settle(this.expressions.bind(e, inner), "STRING")
     );
@@ -81,6 +86,7 @@ export class WindowCollector implements WindowSink {
       type: resolved.type,
       at: call.at,
     }) - 1;
+    this.layers.push(this.layerOver([...resolved.args, ...partitionBy, ...orderBy.map((key) => key.expression)]));
     return { kind: "placeholder", of: "window", index, type: resolved.type };
   }
 
@@ -220,20 +226,49 @@ export class WindowCollector implements WindowSink {
     return bound.kind === "preceding" ? -offset : offset;
   }
 
-  plan(input: Plan): Plan {
-    return {
-      node: "window",
-      input,
-      calls: this.calls,
-      columns: [...input.columns, ...this.calls.map((call) => ({ name: call.function, type: call.type }))],
-      timestamp: input.timestamp,
-      order: input.order,
-    };
+  /** The first layer that has the results of all calls in `expressions`. */
+  private layerOver(expressions: Expr[]): number {
+    let layer = 0;
+    for (const expression of expressions) {
+      walk(expression, (e) => {
+        if (e.kind === "placeholder" && e.of === "window") layer = Math.max(layer, this.layers[e.index]! + 1);
+      });
+    }
+    return layer;
   }
 
-  /** Replaces placeholders of window calls by columns of the window node. */
+  plan(input: Plan): Plan {
+    const first = input.columns.length;
+    const place = (expr: Expr): Expr => this.replace(expr, first);
+    const byLayer = Map.groupBy(this.calls.keys(), (index) => this.layers[index]!);
+    const ordered = [...byLayer].toSorted(([a], [b]) => a - b).map(([, indices]) => indices);
+    ordered.flat().forEach((index, ordinal) => this.ordinals[index] = ordinal);
+    let plan = input;
+    for (const indices of ordered) {
+      const calls = indices.map((index): WindowCall => {
+        const call = this.calls[index]!;
+        return {
+          ...call,
+          args: call.args.map(place),
+          partitionBy: call.partitionBy.map(place),
+          orderBy: call.orderBy.map((key) => ({ ...key, expression: place(key.expression) })),
+        };
+      });
+      const columns = [...plan.columns, ...calls.map((call) => ({ name: call.function, type: call.type }))];
+      plan = { node: "window", input: plan, calls, columns, timestamp: input.timestamp, order: input.order };
+    }
+    return plan;
+  }
+
+  /** Replaces placeholders of window calls by columns of `plan()`, whose input has `first` columns. */
   replace(expr: Expr, first: number): Expr {
-    return placed(expr, "window", first);
+    return rewrite(
+      expr,
+      (e) =>
+        e.kind === "placeholder" && e.of === "window"
+          ? { kind: "column", index: first + this.ordinals[e.index]!, type: e.type }
+          : undefined,
+    );
   }
 }
 
