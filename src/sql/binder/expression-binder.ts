@@ -26,7 +26,7 @@ export interface Scope {
   names: Names;
   /** Aliases of the select list. */
   aliases?: Map<string, Expr>;
-  /** ORDER BY and GROUP BY find aliases before columns. */
+  /** Aliases hide columns, as in a name alone in GROUP BY. */
   aliasesFirst?: boolean;
   /** Collects aggregate calls. Absent if they are not allowed. */
   aggregates?: AggregateCall[];

@@ -50,7 +50,7 @@ import type { BoundQuery, Language, OrderKey, OutputItem, Queries, QueryOptions 
 import { bindSet } from "./sets.ts";
 import { bindSource } from "./sources.ts";
 import { Subqueries } from "./subqueries.ts";
-import { columnName, isPlain } from "./text.ts";
+import { columnName, expressionText, isPlain } from "./text.ts";
 import { UnnestCollector, unnestOver } from "./unnest.ts";
 import { displayName, isText, isTimestamp } from "./types.ts";
 import { windowJoinPlan } from "./window-joins.ts";
@@ -335,7 +335,7 @@ class SelectBinder {
     return own;
   }
 
-  /** ORDER BY: positions, result columns, aliases, then any expression over the sources. */
+  /** ORDER BY: positions, result columns, then any expression over the sources, in which a column hides an alias of its name. */
   private orderKeys(items: OutputItem[]): OrderKey[] {
     return this.select.orderBy.map((order) =>
       this.orderKey({ ...order, expression: plainOf(order.expression, this.names) }, items)
@@ -345,10 +345,17 @@ class SelectBinder {
   private orderKey(order: OrderItem, items: OutputItem[]): OrderKey {
     const output = this.outputOf(order, items);
     if (output !== undefined) return { order, output };
-    const scope = { ...this.listScope(this.aliases), aliasesFirst: true };
+    const scope = { ...this.listScope(this.aliases), aliasesFirst: this.hasGroups() };
     const expr = this.expressions.settle(this.expressions.bind(order.expression, scope), "STRING");
     const same = items.findIndex((item) => sameExpr(item.expr, expr));
     return same >= 0 ? { order, output: same } : { order, expr };
+  }
+
+  /** True if ORDER BY is about groups or distinct rows, so that most columns of the sources are not available to it. */
+  private hasGroups(): boolean {
+    const { select, aggregates, relation } = this;
+    return select.distinct || select.groupBy !== undefined || select.sampleBy !== undefined || aggregates.length > 0 ||
+      relation.isHorizon === true;
   }
 
   private outputOf(order: OrderItem, items: OutputItem[]): number | undefined {
@@ -363,7 +370,13 @@ class SelectBinder {
     if (isPlain(e)) {
       throw new SqlError("ORDER BY needs a column: a constant has no effect", e.at, SQLSTATE.grouping);
     }
-    if (e.kind !== "column" || e.path.length !== 1) return undefined;
+    if (e.kind !== "column" || e.path.length !== 1) {
+      if (!this.hasGroups()) return undefined;
+      // The same expression as in the select list is meant, where names are those of columns.
+      const text = expressionText(e);
+      const same = items.findIndex(({ item }) => expressionText(item.expression) === text);
+      return same >= 0 ? same : undefined;
+    }
     const name = e.path[0]!.text;
     const found = items.findIndex((item) => sameName(item.name, name) || item.name === `"${name}"`);
     return found >= 0 ? found : undefined;
@@ -493,7 +506,7 @@ class SelectBinder {
       columns: this.relation.columns,
       names: this.names,
       aliases: this.aliases,
-      aliasesFirst: true,
+      aliasesFirst: e.kind === "column",
     };
     const expr = this.expressions.settle(this.expressions.bind(e, scope), "STRING");
     if (isAggregated(expr)) throw new SqlError("an aggregate cannot be a key of GROUP BY", e.at, SQLSTATE.grouping);
