@@ -243,7 +243,8 @@ const YEAR_0 = -719_528n, YEAR_10000 = 2_932_897n;
 
 function anyInstant(unitsADay: bigint): (k: number) => bigint {
   let day = 0n;
-  const edges = [0n, YEAR_0 * unitsADay, YEAR_10000 * unitsADay, NULL_64 + 2n, 2n ** 63n - 2n, 2n ** 32n];
+  // The last nanosecond of all and then the first one: the distance between them wraps round.
+  const edges = [0n, YEAR_0 * unitsADay, YEAR_10000 * unitsADay, 2n ** 63n - 2n, NULL_64 + 2n, 2n ** 32n];
   return (k) => {
     if (k < 18) return BigInt.asIntN(64, edges[Math.floor(k / 3)]! + BigInt(k % 3 - 1));
     if (k % 9 === 0) return NULL_64;

@@ -129,10 +129,12 @@ function keptDayFunction(module: Module): number {
   const count = code.local("i32");
   // From 0000-03-01 to 9999-12-31.
   code.get(days).i64(719_468n).op("i64.add").i64(3_652_365n).op("i64.ge_u").if(() => code.i32(0).return());
-  // A day that starts before the first nanosecond of all has another start.
+  // Neither the day that starts before the first nanosecond of all is kept, nor the one that ends after the last: the first
+  // nanoseconds would be of it, too, as their distance from its start wraps round.
   code.get(days).get(unitsADay).op("i64.mul").tee(start).get(days).op("i64.xor").i64(0n).op("i64.lt_s").if(() =>
     code.i32(0).return()
   );
+  code.get(start).get(unitsADay).op("i64.add").get(start).op("i64.lt_s").if(() => code.i32(0).return());
   code.get(day).get(start).memory("i64.store");
   code.get(days).op("i32.wrap_i64").i32(719_468).op("i32.add").tee(z).i32(146_097).op("i32.div_u").set(era);
   code.get(z).get(era).i32(146_097).op("i32.mul").op("i32.sub").set(z);
