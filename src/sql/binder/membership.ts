@@ -1,6 +1,6 @@
 /** `x in (…)`: lists of values, of times, and intervals of time. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
-import type { Value } from "../../types/mod.ts";
+import { typeOf, type Value } from "../../types/mod.ts";
 import { parseIntervals } from "../../types/parse/interval.ts";
 import type { Expression } from "../ast.ts";
 import { timeIntervals } from "../functions/time-intervals.ts";
@@ -136,8 +136,8 @@ function inList(expressions: ExpressionBinder, operand: Expr, items: Expr[], e: 
     if (item.kind !== "constant") {
       others.push(bindComparison(expressions, "=", operand, item, e.at));
     } else if (item.value === null || (typed.type === "CHAR" && item.value === "")) {
-      // The empty text is the null of CHAR.
-      values.push(null);
+      // The empty text is the null of CHAR. No value of a type without NULL equals null.
+      if (typeOf(typed.type).nullable) values.push(null);
     } else if (isTime(item.type) && isTime(typed.type) && item.type !== typed.type) {
       others.push(bindComparison(expressions, "=", operand, item, e.at));
     } else {
