@@ -101,18 +101,23 @@ const isText = (type: string) => type === "VARCHAR" || type === "CHAR";
 const isWord = (text: string) => isText(typeOfValue(text)) && datePatternsOf(text).length === 0;
 
 /**
- * True if the first line is a header: texts above columns that are not all text, or the names of the table's columns.
+ * True if the first line is a header: texts above columns that are not all text, or the names of the table's columns. An
+ * empty value says nothing about its column, except above the first one if all others have names, as row numbers have none.
  */
 function isHeader(
   first: readonly (string | undefined)[],
   rest: readonly ValueForms[],
   knownNames: readonly string[] | undefined,
 ): boolean {
-  if (first.every((text) => text === undefined)) return false;
+  const titles = first.map((text) => text?.trim() ?? "");
+  if (titles.every((title) => title === "")) return false;
   const known = knownNames && new Set(knownNames.map((name) => name.toLowerCase()));
-  if (known && first.every((text, field) => known.has(columnNameOf(text ?? "", field).toLowerCase()))) return true;
-  return first.every((text) => text === undefined || isWord(text.trim())) &&
-    rest.some(({ found }) => found !== undefined && !isText(found));
+  if (known && titles.every((title, field) => known.has(columnNameOf(title, field).toLowerCase()))) return true;
+  const isNumbered = titles.every((title, field) => field === 0 || title !== "");
+  return titles.every((title) => title === "" || isWord(title)) &&
+    rest.some(({ found }, field) =>
+      found !== undefined && !isText(found) && (titles[field] !== "" || field === 0 && isNumbered)
+    );
 }
 
 /** True if no line is a single value of another type than text, such as a date and time with blanks and colons. */

@@ -364,6 +364,13 @@ const forms: [title: string, text: string, form: string, more?: Partial<Analysis
   ["integers with L and fractions", "a,b,c\n1L,1.5,1\n2.5,2L,2\n", ", true a VARCHAR, b VARCHAR, c INT"],
   ["numbers with letters", "a,b\n1,1.5f\n2d,2\n", ", true a DOUBLE, b DOUBLE"],
   ["one column", "a\n1\n2\n", ", true a INT"],
+  ["row numbers without a name", ",a\n0,xy\n1,z\n", ", true f0 INT, a VARCHAR"],
+  [
+    "a name above texts and nothing above numbers",
+    "buy,,\nsell,1,2.5\nsell,,1.5\n",
+    ", false f0 VARCHAR, f1 INT, f2 DOUBLE",
+  ],
+  ["a column without a name", "a,,b\n1,2,x\n", ", true a INT, f1 INT, b CHAR"],
   ["a byte order mark", "\ufeffa,b\n1,2\n", ", true a INT, b INT"],
   ["blanks around values", "a,b\n 1 ,x\n2, y\n", ", true a INT, b CHAR"],
   ["empty values", "a,b\n,\n1,\n", ", true a INT, b VARCHAR"],
