@@ -162,7 +162,11 @@ class Planner {
       const hasKernel = entry.emit !== undefined && formOf(expr.type) !== undefined &&
         types.every((type) => formOf(type) !== undefined);
       if (hasKernel) {
-        const call = { ...expr, args: expr.args.map((arg) => this.materialise(arg)) };
+        const isCondition = entry.name === "and" || entry.name === "or";
+        const args = isCondition
+          ? this.sides(expr.args, entry.name === "or")
+          : expr.args.map((arg) => this.materialise(arg));
+        const call = { ...expr, args };
         return this.emittable(call) ? call : this.column(this.batch(call));
       }
       return this.column(this.batch(expr));
@@ -206,6 +210,12 @@ class Planner {
       return { when, then };
     });
     return { branches: made, otherwise: this.materialise(this.guarded(otherwise, passed)) };
+  }
+
+  /** The sides of AND or OR, which evaluate the right one only where the left one does not decide. */
+  private sides([first, second]: readonly Expr[], isOr: boolean): Expr[] {
+    const left = this.materialise(first!);
+    return [left, this.materialise(this.guarded(second!, isOr ? left : undefined, isOr ? undefined : left))];
   }
 
   /** Calls that can fail get a null where `passed` is true, or `when` is not. */

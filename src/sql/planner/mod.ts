@@ -11,6 +11,7 @@ import { mapStatement } from "./nodes.ts";
 import { numberScans } from "./number-scans.ts";
 import { pruneColumns } from "./prune-columns.ts";
 import { pushFilters } from "./push-filters.ts";
+import { pushLimits } from "./push-limits.ts";
 import { dropSorts, limitSorts } from "./sorts.ts";
 import { verifyPlan, verifyScanIds } from "./verify.ts";
 
@@ -22,7 +23,7 @@ export function optimize(plan: Plan, context: EvaluationContext = {}): Plan {
   const { columns } = plan;
   const folded = foldConstants(plan, context);
   const filtered = extractIntervals(pushFilters(mergeProjections(folded)));
-  const sorted = limitSorts(dropSorts(filtered));
+  const sorted = limitSorts(dropSorts(pushLimits(filtered)));
   const pruned = numberScans(foldConstants(mergeProjections(pruneColumns(sorted)), context));
   if (VERIFY) {
     verifyPlan(pruned);

@@ -174,7 +174,7 @@ function split(predicates: Expr[], goes: (e: Expr) => boolean): [Expr[], Expr[]]
   return [yes, no];
 }
 
-function substitute(e: Expr, expressions: Expr[]): Expr {
+export function substitute(e: Expr, expressions: Expr[]): Expr {
   return rewrite(e, (inner) => inner.kind === "column" ? expressions[inner.index] : undefined);
 }
 
