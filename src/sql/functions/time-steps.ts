@@ -2,7 +2,7 @@
  * Flooring, adding and counting in units of time. The unit is a constant, so a call is rewritten to an entry with a fixed step:
  * `…_step` for units of fixed length (in the time's own unit), `…_months` for months and years.
  */
-import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
+import { NULL_I32, NULL_I64, type Value } from "../../types/mod.ts";
 import { bind, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
 import { TimeBuckets } from "../../engine/mod.ts";
 import {
@@ -273,7 +273,7 @@ function floorTo(
   unit: { count: number; unit: string },
   type: string,
   timeArgument: number,
-  origin: number | undefined,
+  origin: Rewritten["args"][number] | undefined,
 ): Rewritten {
   const stamp = stampOf(type);
   if (inMonths(unit)) {
@@ -288,6 +288,19 @@ function floorTo(
   // In the finest unit there is nothing to round up.
   const finest = kind === "ceil" ? 0n : 1n;
   return { name: `timestamp_${kind}_step`, args: [timeArgument, long(step <= 1n ? finest : step), monday] };
+}
+
+/** The step is in the unit of time that both are converted to. A constant origin is converted to that of the time. */
+function floorFrom(
+  unit: { count: number; unit: string },
+  type: string,
+  origin: Value | undefined,
+  originType: string,
+): Rewritten {
+  if (originType !== "TIMESTAMP_NS" || stampOf(type) === originType) return floorTo("floor", unit, type, 1, 2);
+  if (typeof origin !== "bigint") return floorTo("floor", unit, originType, 1, 2);
+  const nanos = nanosOf(stampOf(type));
+  return floorTo("floor", unit, type, 1, { value: floorDivide(origin, nanos), type: stampOf(type) });
 }
 
 const UNIT = { name: "unit", type: "text", constant: true };
@@ -314,7 +327,7 @@ entries.push(
       rewrite: ([unit, , origin], types) => {
         const split = splitUnit(unit)!;
         if (types.length === 2 || origin === null) return floorTo("floor", split, types[1], 1, undefined);
-        if (!inMonths(split)) return floorTo("floor", split, types[1], 1, 2);
+        if (!inMonths(split)) return floorFrom(split, types[1], origin, types[2]);
         const none = { value: null, type: "STRING" };
         return { name: "timestamp_floor", args: [0, 1, 2, none, none] };
       },
