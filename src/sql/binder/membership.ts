@@ -33,7 +33,9 @@ function positive(expressions: ExpressionBinder, e: InExpression, scope: Scope):
       return inIntervals(expressions, operand, item.value, e.items[0]!.at);
     }
     if (isOpen(item)) return inOpenText(expressions, operand, item, e.items[0]!.at);
-    if (item.type === "INTERVAL") return expressions.operator("in", [operand, item], e.at);
+  }
+  if (isTime(operand.type) && items.length === 1 && items[0]!.type === "INTERVAL") {
+    return expressions.operator("in", [operand, items[0]!], e.at);
   }
   if (operand.type === "DATE" && e.bare) {
     const item = items[0]!;

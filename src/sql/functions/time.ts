@@ -94,7 +94,8 @@ function moved(move: (zone: Zone, second: number) => number): BatchFunction {
         out.values[row] = NULL_I64;
         continue;
       }
-      if (!zones.isConstant) zone = zoneFor(zones.text(row), context);
+      // A row without a zone has times in UTC.
+      if (!zones.isConstant) zone = zoneFor(zones.text(row) ?? "UTC", context);
       const [second, rest] = splitSecond(times.values[row] * scale, unitsASecond);
       out.values[row] = BigInt(move(zone!, second)) * unitsASecond + rest;
       if ((row & 4095) === 4095) context.poll();
@@ -107,7 +108,7 @@ entries.push(
     "to_timezone",
     [TIME, ZONE],
     STAMP,
-    "The local time in a time zone at a UTC time.",
+    "The local time in a time zone at a UTC time. A row without a zone counts as UTC.",
     moved((zone, second) => second + zone.offsetAt(second)),
     [["to_timezone('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T19:00:00.000000Z"]],
     { check: checkZone },
@@ -116,7 +117,7 @@ entries.push(
     "to_utc",
     [TIME, ZONE],
     STAMP,
-    "The UTC time of a local time in a time zone.",
+    "The UTC time of a local time in a time zone. A row without a zone counts as UTC.",
     moved((zone, second) => zone.toUtc(second)),
     [["to_utc('2023-07-01T10:00:00Z', 'Asia/Tokyo')", "2023-07-01T01:00:00.000000Z"]],
     { check: checkZone },
