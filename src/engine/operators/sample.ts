@@ -491,27 +491,29 @@ class Filler {
   private beyond(source: Vector, last: number, time: bigint): Value {
     const before = this.preceding[last], start = this.startsBefore[last];
     if (before < 0) return null;
-    const value = Number(this.between(source, before, last, start));
+    const value = this.between(source, before, last, start);
     return this.onLine(source, start, value, this.starts[last], this.read(source, last), time);
   }
 
-  /** The value at a time on the line through two points. */
+  /** The value at a time on the line through two points; null if one has none. Integers are limited to their range. */
   private onLine(
     { type }: Vector,
     start: bigint,
-    value: number,
+    value: Value,
     laterStart: bigint,
-    laterValue: number,
+    laterValue: Value,
     time: bigint,
   ): Value {
+    if (value === null || laterValue === null) return null;
     const width = Number(laterStart - start), at = Number(time - start), layout = layoutOf(type);
-    const found = (value * (width - at) + laterValue * at) / width;
+    const found = (Number(value) * (width - at) + Number(laterValue) * at) / width;
     if (layout === "f64" || layout === "f32") return found;
-    return layout === "i64" ? BigInt(Math.trunc(found)) : Math.trunc(found);
+    const limit = (1n << BigInt(8 * LAYOUT_WIDTH[layout] - 1)) - 1n, whole = BigInt(Math.trunc(found));
+    const limited = whole > limit ? limit : whole < -limit ? -limit : whole;
+    return layout === "i64" ? limited : Number(limited);
   }
 
-  private read({ type, address }: Vector, row: number): number {
-    const layout = layoutOf(type);
-    return Number(this.context.heap[layout as "f64"][address / LAYOUT_WIDTH[layout] + row]);
+  private read(source: Vector, row: number): Value {
+    return valueAt(this.context.heap, source, row);
   }
 }
