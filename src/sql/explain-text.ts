@@ -64,7 +64,7 @@ export function exprText(e: Expr, names: readonly string[]): string {
       const name = e.function.slice(0, e.function.indexOf("("));
       const args = e.args.map(text);
       if (INFIX.has(name) && args.length === 2) return `(${args[0]} ${name} ${args[1]})`;
-      if (name.startsWith("cast_")) return `${args[0]}::${typeOf(e.type).name}`;
+      if (/^(?:cast|nearest)_/.test(name)) return `${args[0]}::${typeOf(e.type).name}`;
       if (name === "between") return `(${args[0]} between ${args[1]} and ${args[2]})`;
       if (name === "is_null") return `(${args[0]} is null)`;
       return `${name}(${args.join(", ")})`;

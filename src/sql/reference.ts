@@ -202,7 +202,7 @@ export function typesPage(): string {
   lines.push(
     "",
     "A type without NULL stores a missing value as 0 or `false`. Times are UTC: DATE in milliseconds, TIMESTAMP in microseconds,",
-    "TIMESTAMP_NS in nanoseconds since 1970. SYMBOL is for texts with few distinct values: it stores a number for each row.",
+    "TIMESTAMP_NS in nanoseconds since 1970, from 1677 to 2262. SYMBOL is for texts with few distinct values: it stores a number for each row.",
     "",
     "## Casts",
     "",

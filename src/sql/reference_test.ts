@@ -7,7 +7,7 @@ Deno.test("functionsPage() lists every callable function with its argument and r
   const page = functionsPage();
   const called = FUNCTIONS.filter(({ name, args }) => /^[a-z]/.test(name) && args.length !== 2).map(({ name }) => name);
   const internal =
-    /^(cast|assign|extract|json_extract|decimal)_|_(step|part|months|years|units|from)$|^(keywords|array_of|array_slice|and|or|not|is_null|between|in|neg)$/;
+    /^(cast|nearest|assign|extract|json_extract|decimal)_|_(step|part|months|years|units|from)$|^(keywords|array_of|array_slice|and|or|not|is_null|between|in|neg)$/;
   assert.deepEqual([...new Set(called)].filter((name) => !internal.test(name) && !page.includes(`| \`${name}(`)), []);
   assert.match(page, /\| `sum\(value\)` \| FLOAT, DOUBLE → the same \|/);
   assert.match(page, /\| `a \+ b` \| INT, LONG, FLOAT, DOUBLE → the same \| Sum\./);

@@ -1,5 +1,6 @@
 /** Conversion of values to the types of columns: which ones INSERT and UPDATE do implicitly, and which they refuse. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
+import { formatValue } from "../../types/format/mod.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { notOf, readValue } from "../../types/parse/mod.ts";
 import { arrayDimensions, decimalOf, formatDecimal, geohashBits, parseDecimal } from "../../types/wide.ts";
@@ -112,7 +113,14 @@ export function assigned(value: Value, from: string, to: string, at: number): Co
     return constant(single, to);
   }
   if (isNumber(from)) return constant(BigInt(value as number | bigint), to);
-  if (isTime(from) && isTime(to)) return constant(scaleTime(value as bigint, from, to), to);
+  if (isTime(from) && isTime(to)) {
+    const scaled = scaleTime(value as bigint, from, to);
+    if (scaled !== BigInt.asIntN(64, scaled)) {
+      const message = `${formatValue(value, from)} is out of the range of ${displayName(to)}`;
+      throw new SqlError(message, 0, SQLSTATE.outOfRange, { caret: at });
+    }
+    return constant(scaled, to);
+  }
   if (isTime(from)) return constant(to === "LONG" ? value : Number(value), to);
   if (from === "UUID") return constant(uuidText(value as bigint), to);
   if (from === "IPv4") return constant(ipText(value as number), to);

@@ -2,7 +2,7 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { geohashBits, parseGeohash } from "../../types/wide.ts";
 import type { Expr } from "../plan.ts";
-import { convertConstant } from "./convert.ts";
+import { convertCompared, convertConstant } from "./convert.ts";
 import type { ExpressionBinder } from "./expression-binder.ts";
 import { constant, FALSE, TRUE } from "./literals.ts";
 import { displayName, isInteger, isNumber, isText, isTextOrChar, isTime } from "./types.ts";
@@ -92,7 +92,7 @@ function textConstant(
   }
   const isLong256 = side.type === "LONG256" && (operator === "=" || operator === "!=");
   if (isTime(side.type) || side.type === "UUID" || side.type === "IPv4" || isLong256) {
-    const value = convertConstant(other.value, other.type, side.type);
+    const value = convertCompared(other.value, other.type, side.type);
     // A text that is not a UUID or a LONG256 matches nothing. A text that is not a time or an address is an error.
     if (value === undefined && side.type === "IPv4" && other.type !== "CHAR") {
       throw new SqlError(notOf(other.value, "IPv4"), 0, SQLSTATE.invalidText, { caret: position });

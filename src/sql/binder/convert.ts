@@ -31,6 +31,19 @@ export function convertConstant(value: Exclude<Value, null>, from: string, to: s
 }
 
 /**
+ * As `convertConstant`, for a value that is compared with others of type `to`. A time that nanoseconds cannot represent becomes
+ * their first or last one.
+ */
+export function convertCompared(value: Exclude<Value, null>, from: string, to: string): Value | undefined {
+  const converted = convertConstant(value, from, to);
+  if (converted !== undefined || to !== "TIMESTAMP_NS") return converted;
+  const micros = convertConstant(value, from, "TIMESTAMP");
+  if (typeof micros !== "bigint") return undefined;
+  return micros < 0n ? -NANOS_LAST : NANOS_LAST;
+}
+const NANOS_LAST = 9223372036854775807n;
+
+/**
  * Returns the value of a constant expression, or undefined if it is not constant. Functions of the clock are not
  * constant until the statement runs.
  */

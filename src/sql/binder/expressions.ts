@@ -14,7 +14,7 @@ import { callableNames, findOverload, isCalledBare } from "../functions/mod.ts";
 import { settingNames, settingOf } from "../client-settings.ts";
 import { bindComparison } from "./comparison.ts";
 import { type Binding, findVariable, typeMismatch, unknownFunction, unknownVariable, UNTYPED } from "./context.ts";
-import { convertConstant, fold } from "./convert.ts";
+import { convertCompared, convertConstant, fold } from "./convert.ts";
 import { type Alike, type ExpressionBinder, NO_CALLS_OF_ROWS, type Scope } from "./expression-binder.ts";
 import { bindIn } from "./membership.ts";
 import { metadataFunction } from "./metadata.ts";
@@ -502,7 +502,7 @@ export class Expressions implements ExpressionBinder {
   /** A bound that is compared with a time. A constant text is parsed now and must be a time. */
   instant(bound: Expr, type: string, at: number): Expr {
     if (bound.kind !== "constant" || bound.value === null || isTime(bound.type)) return bound;
-    const converted = convertConstant(bound.value, bound.type, type);
+    const converted = convertCompared(bound.value, bound.type, type);
     if (converted === undefined || converted === null) {
       throw new SqlError(notOf(bound.value, displayName(type)), at, SQLSTATE.invalidText);
     }
@@ -636,8 +636,9 @@ export class Expressions implements ExpressionBinder {
       if (value !== undefined) return this.binding.at(constant(value, target), this.binding.positionOf(settled));
     }
     // Where the dialect converts a text to a number implicitly, the text must be a number.
-    if ((settled.type === "STRING" || settled.type === "VARCHAR") && isNumber(target)) {
-      const found = findOverload(`assign_${target}`, [settled.type]);
+    const isStrict = (settled.type === "STRING" || settled.type === "VARCHAR") && isNumber(target);
+    if (isStrict || isTime(settled.type)) {
+      const found = findOverload(`${isStrict ? "assign" : "nearest"}_${target}`, [settled.type]);
       if ("entry" in found && found.types[0] === settled.type) {
         const call: Expr = { kind: "call", function: found.id, args: [settled], type: target, at };
         return this.binding.at(fold(call, this.binding) ?? call, at);

@@ -73,8 +73,8 @@ export function sidesByTime(
   let leftTime = columnOf(left.plan, left.timestamp);
   let rightTime = columnOf(right.plan, right.timestamp);
   if (leftTime.type !== rightTime.type) {
-    leftTime = queries.expressions.cast(leftTime, "TIMESTAMP_NS", join.at);
-    rightTime = queries.expressions.cast(rightTime, "TIMESTAMP_NS", join.at);
+    leftTime = queries.expressions.coerce(leftTime, "TIMESTAMP_NS", join.at);
+    rightTime = queries.expressions.coerce(rightTime, "TIMESTAMP_NS", join.at);
   }
   return { left: leftPlan, right: rightPlan, leftTime, rightTime };
 }
@@ -182,7 +182,7 @@ function addShared(expressions: Expressions, keys: Keys, item: Expression, left:
 function addKey(expressions: Expressions, keys: Keys, left: Expr, right: Expr, at: number): void {
   let [l, r] = [left, right];
   if (l.type !== r.type && isTimestamp(l.type) && isTimestamp(r.type)) {
-    [l, r] = [l, r].map((side) => expressions.cast(side, "TIMESTAMP_NS", at)) as [Expr, Expr];
+    [l, r] = [l, r].map((side) => expressions.coerce(side, "TIMESTAMP_NS", at)) as [Expr, Expr];
   } else if (l.type !== r.type) {
     if (!isText(l.type) || !isText(r.type)) {
       throw typeMismatch(`the keys of the join differ: ${displayName(l.type)} and ${displayName(r.type)}`, at);

@@ -7,7 +7,7 @@ import { timeIntervals } from "../functions/time-intervals.ts";
 import type { Expr } from "../plan.ts";
 import { bindComparison } from "./comparison.ts";
 import { typeMismatch, UNTYPED } from "./context.ts";
-import { convertConstant } from "./convert.ts";
+import { convertCompared, convertConstant } from "./convert.ts";
 import type { ExpressionBinder, Scope } from "./expression-binder.ts";
 import { intervalTest } from "./in-text.ts";
 import { type Constant, constant, FALSE } from "./literals.ts";
@@ -143,7 +143,7 @@ function inList(expressions: ExpressionBinder, operand: Expr, items: Expr[], e: 
     } else if (isTime(item.type) && isTime(typed.type) && item.type !== typed.type) {
       others.push(bindComparison(expressions, "=", operand, item, e.at));
     } else {
-      const value = convertConstant(item.value, item.type, typed.type);
+      const value = convertCompared(item.value, item.type, typed.type);
       if (value !== undefined) values.push(value);
       else if (isTime(typed.type) || typed.type === "UUID") unreadable = i;
       else if (!isTextOrChar(item.type) && !(isNumber(item.type) && isNumber(typed.type))) {

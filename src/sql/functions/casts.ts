@@ -1,8 +1,9 @@
 /**
  * Casts: "cast_<TYPE>" with one argument. Values that do not fit become null (or false, 0): integers drop high bits, fractions are
- * truncated, unparsable text is null. "assign_<TYPE>" is used by INSERT and UPDATE, where such values are errors at position 0.
+ * truncated, unparsable text is null. "nearest_<TYPE>" of times is used by comparisons and other functions: its result is the
+ * limit of a finer type that has no room, so that the order stays. "assign_<TYPE>" is used by INSERT and UPDATE, where such values are errors at position 0.
  */
-import { f32, f64, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
+import { bind, f32, f64, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { finite, finiteOrNull, MIN32, MIN64, NAN32, NAN64, ZERO32 } from "./nodes.ts";
 import { textCasts } from "./text-casts.ts";
@@ -91,19 +92,31 @@ for (const from of ["LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]) {
   if (from !== "LONG") entries.push(cast("LONG", from, (a) => a), cast(from, "LONG", (a) => a));
 }
 
+const LAST = 9223372036854775807n;
+/** A time in a finer unit, or what stands for those before and after its range. */
+const refined = (time: IrNode, factor: bigint, early: IrNode, late: IrNode) =>
+  bind(time, (a) => {
+    const last = LAST / factor;
+    const rest = select(i64.gtS(a, i64.const(last)), late, i64.mul(a, i64.const(factor)));
+    return select(i64.ltS(a, i64.const(-last)), select(isMin64(a), MIN64, early), rest);
+  });
+
 const SCALE: Record<string, bigint> = { DATE: 1000000n, TIMESTAMP: 1000n, TIMESTAMP_NS: 1n };
 for (const from in SCALE) {
   for (const to in SCALE) {
     if (from === to) continue;
     const up = SCALE[from] > SCALE[to];
-    const factor = i64.const(up ? SCALE[from] / SCALE[to] : SCALE[to] / SCALE[from]);
+    const factor = up ? SCALE[from] / SCALE[to] : SCALE[to] / SCALE[from];
     entries.push(
       cast(
         to,
         from,
-        (a) => (up ? select(isMin64(a), MIN64, i64.mul(a, factor)) : ifElse(isMin64(a), MIN64, i64.divS(a, factor))),
+        (a) => (up ? refined(a, factor, MIN64, MIN64) : ifElse(isMin64(a), MIN64, i64.divS(a, i64.const(factor)))),
       ),
     );
+    if (!up) continue;
+    const nearest = cast(to, from, (a) => refined(a, factor, i64.const(-LAST), i64.const(LAST)));
+    entries.push({ ...nearest, name: `nearest_${to}`, summary: `The nearest ${to} to the time.` });
   }
 }
 

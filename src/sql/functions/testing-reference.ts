@@ -109,6 +109,9 @@ const truncated = (value: Value, limit: number): bigint | null => {
 /** Ticks of the time types per second. */
 const TICKS: Record<string, bigint> = { DATE: 1000n, TIMESTAMP: 1000000n, TIMESTAMP_NS: 1000000000n };
 
+const LONG_MAX = 2n ** 63n - 1n;
+const absolute = (value: bigint) => value < 0n ? -value : value;
+
 function cast(value: Value, from: string, to: string): Value {
   if (/^(?:STRING|VARCHAR|SYMBOL|SYMBOL_TEXT)$/.test(to)) return value;
   const hasNull = to !== "BOOLEAN" && to !== "BYTE" && to !== "SHORT";
@@ -117,9 +120,9 @@ function cast(value: Value, from: string, to: string): Value {
   if (to === "BOOLEAN") return isFloat(from) ? value !== 0 : big(value) !== 0n;
   if (isFloat(to)) return fraction(Number(value), to);
   if (from in TICKS && to in TICKS) {
-    return TICKS[to] >= TICKS[from]
-      ? whole(big(value) * (TICKS[to] / TICKS[from]), to)
-      : big(value) / (TICKS[from] / TICKS[to]);
+    if (TICKS[to] < TICKS[from]) return big(value) / (TICKS[from] / TICKS[to]);
+    const refined = big(value) * (TICKS[to] / TICKS[from]);
+    return absolute(refined) > LONG_MAX ? null : refined;
   }
   if (!isFloat(from)) return whole(big(value), to);
   if (to === "INT") {
@@ -156,6 +159,13 @@ const castReference: Record<string, Reference> = Object.fromEntries(
     "SYMBOL",
     "SYMBOL_TEXT",
   ].map((to) => [`cast_${to}`, ([value], [from]) => cast(value, from, to)]),
+);
+
+const nearestReference: Record<string, Reference> = Object.fromEntries(
+  ["TIMESTAMP", "TIMESTAMP_NS"].map((to) => [
+    `nearest_${to}`,
+    ([value], [from]) => value === null ? null : cast(value, from, to) ?? (big(value) < 0n ? -LONG_MAX : LONG_MAX),
+  ]),
 );
 
 const floorDivide = (a: bigint, b: bigint): bigint => (a - ((a % b) + b) % b) / b;
@@ -252,6 +262,7 @@ const signOf = (x: Value): number => (Number(x) > 0 ? 1 : Number(x) < 0 ? -1 : 0
 
 export const REFERENCE: Record<string, Reference> = {
   ...castReference,
+  ...nearestReference,
   ...partReference,
   "+": arithmetic((a, b) => a + b, (a, b) => a + b),
   "-": arithmetic((a, b) => a - b, (a, b) => a - b),

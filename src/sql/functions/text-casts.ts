@@ -10,8 +10,10 @@ import {
   formatNanos,
   formatTimestampMicros,
   formatUuid,
+  formatValue,
   intervalText,
 } from "../../types/format/mod.ts";
+import { nanosOf } from "../../types/calendar.ts";
 import { layoutOf, NULL_I32, NULL_I64, typeOf } from "../../types/mod.ts";
 import {
   instantAs,
@@ -284,6 +286,23 @@ for (const from of ["FLOAT", "DOUBLE"]) {
       } else out.values[row] = BigInt(Math.trunc(value));
     }
   }, { summary: "Converts the value for a column of type LONG. Fails if it does not fit." }));
+}
+
+for (const from of ["DATE", "TIMESTAMP"]) {
+  const nanos = nanosOf(from), last = 9223372036854775807n / nanos;
+  entries.push(entry("assign_TIMESTAMP_NS", from, "TIMESTAMP_NS", ([column], out, rowCount) => {
+    for (let row = 0; row < rowCount; row++) {
+      const value: bigint = column.values[row];
+      if (value === NULL_I64) out.setNull(row);
+      else if (value > last || value < -last) {
+        throw new SqlError(
+          `${formatValue(value, from)} is out of the range of TIMESTAMP_NS`,
+          0,
+          SQLSTATE.outOfRange,
+        );
+      } else out.values[row] = value * nanos;
+    }
+  }, { summary: "Converts the value for a column of type TIMESTAMP_NS. Fails if it does not fit." }));
 }
 
 /** Writes row `row` as ASCII at offset 0 and returns the length; -1 for null. */
