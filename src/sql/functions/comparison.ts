@@ -174,14 +174,14 @@ for (const [name, op] of [["=", i32.eq], ["!=", i32.ne]] as const) {
   );
 }
 
-// Reversed bounds are swapped. A null bound only includes null, as with two comparisons.
+// Reversed bounds are swapped. Nulls are between nothing, not even nulls: two comparisons with nulls would be true.
 for (const [type, order] of ORDERS) {
   const { le, min, max } = order;
   if (type === "CHAR" || min === undefined || max === undefined) continue;
   entries.push(
     entry("between", [type, type, type], "True if a is between b and c, inclusive, in either order of b and c.", {
       args: [{ name: "a", type }, { name: "low", type }, { name: "high", type }],
-      emit: ([a, low, high]) => i32.and(le(min(low, high), a), le(a, max(low, high))),
+      emit: ([a, low, high]) => i32.and(i32.and(le(min(low, high), a), le(a, max(low, high))), notNull(a, type)!),
       examples: type === "INT" ? [{ sql: "5 BETWEEN 10 AND 1", gives: true }] : [],
     }),
   );

@@ -87,12 +87,9 @@ const notBeyond = (holds: (sign: number) => boolean): Reference => (args, types,
   comparison(holds, false, types[0] !== "CHAR")(args, types, type);
 
 function between(x: Value, low: Value, high: Value, type: string): boolean {
-  // DOUBLE: a null bound holds for null only if both are; whole numbers: null is the smallest.
-  if (isFloat(type) && (low === null || high === null)) return x === null;
-  const isTurned = low !== null && (high === null || exact(low, high) > 0);
-  const [from, to] = isTurned ? [high, low] : [low, high];
-  const atMost = (a: Value, b: Value) => a === null || b === null ? a === b : order(a, b, type) <= 0;
-  return atMost(from, x) && atMost(x, to);
+  if (x === null || low === null || high === null) return false;
+  const [from, to] = exact(low, high) > 0 ? [high, low] : [low, high];
+  return order(from, x, type) <= 0 && order(x, to, type) <= 0;
 }
 
 /** Compares without tolerance. */
