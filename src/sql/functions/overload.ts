@@ -321,8 +321,12 @@ export function createFindOverload(byName: ReadonlyMap<string, FunctionEntry[]>)
       if (wrong !== undefined) return { failure: "value", ...wrong };
       const rewritten = best.entry.rewrite?.(constants, best.types);
       if (rewritten !== undefined) {
+        // The rewritten call has steps in the unit of these types: a text keeps the time type that it got here.
+        const { types: settled } = best;
+        const typeAt = (i: number) =>
+          isText(types[i]) && (TIMES as readonly string[]).includes(settled[i]) ? settled[i] : types[i];
         const argument = (place: Rewritten["args"][number]) =>
-          typeof place === "number" ? { type: types[place], value: constants[place] } : place;
+          typeof place === "number" ? { type: typeAt(place), value: constants[place] } : place;
         const made = rewritten.args.map(argument);
         const found = findOverload(rewritten.name, made.map(({ type }) => type), made.map(({ value }) => value));
         return "failure" in found ? found : { ...found, arguments: rewritten.args };

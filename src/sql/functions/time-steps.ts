@@ -15,6 +15,7 @@ import {
   UNIT_NANOS,
 } from "../../types/calendar.ts";
 import { civilOfDay } from "../../types/format/time.ts";
+import { readValue } from "../../types/parse/mod.ts";
 import { zoneOf } from "../../types/zone.ts";
 import { civil, dayOfMonthStart, floorDiv32, floorDiv64, floorMod64 } from "./calendar-nodes.ts";
 import type { BatchFunction, FunctionEntry, Rewritten } from "./entry.ts";
@@ -290,17 +291,20 @@ function floorTo(
   return { name: `timestamp_${kind}_step`, args: [timeArgument, long(step <= 1n ? finest : step), monday] };
 }
 
-/** The step is in the unit of time that both are converted to. A constant origin is converted to that of the time. */
+/** The step is in the unit of the time, and so is the origin if it is constant. Otherwise both are in the finer unit. */
 function floorFrom(
   unit: { count: number; unit: string },
-  type: string,
   origin: Value | undefined,
-  originType: string,
+  [, type, originType]: readonly string[],
 ): Rewritten {
-  if (originType !== "TIMESTAMP_NS" || stampOf(type) === originType) return floorTo("floor", unit, type, 1, 2);
-  if (typeof origin !== "bigint") return floorTo("floor", unit, originType, 1, 2);
-  const nanos = nanosOf(stampOf(type));
-  return floorTo("floor", unit, type, 1, { value: floorDivide(origin, nanos), type: stampOf(type) });
+  const stamp = stampOf(type);
+  if (typeof origin === "bigint") {
+    const value = floorDivide(origin * nanosOf(originType), nanosOf(stamp));
+    return floorTo("floor", unit, type, 1, { value, type: stamp });
+  }
+  const read = typeof origin === "string" ? readValue(origin, stamp) : undefined;
+  if (typeof read === "bigint") return floorTo("floor", unit, type, 1, { value: read, type: stamp });
+  return floorTo("floor", unit, originType === "TIMESTAMP_NS" ? originType : type, 1, 2);
 }
 
 const UNIT = { name: "unit", type: "text", constant: true };
@@ -327,7 +331,7 @@ entries.push(
       rewrite: ([unit, , origin], types) => {
         const split = splitUnit(unit)!;
         if (types.length === 2 || origin === null) return floorTo("floor", split, types[1], 1, undefined);
-        if (!inMonths(split)) return floorFrom(split, types[1], origin, types[2]);
+        if (!inMonths(split)) return floorFrom(split, origin, types);
         const none = { value: null, type: "STRING" };
         return { name: "timestamp_floor", args: [0, 1, 2, none, none] };
       },
