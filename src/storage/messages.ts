@@ -6,7 +6,6 @@
  *     first buffer   u32: bytes of the text; the text (JSON); small views, each at a multiple of 8 bytes
  *     others         those of large views, which are transferred
  */
-import { assert } from "../assert.ts";
 import { align } from "./bytes.ts";
 import type { AppendBatch } from "./contract.ts";
 
@@ -22,9 +21,12 @@ interface PackedView {
   length: number;
 }
 
-/** A BigInt in the text. */
+/** What JSON lacks: BigInts, and numbers that are not finite. */
 interface PackedInteger {
   $integer: string;
+}
+interface PackedNumber {
+  $number: string;
 }
 
 /** Views of at least this size keep their buffer if they cover all of it. Copying smaller ones takes less time than transferring them. */
@@ -33,7 +35,7 @@ const TEXT_AT = Uint32Array.BYTES_PER_ELEMENT;
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();
 
-/** A value of objects, lists, texts, finite numbers, integers and views. Its buffers are transferred, or copied. */
+/** A value of objects, lists, texts, numbers, BigInts and views. Its buffers are transferred, or copied. */
 export function pack(value: unknown): ArrayBuffer[] {
   const parts: Uint8Array[] = [], others: ArrayBuffer[] = [];
   let size = 0;
@@ -51,7 +53,7 @@ export function pack(value: unknown): ArrayBuffer[] {
   };
   const walk = (item: unknown): unknown => {
     if (typeof item === "bigint") return { $integer: String(item) } satisfies PackedInteger;
-    assert(typeof item !== "number" || Number.isFinite(item), "JSON has no other numbers");
+    if (typeof item === "number" && !Number.isFinite(item)) return { $number: String(item) } satisfies PackedNumber;
     if (item === null || typeof item !== "object") return item;
     if (ArrayBuffer.isView(item)) return packView(item);
     if (Array.isArray(item)) return item.map(walk);
@@ -89,6 +91,7 @@ export function unpack(buffers: readonly ArrayBuffer[]): unknown {
       return new VIEWS[$view](buffers[buffer]!, buffer === 0 ? from + at : at, length);
     }
     if ("$integer" in item) return BigInt((item as PackedInteger).$integer);
+    if ("$number" in item) return Number((item as PackedNumber).$number);
     const record = item as Record<string, unknown>;
     for (const key of Object.keys(record)) if (typeof record[key] === "object") record[key] = walk(record[key]);
     return record;

@@ -53,6 +53,7 @@ Deno.test("a message has all kinds of values", () => {
   const value = {
     id: 7,
     none: null,
+    numbers: [-1.5, Infinity, -Infinity, NaN],
     texts: ["", '\ud83d\ude00 "q" \\', "a lone \ud800"],
     list: [{ start: -(2n ** 63n), flag: true }, { start: 2n ** 63n - 1n, flag: false }],
     views: [Uint8Array.of(1, 2, 3), Int32Array.of(-1, 2 ** 31 - 1), BigInt64Array.of(-1n, 5n), new Uint8Array(0)],
