@@ -9,6 +9,7 @@ import { createMetrics, HEALTH_WORD, type Metrics, readDisk, readProcess } from 
 import { advice, limitsOf } from "../service/mod.ts";
 import { VERSION } from "../version.ts";
 import { BusyPoll, eventsOfThisThread } from "../workers/busy-poll.ts";
+import { LargeStatements } from "../wire/large-statements.ts";
 import { directSockets } from "../workers/direct-sockets.ts";
 import { collectIfGrown } from "../workers/memory-release.ts";
 import { startHealth } from "../wire/health/mod.ts";
@@ -51,7 +52,8 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
   // With a single core, the client needs it.
   const busyMicros = config.machine.cores > 1 ? config.get(generalSettings.busyMicros) : 0;
   const poll = events && new BusyPoll(events, busyMicros), sockets = poll && directSockets(poll);
-  const shared: Shared = { config, metrics, certificates, connections, sockets };
+  const largeStatements = new LargeStatements(config.get(generalSettings.largeStatementBytes));
+  const shared: Shared = { config, metrics, certificates, connections, sockets, largeStatements };
   // Health starts first, so that monitors see a living process while a long log is replayed.
   if (config.get(healthSettings.enabled)) parts.push(await beginHealth(shared));
   const provider = await createProvider(config, parts);

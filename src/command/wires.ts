@@ -24,23 +24,28 @@ export async function startWires(wires: Wires): Promise<void> {
   if (servesLineTcp(config)) parts.push(await beginLineTcp(wires));
 }
 
-function beginHttp({ config, metrics, certificates, connections, database, sockets }: Wires): Promise<Part> {
+function beginHttp(
+  { config, metrics, certificates, connections, database, sockets, largeStatements }: Wires,
+): Promise<Part> {
   const log = wireLogger("http-server");
   const certificate = certificates?.of("http");
   return listen(config, httpSettings, log, async (at) => {
     const console = loadConsole(await consoleDirectory());
-    const http = startHttp({ ...at, certificate, database, config, log, metrics, console, sockets });
+    const options = { certificate, database, config, log, metrics, console, sockets, largeStatements };
+    const http = startHttp({ ...at, ...options });
     for (const wire of ["exec", "exp", "imp", "line_http"] as const) connections.set(wire, () => http.inFlight()[wire]);
     metrics.read("httpRequests", () => http.requests());
     return http;
   });
 }
 
-function beginPg({ config, metrics, certificates, connections, database, sockets }: Wires): Promise<Part> {
+function beginPg(
+  { config, metrics, certificates, connections, database, sockets, largeStatements }: Wires,
+): Promise<Part> {
   const log = wireLogger("pg-server");
   const certificate = certificates?.of("pg");
   return listen(config, pgSettings, log, async (at) => {
-    const options = { certificate, database, log, metrics, sockets };
+    const options = { certificate, database, log, metrics, sockets, largeStatements };
     const pg = await startPg(Object.assign(config.view(pgSettings), at, options));
     connections.set("pg", () => pg.connectionCount());
     return pg;

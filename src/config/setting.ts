@@ -159,6 +159,12 @@ function wholeNumber(text: string, min: number, max: number): number | undefined
     : Math.min(value, Number.MAX_SAFE_INTEGER);
 }
 
+const MIB = 2 ** 20;
+
+/** The default of a size: a part of the machine's memory, in whole MiB, within bounds in MiB. */
+export const memoryShare = (divisor: number, { minMib = 64, maxMib = Infinity } = {}) => ({ memoryBytes }: Machine) =>
+  formatSize(MIB * Math.max(minMib, Math.min(maxMib, Math.floor(memoryBytes / divisor / MIB))));
+
 /** A size in bytes. */
 export const size = (
   key: string,

@@ -1,6 +1,6 @@
 /** Settings of the whole server. */
 import type { Section } from "./catalogue.ts";
-import { bool, ignored, int, text } from "./setting.ts";
+import { bool, ignored, int, memoryShare, size, text } from "./setting.ts";
 
 export const generalSettings = {
   validationStrict: bool(
@@ -23,6 +23,13 @@ export const generalSettings = {
     "Microseconds for which threads look for the next request before they sleep, as long as it usually comes within this time. " +
       "Clients that send one request after the other get their answers sooner. 0: they sleep at once.",
     { min: 0, max: 1000 },
+  ),
+  largeStatementBytes: size(
+    "query.text.memory.size",
+    memoryShare(48, { minMib: 8 }),
+    "Bytes of the statements of more than 256k that are received or carried out at the same time. Others wait, up to a minute. A longer " +
+      "statement is carried out alone. Each takes some twelve times as much memory until it has ended.",
+    { defaultSaid: "a 48th of the machine's memory, at least 8m", min: 65_536 },
   ),
   readOnly: bool("readonly", false, "Refuses all changes on all interfaces.", { aliases: ["readonly.instance"] }),
 };

@@ -7,6 +7,7 @@ import {
   ignored,
   int,
   type Machine,
+  memoryShare,
   ms,
   oneOf,
   path,
@@ -22,10 +23,6 @@ const MEMORY_BYTES_MAX = 4095 * MIB;
 /** What queries, fresh rows and dictionaries have, if the memory is larger than 4095 MiB. Above, all is for the pool. */
 const WORKING_BYTES = 2047 * MIB;
 const ALL_MEMORY_BYTES_MAX = 1024 * GIB;
-
-/** A fraction of the machine's memory, in whole MiB. */
-const memoryShare = (divisor: number, maxBytes: number) => (machine: Machine) =>
-  formatSize(Math.max(64 * MIB, Math.min(maxBytes, Math.floor(machine.memoryBytes / divisor / MIB) * MIB)));
 
 /** Settings of running statements. */
 const querySettings = {
@@ -73,7 +70,7 @@ const querySettings = {
   ),
   queryMemoryLimitBytes: size(
     "cairo.query.memory.limit",
-    memoryShare(4, 1024 * MIB),
+    memoryShare(4, { maxMib: 1024 }),
     "Maximum memory of one query. A query that needs more fails.",
     { min: MIB, defaultSaid: "a quarter of the machine's memory, at most 1g", aliases: ["query.memory.limit"] },
   ),
@@ -105,7 +102,7 @@ const querySettings = {
  */
 function memorySize(machine: Machine): string {
   const { memoryBytes } = machine;
-  if (memoryBytes <= 8 * GIB) return memoryShare(2, MEMORY_BYTES_MAX)(machine);
+  if (memoryBytes <= 8 * GIB) return memoryShare(2, { maxMib: MEMORY_BYTES_MAX / MIB })(machine);
   const poolBytes = Math.floor(Math.min(memoryBytes / 2, memoryBytes - 6 * GIB) / MIB) * MIB;
   return formatSize(Math.min(WORKING_BYTES + poolBytes, ALL_MEMORY_BYTES_MAX));
 }

@@ -26,8 +26,8 @@ import { yieldToOthers } from "./priority.ts";
 import type { Value } from "../types/mod.ts";
 import type { Catalogue, TableSchema, TableSnapshot } from "../storage/contract.ts";
 
-/** Maximum number of planned statements to cache. */
-const KEPT_MAX = 4;
+/** Maximum number of planned statements to cache, and of the characters of their keys. The last one is kept in any case. */
+const KEPT_MAX = 4, KEPT_LENGTH_MAX = 4 << 20;
 /** Maximum sleep between two checks of the cancel word. */
 const SLEEP_MS = 100;
 
@@ -108,10 +108,16 @@ function statementOf(
   const key = JSON.stringify([schemaVersion, user, isOwn, parameterTypes, text]);
   // A statement to prepare is bound again, as on main.
   let planned = want === "statement" ? undefined : kept.get(key);
-  if (planned === undefined || planned.boundAnew) planned = bindNow(parameterTypes);
   kept.delete(key);
+  // Before the statement is bound, so that a large one is not beside another one.
+  let length = key.length + kept.keys().reduce((sum, each) => sum + each.length, 0);
+  for (const oldest of kept.keys()) {
+    if (kept.size < KEPT_MAX && length <= KEPT_LENGTH_MAX) break;
+    kept.delete(oldest);
+    length -= oldest.length;
+  }
+  if (planned === undefined || planned.boundAnew) planned = bindNow(parameterTypes);
   kept.set(key, planned);
-  if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value!);
   return planned.boundByValues && want !== "statement" ? bindNow(planned.parameters, values) : planned;
 }
 

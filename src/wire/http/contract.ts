@@ -5,6 +5,7 @@ import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import type { HttpRequest, Reply } from "../http1/mod.ts";
 import type { Sockets } from "../byte-connection.ts";
+import type { LargeStatements } from "../large-statements.ts";
 import type { Certificate } from "../tls/mod.ts";
 import type { ConsoleFiles } from "./console-files.ts";
 import type { Parameters } from "./parameters.ts";
@@ -36,6 +37,7 @@ export interface HttpOptions {
   certificate?: Pick<Certificate, "secure">;
   console: ConsoleFiles;
   sockets?: Sockets;
+  largeStatements?: LargeStatements;
 }
 
 /** A request that a route handles. */

@@ -3,7 +3,8 @@ import { zstdDecompressSync } from "node:zlib";
 import { DiskFullError, LineError, SqlError, SQLSTATE } from "../../errors.ts";
 import { FakeDatabase, type FakeStatement } from "../testing/fake-database.ts";
 import { configOf } from "../../command/settings.ts";
-import { startHttp } from "./mod.ts";
+import { type HttpOptions, startHttp } from "./mod.ts";
+import { LARGE_BYTES_MIN, LargeStatements } from "../large-statements.ts";
 import { FAKE_CONSOLE } from "../testing/fake-console.ts";
 import { execWindow, expWindow, Parameters } from "./parameters.ts";
 
@@ -65,6 +66,7 @@ async function withServer(
   test: (url: string, database: FakeDatabase) => Promise<void>,
   settings: Record<string, string> = {},
   more: Record<string, FakeStatement> = {},
+  options: Partial<HttpOptions> = {},
 ): Promise<void> {
   const database = new FakeDatabase((text) =>
     ({ ...STATEMENTS, ...more })[text] ?? { prepareError: new SqlError(`? ${text}`, 0) }
@@ -76,6 +78,7 @@ async function withServer(
     config: configOf(settings),
     log: { info() {}, error() {} },
     console: FAKE_CONSOLE,
+    ...options,
   });
   try {
     await test(`http://127.0.0.1:${server.port}`, database);
@@ -127,6 +130,32 @@ Deno.test("/exec answers rows, statements and errors", () =>
     const [, timed] = await body(`${url}/exec?query=one&timings=true`);
     assert.deepEqual(Object.keys(JSON.parse(timed).timings), ["authentication", "compiler", "execute", "count"]);
   }));
+
+Deno.test("/exec: a large statement in a body waits for its room, and is refused if that takes too long", async () => {
+  const largeStatements = new LargeStatements(1_000_000, 100), text = "x".repeat(LARGE_BYTES_MIN);
+  await withServer(
+    async (url) => {
+      const form = { "content-type": "application/x-www-form-urlencoded" };
+      const post = (body: BodyInit) => fetch(`${url}/exec`, { method: "POST", headers: form, body });
+      const large = () => post(`query=one&y=${text}`);
+      // Without a length, the most that a body may have is counted.
+      const chunked = () => post(new Blob([`query=one&y=${text}`]).stream());
+      const release = await largeStatements.take(900_000);
+      for (const request of [large, chunked]) {
+        const refused = await request();
+        assert.equal(refused.status, 503);
+        assert.match((await refused.json()).error, /^large statements of other clients fill query.text.memory.size/);
+      }
+      assert.equal((await (await post("query=one")).json()).count, 1);
+      setTimeout(release, 20);
+      for (const request of [large, chunked]) assert.equal((await (await request()).json()).count, 1);
+      (await largeStatements.take(1_000_000))();
+    },
+    {},
+    {},
+    { largeStatements },
+  );
+});
 
 Deno.test("/exec streams many chunks, and ends the document when a row fails", () =>
   withServer(async (url) => {

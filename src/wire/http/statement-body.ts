@@ -1,10 +1,12 @@
 /** A statement in the body of a POST to /exec: a form, or JSON with parameter values. */
 import type { ExecuteOptions, Prepared, Session } from "../../api.ts";
-import { SqlError, SQLSTATE } from "../../errors.ts";
+import { ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
+import type { Release } from "../large-statements.ts";
 import { textParameter } from "../text-parameter.ts";
 import type { Call } from "./contract.ts";
 import { Parameters } from "./parameters.ts";
+import { httpSettings } from "./settings.ts";
 
 /** The body is not a valid statement. `status` is the status of the answer. */
 export class StatementBodyError extends Error {
@@ -30,13 +32,31 @@ const FORM = "application/x-www-form-urlencoded";
 const JSON_TYPE = "application/json";
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** @throws {StatementBodyError} */
-export async function readStatement({ request }: Call, sizeMax: number): Promise<StatementBody> {
+/** Reads a statement and uses it. A large one waits for room first. @throws {StatementBodyError} */
+export async function withStatement<T>(call: Call, use: (body: StatementBody) => T | Promise<T>): Promise<T> {
+  let release: Release | undefined;
+  try {
+    const body = await readStatement(call, async (sizeBytes) => {
+      release = await call.options.largeStatements?.take(sizeBytes);
+    });
+    return await use(body);
+  } finally {
+    release?.();
+  }
+}
+
+async function readStatement(
+  { request, options }: Call,
+  begin: (sizeBytes: number) => Promise<void>,
+): Promise<StatementBody> {
   const type = (request.headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
   if (type !== FORM && type !== JSON_TYPE) {
     throw new StatementBodyError(415, `found the content type '${type}', expected ${FORM} or ${JSON_TYPE}`);
   }
-  const bytes = await request.bytes(sizeMax);
+  const sizeMax = options.config.of(httpSettings).statementSizeMax;
+  const bytes = await request.bytes(sizeMax, begin).catch((error) => {
+    throw error instanceof ProtocolError ? new StatementBodyError(503, error.message) : error;
+  });
   if (bytes === undefined) throw new StatementBodyError(413, `the body is longer than ${sizeMax} bytes`);
   const text = decode(bytes);
   const query = /\?(.*)$/s.exec(request.target)?.[1] ?? "";

@@ -1,4 +1,5 @@
 /** A request as handlers see it. Names and meanings follow the web's `Request` where they overlap. */
+import { LARGE_BYTES_MIN } from "../large-statements.ts";
 import type { BodyReader } from "./body.ts";
 import type { Headers, RequestHead } from "./head.ts";
 
@@ -53,15 +54,25 @@ export class HttpRequest {
     }, { highWaterMark: 0 });
   }
 
-  /** Returns the whole body, or undefined if it is longer than `sizeMax`. Buffers at most `sizeMax` bytes. */
-  async bytes(sizeMax: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  /**
+   * Returns the whole body, or undefined if it is longer than `sizeMax`. Buffers at most `sizeMax` bytes. `begin` is awaited before more than
+   * LARGE_BYTES_MIN are read: it gets their number, or `sizeMax` if that is unknown.
+   */
+  async bytes(
+    sizeMax: number,
+    begin?: (sizeBytes: number) => Promise<void>,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
     if (this.reader.sizeLeft > sizeMax) return undefined;
     // Start with the announced size, but do not allocate large amounts before bytes arrive.
-    let bytes = new Uint8Array(Math.min(this.reader.sizeLeft || FIRST_BYTES, FIRST_BYTES_MAX));
-    let size = 0;
+    let bytes = new Uint8Array(Math.min(this.reader.sizeLeft || FIRST_BYTES, LARGE_BYTES_MIN));
+    let size = 0, hasBegun = false;
     for (;;) {
       if (size === bytes.length) {
         if (this.reader.isWhole) return bytes;
+        if (size >= LARGE_BYTES_MIN && !hasBegun) {
+          hasBegun = true;
+          await begin?.(this.reader.isChunked ? sizeMax : size + this.reader.sizeLeft);
+        }
         const larger = new Uint8Array(
           Math.max(FIRST_BYTES, Math.min(size * 2, this.reader.isChunked ? size * 2 : size + this.reader.sizeLeft)),
         );
@@ -77,4 +88,3 @@ export class HttpRequest {
 }
 
 const FIRST_BYTES = 4096;
-const FIRST_BYTES_MAX = 1 << 20;

@@ -1,5 +1,5 @@
 /** Settings for tables and columns that lines create, over HTTP and TCP. */
-import { bool, decimalType, int, oneOf, size } from "../../config/mod.ts";
+import { bool, decimalType, int, memoryShare, oneOf, size } from "../../config/mod.ts";
 
 export const lineSettings = {
   linePartitionBy: oneOf(
@@ -48,9 +48,9 @@ export const lineSettings = {
     ),
     memoryBytesMax: size(
       "line.memory.size",
-      "1g",
+      memoryShare(8, { maxMib: 1024 }),
       "Memory for line-protocol rows that wait for their commit. A request above it waits for the others, or is refused.",
-      { min: 2 ** 20 },
+      { min: 2 ** 20, defaultSaid: "an eighth of the machine's memory, at most 1g" },
     ),
   },
 };

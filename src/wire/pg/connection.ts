@@ -122,7 +122,8 @@ export class Connection implements ConnectionState {
           let count: number | null;
           try {
             count = await input.read();
-          } catch {
+          } catch (error) {
+            if (error instanceof ProtocolError) throw error;
             return;
           }
           if (!input.received(count)) return;

@@ -4,6 +4,7 @@ import type { RefusedStatement } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import { defaultsOf, type Values } from "../../config/mod.ts";
 import type { Sockets } from "../byte-connection.ts";
+import type { LargeStatements } from "../large-statements.ts";
 import type { Certificate } from "../tls/mod.ts";
 import { pgSettings } from "./settings.ts";
 
@@ -34,6 +35,7 @@ export interface PgOptions extends Partial<Omit<Settings, "user" | "password">>,
   closeGraceMs?: number;
   log: PgLog;
   sockets?: Sockets;
+  largeStatements?: LargeStatements;
   metrics?: PgMetrics;
 }
 

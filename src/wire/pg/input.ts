@@ -3,6 +3,7 @@
  * already pending, so that a disconnect is noticed during a query. At most one buffer is read ahead.
  */
 import { ProtocolError } from "../../errors.ts";
+import { LARGE_BYTES_MIN, type LargeStatements, type Release } from "../large-statements.ts";
 import { Reader } from "./reader.ts";
 
 /** If less space is free in the buffer, the next read uses a new one. */
@@ -11,6 +12,12 @@ const FREE_MIN = 4_096;
 /** The reading side of a connection. */
 export interface ByteReader {
   read(into: Uint8Array): Promise<number | null>;
+}
+
+/** `end`: offset of its end in the buffer. */
+interface LargeMessage {
+  end: number;
+  release: Release | undefined;
 }
 
 export class Input {
@@ -25,6 +32,11 @@ export class Input {
   private readAt = 0;
   private readFrom = 0;
   private typed = false;
+  /** The large message in the buffer, if there is one, and that in `readBuffer`. */
+  private large: LargeMessage | undefined;
+  private nextLarge: LargeMessage | undefined;
+  private isClosed = false;
+  private readonly keptMax: number;
   /** Number of bytes received. */
   byteCount = 0;
   /** At the start of the body of the message that `next` has returned. Valid until the next `fill`. */
@@ -40,7 +52,9 @@ export class Input {
     private readonly onGone: () => void,
     private readonly capacity = 65_536,
     first = new Uint8Array(0),
+    private readonly statements?: LargeStatements,
   ) {
+    this.keptMax = Math.max(capacity, first.length, LARGE_BYTES_MIN) + 1;
     this.readBuffer = this.buffer = new Uint8Array(Math.max(capacity, first.length));
     this.buffer.set(first);
     this.byteCount = this.end = first.length;
@@ -70,24 +84,54 @@ export class Input {
 
   /** The pending read, or a new one. Its result is for `received`. All messages before have been handled. */
   read(): Promise<number | null> {
+    if (this.large !== undefined && this.start >= this.large.end) this.leaveLarge(undefined);
     // Nothing is left, so the same buffer is filled from its start again.
     if (this.reading === undefined && this.start === this.end) this.start = this.complete = this.end = 0;
     return this.reading ?? this.readOn();
   }
 
+  /** No more is read. */
+  close(): void {
+    this.isClosed = true;
+    this.nextLarge?.release?.();
+    this.leaveLarge(undefined);
+  }
+
+  private leaveLarge(next: LargeMessage | undefined): void {
+    this.large?.release?.();
+    this.large = next;
+  }
+
   private readOn(): Promise<number | null> {
-    const { complete: from } = this;
-    let { buffer, end: at } = this;
-    const wanted = this.typed ? Math.max(this.sizeAt(from), 5) : FREE_MIN;
-    if (buffer.length - at < FREE_MIN || from + wanted > buffer.length) {
-      at -= from;
-      buffer = new Uint8Array(Math.max(this.capacity, wanted + FREE_MIN));
-      buffer.set(this.buffer.subarray(from, this.end));
-    }
+    const { complete: from, buffer, end, large } = this;
+    const wanted = this.typed ? Math.max(this.sizeAt(from), 5) : FREE_MIN, hasRoom = from + wanted <= buffer.length;
+    if (wanted >= LARGE_BYTES_MIN && !hasRoom) return this.reading = this.readLarge(wanted);
+    // A buffer is not kept longer than its large message.
+    const isKept = buffer.length < this.keptMax || (large !== undefined && end < large.end);
+    return this.reading = isKept && hasRoom && buffer.length - end >= FREE_MIN
+      ? this.readInto(buffer, end, from)
+      : this.readIntoNew(wanted);
+  }
+
+  /** Reads on when there is room for the large message whose first bytes have come. */
+  private async readLarge(wanted: number): Promise<number | null> {
+    const release = await this.statements?.take(wanted);
+    if (this.isClosed) release?.();
+    else this.nextLarge = { end: wanted, release };
+    return await this.readIntoNew(wanted);
+  }
+
+  private readIntoNew(wanted: number): Promise<number | null> {
+    const { complete: from, end } = this, buffer = new Uint8Array(Math.max(this.capacity, wanted + FREE_MIN));
+    buffer.set(this.buffer.subarray(from, end));
+    return this.readInto(buffer, end - from, from);
+  }
+
+  private readInto(buffer: Uint8Array<ArrayBuffer>, at: number, from: number): Promise<number | null> {
     this.readBuffer = buffer;
     this.readAt = at;
     this.readFrom = from;
-    return this.reading = this.reader.read(at === 0 ? buffer : buffer.subarray(at));
+    return this.reader.read(at === 0 ? buffer : buffer.subarray(at));
   }
 
   /** Takes over what was read; null if the connection has ended or is broken. Returns false then. */
@@ -98,6 +142,8 @@ export class Input {
     if (this.readBuffer !== this.buffer) {
       this.buffer = this.readBuffer;
       this.start -= this.readFrom;
+      this.leaveLarge(this.nextLarge);
+      this.nextLarge = undefined;
     }
     this.end = this.readAt + count;
     this.scan();
@@ -107,11 +153,16 @@ export class Input {
   /** Reads on while a message takes longer. The messages that have been received stay where they are. */
   readAhead(): void {
     if (this.reading !== undefined) return;
-    this.readOn().then(this.noticeEnd, this.onGone);
+    this.readOn().then(this.noticeEnd, this.noticeFailure);
   }
 
   private readonly noticeEnd = (count: number | null): void => {
     if (count === null) this.onGone();
+  };
+
+  /** A refusal of the next message is for its reader. */
+  private readonly noticeFailure = (error: unknown): void => {
+    if (!(error instanceof ProtocolError)) this.onGone();
   };
 
   /** Goes to the next complete message and returns its type, 0 for messages of the start-up; undefined if there is none. */

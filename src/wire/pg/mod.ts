@@ -179,12 +179,17 @@ class PgServer {
       () => client.connection?.gone(),
       this.options.receiveSizeBytes ?? DEFAULT_LIMITS.receiveSizeBytes,
       first,
+      this.options.largeStatements,
     );
     const { remoteAddr } = connection;
-    const who = await startUp(input, output, remoteAddr as Deno.NetAddr, this.gate, isEncrypted);
-    if (who === undefined) return;
-    if ("tag" in who) return this.cancel(who.pid, who.key);
-    await this.converse(pid, client, input, output, who);
+    try {
+      const who = await startUp(input, output, remoteAddr as Deno.NetAddr, this.gate, isEncrypted);
+      if (who === undefined) return;
+      if ("tag" in who) return this.cancel(who.pid, who.key);
+      await this.converse(pid, client, input, output, who);
+    } finally {
+      input.close();
+    }
   }
 
   private async converse(pid: number, client: Client, input: Input, output: Output, who: LoggedIn): Promise<void> {

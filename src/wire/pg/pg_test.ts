@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { SqlError } from "../../errors.ts";
 import { FakeDatabase, type FakeStatement } from "../testing/fake-database.ts";
+import { LargeStatements } from "../large-statements.ts";
 import { type PgOptions, startPg } from "./mod.ts";
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();
@@ -592,6 +593,22 @@ test("tells idle clients why they are disconnected", async (open) => {
   const client = await open();
   assert.deepEqual(await client.until("!"), ["E:57P05", "end"]);
 }, { idleTimeoutMs: 50 });
+
+const largeStatements = new LargeStatements(1_000_000, 100);
+test("refuses a large message if its room is not free for too long", async (open) => {
+  const large = query(`rows 1 ${" ".repeat(400_000)}`), [refused, waiting] = [await open(), await open()];
+  const release = await largeStatements.take(900_000);
+  await refused.send(large);
+  assert.deepEqual(await refused.until("E"), ["E:53200"]);
+  assert.deepEqual(await refused.until("Z"), ["end"]);
+  setTimeout(release, 20);
+  await waiting.send(large);
+  assert.deepEqual((await waiting.until("Z")).slice(-2), ["C:SELECT 1", "Z:I"]);
+  // Given back when the next message is awaited.
+  await waiting.send(query("rows 1"));
+  await waiting.until("Z");
+  (await largeStatements.take(1_000_000))();
+}, { largeStatements });
 
 Deno.test("startPg() tells clients that it is closing, and cancels statements that do not end", async () => {
   const server = await startPg({

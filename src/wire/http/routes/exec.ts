@@ -13,8 +13,8 @@ import {
   type Argument,
   type PreparedArguments,
   prepareWith,
-  readStatement,
   StatementBodyError,
+  withStatement,
 } from "../statement-body.ts";
 
 /** Longer statements are not repeated. */
@@ -43,8 +43,7 @@ export const exec: Route = {
 
 async function executeBody(call: Call): Promise<Reply> {
   try {
-    const { parameters, args } = await readStatement(call, call.options.config.of(httpSettings).statementSizeMax);
-    return await execute({ ...call, parameters }, args);
+    return await withStatement(call, ({ parameters, args }) => execute({ ...call, parameters }, args));
   } catch (error) {
     if (error instanceof StatementBodyError) return queryError("", error.message, 0, error.status);
     throw error;

@@ -12,7 +12,7 @@ import { beginQuery, failed, foreignChange, refuseChange, rowsOptions, statement
 import { columnJson, errorFields, jsonReply, queryError } from "../reply.ts";
 import { BLOCK_BYTES, resultSettings, type SpooledResult } from "../results/mod.ts";
 import { httpSettings } from "../settings.ts";
-import { type Argument, prepareWith, readStatement, StatementBodyError } from "../statement-body.ts";
+import { type Argument, prepareWith, StatementBodyError, withStatement } from "../statement-body.ts";
 
 export const results: Route = {
   name: "results",
@@ -35,9 +35,10 @@ const KEPT_IN_MEMORY_BYTES = 64 << 10;
 
 async function create(call: Call): Promise<Reply> {
   try {
-    const { parameters, args } = await readStatement(call, call.options.config.of(httpSettings).statementSizeMax);
-    const source = parameters.get("of"), given = { ...call, parameters };
-    return source === undefined ? await run(given, args) : await orderRows(given, source);
+    return await withStatement(call, ({ parameters, args }) => {
+      const source = parameters.get("of"), given = { ...call, parameters };
+      return source === undefined ? run(given, args) : orderRows(given, source);
+    });
   } catch (error) {
     if (error instanceof StatementBodyError) return queryError("", error.message, 0, error.status);
     throw error;
