@@ -134,6 +134,7 @@ function widerDecimals(from: string, to: string, column: ColumnValues): Uint8Arr
   return values;
 }
 
+const LONG_MAX = 2n ** 63n - 1n;
 /** Units of times in a day of nanoseconds: how many nanoseconds one is. */
 const NANOS: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1000n, TIMESTAMP_NS: 1n };
 
@@ -141,9 +142,12 @@ function longToLong(source: BigInt64Array, out: BigInt64Array, from: string, to:
   const before = NANOS[from], after = NANOS[to];
   if (before === undefined || after === undefined) return void out.set(source.subarray(0, rowCount));
   const isFiner = before > after, factor = isFiner ? before / after : after / before;
+  // The null of the source is beyond the range, too.
+  const last = LONG_MAX / factor;
   for (let row = 0; row < rowCount; row++) {
     const value = source[row]!;
-    out[row] = value === NULL_I64 ? NULL_I64 : isFiner ? value * factor : value / factor;
+    if (isFiner) out[row] = value > last || value < -last ? NULL_I64 : value * factor;
+    else out[row] = value === NULL_I64 ? NULL_I64 : value / factor;
   }
 }
 
