@@ -9,10 +9,10 @@ import { createMetrics, HEALTH_WORD, type Metrics, readDisk, readProcess } from 
 import { advice, limitsOf } from "../service/mod.ts";
 import { VERSION } from "../version.ts";
 import { BusyPoll, eventsOfThisThread } from "../workers/busy-poll.ts";
-import { LargeStatements } from "../wire/large-statements.ts";
 import { directSockets } from "../workers/direct-sockets.ts";
 import { collectIfGrown } from "../workers/memory-release.ts";
 import { startHealth } from "../wire/health/mod.ts";
+import { LargeStatements } from "../wire/large-statements.ts";
 import { healthSettings } from "../wire/health/settings.ts";
 import type { Certificates } from "../wire/tls/mod.ts";
 import { tlsSettings } from "../wire/tls/settings.ts";

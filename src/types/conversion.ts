@@ -16,7 +16,7 @@ import {
   formatTimestampMicros,
   formatUuid,
 } from "./format/mod.ts";
-import { ARRAY_CONSTRUCTOR, NULL_I32, NULL_I64 } from "./layout.ts";
+import { ARRAY_CONSTRUCTOR, LONG_MAX, NULL_I32, NULL_I64 } from "./layout.ts";
 import { instantAs, parseFloating, parseInstant, parseInteger, parseIPv4, parseLong, parseUuid } from "./parse/mod.ts";
 import { typeOf } from "./registry.ts";
 import { asDecimal, decimalOf } from "./wide.ts";
@@ -134,7 +134,6 @@ function widerDecimals(from: string, to: string, column: ColumnValues): Uint8Arr
   return values;
 }
 
-const LONG_MAX = 2n ** 63n - 1n;
 /** Units of times in a day of nanoseconds: how many nanoseconds one is. */
 const NANOS: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1000n, TIMESTAMP_NS: 1n };
 

@@ -38,6 +38,8 @@ export const LAYOUT_WIDTH: Readonly<Record<Layout, number>> = {
 
 export const NULL_I32 = -2147483648;
 export const NULL_I64 = -9223372036854775808n;
+/** The greatest i64: the last LONG and the last time. */
+export const LONG_MAX = 9223372036854775807n;
 /** The null of layout text as one i64: address 0, length -1. */
 export const NULL_TEXT = -4294967296n;
 

@@ -68,9 +68,9 @@ class Publications {
   private held: Publication | undefined;
 
   add(publication: Publication): void {
-    this.send();
-    if (this.isTurn) this.held = publication;
-    else post({ kind: "publication", publication });
+    if (!this.isTurn) return post({ kind: "publication", publication });
+    if (this.held !== undefined) post({ kind: "publication", publication: this.held });
+    this.held = publication;
   }
 
   /** `turn` executes commands and returns their answers. */
@@ -79,11 +79,6 @@ class Publications {
     const answers = turn();
     this.isTurn = false;
     post({ kind: "answers", answers, publication: this.held });
-    this.held = undefined;
-  }
-
-  private send(): void {
-    if (this.held !== undefined) post({ kind: "publication", publication: this.held });
     this.held = undefined;
   }
 }

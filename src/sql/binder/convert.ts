@@ -1,5 +1,5 @@
 /** Converts constants between types, and evaluates constant expressions, while a statement is bound. */
-import type { Value } from "../../types/mod.ts";
+import { LONG_MAX, type Value } from "../../types/mod.ts";
 import { readValue } from "../../types/parse/mod.ts";
 import { evaluate } from "../planner/evaluate.ts";
 import type { Expr } from "../plan.ts";
@@ -39,9 +39,8 @@ export function convertCompared(value: Exclude<Value, null>, from: string, to: s
   if (converted !== undefined || to !== "TIMESTAMP_NS") return converted;
   const micros = convertConstant(value, from, "TIMESTAMP");
   if (typeof micros !== "bigint") return undefined;
-  return micros < 0n ? -NANOS_LAST : NANOS_LAST;
+  return micros < 0n ? -LONG_MAX : LONG_MAX;
 }
-const NANOS_LAST = 9223372036854775807n;
 
 /**
  * Returns the value of a constant expression, or undefined if it is not constant. Functions of the clock are not

@@ -3,7 +3,7 @@
  */
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { formatArray, parseArray } from "../../types/array-text.ts";
-import { typeOf, type Value } from "../../types/mod.ts";
+import { LONG_MAX, typeOf, type Value } from "../../types/mod.ts";
 import {
   arrayDimensions,
   DECIMAL_PRECISION_MAX,
@@ -29,7 +29,6 @@ export const TRUE = constant(true, "BOOLEAN");
 export const FALSE = constant(false, "BOOLEAN");
 
 const INT_MAX = 2147483647n;
-const LONG_MAX = 9223372036854775807n;
 
 /** `1` is INT; `3000000000` and `7L` are LONG; `1.5`, `1d` and integers beyond LONG are DOUBLE; `1.5f` is FLOAT. */
 export function numberLiteral(text: string, at: number): Constant {

@@ -4,6 +4,7 @@
  * limit of a finer type that has no room, so that the order stays. "assign_<TYPE>" is used by INSERT and UPDATE, where such values are errors at position 0.
  */
 import { bind, f32, f64, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
+import { LONG_MAX } from "../../types/mod.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { finite, finiteOrNull, MIN32, MIN64, NAN32, NAN64, ZERO32 } from "./nodes.ts";
 import { textCasts } from "./text-casts.ts";
@@ -92,11 +93,10 @@ for (const from of ["LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]) {
   if (from !== "LONG") entries.push(cast("LONG", from, (a) => a), cast(from, "LONG", (a) => a));
 }
 
-const LAST = 9223372036854775807n;
 /** A time in a finer unit, or what stands for those before and after its range. */
 const refined = (time: IrNode, factor: bigint, early: IrNode, late: IrNode) =>
   bind(time, (a) => {
-    const last = LAST / factor;
+    const last = LONG_MAX / factor;
     const rest = select(i64.gtS(a, i64.const(last)), late, i64.mul(a, i64.const(factor)));
     return select(i64.ltS(a, i64.const(-last)), select(isMin64(a), MIN64, early), rest);
   });
@@ -115,7 +115,7 @@ for (const from in SCALE) {
       ),
     );
     if (!up) continue;
-    const nearest = cast(to, from, (a) => refined(a, factor, i64.const(-LAST), i64.const(LAST)));
+    const nearest = cast(to, from, (a) => refined(a, factor, i64.const(-LONG_MAX), i64.const(LONG_MAX)));
     entries.push({ ...nearest, name: `nearest_${to}`, summary: `The nearest ${to} to the time.` });
   }
 }

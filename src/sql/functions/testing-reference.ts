@@ -2,7 +2,7 @@
  * Reference implementations of functions with emitters, over single values with BigInt and Date; null is null. They are
  * slow and simple, to compare kernels with.
  */
-import type { Value } from "../../types/mod.ts";
+import { LONG_MAX, type Value } from "../../types/mod.ts";
 
 /** For arguments that no statement can produce. */
 export const NOT_COMPARED = undefined as unknown as Value;
@@ -106,7 +106,6 @@ const truncated = (value: Value, limit: number): bigint | null => {
 /** Ticks of the time types per second. */
 const TICKS: Record<string, bigint> = { DATE: 1000n, TIMESTAMP: 1000000n, TIMESTAMP_NS: 1000000000n };
 
-const LONG_MAX = 2n ** 63n - 1n;
 const absolute = (value: bigint) => value < 0n ? -value : value;
 
 function cast(value: Value, from: string, to: string): Value {

@@ -14,7 +14,7 @@ import {
   intervalText,
 } from "../../types/format/mod.ts";
 import { nanosOf } from "../../types/calendar.ts";
-import { layoutOf, NULL_I32, NULL_I64, typeOf } from "../../types/mod.ts";
+import { layoutOf, LONG_MAX, NULL_I32, NULL_I64, typeOf } from "../../types/mod.ts";
 import {
   instantAs,
   parseFloating,
@@ -289,7 +289,7 @@ for (const from of ["FLOAT", "DOUBLE"]) {
 }
 
 for (const from of ["DATE", "TIMESTAMP"]) {
-  const nanos = nanosOf(from), last = 9223372036854775807n / nanos;
+  const nanos = nanosOf(from), last = LONG_MAX / nanos;
   entries.push(entry("assign_TIMESTAMP_NS", from, "TIMESTAMP_NS", ([column], out, rowCount) => {
     for (let row = 0; row < rowCount; row++) {
       const value: bigint = column.values[row];

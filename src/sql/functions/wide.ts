@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { Pace } from "./pace.ts";
 import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
-import { layoutOf, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
+import { layoutOf, LONG_MAX, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { type ArrayWork, encodeArray, formatArray, inBrackets, parseArray } from "../../types/array-text.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import { arrayDimensions, decimalOf, geohashBits, parseBinary, parseGeohash, parseLong256 } from "../../types/wide.ts";
@@ -36,7 +36,6 @@ function arrayWork({ memory, poll }: FunctionContext): ArrayWork {
 
 /** Above each LONG. */
 const LONG_BOUND = 2 ** 63;
-const LONG_MAX = (1n << 63n) - 1n;
 const base = { nulls: "custom", volatility: "immutable" } as const;
 
 /** Compares bits or bytes. Null equals null. */

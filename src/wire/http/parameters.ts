@@ -1,3 +1,5 @@
+import { LONG_MAX } from "../../types/mod.ts";
+
 /** The query part of a URL: `+` is a blank, the last of equal names counts, names are case-sensitive. */
 export class Parameters {
   private readonly raw = new Map<string, string>();
@@ -101,7 +103,6 @@ export interface RowWindow {
 }
 
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
-const LONG_MAX = 2n ** 63n - 1n;
 
 /** A number in the range of LONG, clamped to safe integers; undefined for anything else. */
 function limitNumber(text: string): number | undefined {

@@ -36,6 +36,7 @@ export class Input {
   private large: LargeMessage | undefined;
   private nextLarge: LargeMessage | undefined;
   private isClosed = false;
+  /** Size of the largest buffer that is filled again. */
   private readonly keptMax: number;
   /** Number of bytes received. */
   byteCount = 0;
@@ -54,7 +55,7 @@ export class Input {
     first = new Uint8Array(0),
     private readonly statements?: LargeStatements,
   ) {
-    this.keptMax = Math.max(capacity, first.length, LARGE_BYTES_MIN) + 1;
+    this.keptMax = Math.max(capacity, first.length, LARGE_BYTES_MIN);
     this.readBuffer = this.buffer = new Uint8Array(Math.max(capacity, first.length));
     this.buffer.set(first);
     this.byteCount = this.end = first.length;
@@ -107,7 +108,7 @@ export class Input {
     const wanted = this.typed ? Math.max(this.sizeAt(from), 5) : FREE_MIN, hasRoom = from + wanted <= buffer.length;
     if (wanted >= LARGE_BYTES_MIN && !hasRoom) return this.reading = this.readLarge(wanted);
     // A buffer is not kept longer than its large message.
-    const isKept = buffer.length < this.keptMax || (large !== undefined && end < large.end);
+    const isKept = buffer.length <= this.keptMax || (large !== undefined && end < large.end);
     return this.reading = isKept && hasRoom && buffer.length - end >= FREE_MIN
       ? this.readInto(buffer, end, from)
       : this.readIntoNew(wanted);
