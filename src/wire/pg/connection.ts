@@ -21,6 +21,7 @@ import { type CopyOut, copyOut, CopyRows, mayBeCopyOut } from "./copy.ts";
 import { announced, cursorCommand, type Declare, type Fetch, mayBeCursorCommand } from "./cursors.ts";
 import { ConnectionLost, connectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } from "./failure.ts";
 import type { Input } from "./input.ts";
+import type { KeptMemory } from "./kept.ts";
 import {
   type Bind,
   type Close,
@@ -34,7 +35,7 @@ import {
 } from "./messages.ts";
 import type { Output } from "./output.ts";
 import { announcedOid, arrayTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
-import { encodingOf, NO_ROWS, Portal, Portals, type RowSink, type Statement, type Step } from "./portal.ts";
+import { encodingOf, NO_ROWS, Portal, Portals, type RowSink, type Statement, Statements, type Step } from "./portal.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
 /** After this time without a pause, a client with many small statements yields to others. */
@@ -49,6 +50,7 @@ const NO_VALUES: Value[] = [];
 
 export interface ConnectionOptions extends PgOptions {
   namedStatementLimit: number;
+  kept: KeptMemory;
 }
 
 export class Connection implements ConnectionState {
@@ -56,8 +58,8 @@ export class Connection implements ConnectionState {
   private readonly canWrite: boolean;
   /** performance.now() at the end of the last statement. Undefined while an answer is in progress. */
   idleSince: number | undefined = performance.now();
-  private readonly statements = new Map<string, Statement>();
-  private readonly portals = new Portals();
+  private readonly statements: Statements;
+  private readonly portals: Portals;
   private abort = new AbortController();
   private isRunning = false;
   /** True after an error of the extended protocol: all messages up to Sync are skipped. */
@@ -86,6 +88,8 @@ export class Connection implements ConnectionState {
     this.settings = settings;
     this.canWrite = canWrite;
     this.metrics = options.metrics?.wires.pg;
+    this.statements = new Statements(options.kept);
+    this.portals = new Portals(options.kept);
     settings.report = (name, value) => output.parameterStatus(name, value);
   }
 
@@ -110,14 +114,21 @@ export class Connection implements ConnectionState {
     this.ending = reason;
   }
 
+  forgetUnnamed(): void {
+    this.statements.delete("");
+    void this.closePortal("");
+  }
+
   /** Serves the client until it disconnects. The output must already be ready for the first ReadyForQuery. */
   async run(): Promise<void> {
-    const { input, output } = this;
+    const { input, output } = this, { kept } = this.options;
     try {
       this.readyForQuery();
       await output.flush();
       let bytesSeen = 0;
       for (;;) {
+        const isCounted = !input.isReady &&
+          kept.keepUnnamed(this, this.statements.unnamedBytes + this.portals.unnamedBytes);
         while (!this.isTerminated && !input.isReady) {
           let count: number | null;
           try {
@@ -128,6 +139,7 @@ export class Connection implements ConnectionState {
           }
           if (!input.received(count)) return;
         }
+        if (isCounted) kept.endWait(this);
         if (this.isTerminated) return;
         this.metrics?.bytesIn.inc(input.byteCount - bytesSeen);
         bytesSeen = input.byteCount;
@@ -160,7 +172,9 @@ export class Connection implements ConnectionState {
       output.errorResponse({ ...errorFields(error), severity: "FATAL" });
       await output.flush();
     } finally {
+      kept.endWait(this);
       this.closePortals();
+      this.statements.clear();
       await this.session.end().catch((error) => this.options.log.error(`undoing a transaction failed: ${error}`));
     }
   }
@@ -384,7 +398,7 @@ export class Connection implements ConnectionState {
 
   private parse({ statement: name, text, oids }: Parse): void | Promise<void> {
     if (name !== "") {
-      if (this.statements.has(name)) {
+      if (this.statements.get(name) !== undefined) {
         throw new SqlError(`prepared statement "${name}" already exists`, 0, PG_SQLSTATE.duplicateStatement);
       }
       if (this.statements.size >= this.options.namedStatementLimit) {

@@ -5,6 +5,7 @@ import { FakeDatabase } from "../testing/fake-database.ts";
 import { Connection } from "./connection.ts";
 import type { PgLog } from "./contract.ts";
 import { Input } from "./input.ts";
+import { KeptMemory } from "./kept.ts";
 import { Output } from "./output.ts";
 import { SessionSettings } from "./session-settings.ts";
 
@@ -41,8 +42,14 @@ async function writesFor(...requests: number[][]): Promise<string[]> {
   const input = new Input(reader, 100_000, () => {});
   input.endStartUp(100_000);
   const who = { settings: new SessionSettings(), canWrite: true };
-  const session = database.session({ name: "ann" });
-  await new Connection(input, new Output(writer), session, who, { database, log, namedStatementLimit: 10 } as never)
+  const session = database.session({ name: "ann" }), kept = new KeptMemory(Infinity);
+  await new Connection(
+    input,
+    new Output(writer),
+    session,
+    who,
+    { database, log, namedStatementLimit: 10, kept } as never,
+  )
     .run();
   return writes;
 }
@@ -116,7 +123,7 @@ function connectionOf(
     new Output({ write }),
     session as never,
     who,
-    { log, namedStatementLimit: 10 } as never,
+    { log, namedStatementLimit: 10, kept: new KeptMemory(Infinity) } as never,
   );
 }
 

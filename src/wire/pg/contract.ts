@@ -39,4 +39,6 @@ export interface PgOptions extends Partial<Omit<Settings, "user" | "password">>,
   metrics?: PgMetrics;
 }
 
-export const DEFAULT_LIMITS = { ...defaultsOf(pgSettings), closeGraceMs: 2_500 };
+const { statementMemoryBytes: _, ...fixed } = pgSettings;
+/** Without limits that depend on the machine. */
+export const DEFAULT_LIMITS = { ...defaultsOf(fixed), statementMemoryBytes: Infinity, closeGraceMs: 2_500 };

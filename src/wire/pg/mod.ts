@@ -14,6 +14,7 @@ import { type Agreed, agreeOnEncryption } from "./encryption.ts";
 import { LogInDelays } from "../log-in-delays.ts";
 import { ConnectionLost, errorFields, FatalError, PG_SQLSTATE } from "./failure.ts";
 import { Input } from "./input.ts";
+import { KeptMemory } from "./kept.ts";
 import { Output } from "./output.ts";
 import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start-up.ts";
 import { ConfiguredAccounts } from "./users.ts";
@@ -74,9 +75,11 @@ class PgServer {
   connectionCount = 0;
   private isClosing = false;
   private readonly options: PgOptions;
+  private readonly kept: KeptMemory;
 
   constructor(private readonly listener: Deno.TcpListener, private readonly gate: Gate) {
     this.options = gate.options;
+    this.kept = new KeptMemory(this.options.statementMemoryBytes ?? DEFAULT_LIMITS.statementMemoryBytes);
     this.accepting = this.accept();
     this.timer = setInterval(() => this.lookAround(), LOOK_AROUND_MS);
   }
@@ -227,6 +230,7 @@ class PgServer {
       client.connection = new Connection(input, output, session, who, {
         ...this.options,
         namedStatementLimit,
+        kept: this.kept,
       });
       await client.connection.run();
     } finally {

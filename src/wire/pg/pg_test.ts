@@ -610,6 +610,56 @@ test("refuses a large message if its room is not free for too long", async (open
   (await largeStatements.take(1_000_000))();
 }, { largeStatements });
 
+/** Some 364,000 of the bytes that statements may take. */
+const long = (start = "rows 1") => start.padEnd(30_000);
+test("limits the memory of prepared statements and portals of all connections", async (open) => {
+  const [first, second] = [await open(), await open()];
+  const answer = async (client: RawClient, ...messages: Uint8Array[]) => {
+    await client.send(...messages, SYNC);
+    return (await client.until("Z")).join(" ");
+  };
+  assert.equal(await answer(first, parse("a", long()), parse("b", long())), "1 1 Z:I");
+  assert.equal(await answer(second, parse("c", long())), "E:53200 Z:I");
+  assert.match(
+    second.errors.at(-1)!.M!,
+    /pg\.statement\.memory\.size, 1048576 bytes: found 7\d{5} bytes, and 36\d{4} more/,
+  );
+  assert.equal(await answer(second, bind("", "c")), "E:26000 Z:I");
+  // Portals count their statement again, as it may be closed before them.
+  assert.equal(await answer(first, bind("p", "a")), "E:53200 Z:I");
+  assert.equal(await answer(first, bind("", "a"), execute()), "2 D C:SELECT 1 Z:I");
+  assert.equal(await answer(first, message("C", "S", "b", 0)), "3 Z:I");
+  assert.equal(await answer(second, parse("c", long())), "1 Z:I");
+  // A failed one, one without a name, and one replaced leave nothing.
+  for (let k = 0; k < 5; k++) {
+    assert.equal(await answer(second, parse("bad", long("bad"))), "E:42601@5 Z:I");
+    assert.equal(await answer(second, parse("", long()), bind("", ""), execute()), "1 2 D C:SELECT 1 Z:I");
+  }
+  first.conn.close();
+  const third = await open();
+  while (await answer(third, parse("d", long())) !== "1 Z:I") await new Promise((resolve) => setTimeout(resolve, 5));
+}, { statementMemoryBytes: 1 << 20 });
+
+test("forgets unnamed statements of waiting connections if statements take too much memory", async (open) => {
+  const [waiting, running, small, other] = [await open(), await open(), await open(), await open()];
+  await waiting.send(parse("", long()), SYNC);
+  assert.deepEqual(await waiting.until("Z"), ["1", "Z:I"]);
+  await running.send(parse("", long("rows 9")), bind("", ""), execute("", 3), FLUSH);
+  assert.deepEqual(await running.until("s"), ["1", "2", "D", "D", "D", "s"]);
+  await small.send(parse("", "rows 1"), SYNC);
+  assert.deepEqual(await small.until("Z"), ["1", "Z:I"]);
+  await other.send(parse("a", long()), parse("b", long()), SYNC);
+  assert.deepEqual(await other.until("Z"), ["1", "1", "Z:I"]);
+  await running.send(execute("", 3), SYNC);
+  assert.deepEqual(await running.until("Z"), ["E:34000", "Z:I"]);
+  await small.send(bind("", ""), execute(), SYNC);
+  assert.deepEqual(await small.until("Z"), ["2", "D", "C:SELECT 1", "Z:I"]);
+  // The next one is not refused, as it is not kept.
+  await waiting.send(bind("", ""), SYNC, parse("", long()), bind("", ""), execute(), SYNC);
+  assert.deepEqual(await waiting.until("Z"), ["E:26000", "Z:I"]);
+  assert.deepEqual(await waiting.until("Z"), ["1", "2", "D", "C:SELECT 1", "Z:I"]);
+}, { statementMemoryBytes: 1 << 20 });
+
 Deno.test("startPg() tells clients that it is closing, and cancels statements that do not end", async () => {
   const server = await startPg({
     hostname: "127.0.0.1",

@@ -6,6 +6,7 @@ import type { Answer, Chunk, ExecuteOptions, Prepared, ResultColumn } from "../.
 import { assert } from "../../assert.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
+import type { KeptMemory } from "./kept.ts";
 import type { Format } from "./messages.ts";
 import type { Output } from "./output.ts";
 
@@ -223,23 +224,95 @@ function resultFormats(given: Format[], columnCount: number): Format[] {
   );
 }
 
+/** Bytes of a statement without its text and of a portal without its values, and for each character of a text: its plan is larger. */
+const STATEMENT_BYTES = 4_096, PORTAL_BYTES = 1_024, CHARACTER_BYTES = 12;
+
+function bytesOfStatement(name: string, { text }: Statement): number {
+  return STATEMENT_BYTES + CHARACTER_BYTES * (name.length + text.length);
+}
+
+/** Its statement counts again, as it may be closed before the portal. */
+function bytesOfPortal(name: string, { statement, values }: Portal): number {
+  let bytes = PORTAL_BYTES + bytesOfStatement(name, statement);
+  for (const value of values) bytes += typeof value === "string" ? 16 + 2 * value.length : 16;
+  return bytes;
+}
+
+/** The prepared statements of a connection, by name. */
+export class Statements {
+  private unnamed: Statement | undefined;
+  private readonly named = new Map<string, Statement>();
+
+  constructor(private readonly memory: KeptMemory) {}
+
+  /** Number of named ones. */
+  get size(): number {
+    return this.named.size;
+  }
+
+  get unnamedBytes(): number {
+    return this.unnamed === undefined ? 0 : bytesOfStatement("", this.unnamed);
+  }
+
+  get(name: string): Statement | undefined {
+    return name === "" ? this.unnamed : this.named.get(name);
+  }
+
+  /** Named ones must be new. @throws {SqlError} if there is no memory. */
+  set(name: string, statement: Statement): void {
+    if (name === "") {
+      this.unnamed = statement;
+      return;
+    }
+    this.memory.take(bytesOfStatement(name, statement));
+    this.named.set(name, statement);
+  }
+
+  delete(name: string): void {
+    if (name === "") this.unnamed = undefined;
+    const statement = this.named.get(name);
+    if (statement === undefined) return;
+    this.named.delete(name);
+    this.memory.give(bytesOfStatement(name, statement));
+  }
+
+  clear(): void {
+    for (const name of ["", ...this.named.keys()]) this.delete(name);
+  }
+}
+
 /** The portals of a connection, by name. Most clients use the unnamed one only. */
 export class Portals {
   private unnamed: Portal | undefined;
   private readonly named = new Map<string, Portal>();
 
+  constructor(private readonly memory: KeptMemory) {}
+
   get(name: string): Portal | undefined {
     return name === "" ? this.unnamed : this.named.get(name);
   }
 
+  get unnamedBytes(): number {
+    return this.unnamed === undefined ? 0 : bytesOfPortal("", this.unnamed);
+  }
+
+  /** Replaces one of the same name. @throws {SqlError} if there is no memory. */
   set(name: string, portal: Portal): void {
-    if (name === "") this.unnamed = portal;
-    else this.named.set(name, portal);
+    if (name === "") {
+      this.unnamed = portal;
+      return;
+    }
+    this.memory.take(bytesOfPortal(name, portal));
+    this.delete(name);
+    this.named.set(name, portal);
   }
 
   delete(name: string): void {
     if (name === "") this.unnamed = undefined;
-    else this.named.delete(name);
+    const portal = this.named.get(name);
+    if (portal === undefined) return;
+    this.named.delete(name);
+    this.memory.give(bytesOfPortal(name, portal));
   }
 
   entries(): [name: string, portal: Portal][] {
@@ -251,7 +324,7 @@ export class Portals {
     if (this.unnamed?.isOver) this.unnamed = undefined;
     if (this.named.size === 0) return;
     for (const [name, portal] of this.named) {
-      if (portal.isOver && portal.cursor === undefined) this.named.delete(name);
+      if (portal.isOver && portal.cursor === undefined) this.delete(name);
     }
   }
 }

@@ -5,7 +5,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 const NO_SETTINGS = new Set(["user", "database", "options", "replication"]);
 
 /** Limits, because any name can be set. */
-const SETTINGS_MAX = 256, VALUE_LENGTH_MAX = 8_192;
+const SETTINGS_MAX = 256, LENGTH_MAX = 8_192;
 
 export class SessionSettings {
   /** By lower-case name. */
@@ -41,8 +41,8 @@ export class SessionSettings {
   /** `isLocal`: until `endTransaction`. */
   set(name: string, value: string, { isLocal, at }: { isLocal: boolean; at: number }): void {
     const key = name.toLowerCase();
-    if (value.length > VALUE_LENGTH_MAX || (this.values.size >= SETTINGS_MAX && !this.values.has(key))) {
-      const message = `a session can have at most ${SETTINGS_MAX} settings of ${VALUE_LENGTH_MAX} characters each`;
+    if (name.length + value.length > LENGTH_MAX || (this.values.size >= SETTINGS_MAX && !this.values.has(key))) {
+      const message = `a session can have at most ${SETTINGS_MAX} settings of ${LENGTH_MAX} characters each`;
       throw new SqlError(message, at, SQLSTATE.programLimitExceeded);
     }
     const before = this.replaced.has(key) ? this.replaced.get(key) : this.values.get(key);

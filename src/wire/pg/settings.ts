@@ -1,5 +1,17 @@
 /** Settings of the PostgreSQL protocol. */
-import { address, bool, generalSettings, ignored, int, ms, oneOf, type Section, size, text } from "../../config/mod.ts";
+import {
+  address,
+  bool,
+  generalSettings,
+  ignored,
+  int,
+  memoryShare,
+  ms,
+  oneOf,
+  type Section,
+  size,
+  text,
+} from "../../config/mod.ts";
 import { accessSettings } from "../../access/settings.ts";
 import { tlsSettings } from "../tls/settings.ts";
 
@@ -69,6 +81,13 @@ const settings = {
       min: 1,
       reloadable: true,
     },
+  ),
+  statementMemoryBytes: size(
+    "pg.statement.memory.size",
+    memoryShare(16),
+    "Memory of the prepared statements and portals of all connections, estimated as 4k and twelve bytes a character each. Beyond it, " +
+      "unnamed ones of connections that wait for their clients are forgotten, and others are refused.",
+    { defaultSaid: "a 16th of the machine's memory, at least 64m", min: 1 << 20 },
   ),
   sendSizeBytes: size(
     "pg.send.buffer.size",
