@@ -12,23 +12,20 @@ export const SLACK_BYTES = 32;
 
 /** "00000000" as a word. */
 export const ZEROS = 0x3030303030303030n;
-const ZERO = 0x30, MINUS = 0x2d, POINT = 0x2e, LETTER_E = 0x45;
+const MINUS = 0x2d, POINT = 0x2e, LETTER_E = 0x45;
 
 /** The powers of ten in the table, which suffice for numbers from 1e-23 to 1e36. */
 const POWER_MIN = -45, POWER_MAX = 25;
-/** Digits of a number, with zeros behind them. */
-const DIGITS_BYTES = 48;
 /** Of `writeTables`. */
-export const NUMBER_TABLE_BYTES = (POWER_MAX - POWER_MIN + 1) * 16 + DIGITS_BYTES;
+export const NUMBER_TABLE_BYTES = (POWER_MAX - POWER_MIN + 1) * 16;
 
 /** Writes what the functions read, at a multiple of 8. */
-export function writeNumberTables({ i64, u8 }: RoomViews, address: number): void {
+export function writeNumberTables({ i64 }: RoomViews, address: number): void {
   for (let power = POWER_MIN, at = address / 8; power <= POWER_MAX; power++) {
     const factor = factorOf(power);
     i64[at++] = factor >> 63n;
     i64[at++] = factor & (1n << 63n) - 1n;
   }
-  u8.fill(ZERO, address + NUMBER_TABLE_BYTES - DIGITS_BYTES, address + NUMBER_TABLE_BYTES);
 }
 
 /** 10^-power × 2^r, rounded down, plus 1, where r makes it a number of 126 bits. */
@@ -49,7 +46,7 @@ export interface NumberFunctions {
 
 /** `table`: the address of `writeNumberTables`. */
 export function numberFunctions(module: Module, table: number): NumberFunctions {
-  const decimal = decimalFunction(module, table, scaledFunction(module, table));
+  const decimal = decimalFunction(module, table, scaledFunction(module));
   return {
     long: longFunction(module),
     double: doubleFunction(module, decimal),
@@ -190,40 +187,18 @@ function returnZero(code: Code, at: number): void {
   code.get(at).i32(0x302e30).memory("i32.store").get(at).i32(3).op("i32.add").return();
 }
 
-/** The upper half of a product of 64 × 64 bits. */
-function highProductFunction(module: Module): number {
-  const { code, index } = module.function(["i64", "i64"], ["i64"]);
-  const [a, b] = [0, 1];
-  const aHigh = code.local("i64"), bHigh = code.local("i64"), middle = code.local("i64"), other = code.local("i64");
-  const low = (local: number) => code.get(local).i64(0xffffffffn).op("i64.and");
-  const high = (local: number) => code.get(local).i64(32n).op("i64.shr_u");
-  high(a).set(aHigh);
-  high(b).set(bHigh);
-  low(a).set(a);
-  low(b).set(b);
-  code.get(aHigh).get(b).op("i64.mul").set(middle);
-  code.get(a).get(bHigh).op("i64.mul").set(other);
-  code.get(aHigh).get(bHigh).op("i64.mul");
-  high(middle).op("i64.add");
-  high(other).op("i64.add");
-  code.get(a).get(b).op("i64.mul").i64(32n).op("i64.shr_u");
-  low(middle).op("i64.add");
-  low(other).op("i64.add").i64(32n).op("i64.shr_u").op("i64.add");
-  return index;
-}
-
 /**
  * The shortest decimal number that identifies c × 2^q among numbers of its precision; the nearest one of them.
  * `(q, c, isLower, at)`; `isLower`: c is the smallest of its precision, so that the next number below is nearer.
  * @see Raffaello Giulietti, The Schubfach way to render doubles, 2020
  */
 function decimalFunction(module: Module, table: number, scaled: number): number {
-  const product = roundedProductFunction(module);
   const { code, index } = module.function(["i32", "i64", "i32", "i32"], ["i32"]);
   const [q, c, isLower, at] = [0, 1, 2, 3];
   const k = code.local("i32"), factor = code.local("i32"), shift = code.local("i64"), odd = code.local("i64");
   const value = code.local("i64"), lower = code.local("i64"), upper = code.local("i64");
   const s = code.local("i64"), t = code.local("i64"), below = code.local("i32");
+  const x = code.local("i64"), exponent = code.local("i64");
   // log10(2^q), of three quarters of it if the next number below is nearer; rounded down.
   code.get(q).op("i64.extend_i32_s").i64(661_971_961_083n).op("i64.mul");
   code.i64(-274_743_187_321n).i64(0n).get(isLower).op("select").op("i64.add");
@@ -232,20 +207,20 @@ function decimalFunction(module: Module, table: number, scaled: number): number 
     code.i32(NOT_WRITTEN).return()
   );
   code.get(k).i32(POWER_MIN).op("i32.sub").i32(4).op("i32.shl").i32(table).op("i32.add").set(factor);
-  // q + floor(log2(10^-k)) + 2
+  // 4c × 2^(q + floor(log2(10^-k)) + 2)
   code.i32(0).get(k).op("i32.sub").op("i64.extend_i32_s").i64(913_124_641_741n).op("i64.mul").i64(38n).op("i64.shr_s");
   code.get(q).op("i64.extend_i32_s").op("i64.add").i64(2n).op("i64.add").set(shift);
-  const rounded = (offset: () => void) => {
-    code.get(factor).memory("i64.load").get(factor).memory("i64.load", 8).get(c).i64(2n).op("i64.shl");
-    offset();
-    code.get(shift).op("i64.shl").call(product);
-  };
-  rounded(() => {});
+  code.get(c).i64(2n).op("i64.shl").get(shift).op("i64.shl").set(x);
+  const products = new RoundedProducts(code, factor, x);
+  products.put();
   code.set(value);
-  rounded(() => code.get(isLower).op("i64.extend_i32_u").i64(2n).op("i64.sub").op("i64.add"));
-  code.set(lower);
-  rounded(() => code.i64(2n).op("i64.add"));
+  // Half of the distance to the next numbers: 2 × 2^shift, or the half of that.
+  code.get(shift).i64(1n).op("i64.add").set(exponent);
+  products.put({ sign: "add", exponent });
   code.set(upper);
+  code.get(exponent).get(isLower).op("i64.extend_i32_u").op("i64.sub").set(exponent);
+  products.put({ sign: "sub", exponent });
+  code.set(lower);
   // Ends of the interval belong to even numbers: with 4 × a decimal, lower + odd <= 4d and 4d + odd <= upper.
   code.get(c).i64(1n).op("i64.and").set(odd);
   const isAbove = (local: number) =>
@@ -272,60 +247,137 @@ function decimalFunction(module: Module, table: number, scaled: number): number 
   return index;
 }
 
-/** (g >> 63, g & 2^63 - 1, x) → g x / 2^127, the lowest bit set if it is not exact. */
-function roundedProductFunction(module: Module): number {
-  const highProduct = highProductFunction(module);
-  const { code, index } = module.function(["i64", "i64", "i64"], ["i64"]);
-  const [high, low, x] = [0, 1, 2];
-  const z = code.local("i64");
-  code.get(high).get(x).op("i64.mul").i64(1n).op("i64.shr_u").get(low).get(x).call(highProduct).op("i64.add").set(z);
-  code.get(high).get(x).call(highProduct).get(z).i64(63n).op("i64.shr_u").op("i64.add");
-  const mask = (1n << 63n) - 1n;
-  code.get(z).i64(mask).op("i64.and").i64(mask).op("i64.add").i64(63n).op("i64.shr_u").op("i64.or");
-  return index;
+/**
+ * Emits g x / 2^127, for a g of 126 bits, for x and for numbers that are a power of two above and below it. Two products of 64 × 64 bits are
+ * enough, because g times the power is a shift. They are in place, as calls would take as long.
+ */
+class RoundedProducts {
+  private readonly high: Product;
+  private readonly low: Product;
+
+  /** @param g address of g >> 63 and g & 2^63 - 1 */
+  constructor(private readonly code: Code, g: number, x: number) {
+    this.high = new Product(code, () => code.get(g).memory("i64.load"), x);
+    this.low = new Product(code, () => code.get(g).memory("i64.load", 8), x);
+  }
+
+  /** Leaves the quotient of x, or of x + 2^exponent or x - 2^exponent, on the stack; the lowest bit is set if it is not exact. */
+  put(difference?: { sign: "add" | "sub"; exponent: number }): void {
+    const { code, high, low } = this, z = code.local("i64"), mask = (1n << 63n) - 1n;
+    const [highUpper, highLower] = difference === undefined ? [high.upper, high.lower] : high.moved(difference);
+    const [lowUpper] = difference === undefined ? [low.upper] : low.moved(difference);
+    code.get(highLower).i64(1n).op("i64.shr_u").get(lowUpper).op("i64.add").set(z);
+    code.get(highUpper).get(z).i64(63n).op("i64.shr_u").op("i64.add");
+    code.get(z).i64(mask).op("i64.and").i64(mask).op("i64.add").i64(63n).op("i64.shr_u").op("i64.or");
+  }
+}
+
+/** Emits a product of 64 × 64 bits, in two locals. */
+class Product {
+  readonly upper: number;
+  readonly lower: number;
+  private readonly g: number;
+
+  constructor(private readonly code: Code, g: () => Code, x: number) {
+    const local = () => code.local("i64");
+    const [gHigh, gLow, middle, other] = [local(), local(), local(), local()];
+    this.g = local();
+    this.upper = local();
+    this.lower = local();
+    const low = (of: number) => code.get(of).i64(0xffffffffn).op("i64.and");
+    const high = (of: number) => code.get(of).i64(32n).op("i64.shr_u");
+    g().set(this.g);
+    high(this.g).set(gHigh);
+    low(this.g).set(gLow);
+    code.get(gLow);
+    low(x).op("i64.mul").i64(32n).op("i64.shr_u").get(gHigh);
+    low(x).op("i64.mul").op("i64.add").set(middle);
+    code.get(gLow);
+    high(x).op("i64.mul");
+    low(middle).op("i64.add").set(other);
+    code.get(gHigh);
+    high(x).op("i64.mul");
+    high(middle).op("i64.add");
+    high(other).op("i64.add").set(this.upper);
+    code.get(this.g).get(x).op("i64.mul").set(this.lower);
+  }
+
+  /** The product of x ± 2^exponent, as new locals. The exponent is a local of 1 to 63. */
+  moved({ sign, exponent }: { sign: "add" | "sub"; exponent: number }): [upper: number, lower: number] {
+    const { code, g } = this, upper = code.local("i64"), lower = code.local("i64"), shifted = code.local("i64");
+    code.get(g).get(exponent).op("i64.shl").set(shifted);
+    code.get(this.lower).get(shifted).op(`i64.${sign}`).set(lower);
+    code.get(this.upper).get(g).i64(64n).get(exponent).op("i64.sub").op("i64.shr_u").op(`i64.${sign}`);
+    // The carry, or what is borrowed.
+    if (sign === "add") code.get(lower).get(shifted);
+    else code.get(this.lower).get(shifted);
+    code.op("i64.lt_u").op("i64.extend_i32_u").op(`i64.${sign}`).set(upper);
+    return [upper, lower];
+  }
 }
 
 /** (s below 10^17, k, at): s × 10^k without zeros at its end; plain from 0.001 to below 10^7, otherwise as 1.0E7. */
-function scaledFunction(module: Module, table: number): number {
+function scaledFunction(module: Module): number {
   const { code, index } = module.function(["i64", "i32", "i32"], ["i32"]);
   const digits = new Digits(code);
   const [s, k, at] = [0, 1, 2];
-  const first = code.local("i32"), count = code.local("i32"), point = code.local("i32"), rest = code.local("i64");
-  const top = code.local("i32"), middle = code.local("i64"), low = code.local("i64");
-  const text = table + NUMBER_TABLE_BYTES - DIGITS_BYTES;
-  code.get(s).i64(10n ** 16n).op("i64.div_u").op("i32.wrap_i64").tee(top);
-  code.op("i64.extend_i32_u").i64(10n ** 16n).op("i64.mul").set(rest);
+  const count = code.local("i32"), point = code.local("i32"), rest = code.local("i64"), skipped = code.local("i64");
+  // Digits as numbers, the first one in the lowest byte: 1 + 8 + 8, then those from the first one on that is not zero.
+  const [top, middle, low] = [code.local("i64"), code.local("i64"), code.local("i64")];
+  const [first, second, third] = [code.local("i64"), code.local("i64"), code.local("i64")];
+  const isZero = (word: number) => code.get(word).op("i64.eqz");
+  const bytes = (bits: () => void) => {
+    bits();
+    code.i64(3n).op("i64.shr_u").op("i32.wrap_i64");
+  };
+  code.get(s).i64(10n ** 16n).op("i64.div_u").tee(top).i64(10n ** 16n).op("i64.mul").set(rest);
   code.get(s).get(rest).op("i64.sub").tee(s).i64(10n ** 8n).op("i64.div_u").tee(rest).op("i32.wrap_i64");
   digits.all().set(middle);
   code.get(s).get(rest).i64(10n ** 8n).op("i64.mul").op("i64.sub").op("i32.wrap_i64");
   digits.all().set(low);
-  code.i32(text).get(top).i32(ZERO).op("i32.or").memory("i32.store8");
-  code.i32(text).get(middle).i64(ZEROS).op("i64.or").memory("i64.store", 1);
-  code.i32(text).get(low).i64(ZEROS).op("i64.or").memory("i64.store", 9);
-  const bytesOf = (word: number, count: "i64.ctz" | "i64.clz") =>
-    code.get(word).op(count).i64(3n).op("i64.shr_u").op("i32.wrap_i64");
-  const isZero = (word: number) => code.get(word).op("i64.eqz");
-  // Of the 17 digits, those from `first` are written, `count` of them.
-  code.get(top).if(() => code.i32(0).set(first), () => {
-    isZero(middle).if(
-      () => bytesOf(low, "i64.ctz").i32(9).op("i32.add").set(first),
-      () => bytesOf(middle, "i64.ctz").i32(1).op("i32.add").set(first),
-    );
+  // The point is behind that many digits.
+  isZero(top).if(() => {
+    code.i32(16).set(point);
+    isZero(middle).if(() => {
+      code.get(low).set(middle).i64(0n).set(low);
+      code.i32(8).set(point);
+    });
+    code.get(middle).op("i64.ctz").i64(-8n).op("i64.and").set(skipped);
+    code.get(middle).get(skipped).op("i64.shr_u");
+    code.get(low).i64(56n).get(skipped).op("i64.sub").op("i64.shl").i64(8n).op("i64.shl").op("i64.or").set(first);
+    code.get(low).get(skipped).op("i64.shr_u").set(second);
+    code.get(point);
+    bytes(() => code.get(skipped));
+    code.op("i32.sub").set(point);
+  }, () => {
+    code.i32(17).set(point);
+    code.get(middle).i64(8n).op("i64.shl").get(top).op("i64.or").set(first);
+    code.get(low).i64(8n).op("i64.shl").get(middle).i64(56n).op("i64.shr_u").op("i64.or").set(second);
+    code.get(low).i64(56n).op("i64.shr_u").set(third);
   });
-  isZero(low).if(() => {
-    isZero(middle).if(
-      () => code.i32(1).set(count),
-      () => code.i32(9) && bytesOf(middle, "i64.clz").op("i32.sub").set(count),
-    );
-  }, () => code.i32(17) && bytesOf(low, "i64.clz").op("i32.sub").set(count));
-  code.get(count).get(first).op("i32.sub").set(count);
-  // Digits before the point.
-  code.i32(17).get(first).op("i32.sub").get(k).op("i32.add").set(point);
-  code.get(first).i32(text).op("i32.add").set(first);
-  const copy = (offset: number, words: number) => {
-    for (let word = 0; word < words; word++) {
-      code.get(at).get(first).memory("i64.load", 8 * word).memory("i64.store", offset + 8 * word);
-    }
+  code.get(point).get(k).op("i32.add").set(point);
+  // Digits up to the last one that is not zero.
+  const putCount = (before: number, word: number) => {
+    code.i32(before + 8);
+    bytes(() => code.get(word).op("i64.clz"));
+    code.op("i32.sub");
+  };
+  isZero(second).if(() => putCount(0, first), () => putCount(8, second), "i32");
+  code.i32(17);
+  isZero(third).op("select").set(count);
+  const put = (offset: number, word: () => void) => {
+    code.get(at);
+    word();
+    code.i64(ZEROS).op("i64.or").memory("i64.store", offset);
+  };
+  /** Writes the 16 digits behind the first ones, whose bits are in `skipped`: 8 to 56. */
+  const putBehind = (offset: number) => {
+    const part = (word: number, next: number) => () => {
+      code.get(word).get(skipped).op("i64.shr_u");
+      code.get(next).i64(64n).get(skipped).op("i64.sub").op("i64.shl").op("i64.or");
+    };
+    put(offset, part(first, second));
+    put(offset + 8, part(second, third));
   };
   const atLeastOne = (emit: () => void) => {
     emit();
@@ -336,20 +388,20 @@ function scaledFunction(module: Module, table: number): number {
     code.get(point).i32(0).op("i32.le_s").if(() => {
       code.get(at).i64(ZEROS & ~0xff00n | BigInt(POINT << 8)).memory("i64.store");
       code.get(at).i32(2).op("i32.add").get(point).op("i32.sub").set(at);
-      copy(0, 3);
+      for (const [k, word] of [first, second, third].entries()) put(8 * k, () => code.get(word));
       code.get(at).get(count).op("i32.add").return();
     });
-    copy(0, 1);
+    put(0, () => code.get(first));
     code.get(at).get(point).op("i32.add").tee(at).i32(POINT).memory("i32.store8");
-    code.get(first).get(point).op("i32.add").set(first);
-    copy(1, 2);
+    code.get(point).op("i64.extend_i32_u").i64(3n).op("i64.shl").set(skipped);
+    putBehind(1);
     code.get(at).i32(1).op("i32.add");
     atLeastOne(() => code.get(count).get(point).op("i32.sub"));
     code.op("i32.add").return();
   });
-  code.get(at).get(first).memory("i32.load8_u").i32(POINT << 8).op("i32.or").memory("i32.store16");
-  code.get(first).i32(1).op("i32.add").set(first);
-  copy(2, 2);
+  put(0, () => code.get(first));
+  code.get(at).i32(POINT).memory("i32.store8", 1).i64(8n).set(skipped);
+  putBehind(2);
   code.get(at).i32(2).op("i32.add");
   atLeastOne(() => code.get(count).i32(1).op("i32.sub"));
   code.op("i32.add").tee(at).i32(LETTER_E).memory("i32.store8");
