@@ -396,7 +396,8 @@ export class SharedHeap {
 
   /** Lays out an empty heap. */
   format(): void {
-    const unitsInAll = Math.floor(this.buffer.byteLength / UNIT_BYTES);
+    // Without the last one: kernels read some bytes behind the end of a block.
+    const unitsInAll = Math.floor(this.buffer.byteLength / UNIT_BYTES) - 1;
     const stateBytes = unitsInAll; // one byte a unit: order + 1 in use, -(order + 1) free, 0 inside a block
     const baseUnit = Math.ceil((CONTROL_BYTES + stateBytes) / UNIT_BYTES);
     this.i32[UNIT_COUNT] = unitsInAll - baseUnit;

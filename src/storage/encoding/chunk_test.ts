@@ -75,16 +75,21 @@ function checkSelected(layout: Layout, stored: Uint8Array, values: Uint8Array): 
         const { withExceptions } = codec.vectorCounts();
         markedExceptions[layout] = (markedExceptions[layout] ?? 0) + withExceptions;
       }
-      for (let k = 0; k < count; k++) heap.i32[ROW_LIST / 4 + k] = rows[k];
     }
-    codec.gatherRows(stored, ROW_LIST, count, TARGET);
-    const gathered = heap.u8.slice(TARGET, TARGET + count * width);
-    const expected = new Uint8Array(count * width);
-    rows.forEach((row, k) => expected.set(values.subarray(row * width, (row + 1) * width), k * width));
-    for (let k = 0; k < gathered.length; k++) {
-      if (gathered[k] !== expected[k]) {
-        throw new Error(`${layout}: row ${rows[Math.floor(k / width)]} is gathered wrong`);
-      }
+    checkGathered(layout, stored, values, rows);
+  }
+}
+
+function checkGathered(layout: Layout, stored: Uint8Array, values: Uint8Array, rows: Int32Array): void {
+  const width = LAYOUT_WIDTH[layout], count = rows.length;
+  heap.i32.set(rows, ROW_LIST / 4);
+  codec.gatherRows(stored, ROW_LIST, count, TARGET);
+  const gathered = heap.u8.slice(TARGET, TARGET + count * width);
+  const expected = new Uint8Array(count * width);
+  rows.forEach((row, k) => expected.set(values.subarray(row * width, (row + 1) * width), k * width));
+  for (let k = 0; k < gathered.length; k++) {
+    if (gathered[k] !== expected[k]) {
+      throw new Error(`${layout}: row ${rows[Math.floor(k / width)]} is gathered wrong`);
     }
   }
 }
@@ -433,6 +438,23 @@ Deno.test("rows are selected by the codes of their values", () => {
   ok(count >= between && count <= between + 4, `${count} rows, ${between} within the bounds`);
   equal(selected("f64", prices, 1001, 1e300), 0);
   equal(selected("f64", prices, -1e300, 1e300), prices.filter((price) => !Number.isNaN(price)).length);
+});
+
+Deno.test("rows at any distance are gathered, whose words are loaded beforehand", () => {
+  const rows = 65_536;
+  // Vectors of different numbers of bits, many of them with NULLs, one constant, one raw, and one with exceptions.
+  const values = Float64Array.from({ length: rows }, (_, k) => {
+    const vector = k >> 10;
+    if (vector === 5 || vector > 20 && k % 3 === 1) return NaN;
+    return vector === 9 || vector === 13 && k % 64 === 0 ? Math.sin(k) : (k * 7919) % 10 ** (vector % 8) / 100;
+  });
+  heap.u8.set(bytesOf(values), SOURCE);
+  const stored = codec.encode("f64", typeOf("DOUBLE").nullWords, SOURCE, values.byteLength)!.bytes.slice();
+  heap.u8.set(stored, SOURCE);
+  for (const spacing of [1, 40, 127, 129, 140, 300, 1000, 5000, 60_000]) {
+    const list = Int32Array.from({ length: Math.ceil(rows / spacing) }, (_, k) => k * spacing);
+    checkGathered("f64", heap.u8.subarray(SOURCE, SOURCE + stored.length), bytesOf(values), list);
+  }
 });
 
 Deno.test("vectorCounts() tells how the vectors of the last selection were tested", () => {

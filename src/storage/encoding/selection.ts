@@ -18,8 +18,13 @@ export const MASK_BYTES = VECTOR_ROWS / 8;
  * because its values are not codes that can be compared.
  */
 export const OUTCOME = { skipped: 0, whole: 1, tested: 2, withExceptions: 3, withoutCodes: 4 } as const;
-/** Vectors are prefetched before values are gathered if one row in so many is wanted. */
-const PREFETCHED_ROWS = { from: 32, to: 256 } as const;
+/**
+ * Vectors are prefetched before values are gathered if one row in so many is wanted. With more rows the processor prefetches by itself. With
+ * fewer, only the words of the rows are, because most of a vector would not be read.
+ */
+const PREFETCHED_ROWS = { from: 32, to: 128 } as const;
+/** Rows whose words are prefetched together. */
+const ROWS_AHEAD = 64;
 export const OUTCOMES = Object.keys(OUTCOME).length;
 
 /** Selects rows of vectors `from` … `to`-1 with values of at least `low` and at most `high`. Adds their outcomes to `counts` (i32). */
@@ -347,6 +352,7 @@ export function addGatherRows(
     prefetched = code.local("i32"),
     sum = code.local("i32"),
     isPrefetched = code.local("i32"),
+    isSparse = code.local("i32"),
     span = code.local("i32");
   const opened = code.local("i32"), isDecoded = code.local("i32"), reserved = code.local("i32");
   const found = code.local("i64"), bits = code.local("i64");
@@ -355,10 +361,13 @@ export function addGatherRows(
   const store = width === 8 ? "i64.store" : `i64.store${8 * width}`,
     load = width === 8 ? "i64.load" : `i64.load${8 * width}_u`;
   code.i32(-1).set(opened).get(rows).get(count).i32(2).op("i32.shl").op("i32.add").set(end);
-  const openVector = () => {
+  const openCodes = () => {
     pushHeader(code, chunk, vector);
     code.tee(header).memory("i32.load8_u", AT.codeBits).set(codeBits);
     code.get(header).memory("i32.load", AT.data).get(chunk).op("i32.add").set(data);
+  };
+  const openVector = () => {
+    openCodes();
     code.get(header).memory("i32.load8_u", AT.encoding).i32(FRAME).op("i32.lt_u");
     code.get(header).memory("i32.load16_u", AT.exceptions).op("i32.or").get(codeBits).op("i32.eqz").op("i32.or");
     code.tee(isDecoded).if(() => {
@@ -377,13 +386,39 @@ export function addGatherRows(
     code.get(powers).get(header).memory("i32.load8_u", AT.places).i32(3).op("i32.shl").op("i32.add").memory("f64.load");
     code.set(power).f64(1).get(power).op("f64.div").set(inverse);
   };
-  /** Sets `found` to the code of `row`, whose vector is open. */
-  const find = () => {
+  /** Pushes the address of the word in which the code of `row` begins. Sets `bit` to its place in the lane. */
+  const pushWord = () => {
     // A lane has the code of every fourth row, one after the other in words of 32 bits (`bits.ts`).
     code.get(row).i32(VECTOR_ROWS - 1).op("i32.and").i32(2).op("i32.shr_u").get(codeBits).op("i32.mul").tee(bit);
     code.i32(1).op("i32.shr_u").i32(-16).op("i32.and").get(data).op("i32.add");
-    code.get(row).i32(3).op("i32.and").i32(2).op("i32.shl").op("i32.add").tee(at);
-    code.memory("i64.load32_u").get(at).memory("i64.load32_u", 16).i64(32n).op("i64.shl").op("i64.or");
+    code.get(row).i32(3).op("i32.and").i32(2).op("i32.shl").op("i32.add");
+  };
+  /** Loads the words of the next rows, so that the processor waits for all of them at once. */
+  const prefetchRows = () => {
+    const ahead = code.local("i32"), words = code.local("i32");
+    code.get(rows).tee(ahead).i32(4 * ROWS_AHEAD).op("i32.add").tee(prefetched).get(end).get(prefetched).get(end);
+    code.op("i32.lt_u").op("select").set(prefetched).get(codes).set(words);
+    // Loops of few instructions have more loads under way, so the addresses come first.
+    code.loop((again) => {
+      code.get(ahead).memory("i32.load").tee(row).i32(Math.log2(VECTOR_ROWS)).op("i32.shr_u").set(vector);
+      openCodes();
+      code.get(words);
+      pushWord();
+      code.memory("i32.store").get(words).i32(4).op("i32.add").set(words);
+      code.get(ahead).i32(4).op("i32.add").tee(ahead).get(prefetched).op("i32.lt_u").brIf(again);
+    });
+    code.get(codes).set(ahead);
+    code.loop((again) => {
+      code.get(ahead).memory("i32.load").tee(at).memory("i32.load").get(at).memory("i32.load", 16).op("i32.add");
+      code.get(sum).op("i32.add").set(sum);
+      code.get(ahead).i32(4).op("i32.add").tee(ahead).get(words).op("i32.lt_u").brIf(again);
+    });
+    code.i32(-1).set(opened);
+  };
+  /** Sets `found` to the code of `row`, whose vector is open. */
+  const find = () => {
+    pushWord();
+    code.tee(at).memory("i64.load32_u").get(at).memory("i64.load32_u", 16).i64(32n).op("i64.shl").op("i64.or");
     code.get(bit).i32(31).op("i32.and").op("i64.extend_i32_u").op("i64.shr_u").get(bits).op("i64.and").set(found);
   };
   /** Pushes the value of code `found`. */
@@ -410,14 +445,12 @@ export function addGatherRows(
   code.block((done) => {
     code.get(rows).get(end).op("i32.ge_u").brIf(done);
     code.get(end).i32(4).op("i32.sub").memory("i32.load").set(to);
-    // With more rows the processor prefetches by itself; with fewer, most of what is loaded would not be read.
-    code.get(to).get(rows).memory("i32.load").op("i32.sub").tee(span).i32(PREFETCHED_ROWS.to).op("i32.div_u").get(
-      count,
-    );
-    code.op("i32.lt_u").get(span).i32(PREFETCHED_ROWS.from).op("i32.div_u").get(count).op("i32.gt_u").op("i32.and");
-    code.set(isPrefetched);
+    code.get(to).get(rows).memory("i32.load").op("i32.sub").tee(span).i32(PREFETCHED_ROWS.to).op("i32.div_u");
+    code.get(count).op("i32.ge_u").tee(isSparse).op("i32.eqz");
+    code.get(span).i32(PREFETCHED_ROWS.from).op("i32.div_u").get(count).op("i32.gt_u").op("i32.and").set(isPrefetched);
     code.get(to).i32(Math.log2(VECTOR_ROWS)).op("i32.shr_u").i32(1).op("i32.add").set(to);
     code.loop((next) => {
+      code.get(isSparse).get(rows).get(prefetched).op("i32.ge_u").op("i32.and").if(prefetchRows);
       code.get(rows).memory("i32.load").tee(row).i32(Math.log2(VECTOR_ROWS)).op("i32.shr_u").tee(vector);
       code.get(opened).op("i32.ne").if(() => {
         code.get(vector).set(opened);
