@@ -91,7 +91,7 @@ class Index {
 
   /** `place`: the tag of a hashed key or the slot of a dense one, if it has been computed before. */
   constructor(
-    private readonly writer: KernelWriter,
+    readonly writer: KernelWriter,
     key: JoinKey,
     cells: Record<string, number>,
     private readonly place?: IrNode,
@@ -113,28 +113,51 @@ class Index {
     return this.place === undefined ? this.words : [...this.words, this.place];
   }
 
+  /** Inputs of `find` for a place that is known. */
+  get comparedNodes(): IrNode[] {
+    return this.words;
+  }
+
+  /** Pushes the tag of a hashed key or the slot of a dense one. */
+  pushPlace(): void {
+    this.writer.lower(this.slot ?? this.place ?? tagOf(this.words, this.texts));
+  }
+
+  /** Pushes the address of the first entry of a place on the stack. */
+  pushEntry(): Code {
+    const { writer: { code } } = this;
+    if (this.slot !== undefined) return code.i32(2).op("i32.shl").get(this.table).op("i32.add");
+    return this.pushBucket(code.get(this.mask).op("i32.and"));
+  }
+
+  /** Pushes the address of the bucket whose number is on the stack. */
+  private pushBucket(code: Code): Code {
+    return code.i32(bucketBytes(this.words.length)).op("i32.mul").get(this.table).op("i32.add");
+  }
+
   /**
    * Also sets `head`, the word at `entryAt`. If the key is missing, `entryAt` is its free bucket and `head` is 0. `end`: a local with the number
    * of a bucket before which the search ends, by a branch of `beyond`.
    */
   find(end?: number, beyond?: () => void): void {
-    const { writer, entryAt, head, table, tag, words, texts } = this;
+    this.pushPlace();
+    this.findPlace(end, beyond);
+  }
+
+  /** Like `find`, with the place on the stack. */
+  findPlace(end?: number, beyond?: () => void): void {
+    const { writer, entryAt, head, tag, words, texts } = this;
     const { code } = writer;
     if (this.slot !== undefined) {
-      code.get(table);
-      writer.lower(this.slot);
-      code.i32(2).op("i32.shl").op("i32.add").tee(entryAt).memory("i32.load").set(head);
+      this.pushEntry().tee(entryAt).memory("i32.load").set(head);
       return;
     }
-    writer.lower(this.place ?? tagOf(words, texts));
     code.tee(tag).set(entryAt);
-    const bucket = bucketBytes(words.length), usesTag = this.usesTag, at = code.local("i32");
+    const usesTag = this.usesTag, at = code.local("i32");
     code.block((found) =>
       code.loop((again) => {
-        code.get(entryAt).get(this.mask).op("i32.and").tee(entryAt).i32(bucket).op("i32.mul").get(table).op("i32.add")
-          .tee(
-            at,
-          ).memory("i32.load").tee(head).op("i32.eqz").brIf(found);
+        code.get(entryAt).get(this.mask).op("i32.and").tee(entryAt);
+        this.pushBucket(code).tee(at).memory("i32.load").tee(head).op("i32.eqz").brIf(found);
         code.block((differs) => {
           if (usesTag) code.get(at).memory("i32.load", 4).get(tag).op("i32.ne").brIf(differs);
           words.forEach((word, k) => {
@@ -168,6 +191,61 @@ class Index {
       this.writer.lower(word);
       code.memory("i64.store", 8 + 8 * k);
     });
+  }
+}
+
+/** Rows whose entries are prefetched together. */
+const ROWS_AHEAD = 64;
+/** Of the cell `places`. */
+export const PLACES_BYTES = 4 * ROWS_AHEAD;
+
+/**
+ * Loads the entries of the next rows, so that the processor waits for many cache lines at once. Searching waits for one after the other, because
+ * its instructions fill the processor's reorder buffer. Cells: places (address of `PLACES_BYTES`), loaded (out: has to be stored, because
+ * compilers leave out loads of which nothing is used).
+ */
+class EntriesAhead {
+  private readonly places: number;
+  private readonly from: number;
+  private readonly to: number;
+  private readonly loaded: number;
+
+  constructor(private readonly index: Index, private readonly cells: Record<string, number>) {
+    const { writer } = index, { code } = writer;
+    this.places = writer.loadCell("i32", cells.places);
+    [this.from, this.to, this.loaded] = [code.local("i32"), code.local("i32"), code.local("i32")];
+  }
+
+  /** Pushes the place of `row`, for rows in ascending order. */
+  pushPlace(row: number): void {
+    const { index: { writer: { code } }, places, from, to } = this;
+    code.get(row).get(to).op("i32.ge_s").if(() => this.load(row));
+    code.get(places).get(row).get(from).op("i32.sub").i32(2).op("i32.shl").op("i32.add").memory("i32.load");
+  }
+
+  private load(row: number): void {
+    const { index, places, from, to, loaded } = this, { writer } = index, { code } = writer;
+    const at = code.local("i32"), place = code.local("i32");
+    code.get(row).tee(from).tee(at).i32(ROWS_AHEAD).op("i32.add").tee(to).get(writer.end).get(to).get(writer.end);
+    code.op("i32.lt_s").op("select").set(to).get(places).set(place);
+    // Loops of few instructions have more loads under way, so the places come first.
+    code.loop((again) => {
+      writer.loadRow(index.nodes, at);
+      code.get(place);
+      index.pushPlace();
+      code.memory("i32.store").get(place).i32(4).op("i32.add").set(place);
+      code.get(at).i32(1).op("i32.add").tee(at).get(to).op("i32.lt_s").brIf(again);
+    });
+    code.get(places).set(at);
+    code.loop((again) => {
+      code.get(at).memory("i32.load");
+      index.pushEntry().memory("i32.load").get(loaded).op("i32.add").set(loaded);
+      code.get(at).i32(4).op("i32.add").tee(at).get(place).op("i32.lt_u").brIf(again);
+    });
+  }
+
+  store(): void {
+    this.index.writer.storeCell("i32", this.cells.loaded, this.loaded);
   }
 }
 
@@ -368,6 +446,8 @@ export interface ProbeMode {
   ends: boolean;
   /** Right rows with a match are marked with 1, one byte each. */
   marks: boolean;
+  /** The index is larger than the caches. */
+  prefetches: boolean;
 }
 
 export const PROBE_RESUME = { fresh: 0, atEnd: -1 } as const;
@@ -375,7 +455,7 @@ export const PROBE_RESUME = { fresh: 0, atEnd: -1 } as const;
 /**
  * Lists the pairs of left and right rows, ordered by left row, then by right row. Cells: table, mask, next, leftRows,
  * rightRows (i32 lists), capacity (of both), pairs (out: their number), resume (in and out: where a left row's matches
- * continue), marks. Result: the left row to continue with, or the end.
+ * continue), marks; places and loaded (`EntriesAhead`). Result: the left row to continue with, or the end.
  */
 export function probeKernel(
   memory: WebAssembly.Memory,
@@ -391,14 +471,15 @@ export function probeKernel(
     const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const names = ["table", "mask", "next", "leftRows", "rightRows", "capacity", "pairs", "resume", "marks"];
-    const cells = cellsOf(writer, names);
+    const cells = cellsOf(writer, [...names, "places", "loaded"]);
     const [next, leftRows, rightRows, capacity, marks] = ["next", "leftRows", "rightRows", "capacity", "marks"].map((
       name,
     ) => writer.loadCell("i32", cells[name]));
     const resume = writer.loadCell("i32", cells.resume), pairs = code.local("i32");
-    const index = new Index(writer, key, cells);
+    const index = new Index(writer, key, cells), ahead = mode.prefetches ? new EntriesAhead(index, cells) : undefined;
     const { head } = index, right = code.local("i32"), first = code.local("i32");
     const stop = (row: number) => {
+      ahead?.store();
       writer.storeCell("i32", cells.pairs, pairs);
       writer.storeCell("i32", cells.resume, resume);
       code.get(row).return();
@@ -413,8 +494,13 @@ export function probeKernel(
       if (mode.marks) code.get(marks).get(right).op("i32.add").i32(1).memory("i32.store8");
     };
     const isFull = () => code.get(pairs).get(capacity).op("i32.ge_s");
-    writer.scalarRows(predicate, index.nodes, (row) => {
-      index.find();
+    writer.scalarRows(predicate, ahead === undefined ? index.nodes : [], (row) => {
+      if (ahead === undefined) index.find();
+      else {
+        ahead.pushPlace(row);
+        writer.loadRow(index.comparedNodes, row);
+        index.findPlace();
+      }
       if (mode.unique && !mode.ends) {
         // At most one pair for each row, so there is space for all.
         if (mode.keepsLeft) {
@@ -459,6 +545,7 @@ export function probeKernel(
       }
     });
     code.i32(0).set(resume);
+    ahead?.store();
     writer.storeCell("i32", cells.pairs, pairs);
     writer.storeCell("i32", cells.resume, resume);
     code.get(writer.end);

@@ -91,6 +91,7 @@ export interface Translation {
 export interface JoinIndex {
   kind: "dense" | "hash";
   table: number;
+  tableBytes: number;
   mask: number;
   next: number;
   /** No key occurs twice. */

@@ -149,11 +149,12 @@ export class IndexBuilder {
     const { space, context, keys, modes, operator, kept: { rowCount, store: { vectors } } } = this;
     const compiler = this.compiler(), key = joinKeyOf(compiler, keys, modes, this.isDense);
     const buckets = this.isDense ? this.slots : bucketsFor(rowCount);
-    const table = space.allocate(this.tableBytes(key, buckets)), mask = this.isDense ? 0 : buckets - 1;
-    const next = space.allocate(Math.max(1, rowCount) * 4), index = { kind: key.kind, table, mask, next };
+    const tableBytes = this.tableBytes(key, buckets), table = space.allocate(tableBytes);
+    const mask = this.isDense ? 0 : buckets - 1, next = space.allocate(Math.max(1, rowCount) * 4);
+    const index = { kind: key.kind, table, tableBytes, mask, next };
     const filled = fillInParts({ vectors, rowCount, keys, modes }, { ...index, buckets }, context, operator);
     if (filled !== undefined) return { ...index, unique: filled.unique };
-    this.clear(table, this.tableBytes(key, buckets));
+    this.clear(table, tableBytes);
     const kernel = this.bound(compiler, indexKernel(context.heap.memory, compiler.inputs, key)), { cells } = kernel;
     kernel.setI32(cells.table, table);
     kernel.setI32(cells.mask, mask);
@@ -173,15 +174,15 @@ export class IndexBuilder {
     kernel.setI32(cells.groups, groups.byteOffset);
     const bucketsMax = bucketsFor(rowCount);
     for (let buckets = Math.min(FIRST_BUCKETS, bucketsMax);; buckets = Math.min(GROWTH * buckets, bucketsMax)) {
-      const sizeBytes = this.tableBytes(key, this.isDense ? this.slots : buckets);
-      const table = space.allocate(sizeBytes), mask = this.isDense ? 0 : buckets - 1;
-      this.clear(table, sizeBytes);
+      const tableBytes = this.tableBytes(key, this.isDense ? this.slots : buckets);
+      const table = space.allocate(tableBytes), mask = this.isDense ? 0 : buckets - 1;
+      this.clear(table, tableBytes);
       kernel.setI32(cells.table, table);
       kernel.setI32(cells.mask, mask);
       kernel.setI32(cells.groupCount, 0);
       kernel.setI32(cells.groupsMax, this.isDense || buckets === bucketsMax ? rowCount : Math.floor(buckets * FILLED));
       if (rowCount === 0 || kernel.run(0, rowCount) === rowCount) {
-        const index = { kind: key.kind, table, mask, next: 0, unique: true } as const;
+        const index = { kind: key.kind, table, tableBytes, mask, next: 0, unique: true } as const;
         return { index, groups, groupCount: kernel.getI32(cells.groupCount) };
       }
       space.free(table);

@@ -11,7 +11,7 @@ import { keyWord } from "../compiler/aggregate.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, type ExpressionCompiler, formOf } from "../compiler/expression.ts";
 import { i32, i64, input } from "../compiler/ir.ts";
-import { type JoinKey, probeKernel } from "../compiler/join.ts";
+import { type JoinKey, PLACES_BYTES, probeKernel } from "../compiler/join.ts";
 import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions, fuse, isFusable } from "../expressions.ts";
 import { TextInterner } from "../keys.ts";
@@ -24,6 +24,9 @@ import type { Morsel } from "./morsel.ts";
 
 /** Most left rows and pairs of a step, so that intermediate results stay in a cache and take little memory of each thread. */
 const STEP_MAX = 16_384;
+
+/** Entries of larger indexes are prefetched: they are beyond the second-level cache of a core. */
+const PREFETCHED_BYTES_MIN = 1 << 20;
 
 /** Pairs that a step has room for at first. Many pairs get more room. */
 const FIRST_PAIRS = 1_024;
@@ -323,6 +326,7 @@ export class JoinReader implements MorselReader {
       keepsLeft: this.keepsLeft,
       ends: this.ends,
       marks: probe.marks !== 0 && probe.residual === undefined,
+      prefetches: index.tableBytes >= PREFETCHED_BYTES_MIN && predicate === undefined,
     });
     const kernel = new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count);
     const { cells } = kernel;
@@ -330,6 +334,7 @@ export class JoinReader implements MorselReader {
     kernel.setI32(cells.mask, index.mask);
     kernel.setI32(cells.next, index.next);
     kernel.setI32(cells.marks, probe.marks);
+    kernel.setI32(cells.places, space.allocate(PLACES_BYTES));
     this.bound = { dictionaries, space, kernel };
     return true;
   }

@@ -2,7 +2,7 @@
  * Gathers rows of a column by a list of row numbers: one function for each width, with and without "no row" in the
  * list.
  */
-import { type Code, Module, sharedMemory } from "../../wasm/assembler.ts";
+import { type Code, type Label, Module, sharedMemory } from "../../wasm/assembler.ts";
 
 /** `none`: eight bytes that represent row -1, repeated for wider values. */
 type Gather = (source: number, rows: number, rowCount: number, target: number, none: bigint) => void;
@@ -56,9 +56,30 @@ function write(code: Code, width: number, nulls: boolean): void {
     if (width < 8) code.get(target).get(none).op("i32.wrap_i64").memory(STORE[width]);
     for (let word = 0; word < width / 8 && width >= 8; word++) code.get(target).get(none).memory("i64.store", 8 * word);
   };
+  /** Four rows at once take fewer instructions each, so that more loads are under way. `single`: if fewer are left, or one is no row. */
+  const copyFour = (single: Label) => {
+    const four = code.local("v128"), values = code.local("v128"), lanes = 16 / width;
+    code.get(end).get(rows).op("i32.sub").i32(16).op("i32.lt_u").brIf(single);
+    code.get(rows).memory("v128.load").set(four);
+    if (nulls) code.get(four).op("i32x4.bitmask").brIf(single);
+    code.get(four).i32(Math.log2(width)).op("i32x4.shl").get(source).op("i32x4.splat").op("i32x4.add").set(four);
+    for (let k = 0; k < 4; k++) {
+      code.get(four).lane("i32x4.extract_lane", k);
+      if (k % lanes === 0) code.memory(`v128.load${8 * width}_zero`).set(values);
+      else code.get(values).memoryLane(`v128.load${8 * width}_lane`, k % lanes).set(values);
+      if (k % lanes === lanes - 1) code.get(target).get(values).memory("v128.store", width * (k + 1 - lanes));
+    }
+    code.get(rows).i32(16).op("i32.add").set(rows).get(target).i32(4 * width).op("i32.add").set(target);
+  };
   code.get(rows).get(rowCount).i32(2).op("i32.shl").op("i32.add").set(end);
   code.block((done) =>
     code.loop((again) => {
+      if (width === 4 || width === 8) {
+        code.block((single) => {
+          copyFour(single);
+          code.br(again);
+        });
+      }
       code.get(rows).get(end).op("i32.ge_u").brIf(done);
       code.get(rows).memory("i32.load").set(row);
       if (nulls) code.get(row).i32(0).op("i32.lt_s").if(fill, copy);
