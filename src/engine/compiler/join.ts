@@ -195,53 +195,69 @@ class Index {
 }
 
 /** Rows whose entries are prefetched together. */
-const ROWS_AHEAD = 64;
-/** Of the cell `places`. */
-export const PLACES_BYTES = 4 * ROWS_AHEAD;
+const ROWS_AHEAD = 256;
+/** Of the cell `ahead`: the number of each row, and its place. */
+export const AHEAD_BYTES = 2 * 4 * ROWS_AHEAD;
 
 /**
- * Loads the entries of the next rows, so that the processor waits for many cache lines at once. Searching waits for one after the other, because
- * its instructions fill the processor's reorder buffer. Cells: places (address of `PLACES_BYTES`), loaded (out: has to be stored, because
- * compilers leave out loads of which nothing is used).
+ * Finds the keys of rows after the entries of many rows have been loaded, so that the processor waits for many cache lines at once. Otherwise it
+ * waits for one after the other, because the instructions of a search fill its reorder buffer. Cells: ahead (address of `AHEAD_BYTES`), loaded
+ * (out: has to be stored, because compilers leave out loads of which nothing is used).
  */
 class EntriesAhead {
-  private readonly places: number;
-  private readonly from: number;
-  private readonly to: number;
+  private readonly first: number;
+  private readonly next: number;
   private readonly loaded: number;
 
   constructor(private readonly index: Index, private readonly cells: Record<string, number>) {
     const { writer } = index, { code } = writer;
-    this.places = writer.loadCell("i32", cells.places);
-    [this.from, this.to, this.loaded] = [code.local("i32"), code.local("i32"), code.local("i32")];
+    this.first = writer.loadCell("i32", cells.ahead);
+    this.next = code.local("i32");
+    this.loaded = code.local("i32");
+    code.get(this.first).set(this.next);
   }
 
-  /** Pushes the place of `row`, for rows in ascending order. */
-  pushPlace(row: number): void {
-    const { index: { writer: { code } }, places, from, to } = this;
-    code.get(row).get(to).op("i32.ge_s").if(() => this.load(row));
-    code.get(places).get(row).get(from).op("i32.sub").i32(2).op("i32.shl").op("i32.add").memory("i32.load");
+  /** `body`: see `KernelWriter.scalarRows`; the key has been searched for. */
+  rows(predicate: IrNode | undefined, body: (row: number) => void): void {
+    const { index, next } = this, { writer } = index, { code } = writer;
+    writer.scalarRows(
+      predicate,
+      index.nodes,
+      (row) => {
+        code.get(next);
+        index.pushPlace();
+        code.memory("i32.store", 4).get(next).get(row).memory("i32.store").get(next).i32(8).op("i32.add").set(next);
+      },
+      { rowCount: ROWS_AHEAD, end: () => this.find(body) },
+    );
   }
 
-  private load(row: number): void {
-    const { index, places, from, to, loaded } = this, { writer } = index, { code } = writer;
-    const at = code.local("i32"), place = code.local("i32");
-    code.get(row).tee(from).tee(at).i32(ROWS_AHEAD).op("i32.add").tee(to).get(writer.end).get(to).get(writer.end);
-    code.op("i32.lt_s").op("select").set(to).get(places).set(place);
-    // Loops of few instructions have more loads under way, so the places come first.
-    code.loop((again) => {
-      writer.loadRow(index.nodes, at);
-      code.get(place);
-      index.pushPlace();
-      code.memory("i32.store").get(place).i32(4).op("i32.add").set(place);
-      code.get(at).i32(1).op("i32.add").tee(at).get(to).op("i32.lt_s").brIf(again);
-    });
-    code.get(places).set(at);
-    code.loop((again) => {
-      code.get(at).memory("i32.load");
+  private find(body: (row: number) => void): void {
+    const { index, first, next, loaded } = this, { writer } = index, { code } = writer;
+    const at = code.local("i32"), row = code.local("i32");
+    const listed = (each: () => void) => {
+      code.get(first).set(at);
+      code.block((done) =>
+        code.loop((again) => {
+          code.get(at).get(next).op("i32.ge_u").brIf(done);
+          each();
+          code.get(at).i32(8).op("i32.add").set(at).br(again);
+        })
+      );
+    };
+    const pushPlace = () => code.get(at).memory("i32.load", 4);
+    listed(() => {
+      pushPlace();
       index.pushEntry().memory("i32.load").get(loaded).op("i32.add").set(loaded);
-      code.get(at).i32(4).op("i32.add").tee(at).get(place).op("i32.lt_u").brIf(again);
     });
+    listed(() => {
+      code.get(at).memory("i32.load").set(row);
+      writer.loadRow(index.comparedNodes, row);
+      pushPlace();
+      index.findPlace();
+      body(row);
+    });
+    code.get(first).set(next);
   }
 
   store(): void {
@@ -455,7 +471,7 @@ export const PROBE_RESUME = { fresh: 0, atEnd: -1 } as const;
 /**
  * Lists the pairs of left and right rows, ordered by left row, then by right row. Cells: table, mask, next, leftRows,
  * rightRows (i32 lists), capacity (of both), pairs (out: their number), resume (in and out: where a left row's matches
- * continue), marks; places and loaded (`EntriesAhead`). Result: the left row to continue with, or the end.
+ * continue), marks; ahead and loaded (`EntriesAhead`). Result: the left row to continue with, or the end.
  */
 export function probeKernel(
   memory: WebAssembly.Memory,
@@ -471,7 +487,7 @@ export function probeKernel(
     const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
     const names = ["table", "mask", "next", "leftRows", "rightRows", "capacity", "pairs", "resume", "marks"];
-    const cells = cellsOf(writer, [...names, "places", "loaded"]);
+    const cells = cellsOf(writer, [...names, "ahead", "loaded"]);
     const [next, leftRows, rightRows, capacity, marks] = ["next", "leftRows", "rightRows", "capacity", "marks"].map((
       name,
     ) => writer.loadCell("i32", cells[name]));
@@ -494,13 +510,7 @@ export function probeKernel(
       if (mode.marks) code.get(marks).get(right).op("i32.add").i32(1).memory("i32.store8");
     };
     const isFull = () => code.get(pairs).get(capacity).op("i32.ge_s");
-    writer.scalarRows(predicate, ahead === undefined ? index.nodes : [], (row) => {
-      if (ahead === undefined) index.find();
-      else {
-        ahead.pushPlace(row);
-        writer.loadRow(index.comparedNodes, row);
-        index.findPlace();
-      }
+    const pairsOf = (row: number) => {
       if (mode.unique && !mode.ends) {
         // At most one pair for each row, so there is space for all.
         if (mode.keepsLeft) {
@@ -543,7 +553,14 @@ export function probeKernel(
         });
         pair(row);
       }
-    });
+    };
+    if (ahead !== undefined) ahead.rows(predicate, pairsOf);
+    else {
+      writer.scalarRows(predicate, index.nodes, (row) => {
+        index.find();
+        pairsOf(row);
+      });
+    }
     code.i32(0).set(resume);
     ahead?.store();
     writer.storeCell("i32", cells.pairs, pairs);

@@ -83,6 +83,14 @@ export function inputShape(inputs: readonly Input[]): string {
   ).join(";");
 }
 
+/** How `KernelWriter` divides rows. */
+interface Strips {
+  /** Rows of a strip: a multiple of 64. */
+  rowCount?: number;
+  /** Emits what follows the rows of a strip. */
+  end?: () => void;
+}
+
 export class KernelWriter {
   readonly module: Module;
   readonly library: Library;
@@ -372,7 +380,7 @@ export class KernelWriter {
    * Emits the loop over strips. `body(row, stripEnd)` must advance `row` to stripEnd. Execution continues after it at
    * the end of the rows.
    */
-  strips(body: (row: number, stripEnd: number) => void): void {
+  strips(body: (row: number, stripEnd: number) => void, { rowCount = STRIP_ROWS, end }: Strips = {}): void {
     const { code } = this;
     const row = code.local("i32"), stripEnd = code.local("i32");
     code.get(this.start).set(row);
@@ -380,10 +388,11 @@ export class KernelWriter {
       code.loop((again) => {
         code.get(row).get(this.end).op("i32.ge_s").brIf(done);
         this.poll();
-        code.get(row).i32(STRIP_ROWS).op("i32.add").tee(stripEnd).get(this.end).get(stripEnd).get(this.end).op(
+        code.get(row).i32(rowCount).op("i32.add").tee(stripEnd).get(this.end).get(stripEnd).get(this.end).op(
           "i32.lt_s",
         ).op("select").set(stripEnd);
         body(row, stripEnd);
+        end?.();
         code.br(again);
       })
     );
@@ -407,9 +416,14 @@ export class KernelWriter {
   }
 
   /** Runs `body` for each row that passes `predicate`. Loads `nodes`, the inputs of the body. */
-  scalarRows(predicate: IrNode | undefined, nodes: readonly IrNode[], body: (row: number) => void): void {
+  scalarRows(
+    predicate: IrNode | undefined,
+    nodes: readonly IrNode[],
+    body: (row: number) => void,
+    strips?: Strips,
+  ): void {
     const { code } = this, mask = predicate?.op === "input" ? this.inputs[predicate.value as number] : undefined;
-    if (mask?.kind === "mask") return this.maskedRows(this.primary[predicate!.value as number]!, nodes, body);
+    if (mask?.kind === "mask") return this.maskedRows(this.primary[predicate!.value as number]!, nodes, body, strips);
     if (predicate !== undefined && this.isSelective(predicate)) {
       const { narrow, rest } = this.split(predicate);
       const all = narrow.reduce((a, b) => ({ op: "i32.and", type: "i32", args: [a, b] }));
@@ -425,8 +439,10 @@ export class KernelWriter {
         });
       };
       const bitsOf = this.narrowBits(all);
-      this.strips((row, stripEnd) =>
-        this.groups(all, rest.length === 0 ? nodes : [], row, stripEnd, rowBody, NARROW_GROUP_ROWS, bitsOf)
+      this.strips(
+        (row, stripEnd) =>
+          this.groups(all, rest.length === 0 ? nodes : [], row, stripEnd, rowBody, NARROW_GROUP_ROWS, bitsOf),
+        strips,
       );
       return;
     }
@@ -460,11 +476,11 @@ export class KernelWriter {
           code.get(row).i32(1).op("i32.add").set(row).br(again);
         })
       );
-    });
+    }, strips);
   }
 
   /** Runs `body` for each row whose bit in a mask is set. */
-  private maskedRows(mask: number, nodes: readonly IrNode[], body: (row: number) => void): void {
+  private maskedRows(mask: number, nodes: readonly IrNode[], body: (row: number) => void, strips?: Strips): void {
     const { code } = this;
     const word = code.local("i32"), bits = code.local("i64"), at = code.local("i32");
     const shifted = (push: () => void) => {
@@ -472,7 +488,7 @@ export class KernelWriter {
       push();
       code.op("i64.extend_i32_u").op("i64.shl");
     };
-    this.strips((row, stripEnd) =>
+    this.strips((row, stripEnd) => {
       code.block((done) =>
         code.loop((next) => {
           code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
@@ -496,8 +512,8 @@ export class KernelWriter {
           );
           code.br(next);
         })
-      )
-    );
+      );
+    }, strips);
   }
 
   /**

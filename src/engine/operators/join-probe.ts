@@ -11,7 +11,7 @@ import { keyWord } from "../compiler/aggregate.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, type ExpressionCompiler, formOf } from "../compiler/expression.ts";
 import { i32, i64, input } from "../compiler/ir.ts";
-import { type JoinKey, PLACES_BYTES, probeKernel } from "../compiler/join.ts";
+import { AHEAD_BYTES, type JoinKey, probeKernel } from "../compiler/join.ts";
 import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions, fuse, isFusable } from "../expressions.ts";
 import { TextInterner } from "../keys.ts";
@@ -326,7 +326,7 @@ export class JoinReader implements MorselReader {
       keepsLeft: this.keepsLeft,
       ends: this.ends,
       marks: probe.marks !== 0 && probe.residual === undefined,
-      prefetches: index.tableBytes >= PREFETCHED_BYTES_MIN && predicate === undefined,
+      prefetches: index.tableBytes >= PREFETCHED_BYTES_MIN,
     });
     const kernel = new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count);
     const { cells } = kernel;
@@ -334,7 +334,7 @@ export class JoinReader implements MorselReader {
     kernel.setI32(cells.mask, index.mask);
     kernel.setI32(cells.next, index.next);
     kernel.setI32(cells.marks, probe.marks);
-    kernel.setI32(cells.places, space.allocate(PLACES_BYTES));
+    kernel.setI32(cells.ahead, space.allocate(AHEAD_BYTES));
     this.bound = { dictionaries, space, kernel };
     return true;
   }
