@@ -194,6 +194,8 @@ class Index {
   }
 }
 
+/** Entries of smaller indexes are not prefetched, as a core's second-level cache holds them. */
+const PREFETCHED_BYTES_MIN = 1 << 20;
 /** Rows whose entries are prefetched together. */
 const ROWS_AHEAD = 256;
 /** Of the cell `ahead`: the number of each row, and its place. */
@@ -263,6 +265,24 @@ class EntriesAhead {
   store(): void {
     this.index.writer.storeCell("i32", this.cells.loaded, this.loaded);
   }
+}
+
+function isPrefetched(tableBytes: number): boolean {
+  return tableBytes >= PREFETCHED_BYTES_MIN;
+}
+
+/** Searches for the keys of all rows that pass. `body`: see `KernelWriter.scalarRows`. */
+function searchRows(
+  index: Index,
+  ahead: EntriesAhead | undefined,
+  predicate: IrNode | undefined,
+  body: (row: number) => void,
+): void {
+  if (ahead !== undefined) return ahead.rows(predicate, body);
+  index.writer.scalarRows(predicate, index.nodes, (row) => {
+    index.find();
+    body(row);
+  });
 }
 
 /** The lower bits are the number of the key's first bucket. */
@@ -423,20 +443,26 @@ export function partIndexKernel(
 
 /**
  * Numbers the keys of rows, from 0 on, in order of their first rows. In the index, the number + 1 is in the place of the first row + 1.
- * Cells: table, mask, groups (out: i32 of each row), groupCount (in and out), groupsMax (the table has no room for more). Result: the row to
- * continue with in a larger table, or the end.
+ * Cells: table, mask, groups (out: i32 of each row), groupCount (in and out), groupsMax (the table has no room for more); ahead and loaded
+ * (`EntriesAhead`). `tableBytes`: of the largest table. Result: the row to continue with in a larger table, or the end.
  */
-export function groupIndexKernel(memory: WebAssembly.Memory, inputs: readonly Input[], key: JoinKey): CompiledKernel {
-  return kernelCache(memory).get(`joinGroups${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
+export function groupIndexKernel(
+  memory: WebAssembly.Memory,
+  inputs: readonly Input[],
+  key: JoinKey,
+  tableBytes: number,
+): CompiledKernel {
+  const prefetches = isPrefetched(tableBytes);
+  return kernelCache(memory).get(`joinGroups${prefetches}${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
     const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
-    const cells = cellsOf(writer, ["table", "mask", "groups", "groupCount", "groupsMax"]);
+    const cells = cellsOf(writer, ["table", "mask", "groups", "groupCount", "groupsMax", "ahead", "loaded"]);
     const [groups, count, most] = ["groups", "groupCount", "groupsMax"].map((name) =>
       writer.loadCell("i32", cells[name])
     );
-    const index = new Index(writer, key, cells), { head } = index;
-    writer.scalarRows(undefined, index.nodes, (row) => {
-      index.find();
+    const index = new Index(writer, key, cells), ahead = prefetches ? new EntriesAhead(index, cells) : undefined;
+    const { head } = index;
+    searchRows(index, ahead, undefined, (row) => {
       code.get(head).op("i32.eqz").if(() => {
         code.get(count).get(most).op("i32.ge_u").if(() => {
           writer.storeCell("i32", cells.groupCount, count);
@@ -447,6 +473,7 @@ export function groupIndexKernel(memory: WebAssembly.Memory, inputs: readonly In
       });
       address(code, groups, row).get(head).i32(1).op("i32.sub").memory("i32.store");
     });
+    ahead?.store();
     writer.storeCell("i32", cells.groupCount, count);
     code.get(writer.end);
     return { bytes: writer.finish(), cells };
@@ -462,8 +489,6 @@ export interface ProbeMode {
   ends: boolean;
   /** Right rows with a match are marked with 1, one byte each. */
   marks: boolean;
-  /** The index is larger than the caches. */
-  prefetches: boolean;
 }
 
 export const PROBE_RESUME = { fresh: 0, atEnd: -1 } as const;
@@ -479,8 +504,10 @@ export function probeKernel(
   predicate: IrNode | undefined,
   key: JoinKey,
   mode: ProbeMode,
+  tableBytes: number,
 ): CompiledKernel {
-  const cacheKey = `joinProbe${key.kind}${JSON.stringify(mode)}|${inputShape(inputs)}|${
+  const prefetches = isPrefetched(tableBytes);
+  const cacheKey = `joinProbe${prefetches}${key.kind}${JSON.stringify(mode)}|${inputShape(inputs)}|${
     predicate ? shapeOf(predicate) : ""
   }|${keyShape(key)}`;
   return kernelCache(memory).get(cacheKey, () => {
@@ -492,7 +519,7 @@ export function probeKernel(
       name,
     ) => writer.loadCell("i32", cells[name]));
     const resume = writer.loadCell("i32", cells.resume), pairs = code.local("i32");
-    const index = new Index(writer, key, cells), ahead = mode.prefetches ? new EntriesAhead(index, cells) : undefined;
+    const index = new Index(writer, key, cells), ahead = prefetches ? new EntriesAhead(index, cells) : undefined;
     const { head } = index, right = code.local("i32"), first = code.local("i32");
     const stop = (row: number) => {
       ahead?.store();
@@ -554,13 +581,7 @@ export function probeKernel(
         pair(row);
       }
     };
-    if (ahead !== undefined) ahead.rows(predicate, pairsOf);
-    else {
-      writer.scalarRows(predicate, index.nodes, (row) => {
-        index.find();
-        pairsOf(row);
-      });
-    }
+    searchRows(index, ahead, predicate, pairsOf);
     code.i32(0).set(resume);
     ahead?.store();
     writer.storeCell("i32", cells.pairs, pairs);

@@ -8,7 +8,14 @@ import { NO_DICTIONARY, sameDictionary, Workspace } from "../columns.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { type CompiledKernel } from "../compiler/aggregate.ts";
 import { ExpressionCompiler, formOf } from "../compiler/expression.ts";
-import { bucketBytes, groupIndexKernel, indexKernel, type JoinKey, rangeKernel } from "../compiler/join.ts";
+import {
+  AHEAD_BYTES,
+  bucketBytes,
+  groupIndexKernel,
+  indexKernel,
+  type JoinKey,
+  rangeKernel,
+} from "../compiler/join.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import { denseSlots, isByCodes } from "../physical/join.ts";
 import type { JoinKeyKind, PhysicalProbe } from "../physical/plan.ts";
@@ -169,10 +176,12 @@ export class IndexBuilder {
   groups(): { index: JoinIndex; groups: Int32Array; groupCount: number } {
     const { space, kept: { rowCount } } = this;
     const compiler = this.compiler(), key = joinKeyOf(compiler, this.keys, this.modes, this.isDense);
-    const kernel = this.bound(compiler, groupIndexKernel(this.context.heap.memory, compiler.inputs, key));
-    const { cells } = kernel, groups = space.words(Math.max(1, rowCount));
+    const bucketsMax = bucketsFor(rowCount),
+      tableBytesMax = this.tableBytes(key, this.isDense ? this.slots : bucketsMax);
+    const compiled = groupIndexKernel(this.context.heap.memory, compiler.inputs, key, tableBytesMax);
+    const kernel = this.bound(compiler, compiled), { cells } = kernel, groups = space.words(Math.max(1, rowCount));
     kernel.setI32(cells.groups, groups.byteOffset);
-    const bucketsMax = bucketsFor(rowCount);
+    kernel.setI32(cells.ahead, this.own.allocate(AHEAD_BYTES));
     for (let buckets = Math.min(FIRST_BUCKETS, bucketsMax);; buckets = Math.min(GROWTH * buckets, bucketsMax)) {
       const tableBytes = this.tableBytes(key, this.isDense ? this.slots : buckets);
       const table = space.allocate(tableBytes), mask = this.isDense ? 0 : buckets - 1;

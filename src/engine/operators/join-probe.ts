@@ -25,9 +25,6 @@ import type { Morsel } from "./morsel.ts";
 /** Most left rows and pairs of a step, so that intermediate results stay in a cache and take little memory of each thread. */
 const STEP_MAX = 16_384;
 
-/** Entries of larger indexes are prefetched: they are beyond the second-level cache of a core. */
-const PREFETCHED_BYTES_MIN = 1 << 20;
-
 /** Pairs that a step has room for at first. Many pairs get more room. */
 const FIRST_PAIRS = 1_024;
 
@@ -326,8 +323,7 @@ export class JoinReader implements MorselReader {
       keepsLeft: this.keepsLeft,
       ends: this.ends,
       marks: probe.marks !== 0 && probe.residual === undefined,
-      prefetches: index.tableBytes >= PREFETCHED_BYTES_MIN,
-    });
+    }, index.tableBytes);
     const kernel = new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count);
     const { cells } = kernel;
     kernel.setI32(cells.table, index.table);
