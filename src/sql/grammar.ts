@@ -37,14 +37,15 @@ const COMMON = String.raw`
   explicitTerm = select
                | "(" subquery ")"                        -- nested
   tail = orderBy? limit?
-  select = "SELECT" "DISTINCT"? items from? clauses
+  select = "SELECT" "DISTINCT"? items queriedFrom? clauses
   items = item ("," item)* ","?
   item = "*"                                             -- star
        | name "." "*"                                    -- tableStar
        | expr alias?                                     -- expr
   alias = "AS"? (name | "<string>")
   from = "FROM" source
-  bare = source clauses
+  queriedFrom = "FROM" queried
+  bare = queried clauses
   clauses = latestBy? where? (sampleBy | latestOn | latestBy)? groupBy? having? windows? pivot?
   where = "WHERE" expr
   groupBy = "GROUP" "BY" expr ("," expr)*
@@ -99,6 +100,10 @@ const COMMON = String.raw`
 
   // Sources
   source = primarySource joined*
+  queried = primarySource latestJoined? joined*
+  latestJoined = (latestOn | latestBy) &joinWords
+  joinWords = ("WINDOW" | "HORIZON") "JOIN"              -- time
+            | joinType                                   -- other
   joined = "," primarySource                             -- comma
          | "WINDOW" "JOIN" primarySource joinOn? "RANGE" "BETWEEN" joinBound "AND" joinBound prevailing?  -- window
          | "WINDOW" "JOIN" primarySource joinOn? ~"RANGE"  -- noWindow

@@ -24,6 +24,7 @@ import type {
 } from "./ast.ts";
 import { tooComplex } from "./effort.ts";
 import { CHAIN_MAX } from "./expressions.ts";
+import { firstSource } from "./first-source.ts";
 import { CLASS_CHARACTERS } from "./token-classes.ts";
 import {
   at,
@@ -60,6 +61,11 @@ interface Clauses {
   windows: Select["windows"];
   pivot?: Pivot;
 }
+/** FROM, with the LATEST ON between its first source and the joins. */
+interface Queried {
+  from: Source;
+  latestOn?: LatestOn;
+}
 interface Tail {
   orderBy: OrderItem[];
   orderByAt?: number;
@@ -83,6 +89,26 @@ function bareSelect(at: number, from: Source, clauses: Clauses): Select {
   };
 }
 
+/** The clauses with the LATEST ON or LATEST BY that is before the joins. */
+function withLatest(clauses: Clauses, latestOn: LatestOn | undefined): Clauses {
+  if (latestOn === undefined) return clauses;
+  if (clauses.latestOn !== undefined) throw new SqlError("LATEST ON is given twice", clauses.latestOn.at);
+  if (latestOn.timestamp !== undefined && clauses.where !== undefined) {
+    const message = "WHERE cannot follow LATEST ON: put LATEST ON behind WHERE, or in a sub-query";
+    throw new SqlError(message, clauses.whereAt!);
+  }
+  return { ...clauses, latestOn };
+}
+
+function joined(first: Node, joins: Node): Source {
+  let source: Source = first.tree();
+  joins.children.forEach((join, index) => {
+    if (index >= CHAIN_MAX) throw tooComplex("too many joins", at(join), CHAIN_MAX);
+    source = { ...join.tree() as Omit<Join, "left">, left: source };
+  });
+  return source;
+}
+
 /** A bare source without any clause, as in `(trades)` or `(a JOIN b ON …)`. Undefined if the query is another one. */
 function bareSourceOf(query: Query): Source | undefined {
   if (query.kind !== "select" || !query.bare) return undefined;
@@ -91,12 +117,6 @@ function bareSourceOf(query: Query): Source | undefined {
     query.pivot === undefined && query.orderBy.length === 0 && query.limit === undefined &&
     query.with.length === 0 && query.declares.length === 0;
   return plain ? query.from : undefined;
-}
-
-function firstOf(source: Source): Source {
-  let first = source;
-  while (first.kind === "join") first = first.left;
-  return first;
 }
 
 /** Unwraps a query that was parsed as the only source of a bare query without further clauses. */
@@ -190,11 +210,12 @@ export const queryActions: ohm.ActionDict<unknown> = {
     const tail: Tail = { orderBy: optional(orderBy) ?? [], limit: optional(limit) };
     return given(orderBy) ? { ...tail, orderByAt: at(orderBy) } : tail;
   },
-  select(select, distinct, items, from, clauses): Select {
+  select(select, distinct, items, queried, clauses): Select {
     const end = endOf(items);
-    if (!given(from) && matched.source.text[end - 1] === ",") {
+    if (!given(queried) && matched.source.text[end - 1] === ",") {
       throw new SqlError("Expected a column after the comma", end);
     }
+    const { from, latestOn } = optional<Queried>(queried) ?? {};
     return {
       kind: "select",
       at: at(select),
@@ -204,9 +225,9 @@ export const queryActions: ohm.ActionDict<unknown> = {
       distinctAt: given(distinct) ? at(distinct) : at(select),
       items: items.tree(),
       bare: false,
-      from: optional(from),
+      from,
       orderBy: [],
-      ...clauses.tree() as Clauses,
+      ...withLatest(clauses.tree(), latestOn),
     };
   },
   items(first, _commas, rest, _trailing) {
@@ -236,8 +257,12 @@ export const queryActions: ohm.ActionDict<unknown> = {
   from(_from, source) {
     return source.tree();
   },
-  bare(source, clauses): Select {
-    return bareSelect(at(source), source.tree(), clauses.tree());
+  queriedFrom(_from, queried) {
+    return queried.tree();
+  },
+  bare(queried, clauses): Select {
+    const { from, latestOn } = queried.tree() as Queried;
+    return bareSelect(at(queried), from, withLatest(clauses.tree(), latestOn));
   },
   clauses(firstLatestBy, where, timeClause, groupBy, having, windows, pivot): Clauses {
     const latestBy = optional<LatestOn>(firstLatestBy);
@@ -427,12 +452,13 @@ export const queryActions: ohm.ActionDict<unknown> = {
 
   // --- Sources ---
   source(first, joins): Source {
-    let source: Source = first.tree();
-    joins.children.forEach((join, index) => {
-      if (index >= CHAIN_MAX) throw tooComplex("too many joins", at(join), CHAIN_MAX);
-      source = { ...join.tree() as Omit<Join, "left">, left: source };
-    });
-    return source;
+    return joined(first, joins);
+  },
+  queried(first, latest, joins): Queried {
+    return { from: joined(first, joins), latestOn: optional(latest) };
+  },
+  latestJoined(latest, _join) {
+    return latest.tree();
   },
   joined_comma(comma, source): Omit<Join, "left"> {
     return { kind: "join", at: at(comma), type: "cross", right: source.tree(), nextAt: nextAt(source) };
@@ -538,7 +564,7 @@ export const queryActions: ohm.ActionDict<unknown> = {
     if (source.kind === "subquery" && !given(alias) && !given(before) && !given(behind)) {
       // The names of sources in parentheses are known outside of these, but joins that begin with a query are a sub-query.
       const inner = bareSourceOf(source.query);
-      return inner === undefined || inner.kind === "join" && firstOf(inner).kind === "subquery" ? source : inner;
+      return inner === undefined || inner.kind === "join" && firstSource(inner).kind === "subquery" ? source : inner;
     }
     if (source.kind === "join") return source;
     if (given(alias)) Object.assign(source, alias.child(0).tree() as SourceNames);

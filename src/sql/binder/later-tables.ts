@@ -5,6 +5,8 @@
 import type { Expression, Select, Source } from "../ast.ts";
 import { andParts } from "./join-sides.ts";
 
+type ColumnExpression = Extract<Expression, { kind: "column" }>;
+
 export function withLaterTables(select: Select): Select {
   if (select.from?.kind !== "join") return select;
   const moved: Expression[] = [];
@@ -44,16 +46,20 @@ function addNames(source: Source, into: Set<string>): void {
   if (name !== undefined) into.add(name.toLowerCase());
 }
 
-/** True if the expression has a column of one of the tables. Sub-queries are left out: they have tables of their own. */
-function readsAny(node: unknown, tables: ReadonlySet<string>): boolean {
-  if (Array.isArray(node)) return node.some((item) => readsAny(item, tables));
-  if (typeof node !== "object" || node === null) return false;
-  const { kind, path } = node as Partial<Extract<Expression, { kind: "column" }>>;
-  if (kind === "column") return path!.length > 1 && tables.has(path![0]!.text.toLowerCase());
-  return Object.entries(node).some(([key, part]) => key !== "query" && readsAny(part, tables));
+/** True if the expression has a column of one of the tables. */
+function readsAny(expression: Expression, tables: ReadonlySet<string>): boolean {
+  return someColumn(expression, ({ path }) => path.length > 1 && tables.has(path[0]!.text.toLowerCase()));
 }
 
-function allOf(conditions: Expression[]): Expression | undefined {
+/** True if a column passes. Sub-queries are left out: they have tables of their own. */
+export function someColumn(node: unknown, passes: (column: ColumnExpression) => boolean): boolean {
+  if (Array.isArray(node)) return node.some((item) => someColumn(item, passes));
+  if (typeof node !== "object" || node === null) return false;
+  if ((node as Partial<Expression>).kind === "column") return passes(node as ColumnExpression);
+  return Object.entries(node).some(([key, part]) => key !== "query" && someColumn(part, passes));
+}
+
+export function allOf(conditions: Expression[]): Expression | undefined {
   if (conditions.length === 0) return undefined;
   return conditions.reduce((left, right): Expression => ({
     kind: "binary",

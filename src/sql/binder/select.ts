@@ -15,6 +15,7 @@ import { Expressions } from "./expressions.ts";
 import { groupPlan, isAggregated } from "./grouping.ts";
 import { withLaterTables } from "./later-tables.ts";
 import { latestPlan } from "./latest.ts";
+import { type LatestFirst, refuseAmbiguous, withLatestFirst } from "./latest-joins.ts";
 import { givesNoRows, noRows } from "./no-rows.ts";
 import { tolerant } from "./tolerant.ts";
 import { leavingOutIntervals } from "./membership.ts";
@@ -71,12 +72,15 @@ export class QueryBinder implements Queries {
       if (query.kind === "set") return bindSet(this, query, inner);
       const select = withLaterTables(query);
       const { pivot } = select;
-      if (pivot === undefined) return new SelectBinder(this, select, inner, options).bind();
+      if (pivot === undefined) {
+        const latest = withLatestFirst(this, select, inner);
+        return new SelectBinder(this, latest?.select ?? select, inner, options, { latest }).bind();
+      }
       if (options.outer !== undefined) throw notSupported("PIVOT in a correlated sub-query", pivot.at);
       // The select list and what follows PIVOT are over its rows.
       const rows = pivotRelation(this, { ...select, pivot }, inner);
       const rest = { ...select, where: undefined, latestOn: undefined, pivot: undefined };
-      return new SelectBinder(this, rest, inner, options, rows).bind();
+      return new SelectBinder(this, rest, inner, options, { rows }).bind();
     });
   }
 }
@@ -102,8 +106,8 @@ class SelectBinder {
     private readonly select: Select,
     private readonly names: Names,
     private readonly options: QueryOptions,
-    /** Rows in the place of those of FROM. */
-    private readonly rows?: Relation,
+    /** Rows in the place of those of FROM, or of its first source. */
+    private readonly bound: { rows?: Relation; latest?: LatestFirst },
   ) {
     this.expressions = queries.expressions;
     this.binding = queries.binding;
@@ -114,7 +118,7 @@ class SelectBinder {
   bind(): BoundQuery {
     const { select } = this;
     if (select.from === undefined) this.refuseWithoutFrom();
-    else this.relation = this.rows ?? this.sourceOf(select.from);
+    else this.relation = this.bound.rows ?? this.sourceOf(select.from);
     this.plan = this.relation.plan;
     // Columns cost less than expressions, but using a sub-query's name twice doubles them.
     this.binding.spend(this.relation.columns.length >> 3, select.at);
@@ -175,6 +179,12 @@ class SelectBinder {
 
   private sourceOf(from: Source): Relation {
     const { queries, names, options: { outer } } = this;
+    const { latest } = this.bound;
+    if (latest !== undefined) {
+      const relation = bindSource(queries, from, names, [], latest.first);
+      refuseAmbiguous(latest.tested, relation.columns);
+      return relation;
+    }
     if (outer === undefined) return bindSource(queries, from, names);
     const around = { plan: outer.plan, columns: outer.columns, isTable: false, timestamp: -1 };
     return unnestOver(queries, from, around, names) ?? beside(bindSource(queries, from, names, outer.columns), outer);

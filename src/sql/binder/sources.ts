@@ -28,19 +28,30 @@ import { bindUnnest, isUnnest, unnestJoin } from "./unnest.ts";
 import { isTimestamp } from "./types.ts";
 import { sameName } from "../../types/names.ts";
 
-/** `outer`: columns of the query around a correlated sub-query, for arguments of functions. */
+/**
+ * `outer`: columns of the query around a correlated sub-query, for arguments of functions. `first`: takes the place of the
+ * first of joined sources.
+ */
 export function bindSource(
   queries: Queries,
   source: Source,
   names: Names,
   outer: readonly ScopeColumn[] = [],
+  first?: Relation,
 ): Relation {
-  const relation = bindPlain(queries, source, names, outer);
+  if (source.kind !== "join" && first !== undefined) return first;
+  const relation = bindPlain(queries, source, names, outer, first);
   if (source.kind === "join" || source.columnNames === undefined) return relation;
   return { ...relation, columns: renamed(relation.columns, source.columnNames), isTable: false };
 }
 
-function bindPlain(queries: Queries, source: Source, names: Names, outer: readonly ScopeColumn[]): Relation {
+function bindPlain(
+  queries: Queries,
+  source: Source,
+  names: Names,
+  outer: readonly ScopeColumn[],
+  first?: Relation,
+): Relation {
   switch (source.kind) {
     case "table":
       return bindTable(queries, source, names);
@@ -94,7 +105,7 @@ function bindPlain(queries: Queries, source: Source, names: Names, outer: readon
       return relationOf({ plan, visible: plan.columns.length, timestamp: -1 }, source.alias);
     }
     case "join": {
-      const left = bindSource(queries, source.left, names, outer);
+      const left = bindSource(queries, source.left, names, outer, first);
       if (left.windowJoins !== undefined && source.type !== "window") {
         throw notSupported("another join after a WINDOW JOIN (put it in a sub-query)", source.at);
       }
