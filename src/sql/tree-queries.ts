@@ -89,7 +89,7 @@ function bareSelect(at: number, from: Source, clauses: Clauses): Select {
   };
 }
 
-/** The clauses with the LATEST ON or LATEST BY that is before the joins. */
+/** The clauses with the LATEST ON or LATEST BY that is before WHERE or the joins. */
 function withLatest(clauses: Clauses, latestOn: LatestOn | undefined): Clauses {
   if (latestOn === undefined) return clauses;
   if (clauses.latestOn !== undefined) throw new SqlError("LATEST ON is given twice", clauses.latestOn.at);
@@ -264,31 +264,21 @@ export const queryActions: ohm.ActionDict<unknown> = {
     const { from, latestOn } = queried.tree() as Queried;
     return bareSelect(at(queried), from, withLatest(clauses.tree(), latestOn));
   },
-  clauses(firstLatestBy, where, timeClause, groupBy, having, windows, pivot): Clauses {
-    const latestBy = optional<LatestOn>(firstLatestBy);
-    const time = optional<{ sampleBy: SampleBy } | { latestOn: LatestOn }>(timeClause);
+  clauses(firstLatestBy, where, latest, sampleBy, groupBy, having, windows, pivot): Clauses {
     const clauses: Clauses = { windows: optional(windows) ?? [] };
     if (given(where)) Object.assign(clauses, { where: where.child(0).tree(), whereAt: at(where) });
+    if (given(latest)) clauses.latestOn = latest.child(0).tree();
+    if (given(sampleBy)) clauses.sampleBy = sampleBy.child(0).tree();
     if (given(groupBy)) clauses.groupBy = groupBy.child(0).tree();
     if (given(pivot)) clauses.pivot = pivot.child(0).tree();
     if (given(having)) Object.assign(clauses, { having: having.child(0).tree(), havingAt: at(having) });
-    if (latestBy !== undefined) {
-      if (time !== undefined) {
-        throw new SqlError("LATEST BY cannot be combined with SAMPLE BY or LATEST", at(timeClause));
-      }
-      clauses.latestOn = latestBy;
-    } else if (time !== undefined) {
-      const isSample = word(timeClause) === "sample";
-      if (isSample) clauses.sampleBy = time as unknown as SampleBy;
-      else clauses.latestOn = time as unknown as LatestOn;
-    }
     if (clauses.sampleBy !== undefined && clauses.groupBy !== undefined) {
       throw new SqlError(
         "GROUP BY cannot be combined with SAMPLE BY: plain columns are its keys",
         clauses.groupBy.items[0]!.at,
       );
     }
-    return clauses;
+    return withLatest(clauses, optional(firstLatestBy));
   },
   where(_where, expr) {
     return expr.tree();
