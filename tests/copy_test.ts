@@ -158,6 +158,26 @@ Deno.test("COPY", async (t) => {
     await Deno.remove(join(root, "export", ".unfinished-1"));
   });
 
+  await t.step("glob() lists files of the import directory by a pattern, without links", async () => {
+    const imports = join(root, "import"), inside = join(imports, "deep", "er");
+    await Deno.mkdir(inside, { recursive: true });
+    await Deno.writeTextFile(join(inside, "a1.csv"), "x\n");
+    await Deno.symlink("/etc", join(imports, "deep", "etc"));
+    const found = [[join("deep", "er", "a1.csv")]];
+    for (const pattern of ["deep/**", "**/a?.csv", "d*/er/[a-c]*", "./deep//er/a1.csv", join(imports, "deep/*/*")]) {
+      assert.deepEqual(await rows(`select path from glob('${pattern}')`), found, pattern);
+    }
+    assert.deepEqual(await rows("select diskSize from glob('other.csv')"), [[24]]);
+    assert.deepEqual(await rows("select count() from glob('link*')"), [[0]]);
+    assert.deepEqual(await rows("select count() from glob('none/*')"), [[0]]);
+    const refused = ["", "..", "deep/../*", "/etc/*", join(root, "export", "*"), `${imports}2/*`];
+    for (const pattern of refused) {
+      assert.equal((await server.exec(`glob('${pattern}')`)).position, 5, pattern);
+    }
+    assert.equal((await server.exec("select glob('a1.csv', 'a*')")).dataset![0]![0], true);
+    await Deno.remove(join(imports, "deep"), { recursive: true });
+  });
+
   await t.step("the server stops while a copy runs", async () => {
     await started(
       server,

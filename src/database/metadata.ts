@@ -49,16 +49,19 @@ function resolve(plan: Plan, core: Core, asker: Asker): Plan {
 }
 
 /** Directories are read by a query worker: reading a large one takes long. */
-function filesNode({ source, args: [path], columns, at }: MetadataNode, { options }: Core): FilesNode | undefined {
+function filesNode({ source, args: [arg], columns, at }: MetadataNode, { options }: Core): FilesNode | undefined {
   if (!Object.hasOwn(FILE_SOURCES, source)) return undefined;
-  const listing = FILE_SOURCES[source]!(options, String(path));
+  const listing = FILE_SOURCES[source]!(options, String(arg));
   return { node: "files", ...listing, hiddenPrefix: UNFINISHED, at, columns, timestamp: -1, order: "none" };
 }
 
-const FILE_SOURCES: Record<string, (options: Core["options"], path: string) => Pick<FilesNode, "path" | "roots">> = {
+type Listing = Pick<FilesNode, "path" | "pattern" | "roots">;
+
+const FILE_SOURCES: Record<string, (options: Core["options"], arg: string) => Listing> = {
   files: ({ importRoot, exportRoot }, path) => ({ roots: [importRoot, exportRoot], path }),
   import_files: ({ importRoot }) => ({ roots: [importRoot] }),
   export_files: ({ exportRoot }) => ({ roots: [exportRoot] }),
+  glob: ({ importRoot }, pattern) => ({ roots: [importRoot], pattern }),
 };
 
 type Source = (core: Core, table: () => TableSnapshot, asker: Asker, node: MetadataNode) => Value[][];

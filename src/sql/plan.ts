@@ -146,13 +146,15 @@ export interface MetadataNode extends NodeBase {
 }
 
 /**
- * files(), import_files() and export_files(): the database room replaces their metadata nodes by it, so that a query
+ * files(), import_files(), export_files() and glob(): the database room replaces their metadata nodes by it, so that a query
  * worker lists the files.
  */
 export interface FilesNode extends NodeBase {
   node: "files";
   /** Absolute, or relative to the first root. Undefined: the first root, which may not exist. */
   path?: string;
+  /** Only files in the first root whose path matches. */
+  pattern?: string;
   /** The directories that may be listed. */
   roots: string[];
   /** Files whose names have this prefix are omitted. */

@@ -1,4 +1,4 @@
-/** Lists the files in a directory and in those below it, in the order of their paths. */
+/** Lists the files in a directory and in those below it, in the order of their paths, or those with a pattern. */
 import { isAbsolute, join, sep } from "node:path";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { isWithin, unlessMissing } from "../../paths.ts";
@@ -8,6 +8,7 @@ import type { Value } from "../../types/mod.ts";
 import { OutputColumns, setValue, TextArena, Workspace } from "../columns.ts";
 import type { Batch, Operator, QueryContext } from "../contract.ts";
 import { typesOf } from "../physical/reading.ts";
+import { PathPattern } from "./path-pattern.ts";
 
 export function createFiles(plan: FilesNode, context: QueryContext): Operator {
   return new Files(plan, context);
@@ -49,11 +50,19 @@ class Files implements Operator {
 
   private *listed(): Generator<Value[], undefined> {
     const directory = this.directory();
-    if (directory !== undefined) yield* this.listedIn(directory, "");
+    if (directory === undefined) return;
+    const { pattern } = this.plan;
+    const inRoot = pattern === undefined ? undefined : new PathPattern(this.withinRoot(pattern, directory));
+    yield* this.listedIn(directory, "", inRoot, inRoot?.start());
   }
 
-  /** `folder`: relative to the directory. It ends with a separator, or is empty. */
-  private *listedIn(directory: string, folder: string): Generator<Value[], undefined> {
+  /** `folder`: relative to the directory. It ends with a separator, or is empty. `states`: those of the pattern in it. */
+  private *listedIn(
+    directory: string,
+    folder: string,
+    pattern?: PathPattern,
+    states: number[] = [],
+  ): Generator<Value[], undefined> {
     const { context } = this, { memory } = context;
     context.poll();
     const names = this.namesIn(directory, folder);
@@ -63,9 +72,11 @@ class Files implements Operator {
       for (const name of names) {
         const path = folder + name;
         if (name.endsWith(sep)) {
-          yield* this.listedIn(directory, path);
+          const inside = pattern?.within(states, name.slice(0, -sep.length)) ?? [];
+          if (pattern === undefined || inside.length > 0) yield* this.listedIn(directory, path, pattern, inside);
           continue;
         }
+        if (pattern !== undefined && !pattern.matchesFile(states, name)) continue;
         context.poll();
         // It may have been removed since the directory was read.
         const info = unlessMissing(() => Deno.statSync(join(directory, path)));
@@ -76,6 +87,15 @@ class Files implements Operator {
     } finally {
       memory.account(-sizeBytes, OPERATOR);
     }
+  }
+
+  /** The pattern relative to the root, which is `directory` without links. */
+  private withinRoot(pattern: string, directory: string): string {
+    if (!isAbsolute(pattern)) return pattern;
+    for (const root of [this.plan.roots[0], directory]) {
+      if (pattern.startsWith(root.endsWith(sep) ? root : root + sep)) return pattern.slice(root.length);
+    }
+    throw new SqlError(`${pattern} is not in the import directory`, this.plan.at, SQLSTATE.insufficientPrivilege);
   }
 
   /** Names of files and directories. Those of directories end with the separator, which gives the order of paths. */

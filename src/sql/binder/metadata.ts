@@ -33,9 +33,10 @@ const SIGN_IN = columns("auth_type:STRING enabled:BOOLEAN");
 
 interface Source {
   columns: Column[] | ((table: TableSchema) => Column[]);
-  /** Number of constant text arguments. The first argument names a table, or a directory. */
+  /** Number of constant text arguments. */
   args: number;
-  takesDirectory?: boolean;
+  /** What the first argument is. By default, it names a table. */
+  takes?: "directory" | "pattern";
   isFunction: boolean;
   /** The permission required to read it. */
   requires?: Permission;
@@ -81,8 +82,9 @@ const SOURCES = new Map<string, Source>([
     isFunction: true,
   }],
   ["table_writer_metrics", { columns: columns("name:STRING value:LONG"), args: 0, isFunction: true }],
-  ["files", { columns: FILES, args: 1, takesDirectory: true, isFunction: true, requires: "SYSTEM ADMIN" }],
+  ["files", { columns: FILES, args: 1, takes: "directory", isFunction: true, requires: "SYSTEM ADMIN" }],
   ["import_files", { columns: FILES, args: 0, isFunction: true }],
+  ["glob", { columns: FILES, args: 1, takes: "pattern", isFunction: true }],
   ["export_files", { columns: FILES, args: 0, isFunction: true, requires: "SYSTEM ADMIN" }],
   ["reader_pool", {
     columns: columns("table_name:STRING owner_thread_id:LONG last_access_timestamp:TIMESTAMP current_txn:LONG"),
@@ -196,7 +198,7 @@ export function isMetadata(name: string): boolean {
   return catalogName(name) !== undefined;
 }
 
-export function metadataFunction(name: string): Pick<Source, "args" | "takesDirectory" | "requires"> | undefined {
+export function metadataFunction(name: string): Pick<Source, "args" | "takes" | "requires"> | undefined {
   const source = SOURCES.get(name.toLowerCase());
   return source?.isFunction ? source : undefined;
 }

@@ -58,12 +58,13 @@ export function tableFunction(
   }
   checkCount(call, metadata.args, metadata.args);
   if (metadata.requires !== undefined) queries.binding.requires.add(metadata.requires, call.at);
+  const { takes = "table" } = metadata;
   let ofTable: TableSchema | undefined, ofView: Plan | undefined;
   const args: Value[] = call.args.map((arg) => {
     const value = constantOf(queries, arg, names);
-    const wanted = metadata.takesDirectory ? "the path of a directory" : "the name of a table";
-    if (typeof value.value !== "string") throw typeMismatch(`${call.name} needs ${wanted}`, arg.at);
-    if (metadata.takesDirectory) return value.value;
+    if (typeof value.value !== "string") throw typeMismatch(`${call.name} needs ${WANTED[takes]}`, arg.at);
+    if (takes === "pattern") checkPattern(value.value, arg.at);
+    if (takes !== "table") return value.value;
     const { catalogue, views } = queries.binding.context, table = catalogue.table(value.value);
     const view = name === "table_columns" ? views?.view(value.value) : undefined;
     if (table === undefined && view !== undefined) {
@@ -75,8 +76,17 @@ export function tableFunction(
     ofTable = table.schema;
     return table.schema.name;
   });
-  const at = metadata.takesDirectory ? call.args[0]!.at : call.at;
+  const at = takes === "table" ? call.at : call.args[0]!.at;
   return { plan: ofView ?? metadataPlan(name, args, at, ofTable), name };
+}
+
+const WANTED = { table: "the name of a table", directory: "the path of a directory", pattern: "a pattern of paths" };
+
+function checkPattern(pattern: string, at: number): void {
+  if (pattern === "") throw new SqlError("glob needs a pattern of paths: found an empty text", at);
+  if (pattern.split(/[\\/]/).includes("..")) {
+    throw new SqlError("a pattern of paths cannot contain ..: it stays in the import directory", at);
+  }
 }
 
 /** The keywords of this database's grammar. As in QuestDB, only `word` is set. */

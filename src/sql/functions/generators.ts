@@ -489,6 +489,13 @@ entries.push(
   ),
   source("import_files", [], "The files in the import directory.", "SELECT path, diskSize FROM import_files()"),
   source("export_files", [], "The files in the export directory.", "SELECT path, diskSize FROM export_files()"),
+  source(
+    "glob",
+    [required("pattern", "text")],
+    "The files in the import directory whose paths match: * stands for any text in a name, ? for one character, [..] for one of a set, and " +
+      "the name ** for any number of directories. The paths are relative to that directory, as read_parquet() takes them.",
+    "SELECT path, diskSize FROM glob('2024/**/*.parquet')",
+  ),
   source("keywords", [], "A row for each keyword.", "SELECT keyword FROM keywords()"),
   source("functions", [], "A row for each function.", "SELECT name FROM functions()"),
 );
