@@ -6,6 +6,15 @@
  * "GEOHASH(4c)"). `typeOf(tag)` returns the entry.
  */
 export { fillNull, fillNullBytes, isNullAt, nullTest, putValue, valueIn, type Views, viewsOver } from "./memory.ts";
-export { type ColumnType, layoutOf, tagOfName, typeName, typeNames, typeOf, typeSpellings } from "./registry.ts";
+export {
+  ANY_NUMBER,
+  type ColumnType,
+  layoutOf,
+  tagOfName,
+  typeName,
+  typeNames,
+  typeOf,
+  typeSpellings,
+} from "./registry.ts";
 export type { Form, Layout, Value } from "./layout.ts";
 export { ARRAY_CONSTRUCTOR, LAYOUT_WIDTH, LONG_MAX, NULL_I32, NULL_I64, NULL_TEXT } from "./layout.ts";

@@ -10,6 +10,12 @@ type Known = Exclude<Value, null>;
  * Everything about a column type. Loops over columns have their own code for each layout, and replies for each type
  * (`wire/encode/types.ts`). All other code uses this entry.
  */
+/**
+ * For a parameter that its client declares as `numeric`: its type is that of a column that takes it, or of the DECIMAL beside it, otherwise
+ * DOUBLE. No value has it.
+ */
+export const ANY_NUMBER = "any number";
+
 export interface ColumnType {
   /** Identifies the type in plans and schemas. */
   readonly tag: string;

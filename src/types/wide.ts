@@ -100,16 +100,31 @@ export function formatGeohash(value: bigint, bits: number): string {
 
 /** Parses a decimal into its scaled value. Undefined if the text is invalid or has too many digits for the type. */
 export function parseDecimal(text: string, { precision, scale }: DecimalType): bigint | undefined {
+  const digits = decimalDigits(text);
+  // Checked first, because converting a number of millions of digits takes minutes.
+  if (digits === undefined || digits.fraction.length > scale || digits.whole.length > precision - scale) {
+    return undefined;
+  }
+  const value = BigInt(digits.whole + digits.fraction.padEnd(scale, "0") || "0");
+  return digits.isNegative ? -value : value;
+}
+
+/** The smallest DECIMAL that can represent a number. Undefined if there is none, or the text is invalid. */
+export function decimalOfText(text: string): DecimalType | undefined {
+  const digits = decimalDigits(text);
+  if (digits === undefined) return undefined;
+  const { length: scale } = digits.fraction, precision = Math.max(1, digits.whole.length + scale);
+  return precision > DECIMAL_PRECISION_MAX ? undefined : { precision, scale };
+}
+
+/** The digits of a number before and after the point, without zeros at both ends. */
+function decimalDigits(text: string): { isNegative: boolean; whole: string; fraction: string } | undefined {
   const match = /^([+-]?)(\d*)\.?(\d*)(?:e([+-]?\d{1,4}))?m?$/i.exec(text.replaceAll("_", ""));
   if (!match || (match[2] === "" && match[3] === "")) return undefined;
-  const moved = movePoint(match[2]!, match[3]!, Number(match[4] ?? 0));
-  const whole = moved.whole.replace(/^0+/, ""), { fraction } = moved;
+  const { whole, fraction } = movePoint(match[2]!, match[3]!, Number(match[4] ?? 0));
   let end = fraction.length;
   while (end > 0 && fraction[end - 1] === "0") end--;
-  // Checked first, because converting a number of millions of digits takes minutes.
-  if (end > scale || whole.length > precision - scale) return undefined;
-  const value = BigInt(whole + fraction.slice(0, end).padEnd(scale, "0") || "0");
-  return match[1] === "-" ? -value : value;
+  return { isNegative: match[1] === "-", whole: whole.replace(/^0+/, ""), fraction: fraction.slice(0, end) };
 }
 
 /** The digits before and after the point of a number with an exponent. */

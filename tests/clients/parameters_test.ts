@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import pg from "pg";
+import postgres from "postgres";
 import { startServer } from "../server.ts";
 
 const options = { sanitizeOps: false, sanitizeResources: false };
@@ -160,5 +161,67 @@ Deno.test("parameters that determine the shape of a statement", options, async (
     }
     await assert.rejects(client.query("select '\\x0'::bytea"), { code: "22P02", position: "8" });
   });
+  await t.step("numbers with more digits than the DECIMAL beside them", async () => {
+    await client.query("create table dd (d decimal(6, 2))");
+    await client.query("insert into dd values (1.17m), (1.18m), (-5m)");
+    const asked: [sql: string, value: string, rows: unknown[][]][] = [
+      ["select d from dd where d < $1", "1.175", [["1.17"], ["-5.00"]]],
+      ["select d from dd where d = $1", "1.175", []],
+      ["select d from dd where d = $1", "1.1800", [["1.18"]]],
+      ["select d from dd where d <= $1", "123456789012345678901234567890.5", [["1.17"], ["1.18"], ["-5.00"]]],
+      ["select d + $1 s from dd limit 1", "0.0001", [["1.1701"]]],
+      ["select d * $1 s from dd limit 1", "1e-3", [["0.00117"]]],
+      ["select coalesce(d, $1) s from dd limit 1", "0.125", [["1.170"]]],
+      ["select greatest(d, $1) s from dd limit 1", "2.125", [["2.125"]]],
+      ["select nullif(d, $1) s from dd limit 1", "1.17", [[null]]],
+    ];
+    for (const [text, value, rows] of asked) {
+      assert.deepEqual((await client.query({ text, values: [value], rowMode: "array" })).rows, rows, text);
+    }
+    await assert.rejects(client.query("insert into dd values ($1)", ["1.175"]), /1\.175.* does not fit DECIMAL\(6,2\)/);
+    await assert.rejects(client.query("select d from dd where d = $1", ["1.x"]), { code: "22P02" });
+    const named = { name: "sums", text: "select d + $1 s from dd limit 1" };
+    for (const [value, s] of [["0.0001", "1.1701"], ["1", "2.17"], ["0.00001", "1.17001"]]) {
+      assert.deepEqual((await client.query({ ...named, values: [value] })).rows, [{ s }]);
+    }
+  });
   await client.end();
+});
+
+Deno.test("parameters that a client declares as numeric are any number", options, async (t) => {
+  await using server = await startServer();
+  const sql = postgres({
+    host: "127.0.0.1",
+    port: server.pgPort,
+    user: "admin",
+    password: "quest",
+    database: "qdb",
+    onnotice() {},
+  });
+  const asked = async (text: string, ...values: string[]) =>
+    (await sql.unsafe(text, values.map((value) => sql.typed(value, 1700) as never)).values()).flat().map(String);
+  await asked("create table dn (l long, i int, d double, m decimal(30, 5), s string)");
+  const long = "9007199254740993", digits = "123456789012345678.12345";
+  await t.step("columns take their digits", async () => {
+    await asked("insert into dn values ($1, $2, $3, $4, $5)", long, "7.00", "2.5", digits, "1.50");
+    assert.deepEqual(await asked("select * from dn"), [long, "7", "2.5", digits, "1.50"]);
+    await asked("update dn set l = $1, m = $2", "-5.", "1e-2");
+    assert.deepEqual(await asked("select l, m from dn"), ["-5", "0.01000"]);
+    await assert.rejects(asked("insert into dn (l) values ($1)", "2.5"), { code: "22P02" });
+  });
+  const answers: [sql: string, values: string[], row: string[]][] = [
+    ["select $1", ["1.50"], ["1.5"]],
+    ["select $1 + 1, i * $2 from dn", ["1.5", "0.5"], ["2.5", "3.5"]],
+    ["select count() from dn where i > $1", ["6.5"], ["1"]],
+    ["select count() from dn where m < $1", ["0.010001"], ["1"]],
+    ["select $1::numeric(30, 5), cast($2 as decimal(20, 0))", [digits, long], [digits, long]],
+    ["select $1::long, $2::double", ["2.25", "2.25"], ["2", "2.25"]],
+    ["select m + $1 from dn", ["0.00000001"], ["0.01000001"]],
+    ["select x from long_sequence(5) limit $1", ["1"], ["1"]],
+    ["select case when i > $1 then $2 else m end from dn", ["1", "2.5"], ["2.50000"]],
+  ];
+  for (const [text, values, row] of answers) {
+    await t.step(text, async () => assert.deepEqual(await asked(text, ...values), row));
+  }
+  await sql.end();
 });

@@ -20,7 +20,7 @@ export function storedTag(type: string): string {
 
 /** Converts an expression to the type of the column `target`, as INSERT and UPDATE do implicitly. */
 export function assign(queries: Queries, bound: Expr, target: string, at: number): Expr {
-  const settled = queries.expressions.settle(bound, target === "SYMBOL_TEXT" ? "STRING" : target);
+  const settled = queries.expressions.settle(bound, target === "SYMBOL_TEXT" ? "STRING" : target, true);
   const folded = fold(settled, queries.binding);
   if (folded !== undefined) return assigned(folded.value, folded.type, target, at);
   if (settled.kind === "parameter" && settled.type === UNTYPED) return settled;

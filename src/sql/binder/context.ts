@@ -2,7 +2,8 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import type { Catalogue, TableSnapshot } from "../../storage/contract.ts";
-import type { Value } from "../../types/mod.ts";
+import { ANY_NUMBER, type Value } from "../../types/mod.ts";
+import { decimalOf } from "../../types/wide.ts";
 import type { CommonTable, Expression, Name, Query, TextRange } from "../ast.ts";
 import type { ClientFacts, SessionValues } from "../client-settings.ts";
 import { type Effort, FULL_EFFORT } from "../effort.ts";
@@ -132,6 +133,8 @@ export const UNTYPED = "UNTYPED";
 /** The state of binding one statement. */
 export class Binding {
   readonly parameterTypes: (string | undefined)[];
+  /** Indices of the parameters that may be any number, see ANY_NUMBER. */
+  private readonly anyNumbers = new Set<number>();
   /**
    * For each parameter: the element type if PostgreSQL declares it as an array, as in `$1::oid[]`. Arrays are texts
    * here.
@@ -175,7 +178,11 @@ export class Binding {
 
   /** `statementAt`: offset of the statement's first token. */
   constructor(readonly context: BindContext, readonly statementAt: number) {
-    this.parameterTypes = [...context.parameterTypes];
+    this.parameterTypes = context.parameterTypes.map((type, index) => {
+      if (type !== ANY_NUMBER) return type;
+      this.anyNumbers.add(index);
+      return undefined;
+    });
     this.effort = context.effort ?? FULL_EFFORT;
   }
 
@@ -220,8 +227,11 @@ export class Binding {
     return this.timeMicros = this.context.nowMicros;
   }
 
-  /** Returns the type of parameter `index`. An undetermined parameter gets `type`. */
-  settleParameter(index: number, type: string): string {
+  /** Returns the type of parameter `index`. An undetermined parameter gets `type`. `isColumn`: a column of that type takes it. */
+  settleParameter(index: number, type: string, isColumn = false): string {
+    if (this.anyNumbers.has(index) && !isColumn && decimalOf(type) === undefined) {
+      return this.parameterTypes[index] ??= "DOUBLE";
+    }
     const settled = type === "NULL" ? "STRING" : type === "SYMBOL" || type === "SYMBOL_TEXT" ? "STRING" : type;
     return this.parameterTypes[index] ??= settled;
   }

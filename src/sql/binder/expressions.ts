@@ -426,10 +426,10 @@ export class Expressions implements ExpressionBinder {
     return operands.map((x) => this.settle(x, other === undefined ? alone : parameterType(other.type))) as Alike<T>;
   }
 
-  /** Gives an untyped parameter its type. */
-  settle(expr: Expr, type: string): Expr {
+  /** Gives an untyped parameter its type. `isColumn`: that of a column which takes it. */
+  settle(expr: Expr, type: string, isColumn = false): Expr {
     if (expr.kind !== "parameter" || expr.type !== UNTYPED) return expr;
-    const settled = this.binding.settleParameter(expr.index, type);
+    const settled = this.binding.settleParameter(expr.index, type, isColumn);
     return this.binding.at({ ...expr, type: settled }, expr.at);
   }
 
@@ -722,10 +722,11 @@ export class Expressions implements ExpressionBinder {
   }
 
   /** There are no kernels for DECIMAL and LONG256, so functions that choose an argument are rewritten as CASE. */
-  private chosen(name: string, args: Expr[], e: FunctionCall): Expr | undefined {
-    if (args.length < 2 || !args.some(({ type }) => decimalOf(type) !== undefined || type === "LONG256")) {
+  private chosen(name: string, given: Expr[], e: FunctionCall): Expr | undefined {
+    if (given.length < 2 || !given.some(({ type }) => decimalOf(type) !== undefined || type === "LONG256")) {
       return undefined;
     }
+    const args: Expr[] = this.settleAlike(given);
     const isSet = (expr: Expr) => not(this.isNull(expr, e.at), e.at);
     if (name === "nullif" && args.length === 2) {
       const [value, unwanted] = args as [Expr, Expr], { type } = value;

@@ -34,7 +34,7 @@ import {
   type Parse,
 } from "./messages.ts";
 import type { Output } from "./output.ts";
-import { announcedOid, arrayTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
+import { announcedOid, arrayTagOf, decimalTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
 import { encodingOf, NO_ROWS, Portal, Portals, type RowSink, type Statement, Statements, type Step } from "./portal.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
@@ -427,21 +427,26 @@ export class Connection implements ConnectionState {
   }
 
   private bind(message: Bind): void | Promise<void> {
-    const statement = this.withDimensions(this.statementOf(message.statement), message);
+    const statement = this.withOwnTypes(this.statementOf(message.statement), message);
     if (statement instanceof Promise) return statement.then((made) => this.bindTo(made, message));
     return this.bindTo(statement, message);
   }
 
-  /** Prepares the statement again for arrays with the dimensions of the arguments, which an OID does not specify. */
-  private withDimensions(statement: Statement, { args, argFormats }: Bind): Statement | Promise<Statement> {
-    const { parameters } = statement.prepared;
+  /**
+   * Prepares the statement again for arguments whose own types it cannot know before: arrays with other dimensions than the OID's, and
+   * numbers with more digits than the DECIMAL beside them.
+   */
+  private withOwnTypes(statement: Statement, { args, argFormats }: Bind): Statement | Promise<Statement> {
+    const { prepared: { parameters }, oids } = statement;
     if (args.length === 0 || statement.command !== undefined) return statement;
-    const given = args.map((bytes, index) => arrayTagOf(bytes, formatOf(argFormats, index), statement.oids[index]!));
-    // If a column or a cast determines the dimensions, the argument is wrong.
-    const isOther = (tag: string | undefined, index: number) =>
-      tag !== undefined && tag !== parameters[index] && parameters[index] === tagOfOid(statement.oids[index]!);
-    if (!given.some(isOther)) return statement;
-    const types = parameters.map((tag, index) => isOther(given[index], index) ? given[index] : tag);
+    const types = parameters.map((tag, index) => {
+      const bytes = args[index] ?? null, format = formatOf(argFormats, index), oid = oids[index]!;
+      const array = arrayTagOf(bytes, format, oid);
+      // If a column or a cast determines the dimensions, the argument is wrong.
+      if (array !== undefined && array !== tag && tag === tagOfOid(oid)) return array;
+      return decimalTagOf(bytes, format, oid, tag) ?? tag;
+    });
+    if (types.every((type, index) => type === parameters[index])) return statement;
     const ready = (prepared: Prepared): Statement => ({ ...statement, prepared });
     const prepared = this.session.prepare(statement.text, types, this.waitOptions);
     return prepared instanceof Promise ? this.whileRunning(prepared).then(ready) : ready(prepared);
@@ -685,8 +690,7 @@ export class Connection implements ConnectionState {
   private prepare(text: string, oids: number[]): Prepared | Promise<Prepared> {
     if (oids.length === 0) return this.session.prepare(text, [], this.waitOptions);
     const again = (error: unknown): Prepared | Promise<Prepared> => {
-      // A "numeric" argument may be any number type that the statement needs, because a DECIMAL parameter would not
-      // accept a DOUBLE.
+      // An array may have other dimensions, and a number another type, if the statement needs that.
       const isMisfit = error instanceof SqlError && error.sqlState === SQLSTATE.datatypeMismatch;
       if (!isMisfit || !oids.some(isLoose)) throw error;
       return this.session.prepare(text, oids.map((oid) => isLoose(oid) ? undefined : tagOfOid(oid)), this.waitOptions);

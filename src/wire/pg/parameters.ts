@@ -7,9 +7,9 @@
  * as varchar.
  */
 import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
-import { typeOf, type Value } from "../../types/mod.ts";
+import { ANY_NUMBER, typeOf, type Value } from "../../types/mod.ts";
 import { formatValue } from "../../types/format/mod.ts";
-import { arrayDimensions, formatBinary } from "../../types/wide.ts";
+import { arrayDimensions, decimalOf, decimalOfText, decimalTag, formatBinary, parseDecimal } from "../../types/wide.ts";
 import { arrayOfText, numericText, readArray, readTextArray } from "./composites.ts";
 import { textParameter } from "../text-parameter.ts";
 import { PG_SQLSTATE } from "./failure.ts";
@@ -73,8 +73,7 @@ const WIRE_TYPES = new Map<number, WireType>([
   [1184, { tag: "TIMESTAMP", size: 8, binary: micros }],
   [1082, { tag: "TIMESTAMP", size: 4, binary: (view) => BigInt(view.getInt32(0)) * DAY_MICROS + EPOCH_2000_MICROS }],
   [2950, { tag: "UUID", size: 16, binary: (view) => (view.getBigUint64(0) << 64n) | view.getBigUint64(8) }],
-  // The digits of a DECIMAL, or a DOUBLE if the statement does not determine the type. See `tagOfOid`.
-  [NUMERIC, { tag: "DOUBLE", size: -1, binary: numericText }],
+  [NUMERIC, { tag: ANY_NUMBER, size: -1, binary: numericText }],
   // The statement may require more dimensions. See `isLoose`.
   ...ARRAYS.map((oid) => [oid, { tag: "DOUBLE[]", size: -1, binary: readArray }] as const),
   ...Object.values(TEXT_ARRAYS).map((oid) => [oid, { tag: "STRING", size: -1, binary: textArray }] as const),
@@ -130,7 +129,10 @@ export function decodeParameter(
 ): Value {
   if (bytes === null) return null;
   const type = WIRE_TYPES.get(oid);
-  if (format === 0 || type === TEXT) return readText(decodeText(bytes), tag, number);
+  if (format === 0 || type === TEXT) {
+    const text = decodeText(bytes);
+    return readText(oid === NUMERIC ? asWhole(text, tag) : text, tag, number);
+  }
   if (type?.binary === undefined) throw notSupported(`the binary form of parameter $${number} (type OID ${oid})`, 0);
   if (type.size >= 0 && bytes.length !== type.size) {
     throw new ProtocolError(
@@ -152,10 +154,32 @@ export function arrayTagOf(bytes: Uint8Array | null, format: Format, oid: number
   return dimensions > 0 && dimensions <= ARRAY_DIMENSIONS_MAX ? "DOUBLE" + "[]".repeat(dimensions) : undefined;
 }
 
+/**
+ * The tag of a number that has more digits than the DECIMAL of the statement, which is that of the value beside the parameter: as of a constant,
+ * its digits determine its type. Undefined for others.
+ */
+export function decimalTagOf(bytes: Uint8Array | null, format: Format, oid: number, tag: string): string | undefined {
+  const type = decimalOf(tag);
+  if (bytes === null || type === undefined || (format === 1 && oid !== NUMERIC)) return undefined;
+  const text = format === 0
+    ? decodeText(bytes)
+    : numericText(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  if (text === null || parseDecimal(text, type) !== undefined) return undefined;
+  const own = decimalOfText(text);
+  return own && decimalTag(own.precision, own.scale);
+}
+
 const ARRAY_DIMENSIONS_MAX = 32;
 
 function isEmptyArray(text: Uint8Array): boolean {
   return text.length < 64 && /^[\s[\]{}]*$/.test(decodeText(text));
+}
+
+const WHOLE = new Set(["BYTE", "SHORT", "INT", "LONG"]);
+
+/** Clients write whole numbers of type numeric as `2.00`, too. */
+function asWhole(text: string, tag: string): string {
+  return WHOLE.has(tag) ? text.replace(/^(\s*[+-]?\d+)\.0*(\s*)$/, "$1$2") : text;
 }
 
 function readText(text: string, tag: string, number: number): Value {
@@ -169,7 +193,10 @@ const STEP_NANOS: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1_000n
 /** Converts a value of type `from` to type `to`. */
 function convert(value: Value, from: string | undefined, to: string, number: number): Value {
   if (value === null) return value;
-  if (typeof value === "string" || from === undefined) return readText(String(value), to, number);
+  if (typeof value === "string" || from === undefined) {
+    const text = String(value);
+    return readText(from === ANY_NUMBER ? asWhole(text, to) : text, to, number);
+  }
   if (from === to) return value;
   const { layout } = typeOf(to);
   if (layout === "text" || layout === "symbol") return formatValue(value, from);

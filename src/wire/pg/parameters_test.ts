@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { arrayOfText, numericText, readArray, readTextArray } from "./composites.ts";
-import { announcedOid, arrayTagOf, decodeParameter, tagOfOid } from "./parameters.ts";
+import { announcedOid, arrayTagOf, decimalTagOf, decodeParameter, tagOfOid } from "./parameters.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const hex = (value: string) => Uint8Array.from(value.match(/../g)!, (pair) => parseInt(pair, 16));
@@ -176,4 +176,24 @@ Deno.test("text[] and oid[] become texts of arrays, and incomplete ones are refu
   assert.equal(decodeParameter(text("{a,b}"), 0, 1009, "STRING", 1), "{a,b}");
   const two = hex("000000020000000000000019" + "0000000100000001" + "0000000100000001" + "0000000161");
   assert.throws(() => decodeParameter(two, 1, 1009, "STRING", 1), { sqlState: "0A000" });
+});
+
+Deno.test("decimalTagOf() is the type of a number with more digits than the statement's", () => {
+  const cases: [text: string, tag: string, own: string | undefined][] = [
+    ["1.175", "DECIMAL(6,2)", "DECIMAL(4,3)"],
+    ["-12345", "DECIMAL(6,2)", "DECIMAL(5,0)"],
+    ["1e-3", "DECIMAL(6,2)", "DECIMAL(3,3)"],
+    ["1.1700", "DECIMAL(6,2)", undefined],
+    ["1234", "DECIMAL(6,2)", undefined],
+    ["0", "DECIMAL(1,1)", undefined],
+    ["NaN", "DECIMAL(6,2)", undefined],
+    ["1.175", "DOUBLE", undefined],
+    [`${"9".repeat(77)}`, "DECIMAL(6,2)", undefined],
+  ];
+  for (const [value, tag, own] of cases) assert.equal(decimalTagOf(text(value), 0, 1700, tag), own, value);
+  assert.equal(decimalTagOf(null, 0, 1700, "DECIMAL(6,2)"), undefined);
+  // 1.175 in binary: two groups, 1 and 1750.
+  const binary = new Uint8Array([0, 2, 0, 0, 0, 0, 0, 3, 0, 1, 6, 214]);
+  assert.equal(decimalTagOf(binary, 1, 1700, "DECIMAL(6,2)"), "DECIMAL(4,3)");
+  assert.equal(decimalTagOf(binary, 1, 20, "DECIMAL(6,2)"), undefined);
 });
