@@ -10,7 +10,7 @@ import { aliasPlace, checkAliases, combined, joinKeys, sidesByTime } from "./joi
 import { noRows } from "./no-rows.ts";
 import { and } from "./plans.ts";
 import type { Queries } from "./query.ts";
-import type { Relation, ScopeColumn } from "./scope.ts";
+import { partialTimestamp, type Relation, type ScopeColumn } from "./scope.ts";
 import { nameKey } from "../../types/names.ts";
 import { tolerant } from "./tolerant.ts";
 import { windowJoin } from "./window-joins.ts";
@@ -63,7 +63,8 @@ function plainJoin(queries: Queries, join: Join, left: Relation, right: Relation
     timestamp: keepsOrder ? left.plan.timestamp : -1,
     order: keepsOrder ? left.plan.order : "none",
   };
-  return { plan, columns, isTable: false, timestamp: keepsOrder ? left.timestamp : -1 };
+  const timestamp = keepsOrder ? left.timestamp : -1;
+  return { plan, columns, isTable: false, timestamp, partialTimestamp: partialTimestamp(left) };
 }
 
 /** After USING, the columns of the right side can only be referred to with their table's name. */
@@ -122,5 +123,6 @@ function timeJoin(queries: Queries, join: Join, left: Relation, right: Relation,
     timestamp: splice ? -1 : left.timestamp,
     order: splice ? "none" : "asc",
   };
-  return { plan, columns, isTable: false, timestamp: splice ? -1 : left.timestamp };
+  const timestamp = splice ? -1 : left.timestamp;
+  return { plan, columns, isTable: false, timestamp, partialTimestamp: partialTimestamp(left) };
 }

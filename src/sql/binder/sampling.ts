@@ -25,9 +25,7 @@ export function samplePlan(
   names: Names,
 ): Plan {
   const { binding } = expressions;
-  if (relation.timestamp < 0) {
-    throw new SqlError("SAMPLE BY needs a designated timestamp: name one by timestamp(column)", 0, SQLSTATE.grouping);
-  }
+  if (relation.timestamp < 0) throw withoutTimestamp(relation, sample);
   markTimestampUsed(relation, sample.at);
   const input = relation.plan;
   const time = columnOf(input, relation.timestamp);
@@ -72,6 +70,26 @@ export function samplePlan(
     timestamp: 0,
     order: "asc",
   };
+}
+
+/** After RIGHT, FULL and SPLICE JOIN: rows without the first source are a bucket of their own. */
+export function withPartialTimestamp(relation: Relation, { fill, align, from, to }: SampleBy): Relation {
+  const { plan, timestamp, partialTimestamp } = relation;
+  const isPlain = fill === undefined && align?.to !== "first observation" && from === undefined && to === undefined;
+  if (timestamp >= 0 || partialTimestamp === undefined || !isPlain) return relation;
+  return { ...relation, plan: { ...plan, timestamp: partialTimestamp, order: "none" }, timestamp: partialTimestamp };
+}
+
+function withoutTimestamp({ partialTimestamp }: Relation, { fill, align, from, to }: SampleBy): SqlError {
+  if (partialTimestamp === undefined) {
+    const message = "SAMPLE BY needs a designated timestamp: name one by timestamp(column)";
+    return new SqlError(message, 0, SQLSTATE.grouping);
+  }
+  const message =
+    "after this join, the timestamp is null in some rows, which FILL, FROM, TO and ALIGN TO FIRST OBSERVATION do not allow: " +
+    "use a sub-query with timestamp(column)";
+  const at = from?.at ?? to?.at ?? fill?.at ?? align?.at ?? 0;
+  return new SqlError(message, at, SQLSTATE.grouping);
 }
 
 function bindSampling(expressions: Expressions, sample: SampleBy, timeType: string, names: Names): Sampling {

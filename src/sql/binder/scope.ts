@@ -56,6 +56,13 @@ export interface Relation {
   unfiltered?: { first: number; end: number };
   /** Index in the plan of the timestamp for time joins and SAMPLE BY, or -1. */
   timestamp: number;
+  /** That of the first source, if it is null in rows that a join has added. Only SAMPLE BY without FILL may use it. */
+  partialTimestamp?: number;
+}
+
+/** The timestamp of the left side after a join that adds rows without it. */
+export function partialTimestamp({ timestamp, partialTimestamp }: Relation): number | undefined {
+  return timestamp >= 0 ? timestamp : partialTimestamp;
 }
 
 /** A one-row source for SELECT without FROM. */

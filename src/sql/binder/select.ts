@@ -36,7 +36,7 @@ import {
   walk,
 } from "./plans.ts";
 import { pivotRelation } from "./pivot.ts";
-import { samplePlan } from "./sampling.ts";
+import { samplePlan, withPartialTimestamp } from "./sampling.ts";
 import {
   candidates,
   markUsed,
@@ -415,7 +415,7 @@ class SelectBinder {
       }
       const timestamp = this.timestampNow();
       this.windowsBelow("SAMPLE BY", items, orders);
-      const relation = { ...this.relation, plan: this.plan, timestamp };
+      const relation = withPartialTimestamp({ ...this.relation, plan: this.plan, timestamp }, select.sampleBy);
       if (this.aggregates.length === 0) this.countSamples(items, relation.timestamp);
       this.plan = samplePlan(this.expressions, relation, select.sampleBy, items, orders, this.aggregates, this.names);
       return true;

@@ -229,6 +229,8 @@ function checkQuery(
     if (node.node === "window") throw refused("window functions", node.calls[0]!.at);
     if (Object.hasOwn(OVER_TIME, node.node)) throw refused(OVER_TIME[node.node]!, query.at);
     if (node.node === "sample") {
+      const join = joinWithoutTimes(node.input);
+      if (join !== undefined) throw refused(`SAMPLE BY after ${join} JOIN, which adds rows without a time`, query.at);
       const { count, unit, timeZone, offset } = node.sampling;
       samplings.push({ count, unit, timeZone, offset: String(offset) });
     }
@@ -242,6 +244,16 @@ function checkQuery(
     }
   });
   return samplings;
+}
+
+/** The join that adds rows in which the time of the first source is null. */
+function joinWithoutTimes(input: Plan): string | undefined {
+  let plan = input;
+  while (plan.node === "filter" || (plan.node === "join" && plan.type !== "right" && plan.type !== "full")) {
+    plan = plan.node === "filter" ? plan.input : plan.left;
+  }
+  if (plan.node === "join") return plan.type.toUpperCase();
+  return plan.node === "timeJoin" && plan.type === "splice" ? "SPLICE" : undefined;
 }
 
 /** Without PARTITION BY: about a thousand buckets. */
