@@ -56,6 +56,7 @@ for (const from of ["BOOLEAN", "BYTE", "SHORT"]) {
   }
   for (const to of ["LONG", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]) entries.push(cast(to, from, (a) => i64.extendS(a)));
   entries.push(cast("FLOAT", from, (a) => f32.convertI32(a)), cast("DOUBLE", from, (a) => f64.convertI32(a)));
+  if (from !== "BOOLEAN") entries.push(cast("IPv4", from, (a) => a));
   if (from === "BOOLEAN") {
     entries.push(cast("CHAR", from, (a) => select(a, LETTER_T, LETTER_F), [{ sql: "true::char", gives: "T" }]));
   } else {

@@ -124,6 +124,17 @@ const long256Functions: FunctionEntry[] = [
       }
     },
   })),
+  {
+    ...base,
+    name: "cast_LONG256",
+    args: [{ name: "value", type: "BOOLEAN" }],
+    returns: "LONG256",
+    summary: "1 for true, 0 for false.",
+    examples: [],
+    batch: ([column], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) setLong256(out, row, BigInt(column.values[row]));
+    },
+  },
   ...["FLOAT", "DOUBLE"].map((type): FunctionEntry => ({
     ...base,
     name: "cast_LONG256",
