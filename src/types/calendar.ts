@@ -15,9 +15,12 @@ export const UNIT_NANOS: Readonly<Record<string, bigint>> = {
   w: 604800000000000n,
 };
 
-/** Length of a time type's unit in nanoseconds. */
+/** The time types, with the length of their units in nanoseconds. */
+export const TIME_NANOS: Readonly<Record<string, bigint>> = { DATE: 1_000_000n, TIMESTAMP: 1000n, TIMESTAMP_NS: 1n };
+
+/** Length of a time type's unit in nanoseconds. Others count nanoseconds. */
 export function nanosOf(tag: string): bigint {
-  return tag === "DATE" ? 1000000n : tag === "TIMESTAMP" ? 1000n : 1n;
+  return TIME_NANOS[tag] ?? 1n;
 }
 
 export function floorDivide(a: bigint, b: bigint): bigint {

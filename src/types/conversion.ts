@@ -5,6 +5,7 @@
  * and only "true" is true.
  */
 import { assert } from "../assert.ts";
+import { TIME_NANOS } from "./calendar.ts";
 import {
   formatDate,
   formatDouble,
@@ -134,11 +135,8 @@ function widerDecimals(from: string, to: string, column: ColumnValues): Uint8Arr
   return values;
 }
 
-/** Units of times in a day of nanoseconds: how many nanoseconds one is. */
-const NANOS: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1000n, TIMESTAMP_NS: 1n };
-
 function longToLong(source: BigInt64Array, out: BigInt64Array, from: string, to: string, rowCount: number): void {
-  const before = NANOS[from], after = NANOS[to];
+  const before = TIME_NANOS[from], after = TIME_NANOS[to];
   if (before === undefined || after === undefined) return void out.set(source.subarray(0, rowCount));
   const isFiner = before > after, factor = isFiner ? before / after : after / before;
   // The null of the source is beyond the range, too.

@@ -1,5 +1,6 @@
 /** Conversion of values to the types of columns: which ones INSERT and UPDATE do implicitly, and which they refuse. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
+import { TIME_NANOS } from "../../types/calendar.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
 import { notOf, readValue } from "../../types/parse/mod.ts";
@@ -164,11 +165,9 @@ function wholeValue(value: number | bigint, to: string, bits: number, at: number
   return to === "LONG" ? whole : Number(whole);
 }
 
-const TIME_SCALE: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1000n, TIMESTAMP_NS: 1n };
-
 function scaleTime(value: bigint, from: string, to: string): bigint {
-  const nanos = value * TIME_SCALE[from]!;
-  const scale = TIME_SCALE[to]!;
+  const nanos = value * TIME_NANOS[from]!;
+  const scale = TIME_NANOS[to]!;
   return nanos >= 0n ? nanos / scale : -((-nanos + scale - 1n) / scale);
 }
 

@@ -1,16 +1,6 @@
 /** Durations in SQL: `15m` of SAMPLE BY, `10s` of TOLERANCE, offsets of time zones. */
 
-/** Units of fixed length, in nanoseconds. */
-const UNIT_NANOS: Record<string, bigint> = {
-  n: 1n,
-  U: 1_000n,
-  T: 1_000_000n,
-  s: 1_000_000_000n,
-  m: 60_000_000_000n,
-  h: 3_600_000_000_000n,
-  d: 86_400_000_000_000n,
-  w: 604_800_000_000_000n,
-};
+import { UNIT_NANOS } from "../../types/calendar.ts";
 
 /** Parses `15m` or `h` into count and unit. Returns undefined for any other text. */
 export function parseSampling(text: string): { count: number; unit: string } | undefined {

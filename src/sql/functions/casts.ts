@@ -4,6 +4,7 @@
  * limit of a finer type that has no room, so that the order stays. "assign_<TYPE>" is used by INSERT and UPDATE, where such values are errors at position 0.
  */
 import { bind, f32, f64, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
+import { TIME_NANOS } from "../../types/calendar.ts";
 import { LONG_MAX } from "../../types/mod.ts";
 import type { FunctionEntry } from "./entry.ts";
 import { finite, finiteOrNull, MIN32, MIN64, NAN32, NAN64, ZERO32 } from "./nodes.ts";
@@ -102,12 +103,11 @@ const refined = (time: IrNode, factor: bigint, early: IrNode, late: IrNode) =>
     return select(i64.ltS(a, i64.const(-last)), select(isMin64(a), MIN64, early), rest);
   });
 
-const SCALE: Record<string, bigint> = { DATE: 1000000n, TIMESTAMP: 1000n, TIMESTAMP_NS: 1n };
-for (const from in SCALE) {
-  for (const to in SCALE) {
+for (const from in TIME_NANOS) {
+  for (const to in TIME_NANOS) {
     if (from === to) continue;
-    const up = SCALE[from] > SCALE[to];
-    const factor = up ? SCALE[from] / SCALE[to] : SCALE[to] / SCALE[from];
+    const up = TIME_NANOS[from] > TIME_NANOS[to];
+    const factor = up ? TIME_NANOS[from] / TIME_NANOS[to] : TIME_NANOS[to] / TIME_NANOS[from];
     entries.push(
       cast(
         to,

@@ -7,6 +7,7 @@
  * as varchar.
  */
 import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
+import { TIME_NANOS } from "../../types/calendar.ts";
 import { ANY_NUMBER, typeOf, type Value } from "../../types/mod.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import { arrayDimensions, decimalOf, decimalOfText, decimalTag, formatBinary, parseDecimal } from "../../types/wide.ts";
@@ -187,8 +188,6 @@ function readText(text: string, tag: string, number: number): Value {
 }
 
 const INTEGER_MAX: Record<string, number> = { BYTE: 127, SHORT: 32767, INT: 2147483647 };
-/** Nanoseconds of one unit. */
-const STEP_NANOS: Record<string, bigint> = { DATE: 1_000_000n, TIMESTAMP: 1_000n, TIMESTAMP_NS: 1n };
 
 /** Converts a value of type `from` to type `to`. */
 function convert(value: Value, from: string | undefined, to: string, number: number): Value {
@@ -200,7 +199,7 @@ function convert(value: Value, from: string | undefined, to: string, number: num
   if (from === to) return value;
   const { layout } = typeOf(to);
   if (layout === "text" || layout === "symbol") return formatValue(value, from);
-  const fromNanos = STEP_NANOS[from], toNanos = STEP_NANOS[to];
+  const fromNanos = TIME_NANOS[from], toNanos = TIME_NANOS[to];
   if (fromNanos !== undefined && toNanos !== undefined) return rescale(value as bigint, fromNanos, toNanos);
   if (typeof value !== "boolean" && from !== "UUID") {
     const max = INTEGER_MAX[to];
@@ -214,7 +213,7 @@ function convert(value: Value, from: string | undefined, to: string, number: num
       );
     }
     if (to === "FLOAT" || to === "DOUBLE") return finite(to === "FLOAT" ? Math.fround(Number(value)) : Number(value));
-    if (to === "LONG" || to in STEP_NANOS) return typeof value === "bigint" ? value : BigInt(Math.round(value));
+    if (to === "LONG" || to in TIME_NANOS) return typeof value === "bigint" ? value : BigInt(Math.round(value));
   }
   throw new SqlError(
     `parameter $${number} is of type ${from}: the statement needs ${typeOf(to).name}`,
