@@ -729,10 +729,12 @@ export class Expressions implements ExpressionBinder {
     const args: Expr[] = this.settleAlike(given);
     const isSet = (expr: Expr) => not(this.isNull(expr, e.at), e.at);
     if (name === "nullif" && args.length === 2) {
-      const [value, unwanted] = args as [Expr, Expr], { type } = value;
-      if (decimalOf(type) === undefined) return undefined;
+      const [value, unwanted] = args as [Expr, Expr], own = asDecimal(value.type);
+      if (own === undefined) return undefined;
+      const type = decimalTag(own.precision, own.scale);
       const when = this.operator("=", [value, unwanted], e.at);
-      return { kind: "case", branches: [{ when, then: this.nullOf(type) }], otherwise: value, type };
+      const otherwise = this.cast(value, type, e.args[0]!.at);
+      return { kind: "case", branches: [{ when, then: this.nullOf(type) }], otherwise, type };
     }
     const isOrdered = name === "greatest" || name === "least";
     if (!isOrdered && name !== "coalesce" && name !== "nvl") return undefined;

@@ -105,8 +105,13 @@ export class WindowCollector implements WindowSink {
   /** An exponential average needs ORDER BY and covers all previous rows. */
   private checkExponential(call: FunctionCall, window: ResolvedWindow, orderBy: SortKey[]): void {
     if (orderBy.length === 0) throw new SqlError("an exponential average needs ORDER BY", call.at, SQLSTATE.grouping);
-    if (window.frame !== undefined) {
-      throw new SqlError("an exponential average takes no frame", call.at, SQLSTATE.grouping);
+    const { frame } = window;
+    if (frame === undefined) return;
+    const isWhole = frame.start.kind === "unbounded preceding" && frame.end.kind === "current row" &&
+      frame.exclude !== "current row";
+    if (!isWhole) {
+      const message = "an exponential average is over all rows so far: it takes no other frame";
+      throw new SqlError(message, call.at, SQLSTATE.grouping);
     }
   }
 
@@ -185,10 +190,13 @@ export class WindowCollector implements WindowSink {
     if (frame.end.kind === "unbounded preceding") {
       throw new SqlError("a frame cannot end with UNBOUNDED PRECEDING", frame.end.at);
     }
-    if (frame.start.kind === "following") {
+    // 0 FOLLOWING is the current row.
+    if (frame.start.kind === "following" && start !== 0n) {
       throw notSupported("a frame that starts FOLLOWING", frame.start.wordAt);
     }
-    if (frame.end.kind === "following") throw notSupported("a frame that ends FOLLOWING", frame.end.wordAt);
+    if (frame.end.kind === "following" && end !== 0n) {
+      throw notSupported("a frame that ends FOLLOWING", frame.end.wordAt);
+    }
     if (start !== undefined && end !== undefined && start > end) {
       throw new SqlError(
         "the frame ends before it starts",
