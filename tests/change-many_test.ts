@@ -72,3 +72,25 @@ Deno.test("an UPDATE of many rows appears at once, while others read and insert,
   await server.stop();
   Deno.removeSync(root, { recursive: true });
 });
+
+Deno.test("an UPDATE and a DELETE of many rows that sub-queries choose", async () => {
+  await using server = await startServer();
+  const exec = setUp(server), rows = 500_000;
+  await exec(
+    `create table t as (select timestamp_sequence('2024-01-01', 1000000) ts, '' note, x from long_sequence(${rows}))` +
+      " timestamp(ts) partition by day wal",
+  );
+  await exec("create table other as (select -x y from t where x % 2 = 0 order by y desc)");
+  await exec(
+    "update t set note = 'a text of row ' || x, x = (select max(x) from t) + x where -x in (select y from other)",
+  );
+  const sum = (count: number) => count * (count + 1) / 2, even = 2 * sum(rows / 2);
+  const totals = "select count(), sum(x), sum(length(note)) > 0 from t";
+  assert.deepEqual((await exec(totals))![0], [rows, sum(rows) + rows * rows / 2, true]);
+  assert.deepEqual((await exec("select sum(x), count() from t where note != ''"))![0], [
+    even + rows * rows / 2,
+    rows / 2,
+  ]);
+  await exec(`delete from t where x - ${rows} in (select -y from other)`);
+  assert.deepEqual((await exec(totals))![0], [rows / 2, sum(rows) - even, false]);
+});

@@ -1,8 +1,8 @@
 import type { PostedPlan } from "../../engine/contract.ts";
 import type { Expression, Name, Statement } from "../ast.ts";
+import { ChangedRows } from "../binder/changed-rows.ts";
 import { NO_NAMES } from "../binder/context.ts";
-import { leavingOutIntervals } from "../binder/membership.ts";
-import { columnOf, filter, project } from "../binder/plans.ts";
+import { columnOf, project } from "../binder/plans.ts";
 import type { Queries } from "../binder/query.ts";
 import { changedRelation, scanOf } from "../binder/sources.ts";
 import type { BoundStatement, Plan } from "../plan.ts";
@@ -54,16 +54,13 @@ export const deleteRows: StatementKind<Delete, BoundDelete> = {
 };
 
 function bindDelete(statement: Delete, queries: Queries): BoundDelete<Plan> {
-  const { binding, expressions } = queries;
+  const { binding } = queries;
   const table = binding.table(statement.table);
   binding.requires.add("TRUNCATE TABLE", statement.table.at, table.schema);
   const scan = scanOf(table, true);
   const relation = changedRelation(queries, scan, statement.table);
-  let plan: Plan = scan;
-  if (statement.where !== undefined) {
-    const where = leavingOutIntervals(statement.where, relation);
-    plan = filter(plan, expressions.condition(where, { columns: relation.columns, names: NO_NAMES, isFilter: true }));
-  }
-  plan = project(plan, [columnOf(scan, scan.columns.length - 1)], ["row id"]);
+  const rows = new ChangedRows(queries, relation, NO_NAMES);
+  if (statement.where !== undefined) rows.keep(statement.where);
+  const plan = rows.inOrder(project(rows.plan, [columnOf(scan, scan.columns.length - 1)], ["row id"]));
   return { kind: "delete", tableId: table.schema.id, columnIds: [], plan, at: statement.table.at };
 }

@@ -4,10 +4,10 @@ import { findNamed } from "../../types/names.ts";
 import type { CommonTable, Expression, Name, Source, SourceNames, Statement, TextRange } from "../ast.ts";
 import { assign, INTEGER_BITS, notAssignable, storedTag } from "../binder/assignment.ts";
 import { resolveOverload } from "../binder/calls.ts";
+import { ChangedRows } from "../binder/changed-rows.ts";
 import { innerNames, NO_NAMES, unknownColumn } from "../binder/context.ts";
 import { fold } from "../binder/convert.ts";
-import { leavingOutIntervals } from "../binder/membership.ts";
-import { columnOf, filter, project, sort } from "../binder/plans.ts";
+import { columnOf, project, sort } from "../binder/plans.ts";
 import type { Queries } from "../binder/query.ts";
 import type { Relation } from "../binder/scope.ts";
 import { bindSource, changedRelation, scanOf } from "../binder/sources.ts";
@@ -93,6 +93,7 @@ function bindUpdate(update: Update, queries: Queries): BoundUpdate<Plan> {
     throw notSupported("a WINDOW JOIN or HORIZON JOIN in UPDATE (put it in a sub-query)", update.from!.at);
   }
   const relation = source === undefined ? target : crossed(target, source);
+  const rows = new ChangedRows(queries, relation, names);
   const seen = new Set<number>();
   const columnIds: number[] = [];
   const values: Expr[] = [];
@@ -104,20 +105,16 @@ function bindUpdate(update: Update, queries: Queries): BoundUpdate<Plan> {
     if (column.id === schema.timestampId) {
       throw new SqlError("the designated timestamp cannot be updated", name.at, SQLSTATE.invalidParameter);
     }
-    const bound = expressions.bind(value, { columns: relation.columns, names });
+    const bound = expressions.bind(value, rows.values);
     refuseNarrowing(queries, bound, column.type, value.at);
     changed.use(column.id, name.text, name.at);
     columnIds.push(column.id);
     values.push(assign(queries, bound, storedTag(column.type), value.at));
   }
-  let { plan } = relation;
-  if (update.where !== undefined) {
-    const where = leavingOutIntervals(update.where, relation);
-    plan = filter(plan, expressions.condition(where, { columns: relation.columns, names, isFilter: true }));
-  }
+  if (update.where !== undefined) rows.keep(update.where);
   const rowId = columnOf(scan, scan.columns.length - 1);
-  plan = project(plan, [...values, rowId], [...update.sets.map((set) => set.column.text), "row id"]);
-  if (update.from !== undefined) plan = firstMatches(queries, plan, update.table.at);
+  const changes = project(rows.plan, [...values, rowId], [...update.sets.map((set) => set.column.text), "row id"]);
+  const plan = update.from !== undefined ? firstMatches(queries, changes, update.table.at) : rows.inOrder(changes);
   return { kind: "update", tableId: schema.id, columnIds, plan, at: update.table.at };
 }
 
