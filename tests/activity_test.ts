@@ -92,6 +92,39 @@ Deno.test("query_activity() and CANCEL QUERY", async (t) => {
     assert.match((await ended).error!, new RegExp(`query ${id} was cancelled by admin`));
   });
 
+  await t.step("cancels by cancel_query() of a column", async () => {
+    const queries = [1, 2, 3].map((n) => ENDLESS.replace("count()", `count() c${n}`));
+    const ended: ReturnType<typeof server.exec>[] = [], ids: unknown[] = [];
+    for (const query of queries) {
+      ended.push(server.exec(query));
+      // The last one may wait for a thread.
+      ids.push((await until("the query runs", async () => (await running(server, query))[0])).query_id);
+    }
+    const cancelled = async (sql: string) => (await server.exec(sql)).dataset;
+    const rows = "from query_activity() where query like 'select count() c_ %' and query not like '%cancel_query%'";
+    // The rows of the result only.
+    assert.deepEqual(await cancelled(`select cancel_query(query_id) ${rows} order by query_id limit 1`), [[true]]);
+    assert.match((await ended[0]).error!, new RegExp(`query ${ids[0]} was cancelled by admin`));
+    await until("the first is gone", async () => (await running(server, queries[0])).length === 0);
+    assert.equal((await running(server, queries[1])).length, 1);
+    assert.deepEqual(await cancelled(`select query_id, cancel_query(query_id) c ${rows} order by 1 desc`), [
+      [ids[2], true],
+      [ids[1], true],
+    ]);
+    for (const query of ended) assert.match((await query).error!, /was cancelled by admin/);
+    // The statement itself goes on.
+    assert.deepEqual(await cancelled("select cancel_query(query_id) from query_activity()"), [[false]]);
+    assert.deepEqual(await cancelled("select cancel_query(x) c, x from long_sequence(2)"), [[false, 1], [false, 2]]);
+    for (
+      const refused of [
+        "select 1 from long_sequence(2) where cancel_query(x)",
+        "select distinct cancel_query(x) from long_sequence(2)",
+      ]
+    ) {
+      assert.match((await server.exec(refused)).error!, /except once in the select list of the outermost query/);
+    }
+  });
+
   await t.step("lets read-only users cancel their own queries", async () => {
     const reader = await connected(server, "user", "quest");
     const other = server.exec(ENDLESS);

@@ -4,7 +4,16 @@
  */
 import type { Client, ExecuteOptions, Identity, Session } from "../api.ts";
 import { isOpen, type PostedPlan, scansOf, treeOf } from "../engine/mod.ts";
-import { answerCall, type ExplainNode, explainNodes, mapStatement, substituteCalls } from "../sql/mod.ts";
+import {
+  answerCall,
+  type ExplainNode,
+  explainNodes,
+  mapStatement,
+  type RowCalls,
+  rowCalls,
+  substituteCalls,
+} from "../sql/mod.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
 import type { BoundStatement, Plan } from "../sql/plan.ts";
 import type { Catalogue } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
@@ -47,6 +56,29 @@ export class RunPlans implements RunValues {
     const tree = treeOf(plan);
     if (tree !== undefined) return this.served(this.known(tree));
     return isOpen(plan) ? this.core.planner.want("plan", this.order(), this.waitOptions) : plan;
+  }
+
+  /** The calls of functions that the server evaluates by row. */
+  rowCalls(plan: PostedPlan): RowCalls | undefined {
+    if (!this.statement.asksServer) return undefined;
+    const tree = treeOf(plan);
+    return tree && rowCalls(this.known(tree));
+  }
+
+  /** The plan with the results for these arguments, those of `own` excepted. */
+  answered(calls: RowCalls, args: Iterable<bigint>, own: bigint | undefined): Plan {
+    const server = serverFacts(this.core, this.session.catalogue, this.session);
+    const accepted = [...args].filter((arg) => {
+      if (arg === own) return false;
+      try {
+        return answerCall({ name: calls.name, args: [arg], at: calls.at }, server) === true;
+      } catch (error) {
+        // One that is about to end.
+        if (error instanceof SqlError && error.sqlState === SQLSTATE.objectNotInState) return false;
+        throw error;
+      }
+    });
+    return this.served(calls.answered(accepted));
   }
 
   /** The nodes of EXPLAIN. */

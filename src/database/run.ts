@@ -7,11 +7,12 @@ import {
   type ExplainNode,
   kindOf,
   type RetypedColumn,
+  type RowCalls,
   type Savepoints,
   type StatementRun,
   type StatementServices,
 } from "../sql/mod.ts";
-import { type PostedPlan, scansOf } from "../engine/mod.ts";
+import { type PostedPlan, scansOf, unpackChangedBatch } from "../engine/mod.ts";
 import type { BoundStatement, NewTable } from "../sql/plan.ts";
 import type { Catalogue, Change, PartitionChange, PartitionMove } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
@@ -148,8 +149,22 @@ export class Run implements StatementRun {
   }
 
   query(plan: PostedPlan): Answer | Promise<Answer> {
+    const calls = this.plans.rowCalls(plan);
+    if (calls !== undefined) return this.answeredByRow(calls);
     const completed = this.plans.completed(plan);
     return completed instanceof Promise ? this.rowsLater(completed, plan) : this.rowsOf(completed, plan);
+  }
+
+  private async answeredByRow(calls: RowCalls): Promise<Answer> {
+    const { identity, catalogue, running } = this;
+    const { arguments: plan } = calls, output: OutputOptions = { kind: "append", targets: ["LONG"] };
+    const options = new OptionsOfRun({ identity, catalogue }, this.options, output, plan.columns, undefined);
+    const args = new Set<bigint>();
+    for await (const { bytes } of this.execution.run(plan, options).chunks) {
+      for (const arg of unpackChangedBatch(bytes, []).rowIds) args.add(arg);
+    }
+    const answered = this.plans.answered(calls, args, running && BigInt(running.id));
+    return await this.rowsOf(answered, answered);
   }
 
   private async rowsLater(completed: Promise<PostedPlan>, key: PlanKey): Promise<Answer> {
@@ -244,7 +259,9 @@ class OptionsOfRun implements RunOptions {
   readonly analyzed: Analyzed | undefined;
 
   constructor(
-    { identity, catalogue, running, analyzed }: Run,
+    { identity, catalogue, running, analyzed }:
+      & Pick<Run, "identity" | "catalogue">
+      & Partial<Pick<Run, "running" | "analyzed">>,
     private readonly options: ExecuteOptions,
     readonly output: OutputOptions,
     readonly columns: ResultColumn[],

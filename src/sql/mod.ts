@@ -12,6 +12,7 @@ export { type ExplainDetails, explainNodes, scanMarks } from "./explain.ts";
 export { explainLines, type ExplainNode } from "./explain-lines.ts";
 export { finerSamples, type SampleRange } from "./finer-samples.ts";
 export { parse, parseScript } from "./parser.ts";
+export { type RowCalls, rowCalls } from "./row-calls.ts";
 export { answerCall, callsServer, type ServerCall, type ServerFacts, substituteCalls } from "./parameters.ts";
 export { completePlan } from "./planner/complete.ts";
 export { normalize as normalizeIntervals } from "./planner/intervals.ts";

@@ -1,6 +1,5 @@
 /** Substitutes values for $1, $2 … */
-import { assert } from "../assert.ts";
-import { SqlError, SQLSTATE } from "../errors.ts";
+import { notSupported, SqlError, SQLSTATE } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
 import { convertConstant } from "./binder/convert.ts";
 import { nullValue } from "./binder/expressions.ts";
@@ -33,6 +32,11 @@ function servedName(id: string): string | undefined {
   return SERVED.has(name) ? name : undefined;
 }
 
+/** The name of a function that the server evaluates, if this is a call of it with an argument that is not constant. */
+export function callOfRow(e: Expr): string | undefined {
+  return e.kind === "call" && e.args.some((arg) => arg.kind !== "constant") ? servedName(e.function) : undefined;
+}
+
 /** A call of a function that the server evaluates. */
 export interface ServerCall {
   name: string;
@@ -63,8 +67,8 @@ export function substituteCalls(plan: Plan, answer: (call: ServerCall) => Value)
       const name = e.kind === "call" ? servedName(e.function) : undefined;
       if (e.kind !== "call" || name === undefined) return undefined;
       const args = e.args.map((arg) => {
-        assert(arg.kind === "constant", "functions evaluated by the server have only constant arguments");
-        return arg.value;
+        if (arg.kind === "constant") return arg.value;
+        throw notSupported(`${name}() of a column, except in the select list of a short query`, e.at);
       });
       const key = JSON.stringify([e.function, args], (_, value) => typeof value === "bigint" ? `${value}n` : value);
       if (!known.has(key)) known.set(key, answer({ name, args, at: e.at }));

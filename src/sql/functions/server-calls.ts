@@ -48,9 +48,10 @@ export const serverCalls: FunctionEntry[] = [
   ),
   batchEntry(
     "cancel_query",
-    [{ name: "id", type: "LONG", constant: true }],
+    [{ name: "id", type: "LONG" }],
     "BOOLEAN",
-    "Cancels the statement with this number in `query_activity()`, as CANCEL QUERY does. False if there is none.",
+    "Cancels the statement with this number in `query_activity()`, as CANCEL QUERY does. False if there is none. In a select list it may be a column; " +
+      "the statement itself is left out.",
     undefined,
     [],
     {
