@@ -168,6 +168,12 @@ for (const [sql, position, message] of foreign) {
 }
 
 const carets: [sql: string, message: string, position: number, caret: number][] = [
+  [
+    "create table z as (select sym, sum(px) from trades)",
+    "invalid column name 'sum(px)': give the column a name with AS",
+    13,
+    31,
+  ],
   ["insert into plain (a) values (1), ('x')", "'x' is not an INT (column a of row 2)", 0, 35],
   ["insert into plain (a) values (3000000000)", "3000000000 is out of the range of INT (column a of row 1)", 0, 30],
   [

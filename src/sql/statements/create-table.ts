@@ -362,6 +362,13 @@ function createLike(binding: Binding, create: CreateTable): BoundCreateTable<Pla
   return { kind: "createTable", table, ifNotExists, at, ownedBy };
 }
 
+/** The position of the item that gives a column, or of the query. */
+function itemAt(query: Query, index: number, columnCount: number): number {
+  // Each item gives a column if there is no star.
+  const isPlain = query.kind === "select" && query.items.length === columnCount;
+  return isPlain ? query.items[index]!.at : query.at;
+}
+
 /** The columns of CREATE TABLE AS, after its casts. The plan has them in this order. */
 export function queryColumns(
   queries: Queries,
@@ -380,7 +387,7 @@ export function queryColumns(
   const expressions: Expr[] = [];
   for (let i = 0; i < visible; i++) {
     const { name } = plan.columns[i]!;
-    checkColumnName({ text: name, at: create.name.at, quoted: false });
+    checkColumnName({ text: name, at: create.name.at, quoted: false }, itemAt(create.query!, i, visible));
     if (columns.some((column) => sameName(column.name, name))) {
       throw new SqlError(`the query has two columns called ${name}`, 0, SQLSTATE.duplicateColumn);
     }

@@ -51,11 +51,13 @@ export function checkTableName(name: Name): void {
   throw new SqlError(problem, sign > 0 ? name.at + sign : name.at, SQLSTATE.invalidName);
 }
 
-export function checkColumnName(name: Name): void {
+/** `itemAt`: the item of a select list whose name it is. */
+export function checkColumnName(name: Name, itemAt?: number): void {
   // deno-lint-ignore no-control-regex
   const hasSign = /[?.,'"\\/:()+\-*%~\u0000-\u001f\u007f\ufeff]/.test(name.text);
   if (name.text === "" || name.text.length > TABLE_NAME_LENGTH_MAX || hasSign) {
-    throw new SqlError(`invalid column name '${name.text}'`, name.at, SQLSTATE.invalidName);
+    const hint = itemAt === undefined ? "" : ": give the column a name with AS";
+    throw new SqlError(`invalid column name '${name.text}'${hint}`, name.at, SQLSTATE.invalidName, { caret: itemAt });
   }
   const fault = hiddenCharacterFault(name.text);
   if (fault !== undefined) throw new SqlError(fault, name.at, SQLSTATE.invalidName);
