@@ -11,6 +11,7 @@ import { type CompiledKernel, hashOf } from "./aggregate.ts";
 import type { Input } from "./expression.ts";
 import { i32, i64, input, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
+import { type AheadCells, lookUpRows } from "./rows-ahead.ts";
 import type { Code } from "../../wasm/assembler.ts";
 
 /**
@@ -196,92 +197,35 @@ class Index {
 
 /** Entries of smaller indexes are not prefetched, as a core's second-level cache holds them. */
 const PREFETCHED_BYTES_MIN = 1 << 20;
-/** Rows whose entries are prefetched together. */
-const ROWS_AHEAD = 256;
-/** Of the cell `ahead`: the number of each row, and its place. */
-export const AHEAD_BYTES = 2 * 4 * ROWS_AHEAD;
-
-/**
- * Finds the keys of rows after the entries of many rows have been loaded, so that the processor waits for many cache lines at once. Otherwise it
- * waits for one after the other, because the instructions of a search fill its reorder buffer. Cells: ahead (address of `AHEAD_BYTES`), loaded
- * (out: has to be stored, because compilers leave out loads of which nothing is used).
- */
-class EntriesAhead {
-  private readonly first: number;
-  private readonly next: number;
-  private readonly loaded: number;
-
-  constructor(private readonly index: Index, private readonly cells: Record<string, number>) {
-    const { writer } = index, { code } = writer;
-    this.first = writer.loadCell("i32", cells.ahead);
-    this.next = code.local("i32");
-    this.loaded = code.local("i32");
-    code.get(this.first).set(this.next);
-  }
-
-  /** `body`: see `KernelWriter.scalarRows`; the key has been searched for. */
-  rows(predicate: IrNode | undefined, body: (row: number) => void): void {
-    const { index, next } = this, { writer } = index, { code } = writer;
-    writer.scalarRows(
-      predicate,
-      index.nodes,
-      (row) => {
-        code.get(next);
-        index.pushPlace();
-        code.memory("i32.store", 4).get(next).get(row).memory("i32.store").get(next).i32(8).op("i32.add").set(next);
-      },
-      { rowCount: ROWS_AHEAD, end: () => this.find(body) },
-    );
-  }
-
-  private find(body: (row: number) => void): void {
-    const { index, first, next, loaded } = this, { writer } = index, { code } = writer;
-    const at = code.local("i32"), row = code.local("i32");
-    const listed = (each: () => void) => {
-      code.get(first).set(at);
-      code.block((done) =>
-        code.loop((again) => {
-          code.get(at).get(next).op("i32.ge_u").brIf(done);
-          each();
-          code.get(at).i32(8).op("i32.add").set(at).br(again);
-        })
-      );
-    };
-    const pushPlace = () => code.get(at).memory("i32.load", 4);
-    listed(() => {
-      pushPlace();
-      index.pushEntry().memory("i32.load").get(loaded).op("i32.add").set(loaded);
-    });
-    listed(() => {
-      code.get(at).memory("i32.load").set(row);
-      writer.loadRow(index.comparedNodes, row);
-      pushPlace();
-      index.findPlace();
-      body(row);
-    });
-    code.get(first).set(next);
-  }
-
-  store(): void {
-    this.index.writer.storeCell("i32", this.cells.loaded, this.loaded);
-  }
-}
-
 function isPrefetched(tableBytes: number): boolean {
   return tableBytes >= PREFETCHED_BYTES_MIN;
 }
 
-/** Searches for the keys of all rows that pass. `body`: see `KernelWriter.scalarRows`. */
+/** Searches for the keys of all rows that pass. `body`: see `KernelWriter.scalarRows`. `cells`: only if entries are prefetched. */
 function searchRows(
   index: Index,
-  ahead: EntriesAhead | undefined,
+  cells: AheadCells | undefined,
   predicate: IrNode | undefined,
   body: (row: number) => void,
 ): void {
-  if (ahead !== undefined) return ahead.rows(predicate, body);
-  index.writer.scalarRows(predicate, index.nodes, (row) => {
-    index.find();
-    body(row);
+  const { writer } = index;
+  if (cells === undefined) {
+    return writer.scalarRows(predicate, index.nodes, (row) => {
+      index.find();
+      body(row);
+    });
+  }
+  lookUpRows(writer, cells, {
+    predicate,
+    nodes: index.nodes,
+    pushPlace: () => index.pushPlace(),
+    load: () => index.pushEntry().memory("i32.load"),
+    body: (row, pushPlace) => {
+      writer.loadRow(index.comparedNodes, row);
+      pushPlace();
+      index.findPlace();
+      body(row);
+    },
   });
 }
 
@@ -443,8 +387,8 @@ export function partIndexKernel(
 
 /**
  * Numbers the keys of rows, from 0 on, in order of their first rows. In the index, the number + 1 is in the place of the first row + 1.
- * Cells: table, mask, groups (out: i32 of each row), groupCount (in and out), groupsMax (the table has no room for more); ahead and loaded
- * (`EntriesAhead`). `tableBytes`: of the largest table. Result: the row to continue with in a larger table, or the end.
+ * Cells: table, mask, groups (out: i32 of each row), groupCount (in and out), groupsMax (the table has no room for more); `AheadCells`.
+ * `tableBytes`: of the largest table. Result: the row to continue with in a larger table, or the end.
  */
 export function groupIndexKernel(
   memory: WebAssembly.Memory,
@@ -460,9 +404,8 @@ export function groupIndexKernel(
     const [groups, count, most] = ["groups", "groupCount", "groupsMax"].map((name) =>
       writer.loadCell("i32", cells[name])
     );
-    const index = new Index(writer, key, cells), ahead = prefetches ? new EntriesAhead(index, cells) : undefined;
-    const { head } = index;
-    searchRows(index, ahead, undefined, (row) => {
+    const index = new Index(writer, key, cells), { head } = index;
+    searchRows(index, prefetches ? cells as unknown as AheadCells : undefined, undefined, (row) => {
       code.get(head).op("i32.eqz").if(() => {
         code.get(count).get(most).op("i32.ge_u").if(() => {
           writer.storeCell("i32", cells.groupCount, count);
@@ -473,7 +416,6 @@ export function groupIndexKernel(
       });
       address(code, groups, row).get(head).i32(1).op("i32.sub").memory("i32.store");
     });
-    ahead?.store();
     writer.storeCell("i32", cells.groupCount, count);
     code.get(writer.end);
     return { bytes: writer.finish(), cells };
@@ -496,7 +438,7 @@ export const PROBE_RESUME = { fresh: 0, atEnd: -1 } as const;
 /**
  * Lists the pairs of left and right rows, ordered by left row, then by right row. Cells: table, mask, next, leftRows,
  * rightRows (i32 lists), capacity (of both), pairs (out: their number), resume (in and out: where a left row's matches
- * continue), marks; ahead and loaded (`EntriesAhead`). Result: the left row to continue with, or the end.
+ * continue), marks; `AheadCells`. Result: the left row to continue with, or the end.
  */
 export function probeKernel(
   memory: WebAssembly.Memory,
@@ -519,10 +461,9 @@ export function probeKernel(
       name,
     ) => writer.loadCell("i32", cells[name]));
     const resume = writer.loadCell("i32", cells.resume), pairs = code.local("i32");
-    const index = new Index(writer, key, cells), ahead = prefetches ? new EntriesAhead(index, cells) : undefined;
+    const index = new Index(writer, key, cells);
     const { head } = index, right = code.local("i32"), first = code.local("i32");
     const stop = (row: number) => {
-      ahead?.store();
       writer.storeCell("i32", cells.pairs, pairs);
       writer.storeCell("i32", cells.resume, resume);
       code.get(row).return();
@@ -581,9 +522,8 @@ export function probeKernel(
         pair(row);
       }
     };
-    searchRows(index, ahead, predicate, pairsOf);
+    searchRows(index, prefetches ? cells as unknown as AheadCells : undefined, predicate, pairsOf);
     code.i32(0).set(resume);
-    ahead?.store();
     writer.storeCell("i32", cells.pairs, pairs);
     writer.storeCell("i32", cells.resume, resume);
     code.get(writer.end);

@@ -8,14 +8,8 @@ import { NO_DICTIONARY, sameDictionary, Workspace } from "../columns.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { type CompiledKernel } from "../compiler/aggregate.ts";
 import { ExpressionCompiler, formOf } from "../compiler/expression.ts";
-import {
-  AHEAD_BYTES,
-  bucketBytes,
-  groupIndexKernel,
-  indexKernel,
-  type JoinKey,
-  rangeKernel,
-} from "../compiler/join.ts";
+import { bucketBytes, groupIndexKernel, indexKernel, type JoinKey, rangeKernel } from "../compiler/join.ts";
+import { ROWS_AHEAD_BYTES } from "../compiler/rows-ahead.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import { denseSlots, isByCodes } from "../physical/join.ts";
 import type { JoinKeyKind, PhysicalProbe } from "../physical/plan.ts";
@@ -181,7 +175,7 @@ export class IndexBuilder {
     const compiled = groupIndexKernel(this.context.heap.memory, compiler.inputs, key, tableBytesMax);
     const kernel = this.bound(compiler, compiled), { cells } = kernel, groups = space.words(Math.max(1, rowCount));
     kernel.setI32(cells.groups, groups.byteOffset);
-    kernel.setI32(cells.ahead, this.own.allocate(AHEAD_BYTES));
+    kernel.setI32(cells.ahead, this.own.allocate(ROWS_AHEAD_BYTES));
     for (let buckets = Math.min(FIRST_BUCKETS, bucketsMax);; buckets = Math.min(GROWTH * buckets, bucketsMax)) {
       const tableBytes = this.tableBytes(key, this.isDense ? this.slots : buckets);
       const table = space.allocate(tableBytes), mask = this.isDense ? 0 : buckets - 1;

@@ -11,7 +11,8 @@ import { keyWord } from "../compiler/aggregate.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, type ExpressionCompiler, formOf } from "../compiler/expression.ts";
 import { i32, i64, input } from "../compiler/ir.ts";
-import { AHEAD_BYTES, type JoinKey, probeKernel } from "../compiler/join.ts";
+import { type JoinKey, probeKernel } from "../compiler/join.ts";
+import { ROWS_AHEAD_BYTES } from "../compiler/rows-ahead.ts";
 import { MORSEL_ROWS, type QueryContext, type Vector } from "../contract.ts";
 import { type CompiledExpressions, compileExpressions, fuse, isFusable } from "../expressions.ts";
 import { TextInterner } from "../keys.ts";
@@ -330,7 +331,7 @@ export class JoinReader implements MorselReader {
     kernel.setI32(cells.mask, index.mask);
     kernel.setI32(cells.next, index.next);
     kernel.setI32(cells.marks, probe.marks);
-    kernel.setI32(cells.ahead, space.allocate(AHEAD_BYTES));
+    kernel.setI32(cells.ahead, space.allocate(ROWS_AHEAD_BYTES));
     this.bound = { dictionaries, space, kernel };
     return true;
   }
